@@ -1,0 +1,174 @@
+"""The ``vbench`` command."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import os
+import select
+import socket
+import subprocess
+import sys
+import termios
+import time
+import tty
+from pathlib import Path
+
+import benchfile
+import control
+import faults
+import image
+import layout
+import lifecycle
+import parts
+import process
+from identity import Identity
+
+NOT_RUNNING = 3  # exit status of a service that is not running (LSB)
+LEAVE_CONSOLE = b"\x1d"  # Ctrl-]
+
+
+def main(doc: str | None, arguments: list[str] | None = None) -> int:
+    """Run one command; return its exit status."""
+    options = _parser(doc).parse_args(arguments)
+    try:
+        bench = layout.bench(options.name)
+        status: int = options.run(bench, options)
+    except (
+        lifecycle.BenchError,
+        control.ControlError,
+        faults.FaultError,
+        image.ImageError,
+        layout.LayoutError,
+        parts.PartError,
+        process.ProcessError,
+    ) as error:
+        print(f"vbench: {error}", file=sys.stderr)
+        return 1
+    return status
+
+
+def _parser(doc: str | None) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser("vbench", description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    common = argparse.ArgumentParser(add_help=False)
+    common.add_argument("--name", default=layout.DEFAULT_NAME, help="name of the bench")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")
+
+    def command(name: str, run: object) -> argparse.ArgumentParser:
+        added = commands.add_parser(name, parents=[common])
+        added.set_defaults(run=run)
+        return added
+
+    up = command("up", _up)
+    up.add_argument("--fresh", action="store_true", help="with new disks")
+    down = command("down", _down)
+    down.add_argument("--now", action="store_true", help="do not wait for the operating systems")
+    down.add_argument("--purge", action="store_true", help="remove disks, keys and logs as well")
+    status = command("status", _status)
+    how = status.add_mutually_exclusive_group()
+    how.add_argument("--json", action="store_true")
+    how.add_argument("--quiet", action="store_true")
+    console = command("console", _console)
+    console.add_argument("server", choices=layout.ROLES)
+    ssh = command("ssh", _ssh)
+    ssh.add_argument("server", choices=layout.ROLES)
+    ssh.add_argument("remote", nargs=argparse.REMAINDER, metavar="COMMAND")
+    cable = command("cable", _cable)
+    cable.add_argument("action", choices=("pull", "plug"))
+    cable.add_argument("cable")
+    fault = command("fault", _fault)
+    fault.add_argument("action", choices=("list", "set", "clear"))
+    fault.add_argument("target", nargs="?", help="cable:a, cable:a.dut, bmc:dut, server:dut")
+    fault.add_argument("setting", nargs="?", help="FAULT or FAULT=VALUE")
+    command("bench-file", _bench_file)
+    command("image", _image)
+    return parser
+
+
+def _up(bench: layout.Bench, options: argparse.Namespace) -> int:
+    start = time.monotonic()
+    lifecycle.up(bench, options.fresh)
+    print(f"bench {bench.name} is up ({time.monotonic() - start:.1f} s)")
+    return 0
+
+
+def _down(bench: layout.Bench, options: argparse.Namespace) -> int:
+    ended = lifecycle.down(bench, options.now, options.purge)
+    print(f"bench {bench.name} is down" + (f": ended {', '.join(ended)}" if ended else ""))
+    return 0
+
+
+def _status(bench: layout.Bench, options: argparse.Namespace) -> int:
+    status = lifecycle.status(bench)
+    if options.json:
+        print(json.dumps({"name": bench.name, "up": status.up, **dataclasses.asdict(status)}, indent=1))
+    elif not options.quiet:
+        for name, state in (*status.parts.items(), *status.servers.items()):
+            print(f"{name:10} {state}")
+        for name, cable in status.cables.items():
+            plugged = isinstance(cable, dict) and cable.get("plugged")
+            print(f"cable {name:4} {'plugged' if plugged else 'pulled' if isinstance(cable, dict) else cable}")
+    return 0 if status.up else NOT_RUNNING if status.down else 1
+
+
+def _console(bench: layout.Bench, options: argparse.Namespace) -> int:
+    address = (bench.server(options.server).console_address, layout.RAW_CONSOLE_PORT)
+    try:
+        line = socket.create_connection(address, timeout=2)
+    except OSError as error:
+        raise lifecycle.BenchError(f"console server does not answer on {address[0]}:{address[1]}: {error}") from error
+    terminal = sys.stdin.fileno()
+    saved = termios.tcgetattr(terminal) if os.isatty(terminal) else None
+    try:
+        if saved:
+            print("Ctrl-] leaves the console")
+            tty.setraw(terminal)
+        while True:
+            for readable in select.select([line, terminal], [], [])[0]:
+                data = line.recv(65536) if readable is line else os.read(terminal, 1024)
+                if not data or (readable is terminal and LEAVE_CONSOLE in data):
+                    return 0
+                if readable is line:
+                    os.write(sys.stdout.fileno(), data)
+                else:
+                    line.sendall(data)
+    finally:
+        if saved:
+            termios.tcsetattr(terminal, termios.TCSADRAIN, saved)
+        line.close()
+
+
+def _ssh(bench: layout.Bench, options: argparse.Namespace) -> int:
+    command = lifecycle.ssh_command(bench.server(options.server), Identity(bench))
+    return subprocess.run([*command, *options.remote]).returncode
+
+
+def _cable(bench: layout.Bench, options: argparse.Namespace) -> int:
+    control.ask(bench.folder / "cables.control", {options.action: options.cable})
+    return 0
+
+
+def _fault(bench: layout.Bench, options: argparse.Namespace) -> int:
+    match options.action:
+        case "list":
+            for fault in faults.FAULTS:
+                setting = f"{fault.name}={fault.value}" if fault.value else fault.name
+                print(f"{fault.kind + ':...':11} {setting:24} {fault.effect} (offends: {fault.offends})")
+        case "set":
+            if options.target is None or options.setting is None:
+                raise faults.FaultError("wanted: vbench fault set TARGET FAULT[=VALUE]; see 'vbench fault list'")
+            faults.set_fault(bench, options.target, options.setting)
+        case "clear":
+            faults.clear_all(bench)
+    return 0
+
+
+def _bench_file(bench: layout.Bench, _: argparse.Namespace) -> int:
+    print(benchfile.render(bench), end="")
+    return 0
+
+
+def _image(_: layout.Bench, __: argparse.Namespace) -> int:
+    print(image.ensure(Path("/dev/stderr")))
+    return 0

@@ -1,0 +1,135 @@
+"""The defects that can be injected, and what each offends. ``vbench fault list`` prints this table."""
+
+from __future__ import annotations
+
+import os
+import signal
+from dataclasses import dataclass
+from enum import StrEnum
+
+import control
+import parts
+from layout import Bench
+
+
+class FaultError(Exception):
+    """No such fault, target or value."""
+
+
+class Kind(StrEnum):
+    """What a fault is put on; the target is written ``cable:a``, ``cable:a.dut``, ``bmc:dut``, ``server:dut``."""
+
+    CABLE = "cable"
+    BMC = "bmc"
+    SERVER = "server"
+
+
+@dataclass(frozen=True)
+class Fault:
+    kind: Kind
+    name: str
+    value: str | None
+    """What the value means; ``None`` when the fault takes none."""
+    effect: str
+    offends: str
+
+
+FAULTS = (
+    Fault(
+        Kind.CABLE, "rate_factor", "fraction", "frames leave this end at a fraction of wire speed", "throughput limit"
+    ),
+    Fault(Kind.CABLE, "loss", "fraction", "a fraction of the frames sent by this end is lost", "throughput limit"),
+    Fault(
+        Kind.CABLE, "silent", None, "frames sent by this end are lost, carrier stays", "CARD-04 traffic after a failure"
+    ),
+    Fault(
+        Kind.CABLE,
+        "carrier_stuck",
+        None,
+        "this end keeps its carrier with the cable pulled",
+        "CARD-04 carrier loss is seen",
+    ),
+    Fault(
+        Kind.CABLE,
+        "carrier_delay_s",
+        "seconds",
+        "this end sees a change of carrier late",
+        "CARD-04 carrier loss in time",
+    ),
+    Fault(Kind.CABLE, "crossed", None, "the far ends of the first two cables are exchanged", "wiring proof"),
+    Fault(Kind.BMC, "drop", None, "the BMC answers neither IPMI nor Redfish over LAN", "CARD-07"),
+    Fault(Kind.BMC, "delay_s", "seconds", "the BMC answers late", "CARD-07"),
+    Fault(Kind.BMC, "power_stuck", None, "power commands are accepted and not carried out", "CARD-07"),
+    Fault(Kind.BMC, "redfish_500", None, "Redfish answers 500 to everything", "CARD-07"),
+    Fault(
+        Kind.SERVER,
+        "frozen",
+        None,
+        "the machine stands still (SIGSTOP): nothing answers, links stay",
+        "CARD-07 recovery",
+    ),
+)
+
+
+def find(kind: str, name: str) -> Fault:
+    """The fault of that kind and name.
+
+    :raises FaultError: naming the faults there are.
+    """
+    for fault in FAULTS:
+        if (fault.kind, fault.name) == (kind, name):
+            return fault
+    known = ", ".join(f"{fault.kind}:... {fault.name}" for fault in FAULTS)
+    raise FaultError(f"no fault {name!r} for {kind!r}; there are {known}")
+
+
+def set_fault(bench: Bench, target: str, setting: str) -> None:
+    """Inject ``setting`` (``name`` or ``name=value``) into ``target`` (``kind:where``), at once.
+
+    :raises FaultError: when fault, target or value is none.
+    """
+    kind, _, where = target.partition(":")
+    name, has_value, text = setting.partition("=")
+    fault = find(kind, name)
+    if (fault.value is not None) != bool(has_value):
+        raise FaultError(f"{name} takes {'a value: ' + fault.value if fault.value else 'no value'}")
+    try:
+        value = float(text) if has_value else 1.0
+    except ValueError:
+        raise FaultError(f"{name}: {text!r} is no number") from None
+    match fault.kind:
+        case Kind.CABLE:
+            request = {"fault": {"target": where, "name": name, "value": value}}
+            control.ask(bench.folder / "cables.control", request)
+        case Kind.BMC:
+            _bmc(bench, where, {name: value if fault.value else True})
+        case Kind.SERVER:
+            _signal(bench, where, signal.SIGSTOP)
+
+
+def clear_all(bench: Bench) -> None:
+    """Take every injected fault back."""
+    control.ask(bench.folder / "cables.control", {"clear": {}})
+    for server in bench.servers:
+        _bmc(bench, server.role, {})
+        if f"qemu-{server.role}" in parts.running(bench):
+            _signal(bench, server.role, signal.SIGCONT)
+
+
+def _bmc(bench: Bench, role: str, faults: dict[str, float | bool]) -> None:
+    _check_role(bench, role)
+    control.ask(bench.server(role).folder / "bmc.control", {"fault": faults})
+
+
+def _signal(bench: Bench, role: str, number: signal.Signals) -> None:
+    _check_role(bench, role)
+    pids = parts.running(bench).get(f"qemu-{role}")
+    if not pids:
+        raise FaultError(f"{role} is off")
+    for pid in pids:
+        os.kill(pid.pid, number)
+
+
+def _check_role(bench: Bench, role: str) -> None:
+    if role not in [server.role for server in bench.servers]:
+        raise FaultError(f"no server {role!r}; there are {', '.join(server.role for server in bench.servers)}")

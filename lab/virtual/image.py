@@ -1,0 +1,227 @@
+"""The servers' image: Debian's stock kernel and a small Debian root, built once and cached by content.
+
+``ensure()`` returns a folder ``~/.cache/niclab/image-<key>/`` with
+
+- ``root.ext4``   the root file system every server's writable layer is based on (sparse raw image)
+- ``vmlinux``     the kernel as ELF, taken out of Debian's vmlinuz: QEMU starts it without a boot loader
+- ``initrd.cpio`` busybox and the modules that reach the root file system, uncompressed
+- ``manifest.json`` kernel release and package versions
+
+The key covers the package list, everything under ``guest/`` and this module: a changed recipe makes a new image.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import lzma
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+CACHE = Path("~/.cache/niclab").expanduser()
+SUITE = "bookworm"
+PACKAGES = [
+    # a server: init, devices, kernel, remote access, logs
+    "busybox-static",
+    "kmod",
+    "linux-image-amd64",
+    "openssh-server",
+    "procps",
+    "sysvinit-core",
+    "tiny-initramfs",
+    "udev",
+    "usr-is-merged",
+    # what the lab asks of a server: see README, "Your first real bench"
+    "ethtool",
+    "iperf3",
+    "iproute2",
+    "iputils-ping",
+    "pciutils",
+    "python3",
+    "tcpdump",
+]
+# never used by a server under test; a smaller module tree makes depmod in the guest six times as fast
+EXCLUDED_PATHS = [
+    "/usr/share/man/*",
+    "/usr/share/locale/*",
+    "/usr/share/doc/*",
+    "/usr/share/info/*",
+    "/usr/lib/debug/*",
+    *(
+        f"/lib/modules/*/kernel/{tree}/*"
+        for tree in (
+            "sound",
+            "drivers/gpu",
+            "drivers/media",
+            "drivers/iio",
+            "drivers/staging",
+            "drivers/comedi",
+            "drivers/bluetooth",
+            "drivers/net/wireless",
+            "drivers/isdn",
+            "drivers/hid",
+            "drivers/mtd",
+            "drivers/usb",
+            "drivers/platform",
+            "drivers/md",
+            "drivers/xen",
+        )
+    ),
+]
+INITRD_MODULES = ["virtio_pci", "virtio_blk", "ext4", "crc32c_generic"]
+ROOT_SIZE = "2G"  # sparse: what is not written takes no room
+TOOLS = {
+    "mmdebstrap": "mmdebstrap",
+    "mke2fs": "e2fsprogs",
+    "fakeroot": "fakeroot",
+    "cpio": "cpio",
+    "qemu-img": "qemu-utils",
+    "qemu-system-x86_64": "qemu-system-x86",
+}
+
+
+class ImageError(Exception):
+    """The image cannot be built; the message says what is missing or which step failed."""
+
+
+def missing_tools() -> dict[str, str]:
+    """Programs of the host that are not there: name -> Debian package."""
+    path = os.environ["PATH"] + os.pathsep + "/usr/sbin:/sbin"
+    return {tool: package for tool, package in TOOLS.items() if not shutil.which(tool, path=path)}
+
+
+def key() -> str:
+    """Hash of everything the image depends on (16 hex digits)."""
+    digest = hashlib.sha256(Path(__file__).read_bytes())
+    for file in sorted((HERE / "guest").rglob("*")):
+        if file.is_file():
+            digest.update(f"{file.relative_to(HERE)} {file.stat().st_mode:o}\n".encode() + file.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def ensure(log: Path | None = None) -> Path:
+    """Return the folder of the current image; build it first when it is not there (needs network, about a minute).
+
+    :param log: file that receives the output of the build steps.
+    :raises ImageError: when a tool is missing or a step fails.
+    """
+    target = CACHE / f"image-{key()}"
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with (CACHE / "image.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (target / "manifest.json").exists():
+            _build(target, log or CACHE / "image-build.log")
+    return target
+
+
+def _build(target: Path, log: Path) -> None:
+    if missing := missing_tools():
+        names = " ".join(sorted(set(missing.values())))
+        raise ImageError(
+            f"this machine lacks {', '.join(missing)}: run 'make setup', or as root: apt-get install {names}"
+        )
+    with tempfile.TemporaryDirectory(dir=CACHE, prefix="image-build-") as folder, log.open("w") as output:
+        work = Path(folder)
+        _bootstrap(work, output)
+        # unpack and pack as (fake) root in one go, so that files keep their owners
+        script = 'set -e; mkdir root; tar -xf root.tar -C root; cp -rP "$1"/. root/'
+        script += '; mke2fs -q -t ext4 -L root -d root root.ext4 "$2"'
+        _step(["fakeroot", "sh", "-c", script, "sh", str(HERE / "guest/root"), ROOT_SIZE], work, output)
+        release = next((work / "root/lib/modules").iterdir()).name
+        image = (work / f"root/boot/vmlinuz-{release}").read_bytes()
+        (work / "vmlinux").write_bytes(extract_elf(image))
+        _make_initrd(work, release, output)
+        packages = subprocess.run(
+            ["dpkg-query", f"--admindir={work}/root/var/lib/dpkg", "-W"], check=True, capture_output=True, text=True
+        ).stdout.split("\n")
+        manifest = {"kernel": release, "packages": dict(line.split("\t") for line in packages if line)}
+        (work / "manifest.json").write_text(json.dumps(manifest, indent=1))
+        shutil.rmtree(target, ignore_errors=True)
+        target.mkdir()
+        for name in ("root.ext4", "vmlinux", "initrd.cpio", "manifest.json"):
+            (work / name).rename(target / name)
+
+
+def _bootstrap(work: Path, output: object) -> None:
+    options = [f"--dpkgopt=path-exclude={path}" for path in EXCLUDED_PATHS]
+    command = [
+        "mmdebstrap",
+        "--variant=apt",
+        f"--include={','.join(PACKAGES)}",
+        '--aptopt=Apt::Install-Recommends "false"',
+        '--aptopt=Acquire::Languages "none"',
+        # the services that init starts here need none of their distribution's start-up links
+        "--customize-hook=rm -f $1/etc/ssh/ssh_host_* $1/etc/hostname",
+        *options,
+        SUITE,
+        "root.tar",
+    ]
+    _step(command, work, output)
+
+
+def _make_initrd(work: Path, release: str, output: object) -> None:
+    initrd = work / "initrd"
+    shutil.copytree(HERE / "guest/initrd", initrd)
+    for folder in ("bin", "lib", "dev", "proc", "sys", "root"):
+        (initrd / folder).mkdir()
+    shutil.copy(work / "root/bin/busybox", initrd / "bin/busybox")
+    modules = work / f"root/lib/modules/{release}"
+    order = load_order(INITRD_MODULES, (modules / "modules.dep").read_text(), (modules / "modules.builtin").read_text())
+    for module in order:
+        shutil.copy(modules / module, initrd / "lib" / Path(module).name)
+    (initrd / "modules").write_text("".join(Path(module).name + "\n" for module in order))
+    _step(["sh", "-c", "cd initrd && find . | sort | cpio --quiet -o -H newc -R 0:0 > ../initrd.cpio"], work, output)
+
+
+def load_order(wanted: list[str], dependencies: str, builtin: str) -> list[str]:
+    """Order in which to insert ``wanted`` modules, each after what it needs.
+
+    :param dependencies: text of ``modules.dep``.
+    :param builtin: text of ``modules.builtin``; what stands there needs no loading.
+    """
+    table = {
+        Path(path).stem: (path, needs.split())
+        for path, needs in (line.split(":") for line in dependencies.splitlines())
+    }
+    inside = {Path(path).stem for path in builtin.splitlines()}
+    order: list[str] = []
+
+    def add(name: str) -> None:
+        if name in inside:
+            return
+        if name not in table:
+            raise ImageError(f"the kernel has no module {name}")
+        path, needs = table[name]
+        for need in reversed(needs):
+            add(Path(need).stem)
+        if path not in order:
+            order.append(path)
+
+    for name in wanted:
+        add(name)
+    return order
+
+
+def extract_elf(image: bytes) -> bytes:
+    """Take the ELF kernel out of a bzImage that was compressed with xz (as Debian's are)."""
+    start = image.find(b"\xfd7zXZ\x00")
+    if start < 0:
+        raise ImageError("the kernel image holds no xz stream: this Debian compresses its kernels otherwise")
+    elf = lzma.LZMADecompressor().decompress(image[start:])
+    if not elf.startswith(b"\x7fELF"):
+        raise ImageError("the kernel image's xz stream is no ELF file")
+    return elf
+
+
+def _step(command: list[str], cwd: Path, output: object) -> None:
+    env = {**os.environ, "PATH": os.environ["PATH"] + ":/usr/sbin:/sbin", "INITRD": "No"}
+    done = subprocess.run(command, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)  # type: ignore[call-overload]
+    if done.returncode:
+        raise ImageError(
+            f"{command[0]} failed with status {done.returncode}; see {getattr(output, 'name', 'its output')}"
+        )

@@ -1,0 +1,225 @@
+"""Bringing a bench up and down, and saying how it is."""
+
+from __future__ import annotations
+
+import base64
+import fcntl
+import json
+import shutil
+import socket
+import ssl
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import control
+import image
+import parts
+import process
+import server as machine
+from identity import Identity
+from layout import REDFISH_PORT, SSH_PORT, Bench, Server
+from wait import until
+
+BOOT_S = 120.0
+SHUTDOWN_S = 15.0
+CLOCK_ERROR_S = 1.0
+"""A guest's clock may be off by so much after a boot; a processor counter calibrated wrongly is off by much more."""
+
+
+class BenchError(Exception):
+    """The bench cannot do what was asked; the message says which part and why."""
+
+
+@dataclass(frozen=True)
+class Status:
+    """How a bench is. ``parts``: running or dead; ``servers``: off, booting, or ready (SSH answers)."""
+
+    parts: dict[str, str]
+    servers: dict[str, str]
+    cables: dict[str, object]
+
+    @property
+    def up(self) -> bool:
+        return all(state == "running" for state in self.parts.values()) and all(
+            state == "ready" for state in self.servers.values()
+        )
+
+    @property
+    def down(self) -> bool:
+        return all(state == "dead" for state in self.parts.values()) and all(
+            state == "off" for state in self.servers.values()
+        )
+
+
+@contextmanager
+def locked(bench: Bench) -> Iterator[None]:
+    """One ``up`` or ``down`` at a time for a bench."""
+    bench.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with (bench.folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def up(bench: Bench, fresh: bool, say: object = print) -> None:
+    """Bring the bench up; start what is dead, power on what is off, leave alone what runs.
+
+    :param fresh: end everything first and throw the servers' disks away.
+    :raises BenchError: when a part or a server does not come up.
+    """
+    assert callable(say)
+    if missing := image.missing_tools():
+        raise BenchError(
+            f"missing programs: {', '.join(missing)}; run 'make setup' (Debian: {' '.join(missing.values())})"
+        )
+    with locked(bench):
+        base = image.ensure()
+        if fresh:
+            parts.end_all(bench)
+            for server in bench.servers:
+                shutil.rmtree(server.folder, ignore_errors=True)
+            (bench.folder / "cables.json").unlink(missing_ok=True)
+        identity = Identity(bench)
+        alive = parts.running(bench)
+        for server in bench.servers:
+            if f"qemu-{server.role}" not in alive and (note := machine.prepare(server, identity, base)):
+                say(note)
+        try:
+            parts.start(bench, [part for part in parts.parts(bench, identity) if part.name not in alive])
+            with ThreadPoolExecutor() as pool:
+                list(pool.map(lambda server: _power_on(server, identity), bench.servers))
+        except (parts.PartError, BenchError):
+            if not alive:
+                parts.end_all(bench)  # nothing ran before: leave nothing half-started behind
+            raise
+
+
+def _power_on(server: Server, identity: Identity) -> None:
+    """Power on over Redfish, wait for SSH, compare the clocks."""
+    redfish(server, identity, "On")
+    if not until(lambda: ssh_answers(server), within_s=BOOT_S, every_s=0.1):
+        raise BenchError(f"{server.role}: no SSH within {BOOT_S:g} s of power-on; see 'vbench console {server.role}'")
+    check_clock(server, identity)
+
+
+def redfish(server: Server, identity: Identity, reset_type: str) -> None:
+    """Ask the server's BMC for a ``ComputerSystem.Reset``.
+
+    :raises BenchError: when it refuses or does not answer; a server that is in the wanted state already is no error.
+    """
+    url = f"https://{server.bmc_address}:{REDFISH_PORT}/redfish/v1/Systems/1/Actions/ComputerSystem.Reset"
+    token = base64.b64encode(f"admin:{identity.secret('VBENCH_BMC_PASSWORD')}".encode()).decode()
+    request = urllib.request.Request(
+        url,
+        json.dumps({"ResetType": reset_type}).encode(),
+        {"Authorization": f"Basic {token}", "Content-Type": "application/json"},
+    )
+    try:
+        context = ssl.create_default_context(cafile=str(identity.certificate))
+        urllib.request.urlopen(request, timeout=20, context=context).close()
+    except urllib.error.HTTPError as error:
+        if error.code != 409:  # 409: it is on (or off) already
+            raise BenchError(
+                f"{server.role}: BMC refuses {reset_type}: {error.read().decode(errors='replace')}"
+            ) from error
+    except OSError as error:
+        raise BenchError(f"{server.role}: BMC does not answer: {error}") from error
+
+
+def ssh_answers(server: Server) -> bool:
+    """Does an SSH server greet us? (QEMU accepts the connection in any case.)"""
+    try:
+        with socket.create_connection((server.address, SSH_PORT), timeout=1.0) as connection:
+            return connection.recv(8).startswith(b"SSH-2.0")
+    except OSError:
+        return False
+
+
+def ssh_command(server: Server, identity: Identity) -> list[str]:
+    """The ``ssh`` command line for a server."""
+    options = (
+        "IdentitiesOnly=yes",
+        f"UserKnownHostsFile={identity.known_hosts}",
+        "StrictHostKeyChecking=yes",
+        "LogLevel=ERROR",
+    )
+    flags = [word for option in options for word in ("-o", option)]
+    return ["ssh", "-F", "none", *flags, "-i", str(identity.user_key), "-p", str(SSH_PORT), f"root@{server.address}"]
+
+
+def check_clock(server: Server, identity: Identity) -> None:
+    """Compare the server's clock with ours.
+
+    :raises BenchError: when it is off by more than ``CLOCK_ERROR_S``: times measured in such a server are worthless.
+    """
+    before = time.time()
+    command = [*ssh_command(server, identity), "date +%s.%N"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30, stdin=subprocess.DEVNULL)
+    after = time.time()
+    if done.returncode:
+        raise BenchError(f"{server.role}: SSH login fails: {done.stderr.strip()}")
+    theirs = float(done.stdout)
+    if not before - CLOCK_ERROR_S <= theirs <= after + CLOCK_ERROR_S:
+        raise BenchError(
+            f"{server.role}: its clock is {theirs - before:+.1f} s off (counter calibrated wrongly): power-cycle it"
+        )
+
+
+def down(bench: Bench, now: bool, purge: bool) -> list[str]:
+    """Shut the servers down, end every part, remove sockets and run-time files.
+
+    The servers' disks, the keys and the logs stay, unless ``purge`` is true.
+
+    :param now: do not wait for the servers' operating systems.
+    :return: names of the parts that were ended.
+    """
+    if not bench.folder.exists():
+        return []
+    with locked(bench):
+        alive = parts.running(bench)
+        if not now and any(name.startswith("bmc") for name in alive):
+            _shut_down(bench, alive)
+        ended = parts.end_all(bench)
+        keep = {".qcow2", ".log", ".raw", ".pem", ".env"}
+        for path in bench.folder.rglob("*"):
+            if path.is_socket() or path.suffix in (".config", ".pid", ".control", ".new"):
+                assert path.suffix not in keep
+                path.unlink()
+        if purge:
+            shutil.rmtree(bench.folder)
+    return sorted({*alive, *ended})
+
+
+def _shut_down(bench: Bench, alive: dict[str, list[process.Pid]]) -> None:
+    """Press the power button of every server that runs, and give the systems time to write their disks."""
+    identity = Identity(bench)
+    pressed = [s for s in bench.servers if f"qemu-{s.role}" in alive and f"bmc-{s.role}" in alive and ssh_answers(s)]
+    for server in pressed:
+        redfish(server, identity, "GracefulShutdown")
+    until(
+        lambda: not any(f"qemu-{server.role}" in parts.running(bench) for server in pressed),
+        within_s=SHUTDOWN_S,
+        every_s=0.1,
+    )
+
+
+def status(bench: Bench) -> Status:
+    """Look at every part; ask nothing that takes longer than a second."""
+    alive = parts.running(bench)
+    names = [*(f"bmc-{server.role}" for server in bench.servers), "consoles", "cables"]
+    servers = {}
+    for server in bench.servers:
+        on = f"qemu-{server.role}" in alive
+        servers[server.role] = "off" if not on else "ready" if ssh_answers(server) else "on, SSH does not answer"
+    cables: dict[str, object] = {}
+    if "cables" in alive:
+        try:
+            cables = control.ask(bench.folder / "cables.control", {"status": True}, deadline_s=2)["cables"]
+        except control.ControlError as error:
+            cables = {"error": str(error)}
+    return Status({name: "running" if name in alive else "dead" for name in names}, servers, cables)

@@ -1,0 +1,156 @@
+"""A server's machine: its disk, its initial RAM disk, and the QEMU command line that is the hardware."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import hostcpu
+import image
+from identity import Identity
+from layout import Server
+
+MEMORY_MIB = 384
+ROOT_PORT_ADDRESS = 0x10  # PCI device number of the first root port on the root complex
+
+
+def prepare(server: Server, identity: Identity, current_image: Path) -> str | None:
+    """Make the server's disk (if there is none), its initial RAM disk, and ``qemu.json``, what its BMC starts.
+
+    A disk belongs to the image it was made from. It keeps that image until it is made afresh, since kernel and modules
+    must be of one build.
+
+    :return: a note for the user when the disk is of an older image than the current one.
+    """
+    server.folder.mkdir(parents=True, exist_ok=True)
+    disk, origin = server.folder / "disk.qcow2", server.folder / "image.json"
+    if not disk.exists():
+        base = current_image / "root.ext4"
+        subprocess.run(["qemu-img", "create", "-q", "-f", "qcow2", "-b", str(base), "-F", "raw", str(disk)], check=True)
+        origin.write_text(json.dumps({"image": str(current_image)}))
+    mine = Path(json.loads(origin.read_text())["image"])
+    _make_initrd(server, identity, mine)
+    description = {"argv": argv(server, mine), "cwd": str(server.folder)}
+    (server.folder / "qemu.json").write_text(json.dumps(description, indent=1))
+    if mine != current_image:
+        return f"{server.role}: its disk was made from an older image; 'vbench up --fresh' makes a new one"
+    return None
+
+
+def _make_initrd(server: Server, identity: Identity, base: Path) -> None:
+    """The image's initial RAM disk, and after it an archive of what makes this server itself."""
+    with tempfile.TemporaryDirectory(dir=server.folder) as folder:
+        tree = Path(folder)
+        private, _ = identity.host_key(server.role)
+        for name, text, mode in (
+            ("server/etc/hostname", server.role + "\n", 0o644),
+            ("server/etc/ssh/ssh_host_ed25519_key", private, 0o600),
+            ("server/root/.ssh/authorized_keys", identity.user_public_key + "\n", 0o600),
+            ("password", identity.secret("VBENCH_CONSOLE_PASSWORD"), 0o600),
+        ):
+            path = tree / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+            path.chmod(mode)
+        (tree / "server/root/.ssh").chmod(0o700)
+        archive = subprocess.run(
+            ["sh", "-c", "find . | sort | cpio --quiet -o -H newc -R 0:0"], cwd=tree, check=True, capture_output=True
+        ).stdout
+    (server.folder / "initrd.cpio").write_bytes((base / "initrd.cpio").read_bytes() + archive)
+
+
+def argv(server: Server, base: Path) -> list[str]:
+    """The machine: 1 processor, 384 MiB, a disk, a management port, an 82574L behind each of two PCIe root ports."""
+    folder = server.folder
+    accel = accelerator(base)
+    tsc = hostcpu.tsc_khz() if accel == "tcg" else None
+    kernel = ["console=ttyS0,115200", "quiet", "root=/dev/vda", "mitigations=off", "cryptomgr.notests", "panic=0"]
+    if (
+        tsc
+    ):  # an emulated processor has the host's counter; calibrating it against emulated timers goes wrong now and then
+        kernel += [f"tsc_early_khz={tsc}", "tsc=reliable"]
+    command = [
+        *("env", f"VBENCH_PART=qemu-{server.role}"),  # its own identity, not that of the BMC which starts it
+        *("qemu-system-x86_64", "-name", f"vbench-{server.role}", "-nodefaults", "-no-user-config", "-display", "none"),
+        *("-accel", "tcg,thread=single" if accel == "tcg" else "kvm", "-cpu", "max,-svm" if accel == "tcg" else "host"),
+        *("-M", "q35,sata=off,smbus=off", "-m", str(MEMORY_MIB), "-smp", "1", "-rtc", "base=utc,clock=host"),
+        *("-kernel", str(base / "vmlinux"), "-initrd", str(folder / "initrd.cpio"), "-append", " ".join(kernel)),
+        *("-drive", f"file={folder}/disk.qcow2,if=none,id=disk,cache=unsafe", "-device", "virtio-blk-pci,drive=disk"),
+        *("-device", "virtio-rng-pci"),
+        *("-chardev", f"socket,id=serial,path={folder}/serial,reconnect=1", "-serial", "chardev:serial"),
+        *("-netdev", f"user,id=mgmt,restrict=on,hostfwd=tcp:{server.address}:2222-:22"),
+        *("-device", "virtio-net-pci,netdev=mgmt,romfile="),
+    ]
+    for user in ("bmc", "console", "cables"):
+        command += ["-qmp", f"unix:{server.qmp(user)},server=on,wait=off"]
+    panel = server.address.rsplit(".", 1)[0] + ".40"
+    for number, port in enumerate(server.ports):
+        slot = f"pcie-root-port,id=root{number},chassis={number + 1},addr={ROOT_PORT_ADDRESS + number:#x}"
+        local = f"local.type=inet,local.host={server.address},local.port={port.qemu_udp}"
+        remote = f"remote.type=inet,remote.host={panel},remote.port={port.panel_udp}"
+        command += ["-device", f"{slot},x-speed=2_5,x-width=1", "-netdev", f"dgram,id=net-{port.name},{local},{remote}"]
+        command += ["-device", f"e1000e,bus=root{number},netdev=net-{port.name},mac={port.mac},id={port.name},romfile="]
+    return command
+
+
+def accelerator(base: Path) -> str:
+    """``kvm`` where a guest really starts with it, else ``tcg``; asked once per boot of the host.
+
+    ``VBENCH_ACCEL`` overrides. A device file that opens is no proof: some hosts offer one that cannot run this guest.
+    """
+    if chosen := os.environ.get("VBENCH_ACCEL"):
+        return chosen
+    if not os.access("/dev/kvm", os.R_OK | os.W_OK):
+        return "tcg"
+    boot_id = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    cache = image.CACHE / "accelerator.json"
+    if cache.exists():
+        known: dict[str, str] = json.loads(cache.read_text())
+        if known.get("boot_id") == boot_id:
+            return known["accelerator"]
+    found = "kvm" if _kvm_boots(base) else "tcg"
+    cache.write_text(json.dumps({"boot_id": boot_id, "accelerator": found}))
+    return found
+
+
+def _kvm_boots(base: Path, within_s: float = 5.0) -> bool:
+    """Does the kernel get as far as its first line under KVM?"""
+    if not shutil.which("qemu-system-x86_64"):
+        return False
+    with tempfile.TemporaryDirectory() as folder:
+        serial = Path(folder) / "serial"
+        command = ["qemu-system-x86_64", "-accel", "kvm", "-cpu", "host", "-M", "q35", "-m", "256", "-nodefaults"]
+        command += [
+            "-display",
+            "none",
+            "-no-reboot",
+            "-kernel",
+            str(base / "vmlinux"),
+            "-append",
+            "console=ttyS0 panic=-1",
+        ]
+        process = subprocess.Popen(
+            [*command, "-serial", f"file:{serial}"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            end = time.monotonic() + within_s
+            while time.monotonic() < end:
+                if serial.exists() and b"Linux version" in serial.read_bytes():
+                    return True
+                try:
+                    process.wait(0.05)
+                except subprocess.TimeoutExpired:
+                    continue
+                return serial.exists() and b"Linux version" in serial.read_bytes()
+            return False
+        finally:
+            process.kill()
+            process.wait()

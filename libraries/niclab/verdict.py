@@ -1,0 +1,29 @@
+"""The four ways a check can end other than well.
+
+A message names subject, measured, wanted, and where the wish comes from::
+
+    dut.p0 (0000:17:00.0) trained to x4, sheet emulex-oce11102 wants x8
+
+Robot Framework puts the class name before the message (``CardFailure: dut.p0 ...``); reports and certificates tell the
+verdicts apart by that prefix, so the names are part of the interface.
+"""
+
+from __future__ import annotations
+
+
+class CardFailure(AssertionError):
+    """The card (its hardware, firmware or driver) is wrong."""
+
+
+class BenchFault(Exception):
+    """The lab is wrong: a server, switch, BMC, console, cable, tool or file. Never counts against the card."""
+
+
+class NotApplicable(Exception):
+    """The question cannot be asked of this card or bench; the message says why. Robot Framework skips the test."""
+
+    ROBOT_SKIP_EXECUTION = True
+
+
+class Undecided(Exception):
+    """The measurement cannot tell."""
