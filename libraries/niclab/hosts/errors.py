@@ -1,0 +1,42 @@
+"""What can go wrong when a server is asked something."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from niclab.verdict import BenchFault
+
+_SHOWN_CHARACTERS = 120
+
+
+class ReadError(BenchFault):
+    """Text of a tool that cannot be read; never answered with an empty, zero or guessed value.
+
+    ``message`` is the sentence without subject, ``subject`` says whose text it was (``dut: `ethtool -i enp1s0```).
+    """
+
+    def __init__(self, message: str, subject: str = "") -> None:
+        super().__init__(f"{subject}: {message}" if subject else message)
+        self.message = message
+
+    def about(self, subject: str) -> Self:
+        """The same error, naming host and command."""
+        return type(self)(self.message, subject)
+
+
+class NoInterface(BenchFault):
+    """A PCI device without a network interface: no driver bound, or the driver's probe failed."""
+
+
+def unreadable(kind: str, where: str, text: object, expected: str) -> ReadError:
+    """The one sentence of every reader: ``cannot read KIND: WHERE 'text': expected ...``.
+
+    :param kind: the tool and form that was read, ``ethtool -i``.
+    :param where: ``line 3``, or the path of a JSON value.
+    :param text: what stands there; shortened to 120 characters.
+    :param expected: what is wanted instead, in plain words.
+    """
+    shown = text if isinstance(text, str) else repr(text)
+    if len(shown) > _SHOWN_CHARACTERS:
+        shown = shown[:_SHOWN_CHARACTERS] + "..."
+    return ReadError(f"cannot read {kind}: {where} {shown!r}: expected {expected}")

@@ -1,0 +1,21 @@
+"""A Linux server."""
+
+from __future__ import annotations
+
+from niclab.hosts.host import Host, Shell
+from niclab.hosts.linux.host_network import LinuxNetwork
+from niclab.hosts.linux.host_pci import LinuxPci
+from niclab.hosts.linux.host_system import LinuxSystem
+
+
+class LinuxHost(LinuxSystem, LinuxPci, LinuxNetwork):
+    """A Linux server over a shell, see :class:`niclab.hosts.host.Host`. Connects to nothing by itself.
+
+    :param shell: runs the commands; root is wanted for lspci, modprobe, dmesg and changes.
+    :param name: the subject of every message, ``dut`` or ``peer``.
+    """
+
+
+def linux_host(shell: Shell, name: str) -> Host:
+    """A :class:`LinuxHost` as the interface that keyword libraries use."""
+    return LinuxHost(shell, name)

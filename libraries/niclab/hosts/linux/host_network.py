@@ -1,0 +1,185 @@
+"""Linux host, the network part: interfaces, link, counters, addresses, ping."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import replace
+
+from niclab.hosts.errors import unreadable
+from niclab.hosts.linux.commands import LinuxCommands
+from niclab.hosts.linux.ethtool import read_counters, read_driver_info, read_link_settings
+from niclab.hosts.linux.ip import read_interfaces
+from niclab.hosts.linux.names import interface_name, ip_address, ip_cidr
+from niclab.hosts.linux.ping import read_ping
+from niclab.hosts.reading import numbered, whole_number
+from niclab.hosts.records import (
+    CarrierChanges,
+    Counters,
+    DriverInfo,
+    Interface,
+    LinkSettings,
+    PingResult,
+    Statistics,
+)
+from niclab.verdict import BenchFault
+
+_NET = "/sys/class/net"
+_LARGEST_PING_BYTES = 65507  # largest ICMP payload of an IPv4 packet: 65535 - 20 - 8
+_PING_GRACE_S = 10
+
+
+class LinuxNetwork(LinuxCommands):
+    """See :class:`niclab.hosts.host.Host` for the meaning of each method."""
+
+    def interface(self, iface: str) -> Interface:
+        """The interface with addresses, statistics and carrier.
+
+        The carrier of an interface that is down cannot be read (the kernel answers EINVAL): False, with the reason.
+        """
+        record = self._link_record(iface)
+        result = self._try(f"cat {_NET}/{iface}/carrier")
+        if result.exit_status == 0:
+            if result.stdout.strip() not in ("0", "1"):
+                raise BenchFault(f"{self.name}: carrier of {iface} reads {result.stdout!r}, wanted 0 or 1")
+            up = result.stdout.strip() == "1"
+            return replace(record, carrier=up, carrier_reason=None if up else "no carrier")
+        if "Invalid argument" in result.stderr and not record.admin_up:
+            return replace(record, carrier=False, carrier_reason="interface is administratively down")
+        raise self._failed(f"cat {_NET}/{iface}/carrier", result)
+
+    def driver_info(self, iface: str) -> DriverInfo:
+        return self._read(f"ethtool -i {interface_name(self.name, iface)}", read_driver_info)
+
+    def link_settings(self, iface: str) -> LinkSettings:
+        """Speed, duplex, autonegotiation and the mode lists.
+
+        :raises BenchFault: also when the text is of another interface.
+        """
+        command = f"ethtool {interface_name(self.name, iface)}"
+        settings = self._read(command, read_link_settings)
+        if settings.iface != iface:
+            raise BenchFault(f"{self.name}: `{command}` answered for {settings.iface}")
+        return settings
+
+    def counters(self, iface: str) -> Counters:
+        """The driver's own counters. A driver without any is a failed command, not an empty record."""
+        return self._read(f"ethtool -S {interface_name(self.name, iface)}", read_counters)
+
+    def statistics(self, iface: str) -> Statistics:
+        """The kernel's counters."""
+        statistics = self._link_record(iface).statistics
+        if statistics is None:
+            raise BenchFault(f"{self.name}: `ip -s` showed no statistics of {iface}")
+        return statistics
+
+    def carrier_changes(self, iface: str) -> CarrierChanges:
+        """Read before and after: a carrier that went and came back between two looks still shows here."""
+        interface_name(self.name, iface)
+        command = (
+            f"sh -c 'cd {_NET}/{iface} && cat carrier_changes"
+            " && if [ -e carrier_up_count ]; then cat carrier_up_count carrier_down_count; fi'"
+        )
+        return self._read(command, _read_carrier_changes)
+
+    def set_link(self, iface: str, up: bool) -> None:
+        """Set the interface administratively up or down, and see that it is. The carrier may need seconds more."""
+        state = "up" if up else "down"
+        self._run(f"ip link set dev {interface_name(self.name, iface)} {state}")
+        if self._link_record(iface).admin_up is not up:
+            raise BenchFault(f"{self.name}: {iface} is not {state} after `ip link set dev {iface} {state}`")
+
+    def add_address(self, iface: str, cidr: str) -> None:
+        """Add an address such as ``198.18.10.1/24``, and see it. Present already: the error of ``ip``."""
+        address = ip_cidr(self.name, cidr)
+        self._run(f"ip addr add {address} dev {interface_name(self.name, iface)}")
+        if address not in self._addresses(iface):
+            raise BenchFault(f"{self.name}: {iface} does not have {address} after `ip addr add`")
+
+    def remove_address(self, iface: str, cidr: str) -> None:
+        """Remove an address, and see that it is gone. Not there: the error of ``ip``."""
+        address = ip_cidr(self.name, cidr)
+        self._run(f"ip addr del {address} dev {interface_name(self.name, iface)}")
+        if address in self._addresses(iface):
+            raise BenchFault(f"{self.name}: {iface} still has {address} after `ip addr del`")
+
+    def flush_addresses(self, iface: str) -> None:
+        """Remove every address, and see that none is left."""
+        self._run(f"ip addr flush dev {interface_name(self.name, iface)}")
+        left = self._addresses(iface)
+        if left:
+            raise BenchFault(f"{self.name}: {iface} still has {', '.join(map(str, left))} after `ip addr flush`")
+
+    def ping(
+        self,
+        destination: str,
+        *,
+        source: str | None = None,
+        count: int = 3,
+        interval_s: float = 0.2,
+        wait_s: int = 1,
+        size: int | None = None,
+        dont_fragment: bool = False,
+    ) -> PingResult:
+        """Ping ``destination``; no answer at all is a result, not an error.
+
+        :param source: interface or address to send from.
+        :param interval_s: seconds between packets.
+        :param wait_s: whole seconds to wait for the last answer.
+        :param size: ICMP payload in bytes (the packet is 28 bytes longer with IPv4, 48 with IPv6).
+        :raises BenchFault: when ping refuses its options or cannot send at all (exit status 2, or no summary).
+        """
+        command = (
+            f"ping -n -c {_at_least_one(self.name, 'count', count)} -W {_at_least_one(self.name, 'wait_s', wait_s)}"
+        )
+        if not 0.001 <= interval_s <= 60:
+            raise BenchFault(f"{self.name}: ping interval_s {interval_s}: 0.001 to 60 seconds is wanted")
+        command += f" -i {interval_s:g}"
+        if size is not None:
+            if not 0 <= size <= _LARGEST_PING_BYTES:
+                raise BenchFault(f"{self.name}: ping size {size}: 0 to {_LARGEST_PING_BYTES} bytes is wanted")
+            command += f" -s {size}"
+        if dont_fragment:
+            command += " -M do"
+        if source is not None:
+            command += f" -I {self._source(source)}"
+        command += f" {ip_address(self.name, destination)}"
+        result = self._try(command, timeout_s=count * interval_s + wait_s + _PING_GRACE_S)
+        answered = "packets transmitted" in result.stdout
+        if result.exit_status not in (0, 1) or not answered:
+            raise self._failed(command, result)
+        return self._understood(command, lambda text: read_ping(text, result.stderr), result.stdout)
+
+    def _source(self, source: str) -> str:
+        """An address when it is one, else an interface."""
+        try:
+            ipaddress.ip_address(source)
+        except ValueError:
+            return interface_name(self.name, source)
+        return ip_address(self.name, source)
+
+    def _link_record(self, iface: str) -> Interface:
+        command = f"ip -j -s -d addr show dev {interface_name(self.name, iface)}"
+        records = self._read(command, read_interfaces)
+        if len(records) != 1 or records[0].name != iface:
+            raise BenchFault(f"{self.name}: `{command}` showed {[record.name for record in records]}, wanted {iface}")
+        return records[0]
+
+    def _addresses(self, iface: str) -> list[ipaddress.IPv4Interface | ipaddress.IPv6Interface]:
+        entries = self._link_record(iface).addresses
+        return [ip_cidr(self.name, f"{entry.address}/{entry.prefix_length}") for entry in entries]
+
+
+def _at_least_one(host: str, what: str, value: int) -> int:
+    if value < 1:
+        raise BenchFault(f"{host}: ping {what} {value}: a whole number from 1 is wanted")
+    return value
+
+
+def _read_carrier_changes(text: str) -> CarrierChanges:
+    lines = [line.strip() for _, line in numbered(text) if line.strip()]
+    if len(lines) not in (1, 3):
+        raise unreadable(
+            "carrier counts", "text", text, "carrier_changes, and up and down counts on Linux 4.16 and later"
+        )
+    counts = [whole_number("carrier counts", f"line {n}", line, "a count") for n, line in enumerate(lines, start=1)]
+    return CarrierChanges(counts[0], *(counts[1:] or (None, None)))

@@ -1,0 +1,201 @@
+"""Linux host, the PCI part: devices, the path of links to a card, the interface of a card."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from itertools import pairwise
+
+from niclab.hosts.errors import NoInterface, ReadError, unreadable
+from niclab.hosts.linux.commands import LinuxCommands
+from niclab.hosts.linux.names import interface_name, pci_address
+from niclab.hosts.linux.pci import is_degraded, read_lspci, read_sysfs_speed_gts, read_sysfs_width
+from niclab.hosts.reading import numbered
+from niclab.hosts.records import PciDevice, PcieLink
+from niclab.verdict import BenchFault
+
+_DEVICES = "/sys/bus/pci/devices"
+_ATTRIBUTES = (
+    "vendor",
+    "device",
+    "subsystem_vendor",
+    "subsystem_device",
+    "max_link_speed",
+    "max_link_width",
+    "current_link_speed",
+    "current_link_width",
+)
+_ATTRIBUTE_LINE = re.compile(r"([a-z_]+)=(.*)")
+_SYSFS_ID = re.compile(r"0x([0-9a-f]{4})")
+_PATH_ELEMENT = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
+# Ports that look down: the upper end of a link.
+_DOWNSTREAM_FACING = ("Root Port", "Downstream Port", "PCI/PCI-X to PCI-Express Bridge")
+_COMPARED = (
+    "vendor_id",
+    "device_id",
+    "subvendor",
+    "subdevice",
+    "driver",
+    "lnkcap_gts",
+    "lnkcap_width",
+    "lnksta_gts",
+    "lnksta_width",
+)
+
+
+class LinuxPci(LinuxCommands):
+    """See :class:`niclab.hosts.host.Host` for the meaning of each method."""
+
+    def pci_device(self, address: str) -> PciDevice:
+        """The device as lspci and sysfs describe it; what only one of them says is taken from that one.
+
+        :raises ReadError: when the two disagree about ids, driver or link.
+        :raises BenchFault: when there is no such device, or lspci may not read its capabilities.
+        """
+        pci_address(self.name, address)
+        command = f"lspci -vvnn -D -s {address}"
+        devices = self._read(command, read_lspci)
+        if len(devices) != 1 or devices[0].slot != address:
+            raise BenchFault(f"{self.name}: `{command}` showed {[device.slot for device in devices]}, wanted {address}")
+        device = devices[0]
+        if device.dead:
+            return device
+        if device.capabilities_readable is not True:
+            raise BenchFault(f"{self.name}: `{command}` may not read the capabilities of {address}: root is wanted")
+        return self._merged(device, self._sysfs_device(address))
+
+    def upstream_port(self, address: str) -> str | None:
+        """Address of the bridge or root port above ``address``; None on a root bus."""
+        chain = self._chain(address)
+        return chain[-2] if len(chain) > 1 else None
+
+    def pcie_path(self, address: str) -> tuple[PcieLink, ...]:
+        """Every PCIe link from the root port down to ``address``, at least one.
+
+        The internal bus of a switch, between its upstream and downstream ports, is no link and not listed.
+
+        :raises ReadError: when the two ends of a link report different speeds or widths.
+        :raises BenchFault: when no link leads to the device, or one is not trained.
+        """
+        devices = [self.pci_device(slot) for slot in self._chain(address)]
+        pairs = [pair for pair in pairwise(devices) if pair[0].port_type in _DOWNSTREAM_FACING]
+        links = tuple(self._link(above, below) for above, below in pairs)
+        if not links:
+            raise BenchFault(f"{self.name}: no PCIe link leads to {address}: it sits on a root or conventional PCI bus")
+        return links
+
+    def interface_at(self, address: str, port_index: int | None = None) -> str:
+        """Name of the network interface of a PCI function.
+
+        :param port_index: which one, for a function with several ports (Chelsio T5): the kernel's ``dev_port``.
+        :raises NoInterface: when the function has none.
+        """
+        pci_address(self.name, address)
+        # A virtio card has its interface below the virtio device, one level deeper. A glob without a match stays as
+        # it is written, which is no existing directory.
+        command = (
+            f"sh -c 'cd {_DEVICES}/{address} && for d in net/* virtio*/net/*;"
+            ' do if [ -d "$d" ]; then printf "%s=" "${d##*/}"; cat "$d/dev_port"; fi; done\''
+        )
+        ports = self._understood(command, _read_ports, self._run(command))
+        if not ports:
+            driver = self._bound_driver(address)
+            state = f"driver {driver} is bound but made none" if driver else "no driver is bound"
+            raise NoInterface(f"{self.name}: {address} has no network interface: {state}; dmesg may say why")
+        chosen = [name for name, index in ports.items() if port_index is None or index == port_index]
+        if len(chosen) != 1:
+            shown = ", ".join(f"{name} (port {index})" for name, index in ports.items())
+            wanted = "one interface; say which port" if port_index is None else f"port {port_index}"
+            raise BenchFault(f"{self.name}: {address} has the interfaces {shown}, wanted {wanted}")
+        return interface_name(self.name, chosen[0])
+
+    def _link(self, above: PciDevice, below: PciDevice) -> PcieLink:
+        where = f"{self.name}: link {above.slot} -> {below.slot}"
+        if below.dead:
+            raise BenchFault(f"{where}: {below.slot} does not answer (its configuration space reads all ones)")
+        if below.lnksta_gts is None or below.lnksta_width is None:
+            raise BenchFault(f"{where}: not trained, {below.slot} reports no speed or no width")
+        if (above.lnksta_gts, above.lnksta_width) != (below.lnksta_gts, below.lnksta_width):
+            raise ReadError(
+                f"upper end reports {above.lnksta_gts} GT/s x{above.lnksta_width},"
+                f" lower end {below.lnksta_gts} GT/s x{below.lnksta_width}: one link has one speed and width",
+                where,
+            )
+        return PcieLink(above, below, below.lnksta_gts, below.lnksta_width)
+
+    def _chain(self, address: str) -> tuple[str, ...]:
+        """Addresses from the port on the root bus down to ``address``."""
+        command = f"readlink -e {_DEVICES}/{pci_address(self.name, address)}"
+        path = self._run(command).strip()
+        chain = tuple(part for part in path.split("/") if _PATH_ELEMENT.fullmatch(part))
+        if not chain or chain[-1] != address:
+            raise BenchFault(f"{self.name}: `{command}` said {path!r}, wanted a path that ends with {address}")
+        return chain
+
+    def _bound_driver(self, address: str) -> str | None:
+        command = f"sh -c 'cd {_DEVICES}/{address} && basename \"$(readlink driver)\"'"
+        return self._run(command).strip() or None
+
+    def _sysfs_device(self, address: str) -> PciDevice:
+        command = (
+            f"sh -c 'cd {_DEVICES}/{address} && for f in {' '.join(_ATTRIBUTES)};"
+            ' do printf "%s=" $f; if [ -e $f ]; then cat $f; else echo; fi; done;'
+            ' printf "driver="; basename "$(readlink driver)"\''
+        )
+        return self._understood(command, lambda text: _read_sysfs_device(address, text), self._run(command))
+
+    def _merged(self, lspci: PciDevice, sysfs: PciDevice) -> PciDevice:
+        """``lspci`` with its unknown fields filled from ``sysfs``."""
+        merged = lspci
+        for field in _COMPARED:
+            theirs, ours = getattr(lspci, field), getattr(sysfs, field)
+            if theirs is not None and ours is not None and theirs != ours:
+                raise ReadError(f"{field}: lspci says {theirs}, sysfs says {ours}", f"{self.name}: {lspci.slot}")
+            if theirs is None and ours is not None:
+                merged = replace(merged, **{field: ours})
+        return replace(merged, degraded=is_degraded(merged))
+
+
+def _read_ports(text: str) -> dict[str, int]:
+    """Interface name -> dev_port, from lines ``name=0``."""
+    ports: dict[str, int] = {}
+    for number, line in numbered(text):
+        if not line.strip():
+            continue
+        name, _, port = line.partition("=")
+        if not port.isdecimal():
+            raise unreadable("interfaces of a PCI device", f"line {number}", line, "'NAME=dev_port'")
+        ports[name] = int(port)
+    return ports
+
+
+def _read_sysfs_device(address: str, text: str) -> PciDevice:
+    values: dict[str, str] = {}
+    for number, line in numbered(text):
+        match = _ATTRIBUTE_LINE.fullmatch(line)
+        if match is not None:
+            values[match[1]] = match[2].strip()
+        elif line.strip():
+            raise unreadable("sysfs PCI device", f"line {number}", line, "'attribute=value'")
+    missing = [name for name in (*_ATTRIBUTES, "driver") if name not in values]
+    if missing:
+        raise unreadable("sysfs PCI device", "text", text, f"lines for {', '.join(missing)}")
+    return PciDevice(
+        slot=address,
+        vendor_id=_sysfs_id("vendor", values["vendor"]),
+        device_id=_sysfs_id("device", values["device"]),
+        subvendor=_sysfs_id("subsystem_vendor", values["subsystem_vendor"]),
+        subdevice=_sysfs_id("subsystem_device", values["subsystem_device"]),
+        driver=values["driver"] or None,
+        lnkcap_gts=read_sysfs_speed_gts(values["max_link_speed"]),
+        lnkcap_width=read_sysfs_width(values["max_link_width"]),
+        lnksta_gts=read_sysfs_speed_gts(values["current_link_speed"]),
+        lnksta_width=read_sysfs_width(values["current_link_width"]),
+    )
+
+
+def _sysfs_id(attribute: str, value: str) -> str:
+    match = _SYSFS_ID.fullmatch(value)
+    if match is None:
+        raise unreadable("sysfs PCI device", attribute, value, "an id such as 0x8086")
+    return match[1]

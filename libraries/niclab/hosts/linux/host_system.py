@@ -1,0 +1,163 @@
+"""Linux host, the system part: time, release, tools, kernel modules, kernel log, reboot."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import replace
+
+from niclab.hosts.linux.commands import LinuxCommands
+from niclab.hosts.linux.dmesg import read_dmesg
+from niclab.hosts.linux.modules import read_modinfo, read_proc_modules
+from niclab.hosts.linux.names import module_name, tool_name
+from niclab.hosts.linux.system import (
+    read_boot_id,
+    read_clock_s,
+    read_kernel,
+    read_os_release,
+    read_tool_version,
+    read_uptime_s,
+)
+from niclab.hosts.records import KernelLine, KernelLogMark, LoadedModule, ModuleFile, ModuleState, OsRelease
+from niclab.transports import CommandTimeout, ConnectionLost
+from niclab.verdict import BenchFault
+
+# How each tool is asked for its version; any other is asked with --version.
+_VERSION_OPTIONS = {
+    "ip": "-V",
+    "bridge": "-V",
+    "tc": "-V",
+    "ping": "-V",
+    "netperf": "-V",
+    "fio": "-v",
+    "busybox": "--help",
+}
+_NOT_FOUND = 127
+_FIRST_SIGNAL_STATUS = 128
+_HALT_TIMEOUT_S = 20
+_RELOAD_TIMEOUT_S = 180
+
+
+class LinuxSystem(LinuxCommands):
+    """See :class:`niclab.hosts.host.Host` for the meaning of each method."""
+
+    def uptime_s(self) -> float:
+        """Seconds since boot."""
+        return self._read_file("/proc/uptime", read_uptime_s)
+
+    def boot_id(self) -> str:
+        """The random id of this boot: another one after every reboot."""
+        return self._read_file("/proc/sys/kernel/random/boot_id", read_boot_id)
+
+    def clock_s(self) -> float:
+        """The host's wall clock in seconds since 1970."""
+        return self._read("date +%s.%N", read_clock_s)
+
+    def kernel(self) -> str:
+        return self._read("uname -r", read_kernel)
+
+    def os_release(self) -> OsRelease:
+        return self._read_file("/etc/os-release", read_os_release)
+
+    def is_root(self) -> bool:
+        """Whether commands run as root: lspci, modprobe and dmesg need it."""
+        user = self._run("id -u").strip()
+        if not user.isdecimal():
+            raise BenchFault(f"{self.name}: `id -u` said {user!r}: a number is wanted")
+        return int(user) == 0
+
+    def tools(self, names: Sequence[str]) -> dict[str, str | None]:
+        """Version of each tool; None when it is not installed, ``unknown`` when it is but does not say a version."""
+        versions: dict[str, str | None] = {}
+        for name in names:
+            tool_name(self.name, name)
+            found = self._try(f"sh -c 'command -v {name}'")
+            if found.exit_status in (1, _NOT_FOUND):
+                versions[name] = None
+                continue
+            if found.exit_status != 0:
+                raise self._failed(f"command -v {name}", found)
+            said = self._try(f"{name} {_VERSION_OPTIONS.get(name, '--version')}", timeout_s=20)
+            versions[name] = read_tool_version(said.stdout + said.stderr, refused=said.exit_status != 0)
+        return versions
+
+    def modinfo(self, module: str) -> ModuleFile:
+        """The module on disk, which may differ from the one in memory."""
+        return self._read(f"modinfo {module_name(self.name, module)}", read_modinfo)
+
+    def loaded_module(self, module: str) -> LoadedModule | None:
+        """The module in memory with its version and srcversion; None when it is not loaded (or is built in)."""
+        wanted = module_name(self.name, module).replace("-", "_")
+        loaded = [entry for entry in self._read_file("/proc/modules", read_proc_modules) if entry.name == wanted]
+        if not loaded:
+            return None
+        return replace(
+            loaded[0],
+            version=self._module_attribute(wanted, "version"),
+            srcversion=self._module_attribute(wanted, "srcversion"),
+        )
+
+    def reload_driver(self, module: str) -> None:
+        """Unload and load a module, then see it live.
+
+        One command does both, so that a connection lost with the driver does not leave the host without it.
+        """
+        module_name(self.name, module)
+        self._run(f"sh -c 'modprobe -r {module} && modprobe {module}'", timeout_s=_RELOAD_TIMEOUT_S)
+        loaded = self.loaded_module(module)
+        if loaded is None or loaded.state is not ModuleState.LIVE:
+            state = "not loaded" if loaded is None else loaded.state
+            raise BenchFault(f"{self.name}: module {module} is {state} after `modprobe {module}`, wanted Live")
+
+    def dmesg(self) -> tuple[KernelLine, ...]:
+        """The whole kernel log that the ring buffer still holds."""
+        return self._read("dmesg", read_dmesg)
+
+    def dmesg_mark(self) -> KernelLogMark:
+        """Write a marker line into the kernel log: the place from which :meth:`dmesg_since` reads.
+
+        A marker, not a time stamp: it shows when the ring buffer has overwritten what came after it.
+        """
+        mark = KernelLogMark(self.boot_id(), f"niclab mark {secrets.token_hex(8)}")
+        self._run(f"sh -c 'echo \"{mark.token}\" > /dev/kmsg'")
+        return mark
+
+    def dmesg_since(self, mark: KernelLogMark) -> tuple[KernelLine, ...]:
+        """The kernel lines after ``mark``.
+
+        :raises BenchFault: when the host has booted since, or the mark is no longer in the log: lines are missing.
+        """
+        boot_id = self.boot_id()
+        if boot_id != mark.boot_id:
+            raise BenchFault(f"{self.name}: has booted since the mark in the kernel log was set; read dmesg() instead")
+        lines = self.dmesg()
+        for index, line in enumerate(lines):
+            if line.text.strip() == mark.token:
+                return lines[index + 1 :]
+        raise BenchFault(
+            f"{self.name}: {mark.token!r} is not in the kernel log: the ring buffer has overwritten it"
+            " (log_buf_len=4M makes it larger), was cleared, or printk.devkmsg is off"
+        )
+
+    def reboot(self) -> None:
+        """Ask for a reboot. Returns when asked; that it happened shows in another :meth:`boot_id`."""
+        self._halt("reboot")
+
+    def poweroff(self) -> None:
+        """Ask for a power-off. Returns when asked; that it happened shows at the BMC."""
+        self._halt("poweroff")
+
+    def _halt(self, command: str) -> None:
+        """The connection may end before the answer, and the shell by a signal: both mean that the host goes down."""
+        try:
+            result = self._try(f"sh -c 'sync; {command}'", timeout_s=_HALT_TIMEOUT_S)
+        except (ConnectionLost, CommandTimeout):
+            return
+        status = result.exit_status
+        if status is not None and 0 < status < _FIRST_SIGNAL_STATUS:
+            raise self._failed(command, result)
+
+    def _module_attribute(self, module: str, attribute: str) -> str | None:
+        """A file below /sys/module; None when the module does not have it."""
+        command = f"sh -c 'cd /sys/module/{module} && if [ -e {attribute} ]; then cat {attribute}; fi'"
+        return self._run(command).strip() or None

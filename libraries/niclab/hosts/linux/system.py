@@ -1,0 +1,83 @@
+"""Readers of the small texts by which a Linux host says what it is: uptime, clock, boot id, release, tool versions."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+from niclab.hosts.errors import unreadable
+from niclab.hosts.reading import numbered
+from niclab.hosts.records import OsRelease
+
+_UPTIME = re.compile(r"([0-9]{1,10}\.[0-9]{1,9}) [0-9]{1,12}\.[0-9]{1,9}\s*")
+_CLOCK = re.compile(r"([0-9]{1,12}\.[0-9]{1,9})\s*")
+_BOOT_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_KERNEL = re.compile(r"[0-9]+\.[0-9]+\S*")
+_OS_RELEASE_LINE = re.compile(r"([A-Z][A-Z0-9_]*)=(.*)")
+_BUSYBOX = re.compile(r"BusyBox v?([0-9][0-9A-Za-z.]*)")
+_VERSION = re.compile(r"(?<![\w.])v?([0-9]+(?:\.[0-9]+)*[0-9A-Za-z.+~-]*)")
+
+UNKNOWN_VERSION = "unknown"
+
+
+def read_uptime_s(text: str) -> float:
+    """Read ``/proc/uptime``: seconds since boot."""
+    match = _UPTIME.fullmatch(text)
+    if match is None:
+        raise unreadable("/proc/uptime", "text", text, "'SECONDS IDLE_SECONDS'")
+    return float(match[1])
+
+
+def read_clock_s(text: str) -> float:
+    """Read ``date +%s.%N``: seconds since 1970 (BusyBox date knows no %N, which is an error, not a zero)."""
+    match = _CLOCK.fullmatch(text)
+    if match is None:
+        raise unreadable("date +%s.%N", "text", text, "seconds and nanoseconds such as 1795258980.123456789")
+    return float(match[1])
+
+
+def read_boot_id(text: str) -> str:
+    """Read ``/proc/sys/kernel/random/boot_id``: a random UUID of this boot."""
+    if not _BOOT_ID.fullmatch(text.strip()):
+        raise unreadable("boot_id", "text", text, "a UUID")
+    return text.strip()
+
+
+def read_kernel(text: str) -> str:
+    """Read ``uname -r``."""
+    if not _KERNEL.fullmatch(text.strip()):
+        raise unreadable("uname -r", "text", text, "a kernel release such as 6.1.0-18-amd64")
+    return text.strip()
+
+
+def read_os_release(text: str) -> OsRelease:
+    """Read ``/etc/os-release`` (os-release(5): shell-quoted assignments)."""
+    found: dict[str, str] = {}
+    for number, line in numbered(text):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        match = _OS_RELEASE_LINE.fullmatch(line.strip())
+        if match is None:
+            raise unreadable("/etc/os-release", f"line {number}", line, "NAME=value")
+        try:
+            words = shlex.split(match[2])
+        except ValueError as error:
+            raise unreadable("/etc/os-release", f"line {number}", line, f"a quoted value ({error})") from error
+        found[match[1]] = " ".join(words)
+    if not found.get("ID"):
+        raise unreadable("/etc/os-release", "text", text, "a line ID=name")
+    return OsRelease(found["ID"], found.get("VERSION_ID") or None, found.get("PRETTY_NAME") or None)
+
+
+def read_tool_version(text: str, *, refused: bool = False) -> str:
+    """The version in what a tool says when asked for it: ``ethtool version 6.1`` -> ``6.1``.
+
+    A BusyBox applet is told apart (``busybox 1.35.0``), because it lacks options. No number at all: "unknown".
+
+    :param refused: the tool did not take the option; then the numbers of its usage text are no version.
+    """
+    busybox = _BUSYBOX.search(text)
+    if busybox is not None:
+        return f"busybox {busybox[1]}"
+    match = None if refused else _VERSION.search(text)
+    return match[1].rstrip(".") if match else UNKNOWN_VERSION

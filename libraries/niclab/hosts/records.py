@@ -1,0 +1,287 @@
+"""What a host says about itself, independent of the operating system.
+
+A field the text does not have is None: "not said". It never means zero, off or fine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from niclab.hosts.errors import ReadError
+
+
+class Duplex(StrEnum):
+    FULL = "full"
+    HALF = "half"
+
+
+class ModuleState(StrEnum):
+    LIVE = "Live"
+    LOADING = "Loading"
+    UNLOADING = "Unloading"
+
+
+class Operstate(StrEnum):
+    """RFC 2863 states as Linux names them (``include/uapi/linux/if.h``)."""
+
+    UNKNOWN = "UNKNOWN"
+    NOT_PRESENT = "NOTPRESENT"
+    DOWN = "DOWN"
+    LOWER_LAYER_DOWN = "LOWERLAYERDOWN"
+    TESTING = "TESTING"
+    DORMANT = "DORMANT"
+    UP = "UP"
+
+
+class KernelEventKind(StrEnum):
+    LINK_UP = "link up"
+    LINK_DOWN = "link down"
+    PANIC = "panic"
+    OOPS = "oops"
+    LOCKUP = "lockup"
+    HUNG_TASK = "hung task"
+    WARNING = "warning"
+    CALL_TRACE = "call trace"
+    AER_CORRECTED = "PCIe error, corrected"
+    AER_UNCORRECTED = "PCIe error, uncorrected"
+    TRANSMIT_TIMEOUT = "transmit timeout"
+    FIRMWARE_LOAD_FAILED = "firmware load failed"
+
+
+@dataclass(frozen=True)
+class DriverInfo:
+    """Driver behind an interface. ``firmware`` is the text of the tool, blanks at the ends removed."""
+
+    driver: str
+    version: str | None
+    firmware: str | None
+    bus: str | None
+    expansion_rom: str | None
+
+
+@dataclass(frozen=True)
+class LinkSettings:
+    """Link of an interface. ``supported``, ``advertised``, ``partner`` are mode names such as ``1000baseT/Full``;
+    None when not said or "Not reported". ``link_reason`` is what newer tools add to "no"."""
+
+    iface: str
+    speed_mbps: int | None
+    duplex: Duplex | None
+    autoneg: bool | None
+    link: bool | None
+    link_reason: str | None
+    port: str | None
+    transceiver: str | None
+    supported: tuple[str, ...] | None
+    advertised: tuple[str, ...] | None
+    partner: tuple[str, ...] | None
+    supports_autoneg: bool | None
+    advertises_autoneg: bool | None
+    partner_autoneg: bool | None
+
+
+@dataclass(frozen=True)
+class Counters:
+    """Counters of a driver in the order of the tool.
+
+    Some drivers give one name to several counters. All are kept; asking such a name for its value is an error, because
+    nobody can tell which was meant, but it does not spoil the other counters.
+    """
+
+    entries: tuple[tuple[str, int], ...]
+
+    def __getitem__(self, name: str) -> int:
+        values = [value for known, value in self.entries if known == name]
+        if not values:
+            raise ReadError(f"no counter {name!r} among {len(self.entries)}")
+        if len(values) > 1:
+            raise ReadError(f"counter {name!r} stands {len(values)} times with the values {values}: ambiguous")
+        return values[0]
+
+    def __contains__(self, name: object) -> bool:
+        return any(known == name for known, _ in self.entries)
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name, _ in self.entries)
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+
+@dataclass(frozen=True)
+class PciDevice:
+    """One PCI function.
+
+    ``slot`` always has its domain (``0000:01:00.0``); ids are four hexadecimal digits. Speeds in GT/s, widths in lanes;
+    None is unknown (also when the tool says "unknown", x0 or x63). ``degraded`` compares status with capability and
+    never uses the word "downgraded": old lspci does not print it, a virtual function prints it always.
+    ``dead``: the device answers its configuration space with all ones. ``capabilities_readable`` is False when the tool
+    had no right to read them, True when it did, None when this form of the tool does not show them.
+    """
+
+    slot: str
+    vendor_id: str | None = None
+    device_id: str | None = None
+    subvendor: str | None = None
+    subdevice: str | None = None
+    class_code: str | None = None
+    revision: str | None = None
+    driver: str | None = None
+    modules: tuple[str, ...] = ()
+    physical_slot: str | None = None
+    port_type: str | None = None
+    lnkcap_gts: float | None = None
+    lnkcap_width: int | None = None
+    lnksta_gts: float | None = None
+    lnksta_width: int | None = None
+    degraded: bool | None = None
+    dead: bool = False
+    capabilities_readable: bool | None = None
+
+
+@dataclass(frozen=True)
+class PcieLink:
+    """One wire of the path from the root port to a card; both ends were read and agree on ``gts`` and ``width``."""
+
+    upstream: PciDevice
+    downstream: PciDevice
+    gts: float
+    width: int
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Counters the kernel keeps for an interface since it exists."""
+
+    rx_bytes: int
+    rx_packets: int
+    rx_errors: int
+    rx_dropped: int
+    tx_bytes: int
+    tx_packets: int
+    tx_errors: int
+    tx_dropped: int
+
+
+@dataclass(frozen=True)
+class Address:
+    """``family`` is ``inet`` or ``inet6``; ``tentative``: IPv6 duplicate detection still runs."""
+
+    family: str
+    address: str
+    prefix_length: int
+    scope: str
+    tentative: bool
+
+
+@dataclass(frozen=True)
+class Interface:
+    """One network interface. ``carrier`` None: not asked; ``carrier_reason`` says why it is False without a cable
+    having been pulled. ``kind`` is the software kind (``veth``, ``bond``), None for hardware."""
+
+    name: str
+    index: int
+    mac: str | None
+    mtu: int
+    admin_up: bool
+    operstate: Operstate
+    kind: str | None
+    master: str | None
+    addresses: tuple[Address, ...]
+    statistics: Statistics | None
+    carrier: bool | None = None
+    carrier_reason: str | None = None
+
+
+@dataclass(frozen=True)
+class CarrierChanges:
+    """How often the carrier changed since the interface exists; up and down are None on kernels before 4.16."""
+
+    changes: int
+    up: int | None
+    down: int | None
+
+
+@dataclass(frozen=True)
+class ModuleFile:
+    """A kernel module on disk, or built into the kernel (``built_in``; then there is no file name)."""
+
+    filename: str | None
+    built_in: bool
+    name: str | None
+    version: str | None
+    srcversion: str | None
+    vermagic: str | None
+    depends: tuple[str, ...] | None
+    firmware: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class LoadedModule:
+    """A kernel module in memory. ``refcount`` None: this kernel cannot unload. ``taints``: letters such as ``OE``."""
+
+    name: str
+    size_bytes: int
+    refcount: int | None
+    used_by: tuple[str, ...]
+    state: ModuleState
+    taints: str | None
+    version: str | None = None
+    srcversion: str | None = None
+
+
+@dataclass(frozen=True)
+class KernelLine:
+    """One line of the kernel log; ``seconds`` since boot, None when the line has no such stamp."""
+
+    seconds: float | None
+    text: str
+
+
+@dataclass(frozen=True)
+class KernelEvent:
+    """A notable kernel line. ``iface``: of link and transmit events; ``address``: PCI address of PCIe errors."""
+
+    kind: KernelEventKind
+    line: KernelLine
+    iface: str | None = None
+    address: str | None = None
+
+
+@dataclass(frozen=True)
+class KernelLogMark:
+    """A place in the kernel log of one boot."""
+
+    boot_id: str
+    token: str
+
+
+@dataclass(frozen=True)
+class PingResult:
+    """``sent`` is at least 1. ``errors`` are the tool's own words (unreachable, message too long). Round trips in
+    milliseconds, None when nothing came back or the payload was too small for a time stamp."""
+
+    destination: str
+    sent: int
+    received: int
+    duplicates: int
+    errors: tuple[str, ...]
+    rtt_min_ms: float | None
+    rtt_avg_ms: float | None
+    rtt_max_ms: float | None
+
+    @property
+    def lost(self) -> int:
+        """Packets without an answer."""
+        return self.sent - self.received
+
+
+@dataclass(frozen=True)
+class OsRelease:
+    """``/etc/os-release``: ``id`` such as ``debian``, ``version_id`` such as ``12`` (rolling releases have none)."""
+
+    id: str
+    version_id: str | None
+    pretty_name: str | None

@@ -1,0 +1,64 @@
+"""A scripted shell: exact commands, captured answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a command leaves behind; ``raises`` is raised instead."""
+
+    stdout: str = ""
+    exit_status: int | None = 0
+    stderr: str = ""
+    raises: Exception | None = None
+
+
+Script = str | Answer | list["str | Answer"] | Callable[[str], "str | Answer"]
+
+
+class FakeShell:
+    """Answers each command of the script; any other command fails the test.
+
+    The script's key is the command without ``LC_ALL=C``, or its beginning when the key ends with ``...``. A list is
+    used up one answer a call; a function gets the command.
+    """
+
+    def __init__(self, script: dict[str, Script]) -> None:
+        self.script = script
+        self.commands: list[str] = []
+        self.timeouts_s: dict[str, float] = {}
+
+    def run(self, command: str, *, timeout_s: float = 60, check: bool = False) -> Answer:
+        assert not check, "the host class tests the exit status itself"
+        assert command.startswith("LC_ALL=C "), command
+        command = command.removeprefix("LC_ALL=C ")
+        self.commands.append(command)
+        self.timeouts_s[command] = timeout_s
+        reply = self.script[self._key(command)]
+        if isinstance(reply, list):
+            assert reply, f"one answer too few for {command}"
+            reply = reply.pop(0)
+        elif callable(reply):
+            reply = reply(command)
+        answer = Answer(reply) if isinstance(reply, str) else reply
+        if answer.raises is not None:
+            raise answer.raises
+        return answer
+
+    def _key(self, command: str) -> str:
+        if command in self.script:
+            return command
+        beginnings = [key for key in self.script if key.endswith("...") and command.startswith(key.removesuffix("..."))]
+        assert len(beginnings) == 1, f"{len(beginnings)} scripted answers for {command!r}"
+        return beginnings[0]
+
+
+def failed(stderr: str, exit_status: int | None = 1) -> Answer:
+    return Answer(exit_status=exit_status, stderr=stderr)
+
+
+def lines(*values: object) -> str:
+    return "".join(f"{value}\n" for value in values)

@@ -1,0 +1,71 @@
+"""Golden texts: ``captures/KIND/NAME.txt`` and beside it ``NAME.expected.json``.
+
+A capture begins with lines ``#| where it comes from``, which are not part of the text. To add one: write the text, run
+``python tests/hosts/goldens.py``, which writes the missing expectations, and check each of them by eye.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict, is_dataclass
+from pathlib import Path
+from typing import Any
+
+from niclab.hosts.linux.dmesg import kernel_events, read_dmesg
+from niclab.hosts.linux.ethtool import read_counters, read_driver_info, read_link_settings
+from niclab.hosts.linux.ip import read_interfaces
+from niclab.hosts.linux.modules import read_modinfo, read_proc_modules
+from niclab.hosts.linux.pci import read_lspci, read_lspci_machine
+from niclab.hosts.linux.ping import read_ping
+
+CAPTURES = Path(__file__).parent / "captures"
+
+READERS: dict[str, Callable[[str], Any]] = {
+    "ethtool-i": read_driver_info,
+    "ethtool": read_link_settings,
+    "ethtool-S": read_counters,
+    "lspci": read_lspci,
+    "lspci-vmm": read_lspci_machine,
+    "ip": read_interfaces,
+    "ping": read_ping,
+    "modinfo": read_modinfo,
+    "proc-modules": read_proc_modules,
+    "dmesg": lambda text: kernel_events(read_dmesg(text)),
+}
+
+
+def captures() -> list[Path]:
+    return sorted(CAPTURES.glob("*/*.txt"))
+
+
+def text_of(capture: Path) -> str:
+    """The text without the lines that say where it comes from."""
+    lines = capture.read_text().splitlines(keepends=True)
+    return "".join(line for line in lines if not line.startswith("#|"))
+
+
+def capture(kind: str, name: str) -> str:
+    return text_of(CAPTURES / kind / f"{name}.txt")
+
+
+def plain(record: Any) -> Any:
+    """A record as JSON would hold it."""
+    value = [plain(entry) for entry in record] if isinstance(record, tuple) else record
+    value = asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+    return json.loads(json.dumps(value))
+
+
+def expectation(path: Path) -> Path:
+    return path.with_suffix(".expected.json")
+
+
+def write_missing() -> None:
+    for path in captures():
+        if not expectation(path).exists():
+            record = plain(READERS[path.parent.name](text_of(path)))
+            expectation(path).write_text(json.dumps(record, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    write_missing()

@@ -1,0 +1,253 @@
+"""LinuxHost, the network part, against scripted answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from fake_shell import Answer, FakeShell, Script, failed
+from goldens import capture
+
+from niclab.hosts.errors import ReadError
+from niclab.hosts.linux.host import LinuxHost
+from niclab.hosts.records import CarrierChanges, Operstate
+from niclab.verdict import BenchFault
+
+IP = "ip -j -s -d addr show dev v0"
+CARRIER = "cat /sys/class/net/v0/carrier"
+CHANGES = "sh -c 'cd /sys/class/net/v0 && cat carrier_changes..."
+UP = capture("ip", "veth-addr")
+DOWN = UP.replace('"UP","LOWER_UP"', '"NOARP"').replace('"operstate":"UP"', '"operstate":"DOWN"')
+WITHOUT_IPV4 = UP.replace('"local":"10.9.0.1"', '"local":"10.9.0.99"')
+
+
+def host(script: dict[str, Script]) -> tuple[LinuxHost, FakeShell]:
+    shell = FakeShell(script)
+    return LinuxHost(shell, "dut"), shell
+
+
+def test_interface() -> None:
+    dut, _ = host({IP: UP, CARRIER: ["1\n", "0\n"]})
+    record = dut.interface("v0")
+    assert (record.mac, record.mtu, record.admin_up, record.carrier) == ("e2:a6:5c:31:6d:2b", 1500, True, True)
+    assert record.operstate is Operstate.UP
+    assert [address.address for address in record.addresses] == ["10.9.0.1", "fe80::e0a6:5cff:fe31:6d2b"]
+    record = dut.interface("v0")
+    assert (record.carrier, record.carrier_reason) == (False, "no carrier")
+
+
+EINVAL = failed("cat: /sys/class/net/v0/carrier: Invalid argument\n")
+
+
+def test_carrier_of_an_interface_that_is_down() -> None:
+    dut, _ = host({IP: DOWN, CARRIER: EINVAL})
+    record = dut.interface("v0")
+    assert (record.carrier, record.carrier_reason) == (False, "interface is administratively down")
+
+
+def test_carrier_that_cannot_be_read_of_an_interface_that_is_up_is_a_fault() -> None:
+    dut, _ = host({IP: UP, CARRIER: EINVAL})
+    with pytest.raises(BenchFault, match=r"Invalid argument"):
+        dut.interface("v0")
+
+
+@pytest.mark.parametrize("text", ["", "2\n", "yes\n"])
+def test_carrier_that_is_neither_0_nor_1_is_a_fault(text: str) -> None:
+    dut, _ = host({IP: UP, CARRIER: text})
+    with pytest.raises(BenchFault, match=r"dut: carrier of v0 reads .*, wanted 0 or 1"):
+        dut.interface("v0")
+
+
+def test_unknown_interface_says_ips_words() -> None:
+    dut, _ = host({IP: failed('Device "v0" does not exist.\n')})
+    with pytest.raises(BenchFault, match=r'dut: `ip -j -s -d addr show dev v0` .*Device "v0" does not exist'):
+        dut.interface("v0")
+
+
+def test_answer_of_another_interface_is_refused() -> None:
+    dut, _ = host({"ip -j -s -d addr show dev v1": UP, "ethtool v1": capture("ethtool", "veth")})
+    with pytest.raises(BenchFault, match=r"showed \['v0'\], wanted v1"):
+        dut.interface("v1")
+    with pytest.raises(BenchFault, match=r"`ethtool v1` answered for v0"):
+        dut.link_settings("v1")
+
+
+def test_ethtool() -> None:
+    dut, _ = host(
+        {
+            "ethtool -i v0": capture("ethtool-i", "veth"),
+            "ethtool v0": capture("ethtool", "veth"),
+            "ethtool -S v0": capture("ethtool-S", "veth"),
+            IP: UP,
+        }
+    )
+    assert dut.driver_info("v0").driver == "veth"
+    assert dut.link_settings("v0").speed_mbps == 10000
+    assert dut.counters("v0")["peer_ifindex"] == 2
+    assert dut.statistics("v0").rx_bytes == 90
+
+
+def test_driver_without_counters_is_a_fault() -> None:
+    dut, _ = host({"ethtool -S lo": failed("no stats available\n", 94)})
+    with pytest.raises(BenchFault, match=r"`ethtool -S lo` failed with exit status 94, said: no stats available"):
+        dut.counters("lo")
+
+
+def test_statistics_that_are_missing_are_a_fault() -> None:
+    dut, _ = host({"ip -j -s -d addr show dev eth0": capture("ip", "old-empty-objects")})
+    with pytest.raises(BenchFault, match=r"dut: `ip -s` showed no statistics of eth0"):
+        dut.statistics("eth0")
+
+
+@pytest.mark.parametrize(
+    ("text", "changes"),
+    [("4\n2\n2\n", CarrierChanges(4, 2, 2)), ("4\n", CarrierChanges(4, None, None))],
+)
+def test_carrier_changes(text: str, changes: CarrierChanges) -> None:
+    dut, _ = host({CHANGES: text})
+    assert dut.carrier_changes("v0") == changes
+
+
+@pytest.mark.parametrize("text", ["", "4\n2\n", "x\n"])
+def test_carrier_changes_that_are_none(text: str) -> None:
+    dut, _ = host({CHANGES: text})
+    with pytest.raises(ReadError, match=r"^dut: .*carrier counts"):
+        dut.carrier_changes("v0")
+
+
+def test_set_link_reads_back() -> None:
+    dut, shell = host({"ip link set dev v0 up": "", "ip link set dev v0 down": "", IP: [UP, DOWN, UP]})
+    dut.set_link("v0", up=True)
+    dut.set_link("v0", up=False)
+    assert shell.commands == ["ip link set dev v0 up", IP, "ip link set dev v0 down", IP]
+    with pytest.raises(BenchFault, match=r"dut: v0 is not down after"):
+        dut.set_link("v0", up=False)
+
+
+def test_addresses_are_read_back() -> None:
+    dut, _ = host(
+        {
+            "ip addr add 10.9.0.1/24 dev v0": "",
+            "ip addr del 10.9.0.1/24 dev v0": "",
+            "ip addr flush dev v0": "",
+            IP: [UP, WITHOUT_IPV4, WITHOUT_IPV4, UP, UP],
+        }
+    )
+    dut.add_address("v0", "10.9.0.1/24")
+    dut.remove_address("v0", "10.9.0.1/24")
+    with pytest.raises(BenchFault, match=r"does not have 10.9.0.1/24 after"):
+        dut.add_address("v0", "10.9.0.1/24")
+    with pytest.raises(BenchFault, match=r"still has 10.9.0.1/24 after"):
+        dut.remove_address("v0", "10.9.0.1/24")
+    with pytest.raises(BenchFault, match=r"still has 10.9.0.1/24, fe80::.*/64 after"):
+        dut.flush_addresses("v0")
+
+
+def test_flush() -> None:
+    dut, _ = host({"ip addr flush dev v0": "", IP: capture("ip", "veth-link")})
+    dut.flush_addresses("v0")
+
+
+def test_address_present_already_says_ips_words() -> None:
+    dut, _ = host({"ip addr add 10.9.0.1/24 dev v0": failed("RTNETLINK answers: File exists\n", 2)})
+    with pytest.raises(BenchFault, match=r"exit status 2, said: RTNETLINK answers: File exists"):
+        dut.add_address("v0", "10.9.0.1/24")
+
+
+@pytest.mark.parametrize(
+    "cidr", ["10.9.0.1", "10.9.0.1/33", "10.9.0.256/24", "v0", "", "10.9.0.1/24; id", "fe80::1%v0/64"]
+)
+def test_bad_addresses_run_nothing(cidr: str) -> None:
+    dut, shell = host({})
+    for method in (dut.add_address, dut.remove_address):
+        with pytest.raises(BenchFault, match=r"dut: address .* is wanted"):
+            method("v0", cidr)
+    assert shell.commands == []
+
+
+@pytest.mark.parametrize("iface", ["", "-h", "a b", "eth0;id", "x" * 16, "../eth0", "eth0\n", "$(id)", "..", "."])
+def test_bad_interface_names_run_nothing(iface: str) -> None:
+    dut, shell = host({})
+    actions: list[Callable[[], object]] = [
+        lambda: dut.interface(iface),
+        lambda: dut.driver_info(iface),
+        lambda: dut.link_settings(iface),
+        lambda: dut.counters(iface),
+        lambda: dut.statistics(iface),
+        lambda: dut.carrier_changes(iface),
+        lambda: dut.set_link(iface, up=False),
+        lambda: dut.add_address(iface, "10.0.0.1/8"),
+        lambda: dut.remove_address(iface, "10.0.0.1/8"),
+        lambda: dut.flush_addresses(iface),
+        lambda: dut.ping("10.0.0.1", source=iface),
+    ]
+    for action in actions:
+        with pytest.raises(BenchFault, match=r"dut: interface .* is wanted"):
+            action()
+    assert shell.commands == []
+
+
+def test_ping() -> None:
+    command = "ping -n -c 2 -W 1 -i 0.2 127.0.0.1"
+    dut, shell = host({command: capture("ping", "iputils-answered")})
+    result = dut.ping("127.0.0.1", count=2)
+    assert (result.sent, result.received, result.rtt_avg_ms) == (2, 2, 0.347)
+    assert shell.timeouts_s[command] == pytest.approx(2 * 0.2 + 1 + 10)
+
+
+def test_ping_with_everything() -> None:
+    command = "ping -n -c 1 -W 3 -i 1 -s 3000 -M do -I v0 10.9.0.2"
+    text = capture("ping", "iputils-too-long").replace("ping: local error: message too long, mtu=1500\n", "")
+    dut, _ = host({command: Answer(text, 1, "ping: local error: message too long, mtu=1500\n")})
+    result = dut.ping("10.9.0.2", source="v0", count=1, interval_s=1, wait_s=3, size=3000, dont_fragment=True)
+    assert (result.received, result.errors) == (0, ("ping: local error: message too long, mtu=1500",))
+
+
+def test_ping_from_an_address() -> None:
+    dut, shell = host({"ping...": capture("ping", "iputils-answered")})
+    dut.ping("127.0.0.1", source="10.9.0.1")
+    assert " -I 10.9.0.1 127.0.0.1" in shell.commands[0]
+
+
+def test_silence_is_a_result() -> None:
+    dut, _ = host({"ping...": Answer(capture("ping", "iputils-silent"), 1)})
+    result = dut.ping("10.9.0.2", count=2)
+    assert (result.sent, result.received, result.rtt_avg_ms) == (2, 0, None)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        failed("ping: connect: Network is unreachable\n", 2),
+        failed("ping: SO_BINDTODEVICE nosuch: No such device\n", 2),
+        failed("ping: invalid option -- 'M'\nBusyBox v1.35.0 multi-call binary.\n", 1),
+        Answer("PING 10.99.0.2 (10.99.0.2): 56 data bytes\n", 1, "ping: sendto: Network is unreachable\n"),
+        Answer("", 0),
+        Answer(capture("ping", "iputils-silent"), None),
+    ],
+    ids=["unreachable", "no device", "busybox refuses -M", "busybox unreachable", "nothing said", "no status"],
+)
+def test_ping_that_did_not_ping_is_a_fault(answer: Answer) -> None:
+    dut, _ = host({"ping...": answer})
+    with pytest.raises(BenchFault, match=r"^dut: `ping .* failed with"):
+        dut.ping("10.9.0.2")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"destination": "peer"}, "an IPv4 or IPv6 address is wanted"),
+        ({"destination": "10.0.0.1; id"}, "an IPv4 or IPv6 address is wanted"),
+        ({"destination": "fe80::1%a;id"}, "interface 'a;id'"),
+        ({"destination": "10.0.0.1", "count": 0}, "ping count 0"),
+        ({"destination": "10.0.0.1", "wait_s": 0}, "ping wait_s 0"),
+        ({"destination": "10.0.0.1", "interval_s": 0}, "ping interval_s 0"),
+        ({"destination": "10.0.0.1", "size": 65508}, "ping size 65508"),
+    ],
+)
+def test_bad_ping_arguments_run_nothing(arguments: dict[str, Any], said: str) -> None:
+    dut, shell = host({})
+    with pytest.raises(BenchFault, match=said):
+        dut.ping(**arguments)
+    assert shell.commands == []

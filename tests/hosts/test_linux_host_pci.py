@@ -1,0 +1,213 @@
+"""LinuxHost, the PCI part, against scripted answers."""
+
+from __future__ import annotations
+
+import pytest
+from fake_shell import FakeShell, Script, failed, lines
+from goldens import capture
+
+from niclab.hosts.errors import NoInterface, ReadError
+from niclab.hosts.linux.host import LinuxHost
+from niclab.verdict import BenchFault
+
+CARD = "0000:01:00.1"
+SYSFS = {
+    "vendor": "0x8086",
+    "device": "0x151c",
+    "subsystem_vendor": "0x8086",
+    "subsystem_device": "0xa02c",
+    "max_link_speed": "5.0 GT/s PCIe",
+    "max_link_width": "8",
+    "current_link_speed": "5.0 GT/s PCIe",
+    "current_link_width": "1",
+    "driver": "ixgbe",
+}
+
+
+def sysfs(**changes: str) -> str:
+    return lines(*(f"{name}={value}" for name, value in {**SYSFS, **changes}.items()))
+
+
+def host(script: dict[str, Script]) -> tuple[LinuxHost, FakeShell]:
+    shell = FakeShell(script)
+    return LinuxHost(shell, "dut"), shell
+
+
+def card(lspci: str, **changes: str) -> LinuxHost:
+    dut, _ = host({f"lspci -vvnn -D -s {CARD}": lspci, f"sh -c 'cd /sys/bus/pci/devices/{CARD} ...": sysfs(**changes)})
+    return dut
+
+
+IXGBE = capture("lspci", "ixgbe-domain")
+
+
+def test_pci_device_from_lspci_and_sysfs() -> None:
+    device = card(IXGBE).pci_device(CARD)
+    assert (device.vendor_id, device.device_id, device.subdevice, device.driver) == ("8086", "151c", "a02c", "ixgbe")
+    assert (device.lnkcap_gts, device.lnkcap_width, device.lnksta_gts, device.lnksta_width) == (5.0, 8, 5.0, 1)
+    assert device.degraded is True
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"device": "0x10d3"}, "device_id: lspci says 151c, sysfs says 10d3"),
+        ({"driver": "vfio-pci"}, "driver: lspci says ixgbe, sysfs says vfio-pci"),
+        ({"current_link_width": "8"}, "lnksta_width: lspci says 1, sysfs says 8"),
+        ({"current_link_speed": "2.5 GT/s PCIe"}, "lnksta_gts: lspci says 5.0, sysfs says 2.5"),
+        ({"max_link_width": "4"}, "lnkcap_width: lspci says 8, sysfs says 4"),
+        ({"max_link_speed": "nonsense"}, "sysfs link attribute"),
+        ({"vendor": ""}, "an id such as 0x8086"),
+    ],
+)
+def test_lspci_and_sysfs_must_agree(change: dict[str, str], said: str) -> None:
+    with pytest.raises(ReadError, match=f"^dut: .*{said}"):
+        card(IXGBE, **change).pci_device(CARD)
+
+
+def test_what_lspci_does_not_know_comes_from_sysfs() -> None:
+    """An lspci older than the speed prints "unknown"."""
+    text = IXGBE.replace("Port #0, Speed 5GT/s", "Port #0, Speed unknown")
+    device = card(text, max_link_speed="32.0 GT/s PCIe").pci_device(CARD)
+    assert device.lnkcap_gts == 32.0
+    assert device.degraded is True
+
+
+def test_without_root_the_link_is_a_fault_not_unknown() -> None:
+    text = capture("lspci", "not-root").replace("04:00.0", CARD)
+    with pytest.raises(BenchFault, match=f"dut: .*may not read the capabilities of {CARD}: root is wanted"):
+        card(text).pci_device(CARD)
+
+
+def test_dead_device_is_told_as_dead() -> None:
+    text = capture("lspci", "dead-with-driver").split("\n\n")[0].replace("0000:03:00.0", CARD) + "\n"
+    dut, shell = host({f"lspci -vvnn -D -s {CARD}": text})
+    assert dut.pci_device(CARD).dead is True
+    assert len(shell.commands) == 1
+
+
+def test_empty_slot_is_a_fault() -> None:
+    dut, _ = host({f"lspci -vvnn -D -s {CARD}": ""})
+    with pytest.raises(ReadError, match=f"dut: `lspci -vvnn -D -s {CARD}`: .*at least one device"):
+        dut.pci_device(CARD)
+
+
+def test_another_device_than_asked_for_is_a_fault() -> None:
+    dut, _ = host({"lspci -vvnn -D -s 0000:01:00.0": IXGBE})
+    with pytest.raises(BenchFault, match=r"wanted 0000:01:00.0"):
+        dut.pci_device("0000:01:00.0")
+
+
+@pytest.mark.parametrize(
+    "address", ["01:00.0", "0000:01:00.8", "0000:01:00.0; id", "", "0000:01:00.0\n", "0000:0G:00.0"]
+)
+def test_addresses_are_checked_before_anything_runs(address: str) -> None:
+    dut, shell = host({})
+    for method in (dut.pci_device, dut.upstream_port, dut.pcie_path, dut.interface_at):
+        with pytest.raises(BenchFault, match=r"dut: PCI address .* such as 0000:01:00.0 is wanted"):
+            method(address)
+    assert shell.commands == []
+
+
+ROOT, SWITCH_UP, SWITCH_DOWN = "0000:00:1c.0", "0000:02:00.0", "0000:03:04.0"
+LEAF = "0000:04:00.0"
+PATH = f"/sys/devices/pci0000:00/{ROOT}/{SWITCH_UP}/{SWITCH_DOWN}/{LEAF}\n"
+READLINK = f"readlink -e /sys/bus/pci/devices/{LEAF}"
+
+
+def lspci_of(slot: str, port: str, speed: str, width: int) -> str:
+    return (
+        f"{slot} PCI bridge [0604]: Example [8086:151c] (rev 01)\n"
+        f"\tCapabilities: [a0] Express (v2) {port}, MSI 00\n"
+        f"\t\tLnkCap:\tPort #0, Speed 8GT/s, Width x8, ASPM L1\n"
+        f"\t\tLnkSta:\tSpeed {speed}GT/s, Width x{width}\n"
+    )
+
+
+def sysfs_of(speed: str, width: int) -> str:
+    changes = {"max_link_speed": "8.0 GT/s PCIe", "current_link_speed": f"{speed} GT/s PCIe"}
+    return sysfs(**changes, current_link_width=str(width), driver="")
+
+
+def path_host(ends: dict[str, tuple[str, str, int]], path: str = PATH) -> LinuxHost:
+    script: dict[str, Script] = {READLINK: path}
+    for slot, (port, speed, width) in ends.items():
+        script[f"lspci -vvnn -D -s {slot}"] = lspci_of(slot, port, speed, width)
+        script[f"sh -c 'cd /sys/bus/pci/devices/{slot} ..."] = sysfs_of(speed, width)
+    return host(script)[0]
+
+
+SWITCHED = {
+    ROOT: ("Root Port (Slot+)", "5", 4),
+    SWITCH_UP: ("Upstream Port", "5", 4),
+    SWITCH_DOWN: ("Downstream Port (Slot-)", "8", 8),
+    LEAF: ("Endpoint", "8", 8),
+}
+
+
+def test_pcie_path_lists_links_not_the_bus_inside_a_switch() -> None:
+    links = path_host(SWITCHED).pcie_path(LEAF)
+    assert [(link.upstream.slot, link.downstream.slot, link.gts, link.width) for link in links] == [
+        (ROOT, SWITCH_UP, 5.0, 4),
+        (SWITCH_DOWN, LEAF, 8.0, 8),
+    ]
+    assert min(link.gts * link.width for link in links) == 20.0
+
+
+def test_two_ends_that_disagree_are_refused() -> None:
+    with pytest.raises(ReadError, match=r"dut: link 0000:03:04.0 -> 0000:04:00.0: upper end reports 8.0 GT/s x4"):
+        path_host({**SWITCHED, SWITCH_DOWN: ("Downstream Port (Slot-)", "8", 4)}).pcie_path(LEAF)
+
+
+def test_upstream_port() -> None:
+    dut, _ = host({READLINK: PATH})
+    assert dut.upstream_port(LEAF) == SWITCH_DOWN
+    dut, _ = host({READLINK: f"/sys/devices/pci0000:00/{LEAF}\n"})
+    assert dut.upstream_port(LEAF) is None
+
+
+def test_a_card_on_the_root_bus_has_no_path() -> None:
+    dut = path_host({LEAF: ("Root Complex Integrated Endpoint", "8", 8)}, f"/sys/devices/pci0000:00/{LEAF}\n")
+    with pytest.raises(BenchFault, match=r"dut: no PCIe link leads to 0000:04:00.0"):
+        dut.pcie_path(LEAF)
+
+
+@pytest.mark.parametrize("path", ["\n", "/sys/devices/pci0000:00/0000:00:1c.0\n"])
+def test_a_path_that_does_not_end_at_the_card_is_a_fault(path: str) -> None:
+    dut, _ = host({READLINK: path})
+    with pytest.raises(BenchFault, match=r"wanted a path that ends with 0000:04:00.0"):
+        dut.upstream_port(LEAF)
+
+
+PORTS = f"sh -c 'cd /sys/bus/pci/devices/{CARD} && for d in ..."
+DRIVER = f"sh -c 'cd /sys/bus/pci/devices/{CARD} && basename ..."
+
+
+def test_interface_at() -> None:
+    dut, _ = host({PORTS: "enp1s0f1=0\n"})
+    assert dut.interface_at(CARD) == "enp1s0f1"
+
+
+def test_a_function_with_two_ports_needs_to_be_told_which() -> None:
+    dut, _ = host({PORTS: "enp1s0f4=0\nenp1s0f4d1=1\n"})
+    assert dut.interface_at(CARD, port_index=1) == "enp1s0f4d1"
+    with pytest.raises(BenchFault, match=r"enp1s0f4 \(port 0\), enp1s0f4d1 \(port 1\), wanted one interface"):
+        dut.interface_at(CARD)
+    with pytest.raises(BenchFault, match=r"wanted port 2"):
+        dut.interface_at(CARD, port_index=2)
+
+
+@pytest.mark.parametrize(
+    ("driver", "said"), [("vfio-pci\n", "driver vfio-pci is bound but made none"), ("\n", "no driver is bound")]
+)
+def test_no_interface_says_what_is_bound(driver: str, said: str) -> None:
+    dut, _ = host({PORTS: "", DRIVER: driver})
+    with pytest.raises(NoInterface, match=f"dut: {CARD} has no network interface: {said}"):
+        dut.interface_at(CARD)
+
+
+def test_no_such_device_is_a_fault_not_a_missing_interface() -> None:
+    dut, _ = host({PORTS: failed("sh: 1: cd: can't cd to /sys/bus/pci/devices/0000:01:00.1\n", 2)})
+    with pytest.raises(BenchFault, match=r"can't cd") as error:
+        dut.interface_at(CARD)
+    assert not isinstance(error.value, NoInterface)

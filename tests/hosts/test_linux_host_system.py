@@ -1,0 +1,229 @@
+"""LinuxHost, the system part, against scripted answers."""
+
+from __future__ import annotations
+
+import pytest
+from fake_shell import Answer, FakeShell, Script, failed, lines
+from goldens import capture
+
+from niclab.hosts.errors import ReadError
+from niclab.hosts.linux.host import LinuxHost, linux_host
+from niclab.hosts.records import KernelLogMark
+from niclab.transports import CommandTimeout, ConnectionLost
+from niclab.verdict import BenchFault
+
+BOOT_ID = "6a1f0c9e-0000-4000-8000-0123456789ab"
+OTHER_BOOT_ID = "7b1f0c9e-0000-4000-8000-0123456789ab"
+BOOT_ID_COMMAND = "cat /proc/sys/kernel/random/boot_id"
+ATTRIBUTE_COMMAND = "sh -c 'cd /sys/module/e1000e && if [ -e {0} ]; then cat {0}; fi'"
+RELOAD_COMMAND = "sh -c 'modprobe -r e1000e && modprobe e1000e'"
+
+
+def host(script: dict[str, Script]) -> tuple[LinuxHost, FakeShell]:
+    shell = FakeShell(script)
+    return LinuxHost(shell, "dut"), shell
+
+
+def test_construction_runs_nothing() -> None:
+    shell = FakeShell({})
+    assert linux_host(shell, "dut").name == "dut"
+    assert shell.commands == []
+
+
+def test_time_and_identity() -> None:
+    dut, _ = host(
+        {
+            "cat /proc/uptime": "4711.25 9000.10\n",
+            BOOT_ID_COMMAND: f"{BOOT_ID}\n",
+            "date +%s.%N": "1795258980.123456789\n",
+            "uname -r": "6.1.0-18-amd64\n",
+            "cat /etc/os-release": 'ID=debian\nVERSION_ID="12"\n',
+            "id -u": ["0\n", "1000\n"],
+        }
+    )
+    assert dut.uptime_s() == 4711.25
+    assert dut.boot_id() == BOOT_ID
+    assert dut.clock_s() == pytest.approx(1795258980.123456789)
+    assert dut.kernel() == "6.1.0-18-amd64"
+    assert dut.os_release().id == "debian"
+    assert dut.is_root() is True
+    assert dut.is_root() is False
+
+
+@pytest.mark.parametrize(
+    ("command", "text", "method"),
+    [
+        ("cat /proc/uptime", "up 3 days\n", "uptime_s"),
+        ("date +%s.%N", "1795258980.%N\n", "clock_s"),
+        (BOOT_ID_COMMAND, "\n", "boot_id"),
+        ("uname -r", "\n", "kernel"),
+    ],
+)
+def test_unreadable_answer_names_host_and_command(command: str, text: str, method: str) -> None:
+    dut, _ = host({command: text})
+    with pytest.raises(ReadError) as error:
+        getattr(dut, method)()
+    assert str(error.value).startswith(f"dut: `{command}`: cannot read ")
+
+
+def test_failed_command_names_host_command_status_and_words() -> None:
+    dut, _ = host({"cat /proc/uptime": failed("cat: /proc/uptime: Permission denied\n")})
+    with pytest.raises(BenchFault) as error:
+        dut.uptime_s()
+    assert str(error.value) == (
+        "dut: `cat /proc/uptime` failed with exit status 1, said: cat: /proc/uptime: Permission denied"
+    )
+
+
+def test_command_without_exit_status_failed() -> None:
+    dut, _ = host({"uname -r": Answer("6.1.0\n", exit_status=None)})
+    with pytest.raises(BenchFault, match=r"no exit status"):
+        dut.kernel()
+
+
+def test_tools() -> None:
+    dut, _ = host(
+        {
+            "sh -c 'command -v ethtool'": "/usr/sbin/ethtool\n",
+            "ethtool --version": "ethtool version 6.1\n",
+            "sh -c 'command -v iperf3'": failed("", 127),
+            "sh -c 'command -v ip'": "/usr/sbin/ip\n",
+            "ip -V": "ip utility, iproute2-6.1.0, libbpf 1.1.2\n",
+            "sh -c 'command -v foo'": "/usr/bin/foo\n",
+            "foo --version": failed("Usage: foo [-4] HOST\n", 2),
+        }
+    )
+    assert dut.tools(["ethtool", "iperf3", "ip", "foo"]) == {
+        "ethtool": "6.1",
+        "iperf3": None,
+        "ip": "6.1.0",
+        "foo": "unknown",
+    }
+
+
+@pytest.mark.parametrize("name", ["ethtool; reboot", "", "-x", "$(id)", "/bin/sh"])
+def test_tool_names_are_checked_before_anything_runs(name: str) -> None:
+    dut, shell = host({})
+    with pytest.raises(BenchFault, match=r"dut: tool .* is wanted"):
+        dut.tools([name])
+    assert shell.commands == []
+
+
+def test_modinfo() -> None:
+    dut, _ = host({"modinfo e1000e": capture("modinfo", "e1000e-outoftree")})
+    assert dut.modinfo("e1000e").version == "3.8.4-NAPI"
+
+
+def test_modinfo_of_an_unknown_module() -> None:
+    dut, _ = host({"modinfo nosuch": failed("modinfo: ERROR: Module nosuch not found.\n")})
+    with pytest.raises(BenchFault, match=r"dut: `modinfo nosuch` .*Module nosuch not found"):
+        dut.modinfo("nosuch")
+
+
+def test_loaded_module() -> None:
+    dut, _ = host(
+        {
+            "cat /proc/modules": capture("proc-modules", "debian"),
+            ATTRIBUTE_COMMAND.format("version"): "",
+            ATTRIBUTE_COMMAND.format("srcversion"): "66BAFAFEFF141B143DADEC6\n",
+        }
+    )
+    loaded = dut.loaded_module("e1000e")
+    assert loaded is not None
+    assert (loaded.version, loaded.srcversion, loaded.refcount) == (None, "66BAFAFEFF141B143DADEC6", 0)
+    assert dut.loaded_module("igb") is None
+
+
+def test_module_names_with_a_dash_are_found_with_an_underscore() -> None:
+    text = "snd_pcm 1 0 - Live 0x0\n"
+    dut, _ = host({"cat /proc/modules": text, "sh -c 'cd /sys/module/snd_pcm...": ""})
+    assert dut.loaded_module("snd-pcm") is not None
+
+
+def test_an_unreadable_module_list_is_not_an_unloaded_module() -> None:
+    dut, _ = host({"cat /proc/modules": ""})
+    with pytest.raises(ReadError, match=r"dut: `cat /proc/modules`: .*at least one module"):
+        dut.loaded_module("e1000e")
+
+
+def test_reload_driver() -> None:
+    dut, shell = host(
+        {
+            RELOAD_COMMAND: "",
+            "cat /proc/modules": capture("proc-modules", "debian"),
+            "sh -c 'cd /sys/module/e1000e...": "",
+        }
+    )
+    dut.reload_driver("e1000e")
+    assert shell.commands[0] == RELOAD_COMMAND
+    assert shell.timeouts_s[RELOAD_COMMAND] >= 120
+
+
+def test_reload_of_a_module_in_use_says_modprobes_words() -> None:
+    dut, _ = host({RELOAD_COMMAND: failed("modprobe: FATAL: Module e1000e is in use.\n")})
+    with pytest.raises(BenchFault, match=r"FATAL: Module e1000e is in use"):
+        dut.reload_driver("e1000e")
+
+
+def test_reload_that_leaves_no_module_is_a_fault() -> None:
+    """Negative control: modprobe says 0 (an install line of modprobe.d may), nothing is loaded."""
+    dut, _ = host({RELOAD_COMMAND: "", "cat /proc/modules": "igb 1 0 - Live 0x0\n"})
+    with pytest.raises(BenchFault, match=r"dut: module e1000e is not loaded after"):
+        dut.reload_driver("e1000e")
+
+
+def test_dmesg_since_a_mark() -> None:
+    written: list[str] = []
+
+    def write(command: str) -> str:
+        written.append(command.split('"')[1])
+        return ""
+
+    def log(_: str) -> str:
+        return lines("[ 1.0] old", f"[ 2.0] {written[0]}", "[ 3.0] e1000e: eth0 NIC Link is Down")
+
+    dut, _ = host({BOOT_ID_COMMAND: f"{BOOT_ID}\n", "sh -c 'echo ...": write, "dmesg": log})
+    mark = dut.dmesg_mark()
+    assert [line.text for line in dut.dmesg_since(mark)] == ["e1000e: eth0 NIC Link is Down"]
+
+
+def test_two_marks_differ() -> None:
+    dut, _ = host({BOOT_ID_COMMAND: f"{BOOT_ID}\n", "sh -c 'echo ...": ""})
+    assert dut.dmesg_mark() != dut.dmesg_mark()
+
+
+def test_an_overwritten_mark_is_a_fault_not_an_empty_log() -> None:
+    dut, _ = host({BOOT_ID_COMMAND: f"{BOOT_ID}\n", "dmesg": "[ 9.0] new\n"})
+    with pytest.raises(BenchFault, match=r"ring buffer has overwritten it"):
+        dut.dmesg_since(KernelLogMark(BOOT_ID, "niclab mark 00"))
+
+
+def test_a_mark_of_another_boot_is_a_fault() -> None:
+    dut, _ = host({BOOT_ID_COMMAND: f"{OTHER_BOOT_ID}\n"})
+    with pytest.raises(BenchFault, match=r"dut: has booted since"):
+        dut.dmesg_since(KernelLogMark(BOOT_ID, "niclab mark 00"))
+
+
+@pytest.mark.parametrize("method", ["reboot", "poweroff"])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Answer(),
+        Answer(exit_status=None),
+        Answer(exit_status=143),
+        Answer(exit_status=-1),
+        Answer(raises=ConnectionLost("dut: connection lost")),
+        Answer(raises=CommandTimeout("dut: no answer")),
+    ],
+    ids=["answered", "no status", "SIGTERM", "signal", "lost", "silent"],
+)
+def test_halt_returns_however_the_connection_ends(method: str, answer: Answer) -> None:
+    dut, shell = host({f"sh -c 'sync; {method}'": answer})
+    getattr(dut, method)()
+    assert shell.timeouts_s[f"sh -c 'sync; {method}'"] <= 30
+
+
+def test_reboot_that_was_refused_is_a_fault() -> None:
+    dut, _ = host({"sh -c 'sync; reboot'": failed("sh: 1: reboot: not found\n", 127)})
+    with pytest.raises(BenchFault, match=r"reboot: not found"):
+        dut.reboot()
