@@ -1,0 +1,92 @@
+"""What a run leaves behind: run folder, evidence, Allure report, certificate.
+
+Files of a run are written whole or not at all, so that a killed run leaves nothing that reads like a result but is not.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from niclab.verdict import BenchFault
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+LOOK = REPOSITORY / "lab" / "report"  # logo, style sheet and Allure configuration
+_CHUNK_BYTES = 1 << 20
+
+
+def write_atomically(path: Path, data: str | bytes, *, durable: bool = True) -> None:
+    """Write ``data`` (text as UTF-8) to ``path``: under another name first, then renamed.
+
+    Folders above ``path`` are made.
+
+    :param durable: wait until the disk has it, so that it survives a power cut as well; without, a killed process.
+
+    :raises BenchFault: when the file cannot be written; the old content, if any, is then untouched.
+    """
+    content = data.encode("utf-8", "surrogateescape") if isinstance(data, str) else data
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name[:100]}.", suffix=".tmp", dir=path.parent)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fchmod(file.fileno(), 0o644)
+                if durable:
+                    os.fsync(file.fileno())
+            Path(temporary).replace(path)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise BenchFault(f"{path}: cannot be written: {error}") from error
+
+
+def write_json(path: Path, value: object) -> None:
+    """Write ``value`` to ``path`` as readable JSON, atomically.
+
+    :raises BenchFault: when the file cannot be written.
+    """
+    write_atomically(path, json.dumps(value, ensure_ascii=False, indent=2) + "\n")
+
+
+def read_json_object(path: Path) -> dict[str, Any]:
+    """The JSON object in ``path``.
+
+    :raises BenchFault: when the file is missing, unreadable, not JSON, or not an object.
+    """
+    try:
+        value = json.loads(path.read_bytes())
+    except OSError as error:
+        raise BenchFault(f"{path}: cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise BenchFault(f"{path}: is not JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise BenchFault(f"{path}: holds a {type(value).__name__}; wanted: a JSON object")
+    return value
+
+
+def sha256_of(path: Path) -> str:
+    """SHA-256 of the content of ``path``, in hexadecimal digits.
+
+    :raises BenchFault: when the file cannot be read.
+    """
+    digest = hashlib.sha256()
+    try:
+        with path.open("rb") as file:
+            while chunk := file.read(_CHUNK_BYTES):
+                digest.update(chunk)
+    except OSError as error:
+        raise BenchFault(f"{path}: cannot be read: {error.strerror}") from error
+    return digest.hexdigest()
+
+
+def now() -> str:
+    """The time of the controller with its offset from UTC, to the second: ``2026-11-21T10:58:03+00:00``."""
+    return datetime.now().astimezone().isoformat(timespec="seconds")

@@ -1,0 +1,303 @@
+"""Evidence of a run: files with an index of hashes, and a log of every command sent to a server.
+
+What is stored here ends up in reports that leave the lab, so every text passes through a :class:`Mask` first.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import getpass
+import hashlib
+import html
+import json
+import mimetypes
+import re
+import socket
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Protocol, TypeVar
+from urllib.parse import quote
+
+from niclab.report import now, read_json_object, sha256_of, write_atomically, write_json
+from niclab.verdict import BenchFault
+
+INDEX_NAME = "index.json"
+MASKED = "********"
+_LOCK_NAME = ".lock"
+_FORMAT = 1
+_SLUG_LENGTH = 80
+_SUFFIX = re.compile(r"\.[A-Za-z0-9]{1,10}\Z")
+_MIME_BY_SUFFIX = {
+    ".csv": "text/csv",
+    ".json": "application/json",
+    ".jsonl": "application/x-ndjson",
+    ".log": "text/plain",
+    ".md": "text/markdown",
+    ".pcap": "application/vnd.tcpdump.pcap",
+    ".svg": "image/svg+xml",
+    ".txt": "text/plain",
+}
+
+_Content = TypeVar("_Content", str, bytes)
+
+
+class Mask:
+    """Replaces secret values by ``********``, also where they were quoted for JSON, HTML or a URL.
+
+    >>> Mask(["hunter2"])("user admin, password hunter2")
+    'user admin, password ********'
+
+    :raises BenchFault: when a secret is empty (it would be found everywhere, or the file it comes from is wrong).
+    """
+
+    def __init__(self, secrets: Iterable[str] = ()) -> None:
+        forms: set[str] = set()
+        for secret in secrets:
+            if not secret.strip():
+                raise BenchFault("secret to be masked: is empty; wanted: the value of the secret")
+            forms.update((secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]))
+            forms.update((html.escape(secret), quote(secret, safe="")))
+        # The longest first: a secret may contain another one.
+        self._forms = sorted(forms, key=lambda form: (-len(form), form))
+
+    def __call__(self, content: _Content) -> _Content:
+        """``content`` without the secrets."""
+        if isinstance(content, bytes):
+            for form in self._forms:
+                content = content.replace(form.encode(), MASKED.encode())
+            return content
+        for form in self._forms:
+            content = content.replace(form, MASKED)
+        return content
+
+
+@dataclass(frozen=True)
+class EvidenceEntry:
+    """One file of the index. ``file`` is relative to the evidence folder; ``when`` is an ISO time of the controller."""
+
+    file: str
+    name: str
+    mime: str
+    size_bytes: int
+    sha256: str
+    subject: str | None
+    test: str | None
+    who: str
+    when: str
+
+
+class EvidenceStore:
+    """Files of one run, each with an entry in ``index.json`` beside them.
+
+    Several stores, also of several processes, may write to one folder.
+
+    :param folder: the evidence folder of the run, by custom ``<run>/evidence``; it is made, with an empty index.
+    :param secrets: values that must appear in no file.
+    :param current_test: tells the full name of the running test, or None outside of tests.
+    :raises BenchFault: when the folder or its index cannot be used.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        secrets: Iterable[str] = (),
+        current_test: Callable[[], str | None] = lambda: None,
+    ) -> None:
+        self.folder = folder
+        self._mask = Mask(secrets)
+        self._current_test = current_test
+        with _held(folder):
+            if not (folder / INDEX_NAME).exists():
+                _write_index(folder, [])
+
+    def add(self, name: str, data: str | bytes, mime: str | None = None, subject: str | None = None) -> Path:
+        """Store ``data`` under a name made from ``name`` and return the path of the file.
+
+        :param name: what a reader sees; its suffix decides the MIME type unless ``mime`` is given.
+        :param data: text (stored as UTF-8) or bytes. Nothing at all is stored as well: that a console said nothing is
+            evidence too, and the index notes the size.
+        :param subject: the machine or port it is about, for example ``dut.p0``.
+        :raises BenchFault: when the name is empty or the file cannot be written.
+        """
+        if not name.strip():
+            raise BenchFault(f"{self.folder}: name of evidence: {name!r} is empty; wanted: words for the reader")
+        shown = self._mask(name.strip())
+        content = self._mask(data.encode("utf-8", "surrogateescape") if isinstance(data, str) else data)
+        with _held(self.folder):
+            entries = read_index(self.folder)
+            path = self.folder / self._free_name(shown, subject, {entry.file for entry in entries})
+            write_atomically(path, content)
+            entries.append(
+                EvidenceEntry(
+                    file=path.name,
+                    name=shown,
+                    mime=mime or _mime_of(path.name),
+                    size_bytes=len(content),
+                    sha256=hashlib.sha256(content).hexdigest(),
+                    subject=self._mask(subject) if subject else None,
+                    test=self._current_test(),
+                    who=_who(),
+                    when=now(),
+                )
+            )
+            _write_index(self.folder, entries)
+        return path
+
+    def _free_name(self, name: str, subject: str | None, taken: set[str]) -> str:
+        suffix = found[0] if (found := _SUFFIX.search(name)) else ""
+        stem = name.removesuffix(suffix)
+        slug = _slug(f"{self._mask(subject)}-{stem}" if subject else stem)
+        number, candidate = 1, f"{slug}{suffix}"
+        while candidate in taken or candidate == INDEX_NAME or (self.folder / candidate).exists():
+            number += 1
+            candidate = f"{slug}-{number}{suffix}"
+        return candidate
+
+
+def seal(folder: Path) -> list[EvidenceEntry]:
+    """Take every file of ``folder`` that is not in the index yet (command logs, console logs) into it.
+
+    To be called once, when nothing writes there any more; an index is made when there is none. Files in folders below
+    count too. Returns all entries.
+
+    :raises BenchFault: when the folder or its index cannot be used.
+    """
+    with _held(folder):
+        entries = read_index(folder) if (folder / INDEX_NAME).exists() else []
+        known = {entry.file for entry in entries}
+        for file in stored_files(folder):
+            if file not in known:
+                path = folder / file
+                size_bytes, digest = path.stat().st_size, sha256_of(path)
+                mime = _mime_of(file)
+                entries.append(EvidenceEntry(file, path.name, mime, size_bytes, digest, None, None, _who(), now()))
+        _write_index(folder, entries)
+    return entries
+
+
+def stored_files(folder: Path) -> list[str]:
+    """The files of an evidence folder that belong into its index, relative to it, sorted."""
+    own = {INDEX_NAME, _LOCK_NAME}
+    found = (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    return sorted(file for file in found if file not in own)
+
+
+def read_index(folder: Path) -> list[EvidenceEntry]:
+    """The entries of the index in ``folder``, in the order in which they were added.
+
+    :raises BenchFault: when the index is missing or not of this format.
+    """
+    path = folder / INDEX_NAME
+    index = read_json_object(path)
+    files = index.get("files")
+    if index.get("format") != _FORMAT or not isinstance(files, list):
+        raise BenchFault(f"{path}: is no evidence index; wanted: format {_FORMAT} with a list of files")
+    try:
+        return [EvidenceEntry(**file) for file in files]
+    except TypeError as error:
+        raise BenchFault(f"{path}: files: {error}; wanted: the fields of an evidence entry") from error
+
+
+class CommandResult(Protocol):
+    """What a transport tells about a remote command that has ended. ``seconds`` is how long it took."""
+
+    @property
+    def command(self) -> str: ...
+    @property
+    def exit_status(self) -> int | None: ...
+    @property
+    def signal(self) -> str | None: ...
+    @property
+    def stdout(self) -> str: ...
+    @property
+    def stderr(self) -> str: ...
+    @property
+    def seconds(self) -> float: ...
+
+
+class CommandLog:
+    """Every command sent to one server, as JSON lines in ``commands-<host>.jsonl``.
+
+    It is called with each result, so it can be handed to a transport as its observer.
+
+    :param folder: the evidence folder of the run.
+    :param host: name of the server, for example ``dut``.
+    :param secrets: values that must not appear in the log.
+    :param limit_kb: kilobytes (1024 characters) kept of stdout and of stderr each: beginning and end, and between them
+        a mark that says how much was cut.
+    :raises BenchFault: when the limit is not positive or the host has no name.
+    """
+
+    def __init__(self, folder: Path, host: str, secrets: Iterable[str] = (), limit_kb: int = 64) -> None:
+        if limit_kb < 1:
+            raise BenchFault(f"command log of {host}: limit_kb: {limit_kb} is not wanted; wanted: at least 1")
+        if not host.strip():
+            raise BenchFault(f"{folder}: command log: host: {host!r} is empty; wanted: the name of a server")
+        self.path = folder / f"commands-{_slug(host)}.jsonl"
+        self._host = host
+        self._mask = Mask(secrets)
+        self._limit = limit_kb * 1024
+
+    def __call__(self, result: CommandResult) -> None:
+        """Append ``result``.
+
+        :raises BenchFault: when the log cannot be written.
+        """
+        line = {
+            "when": now(),
+            "host": self._host,
+            "command": self._mask(result.command),
+            "exit_status": result.exit_status,
+            "signal": result.signal,
+            "seconds": round(result.seconds, 6),
+            "stdout": self._shortened(result.stdout),
+            "stderr": self._shortened(result.stderr),
+        }
+        # One write to a file opened for appending: lines of several threads do not mix.
+        data = (json.dumps(line) + "\n").encode()
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with self.path.open("ab", buffering=0) as file:
+                file.write(data)
+        except OSError as error:
+            raise BenchFault(f"{self.path}: cannot be written: {error}") from error
+
+    def _shortened(self, text: str) -> str:
+        text = self._mask(text)
+        if len(text) <= self._limit:
+            return text
+        half = self._limit // 2
+        return f"{text[:half]}\n[... {len(text) - 2 * half} characters cut ...]\n{text[-half:]}"
+
+
+@contextmanager
+def _held(folder: Path) -> Iterator[None]:
+    """Hold ``folder`` against other processes and threads while its index is read, changed and written."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / _LOCK_NAME).open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+    except OSError as error:
+        raise BenchFault(f"{folder}: evidence cannot be stored: {error}") from error
+
+
+def _write_index(folder: Path, entries: list[EvidenceEntry]) -> None:
+    write_json(folder / INDEX_NAME, {"format": _FORMAT, "files": [asdict(entry) for entry in entries]})
+
+
+def _who() -> str:
+    return f"{getpass.getuser()}@{socket.gethostname()}"
+
+
+def _slug(text: str) -> str:
+    """``text`` as a part of a file name: letters, digits, dot, dash and underscore of ASCII."""
+    slug = re.sub(r"[^\w.]+", "-", text, flags=re.ASCII).strip(".-")
+    return slug[:_SLUG_LENGTH] or "evidence"
+
+
+def _mime_of(file_name: str) -> str:
+    known = _MIME_BY_SUFFIX.get(Path(file_name).suffix.lower())
+    return known or mimetypes.guess_type(file_name)[0] or "application/octet-stream"

@@ -1,0 +1,160 @@
+"""The certificate as one HTML page that loads nothing: style sheet and logo from ``lab/report`` are put into it."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from niclab.report import LOOK
+from niclab.report.runfolder import NEEDED_FACTS
+from niclab.report.verdicts import Verdict
+from niclab.verdict import BenchFault
+
+CERTIFIED = "CERTIFIED"
+_NOT_RECORDED = "not recorded"
+_HASH_TITLES = {
+    "output.xml": "Robot Framework output",
+    "evidence/index.json": "index of the evidence",
+    "run.json": "description of the run",
+    "allure-results": "results of the tests",
+}
+
+
+def certificate_page(certificate: Mapping[str, Any], look: Path = LOOK) -> str:
+    """The page for the content of ``certificate.json``.
+
+    :param look: folder with ``certificate.css`` and ``logo.svg``.
+    :raises BenchFault: when one of them cannot be read.
+    """
+    certified = certificate["verdict"] == CERTIFIED
+    title = "Certificate of qualification" if certified else "Qualification record"
+    card, bench = _text(certificate["card"]), _text(certificate["bench"])
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>{title}: {card} on {bench}</title>
+<style>
+{_read(look / "certificate.css")}</style>
+</head>
+<body>
+<header>
+{_read(look / "logo.svg")}<div><h1>{title}</h1><p>{card} on bench {bench}, {_day(certificate["issued"])}</p></div>
+</header>
+{_verdict(certificate, certified)}
+{_subject(certificate)}
+{_tests(certificate["tests"])}
+{_requirements(certificate["requirements"])}
+{_footer(certificate)}
+</body>
+</html>
+"""
+
+
+def _verdict(certificate: Mapping[str, Any], certified: bool) -> str:
+    counts = ", ".join(
+        f"{number} {_title(verdict).lower()}" for verdict, number in certificate["counts"].items() if number
+    )
+    total = sum(certificate["counts"].values())
+    reasons = "".join(f"<li>{_text(reason)}</li>" for reason in certificate["reasons"])
+    return (
+        f'<section class="verdict {"good" if certified else "bad"}"><strong>{_text(certificate["verdict"])}</strong>'
+        + (f"<ul>{reasons}</ul>" if reasons else "")
+        + f"<p>{total} tests{f': {counts}' if counts else ''}.</p></section>"
+    )
+
+
+def _subject(certificate: Mapping[str, Any]) -> str:
+    facts, versions, git = certificate["facts"], certificate["versions"], certificate["git"] or {}
+    who = certificate["who"] or {}
+    lab = f"commit {git['commit'][:12]}" if git.get("commit") else ""
+    rows = {
+        "Card": certificate["card"],
+        "Bench": certificate["bench"],
+        **{name.capitalize(): facts.get(name) for name in (*NEEDED_FACTS, *sorted(set(facts) - set(NEEDED_FACTS)))},
+        "Started": _moment(certificate["started"]),
+        "Finished": _moment(certificate["finished"]),
+        "Run by": f"{who['user']} on {who['controller']}" if who.get("user") and who.get("controller") else None,
+        "Run": certificate["run"],
+        "Lab": f"{lab} with local changes" if lab and git.get("local_changes") else lab,
+        "Robot": versions.get("robotframework"),
+        "Python": versions.get("python"),
+    }
+    cells = "".join(f"<dt>{_text(name)}</dt><dd>{_text(value or _NOT_RECORDED)}</dd>" for name, value in rows.items())
+    return f"<h2>What was qualified</h2>\n<dl>{cells}</dl>"
+
+
+def _tests(tests: Iterable[Mapping[str, Any]]) -> str:
+    rows = "\n".join(
+        f"<tr><td>{_text(test['name'])}{_message(test['message'])}</td>{_result(test['verdict'])}"
+        f'<td class="seconds">{test["seconds"]:.1f} s</td></tr>'
+        for test in tests
+    )
+    return (
+        "<h2>Tests</h2>\n<table><thead><tr><th>Test</th><th>Result</th>"
+        f'<th class="seconds">Time</th></tr></thead><tbody>\n{rows}\n</tbody></table>'
+        if rows
+        else "<h2>Tests</h2>\n<p>There are no results.</p>"
+    )
+
+
+def _requirements(requirements: Iterable[Mapping[str, Any]]) -> str:
+    rows = "\n".join(
+        f'<tr><td class="requirement">{_text(each["id"])}</td>'
+        f"<td>{'<br>'.join(_text(name) for name in each['tests'])}</td>{_result(each['verdict'])}</tr>"
+        for each in requirements
+    )
+    return (
+        '<h2>Requirements</h2>\n<table><thead><tr><th class="requirement">Requirement</th><th>Covered by</th>'
+        f"<th>Result</th></tr></thead><tbody>\n{rows}\n</tbody></table>"
+        if rows
+        else "<h2>Requirements</h2>\n<p>No test names a requirement.</p>"
+    )
+
+
+def _footer(certificate: Mapping[str, Any]) -> str:
+    rows = "".join(
+        f"<tr><td>{_text(_HASH_TITLES.get(name, name))}</td><td><code>{_text(name)}</code></td>"
+        f"<td><code>{_text(digest or 'missing')}</code></td></tr>"
+        for name, digest in certificate["sha256"].items()
+    )
+    return (
+        f"<footer><p>Issued {_text(_moment(certificate['issued']))}. SHA-256 of the files this page stands on:</p>"
+        f"<table>{rows}</table></footer>"
+    )
+
+
+def _result(verdict: str) -> str:
+    return f'<td class="result {_text(verdict)}">{_text(_title(verdict))}</td>'
+
+
+def _title(verdict: str) -> str:
+    return Verdict(verdict).title
+
+
+def _message(message: str) -> str:
+    lines = [line for line in message.splitlines() if line.strip()]
+    return f"<small>{'<br>'.join(map(_text, lines))}</small>" if lines else ""
+
+
+def _moment(iso: str | None) -> str:
+    """``2026-11-21T10:58:03+00:00`` as ``2026-11-21 10:58:03 +00:00``."""
+    return f"{iso[:10]} {iso[11:19]} {iso[19:]}" if iso else _NOT_RECORDED
+
+
+def _day(iso: str) -> str:
+    return _text(iso[:10])
+
+
+def _text(value: object) -> str:
+    return html.escape(str(value if value is not None else _NOT_RECORDED))
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BenchFault(f"{path}: cannot be read: {error}") from error

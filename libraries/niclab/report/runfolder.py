@@ -1,0 +1,198 @@
+"""The folder of one run, ``results/<YYYYmmdd-HHMMSS>-<card>-<bench>/``, and its ``run.json``.
+
+::
+
+    run_dir = new_run(Path("results"), card="intel-82574l", bench="virtual")
+    plan_run(run_dir, expected_tests=42)
+    ... robot --listener libraries/AllureResults.py:RUN/allure-results --outputdir RUN suites/ ...
+    record_facts(run_dir, driver="e1000e 6.1.0", firmware="1.8-0", kernel="6.1.0-28-amd64")
+    finish_run(run_dir, robot_rc=0)
+"""
+
+from __future__ import annotations
+
+import getpass
+import platform
+import re
+import socket
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from niclab.report import REPOSITORY, now, read_json_object, write_json
+from niclab.report.evidence import Mask, seal
+from niclab.verdict import BenchFault
+
+RUN_FILE = "run.json"
+EVIDENCE_FOLDER = "evidence"
+ALLURE_RESULTS_FOLDER = "allure-results"
+LATEST = "latest"
+NEEDED_FACTS = ("driver", "firmware", "kernel")
+_FORMAT = 1
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_PACKAGES = ("robotframework", "asyncssh", "pysnmp", "python-ipmi", "pyserial", "requests", "pydantic", "PyYAML")
+_GIT_WITHIN_S = 20
+
+
+def new_run(
+    results_root: Path,
+    card: str,
+    bench: str,
+    *,
+    command_line: Sequence[str] | None = None,
+    secrets: Iterable[str] = (),
+    repository: Path = REPOSITORY,
+) -> Path:
+    """Make the folder of a new run, with its ``run.json`` and an empty evidence folder, and return its path.
+
+    ``run.json`` tells who runs what, when, where and with which versions. ``results/latest`` is left alone until
+    :func:`finish_run`.
+
+    :param results_root: made when missing.
+    :param card: name of the card sheet. :param bench: name of the bench file.
+    :param command_line: what was called; by default that of this process.
+    :param secrets: values masked in the command line.
+    :param repository: its git commit is noted; a folder outside of git has none.
+    :raises BenchFault: for a name that does not fit a file name, or a folder that cannot be made.
+    """
+    for field, name in (("card", card), ("bench", bench)):
+        if not _NAME.fullmatch(name):
+            raise BenchFault(f"new run: {field}: {name!r} is not wanted; wanted: letters, digits, '.', '_' and '-'")
+    started = datetime.now().astimezone()
+    base = results_root.absolute() / f"{started:%Y%m%d-%H%M%S}-{card}-{bench}"
+    run_dir = _make_unique(base)
+    mask = Mask(secrets)
+    called = sys.argv if command_line is None else command_line
+    run = {
+        "format": _FORMAT,
+        "run": run_dir.name,
+        "card": card,
+        "bench": bench,
+        "who": {"user": getpass.getuser(), "controller": socket.gethostname()},
+        "started": started.isoformat(timespec="seconds"),
+        "finished": None,
+        "command_line": [mask(word) for word in called],
+        "versions": _versions(),
+        "git": _git_state(repository),
+        "expected_tests": None,
+        "partial": None,
+        "robot_rc": None,
+        "facts": {},
+    }
+    write_json(run_dir / RUN_FILE, run)
+    (run_dir / EVIDENCE_FOLDER).mkdir()
+    return run_dir
+
+
+def read_run(run_dir: Path) -> dict[str, Any]:
+    """The content of ``run.json``.
+
+    :raises BenchFault: when it is missing, unreadable or of another format.
+    """
+    run = read_json_object(run_dir / RUN_FILE)
+    if run.get("format") != _FORMAT:
+        raise BenchFault(f"{run_dir / RUN_FILE}: format: {run.get('format')!r} is not known; wanted: {_FORMAT}")
+    for field in ("who", "versions", "facts"):
+        if not isinstance(run.get(field), dict):
+            raise BenchFault(f"{run_dir / RUN_FILE}: {field}: {run.get(field)!r} is not wanted; wanted: a JSON object")
+    if not isinstance(run.get("git"), dict | None):
+        raise BenchFault(f"{run_dir / RUN_FILE}: git: {run['git']!r} is not wanted; wanted: a JSON object or null")
+    return run
+
+
+def plan_run(run_dir: Path, *, expected_tests: int, partial: str | None = None) -> None:
+    """Note how many tests a complete run has, and why this run is not complete if it is not.
+
+    :param expected_tests: number of all tests of the qualification, counted without any selection.
+    :param partial: the reason in words when only a part was asked for; None for a complete run.
+    :raises BenchFault: when the number is not positive or the reason is empty.
+    """
+    if expected_tests < 1:
+        raise BenchFault(f"{run_dir}: expected_tests: {expected_tests} is not wanted; wanted: at least 1")
+    if partial is not None and not partial.strip():
+        raise BenchFault(f"{run_dir}: partial: is empty; wanted: why the run is partial, or nothing")
+    _update(run_dir, {"expected_tests": expected_tests, "partial": partial})
+
+
+def record_facts(run_dir: Path, **facts: str) -> None:
+    """Note what was found on the bench, shown on reports: ``driver``, ``firmware`` and ``kernel``, others as wanted.
+
+    A fact noted before may be noted again with the same value only: one run qualifies one state of one card.
+
+    :raises BenchFault: when a value is empty or differs from the one noted before.
+    """
+    known = dict(read_run(run_dir)["facts"])
+    for name, value in facts.items():
+        if not value.strip():
+            raise BenchFault(f"{run_dir / RUN_FILE}: facts.{name}: {value!r} is empty; wanted: what was read")
+        if known.setdefault(name, value) != value:
+            raise BenchFault(f"{run_dir / RUN_FILE}: facts.{name}: {value!r} now, {known[name]!r} earlier in this run")
+    _update(run_dir, {"facts": known})
+
+
+def finish_run(run_dir: Path, robot_rc: int) -> None:
+    """Note the end of the run, seal its evidence, and point ``latest`` at it.
+
+    To be called when nothing writes into the run any more, before the certificate is made.
+
+    :param robot_rc: exit status of ``robot``: 0 all passed, 1..250 number of failed tests, 251..255 it could not run.
+    :raises BenchFault: when a file cannot be written.
+    """
+    seal(run_dir / EVIDENCE_FOLDER)
+    _update(run_dir, {"finished": now(), "robot_rc": robot_rc})
+    link = run_dir.parent / LATEST
+    temporary = run_dir.parent / f".{LATEST}.{run_dir.name}"
+    try:
+        temporary.unlink(missing_ok=True)
+        temporary.symlink_to(run_dir.name)
+        temporary.replace(link)
+    except OSError as error:
+        raise BenchFault(f"{link}: cannot be pointed at {run_dir.name}: {error}") from error
+
+
+def _make_unique(base: Path) -> Path:
+    """Make ``base``, or ``base-2``, ``base-3`` ... when a run of the same second exists."""
+    number, candidate = 1, base
+    while True:
+        try:
+            candidate.mkdir(parents=True)
+        except FileExistsError:
+            number += 1
+            candidate = base.with_name(f"{base.name}-{number}")
+        except OSError as error:
+            raise BenchFault(f"{candidate}: cannot be made: {error}") from error
+        else:
+            return candidate
+
+
+def _update(run_dir: Path, changes: dict[str, Any]) -> None:
+    write_json(run_dir / RUN_FILE, read_run(run_dir) | changes)
+
+
+def _versions() -> dict[str, str]:
+    versions = {"python": platform.python_version(), "controller": platform.platform()}
+    for package in _PACKAGES:
+        try:
+            versions[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            versions[package] = "not installed"
+    return versions
+
+
+def _git_state(repository: Path) -> dict[str, Any] | None:
+    """Commit of the lab and whether files differ from it; None without git, a repository, or a commit."""
+    try:
+        commit = _git(repository, "rev-parse", "--verify", "HEAD").strip()
+        return {"commit": commit, "local_changes": bool(_git(repository, "status", "--porcelain"))}
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+def _git(repository: Path, *arguments: str) -> str:
+    command = ["git", "--no-optional-locks", "-C", str(repository), *arguments]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=_GIT_WITHIN_S)
+    return done.stdout

@@ -1,0 +1,78 @@
+"""What the tags of a test mean in an Allure report.
+
+* ``allure.label.NAME:VALUE`` is any label; ``allure.feature:VALUE`` (also epic, story, owner, layer, severity,
+  parentSuite, suite, subSuite, id) the label of that name.
+* ``blocker``, ``critical``, ``normal``, ``minor``, ``trivial`` alone are severities.
+* ``allure.tms.NAME:URL`` (also issue, link; NAME may be left out) is a link.
+* ``allure.param.NAME:VALUE`` is a parameter of the test.
+* Any other tag stays a tag; ``req:ID`` is the label ``requirement`` as well. Robot Framework's own ``robot:...`` tags
+  are not shown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+SUITE_LABELS = ("parentSuite", "suite", "subSuite")
+SEVERITIES = ("blocker", "critical", "normal", "minor", "trivial")
+REQUIREMENT = "requirement"
+_REQUIREMENT_PREFIX = "req:"
+_LABEL_NAMES = {
+    name.lower(): name for name in ("epic", "feature", "story", "owner", "layer", "severity", *SUITE_LABELS)
+} | {"id": "as_id"}
+_ALLURE_TAG = re.compile(
+    r"allure\.(?:label\.(?P<label>[^:]+)"
+    rf"|(?P<kind>{'|'.join(_LABEL_NAMES)})"
+    r"|(?P<link>issue|tms|link)(?:\.(?P<link_name>[^:]+))?"
+    r"|param\.(?P<parameter>[^:]+)):(?P<value>.+)",
+    re.IGNORECASE,
+)
+
+
+@dataclass
+class TagMeaning:
+    """Labels, links and parameters in the shape of an Allure result, and what is wrong with the tags."""
+
+    labels: list[dict[str, str]] = field(default_factory=list)
+    links: list[dict[str, str]] = field(default_factory=list)
+    parameters: list[dict[str, str]] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+    def _add_label(self, name: str, value: str) -> None:
+        self.labels.append({"name": name, "value": value})
+        if name == "severity" and value not in SEVERITIES:
+            self.problems.append(f"tag: severity {value!r} is not known; wanted: {', '.join(SEVERITIES)}")
+
+
+def meaning_of(tags: Iterable[str]) -> TagMeaning:
+    """What ``tags`` stand for. A tag that begins with ``allure.`` and says nothing known is a problem."""
+    meaning = TagMeaning()
+    for tag in tags:
+        found = _ALLURE_TAG.fullmatch(tag)
+        if found is None:
+            _add_plain_tag(meaning, tag)
+        elif found["parameter"]:
+            meaning.parameters.append({"name": found["parameter"], "value": found["value"]})
+        elif found["link"]:
+            name = found["link_name"] or found["value"]
+            meaning.links.append({"type": found["link"].lower(), "name": name, "url": found["value"]})
+        else:
+            meaning._add_label(found["label"] or _LABEL_NAMES[found["kind"].lower()], found["value"])
+    return meaning
+
+
+def _add_plain_tag(meaning: TagMeaning, tag: str) -> None:
+    lowered = tag.lower()
+    if lowered in SEVERITIES:
+        meaning._add_label("severity", lowered)
+    elif not lowered.startswith("robot:"):
+        meaning._add_label("tag", tag)
+        if lowered.startswith("allure."):
+            meaning.problems.append(f"tag: {tag!r} is not known; wanted: for example allure.feature:VALUE")
+        elif lowered.startswith(_REQUIREMENT_PREFIX):
+            requirement = tag[len(_REQUIREMENT_PREFIX) :].strip()
+            meaning._add_label(REQUIREMENT, requirement)
+            if not requirement:
+                meaning.problems.append(f"tag: {tag!r} is not wanted; wanted: req: and the id of a requirement")

@@ -1,0 +1,15 @@
+*** Settings ***
+Library         ToyCard
+
+*** Test Cases ***
+The Card Trains To Its Width
+    [Tags]    req:CARD-03    allure.severity:blocker
+    Keep Evidence    lspci.txt    LnkSta: Speed 2.5GT/s, Width x1
+
+The Link Comes Up
+    [Tags]    req:CARD-04    req:CARD-03
+    Log    up
+
+The Switch Port Comes Back
+    [Tags]    req:CARD-05
+    Not Applicable

@@ -1,0 +1,152 @@
+"""Evidence is kept whole, once, with its hash, and without secrets."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from niclab.report.evidence import CommandLog, EvidenceStore, Mask, read_index, seal
+from niclab.verdict import BenchFault
+
+SECRET = 'p"ss<wörd> 1'
+
+
+@dataclass(frozen=True)
+class Result:
+    command: str
+    exit_status: int | None
+    signal: str | None
+    stdout: str
+    stderr: str
+    seconds: float
+
+
+def test_file_is_stored_and_indexed(tmp_path: Path) -> None:
+    store = EvidenceStore(tmp_path, current_test=lambda: "Suites.Link")
+    path = store.add("lspci -vv.txt", "LnkSta: ü", subject="dut.p0")
+    (entry,) = read_index(tmp_path)
+    content = "LnkSta: ü".encode()
+    assert path.read_bytes() == content
+    assert path == tmp_path / "dut.p0-lspci-vv.txt" == tmp_path / entry.file
+    assert (entry.size_bytes, entry.sha256) == (len(content), hashlib.sha256(content).hexdigest())
+    assert (entry.mime, entry.subject, entry.test) == ("text/plain", "dut.p0", "Suites.Link")
+    assert "@" in entry.who
+    assert entry.when[:2] == "20"
+
+
+def test_same_name_never_overwrites(tmp_path: Path) -> None:
+    store = EvidenceStore(tmp_path)
+    paths = [
+        store.add(name, str(number))
+        for number, name in enumerate(["a.txt", "a.txt", "../a.txt", "index.json", ".lock"])
+    ]
+    assert len(set(paths)) == len(paths) == len(read_index(tmp_path))
+    assert [path.read_text() for path in paths] == ["0", "1", "2", "3", "4"]
+    assert all(path.parent == tmp_path for path in paths)
+
+
+def test_file_that_another_program_put_there_stays(tmp_path: Path) -> None:
+    store = EvidenceStore(tmp_path)
+    (tmp_path / "console.log").write_text("boot")
+    assert store.add("console.log", "copy").name == "console-2.log"
+    assert (tmp_path / "console.log").read_text() == "boot"
+
+
+def test_empty_data_is_noted_as_such_but_an_empty_name_is_refused(tmp_path: Path) -> None:
+    store = EvidenceStore(tmp_path)
+    store.add("console.txt", b"")
+    assert read_index(tmp_path)[0].size_bytes == 0
+    with pytest.raises(BenchFault, match="name of evidence"):
+        store.add("  ", "x")
+
+
+def test_many_writers_lose_nothing(tmp_path: Path) -> None:
+    def write(number: int) -> None:
+        store = EvidenceStore(tmp_path)
+        for _ in range(10):
+            store.add("x.txt", str(number))
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    entries = read_index(tmp_path)
+    assert len({entry.file for entry in entries}) == len(entries) == 40
+
+
+@pytest.mark.parametrize(
+    "text",
+    [SECRET, json.dumps({"pin": SECRET}), "p&quot;ss&lt;wörd&gt; 1", "p%22ss%3Cw%C3%B6rd%3E%201"],
+    ids=["plain", "json", "html", "url"],
+)
+def test_secret_is_masked_however_it_is_quoted(tmp_path: Path, text: str) -> None:
+    masked = Mask([SECRET])(f"user admin {text} end")
+    assert "********" in masked
+    assert masked.startswith("user admin ")
+    assert masked.endswith(" end")
+    assert "ss" not in masked.replace("admin", "")
+    store = EvidenceStore(tmp_path, secrets=[SECRET])
+    assert b"********" in store.add("a.txt", text.encode()).read_bytes()
+    assert "ss" not in store.add(f"{SECRET}.txt", "x", subject=SECRET).stem
+    assert SECRET not in (tmp_path / "index.json").read_text()
+
+
+def test_without_the_mask_the_secret_would_be_there(tmp_path: Path) -> None:
+    assert SECRET in EvidenceStore(tmp_path).add("a.txt", SECRET).read_text()
+
+
+@pytest.mark.parametrize("secret", ["", " "])
+def test_empty_secret_is_refused(secret: str) -> None:
+    with pytest.raises(BenchFault, match="is empty"):
+        Mask([secret])
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"format": 2, "files": []}', '{"format": 1, "files": [{}]}'])
+def test_unreadable_index_is_an_error(tmp_path: Path, content: str) -> None:
+    (tmp_path / "index.json").write_text(content)
+    with pytest.raises(BenchFault, match=r"index\.json"):
+        read_index(tmp_path)
+    with pytest.raises(BenchFault, match=r"index\.json"):
+        EvidenceStore(tmp_path).add("a.txt", "x")
+
+
+def test_command_log_keeps_every_command_in_order(tmp_path: Path) -> None:
+    log = CommandLog(tmp_path, "dut", secrets=[SECRET])
+    log(Result(f"login {SECRET}", 0, None, f"hello {SECRET}\n", "", 0.25))
+    log(Result("reboot", None, "TERM", "", "gone\ud800", 1.5))
+    text = log.path.read_text()
+    first, second = (json.loads(line) for line in text.splitlines())
+    assert log.path.name == "commands-dut.jsonl"
+    assert (first["command"], first["stdout"], first["exit_status"]) == ("login ********", "hello ********\n", 0)
+    assert (second["exit_status"], second["signal"], second["seconds"]) == (None, "TERM", 1.5)
+    assert (first["host"], first["when"][:2]) == ("dut", "20")
+
+
+def test_command_log_cuts_long_output_and_says_so(tmp_path: Path) -> None:
+    log = CommandLog(tmp_path, "dut", limit_kb=1)
+    log(Result("dmesg", 0, None, "a" * 2000 + "z", "b" * 1024, 0.0))
+    line = json.loads(log.path.read_text())
+    assert "[... 977 characters cut ...]" in line["stdout"]
+    assert line["stdout"].endswith("z")
+    assert line["stderr"] == "b" * 1024
+
+
+@pytest.mark.parametrize(("host", "limit_kb"), [("dut", 0), ("dut", -1), (" ", 1)])
+def test_command_log_refuses_nonsense(tmp_path: Path, host: str, limit_kb: int) -> None:
+    with pytest.raises(BenchFault, match="wanted"):
+        CommandLog(tmp_path, host, limit_kb=limit_kb)
+
+
+def test_seal_takes_in_what_was_written_past_the_store(tmp_path: Path) -> None:
+    EvidenceStore(tmp_path).add("a.txt", "x")
+    (tmp_path / "console").mkdir()
+    (tmp_path / "console" / "dut.log").write_text("boot")
+    assert [entry.file for entry in seal(tmp_path)] == ["a.txt", "console/dut.log"]
+    assert read_index(tmp_path)[1].sha256 == hashlib.sha256(b"boot").hexdigest()
+    assert seal(tmp_path) == read_index(tmp_path)
