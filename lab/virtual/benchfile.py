@@ -12,7 +12,8 @@ def render(bench: Bench) -> str:
     folder = f"~/.local/state/niclab/vbench/{bench.name}"
     head = f"""\
 # yaml-language-server: $schema={schema}
-# Two QEMU servers, their BMCs and consoles, on loopback addresses of this controller; written by: vbench bench-file{option}
+# Two QEMU servers, their BMCs and consoles, on loopback addresses of this controller.
+# Written by: lab/virtual/vbench bench-file{option}
 # Every field is explained in lab/benches/example-real.yaml.
 bench: {bench.name}
 description: Two virtual servers with two Intel 82574L ports each, back to back

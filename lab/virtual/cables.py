@@ -12,12 +12,15 @@ Time on the wire: a frame of ``n`` bytes (without FCS) takes ``(max(n, 60) + 24)
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
+import math
 import random
 import socket
 import sys
 import time
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -30,6 +33,8 @@ OVERHEAD_BYTES = 24
 BUFFER_S = 0.05
 """Frames that would wait longer than this are dropped at the sender's end: 312 kB at 50 Mbit/s."""
 QMP_DEADLINE_S = 2.0
+TOLD_S = 3.0
+"""Within this time both machines have taken a change of carrier, or the one who asked is told that they have not."""
 
 END_FAULTS = {
     "rate_factor": "frames sent by this end leave at this fraction of wire speed",
@@ -39,6 +44,12 @@ END_FAULTS = {
     "carrier_delay_s": "this end sees a change of carrier so many seconds late",
 }
 PANEL_FAULTS = {"crossed": "the far ends of the first two cables are exchanged"}
+FRACTIONS = ("rate_factor", "loss")
+
+
+def wire_time_s(frame_bytes: int, rate_bit_s: float) -> float:
+    """How long a frame of so many bytes (without FCS) keeps the wire busy, in seconds."""
+    return (max(frame_bytes, MIN_FRAME_BYTES) + OVERHEAD_BYTES) * 8 / rate_bit_s
 
 
 @dataclass
@@ -55,7 +66,7 @@ class End:
     free_at: float = 0.0  # monotonic time at which the wire is free
     frames: int = 0
     dropped: int = 0
-    carrier: bool | None = None  # as last told to QEMU
+    changed: asyncio.Event = field(default_factory=asyncio.Event)  # its carrier may have to change
 
     @property
     def name(self) -> str:
@@ -68,15 +79,20 @@ class Machine:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._writer: asyncio.StreamWriter | None = None
-        self._answers: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
-        self._lock = asyncio.Lock()
+        self._numbers = itertools.count()
+        self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
+        self.carrier: dict[str, bool] = {}
+        """Port -> carrier as taken by *this* QEMU: one that starts has every link up and has been told nothing."""
 
     @property
     def powered(self) -> bool:
         return self._writer is not None
 
-    async def watch(self, changed: Any) -> None:
-        """Keep a connection for as long as there is a QEMU; call ``changed()`` when power comes or goes."""
+    async def watch(self, changed: Callable[[], None]) -> None:
+        """Keep a connection for as long as there is a QEMU; call ``changed()`` when power comes or goes.
+
+        It is called as well when a machine that stood still gives a late answer: by then it may have to be told anew.
+        """
         while True:
             try:
                 reader, writer = await asyncio.open_unix_connection(self._path)
@@ -87,18 +103,28 @@ class Machine:
                 await reader.readline()  # the greeting
                 writer.write(b'{"execute": "qmp_capabilities"}\n')
                 await reader.readline()
-                self._writer, self._answers = writer, asyncio.Queue()
+                self._writer, self.carrier = writer, {}
                 changed()
                 while line := await reader.readline():
                     message = json.loads(line)
-                    if "event" not in message:
-                        self._answers.put_nowait(message)
+                    if "event" not in message and not self._answered(message):
+                        changed()
             except (OSError, ValueError) as error:
                 print(f"{self._path}: {error}", file=sys.stderr, flush=True)
             finally:
                 writer.close()
-                self._writer = None
+                self._writer, self.carrier = None, {}
+                for number in list(self._waiting):
+                    self._answered({"id": number, "error": "QEMU hung up"})
                 changed()
+
+    def _answered(self, message: dict[str, Any]) -> bool:
+        """Give the answer to the one who waits for it; tell whether there is one."""
+        waiting = self._waiting.pop(message.get("id", -1), None)
+        if waiting is None or waiting.done():
+            return False
+        waiting.set_result(message)
+        return True
 
     async def set_link(self, port: str, up: bool) -> None:
         """Give or take carrier at ``port``.
@@ -106,18 +132,22 @@ class Machine:
         :raises QmpUnreachable: when the machine has no power or does not answer.
         :raises QmpError: when QEMU refuses.
         """
-        async with self._lock:
-            if self._writer is None:
-                raise QmpUnreachable(f"{self._path}: no power")
-            command = {"execute": "set_link", "arguments": {"name": port, "up": up}}
-            self._writer.write(json.dumps(command).encode() + b"\n")
-            try:
-                answer = await asyncio.wait_for(self._answers.get(), QMP_DEADLINE_S)
-            except TimeoutError as error:
-                self._writer.close()  # a late answer must not be taken for the next one's
-                raise QmpUnreachable(f"{self._path}: no answer within {QMP_DEADLINE_S:g} s") from error
-            if "error" in answer:
-                raise QmpError(f"{self._path}: set_link {port}: {answer['error']}")
+        if self._writer is None:
+            raise QmpUnreachable(f"{self._path}: no power")
+        carrier, number = self.carrier, next(self._numbers)
+        carrier.pop(port, None)  # nobody knows it until the answer is here
+        answer = self._waiting[number] = asyncio.get_running_loop().create_future()
+        command = {"execute": "set_link", "arguments": {"name": port, "up": up}, "id": number}
+        self._writer.write(json.dumps(command).encode() + b"\n")
+        try:
+            message = await asyncio.wait_for(answer, QMP_DEADLINE_S)
+        except TimeoutError as error:
+            raise QmpUnreachable(f"{self._path}: no answer within {QMP_DEADLINE_S:g} s") from error
+        finally:
+            self._waiting.pop(number, None)
+        if "error" in message:
+            raise QmpError(f"{self._path}: set_link {port}: {message['error']}")
+        carrier[port] = up
 
 
 class Panel:
@@ -132,7 +162,6 @@ class Panel:
         self._pulled: set[str] = set()
         self._panel_faults: set[str] = set()
         self._timers: dict[str, asyncio.TimerHandle] = {}
-        self._changed = asyncio.Event()
         self._load_state()
 
     @staticmethod
@@ -146,13 +175,15 @@ class Panel:
 
     async def run(self) -> None:
         loop = asyncio.get_running_loop()
-        for cable in self._cables.values():
-            for end in cable:
-                loop.add_reader(end.socket, self._frames_from, end)
         async with asyncio.TaskGroup() as tasks:
+            for end in self._ends():
+                loop.add_reader(end.socket, self._frames_from, end)
+                tasks.create_task(self._keep_carrier(end))
             for machine in self._machines.values():
-                tasks.create_task(machine.watch(self._changed.set))
-            tasks.create_task(self._keep_carrier())
+                tasks.create_task(machine.watch(self._carrier_changed))
+
+    def _ends(self) -> list[End]:
+        return [end for cable in self._cables.values() for end in cable]
 
     # --- frames
 
@@ -187,7 +218,7 @@ class Panel:
             if start - now > BUFFER_S:
                 end.dropped += 1
                 continue
-            end.free_at = start + (max(len(frame), MIN_FRAME_BYTES) + OVERHEAD_BYTES) * 8 / rate_bit_s
+            end.free_at = start + wire_time_s(len(frame), rate_bit_s)
             end.queue.append((end.free_at, frame))
         if was_idle and end.queue:
             self._release(end)
@@ -216,30 +247,28 @@ class Panel:
         cable, partner = self._partner(end)
         return "carrier_stuck" in end.faults or (cable not in self._pulled and self._machines[partner.server].powered)
 
-    async def _keep_carrier(self) -> None:
-        """Make every port's carrier what it must be, whenever something has changed."""
-        while True:
-            await self._changed.wait()
-            self._changed.clear()
-            ends = [end for cable in self._cables.values() for end in cable]
-            for end in ends:
-                if not self._machines[end.server].powered:
-                    end.carrier = None  # a machine that starts has every link up: tell it anew
-            await asyncio.gather(*(self._settle(end) for end in ends))
+    def _carrier(self, end: End) -> bool | None:
+        """The port's carrier as taken by its machine; ``None``: it has not been told, has not answered, or is off."""
+        return self._machines[end.server].carrier.get(end.port)
 
-    async def _settle(self, end: End) -> None:
+    def _carrier_changed(self) -> None:
+        for end in self._ends():
+            end.changed.set()
+
+    async def _keep_carrier(self, end: End) -> None:
+        """Make the port's carrier what it must be, whenever something has changed. No port waits for another's."""
         machine = self._machines[end.server]
-        if not machine.powered or end.carrier == self._wanted(end):
-            return
-        if delay_s := end.faults.get("carrier_delay_s"):
-            await asyncio.sleep(delay_s)
-        wanted = self._wanted(end)
-        try:
-            await machine.set_link(end.port, wanted)
-            end.carrier = wanted
-        except QmpError as error:
-            print(f"{end.name}: {error}", file=sys.stderr, flush=True)
-            end.carrier = None
+        while True:
+            await end.changed.wait()
+            end.changed.clear()
+            if not machine.powered or self._carrier(end) == self._wanted(end):
+                continue
+            if delay_s := end.faults.get("carrier_delay_s"):
+                await asyncio.sleep(delay_s)
+            try:
+                await machine.set_link(end.port, self._wanted(end))
+            except QmpError as error:
+                print(f"{end.name}: {error}", file=sys.stderr, flush=True)
 
     # --- control
 
@@ -253,7 +282,7 @@ class Panel:
             case {"fault": {"target": str(target), "name": str(name), "value": int() | float() as value}}:
                 self._set_fault(target, name, float(value))
             case {"clear": {}}:
-                for end in (end for cable in self._cables.values() for end in cable):
+                for end in self._ends():
                     end.faults.clear()
                 self._panel_faults.clear()
             case {"status": True}:
@@ -261,21 +290,28 @@ class Panel:
             case _:
                 raise ValueError(f"not understood: {request!r}")
         self._save_state()
-        self._changed.set()
+        self._carrier_changed()
         if "pull" in request or "plug" in request:
             await self._carrier_told(request.get("pull") or request["plug"])
         return self.status()
 
     async def _carrier_told(self, name: str) -> None:
-        """Wait until both machines know, so that the caller's clock starts with the change itself."""
+        """Wait until both machines know, so that the caller's clock starts with the change itself.
+
+        :raises ValueError: when one does not take it in time, for example because it stands still.
+        """
         ends = [
             end
-            for end in self._cables[name]
-            if self._machines[end.server].powered and "carrier_delay_s" not in end.faults
+            for end in self._ends()
+            if self._partner(end)[0] == name
+            and self._machines[end.server].powered
+            and "carrier_delay_s" not in end.faults
         ]
-        for _ in range(100):
-            if all(end.carrier == self._wanted(end) for end in ends):
-                return
+        deadline = time.monotonic() + TOLD_S
+        while late := [end for end in ends if self._carrier(end) != self._wanted(end)]:
+            if time.monotonic() > deadline:
+                names = ", ".join(end.name for end in late)
+                raise ValueError(f"cable {name!r}: {names} has not taken the change of carrier within {TOLD_S:g} s")
             await asyncio.sleep(0.01)
 
     def _cable(self, name: object) -> str:
@@ -284,15 +320,18 @@ class Panel:
         return str(name)
 
     def _set_fault(self, target: str, name: str, value: float) -> None:
+        cable, _, server = target.partition(".")
+        ends = [end for end in self._cables[self._cable(cable)] if server in ("", end.server)]
+        if not ends:
+            raise ValueError(f"cable {cable!r} has no end at {server!r}")
         if name in PANEL_FAULTS:
             self._panel_faults.add(name)
             return
         if name not in END_FAULTS:
             raise ValueError(f"no fault {name!r}; there are {', '.join([*END_FAULTS, *PANEL_FAULTS])}")
-        cable, _, server = target.partition(".")
-        ends = [end for end in self._cables[self._cable(cable)] if server in ("", end.server)]
-        if not ends:
-            raise ValueError(f"cable {cable!r} has no end at {server!r}")
+        if not 0 < value < math.inf or (name in FRACTIONS and value > 1):
+            wanted = "a fraction above 0, at most 1" if name in FRACTIONS else "a number above 0"
+            raise ValueError(f"{target}: {name} is {value:g}, wanted {wanted}")
         for end in ends:
             end.faults[name] = value
 
@@ -303,7 +342,7 @@ class Panel:
                     "plugged": name not in self._pulled,
                     "ends": {
                         end.name: {
-                            "carrier": end.carrier,
+                            "carrier": self._carrier(end),
                             "frames": end.frames,
                             "dropped": end.dropped,
                             "faults": end.faults,
@@ -331,7 +370,8 @@ class Panel:
             return
         state = json.loads(self._state_file.read_text())
         self._pulled = {self._cable(name) for name in state["pulled"]}
-        self._panel_faults = set(state["panel_faults"])
+        for name in state["panel_faults"]:
+            self._set_fault(next(iter(self._cables)), name, 1.0)
         for target, faults in state["faults"].items():
             for name, value in faults.items():
                 self._set_fault(target, name, value)

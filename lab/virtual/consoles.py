@@ -67,9 +67,11 @@ class Line:
                     continue
                 received = telnet.feed(piece)
                 writer.write(received.reply)
-                for _ in range(received.breaks):
+                before, *after = received.data
+                self._type(before)
+                for data in after:  # in the client's order: the key after a BREAK is a command to the kernel
                     await self._break()
-                self._type(received.data)
+                    self._type(data)
         except ConnectionError:
             return  # this reader is gone, the others stay
         finally:

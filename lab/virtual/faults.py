@@ -6,6 +6,7 @@ import os
 import signal
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 
 import control
 import parts
@@ -102,23 +103,36 @@ def set_fault(bench: Bench, target: str, setting: str) -> None:
             request = {"fault": {"target": where, "name": name, "value": value}}
             control.ask(bench.folder / "cables.control", request)
         case Kind.BMC:
-            _bmc(bench, where, {name: value if fault.value else True})
+            _bmc(bench, where, name, value if fault.value else True)
         case Kind.SERVER:
             _signal(bench, where, signal.SIGSTOP)
 
 
 def clear_all(bench: Bench) -> None:
-    """Take every injected fault back."""
-    control.ask(bench.folder / "cables.control", {"clear": {}})
+    """Take every injected fault back; a part that does not answer keeps no other from being cleared.
+
+    :raises FaultError: naming the parts that could not be cleared.
+    """
+    requests: list[tuple[Path, dict[str, object]]] = [(bench.folder / "cables.control", {"clear": {}})]
+    requests += [(server.folder / "bmc.control", {"fault": {}}) for server in bench.servers]
     for server in bench.servers:
-        _bmc(bench, server.role, {})
         if f"qemu-{server.role}" in parts.running(bench):
             _signal(bench, server.role, signal.SIGCONT)
+    failures = []
+    for path, request in requests:
+        try:
+            control.ask(path, request)
+        except control.ControlError as error:
+            failures.append(str(error))
+    if failures:
+        raise FaultError(f"not everything is cleared: {'; '.join(failures)}")
 
 
-def _bmc(bench: Bench, role: str, faults: dict[str, float | bool]) -> None:
+def _bmc(bench: Bench, role: str, name: str, value: float | bool) -> None:
+    """Add a fault to those that the BMC has already."""
     _check_role(bench, role)
-    control.ask(bench.server(role).folder / "bmc.control", {"fault": faults})
+    path = bench.server(role).folder / "bmc.control"
+    control.ask(path, {"fault": {**control.ask(path, {"status": True})["faults"], name: value}})
 
 
 def _signal(bench: Bench, role: str, number: signal.Signals) -> None:

@@ -25,6 +25,14 @@ def tsc_khz(measure_s: float = 0.2) -> int | None:
         return None
     code.write(RDTSC)
     read: Callable[[], int] = ctypes.CFUNCTYPE(ctypes.c_uint64)(ctypes.addressof(ctypes.c_char.from_buffer(code)))
-    start_ns, start = time.monotonic_ns(), read()
+    start_ns, start = _both_clocks(read)
     time.sleep(measure_s)  # noqa: TID251 - the time itself is what is measured
-    return round((read() - start) * 1_000_000 / (time.monotonic_ns() - start_ns))
+    end_ns, end = _both_clocks(read)
+    return round((end - start) * 1_000_000 / (end_ns - start_ns))
+
+
+def _both_clocks(read: Callable[[], int], tries: int = 10) -> tuple[float, int]:
+    """Monotonic clock (ns) and counter at one moment: of several readings that which was disturbed least."""
+    readings = [(time.monotonic_ns(), read(), time.monotonic_ns()) for _ in range(tries)]
+    before_ns, counter, after_ns = min(readings, key=lambda reading: reading[2] - reading[0])
+    return (before_ns + after_ns) / 2, counter

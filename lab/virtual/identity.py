@@ -85,5 +85,9 @@ class Identity:
 
 
 def _write_private(path: Path, text: str) -> None:
-    path.touch(mode=0o600)
-    path.write_text(text)
+    """Write it in one step: an interrupted ``up`` leaves no empty key behind."""
+    draft = path.with_name(path.name + ".new")
+    draft.unlink(missing_ok=True)
+    draft.touch(mode=0o600)
+    draft.write_text(text)
+    draft.replace(path)

@@ -212,7 +212,13 @@ def extract_elf(image: bytes) -> bytes:
     start = image.find(b"\xfd7zXZ\x00")
     if start < 0:
         raise ImageError("the kernel image holds no xz stream: this Debian compresses its kernels otherwise")
-    elf = lzma.LZMADecompressor().decompress(image[start:])
+    stream = lzma.LZMADecompressor()
+    try:
+        elf = stream.decompress(image[start:])
+    except lzma.LZMAError as error:
+        raise ImageError(f"the kernel image's xz stream is damaged: {error}") from error
+    if not stream.eof:
+        raise ImageError("the kernel image's xz stream is cut short")
     if not elf.startswith(b"\x7fELF"):
         raise ImageError("the kernel image's xz stream is no ELF file")
     return elf

@@ -7,6 +7,7 @@ index, the second ``up`` says that the addresses are taken.
 
 from __future__ import annotations
 
+import os
 import re
 import zlib
 from dataclasses import dataclass
@@ -89,7 +90,7 @@ def bench(name: str = DEFAULT_NAME) -> Bench:
         raise LayoutError(f"bench name {name!r}: wanted 1 to 20 lower-case letters, digits and dashes")
     index = 1 if name == DEFAULT_NAME else 2 + zlib.crc32(name.encode()) % 253
     folder = STATE / name
-    if len(str(folder / "peer/qmp-console")) > SOCKET_PATH_LIMIT:
+    if len(os.fsencode(folder / "peer/qmp-console")) > SOCKET_PATH_LIMIT:
         raise LayoutError(
             f"{folder} is too long for unix sockets ({SOCKET_PATH_LIMIT} bytes): choose a shorter name or HOME"
         )

@@ -27,6 +27,7 @@ from layout import REDFISH_PORT, SSH_PORT, Bench, Server
 from wait import until
 
 BOOT_S = 120.0
+LOGIN_S = 30.0
 SHUTDOWN_S = 15.0
 CLOCK_ERROR_S = 1.0
 """A guest's clock may be off by so much after a boot; a processor counter calibrated wrongly is off by much more."""
@@ -159,11 +160,17 @@ def check_clock(server: Server, identity: Identity) -> None:
     """
     before = time.time()
     command = [*ssh_command(server, identity), "date +%s.%N"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=30, stdin=subprocess.DEVNULL)
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=LOGIN_S, stdin=subprocess.DEVNULL)
+    except subprocess.TimeoutExpired as error:
+        raise BenchError(f"{server.role}: no SSH login within {LOGIN_S:g} s") from error
     after = time.time()
     if done.returncode:
         raise BenchError(f"{server.role}: SSH login fails: {done.stderr.strip()}")
-    theirs = float(done.stdout)
+    try:
+        theirs = float(done.stdout)
+    except ValueError as error:
+        raise BenchError(f"{server.role}: 'date +%s.%N' gives {done.stdout[:80]!r}, wanted seconds") from error
     if not before - CLOCK_ERROR_S <= theirs <= after + CLOCK_ERROR_S:
         raise BenchError(
             f"{server.role}: its clock is {theirs - before:+.1f} s off (counter calibrated wrongly): power-cycle it"

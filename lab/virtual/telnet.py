@@ -16,8 +16,17 @@ BAUD_RATE = 115200
 class ComPort(IntEnum):
     """Commands of the COM-PORT-OPTION, client to server (RFC 2217, section 3)."""
 
+    SIGNATURE = 0
     SET_BAUDRATE = 1
+    SET_DATASIZE = 2
+    SET_PARITY = 3
+    SET_STOPSIZE = 4
     SET_CONTROL = 5
+    FLOWCONTROL_SUSPEND = 8
+    FLOWCONTROL_RESUME = 9
+    SET_LINESTATE_MASK = 10
+    SET_MODEMSTATE_MASK = 11
+    PURGE_DATA = 12
 
 
 CONTROL_BREAK_ON = b"\x05"
@@ -37,11 +46,14 @@ AFTER_COMMAND = {SB: _State.SUB, **dict.fromkeys((WILL, WONT, DO, DONT), _State.
 
 @dataclass(frozen=True)
 class Received:
-    """What a piece of the stream held: bytes for the line, an answer for the client, and how many BREAKs."""
+    """What a piece of the stream held.
 
-    data: bytes
+    :ivar data: bytes for the line; between each two items the client pressed BREAK. Never empty.
+    :ivar reply: what the client is to be answered.
+    """
+
+    data: tuple[bytes, ...]
     reply: bytes
-    breaks: int
 
 
 def escape(data: bytes) -> bytes:
@@ -59,17 +71,18 @@ class Decoder:
         self._answered: set[tuple[int, int]] = {(verb, option) for option in OPTIONS for verb in (WILL, DO)}
 
     def feed(self, piece: bytes) -> Received:
-        data, reply, breaks = bytearray(), bytearray(), 0
+        data, reply = [bytearray()], bytearray()
         for byte in piece:
             match self._state:
                 case _State.DATA if byte == IAC:
                     self._state = _State.COMMAND
                 case _State.DATA:
-                    data.append(byte)
+                    data[-1].append(byte)
                 case _State.COMMAND:
                     if byte == IAC:
-                        data.append(byte)
-                    breaks += byte == BREAK
+                        data[-1].append(byte)
+                    elif byte == BREAK:
+                        data.append(bytearray())
                     self._verb = byte
                     self._state = AFTER_COMMAND.get(byte, _State.DATA)
                     self._sub.clear()
@@ -86,9 +99,10 @@ class Decoder:
                 case _State.SUB_COMMAND:
                     answer, pressed = self._com_port(bytes(self._sub))
                     reply += answer
-                    breaks += pressed
+                    if pressed:
+                        data.append(bytearray())
                     self._state = _State.DATA
-        return Received(bytes(data), bytes(reply), breaks)
+        return Received(tuple(map(bytes, data)), bytes(reply))
 
     def _answer(self, option: int) -> bytes:
         """Agree to what this server does, refuse the rest, and say each thing once."""
@@ -100,12 +114,12 @@ class Decoder:
         return bytes((IAC, answer, option))
 
     @staticmethod
-    def _com_port(sub: bytes) -> tuple[bytes, int]:
-        """Acknowledge a setting; tell whether it was BREAK."""
-        if len(sub) < 2 or sub[0] != COM_PORT:
-            return b"", 0
+    def _com_port(sub: bytes) -> tuple[bytes, bool]:
+        """Acknowledge a setting; tell whether it was BREAK. What is no setting gets no answer."""
+        if len(sub) < 2 or sub[0] != COM_PORT or sub[1] not in set(ComPort):
+            return b"", False
         command, value = sub[1], sub[2:]
         if command == ComPort.SET_BAUDRATE and value == bytes(4):  # a question
             value = BAUD_RATE.to_bytes(4, "big")
-        pressed = int(command == ComPort.SET_CONTROL and value == CONTROL_BREAK_ON)
+        pressed = command == ComPort.SET_CONTROL and value == CONTROL_BREAK_ON
         return bytes((IAC, SB, COM_PORT, command + ANSWER_OFFSET)) + escape(value) + bytes((IAC, SE)), pressed

@@ -1,1 +1,1 @@
-"""The lab's own Python: typed benches and cards, transports, hosts, verdicts, undo, reports. Knows nothing of Robot Framework."""
+"""The lab's own Python: typed benches and cards, transports, hosts, verdicts, undo, reports. No Robot Framework."""

@@ -227,3 +227,39 @@ def test_reboot_that_was_refused_is_a_fault() -> None:
     dut, _ = host({"sh -c 'sync; reboot'": failed("sh: 1: reboot: not found\n", 127)})
     with pytest.raises(BenchFault, match=r"reboot: not found"):
         dut.reboot()
+
+
+NOTE_COMMAND = (
+    "sh -c 'if [ -e /sys/module/e1000e/notes/.note.gnu.build-id ];"
+    " then od -An -v -tx1 /sys/module/e1000e/notes/.note.gnu.build-id; fi'"
+)
+NOTE = """ 04 00 00 00 14 00 00 00 03 00 00 00 47 4e 55 00
+ 8f 3a 11 5e 02 77 c0 9d 41 6b aa 10 fe 3c 58 90
+ 21 d4 e6 7b
+"""
+
+
+@pytest.mark.parametrize(("answer", "same"), [("1\n0 0\n", True), ("0\n0 1\n", False)])
+def test_the_build_in_memory_is_compared_with_the_file(answer: str, same: bool) -> None:
+    dut, shell = host({NOTE_COMMAND: NOTE, "modinfo...": capture("modinfo", "e1000e-outoftree"), "bash -c...": answer})
+    assert dut.is_build_on_disk("e1000e") is same
+    assert r"\x8f\x3a\x11\x5e" in shell.commands[-1]
+
+
+def test_a_module_without_build_id_cannot_be_compared() -> None:
+    dut, _ = host({NOTE_COMMAND: ""})
+    assert dut.is_build_on_disk("e1000e") is None
+
+
+@pytest.mark.parametrize("answer", ["", "0\n1 1\n", "0\n0 2\n", "0\n"])
+def test_a_file_that_cannot_be_searched_is_a_fault_not_a_difference(answer: str) -> None:
+    dut, _ = host({NOTE_COMMAND: NOTE, "modinfo...": capture("modinfo", "e1000e-outoftree"), "bash -c...": answer})
+    with pytest.raises(BenchFault, match="dut: `bash -c"):
+        dut.is_build_on_disk("e1000e")
+
+
+@pytest.mark.parametrize("note", [" 04 00\n", NOTE.replace("14", "13"), "od: error\n"])
+def test_an_unreadable_build_id_is_an_error(note: str) -> None:
+    dut, _ = host({NOTE_COMMAND: note})
+    with pytest.raises(ReadError, match=r"dut: `sh -c .*build-id"):
+        dut.is_build_on_disk("e1000e")

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import secrets
+import shlex
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import PurePosixPath
 
+from niclab.hosts.errors import unreadable
 from niclab.hosts.linux.commands import LinuxCommands
 from niclab.hosts.linux.dmesg import read_dmesg
 from niclab.hosts.linux.modules import read_modinfo, read_proc_modules
@@ -32,6 +36,7 @@ _VERSION_OPTIONS = {
     "fio": "-v",
     "busybox": "--help",
 }
+_BUILD_ID_NOTE = re.compile(r"04000000([0-9a-f]{2})00000003000000474e5500([0-9a-f]+)")
 _NOT_FOUND = 127
 _FIRST_SIGNAL_STATUS = 128
 _HALT_TIMEOUT_S = 20
@@ -97,6 +102,30 @@ class LinuxSystem(LinuxCommands):
             srcversion=self._module_attribute(wanted, "srcversion"),
         )
 
+    def is_build_on_disk(self, module: str) -> bool | None:
+        """Is the module in memory of the very build that lies on disk? None when it carries no build id.
+
+        Compares the GNU build id (a hash of the contents that the linker makes) in /sys with the file, packed or not.
+        """
+        name = module_name(self.name, module).replace("-", "_")
+        note = f"/sys/module/{name}/notes/.note.gnu.build-id"
+        command = f"sh -c 'if [ -e {note} ]; then od -An -v -tx1 {note}; fi'"
+        build_id = self._understood(command, _read_build_id, self._run(command))
+        if build_id is None:
+            return None
+        file = self.modinfo(module).filename
+        if file is None:
+            raise BenchFault(f"{self.name}: module {module} is loaded and has no file")
+        unpack = {".xz": "xz -dc", ".gz": "gzip -dc", ".zst": "zstd -dcq"}.get(PurePosixPath(file).suffix, "cat")
+        pattern = "".join(f"\\x{byte:02x}" for byte in build_id)
+        search = f"{unpack} {shlex.quote(file)} | grep -caP {shlex.quote(pattern)}"
+        command = f"bash -c {shlex.quote(f'{search}; echo ${{PIPESTATUS[*]}}')}"
+        result = self._try(command)
+        answer = result.stdout.split()  # lines found, status of unpacking, status of grep: 0 found, 1 not, 2 error
+        if len(answer) != 3 or answer[1] != "0" or answer[2] not in ("0", "1"):
+            raise self._failed(command, result)
+        return answer[2] == "0"
+
     def reload_driver(self, module: str) -> None:
         """Unload and load a module, then see it live.
 
@@ -161,3 +190,14 @@ class LinuxSystem(LinuxCommands):
         """A file below /sys/module; None when the module does not have it."""
         command = f"sh -c 'cd /sys/module/{module} && if [ -e {attribute} ]; then cat {attribute}; fi'"
         return self._run(command).strip() or None
+
+
+def _read_build_id(text: str) -> bytes | None:
+    """The build id in an ELF note as ``od -tx1`` prints it (elf(5): sizes, type 3, "GNU", id); None for no text."""
+    digits = "".join(text.split())
+    if not digits:
+        return None
+    match = _BUILD_ID_NOTE.fullmatch(digits)
+    if match is None or len(match[2]) != 2 * int(match[1], 16):
+        raise unreadable("note.gnu.build-id", "text", text, "a GNU build id note")
+    return bytes.fromhex(match[2])

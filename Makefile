@@ -1,0 +1,73 @@
+# The two commands:  make certify   qualifies a card on the virtual bench;  make test   checks this repository.
+SHELL := /bin/bash
+CARD ?= intel-82574l
+PROFILE ?= quick
+BENCH ?= lab/benches/virtual.yaml
+VENV := .venv
+PYTHON := $(VENV)/bin/python
+STAMP := $(VENV)/.installed
+VBENCH := PATH="$(CURDIR)/$(VENV)/bin:$$PATH" lab/virtual/vbench
+
+# Programs of the controller -> Debian packages (tests use ipmitool and the OpenSSH server as independent peers)
+DEBIAN := python3-venv:python3-venv qemu-system-x86_64:qemu-system-x86 qemu-img:qemu-utils mmdebstrap:mmdebstrap \
+	fakeroot:fakeroot mke2fs:e2fsprogs cpio:cpio newuidmap:uidmap ssh:openssh-client sshd:openssh-server ipmitool:ipmitool
+
+.PHONY: help certify test test-full setup lint unit dryrun controls bench-up bench-down bench docs clean
+
+help:
+	@echo "make certify [CARD=$(CARD)] [PROFILE=quick|full] [BENCH=$(BENCH)]   qualify a card"
+	@echo "make test        lints, types, unit tests, dry run, quick negative controls"
+	@echo "make test-full   the same, and everything slow"
+	@echo "make setup       Debian packages (as root), Python environment, guest image"
+	@echo "make bench-up | bench-down | bench | docs | clean"
+
+certify: setup
+	$(VENV)/bin/niclab certify $(BENCH) --card $(CARD) --profile $(PROFILE)
+
+test: setup lint unit dryrun controls
+
+test-full: setup lint dryrun
+	$(PYTHON) -m pytest
+
+setup: $(STAMP)
+	@$(VBENCH) image > /dev/null
+
+$(STAMP): requirements.txt requirements-dev.txt pyproject.toml .ci/debian-packages
+	@.ci/debian-packages $(DEBIAN)
+	python3 -m venv $(VENV)
+	$(PYTHON) -m pip install --quiet --disable-pip-version-check -r requirements.txt -r requirements-dev.txt -e .
+	@touch $@
+
+lint:
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(PYTHON) -m mypy
+	cd lab/virtual && ../../$(PYTHON) -m mypy --config-file ../../pyproject.toml -p bmc $$(ls *.py | sed 's/\.py$$//; s/^/-m /')
+	$(VENV)/bin/robocop check suites resources
+	$(VENV)/bin/robocop format --check suites resources
+
+unit:
+	$(PYTHON) -m pytest -m "not bench and not slow"
+
+dryrun:
+	$(VENV)/bin/robot --dryrun --console dotted --output NONE --log NONE --report NONE suites
+
+controls:
+	$(PYTHON) -m pytest -m "bench and not slow"
+
+bench-up:
+	$(VBENCH) up
+
+bench-down:
+	$(VBENCH) down
+
+bench: setup
+	$(PYTHON) bench/ssh_latency.py
+
+docs: setup
+	mkdir -p results/docs
+	for library in Lab Card HostLinks Power Console Traffic Shell; do \
+	    $(VENV)/bin/libdoc libraries/$$library.py results/docs/$$library.html; done
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .robocop_cache results/docs

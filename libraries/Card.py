@@ -1,0 +1,229 @@
+"""What the card is: identity, driver, firmware, PCI Express. Each check asks every port and names all that fail."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from robot.api import logger
+from robot.api.deco import keyword, library
+
+from niclab import lab
+from niclab.bench import Port, Role
+from niclab.card import AnySubsystem, Driver, VersionVerdict
+from niclab.hosts.records import DriverInfo, PciDevice, PcieLink
+from niclab.server import quoted
+from niclab.undo import Action, ActionKind
+from niclab.verdict import CardFailure, NotApplicable, Undecided
+
+ETHERNET_CLASS = "0200"
+
+
+@library(scope="GLOBAL")
+class Card:
+    """Keywords about the card under test, the one in the dut. Constructing the library connects to nothing."""
+
+    # --- identity
+
+    @keyword
+    def every_port_should_be_the_card_on_the_sheet(self) -> None:
+        """Vendor, device and subsystem ID of every port are those of the sheet."""
+        identity, problems = lab.current().card.identity, []
+        wanted = f"{identity.vendor_id}:{identity.device_id}"
+        for port, device in self._devices():
+            found = f"{device.vendor_id}:{device.device_id}"
+            if device.dead:
+                problems.append(f"{_where(port)} answers with all ones: it is gone from the bus")
+            elif found != wanted:
+                problems.append(f"{_where(port)} is {found}, sheet {_sheet()} wants {wanted}")
+            elif not isinstance(identity.subsystems, AnySubsystem):
+                subsystem = f"{device.subvendor}:{device.subdevice}"
+                if subsystem not in identity.subsystems:
+                    allowed = ", ".join(identity.subsystems)
+                    problems.append(f"{_where(port)} has subsystem {subsystem}, sheet {_sheet()} wants {allowed}")
+        _fail_with(problems)
+
+    @keyword
+    def dut_should_show_as_many_ports_as_the_sheet_says(self) -> None:
+        """The dut shows exactly as many PCI functions of this card as the sheet says."""
+        identity = lab.current().card.identity
+        server = lab.current().server(Role.DUT)
+        command = quoted("lspci", "-Dn", "-d", f"{identity.vendor_id}:{identity.device_id}")
+        found = [line.split()[0] for line in server.run(command).stdout.splitlines()]
+        if len(found) != identity.ports:
+            shown = ", ".join(found) or "none"
+            raise CardFailure(f"dut shows {len(found)} ports ({shown}), sheet {_sheet()} wants {identity.ports}")
+
+    @keyword
+    def every_port_should_have_a_mac_address_of_its_own(self) -> None:
+        """Every port has a unicast MAC address that no other has, and the one in the bench file if given."""
+        seen: dict[str, Port] = {}
+        problems = []
+        for port in lab.current().bench.ports:
+            server = lab.current().server_of(port)
+            mac = server.host.interface(server.interface(port)).mac
+            if mac is None or mac == "00:00:00:00:00:00" or int(mac[:2], 16) & 1:
+                problems.append(f"{_where(port)} has MAC address {mac}, wanted a unicast address")
+                continue
+            if mac in seen:
+                problems.append(f"{_where(port)} has MAC address {mac}, which {seen[mac].name} has too")
+            if port.mac is not None and mac != port.mac:
+                problems.append(f"{_where(port)} has MAC address {mac}, the bench file says {port.mac}")
+            seen.setdefault(mac, port)
+        _fail_with(problems)
+
+    # --- driver and firmware
+
+    @keyword
+    def every_port_should_be_driven_by_the_driver_on_the_sheet(self) -> None:
+        """The driver bound to every port, by ethtool and by PCI, is the one on the sheet."""
+        wanted, problems = self._driver().module, []
+        for (port, info), (_, device) in zip(self._drivers(), self._devices(), strict=True):
+            if {info.driver, device.driver} != {wanted}:
+                found = f"{info.driver} (ethtool), {device.driver} (PCI)"
+                problems.append(f"{_where(port)} is driven by {found}, sheet {_sheet()} wants {wanted}")
+        _fail_with(problems)
+
+    @keyword
+    def driver_version_should_be_as_on_the_sheet(self) -> None:
+        """Every port reports a driver version that the sheet requires or allows; a kernel's driver the kernel's."""
+        driver, kernel = self._driver(), lab.current().server(Role.DUT).host.kernel()
+        problems = []
+        for port, info in self._drivers():
+            if driver.in_kernel:
+                if info.version != kernel:
+                    problems.append(f"{_where(port)} reports driver {info.version}, the kernel is {kernel}")
+            elif driver.version is not None:
+                if info.version is None:
+                    raise Undecided(f"{_where(port)} reports no driver version")
+                verdict = driver.version.verdict(info.version)
+                problems += _version_problem(port, "driver", info.version, verdict)
+        _fail_with(problems)
+
+    @keyword
+    def firmware_should_be_as_on_the_sheet(self) -> None:
+        """Every port reports a firmware version that the sheet requires or allows."""
+        firmware, problems = lab.current().card.firmware, []
+        if not firmware.is_known:
+            raise NotApplicable(f"sheet {_sheet()} names no firmware versions")
+        for port, info in self._drivers():
+            if info.firmware is None:
+                raise Undecided(f"{_where(port)} reports no firmware version")
+            problems += _version_problem(port, "firmware", info.firmware, firmware.verdict(info.firmware))
+        _fail_with(problems)
+
+    @keyword
+    def all_ports_should_run_the_same_firmware(self) -> None:
+        """No port of the card runs other firmware than the rest."""
+        found = {port.name: info.firmware for port, info in self._drivers()}
+        if len(set(found.values())) > 1:
+            shown = ", ".join(f"{name} {firmware}" for name, firmware in found.items())
+            raise CardFailure(f"dut: ports run different firmware: {shown}; wanted: the same on all")
+
+    @keyword
+    def loaded_driver_should_be_the_installed_one(self) -> None:
+        """The driver in memory was built from the same source as the module file that the next boot will load."""
+        module = self._driver().module
+        host = lab.current().server(Role.DUT).host
+        loaded, installed = host.loaded_module(module), host.modinfo(module)
+        if loaded is None:
+            raise CardFailure(f"dut: driver {module} is not loaded")
+        for field in ("srcversion", "version"):
+            in_memory, on_disk = getattr(loaded, field), getattr(installed, field)
+            logger.info(f"{field}: {in_memory} loaded, {on_disk} installed")
+            if in_memory != on_disk:
+                raise CardFailure(
+                    f"dut: driver {module} in memory has {field} {in_memory}, {installed.filename} has {on_disk}"
+                )
+        if (same := host.is_build_on_disk(module)) is False:
+            raise CardFailure(f"dut: driver {module} in memory is of another build than {installed.filename}")
+        if same is None and loaded.srcversion is None and loaded.version is None:
+            raise Undecided(f"dut: driver {module} tells neither build id nor source version nor version")
+
+    @keyword
+    def driver_should_be_loaded(self) -> None:
+        """The driver on the sheet is in memory, and bound to every port."""
+        module = self._driver().module
+        if lab.current().server(Role.DUT).host.loaded_module(module) is None:
+            raise CardFailure(f"dut: driver {module} is not loaded after boot, sheet {_sheet()} wants it at boot")
+        problems = [
+            f"{_where(port)} has driver {device.driver} after boot, sheet {_sheet()} wants {module}"
+            for port, device in self._devices()
+            if device.driver != module
+        ]
+        _fail_with(problems)
+
+    @keyword
+    def reload_driver(self) -> None:
+        """Unload the driver of the dut and load it again. Its links and addresses are lost; see `Ready The Bench`."""
+        taken, module = lab.current(), self._driver().module
+        server = taken.server(Role.DUT)
+        undo = Action(ActionKind.SHELL, server.name, quoted("modprobe", module))
+        entry = taken.journal.register(server.name, f"driver {module} is unloaded", undo)
+        server.host.reload_driver(module)
+        taken.journal.done(entry)
+
+    # --- PCI Express
+
+    @keyword
+    def pcie_link_should_be_as_on_the_sheet(self) -> None:
+        """The narrowest and slowest link from the root port to every port is as wide and fast as the sheet says.
+
+        The negotiated state (LnkSta) of both ends counts, never what the slot looks like or could do (EMX-01, CARD-03).
+        """
+        card, problems = lab.current().card, []
+        width, speed_gts = card.known(card.pcie.width, "pcie.width"), card.known(card.pcie.speed_gts, "pcie.speed_gts")
+        for port in lab.current().ports(Role.DUT):
+            path = lab.current().server(Role.DUT).host.pcie_path(port.pci)
+            if not path:
+                raise Undecided(f"{_where(port)}: no PCI Express link above it could be read")
+            for link in path:
+                logger.info(f"{port.name}: {_shown(link)}")
+            narrowest, slowest = min(path, key=lambda link: link.width), min(path, key=lambda link: link.gts)
+            if narrowest.width != width:
+                found = f"x{narrowest.width} ({_shown(narrowest)})"
+                problems.append(f"{_where(port)} trained to {found}, sheet {_sheet()} wants x{width}")
+            if slowest.gts != speed_gts:
+                found = f"{slowest.gts:g} GT/s ({_shown(slowest)})"
+                problems.append(f"{_where(port)} trained to {found}, sheet {_sheet()} wants {speed_gts:g} GT/s")
+        _fail_with(problems)
+
+    # --- what is asked
+
+    @staticmethod
+    def _driver() -> Driver:
+        return lab.current().card.driver(lab.current().server(Role.DUT).description.os)
+
+    @staticmethod
+    def _devices() -> Iterator[tuple[Port, PciDevice]]:
+        for port in lab.current().ports(Role.DUT):
+            yield port, lab.current().server(Role.DUT).host.pci_device(port.pci)
+
+    @staticmethod
+    def _drivers() -> Iterator[tuple[Port, DriverInfo]]:
+        server = lab.current().server(Role.DUT)
+        for port in lab.current().ports(Role.DUT):
+            yield port, server.host.driver_info(server.interface(port))
+
+
+def _where(port: Port) -> str:
+    return f"{port.name} ({port.pci})"
+
+
+def _sheet() -> str:
+    return lab.current().card.name
+
+
+def _shown(link: PcieLink) -> str:
+    return f"{link.upstream.slot} to {link.downstream.slot}: x{link.width} at {link.gts:g} GT/s"
+
+
+def _version_problem(port: Port, what: str, version: str, verdict: VersionVerdict) -> list[str]:
+    if verdict in (VersionVerdict.REQUIRED, VersionVerdict.ALLOWED):
+        return []
+    said = "forbids it" if verdict is VersionVerdict.FORBIDDEN else "neither requires nor allows it"
+    return [f"{_where(port)} runs {what} {version}, sheet {_sheet()} {said}"]
+
+
+def _fail_with(problems: list[str]) -> None:
+    if problems:
+        raise CardFailure("\n".join(problems))

@@ -1,0 +1,164 @@
+"""The links between the servers' ports: carrier, speed, cables pulled and plugged, packets across."""
+
+from __future__ import annotations
+
+import time
+
+from robot.api import logger
+from robot.api.deco import keyword, library
+
+from niclab import lab, wiring
+from niclab.bench import BenchPath, Port
+from niclab.hosts.records import CarrierChanges
+from niclab.undo import Entry
+from niclab.verdict import BenchFault, CardFailure, NotApplicable
+
+PING_COUNT = 10
+
+
+@library(scope="GLOBAL")
+class HostLinks:
+    """Keywords about links, as the servers see them. Constructing the library connects to nothing."""
+
+    def __init__(self) -> None:
+        self._pulled: tuple[BenchPath, Entry, float] | None = None
+        self._before: dict[str, CarrierChanges] = {}
+
+    @keyword
+    def every_link_should_be_up(self) -> None:
+        """Every port of both servers has carrier within the time the sheet allows a link to come up."""
+        self._expect_carrier(self._ports(), up=True, since=time.monotonic())
+
+    @keyword
+    def every_link_should_run_as_on_the_sheet(self) -> None:
+        """Every port of both servers runs at the sheet's speed, duplex and autonegotiation."""
+        card, problems = lab.current().card, []
+        wanted = {
+            "speed_mbps": card.known(card.link.speed_mbps, "link.speed_mbps"),
+            "duplex": card.known(card.link.duplex, "link.duplex").value,
+            "autoneg": card.known(card.link.autoneg, "link.autoneg"),
+        }
+        for port in self._ports():
+            server = lab.current().server_of(port)
+            settings = server.host.link_settings(server.interface(port))
+            for field, wish in wanted.items():
+                found = getattr(settings, field)
+                if found != wish:
+                    problems.append(f"{_where(port)} has {field} {found}, sheet {card.name} wants {wish}")
+        if problems:
+            raise CardFailure("\n".join(problems))
+
+    @keyword
+    def every_link_should_carry_traffic(self) -> None:
+        """Ten pings over every path, from both ends, and every one is answered."""
+        taken, problems = lab.current(), []
+        for path in taken.bench.paths:
+            for port in map(taken.bench.port, path.ends):
+                partner = taken.bench.partner(port)
+                server = taken.server_of(port)
+                result = server.host.ping(
+                    str(taken.bench.address(partner).ip),
+                    source=str(taken.bench.address(port).ip),
+                    count=PING_COUNT,
+                    interval_s=0.05,
+                )
+                if result.received != result.sent or result.duplicates:
+                    problems.append(
+                        f"{_where(port)} to {partner.name}: {result.received} of {result.sent} pings answered"
+                        f", {result.duplicates} twice; wanted: each once. {' '.join(result.errors)}".rstrip(" .")
+                    )
+        if problems:
+            raise CardFailure("\n".join(problems))
+
+    @keyword
+    def pull_a_cable(self) -> None:
+        """Pull the cable of the first path that can be pulled by a command; `Plug The Cable` or the journal plugs it.
+
+        Skips the test where no path of the bench can be pulled.
+        """
+        taken = lab.current()
+        path = next((path for path in taken.bench.paths if path.pull), None)
+        if path is None:
+            raise NotApplicable(f"bench {taken.bench.name} has no command to pull a cable")
+        self._before = {port.name: self._changes(port) for port in self._ports()}
+        entry = wiring.break_path(taken, path)
+        self._pulled = (path, entry, time.monotonic())
+        logger.info(f"cable of path {path.name} pulled: {' and '.join(path.ends)}")
+
+    @keyword
+    def plug_the_cable(self) -> None:
+        """Plug the cable that `Pull A Cable` pulled. Does nothing when it is plugged."""
+        if self._pulled is not None:
+            path, entry, _ = self._pulled
+            wiring.mend_path(lab.current(), entry)
+            self._pulled = None
+            self._plugged = (path, time.monotonic())
+
+    @keyword
+    def both_ends_should_lose_carrier_in_time(self) -> None:
+        """Both ends of the pulled cable report that carrier is gone within the sheet's ``carrier_loss_within_ms``."""
+        if self._pulled is None:
+            raise BenchFault("no cable is pulled: 'Pull A Cable' comes first")
+        path, _, since = self._pulled
+        self._expect_carrier([lab.current().bench.port(end) for end in path.ends], up=False, since=since)
+
+    @keyword
+    def both_ends_should_get_carrier_back_in_time(self) -> None:
+        """Both ends of the cable report carrier within the sheet's ``carrier_return_within_ms`` of plugging."""
+        path, since = self._plugged
+        self._expect_carrier([lab.current().bench.port(end) for end in path.ends], up=True, since=since)
+
+    @keyword
+    def other_links_should_have_kept_their_carrier(self) -> None:
+        """No port of another path has counted a change of carrier since the cable was pulled."""
+        if self._pulled is None:
+            raise BenchFault("no cable is pulled: 'Pull A Cable' comes first")
+        path, problems = self._pulled[0], []
+        for port in self._ports():
+            before, after = self._before[port.name], self._changes(port)
+            if port.name not in path.ends and before.changes != after.changes:
+                problems.append(
+                    f"{_where(port)} counted {after.changes - before.changes} changes of carrier while the cable of "
+                    f"path {path.name} was pulled; wanted: none"
+                )
+        if problems:
+            raise CardFailure("\n".join(problems))
+
+    @staticmethod
+    def _ports() -> list[Port]:
+        bench = lab.current().bench
+        return [bench.port(end) for path in bench.paths for end in path.ends]
+
+    @staticmethod
+    def _changes(port: Port) -> CarrierChanges:
+        server = lab.current().server_of(port)
+        return server.host.carrier_changes(server.interface(port))
+
+    @staticmethod
+    def _expect_carrier(ports: list[Port], *, up: bool, since: float) -> None:
+        """Every port reaches the state within the sheet's time, counted from ``since`` (monotonic, controller).
+
+        The time includes one command over SSH per question, so it is an upper bound of what the card took.
+        """
+        taken = lab.current()
+        field = "carrier_return_within_ms" if up else "carrier_loss_within_ms"
+        limit_ms = taken.card.known(getattr(taken.card.limits, field), f"limits.{field}")
+        problems = []
+        for port in ports:
+            left_s = max(0.0, since + limit_ms / 1000 - time.monotonic())
+            try:
+                taken.wait_carrier(port, up, within_s=left_s, error=CardFailure)
+            except CardFailure:
+                state = "no carrier" if up else "still carrier"
+                problems.append(
+                    f"{_where(port)} has {state} after {limit_ms} ms, all that sheet {taken.card.name} allows"
+                )
+                continue
+            took_ms = (time.monotonic() - since) * 1000
+            logger.info(f"{port.name}: carrier {'up' if up else 'gone'}, seen after {took_ms:.0f} ms of {limit_ms}")
+        if problems:
+            raise CardFailure("\n".join(problems))
+
+
+def _where(port: Port) -> str:
+    return f"{port.name} ({port.pci})"

@@ -1,0 +1,107 @@
+"""Taking and giving back the bench, and keeping evidence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from robot.api import logger
+from robot.api.deco import keyword, library
+from robot.libraries.BuiltIn import BuiltIn
+
+from niclab import lab, wiring
+from niclab.bench import Role
+from niclab.card import load_card
+from niclab.report.links import EvidenceLink
+from niclab.report.runfolder import RUN_FILE, record_facts
+
+EVIDENCE_COMMANDS = (
+    ("kernel-log", "dmesg | tail -n 200"),
+    ("links", "ip -s -d link show"),
+    ("pci", "lspci -vv"),
+    ("interrupts", "cat /proc/interrupts"),
+)
+CONSOLE_TAIL_CHARACTERS = 20_000
+
+
+@library(scope="GLOBAL")
+class Lab:
+    """Keywords that concern the bench as a whole. Constructing the library connects to nothing."""
+
+    @keyword
+    def take_bench(self, bench: str, card: str) -> None:
+        """Take the bench described by the file ``bench`` to qualify the card on sheet ``card``.
+
+        Locks it, undoes what a killed run left behind, brings it up if it is down, connects to both servers, sets the
+        test ports up, and proves that the cables lie as the bench file says.
+        """
+        run_dir = Path(BuiltIn().get_variable_value("${OUTPUT DIR}"))
+        taken = lab.take(bench, load_card(card), run_dir, _current_test)
+        self.ready_the_bench()
+        for line in wiring.prove(taken):
+            logger.info(line)
+        self._record_facts(taken)
+
+    @keyword
+    def give_bench_back(self) -> None:
+        """Undo every change, and leave the bench as it was found."""
+        lab.give_back()
+
+    @keyword
+    def ready_the_bench(self) -> None:
+        """Both servers answer, the driver on the sheet is loaded, the test ports are up with their addresses.
+
+        A server that does not answer is recovered by its BMC, with a warning; what it lost is set up again.
+        """
+        taken = lab.current()
+        for server in taken.servers.values():
+            if server.description.console is not None:
+                server.start_console_log()
+        if taken.prepared():
+            return
+        for name in taken.ensure_ready():
+            logger.warn(f"{name} did not answer and was recovered by a power cycle")
+        for server in taken.servers.values():
+            module = taken.card.driver(server.description.os).module
+            if server.host.loaded_module(module) is None:
+                logger.warn(f"{server.name}: driver {module} was not loaded; it is loaded now")
+                server.run(f"modprobe {module}")
+        taken.prepare_links()
+
+    @keyword
+    def keep_evidence_if_test_failed(self) -> None:
+        """After a failed test: kernel log, links, PCI and console of both servers as evidence."""
+        if BuiltIn().get_variable_value("${TEST STATUS}") != "FAIL":
+            return
+        taken = lab.current()
+        for server in taken.servers.values():
+            if server.description.console is not None:
+                self.attach_evidence(f"{server.name}-console.txt", server.console_text()[-CONSOLE_TAIL_CHARACTERS:])
+            if server.answers():
+                server.files(EVIDENCE_COMMANDS, self.attach_evidence)
+
+    @keyword
+    def attach_evidence(self, name: str, text: str) -> None:
+        """Keep ``text`` as a file of the run's evidence, linked in the log and attached in Allure."""
+        path = lab.current().evidence.add(name, text)
+        logger.info(EvidenceLink(path.name, "text/plain", f"evidence/{path.name}").markup(), html=True)
+
+    @staticmethod
+    def _record_facts(taken: lab.Lab) -> None:
+        """What the certificate says of the card as it was found."""
+        server = taken.server(Role.DUT)
+        info = server.host.driver_info(server.interface(taken.ports(Role.DUT)[0]))
+        facts = {
+            "driver": f"{info.driver} {info.version or '(no version)'}",
+            "firmware": info.firmware or "not reported",
+            "kernel": server.host.kernel(),
+            "system": server.host.os_release().pretty_name or server.host.os_release().id,
+        }
+        for name, value in facts.items():
+            logger.info(f"{name}: {value}")
+        if (taken.run_dir / RUN_FILE).exists():
+            record_facts(taken.run_dir, **facts)
+
+
+def _current_test() -> str | None:
+    name = BuiltIn().get_variable_value("${TEST NAME}")
+    return None if name is None else str(name)

@@ -1,0 +1,74 @@
+"""The servers' power, by their BMCs: cycles, restarts, what the BMC says of itself, and recovery."""
+
+from __future__ import annotations
+
+from niclab.transports.bmc import PowerState
+from robot.api import logger
+from robot.api.deco import keyword, library
+
+from niclab import lab
+from niclab.bench import Role
+from niclab.undo import Action, ActionKind
+from niclab.verdict import BenchFault
+
+
+@library(scope="GLOBAL")
+class Power:
+    """Keywords about power. ``server`` is ``dut`` or ``peer``. Constructing the library connects to nothing."""
+
+    @keyword
+    def power_cycle(self, server: Role) -> None:
+        """Cut the power, give it back, wait until the server runs again."""
+        target = lab.current().server(server)
+        entry = lab.current().journal.register(
+            target.name, "power is cut for a cycle", Action(ActionKind.POWER, target.name, "on")
+        )
+        target.power_cycle()
+        lab.current().journal.done(entry)
+
+    @keyword
+    def reboot(self, server: Role) -> None:
+        """Restart the operating system in an orderly way, wait until it runs again."""
+        lab.current().server(server).reboot()
+
+    @keyword
+    def reset_by_bmc(self, server: Role) -> None:
+        """Press the reset button by the BMC and wait until the server runs again. For a server that stands still."""
+        target = lab.current().server(server)
+        target.ssh.close()
+        target.bmc.reset()
+        target.wait_ready()
+
+    @keyword
+    def bmc_should_report_power(self, server: Role, state: PowerState) -> None:
+        """The BMC reports this power state, by every protocol the bench file gives it (``ON`` or ``OFF``)."""
+        target = lab.current().server(server)
+        entry = target.description.bmc
+        if entry is None:
+            _ = target.bmc  # says why this cannot be asked
+        for bmc in (target.ipmi if entry and entry.ipmi else None, target.redfish if entry and entry.redfish else None):
+            if bmc is not None and (found := bmc.power_status()) is not state:
+                name = type(bmc).__name__
+                raise BenchFault(f"{target.name}: {name} reports power {found.value}, wanted {state.value}")
+
+    @keyword
+    def sensors_should_be_readable(self, server: Role) -> None:
+        """The BMC has sensors, and at least one of them is a temperature that can be read."""
+        sensors = lab.current().server(server).bmc.sensors()
+        for sensor in sensors:
+            logger.info(f"{sensor.name}: {sensor.value} {sensor.unit or ''} {sensor.status}")
+        if not any(sensor.value is not None and "temp" in sensor.name.lower() for sensor in sensors):
+            names = ", ".join(sensor.name for sensor in sensors) or "none"
+            raise BenchFault(f"{server.value} BMC: no temperature can be read; sensors: {names}")
+
+    @keyword
+    def event_log_should_grow_by_power_cycle(self, server: Role) -> None:
+        """A power cycle leaves new entries in the BMC's event log (SEL)."""
+        target = lab.current().server(server)
+        before = {entry.id for entry in target.bmc.sel()}
+        self.power_cycle(server)
+        new = [entry for entry in target.bmc.sel() if entry.id not in before]
+        for entry in new:
+            logger.info(str(entry))
+        if not new:
+            raise BenchFault(f"{target.name} BMC: a power cycle left no entry in the event log ({len(before)} before)")

@@ -1,0 +1,76 @@
+"""A qualification run from beginning to end: run folder, Robot Framework, Allure, certificate."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree as ET
+from enum import Enum
+from pathlib import Path
+
+from niclab.bench import load_bench
+from niclab.card import load_card
+from niclab.report import allure, certificate
+from niclab.report.runfolder import ALLURE_RESULTS_FOLDER, finish_run, new_run, plan_run, read_run, record_facts
+from niclab.verdict import BenchFault
+from niclab.yamlfile import REPOSITORY
+
+SUITES = REPOSITORY / "suites"
+MODIFIER = REPOSITORY / "libraries" / "Profile.py"
+LISTENER = REPOSITORY / "libraries" / "AllureResults.py"
+
+
+class Profile(Enum):
+    """How much is tested: ``quick`` leaves out what is tagged ``slow``."""
+
+    QUICK = "quick"
+    FULL = "full"
+
+
+def run(bench_file: Path, card: str, profile: Profile, results: Path) -> int:
+    """Qualify ``card`` on the bench; return 0 only for a clean certificate.
+
+    :raises BenchFault: when bench file, sheet or suites are wrong, or a report cannot be made.
+    """
+    bench, sheet = load_bench(bench_file), load_card(card)
+    options = [
+        *("--variable", f"BENCH:{bench.file}", "--variable", f"CARD:{card}"),
+        *("--name", "Qualification", "--settag", f"allure.label.card:{sheet.name}"),
+        *("--prerunmodifier", f"{MODIFIER}:{profile.value}"),
+    ]
+    expected = count_tests(options)
+    run_dir = new_run(results, sheet.name, bench.name)
+    plan_run(run_dir, expected_tests=expected)
+    record_facts(run_dir, profile=profile.value)
+    listener = f"{LISTENER}:{run_dir / ALLURE_RESULTS_FOLDER}"
+    rc = _robot([*options, "--listener", listener, "--outputdir", str(run_dir)])
+    finish_run(run_dir, rc)
+    certified = certificate.certify(run_dir, rc)
+    allure.generate(run_dir / ALLURE_RESULTS_FOLDER, run_dir / "allure-report", read_run(run_dir))
+    print(f"{'CERTIFIED' if certified else 'NOT CERTIFIED'}: {run_dir}")
+    return 0 if certified else 1
+
+
+def count_tests(options: list[str]) -> int:
+    """How many tests the selection has, by a dry run: unknown keywords and wrong arguments stop the run here.
+
+    :raises BenchFault: when the dry run fails or selects nothing.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        output = Path(folder) / "output.xml"
+        quiet = ["--dryrun", "--console", "none", "--log", "NONE", "--report", "NONE", "--output", str(output)]
+        done = subprocess.run(_command([*options, *quiet]), capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise BenchFault(
+                f"suites: the dry run fails (status {done.returncode}): {(done.stderr or done.stdout)[-800:]}"
+            )
+        return sum(1 for _ in ET.parse(output).iter("test"))
+
+
+def _robot(options: list[str]) -> int:
+    return subprocess.run(_command(options), stdin=subprocess.DEVNULL, check=False).returncode
+
+
+def _command(options: list[str]) -> list[str]:
+    return [sys.executable, "-m", "robot", *options, str(SUITES)]

@@ -1,0 +1,79 @@
+"""The ``niclab`` command."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+from niclab import certify, doctor
+from niclab.bench import load_bench
+from niclab.card import load_card
+from niclab.lab import Lab
+from niclab.verdict import BenchFault, NotApplicable
+from niclab.yamlfile import REPOSITORY
+
+DEFAULT_BENCH = REPOSITORY / "lab" / "benches" / "virtual.yaml"
+DEFAULT_CARD = "intel-82574l"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command; 0: all well, 1: something is wrong and said, 2: wrong usage."""
+    options = _parser().parse_args(arguments)
+    try:
+        status: int = options.run(options)
+    except (BenchFault, NotApplicable) as error:
+        print(f"niclab: {error}", file=sys.stderr)
+        return 1
+    return status
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser("niclab", description="Qualification of network cards.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    look = commands.add_parser("doctor", help="look a bench over, and say what is wrong and how to mend it")
+    look.add_argument("bench", nargs="?", type=Path, default=DEFAULT_BENCH)
+    look.add_argument("--card", default=DEFAULT_CARD, help="sheet of the card on the bench")
+    look.add_argument("--no-cables", action="store_true", help="leave every link alone")
+    look.set_defaults(run=_doctor)
+    restore = commands.add_parser("restore", help="undo what a killed run left changed on a bench")
+    restore.add_argument("bench", nargs="?", type=Path, default=DEFAULT_BENCH)
+    restore.set_defaults(run=_restore)
+    qualify = commands.add_parser("certify", help="qualify a card: suites, Allure report, certificate")
+    qualify.add_argument("bench", nargs="?", type=Path, default=DEFAULT_BENCH)
+    qualify.add_argument("--card", default=DEFAULT_CARD)
+    qualify.add_argument("--profile", type=certify.Profile, default=certify.Profile.QUICK, metavar="quick|full")
+    qualify.add_argument("--results", type=Path, default=REPOSITORY / "results", help="folder of the run folders")
+    qualify.set_defaults(run=_certify)
+    return parser
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    faults = 0
+    with tempfile.TemporaryDirectory() as scratch:
+        for finding in doctor.examine(options.bench, options.card, cables=not options.no_cables, scratch=Path(scratch)):
+            print(finding, flush=True)
+            faults += bool(finding.fault)
+    print(f"{faults} fault{'s' * (faults != 1)}" if faults else "the bench is ready")
+    return 1 if faults else 0
+
+
+def _restore(options: argparse.Namespace) -> int:
+    bench = load_bench(options.bench)
+    with tempfile.TemporaryDirectory() as scratch:
+        lab = Lab(bench, load_card(DEFAULT_CARD), Path(scratch), lambda: None)
+        with lab.journal.hold():
+            undone = lab.restore()
+    for entry in undone:
+        print(f"undone: {entry}")
+    print(f"bench {bench.name}: {len(undone)} changes undone" if undone else f"bench {bench.name}: nothing to undo")
+    return 0
+
+
+def _certify(options: argparse.Namespace) -> int:
+    return certify.run(options.bench, options.card, options.profile, options.results)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,170 @@
+"""Looking a bench over before a run: all that can be wrong, and how it is mended. Changes nothing that stays."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from niclab import wiring
+from niclab.bench import Bench, Port, Role, load_bench
+from niclab.card import load_card
+from niclab.lab import Lab, local_command
+from niclab.server import Server
+from niclab.verdict import BenchFault, CardFailure, NotApplicable, Undecided
+
+TOOLS = ("ip", "ethtool", "lspci", "modprobe", "modinfo", "ping", "ss", "timeout", "iperf3", "python3")
+CLOCK_ERROR_S = 2.0
+"""House rule: logs of two servers can still be read side by side."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing looked at. ``fault`` is empty when it is well; ``mend`` says what to do when it is not."""
+
+    subject: str
+    what: str
+    seen: str
+    fault: str = ""
+    mend: str = ""
+
+    def __str__(self) -> str:
+        if not self.fault:
+            return f"ok     {self.subject:5} {self.what:12} {self.seen}"
+        return f"FAULT  {self.subject:5} {self.what:12} {self.fault}\n       {'':18} mend: {self.mend}"
+
+
+def examine(bench_file: Path, card: str, *, cables: bool, scratch: Path) -> Iterator[Finding]:
+    """Look at everything, in the order in which one thing needs the other; yields findings as they are made.
+
+    :param cables: prove the wiring too: takes links down for a moment.
+    :param scratch: folder for logs.
+    """
+    try:
+        bench, sheet = load_bench(bench_file), load_card(card)
+    except BenchFault as error:
+        yield Finding(
+            "bench", "file", "", str(error), "correct the file; lab/benches/example-real.yaml explains every field"
+        )
+        return
+    yield Finding("bench", "file", f"{bench.name}: {bench.description}")
+    if bench.commands and local_command(bench.commands.status).returncode:
+        yield Finding("bench", "power", "", "the bench is down", f"run: {bench.commands.up}")
+        return
+    lab = Lab(bench, sheet, scratch, lambda: None)
+    try:
+        with lab.journal.hold():
+            yield from _journal(lab)
+            lab.servers = {role: Server(bench, role, lab.secrets, lab.evidence_folder) for role in Role}
+            faults = 0
+            for server in lab.servers.values():
+                for finding in _server(bench, server):
+                    faults += bool(finding.fault)
+                    yield finding
+            if cables and not faults:
+                yield from _cables(lab)
+    except BenchFault as error:
+        yield Finding("bench", "lock", "", str(error), "wait for the other run, or end it")
+    finally:
+        lab.close_servers()
+
+
+def _journal(lab: Lab) -> Iterator[Finding]:
+    pending = lab.journal.pending()
+    if pending:
+        changes = "; ".join(str(entry) for entry in pending)
+        yield Finding("bench", "journal", "", f"changes not undone: {changes}", f"run: niclab restore {lab.bench.file}")
+    else:
+        yield Finding("bench", "journal", "nothing to undo")
+
+
+def _server(bench: Bench, server: Server) -> Iterator[Finding]:
+    ssh = _look(
+        server, "ssh", lambda: _login(server), "check address, key_file and known_hosts; " + _host_key_hint(server)
+    )
+    yield ssh
+    if not ssh.fault:
+        yield _look(server, "privileges", lambda: _root(server), "log in as root, or as a user with root's rights")
+        yield _look(server, "tools", lambda: _tools(server), "install what is missing from the distribution's packages")
+        yield _look(server, "clock", lambda: _clock(server), "synchronise the clocks of servers and controller (NTP)")
+        for port in bench.ports:
+            if port.role is server.role:
+                mend = f"check 'pci' of {port.name} against 'lspci -D' on the server, and that its driver is loaded"
+                yield _look(server, port.key, partial(_interface, server, port), mend)
+    entry = server.description.bmc
+    if entry and entry.ipmi:
+        mend = f"check address, user and secret {entry.ipmi.password_secret}; cipher_suite 3 for old BMCs"
+        yield _look(server, "ipmi", lambda: f"power {server.ipmi.power_status().value}", mend)
+    if entry and entry.redfish:
+        mend = f"check url, user, ca_file and secret {entry.redfish.password_secret}"
+        yield _look(server, "redfish", lambda: f"power {server.redfish.power_status().value}", mend)
+    if server.description.console:
+        mend = "check url (another reader? the line's speed?), user and secret of the console"
+        yield _look(server, "console", lambda: _console(server), mend)
+
+
+def _look(server: Server, what: str, look: Callable[[], str], mend: str) -> Finding:
+    try:
+        return Finding(server.name, what, look())
+    except (BenchFault, NotApplicable, CardFailure, Undecided) as error:
+        return Finding(server.name, what, "", str(error), mend)
+
+
+def _host_key_hint(server: Server) -> str:
+    entry = server.description.ssh
+    return f"a new host key, once compared: ssh-keyscan -p {entry.port} {entry.address} >> {entry.known_hosts}"
+
+
+def _login(server: Server) -> str:
+    server.run("true", timeout_s=15)
+    entry = server.description.ssh
+    return f"{entry.user}@{entry.address}:{entry.port}, {server.host.kernel()}"
+
+
+def _root(server: Server) -> str:
+    if not server.host.is_root():
+        raise BenchFault(f"{server.name}: {server.description.ssh.user} is not root")
+    return "root"
+
+
+def _tools(server: Server) -> str:
+    versions = server.host.tools(TOOLS)
+    if missing := [name for name in TOOLS if name not in versions or versions[name] is None]:
+        raise BenchFault(f"{server.name}: missing: {', '.join(missing)}")
+    return ", ".join(f"{name} {version}" for name, version in versions.items())
+
+
+def _clock(server: Server) -> str:
+
+    before = time.time()
+    theirs = server.host.clock_s()
+    after = time.time()
+    error_s = max(before - theirs, theirs - after, 0.0)
+    if error_s > CLOCK_ERROR_S:
+        raise BenchFault(f"{server.name}: its clock is {theirs - before:+.1f} s from the controller's")
+    return f"within {error_s + (after - before):.2f} s"
+
+
+def _console(server: Server) -> str:
+    entry = server.description.console
+    assert entry is not None
+    server.console.send_line("")
+    server.console.expect(r"login: |[#$] ", within_s=10)
+    return f"{entry.url} answers"
+
+
+def _interface(server: Server, port: Port) -> str:
+    return f"{port.pci} is {server.interface(port)}"
+
+
+def _cables(lab: Lab) -> Iterator[Finding]:
+    try:
+        lab.prepare_links()
+        for line in wiring.prove(lab):
+            yield Finding("bench", "cables", line)
+    except BenchFault as error:
+        yield Finding("bench", "cables", "", str(error), "put the cables right, or correct 'paths' in the bench file")
+    finally:
+        lab.journal.undo_all(lab.undo).raise_if_failed()

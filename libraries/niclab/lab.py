@@ -1,0 +1,293 @@
+"""A bench taken for a run: made ready, proven, used, put back.
+
+:func:`take` is the only way in, and :meth:`Lab.give_back` the only way out; between them :func:`current` is the bench.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from niclab.bench import Bench, Port, Role, load_bench
+from niclab.card import Card
+from niclab.report.evidence import CommandLog, EvidenceStore
+from niclab.secrets import Secrets
+from niclab.server import ANSWER_WITHIN_S, Server, quoted
+from niclab.transports.bmc import PowerState
+from niclab.undo import Action, ActionKind, Entry, Journal
+from niclab.verdict import BenchFault
+from niclab.wait import until
+from niclab.yamlfile import REPOSITORY
+
+COMMAND_WITHIN_S = 900.0
+"""A bench's own commands may build an image first."""
+_CURRENT: list[Lab] = []
+
+
+def current() -> Lab:
+    """The bench that is taken.
+
+    :raises BenchFault: when none is.
+    """
+    if not _CURRENT:
+        raise BenchFault("no bench is taken: run 'robot suites/', or a part of it as 'robot --suite NAME suites/'")
+    return _CURRENT[-1]
+
+
+def local_command(command: str, *, within_s: float = COMMAND_WITHIN_S) -> subprocess.CompletedProcess[str]:
+    """Run a command of the bench file on the controller, from the repository's root, this Python first on the path.
+
+    :raises BenchFault: when it runs past its deadline or cannot be started.
+    """
+    path = f"{Path(sys.executable).parent}:{_environment()['PATH']}"
+    try:
+        return subprocess.run(
+            shlex.split(command),
+            cwd=REPOSITORY,
+            env={**_environment(), "PATH": path},
+            capture_output=True,
+            text=True,
+            timeout=within_s,
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise BenchFault(f"controller: {command!r}: {error}") from error
+
+
+def _environment() -> dict[str, str]:
+    return dict(os.environ)
+
+
+def checked_local_command(command: str, *, within_s: float = COMMAND_WITHIN_S) -> str:
+    """Like :func:`local_command`, for a command that must succeed; returns what it printed.
+
+    :raises BenchFault: when it exits with another status than 0; the message holds the end of what it said.
+    """
+    done = local_command(command, within_s=within_s)
+    if done.returncode:
+        said = (done.stderr or done.stdout).strip()[-500:]
+        raise BenchFault(f"controller: {command!r} failed with exit status {done.returncode}: {said}")
+    return done.stdout
+
+
+class Lab:
+    """One bench with its two servers, its journal, and the run's evidence.
+
+    :param run_dir: the folder of the run; evidence goes to ``evidence/`` in it.
+    :param current_test: tells the name of the running test, for the evidence.
+    """
+
+    def __init__(self, bench: Bench, card: Card, run_dir: Path, current_test: Callable[[], str | None]) -> None:
+        self.bench, self.card, self.run_dir = bench, card, run_dir
+        self.secrets = Secrets(bench.secrets_file)
+        self.journal = Journal.for_bench(bench.name, run_dir.name)
+        self.evidence_folder = run_dir / "evidence"
+        self._current_test = current_test
+        self._stack = contextlib.ExitStack()
+        self.servers: dict[Role, Server] = {}
+        self._prepared: dict[Role, tuple[str, str]] = {}  # role -> the command that shows its state, and what it showed
+
+    @property
+    def evidence(self) -> EvidenceStore:
+        """Where files of the run are kept; secrets known by now are masked."""
+        return EvidenceStore(self.evidence_folder, self.secrets.handed_out, self._current_test)
+
+    def server(self, role: Role | str) -> Server:
+        """The server that plays ``role`` (``dut`` or ``peer``)."""
+        return self.servers[Role(role)]
+
+    def server_of(self, port: Port) -> Server:
+        return self.servers[port.role]
+
+    def ports(self, role: Role) -> list[Port]:
+        """The ports of one server, in the order of the bench file."""
+        return [port for port in self.bench.ports if port.role is role]
+
+    # --- taking and giving back
+
+    def open(self) -> None:
+        """Lock the bench, undo what a killed run left, bring the bench up if it is down, connect to both servers.
+
+        :raises BenchFault: when the bench is in use, cannot be restored, or a server cannot be reached or recovered.
+        """
+        self._stack.enter_context(self.journal.hold())
+        try:
+            self.restore()
+            self._bring_up()
+            self._connect()
+            for server in self.servers.values():
+                if server.description.bmc is not None and server.bmc.power_status() is PowerState.OFF:
+                    undo = Action(ActionKind.POWER, server.name, "off")
+                    self.journal.register(server.name, "was off and is powered on", undo)
+            self.ensure_ready()
+        except BaseException:
+            self._stack.close()
+            raise
+
+    def restore(self) -> list[Entry]:
+        """Undo everything that is pending in the journal; return what was undone.
+
+        :raises BenchFault: when something could not be undone; all the rest has been.
+        """
+        if not self.journal.pending():
+            return []
+        if self.bench.commands and local_command(self.bench.commands.status).returncode:
+            checked_local_command(self.bench.commands.up)  # what is to be undone is on servers that must run for it
+        self._connect()
+        self.ensure_ready()
+        report = self.journal.undo_all(self.undo)
+        self.close_servers()
+        report.raise_if_failed()
+        return list(report.done)
+
+    def _bring_up(self) -> None:
+        commands = self.bench.commands
+        if commands is None or local_command(commands.status).returncode == 0:
+            return
+        undo = Action(ActionKind.LOCAL, "controller", commands.down)
+        self.journal.register("bench", f"{self.bench.name} was down and is brought up", undo)
+        checked_local_command(commands.up)
+
+    def _connect(self) -> None:
+        """Make both servers reachable; from now on their consoles and the commands they get are logged."""
+        secrets = [self.secrets.get(name) for name in self.bench.secret_names]  # all of them, so that all are masked
+        self.servers = {role: Server(self.bench, role, self.secrets, self.evidence_folder) for role in Role}
+        for server in self.servers.values():
+            server.ssh.on_result = CommandLog(self.evidence_folder, server.name, secrets)
+            if server.description.console is not None:
+                server.start_console_log()
+
+    def ensure_ready(self) -> list[str]:
+        """Make sure that both servers answer; recover those that do not. Returns the names of recovered servers.
+
+        :raises BenchFault: when one cannot be recovered.
+        """
+        with ThreadPoolExecutor() as pool:
+            answers = dict(zip(self.servers.values(), pool.map(Server.answers, self.servers.values()), strict=True))
+        lost = [server for server, answered in answers.items() if not answered]
+        with ThreadPoolExecutor() as pool:
+            list(pool.map(Server.recover, lost))
+        return [server.name for server in lost]
+
+    def undo(self, action: Action) -> None:
+        """Carry out one undo action of the journal.
+
+        :raises BenchFault: when it fails.
+        """
+        match action.kind:
+            case ActionKind.SHELL:
+                self.server(action.where).run(action.command)
+            case ActionKind.LOCAL:
+                if self.bench.commands and action.command == self.bench.commands.down:
+                    self.close_servers()
+                checked_local_command(action.command)
+            case ActionKind.POWER:
+                server = self.server(action.where)
+                server.bmc.set_power(PowerState(action.command), within_s=60)
+                if action.command == "on":
+                    server.wait_ready()
+
+    def give_back(self) -> None:
+        """Undo every change, close every connection, release the bench.
+
+        :raises BenchFault: listing what could not be undone; it stays in the journal for the next run.
+        """
+        try:
+            self.ensure_ready()
+            self.journal.undo_all(self.undo).raise_if_failed()
+        finally:
+            self.close_servers()
+            self._stack.close()
+
+    def close_servers(self) -> None:
+        for server in self.servers.values():
+            server.close()
+
+    # --- test ports
+
+    def prepared(self) -> bool:
+        """Are both servers as :meth:`prepare_links` left them: same boot, same ports, up, with their addresses?
+
+        One command on each server, side by side; False also when one does not answer.
+        """
+
+        def same(role: Role) -> bool:
+            command, before = self._prepared[role]
+            try:
+                return self.servers[role].ssh.run(command, timeout_s=ANSWER_WITHIN_S).stdout == before
+            except BenchFault:
+                return False
+
+        with ThreadPoolExecutor() as pool:
+            return len(self._prepared) == len(Role) and all(pool.map(same, Role))
+
+    def prepare_links(self) -> None:
+        """Every port of every path up and with its address; what is so already is left alone. Undone at the end.
+
+        Does not wait for carrier: that is a test's business.
+        """
+        ports = [port for path in self.bench.paths for port in map(self.bench.port, path.ends)]
+        with ThreadPoolExecutor() as pool:
+            interfaces = list(pool.map(self._prepare_link, ports))
+        for role in Role:
+            mine = [iface for port, iface in zip(ports, interfaces, strict=True) if port.role is role]
+            shown = [
+                f"ip -o -4 address show dev {quoted(iface)}; cat /sys/class/net/{quoted(iface)}/flags" for iface in mine
+            ]
+            command = "; ".join(["cat /proc/sys/kernel/random/boot_id", *shown])
+            self._prepared[role] = (command, self.servers[role].run(command).stdout)
+
+    def _prepare_link(self, port: Port) -> str:
+        server = self.server_of(port)
+        iface = server.interface(port)
+        before = server.host.interface(iface)
+        address = self.bench.address(port)
+        if not before.admin_up:
+            undo = Action(ActionKind.SHELL, server.name, quoted("ip", "link", "set", "dev", iface, "down"))
+            self._register_once(port.name, f"{iface} was down and is set up", undo)
+            server.host.set_link(iface, True)
+        if str(address.ip) not in [entry.address for entry in before.addresses]:
+            command = quoted("ip", "address", "flush", "dev", iface, "to", str(address))  # no error when it is gone
+            undo = Action(ActionKind.SHELL, server.name, command)
+            self._register_once(port.name, f"{iface} gets address {address}", undo)
+            server.host.add_address(iface, str(address))
+        return iface
+
+    def _register_once(self, subject: str, what: str, undo: Action) -> None:
+        """Register a change, unless its very undo is pending already (made again after a server's restart)."""
+        if undo not in [entry.action for entry in self.journal.pending()]:
+            self.journal.register(subject, what, undo)
+
+    def carrier(self, port: Port) -> bool:
+        """Has the port a link?"""
+        server = self.server_of(port)
+        return bool(server.host.interface(server.interface(port)).carrier)
+
+    def wait_carrier(self, port: Port, up: bool, *, within_s: float, error: type[Exception] = BenchFault) -> None:
+        """Wait until the port's carrier is there, or gone.
+
+        :raises error: when it is not so within the deadline.
+        """
+        what = f"{port.name} ({port.pci}) to {'get' if up else 'lose'} carrier"
+        until(lambda: self.carrier(port) is up, within=within_s, what=what, every=0.05, error=error)
+
+
+def take(bench_file: Path | str, card: Card, run_dir: Path, current_test: Callable[[], str | None]) -> Lab:
+    """Take a bench: see :meth:`Lab.open`. From then on it is :func:`current`."""
+    lab = Lab(load_bench(bench_file), card, run_dir, current_test)
+    lab.open()
+    _CURRENT.append(lab)
+    return lab
+
+
+def give_back() -> None:
+    """Give the current bench back: see :meth:`Lab.give_back`. Where taking it has failed there is nothing to give."""
+    if _CURRENT:
+        _CURRENT.pop().give_back()

@@ -1,0 +1,20 @@
+*** Settings ***
+Documentation    The BMCs say and do what recovery relies on.
+
+Resource         ../../resources/power.resource
+
+Test Tags        req:CARD-07    needs:bmc
+
+
+*** Test Cases ***
+Every BMC Reports The Power As It Is
+    BMC Should Report Power    dut    ON
+    BMC Should Report Power    peer    ON
+
+Every BMC Reads A Temperature
+    Sensors Should Be Readable    dut
+    Sensors Should Be Readable    peer
+
+A Power Cycle Is In The Event Log
+    [Tags]    disruptive
+    Event Log Should Grow By Power Cycle    peer

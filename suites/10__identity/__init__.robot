@@ -1,0 +1,2 @@
+*** Settings ***
+Documentation    The card is what the sheet says.

@@ -1,0 +1,29 @@
+*** Settings ***
+Documentation    The card is the one on the sheet, with the driver and the firmware it must have.
+
+Resource         ../../resources/card.resource
+
+Test Tags        req:EMX-03
+
+
+*** Test Cases ***
+Every Port Is The Card On The Sheet
+    [Tags]    allure.severity:blocker
+    Every Port Should Be The Card On The Sheet
+
+The Dut Shows As Many Ports As The Sheet Says
+    Dut Should Show As Many Ports As The Sheet Says
+
+Every Port Has A MAC Address Of Its Own
+    Every Port Should Have A MAC Address Of Its Own
+
+Every Port Is Driven By The Driver On The Sheet
+    Every Port Should Be Driven By The Driver On The Sheet
+
+The Firmware Is One The Sheet Wants
+    [Tags]    req:CARD-02    req:EMX-04    allure.severity:blocker
+    Firmware Should Be As On The Sheet
+
+All Ports Run The Same Firmware
+    [Tags]    req:CARD-02
+    All Ports Should Run The Same Firmware

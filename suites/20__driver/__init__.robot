@@ -1,0 +1,2 @@
+*** Settings ***
+Documentation    The driver on the dut.

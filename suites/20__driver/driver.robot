@@ -1,0 +1,35 @@
+*** Settings ***
+Documentation    The driver is the installed one, can be reloaded at any time, and is there after every boot.
+
+Resource         ../../resources/card.resource
+Resource         ../../resources/links.resource
+Resource         ../../resources/power.resource
+Resource         ../../resources/traffic.resource
+
+Test Tags        req:CARD-01
+
+
+*** Test Cases ***
+The Driver Version Is One The Sheet Wants
+    [Tags]    req:EMX-03
+    Driver Version Should Be As On The Sheet
+
+The Driver In Memory Is The Installed One
+    Loaded Driver Should Be The Installed One
+
+Reloading The Driver Brings Every Link Back
+    Reload The Driver
+    Every Link Should Be Up
+    Every Link Should Carry Traffic
+
+Reloading The Driver Under Traffic Brings Every Link Back
+    Start Steady Traffic
+    Reload The Driver
+    Every Link Should Be Up
+    Every Link Should Carry Traffic
+    [Teardown]    Run Keywords    Stop Steady Traffic    AND    Keep Evidence If Test Failed
+
+The Driver Is Loaded After A Power Cycle
+    [Tags]    req:EMX-02    needs:bmc    disruptive
+    Power Cycle The Dut
+    Driver Should Be Loaded

@@ -1,0 +1,2 @@
+*** Settings ***
+Documentation    The PCI Express link.

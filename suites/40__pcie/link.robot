@@ -1,0 +1,32 @@
+*** Settings ***
+Documentation    The card's PCI Express link is as wide and as fast as the sheet says, whatever happened before.
+...
+...              Some slots are wired narrower than they look, and some links train narrower under load or after a cold
+...              start: the negotiated state decides, read along the whole path.
+
+Resource         ../../resources/card.resource
+Resource         ../../resources/power.resource
+Resource         ../../resources/traffic.resource
+
+Test Tags        req:CARD-03    req:EMX-01
+
+
+*** Test Cases ***
+The Link Is As On The Sheet When Idle
+    [Tags]    allure.severity:blocker
+    PCIe Link Should Be As On The Sheet
+
+The Link Is As On The Sheet Under Load
+    Start Steady Traffic
+    PCIe Link Should Be As On The Sheet
+    [Teardown]    Run Keywords    Stop Steady Traffic    AND    Keep Evidence If Test Failed
+
+The Link Is As On The Sheet After A Warm Restart
+    [Tags]    disruptive
+    Reboot The Dut
+    PCIe Link Should Be As On The Sheet
+
+The Link Is As On The Sheet After A Power Cycle
+    [Tags]    needs:bmc    disruptive
+    Power Cycle The Dut
+    PCIe Link Should Be As On The Sheet

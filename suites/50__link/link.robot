@@ -1,0 +1,35 @@
+*** Settings ***
+Documentation    Links come up as the sheet says, and both ends see when a cable goes and comes back.
+
+Resource         ../../resources/links.resource
+
+Test Tags        req:CARD-04
+
+
+*** Test Cases ***
+Every Link Is Up
+    [Tags]    allure.severity:blocker
+    Every Link Should Be Up
+
+Every Link Runs At The Speed On The Sheet
+    Every Link Should Be Up
+    Every Link Should Run As On The Sheet
+
+Every Link Carries Traffic
+    Every Link Should Carry Traffic
+
+A Pulled Cable Is Seen At Both Ends In Time
+    [Tags]    needs:cable
+    Pull A Cable
+    Both Ends Should Lose Carrier In Time
+    Other Links Should Have Kept Their Carrier
+    [Teardown]    Run Keywords    Plug The Cable    AND    Keep Evidence If Test Failed
+
+A Plugged Cable Carries Traffic Again In Time
+    [Tags]    needs:cable
+    Pull A Cable
+    Both Ends Should Lose Carrier In Time
+    Plug The Cable
+    Both Ends Should Get Carrier Back In Time
+    Every Link Should Carry Traffic
+    [Teardown]    Run Keywords    Plug The Cable    AND    Keep Evidence If Test Failed

@@ -1,0 +1,2 @@
+*** Settings ***
+Documentation    What the card carries.
