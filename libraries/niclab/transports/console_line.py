@@ -1,0 +1,72 @@
+"""What a console is told, what a line to one can do, and the line that needs no serial port: raw TCP."""
+
+from __future__ import annotations
+
+import select
+import socket
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from niclab.verdict import BenchFault
+
+READ_S = 0.2
+"""How long a read waits for the first byte; closing takes as long."""
+WRITE_WITHIN_S = 5.0
+"""How long a line may refuse data before it counts as dead."""
+
+_OPEN_WITHIN_S = 10.0
+
+
+@dataclass(frozen=True)
+class ConsoleEndpoint:
+    """Where a console is and who logs in there.
+
+    ``url``: ``rfc2217://host:port``, ``tcp://host:port`` (raw bytes: no BREAK) or the path of a local line
+    (``/dev/ttyS0``). ``log_file`` gets every byte, appended. ``baud`` is set on local and RFC 2217 lines.
+    """
+
+    name: str
+    url: str
+    user: str
+    password: str = field(repr=False)
+    log_file: Path
+    baud: int = 115200
+
+
+class Line(Protocol):
+    """A line to a console."""
+
+    def read(self) -> bytes:
+        """What has come; empty when nothing came for a while. Raises OSError when the line is dead."""
+
+    def write(self, data: bytes) -> None: ...
+
+    def send_break(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class TcpLine:
+    """Raw bytes over TCP."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self._socket = socket.create_connection((host, port), _OPEN_WITHIN_S)
+        self._socket.settimeout(WRITE_WITHIN_S)
+
+    def read(self) -> bytes:
+        if not select.select([self._socket], [], [], READ_S)[0]:
+            return b""
+        data = self._socket.recv(65536)
+        if not data:
+            raise ConnectionResetError("closed by the other end")
+        return data
+
+    def write(self, data: bytes) -> None:
+        self._socket.sendall(data)
+
+    def send_break(self) -> None:
+        raise BenchFault("a raw TCP console carries no BREAK: use rfc2217:// or a local line")
+
+    def close(self) -> None:
+        self._socket.close()

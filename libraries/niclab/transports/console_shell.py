@@ -1,0 +1,115 @@
+"""A shell at the other end of a console: logging in, and running commands with their exit status.
+
+A console is one stream: the echo of what is typed, prompts, escape sequences and kernel messages are in it. Commands
+are therefore wrapped in two markers that the typed line does not contain in one piece.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import shlex
+from dataclasses import dataclass
+from typing import Protocol
+
+from niclab.transports import AuthenticationFailed
+from niclab.verdict import BenchFault
+from niclab.wait import Deadline
+
+ESCAPE_SEQUENCE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[@-Z\\^_]|\x1b\][^\x07]*\x07")
+_LINE_LIMIT = 1000  # of one typed line; the smallest line buffer met: 1024 (FreeBSD's TTYHOG)
+_LOGIN = re.compile(
+    r"(?P<refused>Login incorrect|Authentication failure)"
+    r"|(?P<login>(?<!Last )login: ?)"
+    r"|(?P<password>[Pp]assword(?: for \w+)?: ?)"
+    r"|(?P<prompt>[#$%>] ?(?:\x1b\[[0-?]*[ -/]*[@-~])*\Z)"
+)
+_WAKE_EVERY_S = 2.0
+_PROMPT_TEST_S = 5.0
+_INTERRUPT = b"\x03"
+
+
+class NotSeen(BenchFault):
+    """The console did not say what was waited for."""
+
+
+@dataclass(frozen=True)
+class Match:
+    """What a pattern met. ``before`` is what came since the last match; ``groups`` are by name."""
+
+    text: str
+    before: str
+    groups: dict[str, str | None]
+
+
+class Terminal(Protocol):
+    """What talking to a shell needs of a console."""
+
+    @property
+    def name(self) -> str: ...
+
+    def expect(self, pattern: str | re.Pattern[str], within_s: float) -> Match: ...
+
+    def skip(self) -> None: ...
+
+    def send_line(self, text: str) -> None: ...
+
+    def write(self, data: bytes) -> None: ...
+
+
+def run(terminal: Terminal, command: str, within_s: float) -> tuple[int, str]:
+    """See :meth:`niclab.transports.serial.SerialConsole.run`."""
+    token = secrets.token_hex(4)
+    script = f'echo nic""lab-{token}-begin; sh -c "$1"; echo nic""lab-{token}-end:$?'
+    line = f"sh -c {shlex.quote(script)} run {shlex.quote(command)}"
+    if "\n" in command or "\0" in command:
+        raise BenchFault(f"{terminal.name}: a command on a console is one line without NUL, this is {command!r}")
+    if len(line.encode()) > _LINE_LIMIT:
+        raise BenchFault(
+            f"{terminal.name}: a command on a console may have {_LINE_LIMIT} bytes with its markers, "
+            f"this has {len(line.encode())}: {command[:60]!r}..."
+        )
+    deadline = Deadline(within_s)
+    terminal.send_line(line)
+    try:
+        terminal.expect(rf"niclab-{token}-begin\r*\n", deadline.left)
+        end = terminal.expect(rf"niclab-{token}-end:(?P<status>\d+)\r*\n", deadline.left)
+    except NotSeen as error:
+        terminal.write(_INTERRUPT)
+        raise NotSeen(f"{terminal.name}: {command!r} did not end within {within_s:g} s: {error}") from error
+    output = ESCAPE_SEQUENCE.sub("", end.before)
+    return int(end.groups["status"] or ""), re.sub(r"\r+\n", "\n", output)
+
+
+def login(terminal: Terminal, user: str, password: str, within_s: float) -> None:
+    """See :meth:`niclab.transports.serial.SerialConsole.login`."""
+    deadline = Deadline(within_s)
+    terminal.skip()  # prompts of the past
+    terminal.send_line("")
+    named = asked = False
+    while not deadline.expired:
+        try:
+            found = terminal.expect(_LOGIN, min(_WAKE_EVERY_S, deadline.left)).groups
+        except NotSeen:
+            named = False
+            terminal.send_line("")
+            continue
+        if asked and (found["refused"] or found["login"]):
+            raise AuthenticationFailed(f"{terminal.name}: the login of user {user} was refused")
+        if found["login"] and not named:  # once named, a further prompt is the answer to an earlier Return
+            named = True
+            terminal.send_line(user)
+        elif found["password"] and named:
+            asked = True
+            terminal.send_line(password)
+        elif found["prompt"] and _is_shell(terminal, deadline):
+            return
+    raise NotSeen(f"{terminal.name}: no shell for user {user} within {within_s:g} s")
+
+
+def _is_shell(terminal: Terminal, deadline: Deadline) -> bool:
+    """Whether what looked like a prompt is one: text that ends in # or > is not always a shell."""
+    try:
+        return run(terminal, "true", min(_PROMPT_TEST_S, deadline.left)) == (0, "")
+    except NotSeen:
+        return False

@@ -1,0 +1,218 @@
+"""Commands and files over SSH: every call has a hard deadline that ends it even when the host hangs.
+
+How a command is bounded: on the host it runs under ``timeout -k 3 N`` (root logins cannot be signalled over SSH, so the
+far end limits itself), and this end waits at most ``timeout_s`` + :data:`GRACE_S`, connecting included. When that
+passes the host is frozen: the connection is aborted, and the next call connects anew. File transfers have the same
+end: ``timeout_s`` + 2 s.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeVar
+
+from niclab.transports import CommandTimeout, ConnectionLost
+from niclab.transports.loop import call
+from niclab.transports.ssh_job import Job, launch_command, launched
+from niclab.transports.ssh_link import CONNECT_WITHIN_S, KILL_AFTER_S, Ended, SshLink, to_text
+from niclab.transports.ssh_records import Result, SshEndpoint, tail
+from niclab.verdict import BenchFault
+from niclab.wait import Deadline
+
+__all__ = ["CONNECT_WITHIN_S", "GRACE_S", "JOB_LIMIT_S", "Job", "Result", "SshEndpoint", "SshHost"]
+
+T = TypeVar("T")
+
+GRACE_S = 8.0
+"""A call returns or raises at the latest this many seconds after its ``timeout_s``.
+
+3 s of them are the far end's between SIGTERM and SIGKILL. Connecting for more than 2.5 s shortens what is left to the
+command.
+"""
+JOB_LIMIT_S = 24 * 3600.0
+"""A background job ends itself after this many seconds, also when nobody is left to stop it."""
+
+_GIVE_UP_S = 2.0  # the part of the grace in which a call that had no answer is wound up
+_ON_TIMEOUT = {124, 137, 143}  # coreutils, after KILL, busybox
+_PLAIN = set(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 _-./:=,+")
+_NO_TIMEOUT_TOOL = re.compile(r"exec: timeout: not found|^timeout: Command not found", re.MULTILINE)
+
+
+class SshHost:
+    """A host that is reached over SSH. Connects at the first call, and again after a loss. Safe to share by threads.
+
+    :param endpoint: where it is; ``endpoint.name`` is the subject of every message.
+    :param on_result: called with each :class:`Result`, in the calling thread (evidence). Commands that ended in an
+        exception other than a failed ``check`` have no result.
+    """
+
+    def __init__(self, endpoint: SshEndpoint, *, on_result: Callable[[Result], None] | None = None) -> None:
+        self.endpoint = endpoint
+        self.on_result = on_result
+        self._link = SshLink(endpoint)
+        self._jobs: list[Job] = []
+
+    def __enter__(self) -> SshHost:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def name(self) -> str:
+        """The subject of messages, from the endpoint."""
+        return self.endpoint.name
+
+    def run(
+        self, command: str, *, timeout_s: float = 60, stdin: str | bytes | None = None, check: bool = False
+    ) -> Result:
+        """Run ``command`` in ``sh`` on the host and wait for its end.
+
+        It ends by itself within ``timeout_s`` seconds or is ended on the host, its whole process group with it, by
+        SIGTERM and 3 s later SIGKILL; the call returns or raises within ``timeout_s`` + :data:`GRACE_S` in any case.
+
+        :param stdin: what it reads; nothing (end of file at once) by default.
+        :param check: raise unless it exits with status 0.
+        :raises CommandTimeout: it ran past ``timeout_s``.
+        :raises ConnectionLost: the host cannot be reached, stopped answering, or the connection broke. The command is
+            never repeated; the message says what was received of it.
+        :raises AuthenticationFailed: user, key or host key was refused.
+        :raises BenchFault: with ``check``: host, command, how it ended and what it wrote to stderr.
+        """
+        if not timeout_s > 0:
+            raise BenchFault(f"{self.name}: {command!r}: timeout_s is {timeout_s!r}, wanted a number above 0")
+        ended = self._execute(command, lambda limit_s: _bounded(command, limit_s), timeout_s, stdin)
+        in_time = ended.seconds < 0.95 * ended.limit_s  # 5 %: two clocks
+        result = _result(command, ended)
+        if not in_time and (result.exit_status in _ON_TIMEOUT or result.signal in ("TERM", "KILL")):
+            raise CommandTimeout(
+                f"{self.name}: {command!r} ran past {ended.limit_s:g} s and was ended on the host; "
+                f"stdout: {tail(result.stdout)}, stderr: {tail(result.stderr)}"
+            )
+        if result.exit_status == 127 and _NO_TIMEOUT_TOOL.search(result.stderr):
+            raise BenchFault(f"{self.name}: has no timeout(1), which bounds every command; install it")
+        self.observe(result)
+        if check and not result.succeeded:
+            raise BenchFault(f"{self.name}: {command!r}: {result.ending}; stderr: {tail(result.stderr)}")
+        return result
+
+    def observe(self, result: Result) -> None:
+        """Hand a result to ``on_result``."""
+        if self.on_result is not None:
+            self.on_result(result)
+
+    def start(self, command: str, *, limit_s: float = JOB_LIMIT_S) -> Job:
+        """Start ``command`` in the background and return at once. It ends itself after ``limit_s`` seconds.
+
+        Jobs are remembered until stopped; see :meth:`stop_all_jobs`.
+        """
+        if not limit_s >= 1:
+            raise BenchFault(f"{self.name}: {command!r}: limit_s is {limit_s!r}, wanted a number of at least 1")
+        # not under `timeout`: on FreeBSD that waits for, and ends, what its command leaves behind
+        launch = launch_command(command, limit_s)
+        ended = self._execute(launch, lambda _: f"exec sh -c {_quoted(launch)}", 20, None)
+        result = _result(launch, ended)
+        if not result.succeeded:
+            raise BenchFault(
+                f"{self.name}: cannot start background job {command!r}: {result.ending}; stderr: {tail(result.stderr)}"
+            )
+        job = launched(self, command, result.stdout)
+        self._jobs.append(job)
+        return job
+
+    def stop_all_jobs(self, term_s: float = 5) -> list[Result]:
+        """Stop every job started here and not yet stopped; the rest too when one fails.
+
+        :raises BenchFault: naming each job that could not be stopped or had vanished.
+        """
+        results, faults = [], []
+        for job in list(self._jobs):
+            try:
+                if not job.over:
+                    results.append(job.stop(term_s))
+            except BenchFault as fault:
+                faults.append(fault)
+            if job.over:
+                self._jobs.remove(job)
+        if faults:
+            raise BenchFault("\n".join(str(fault) for fault in faults)) from faults[0]
+        return results
+
+    def put(self, local: Path, remote: str, *, timeout_s: float = 120) -> None:
+        """Copy the file ``local`` to the file ``remote`` and check that it arrived in full length."""
+        if not local.is_file():
+            raise BenchFault(f"{self.name}: cannot copy {local}: there is no such file here")
+        deadline, wanted = Deadline(timeout_s), local.stat().st_size
+        size = self._call(self._link.put(local, remote, deadline), deadline)
+        if size != wanted:
+            raise BenchFault(f"{self.name}: {remote} has {size} bytes after the copy, {local} has {wanted}")
+
+    def get(self, remote: str, local: Path, *, timeout_s: float = 120) -> None:
+        """Copy the file ``remote`` to the file ``local``.
+
+        Plain files only: those of /proc and /sys claim lengths that they do not have; see :meth:`read_text`.
+        """
+        deadline = Deadline(timeout_s)
+        size = self._call(self._link.get(remote, local, deadline), deadline)
+        if size != local.stat().st_size:
+            raise BenchFault(f"{self.name}: {remote} has {size} bytes, its copy {local} has {local.stat().st_size}")
+        if size == 0 and self.run(f"head -c 1 -- {shlex.quote(remote)}", check=True).stdout:
+            raise BenchFault(f"{self.name}: {remote} is no plain file: it claims to be empty and is not; use read_text")
+
+    def put_text(self, text: str, remote: str, *, timeout_s: float = 60) -> None:
+        """Write ``text`` (UTF-8) to the file ``remote``, replacing what it held, and check its length."""
+        data, deadline = text.encode(), Deadline(timeout_s)
+        size = self._call(self._link.write(data, remote, deadline), deadline)
+        if size != len(data):
+            raise BenchFault(f"{self.name}: {remote} has {size} bytes after {len(data)} were written")
+
+    def read_text(self, remote: str, *, timeout_s: float = 60) -> str:
+        """What the file ``remote`` holds; also for files of /proc and /sys, whose length says nothing."""
+        return self.run(f"cat -- {shlex.quote(remote)}", timeout_s=timeout_s, check=True).stdout
+
+    def get_host_key(self, *, timeout_s: float = CONNECT_WITHIN_S) -> str:
+        """The host key that the host shows now, as a line for its known_hosts file. Nothing is checked or stored."""
+        deadline = Deadline(timeout_s)
+        return self._call(self._link.host_key(deadline), deadline)
+
+    def close(self) -> None:
+        """Drop the connection. Jobs go on (see :meth:`stop_all_jobs`); the next call connects anew."""
+        self._call(self._link.close(), Deadline(GRACE_S))
+
+    def _execute(
+        self, command: str, wire: Callable[[float], str], timeout_s: float, stdin: str | bytes | None
+    ) -> Ended:
+        if "\0" in command:
+            raise BenchFault(f"{self.name}: a command cannot hold a NUL character: {command!r}")
+        data = stdin.encode() if isinstance(stdin, str) else stdin or b""
+        deadline = Deadline(timeout_s + GRACE_S - _GIVE_UP_S)
+        return self._call(self._link.execute(command, wire, timeout_s, deadline, data), deadline)
+
+    def _call(self, coroutine: Coroutine[Any, Any, T], deadline: Deadline) -> T:
+        try:
+            return call(coroutine, within_s=deadline.left + _GIVE_UP_S)
+        except TimeoutError:
+            raise ConnectionLost(f"{self.name}: no end within {deadline.seconds:g} s, given up") from None
+
+
+def _bounded(command: str, limit_s: float) -> str:
+    seconds = f"{limit_s:.3f}".rstrip("0").rstrip(".")
+    return f"exec timeout -k {KILL_AFTER_S} {seconds} sh -c {_quoted(command)}"
+
+
+def _quoted(command: str) -> str:
+    """``command`` as one word for any login shell. csh (root's on FreeBSD) cannot quote newlines and ``!``."""
+    if "\n" not in command and "!" not in command:
+        return shlex.quote(command)
+    escaped = "".join(chr(b) if b in _PLAIN else f"\\0{b:03o}" for b in command.encode())
+    return shlex.quote(f'eval "$(printf %b "{escaped}")"')
+
+
+def _result(command: str, ended: Ended) -> Result:
+    return Result(command, ended.exit_status, ended.signal, to_text(ended.stdout), to_text(ended.stderr), ended.seconds)

@@ -1,0 +1,221 @@
+"""Background jobs on a host: programs that run while other commands are run (iperf3 -s, tcpdump, traffic).
+
+A job's output goes to files on the host, never to a pipe that nobody reads and that would stall it. A small shell on
+the host (the *waiter*) starts the job, waits for it and writes its exit status to a file. A job is ended only while its
+waiter is alive and carries the job's directory in its arguments, so that a process number that was given to another
+program after a reboot is never signalled.
+"""
+
+from __future__ import annotations
+
+import shlex
+import signal
+from dataclasses import dataclass
+from typing import Protocol
+
+from niclab.transports import CommandTimeout
+from niclab.transports.ssh_records import Result
+from niclab.verdict import BenchFault
+from niclab.wait import until
+
+_KILL_WORKS_WITHIN_S = 3
+_TALK_S = 10
+_POLL_EVERY_S = 0.2
+
+# $1 is the job's directory, $2 the longest time it may run, $3 the command. `timeout` makes the process group.
+_WAITER = """
+began=$(date +%s)
+timeout -k 3 "$2" sh -c "$3" >"$1/out" 2>"$1/err" </dev/null &
+echo $! >"$1/pid"
+wait $!
+echo "$? $(($(date +%s) - began))" >"$1/status.new"
+mv "$1/status.new" "$1/status"
+"""
+
+# $1 is the job's directory, $2 the waiter: prints "status N SECONDS", "running" or "gone".
+_STATE = """
+waiter_lives() {
+    if [ -r "/proc/$2/cmdline" ]; then grep -qF "$1" "/proc/$2/cmdline"
+    else ps -ww -o args= -p "$2" 2>/dev/null | grep -qF "$1"; fi
+}
+state() {
+    if [ -s "$1/status" ]; then echo "status $(cat "$1/status")"
+    elif waiter_lives "$1" "$2"; then echo running
+    elif [ -s "$1/status" ]; then echo "status $(cat "$1/status")"
+    else echo gone; fi
+}
+"""
+
+# $1 directory, $2 waiter, $3 tenths of a second before KILL, $4 tenths of a second for KILL to work.
+_STOP = (
+    _STATE
+    + """
+over() { case "$(state "$1" "$2")" in running) return 1 ;; *) return 0 ;; esac; }
+await() { n=$3; while [ "$n" -gt 0 ] && ! over "$1" "$2"; do sleep 0.1; n=$((n - 1)); done; }
+signal_group() { kill -s "$2" -- "-$(cat "$1/pid")" 2>/dev/null || kill -s "$2" "$(cat "$1/pid")" 2>/dev/null; }
+over "$1" "$2" || { signal_group "$1" TERM; await "$1" "$2" "$3"; }
+over "$1" "$2" || { signal_group "$1" KILL; await "$1" "$2" "$4"; }
+state "$1" "$2"
+"""
+)
+
+
+class Runner(Protocol):
+    """What a job needs of its host."""
+
+    @property
+    def name(self) -> str: ...
+
+    def run(self, command: str, *, timeout_s: float = 60, check: bool = False) -> Result: ...
+
+    def observe(self, result: Result) -> None: ...
+
+
+@dataclass(frozen=True)
+class _Ended:
+    status: int
+    seconds: int
+
+
+def launch_command(command: str, limit_s: float) -> str:
+    """The shell text that starts ``command`` as a job and prints ``WAITER DIRECTORY``."""
+    return (
+        'd=$(mktemp -d /tmp/niclab-job.XXXXXX) || exit 1; : >"$d/out"; : >"$d/err"; '
+        f'sh -c {shlex.quote(_WAITER)} niclab-job "$d" {limit_s:.0f} {shlex.quote(command)} '
+        '>/dev/null 2>&1 </dev/null & echo "$! $d"'
+    )
+
+
+def launched(host: Runner, command: str, answer: str) -> Job:
+    """The job that :func:`launch_command` started and answered for with ``WAITER DIRECTORY``."""
+    waiter, _, directory = answer.strip().partition(" ")
+    if not waiter.isdigit() or not directory.startswith("/tmp/niclab-job."):
+        raise BenchFault(
+            f"{host.name}: starting background job {command!r} answered {answer!r}, wanted its process and directory"
+        )
+    return Job(host, command, directory, int(waiter))
+
+
+class Job:
+    """A command that runs in the background on ``host``, in its own process group.
+
+    Its :class:`Result` has ``seconds`` in whole seconds, by the host's clock. A shell reports an end by signal N as
+    exit status 128 + N; results say the signal, :meth:`poll` gives the number. :attr:`over` becomes true when nothing
+    of the job is left on the host.
+    """
+
+    def __init__(self, host: Runner, command: str, directory: str, waiter: int) -> None:
+        self.host = host
+        self.command = command
+        self.directory = directory
+        self.over = False
+        self._waiter = waiter
+        self._result: Result | None = None
+
+    def poll(self) -> int | None:
+        """The exit status (128 + N after signal N), None while it runs.
+
+        :raises BenchFault: when it vanished (the host was restarted).
+        """
+        if self._result is not None:
+            return _shell_status(self._result)
+        ended = self._ask()
+        return ended.status if ended else None
+
+    def wait(self, within_s: float) -> Result:
+        """Wait for its own end and return its result; its files stay until :meth:`stop`.
+
+        :raises CommandTimeout: when it still runs after ``within_s`` seconds. It is left running.
+        """
+        if self._result is not None:
+            return self._result
+
+        def ended() -> tuple[_Ended, ...]:
+            state = self._ask()
+            return (state,) if state else ()
+
+        what = f"{self._subject} to end by itself"
+        (state,) = until(ended, within=within_s, what=what, every=_POLL_EVERY_S, error=CommandTimeout)
+        return self._collect(state)
+
+    def output(self) -> str:
+        """What it has written to stdout so far."""
+        return self._result.stdout if self._result is not None else self._read("out")
+
+    def errors(self) -> str:
+        """What it has written to stderr so far."""
+        return self._result.stderr if self._result is not None else self._read("err")
+
+    def stop(self, term_s: float = 5) -> Result:
+        """End its process group by SIGTERM, after ``term_s`` seconds by SIGKILL; collect its output, remove its files.
+
+        Ending a job that has ended is no error, nor is stopping it twice.
+
+        :raises BenchFault: when it survives SIGKILL, or vanished.
+        """
+        if self._result is not None:
+            return self._result
+        script = _script(_STOP, self.directory, self._waiter, max(1, round(term_s * 10)), _KILL_WORKS_WITHIN_S * 10)
+        answer = self.host.run(script, timeout_s=term_s + _KILL_WORKS_WITHIN_S + _TALK_S, check=True)
+        ended = self._state(answer.stdout)
+        if ended is None:
+            raise BenchFault(
+                f"{self._subject} still runs {_KILL_WORKS_WITHIN_S} s after SIGKILL (waiter {self._waiter})"
+            )
+        result = self._collect(ended)
+        self.host.run(f"rm -rf {shlex.quote(self.directory)}", check=True)
+        self._result = result
+        self.over = True
+        self.host.observe(result)
+        return result
+
+    @property
+    def _subject(self) -> str:
+        return f"{self.host.name}: background job {self.command!r}"
+
+    def _ask(self) -> _Ended | None:
+        script = _script(_STATE + 'state "$1" "$2"', self.directory, self._waiter)
+        return self._state(self.host.run(script, check=True).stdout)
+
+    def _state(self, answer: str) -> _Ended | None:
+        """How it ended, None while it runs."""
+        words = answer.split()
+        if words == ["running"]:
+            return None
+        if len(words) == 3 and words[0] == "status" and words[1].isdigit() and words[2].lstrip("-").isdigit():
+            return _Ended(int(words[1]), int(words[2]))
+        if words == ["gone"]:
+            self.over = True
+            raise BenchFault(
+                f"{self._subject} vanished without an exit status: its waiter, process {self._waiter}, is gone "
+                f"(was the host restarted, or {self.directory} removed?)"
+            )
+        raise BenchFault(f"{self._subject}: its state reads {answer!r}, wanted 'running', 'gone' or 'status N SECONDS'")
+
+    def _read(self, name: str) -> str:
+        return self.host.run(f"cat {shlex.quote(f'{self.directory}/{name}')}", check=True).stdout
+
+    def _collect(self, ended: _Ended) -> Result:
+        name = _signal_name(ended.status)
+        status = None if name else ended.status
+        return Result(self.command, status, name, self._read("out"), self._read("err"), ended.seconds)
+
+
+def _script(text: str, *arguments: object) -> str:
+    return " ".join(["sh -c", shlex.quote(text), "niclab-job-control", *(shlex.quote(str(a)) for a in arguments)])
+
+
+def _signal_name(status: int) -> str | None:
+    """The signal that a shell's exit status stands for, without SIG; None for a status of the program's own."""
+    try:
+        return signal.Signals(status - 128).name.removeprefix("SIG") if status > 128 else None
+    except ValueError:  # a plain exit status above 128, like 255
+        return None
+
+
+def _shell_status(result: Result) -> int:
+    if result.signal is not None:
+        return 128 + signal.Signals[f"SIG{result.signal}"].value
+    if result.exit_status is None:
+        raise ValueError(f"a result has an exit status or a signal, this has neither: {result!r}")
+    return result.exit_status

@@ -1,0 +1,156 @@
+"""Background jobs: their own process group, output in files, nothing left behind."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+from pathlib import Path
+
+import pytest
+from conftest import SshdMaker
+
+from niclab.transports import CommandTimeout
+from niclab.transports.ssh import Result, SshHost
+from niclab.verdict import BenchFault
+from niclab.wait import until
+
+
+def _running(host: SshHost, pattern: str) -> bool:
+    return host.run(f"pgrep -fx '{pattern}'").succeeded
+
+
+def test_a_job_runs_beside_other_commands_and_gives_its_status_and_output(host: SshHost) -> None:
+    job = host.start("echo first; echo wrong >&2; sleep 0.4; echo last; exit 7")
+    assert job.poll() is None
+    assert host.run("echo meanwhile").stdout == "meanwhile\n"
+    result = job.wait(10)
+    assert (result.exit_status, result.signal, result.stdout, result.stderr) == (7, None, "first\nlast\n", "wrong\n")
+    assert job.poll() == 7
+    assert job.stop() == result
+    assert not Path(job.directory).exists()
+
+
+def test_output_can_be_read_while_the_job_runs(host: SshHost) -> None:
+    job = host.start("echo early; echo bad >&2; sleep 30.1")
+    until(lambda: job.output() == "early\n" and job.errors() == "bad\n", within=10, what="early output")
+    assert job.poll() is None
+    job.stop()
+    assert job.output() == "early\n"
+
+
+def test_stopping_ends_the_whole_process_group(host: SshHost) -> None:
+    job = host.start("sleep 41.1 & sleep 41.2 & sleep 41.3; echo never")
+    until(lambda: _running(host, "sleep 41.3"), within=10, what="the job to run")
+    result = job.stop()
+    assert (result.exit_status, result.signal, result.stdout) == (None, "TERM", "")
+    assert [n for n in (1, 2, 3) if _running(host, f"sleep 41.{n}")] == []
+    assert job.poll() == 128 + 15
+
+
+def test_a_job_that_ignores_sigterm_is_killed(host: SshHost) -> None:
+    job = host.start("trap '' TERM; echo deaf; while :; do sleep 0.1; done")
+    until(lambda: job.output() == "deaf\n", within=10, what="the trap to be set")
+    assert job.stop(term_s=0.3).signal == "KILL"
+
+
+def test_a_job_may_do_its_own_clean_up(host: SshHost) -> None:
+    job = host.start("trap 'echo tidied; exit 0' TERM; echo ready; while :; do sleep 0.1; done")
+    until(lambda: job.output() == "ready\n", within=10, what="the trap to be set")
+    result = job.stop()
+    assert (result.stdout, result.exit_status) == ("ready\ntidied\n", 0)
+
+
+def test_waiting_too_long_is_an_error_and_leaves_the_job_running(host: SshHost) -> None:
+    job = host.start("sleep 42.5")
+    with pytest.raises(CommandTimeout, match=r"dut: background job 'sleep 42.5' to end by itself: not within 0.3 s"):
+        job.wait(0.3)
+    assert job.poll() is None
+    job.stop()
+    assert not _running(host, "sleep 42.5")
+
+
+def test_a_job_ends_itself_at_its_limit(host: SshHost) -> None:
+    job = host.start("sleep 43.5", limit_s=1)
+    assert job.wait(10).exit_status == 124
+    job.stop()
+
+
+def test_a_job_whose_output_nobody_reads_does_not_stall(host: SshHost) -> None:
+    job = host.start("seq 1 1000000")
+    result = job.wait(20)
+    assert result.exit_status == 0
+    assert result.stdout.endswith("\n1000000\n")
+    job.stop()
+
+
+def test_a_command_that_cannot_be_found_says_so(host: SshHost) -> None:
+    job = host.start("no-such-program --now")
+    result = job.wait(10)
+    assert result.exit_status == 127
+    assert "no-such-program" in result.stderr
+    job.stop()
+
+
+def test_stop_all_jobs_stops_each_and_forgets_them(make_sshd: SshdMaker) -> None:
+    seen: list[Result] = []
+    with SshHost(make_sshd().endpoint, on_result=seen.append) as host:
+        host.start("sleep 44.1")
+        host.start("sleep 44.2").stop()
+        host.start("sleep 44.3")
+        assert [result.command for result in host.stop_all_jobs()] == ["sleep 44.1", "sleep 44.3"]
+        assert host.stop_all_jobs() == []
+        assert not _running(host, "sleep 44.1") and not _running(host, "sleep 44.3")
+        assert [result.command for result in seen if result.command.startswith("sleep")] == [
+            "sleep 44.2",
+            "sleep 44.1",
+            "sleep 44.3",
+        ]
+
+
+def test_a_job_survives_the_connection_and_is_stopped_over_the_next(make_sshd: SshdMaker) -> None:
+    server = make_sshd()
+    with SshHost(server.endpoint) as host:
+        job = host.start("sleep 45.1")
+        server.signal_sessions(signal.SIGKILL)
+        until(lambda: not server.sessions(), within=10, what="the session to end")
+        assert job.poll() is None
+        assert job.stop().signal == "TERM"
+
+
+def test_a_job_that_vanished_is_an_error_and_no_stranger_is_killed_in_its_place(host: SshHost) -> None:
+    job = host.start("sleep 46.1")
+    until(lambda: _running(host, "sleep 46.1"), within=10, what="the job to run")
+    group = int(Path(job.directory, "pid").read_text())
+    stranger = host.start("sleep 46.2")
+    until(lambda: Path(stranger.directory, "pid").exists(), within=10, what="the stranger to run")
+    os.killpg(group, signal.SIGKILL)
+    until(lambda: job.poll() is not None, within=10, what="the job to be seen ended")
+    Path(job.directory, "status").unlink()
+    Path(job.directory, "pid").write_text(Path(stranger.directory, "pid").read_text())
+    for act in (job.poll, job.stop):
+        with pytest.raises(BenchFault, match=r"dut: background job 'sleep 46.1' vanished without an exit status"):
+            act()
+    assert stranger.poll() is None
+    stranger.stop()
+    assert job.over
+    shutil.rmtree(job.directory)
+
+
+def test_stop_all_jobs_goes_on_after_a_failure_and_then_tells_it(make_sshd: SshdMaker) -> None:
+    with SshHost(make_sshd().endpoint) as host:
+        lost = host.start("true")
+        lost.wait(10)
+        Path(lost.directory, "status").unlink()
+        kept = host.start("sleep 47.1")
+        with pytest.raises(BenchFault, match="'true' vanished"):
+            host.stop_all_jobs()
+        assert kept.over
+        assert not _running(host, "sleep 47.1")
+        assert host.stop_all_jobs() == []
+        shutil.rmtree(lost.directory)
+
+
+def test_a_limit_that_is_none_is_an_error(host: SshHost) -> None:
+    with pytest.raises(BenchFault, match="limit_s is 0, wanted a number of at least 1"):
+        host.start("true", limit_s=0)
