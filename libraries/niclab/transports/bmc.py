@@ -1,0 +1,215 @@
+"""What is asked of a BMC, whatever protocol it speaks: power, boot device, sensors, event log, inventory."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+from typing import Protocol
+
+from niclab.transports import ConnectionLost
+from niclab.verdict import BenchFault
+from niclab.wait import until
+
+POLL_POWER_EVERY_S = 0.2
+"""How often the power is asked for while a change is waited for; BMCs take 0.1 s to 10 s to carry one out."""
+
+
+class InsufficientPrivilege(BenchFault):
+    """The user was let in but may not do this."""
+
+
+class CommandRefused(BenchFault):
+    """The BMC understood, and refused; the message says why in its words."""
+
+
+class _NotReached(Exception):
+    """The deadline of a wait, told apart from what the BMC says."""
+
+
+class PowerState(Enum):
+    """Power of the server. A server that is being switched has the state it had before."""
+
+    ON = "on"
+    OFF = "off"
+
+
+class PowerAction(Enum):
+    """What a BMC does with the power. The value is for messages."""
+
+    ON = "power on"
+    OFF = "power off"
+    CYCLE = "power cycle"
+    RESET = "reset"
+    SOFT_SHUTDOWN = "soft shutdown"
+    NMI = "NMI"
+
+
+class BootDevice(Enum):
+    """What the firmware boots from, other than what it is set up to boot from (``NONE``)."""
+
+    NONE = "none"
+    PXE = "pxe"
+    DISK = "disk"
+    CDROM = "cdrom"
+    BIOS_SETUP = "bios setup"
+
+
+class SensorKind(Enum):
+    """What a sensor measures."""
+
+    TEMPERATURE = "temperature"
+    VOLTAGE = "voltage"
+    CURRENT = "current"
+    FAN = "fan"
+    POWER = "power"
+    OTHER = "other"
+
+
+class SensorStatus(Enum):
+    """A reading against the sensor's own thresholds. ``UNKNOWN``: the BMC gives no judgement."""
+
+    OK = "ok"
+    WARNING = "warning"
+    CRITICAL = "critical"
+    UNAVAILABLE = "unavailable"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class Sensor:
+    """A sensor that measures something.
+
+    ``value`` is in ``unit`` (``°C``, ``RPM``, ``V``, ``A``, ``W``, ...; None when the BMC names none). It is None, and
+    ``status`` UNAVAILABLE, when there is no reading now, as for most sensors of a server that is off.
+    """
+
+    name: str
+    kind: SensorKind
+    value: float | None
+    unit: str | None
+    status: SensorStatus
+
+
+@dataclass(frozen=True)
+class SelEntry:
+    """An entry of the system event log (SEL).
+
+    ``id`` is unique in the log until it is cleared. ``time`` has a time zone; it is None when the BMC did not know it.
+    ``asserted``: the event began (True) or ended (False); None when the entry does not say.
+    """
+
+    id: str
+    time: datetime | None
+    sensor: str | None
+    event: str
+    asserted: bool | None
+
+
+class Bmc(Protocol):
+    """A BMC. Constructing one connects to nothing; every call has a deadline; calls of several threads take turns.
+
+    Every call raises :class:`~niclab.transports.AuthenticationFailed` when the user, password or certificate is
+    refused, :class:`InsufficientPrivilege`, :class:`CommandRefused`, :class:`~niclab.transports.ConnectionLost` when
+    the BMC is silent or away, and plain :class:`~niclab.verdict.BenchFault` when its answer cannot be read.
+    """
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The subject of messages, like ``dut BMC``."""
+
+    @abstractmethod
+    def power_status(self) -> PowerState:
+        """Whether the server has power."""
+
+    @abstractmethod
+    def control(self, action: PowerAction) -> None:
+        """Order a change of the power; the BMC may carry it out after it has answered. Never repeated by itself."""
+
+    def power_on(self) -> None:
+        """Order power on."""
+        self.control(PowerAction.ON)
+
+    def power_off(self) -> None:
+        """Order power off at once, without a word to the operating system."""
+        self.control(PowerAction.OFF)
+
+    def power_cycle(self) -> None:
+        """Order power off, then on."""
+        self.control(PowerAction.CYCLE)
+
+    def reset(self) -> None:
+        """Press the reset button."""
+        self.control(PowerAction.RESET)
+
+    def soft_shutdown(self) -> None:
+        """Ask the operating system to shut down (ACPI power button)."""
+        self.control(PowerAction.SOFT_SHUTDOWN)
+
+    def nmi(self) -> None:
+        """Give the processors a diagnostic interrupt; a kernel set up for it panics and dumps."""
+        self.control(PowerAction.NMI)
+
+    def set_power(self, state: PowerState, within_s: float) -> None:
+        """Switch the power (a server that is there already is left alone) and wait until the BMC reports it.
+
+        While waiting, a BMC that is silent for a moment is asked again.
+
+        :raises BenchFault: when the state is not reported within ``within_s`` seconds; the message has the last one.
+        """
+        if not (math.isfinite(within_s) and within_s > 0):
+            raise BenchFault(f"{self.name}: within_s of set_power is {within_s}, wanted seconds above 0")
+        if self.power_status() is state:
+            return
+        self.control(PowerAction.ON if state is PowerState.ON else PowerAction.OFF)
+        last = "nothing"
+
+        def reached() -> bool:
+            nonlocal last
+            try:
+                found = self.power_status()
+            except ConnectionLost as error:
+                last = str(error)
+                return False
+            last = found.value
+            return found is state
+
+        try:
+            until(reached, within=within_s, what="power", every=POLL_POWER_EVERY_S, error=_NotReached)
+        except _NotReached:
+            message = f"{self.name}: power is not {state.value} within {within_s:g} s; last seen: {last}"
+            raise BenchFault(message) from None
+
+    @abstractmethod
+    def boot_device(self) -> BootDevice:
+        """What the next boot is told to use."""
+
+    @abstractmethod
+    def set_boot_device(self, device: BootDevice, persistent: bool) -> None:
+        """Tell the next boot (``persistent``: every boot from now on) what to use; read back before this returns."""
+
+    @abstractmethod
+    def sensors(self) -> list[Sensor]:
+        """The sensors that measure something, in the order of the BMC."""
+
+    @abstractmethod
+    def sel(self) -> list[SelEntry]:
+        """The system event log, the oldest entry first as the BMC has them."""
+
+    @abstractmethod
+    def clear_sel(self) -> None:
+        """Empty the event log; that it was done is read back. BMCs like to log that it was cleared."""
+
+    @abstractmethod
+    def fru(self) -> dict[str, str]:
+        """Inventory: ``product_manufacturer``, ``product_name``, ``product_serial``, ``board_serial``, ... -> text.
+
+        Fields that the BMC leaves empty are absent.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the connection, if there is one. The next call opens it again."""

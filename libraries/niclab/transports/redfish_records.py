@@ -1,0 +1,178 @@
+"""What the JSON of a Redfish service means. No network here.
+
+Resources are those of the DMTF's DSP0268: Thermal, Power, Sensor, LogEntry, ComputerSystem.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+from niclab.transports.bmc import BootDevice, PowerAction, PowerState, SelEntry, Sensor, SensorKind, SensorStatus
+
+Json = dict[str, Any]
+
+RESET_TYPES = {
+    PowerAction.ON: ("On", "ForceOn"),
+    PowerAction.OFF: ("ForceOff",),
+    PowerAction.CYCLE: ("PowerCycle",),
+    PowerAction.RESET: ("ForceRestart",),
+    PowerAction.SOFT_SHUTDOWN: ("GracefulShutdown",),
+    PowerAction.NMI: ("Nmi",),
+}
+"""Values of ResetType that do it, the preferred one first."""
+
+BOOT_TARGETS = {
+    BootDevice.NONE: "None",
+    BootDevice.PXE: "Pxe",
+    BootDevice.DISK: "Hdd",
+    BootDevice.CDROM: "Cd",
+    BootDevice.BIOS_SETUP: "BiosSetup",
+}
+"""Values of BootSourceOverrideTarget."""
+
+_POWER_STATES = {
+    "On": PowerState.ON,
+    "PoweringOff": PowerState.ON,
+    "Off": PowerState.OFF,
+    "PoweringOn": PowerState.OFF,
+}
+_HEALTH = {"OK": SensorStatus.OK, "Warning": SensorStatus.WARNING, "Critical": SensorStatus.CRITICAL}
+_UNITS = {"Cel": "°C"}
+_READING_TYPES = {
+    "Temperature": SensorKind.TEMPERATURE,
+    "Voltage": SensorKind.VOLTAGE,
+    "Current": SensorKind.CURRENT,
+    "Rotational": SensorKind.FAN,
+    "Power": SensorKind.POWER,
+}
+_ARRAYS = (
+    ("Temperatures", SensorKind.TEMPERATURE, "ReadingCelsius", "°C"),
+    ("Fans", SensorKind.FAN, "Reading", "RPM"),
+    ("Voltages", SensorKind.VOLTAGE, "ReadingVolts", "V"),
+    ("PowerControl", SensorKind.POWER, "PowerConsumedWatts", "W"),
+)
+"""Array of a Thermal or Power resource, what it measures, its reading, its unit where it names none."""
+
+_FRU_FIELDS = {
+    "manufacturer": "Manufacturer",
+    "name": "Model",
+    "part": "PartNumber",
+    "serial": "SerialNumber",
+    "asset_tag": "AssetTag",
+}
+
+
+def power_state(system: Json) -> PowerState:
+    """Power of a ComputerSystem; while it is being switched, the state before.
+
+    :raises ValueError: for a state that is neither on nor off.
+    """
+    found = system.get("PowerState")
+    if not isinstance(found, str) or found not in _POWER_STATES:
+        raise ValueError(f"PowerState is {found!r}, wanted one of: {', '.join(_POWER_STATES)}")
+    return _POWER_STATES[found]
+
+
+def boot_override(system: Json) -> tuple[BootDevice, bool]:
+    """Boot device of a ComputerSystem, and whether it holds for every boot.
+
+    :raises ValueError: for a device or duration that is not known here.
+    """
+    boot = system.get("Boot")
+    if not isinstance(boot, dict):
+        raise ValueError(f"Boot is {boot!r}, wanted an object")
+    enabled, target = boot.get("BootSourceOverrideEnabled"), boot.get("BootSourceOverrideTarget")
+    if enabled not in ("Disabled", "Once", "Continuous"):
+        raise ValueError(f"BootSourceOverrideEnabled is {enabled!r}, wanted Disabled, Once or Continuous")
+    if enabled == "Disabled":
+        return BootDevice.NONE, False
+    for device, name in BOOT_TARGETS.items():
+        if name == target:
+            return device, enabled == "Continuous" and device is not BootDevice.NONE
+    raise ValueError(f"BootSourceOverrideTarget is {target!r}, wanted one of: {', '.join(BOOT_TARGETS.values())}")
+
+
+def reset_type(action: PowerAction, allowed: object) -> str | None:
+    """Value of ResetType for an action; None when the service offers none. ``allowed``: its list, None without one."""
+    if allowed is None:
+        return RESET_TYPES[action][0]
+    if not isinstance(allowed, list):
+        raise ValueError(f"ResetType@Redfish.AllowableValues is {allowed!r}, wanted a list")
+    return next((name for name in RESET_TYPES[action] if name in allowed), None)
+
+
+def sensors_of_arrays(resource: Json) -> Iterator[Sensor]:
+    """Sensors of a Thermal or Power resource.
+
+    :raises ValueError: for a reading that is no number.
+    """
+    for array, kind, reading, unit in _ARRAYS:
+        for item in resource.get(array) or ():
+            shown = item.get("ReadingUnits", unit) if kind is SensorKind.FAN else unit
+            shown = "%" if shown == "Percent" else shown
+            yield _sensor(item, kind, item.get(reading), shown)
+
+
+def sensor_of_member(resource: Json) -> Sensor:
+    """A Sensor resource.
+
+    :raises ValueError: for a reading that is no number.
+    """
+    kind = _READING_TYPES.get(str(resource.get("ReadingType")), SensorKind.OTHER)
+    unit = resource.get("ReadingUnits")
+    return _sensor(resource, kind, resource.get("Reading"), None if unit is None else _UNITS.get(unit, str(unit)))
+
+
+def _sensor(item: Json, kind: SensorKind, reading: object, unit: str | None) -> Sensor:
+    name = str(item.get("Name") or item.get("FanName") or item.get("MemberId") or item.get("Id") or "")
+    if not name:
+        raise ValueError(f"a sensor without Name: {item!r}")
+    status = item.get("Status") or {}
+    if reading is None or status.get("State", "Enabled") not in ("Enabled", "StandbyOffline"):
+        return Sensor(name, kind, None, unit, SensorStatus.UNAVAILABLE)
+    if isinstance(reading, bool) or not isinstance(reading, int | float):
+        raise ValueError(f"sensor {name} reads {reading!r}, wanted a number")
+    health = _HEALTH.get(str(status.get("Health")), SensorStatus.UNKNOWN)
+    return Sensor(name, kind, float(reading), unit, health)
+
+
+def is_event_log(service: Json) -> bool:
+    """Whether a LogService is the system event log."""
+    return service.get("LogEntryType") == "SEL" or str(service.get("Id", "")).upper() == "SEL"
+
+
+def sel_entry(entry: Json) -> SelEntry:
+    """A LogEntry.
+
+    :raises ValueError: without an Id or Message, and for a time that cannot be read.
+    """
+    identity, message = entry.get("Id"), entry.get("Message")
+    if not identity or not message:
+        raise ValueError(f"a log entry with Id {identity!r} and Message {message!r}, wanted both")
+    created = entry.get("Created")
+    moment = None if created is None else datetime.fromisoformat(created)
+    if moment is not None and moment.tzinfo is None:
+        raise ValueError(f"log entry {identity}: Created is {created!r}, wanted a time with its zone")
+    sensor = entry.get("SensorType")
+    if not sensor and entry.get("SensorNumber") is not None:
+        sensor = f"sensor {entry['SensorNumber']}"
+    asserted = {"Assert": True, "Deassert": False}.get(str(entry.get("EntryCode")))
+    return SelEntry(str(identity), moment, sensor or None, str(message), asserted)
+
+
+def inventory(resource: Json, prefix: str) -> dict[str, str]:
+    """Fields of a ComputerSystem or Chassis that are filled, as ``<prefix>_manufacturer`` and so on."""
+    texts = {key: str(resource.get(name) or "").strip() for key, name in _FRU_FIELDS.items()}
+    return {f"{prefix}_{key}": text for key, text in texts.items() if text}
+
+
+def error_words(body: object) -> str:
+    """The words of an error body (DSP0266, "Error responses"); empty when it has none."""
+    error = body.get("error") if isinstance(body, dict) else None
+    if not isinstance(error, dict):
+        return ""
+    details = error.get("@Message.ExtendedInfo") or []
+    messages = [item.get("Message") for item in details if isinstance(item, dict)] if isinstance(details, list) else []
+    return "; ".join(str(text) for text in (messages or [error.get("message")]) if text)

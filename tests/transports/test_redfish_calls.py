@@ -1,0 +1,260 @@
+"""Power, boot device, sensors, event log and inventory by Redfish."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fake_redfish import CHASSIS, CLEAR, ENTRIES, LOG, PASSWORD, RESET, SYSTEM, USER, FakeService, link, members
+
+from niclab.transports import redfish
+from niclab.transports.bmc import BootDevice, CommandRefused, PowerState, SensorKind, SensorStatus
+from niclab.transports.redfish import Redfish, RedfishEndpoint
+from niclab.verdict import BenchFault
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[FakeService]:
+    service = FakeService(tmp_path)
+    yield service
+    service.stop()
+
+
+@pytest.fixture
+def bmc(service: FakeService) -> Iterator[Redfish]:
+    bmc = Redfish(RedfishEndpoint("dut BMC", service.url, USER, PASSWORD, service.ca_file))
+    yield bmc
+    bmc.close()
+
+
+@pytest.mark.parametrize(
+    ("found", "state"),
+    [
+        ("On", PowerState.ON),
+        ("Off", PowerState.OFF),
+        ("PoweringOn", PowerState.OFF),
+        ("PoweringOff", PowerState.ON),
+    ],
+)
+def test_power_status(bmc: Redfish, service: FakeService, found: str, state: PowerState) -> None:
+    service.resources[SYSTEM]["PowerState"] = found
+    assert bmc.power_status() is state
+
+
+@pytest.mark.parametrize("found", [None, "", "Paused", 1])
+def test_a_power_state_that_is_none_is_a_fault(bmc: Redfish, service: FakeService, found: object) -> None:
+    service.resources[SYSTEM]["PowerState"] = found
+    with pytest.raises(BenchFault, match=r"dut BMC: the answer cannot be read: PowerState is .*, wanted one of: On"):
+        bmc.power_status()
+
+
+@pytest.mark.parametrize(
+    ("action", "allowed", "sent"),
+    [
+        ("power_on", ["On"], "On"),
+        ("power_on", ["ForceOn"], "ForceOn"),
+        ("power_off", ["On", "ForceOff"], "ForceOff"),
+        ("power_cycle", ["PowerCycle"], "PowerCycle"),
+        ("reset", ["ForceRestart"], "ForceRestart"),
+        ("soft_shutdown", None, "GracefulShutdown"),
+        ("nmi", ["Nmi"], "Nmi"),
+    ],
+)
+def test_each_power_action_sends_a_type_that_is_offered(
+    bmc: Redfish, service: FakeService, action: str, allowed: list[str] | None, sent: str
+) -> None:
+    reset = service.resources[SYSTEM]["Actions"]["#ComputerSystem.Reset"]
+    del reset["ResetType@Redfish.AllowableValues"]
+    if allowed is not None:
+        reset["ResetType@Redfish.AllowableValues"] = allowed
+    getattr(bmc, action)()
+    assert service.requests[-1][:3] == ("POST", RESET, {"ResetType": sent})
+
+
+def test_an_action_that_is_not_offered_is_refused(bmc: Redfish, service: FakeService) -> None:
+    with pytest.raises(CommandRefused, match="dut BMC: NMI is not offered; offered: ForceOn, ForceOff, ForceRestart"):
+        bmc.nmi()
+    assert all(method == "GET" for method, *_ in service.requests)
+
+
+def test_a_system_without_a_reset_action_is_refused(bmc: Redfish, service: FakeService) -> None:
+    service.resources[SYSTEM]["Actions"] = {}
+    with pytest.raises(CommandRefused, match=r"offers no action #ComputerSystem\.Reset"):
+        bmc.reset()
+
+
+def test_set_power_switches_and_waits(bmc: Redfish) -> None:
+    bmc.set_power(PowerState.ON, within_s=2)
+    assert bmc.power_status() is PowerState.ON
+
+
+def test_set_power_says_the_last_state_when_the_power_is_stuck(bmc: Redfish, service: FakeService) -> None:
+    service.stuck = True
+    with pytest.raises(BenchFault, match=r"power is not on within 0\.3 s; last seen: off"):
+        bmc.set_power(PowerState.ON, within_s=0.3)
+
+
+@pytest.mark.parametrize("device", list(BootDevice))
+@pytest.mark.parametrize("persistent", [True, False])
+def test_boot_device_is_set_and_read_back(
+    bmc: Redfish, service: FakeService, device: BootDevice, persistent: bool
+) -> None:
+    bmc.set_boot_device(device, persistent)
+    assert bmc.boot_device() is device
+    lasting = service.resources[SYSTEM]["Boot"]["BootSourceOverrideEnabled"]
+    assert lasting == ("Disabled" if device is BootDevice.NONE else "Continuous" if persistent else "Once")
+
+
+def test_a_boot_device_that_is_disabled_is_none(bmc: Redfish, service: FakeService) -> None:
+    service.resources[SYSTEM]["Boot"] = {"BootSourceOverrideEnabled": "Disabled", "BootSourceOverrideTarget": "Pxe"}
+    assert bmc.boot_device() is BootDevice.NONE
+
+
+def test_a_change_holds_for_the_version_that_was_read(bmc: Redfish, service: FakeService) -> None:
+    bmc.set_boot_device(BootDevice.PXE, persistent=False)
+    assert [etag for method, _, _, etag in service.requests if method == "PATCH"] == ['W/"7"']
+
+
+def test_a_boot_device_that_is_accepted_but_not_kept_is_a_fault(
+    bmc: Redfish, service: FakeService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(redfish, "BOOT_TAKES_EFFECT_WITHIN_S", 0.2)
+    service.stuck = True
+    with pytest.raises(BenchFault, match=r"dut BMC: boot device to read pxe: not within 0\.2 s"):
+        bmc.set_boot_device(BootDevice.PXE, persistent=False)
+
+
+@pytest.mark.parametrize(
+    ("boot", "words"),
+    [
+        (None, "Boot is None"),
+        ({"BootSourceOverrideEnabled": "Perhaps"}, "BootSourceOverrideEnabled is 'Perhaps'"),
+        (
+            {"BootSourceOverrideEnabled": "Once", "BootSourceOverrideTarget": "Floppy"},
+            "BootSourceOverrideTarget is 'Floppy'",
+        ),
+    ],
+)
+def test_a_boot_device_that_cannot_be_read_is_named(
+    bmc: Redfish, service: FakeService, boot: object, words: str
+) -> None:
+    service.resources[SYSTEM]["Boot"] = boot
+    with pytest.raises(BenchFault, match=words):
+        bmc.boot_device()
+
+
+def test_sensors_of_thermal_and_power(bmc: Redfish) -> None:
+    assert [(s.name, s.kind, s.value, s.unit, s.status) for s in bmc.sensors()] == [
+        ("CPU Temp", SensorKind.TEMPERATURE, 40.0, "°C", SensorStatus.OK),
+        ("NIC Temp", SensorKind.TEMPERATURE, None, "°C", SensorStatus.UNAVAILABLE),
+        ("Fan 1", SensorKind.FAN, 30.0, "%", SensorStatus.WARNING),
+        ("12V", SensorKind.VOLTAGE, 9.1, "V", SensorStatus.CRITICAL),
+        ("Sys Power", SensorKind.POWER, 120.5, "W", SensorStatus.UNKNOWN),
+    ]
+
+
+def test_sensors_of_a_service_without_thermal_and_power(bmc: Redfish, service: FakeService) -> None:
+    service.resources[CHASSIS] = {"Sensors": link(f"{CHASSIS}/Sensors")}
+    service.resources[f"{CHASSIS}/Sensors"] = members(f"{CHASSIS}/Sensors/t")
+    reading = {"Id": "t", "Name": "Inlet", "Reading": 24.5, "ReadingType": "Temperature", "ReadingUnits": "Cel"}
+    service.resources[f"{CHASSIS}/Sensors/t"] = reading | {"Status": {"State": "Enabled", "Health": "OK"}}
+    (sensor,) = bmc.sensors()
+    expected = ("Inlet", SensorKind.TEMPERATURE, 24.5, "°C", SensorStatus.OK)
+    assert (sensor.name, sensor.kind, sensor.value, sensor.unit, sensor.status) == expected
+
+
+@pytest.mark.parametrize("reading", ["40", True, [], {}])
+def test_a_reading_that_is_no_number_is_a_fault(bmc: Redfish, service: FakeService, reading: object) -> None:
+    service.resources[f"{CHASSIS}/Thermal"]["Temperatures"][0]["ReadingCelsius"] = reading
+    with pytest.raises(BenchFault, match=r"sensor CPU Temp reads .*, wanted a number"):
+        bmc.sensors()
+
+
+def test_a_system_without_chassis_has_no_sensors_to_ask(bmc: Redfish, service: FakeService) -> None:
+    service.resources[SYSTEM]["Links"] = {}
+    with pytest.raises(BenchFault, match=r"has no Links\.Chassis"):
+        bmc.sensors()
+
+
+def test_the_event_log_is_found_with_the_manager_and_read_over_its_pages(bmc: Redfish) -> None:
+    first, second = bmc.sel()
+    assert (first.id, first.sensor, first.event, first.asserted) == ("1", "sensor 240", "Power off", True)
+    assert (second.id, second.sensor, second.event, second.asserted) == ("2", "Temperature", "Hot", None)
+    assert first.time == second.time is not None
+
+
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        ({"Id": "1"}, "Message None, wanted both"),
+        ({"Id": "1", "Message": "x", "Created": "yesterday"}, "yesterday"),
+        ({"Id": "1", "Message": "x", "Created": "2026-11-21T10:00:00"}, "wanted a time with its zone"),
+    ],
+)
+def test_a_log_entry_that_cannot_be_read_is_a_fault(
+    bmc: Redfish, service: FakeService, entry: dict[str, str], words: str
+) -> None:
+    service.resources[ENTRIES] = {"Members": [entry]}
+    with pytest.raises(BenchFault, match=words):
+        bmc.sel()
+
+
+def test_pages_that_run_in_a_circle_end(bmc: Redfish, service: FakeService) -> None:
+    service.resources[f"{ENTRIES}?page=2"]["Members@odata.nextLink"] = ENTRIES
+    with pytest.raises(BenchFault, match="run in a circle"):
+        bmc.sel()
+
+
+def test_a_service_without_an_event_log_says_which_logs_it_has(bmc: Redfish, service: FakeService) -> None:
+    service.resources[LOG]["Id"] = "Lclog"
+    with pytest.raises(BenchFault, match=f"no log service is a SEL; log services: {SYSTEM}/LogServices/Audit, {LOG}"):
+        bmc.sel()
+
+
+def test_clearing_the_event_log(bmc: Redfish, service: FakeService) -> None:
+    bmc.clear_sel()
+    assert ("POST", CLEAR, {}, None) in service.requests
+    assert bmc.sel() == []
+
+
+def test_an_event_log_that_stays_is_a_fault(bmc: Redfish, service: FakeService) -> None:
+    service.stuck = True
+    with pytest.raises(BenchFault, match=r"2 old entries are there: \['1', '2'\]"):
+        bmc.clear_sel()
+
+
+def test_inventory(bmc: Redfish) -> None:
+    assert bmc.fru() == {"product_manufacturer": "Maker", "product_serial": "S123", "chassis_name": "Box"}
+
+
+def test_an_empty_inventory_is_a_fault(bmc: Redfish, service: FakeService) -> None:
+    service.resources[CHASSIS].pop("Model")
+    service.resources[SYSTEM] |= {"SerialNumber": "  ", "Manufacturer": None}
+    with pytest.raises(BenchFault, match="inventory is empty"):
+        bmc.fru()
+
+
+@pytest.mark.parametrize("chosen", ["2", "/redfish/v1/Systems/2"])
+def test_one_of_several_systems_is_chosen(service: FakeService, chosen: str) -> None:
+    service.resources["/redfish/v1/Systems"] = members(SYSTEM, "/redfish/v1/Systems/2")
+    service.resources["/redfish/v1/Systems/2"] = {"PowerState": "On"}
+    bmc = Redfish(RedfishEndpoint("dut BMC", service.url, USER, PASSWORD, service.ca_file, system=chosen))
+    assert bmc.power_status() is PowerState.ON
+
+
+@pytest.mark.parametrize(
+    ("systems", "chosen", "words"),
+    [
+        ((), None, "has systems none; wanted exactly one"),
+        ((SYSTEM, "/redfish/v1/Systems/2"), None, "wanted exactly one, or `system` to choose"),
+        ((SYSTEM,), "7", "wanted system '7'"),
+    ],
+)
+def test_a_system_that_cannot_be_chosen_is_a_fault(
+    service: FakeService, systems: tuple[str, ...], chosen: str | None, words: str
+) -> None:
+    service.resources["/redfish/v1/Systems"] = members(*systems)
+    bmc = Redfish(RedfishEndpoint("dut BMC", service.url, USER, PASSWORD, service.ca_file, system=chosen))
+    with pytest.raises(BenchFault, match=words):
+        bmc.power_status()
