@@ -42,7 +42,7 @@ def run(bench_file: Path, card: str, profile: Profile, results: Path) -> int:
     expected = count_tests(options)
     run_dir = new_run(results, sheet.name, bench.name)
     plan_run(run_dir, expected_tests=expected)
-    record_facts(run_dir, profile=profile.value)
+    record_facts(run_dir, profile=profile.value, equipment=bench.description)
     listener = f"{LISTENER}:{run_dir / ALLURE_RESULTS_FOLDER}"
     rc = _robot([*options, "--listener", listener, "--outputdir", str(run_dir)])
     finish_run(run_dir, rc)

@@ -50,15 +50,15 @@ def examine(bench_file: Path, card: str, *, cables: bool, scratch: Path) -> Iter
         )
         return
     yield Finding("bench", "file", f"{bench.name}: {bench.description}")
-    if bench.commands and local_command(bench.commands.status).returncode:
-        yield Finding("bench", "power", "", "the bench is down", f"run: {bench.commands.up}")
+    if bench.commands and (fault := _down(bench.commands.status)):
+        yield Finding("bench", "power", "", fault, f"run: {bench.commands.up}")
         return
     lab = Lab(bench, sheet, scratch, lambda: None)
     try:
         with lab.journal.hold():
-            yield from _journal(lab)
+            yield (journal := _journal(lab))
             lab.servers = {role: Server(bench, role, lab.secrets, lab.evidence_folder) for role in Role}
-            faults = 0
+            faults = int(bool(journal.fault))  # proving cables would undo what is not of this look
             for server in lab.servers.values():
                 for finding in _server(bench, server):
                     faults += bool(finding.fault)
@@ -71,13 +71,21 @@ def examine(bench_file: Path, card: str, *, cables: bool, scratch: Path) -> Iter
         lab.close_servers()
 
 
-def _journal(lab: Lab) -> Iterator[Finding]:
+def _down(status: str) -> str:
+    """Why the bench is not up; empty when it is."""
+    try:
+        return "the bench is down" if local_command(status).returncode else ""
+    except BenchFault as error:
+        return str(error)
+
+
+def _journal(lab: Lab) -> Finding:
     pending = lab.journal.pending()
     if pending:
         changes = "; ".join(str(entry) for entry in pending)
-        yield Finding("bench", "journal", "", f"changes not undone: {changes}", f"run: niclab restore {lab.bench.file}")
-    else:
-        yield Finding("bench", "journal", "nothing to undo")
+        mend = f"run: niclab restore {lab.bench.file}"
+        return Finding("bench", "journal", "", f"changes not undone: {changes}", mend)
+    return Finding("bench", "journal", "nothing to undo")
 
 
 def _server(bench: Bench, server: Server) -> Iterator[Finding]:
@@ -137,7 +145,6 @@ def _tools(server: Server) -> str:
 
 
 def _clock(server: Server) -> str:
-
     before = time.time()
     theirs = server.host.clock_s()
     after = time.time()
@@ -167,4 +174,8 @@ def _cables(lab: Lab) -> Iterator[Finding]:
     except BenchFault as error:
         yield Finding("bench", "cables", "", str(error), "put the cables right, or correct 'paths' in the bench file")
     finally:
-        lab.journal.undo_all(lab.undo).raise_if_failed()
+        report = lab.journal.undo_all(lab.undo)
+    try:
+        report.raise_if_failed()
+    except BenchFault as error:
+        yield Finding("bench", "journal", "", str(error), f"run: niclab restore {lab.bench.file}")

@@ -128,7 +128,8 @@ class Lab:
                     self.journal.register(server.name, "was off and is powered on", undo)
             self.ensure_ready()
         except BaseException:
-            self._stack.close()
+            with self._stack:
+                self.close_servers()
             raise
 
     def restore(self) -> list[Entry]:
@@ -141,11 +142,10 @@ class Lab:
         if self.bench.commands and local_command(self.bench.commands.status).returncode:
             checked_local_command(self.bench.commands.up)  # what is to be undone is on servers that must run for it
         self._connect()
-        self.ensure_ready()
-        report = self.journal.undo_all(self.undo)
-        self.close_servers()
-        report.raise_if_failed()
-        return list(report.done)
+        try:
+            return self._undo_everything()
+        finally:
+            self.close_servers()
 
     def _bring_up(self) -> None:
         commands = self.bench.commands
@@ -199,16 +199,35 @@ class Lab:
 
         :raises BenchFault: listing what could not be undone; it stays in the journal for the next run.
         """
+        with contextlib.ExitStack() as ending:
+            ending.callback(self._stack.close)
+            ending.callback(self.close_servers)
+            self._undo_everything()
+
+    def _undo_everything(self) -> list[Entry]:
+        """Undo what is pending, on servers that answer if they can be made to; returns what was undone.
+
+        :raises BenchFault: when a server stays away or something could not be undone; all the rest has been.
+        """
+        problems = []
         try:
             self.ensure_ready()
-            self.journal.undo_all(self.undo).raise_if_failed()
-        finally:
-            self.close_servers()
-            self._stack.close()
+        except BenchFault as error:
+            problems.append(str(error))  # the other server and the bench are put back all the same
+        report = self.journal.undo_all(self.undo)
+        try:
+            report.raise_if_failed()
+        except BenchFault as error:
+            problems.append(str(error))
+        if problems:
+            raise BenchFault("\n".join(problems))
+        return list(report.done)
 
     def close_servers(self) -> None:
-        for server in self.servers.values():
-            server.close()
+        """Close every connection, also when closing one of them fails."""
+        with contextlib.ExitStack() as ending:
+            for server in self.servers.values():
+                ending.callback(server.close)
 
     # --- test ports
 

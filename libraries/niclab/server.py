@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import socket
 from collections.abc import Callable, Iterable
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +21,7 @@ from niclab.transports.ssh import Result, SshEndpoint, SshHost
 from niclab.verdict import BenchFault, NotApplicable
 from niclab.wait import until
 
+GREETING_WITHIN_S = 1.0
 ANSWER_WITHIN_S = 5.0
 """A server that runs answers ``true`` over an open connection in milliseconds, over a new one in a second or two."""
 POWER_WITHIN_S = 30.0
@@ -122,6 +124,18 @@ class Server:
         except BenchFault:
             return False
 
+    def _greets(self) -> bool:
+        """Does an SSH server greet? A quick look before a login that would wait long for a server that still boots."""
+        entry = self.description.ssh
+        if entry.jump is not None:
+            return True  # cannot be seen from here
+        try:
+            with socket.create_connection((entry.address, entry.port), timeout=GREETING_WITHIN_S) as connection:
+                connection.settimeout(GREETING_WITHIN_S)
+                return connection.recv(4).startswith(b"SSH-")
+        except OSError:
+            return False
+
     def wait_ready(self, since: str | None = None) -> None:
         """Wait until the server runs commands.
 
@@ -130,7 +144,7 @@ class Server:
         """
 
         def ready() -> bool:
-            return self.answers() and (since is None or self.host.boot_id() != since)
+            return self._greets() and self.answers() and (since is None or self.host.boot_id() != since)
 
         until(ready, within=self.description.boot.ready_within_s, what=f"{self.name} to answer over SSH", every=0.2)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +13,7 @@ from goldens import capture
 
 from niclab.hosts.errors import ReadError
 from niclab.hosts.linux.host import LinuxHost
-from niclab.hosts.records import CarrierChanges, Operstate
+from niclab.hosts.records import CarrierChanges, CarrierWait, Operstate
 from niclab.verdict import BenchFault
 
 IP = "ip -j -s -d addr show dev v0"
@@ -251,3 +253,42 @@ def test_bad_ping_arguments_run_nothing(arguments: dict[str, Any], said: str) ->
     with pytest.raises(BenchFault, match=said):
         dut.ping(**arguments)
     assert shell.commands == []
+
+
+@pytest.mark.parametrize(
+    ("text", "wait"),
+    [
+        ("120.15 120.15 seen\n", CarrierWait(seen=True, waited_s=0.0)),
+        ("120.15 120.97 seen\n", CarrierWait(seen=True, waited_s=0.82)),
+        ("99.99 101.00 late\n", CarrierWait(seen=False, waited_s=1.01)),
+    ],
+)
+def test_await_carrier(text: str, wait: CarrierWait) -> None:
+    dut, shell = host({"sh -c 'read -r begin...": text})
+    assert dut.await_carrier("v0", up=False, within_s=1) == wait
+    assert '"$state" = 0' in shell.commands[0]
+    assert "-ge 100" in shell.commands[0]
+
+
+@pytest.mark.parametrize("text", ["", "120.15 120.97\n", "120.97 120.15 seen\n", "120 121 seen\n"])
+def test_a_wait_for_carrier_that_cannot_be_read_is_an_error(text: str) -> None:
+    dut, _ = host({"sh -c 'read -r begin...": text})
+    with pytest.raises(ReadError, match=r"^dut: .*wait for carrier"):
+        dut.await_carrier("v0", up=True, within_s=1)
+
+
+def test_await_carrier_in_a_real_shell(tmp_path: Path) -> None:
+    """The script itself, with a carrier that goes while it looks."""
+    dut, shell = host({"sh -c 'read -r begin...": "1.00 1.00 seen\n"})
+    dut.await_carrier("v0", up=False, within_s=0.3)
+    carrier = tmp_path / "carrier"
+    script = shell.commands[0].replace("/sys/class/net/v0/carrier", str(carrier)).removeprefix("LC_ALL=C ")
+    carrier.write_text("1\n")
+    late = subprocess.run(script, shell=True, capture_output=True, text=True, timeout=10)  # noqa: S602 - our own text
+    assert late.stdout.endswith(" late\n"), late
+    carrier.write_text("0\n")
+    seen = subprocess.run(script, shell=True, capture_output=True, text=True, timeout=10)  # noqa: S602 - our own text
+    assert seen.stdout.endswith(" seen\n"), seen
+    carrier.unlink()
+    gone = subprocess.run(script, shell=True, capture_output=True, text=True, timeout=10)  # noqa: S602 - our own text
+    assert gone.stdout.endswith(" seen\n"), gone

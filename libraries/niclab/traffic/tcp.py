@@ -95,7 +95,7 @@ def measure(lab: Lab, path: BenchPath, sender: Role, duration_s: int) -> Iperf3R
 def steady(lab: Lab, path: BenchPath, sender: Role, at_most_s: int = 600) -> Iterator[Job]:
     """Keep TCP flowing over ``path`` inside the ``with`` block; ends when the block does.
 
-    :raises BenchFault: when it does not start to flow.
+    :raises BenchFault: when it does not start to flow, or has stopped by the end of the block.
     """
     run = ends(lab, path, sender)
     with _listening(lab, run) as address:
@@ -109,5 +109,8 @@ def steady(lab: Lab, path: BenchPath, sender: Role, at_most_s: int = 600) -> Ite
                 what=f"traffic from {run.from_port.name} to {run.to_port.name} to flow",
             )
             yield job
+            if (status := job.poll()) is not None:
+                said = job.output().strip()[-300:]
+                raise BenchFault(f"{run.sender.name}: `{job.command}` ended early with status {status}: {said}")
         finally:
             job.stop()

@@ -20,7 +20,7 @@ class Sign(Enum):
 
     PANIC = r"Kernel panic - not syncing"
     OOPS = r"Oops: "
-    BUG = r"BUG: "
+    BUG = r"\bBUG: "
     PROTECTION_FAULT = r"general protection fault"
     SOFT_LOCKUP = r"soft lockup"
     HARD_LOCKUP = r"hard LOCKUP"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ipaddress
+import re
+import shlex
 from dataclasses import replace
 
 from niclab.hosts.errors import unreadable
@@ -14,6 +16,7 @@ from niclab.hosts.linux.ping import read_ping
 from niclab.hosts.reading import numbered, whole_number
 from niclab.hosts.records import (
     CarrierChanges,
+    CarrierWait,
     Counters,
     DriverInfo,
     Interface,
@@ -26,6 +29,10 @@ from niclab.verdict import BenchFault
 _NET = "/sys/class/net"
 _LARGEST_PING_BYTES = 65507  # largest ICMP payload of an IPv4 packet: 65535 - 20 - 8
 _PING_GRACE_S = 10
+_CARRIER_GRACE_S = 5
+_CARRIER_EVERY_S = 0.02
+_HUNDREDTHS = r"\d+\.\d\d"  # /proc/uptime counts in hundredths of a second
+_CARRIER_WAIT = re.compile(rf"({_HUNDREDTHS}) ({_HUNDREDTHS}) (seen|late)")
 
 
 class LinuxNetwork(LinuxCommands):
@@ -80,6 +87,26 @@ class LinuxNetwork(LinuxCommands):
             " && if [ -e carrier_up_count ]; then cat carrier_up_count carrier_down_count; fi'"
         )
         return self._read(command, _read_carrier_changes)
+
+    def await_carrier(self, iface: str, up: bool, within_s: float) -> CarrierWait:
+        """Look at the carrier every 20 ms, on the host itself, until it is as wanted or ``within_s`` have passed.
+
+        The host's clock times the wait, so that how long the question took to get there does not matter. An interface
+        that is administratively down has no carrier.
+        """
+        wanted = "1" if up else "0"
+        look = f"{{ read -r state < {_NET}/{interface_name(self.name, iface)}/carrier; }} 2>/dev/null || state=0"
+        # in whole hundredths: a shell has no fractions
+        clock = "read -r now rest < /proc/uptime; elapsed=$(( ${now%.*}${now#*.} - ${begin%.*}${begin#*.} ))"
+        script = (
+            f"read -r begin rest < /proc/uptime; while :; do {look}; {clock};"
+            f' if [ "$state" = {wanted} ]; then echo "$begin $now seen"; break; fi;'
+            f' if [ "$elapsed" -ge {round(within_s * 100)} ]; then echo "$begin $now late"; break; fi;'
+            f" sleep {_CARRIER_EVERY_S}; done"
+        )
+        command = f"sh -c {shlex.quote(script)}"
+        text = self._run(command, timeout_s=within_s + _CARRIER_GRACE_S)
+        return self._understood(command, _read_carrier_wait, text)
 
     def set_link(self, iface: str, up: bool) -> None:
         """Set the interface administratively up or down, and see that it is. The carrier may need seconds more."""
@@ -183,3 +210,10 @@ def _read_carrier_changes(text: str) -> CarrierChanges:
         )
     counts = [whole_number("carrier counts", f"line {n}", line, "a count") for n, line in enumerate(lines, start=1)]
     return CarrierChanges(counts[0], *(counts[1:] or (None, None)))
+
+
+def _read_carrier_wait(text: str) -> CarrierWait:
+    match = _CARRIER_WAIT.fullmatch(text.strip())
+    if match is None or float(match[2]) < float(match[1]):
+        raise unreadable("wait for carrier", "text", text, "'BEGIN END seen' or 'BEGIN END late', in seconds")
+    return CarrierWait(match[3] == "seen", round(float(match[2]) - float(match[1]), 2))
