@@ -103,7 +103,7 @@ class Machine:
                 await reader.readline()  # the greeting
                 writer.write(b'{"execute": "qmp_capabilities"}\n')
                 await reader.readline()
-                self._writer, self.carrier = writer, {}
+                self._writer = writer
                 changed()
                 while line := await reader.readline():
                     message = json.loads(line)

@@ -77,10 +77,12 @@ def _parser(doc: str | None) -> argparse.ArgumentParser:
     cable = command("cable", _cable)
     cable.add_argument("action", choices=("pull", "plug"))
     cable.add_argument("cable")
-    fault = command("fault", _fault)
-    fault.add_argument("action", choices=("list", "set", "clear"))
-    fault.add_argument("target", nargs="?", help="cable:a, cable:a.dut, bmc:dut, server:dut")
-    fault.add_argument("setting", nargs="?", help="FAULT or FAULT=VALUE")
+    actions = commands.add_parser("fault").add_subparsers(required=True, metavar="ACTION")
+    for name, run in (("list", _list_faults), ("set", _set_fault), ("clear", _clear_faults)):
+        actions.add_parser(name, parents=[common]).set_defaults(run=run)
+    setting = actions.choices["set"]
+    setting.add_argument("target", help="cable:a, cable:a.dut, bmc:dut, server:dut")
+    setting.add_argument("setting", help="FAULT or FAULT=VALUE")
     command("bench-file", _bench_file)
     command("image", _image)
     return parser
@@ -149,18 +151,20 @@ def _cable(bench: layout.Bench, options: argparse.Namespace) -> int:
     return 0
 
 
-def _fault(bench: layout.Bench, options: argparse.Namespace) -> int:
-    match options.action:
-        case "list":
-            for fault in faults.FAULTS:
-                setting = f"{fault.name}={fault.value}" if fault.value else fault.name
-                print(f"{fault.kind + ':...':11} {setting:24} {fault.effect} (offends: {fault.offends})")
-        case "set":
-            if options.target is None or options.setting is None:
-                raise faults.FaultError("wanted: vbench fault set TARGET FAULT[=VALUE]; see 'vbench fault list'")
-            faults.set_fault(bench, options.target, options.setting)
-        case "clear":
-            faults.clear_all(bench)
+def _list_faults(_: layout.Bench, __: argparse.Namespace) -> int:
+    for fault in faults.FAULTS:
+        setting = f"{fault.name}={fault.value}" if fault.value else fault.name
+        print(f"{fault.kind + ':...':11} {setting:24} {fault.effect} (offends: {fault.offends})")
+    return 0
+
+
+def _set_fault(bench: layout.Bench, options: argparse.Namespace) -> int:
+    faults.set_fault(bench, options.target, options.setting)
+    return 0
+
+
+def _clear_faults(bench: layout.Bench, _: argparse.Namespace) -> int:
+    faults.clear_all(bench)
     return 0
 
 

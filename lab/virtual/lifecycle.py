@@ -28,6 +28,8 @@ from wait import until
 
 BOOT_S = 120.0
 LOGIN_S = 30.0
+GREETING_S = 5.0
+"""How long a server that is up may take to greet on a busy host; 0.3 s on a quiet one."""
 SHUTDOWN_S = 15.0
 CLOCK_ERROR_S = 1.0
 """A guest's clock may be off by so much after a boot; a processor counter calibrated wrongly is off by much more."""
@@ -132,10 +134,10 @@ def redfish(server: Server, identity: Identity, reset_type: str) -> None:
         raise BenchError(f"{server.role}: BMC does not answer: {error}") from error
 
 
-def ssh_answers(server: Server) -> bool:
+def ssh_answers(server: Server, within_s: float = 1.0) -> bool:
     """Does an SSH server greet us? (QEMU accepts the connection in any case.)"""
     try:
-        with socket.create_connection((server.address, SSH_PORT), timeout=1.0) as connection:
+        with socket.create_connection((server.address, SSH_PORT), timeout=within_s) as connection:
             return connection.recv(8).startswith(b"SSH-2.0")
     except OSError:
         return False
@@ -205,7 +207,8 @@ def down(bench: Bench, now: bool, purge: bool) -> list[str]:
 def _shut_down(bench: Bench, alive: dict[str, list[process.Pid]]) -> None:
     """Press the power button of every server that runs, and give the systems time to write their disks."""
     identity = Identity(bench)
-    pressed = [s for s in bench.servers if f"qemu-{s.role}" in alive and f"bmc-{s.role}" in alive and ssh_answers(s)]
+    both_run = [s for s in bench.servers if f"qemu-{s.role}" in alive and f"bmc-{s.role}" in alive]
+    pressed = [server for server in both_run if ssh_answers(server, GREETING_S)]
     for server in pressed:
         redfish(server, identity, "GracefulShutdown")
     until(
@@ -216,13 +219,15 @@ def _shut_down(bench: Bench, alive: dict[str, list[process.Pid]]) -> None:
 
 
 def status(bench: Bench) -> Status:
-    """Look at every part; ask nothing that takes longer than a second."""
+    """Look at every part. Takes longer than ``GREETING_S`` per server only when a part stands still."""
     alive = parts.running(bench)
     names = [*(f"bmc-{server.role}" for server in bench.servers), "consoles", "cables"]
     servers = {}
     for server in bench.servers:
         on = f"qemu-{server.role}" in alive
-        servers[server.role] = "off" if not on else "ready" if ssh_answers(server) else "on, SSH does not answer"
+        servers[server.role] = (
+            "off" if not on else "ready" if ssh_answers(server, GREETING_S) else "on, SSH does not answer"
+        )
     cables: dict[str, object] = {}
     if "cables" in alive:
         try:

@@ -15,7 +15,12 @@ import image
 from identity import Identity
 from layout import Server
 
-MEMORY_MIB = 384
+MEMORY_MIB = 320
+TRANSLATION_MIB = 128  # emulated code; with the memory and QEMU itself about 500 MiB a server
+PROCESSOR = {
+    "tcg": (f"tcg,thread=single,tb-size={TRANSLATION_MIB}", "-cpu", "max,-svm"),
+    "kvm": ("kvm", "-cpu", "host"),
+}
 ROOT_PORT_ADDRESS = 0x10  # PCI device number of the first root port on the root complex
 
 
@@ -65,7 +70,7 @@ def _make_initrd(server: Server, identity: Identity, base: Path) -> None:
 
 
 def argv(server: Server, base: Path) -> list[str]:
-    """The machine: 1 processor, 384 MiB, a disk, a management port, an 82574L behind each of two PCIe root ports."""
+    """The machine: 1 processor, 320 MiB, a disk, a management port, an 82574L behind each of two PCIe root ports."""
     folder = server.folder
     accel = accelerator(base)
     tsc = hostcpu.tsc_khz() if accel == "tcg" else None
@@ -77,7 +82,7 @@ def argv(server: Server, base: Path) -> list[str]:
     command = [
         *("env", f"VBENCH_PART=qemu-{server.role}"),  # its own identity, not that of the BMC which starts it
         *("qemu-system-x86_64", "-name", f"vbench-{server.role}", "-nodefaults", "-no-user-config", "-display", "none"),
-        *("-accel", "tcg,thread=single" if accel == "tcg" else "kvm", "-cpu", "max,-svm" if accel == "tcg" else "host"),
+        *("-accel", *PROCESSOR[accel]),
         *("-M", "q35,sata=off,smbus=off", "-m", str(MEMORY_MIB), "-smp", "1", "-rtc", "base=utc,clock=host"),
         *("-kernel", str(base / "vmlinux"), "-initrd", str(folder / "initrd.cpio"), "-append", " ".join(kernel)),
         *("-drive", f"file={folder}/disk.qcow2,if=none,id=disk,cache=unsafe", "-device", "virtio-blk-pci,drive=disk"),
@@ -104,6 +109,8 @@ def accelerator(base: Path) -> str:
     ``VBENCH_ACCEL`` overrides. A device file that opens is no proof: some hosts offer one that cannot run this guest.
     """
     if chosen := os.environ.get("VBENCH_ACCEL"):
+        if chosen not in PROCESSOR:
+            raise image.ImageError(f"VBENCH_ACCEL is {chosen!r}, wanted {' or '.join(PROCESSOR)}")
         return chosen
     if not os.access("/dev/kvm", os.R_OK | os.W_OK):
         return "tcg"

@@ -206,7 +206,7 @@ class CarrierChanges:
 
 @dataclass(frozen=True)
 class CarrierWait:
-    """What waiting for carrier to come or go has seen. ``waited_s``: by the host's own clock, from the first look to the
+    """What waiting for carrier to come or go has seen. ``waited_s``: by the host's clock, from the first look to the
     last; ``seen``: the last look showed what was waited for. With ``waited_s`` 0 it was so at the first look."""
 
     seen: bool

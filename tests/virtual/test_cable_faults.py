@@ -1,0 +1,131 @@
+"""Every defect that the cables can have does what it says, at that end, and nothing else."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from bench_fakes import wait_for
+from cable_bench import cable_bench, wire_mbps
+
+from cables import END_FAULTS, PANEL_FAULTS
+
+BOTH = {"p0": True, "p1": True}
+NO_A = {"p0": False, "p1": True}
+
+
+def test_every_fault_has_a_test_here() -> None:
+    tested = {name.removeprefix("test_fault_") for name in globals() if name.startswith("test_fault_")}
+    assert tested == {*END_FAULTS, *PANEL_FAULTS}
+
+
+def test_fault_rate_factor() -> None:
+    with cable_bench(rate_mbps=20.0) as bench:
+        bench.fault("a.dut", "rate_factor", 0.25)
+        measured = []
+        for _ in range(5):  # as in test_cables: one of them is undisturbed
+            slow = wire_mbps(bench, "dut.p0", "peer.p0", 1514)
+            other_way = wire_mbps(bench, "peer.p0", "dut.p0", 1514)
+            measured.append((slow, other_way))
+            if slow == pytest.approx(5.0, rel=0.02) and other_way == pytest.approx(20.0, rel=0.02):
+                return
+    pytest.fail(f"wanted 5 and 20 Mbit/s, measured {measured}")
+
+
+def test_fault_loss() -> None:
+    sent, loss = 2000, 0.3
+    with cable_bench(rate_mbps=1000.0) as bench:
+        bench.fault("a.dut", "loss", loss)
+        for number in range(sent):
+            bench.nics["dut.p0"].send(bytes(60))
+            bench.nics["peer.p0"].send(bytes(60))
+            if number % 50 == 0:
+                bench.settled("dut.p0", number - 50)
+        lossy, whole = bench.settled("dut.p0", sent), bench.settled("peer.p0", sent)
+        five_sigma = 5 * (sent * loss * (1 - loss)) ** 0.5  # by chance outside: once in 1.7 million runs
+        assert abs(lossy["dropped"] - sent * loss) < five_sigma
+        assert whole["dropped"] == 0
+        assert bench.end("dut.p0")["carrier"] is bench.end("peer.p0")["carrier"] is True
+
+
+def test_fault_silent() -> None:
+    with cable_bench() as bench:
+        bench.links_become(dut=BOTH, peer=BOTH)
+        bench.fault("a.dut", "silent")
+        for _ in range(10):
+            bench.nics["dut.p0"].send(bytes(60))
+        assert bench.settled("dut.p0", 10)["dropped"] == 10
+        bench.carries("peer.p0", "dut.p0")
+        bench.carries("dut.p1", "peer.p1")
+        assert bench.qemu["dut"].links() == bench.qemu["peer"].links() == BOTH
+
+
+def test_fault_carrier_stuck() -> None:
+    with cable_bench() as bench:
+        bench.links_become(dut=BOTH, peer=BOTH)
+        bench.fault("a.dut", "carrier_stuck")
+        bench.ask(pull="a")
+        assert bench.qemu["dut"].links() == BOTH
+        assert bench.qemu["peer"].links() == NO_A
+        bench.nics["dut.p0"].send(bytes(60))
+        assert bench.settled("dut.p0", 1)["dropped"] == 1
+        bench.ask(clear={})
+        bench.links_become(dut=NO_A, peer=NO_A)
+
+
+def test_fault_carrier_delay_s() -> None:
+    delay_s = 0.6
+    with cable_bench() as bench:
+        bench.links_become(dut=BOTH, peer=BOTH)
+        bench.fault("a.dut", "carrier_delay_s", delay_s)
+        began = time.monotonic()
+        bench.ask(pull="a")
+        assert bench.qemu["peer"].links() == NO_A
+        bench.ask(pull="b")  # the other cable does not wait for this one
+        wait_for(lambda: not any(bench.qemu["dut"].links().values()), "the late end is told")
+        assert bench.qemu["dut"].told_at("p1", False) - began < delay_s
+        assert delay_s <= bench.qemu["dut"].told_at("p0", False) - began < delay_s + 1.0
+
+
+def test_a_machine_that_restarts_during_the_delay_is_told_all_the_same() -> None:
+    with cable_bench() as bench:
+        bench.links_become(dut=BOTH, peer=BOTH)
+        bench.ask(pull="b")
+        bench.fault("a.dut", "carrier_delay_s", 0.5)
+        bench.ask(pull="a")
+        bench.qemu["dut"].power_off()
+        bench.links_become(peer={"p0": False, "p1": False})
+        bench.power_on("dut")
+        bench.links_become(dut={"p0": False, "p1": False})
+
+
+def test_fault_crossed() -> None:
+    with cable_bench() as bench:
+        bench.links_become(dut=BOTH, peer=BOTH)
+        bench.fault("a", "crossed")
+        for source, target in (("dut.p0", "peer.p1"), ("dut.p1", "peer.p0")):
+            bench.carries(source, target)
+            bench.carries(target, source)
+        bench.ask(pull="a")  # the cable at dut.p0, wherever it leads
+        assert bench.qemu["dut"].links() == NO_A
+        assert bench.qemu["peer"].links() == {"p0": True, "p1": False}
+        bench.ask(plug="a")
+        bench.ask(clear={})
+        bench.carries("dut.p0", "peer.p0")
+
+
+def test_clear_takes_every_fault_back() -> None:
+    with cable_bench(rate_mbps=1000.0) as bench:
+        for name in END_FAULTS:
+            bench.fault("a", name, 0.5)
+        bench.fault("a", "crossed")
+        assert set(bench.end("dut.p0")["faults"]) == set(bench.end("peer.p0")["faults"]) == set(END_FAULTS)
+        assert bench.end("dut.p1")["faults"] == {}
+        status = bench.ask(clear={})
+        assert status["faults"] == []
+        assert bench.end("dut.p0")["faults"] == bench.end("peer.p0")["faults"] == {}
+        bench.restart()
+        assert bench.end("dut.p0")["faults"] == {}
+        bench.links_become(dut=BOTH, peer=BOTH)
+        for _ in range(10):
+            bench.carries("dut.p0", "peer.p0")

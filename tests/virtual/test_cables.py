@@ -1,0 +1,225 @@
+"""The cables: frames at wire speed, carrier as on a real cable."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+from bench_fakes import wait_for
+from cable_bench import CableBench, cable_bench, wire_mbps
+
+from cables import BUFFER_S, wire_time_s
+from control import ControlError
+
+BOTH = {"p0": True, "p1": True}
+NO_A = {"p0": False, "p1": True}
+NONE = {"p0": False, "p1": False}
+
+
+# --- frames
+
+
+@pytest.mark.parametrize(
+    ("frame_bytes", "frames_per_s"),
+    [(60, 1_488_095.2), (1, 1_488_095.2), (1514, 81_274.4), (9014, 13_830.5)],
+)
+def test_frames_per_second_at_1_gbit_are_those_of_the_standard(frame_bytes: int, frames_per_s: float) -> None:
+    """1488095 and 81274 frames/s: RFC 2544 and every Ethernet tester, for 64 and 1518 bytes with FCS."""
+    assert 1 / wire_time_s(frame_bytes, 1e9) == pytest.approx(frames_per_s, rel=1e-6)
+
+
+def test_a_frame_arrives_at_the_far_end_of_its_cable_and_nowhere_else() -> None:
+    with cable_bench() as bench:
+        for cable in ("p0", "p1"):
+            bench.carries(f"dut.{cable}", f"peer.{cable}")
+            bench.carries(f"peer.{cable}", f"dut.{cable}")
+
+
+def test_frames_stay_as_they_are_and_in_order() -> None:
+    frames = [bytes((number,)) * (60 + 37 * number) for number in range(40)]
+    with cable_bench() as bench:
+        for frame in frames:
+            bench.nics["dut.p0"].send(frame)
+        assert [bench.nics["peer.p0"].next() for _ in frames] == frames
+
+
+@pytest.mark.parametrize(("frame_bytes", "rate_mbps"), [(60, 2.0), (1514, 20.0)])
+def test_the_wire_runs_at_its_rate_within_2_percent(frame_bytes: int, rate_mbps: float) -> None:
+    with cable_bench(rate_mbps) as bench:
+        measured = []
+        for _ in range(5):  # a busy host may hold a process up and so disturb one measurement, not each
+            measured.append(wire_mbps(bench, "dut.p0", "peer.p0", frame_bytes))
+            if measured[-1] == pytest.approx(rate_mbps, rel=0.02):
+                return
+    pytest.fail(f"wanted {rate_mbps:g} Mbit/s, measured {measured}")
+
+
+def test_both_directions_and_both_cables_have_wires_of_their_own() -> None:
+    with cable_bench(rate_mbps=1.0) as bench:
+        for _ in range(4):
+            bench.nics["dut.p0"].send(bytes(1000))  # 8 ms each
+        bench.carries("peer.p0", "dut.p0")
+        bench.carries("dut.p1", "peer.p1")
+        assert bench.end("dut.p0")["frames"] < 4
+        bench.settled("dut.p0", 4)
+
+
+def test_what_would_wait_longer_than_the_buffer_is_dropped() -> None:
+    frame_bytes, sent, rate_mbps = 1514, 100, 5.0
+    wire_s = wire_time_s(frame_bytes, rate_mbps * 1e6)
+    with cable_bench(rate_mbps) as bench:
+        began = time.monotonic()
+        for _ in range(sent):
+            bench.nics["dut.p0"].send(bytes(frame_bytes))
+        burst_s = time.monotonic() - began
+        end = bench.settled("dut.p0", sent)
+        at_once = int(BUFFER_S / wire_s) + 1
+        assert at_once <= end["frames"] <= at_once + burst_s / wire_s + 5
+        assert end["frames"] + end["dropped"] == sent
+        assert len(bench.nics["peer.p0"].take()) == end["frames"]
+
+
+def test_a_frame_on_the_wire_when_the_cable_is_pulled_is_lost() -> None:
+    with cable_bench(rate_mbps=0.1) as bench:
+        bench.nics["dut.p0"].send(bytes(1514))  # 123 ms
+        bench.ask(pull="a")
+        assert bench.settled("dut.p0", 1)["dropped"] == 1
+        assert bench.nics["peer.p0"].take() == []
+
+
+# --- carrier
+
+
+def test_pull_takes_and_plug_gives_the_carrier_at_both_ends() -> None:
+    with cable_bench() as bench:
+        bench.links_become(dut=BOTH, peer=BOTH)
+        bench.ask(pull="a")
+        assert bench.qemu["dut"].links() == bench.qemu["peer"].links() == NO_A  # at once: pull waits for it
+        bench.nics["dut.p0"].send(bytes(60))
+        assert bench.settled("dut.p0", 1)["dropped"] == 1
+        bench.carries("dut.p1", "peer.p1")
+        bench.ask(plug="a")
+        assert bench.qemu["dut"].links() == bench.qemu["peer"].links() == BOTH
+        bench.carries("dut.p0", "peer.p0")
+
+
+def test_a_machine_without_power_takes_the_carrier_at_the_far_end() -> None:
+    with cable_bench() as bench:
+        bench.links_become(dut=BOTH, peer=BOTH)
+        bench.qemu["peer"].power_off()
+        bench.links_become(dut=NONE)
+        bench.nics["dut.p0"].send(bytes(60))
+        assert bench.settled("dut.p0", 1)["dropped"] == 1
+        bench.power_on("peer")
+        bench.links_become(dut=BOTH, peer=BOTH)
+        bench.carries("dut.p0", "peer.p0")
+
+
+def test_a_machine_alone_has_no_link() -> None:
+    with cable_bench(powered=("dut",)) as bench:
+        bench.links_become(dut=NONE)
+        assert bench.end("peer.p0")["carrier"] is None
+
+
+def test_a_machine_that_starts_is_told_which_of_its_links_are_down() -> None:
+    with cable_bench() as bench:
+        bench.ask(pull="a")
+        for _ in range(3):
+            bench.qemu["dut"].power_off()
+            bench.links_become(peer=NONE)
+            bench.power_on("dut")
+            bench.links_become(dut=NO_A, peer=NO_A)
+
+
+def test_a_machine_that_stands_still_is_named_keeps_its_partner_s_links_and_is_told_when_it_wakes() -> None:
+    with cable_bench() as bench:
+        bench.links_become(dut=BOTH, peer=BOTH)
+        bench.qemu["dut"].awake.clear()
+        with pytest.raises(ControlError, match=r"cable 'a': dut\.p0 has not taken the change of carrier within 3 s"):
+            bench.ask(pull="a")
+        assert bench.end("dut.p0")["carrier"] is None
+        assert bench.qemu["peer"].links() == NO_A
+        bench.qemu["dut"].awake.set()
+        bench.links_become(dut=NO_A)
+        wait_for(lambda: bench.end("dut.p0")["carrier"] is False, "its late answer is heard")
+
+
+def test_a_machine_that_lost_power_in_mid_command_is_told_anew_at_once() -> None:
+    with cable_bench() as bench:
+        bench.links_become(dut=BOTH, peer=BOTH)
+        bench.fault("a.dut", "carrier_delay_s", 0.001)  # so that pull does not wait for it
+        bench.qemu["dut"].awake.clear()
+        before = bench.qemu["dut"].received
+        bench.ask(pull="a")
+        wait_for(lambda: bench.qemu["dut"].received > before, "the machine is asked")
+        bench.qemu["dut"].power_off()
+        bench.qemu["dut"].awake.set()
+        began = time.monotonic()
+        bench.power_on("dut")
+        bench.links_become(dut=NO_A)
+        assert time.monotonic() - began < 1.5  # not after the deadline of 2 s
+
+
+def test_a_pulled_cable_and_a_fault_survive_a_restart_of_the_process() -> None:
+    with cable_bench() as bench:
+        bench.ask(pull="a")
+        bench.fault("b.dut", "silent")
+        bench.fault("a", "crossed")
+        before = bench.ask(status=True)
+        bench.restart()
+        after = bench.ask(status=True)
+        assert after["faults"] == before["faults"] == ["crossed"]
+        assert [cable["plugged"] for cable in after["cables"].values()] == [False, True]
+        assert bench.end("dut.p1")["faults"] == {"silent": 1.0}
+        bench.links_become(dut=NO_A, peer={"p0": True, "p1": False})
+
+
+def test_a_pull_that_a_machine_refuses_is_an_error_naming_it() -> None:
+    with cable_bench() as bench:
+        bench.links_become(dut=BOTH, peer=BOTH)
+        bench.qemu["peer"].refuse = True
+        with pytest.raises(ControlError, match=r"cable 'a': peer\.p0 has not taken the change of carrier within 3 s"):
+            bench.ask(pull="a")
+        assert bench.qemu["dut"].links() == NO_A
+
+
+# --- what is refused
+
+
+@pytest.mark.parametrize(
+    ("request_", "complaint"),
+    [
+        ({"pull": "c"}, "no cable 'c'; there are a, b"),
+        ({"plug": 1}, "no cable 1; there are a, b"),
+        ({"pull": None}, "no cable None"),
+        ({"hello": 1}, "not understood"),
+        ({"status": False}, "not understood"),
+        ({"fault": {"target": "a", "name": "loss"}}, "not understood"),
+        ({"fault": {"target": "a", "name": "loss", "value": "1"}}, "not understood"),
+        ({"fault": {"target": "a", "name": "melted", "value": 1}}, "no fault 'melted'; there are rate_factor, loss"),
+        ({"fault": {"target": "c", "name": "silent", "value": 1}}, "no cable 'c'"),
+        ({"fault": {"target": "c", "name": "crossed", "value": 1}}, "no cable 'c'"),
+        ({"fault": {"target": "a.switch", "name": "silent", "value": 1}}, "cable 'a' has no end at 'switch'"),
+        ({"fault": {"target": "a", "name": "rate_factor", "value": 0}}, "rate_factor is 0, wanted a fraction above 0"),
+        ({"fault": {"target": "a", "name": "rate_factor", "value": 1.5}}, "rate_factor is 1.5, wanted a fraction"),
+        ({"fault": {"target": "a", "name": "loss", "value": -0.1}}, "loss is -0.1, wanted a fraction"),
+        ({"fault": {"target": "a", "name": "loss", "value": float("nan")}}, "loss is nan, wanted a fraction"),
+        ({"fault": {"target": "a", "name": "carrier_delay_s", "value": 0}}, "carrier_delay_s is 0, wanted a number"),
+        ({"fault": {"target": "a", "name": "carrier_delay_s", "value": float("inf")}}, "carrier_delay_s is inf"),
+    ],
+)
+def test_what_is_wrong_is_refused_and_changes_nothing(
+    unpowered: CableBench, request_: dict[str, object], complaint: str
+) -> None:
+    before = unpowered.ask(status=True)
+    with pytest.raises(ControlError, match=complaint):
+        unpowered.ask(**request_)
+    assert unpowered.ask(status=True) == before
+
+
+@pytest.fixture(scope="module")
+def unpowered() -> Iterator[CableBench]:
+    """Cables between machines that are off, shared by the tests that change nothing."""
+    with cable_bench(powered=()) as bench:
+        yield bench
