@@ -9,7 +9,7 @@ from robot.api.deco import keyword, library
 
 from niclab import lab
 from niclab.bench import Port, Role
-from niclab.card import AnySubsystem, Driver, VersionVerdict
+from niclab.card import AnySubsystem, Driver, VersionLists, VersionVerdict
 from niclab.hosts.records import DriverInfo, PciDevice, PcieLink
 from niclab.server import quoted
 from niclab.undo import Action, ActionKind
@@ -87,29 +87,22 @@ class Card:
     def driver_version_should_be_as_on_the_sheet(self) -> None:
         """Every port reports a driver version that the sheet requires or allows; a kernel's driver the kernel's."""
         driver, kernel = self._driver(), lab.current().server(Role.DUT).host.kernel()
-        problems = []
-        for port, info in self._drivers():
-            if driver.in_kernel:
-                if info.version != kernel:
-                    problems.append(f"{_where(port)} reports driver {info.version}, the kernel is {kernel}")
-            elif driver.version is not None:
-                if info.version is None:
-                    raise Undecided(f"{_where(port)} reports no driver version")
-                verdict = driver.version.verdict(info.version)
-                problems += _version_problem(port, "driver", info.version, verdict)
-        _fail_with(problems)
+        if driver.in_kernel:
+            own = VersionLists(required=(kernel,))
+        elif driver.version is None or not driver.version.is_known:
+            raise NotApplicable(f"sheet {_sheet()} names no driver versions")
+        else:
+            own = driver.version
+        wanted = f"the kernel is {kernel}" if driver.in_kernel else ""
+        _judge_versions("driver", [(port, info.version) for port, info in self._drivers()], own, wanted)
 
     @keyword
     def firmware_should_be_as_on_the_sheet(self) -> None:
         """Every port reports a firmware version that the sheet requires or allows."""
-        firmware, problems = lab.current().card.firmware, []
+        firmware = lab.current().card.firmware
         if not firmware.is_known:
             raise NotApplicable(f"sheet {_sheet()} names no firmware versions")
-        for port, info in self._drivers():
-            if info.firmware is None:
-                raise Undecided(f"{_where(port)} reports no firmware version")
-            problems += _version_problem(port, "firmware", info.firmware, firmware.verdict(info.firmware))
-        _fail_with(problems)
+        _judge_versions("firmware", [(port, info.firmware) for port, info in self._drivers()], firmware)
 
     @keyword
     def all_ports_should_run_the_same_firmware(self) -> None:
@@ -118,6 +111,8 @@ class Card:
         if len(set(found.values())) > 1:
             shown = ", ".join(f"{name} {firmware}" for name, firmware in found.items())
             raise CardFailure(f"dut: ports run different firmware: {shown}; wanted: the same on all")
+        if None in found.values():
+            raise Undecided(f"dut: none of {', '.join(found)} reports a firmware version")
 
     @keyword
     def loaded_driver_should_be_the_installed_one(self) -> None:
@@ -217,11 +212,27 @@ def _shown(link: PcieLink) -> str:
     return f"{link.upstream.slot} to {link.downstream.slot}: x{link.width} at {link.gts:g} GT/s"
 
 
-def _version_problem(port: Port, what: str, version: str, verdict: VersionVerdict) -> list[str]:
-    if verdict in (VersionVerdict.REQUIRED, VersionVerdict.ALLOWED):
-        return []
-    said = "forbids it" if verdict is VersionVerdict.FORBIDDEN else "neither requires nor allows it"
-    return [f"{_where(port)} runs {what} {version}, sheet {_sheet()} {said}"]
+def _judge_versions(what: str, found: list[tuple[Port, str | None]], lists: VersionLists, wanted: str = "") -> None:
+    """Every port's version against ``lists``. One that is wrong counts more than one that cannot be judged.
+
+    :param wanted: what a wrong version is told against, instead of the sheet.
+    """
+    problems, unjudged = [], []
+    for port, version in found:
+        if version is None:
+            unjudged.append(f"{_where(port)} reports no {what} version")
+            continue
+        try:
+            verdict = lists.verdict(version)
+        except Undecided as error:
+            unjudged.append(f"{_where(port)}: {what}: {error}")
+            continue
+        if verdict not in (VersionVerdict.REQUIRED, VersionVerdict.ALLOWED):
+            said = "forbids it" if verdict is VersionVerdict.FORBIDDEN else "neither requires nor allows it"
+            problems.append(f"{_where(port)} runs {what} {version}, {wanted or f'sheet {_sheet()} {said}'}")
+    _fail_with(problems)
+    if unjudged:
+        raise Undecided("\n".join(unjudged))
 
 
 def _fail_with(problems: list[str]) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from niclab.transports.bmc import PowerState
 from robot.api import logger
 from robot.api.deco import keyword, library
 
 from niclab import lab
 from niclab.bench import Role
+from niclab.transports.bmc import PowerState, SensorKind
 from niclab.undo import Action, ActionKind
 from niclab.verdict import BenchFault
 
@@ -57,7 +57,7 @@ class Power:
         sensors = lab.current().server(server).bmc.sensors()
         for sensor in sensors:
             logger.info(f"{sensor.name}: {sensor.value} {sensor.unit or ''} {sensor.status}")
-        if not any(sensor.value is not None and "temp" in sensor.name.lower() for sensor in sensors):
+        if not any(sensor.value is not None and sensor.kind is SensorKind.TEMPERATURE for sensor in sensors):
             names = ", ".join(sensor.name for sensor in sensors) or "none"
             raise BenchFault(f"{server.value} BMC: no temperature can be read; sensors: {names}")
 

@@ -54,7 +54,7 @@ class Traffic:
         fraction = taken.card.known(taken.card.limits.tcp_fraction_of_line_rate, "limits.tcp_fraction_of_line_rate")
         run = tcp.ends(taken, path, sender)
         speed_mbps = run.sender.host.link_settings(run.sender.interface(run.from_port)).speed_mbps
-        if speed_mbps is None:
+        if not speed_mbps:
             raise BenchFault(f"{run.from_port.name}: link speed is unknown, so there is no line rate to compare with")
         line_mbps = speed_mbps / path.rate_scale
         result = tcp.measure(taken, path, sender, seconds)

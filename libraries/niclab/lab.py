@@ -22,7 +22,6 @@ from niclab.server import ANSWER_WITHIN_S, Server, quoted
 from niclab.transports.bmc import PowerState
 from niclab.undo import Action, ActionKind, Entry, Journal
 from niclab.verdict import BenchFault
-from niclab.wait import until
 from niclab.yamlfile import REPOSITORY
 
 COMMAND_WITHIN_S = 900.0
@@ -92,6 +91,7 @@ class Lab:
         self._current_test = current_test
         self._stack = contextlib.ExitStack()
         self.servers: dict[Role, Server] = {}
+        self._interfaces: dict[Port, str] = {}
         self._prepared: dict[Role, tuple[str, str]] = {}  # role -> the command that shows its state, and what it showed
 
     @property
@@ -255,6 +255,7 @@ class Lab:
         ports = [port for path in self.bench.paths for port in map(self.bench.port, path.ends)]
         with ThreadPoolExecutor() as pool:
             interfaces = list(pool.map(self._prepare_link, ports))
+        self._interfaces = dict(zip(ports, interfaces, strict=True))
         for role in Role:
             mine = [iface for port, iface in zip(ports, interfaces, strict=True) if port.role is role]
             shown = [
@@ -284,18 +285,14 @@ class Lab:
         if undo not in [entry.action for entry in self.journal.pending()]:
             self.journal.register(subject, what, undo)
 
+    def interface(self, port: Port) -> str:
+        """Name of the port's interface, as :meth:`prepare_links` has found it; no question where time counts."""
+        return self._interfaces.get(port) or self.server_of(port).interface(port)
+
     def carrier(self, port: Port) -> bool:
         """Has the port a link?"""
         server = self.server_of(port)
         return bool(server.host.interface(server.interface(port)).carrier)
-
-    def wait_carrier(self, port: Port, up: bool, *, within_s: float, error: type[Exception] = BenchFault) -> None:
-        """Wait until the port's carrier is there, or gone.
-
-        :raises error: when it is not so within the deadline.
-        """
-        what = f"{port.name} ({port.pci}) to {'get' if up else 'lose'} carrier"
-        until(lambda: self.carrier(port) is up, within=within_s, what=what, every=0.05, error=error)
 
 
 def take(bench_file: Path | str, card: Card, run_dir: Path, current_test: Callable[[], str | None]) -> Lab:

@@ -39,7 +39,8 @@ class Bench:
 
     def vbench(self, *arguments: str) -> str:
         """Run ``vbench`` for this bench; returns what it printed."""
-        command = [sys.executable, str(VBENCH), arguments[0], "--name", NAME, *arguments[1:]]
+        words = 2 if arguments[0] == "fault" else 1
+        command = [sys.executable, str(VBENCH), *arguments[:words], "--name", NAME, *arguments[words:]]
         done = subprocess.run(command, capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL)
         assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
         return done.stdout
@@ -95,7 +96,10 @@ class Bench:
 
     def result(self, seconds: float = 0.0) -> Run:
         """The outcome in the output folder of the last command."""
-        suite = ExecutionResult(self.output / "output.xml").suite
+        result = ExecutionResult(self.output / "output.xml")
+        errors = [message.message for message in result.errors if message.level == "ERROR"]
+        assert not errors, errors  # a defect that was not injected is such an error
+        suite = result.suite
         tests = list(suite.all_tests)
         assert tests, "no test was run"
         return Run(

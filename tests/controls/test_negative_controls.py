@@ -131,7 +131,7 @@ class TestBmc:
     def test_a_silent_bmc_is_a_bench_fault(self, bench: Bench) -> None:
         inject = (SHOWN, "fault set --name controls bmc:peer drop", "fault clear --name controls")
         run = bench.run(*only(SHOWN), inject=inject)
-        assert run.red[SHOWN].startswith("BenchFault: peer BMC")
+        assert run.red[SHOWN].startswith("ConnectionLost: peer BMC: power status: no answer from")
 
     @pytest.mark.slow
     def test_a_bmc_that_does_not_cut_the_power_is_a_bench_fault(self, bench: Bench) -> None:

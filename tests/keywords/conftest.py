@@ -1,0 +1,13 @@
+"""The fixtures of a toy bench, and the keyword libraries as Robot Framework loads them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+TESTS = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(TESTS / "lab"), str(TESTS.parent / "libraries")]
+
+from bench_fixtures import bench, bench_folder, taken  # noqa: E402 - found by the path set above
+
+__all__ = ["bench", "bench_folder", "taken"]

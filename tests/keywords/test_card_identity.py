@@ -1,0 +1,266 @@
+"""Identity, driver and firmware checks: green on a good card, red on each faulty one, with all that a reader needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from fake_bench import FakeBench
+from fake_parts import KERNEL, Nic
+
+from Card import Card
+from niclab.bench import Role
+from niclab.lab import Lab
+from niclab.verdict import CardFailure, NotApplicable, Undecided
+
+Spoil = Callable[[Nic], None]
+CHECKS = {
+    "identity": Card.every_port_should_be_the_card_on_the_sheet,
+    "count": Card.dut_should_show_as_many_ports_as_the_sheet_says,
+    "mac": Card.every_port_should_have_a_mac_address_of_its_own,
+    "bound": Card.every_port_should_be_driven_by_the_driver_on_the_sheet,
+    "version": Card.driver_version_should_be_as_on_the_sheet,
+    "same firmware": Card.all_ports_should_run_the_same_firmware,
+    "installed": Card.loaded_driver_should_be_the_installed_one,
+    "loaded": Card.driver_should_be_loaded,
+    "pcie": Card.pcie_link_should_be_as_on_the_sheet,
+}
+
+
+def device(**changes: object) -> Spoil:
+    def spoil(nic: Nic) -> None:
+        nic.device = replace(nic.device, **changes)  # type: ignore[arg-type]  # the names are the test's
+
+    return spoil
+
+
+def info(**changes: object) -> Spoil:
+    def spoil(nic: Nic) -> None:
+        nic.info = replace(nic.info, **changes)  # type: ignore[arg-type]  # the names are the test's
+
+    return spoil
+
+
+def mac(value: str | None) -> Spoil:
+    return lambda nic: setattr(nic, "mac", value)
+
+
+def sheet(bench: FakeBench, taken: Lab, *changes: tuple[str, str]) -> None:
+    """Give the taken lab an edited sheet."""
+    bench.edit(bench.sheet, *changes)
+    taken.card = bench.load()[1]
+
+
+@pytest.mark.parametrize("check", CHECKS.values(), ids=CHECKS.keys())
+@pytest.mark.usefixtures("taken")
+def test_a_good_card_is_green(check: Callable[[Card], None]) -> None:
+    check(Card())
+
+
+SHEET = "sheet intel-82574l wants"
+WRONG: list[tuple[str, Spoil, str]] = [
+    ("identity", device(device_id="10d4"), f"{{where}} is 8086:10d4, {SHEET} 8086:10d3"),
+    ("identity", device(vendor_id="8087"), f"{{where}} is 8087:10d3, {SHEET} 8086:10d3"),
+    ("identity", device(dead=True), "{where} answers with all ones: it is gone from the bus"),
+    ("identity", device(dead=True, vendor_id="ffff"), "{where} answers with all ones: it is gone from the bus"),
+    ("mac", mac(None), "{where} has MAC address None, wanted a unicast address"),
+    ("mac", mac("00:00:00:00:00:00"), "{where} has MAC address 00:00:00:00:00:00, wanted a unicast address"),
+    ("mac", mac("01:54:00:00:00:01"), "{where} has MAC address 01:54:00:00:00:01, wanted a unicast address"),
+    ("mac", mac("ff:ff:ff:ff:ff:ff"), "{where} has MAC address ff:ff:ff:ff:ff:ff, wanted a unicast address"),
+    ("bound", info(driver="igb"), f"{{where}} is driven by igb (ethtool), e1000e (PCI), {SHEET} e1000e"),
+    ("bound", device(driver="igb"), f"{{where}} is driven by e1000e (ethtool), igb (PCI), {SHEET} e1000e"),
+    ("bound", device(driver=None), f"{{where}} is driven by e1000e (ethtool), None (PCI), {SHEET} e1000e"),
+    ("version", info(version="5.10"), f"{{where}} runs driver 5.10, the kernel is {KERNEL}"),
+    ("loaded", device(driver="vfio-pci"), f"{{where}} has driver vfio-pci after boot, {SHEET} e1000e"),
+]
+
+
+@pytest.mark.parametrize("index", [0, 1])
+@pytest.mark.parametrize(("check", "spoil", "message"), WRONG, ids=[f"{row[0]}-{row[2][:40]}" for row in WRONG])
+@pytest.mark.usefixtures("taken")
+def test_one_wrong_port_is_named(bench: FakeBench, index: int, check: str, spoil: Spoil, message: str) -> None:
+    """Whichever port it is: it is named, and the good one is not."""
+    nic = bench.dut.nics[index]
+    spoil(nic)
+    with pytest.raises(CardFailure) as caught:
+        CHECKS[check](Card())
+    assert str(caught.value) == message.format(where=f"dut.p{index} ({nic.pci})")
+
+
+@pytest.mark.usefixtures("taken")
+def test_every_wrong_port_is_named(bench: FakeBench) -> None:
+    for nic in bench.dut.nics:
+        nic.device = replace(nic.device, device_id="10d4")
+    with pytest.raises(CardFailure, match=r"dut\.p0[^\n]*\ndut\.p1"):
+        Card().every_port_should_be_the_card_on_the_sheet()
+
+
+@pytest.mark.usefixtures("taken")
+def test_the_peers_card_is_not_judged(bench: FakeBench) -> None:
+    """The peer is the known-good end: another card may stand there."""
+    for nic in bench.peer.nics:
+        nic.device = replace(nic.device, device_id="1521", driver="igb", dead=True)
+        nic.info, nic.path = replace(nic.info, driver="igb", version="x", firmware="y"), ()
+    bench.peer.loaded = None
+    for name in CHECKS.keys() - {"mac"}:
+        CHECKS[name](Card())
+
+
+class TestSubsystem:
+    def test_one_of_the_list_is_right(self, bench: FakeBench, taken: Lab) -> None:
+        sheet(bench, taken, ("subsystems: any", 'subsystems: ["8086:0001", "8086:a01f"]'))
+        Card().every_port_should_be_the_card_on_the_sheet()
+
+    def test_one_that_is_not_is_wrong(self, bench: FakeBench, taken: Lab) -> None:
+        sheet(bench, taken, ("subsystems: any", 'subsystems: ["8086:0001", "103c:0002"]'))
+        bench.dut.nics[0].device = replace(bench.dut.nics[0].device, subvendor="103c", subdevice="0002")
+        with pytest.raises(CardFailure) as caught:
+            Card().every_port_should_be_the_card_on_the_sheet()
+        wanted = "dut.p1 (0000:02:00.0) has subsystem 8086:a01f, sheet intel-82574l wants 8086:0001, 103c:0002"
+        assert str(caught.value) == wanted
+
+
+class TestNumberOfPorts:
+    @pytest.mark.parametrize(
+        ("shown", "message"),
+        [
+            ("", r"dut shows 0 ports \(none\), sheet intel-82574l wants 2"),
+            ("0000:01:00.0 0200: 8086:10d3\n", r"dut shows 1 ports \(0000:01:00\.0\), sheet intel-82574l wants 2"),
+            ("1 x\n2 x\n3 x\n", r"dut shows 3 ports \(1, 2, 3\), sheet intel-82574l wants 2"),
+        ],
+    )
+    @pytest.mark.usefixtures("taken")
+    def test_another_number_is_wrong(self, bench: FakeBench, shown: str, message: str) -> None:
+        bench.ssh[Role.DUT].replies["lspci"] = shown
+        with pytest.raises(CardFailure, match=rf"^{message}$"):
+            Card().dut_should_show_as_many_ports_as_the_sheet_says()
+
+
+class TestMac:
+    @pytest.mark.usefixtures("taken")
+    @pytest.mark.parametrize("other", ["dut.p1", "peer.p0", "peer.p1"])
+    def test_twice_is_wrong_on_any_two_ports(self, bench: FakeBench, other: str) -> None:
+        bench.nic(other).mac = bench.nic("dut.p0").mac
+        with pytest.raises(CardFailure, match=rf"^{other} .* has MAC address 52:\S+, which dut\.p0 has too$"):
+            Card().every_port_should_have_a_mac_address_of_its_own()
+
+    def test_another_than_in_the_bench_file_is_wrong(self, bench: FakeBench, taken: Lab) -> None:
+        first, second = '{pci: "0000:01:00.0"}', '{pci: "0000:02:00.0"}'
+        given = ('{pci: "0000:01:00.0", mac: "52:54:00:00:00:00"}', '{pci: "0000:02:00.0", mac: "52:54:00:00:00:77"}')
+        bench.edit(bench.file, (first, given[0]), (second, given[1]))
+        taken.bench = bench.load()[0]
+        with pytest.raises(CardFailure) as caught:
+            Card().every_port_should_have_a_mac_address_of_its_own()
+        found = "has MAC address 52:54:00:00:00:01, the bench file says 52:54:00:00:00:77"
+        assert str(caught.value) == f"dut.p1 (0000:02:00.0) {found}"
+
+
+LISTS = 'version: {required: ["3.1"], allowed: [">=2, <3"], forbidden: ["2.5"]}'
+
+
+class TestDriverVersionOfItsOwn:
+    @pytest.fixture(autouse=True)
+    def _lists(self, bench: FakeBench, taken: Lab) -> None:
+        sheet(bench, taken, ("in_kernel: true", LISTS))
+
+    @pytest.mark.parametrize("version", ["3.1", "2.4"])
+    def test_required_and_allowed_are_right(self, bench: FakeBench, version: str) -> None:
+        for nic in bench.dut.nics:
+            nic.info = replace(nic.info, version=version)
+        Card().driver_version_should_be_as_on_the_sheet()
+
+    @pytest.mark.parametrize(("version", "said"), [("2.5", "forbids it"), ("4", "neither requires nor allows it")])
+    def test_forbidden_and_unlisted_are_wrong(self, bench: FakeBench, version: str, said: str) -> None:
+        first, second = bench.dut.nics
+        first.info, second.info = replace(first.info, version="3.1"), replace(second.info, version=version)
+        with pytest.raises(CardFailure) as caught:
+            Card().driver_version_should_be_as_on_the_sheet()
+        assert str(caught.value) == f"dut.p1 (0000:02:00.0) runs driver {version}, sheet intel-82574l {said}"
+
+    @pytest.mark.parametrize("version", [None, "kernel-5"])
+    def test_none_or_incomparable_is_undecided(self, bench: FakeBench, version: str | None) -> None:
+        first, second = bench.dut.nics
+        first.info, second.info = replace(first.info, version="3.1"), replace(second.info, version=version)
+        with pytest.raises(Undecided, match=r"^dut\.p1 \(0000:02:00\.0\)"):
+            Card().driver_version_should_be_as_on_the_sheet()
+
+    def test_a_wrong_port_counts_more_than_an_undecided_one(self, bench: FakeBench) -> None:
+        first, second = bench.dut.nics
+        first.info, second.info = replace(first.info, version=None), replace(second.info, version="2.5")
+        with pytest.raises(CardFailure, match=r"^dut\.p1 .* forbids it$"):
+            Card().driver_version_should_be_as_on_the_sheet()
+
+
+@pytest.mark.usefixtures("taken")
+def test_a_kernels_driver_without_version_is_undecided(bench: FakeBench) -> None:
+    bench.dut.nics[1].info = replace(bench.dut.nics[1].info, version=None)
+    with pytest.raises(Undecided, match=r"^dut\.p1 \(0000:02:00\.0\) reports no driver version$"):
+        Card().driver_version_should_be_as_on_the_sheet()
+
+
+def test_a_sheet_without_driver_versions_is_not_applicable(bench: FakeBench, taken: Lab) -> None:
+    sheet(bench, taken, ("in_kernel: true", "version: {required: unknown}"))
+    with pytest.raises(NotApplicable, match=r"^sheet intel-82574l names no driver versions$"):
+        Card().driver_version_should_be_as_on_the_sheet()
+
+
+def test_a_sheet_without_a_driver_for_the_system_is_not_applicable(bench: FakeBench, taken: Lab) -> None:
+    sheet(bench, taken, ("  linux:\n", "  freebsd:\n"))
+    for check in ("bound", "version", "installed", "loaded"):
+        with pytest.raises(NotApplicable, match=r"names no driver for linux"):
+            CHECKS[check](Card())
+
+
+class TestFirmware:
+    @pytest.fixture(autouse=True)
+    def _lists(self, bench: FakeBench, taken: Lab) -> None:
+        lists = 'required: ["2.1-0"]\n  allowed: ["2.0-0"]\n  forbidden: ["1.9-0"]'
+        sheet(bench, taken, ("required: unknown", lists))
+
+    def check(self, bench: FakeBench, first: str | None, second: str | None) -> None:
+        for nic, version in zip(bench.dut.nics, (first, second), strict=True):
+            nic.info = replace(nic.info, firmware=version)
+        Card().firmware_should_be_as_on_the_sheet()
+
+    def test_required_and_allowed_are_right(self, bench: FakeBench) -> None:
+        self.check(bench, "2.1-0", "2.0-0")
+
+    @pytest.mark.parametrize(
+        ("version", "said"), [("1.9-0", "forbids it"), ("2.2-0", "neither requires nor allows it")]
+    )
+    def test_forbidden_and_unlisted_are_wrong(self, bench: FakeBench, version: str, said: str) -> None:
+        with pytest.raises(CardFailure) as caught:
+            self.check(bench, "2.1-0", version)
+        assert str(caught.value) == f"dut.p1 (0000:02:00.0) runs firmware {version}, sheet intel-82574l {said}"
+
+    def test_none_is_undecided(self, bench: FakeBench) -> None:
+        with pytest.raises(Undecided, match=r"^dut\.p0 \(0000:01:00\.0\) reports no firmware version$"):
+            self.check(bench, None, "2.1-0")
+
+    def test_a_wrong_port_counts_more_than_a_silent_one(self, bench: FakeBench) -> None:
+        with pytest.raises(CardFailure, match=r"^dut\.p1 .* forbids it$"):
+            self.check(bench, None, "1.9-0")
+
+
+@pytest.mark.usefixtures("taken")
+def test_a_sheet_without_firmware_versions_is_not_applicable() -> None:
+    with pytest.raises(NotApplicable, match=r"^sheet intel-82574l names no firmware versions$"):
+        Card().firmware_should_be_as_on_the_sheet()
+
+
+@pytest.mark.usefixtures("taken")
+class TestSameFirmware:
+    @pytest.mark.parametrize("other", ["2.0-0", None])
+    def test_mixed_is_wrong(self, bench: FakeBench, other: str | None) -> None:
+        bench.dut.nics[1].info = replace(bench.dut.nics[1].info, firmware=other)
+        with pytest.raises(CardFailure) as caught:
+            Card().all_ports_should_run_the_same_firmware()
+        shown = f"dut.p0 2.1-0, dut.p1 {other}"
+        assert str(caught.value) == f"dut: ports run different firmware: {shown}; wanted: the same on all"
+
+    def test_none_at_all_is_undecided(self, bench: FakeBench) -> None:
+        for nic in bench.dut.nics:
+            nic.info = replace(nic.info, firmware=None)
+        with pytest.raises(Undecided, match=r"^dut: none of dut\.p0, dut\.p1 reports a firmware version$"):
+            Card().all_ports_should_run_the_same_firmware()

@@ -1,0 +1,237 @@
+"""Link checks: green on good links, red on each faulty one; times are judged against the sheet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from fake_bench import FakeBench
+
+from HostLinks import HostLinks
+from niclab.hosts.records import Duplex
+from niclab.lab import Lab
+from niclab.verdict import BenchFault, CardFailure, NotApplicable, Undecided
+
+PORTS = ("dut.p0", "peer.p0", "dut.p1", "peer.p1")
+PCI = {name: "0000:01:00.0" if name.endswith("0") else "0000:02:00.0" for name in PORTS}
+
+
+def sheet(bench: FakeBench, taken: Lab, *changes: tuple[str, str]) -> None:
+    bench.edit(bench.sheet, *changes)
+    taken.card = bench.load()[1]
+
+
+@pytest.fixture(autouse=True)
+def impatient(bench: FakeBench, taken: Lab) -> None:
+    """A sheet that gives carriers a tenth of a second."""
+    loss, back = "carrier_loss_within_ms", "carrier_return_within_ms"
+    sheet(bench, taken, (f"{loss}: 1000", f"{loss}: 100"), (f"{back}: 5000", f"{back}: 150"))
+
+
+class TestUp:
+    def test_good_links_are_green(self) -> None:
+        HostLinks().every_link_should_be_up()
+
+    @pytest.mark.parametrize("name", PORTS)
+    def test_one_link_without_carrier_is_named(self, bench: FakeBench, name: str) -> None:
+        bench.cables.stuck[name] = False
+        with pytest.raises(CardFailure) as caught:
+            HostLinks().every_link_should_be_up()
+        wanted = f"{name} ({PCI[name]}) has no carrier after 150 ms, all that sheet intel-82574l allows"
+        assert str(caught.value) == wanted
+
+    def test_all_links_without_carrier_are_named(self, bench: FakeBench) -> None:
+        bench.cables.stuck = dict.fromkeys(PORTS, False)
+        with pytest.raises(CardFailure) as caught:
+            HostLinks().every_link_should_be_up()
+        assert [line.split()[0] for line in str(caught.value).splitlines()] == list(PORTS)
+
+    def test_an_unknown_limit_is_not_applicable(self, bench: FakeBench, taken: Lab) -> None:
+        sheet(bench, taken, ("carrier_return_within_ms: 150", "carrier_return_within_ms: unknown"))
+        with pytest.raises(NotApplicable, match=r"does not know limits.carrier_return_within_ms$"):
+            HostLinks().every_link_should_be_up()
+
+
+class TestSettings:
+    def test_good_links_are_green(self) -> None:
+        HostLinks().every_link_should_run_as_on_the_sheet()
+
+    @pytest.mark.parametrize("name", PORTS)
+    @pytest.mark.parametrize(
+        ("field", "found", "wanted"),
+        [
+            ("speed_mbps", 100, 1000),
+            ("speed_mbps", 10_000, 1000),
+            ("speed_mbps", None, 1000),
+            ("duplex", Duplex.HALF, "full"),
+            ("duplex", None, "full"),
+            ("autoneg", False, True),
+            ("autoneg", None, True),
+        ],
+    )
+    def test_one_wrong_link_is_named(
+        self, bench: FakeBench, name: str, field: str, found: object, wanted: object
+    ) -> None:
+        nic = bench.nic(name)
+        assert nic.settings is not None
+        nic.settings = replace(nic.settings, **{field: found})  # type: ignore[arg-type]  # the names are the test's
+        with pytest.raises(CardFailure) as caught:
+            HostLinks().every_link_should_run_as_on_the_sheet()
+        assert str(caught.value) == f"{name} ({PCI[name]}) has {field} {found}, sheet intel-82574l wants {wanted}"
+
+    @pytest.mark.parametrize("field", ["speed_mbps: 1000", "duplex: full", "autoneg: true"])
+    def test_an_unknown_fact_is_not_applicable(self, bench: FakeBench, taken: Lab, field: str) -> None:
+        name = field.split(":")[0]
+        sheet(bench, taken, (field, f"{name}: unknown"))
+        with pytest.raises(NotApplicable, match=rf"^sheet intel-82574l does not know link.{name}$"):
+            HostLinks().every_link_should_run_as_on_the_sheet()
+
+
+class TestPing:
+    def test_good_links_are_green_and_pinged_from_both_ends(self, bench: FakeBench) -> None:
+        HostLinks().every_link_should_carry_traffic()
+        assert bench.dut.calls == ["ping 198.18.10.1 198.18.10.2", "ping 198.18.11.1 198.18.11.2"]
+        assert bench.peer.calls == ["ping 198.18.10.2 198.18.10.1", "ping 198.18.11.2 198.18.11.1"]
+
+    @pytest.mark.parametrize("name", PORTS)
+    @pytest.mark.parametrize(
+        ("received", "duplicates", "said"),
+        [
+            (9, 0, "9 of 10 pings answered, 0 twice"),
+            (0, 0, "0 of 10 pings"),
+            (10, 1, "10 of 10 pings answered, 1 twice"),
+        ],
+    )
+    def test_one_bad_direction_is_named(
+        self, bench: FakeBench, name: str, received: int, duplicates: int, said: str
+    ) -> None:
+        nic = bench.nic(name)
+        nic.ping = replace(nic.ping, received=received, duplicates=duplicates)
+        with pytest.raises(CardFailure) as caught:
+            HostLinks().every_link_should_carry_traffic()
+        role, key = name.split(".")
+        partner = f"{'peer' if role == 'dut' else 'dut'}.{key}"
+        assert str(caught.value).startswith(f"{name} ({PCI[name]}) to {partner}: {said}")
+        assert "\n" not in str(caught.value)
+
+    def test_the_tools_own_words_are_told(self, bench: FakeBench) -> None:
+        nic = bench.nic("dut.p0")
+        nic.ping = replace(nic.ping, received=0, errors=("Destination Host Unreachable",))
+        with pytest.raises(CardFailure, match=r"Destination Host Unreachable$"):
+            HostLinks().every_link_should_carry_traffic()
+
+
+class TestCable:
+    def test_pull_and_plug_are_seen(self, bench: FakeBench, taken: Lab) -> None:
+        before, links = taken.journal.pending(), HostLinks()
+        links.pull_a_cable()
+        assert bench.pulled() == {"a"}
+        assert taken.journal.pending()[0].action.command.endswith("plug a")
+        links.both_ends_should_lose_carrier_in_time()
+        links.other_links_should_have_kept_their_carrier()
+        links.plug_the_cable()
+        assert bench.pulled() == set() and taken.journal.pending() == before
+        links.both_ends_should_get_carrier_back_in_time()
+        links.plug_the_cable()
+        assert bench.said == ["pull", "plug"]
+
+    @pytest.mark.parametrize("name", ["dut.p0", "peer.p0"])
+    def test_a_carrier_that_stays_is_named(self, bench: FakeBench, name: str) -> None:
+        links = HostLinks()
+        bench.cables.stuck[name] = True
+        links.pull_a_cable()
+        with pytest.raises(CardFailure) as caught:
+            links.both_ends_should_lose_carrier_in_time()
+        wanted = f"{name} ({PCI[name]}) has still carrier after 100 ms, all that sheet intel-82574l allows"
+        assert str(caught.value) == wanted
+
+    @pytest.mark.parametrize("name", ["dut.p0", "peer.p0"])
+    def test_a_carrier_that_does_not_return_is_named(self, bench: FakeBench, name: str) -> None:
+        links = HostLinks()
+        links.pull_a_cable()
+        links.both_ends_should_lose_carrier_in_time()
+        links.plug_the_cable()
+        bench.cables.stuck[name] = False
+        with pytest.raises(CardFailure, match=rf"^{name} \(0000:01:00\.0\) has no carrier after 150 ms"):
+            links.both_ends_should_get_carrier_back_in_time()
+
+    def test_a_carrier_asked_for_too_late_is_undecided(self) -> None:
+        """Nobody looked in time: that it is gone now does not show that it went in time."""
+        links = HostLinks()
+        links.pull_a_cable()
+        assert links._pulled is not None
+        path, entry, since = links._pulled
+        links._pulled = (path, entry, since - 60)
+        with pytest.raises(Undecided, match=r"^dut\.p0 .* known after 6\d{4} ms only, too late to tell about 100 ms"):
+            links.both_ends_should_lose_carrier_in_time()
+
+    @pytest.mark.parametrize("name", ["dut.p1", "peer.p1"])
+    def test_another_link_that_flapped_is_named(self, bench: FakeBench, name: str) -> None:
+        links = HostLinks()
+        links.pull_a_cable()
+        bench.nic(name).changes += 2
+        with pytest.raises(CardFailure) as caught:
+            links.other_links_should_have_kept_their_carrier()
+        found = "counted 2 changes of carrier while the cable of path a was pulled; wanted: none"
+        assert str(caught.value) == f"{name} (0000:02:00.0) {found}"
+
+    def test_the_pulled_links_own_changes_do_not_count(self, bench: FakeBench) -> None:
+        links = HostLinks()
+        links.pull_a_cable()
+        bench.nic("dut.p0").changes += 1
+        bench.nic("peer.p0").changes += 1
+        links.other_links_should_have_kept_their_carrier()
+
+    def test_changes_before_the_pull_do_not_count(self, bench: FakeBench) -> None:
+        links = HostLinks()
+        bench.nic("dut.p1").changes = 40
+        links.pull_a_cable()
+        links.other_links_should_have_kept_their_carrier()
+
+    def test_the_first_path_that_can_be_pulled_is(self, bench: FakeBench, taken: Lab) -> None:
+        text = bench.file.read_text()
+        start = text.index("    pull:")
+        bench.file.write_text(text[:start] + text[text.index("  - name: b") :])
+        taken.bench = bench.load()[0]
+        HostLinks().pull_a_cable()
+        assert bench.pulled() == {"b"}
+
+    def test_without_a_command_it_is_not_applicable(self, bench: FakeBench, taken: Lab) -> None:
+        bench.write(commands=False, cables=False)
+        taken.bench = bench.load()[0]
+        with pytest.raises(NotApplicable, match=r"^bench virtual has no command to pull a cable$"):
+            HostLinks().pull_a_cable()
+
+    @pytest.mark.parametrize("limit", ["carrier_loss_within_ms: 100", "carrier_return_within_ms: 150"])
+    def test_an_unknown_limit_is_not_applicable(self, bench: FakeBench, taken: Lab, limit: str) -> None:
+        field, links = limit.split(":")[0], HostLinks()
+        sheet(bench, taken, (limit, f"{field}: unknown"))
+        links.pull_a_cable()
+        with pytest.raises(NotApplicable, match=rf"does not know limits.{field}$"):
+            links.both_ends_should_lose_carrier_in_time()
+            links.plug_the_cable()
+            links.both_ends_should_get_carrier_back_in_time()
+
+    @pytest.mark.parametrize(
+        "keyword",
+        [
+            HostLinks.both_ends_should_lose_carrier_in_time,
+            HostLinks.both_ends_should_get_carrier_back_in_time,
+            HostLinks.other_links_should_have_kept_their_carrier,
+        ],
+    )
+    def test_a_check_without_a_pulled_cable_is_a_bench_fault(self, keyword: Callable[[HostLinks], None]) -> None:
+        with pytest.raises(BenchFault, match=r"^no cable .* 'Pull A Cable'"):
+            keyword(HostLinks())
+
+    def test_a_plug_that_fails_stays_in_the_journal_and_can_be_tried_again(self, bench: FakeBench, taken: Lab) -> None:
+        links = HostLinks()
+        links.pull_a_cable()
+        bench.set_state(fail={"plug": 3})
+        with pytest.raises(BenchFault, match=r"failed with exit status 3"):
+            links.plug_the_cable()
+        assert taken.journal.pending()[0].errors
+        bench.set_state(fail={})
+        links.plug_the_cable()
+        assert bench.pulled() == set()

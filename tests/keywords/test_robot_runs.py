@@ -1,0 +1,152 @@
+"""The libraries as Robot Framework uses them: imported by path, arguments as text, verdicts in messages."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from fake_bench import FakeBench
+from fake_parts import MODULE, Reply
+from robot.api import ExecutionResult
+from robot.result import TestCase as Result  # type: ignore[import-untyped]  # the package has no marker
+from robot.run import run as robot  # type: ignore[import-untyped]  # the package has no marker
+
+from niclab.undo import Journal
+from Profile import Profile
+
+LIBRARIES = Path(__file__).resolve().parents[2] / "libraries"
+NAMES = ("Lab", "Card", "HostLinks", "Power", "Console", "Traffic", "Shell")
+SETTINGS = "\n".join(
+    ["*** Settings ***", *(f"Library    {LIBRARIES / name}.py" for name in NAMES), "*** Test Cases ***", ""]
+)
+EVIDENCE: dict[str, Reply] = {"dmesg": "kernel words\n", "ip -s": "", "lspci -vv": "", "cat /proc/interrupts": ""}
+TAKEN = """Suite Setup       Take Bench    {bench}    {card}
+Suite Teardown    Give Bench Back
+Test Setup        Ready The Bench
+Test Teardown     Keep Evidence If Test Failed
+*** Test Cases ***"""
+
+
+def run(bench: FakeBench, tests: str, *, take: bool = True, **options: object) -> dict[str, Result]:
+    """Run these tests; the results by name, and the exit status is the number of failed ones."""
+    suite = bench.folder / "toy.robot"
+    head = (
+        SETTINGS.replace("*** Test Cases ***", TAKEN.format(bench=bench.file, card=bench.sheet)) if take else SETTINGS
+    )
+    suite.write_text(head + tests)
+    out = bench.folder / "out"
+    quiet = {"log": None, "report": None, "console": "none", "stdout": io.StringIO(), "stderr": io.StringIO()}
+    status = robot(str(suite), outputdir=str(out), **quiet, **options)
+    tests_run = list(ExecutionResult(out / "output.xml").suite.all_tests)
+    assert tests_run and status == sum(test.failed for test in tests_run)
+    return {test.name: test for test in tests_run}
+
+
+EVERYTHING = """
+Everything
+    BMC Should Report Power    dut    ON
+    BMC Should Report Power    peer    on
+    Sensors Should Be Readable    peer
+    Console Should Answer    dut
+    Every Port Should Be The Card On The Sheet
+    Driver Should Be Loaded
+    Every Link Should Be Up
+    Every Link Should Run As On The Sheet
+    Every Link Should Carry Traffic
+    PCIe Link Should Be As On The Sheet
+    Reboot    dut
+    Ready The Bench
+    Every Link Should Carry Traffic
+"""
+
+
+def test_a_good_bench_is_green_and_left_as_it_was(bench: FakeBench) -> None:
+    bench.set_state(up=False)
+    results = run(bench, EVERYTHING)
+    assert results["Everything"].message == ""
+    assert results["Everything"].passed and bench.said == ["up", "pull", "plug", "pull", "plug", "down"]
+    assert Journal.for_bench("virtual").pending() == []
+    assert not any(nic.admin_up or nic.addresses for nic in bench.cables.nics.values())
+
+
+def test_verdicts_keep_their_names(bench: FakeBench) -> None:
+    bench.dut.nics[0].device = replace(bench.dut.nics[0].device, device_id="10d4")
+    for nic in bench.dut.nics:
+        nic.info = replace(nic.info, firmware=None)
+    for ssh in bench.ssh.values():
+        ssh.replies |= EVIDENCE
+    tests = """
+Red
+    Every Port Should Be The Card On The Sheet
+Fault
+    BMC Should Report Power    peer    OFF
+Skipped
+    Firmware Should Be As On The Sheet
+Undecided
+    All Ports Should Run The Same Firmware
+"""
+    results = run(bench, tests)
+    assert results["Red"].message.startswith("CardFailure: dut.p0 (0000:01:00.0) is 8086:10d4")
+    assert results["Fault"].message == "BenchFault: peer: FakeBmc reports power on, wanted off"
+    assert results["Skipped"].skipped and "names no firmware versions" in results["Skipped"].message
+    assert results["Undecided"].failed and results["Undecided"].message.startswith("Undecided: dut: none of")
+    evidence = {path.name for path in (bench.folder / "out" / "evidence").iterdir()}
+    assert any("dut-console" in name for name in evidence), evidence
+
+
+def test_evidence_is_of_failed_tests_only(bench: FakeBench) -> None:
+    for ssh in bench.ssh.values():
+        ssh.replies |= EVIDENCE
+    results = run(bench, "\nGood\n    Every Link Should Be Up\n")
+    evidence = bench.folder / "out" / "evidence"
+    assert results["Good"].passed and not list(evidence.glob("*kernel-log*"))
+    run(bench, "\nBad\n    Fail    no\n")
+    assert any("kernel words" in path.read_text() for path in evidence.glob("*dut-kernel-log*"))
+    assert list(evidence.glob("*peer-kernel-log*"))
+
+
+def test_what_a_test_lost_is_made_ready_for_the_next(bench: FakeBench) -> None:
+    """A driver that is gone is loaded, links that are down are set up, each with a warning or an undo."""
+    bench.dut.loaded = replace(MODULE, name="e1000e")
+    results = run(bench, "\nReboots\n    Reboot    peer\nNext\n    Every Link Should Carry Traffic\n")
+    assert results["Next"].passed, results["Next"].message
+    bench.dut.loaded = None
+    results = run(bench, "\nUnloaded\n    Driver Should Be Loaded\n")
+    assert results["Unloaded"].passed
+
+
+def test_wrong_cables_stop_the_run_before_any_verdict(bench: FakeBench) -> None:
+    bench.cables.wires = {"a": ("dut.p0", "peer.p1"), "b": ("dut.p1", "peer.p0")}
+    results = run(bench, EVERYTHING)
+    assert "BenchFault: path a broken: still carrier at peer.p0" in results["Everything"].message
+    assert Journal.for_bench("virtual").pending() == []
+
+
+@pytest.mark.parametrize("call", ["Power Cycle    switch", "BMC Should Report Power    dut    HALF", "Crash    ${7}"])
+def test_a_wrong_argument_is_refused_before_anything_is_done(bench: FakeBench, call: str) -> None:
+    results = run(bench, f"\nWrong\n    {call}\n", take=False)
+    assert results["Wrong"].message.startswith("ValueError: Argument ")
+    assert bench.bmcs[next(iter(bench.bmcs))]["ipmi"].orders == []
+
+
+def test_without_a_taken_bench_every_keyword_says_what_to_do(bench: FakeBench) -> None:
+    results = run(bench, "\nAlone\n    Every Link Should Be Up\n", take=False)
+    assert results["Alone"].message.startswith("BenchFault: no bench is taken: run 'robot suites/'")
+
+
+def test_a_dry_run_touches_nothing(bench: FakeBench) -> None:
+    results = run(bench, EVERYTHING, dryrun=True)
+    assert results["Everything"].passed
+    assert bench.state["said"] == [] and not Journal.for_bench("virtual").path.exists()
+    assert [ssh.commands for ssh in bench.ssh.values()] == [[], []]
+
+
+def test_the_quick_profile_leaves_out_what_is_slow(bench: FakeBench) -> None:
+    tests = "\nFast\n    No Operation\nSlow\n    [Tags]    slow\n    No Operation\n"
+    modifier = f"{LIBRARIES / 'Profile.py'}"
+    assert set(run(bench, tests, take=False, prerunmodifier=f"{modifier}:quick")) == {"Fast"}
+    assert set(run(bench, tests, take=False, prerunmodifier=f"{modifier}:full")) == {"Fast", "Slow"}
+    with pytest.raises(ValueError, match=r"^profile 'fast': wanted one of quick, full$"):
+        Profile("fast")

@@ -1,0 +1,47 @@
+"""A toy bench in a home of its own: files, fake servers, and a lab made of them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fake_bench import FakeBench
+
+from niclab import lab, wiring
+from niclab.lab import Lab
+
+
+@pytest.fixture(scope="session")
+def bench_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One place for the bench of every test, so that its files read the same."""
+    return tmp_path_factory.mktemp("bench")
+
+
+@pytest.fixture
+def bench(bench_folder: Path, monkeypatch: pytest.MonkeyPatch) -> FakeBench:
+    """A good bench that is up; nothing of it is taken. Waits for a carrier are short."""
+    shutil.rmtree(bench_folder)
+    bench_folder.mkdir()
+    made = FakeBench(bench_folder)
+    monkeypatch.setenv("HOME", str(made.home))
+    monkeypatch.setattr(os, "fsync", lambda _: None)  # no power cut is played here, and the disk is slow
+    monkeypatch.setattr(lab, "Server", made.server_class)
+    monkeypatch.setattr(lab, "_CURRENT", [])
+    monkeypatch.setattr(wiring, "LOSS_WITHIN_S", 0.2)
+    monkeypatch.setattr(wiring, "RETURN_WITHIN_S", 0.2)
+    return made
+
+
+@pytest.fixture
+def taken(bench: FakeBench) -> Iterator[Lab]:
+    """A bench that is always up, taken, its links prepared."""
+    bench.write(commands=False, cables=True)
+    made = bench.take()
+    made.prepare_links()
+    yield made
+    lab._CURRENT.clear()
+    with made._stack:
+        made.close_servers()

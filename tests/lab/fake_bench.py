@@ -1,0 +1,169 @@
+"""A fake bench: the servers' operating systems, BMCs, consoles and cables as plain state that tests bend.
+
+Everything above them (:class:`~niclab.lab.Lab`, :class:`~niclab.server.Server`, journal, wiring, keywords) is real.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any, cast
+
+from fake_parts import Cables, FakeBmc, FakeConsole, FakeHost, FakeSsh, Nic
+
+from niclab import lab
+from niclab.bench import Bench, Role, load_bench
+from niclab.card import Card, load_card
+from niclab.lab import Lab
+from niclab.server import Server
+
+SAMPLES = Path(__file__).parents[1] / "records" / "samples"
+BENCH_SECTION = re.compile(r"^commands:\n(  .*\n)+", re.MULTILINE)
+CABLE_COMMAND = re.compile(r"^ +(pull|plug): .*\n", re.MULTILINE)
+_BENCHES: dict[str, Bench] = {}
+_CARDS: dict[str, Card] = {}
+TOOL = """
+import json, sys
+from pathlib import Path
+state_file, word = Path(sys.argv[1]), sys.argv[2]
+state = json.loads(state_file.read_text())
+state["said"].append(word)
+if word in ("up", "down"):
+    state["up"] = word == "up"
+elif word != "status":
+    path = sys.argv[3]
+    state["pulled"] = sorted({*state["pulled"], path} if word == "pull" else {*state["pulled"]} - {path})
+state_file.write_text(json.dumps(state))
+sys.exit(state["fail"].get(word, 0) or (word == "status" and not state["up"]))
+"""
+
+
+class FakeBench:
+    """Files, cables and servers of a toy bench with the paths a and b. ``tool`` is the bench's own command.
+
+    :param commands: the bench file names commands that switch the bench.
+    :param cables: the bench file names commands that pull and plug.
+    """
+
+    def __init__(self, folder: Path, *, commands: bool = True, cables: bool = True) -> None:
+        self.folder, self.home = folder, folder / "home"
+        self.state_file, self.tool_file = folder / "bench.json", folder / "tool.py"
+        self.tool_file.write_text(TOOL)
+        self.set_state(up=True, pulled=[], said=[], fail={})
+        secrets = self.home / ".local/state/niclab/vbench/virtual/secrets.env"
+        secrets.parent.mkdir(parents=True)
+        secrets.write_text("BMC_PASSWORD=bmc-secret\nCONSOLE_PASSWORD=console-secret\n")
+        secrets.chmod(0o600)
+        self.file = folder / "virtual.yaml"
+        self.write(commands=commands, cables=cables)
+        self.sheet = folder / "intel-82574l.yaml"
+        self.sheet.write_text((SAMPLES / "intel-82574l.yaml").read_text())
+        self.cables = Cables(self.pulled)
+        self.hosts = {role: FakeHost(role, self.cables) for role in Role}
+        self.bmcs = {
+            role: {name: FakeBmc(f"{role.value} BMC", self.hosts[role]) for name in ("ipmi", "redfish")}
+            for role in Role
+        }
+        self.consoles = {role: FakeConsole(role.value) for role in Role}
+        self.ssh = {role: FakeSsh(self.hosts[role]) for role in Role}
+        self.closed: list[str] = []
+        self.up_when_closed: list[bool] = []
+        self.cables.nics = {f"{role.value}.{nic.key}": nic for role in Role for nic in self.hosts[role].nics}
+
+    @property
+    def dut(self) -> FakeHost:
+        return self.hosts[Role.DUT]
+
+    @property
+    def peer(self) -> FakeHost:
+        return self.hosts[Role.PEER]
+
+    def nic(self, name: str) -> Nic:
+        """The port called ``dut.p0``."""
+        return self.cables.nics[name]
+
+    def write(self, *, commands: bool, cables: bool) -> None:
+        """Write the bench file: the sample, its commands replaced by this bench's own or left out."""
+        tool = f"{sys.executable} {self.tool_file} {self.state_file}"
+        text = (SAMPLES / "virtual.yaml").read_text().replace("lab/virtual/vbench cable", tool)
+        text = text.replace("lab/virtual/vbench status --quiet", f"{tool} status").replace("lab/virtual/vbench", tool)
+        text = text if commands else BENCH_SECTION.sub("", text)
+        self.file.write_text(text if cables else CABLE_COMMAND.sub("", text))
+
+    @staticmethod
+    def edit(file: Path, *changes: tuple[str, str]) -> None:
+        """Replace the first place of each ``(old, new)`` in a file."""
+        text = file.read_text()
+        for old, new in changes:
+            assert old in text, f"{old!r} is not in {file}"
+            text = text.replace(old, new, 1)
+        file.write_text(text)
+
+    def set_state(self, **changes: Any) -> None:
+        """Change what the bench's own command works on."""
+        before = json.loads(self.state_file.read_text()) if self.state_file.exists() else {}
+        self.state_file.write_text(json.dumps(before | changes))
+
+    @property
+    def state(self) -> dict[str, Any]:
+        content: dict[str, Any] = json.loads(self.state_file.read_text())
+        return content
+
+    @property
+    def said(self) -> list[str]:
+        """The words the bench's own command was called with, ``status`` left out."""
+        return [word for word in self.state["said"] if word != "status"]
+
+    def pulled(self) -> set[str]:
+        return set(self.state["pulled"])
+
+    def load(self) -> tuple[Bench, Card]:
+        """Bench file and sheet; a text that was read before is not parsed again."""
+        bench, card = self.file.read_text(), self.sheet.read_text()
+        if bench not in _BENCHES:
+            _BENCHES[bench] = load_bench(self.file)
+        if card not in _CARDS:
+            _CARDS[card] = load_card(self.sheet)
+        return _BENCHES[bench], _CARDS[card]
+
+    def lab(self, run: str = "run-1") -> Lab:
+        """A lab that is not open."""
+        bench, card = self.load()
+        made = Lab(bench, card, self.folder / run, lambda: "a test")
+        for host in self.hosts.values():
+            host.journal = made.journal
+        return made
+
+    def take(self, run: str = "run-1") -> Lab:
+        """Take the bench as :func:`niclab.lab.take` does."""
+        made = self.lab(run)
+        made.open()
+        lab._CURRENT.append(made)
+        return made
+
+    @property
+    def server_class(self) -> type[Server]:
+        """A server of this bench: the real class over fake connections."""
+        fake = self
+
+        class FakeServer(Server):
+            def __init__(self, bench: Bench, role: Role, secrets: Any, evidence: Path) -> None:
+                super().__init__(bench, role, secrets, evidence)
+                self.ssh = cast(Any, fake.ssh[role])
+                self.__dict__["host"] = fake.hosts[role]
+                self._console = cast(Any, fake.consoles[role])
+                entry = self.description.bmc
+                made = {name: fake.bmcs[role][name] for name in ("ipmi", "redfish") if entry and getattr(entry, name)}
+                self.__dict__.update(made)
+
+            def _greets(self) -> bool:
+                return fake.hosts[self.role].alive
+
+            def close(self) -> None:
+                fake.closed.append(self.name)
+                fake.up_when_closed.append(fake.state["up"])
+                super().close()
+
+        return FakeServer

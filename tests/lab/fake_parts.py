@@ -1,0 +1,431 @@
+"""The parts of a fake bench: cables, ports, operating system, SSH, BMC, console."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+
+from niclab.bench import Role
+from niclab.hosts.errors import NoInterface
+from niclab.hosts.records import (
+    Address,
+    CarrierChanges,
+    CarrierWait,
+    DriverInfo,
+    Duplex,
+    Interface,
+    LinkSettings,
+    LoadedModule,
+    ModuleFile,
+    ModuleState,
+    Operstate,
+    OsRelease,
+    PciDevice,
+    PcieLink,
+    PingResult,
+    Statistics,
+)
+from niclab.transports import ConnectionLost
+from niclab.transports.bmc import Bmc, BootDevice, PowerAction, PowerState, SelEntry, Sensor, SensorKind, SensorStatus
+from niclab.transports.ssh import Result
+from niclab.undo import Journal
+from niclab.verdict import BenchFault
+
+KERNEL = "6.1.0-28-amd64"
+MODULE = LoadedModule("e1000e", 300_000, 0, (), ModuleState.LIVE, None, None, "SRC1")
+FILE = ModuleFile("/lib/modules/e1000e.ko", False, "e1000e", None, "SRC1", f"{KERNEL} SMP", ("ptp",), ())
+INFO = DriverInfo("e1000e", KERNEL, "2.1-0", None, None)
+PING = PingResult("198.18.10.2", 10, 10, 0, (), 0.1, 0.2, 0.3)
+
+
+def link_of(slot: str, *, width: int = 1, gts: float = 2.5, above: str = "0000:00:01.0") -> PcieLink:
+    return PcieLink(PciDevice(above), PciDevice(slot), gts, width)
+
+
+@dataclass
+class Nic:
+    """One port of the card in a server, as its operating system sees it."""
+
+    key: str
+    iface: str
+    pci: str
+    mac: str | None
+    device: PciDevice
+    path: tuple[PcieLink, ...]
+    info: DriverInfo = INFO
+    settings: LinkSettings | None = None
+    ping: PingResult = PING
+    admin_up: bool = False
+    addresses: list[str] = field(default_factory=list)
+    tx_bytes: int = 0
+    changes: int = 3
+
+
+class Cables:
+    """Who is cabled to whom. ``stuck`` ports keep the carrier given there."""
+
+    def __init__(self, pulled: Callable[[], set[str]]) -> None:
+        self.wires = {"a": ("dut.p0", "peer.p0"), "b": ("dut.p1", "peer.p1")}
+        self.nics: dict[str, Nic] = {}
+        self.stuck: dict[str, bool] = {}
+        self.follows: dict[str, str] = {}
+        """A port that wrongly loses its carrier with a cable."""
+        self.sticks_after_pull: set[str] = set()
+        """Ports that never get their carrier back once a cable was pulled."""
+        self._pulled, self._was_pulled = pulled, False
+
+    def carrier(self, name: str) -> bool:
+        pulled = self._pulled()
+        self._was_pulled = self._was_pulled or bool(pulled)
+        if name in self.stuck:
+            return self.stuck[name]
+        if name in self.sticks_after_pull and self._was_pulled:
+            return False
+        (wire,) = [wire for wire, ends in self.wires.items() if name in ends]
+        broken = wire in pulled or self.follows.get(name) in pulled
+        return not broken and all(self.nics[end].admin_up for end in self.wires[wire])
+
+
+class FakeHost:
+    """The operating system of one server: implements what is used of :class:`~niclab.hosts.host.Host`."""
+
+    def __init__(self, role: Role, cables: Cables) -> None:
+        self.role, self.name, self._cables = role, role.value, cables
+        self.nics = [self._nic(index) for index in (0, 1)]
+        self.alive, self.power, self.boots = True, PowerState.ON, 1
+        self.loaded: LoadedModule | None = MODULE
+        self.file, self.root = FILE, True
+        self.same_build: bool | None = True
+        self.clock: Callable[[], float] | None = None
+        self.missing_tools: set[str] = set()
+        self.journal: Journal | None = None
+        self.calls: list[str] = []
+        self.changes: list[tuple[str, tuple[str, ...]]] = []
+        """Each change of a link, with the undo commands that stood in the journal at that moment."""
+        self._turn = threading.Lock()
+
+    def _nic(self, index: int) -> Nic:
+        pci = f"0000:0{index + 1}:00.0"
+        mac = f"52:54:00:00:0{int(self.role is Role.PEER)}:0{index}"
+        device = PciDevice(pci, "8086", "10d3", "8086", "a01f", "0200", driver="e1000e", lnksta_gts=2.5, lnksta_width=1)
+        iface = f"enp{index + 1}s0"
+        modes: tuple[str, ...] = ("1000baseT/Full",)
+        settings = LinkSettings(
+            iface, 1000, Duplex.FULL, True, True, None, None, None, modes, modes, modes, True, True, True
+        )
+        return Nic(f"p{index}", iface, pci, mac, device, (link_of(pci),), settings=settings)
+
+    def by_iface(self, iface: str) -> Nic:
+        return next(nic for nic in self.nics if nic.iface == iface)
+
+    def by_pci(self, pci: str) -> Nic:
+        return next(nic for nic in self.nics if nic.pci == pci)
+
+    def crash(self, power: PowerState = PowerState.ON) -> None:
+        """The server answers no more."""
+        self.alive, self.power = False, power
+
+    def boot(self) -> None:
+        """The server starts: what was set at run time is gone."""
+        self.alive, self.power, self.boots = True, PowerState.ON, self.boots + 1
+        for nic in self.nics:
+            nic.admin_up, nic.addresses = False, []
+
+    # --- what is asked
+
+    def boot_id(self) -> str:
+        return f"{self.name}-boot-{self.boots}"
+
+    def clock_s(self) -> float:
+        assert self.clock is not None
+        return self.clock()
+
+    def kernel(self) -> str:
+        return KERNEL
+
+    def os_release(self) -> OsRelease:
+        return OsRelease("debian", "12", "Debian 12")
+
+    def is_root(self) -> bool:
+        return self.root
+
+    def tools(self, names: Sequence[str]) -> dict[str, str | None]:
+        return {name: None if name in self.missing_tools else "1.0" for name in names}
+
+    def modinfo(self, module: str) -> ModuleFile:
+        assert module == "e1000e"
+        return self.file
+
+    def loaded_module(self, module: str) -> LoadedModule | None:
+        assert module == "e1000e"
+        return self.loaded
+
+    def is_build_on_disk(self, module: str) -> bool | None:
+        assert module == "e1000e"
+        return self.same_build
+
+    def reload_driver(self, module: str) -> None:
+        assert self.journal is not None
+        pending = [entry.action.command for entry in self.journal.pending()]
+        assert pending[0] == f"modprobe {module}", pending
+        self.calls.append(f"reload {module}")
+
+    def reboot(self) -> None:
+        self.calls.append("reboot")
+        self.boot()
+
+    def pci_device(self, address: str) -> PciDevice:
+        return self.by_pci(address).device
+
+    def pcie_path(self, address: str) -> tuple[PcieLink, ...]:
+        return self.by_pci(address).path
+
+    def interface_at(self, address: str) -> str:
+        found = [nic.iface for nic in self.nics if nic.pci == address]
+        if not found:
+            raise NoInterface(f"{self.name}: {address} has no network interface")
+        return found[0]
+
+    def interface(self, iface: str) -> Interface:
+        nic = self.by_iface(iface)
+        shown = [Address("inet", address.split("/")[0], 24, "global", False) for address in nic.addresses]
+        carrier = self._cables.carrier(f"{self.name}.{nic.key}")
+        return Interface(
+            iface, 2, nic.mac, 1500, nic.admin_up, Operstate.UP, None, None, tuple(shown), None, carrier=carrier
+        )
+
+    def driver_info(self, iface: str) -> DriverInfo:
+        return self.by_iface(iface).info
+
+    def link_settings(self, iface: str) -> LinkSettings:
+        settings = self.by_iface(iface).settings
+        assert settings is not None
+        return settings
+
+    def statistics(self, iface: str) -> Statistics:
+        nic = self.by_iface(iface)
+        nic.tx_bytes += 60_000
+        return Statistics(0, 0, 0, 0, nic.tx_bytes, 0, 0, 0)
+
+    def carrier_changes(self, iface: str) -> CarrierChanges:
+        return CarrierChanges(self.by_iface(iface).changes, None, None)
+
+    def await_carrier(self, iface: str, up: bool, within_s: float) -> CarrierWait:
+        assert 0.05 < within_s <= 5, "seconds are wanted"
+        seen = self.interface(iface).carrier is up
+        return CarrierWait(seen, 0.0 if seen else within_s)
+
+    def ping(
+        self, destination: str, *, source: str | None = None, count: int = 3, interval_s: float = 0.2
+    ) -> PingResult:
+        assert source is not None and (count, interval_s) == (10, 0.05)
+        self.calls.append(f"ping {source} {destination}")
+        nic = next(nic for nic in self.nics if f"{source}/24" in nic.addresses)
+        return nic.ping
+
+    # --- what is changed
+
+    def set_link(self, iface: str, up: bool) -> None:
+        self._changed(f"{iface} {'up' if up else 'down'}")
+        self.by_iface(iface).admin_up = up
+
+    def add_address(self, iface: str, cidr: str) -> None:
+        self._changed(f"{iface} {cidr}")
+        self.by_iface(iface).addresses.append(cidr)
+
+    def _changed(self, change: str) -> None:
+        with self._turn:
+            pending = self.journal.pending() if self.journal else []
+            self.changes.append((change, tuple(entry.action.command for entry in pending)))
+
+
+Reply = str | Result | Exception
+
+
+class FakeJob:
+    """A background job. ``status`` None: it runs."""
+
+    def __init__(self, command: str) -> None:
+        self.command = command
+        self.status: int | None = None
+        self.said, self.complained, self.stopped = "", "", 0
+
+    def poll(self) -> int | None:
+        return self.status
+
+    def output(self) -> str:
+        return self.said
+
+    def errors(self) -> str:
+        return self.complained
+
+    def stop(self) -> None:
+        self.stopped += 1
+
+
+class FakeSsh:
+    """SSH to a fake host. Changes its links as a shell would; other commands are answered by ``replies``."""
+
+    def __init__(self, host: FakeHost) -> None:
+        self.host, self.endpoint = host, SimpleNamespace(jump=None)
+        self.on_result: Callable[[Result], None] | None = None
+        self.replies: dict[str, Reply] = {}
+        """By the beginning of a command."""
+        self.commands: list[str] = []
+        self.jobs: list[FakeJob] = []
+        self.prepare_job: Callable[[FakeJob], None] = lambda _: None
+        self.closed = 0
+
+    def run(self, command: str, *, timeout_s: float = 60, check: bool = False) -> Result:
+        assert timeout_s > 0
+        self.commands.append(command)
+        if not self.host.alive:
+            raise ConnectionLost(f"{self.host.name}: no answer to {command!r}")
+        reply = next((self.replies[key] for key in self.replies if command.startswith(key)), None)
+        if reply is None:
+            reply = self._shell(command)
+        if isinstance(reply, Exception):
+            raise reply
+        result = Result(command, 0, None, reply, "", 0.01) if isinstance(reply, str) else reply
+        if self.on_result is not None:
+            self.on_result(result)
+        if check and not result.succeeded:
+            raise BenchFault(f"{self.host.name}: {command!r}: {result.ending}; stderr: {result.stderr}")
+        return result
+
+    def _shell(self, command: str) -> str:
+        if command.startswith("cat /proc/sys/kernel/random/boot_id"):
+            shown = [self.host.by_iface(iface) for iface in re.findall(r"class/net/(\w+)/flags", command)]
+            return f"{self.host.boot_id()} " + " ".join(f"{nic.admin_up} {nic.addresses}" for nic in shown)
+        match shlex.split(command):
+            case ["ip", "link", "set", "dev", iface, word]:
+                self.host.by_iface(iface).admin_up = word == "up"
+            case ["ip", "address", "flush", "dev", iface, "to", address]:
+                nic = self.host.by_iface(iface)
+                nic.addresses = [known for known in nic.addresses if known != address]
+            case ["uname", "-n"]:
+                return f"{self.host.name}\n"
+            case ["true"]:
+                return ""
+            case ["modprobe", _]:
+                self.host.loaded = MODULE
+            case ["lspci", "-Dn", "-d", "8086:10d3"]:
+                return "".join(f"{nic.pci} 0200: 8086:10d3\n" for nic in self.host.nics)
+            case other:
+                raise AssertionError(f"no reply for {other}")
+        return ""
+
+    def start(self, command: str) -> FakeJob:
+        job = FakeJob(command)
+        self.jobs.append(job)
+        self.prepare_job(job)
+        return job
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+class FakeBmc(Bmc):
+    """A BMC over a fake host. ``stuck``: it answers but switches nothing. ``says``: reports that power, whatever is."""
+
+    def __init__(self, name: str, host: FakeHost) -> None:
+        self._name, self._host = name, host
+        self.stuck, self.mute_log, self.boots = False, False, True
+        self.says: PowerState | None = None
+        self.closed = 0
+        self.orders: list[PowerAction] = []
+        self.log = [SelEntry("1", None, None, "log cleared", True)]
+        self.readings = [
+            Sensor("Fan 1", SensorKind.FAN, 4000.0, "RPM", SensorStatus.OK),
+            Sensor("Inlet", SensorKind.TEMPERATURE, 24.0, "°C", SensorStatus.OK),
+        ]
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    def power_status(self) -> PowerState:
+        return self.says or self._host.power
+
+    def control(self, action: PowerAction) -> None:
+        self.orders.append(action)
+        if self.stuck:
+            return
+        if not self.mute_log:
+            self.log.append(SelEntry(str(len(self.log) + 1), None, None, action.value, True))
+        if action is PowerAction.OFF:
+            self._host.crash(PowerState.OFF)
+        elif self.boots:
+            self._host.boot()
+        else:
+            self._host.power = PowerState.ON
+
+    def boot_device(self) -> BootDevice:
+        return BootDevice.NONE
+
+    def set_boot_device(self, device: BootDevice, persistent: bool) -> None:
+        raise AssertionError(f"not used: {device} {persistent}")
+
+    def sensors(self) -> list[Sensor]:
+        return self.readings
+
+    def sel(self) -> list[SelEntry]:
+        return list(self.log)
+
+    def clear_sel(self) -> None:
+        self.log.clear()
+
+    def fru(self) -> dict[str, str]:
+        return {}
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+class FakeConsole:
+    """A serial console that is logged in to with the bench's password."""
+
+    def __init__(self, name: str) -> None:
+        self.uname, self.status = name, 7
+        self.alive, self.opened, self.closed = True, 0, 0
+        self.text, self.lines = "booting\n", list[str]()
+        self.silent = False
+        self.last_words: tuple[str, ...] | Exception = ("Kernel panic - not syncing: sysrq triggered crash",)
+        self.logins: list[tuple[str, str]] = []
+
+    def open(self) -> None:
+        self.alive, self.opened = True, self.opened + 1
+
+    def close(self) -> None:
+        self.alive, self.closed = False, self.closed + 1
+
+    def mark(self) -> int:
+        return len(self.text)
+
+    def text_since(self, mark: int) -> str:
+        return self.text[mark:]
+
+    def login(self, user: str, password: str, within_s: float) -> None:
+        assert within_s > 0
+        self.logins.append((user, password))
+
+    def run(self, command: str, within_s: float) -> tuple[int, str]:
+        assert within_s > 0 and command == "uname -n; (exit 7)"
+        return self.status, f"{self.uname}\n"
+
+    def send_line(self, text: str) -> None:
+        self.lines.append(text)
+
+    def expect(self, pattern: str, within_s: float) -> None:
+        if self.silent:
+            raise BenchFault(f"console: {pattern!r} not within {within_s:g} s")
+
+    def expect_death(self, within_s: float) -> tuple[str, ...]:
+        assert within_s > 0
+        if isinstance(self.last_words, Exception):
+            raise self.last_words
+        return self.last_words

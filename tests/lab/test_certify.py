@@ -1,0 +1,135 @@
+"""The run from beginning to end on toy suites, and the command line around it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from fake_bench import FakeBench
+
+from niclab import certify, cli
+from niclab.report import allure, certificate
+from niclab.report.runfolder import read_run
+from niclab.undo import Action, ActionKind, Journal
+from niclab.verdict import BenchFault
+
+PASSING = "*** Test Cases ***\nFirst\n    No Operation\nSecond\n    [Tags]    slow\n    No Operation\n"
+FAILING = "*** Test Cases ***\nThird\n    Fail    CardFailure: dut.p0 is wrong\n"
+UNKNOWN = "*** Test Cases ***\nFourth\n    There Is No Such Keyword\n"
+
+
+@pytest.fixture
+def suites(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "suites"
+    folder.mkdir()
+    (folder / "passing.robot").write_text(PASSING)
+    monkeypatch.setattr(certify, "SUITES", folder)
+    return folder
+
+
+class TestCounting:
+    def test_every_test_is_counted(self, suites: Path) -> None:
+        (suites / "failing.robot").write_text(FAILING)
+        assert certify.count_tests([]) == 3
+
+    def test_the_profile_counts(self, suites: Path) -> None:
+        assert suites.is_dir()
+        counts = {
+            name: certify.count_tests(["--prerunmodifier", f"{certify.MODIFIER}:{name}"]) for name in ("quick", "full")
+        }
+        assert counts == {"quick": 1, "full": 2}
+
+    def test_an_unknown_keyword_stops_the_run(self, suites: Path) -> None:
+        (suites / "unknown.robot").write_text(UNKNOWN)
+        with pytest.raises(BenchFault, match=r"^suites: the dry run fails \(status 1\)"):
+            certify.count_tests([])
+
+    def test_no_test_at_all_stops_the_run(self, suites: Path) -> None:
+        (suites / "passing.robot").unlink()
+        with pytest.raises(BenchFault, match=r"^suites: the dry run fails \(status 25\d\)"):
+            certify.count_tests([])
+
+
+class TestRun:
+    @pytest.fixture
+    def asked(self, monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
+        """Certificate and Allure report are made elsewhere; here only what they are asked with."""
+        asked: dict[str, object] = {"certified": True}
+
+        def certified(run_dir: Path, robot_rc: int) -> bool:
+            asked.update(run_dir=run_dir, robot_rc=robot_rc)
+            return bool(asked["certified"])
+
+        monkeypatch.setattr(certificate, "certify", certified)
+        monkeypatch.setattr(allure, "generate", lambda *paths: asked.update(allure=paths[1]))
+        return asked
+
+    def run(self, bench: FakeBench, profile: certify.Profile = certify.Profile.FULL) -> int:
+        return certify.run(bench.file, str(bench.sheet), profile, bench.folder / "results")
+
+    def test_a_passed_run(
+        self, bench: FakeBench, suites: Path, asked: dict[str, object], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert suites.is_dir()
+        assert self.run(bench) == 0
+        run_dir = asked["run_dir"]
+        assert isinstance(run_dir, Path) and asked["robot_rc"] == 0 and asked["allure"] == run_dir / "allure-report"
+        run = read_run(run_dir)
+        assert (run["expected_tests"], run["robot_rc"], run["partial"]) == (2, 0, None)
+        assert run["facts"]["profile"] == "full" and run["finished"]
+        assert (run_dir / "output.xml").exists() and list((run_dir / "allure-results").glob("*-result.json"))
+        assert capsys.readouterr().out.splitlines()[-1] == f"CERTIFIED: {run_dir}"
+
+    def test_a_failed_run(self, bench: FakeBench, suites: Path, asked: dict[str, object]) -> None:
+        (suites / "failing.robot").write_text(FAILING)
+        asked["certified"] = False
+        assert self.run(bench, certify.Profile.QUICK) == 1
+        assert asked["robot_rc"] == 1
+        run_dir = asked["run_dir"]
+        assert isinstance(run_dir, Path) and read_run(run_dir)["expected_tests"] == 2
+
+    def test_a_failing_dry_run_leaves_no_run_folder(
+        self, bench: FakeBench, suites: Path, asked: dict[str, object]
+    ) -> None:
+        (suites / "unknown.robot").write_text(UNKNOWN)
+        with pytest.raises(BenchFault, match=r"dry run"):
+            self.run(bench)
+        assert not (bench.folder / "results").exists() and "run_dir" not in asked
+
+
+class TestCommand:
+    @pytest.mark.parametrize(
+        "arguments", [[], ["qualify"], ["certify", "--profile", "fast"], ["doctor", "--fix"], ["restore", "a", "b"]]
+    )
+    def test_wrong_usage_is_status_2(self, arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+        with pytest.raises(SystemExit) as caught:
+            cli.main(arguments)
+        assert caught.value.code == 2 and "usage: niclab" in capsys.readouterr().err
+
+    @pytest.mark.parametrize("command", ["certify", "restore"])
+    def test_a_bench_that_is_not_there_is_status_1(self, command: str, capsys: pytest.CaptureFixture[str]) -> None:
+        assert cli.main([command, "/no/such/bench.yaml"]) == 1
+        assert capsys.readouterr().err.startswith("niclab: /no/such/bench.yaml")
+
+    @pytest.mark.parametrize("status", [0, 1])
+    def test_certify_returns_what_the_run_does(self, status: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        asked: list[object] = []
+
+        def run(*arguments: object) -> int:
+            asked.extend(arguments)
+            return status
+
+        monkeypatch.setattr(certify, "run", run)
+        assert cli.main(["certify", "x.yaml", "--card", "c", "--profile", "full", "--results", "r"]) == status
+        assert asked == [Path("x.yaml"), "c", certify.Profile.FULL, Path("r")]
+
+    def test_restore_undoes_what_a_killed_run_left(self, bench: FakeBench, capsys: pytest.CaptureFixture[str]) -> None:
+        bench.nic("dut.p0").admin_up = True
+        with Journal.for_bench("virtual", "killed").hold() as journal:
+            journal.register("dut.p0", "set up", Action(ActionKind.SHELL, "dut", "ip link set dev enp1s0 down"))
+        assert cli.main(["restore", str(bench.file)]) == 0
+        assert not bench.nic("dut.p0").admin_up
+        first, last = capsys.readouterr().out.splitlines()
+        assert first.startswith("undone: dut.p0: set up") and last == "bench virtual: 1 changes undone"
+        assert cli.main(["restore", str(bench.file)]) == 0
+        assert capsys.readouterr().out == "bench virtual: nothing to undo\n"

@@ -1,0 +1,175 @@
+"""One server: how it is cycled, waited for and recovered, and its console reopened."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from threading import Thread
+
+import pytest
+from fake_bench import FakeBench
+
+from niclab.bench import Role
+from niclab.lab import Lab
+from niclab.server import Server
+from niclab.transports.bmc import PowerAction, PowerState
+from niclab.transports.ssh import Result
+from niclab.verdict import BenchFault, NotApplicable
+
+
+@pytest.fixture
+def dut(bench: FakeBench, taken: Lab, monkeypatch: pytest.MonkeyPatch) -> Server:
+    """The dut, which is given a fifth of a second to boot."""
+    assert bench.dut.alive
+    server = taken.server(Role.DUT)
+    boot = server.description.boot.model_copy(update={"ready_within_s": 0.2})
+    monkeypatch.setattr(server, "description", server.description.model_copy(update={"boot": boot}))
+    return server
+
+
+class TestWaiting:
+    def test_a_server_that_answers_is_ready(self, dut: Server) -> None:
+        dut.wait_ready()
+        dut.wait_ready(since="another boot")
+
+    def test_the_boot_that_was_running_is_not_enough(self, bench: FakeBench, dut: Server) -> None:
+        with pytest.raises(BenchFault, match=r"^dut to answer over SSH: not within 0\.2 s"):
+            dut.wait_ready(since=bench.dut.boot_id())
+
+    def test_a_dead_server_is_not_ready(self, bench: FakeBench, dut: Server) -> None:
+        bench.dut.crash()
+        with pytest.raises(BenchFault, match=r"^dut to answer over SSH"):
+            dut.wait_ready()
+
+    def test_a_reboot_waits_for_the_new_boot(
+        self, bench: FakeBench, dut: Server, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        dut.reboot()
+        assert bench.dut.boots == 2
+        monkeypatch.setattr(bench.dut, "reboot", lambda: None)  # the order is lost
+        with pytest.raises(BenchFault, match=r"^dut to answer over SSH"):
+            dut.reboot()
+
+    @pytest.mark.parametrize("status", [1, 127, None])
+    def test_a_shell_that_fails_true_does_not_answer(self, bench: FakeBench, dut: Server, status: int | None) -> None:
+        assert dut.answers()
+        bench.ssh[Role.DUT].replies["true"] = Result("true", status, None, "", "", 0.1)
+        assert not dut.answers()
+
+
+class TestPower:
+    def test_a_cycle_closes_cuts_and_returns(self, bench: FakeBench, dut: Server) -> None:
+        dut.power_cycle()
+        assert bench.ssh[Role.DUT].closed == 1
+        assert bench.bmcs[Role.DUT]["ipmi"].orders == [PowerAction.OFF, PowerAction.ON]
+        assert bench.dut.boots == 2
+
+    def test_power_that_does_not_go_is_a_fault(
+        self, bench: FakeBench, dut: Server, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("niclab.server.POWER_WITHIN_S", 0.05)
+        bench.bmcs[Role.DUT]["ipmi"].stuck = True
+        with pytest.raises(BenchFault, match=r"^dut BMC: power is not off within"):
+            dut.power_cycle()
+        assert bench.bmcs[Role.DUT]["ipmi"].orders == [PowerAction.OFF]
+
+    def test_a_server_that_stays_away_is_a_fault(self, bench: FakeBench, dut: Server) -> None:
+        bench.bmcs[Role.DUT]["ipmi"].boots = False
+        with pytest.raises(BenchFault, match=r"^dut to answer over SSH"):
+            dut.recover()
+        assert bench.dut.power is PowerState.ON
+
+    def test_recovery_without_a_bmc_is_a_bench_fault(self, dut: Server) -> None:
+        dut.__dict__.pop("bmc", None)
+        dut.description = dut.description.model_copy(update={"bmc": None})
+        with pytest.raises(BenchFault) as caught:
+            dut.recover()
+        assert str(caught.value) == "dut does not answer and cannot be recovered: bench virtual: dut has no BMC"
+
+    @pytest.mark.parametrize(("use", "protocol"), [(None, "ipmi"), ("ipmi", "ipmi"), ("redfish", "redfish")])
+    def test_the_bench_file_chooses_the_protocol(
+        self, bench: FakeBench, taken: Lab, use: str | None, protocol: str
+    ) -> None:
+        if use:
+            bench.edit(bench.file, ("    bmc:\n", f"    bmc:\n      use: {use}\n"))
+        server = bench.server_class(bench.load()[0], Role.DUT, taken.secrets, taken.evidence_folder)
+        assert server.bmc is bench.bmcs[Role.DUT][protocol]
+
+
+class TestGreeting:
+    """The quick look before a login, at a real socket."""
+
+    @pytest.fixture
+    def listener(self) -> Iterator[socket.socket]:
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            yield listener
+
+    def greets(self, bench: FakeBench, taken: Lab, port: int) -> bool:
+        bench.edit(bench.file, ("127.77.1.10", "127.0.0.1"), ("port: 2222", f"port: {port}"))
+        server = Server(bench.load()[0], Role.DUT, taken.secrets, taken.evidence_folder)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("niclab.server.GREETING_WITHIN_S", 0.2)
+            return server._greets()
+
+    @pytest.mark.parametrize(("banner", "greets"), [(b"SSH-2.0-x\r\n", True), (b"HTTP/1.1", False), (b"", False)])
+    def test_only_ssh_counts(
+        self, bench: FakeBench, taken: Lab, listener: socket.socket, banner: bytes, greets: bool
+    ) -> None:
+        def serve() -> None:
+            connection, _ = listener.accept()
+            with connection:
+                connection.sendall(banner)
+
+        thread = Thread(target=serve)
+        thread.start()
+        assert self.greets(bench, taken, listener.getsockname()[1]) is greets
+        thread.join(timeout=5)
+
+    def test_a_port_that_takes_the_connection_and_is_silent_does_not_greet(
+        self, bench: FakeBench, taken: Lab, listener: socket.socket
+    ) -> None:
+        assert not self.greets(bench, taken, listener.getsockname()[1])
+
+    def test_nobody_there_does_not_greet(self, bench: FakeBench, taken: Lab, listener: socket.socket) -> None:
+        port = listener.getsockname()[1]
+        listener.close()
+        assert not self.greets(bench, taken, port)
+
+
+class TestConsole:
+    def test_a_lost_one_is_opened_again(self, bench: FakeBench, dut: Server) -> None:
+        console = bench.consoles[Role.DUT]
+        opened = console.opened
+        assert dut.console is dut.console and console.opened == opened
+        console.alive = False
+        assert dut.console.alive and console.opened == opened + 1
+
+    def test_its_text_begins_at_the_mark(self, bench: FakeBench, dut: Server) -> None:
+        dut.start_console_log()
+        bench.consoles[Role.DUT].text += "new words"
+        assert dut.console_text() == "new words"
+
+    def test_there_may_be_none(self, dut: Server) -> None:
+        dut.description = dut.description.model_copy(update={"console": None})
+        with pytest.raises(NotApplicable, match=r"^bench virtual: dut has no serial console$"):
+            _ = dut.console
+
+
+def test_files_are_kept_whatever_the_command_did(bench: FakeBench, dut: Server) -> None:
+    bench.ssh[Role.DUT].replies = {"good": "fine\n", "bad": Result("bad", 2, None, "half", "no\n", 0.1)}
+    kept: dict[str, str] = {}
+    dut.files([("a", "good"), ("b", "bad")], lambda name, text: kept.update({name: text}))
+    assert kept == {"dut-a.txt": "# good\nfine\n", "dut-b.txt": "# bad\nhalfno\n[exit status 2]\n"}
+
+
+def test_closing_closes_everything_that_was_opened(bench: FakeBench, dut: Server) -> None:
+    dut.close()
+    assert bench.ssh[Role.DUT].closed == 1 and bench.consoles[Role.DUT].closed == 1
+    assert [bmc.closed for bmc in bench.bmcs[Role.DUT].values()] == [1, 1]
+
+
+def test_another_system_cannot_be_asked_yet(bench: FakeBench, taken: Lab) -> None:
+    bench.edit(bench.file, ("os: linux", "os: freebsd"))
+    server = Server(bench.load()[0], Role.DUT, taken.secrets, taken.evidence_folder)
+    with pytest.raises(NotApplicable, match=r"^dut runs freebsd, which this release cannot ask yet$"):
+        _ = server.host

@@ -1,0 +1,346 @@
+"""Taking a bench, keeping it prepared, and giving it back as it was found."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from fake_bench import FakeBench
+
+import niclab
+from niclab import lab
+from niclab.bench import Role
+from niclab.card import load_card
+from niclab.lab import Lab
+from niclab.transports import ConnectionLost
+from niclab.transports.bmc import PowerAction, PowerState
+from niclab.undo import Action, ActionKind, Journal
+from niclab.verdict import BenchFault
+
+LINK_DOWN = {nic: f"ip link set dev {nic} down" for nic in ("enp1s0", "enp2s0")}
+
+
+def undos(taken: Lab) -> list[str]:
+    return [entry.action.command for entry in taken.journal.pending()]
+
+
+def left_behind(*actions: Action) -> None:
+    """What a killed run has left in the journal."""
+    with Journal.for_bench("virtual", "killed").hold() as journal:
+        for action in actions:
+            journal.register("dut.p0", "changed by a killed run", action)
+
+
+def link_left_up(bench: FakeBench) -> Action:
+    """A link that a killed run has set up, and its undo."""
+    bench.nic("dut.p0").admin_up = True
+    return Action(ActionKind.SHELL, "dut", LINK_DOWN["enp1s0"])
+
+
+class TestTaking:
+    def test_a_bench_found_up_is_left_up(self, bench: FakeBench) -> None:
+        taken = bench.take()
+        assert bench.said == [] and taken.journal.pending() == []
+        assert {role: server.role for role, server in taken.servers.items()} == {role: role for role in Role}
+        lab.give_back()
+        assert bench.said == [] and bench.state["up"]
+
+    def test_a_bench_found_down_is_brought_up_and_put_down_again(self, bench: FakeBench) -> None:
+        bench.set_state(up=False)
+        taken = bench.take()
+        (entry,) = taken.journal.pending()
+        assert entry.action.kind is ActionKind.LOCAL and entry.action.command.endswith(" down")
+        assert bench.said == ["up"] and bench.state["up"]
+        lab.give_back()
+        assert bench.said == ["up", "down"]
+        assert Journal.for_bench("virtual").pending() == []
+        assert bench.up_when_closed[:2] == [True, True]  # connections end before the bench does
+
+    def test_going_down_is_in_the_journal_before_coming_up(self, bench: FakeBench) -> None:
+        bench.set_state(up=False, fail={"up": 4})
+        with pytest.raises(BenchFault, match=r"^controller: '.* up' failed with exit status 4"):
+            bench.take()
+        assert [entry.action.command.split()[-1] for entry in Journal.for_bench("virtual").pending()] == ["down"]
+
+    def test_a_bench_without_commands_is_always_up(self, bench: FakeBench) -> None:
+        bench.set_state(up=False)
+        bench.write(commands=False, cables=True)
+        bench.take()
+        assert bench.state["said"] == []
+
+    def test_take_makes_it_current_until_it_is_given_back(self, bench: FakeBench) -> None:
+        with pytest.raises(BenchFault, match=r"^no bench is taken: run 'robot suites/'"):
+            lab.current()
+        taken = lab.take(bench.file, load_card(bench.sheet), bench.folder / "run", lambda: None)
+        assert lab.current() is taken
+        lab.give_back()
+        with pytest.raises(BenchFault, match=r"^no bench is taken"):
+            lab.current()
+        lab.give_back()  # where taking has failed there is nothing to give
+
+    def test_secrets_are_masked_in_the_log_of_commands(self, bench: FakeBench) -> None:
+        taken = bench.take()
+        bench.ssh[Role.DUT].replies["show"] = "the word is console-secret"
+        taken.server(Role.DUT).run("show it")
+        kept = "".join(path.read_text() for path in taken.evidence_folder.iterdir() if path.is_file())
+        assert "show it" in kept and "console-secret" not in kept and "bmc-secret" not in kept
+
+    def test_a_missing_secret_stops_the_run_before_anything_is_changed(self, bench: FakeBench) -> None:
+        secrets = bench.home / ".local/state/niclab/vbench/virtual/secrets.env"
+        secrets.write_text("BMC_PASSWORD=x\n")
+        with pytest.raises(BenchFault, match=r"^secret CONSOLE_PASSWORD is missing"):
+            bench.take()
+        assert bench.dut.changes == []
+
+
+class TestLock:
+    def test_a_second_take_names_the_holder(self, bench: FakeBench) -> None:
+        bench.take()
+        with pytest.raises(BenchFault, match=rf"the bench is in use by pid {os.getpid()};"):
+            bench.lab("run-2").open()
+
+    def test_another_processes_hold_names_its_pid(self, bench: FakeBench) -> None:
+        code = (
+            "import sys\nfrom niclab.undo import Journal\n"
+            "with Journal.for_bench('virtual').hold():\n    print('held', flush=True)\n    sys.stdin.readline()"
+        )
+        environment = {**os.environ, "PYTHONPATH": str(Path(niclab.__file__).parents[1])}
+        command = [sys.executable, "-c", code]
+        with subprocess.Popen(command, stdin=-1, stdout=-1, text=True, env=environment) as holder:
+            assert holder.stdout is not None and holder.stdout.readline() == "held\n"
+            with pytest.raises(BenchFault, match=rf"in use by pid {holder.pid};"):
+                bench.take()
+            holder.communicate("\n", timeout=10)
+        bench.take()
+
+    def test_giving_back_releases_it(self, bench: FakeBench) -> None:
+        bench.take()
+        lab.give_back()
+        bench.take("run-2")
+
+    def test_a_take_that_fails_releases_it_and_every_connection(self, bench: FakeBench) -> None:
+        bench.dut.crash()
+        bench.bmcs[Role.DUT]["ipmi"].stuck = True
+        bench.bmcs[Role.DUT]["ipmi"].says = PowerState.ON
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("niclab.server.POWER_WITHIN_S", 0.05)
+            with pytest.raises(BenchFault, match=r"dut BMC: power is not off"):
+                bench.take()
+        assert sorted(bench.closed) == ["dut", "peer"]
+        with Journal.for_bench("virtual").hold():
+            pass
+
+
+class TestKilledRun:
+    def test_what_it_left_is_undone_first(self, bench: FakeBench) -> None:
+        left_behind(link_left_up(bench))
+        taken = bench.take()
+        assert not bench.nic("dut.p0").admin_up and taken.journal.pending() == []
+
+    def test_also_when_the_bench_is_down(self, bench: FakeBench) -> None:
+        """It is brought up for that, and down again: the undo of a killed run that had brought it up."""
+        tool = f"{sys.executable} {bench.tool_file} {bench.state_file}"
+        left_behind(Action(ActionKind.LOCAL, "controller", f"{tool} down"), link_left_up(bench))
+        bench.set_state(up=False)
+        bench.take()
+        assert bench.said == ["up", "down", "up"]
+        assert not bench.nic("dut.p0").admin_up
+        assert [entry.action.command.split()[-1] for entry in lab.current().journal.pending()] == ["down"]
+
+    def test_one_undo_that_fails_stops_the_run_after_the_rest_is_undone(self, bench: FakeBench) -> None:
+        good = link_left_up(bench)
+        left_behind(good, Action(ActionKind.SHELL, "peer", "rmmod busy"))
+        bench.ssh[Role.PEER].replies["rmmod"] = BenchFault("peer: module is in use")
+        with pytest.raises(BenchFault, match=r"1 of 2 changes could not be undone.*\n.*peer: module is in use"):
+            bench.take()
+        assert not bench.nic("dut.p0").admin_up
+        assert [entry.action.command for entry in Journal.for_bench("virtual").pending()] == ["rmmod busy"]
+
+    def test_a_lost_server_is_recovered_for_it(self, bench: FakeBench) -> None:
+        left_behind(Action(ActionKind.SHELL, "dut", "ip link set dev enp1s0 down"))
+        bench.dut.crash()
+        bench.take()
+        assert bench.bmcs[Role.DUT]["ipmi"].orders == [PowerAction.OFF, PowerAction.ON]
+
+    def test_restore_says_what_it_undid(self, bench: FakeBench) -> None:
+        left_behind(link_left_up(bench))
+        made = bench.lab()
+        with made.journal.hold():
+            assert [entry.run for entry in made.restore()] == ["killed"]
+            assert made.restore() == []
+
+
+class TestServersPower:
+    def test_one_found_off_is_powered_on_and_off_again(self, bench: FakeBench) -> None:
+        bench.peer.crash(PowerState.OFF)
+        taken = bench.take()
+        (entry,) = taken.journal.pending()
+        assert str(entry.action) == "power on peer: off"
+        assert bench.peer.power is PowerState.ON and bench.peer.alive
+        lab.give_back()
+        assert bench.bmcs[Role.PEER]["ipmi"].power_status() is PowerState.OFF
+        assert bench.bmcs[Role.DUT]["ipmi"].orders == []
+
+    def test_one_that_hangs_is_power_cycled_and_left_on(self, bench: FakeBench) -> None:
+        bench.dut.crash()
+        taken = bench.take()
+        assert taken.journal.pending() == []
+        assert bench.bmcs[Role.DUT]["ipmi"].orders == [PowerAction.OFF, PowerAction.ON]
+
+    def test_ensure_ready_names_who_was_recovered(self, bench: FakeBench, taken: Lab) -> None:
+        assert taken.ensure_ready() == []
+        bench.peer.crash()
+        assert taken.ensure_ready() == ["peer"]
+        bench.peer.crash()
+        bench.dut.crash()
+        assert taken.ensure_ready() == ["dut", "peer"]
+
+    def test_undoing_power_on_waits_for_the_server(self, bench: FakeBench, taken: Lab) -> None:
+        bench.dut.crash(PowerState.OFF)
+        bench.dut.power = PowerState.OFF
+        taken.undo(Action(ActionKind.POWER, "dut", "on"))
+        assert bench.dut.alive and bench.dut.power is PowerState.ON
+
+
+class TestLinks:
+    def test_each_undo_is_registered_once_and_before_its_change(self, bench: FakeBench) -> None:
+        taken = bench.take()
+        taken.prepare_links()
+        for host, last in ((bench.dut, 1), (bench.peer, 2)):
+            assert sorted(change for change, _ in host.changes) == [
+                f"enp1s0 198.18.10.{last}/24",
+                "enp1s0 up",
+                f"enp2s0 198.18.11.{last}/24",
+                "enp2s0 up",
+            ]
+            for change, pending in host.changes:
+                iface, what = change.split()
+                flush = f"ip address flush dev {iface} to {what}"
+                assert (LINK_DOWN[iface] if what == "up" else flush) in pending
+        before = undos(taken)
+        assert len(before) == 8
+        for host in bench.hosts.values():
+            host.boot()
+        taken.prepare_links()
+        assert undos(taken) == before
+        assert all(nic.admin_up and len(nic.addresses) == 1 for nic in bench.cables.nics.values())
+
+    def test_what_is_so_already_is_left_alone_also_at_the_end(self, bench: FakeBench) -> None:
+        nic = bench.nic("dut.p0")
+        nic.admin_up, nic.addresses = True, ["198.18.10.1/24"]
+        taken = bench.take()
+        taken.prepare_links()
+        assert [change for change, _ in bench.dut.changes if change.startswith("enp1s0")] == []
+        lab.give_back()
+        assert nic.admin_up and nic.addresses == ["198.18.10.1/24"]
+        assert not any(other.admin_up or other.addresses for other in bench.cables.nics.values() if other is not nic)
+
+    def test_prepared(self, bench: FakeBench) -> None:
+        taken = bench.take()
+        assert not taken.prepared()
+        taken.prepare_links()
+        assert taken.prepared()
+
+    @pytest.mark.parametrize("role", list(Role))
+    @pytest.mark.parametrize("loss", ["reboot", "address", "down", "dead"])
+    def test_not_prepared_any_more(self, bench: FakeBench, taken: Lab, role: Role, loss: str) -> None:
+        host = bench.hosts[role]
+        nic = host.nics[1]
+        if loss == "reboot":
+            host.boots += 1
+        elif loss == "address":
+            nic.addresses.clear()
+        elif loss == "down":
+            nic.admin_up = False
+        else:
+            host.crash()
+        assert not taken.prepared()
+
+    def test_carrier_is_of_that_port(self, bench: FakeBench, taken: Lab) -> None:
+        bench.cables.stuck["peer.p1"] = False
+        assert {port.name: taken.carrier(port) for port in taken.bench.ports} == {
+            "dut.p0": True,
+            "dut.p1": True,
+            "peer.p0": True,
+            "peer.p1": False,
+        }
+
+    def test_ports_of_a_server(self, taken: Lab) -> None:
+        assert [port.name for port in taken.ports(Role.PEER)] == ["peer.p0", "peer.p1"]
+        assert taken.server("dut") is taken.servers[Role.DUT]
+
+
+class TestGivingBack:
+    def test_everything_is_undone_when_one_undo_fails(self, bench: FakeBench) -> None:
+        bench.set_state(up=False)
+        taken = bench.take()
+        taken.prepare_links()
+        bench.ssh[Role.PEER].replies["ip link set dev enp2s0 down"] = BenchFault("peer: device is busy")
+        with pytest.raises(BenchFault, match=r"^1 of 9 changes could not be undone.*\n.*peer\.p1: enp2s0.*is busy"):
+            lab.give_back()
+        assert [name for name, nic in bench.cables.nics.items() if nic.admin_up] == ["peer.p1"]
+        assert not any(nic.addresses for nic in bench.cables.nics.values())
+        assert bench.said == ["up", "down"]
+        assert len(Journal.for_bench("virtual").pending()) == 1
+        with Journal.for_bench("virtual").hold():
+            pass
+
+    def test_everything_else_is_undone_when_a_server_stays_away(
+        self, bench: FakeBench, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("niclab.server.POWER_WITHIN_S", 0.05)
+        bench.set_state(up=False)
+        taken = bench.take()
+        taken.prepare_links()
+        bench.peer.crash()
+        bench.bmcs[Role.PEER]["ipmi"].stuck = True
+        with pytest.raises(BenchFault) as caught:
+            lab.give_back()
+        assert str(caught.value).startswith("peer BMC: power is not off within 0.05 s")
+        assert "4 of 9 changes could not be undone" in str(caught.value)
+        assert not any(nic.admin_up or nic.addresses for nic in bench.dut.nics)
+        assert bench.said == ["up", "down"]
+
+    @pytest.mark.parametrize("role", list(Role))
+    def test_the_lock_is_released_when_a_connection_cannot_be_closed(
+        self, bench: FakeBench, role: Role, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        bench.take()
+
+        def fail() -> None:
+            raise ConnectionLost("dut: gone")
+
+        monkeypatch.setattr(bench.ssh[role], "close", fail)
+        with pytest.raises(ConnectionLost):
+            lab.give_back()
+        assert sorted(bench.closed) == ["dut", "peer"]
+        with Journal.for_bench("virtual").hold():
+            pass
+
+    def test_a_lost_server_is_recovered_to_be_put_back(self, bench: FakeBench) -> None:
+        bench.take().prepare_links()
+        bench.dut.crash()
+        lab.give_back()
+        assert bench.dut.boots == 2
+        assert Journal.for_bench("virtual").pending() == []
+
+
+class TestLocalCommands:
+    def test_what_it_printed_is_returned(self) -> None:
+        assert lab.checked_local_command("echo 'a  b'") == "a  b\n"
+
+    def test_this_python_is_the_first_on_the_path(self) -> None:
+        found = lab.checked_local_command("python -c 'import sys; print(sys.prefix)'").strip()
+        assert found == sys.prefix
+
+    def test_a_failure_has_the_end_of_what_was_said(self) -> None:
+        with pytest.raises(BenchFault, match=r"^controller: .* failed with exit status 3: oh no$"):
+            lab.checked_local_command("sh -c 'echo oh no >&2; exit 3'")
+
+    @pytest.mark.parametrize(("command", "said"), [("/no/such/tool", "No such file"), ("sleep 5", "timed out")])
+    def test_one_that_cannot_run_or_end_is_a_bench_fault(self, command: str, said: str) -> None:
+        with pytest.raises(BenchFault, match=rf"^controller: '{command}': .*{said}"):
+            lab.local_command(command, within_s=0.1)

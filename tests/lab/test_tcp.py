@@ -1,0 +1,139 @@
+"""TCP traffic with a scripted iperf3: what is worthless is refused, and nothing stays running."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from fake_bench import FakeBench
+from fake_parts import FakeJob
+
+from niclab.bench import Role
+from niclab.lab import Lab
+from niclab.traffic import WorthlessResult, tcp
+from niclab.transports.ssh import Result
+from niclab.verdict import BenchFault
+
+CAPTURES = Path(__file__).parents[1] / "traffic" / "captures"
+LISTENING = "LISTEN 0 1 198.18.10.2:5201\n"
+OTHER = {Role.DUT: Role.PEER, Role.PEER: Role.DUT}
+
+
+def good(bench: FakeBench) -> None:
+    """Every iperf3 server listens at once, every client measures the captured run."""
+    for ssh in bench.ssh.values():
+        ssh.replies["ss -Hltn"] = LISTENING
+        ssh.replies["iperf3 --client"] = (CAPTURES / "tcp-omit.txt").read_text()
+
+
+@pytest.fixture(autouse=True)
+def iperf3(bench: FakeBench, taken: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert taken
+    good(bench)
+    monkeypatch.setattr(tcp, "LISTEN_WITHIN_S", 0.05)
+
+
+def seconds() -> int:
+    """The duration the captured run was asked for."""
+    text = (CAPTURES / "tcp-omit.txt").read_text()
+    duration: int = json.loads(text[text.index("{") :])["start"]["test_start"]["duration"]
+    return duration
+
+
+def job_of(bench: FakeBench, role: Role) -> FakeJob:
+    (job,) = bench.ssh[role].jobs
+    return job
+
+
+@pytest.mark.parametrize("sender", list(Role))
+def test_each_direction_has_its_own_server_and_addresses(bench: FakeBench, taken: Lab, sender: Role) -> None:
+    result = tcp.measure(taken, taken.bench.path("b"), sender, seconds())
+    assert result.throughput_bps > 0
+    job = job_of(bench, OTHER[sender])
+    mine, theirs = ("198.18.11.1", "198.18.11.2") if sender is Role.DUT else ("198.18.11.2", "198.18.11.1")
+    assert f"--server --one-off --bind {theirs}" in job.command and job.stopped == 1
+    assert bench.ssh[sender].commands[-1].startswith(f"iperf3 --client {theirs} --bind {mine} --port 5201")
+    assert bench.ssh[OTHER[sender]].commands[-1] == f"ss -Hltn src {theirs} and sport = :5201"
+
+
+def test_a_server_that_dies_is_told_in_its_own_words(bench: FakeBench, taken: Lab) -> None:
+    def die(job: FakeJob) -> None:
+        job.status, job.complained = 1, "iperf3: error - Address already in use\n"
+
+    bench.ssh[Role.PEER].prepare_job = die
+    wanted = r"^peer: iperf3 server ended with status 1: iperf3: error - Address already in use$"
+    with pytest.raises(BenchFault, match=wanted):
+        tcp.measure(taken, taken.bench.path("a"), Role.DUT, 3)
+    assert job_of(bench, Role.PEER).stopped == 1
+
+
+def test_a_server_that_ended_well_too_soon_is_a_fault_too(bench: FakeBench, taken: Lab) -> None:
+    bench.ssh[Role.PEER].prepare_job = lambda job: setattr(job, "status", 0)
+    with pytest.raises(BenchFault, match=r"ended with status 0"):
+        tcp.measure(taken, taken.bench.path("a"), Role.DUT, 3)
+
+
+def test_a_server_that_does_not_listen_is_a_fault(bench: FakeBench, taken: Lab) -> None:
+    bench.ssh[Role.PEER].replies["ss -Hltn"] = "\n"
+    with pytest.raises(BenchFault, match=r"^peer: iperf3 to listen on 198\.18\.10\.2:5201: not within 0\.05 s"):
+        tcp.measure(taken, taken.bench.path("a"), Role.DUT, 3)
+    assert job_of(bench, Role.PEER).stopped == 1
+
+
+@pytest.mark.parametrize(
+    ("capture", "why"), [("refused.txt", "Connection refused"), ("cut.txt", "worthless"), ("udp-loss.txt", "worthless")]
+)
+def test_a_worthless_result_names_host_and_command(bench: FakeBench, taken: Lab, capture: str, why: str) -> None:
+    text = (CAPTURES / capture).read_text()
+    bench.ssh[Role.DUT].replies["iperf3 --client"] = Result("iperf3", 1, None, text, "a warning\n", 1.0)
+    with pytest.raises(WorthlessResult, match=why) as caught:
+        tcp.measure(taken, taken.bench.path("a"), Role.DUT, 77)
+    assert str(caught.value).startswith("dut: `iperf3 --client 198.18.10.2 --bind 198.18.10.1")
+    assert "(exit status 1; a warning)" in str(caught.value)
+    assert job_of(bench, Role.PEER).stopped == 1
+
+
+def test_no_text_at_all_is_a_fault(bench: FakeBench, taken: Lab) -> None:
+    bench.ssh[Role.DUT].replies["iperf3 --client"] = Result("iperf3", None, "SEGV", "", "", 1.0)
+    with pytest.raises(BenchFault, match=r"^dut: `iperf3 .*\(killed by SIGSEGV\)"):
+        tcp.measure(taken, taken.bench.path("a"), Role.DUT, 3)
+
+
+def test_the_server_is_stopped_when_the_client_is_lost(bench: FakeBench, taken: Lab) -> None:
+    bench.ssh[Role.DUT].replies["iperf3 --client"] = BenchFault("dut: gone")
+    with pytest.raises(BenchFault, match=r"^dut: gone$"):
+        tcp.measure(taken, taken.bench.path("a"), Role.DUT, 3)
+    assert job_of(bench, Role.PEER).stopped == 1
+
+
+class TestSteady:
+    def test_it_flows_inside_the_block_only(self, bench: FakeBench, taken: Lab) -> None:
+        with tcp.steady(taken, taken.bench.path("a"), Role.DUT):
+            client, server = job_of(bench, Role.DUT), job_of(bench, Role.PEER)
+            assert client.command.startswith("iperf3 --client 198.18.10.2") and "--time 600" in client.command
+            assert bench.nic("dut.p0").tx_bytes > 100_000 and bench.nic("peer.p0").tx_bytes == 0
+            assert (client.stopped, server.stopped) == (0, 0)
+        assert (client.stopped, server.stopped) == (1, 1)
+
+    def test_what_does_not_flow_is_a_fault(self, bench: FakeBench, taken: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+        still = bench.dut.statistics("enp1s0")
+        monkeypatch.setattr(bench.dut, "statistics", lambda _: still)
+        with pytest.raises(BenchFault, match=r"^traffic from dut\.p0 to peer\.p0 to flow: not within"):  # noqa: SIM117
+            with tcp.steady(taken, taken.bench.path("a"), Role.DUT):
+                pytest.fail("nothing flowed")
+        assert [job_of(bench, role).stopped for role in Role] == [1, 1]
+
+    def test_traffic_that_ended_before_the_block_is_a_fault(self, bench: FakeBench, taken: Lab) -> None:
+        """What was judged under load was not under load."""
+        with pytest.raises(BenchFault, match=r"^dut: `iperf3 .*` ended early with status 1: unable to send$"):  # noqa: SIM117
+            with tcp.steady(taken, taken.bench.path("a"), Role.DUT) as job:
+                fake = job_of(bench, Role.DUT)
+                assert job is fake  # type: ignore[comparison-overlap]  # a fake one
+                fake.status, fake.said = 1, "unable to send\n"
+        assert [job_of(bench, role).stopped for role in Role] == [1, 1]
+
+    def test_both_programs_are_stopped_when_the_block_fails(self, bench: FakeBench, taken: Lab) -> None:
+        with pytest.raises(KeyError), tcp.steady(taken, taken.bench.path("a"), Role.PEER):
+            raise KeyError("a test")
+        assert [job_of(bench, role).stopped for role in Role] == [1, 1]
