@@ -11,6 +11,7 @@ import shutil
 import signal
 import socket
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 
@@ -154,3 +155,7 @@ def _descendants(pid: int) -> list[int]:
     except OSError:
         return []  # ended meanwhile
     return [descendant for child in children for descendant in (child, *_descendants(child))]
+
+
+SshdMaker = Callable[..., ThrowawaySshd]
+"""Makes a started server; takes its name, ``dut`` by default."""

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import REPOSITORY, Bench
+from control_bench import REPOSITORY, Bench
 
 pytestmark = pytest.mark.bench
 

@@ -22,8 +22,8 @@ from niclab.server import Server
 SAMPLES = Path(__file__).parents[1] / "records" / "samples"
 BENCH_SECTION = re.compile(r"^commands:\n(  .*\n)+", re.MULTILINE)
 CABLE_COMMAND = re.compile(r"^ +(pull|plug): .*\n", re.MULTILINE)
-_BENCHES: dict[str, Bench] = {}
-_CARDS: dict[str, Card] = {}
+_BENCHES: dict[tuple[Path, str], Bench] = {}
+_CARDS: dict[tuple[Path, str], Card] = {}
 TOOL = """
 import json, sys
 from pathlib import Path
@@ -122,11 +122,11 @@ class FakeBench:
     def load(self) -> tuple[Bench, Card]:
         """Bench file and sheet; a text that was read before is not parsed again."""
         bench, card = self.file.read_text(), self.sheet.read_text()
-        if bench not in _BENCHES:
-            _BENCHES[bench] = load_bench(self.file)
-        if card not in _CARDS:
-            _CARDS[card] = load_card(self.sheet)
-        return _BENCHES[bench], _CARDS[card]
+        if (self.file, bench) not in _BENCHES:
+            _BENCHES[self.file, bench] = load_bench(self.file)
+        if (self.sheet, card) not in _CARDS:
+            _CARDS[self.sheet, card] = load_card(self.sheet)
+        return _BENCHES[self.file, bench], _CARDS[self.sheet, card]
 
     def lab(self, run: str = "run-1") -> Lab:
         """A lab that is not open."""

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
 
-from throwaway_sshd import ThrowawaySshd, sshd_program
+from throwaway_sshd import SshdMaker, ThrowawaySshd, sshd_program
 
 from niclab.transports.ssh import SshHost
-
-SshdMaker = Callable[..., ThrowawaySshd]
 
 
 def _need_sshd() -> None:

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 import serial
+from toy_consoles import Rfc2217Console, TcpConsole, pty_line, running
 
-from consoles import Rfc2217Console, TcpConsole, pty_line, running
 from niclab.transports import ConnectionLost
 from niclab.transports.kernel_death import DeathWatch, Sign
 from niclab.transports.serial import LOOK_BACK, ConsoleEndpoint, KernelDeath, NotSeen, SerialConsole, _Rfc2217Line

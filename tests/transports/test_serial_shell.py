@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from toy_consoles import MachineConsole
 
-from consoles import MachineConsole
 from niclab.transports import AuthenticationFailed
 from niclab.transports.serial import ConsoleEndpoint, KernelDeath, NotSeen, SerialConsole
 from niclab.verdict import BenchFault

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from conftest import SshdMaker
+from throwaway_sshd import SshdMaker
 
 from niclab.transports import CommandTimeout, ConnectionLost
 from niclab.transports.ssh import Result, SshHost

@@ -8,7 +8,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from conftest import SshdMaker
+from throwaway_sshd import SshdMaker
 
 from niclab.transports import CommandTimeout
 from niclab.transports.ssh import Result, SshHost

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import asyncssh
 import pytest
-from conftest import SshdMaker
+from throwaway_sshd import SshdMaker
 
 from niclab.transports import AuthenticationFailed
 from niclab.transports.loop import call

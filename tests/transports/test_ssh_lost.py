@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from conftest import SshdMaker
+from throwaway_sshd import SshdMaker
 
 from niclab.transports import CommandTimeout, ConnectionLost
 from niclab.transports.ssh import GRACE_S, SshHost

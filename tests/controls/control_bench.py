@@ -1,0 +1,109 @@
+"""The virtual bench of the negative controls, and the suites run against it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from robot.api import ExecutionResult
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+NAME = "controls"
+VBENCH = REPOSITORY / "lab" / "virtual" / "vbench"
+ROBOT_WITHIN_S = 600
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a run of the suites gave: test name -> message of the red ones, names of the green ones, the rest."""
+
+    red: dict[str, str]
+    green: set[str]
+    skipped: set[str]
+    seconds: float
+    setup_message: str
+
+
+class Bench:
+    """The virtual bench of the controls, and the suites run against it."""
+
+    def __init__(self, file: Path, scratch: Path) -> None:
+        self.file, self._scratch, self._count = file, scratch, 0
+
+    def vbench(self, *arguments: str) -> str:
+        """Run ``vbench`` for this bench; returns what it printed."""
+        words = 2 if arguments[0] == "fault" else 1
+        command = [sys.executable, str(VBENCH), *arguments[:words], "--name", NAME, *arguments[words:]]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL)
+        assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
+        return done.stdout
+
+    def ssh(self, role: str, command: str) -> str:
+        return self.vbench("ssh", role, command)
+
+    def sheet(self, **facts: tuple[str, str]) -> Path:
+        """A copy of the card's sheet in which each given line is replaced: name=(old, new)."""
+        text = (REPOSITORY / "lab/cards/intel-82574l.yaml").read_text()
+        for old, new in facts.values():
+            assert text.count(old) == 1, f"{old!r} is in the sheet {text.count(old)} times"
+            text = text.replace(old, new)
+        folder = self._scratch / f"sheet-{self._count}"
+        folder.mkdir()
+        path = folder / "intel-82574l.yaml"
+        path.write_text(text)
+        return path
+
+    def command(self, *options: str, card: Path | None = None) -> list[str]:
+        """The robot command for these suites on this bench; its output folder is new each time."""
+        self._count += 1
+        self.output = self._scratch / f"run-{self._count}"
+        variables = ["--variable", f"BENCH:{self.file}"]
+        if card is not None:
+            variables += ["--variable", f"CARD:{card}"]
+        fixed = ["--outputdir", str(self.output), "--console", "none"]
+        return [sys.executable, "-m", "robot", *variables, *options, *fixed, str(REPOSITORY / "suites")]
+
+    def run(self, *options: str, card: Path | None = None, inject: tuple[str, str, str] | None = None) -> Run:
+        """Run the suites selected by ``options``.
+
+        :param inject: name of a test, and the ``vbench`` arguments that inject a defect into it and clear it.
+        """
+        environment, listener = dict(os.environ), []
+        if inject is not None:
+            test, defect, clear = inject
+            prefix = f"{sys.executable} {VBENCH}"
+            plan = {"test": test, "inject": f"{prefix} {defect}", "clear": f"{prefix} {clear}" if clear else ""}
+            environment["CONTROL_INJECT"] = json.dumps(plan)
+            listener = ["--listener", str(Path(__file__).with_name("inject.py"))]
+        start = time.monotonic()
+        done = subprocess.run(
+            self.command(*listener, *options, card=card),
+            capture_output=True,
+            text=True,
+            env=environment,
+            timeout=ROBOT_WITHIN_S,
+            stdin=subprocess.DEVNULL,
+        )
+        assert done.returncode <= 250, f"robot could not run: {done.stdout}{done.stderr}"
+        return self.result(time.monotonic() - start)
+
+    def result(self, seconds: float = 0.0) -> Run:
+        """The outcome in the output folder of the last command."""
+        result = ExecutionResult(self.output / "output.xml")
+        errors = [message.message for message in result.errors if message.level == "ERROR"]
+        assert not errors, errors  # a defect that was not injected is such an error
+        suite = result.suite
+        tests = list(suite.all_tests)
+        assert tests, "no test was run"
+        return Run(
+            red={test.name: test.message for test in tests if test.failed},
+            green={test.name for test in tests if test.passed},
+            skipped={test.name for test in tests if test.skipped},
+            seconds=seconds,
+            setup_message=suite.setup.message or suite.message,
+        )
