@@ -197,10 +197,12 @@ def test_killing_the_session_server_is_a_lost_connection_and_not_a_status(make_s
     server = make_sshd()
     with SshHost(server.endpoint) as host, ThreadPoolExecutor(1) as pool:
         host.run("true")
-        running = pool.submit(host.run, "echo before; sleep 30", timeout_s=40)
-        until(lambda: host.run("pgrep -fx 'sleep 30'").stdout, within=10, what="sleep 30 to run")
+        pid_file = server.directory / "sleeper.pid"
+        command = f"echo before; echo $$ > {pid_file}; exec sleep 30"
+        running = pool.submit(host.run, command, timeout_s=40)
+        until(lambda: pid_file.exists() and pid_file.read_text().strip(), within=10, what="the sleeper to run")
         server.signal_sessions(signal.SIGKILL)
-        with pytest.raises(ConnectionLost, match=r"dut: 'echo before; sleep 30': connection lost .* 'before'"):
+        with pytest.raises(ConnectionLost, match=r"dut: 'echo before; .*': connection lost .* 'before'"):
             running.result(timeout=10)
-        host.run("pkill -fx 'sleep 30'")
+        host.run(f"kill {pid_file.read_text().strip()}")
         assert host.run("echo again").stdout == "again\n"
