@@ -291,8 +291,12 @@ class Lab:
 
     def carrier(self, port: Port) -> bool:
         """Has the port a link?"""
-        server = self.server_of(port)
-        return bool(server.host.interface(server.interface(port)).carrier)
+        return bool(self.server_of(port).host.interface(self.interface(port)).carrier)
+
+    def without_carrier(self, ports: list[Port]) -> list[Port]:
+        """Those of ``ports`` that have no link; all are asked side by side."""
+        with ThreadPoolExecutor() as pool:
+            return [port for port, up in zip(ports, pool.map(self.carrier, ports), strict=True) if not up]
 
 
 def take(bench_file: Path | str, card: Card, run_dir: Path, current_test: Callable[[], str | None]) -> Lab:

@@ -34,9 +34,9 @@ def _prove_path(lab: Lab, path: BenchPath, ports: list[Port]) -> str:
     try:
         watched = ends if path.pull else [end for end in ends if end.role.value == "peer"]
         _wait(lab, watched, up=False, within_s=LOSS_WITHIN_S, doing=f"path {path.name} broken")
-        lost = [port.name for port in ports if port not in ends and not lab.carrier(port)]
+        lost = lab.without_carrier([port for port in ports if port not in ends])
         if lost:
-            names = ", ".join(lost)
+            names = ", ".join(port.name for port in lost)
             raise BenchFault(f"path {path.name} broken: {names} lost carrier too; the bench file says otherwise")
     finally:
         mend_path(lab, entry)
@@ -70,7 +70,8 @@ def _wait(lab: Lab, ports: list[Port], *, up: bool, within_s: float, doing: str)
     """Wait until all ``ports`` have carrier, or none has."""
 
     def wrong() -> list[str]:
-        return [port.name for port in ports if lab.carrier(port) is not up]
+        down = lab.without_carrier(ports)
+        return [port.name for port in ports if (port in down) is up]
 
     try:
         until(lambda: not wrong(), within=within_s, what=doing, every=0.1)
