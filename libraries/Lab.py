@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from robot.api import logger
@@ -13,6 +14,7 @@ from niclab.bench import Role
 from niclab.card import load_card
 from niclab.report.links import EvidenceLink
 from niclab.report.runfolder import RUN_FILE, record_facts
+from niclab.server import Server
 
 EVIDENCE_COMMANDS = (
     ("kernel-log", "dmesg | tail -n 200"),
@@ -60,9 +62,10 @@ class Lab:
             return
         for name in taken.ensure_ready():
             logger.warn(f"{name} did not answer and was recovered by a power cycle")
-        for server in taken.servers.values():
-            module = taken.card.driver(server.description.os).module
-            if server.host.loaded_module(module) is None:
+        with ThreadPoolExecutor() as pool:
+            missing = list(pool.map(_missing_driver, taken.servers.values()))
+        for server, module in zip(taken.servers.values(), missing, strict=True):
+            if module:
                 logger.warn(f"{server.name}: driver {module} was not loaded; it is loaded now")
                 server.run(f"modprobe {module}")
         taken.prepare_links()
@@ -100,6 +103,12 @@ class Lab:
             logger.info(f"{name}: {value}")
         if (taken.run_dir / RUN_FILE).exists():
             record_facts(taken.run_dir, **facts)
+
+
+def _missing_driver(server: Server) -> str:
+    """Name of the driver on the sheet when it is not loaded on the server, else nothing."""
+    module = lab.current().card.driver(server.description.os).module
+    return module if server.host.loaded_module(module) is None else ""
 
 
 def _current_test() -> str | None:
