@@ -13,7 +13,7 @@ from niclab.card import AnySubsystem, Driver, VersionLists, VersionVerdict
 from niclab.hosts.records import DriverInfo, PciDevice, PcieLink
 from niclab.server import quoted
 from niclab.undo import Action, ActionKind
-from niclab.verdict import CardFailure, NotApplicable, Undecided
+from niclab.verdict import CardFailure, NotApplicable, Undecided, fail_with
 
 ETHERNET_CLASS = "0200"
 
@@ -32,15 +32,15 @@ class Card:
         for port, device in self._devices():
             found = f"{device.vendor_id}:{device.device_id}"
             if device.dead:
-                problems.append(f"{_where(port)} answers with all ones: it is gone from the bus")
+                problems.append(f"{port.place} answers with all ones: it is gone from the bus")
             elif found != wanted:
-                problems.append(f"{_where(port)} is {found}, sheet {_sheet()} wants {wanted}")
+                problems.append(f"{port.place} is {found}, sheet {_sheet()} wants {wanted}")
             elif not isinstance(identity.subsystems, AnySubsystem):
                 subsystem = f"{device.subvendor}:{device.subdevice}"
                 if subsystem not in identity.subsystems:
                     allowed = ", ".join(identity.subsystems)
-                    problems.append(f"{_where(port)} has subsystem {subsystem}, sheet {_sheet()} wants {allowed}")
-        _fail_with(problems)
+                    problems.append(f"{port.place} has subsystem {subsystem}, sheet {_sheet()} wants {allowed}")
+        fail_with(problems)
 
     @keyword
     def dut_should_show_as_many_ports_as_the_sheet_says(self) -> None:
@@ -62,14 +62,14 @@ class Card:
             server = lab.current().server_of(port)
             mac = server.host.interface(server.interface(port)).mac
             if mac is None or mac == "00:00:00:00:00:00" or int(mac[:2], 16) & 1:
-                problems.append(f"{_where(port)} has MAC address {mac}, wanted a unicast address")
+                problems.append(f"{port.place} has MAC address {mac}, wanted a unicast address")
                 continue
             if mac in seen:
-                problems.append(f"{_where(port)} has MAC address {mac}, which {seen[mac].name} has too")
+                problems.append(f"{port.place} has MAC address {mac}, which {seen[mac].name} has too")
             if port.mac is not None and mac != port.mac:
-                problems.append(f"{_where(port)} has MAC address {mac}, the bench file says {port.mac}")
+                problems.append(f"{port.place} has MAC address {mac}, the bench file says {port.mac}")
             seen.setdefault(mac, port)
-        _fail_with(problems)
+        fail_with(problems)
 
     # --- driver and firmware
 
@@ -80,8 +80,8 @@ class Card:
         for (port, info), (_, device) in zip(self._drivers(), self._devices(), strict=True):
             if {info.driver, device.driver} != {wanted}:
                 found = f"{info.driver} (ethtool), {device.driver} (PCI)"
-                problems.append(f"{_where(port)} is driven by {found}, sheet {_sheet()} wants {wanted}")
-        _fail_with(problems)
+                problems.append(f"{port.place} is driven by {found}, sheet {_sheet()} wants {wanted}")
+        fail_with(problems)
 
     @keyword
     def driver_version_should_be_as_on_the_sheet(self) -> None:
@@ -141,11 +141,11 @@ class Card:
         if lab.current().server(Role.DUT).host.loaded_module(module) is None:
             raise CardFailure(f"dut: driver {module} is not loaded after boot, sheet {_sheet()} wants it at boot")
         problems = [
-            f"{_where(port)} has driver {device.driver} after boot, sheet {_sheet()} wants {module}"
+            f"{port.place} has driver {device.driver} after boot, sheet {_sheet()} wants {module}"
             for port, device in self._devices()
             if device.driver != module
         ]
-        _fail_with(problems)
+        fail_with(problems)
 
     @keyword
     def reload_driver(self) -> None:
@@ -170,17 +170,17 @@ class Card:
         for port in lab.current().ports(Role.DUT):
             path = lab.current().server(Role.DUT).host.pcie_path(port.pci)
             if not path:
-                raise Undecided(f"{_where(port)}: no PCI Express link above it could be read")
+                raise Undecided(f"{port.place}: no PCI Express link above it could be read")
             for link in path:
                 logger.info(f"{port.name}: {_shown(link)}")
             narrowest, slowest = min(path, key=lambda link: link.width), min(path, key=lambda link: link.gts)
             if narrowest.width != width:
                 found = f"x{narrowest.width} ({_shown(narrowest)})"
-                problems.append(f"{_where(port)} trained to {found}, sheet {_sheet()} wants x{width}")
+                problems.append(f"{port.place} trained to {found}, sheet {_sheet()} wants x{width}")
             if slowest.gts != speed_gts:
                 found = f"{slowest.gts:g} GT/s ({_shown(slowest)})"
-                problems.append(f"{_where(port)} trained to {found}, sheet {_sheet()} wants {speed_gts:g} GT/s")
-        _fail_with(problems)
+                problems.append(f"{port.place} trained to {found}, sheet {_sheet()} wants {speed_gts:g} GT/s")
+        fail_with(problems)
 
     # --- what is asked
 
@@ -200,10 +200,6 @@ class Card:
             yield port, server.host.driver_info(server.interface(port))
 
 
-def _where(port: Port) -> str:
-    return f"{port.name} ({port.pci})"
-
-
 def _sheet() -> str:
     return lab.current().card.name
 
@@ -220,21 +216,16 @@ def _judge_versions(what: str, found: list[tuple[Port, str | None]], lists: Vers
     problems, unjudged = [], []
     for port, version in found:
         if version is None:
-            unjudged.append(f"{_where(port)} reports no {what} version")
+            unjudged.append(f"{port.place} reports no {what} version")
             continue
         try:
             verdict = lists.verdict(version)
         except Undecided as error:
-            unjudged.append(f"{_where(port)}: {what}: {error}")
+            unjudged.append(f"{port.place}: {what}: {error}")
             continue
         if verdict not in (VersionVerdict.REQUIRED, VersionVerdict.ALLOWED):
             said = "forbids it" if verdict is VersionVerdict.FORBIDDEN else "neither requires nor allows it"
-            problems.append(f"{_where(port)} runs {what} {version}, {wanted or f'sheet {_sheet()} {said}'}")
-    _fail_with(problems)
+            problems.append(f"{port.place} runs {what} {version}, {wanted or f'sheet {_sheet()} {said}'}")
+    fail_with(problems)
     if unjudged:
         raise Undecided("\n".join(unjudged))
-
-
-def _fail_with(problems: list[str]) -> None:
-    if problems:
-        raise CardFailure("\n".join(problems))

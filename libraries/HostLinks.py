@@ -12,7 +12,7 @@ from niclab import lab, wiring
 from niclab.bench import BenchPath, Port
 from niclab.hosts.records import CarrierChanges
 from niclab.undo import Entry
-from niclab.verdict import BenchFault, CardFailure, NotApplicable, Undecided
+from niclab.verdict import BenchFault, NotApplicable, Undecided, fail_with
 
 PING_COUNT = 10
 
@@ -46,9 +46,8 @@ class HostLinks:
             for field, wish in wanted.items():
                 found = getattr(settings, field)
                 if found != wish:
-                    problems.append(f"{_where(port)} has {field} {found}, sheet {card.name} wants {wish}")
-        if problems:
-            raise CardFailure("\n".join(problems))
+                    problems.append(f"{port.place} has {field} {found}, sheet {card.name} wants {wish}")
+        fail_with(problems)
 
     @keyword
     def every_link_should_carry_traffic(self) -> None:
@@ -66,11 +65,10 @@ class HostLinks:
                 )
                 if result.received != result.sent or result.duplicates:
                     problems.append(
-                        f"{_where(port)} to {partner.name}: {result.received} of {result.sent} pings answered"
+                        f"{port.place} to {partner.name}: {result.received} of {result.sent} pings answered"
                         f", {result.duplicates} twice; wanted: each once. {' '.join(result.errors)}".rstrip(" .")
                     )
-        if problems:
-            raise CardFailure("\n".join(problems))
+        fail_with(problems)
 
     @keyword
     def pull_a_cable(self) -> None:
@@ -122,11 +120,10 @@ class HostLinks:
             before, after = self._before[port.name], self._changes(port)
             if port.name not in path.ends and before.changes != after.changes:
                 problems.append(
-                    f"{_where(port)} counted {after.changes - before.changes} changes of carrier while the cable of "
+                    f"{port.place} counted {after.changes - before.changes} changes of carrier while the cable of "
                     f"path {path.name} was pulled; wanted: none"
                 )
-        if problems:
-            raise CardFailure("\n".join(problems))
+        fail_with(problems)
 
     @staticmethod
     def _ports() -> list[Port]:
@@ -164,17 +161,10 @@ class HostLinks:
             if not seen:
                 state = "no carrier" if up else "still carrier"
                 problems.append(
-                    f"{_where(port)} has {state} after {limit_ms} ms, all that sheet {taken.card.name} allows"
+                    f"{port.place} has {state} after {limit_ms} ms, all that sheet {taken.card.name} allows"
                 )
             elif took_ms > limit_ms:
-                unknown.append(
-                    f"{_where(port)}: known after {took_ms:.0f} ms only, too late to tell about {limit_ms} ms"
-                )
-        if problems:
-            raise CardFailure("\n".join(problems))
+                unknown.append(f"{port.place}: known after {took_ms:.0f} ms only, too late to tell about {limit_ms} ms")
+        fail_with(problems)
         if unknown:
             raise Undecided("\n".join(unknown))
-
-
-def _where(port: Port) -> str:
-    return f"{port.name} ({port.pci})"

@@ -10,7 +10,7 @@ from robot.api.deco import keyword, library
 from niclab import lab
 from niclab.bench import BenchPath, Role
 from niclab.traffic import tcp
-from niclab.verdict import BenchFault, CardFailure
+from niclab.verdict import BenchFault, fail_with
 
 
 @library(scope="GLOBAL")
@@ -46,8 +46,7 @@ class Traffic:
         :param seconds: how long each measurement lasts.
         """
         problems = [problem for path in lab.current().bench.paths for problem in self._judge(path, sender, seconds)]
-        if problems:
-            raise CardFailure("\n".join(problems))
+        fail_with(problems)
 
     def _judge(self, path: BenchPath, sender: Role, seconds: int) -> list[str]:
         taken = lab.current()

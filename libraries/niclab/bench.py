@@ -192,6 +192,11 @@ class Port:
     def name(self) -> str:
         return f"{self.role.value}.{self.key}"
 
+    @property
+    def place(self) -> str:
+        """Name and PCI address, as messages name a port: ``dut.p0 (0000:17:00.0)``."""
+        return f"{self.name} ({self.pci})"
+
 
 class Bench(Sheet):
     """A whole bench."""

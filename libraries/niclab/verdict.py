@@ -27,3 +27,12 @@ class NotApplicable(Exception):
 
 class Undecided(Exception):
     """The measurement cannot tell."""
+
+
+def fail_with(problems: list[str]) -> None:
+    """End a check that has asked everything it had to ask.
+
+    :raises CardFailure: with every problem, one a line, when there is any.
+    """
+    if problems:
+        raise CardFailure("\n".join(problems))
