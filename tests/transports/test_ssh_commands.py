@@ -134,8 +134,8 @@ def test_the_observer_sees_every_result(host: SshHost) -> None:
 
 def test_more_commands_than_sessions_wait_for_their_turn(host: SshHost) -> None:
     with ThreadPoolExecutor(16) as pool:
-        results = list(pool.map(lambda n: host.run(f"sleep 0.05; echo {n}").stdout, range(32)))
-    assert results == [f"{n}\n" for n in range(32)]
+        results = list(pool.map(lambda n: host.run(f"sleep 0.05; echo {n}").stdout, range(64)))
+    assert results == [f"{n}\n" for n in range(64)]
 
 
 def test_four_threads_on_two_hosts_never_mix_up(make_sshd: SshdMaker) -> None:
