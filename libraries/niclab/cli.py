@@ -7,7 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from niclab import certify, doctor
+from niclab import certify, doctor, parse
 from niclab.bench import load_bench
 from niclab.card import load_card
 from niclab.lab import Lab
@@ -46,6 +46,13 @@ def _parser() -> argparse.ArgumentParser:
     qualify.add_argument("--profile", type=certify.Profile, default=certify.Profile.QUICK, metavar="quick|full")
     qualify.add_argument("--results", type=Path, default=REPOSITORY / "results", help="folder of the run folders")
     qualify.set_defaults(run=_certify)
+    read = commands.add_parser("parse", help="read a tool's output from standard input, print its record as JSON")
+    what = read.add_mutually_exclusive_group(required=True)
+    what.add_argument("kind", nargs="?", help="what the text is; see --list")
+    what.add_argument("--batch", action="store_true", help="read and write JSON lines")
+    what.add_argument("--list", action="store_true", dest="listing", help="name every kind")
+    read.add_argument("--command", help="the command line that printed the text")
+    read.set_defaults(run=_parse)
     return parser
 
 
@@ -73,6 +80,10 @@ def _restore(options: argparse.Namespace) -> int:
 
 def _certify(options: argparse.Namespace) -> int:
     return certify.run(options.bench, options.card, options.profile, options.results)
+
+
+def _parse(options: argparse.Namespace) -> int:
+    return parse.run(options.kind, options.command, batch=options.batch, listing=options.listing)
 
 
 if __name__ == "__main__":

@@ -103,6 +103,13 @@ class Counters:
     def __contains__(self, name: object) -> bool:
         return any(known == name for known, _ in self.entries)
 
+    def as_json(self) -> dict[str, object]:
+        """``counters`` by name; the values of a name that stands several times are a list."""
+        values: dict[str, list[int]] = {}
+        for name, value in self.entries:
+            values.setdefault(name, []).append(value)
+        return {"counters": {name: found[0] if len(found) == 1 else found for name, found in values.items()}}
+
     def __iter__(self) -> Iterator[str]:
         return (name for name, _ in self.entries)
 
