@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from robot.api import logger
 from robot.api.deco import keyword, library
 
@@ -12,6 +10,7 @@ from niclab.bench import Port, Role
 from niclab.card import AnySubsystem, Driver, VersionLists, VersionVerdict
 from niclab.hosts.records import DriverInfo, PciDevice, PcieLink
 from niclab.server import quoted
+from niclab.together import side_by_side
 from niclab.undo import Action, ActionKind
 from niclab.verdict import CardFailure, NotApplicable, Undecided, fail_with
 
@@ -56,11 +55,10 @@ class Card:
     @keyword
     def every_port_should_have_a_mac_address_of_its_own(self) -> None:
         """Every port has a unicast MAC address that no other has, and the one in the bench file if given."""
-        seen: dict[str, Port] = {}
-        problems = []
-        for port in lab.current().bench.ports:
-            server = lab.current().server_of(port)
-            mac = server.host.interface(server.interface(port)).mac
+        taken, problems = lab.current(), []
+        ports, seen = taken.bench.ports, dict[str, Port]()
+        found = side_by_side(lambda port: taken.server_of(port).host.interface(taken.interface(port)).mac, ports)
+        for port, mac in zip(ports, found, strict=True):
             if mac is None or mac == "00:00:00:00:00:00" or int(mac[:2], 16) & 1:
                 problems.append(f"{port.place} has MAC address {mac}, wanted a unicast address")
                 continue
@@ -189,15 +187,16 @@ class Card:
         return lab.current().card.driver(lab.current().server(Role.DUT).description.os)
 
     @staticmethod
-    def _devices() -> Iterator[tuple[Port, PciDevice]]:
-        for port in lab.current().ports(Role.DUT):
-            yield port, lab.current().server(Role.DUT).host.pci_device(port.pci)
+    def _devices() -> list[tuple[Port, PciDevice]]:
+        ports, host = lab.current().ports(Role.DUT), lab.current().server(Role.DUT).host
+        return list(zip(ports, side_by_side(lambda port: host.pci_device(port.pci), ports), strict=True))
 
     @staticmethod
-    def _drivers() -> Iterator[tuple[Port, DriverInfo]]:
-        server = lab.current().server(Role.DUT)
-        for port in lab.current().ports(Role.DUT):
-            yield port, server.host.driver_info(server.interface(port))
+    def _drivers() -> list[tuple[Port, DriverInfo]]:
+        taken = lab.current()
+        ports, host = taken.ports(Role.DUT), taken.server(Role.DUT).host
+        infos = side_by_side(lambda port: host.driver_info(taken.interface(port)), ports)
+        return list(zip(ports, infos, strict=True))
 
 
 def _sheet() -> str:

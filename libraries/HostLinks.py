@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import time
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
+from typing import TypeVar
 
 from robot.api import logger
 from robot.api.deco import keyword, library
 
 from niclab import lab, wiring
 from niclab.bench import BenchPath, Port
+from niclab.hosts.host import Host
 from niclab.hosts.records import CarrierChanges
+from niclab.together import side_by_side
 from niclab.undo import Entry
 from niclab.verdict import BenchFault, NotApplicable, Undecided, fail_with
+
+T = TypeVar("T")
 
 PING_COUNT = 10
 
@@ -24,7 +29,7 @@ class HostLinks:
     def __init__(self) -> None:
         self._pulled: tuple[BenchPath, Entry, float] | None = None
         self._plugged: tuple[BenchPath, float] | None = None
-        self._before: dict[str, CarrierChanges] = {}
+        self._before: dict[Port, CarrierChanges] = {}
 
     @keyword
     def every_link_should_be_up(self) -> None:
@@ -40,9 +45,7 @@ class HostLinks:
             "duplex": card.known(card.link.duplex, "link.duplex").value,
             "autoneg": card.known(card.link.autoneg, "link.autoneg"),
         }
-        for port in self._ports():
-            server = lab.current().server_of(port)
-            settings = server.host.link_settings(server.interface(port))
+        for port, settings in self._of_every_port(lambda host, iface: host.link_settings(iface)):
             for field, wish in wanted.items():
                 found = getattr(settings, field)
                 if found != wish:
@@ -52,23 +55,25 @@ class HostLinks:
     @keyword
     def every_link_should_carry_traffic(self) -> None:
         """Ten pings over every path, from both ends, and every one is answered."""
-        taken, problems = lab.current(), []
-        for path in taken.bench.paths:
-            for port in map(taken.bench.port, path.ends):
-                partner = taken.bench.partner(port)
-                server = taken.server_of(port)
-                result = server.host.ping(
-                    str(taken.bench.address(partner).ip),
-                    source=str(taken.bench.address(port).ip),
-                    count=PING_COUNT,
-                    interval_s=0.05,
-                )
-                if result.received != result.sent or result.duplicates:
-                    problems.append(
-                        f"{port.place} to {partner.name}: {result.received} of {result.sent} pings answered"
-                        f", {result.duplicates} twice; wanted: each once. {' '.join(result.errors)}".rstrip(" .")
-                    )
-        fail_with(problems)
+        fail_with([problem for problem in side_by_side(self._ping_partner, self._ports()) if problem])
+
+    @staticmethod
+    def _ping_partner(port: Port) -> str:
+        """What is wrong with the pings from ``port`` to the other end of its path, or nothing."""
+        taken = lab.current()
+        partner = taken.bench.partner(port)
+        result = taken.server_of(port).host.ping(
+            str(taken.bench.address(partner).ip),
+            source=str(taken.bench.address(port).ip),
+            count=PING_COUNT,
+            interval_s=0.05,
+        )
+        if result.received == result.sent and not result.duplicates:
+            return ""
+        return (
+            f"{port.place} to {partner.name}: {result.received} of {result.sent} pings answered"
+            f", {result.duplicates} twice; wanted: each once. {' '.join(result.errors)}".rstrip(" .")
+        )
 
     @keyword
     def pull_a_cable(self) -> None:
@@ -80,7 +85,7 @@ class HostLinks:
         path = next((path for path in taken.bench.paths if path.pull), None)
         if path is None:
             raise NotApplicable(f"bench {taken.bench.name} has no command to pull a cable")
-        self._before = {port.name: self._changes(port) for port in self._ports()}
+        self._before = self._carrier_changes()
         entry = wiring.break_path(taken, path)
         self._pulled = (path, entry, time.monotonic())
         logger.info(f"cable of path {path.name} pulled: {' and '.join(path.ends)}")
@@ -116,8 +121,8 @@ class HostLinks:
         if self._pulled is None:
             raise BenchFault("no cable is pulled: 'Pull A Cable' comes first")
         path, problems = self._pulled[0], []
-        for port in self._ports():
-            before, after = self._before[port.name], self._changes(port)
+        for port, after in self._carrier_changes().items():
+            before = self._before[port]
             if port.name not in path.ends and before.changes != after.changes:
                 problems.append(
                     f"{port.place} counted {after.changes - before.changes} changes of carrier while the cable of "
@@ -130,10 +135,14 @@ class HostLinks:
         bench = lab.current().bench
         return [bench.port(end) for path in bench.paths for end in path.ends]
 
-    @staticmethod
-    def _changes(port: Port) -> CarrierChanges:
-        server = lab.current().server_of(port)
-        return server.host.carrier_changes(server.interface(port))
+    def _carrier_changes(self) -> dict[Port, CarrierChanges]:
+        return dict(self._of_every_port(lambda host, iface: host.carrier_changes(iface)))
+
+    def _of_every_port(self, question: Callable[[Host, str], T]) -> list[tuple[Port, T]]:
+        """``question`` about host and interface name of every port of every path."""
+        taken, ports = lab.current(), self._ports()
+        answers = side_by_side(lambda port: question(taken.server_of(port).host, taken.interface(port)), ports)
+        return list(zip(ports, answers, strict=True))
 
     @staticmethod
     def _expect_carrier(ports: list[Port], *, up: bool, since: float) -> None:
@@ -151,8 +160,7 @@ class HostLinks:
             wait = taken.server_of(port).host.await_carrier(taken.interface(port), up, within_s=limit_ms / 1000)
             return wait.seen, (time.monotonic() - since) * 1000
 
-        with ThreadPoolExecutor() as pool:
-            outcomes = dict(zip(ports, pool.map(watch, ports), strict=True))
+        outcomes = dict(zip(ports, side_by_side(watch, ports), strict=True))
         problems, unknown = [], []
         for port, (seen, took_ms) in outcomes.items():
             logger.info(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from robot.api import logger
@@ -15,6 +14,7 @@ from niclab.card import load_card
 from niclab.report.links import EvidenceLink
 from niclab.report.runfolder import RUN_FILE, record_facts
 from niclab.server import Server
+from niclab.together import side_by_side
 
 EVIDENCE_COMMANDS = (
     ("kernel-log", "dmesg | tail -n 200"),
@@ -62,8 +62,7 @@ class Lab:
             return
         for name in taken.ensure_ready():
             logger.warn(f"{name} did not answer and was recovered by a power cycle")
-        with ThreadPoolExecutor() as pool:
-            missing = list(pool.map(_missing_driver, taken.servers.values()))
+        missing = side_by_side(_missing_driver, taken.servers.values())
         for server, module in zip(taken.servers.values(), missing, strict=True):
             if module:
                 logger.warn(f"{server.name}: driver {module} was not loaded; it is loaded now")
@@ -92,7 +91,7 @@ class Lab:
     def _record_facts(taken: lab.Lab) -> None:
         """What the certificate says of the card as it was found."""
         server = taken.server(Role.DUT)
-        info = server.host.driver_info(server.interface(taken.ports(Role.DUT)[0]))
+        info = server.host.driver_info(taken.interface(taken.ports(Role.DUT)[0]))
         facts = {
             "driver": f"{info.driver} {info.version or '(no version)'}",
             "firmware": info.firmware or "not reported",

@@ -11,7 +11,6 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from niclab.bench import Bench, Port, Role, load_bench
@@ -19,6 +18,7 @@ from niclab.card import Card
 from niclab.report.evidence import CommandLog, EvidenceStore
 from niclab.secrets import Secrets
 from niclab.server import ANSWER_WITHIN_S, Server, quoted
+from niclab.together import side_by_side
 from niclab.transports.bmc import PowerState
 from niclab.undo import Action, ActionKind, Entry, Journal
 from niclab.verdict import BenchFault
@@ -169,11 +169,13 @@ class Lab:
 
         :raises BenchFault: when one cannot be recovered.
         """
-        with ThreadPoolExecutor() as pool:
-            answers = dict(zip(self.servers.values(), pool.map(Server.answers, self.servers.values()), strict=True))
-        lost = [server for server, answered in answers.items() if not answered]
-        with ThreadPoolExecutor() as pool:
-            list(pool.map(Server.recover, lost))
+        servers = list(self.servers.values())
+        lost = [
+            server
+            for server, answered in zip(servers, side_by_side(Server.answers, servers), strict=True)
+            if not answered
+        ]
+        side_by_side(Server.recover, lost)
         return [server.name for server in lost]
 
     def undo(self, action: Action) -> None:
@@ -244,8 +246,7 @@ class Lab:
             except BenchFault:
                 return False
 
-        with ThreadPoolExecutor() as pool:
-            return len(self._prepared) == len(Role) and all(pool.map(same, Role))
+        return len(self._prepared) == len(Role) and all(side_by_side(same, Role))
 
     def prepare_links(self) -> None:
         """Every port of every path up and with its address; what is so already is left alone. Undone at the end.
@@ -253,8 +254,7 @@ class Lab:
         Does not wait for carrier: that is a test's business.
         """
         ports = [port for path in self.bench.paths for port in map(self.bench.port, path.ends)]
-        with ThreadPoolExecutor() as pool:
-            interfaces = list(pool.map(self._prepare_link, ports))
+        interfaces = side_by_side(self._prepare_link, ports)
         self._interfaces = dict(zip(ports, interfaces, strict=True))
         for role in Role:
             mine = [iface for port, iface in zip(ports, interfaces, strict=True) if port.role is role]
@@ -295,8 +295,7 @@ class Lab:
 
     def without_carrier(self, ports: list[Port]) -> list[Port]:
         """Those of ``ports`` that have no link; all are asked side by side."""
-        with ThreadPoolExecutor() as pool:
-            return [port for port, up in zip(ports, pool.map(self.carrier, ports), strict=True) if not up]
+        return [port for port, up in zip(ports, side_by_side(self.carrier, ports), strict=True) if not up]
 
 
 def take(bench_file: Path | str, card: Card, run_dir: Path, current_test: Callable[[], str | None]) -> Lab:

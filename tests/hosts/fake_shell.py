@@ -22,8 +22,8 @@ Script = str | Answer | list["str | Answer"] | Callable[[str], "str | Answer"]
 class FakeShell:
     """Answers each command of the script; any other command fails the test.
 
-    The script's key is the command without ``LC_ALL=C``, or its beginning when the key ends with ``...``. A list is
-    used up one answer a call; a function gets the command.
+    The script's key is the command without ``export LC_ALL=C;``, or its beginning when the key ends with ``...``. A
+    list is used up one answer a call; a function gets the command.
     """
 
     def __init__(self, script: dict[str, Script]) -> None:
@@ -33,8 +33,8 @@ class FakeShell:
 
     def run(self, command: str, *, timeout_s: float = 60, check: bool = False) -> Answer:
         assert not check, "the host class tests the exit status itself"
-        assert command.startswith("LC_ALL=C "), command
-        command = command.removeprefix("LC_ALL=C ")
+        assert command.startswith("export LC_ALL=C; "), command
+        command = command.removeprefix("export LC_ALL=C; ")
         self.commands.append(command)
         self.timeouts_s[command] = timeout_s
         reply = self.script[self._key(command)]

@@ -17,10 +17,10 @@ from niclab.hosts.records import CarrierChanges, CarrierWait, Operstate
 from niclab.verdict import BenchFault
 
 IP = "ip -j -s -d addr show dev v0"
-CARRIER = "cat /sys/class/net/v0/carrier"
-CHANGES = "sh -c 'cd /sys/class/net/v0 && cat carrier_changes..."
+CHANGES = "cd /sys/class/net/v0 && cat carrier_changes..."
 UP = capture("ip", "veth-addr")
 DOWN = UP.replace('"UP","LOWER_UP"', '"NOARP"').replace('"operstate":"UP"', '"operstate":"DOWN"')
+UNPLUGGED = UP.replace('"UP","LOWER_UP"', '"NO-CARRIER","UP"').replace('"operstate":"UP"', '"operstate":"DOWN"')
 WITHOUT_IPV4 = UP.replace('"local":"10.9.0.1"', '"local":"10.9.0.99"')
 
 
@@ -30,7 +30,7 @@ def host(script: dict[str, Script]) -> tuple[LinuxHost, FakeShell]:
 
 
 def test_interface() -> None:
-    dut, _ = host({IP: UP, CARRIER: ["1\n", "0\n"]})
+    dut, _ = host({IP: [UP, UNPLUGGED]})
     record = dut.interface("v0")
     assert (record.mac, record.mtu, record.admin_up, record.carrier) == ("e2:a6:5c:31:6d:2b", 1500, True, True)
     assert record.operstate is Operstate.UP
@@ -39,26 +39,10 @@ def test_interface() -> None:
     assert (record.carrier, record.carrier_reason) == (False, "no carrier")
 
 
-EINVAL = failed("cat: /sys/class/net/v0/carrier: Invalid argument\n")
-
-
 def test_carrier_of_an_interface_that_is_down() -> None:
-    dut, _ = host({IP: DOWN, CARRIER: EINVAL})
+    dut, _ = host({IP: DOWN})
     record = dut.interface("v0")
     assert (record.carrier, record.carrier_reason) == (False, "interface is administratively down")
-
-
-def test_carrier_that_cannot_be_read_of_an_interface_that_is_up_is_a_fault() -> None:
-    dut, _ = host({IP: UP, CARRIER: EINVAL})
-    with pytest.raises(BenchFault, match=r"Invalid argument"):
-        dut.interface("v0")
-
-
-@pytest.mark.parametrize("text", ["", "2\n", "yes\n"])
-def test_carrier_that_is_neither_0_nor_1_is_a_fault(text: str) -> None:
-    dut, _ = host({IP: UP, CARRIER: text})
-    with pytest.raises(BenchFault, match=r"dut: carrier of v0 reads .*, wanted 0 or 1"):
-        dut.interface("v0")
 
 
 def test_unknown_interface_says_ips_words() -> None:
@@ -119,10 +103,9 @@ def test_carrier_changes_that_are_none(text: str) -> None:
 
 
 def test_set_link_reads_back() -> None:
-    dut, shell = host({"ip link set dev v0 up": "", "ip link set dev v0 down": "", IP: [UP, DOWN, UP]})
+    dut, _ = host({f"ip link set dev v0 up && {IP}": UP, f"ip link set dev v0 down && {IP}": [DOWN, UP]})
     dut.set_link("v0", up=True)
     dut.set_link("v0", up=False)
-    assert shell.commands == ["ip link set dev v0 up", IP, "ip link set dev v0 down", IP]
     with pytest.raises(BenchFault, match=r"dut: v0 is not down after"):
         dut.set_link("v0", up=False)
 
@@ -130,10 +113,9 @@ def test_set_link_reads_back() -> None:
 def test_addresses_are_read_back() -> None:
     dut, _ = host(
         {
-            "ip addr add 10.9.0.1/24 dev v0": "",
-            "ip addr del 10.9.0.1/24 dev v0": "",
-            "ip addr flush dev v0": "",
-            IP: [UP, WITHOUT_IPV4, WITHOUT_IPV4, UP, UP],
+            f"ip addr add 10.9.0.1/24 dev v0 && {IP}": [UP, WITHOUT_IPV4],
+            f"ip addr del 10.9.0.1/24 dev v0 && {IP}": [WITHOUT_IPV4, UP],
+            f"ip addr flush dev v0 && {IP}": UP,
         }
     )
     dut.add_address("v0", "10.9.0.1/24")
@@ -147,12 +129,12 @@ def test_addresses_are_read_back() -> None:
 
 
 def test_flush() -> None:
-    dut, _ = host({"ip addr flush dev v0": "", IP: capture("ip", "veth-link")})
+    dut, _ = host({f"ip addr flush dev v0 && {IP}": capture("ip", "veth-link")})
     dut.flush_addresses("v0")
 
 
 def test_address_present_already_says_ips_words() -> None:
-    dut, _ = host({"ip addr add 10.9.0.1/24 dev v0": failed("RTNETLINK answers: File exists\n", 2)})
+    dut, _ = host({"ip addr add 10.9.0.1/24 dev v0...": failed("RTNETLINK answers: File exists\n", 2)})
     with pytest.raises(BenchFault, match=r"exit status 2, said: RTNETLINK answers: File exists"):
         dut.add_address("v0", "10.9.0.1/24")
 
@@ -264,7 +246,7 @@ def test_bad_ping_arguments_run_nothing(arguments: dict[str, Any], said: str) ->
     ],
 )
 def test_await_carrier(text: str, wait: CarrierWait) -> None:
-    dut, shell = host({"sh -c 'read -r begin...": text})
+    dut, shell = host({"read -r begin...": text})
     assert dut.await_carrier("v0", up=False, within_s=1) == wait
     assert '"$state" = 0' in shell.commands[0]
     assert "-ge 100" in shell.commands[0]
@@ -272,17 +254,17 @@ def test_await_carrier(text: str, wait: CarrierWait) -> None:
 
 @pytest.mark.parametrize("text", ["", "120.15 120.97\n", "120.97 120.15 seen\n", "120 121 seen\n"])
 def test_a_wait_for_carrier_that_cannot_be_read_is_an_error(text: str) -> None:
-    dut, _ = host({"sh -c 'read -r begin...": text})
+    dut, _ = host({"read -r begin...": text})
     with pytest.raises(ReadError, match=r"^dut: .*wait for carrier"):
         dut.await_carrier("v0", up=True, within_s=1)
 
 
 def test_await_carrier_in_a_real_shell(tmp_path: Path) -> None:
     """The script itself, with a carrier that goes while it looks."""
-    dut, shell = host({"sh -c 'read -r begin...": "1.00 1.00 seen\n"})
+    dut, shell = host({"read -r begin...": "1.00 1.00 seen\n"})
     dut.await_carrier("v0", up=False, within_s=0.3)
     carrier = tmp_path / "carrier"
-    script = shell.commands[0].replace("/sys/class/net/v0/carrier", str(carrier)).removeprefix("LC_ALL=C ")
+    script = shell.commands[0].replace("/sys/class/net/v0/carrier", str(carrier))
     carrier.write_text("1\n")
     late = subprocess.run(script, shell=True, capture_output=True, text=True, timeout=10)  # noqa: S602 - our own text
     assert late.stdout.endswith(" late\n"), late

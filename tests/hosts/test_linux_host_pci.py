@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+from pathlib import Path
+
 import pytest
 from fake_shell import FakeShell, Script, failed, lines
 from goldens import capture
@@ -34,7 +37,7 @@ def host(script: dict[str, Script]) -> tuple[LinuxHost, FakeShell]:
 
 
 def card(lspci: str, **changes: str) -> LinuxHost:
-    dut, _ = host({f"lspci -vvnn -D -s {CARD}": lspci, f"sh -c 'cd /sys/bus/pci/devices/{CARD} ...": sysfs(**changes)})
+    dut, _ = host({f"for s in {CARD};...": f"slot={CARD}\n{sysfs(**changes)}{lspci}"})
     return dut
 
 
@@ -81,21 +84,43 @@ def test_without_root_the_link_is_a_fault_not_unknown() -> None:
 
 def test_dead_device_is_told_as_dead() -> None:
     text = capture("lspci", "dead-with-driver").split("\n\n")[0].replace("0000:03:00.0", CARD) + "\n"
-    dut, shell = host({f"lspci -vvnn -D -s {CARD}": text})
-    assert dut.pci_device(CARD).dead is True
-    assert len(shell.commands) == 1
+    assert card(text, vendor="unreadable", current_link_speed="unreadable").pci_device(CARD).dead is True
 
 
 def test_empty_slot_is_a_fault() -> None:
-    dut, _ = host({f"lspci -vvnn -D -s {CARD}": ""})
     with pytest.raises(ReadError, match=f"dut: `lspci -vvnn -D -s {CARD}`: .*at least one device"):
-        dut.pci_device(CARD)
+        card("").pci_device(CARD)
 
 
 def test_another_device_than_asked_for_is_a_fault() -> None:
-    dut, _ = host({"lspci -vvnn -D -s 0000:01:00.0": IXGBE})
+    dut, _ = host({"for s in 0000:01:00.0;...": f"slot=0000:01:00.0\n{sysfs()}{IXGBE}"})
     with pytest.raises(BenchFault, match=r"wanted 0000:01:00.0"):
         dut.pci_device("0000:01:00.0")
+
+
+@pytest.mark.parametrize(
+    "text", ["", IXGBE, f"slot={CARD}\n{IXGBE}", f"slot={CARD}\n{lines('vendor=0x8086', 'device=0x151c')}{IXGBE}"]
+)
+def test_a_description_without_the_attributes_is_an_error(text: str) -> None:
+    dut, _ = host({f"for s in {CARD};...": text})
+    with pytest.raises(ReadError, match="dut: "):
+        dut.pci_device(CARD)
+
+
+def test_the_description_of_a_device_in_a_real_shell(tmp_path: Path) -> None:
+    """The script itself: an attribute that is missing, one that cannot be read, and no driver."""
+    _, shell = dut_shell = host({"for s in ...": f"slot={CARD}\n{sysfs()}{IXGBE}"})
+    dut_shell[0].pci_device(CARD)
+    device = tmp_path / CARD
+    device.mkdir()
+    (device / "vendor").write_text("0x8086\n")
+    (device / "max_link_speed").mkdir()
+    script = shell.commands[0].replace("/sys/bus/pci/devices", str(tmp_path)).replace("lspci", "echo")
+    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, timeout=10)
+    said = done.stdout.splitlines()
+    assert said[:3] == [f"slot={CARD}", "vendor=0x8086", "device="]
+    assert "max_link_speed=unreadable" in said
+    assert said[-2:] == ["driver=", f"-vvnn -D -s {CARD}"]
 
 
 @pytest.mark.parametrize(
@@ -130,11 +155,11 @@ def sysfs_of(speed: str, width: int) -> str:
 
 
 def path_host(ends: dict[str, tuple[str, str, int]], path: str = PATH) -> LinuxHost:
-    script: dict[str, Script] = {READLINK: path}
-    for slot, (port, speed, width) in ends.items():
-        script[f"lspci -vvnn -D -s {slot}"] = lspci_of(slot, port, speed, width)
-        script[f"sh -c 'cd /sys/bus/pci/devices/{slot} ..."] = sysfs_of(speed, width)
-    return host(script)[0]
+    texts = [
+        f"slot={slot}\n{sysfs_of(speed, width)}{lspci_of(slot, port, speed, width)}"
+        for slot, (port, speed, width) in ends.items()
+    ]
+    return host({READLINK: path, f"for s in {' '.join(ends)};...": "".join(texts)})[0]
 
 
 SWITCHED = {
@@ -179,8 +204,8 @@ def test_a_path_that_does_not_end_at_the_card_is_a_fault(path: str) -> None:
         dut.upstream_port(LEAF)
 
 
-PORTS = f"sh -c 'cd /sys/bus/pci/devices/{CARD} && for d in ..."
-DRIVER = f"sh -c 'cd /sys/bus/pci/devices/{CARD} && basename ..."
+PORTS = f"cd /sys/bus/pci/devices/{CARD} && for d in ..."
+DRIVER = f"cd /sys/bus/pci/devices/{CARD} && basename ..."
 
 
 def test_interface_at() -> None:

@@ -185,8 +185,8 @@ class Address:
 
 @dataclass(frozen=True)
 class Interface:
-    """One network interface. ``carrier`` None: not asked; ``carrier_reason`` says why it is False without a cable
-    having been pulled. ``kind`` is the software kind (``veth``, ``bond``), None for hardware."""
+    """One network interface. ``carrier_reason`` says why there is no carrier. ``kind`` is the software kind (``veth``,
+    ``bond``), None for hardware."""
 
     name: str
     index: int
@@ -198,7 +198,7 @@ class Interface:
     master: str | None
     addresses: tuple[Address, ...]
     statistics: Statistics | None
-    carrier: bool | None = None
+    carrier: bool
     carrier_reason: str | None = None
 
 

@@ -16,7 +16,7 @@ _SHOWN_CHARACTERS = 400
 
 
 class LinuxCommands:
-    """A shell on one host. Tools run with ``LC_ALL=C``: their words are read."""
+    """A POSIX shell on one host. Tools run with ``LC_ALL=C``: their words are read."""
 
     def __init__(self, shell: Shell, name: str) -> None:
         self._shell = shell
@@ -29,7 +29,7 @@ class LinuxCommands:
 
     def _try(self, command: str, *, timeout_s: float = 60) -> CommandResult:
         """Run a tool, whatever its exit status."""
-        return self._shell.run(f"LC_ALL=C {command}", timeout_s=timeout_s)
+        return self._shell.run(f"export LC_ALL=C; {command}", timeout_s=timeout_s)
 
     def _run(self, command: str, *, timeout_s: float = 60) -> str:
         """Standard output of a tool that must end with status 0."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -52,17 +53,7 @@ class LinuxPci(LinuxCommands):
         :raises ReadError: when the two disagree about ids, driver or link.
         :raises BenchFault: when there is no such device, or lspci may not read its capabilities.
         """
-        pci_address(self.name, address)
-        command = f"lspci -vvnn -D -s {address}"
-        devices = self._read(command, read_lspci)
-        if len(devices) != 1 or devices[0].slot != address:
-            raise BenchFault(f"{self.name}: `{command}` showed {[device.slot for device in devices]}, wanted {address}")
-        device = devices[0]
-        if device.dead:
-            return device
-        if device.capabilities_readable is not True:
-            raise BenchFault(f"{self.name}: `{command}` may not read the capabilities of {address}: root is wanted")
-        return self._merged(device, self._sysfs_device(address))
+        return self._devices([pci_address(self.name, address)])[0]
 
     def upstream_port(self, address: str) -> str | None:
         """Address of the bridge or root port above ``address``; None on a root bus."""
@@ -77,7 +68,7 @@ class LinuxPci(LinuxCommands):
         :raises ReadError: when the two ends of a link report different speeds or widths.
         :raises BenchFault: when no link leads to the device, or one is not trained.
         """
-        devices = [self.pci_device(slot) for slot in self._chain(address)]
+        devices = self._devices(self._chain(address))
         pairs = [pair for pair in pairwise(devices) if pair[0].port_type in _DOWNSTREAM_FACING]
         links = tuple(self._link(above, below) for above, below in pairs)
         if not links:
@@ -94,10 +85,10 @@ class LinuxPci(LinuxCommands):
         # A virtio card has its interface below the virtio device, one level deeper. A glob without a match stays as
         # it is written, which is no existing directory.
         command = (
-            f"sh -c 'cd {_DEVICES}/{address} && for d in net/* virtio*/net/*;"
-            ' do if [ -d "$d" ]; then printf "%s=" "${d##*/}"; cat "$d/dev_port"; fi; done\''
+            f"cd {_DEVICES}/{address} && for d in net/* virtio*/net/*;"
+            ' do if [ -d "$d" ]; then read -r port < "$d/dev_port"; echo "${d##*/}=$port"; fi; done'
         )
-        ports = self._understood(command, _read_ports, self._run(command))
+        ports = self._read(command, _read_ports)
         if not ports:
             driver = self._bound_driver(address)
             state = f"driver {driver} is bound but made none" if driver else "no driver is bound"
@@ -133,16 +124,31 @@ class LinuxPci(LinuxCommands):
         return chain
 
     def _bound_driver(self, address: str) -> str | None:
-        command = f"sh -c 'cd {_DEVICES}/{address} && basename \"$(readlink driver)\"'"
-        return self._run(command).strip() or None
+        return self._run(f'cd {_DEVICES}/{address} && basename "$(readlink driver)"').strip() or None
 
-    def _sysfs_device(self, address: str) -> PciDevice:
+    def _devices(self, addresses: Sequence[str]) -> list[PciDevice]:
+        """Each device as :meth:`pci_device` describes it. One command for all: the path of a card that carries full
+        traffic is read in one breath."""
         command = (
-            f"sh -c 'cd {_DEVICES}/{address} && for f in {' '.join(_ATTRIBUTES)};"
-            ' do printf "%s=" $f; if [ -e $f ]; then cat $f; else echo; fi; done;'
-            ' printf "driver="; basename "$(readlink driver)"\''
+            f"for s in {' '.join(addresses)}; do cd {_DEVICES}/$s || exit; echo slot=$s;"
+            f" for f in {' '.join(_ATTRIBUTES)}; do v=; if [ -e $f ] && ! read -r v < $f; then v=unreadable; fi;"
+            ' echo "$f=$v"; done; d=$(readlink driver); echo "driver=${d##*/}"; lspci -vvnn -D -s $s || exit; done'
         )
-        return self._understood(command, lambda text: _read_sysfs_device(address, text), self._run(command))
+        texts = self._read(command, _device_texts)
+        return [self._device(address, *texts.get(address, ({}, ""))) for address in addresses]
+
+    def _device(self, address: str, attributes: Mapping[str, str], text: str) -> PciDevice:
+        command = f"lspci -vvnn -D -s {address}"
+        devices = self._understood(command, read_lspci, text)
+        if len(devices) != 1 or devices[0].slot != address:
+            raise BenchFault(f"{self.name}: `{command}` showed {[device.slot for device in devices]}, wanted {address}")
+        device = devices[0]
+        if device.dead:
+            return device
+        if device.capabilities_readable is not True:
+            raise BenchFault(f"{self.name}: `{command}` may not read the capabilities of {address}: root is wanted")
+        sysfs = self._understood(f"cat {_DEVICES}/{address}/*", lambda _: _sysfs_device(address, attributes), text)
+        return self._merged(device, sysfs)
 
     def _merged(self, lspci: PciDevice, sysfs: PciDevice) -> PciDevice:
         """``lspci`` with its unknown fields filled from ``sysfs``."""
@@ -169,17 +175,25 @@ def _read_ports(text: str) -> dict[str, int]:
     return ports
 
 
-def _read_sysfs_device(address: str, text: str) -> PciDevice:
-    values: dict[str, str] = {}
-    for number, line in numbered(text):
-        match = _ATTRIBUTE_LINE.fullmatch(line)
-        if match is not None:
-            values[match[1]] = match[2].strip()
-        elif line.strip():
-            raise unreadable("sysfs PCI device", f"line {number}", line, "'attribute=value'")
+def _device_texts(text: str) -> dict[str, tuple[dict[str, str], str]]:
+    """Address -> (sysfs attributes, text of lspci), from ``slot=ADDRESS``, ``name=value`` lines and lspci's lines."""
+    found: dict[str, tuple[dict[str, str], str]] = {}
+    for number, part in enumerate(re.split(r"^slot=", text, flags=re.MULTILINE)[1:], start=1):
+        address, *lines = part.split("\n")
+        attributes: dict[str, str] = {}
+        for line in lines[: len(_ATTRIBUTES) + 1]:
+            match = _ATTRIBUTE_LINE.fullmatch(line)
+            if match is None:
+                raise unreadable("sysfs PCI device", f"device {number}", line, "'attribute=value'")
+            attributes[match[1]] = match[2].strip()
+        found[address] = (attributes, "\n".join(lines[len(_ATTRIBUTES) + 1 :]))
+    return found
+
+
+def _sysfs_device(address: str, values: Mapping[str, str]) -> PciDevice:
     missing = [name for name in (*_ATTRIBUTES, "driver") if name not in values]
     if missing:
-        raise unreadable("sysfs PCI device", "text", text, f"lines for {', '.join(missing)}")
+        raise unreadable("sysfs PCI device", address, ", ".join(values), f"also {', '.join(missing)}")
     return PciDevice(
         slot=address,
         vendor_id=_sysfs_id("vendor", values["vendor"]),

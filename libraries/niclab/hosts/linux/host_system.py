@@ -76,7 +76,7 @@ class LinuxSystem(LinuxCommands):
         versions: dict[str, str | None] = {}
         for name in names:
             tool_name(self.name, name)
-            found = self._try(f"sh -c 'command -v {name}'")
+            found = self._try(f"command -v {name}")
             if found.exit_status in (1, _NOT_FOUND):
                 versions[name] = None
                 continue
@@ -93,14 +93,13 @@ class LinuxSystem(LinuxCommands):
     def loaded_module(self, module: str) -> LoadedModule | None:
         """The module in memory with its version and srcversion; None when it is not loaded (or is built in)."""
         wanted = module_name(self.name, module).replace("-", "_")
-        loaded = [entry for entry in self._read_file("/proc/modules", read_proc_modules) if entry.name == wanted]
-        if not loaded:
-            return None
-        return replace(
-            loaded[0],
-            version=self._module_attribute(wanted, "version"),
-            srcversion=self._module_attribute(wanted, "srcversion"),
+        attributes = f"/sys/module/{wanted}"
+        command = (
+            "for a in version srcversion; do v=;"
+            f" if [ -e {attributes}/$a ]; then read -r v < {attributes}/$a || exit; fi;"
+            ' echo "$a=$v"; done; cat /proc/modules'
         )
+        return self._read(command, lambda text: _read_loaded_module(wanted, text))
 
     def is_build_on_disk(self, module: str) -> bool | None:
         """Is the module in memory of the very build that lies on disk? None when it carries no build id.
@@ -109,8 +108,8 @@ class LinuxSystem(LinuxCommands):
         """
         name = module_name(self.name, module).replace("-", "_")
         note = f"/sys/module/{name}/notes/.note.gnu.build-id"
-        command = f"sh -c 'if [ -e {note} ]; then od -An -v -tx1 {note}; fi'"
-        build_id = self._understood(command, _read_build_id, self._run(command))
+        command = f"if [ -e {note} ]; then od -An -v -tx1 {note}; fi"
+        build_id = self._read(command, _read_build_id)
         if build_id is None:
             return None
         file = self.modinfo(module).filename
@@ -132,7 +131,7 @@ class LinuxSystem(LinuxCommands):
         One command does both, so that a connection lost with the driver does not leave the host without it.
         """
         module_name(self.name, module)
-        self._run(f"sh -c 'modprobe -r {module} && modprobe {module}'", timeout_s=_RELOAD_TIMEOUT_S)
+        self._run(f"modprobe -r {module} && modprobe {module}", timeout_s=_RELOAD_TIMEOUT_S)
         loaded = self.loaded_module(module)
         if loaded is None or loaded.state is not ModuleState.LIVE:
             state = "not loaded" if loaded is None else loaded.state
@@ -148,7 +147,7 @@ class LinuxSystem(LinuxCommands):
         A marker, not a time stamp: it shows when the ring buffer has overwritten what came after it.
         """
         mark = KernelLogMark(self.boot_id(), f"niclab mark {secrets.token_hex(8)}")
-        self._run(f"sh -c 'echo \"{mark.token}\" > /dev/kmsg'")
+        self._run(f'echo "{mark.token}" > /dev/kmsg')
         return mark
 
     def dmesg_since(self, mark: KernelLogMark) -> tuple[KernelLine, ...]:
@@ -179,17 +178,23 @@ class LinuxSystem(LinuxCommands):
     def _halt(self, command: str) -> None:
         """The connection may end before the answer, and the shell by a signal: both mean that the host goes down."""
         try:
-            result = self._try(f"sh -c 'sync; {command}'", timeout_s=_HALT_TIMEOUT_S)
+            result = self._try(f"sync; {command}", timeout_s=_HALT_TIMEOUT_S)
         except (ConnectionLost, CommandTimeout):
             return
         status = result.exit_status
         if status is not None and 0 < status < _FIRST_SIGNAL_STATUS:
             raise self._failed(command, result)
 
-    def _module_attribute(self, module: str, attribute: str) -> str | None:
-        """A file below /sys/module; None when the module does not have it."""
-        command = f"sh -c 'cd /sys/module/{module} && if [ -e {attribute} ]; then cat {attribute}; fi'"
-        return self._run(command).strip() or None
+
+def _read_loaded_module(name: str, text: str) -> LoadedModule | None:
+    """Two lines ``version=...`` and ``srcversion=...`` (empty: the module has none), then /proc/modules."""
+    head, _, rest = text.partition("\nsrcversion=")
+    srcversion, _, modules = rest.partition("\n")
+    if not head.startswith("version=") or "\n" in head:
+        raise unreadable("loaded module", "text", text, "'version=', 'srcversion=' and /proc/modules")
+    version = head.removeprefix("version=")
+    loaded = [entry for entry in read_proc_modules(modules) if entry.name == name]
+    return replace(loaded[0], version=version or None, srcversion=srcversion or None) if loaded else None
 
 
 def _read_build_id(text: str) -> bytes | None:

@@ -13,7 +13,8 @@ def read_interfaces(text: str) -> tuple[Interface, ...]:
     """Read the interfaces of ``ip -j [-s] [-d] link|addr [show dev X]``.
 
     Empty objects are skipped: iproute2 before 5.3 prints one for every interface its filter left out. No interface at
-    all is an error. ``carrier`` is left None: ``LOWER_UP`` is also set on interfaces that have no carrier of their own.
+    all is an error. ``carrier`` is the flag ``LOWER_UP``, which the kernel sets for what sysfs calls ``carrier``
+    (net/core/dev.c, ``dev_get_flags``); an interface that is down has none.
     """
     interfaces = tuple(_interface(node) for node in load_json(_KIND, text).items() if node.value != {})
     if not interfaces:
@@ -25,17 +26,21 @@ def _interface(node: JsonNode) -> Interface:
     link_info = node.optional("linkinfo")
     stats = node.optional("stats64") or node.optional("stats")
     addresses = node.optional("addr_info")
+    flags = [flag.text() for flag in node.child("flags").items()]
+    admin_up, carrier = "UP" in flags, "LOWER_UP" in flags
     return Interface(
         name=node.child("ifname").text(),
         index=node.child("ifindex").count(),
         mac=_text(node.optional("address")),
         mtu=node.child("mtu").count(),
-        admin_up="UP" in [flag.text() for flag in node.child("flags").items()],
+        admin_up=admin_up,
         operstate=_operstate(node.child("operstate")),
         kind=_text(link_info.optional("info_kind")) if link_info else None,
         master=_text(node.optional("master")),
         addresses=tuple(_address(entry) for entry in addresses.items() if entry.value != {}) if addresses else (),
         statistics=_statistics(stats) if stats else None,
+        carrier=carrier,
+        carrier_reason=None if carrier else "no carrier" if admin_up else "interface is administratively down",
     )
 
 
