@@ -3,7 +3,7 @@
     python bench/vbench_up.py --name measure                5 starts, 20 power cycles, 100 calls each way
     python bench/vbench_up.py --name measure --rounds 2 --cycles 4 --calls 20
 
-The bench of that name is ended and started; do not give the name of one that is in use. It is left up.
+The bench of that name is ended and started; do not give the name of one that is in use. It is gone afterwards.
 Every time is given as min / median / max.
 """
 
@@ -80,7 +80,6 @@ def measure_up(bench: layout.Bench, rounds: int) -> None:
         "  disk, initrd, machine",
         "  parts ready",
         "  power on to SSH",
-        "  clock by SSH login",
     )
     steps |= {name: [] for name in names}
     for _ in range(rounds):
@@ -113,7 +112,6 @@ def step_times(bench: layout.Bench) -> list[float]:
             timed(lambda: [machine.prepare(server, identity, base) for server in bench.servers]),
             timed(lambda: parts.start(bench, parts.parts(bench, identity))),
             for_both(boots),
-            for_both(lambda server: lifecycle.check_clock(server, identity)),
         ]
 
 
@@ -209,10 +207,13 @@ def main() -> None:
         f"bench {bench.name}, {os.cpu_count()} processors, load {load_1min:.1f} (5 min: {load_5min:.1f}); "
         "min / median / max"
     )
-    measure_up(bench, options.rounds)
-    show_memory(bench)
-    measure_status(bench, options.calls)
-    measure_cycles(bench, options.cycles)
+    try:
+        measure_up(bench, options.rounds)
+        show_memory(bench)
+        measure_status(bench, options.calls)
+        measure_cycles(bench, options.cycles)
+    finally:
+        lifecycle.down(bench, now=True, purge=True)
 
 
 if __name__ == "__main__":

@@ -54,6 +54,11 @@ class Server:
         """QEMU's control socket for ``user`` (bmc, console, cables): each serves one client."""
         return self.folder / f"qmp-{user}"
 
+    @property
+    def console_log(self) -> Path:
+        """What its serial line said, with the host's time before each line."""
+        return self.folder.parent / "console" / f"{self.role}.log"
+
 
 @dataclass(frozen=True)
 class Bench:
