@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 from niclab.hosts.errors import ReadError
+from niclab.hosts.freebsd import dmesg as bsd_dmesg
+from niclab.hosts.freebsd import ifconfig, interrupts, kldstat, loader_conf, netstat, packages, pciconf, sysctl
 from niclab.hosts.linux import ethtool
 from niclab.traffic import iperf3
 
@@ -39,6 +41,15 @@ _ALL = (
     Kind("ethtool-i", "driver: ethtool -i IFACE", _of_text(ethtool.read_driver_info)),
     Kind("ethtool-S", "counters: ethtool -S IFACE", _of_text(ethtool.read_counters)),
     Kind("iperf3", "iperf3 -J", _of_text(iperf3.read_iperf3)),
+    Kind("dmesg-freebsd", "FreeBSD's kernel log", _of_text(bsd_dmesg.read_bsd_dmesg)),
+    Kind("ifconfig-freebsd", "FreeBSD's ifconfig, plain, -a, -m, -v, -l", ifconfig.read_ifconfig),
+    Kind("kldstat", "FreeBSD's kldstat, plain, -h, -v, -m", _of_text(kldstat.read_kldstat)),
+    Kind("loader-conf", "FreeBSD's /boot/loader.conf", _of_text(loader_conf.read_loader_conf)),
+    Kind("netstat-freebsd", "FreeBSD's netstat -i and -w", _of_text(netstat.read_netstat)),
+    Kind("pciconf", "FreeBSD's pciconf -l with -v, -b, -c, -e", _of_text(pciconf.read_pciconf)),
+    Kind("pkg", "FreeBSD's pkg info, pkg query, pkg_info", packages.read_pkg),
+    Kind("sysctl-freebsd", "FreeBSD's sysctl", sysctl.read_sysctl),
+    Kind("vmstat-freebsd", "FreeBSD's vmstat -i", _of_text(interrupts.read_vmstat_interrupts)),
 )
 KINDS: Mapping[str, Kind] = {kind.name: kind for kind in sorted(_ALL, key=lambda kind: kind.name)}
 

@@ -1,0 +1,1 @@
+"""FreeBSD: readers of its tools, releases 8 to 14."""

@@ -1,0 +1,96 @@
+"""The ``inet`` and ``inet6`` lines of FreeBSD's ifconfig (``in_status`` and ``in6_status`` of its source)."""
+
+from __future__ import annotations
+
+import re
+
+from niclab.hosts.errors import unreadable
+from niclab.hosts.freebsd.ifconfig_records import Inet6Address, InetAddress
+from niclab.hosts.reading import whole_number
+
+# Digits that somebody blotted out ("x", "*") before publishing are kept as they are.
+_INET4 = re.compile(r"(?:[0-9]{1,3}|[xX*]{1,3})(?:\.(?:[0-9]{1,3}|[xX*]{1,3})){3}")
+_INET6 = re.compile(r"([0-9a-fA-FxX*:.]{2,45})(?:%([A-Za-z0-9._:-]{1,20}))?")
+_FLAGS = (
+    *("anycast", "tentative", "duplicated", "detached", "deprecated"),
+    *("autoconf", "temporary", "prefer_source", "no_dad", "permanent", "secondary"),
+)
+_ABBREVIATED_MASK = re.compile(r"0x[0-9a-f]{8}")
+
+
+def read_inet(kind: str, where: str, line: str) -> InetAddress:
+    """``inet 10.1.1.1 netmask 0xffffff00 broadcast 10.1.1.255``; the mask may be hexadecimal, dotted or ``/24``."""
+    words = line.split()[1:]
+    address, _, prefix = words[0].partition("/") if words else ("", "", "")
+    values = _pairs(kind, where, line, words[1:], ("-->", "netmask", "broadcast", "vhid", "pcp"))
+    mask = values.get("netmask")
+    for text in (address, values.get("-->"), values.get("broadcast")):
+        if text is not None:
+            _check_inet4(kind, where, line, text)
+    length = whole_number(kind, where, prefix, "prefix length") if prefix else None
+    return InetAddress(
+        address=address,
+        prefix_length=_mask_length(kind, where, mask) if mask else length,
+        broadcast=values.get("broadcast"),
+        destination=values.get("-->"),
+        vhid=_number(kind, where, values, "vhid"),
+    )
+
+
+def read_inet6(kind: str, where: str, line: str) -> Inet6Address:
+    """``inet6 fe80::1%oce0 prefixlen 64 scopeid 0x1 tentative``."""
+    words = line.split()[1:]
+    address, _, prefix = words[0].partition("/") if words else ("", "", "")
+    match = _INET6.fullmatch(address)
+    if match is None or ":" not in match[1]:
+        raise unreadable(kind, where, line, "'inet6 ADDRESS prefixlen N'")
+    flags = tuple(word for word in words[1:] if word in _FLAGS)
+    rest = [word for word in words[1:] if word not in _FLAGS]
+    known = ("-->", "prefixlen", "scopeid", "pltime", "vltime", "vhid", "pcp")
+    values = _pairs(kind, where, line, rest, known)
+    scope = values.get("scopeid")
+    if scope is not None and not re.fullmatch(r"0x[0-9a-f]{1,8}", scope):
+        raise unreadable(kind, where, scope, "a scope id such as 0x2")
+    prefix = values.get("prefixlen", prefix)
+    return Inet6Address(
+        address=match[1],
+        zone=match[2],
+        prefix_length=whole_number(kind, where, prefix, "prefix length") if prefix else None,
+        scope_id=int(scope, 16) if scope else None,
+        destination=values.get("-->"),
+        flags=flags,
+        vhid=_number(kind, where, values, "vhid"),
+    )
+
+
+def _pairs(kind: str, where: str, line: str, words: list[str], known: tuple[str, ...]) -> dict[str, str]:
+    if len(words) % 2:
+        raise unreadable(kind, where, line, f"pairs of {', '.join(known)} and a value")
+    values = dict(zip(words[::2], words[1::2], strict=True))
+    unknown = [name for name in values if name not in known]
+    if unknown or len(values) * 2 != len(words):
+        raise unreadable(kind, where, line, f"each of {', '.join(known)} at most once, and nothing else")
+    return values
+
+
+def _number(kind: str, where: str, values: dict[str, str], name: str) -> int | None:
+    return whole_number(kind, where, values[name], name) if name in values else None
+
+
+def _check_inet4(kind: str, where: str, line: str, text: str) -> None:
+    if not _INET4.fullmatch(text) or any(part.isdigit() and int(part) > 255 for part in text.split(".")):
+        raise unreadable(kind, where, line, "an IPv4 address such as 10.1.1.1")
+
+
+def _mask_length(kind: str, where: str, mask: str) -> int:
+    if _ABBREVIATED_MASK.fullmatch(mask):
+        bits = int(mask, 16)
+    else:
+        _check_inet4(kind, where, mask, mask)
+        if not mask.replace(".", "").isdigit():
+            raise unreadable(kind, where, mask, "a net mask such as 0xffffff00")
+        bits = int.from_bytes(bytes(int(part) for part in mask.split(".")), "big")
+    length = bits.bit_count()
+    if bits != (0xFFFFFFFF << (32 - length)) & 0xFFFFFFFF:
+        raise unreadable(kind, where, mask, "a net mask without gaps")
+    return length

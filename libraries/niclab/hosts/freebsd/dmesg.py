@@ -1,0 +1,218 @@
+"""Reader of FreeBSD's kernel log: ``dmesg``, ``dmesg -a``, ``/var/run/dmesg.boot``, the console, ``messages``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from niclab.hosts.freebsd.transcript import refuse_error, transcript
+
+_KIND = "dmesg"
+_TOOLS = ("dmesg", "cat", "tail", "head", "grep", "egrep", "zgrep", "less", "more")
+
+# The kernel cuts its lines at 1 kB or less; looking no further keeps the search linear in the size of the log.
+_SEARCHED_CHARACTERS = 1024
+
+_DEVICE = r"([A-Za-z][A-Za-z0-9_]*?)([0-9]{1,5})"
+_IFACE = r"([A-Za-z][A-Za-z0-9_.]{0,20})"
+_STAMPS = (
+    re.compile(r"<[0-9]{1,3}>"),
+    re.compile(
+        r"(?:[A-Z][a-z]{2} [ 0-9][0-9] [0-9:]{8}|[0-9-]{10}[T ][0-9:]{8}[0-9.,:+Z-]{0,14}|\(\.\.\.\)) (?:<\S{1,20}> )?"
+    ),
+    re.compile(r"(?!kernel: )[A-Za-z0-9][A-Za-z0-9.-]{0,63} (?=kernel(?:\[[0-9]{1,9}\])?: )"),
+    re.compile(r"kernel(?:\[[0-9]{1,9}\])?: "),
+)
+_UPTIME = re.compile(r"\[\s*([0-9]{1,10}(?:\.[0-9]{1,9})?)\] ?")
+_PROBE = re.compile(rf"{_DEVICE}: <(.+)>(?: (.*?))?(?: at ([^ ]+(?: [^ ]+)?))? on ([a-z][a-z0-9_]*[0-9]+)")
+_PROBE_START = re.compile(rf"{_DEVICE}: <.+> (?:port|mem|at|on|irq) .*")
+_RESOURCES = re.compile(r"\b(port|mem|iomem) (\S+)")
+_IRQ = re.compile(r"\birq ([0-9,]{1,40})")
+_ETHERNET = re.compile(rf"{_DEVICE}: Ethernet address: ([0-9a-f]{{2}}(?::[0-9a-f]{{2}}){{5}})", re.IGNORECASE)
+_NAMED = re.compile(rf"{_IFACE}: ")
+# What tells a kernel log of FreeBSD from any other text; ifconfig and vmstat print "oce0: flags=" and "irq16: ".
+_KERNEL_LINE = re.compile(
+    rf"(?!irq[0-9]|cpu[0-9]+:? ?timer){_DEVICE}: (?!flags=)\S|(?:.*The FreeBSD Project|FreeBSD [0-9]+\.[0-9]"
+    r"|---<<BOOT>>---|Trying to mount root|Fatal trap|panic: |KDB: |db> )"
+)
+_FOREIGN = re.compile(r"(?:\[ *0\.0+\] )?Linux version [0-9]|(?:NetBSD|OpenBSD) [0-9]")
+
+
+class BsdEventKind(StrEnum):
+    LINK_UP = "link up"
+    LINK_DOWN = "link down"
+    PANIC = "panic"
+    TRAP = "trap"
+    DEBUGGER = "debugger"
+    CALL_TRACE = "call trace"
+    TRANSMIT_TIMEOUT = "transmit timeout"
+    FIRMWARE_LOAD_FAILED = "firmware load failed"
+    FIRMWARE = "firmware"
+    ATTACH_FAILED = "attach failed"
+    DETACHED = "detached"
+    MACHINE_CHECK = "machine check"
+    INTERRUPT_STORM = "interrupt storm"
+    HANG = "hang"
+
+
+_Kind = BsdEventKind
+_WORDS: tuple[tuple[BsdEventKind, str], ...] = (
+    (_Kind.TRAP, r"Fatal trap [0-9]+: |Fatal double fault|kernel trap [0-9]+ with interrupts disabled"),
+    # A log of the next boot tells of the last panic; that is not one of this boot.
+    (_Kind.PANIC, r"(?:^|(?<!after)[ >#$%:])panic: \S|^panic$"),
+    (_Kind.DEBUGGER, r"KDB: enter: |^\[ thread pid |^Stopped at |^db> ?"),
+    (_Kind.CALL_TRACE, r"KDB: stack backtrace"),
+    (_Kind.TRANSMIT_TIMEOUT, r"(?i:watchdog timeout|watchdog event|tx(?:queue)? timeout|appears to be hung|tx hang)"),
+    (
+        _Kind.FIRMWARE_LOAD_FAILED,
+        r"(?i:(?:could not|couldn't|can't|cannot|failed to|unable to)"
+        r" (?:load|find|get|open|read|flash) (?:\S+ )?firmware"
+        r"|firmware (?:load|install)\S* (?:failed|error)|firmware image \S+ (?:failed|not found))",
+    ),
+    (_Kind.ATTACH_FAILED, r"device_attach: \S+ attach returned [0-9]+"),
+    (_Kind.MACHINE_CHECK, r"^MCA: |NMI ISA |^NMI |Machine check"),
+    (_Kind.INTERRUPT_STORM, r"interrupt storm detected"),
+    (_Kind.HANG, r"spin lock held too long|sleeping thread .* owns a non-sleepable lock|deadlkres: possible deadlock"),
+)
+_PATTERNS = tuple((kind, re.compile(words)) for kind, words in _WORDS)
+_LINK = re.compile(rf"{_IFACE}: (?:.{{0,60}}\b)?[Ll]ink (?:state changed to |is |)([Uu][Pp]|[Dd][Oo][Ww][Nn])\b")
+_FIRMWARE = re.compile(
+    rf"{_DEVICE}: (?:.{{0,60}}[ (])?(?i:firmware|fw|nvm|boot code|bootcode|phy fw|etrack)\b.{{0,10}}?[ :=vV(][0-9]"
+)
+_DETACHED = re.compile(rf"{_DEVICE}: detached$")
+_ATTACH_NAME = re.compile(r"device_attach: ([a-z][a-z0-9_]*[0-9]+) attach returned")
+
+
+@dataclass(frozen=True)
+class BsdEvent:
+    """A notable line. ``iface`` is the device or interface it begins with, None when there is none. ``seconds``
+    since boot, when the log has such stamps."""
+
+    kind: BsdEventKind
+    iface: str | None
+    seconds: float | None
+    text: str
+
+
+@dataclass(frozen=True)
+class ProbedDevice:
+    """A device the kernel found. ``location`` such as ``device 0.0``; ``irq`` None for devices without a line
+    interrupt; ``ethernet_address`` when the log tells it later."""
+
+    name: str
+    driver: str
+    unit: int
+    description: str
+    bus: str
+    location: str | None
+    irq: int | None
+    memory: tuple[str, ...]
+    ports: tuple[str, ...]
+    ethernet_address: str | None = None
+
+
+@dataclass(frozen=True)
+class BsdLog:
+    """``lines``: how many lines the log has. ``addresses``: Ethernet addresses by device, the last one told."""
+
+    events: tuple[BsdEvent, ...]
+    devices: tuple[ProbedDevice, ...]
+    addresses: dict[str, str]
+    lines: int
+
+
+def read_bsd_dmesg(text: str) -> BsdLog:
+    """Read a kernel log. An empty text, or one without any line of a FreeBSD kernel, is an error."""
+    found = transcript(text.replace("\x00", ""), *_TOOLS)
+    lines = [_bare(line) for _, line in found.lines if not line.startswith("dmesg: ")]
+    expected = "a line of a FreeBSD kernel, such as 'oce0: link state changed to UP'"
+    events = tuple(event for seconds, line in lines if (event := _event(seconds, line)) is not None)
+    foreign = any(_FOREIGN.match(line) for _, line in lines)
+    if foreign or not (events or any(_KERNEL_LINE.match(line) for _, line in lines)):
+        raise refuse_error(_KIND, found.lines, ("dmesg",), expected)
+    joined = tuple(_joined(line for _, line in lines))
+    addresses = {
+        f"{match[1]}{match[2]}": match[3].lower() for line in joined if (match := _ETHERNET.match(line)) is not None
+    }
+    devices = tuple(device for line in joined if (device := _probe(line, addresses)) is not None)
+    return BsdLog(events, devices, addresses, len(lines))
+
+
+def _bare(line: str) -> tuple[float | None, str]:
+    """A line without what syslog and the kernel put before it, and its seconds since boot."""
+    line = line.strip()
+    for stamp in _STAMPS:
+        match = stamp.match(line)
+        line = line[match.end() :] if match else line
+    uptime = _UPTIME.match(line)
+    return (float(uptime[1]), line[uptime.end() :]) if uptime else (None, line)
+
+
+def _event(seconds: float | None, line: str) -> BsdEvent | None:
+    text = line[:_SEARCHED_CHARACTERS]
+    for kind, pattern in _PATTERNS:
+        if pattern.search(text):
+            return BsdEvent(kind, _named(kind, text), seconds, line)
+    if (link := _LINK.match(text)) is not None:
+        kind = _Kind.LINK_UP if link[2].lower() == "up" else _Kind.LINK_DOWN
+        return BsdEvent(kind, link[1], seconds, line)
+    if (match := _DETACHED.match(text)) is not None:
+        return BsdEvent(_Kind.DETACHED, f"{match[1]}{match[2]}", seconds, line)
+    if (match := _FIRMWARE.match(text)) is not None:
+        return BsdEvent(_Kind.FIRMWARE, f"{match[1]}{match[2]}", seconds, line)
+    return None
+
+
+def _named(kind: BsdEventKind, text: str) -> str | None:
+    if kind is _Kind.ATTACH_FAILED:
+        match = _ATTACH_NAME.search(text)
+        return match[1] if match else None
+    if kind not in (_Kind.TRANSMIT_TIMEOUT, _Kind.FIRMWARE_LOAD_FAILED):
+        return None
+    match = _NAMED.match(text)
+    return match[1] if match else None
+
+
+def _joined(lines: Iterable[str]) -> Iterable[str]:
+    """Probe lines that a page has broken, joined again: one that begins like a probe and does not end like one."""
+    pending = ""
+    for line in lines:
+        if pending and not _NAMED.match(line):
+            pending = pending + line if pending.endswith(("-", ",")) else f"{pending} {line}"
+            if _PROBE.fullmatch(pending[:_SEARCHED_CHARACTERS]) or len(pending) > _SEARCHED_CHARACTERS:
+                yield pending
+                pending = ""
+            continue
+        if pending:
+            yield pending
+            pending = ""
+        start = line[:_SEARCHED_CHARACTERS]
+        if _PROBE_START.fullmatch(start) and not _PROBE.fullmatch(start):
+            pending = line
+        else:
+            yield line
+    if pending:
+        yield pending
+
+
+def _probe(line: str, addresses: dict[str, str]) -> ProbedDevice | None:
+    match = _PROBE.fullmatch(line) if len(line) <= _SEARCHED_CHARACTERS else None
+    if match is None:
+        return None
+    resources = match[4] or ""
+    irq = _IRQ.search(resources)
+    found = _RESOURCES.findall(resources)
+    return ProbedDevice(
+        name=f"{match[1]}{match[2]}",
+        driver=match[1],
+        unit=int(match[2]),
+        description=match[3],
+        bus=match[6],
+        location=match[5],
+        irq=int(irq[1].split(",")[0]) if irq else None,
+        memory=tuple(part for name, text in found if name in ("mem", "iomem") for part in text.split(",")),
+        ports=tuple(part for name, text in found if name == "port" for part in text.split(",")),
+        ethernet_address=addresses.get(f"{match[1]}{match[2]}"),
+    )

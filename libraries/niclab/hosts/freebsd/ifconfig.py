@@ -1,0 +1,264 @@
+"""Reader of FreeBSD's ``ifconfig`` (plain, -a, -m, -v, -l), releases 8 to 14."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+
+from niclab.hosts.errors import unreadable
+from niclab.hosts.freebsd.addresses import read_inet, read_inet6
+from niclab.hosts.freebsd.bits import Bits, read_bits
+from niclab.hosts.freebsd.fields import with_fields
+from niclab.hosts.freebsd.ifconfig_records import BsdInterface, BsdInterfaces, Vlan
+from niclab.hosts.freebsd.lagg import read_lagg_line
+from niclab.hosts.freebsd.media import read_media
+from niclab.hosts.freebsd.transceiver import read_transceiver_line
+from niclab.hosts.freebsd.transcript import refuse_error, transcript
+from niclab.hosts.reading import whole_number
+
+_KIND = "ifconfig"
+_TOOLS = ("ifconfig",)
+
+_HEADER = re.compile(r"([A-Za-z0-9_.:-]{1,64}): flags=(.*)")
+_AFTER_FLAGS = re.compile(r"(.*?)(?:\s+metric (\S+))?(?:\s+mtu (\S+))?")
+_NAMES = re.compile(r"[a-z][a-z0-9_]{0,14}[0-9](?:\.[0-9]{1,4})?")
+# Digits that somebody blotted out ("xx") before publishing are kept as they are.
+_ETHER = re.compile(r"[0-9a-fx*]{2}(?::[0-9a-fx*]{2}){5}", re.IGNORECASE)
+_VLAN = re.compile(
+    r"vlan: (\S+)(?: vlanproto: (\S+))?(?: vlanpcp: (\S+))?(?: parent interface: (\S+)| vlandev: (\S+))?"
+)
+_STATUSES = ("active", "no carrier", "associated", "inserted", "no ring", "running", "scanning")
+# A long list of names may be broken by the width of a page.
+_BROKEN_LIST = re.compile(
+    r"(?:options|capabilities|nd6 options|[^\s:]{1,64}: flags|laggport: \S+ flags)=[0-9a-fx]+<[^>]*"
+)
+_LIST_PART = re.compile(r"[A-Z0-9_, ]*(?:>.*)?")
+_MOST_PARTS = 8
+
+# Lines of software interfaces (bridge, carp, pfsync, tunnels, vxlan, wireless) and of other address families, by how
+# they begin in sbin/ifconfig. They are kept as they are.
+_OTHER = (
+    *("id ", "maxage ", "root id ", "member: ", "ifmaxaddr ", "port ", "priority "),
+    *("carp: ", "pfsync: ", "syncdev: ", "syncok: ", "advertised ", "peer "),
+    *("tunnel ", "tunnelfib: ", "fib: ", "Opened by PID ", "grekey: ", "reqid: ", "vxlan ", "config: ", "ftable: "),
+    *("maclabel ", "atalk ", "ipx ", "lladdr ", "infiniband ", "pcp ", "vf ", "level: "),
+    *("ssid ", "regdomain ", "country ", "authmode ", "privacy ", "parent interface: "),
+)
+_TUNNEL_OPTIONS = re.compile(
+    r"options=[0-9a-f]{1,8}<(?:ACCEPT_REV_ETHER_VER|IGNORE_SOURCE|SEND_REV_ETHER_VER|ENABLE_CSUM|ENABLE_SEQ|UDPENCAP).*>"
+)
+_NOT_HERE = re.compile(r".*(?:RX packets|TX packets|RX errors|TX errors|txqueuelen|Link encap|RX bytes|UP .*MTU:).*")
+
+_Line = tuple[int, str]
+
+
+def read_ifconfig(text: str, command: str | None = None) -> BsdInterfaces:
+    """Read ``ifconfig``. Complaints of the tool beside interfaces are kept; alone they are an error."""
+    found = transcript(text, *_TOOLS)
+    lines = _unbroken(tuple((number, line.strip()) for number, line in found.lines))
+    errors = tuple(line for _, line in lines if line.startswith("ifconfig: "))
+    blocks = _blocks(tuple((number, line) for number, line in lines if not line.startswith("ifconfig: ")))
+    if blocks is not None:
+        return BsdInterfaces(tuple(_interface(block) for block in blocks), errors)
+    names = _listed_names(lines, command or found.command)
+    if names is None:
+        raise refuse_error(_KIND, lines, _TOOLS, "an interface such as 'oce0: flags=8843<UP,...> metric 0 mtu 1500'")
+    return BsdInterfaces(tuple(BsdInterface(name) for name in names))
+
+
+def _unbroken(lines: tuple[_Line, ...]) -> tuple[_Line, ...]:
+    """Lists of names that run over several lines, joined; the list must close within a few lines."""
+    joined: list[_Line] = []
+    rest = list(reversed(lines))
+    while rest:
+        number, line = rest.pop()
+        if _BROKEN_LIST.fullmatch(line):
+            for _ in range(_MOST_PARTS):
+                if line.count(">") or not rest or not _LIST_PART.fullmatch(rest[-1][1]):
+                    break
+                line += rest.pop()[1]
+        joined.append((number, line))
+    return tuple(joined)
+
+
+def _blocks(lines: tuple[_Line, ...]) -> list[list[_Line]] | None:
+    """The lines of each interface; None when no line begins one."""
+    blocks: list[list[_Line]] = []
+    for number, line in lines:
+        if _HEADER.fullmatch(line):
+            blocks.append([(number, line)])
+        elif blocks:
+            blocks[-1].append((number, line))
+        elif any(_HEADER.fullmatch(later) for _, later in lines):
+            raise unreadable(_KIND, f"line {number}", line, "an interface such as 'oce0: flags=8843<UP,...>'")
+    return blocks or None
+
+
+def _listed_names(lines: tuple[_Line, ...], command: str | None) -> list[str] | None:
+    """``ifconfig -l``: names on one line. Without the command only names that end in a number are believed."""
+    if len(lines) != 1:
+        return None
+    words = lines[0][1].split()
+    if command is not None and re.search(r"\bifconfig .*-[a-z]*l", command):
+        return words if all(re.fullmatch(r"[A-Za-z0-9_.-]{1,15}", word) for word in words) else None
+    return words if all(_NAMES.fullmatch(word) for word in words) else None
+
+
+def _interface(block: list[_Line]) -> BsdInterface:
+    interface = _header(*block[0])
+    for number, line in block[1:]:
+        interface = _with_line(interface, f"line {number}", line)
+    return interface
+
+
+def _header(number: int, line: str) -> BsdInterface:
+    where = f"line {number}"
+    header = _HEADER.fullmatch(line)
+    assert header is not None
+    rest = _AFTER_FLAGS.fullmatch(header[2])
+    assert rest is not None
+    return BsdInterface(
+        name=header[1],
+        flags=read_bits(_KIND, where, rest[1]),
+        metric=whole_number(_KIND, where, rest[2], "metric") if rest[2] else None,
+        mtu=whole_number(_KIND, where, rest[3], "mtu") if rest[3] else None,
+    )
+
+
+def _with_line(interface: BsdInterface, where: str, line: str) -> BsdInterface:
+    if _NOT_HERE.fullmatch(line):
+        raise unreadable(_KIND, where, line, "a line of FreeBSD's ifconfig")
+    transceiver = read_transceiver_line(_KIND, where, line, interface.transceiver)
+    if transceiver is not None:
+        return replace(interface, transceiver=transceiver)
+    lagg = read_lagg_line(_KIND, where, line, interface.lagg)
+    if lagg is not None:
+        return replace(interface, lagg=lagg)
+    wireless = interface.name.startswith("wlan") and _name_of(line) not in _READERS
+    if line.startswith(_OTHER) or _TUNNEL_OPTIONS.fullmatch(line) or wireless:
+        return replace(interface, other=(*interface.other, line))
+    reader = _READERS.get(_name_of(line))
+    if reader is None:
+        raise unreadable(_KIND, where, line, f"a line that begins with one of {', '.join(_READERS)}")
+    return reader(interface, where, line)
+
+
+def _name_of(line: str) -> str:
+    """What the line is about: its first word up to '=' or ':'; "nd6 options" and "supported media" are two words."""
+    match = re.match(r"(?:nd6 options|supported media|[A-Za-z0-9]+)", line)
+    return match[0] if match else ""
+
+
+def _once(interface: BsdInterface, attribute: str, where: str, line: str) -> None:
+    if getattr(interface, attribute) is not None:
+        raise unreadable(_KIND, where, line, f"{attribute} once per interface")
+
+
+def _bits(attribute: str, name: str) -> Callable[[BsdInterface, str, str], BsdInterface]:
+    def read(interface: BsdInterface, where: str, line: str) -> BsdInterface:
+        _once(interface, attribute, where, line)
+        value = line.removeprefix(name)
+        if value.startswith("="):
+            bits = read_bits(_KIND, where, value[1:])
+        elif re.fullmatch(r" [A-Z0-9_,]+", value):
+            bits = Bits(None, tuple(value.strip().split(",")))
+        else:
+            raise unreadable(_KIND, where, line, f"'{name}=507bb<RXCSUM,TXCSUM>'")
+        return with_fields(interface, {attribute: bits})
+
+    return read
+
+
+def _address(attribute: str) -> Callable[[BsdInterface, str, str], BsdInterface]:
+    def read(interface: BsdInterface, where: str, line: str) -> BsdInterface:
+        _once(interface, attribute, where, line)
+        address = line.removeprefix(attribute).strip()
+        if not _ETHER.fullmatch(address):
+            raise unreadable(_KIND, where, line, f"'{attribute} 00:00:c9:e6:67:a8'")
+        return with_fields(interface, {attribute: address.lower()})
+
+    return read
+
+
+def _inet(interface: BsdInterface, where: str, line: str) -> BsdInterface:
+    return replace(interface, inet=(*interface.inet, read_inet(_KIND, where, line)))
+
+
+def _inet6(interface: BsdInterface, where: str, line: str) -> BsdInterface:
+    return replace(interface, inet6=(*interface.inet6, read_inet6(_KIND, where, line)))
+
+
+def _media(interface: BsdInterface, where: str, line: str) -> BsdInterface:
+    """``media: ...``, and without the colon one of the supported media."""
+    if line.startswith("media: "):
+        _once(interface, "media", where, line)
+        return replace(interface, media=read_media(_KIND, where, line.removeprefix("media: ").strip()))
+    if interface.supported_media is None or not re.fullmatch(r"media [A-Za-z0-9<].*", line):
+        raise unreadable(_KIND, where, line, "'media: ...', or 'media NAME' below 'supported media:'")
+    return replace(interface, supported_media=(*interface.supported_media, line.removeprefix("media ").strip()))
+
+
+def _supported_media(interface: BsdInterface, where: str, line: str) -> BsdInterface:
+    _once(interface, "supported_media", where, line)
+    if line != "supported media:":
+        raise unreadable(_KIND, where, line, "'supported media:' on a line of its own")
+    return replace(interface, supported_media=())
+
+
+def _status(interface: BsdInterface, where: str, line: str) -> BsdInterface:
+    _once(interface, "status", where, line)
+    status = line.removeprefix("status:").strip()
+    if status not in _STATUSES:
+        raise unreadable(_KIND, where, line, f"a status of {', '.join(_STATUSES)}")
+    return replace(interface, status=status)
+
+
+def _vlan(interface: BsdInterface, where: str, line: str) -> BsdInterface:
+    _once(interface, "vlan", where, line)
+    match = _VLAN.fullmatch(line)
+    if match is None:
+        raise unreadable(_KIND, where, line, "'vlan: 100 parent interface: oce0'")
+    parent = match[4] or match[5]
+    vlan = Vlan(
+        id=whole_number(_KIND, where, match[1], "vlan"),
+        protocol=match[2],
+        pcp=whole_number(_KIND, where, match[3], "vlanpcp") if match[3] else None,
+        parent=None if parent == "<none>" else parent,
+    )
+    return replace(interface, vlan=vlan)
+
+
+def _text(attribute: str, name: str) -> Callable[[BsdInterface, str, str], BsdInterface]:
+    def read(interface: BsdInterface, where: str, line: str) -> BsdInterface:
+        _once(interface, attribute, where, line)
+        if not line.startswith(f"{name}:"):
+            raise unreadable(_KIND, where, line, f"'{name}: TEXT'")
+        return with_fields(interface, {attribute: line.removeprefix(f"{name}:").strip() or None})
+
+    return read
+
+
+def _groups(interface: BsdInterface, where: str, line: str) -> BsdInterface:
+    _once(interface, "groups", where, line)
+    if not line.startswith("groups:"):
+        raise unreadable(_KIND, where, line, "'groups: NAME ...'")
+    return replace(interface, groups=tuple(line.removeprefix("groups:").split()))
+
+
+_READERS: dict[str, Callable[[BsdInterface, str, str], BsdInterface]] = {
+    "options": _bits("options", "options"),
+    "capabilities": _bits("capabilities", "capabilities"),
+    "nd6 options": _bits("nd6_options", "nd6 options"),
+    "ether": _address("ether"),
+    "hwaddr": _address("hwaddr"),
+    "inet": _inet,
+    "inet6": _inet6,
+    "media": _media,
+    "supported media": _supported_media,
+    "status": _status,
+    "vlan": _vlan,
+    "groups": _groups,
+    "description": _text("description", "description"),
+    "drivername": _text("driver_name", "drivername"),
+}

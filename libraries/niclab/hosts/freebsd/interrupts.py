@@ -1,0 +1,74 @@
+"""Reader of FreeBSD's ``vmstat -i`` (and ``-ai``)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from niclab.hosts.freebsd.transcript import refuse_error, transcript
+from niclab.hosts.reading import whole_number
+
+_KIND = "vmstat -i"
+_TOOLS = ("vmstat",)
+
+_HEADING = re.compile(r"\s*interrupt\s+total\s+rate")
+_ROW = re.compile(r"\s*(\S.*?)\s+(\S+)\s+(\S+)")
+# Sources that can be told without the heading (after grep).
+_EXPECTED = "'interrupt total rate', then 'irq16: NAME COUNT RATE'"
+_SOURCE = re.compile(r"(?:stray )?(?:irq[0-9]+|cpu[0-9]+|lapic[0-9]+|gic[0-9]*[,.].*|its[0-9]*[,.].*)(?::.*)?")
+
+
+@dataclass(frozen=True)
+class InterruptCount:
+    """One source. ``device`` is what follows the first colon (``ix0:que 0``, ``uhci0 ehci0+``), None without one.
+    ``rate`` in interrupts/s since boot."""
+
+    source: str
+    device: str | None
+    total: int
+    rate: int
+
+
+@dataclass(frozen=True)
+class InterruptCounts:
+    """``total`` and ``rate`` of the last line, None when it was not there (after grep)."""
+
+    interrupts: tuple[InterruptCount, ...]
+    total: int | None
+    rate: int | None
+
+
+def read_vmstat_interrupts(text: str) -> InterruptCounts:
+    """Read ``vmstat -i``. Names may hold blanks and colons: the last two columns are the numbers."""
+    found = transcript(text, *_TOOLS)
+    headed = False
+    rows: list[InterruptCount] = []
+    sums: InterruptCount | None = None
+    for number, line in found.lines:
+        if _HEADING.fullmatch(line) and not headed and not rows:
+            headed = True
+            continue
+        row = _row(number, line)
+        if row is None or sums is not None or not (headed or row.source == "Total" or _SOURCE.fullmatch(row.source)):
+            raise refuse_error(_KIND, ((number, line),), _TOOLS, _EXPECTED)
+        if row.source == "Total" and row.device is None:
+            sums = row
+        else:
+            rows.append(row)
+    if not rows:
+        raise refuse_error(_KIND, found.lines, _TOOLS, _EXPECTED)
+    return InterruptCounts(tuple(rows), sums.total if sums else None, sums.rate if sums else None)
+
+
+def _row(number: int, line: str) -> InterruptCount | None:
+    match = _ROW.fullmatch(line)
+    if match is None:
+        return None
+    where = f"line {number}"
+    source, colon, device = match[1].partition(":")
+    return InterruptCount(
+        source=source.strip(),
+        device=device.strip() or None if colon else None,
+        total=whole_number(_KIND, where, match[2], f"total of {match[1]}"),
+        rate=whole_number(_KIND, where, match[3], f"rate of {match[1]}"),
+    )

@@ -1,0 +1,87 @@
+"""Reader of FreeBSD's ``kldstat`` (plain, -h, -v, -m)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+from niclab.hosts.errors import unreadable
+from niclab.hosts.freebsd.transcript import refuse_error, transcript
+from niclab.hosts.reading import whole_number
+
+_KIND = "kldstat"
+_TOOLS = ("kldstat",)
+
+_HEADING = re.compile(r"\s*Id\s+Refs\s+(?:Address\s+Size\s+)?Name")
+_FILE = re.compile(
+    r"\s*([0-9]{1,6})\s+(-?[0-9]{1,6})\s+(?:0x)?([0-9a-f]{6,16})\s+(?:0x)?([0-9a-f]{1,16}|[0-9.]{1,6}[KMG]B?)\s+(\S+)"
+    r"(?:\s+\((.+)\))?"
+)
+_PLAIN = re.compile(r"\s*([0-9]{1,6})\s+([0-9]{1,6})\s+([A-Za-z_]\S*)")
+_CONTAINS = re.compile(r"\s+Contains modules:\s*")
+_MODULE_HEADING = re.compile(r"\s+Id\s+Name\s*")
+_MODULE = re.compile(r"\s*([0-9]{1,6})\s+(\S+)(?:\s+\(.*\))?\s*")
+
+
+@dataclass(frozen=True)
+class KernelFile:
+    """A file the kernel has loaded. ``address`` as 0x and hexadecimal digits; ``size_bytes`` None with -h and -m.
+    ``contains`` are the modules in it (-v only)."""
+
+    id: int
+    refs: int
+    name: str
+    address: str | None = None
+    size_bytes: int | None = None
+    path: str | None = None
+    contains: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class KernelFiles:
+    modules: tuple[KernelFile, ...]
+
+
+def read_kldstat(text: str) -> KernelFiles:
+    """Read ``kldstat``. Rows without their heading (``kldstat | grep oce``) are read as well."""
+    found = transcript(text, *_TOOLS)
+    files: list[KernelFile] = []
+    plain = False
+    for number, line in found.lines:
+        if _HEADING.fullmatch(line):
+            if files:
+                raise unreadable(_KIND, f"line {number}", line, "one heading")
+            plain = "Address" not in line
+        elif (file := _file(line, plain)) is not None:
+            if any(known.id == file.id for known in files):
+                raise unreadable(_KIND, f"line {number}", line, f"id {file.id} once")
+            files.append(file)
+        elif files and (_CONTAINS.fullmatch(line) or _MODULE_HEADING.fullmatch(line)):
+            files[-1] = replace(files[-1], contains=files[-1].contains or ())
+        elif files and files[-1].contains is not None and (match := _MODULE.fullmatch(line)):
+            files[-1] = replace(files[-1], contains=(*files[-1].contains, match[2]))
+        elif line.startswith("kldstat: ") or not files:
+            raise refuse_error(_KIND, found.lines, _TOOLS, "'Id Refs Address Size Name' and at least one row")
+        else:
+            raise unreadable(_KIND, f"line {number}", line, "'ID REFS ADDRESS SIZE NAME'")
+    if not files:
+        raise refuse_error(_KIND, found.lines, _TOOLS, "'Id Refs Address Size Name' and at least one row")
+    return KernelFiles(tuple(files))
+
+
+def _file(line: str, plain: bool) -> KernelFile | None:
+    if plain:
+        match = _PLAIN.fullmatch(line)
+        return KernelFile(int(match[1]), int(match[2]), match[3]) if match else None
+    match = _FILE.fullmatch(line)
+    if match is None:
+        return None
+    human = not re.fullmatch(r"[0-9a-f]+", match[4])
+    return KernelFile(
+        id=int(match[1]),
+        refs=whole_number(_KIND, "row", match[2], "the reference count"),
+        name=match[5],
+        address=f"0x{match[3]}",
+        size_bytes=None if human else int(match[4], 16),
+        path=match[6],
+    )

@@ -1,0 +1,160 @@
+"""Reader of FreeBSD's ``pciconf -l`` with -v, -b, -c, -e and -V, releases 6 to 14."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from niclab.hosts.errors import unreadable
+from niclab.hosts.freebsd.fields import with_fields
+from niclab.hosts.freebsd.pcicaps import with_capabilities
+from niclab.hosts.freebsd.pciconf_records import Bar, Capability, PciconfDevice, PciconfDevices
+from niclab.hosts.freebsd.transcript import refuse_error, transcript
+from niclab.hosts.linux.pci import is_degraded
+
+_KIND = "pciconf"
+_TOOLS = ("pciconf",)
+
+# "pci0:4:0:0" has a domain since release 7; before it was "pci4:0:0". The numbers are decimal.
+_SELECTOR = re.compile(r"([a-z][A-Za-z0-9_]*?)([0-9]{1,4})@(pci[0-9]{1,5}(?::[0-9]{1,3}){2,3}):\s*(\S.*)")
+_WORD = re.compile(r"(class|card|chip|rev|hdr|vendor|device|subvendor|subdevice)=0x([0-9a-f]{1,8})")
+_NAME = re.compile(r"(vendor|device|class|subclass)\s*= ?(.*)")
+_CAPABILITY = re.compile(r"(e?cap) ([0-9a-f]{2,4})\[([0-9a-f]{2,3})\] = (.*)")
+_BAR = re.compile(
+    r"(?:iov )?bar\s+\[([0-9a-f]{2,3})\] = type ([A-Za-z/ ]+), range\s+(-?[0-9]{1,2}), base (?:0x)?([0-9a-f]{1,16}),"
+    r" size\s*([0-9]{1,20}), (enabled|disabled)"
+)
+_ERRORS = re.compile(r"(PCI errors|PCI-e errors|Corrected|Fatal|Non-fatal) = (.*)")
+_VPD = re.compile(r"VPD (?:ident|ro|rw)\b.*")
+_QUOTED = re.compile(r"'(.*)'|\"(.*)\"")
+_OLD_WORDS = ("class", "card", "chip", "rev", "hdr")
+_NEW_WORDS = ("class", "rev", "hdr", "vendor", "device", "subvendor", "subdevice")
+
+_Line = tuple[int, str]
+
+
+def read_pciconf(text: str) -> PciconfDevices:
+    """Read ``pciconf -l``. No device at all is an error."""
+    found = transcript(text, *_TOOLS)
+    blocks: list[list[_Line]] = []
+    for number, line in ((number, line.strip()) for number, line in found.lines):
+        if _SELECTOR.fullmatch(line):
+            blocks.append([(number, line)])
+        elif line == "--" and blocks:
+            continue
+        elif blocks and not line.startswith("pciconf: "):
+            blocks[-1].append((number, line))
+        else:
+            raise refuse_error(_KIND, found.lines, _TOOLS, "a device such as 'oce0@pci0:4:0:0: class=0x020000 ...'")
+    if not blocks:
+        raise refuse_error(_KIND, found.lines, _TOOLS, "a device such as 'oce0@pci0:4:0:0: class=0x020000 ...'")
+    devices = tuple(_device(block) for block in blocks)
+    slots = [device.slot for device in devices]
+    for device, block in zip(devices, blocks, strict=True):
+        if slots.count(device.slot) > 1:
+            raise unreadable(_KIND, f"line {block[0][0]}", block[0][1], f"{device.selector} once")
+    return PciconfDevices(devices)
+
+
+def _device(block: list[_Line]) -> PciconfDevice:
+    device = _header(*block[0])
+    capabilities: list[Capability] = []
+    kind = "header"
+    for number, line in block[1:]:
+        where = f"line {number}"
+        if (match := _NAME.fullmatch(line)) is not None:
+            device, kind = _with_name(device, where, line, match), "name"
+        elif (match := _CAPABILITY.fullmatch(line)) is not None:
+            capabilities.append(Capability(match[2], match[3], match[1] == "ecap", match[4].strip()))
+            kind = "capability"
+        elif line.startswith(("bar ", "iov bar ")):
+            device, kind = replace(device, bars=(*device.bars, _bar(where, line))), "bar"
+        elif (match := _ERRORS.fullmatch(line)) is not None:
+            device, kind = replace(device, errors=(*device.errors, match[2].strip())), "errors"
+        elif _VPD.fullmatch(line):
+            kind = "vpd"
+        elif kind == "capability":
+            capabilities[-1] = replace(capabilities[-1], text=f"{capabilities[-1].text} {line}")
+        elif kind == "errors":
+            device = replace(device, errors=(*device.errors, line))
+        else:
+            raise unreadable(_KIND, where, line, "a line of pciconf -l, -v, -b, -c or -e")
+    device = with_capabilities(_KIND, device, tuple(capabilities))
+    return replace(device, degraded=is_degraded(device))
+
+
+def _header(number: int, line: str) -> PciconfDevice:
+    where = f"line {number}"
+    selector = _SELECTOR.fullmatch(line)
+    assert selector is not None
+    words = _words(where, line, selector[4])
+    if "chip" in words:
+        vendor, device = words["chip"][4:], words["chip"][:4]
+        subvendor, subdevice = words["card"][4:], words["card"][:4]
+    else:
+        vendor, device = words["vendor"], words["device"]
+        subvendor, subdevice = words["subvendor"], words["subdevice"]
+    return PciconfDevice(
+        slot=_slot(where, selector[3]),
+        selector=selector[3],
+        driver=None if selector[1] == "none" else selector[1],
+        unit=int(selector[2]),
+        vendor_id=vendor,
+        device_id=device,
+        subvendor=subvendor,
+        subdevice=subdevice,
+        class_code=words["class"][:4],
+        programming_interface=words["class"][4:],
+        revision=words["rev"],
+        header_type=words["hdr"],
+        dead=(vendor, device) == ("ffff", "ffff"),
+    )
+
+
+def _words(where: str, line: str, text: str) -> dict[str, str]:
+    """The words after the selector, each once and complete, in one of the two layouts; without 0x, at full length."""
+    lengths = {"class": 6, "card": 8, "chip": 8, "rev": 2, "hdr": 2}
+    words: dict[str, str] = {}
+    for word in text.split():
+        match = _WORD.fullmatch(word)
+        if match is None or match[1] in words or len(match[2]) != lengths.get(match[1], 4):
+            raise unreadable(_KIND, where, line, "words such as class=0x020000 vendor=0x19a2, each once")
+        words[match[1]] = match[2]
+    for layout in (_OLD_WORDS, _NEW_WORDS):
+        if set(words) == set(layout):
+            return words
+    raise unreadable(_KIND, where, line, f"the words {', '.join(_OLD_WORDS)}, or {', '.join(_NEW_WORDS)}")
+
+
+def _slot(where: str, selector: str) -> str:
+    """``pci0:4:0:0`` -> ``0000:04:00.0``."""
+    numbers = [int(part) for part in selector.removeprefix("pci").split(":")]
+    domain, bus, device, function = numbers if len(numbers) == 4 else [0, *numbers]
+    if bus > 255 or device > 31 or (function > 7 and device > 0):
+        raise unreadable(_KIND, where, selector, "bus up to 255, device up to 31, function up to 7")
+    return f"{domain:04x}:{bus:02x}:{device:02x}.{function:x}"
+
+
+def _with_name(device: PciconfDevice, where: str, line: str, match: re.Match[str]) -> PciconfDevice:
+    attribute = {"class": "class_name", "subclass": "subclass_name"}.get(match[1], match[1])
+    if getattr(device, attribute) is not None:
+        raise unreadable(_KIND, where, line, f"{match[1]} once per device")
+    text = match[2].strip()
+    quoted = _QUOTED.fullmatch(text)
+    if quoted is None and (attribute in ("vendor", "device") or not text):
+        raise unreadable(_KIND, where, line, f"{match[1]} = 'NAME'")
+    return with_fields(device, {attribute: (quoted[1] or quoted[2] or "").strip() if quoted else text})
+
+
+def _bar(where: str, line: str) -> Bar:
+    match = _BAR.fullmatch(line)
+    if match is None:
+        raise unreadable(_KIND, where, line, "'bar [10] = type Memory, range 64, base 0xfb000000, size 4096, enabled'")
+    return Bar(
+        register=match[1],
+        type=match[2],
+        range_bits=int(match[3]),
+        base=f"0x{match[4]}",
+        size_bytes=int(match[5]),
+        enabled=match[6] == "enabled",
+    )

@@ -1,0 +1,197 @@
+"""Reader of FreeBSD's ``sysctl`` (``name: value``, ``-e``: ``name=value``, ``-n``: values only)."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass, field
+
+from niclab.hosts.errors import ReadError, unreadable
+from niclab.hosts.freebsd.transcript import refuse_error, transcript
+
+_KIND = "sysctl"
+_TOOLS = ("sysctl",)
+
+# Every value has a name of at least two parts; "%" begins the names of newbus.
+_OID = r"[A-Za-z_][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_%:@/+-]+)+"
+_LINE = re.compile(rf"({_OID})(: |:$|=)(.*)")
+_NAME_ALONE = re.compile(rf"{_OID}:?")
+_WHOLE = re.compile(r"-?(?:0|[1-9][0-9]{0,19})")
+_CHANGE = re.compile(r"(.*) -> (.*)")
+_DEVICE = re.compile(r"dev\.([a-z][a-z0-9_]*)\.([0-9]{1,4})\.(.+)")
+# What sysctl -d says of the names that every device has (sys/kern/subr_bus.c), and -t of their type.
+_DESCRIPTIONS = {
+    "%desc": ("device description", "string"),
+    "%driver": ("device driver name", "string"),
+    "%location": ("device location relative to parent", "string"),
+    "%pnpinfo": ("device identification", "string"),
+    "%parent": ("parent device", "string"),
+}
+_LOG_LINE = re.compile(r"[a-z][a-z0-9_]*[0-9]: .+")
+# Firmware and driver versions under the names that drivers give them.
+_FIRMWARE = ("firmware_version", "fw_version", "fw_ver", "ver.fw_ver", "hw.fw_version", "nvm_version", "tp_version")
+_VERSION = ("driver_version", "component_revision", "iflib.driver_version", "version", "ver.driver_ver")
+
+
+@dataclass(frozen=True)
+class BsdDevice:
+    """A newbus device: what ``dev.DRIVER.UNIT`` says. ``pnpinfo`` and ``location`` are words by name
+    (``vendor``: ``0x19a2``, ``slot``: ``0``)."""
+
+    name: str
+    driver: str
+    unit: int
+    description: str | None
+    parent: str | None
+    location: dict[str, str]
+    pnpinfo: dict[str, str]
+    firmware: str | None
+    version: str | None
+
+
+@dataclass(frozen=True)
+class Sysctls:
+    """``values``: whole numbers as int, everything else as text; lines of a value are joined by line feeds.
+
+    ``changed``: the value before a setting took place. ``errors``: complaints of the tool beside values.
+    ``unnamed``: lines of a multi-line value whose name was cut off (by grep).
+    """
+
+    values: dict[str, int | str]
+    changed: dict[str, int | str] = field(default_factory=dict)
+    errors: tuple[str, ...] = ()
+    unnamed: tuple[str, ...] = ()
+
+    def __getitem__(self, name: str) -> int | str:
+        if name not in self.values:
+            raise ReadError(f"no sysctl {name!r} among {len(self.values)}")
+        return self.values[name]
+
+    def devices(self) -> tuple[BsdDevice, ...]:
+        """The devices of the tree ``dev``, in order."""
+        found: dict[tuple[str, int], dict[str, str]] = {}
+        for name, value in self.values.items():
+            match = _DEVICE.fullmatch(name)
+            if match is not None:
+                found.setdefault((match[1], int(match[2])), {})[match[3]] = str(value)
+        return tuple(_device(driver, unit, leaves) for (driver, unit), leaves in found.items())
+
+    def as_json(self) -> dict[str, object]:
+        devices = self.devices()
+        values: dict[str, object] = {
+            "values": self.values,
+            "devices": devices,
+            "changed": self.changed,
+            "errors": self.errors,
+            "unnamed": self.unnamed,
+        }
+        if len(devices) == 1:
+            values |= {name: getattr(devices[0], name) for name in ("driver", "firmware", "version")}
+        return values
+
+
+def read_sysctl(text: str, command: str | None = None) -> Sysctls:
+    """Read ``sysctl``. Without names (``-n``) the command must say them; ``-d``, ``-t`` and ``-N`` are refused."""
+    found = transcript(text, *_TOOLS)
+    command = command or found.command
+    options, names = _asked(command)
+    for option, meaning in (("d", "descriptions"), ("t", "types"), ("N", "names only")):
+        if option in options:
+            raise unreadable(_KIND, "command", command, f"values; -{option} prints {meaning}")
+    errors = tuple(line for _, line in found.lines if line.startswith("sysctl: "))
+    lines = tuple((number, line) for number, line in found.lines if not line.startswith("sysctl: "))
+    if "n" in options:
+        return Sysctls(_values_only(lines, names), errors=errors)
+    return _named(lines, errors, found.lines)
+
+
+def _asked(command: str | None) -> tuple[str, list[str]]:
+    """The option letters and the names of a command line."""
+    try:
+        words = shlex.split((command or "").split("|")[0])
+    except ValueError:
+        return "", []
+    while words and words[0].rpartition("/")[2] != "sysctl":
+        words = words[1:]
+    letters = "".join(word[1:] for word in words[1:] if word.startswith("-"))
+    return letters, [word for word in words[1:] if not word.startswith("-")]
+
+
+def _values_only(lines: tuple[tuple[int, str], ...], names: list[str]) -> dict[str, int | str]:
+    texts = [line for _, line in lines]
+    if len(names) == 1 and texts:
+        return {names[0]: _value("\n".join(texts))}
+    if not names or len(names) != len(texts):
+        wanted = f"one value of each of {len(names)} names in the command"
+        raise unreadable(_KIND, "text", "\n".join(texts), wanted)
+    return {name: _value(text) for name, text in zip(names, texts, strict=True)}
+
+
+def _named(lines: tuple[tuple[int, str], ...], errors: tuple[str, ...], whole: tuple[tuple[int, str], ...]) -> Sysctls:
+    texts: dict[str, list[str]] = {}
+    unnamed: list[str] = []
+    name: str | None = None
+    for number, line in lines:
+        match = _LINE.fullmatch(line)
+        if match is not None:
+            name = match[1]
+            if name in texts and texts[name] != [match[3]]:
+                raise unreadable(_KIND, f"line {number}", line, f"{name} once, or always with the same value")
+            _refuse_description(number, line, name, match[3])
+            texts[name] = [match[3]]
+        elif _belongs_to_a_log(line, unnamed) and (name is None or _WHOLE.fullmatch(texts[name][0])):
+            unnamed.append(line)
+        elif name is None or _WHOLE.fullmatch(texts[name][0]) or _cut_off(number, line, lines):
+            raise unreadable(_KIND, f"line {number}", line, "'name: value' such as 'dev.oce.0.%driver: oce'")
+        else:
+            texts[name].append(line)
+    if not texts:
+        raise refuse_error(_KIND, whole, _TOOLS, "'name: value' such as 'dev.oce.0.%driver: oce'")
+    changed: dict[str, int | str] = {}
+    values: dict[str, int | str] = {}
+    for name, parts in texts.items():
+        change = _CHANGE.fullmatch(parts[0]) if len(parts) == 1 else None
+        values[name] = _value(change[2] if change else "\n".join(parts))
+        if change is not None:
+            changed[name] = _value(change[1])
+    return Sysctls(values, changed, errors, tuple(unnamed))
+
+
+def _belongs_to_a_log(line: str, unnamed: list[str]) -> bool:
+    """A line of kern.msgbuf, or the rest of such a line that a page has broken."""
+    return _LOG_LINE.fullmatch(line) is not None or bool(unnamed)
+
+
+def _cut_off(number: int, line: str, lines: tuple[tuple[int, str], ...]) -> bool:
+    """A name without a value at the very end: the output was cut."""
+    return number == lines[-1][0] and _NAME_ALONE.fullmatch(line) is not None
+
+
+def _refuse_description(number: int, line: str, name: str, value: str) -> None:
+    if value.strip() in _DESCRIPTIONS.get(name.rpartition(".")[2], ()):
+        raise unreadable(_KIND, f"line {number}", line, "values; this is what -d or -t prints")
+
+
+def _value(text: str) -> int | str:
+    """A number only when printing it gives the same text again: "00123" stays text."""
+    text = text.strip()
+    return int(text) if _WHOLE.fullmatch(text) else text
+
+
+def _device(driver: str, unit: int, leaves: dict[str, str]) -> BsdDevice:
+    return BsdDevice(
+        name=f"{driver}{unit}",
+        driver=leaves.get("%driver") or driver,
+        unit=unit,
+        description=leaves.get("%desc"),
+        parent=leaves.get("%parent"),
+        location=_words(leaves.get("%location", "")),
+        pnpinfo=_words(leaves.get("%pnpinfo", "")),
+        firmware=next((leaves[name] for name in _FIRMWARE if name in leaves), None),
+        version=next((leaves[name] for name in _VERSION if name in leaves), None),
+    )
+
+
+def _words(text: str) -> dict[str, str]:
+    """``slot=0 function=1 dbsf=pci0:1:0:0`` by name."""
+    return dict(word.split("=", 1) for word in text.split() if "=" in word)

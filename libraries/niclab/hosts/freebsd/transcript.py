@@ -1,0 +1,71 @@
+"""What a terminal adds to the output of a tool: the prompt with the command, a last empty prompt, carriage returns.
+
+Nothing else is taken away. A line that is no prompt stays, also when it is an error message of the tool.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from niclab.hosts.errors import ReadError, unreadable
+from niclab.hosts.reading import numbered
+
+# "root@host:~ # ", "[root@host ~]$ ", "host# ", "# ": at most 80 characters before the sign.
+_PROMPT = r"(?:\[[^\]]{1,80}\]|[A-Za-z0-9][A-Za-z0-9@.:~/_-]{0,80}(?: ?[~/][A-Za-z0-9~/._-]{0,80})?)?\s?[#$%>]"
+_EMPTY_PROMPT = re.compile(rf"{_PROMPT}")
+_NAMED_PROMPT = re.compile(rf"{_PROMPT}\s*(?=[A-Za-z/])(.+)")
+_LONGEST_PROMPT = 1000
+# What a terminal multiplexer writes at the right edge while somebody copies from its history.
+_COPY_MODE = re.compile(r"\s{8,}\[[0-9]{1,7}/[0-9]{1,7}\]$")
+
+
+@dataclass(frozen=True)
+class Transcript:
+    """``lines``: number and text of each line that is not blank and no prompt, blanks at its end removed.
+    ``command``: the command that was echoed before the output, None when there is no such line."""
+
+    lines: tuple[tuple[int, str], ...]
+    command: str | None
+
+
+def transcript(text: str, *tools: str) -> Transcript:
+    """The output of one of ``tools`` without prompts.
+
+    A line with a prompt is taken away when it names one of the tools, or when it is the last line and names none. The
+    first line may be the bare command.
+    """
+    lines = [(number, _COPY_MODE.sub("", line.strip("\x00").rstrip())) for number, line in numbered(text)]
+    lines = [(number, line) for number, line in lines if line]
+    command: str | None = None
+    kept: list[tuple[int, str]] = []
+    for position, (number, line) in enumerate(lines):
+        echoed = _echoed(line, tools, bare=position == 0)
+        if echoed is not None:
+            command = command or echoed
+        elif not (position == len(lines) - 1 and _EMPTY_PROMPT.fullmatch(line.strip()[:_LONGEST_PROMPT])):
+            kept.append((number, line))
+    return Transcript(tuple(kept), command)
+
+
+def _echoed(line: str, tools: tuple[str, ...], *, bare: bool) -> str | None:
+    """The command on this line, when it calls one of the tools."""
+    line = line.strip()
+    if len(line) > _LONGEST_PROMPT:
+        return None
+    match = _NAMED_PROMPT.fullmatch(line)
+    command = match[1] if match else line if bare else None
+    if command is None:
+        return None
+    words = command.split()
+    if words and words[0].rpartition("/")[2] in ("sudo", "doas"):
+        words = words[1:]
+    return command if words and words[0].rpartition("/")[2] in tools else None
+
+
+def refuse_error(kind: str, lines: tuple[tuple[int, str], ...], tools: tuple[str, ...], expected: str) -> ReadError:
+    """The error for a text that holds nothing but complaints (or nothing): it names the first complaint."""
+    for number, line in lines:
+        if line.strip().startswith(tuple(f"{tool}: " for tool in tools)):
+            return unreadable(kind, f"line {number}", line, expected)
+    return unreadable(kind, "text", "\n".join(line for _, line in lines), expected)
