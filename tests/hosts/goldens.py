@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import asdict, is_dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,12 @@ from niclab.hosts.linux.ip import read_interfaces
 from niclab.hosts.linux.modules import read_modinfo, read_proc_modules
 from niclab.hosts.linux.pci import read_lspci, read_lspci_machine
 from niclab.hosts.linux.ping import read_ping
+from niclab.parse import parse
+
+FREEBSD = (
+    *("dmesg-freebsd", "ifconfig-freebsd", "kldstat", "loader-conf", "netstat-freebsd", "pciconf", "pkg"),
+    *("sysctl-freebsd", "vmstat-freebsd"),
+)
 
 CAPTURES = Path(__file__).parent / "captures"
 
@@ -32,6 +39,7 @@ READERS: dict[str, Callable[[str], Any]] = {
     "modinfo": read_modinfo,
     "proc-modules": read_proc_modules,
     "dmesg": lambda text: kernel_events(read_dmesg(text)),
+    **{kind: partial(parse, kind) for kind in FREEBSD},
 }
 
 

@@ -15,7 +15,7 @@ _TOOLS = ("dmesg", "cat", "tail", "head", "grep", "egrep", "zgrep", "less", "mor
 # The kernel cuts its lines at 1 kB or less; looking no further keeps the search linear in the size of the log.
 _SEARCHED_CHARACTERS = 1024
 
-_DEVICE = r"([A-Za-z][A-Za-z0-9_]*?)([0-9]{1,5})"
+_DEVICE = r"([a-z][a-z0-9_]*?)([0-9]{1,5})"
 _IFACE = r"([A-Za-z][A-Za-z0-9_.]{0,20})"
 _STAMPS = (
     re.compile(r"<[0-9]{1,3}>"),
@@ -26,18 +26,23 @@ _STAMPS = (
     re.compile(r"kernel(?:\[[0-9]{1,9}\])?: "),
 )
 _UPTIME = re.compile(r"\[\s*([0-9]{1,10}(?:\.[0-9]{1,9})?)\] ?")
-_PROBE = re.compile(rf"{_DEVICE}: <(.+)>(?: (.*?))?(?: at ([^ ]+(?: [^ ]+)?))? on ([a-z][a-z0-9_]*[0-9]+)")
+_PROBE = re.compile(
+    rf"{_DEVICE}: <(.+)>(?: ((?!at |on |numa-domain ).*?))?(?: at ([^ ]+(?: [^ ]+)?))?(?: numa-domain [0-9]+)?"
+    r" on ([a-z][a-z0-9_]*[0-9]+)"
+)
+_UNATTACHED = re.compile(r"([a-z][a-z0-9_]*[0-9]+): <(.+)>.* at (\S+ \S+) .*\(no driver attached\)")
 _PROBE_START = re.compile(rf"{_DEVICE}: <.+> (?:port|mem|at|on|irq) .*")
 _RESOURCES = re.compile(r"\b(port|mem|iomem) (\S+)")
 _IRQ = re.compile(r"\birq ([0-9,]{1,40})")
 _ETHERNET = re.compile(rf"{_DEVICE}: Ethernet address: ([0-9a-f]{{2}}(?::[0-9a-f]{{2}}){{5}})", re.IGNORECASE)
 _NAMED = re.compile(rf"{_IFACE}: ")
-# What tells a kernel log of FreeBSD from any other text; ifconfig and vmstat print "oce0: flags=" and "irq16: ".
+# What tells a kernel log of FreeBSD from any other text; others print "oce0: flags=", "irq16: " and "a0: 10 00 02 00".
 _KERNEL_LINE = re.compile(
-    rf"(?!irq[0-9]|cpu[0-9]+:? ?timer){_DEVICE}: (?!flags=)\S|(?:.*The FreeBSD Project|FreeBSD [0-9]+\.[0-9]"
-    r"|---<<BOOT>>---|Trying to mount root|Fatal trap|panic: |KDB: |db> )"
+    rf"(?!irq[0-9]|cpu[0-9]+:? ?timer|[0-9a-f]{{2,3}}: [0-9a-f]{{2}} ){_DEVICE}: (?!flags=)\S"
+    r"|.*The FreeBSD Project|FreeBSD [0-9]+\.[0-9]|---<<BOOT>>---|Trying to mount root|Fatal trap|panic: |KDB: |db> "
 )
-_FOREIGN = re.compile(r"(?:\[ *0\.0+\] )?Linux version [0-9]|(?:NetBSD|OpenBSD) [0-9]")
+# Logs of other kernels, and sysctl, which prints this kernel's log among its values.
+_FOREIGN = re.compile(r"(?:\[ *0\.0+\] )?Linux version [0-9]|(?:NetBSD|OpenBSD) [0-9]|dev\.[a-z0-9_]+\.[0-9]+\.[^ ]+: ")
 
 
 class BsdEventKind(StrEnum):
@@ -114,11 +119,21 @@ class ProbedDevice:
 
 
 @dataclass(frozen=True)
+class UnattachedDevice:
+    """A device that no driver took. ``description`` is its class, such as ``network, ethernet``."""
+
+    bus: str
+    location: str
+    description: str
+
+
+@dataclass(frozen=True)
 class BsdLog:
     """``lines``: how many lines the log has. ``addresses``: Ethernet addresses by device, the last one told."""
 
     events: tuple[BsdEvent, ...]
     devices: tuple[ProbedDevice, ...]
+    unattached: tuple[UnattachedDevice, ...]
     addresses: dict[str, str]
     lines: int
 
@@ -137,7 +152,12 @@ def read_bsd_dmesg(text: str) -> BsdLog:
         f"{match[1]}{match[2]}": match[3].lower() for line in joined if (match := _ETHERNET.match(line)) is not None
     }
     devices = tuple(device for line in joined if (device := _probe(line, addresses)) is not None)
-    return BsdLog(events, devices, addresses, len(lines))
+    unattached = tuple(
+        UnattachedDevice(bus=match[1], location=match[3], description=match[2])
+        for line in joined
+        if (match := _UNATTACHED.fullmatch(line[:_SEARCHED_CHARACTERS])) is not None
+    )
+    return BsdLog(events, devices, unattached, addresses, len(lines))
 
 
 def _bare(line: str) -> tuple[float | None, str]:

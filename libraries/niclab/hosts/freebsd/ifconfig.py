@@ -64,7 +64,7 @@ def read_ifconfig(text: str, command: str | None = None) -> BsdInterfaces:
     names = _listed_names(lines, command or found.command)
     if names is None:
         raise refuse_error(_KIND, lines, _TOOLS, "an interface such as 'oce0: flags=8843<UP,...> metric 0 mtu 1500'")
-    return BsdInterfaces(tuple(BsdInterface(name) for name in names))
+    return BsdInterfaces(tuple(BsdInterface(name, inet=None, inet6=None) for name in names))
 
 
 def _unbroken(lines: tuple[_Line, ...]) -> tuple[_Line, ...]:
@@ -182,11 +182,11 @@ def _address(attribute: str) -> Callable[[BsdInterface, str, str], BsdInterface]
 
 
 def _inet(interface: BsdInterface, where: str, line: str) -> BsdInterface:
-    return replace(interface, inet=(*interface.inet, read_inet(_KIND, where, line)))
+    return replace(interface, inet=(*(interface.inet or ()), read_inet(_KIND, where, line)))
 
 
 def _inet6(interface: BsdInterface, where: str, line: str) -> BsdInterface:
-    return replace(interface, inet6=(*interface.inet6, read_inet6(_KIND, where, line)))
+    return replace(interface, inet6=(*(interface.inet6 or ()), read_inet6(_KIND, where, line)))
 
 
 def _media(interface: BsdInterface, where: str, line: str) -> BsdInterface:

@@ -100,7 +100,7 @@ class BsdInterface:
 
     ``options`` are set, ``capabilities`` can be set (``-m`` only). ``hwaddr`` is printed when it differs from
     ``ether``. ``supported_media`` as printed, with their options (``-m`` only). ``other``: lines of no interest here
-    (bridge, carp, wireless), as printed.
+    (bridge, carp, wireless), as printed. Addresses are None only where names alone were asked for (``-l``).
     """
 
     name: str
@@ -112,8 +112,8 @@ class BsdInterface:
     capabilities: Bits | None = None
     ether: str | None = None
     hwaddr: str | None = None
-    inet: tuple[InetAddress, ...] = ()
-    inet6: tuple[Inet6Address, ...] = ()
+    inet: tuple[InetAddress, ...] | None = ()
+    inet6: tuple[Inet6Address, ...] | None = ()
     nd6_options: Bits | None = None
     media: Media | None = None
     status: str | None = None
@@ -139,11 +139,13 @@ class BsdInterface:
 
     @property
     def speed_mbps(self) -> int | None:
-        return self.media.speed_mbps if self.media else None
+        """Speed of the link; None without carrier, whatever was selected."""
+        return self.media.speed_mbps if self.media and self.link is not False else None
 
     @property
     def duplex(self) -> Duplex | None:
-        return self.media.duplex if self.media else None
+        """As ``speed_mbps``."""
+        return self.media.duplex if self.media and self.link is not False else None
 
     def as_json(self) -> dict[str, object]:
         """All fields; ``media`` is the text as printed, ``media_selected`` and ``media_active`` what it means."""

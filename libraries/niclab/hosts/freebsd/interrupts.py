@@ -12,7 +12,7 @@ _KIND = "vmstat -i"
 _TOOLS = ("vmstat",)
 
 _HEADING = re.compile(r"\s*interrupt\s+total\s+rate")
-_ROW = re.compile(r"\s*(\S.*?)\s+(\S+)\s+(\S+)")
+_ROW = re.compile(r"\s*(\S.{0,100}?)\s+(\S+)\s+(\S+)")
 # Sources that can be told without the heading (after grep).
 _EXPECTED = "'interrupt total rate', then 'irq16: NAME COUNT RATE'"
 _SOURCE = re.compile(r"(?:stray )?(?:irq[0-9]+|cpu[0-9]+|lapic[0-9]+|gic[0-9]*[,.].*|its[0-9]*[,.].*)(?::.*)?")
@@ -69,6 +69,6 @@ def _row(number: int, line: str) -> InterruptCount | None:
     return InterruptCount(
         source=source.strip(),
         device=device.strip() or None if colon else None,
-        total=whole_number(_KIND, where, match[2], f"total of {match[1]}"),
-        rate=whole_number(_KIND, where, match[3], f"rate of {match[1]}"),
+        total=whole_number(_KIND, where, match[2], "the total"),
+        rate=whole_number(_KIND, where, match[3], "the rate"),
     )

@@ -18,21 +18,21 @@ _FILE = re.compile(
     r"(?:\s+\((.+)\))?"
 )
 _PLAIN = re.compile(r"\s*([0-9]{1,6})\s+([0-9]{1,6})\s+([A-Za-z_]\S*)")
-_CONTAINS = re.compile(r"\s+Contains modules:\s*")
-_MODULE_HEADING = re.compile(r"\s+Id\s+Name\s*")
+_CONTAINS = re.compile(r"\s*Contains modules:")
+_MODULE_HEADING = re.compile(r"\s*Id\s+Name")
 _MODULE = re.compile(r"\s*([0-9]{1,6})\s+(\S+)(?:\s+\(.*\))?\s*")
 
 
 @dataclass(frozen=True)
 class KernelFile:
-    """A file the kernel has loaded. ``address`` as 0x and hexadecimal digits; ``size_bytes`` None with -h and -m.
+    """A file the kernel has loaded. ``address`` as 0x and hexadecimal digits; ``size`` in bytes, None with -h and -m.
     ``contains`` are the modules in it (-v only)."""
 
     id: int
     refs: int
     name: str
     address: str | None = None
-    size_bytes: int | None = None
+    size: int | None = None
     path: str | None = None
     contains: tuple[str, ...] | None = None
 
@@ -82,6 +82,6 @@ def _file(line: str, plain: bool) -> KernelFile | None:
         refs=whole_number(_KIND, "row", match[2], "the reference count"),
         name=match[5],
         address=f"0x{match[3]}",
-        size_bytes=None if human else int(match[4], 16),
+        size=None if human else int(match[4], 16),
         path=match[6],
     )

@@ -100,7 +100,11 @@ def _listed(number: int, line: str) -> Package:
     if match is not None and (versioned is None or not re.search(r"[0-9]", versioned[2])):
         versioned = None
         words = line.split(None, 2)
-        if len(words) > 1 and words[1][0].isdigit() and re.fullmatch(rf"{_NAME} {_VERSION}", " ".join(words[:2])):
+        if (
+            len(words) > 1
+            and re.match(r"[0-9]+[.,_]", words[1])
+            and re.fullmatch(rf"{_NAME} {_VERSION}", " ".join(words[:2]))
+        ):
             return _with_rest(Package(words[0], words[1]), words[2] if len(words) == 3 else None, where, line)
     if match is None or versioned is None:
         raise unreadable(_KIND, where, line, "'NAME-VERSION COMMENT' such as 'oce-4.2.313.0 oce driver for freebsd'")

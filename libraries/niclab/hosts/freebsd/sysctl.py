@@ -12,8 +12,8 @@ from niclab.hosts.freebsd.transcript import refuse_error, transcript
 _KIND = "sysctl"
 _TOOLS = ("sysctl",)
 
-# Every value has a name of at least two parts; "%" begins the names of newbus.
-_OID = r"[A-Za-z_][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_%:@/+-]+)+"
+# Every value has a name of at least two parts, the first one of the tree's roots; "%" begins the names of newbus.
+_OID = r"(?:[a-z][a-z_]*|p1003_1b)(?:\.[A-Za-z0-9_%:@/+-]+)+"
 _LINE = re.compile(rf"({_OID})(: |:$|=)(.*)")
 _NAME_ALONE = re.compile(rf"{_OID}:?")
 _WHOLE = re.compile(r"-?(?:0|[1-9][0-9]{0,19})")

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from niclab.hosts.errors import ReadError, unreadable
 from niclab.hosts.reading import numbered
 
-# "root@host:~ # ", "[root@host ~]$ ", "host# ", "# ": at most 80 characters before the sign.
-_PROMPT = r"(?:\[[^\]]{1,80}\]|[A-Za-z0-9][A-Za-z0-9@.:~/_-]{0,80}(?: ?[~/][A-Za-z0-9~/._-]{0,80})?)?\s?[#$%>]"
+# "root@host:~ # ", "[root@host ~]$ ", "[root@host]~# ", "host# ", "# ".
+_PATH = r"(?: ?[~/][A-Za-z0-9~/._-]{0,80})?"
+_PROMPT = rf"(?:(?:\[[^\]]{{1,80}}\]|[A-Za-z0-9][A-Za-z0-9@.:~/_-]{{0,80}}){_PATH})?\s?[#$%>]"
 _EMPTY_PROMPT = re.compile(rf"{_PROMPT}")
 _NAMED_PROMPT = re.compile(rf"{_PROMPT}\s*(?=[A-Za-z/])(.+)")
 _LONGEST_PROMPT = 1000
@@ -57,10 +58,13 @@ def _echoed(line: str, tools: tuple[str, ...], *, bare: bool) -> str | None:
     command = match[1] if match else line if bare else None
     if command is None:
         return None
-    words = command.split()
-    if words and words[0].rpartition("/")[2] in ("sudo", "doas"):
-        words = words[1:]
-    return command if words and words[0].rpartition("/")[2] in tools else None
+    return command if any(_called(part) in tools for part in re.split(r"[;|&]+", command)) else None
+
+
+def _called(command: str) -> str | None:
+    """The tool that a simple command calls."""
+    names = [word.rpartition("/")[2] for word in command.split()]
+    return next((name for name in names if name not in ("sudo", "doas", "time")), None)
 
 
 def refuse_error(kind: str, lines: tuple[tuple[int, str], ...], tools: tuple[str, ...], expected: str) -> ReadError:
