@@ -140,7 +140,7 @@ class BsdLog:
 
 def read_bsd_dmesg(text: str) -> BsdLog:
     """Read a kernel log. An empty text, or one without any line of a FreeBSD kernel, is an error."""
-    found = transcript(text.replace("\x00", ""), *_TOOLS)
+    found = transcript(_KIND, text.replace("\x00", ""), *_TOOLS, session=True)
     lines = [_bare(line) for _, line in found.lines if not line.startswith("dmesg: ")]
     expected = "a line of a FreeBSD kernel, such as 'oce0: link state changed to UP'"
     events = tuple(event for seconds, line in lines if (event := _event(seconds, line)) is not None)

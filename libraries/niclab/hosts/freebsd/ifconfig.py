@@ -55,7 +55,7 @@ _Line = tuple[int, str]
 
 def read_ifconfig(text: str, command: str | None = None) -> BsdInterfaces:
     """Read ``ifconfig``. Complaints of the tool beside interfaces are kept; alone they are an error."""
-    found = transcript(text, *_TOOLS)
+    found = transcript(_KIND, text, *_TOOLS)
     lines = _unbroken(tuple((number, line.strip()) for number, line in found.lines))
     errors = tuple(line for _, line in lines if line.startswith("ifconfig: "))
     blocks = _blocks(tuple((number, line) for number, line in lines if not line.startswith("ifconfig: ")))

@@ -15,7 +15,7 @@ _HEADING = re.compile(r"\s*interrupt\s+total\s+rate")
 _ROW = re.compile(r"\s*(\S.{0,100}?)\s+(\S+)\s+(\S+)")
 # Sources that can be told without the heading (after grep).
 _EXPECTED = "'interrupt total rate', then 'irq16: NAME COUNT RATE'"
-_SOURCE = re.compile(r"(?:stray )?(?:irq[0-9]+|cpu[0-9]+|lapic[0-9]+|gic[0-9]*[,.].*|its[0-9]*[,.].*)(?::.*)?")
+_SOURCE = re.compile(r"Total|(?:stray )?(?:irq[0-9]+|cpu[0-9]+|lapic[0-9]+|gic[0-9]*[,.].*|its[0-9]*[,.].*)(?::.*)?")
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class InterruptCounts:
 
 def read_vmstat_interrupts(text: str) -> InterruptCounts:
     """Read ``vmstat -i``. Names may hold blanks and colons: the last two columns are the numbers."""
-    found = transcript(text, *_TOOLS)
+    found = transcript(_KIND, text, *_TOOLS)
     headed = False
     rows: list[InterruptCount] = []
     sums: InterruptCount | None = None
@@ -48,9 +48,10 @@ def read_vmstat_interrupts(text: str) -> InterruptCounts:
         if _HEADING.fullmatch(line) and not headed and not rows:
             headed = True
             continue
-        row = _row(number, line)
-        if row is None or sums is not None or not (headed or row.source == "Total" or _SOURCE.fullmatch(row.source)):
-            raise refuse_error(_KIND, ((number, line),), _TOOLS, _EXPECTED)
+        match = _ROW.fullmatch(line)
+        if match is None or sums is not None or not (headed or _SOURCE.fullmatch(match[1])):
+            raise refuse_error(_KIND, found.lines if not rows else ((number, line),), _TOOLS, _EXPECTED)
+        row = _row(f"line {number}", match)
         if row.source == "Total" and row.device is None:
             sums = row
         else:
@@ -60,11 +61,7 @@ def read_vmstat_interrupts(text: str) -> InterruptCounts:
     return InterruptCounts(tuple(rows), sums.total if sums else None, sums.rate if sums else None)
 
 
-def _row(number: int, line: str) -> InterruptCount | None:
-    match = _ROW.fullmatch(line)
-    if match is None:
-        return None
-    where = f"line {number}"
+def _row(where: str, match: re.Match[str]) -> InterruptCount:
     source, colon, device = match[1].partition(":")
     return InterruptCount(
         source=source.strip(),

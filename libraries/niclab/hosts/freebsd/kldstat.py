@@ -44,7 +44,7 @@ class KernelFiles:
 
 def read_kldstat(text: str) -> KernelFiles:
     """Read ``kldstat``. Rows without their heading (``kldstat | grep oce``) are read as well."""
-    found = transcript(text, *_TOOLS)
+    found = transcript(_KIND, text, *_TOOLS)
     files: list[KernelFile] = []
     plain = False
     for number, line in found.lines:

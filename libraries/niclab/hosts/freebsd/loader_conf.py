@@ -38,7 +38,7 @@ class LoaderConf:
 
 def read_loader_conf(text: str) -> LoaderConf:
     """Read ``name="value"`` lines and comments. A file of comments sets nothing; an empty text is an error."""
-    found = transcript(text, *_TOOLS)
+    found = transcript(_KIND, text, *_TOOLS)
     values: dict[str, str] = {}
     repeated: list[str] = []
     for number, line in ((number, line.strip()) for number, line in found.lines):

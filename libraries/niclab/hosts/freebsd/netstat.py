@@ -81,7 +81,7 @@ class NetstatTable:
 
 def read_netstat(text: str) -> NetstatTable:
     """Read ``netstat -i`` or ``netstat -w``. ``-h`` rounds its figures and is refused, like every other form."""
-    found = transcript(text, *_TOOLS)
+    found = transcript(_KIND, text, *_TOOLS)
     lines = found.lines
     if lines and _INTERVAL_TOP.fullmatch(lines[0][1]):
         return _interval(lines)

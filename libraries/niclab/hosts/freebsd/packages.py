@@ -73,7 +73,7 @@ class Packages:
 
 def read_pkg(text: str, command: str | None = None) -> Packages:
     """Read a list or the long form of the package tools."""
-    found = transcript(text, *_TOOLS)
+    found = transcript(_KIND, text, *_TOOLS)
     lines = tuple((number, line.strip()) for number, line in found.lines)
     for number, line in lines:
         if _NO_PACKAGE.fullmatch(line):

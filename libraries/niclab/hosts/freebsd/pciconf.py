@@ -35,7 +35,7 @@ _Line = tuple[int, str]
 
 def read_pciconf(text: str) -> PciconfDevices:
     """Read ``pciconf -l``. No device at all is an error."""
-    found = transcript(text, *_TOOLS)
+    found = transcript(_KIND, text, *_TOOLS)
     blocks: list[list[_Line]] = []
     for number, line in ((number, line.strip()) for number, line in found.lines):
         if _SELECTOR.fullmatch(line):
@@ -49,10 +49,11 @@ def read_pciconf(text: str) -> PciconfDevices:
     if not blocks:
         raise refuse_error(_KIND, found.lines, _TOOLS, "a device such as 'oce0@pci0:4:0:0: class=0x020000 ...'")
     devices = tuple(_device(block) for block in blocks)
-    slots = [device.slot for device in devices]
+    slots: set[str] = set()
     for device, block in zip(devices, blocks, strict=True):
-        if slots.count(device.slot) > 1:
-            raise unreadable(_KIND, f"line {block[0][0]}", block[0][1], f"{device.selector} once")
+        if device.slot in slots:
+            raise unreadable(_KIND, f"line {block[0][0]}", block[0][1], f"{device.slot} once")
+        slots.add(device.slot)
     return PciconfDevices(devices)
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-import shlex
 
 from niclab.hosts.errors import unreadable
+from niclab.hosts.freebsd.transcript import command_words
 
 # pkg-query(8): the conversions that stand for one field of one line.
 QUERY_FIELDS = {
@@ -21,10 +21,7 @@ def query_pattern(kind: str, command: str | None) -> re.Pattern[str] | None:
 
     :raises ReadError: for a format that cannot be read back: without %n and %v, or with other conversions.
     """
-    try:
-        words = shlex.split((command or "").split("|")[0])
-    except ValueError:
-        return None
+    words = command_words(command)
     if "query" not in words[:3]:
         return None
     formats = [word for word in words[words.index("query") + 1 :] if "%" in word]

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-import shlex
 from dataclasses import dataclass, field
 
 from niclab.hosts.errors import ReadError, unreadable
-from niclab.hosts.freebsd.transcript import refuse_error, transcript
+from niclab.hosts.freebsd.transcript import command_words, refuse_error, transcript
 
 _KIND = "sysctl"
 _TOOLS = ("sysctl",)
@@ -92,7 +91,7 @@ class Sysctls:
 
 def read_sysctl(text: str, command: str | None = None) -> Sysctls:
     """Read ``sysctl``. Without names (``-n``) the command must say them; ``-d``, ``-t`` and ``-N`` are refused."""
-    found = transcript(text, *_TOOLS)
+    found = transcript(_KIND, text, *_TOOLS)
     command = command or found.command
     options, names = _asked(command)
     for option, meaning in (("d", "descriptions"), ("t", "types"), ("N", "names only")):
@@ -107,10 +106,7 @@ def read_sysctl(text: str, command: str | None = None) -> Sysctls:
 
 def _asked(command: str | None) -> tuple[str, list[str]]:
     """The option letters and the names of a command line."""
-    try:
-        words = shlex.split((command or "").split("|")[0])
-    except ValueError:
-        return "", []
+    words = command_words(command)
     while words and words[0].rpartition("/")[2] != "sysctl":
         words = words[1:]
     letters = "".join(word[1:] for word in words[1:] if word.startswith("-"))

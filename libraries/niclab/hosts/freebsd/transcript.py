@@ -6,6 +6,7 @@ Nothing else is taken away. A line that is no prompt stays, also when it is an e
 from __future__ import annotations
 
 import re
+import shlex
 from dataclasses import dataclass
 
 from niclab.hosts.errors import ReadError, unreadable
@@ -14,8 +15,12 @@ from niclab.hosts.reading import numbered
 # "root@host:~ # ", "[root@host ~]$ ", "[root@host]~# ", "host# ", "# ".
 _PATH = r"(?: ?[~/][A-Za-z0-9~/._-]{0,80})?"
 _PROMPT = rf"(?:(?:\[[^\]]{{1,80}}\]|[A-Za-z0-9][A-Za-z0-9@.:~/_-]{{0,80}}){_PATH})?\s?[#$%>]"
-_EMPTY_PROMPT = re.compile(rf"{_PROMPT}")
+# The kernel's debugger has a prompt of its own, which is part of the log.
+_EMPTY_PROMPT = re.compile(rf"(?!db>){_PROMPT}")
 _NAMED_PROMPT = re.compile(rf"{_PROMPT}\s*(?=[A-Za-z/])(.+)")
+_SURE_PROMPT = re.compile(
+    r"(?:\[[^\s\]]{1,40}@[^\]]{1,80}\]|[A-Za-z0-9_.-]{1,40}@[A-Za-z0-9.-]{1,60}(?::[^ ]{0,80})?) ?[#$%>] \S.*"
+)
 _LONGEST_PROMPT = 1000
 # What a terminal multiplexer writes at the right edge while somebody copies from its history.
 _COPY_MODE = re.compile(r"\s{8,}\[[0-9]{1,7}/[0-9]{1,7}\]$")
@@ -30,23 +35,42 @@ class Transcript:
     command: str | None
 
 
-def transcript(text: str, *tools: str) -> Transcript:
+def transcript(kind: str, text: str, *tools: str, session: bool = False) -> Transcript:
     """The output of one of ``tools`` without prompts.
 
-    A line with a prompt is taken away when it names one of the tools, or when it is the last line and names none. The
-    first line may be the bare command.
+    A line with a prompt is taken away when it names one of the tools; the first line may be the bare command; empty
+    prompts at the end are taken away. Another command after its user's prompt is an error, unless the text may hold a
+    whole ``session`` (a console).
+
+    :raises ReadError: for the output of another tool behind this one's.
     """
     lines = [(number, _COPY_MODE.sub("", line.strip("\x00").rstrip())) for number, line in numbered(text)]
     lines = [(number, line) for number, line in lines if line]
+    while lines and _EMPTY_PROMPT.fullmatch(lines[-1][1].strip()[:_LONGEST_PROMPT]):
+        lines.pop()
     command: str | None = None
     kept: list[tuple[int, str]] = []
-    for position, (number, line) in enumerate(lines):
-        echoed = _echoed(line, tools, bare=position == 0)
+    for number, line in lines:
+        echoed = _echoed(line, tools, bare=not kept)
         if echoed is not None:
             command = command or echoed
-        elif not (position == len(lines) - 1 and _EMPTY_PROMPT.fullmatch(line.strip()[:_LONGEST_PROMPT])):
+        elif not session and _SURE_PROMPT.fullmatch(line.strip()[:_LONGEST_PROMPT]):
+            raise unreadable(kind, f"line {number}", line, f"the output of {' or '.join(tools)} only")
+        else:
             kept.append((number, line))
     return Transcript(tuple(kept), command)
+
+
+def command_words(command: str | None) -> list[str]:
+    """The words of the first command of a line, without what it is piped into; none when it cannot be split."""
+    lexer = shlex.shlex(command or "", posix=True, punctuation_chars="|;&")
+    lexer.whitespace_split = True
+    try:
+        words = list(lexer)
+    except ValueError:
+        return []
+    ends = [at for at, word in enumerate(words) if not word.strip("|;&")]
+    return words[: ends[0]] if ends else words
 
 
 def _echoed(line: str, tools: tuple[str, ...], *, bare: bool) -> str | None:
