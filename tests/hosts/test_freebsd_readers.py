@@ -318,6 +318,7 @@ def test_media_words(media: str, speed: int | None, duplex: str | None, active: 
         ("t5nex0: failed to load firmware image t5fw_cfg", "firmware load failed", "t5nex0"),
         ("device_attach: oce0 attach returned 6", "attach failed", "oce0"),
         ("oce0: detached", "detached", "oce0"),
+        ("igc4: Interface stopped DISTRIBUTING, possible flapping", "LACP flapping", "igc4"),
         ("MCA: Bank 5, Status 0xbe00000000800400", "machine check", None),
     ],
 )
@@ -486,15 +487,11 @@ def test_a_printed_loader_conf_is_read_back(values: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("kind", FREEBSD)
 def test_a_large_text_is_read_in_linear_time(kind: str) -> None:
-    """The first capture two hundred times over: twice as long may not take four times as long."""
+    """A capture hundreds of times over, 0.2 s where measured; time in the square of the size would be minutes."""
     text = "".join(text_of(path) for path in sorted((CAPTURES / kind).glob("*.txt"))[:1])
-
-    def seconds(copies: int) -> float:
-        started = time.process_time()
-        try:
-            parse(kind, text * copies)
-        except ReadError as error:
-            assert len(str(error)) < 1000
-        return time.process_time() - started
-
-    assert seconds(400) < 3 * max(seconds(200), 0.05)
+    started = time.process_time()
+    try:
+        parse(kind, text * 400)
+    except ReadError as error:
+        assert len(str(error)) < 1000
+    assert time.process_time() - started < 2

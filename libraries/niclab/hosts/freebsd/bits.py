@@ -14,10 +14,15 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./+-]*")
 
 @dataclass(frozen=True)
 class Bits:
-    """``hex`` as printed, without 0x; None when the tool printed names only. ``names`` in the order printed."""
+    """``hex`` as printed, without 0x; None when the tool printed names only. ``names`` in the order printed; None
+    when bits are set and no names stand behind them (lost on a web page, which takes them for markup)."""
 
     hex: str | None
-    names: tuple[str, ...]
+    names: tuple[str, ...] | None
+
+    def has(self, name: str, bit: int) -> bool:
+        """Whether the bit of this number and name is set."""
+        return bool(int(self.hex, 16) >> bit & 1) if self.hex is not None else name in (self.names or ())
 
 
 def read_bits(kind: str, where: str, text: str) -> Bits:
@@ -30,4 +35,4 @@ def read_bits(kind: str, where: str, text: str) -> Bits:
         raise unreadable(kind, where, text, "names of bits between commas")
     if len(names) > int(match[1], 16).bit_count():
         raise unreadable(kind, where, text, f"no more names than 0x{match[1]} has bits")
-    return Bits(match[1], names)
+    return Bits(match[1], names if match[2] is not None or int(match[1], 16) == 0 else None)

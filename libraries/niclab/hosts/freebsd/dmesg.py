@@ -60,6 +60,7 @@ class BsdEventKind(StrEnum):
     MACHINE_CHECK = "machine check"
     INTERRUPT_STORM = "interrupt storm"
     HANG = "hang"
+    LACP_FLAPPING = "LACP flapping"
 
 
 _Kind = BsdEventKind
@@ -78,6 +79,7 @@ _WORDS: tuple[tuple[BsdEventKind, str], ...] = (
     ),
     (_Kind.ATTACH_FAILED, r"device_attach: \S+ attach returned [0-9]+"),
     (_Kind.MACHINE_CHECK, r"^MCA: |NMI ISA |^NMI |Machine check"),
+    (_Kind.LACP_FLAPPING, r"Interface stopped DISTRIBUTING"),
     (_Kind.INTERRUPT_STORM, r"interrupt storm detected"),
     (_Kind.HANG, r"spin lock held too long|sleeping thread .* owns a non-sleepable lock|deadlkres: possible deadlock"),
 )
@@ -189,7 +191,7 @@ def _named(kind: BsdEventKind, text: str) -> str | None:
     if kind is _Kind.ATTACH_FAILED:
         match = _ATTACH_NAME.search(text)
         return match[1] if match else None
-    if kind not in (_Kind.TRANSMIT_TIMEOUT, _Kind.FIRMWARE_LOAD_FAILED):
+    if kind not in (_Kind.TRANSMIT_TIMEOUT, _Kind.FIRMWARE_LOAD_FAILED, _Kind.LACP_FLAPPING):
         return None
     match = _NAMED.match(text)
     return match[1] if match else None

@@ -128,7 +128,7 @@ class BsdInterface:
     @property
     def up(self) -> bool | None:
         """Administratively up; None when the form of the tool prints no flags."""
-        return None if self.flags is None else "UP" in self.flags.names
+        return None if self.flags is None else self.flags.has("UP", 0)
 
     @property
     def link(self) -> bool | None:

@@ -46,6 +46,7 @@ def read_kldstat(text: str) -> KernelFiles:
     """Read ``kldstat``. Rows without their heading (``kldstat | grep oce``) are read as well."""
     found = transcript(_KIND, text, *_TOOLS)
     files: list[KernelFile] = []
+    ids: set[int] = set()
     plain = False
     for number, line in found.lines:
         if _HEADING.fullmatch(line):
@@ -53,8 +54,9 @@ def read_kldstat(text: str) -> KernelFiles:
                 raise unreadable(_KIND, f"line {number}", line, "one heading")
             plain = "Address" not in line
         elif (file := _file(line, plain)) is not None:
-            if any(known.id == file.id for known in files):
+            if file.id in ids:
                 raise unreadable(_KIND, f"line {number}", line, f"id {file.id} once")
+            ids.add(file.id)
             files.append(file)
         elif files and (_CONTAINS.fullmatch(line) or _MODULE_HEADING.fullmatch(line)):
             files[-1] = replace(files[-1], contains=files[-1].contains or ())
