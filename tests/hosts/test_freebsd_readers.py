@@ -130,6 +130,7 @@ DEFECTS = [
     ("ifconfig-freebsd", "oce-m-broken-lines", "_HWCUM, TSO4", "!!", "bits such as"),
     ("sysctl-freebsd", "oce-max-rsp", "max_rsp_handled: 64\n", "max_rsp_handled\n", "'name: value' such as"),
     ("sysctl-freebsd", "oce-max-rsp", "dev.oce.1.max_rsp_handled: 64", "dev.oce.1.max_rsp", "'name: value' such as"),
+    ("sysctl-freebsd", "ix-x550", "dev.ix.1.%desc: Intel(R) X550-T2\n", "dev.ix.1.%desc", "'name: value' such as"),
     ("sysctl-freebsd", "oce-max-rsp", "oce.1.max_rsp_handled: 64", "oce.0.max_rsp_handled: 65", "once, or always with"),
     ("sysctl-freebsd", "ix-x550", ": Intel(R) X550-T2", ": device description", "values; this is what -d"),
     ("sysctl-freebsd", "ix-x550", ": Intel(R) X550-T2", ": string", "values; this is what -d or -t prints"),
@@ -244,6 +245,13 @@ def test_sysctl_values_alone_get_their_names_from_the_command() -> None:
         read_sysctl("8\n")
 
 
+def test_kernel_log_among_other_values_belongs_to_none_of_them() -> None:
+    log = "oce0: <Emulex CNA NIC function:0> mem 0xfe778000-0xfe77bfff irq 16 at device 0.0 on pci1"
+    record = read_sysctl(f"kern.ostype: FreeBSD\n{log}\nkern.msgbuf: Copyright\n{log}\n")
+    assert record.values == {"kern.ostype": "FreeBSD", "kern.msgbuf": f"Copyright\n{log}"}
+    assert record.unnamed == (log,)
+
+
 def test_a_package_that_is_not_installed_can_be_told_from_an_unreadable_text() -> None:
     for text, wanted in (("pkg: No package(s) matching oce\n", True), ("Segmentation fault\n", False)):
         with pytest.raises(ReadError) as caught:
@@ -289,6 +297,7 @@ def test_an_interval_of_rounded_figures_is_refused() -> None:
         ("Ethernet <unknown subtype> <full-duplex>", None, "full", None),
         ("Ethernet 100GBASE-SR4 <full-duplex>", 100000, "full", None),
         ("Ethernet none", None, None, None),
+        ("<unknown type>", None, None, None),
     ],
 )
 def test_media_words(media: str, speed: int | None, duplex: str | None, active: str | None) -> None:
@@ -318,6 +327,9 @@ def test_media_words(media: str, speed: int | None, duplex: str | None, active: 
         ("t5nex0: failed to load firmware image t5fw_cfg", "firmware load failed", "t5nex0"),
         ("device_attach: oce0 attach returned 6", "attach failed", "oce0"),
         ("oce0: detached", "detached", "oce0"),
+        ("KLD oce.ko: depends on kernel - not available or version mismatch", "module load failed", None),
+        ("linker_load_file: /boot/modules/oce.ko - unsupported file type", "module load failed", None),
+        ("link_elf_obj: symbol if_getflags undefined", "module load failed", None),
         ("igc4: Interface stopped DISTRIBUTING, possible flapping", "LACP flapping", "igc4"),
         ("MCA: Bank 5, Status 0xbe00000000800400", "machine check", None),
     ],

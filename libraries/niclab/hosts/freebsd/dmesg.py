@@ -61,6 +61,7 @@ class BsdEventKind(StrEnum):
     INTERRUPT_STORM = "interrupt storm"
     HANG = "hang"
     LACP_FLAPPING = "LACP flapping"
+    MODULE_LOAD_FAILED = "module load failed"
 
 
 _Kind = BsdEventKind
@@ -79,6 +80,12 @@ _WORDS: tuple[tuple[BsdEventKind, str], ...] = (
     ),
     (_Kind.ATTACH_FAILED, r"device_attach: \S+ attach returned [0-9]+"),
     (_Kind.MACHINE_CHECK, r"^MCA: |NMI ISA |^NMI |Machine check"),
+    (
+        _Kind.MODULE_LOAD_FAILED,
+        r"^KLD \S+: depends on |^KLD file \S+ is missing dependencies|^linker_load_file: "
+        r"|^link_elf\S*: symbol \S+ undefined"
+        r"|^module_register: module \S+ already exists|^module_register_init: MOD_LOAD ",
+    ),
     (_Kind.LACP_FLAPPING, r"Interface stopped DISTRIBUTING"),
     (_Kind.INTERRUPT_STORM, r"interrupt storm detected"),
     (_Kind.HANG, r"spin lock held too long|sleeping thread .* owns a non-sleepable lock|deadlkres: possible deadlock"),
@@ -88,6 +95,7 @@ _LINK = re.compile(rf"{_IFACE}: (?:.{{0,60}}\b)?[Ll]ink (?:state changed to |is 
 _FIRMWARE = re.compile(
     rf"{_DEVICE}: (?:.{{0,60}}[ (])?(?i:firmware|fw|nvm|boot code|bootcode|phy fw|etrack)\b.{{0,10}}?[ :=vV(][0-9]"
 )
+_RELEASE = re.compile(r"FreeBSD ([0-9]{1,2}\.[0-9]{1,2}-[A-Z][A-Za-z0-9.-]*)(?: |$)")
 _DETACHED = re.compile(rf"{_DEVICE}: detached$")
 _ATTACH_NAME = re.compile(r"device_attach: ([a-z][a-z0-9_]*[0-9]+) attach returned")
 
@@ -131,8 +139,10 @@ class UnattachedDevice:
 
 @dataclass(frozen=True)
 class BsdLog:
-    """``lines``: how many lines the log has. ``addresses``: Ethernet addresses by device, the last one told."""
+    """``release`` of the kernel, such as ``13.2-RELEASE``, the last one told; None when the log does not begin with a
+    boot. ``addresses``: Ethernet addresses by device, the last one told. ``lines``: how many lines the log has."""
 
+    release: str | None
     events: tuple[BsdEvent, ...]
     devices: tuple[ProbedDevice, ...]
     unattached: tuple[UnattachedDevice, ...]
@@ -159,7 +169,8 @@ def read_bsd_dmesg(text: str) -> BsdLog:
         for line in joined
         if (match := _UNATTACHED.fullmatch(line[:_SEARCHED_CHARACTERS])) is not None
     )
-    return BsdLog(events, devices, unattached, addresses, len(lines))
+    releases = [match[1] for _, line in lines if (match := _RELEASE.match(line)) is not None]
+    return BsdLog(releases[-1] if releases else None, events, devices, unattached, addresses, len(lines))
 
 
 def _bare(line: str) -> tuple[float | None, str]:

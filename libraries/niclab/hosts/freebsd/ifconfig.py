@@ -40,7 +40,7 @@ _MOST_PARTS = 8
 # they begin in sbin/ifconfig. They are kept as they are.
 _OTHER = (
     *("id ", "maxage ", "root id ", "member: ", "ifmaxaddr ", "port ", "priority "),
-    *("carp: ", "pfsync: ", "syncdev: ", "syncok: ", "advertised ", "peer "),
+    *("carp: ", "pfsync: ", "syncdev: ", "syncok: ", "syncpeer: ", "maxupd: ", "peer ", "stats: ", "bridge flags="),
     *("tunnel ", "tunnelfib: ", "fib: ", "Opened by PID ", "grekey: ", "reqid: ", "vxlan ", "config: ", "ftable: "),
     *("maclabel ", "atalk ", "ipx ", "lladdr ", "infiniband ", "pcp ", "vf ", "level: "),
     *("ssid ", "regdomain ", "country ", "authmode ", "privacy ", "parent interface: "),

@@ -62,6 +62,8 @@ class Media:
 
 def read_media(kind: str, where: str, text: str) -> Media:
     """Read what follows ``media: ``."""
+    if text == "<unknown type>":
+        return Media(text, text, MediaWord(text, None, (), None), None)
     name = next((name for name in _TYPES if text.startswith(f"{name} ") or text == name), None)
     if name is None:
         raise unreadable(kind, where, text, f"a medium of {', '.join(_TYPES)}")

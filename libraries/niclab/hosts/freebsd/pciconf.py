@@ -25,7 +25,8 @@ _BAR = re.compile(
     r" size\s*([0-9]{1,20}), (enabled|disabled)"
 )
 _ERRORS = re.compile(r"(PCI errors|PCI-e errors|Corrected|Fatal|Non-fatal) = (.*)")
-_VPD = re.compile(r"VPD (?:ident|ro|rw)\b.*")
+# Vital product data (-V) and windows of bridges (-B): not looked into.
+_MORE = re.compile(r"VPD (?:ident|ro|rw)\b.*|window\[[0-9a-f]{2}\] = .*|bus range\s*= .*")
 _QUOTED = re.compile(r"'(.*)'|\"(.*)\"")
 _OLD_WORDS = ("class", "card", "chip", "rev", "hdr")
 _NEW_WORDS = ("class", "rev", "hdr", "vendor", "device", "subvendor", "subdevice")
@@ -72,8 +73,8 @@ def _device(block: list[_Line]) -> PciconfDevice:
             device, kind = replace(device, bars=(*device.bars, _bar(where, line))), "bar"
         elif (match := _ERRORS.fullmatch(line)) is not None:
             device, kind = replace(device, errors=(*device.errors, match[2].strip())), "errors"
-        elif _VPD.fullmatch(line):
-            kind = "vpd"
+        elif _MORE.fullmatch(line):
+            kind = "more"
         elif kind == "capability":
             capabilities[-1] = replace(capabilities[-1], text=f"{capabilities[-1].text} {line}")
         elif kind == "errors":

@@ -22,9 +22,10 @@ def query_pattern(kind: str, command: str | None) -> re.Pattern[str] | None:
     :raises ReadError: for a format that cannot be read back: without %n and %v, or with other conversions.
     """
     words = command_words(command)
-    if "query" not in words[:3]:
+    verb = next((word for word in words[:3] if word in ("query", "rquery")), None)
+    if verb is None:
         return None
-    formats = [word for word in words[words.index("query") + 1 :] if "%" in word]
+    formats = [word for word in words[words.index(verb) + 1 :] if "%" in word]
     if len(formats) != 1:
         raise unreadable(kind, "command", command, "one format in pkg query")
     parts = _CONVERSION.split(formats[0].replace("\\t", "\t").replace("\\n", ""))

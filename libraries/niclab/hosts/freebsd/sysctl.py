@@ -26,7 +26,7 @@ _DESCRIPTIONS = {
     "%pnpinfo": ("device identification", "string"),
     "%parent": ("parent device", "string"),
 }
-_LOG_LINE = re.compile(r"[a-z][a-z0-9_]*[0-9]: .+")
+_LOG_LINE = re.compile(r"[a-z][a-z0-9_]*[0-9]: <.+")
 # Firmware and driver versions under the names that drivers give them.
 _FIRMWARE = ("firmware_version", "fw_version", "fw_ver", "ver.fw_ver", "hw.fw_version", "nvm_version", "tp_version")
 _VERSION = ("driver_version", "component_revision", "iflib.driver_version", "version", "ver.driver_ver")
@@ -135,7 +135,7 @@ def _named(lines: tuple[tuple[int, str], ...], errors: tuple[str, ...], whole: t
                 raise unreadable(_KIND, f"line {number}", line, f"{name} once, or always with the same value")
             _refuse_description(number, line, name, match[3])
             texts[name] = [match[3]]
-        elif _belongs_to_a_log(line, unnamed) and (name is None or _WHOLE.fullmatch(texts[name][0])):
+        elif _belongs_to_a_log(line, name, texts, unnamed):
             unnamed.append(line)
         elif name is None or _WHOLE.fullmatch(texts[name][0]) or _cut_off(number, line, lines):
             raise unreadable(_KIND, f"line {number}", line, "'name: value' such as 'dev.oce.0.%driver: oce'")
@@ -153,9 +153,13 @@ def _named(lines: tuple[tuple[int, str], ...], errors: tuple[str, ...], whole: t
     return Sysctls(values, changed, errors, tuple(unnamed))
 
 
-def _belongs_to_a_log(line: str, unnamed: list[str]) -> bool:
-    """A line of kern.msgbuf, or the rest of such a line that a page has broken."""
-    return _LOG_LINE.fullmatch(line) is not None or bool(unnamed)
+def _belongs_to_a_log(line: str, name: str | None, texts: dict[str, list[str]], unnamed: list[str]) -> bool:
+    """A line of the kernel's log that stands alone, or the rest of such a line that a page has broken."""
+    if name == "kern.msgbuf":
+        return False
+    if _LOG_LINE.fullmatch(line):
+        return True
+    return bool(unnamed) and (name is None or _WHOLE.fullmatch(texts[name][0]) is not None)
 
 
 def _cut_off(number: int, line: str, lines: tuple[tuple[int, str], ...]) -> bool:
