@@ -268,7 +268,11 @@ def test_pkg_query_is_read_by_its_format() -> None:
     ]
     record = parse("pkg", "bash 5.2.15 FreeBSD:13:amd64\n", 'pkg query -x "%n %v %q" ba')
     assert (record["name"], record["version"], record["arch"]) == ("bash", "5.2.15", "FreeBSD:13:amd64")
-    for command in ("pkg query %n", "pkg query '%n %v %d'", "pkg query '%n %v %n'"):
+    record = parse("pkg", "bash-completion-2.11,2\n", "pkg query %n-%v")
+    assert (record["name"], record["version"]) == ("bash-completion", "2.11,2")
+    record = parse("pkg", "4.2.313.0\n", "pkg query %v oce")
+    assert (record["name"], record["version"]) == ("oce", "4.2.313.0")
+    for command in ("pkg query %n", "pkg query %v oce bash", "pkg query '%n %v %d'", "pkg query '%n %v %n'"):
         with pytest.raises(ReadError, match=r"cannot read pkg: command"):
             parse("pkg", "oce 1.0\n", command)
 

@@ -10,10 +10,11 @@ from dataclasses import dataclass, replace
 
 from niclab.hosts.errors import ReadError, unreadable
 from niclab.hosts.freebsd.fields import with_fields
-from niclab.hosts.freebsd.pkgquery import QUERY_FIELDS, query_pattern
+from niclab.hosts.freebsd.pkgquery import QUERY_FIELDS, Query, read_query
 from niclab.hosts.freebsd.transcript import refuse_error, transcript
 
 _KIND = "pkg"
+_LONGEST_LINE = 1000
 _TOOLS = ("pkg", "pkg_info", "pkg-static", "pkg_version")
 
 # A version never holds a hyphen; it begins with a digit or, rarely, with a letter before digits ("s20150114").
@@ -81,9 +82,9 @@ def read_pkg(text: str, command: str | None = None) -> Packages:
     lines = tuple((number, line) for number, line in lines if not re.match(r"pkg(?:-static|_info)?: ", line))
     if not lines:
         raise refuse_error(_KIND, found.lines, _TOOLS, "at least one package, 'NAME-VERSION COMMENT'")
-    pattern = query_pattern(_KIND, command or found.command)
-    if pattern is not None:
-        return Packages(tuple(_queried(number, line, pattern) for number, line in lines))
+    query = read_query(_KIND, command or found.command)
+    if query is not None:
+        return Packages(tuple(_queried(number, line, query) for number, line in lines))
     if any(re.fullmatch(r"Name\s*: .*", line) for _, line in lines):
         return Packages(_long(lines))
     if _OLD_INFORMATION.fullmatch(lines[0][1]):
@@ -124,12 +125,12 @@ def _with_rest(package: Package, rest: str | None, where: str, line: str) -> Pac
     return replace(package, comment=rest)
 
 
-def _queried(number: int, line: str, pattern: re.Pattern[str]) -> Package:
-    match = pattern.fullmatch(line)
+def _queried(number: int, line: str, query: Query) -> Package:
+    match = query.pattern.fullmatch(line) if len(line) <= _LONGEST_LINE else None
     if match is None:
         raise unreadable(_KIND, f"line {number}", line, "what the format of pkg query prints")
     values = {QUERY_FIELDS[name]: text.strip() or None for name, text in match.groupdict().items()}
-    name, version = values.pop("name"), values.pop("version")
+    name, version = values.pop("name", query.name), values.pop("version")
     if not name or not version:
         raise unreadable(_KIND, f"line {number}", line, "a name and a version")
     return with_fields(Package(name, version), values)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from niclab.hosts.errors import unreadable
 from niclab.hosts.freebsd.transcript import command_words
@@ -12,20 +13,32 @@ QUERY_FIELDS = {
     **{"n": "name", "v": "version", "c": "comment", "o": "origin", "q": "arch", "p": "prefix", "R": "repository"},
     **{"t": "installed_on"},
 }
-_WORD = r"\S+?"
+# As much as fits: a name may hold the hyphen that also stands before the version ("%n-%v").
+_WORD = r"\S+"
 _CONVERSION = re.compile(r"%(.)")
 
 
-def query_pattern(kind: str, command: str | None) -> re.Pattern[str] | None:
-    """The pattern of one line; None when the command is no ``pkg query`` (or not known).
+@dataclass(frozen=True)
+class Query:
+    """``pattern`` of one line. ``name`` of the only package asked for, when the format does not print it."""
 
-    :raises ReadError: for a format that cannot be read back: without %n and %v, or with other conversions.
+    pattern: re.Pattern[str]
+    name: str | None
+
+
+def read_query(kind: str, command: str | None) -> Query | None:
+    """What a command prints; None when it is no ``pkg query`` (or not known).
+
+    :raises ReadError: for a format that cannot be read back: without %v, without %n for several packages, or with
+        conversions that print several lines.
     """
     words = command_words(command)
     verb = next((word for word in words[:3] if word in ("query", "rquery")), None)
     if verb is None:
         return None
-    formats = [word for word in words[words.index(verb) + 1 :] if "%" in word]
+    arguments = [word for word in words[words.index(verb) + 1 :] if not word.startswith("-")]
+    formats = [word for word in arguments if "%" in word]
+    names = [word for word in arguments if "%" not in word]
     if len(formats) != 1:
         raise unreadable(kind, "command", command, "one format in pkg query")
     parts = _CONVERSION.split(formats[0].replace("\\t", "\t").replace("\\n", ""))
@@ -36,6 +49,6 @@ def query_pattern(kind: str, command: str | None) -> re.Pattern[str] | None:
             raise unreadable(kind, "command", command, f"each of %{', %'.join(QUERY_FIELDS)} at most once")
         seen.add(letter)
         pattern += f"(?P<{letter}>{'.*' if letter == 'c' else _WORD})" + re.escape(literal)
-    if not {"n", "v"} <= seen:
+    if "v" not in seen or ("n" not in seen and len(names) != 1):
         raise unreadable(kind, "command", command, "a format with %n and %v")
-    return re.compile(pattern)
+    return Query(re.compile(pattern), None if "n" in seen else names[0])
