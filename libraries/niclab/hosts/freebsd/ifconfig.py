@@ -85,8 +85,12 @@ def _unbroken(lines: tuple[_Line, ...]) -> tuple[_Line, ...]:
 def _blocks(lines: tuple[_Line, ...]) -> list[list[_Line]] | None:
     """The lines of each interface; None when no line begins one."""
     blocks: list[list[_Line]] = []
+    names: set[str] = set()
     for number, line in lines:
-        if _HEADER.fullmatch(line):
+        if (header := _HEADER.fullmatch(line)) is not None:
+            if header[1] in names:
+                raise unreadable(_KIND, f"line {number}", line, f"{header[1]} once")
+            names.add(header[1])
             blocks.append([(number, line)])
         elif blocks:
             blocks[-1].append((number, line))

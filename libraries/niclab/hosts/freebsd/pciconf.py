@@ -97,7 +97,7 @@ def _header(number: int, line: str) -> PciconfDevice:
         vendor, device = words["vendor"], words["device"]
         subvendor, subdevice = words["subvendor"], words["subdevice"]
     return PciconfDevice(
-        slot=_slot(where, selector[3]),
+        slot=slot_of(_KIND, where, selector[3]),
         selector=f"{selector[1]}{selector[2]}@{selector[3]}",
         driver=None if selector[1] == "none" else selector[1],
         unit=int(selector[2]),
@@ -128,12 +128,12 @@ def _words(where: str, line: str, text: str) -> dict[str, str]:
     raise unreadable(_KIND, where, line, f"the words {', '.join(_OLD_WORDS)}, or {', '.join(_NEW_WORDS)}")
 
 
-def _slot(where: str, selector: str) -> str:
+def slot_of(kind: str, where: str, selector: str) -> str:
     """``pci0:4:0:0`` -> ``0000:04:00.0``."""
     numbers = [int(part) for part in selector.removeprefix("pci").split(":")]
     domain, bus, device, function = numbers if len(numbers) == 4 else [0, *numbers]
     if bus > 255 or device > 31 or function > (7 if device else 255):
-        raise unreadable(_KIND, where, selector, "bus up to 255, device up to 31, function up to 7")
+        raise unreadable(kind, where, selector, "bus up to 255, device up to 31, function up to 7")
     # Virtual functions of device 0 count on (alternative routing-ID): function 41 is what others call 05.1.
     return f"{domain:04x}:{bus:02x}:{device + function // 8:02x}.{function % 8}"
 

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field
 
 from niclab.hosts.errors import ReadError, unreadable
+from niclab.hosts.freebsd.pciconf import slot_of
 from niclab.hosts.freebsd.transcript import command_words, refuse_error, transcript
 
 _KIND = "sysctl"
@@ -26,6 +27,7 @@ _DESCRIPTIONS = {
     "%pnpinfo": ("device identification", "string"),
     "%parent": ("parent device", "string"),
 }
+_ADDRESS = re.compile(r"\bpci[0-9]{1,5}(?::[0-9]{1,3}){3}\b")
 _LOG_LINE = re.compile(r"[a-z][a-z0-9_]*[0-9]: <.+")
 # Firmware and driver versions under the names that drivers give them.
 _FIRMWARE = ("firmware_version", "fw_version", "fw_ver", "ver.fw_ver", "hw.fw_version", "nvm_version", "tp_version")
@@ -35,7 +37,8 @@ _VERSION = ("driver_version", "component_revision", "iflib.driver_version", "ver
 @dataclass(frozen=True)
 class BsdDevice:
     """A newbus device: what ``dev.DRIVER.UNIT`` says. ``pnpinfo`` and ``location`` are words by name
-    (``vendor``: ``0x19a2``, ``slot``: ``0``)."""
+    (``vendor``: ``0x19a2``, ``slot``: ``0``). ``bus`` is the PCI address ``0000:04:00.0`` and the ids are four
+    hexadecimal digits, where these words tell them (the address since release 10)."""
 
     name: str
     driver: str
@@ -46,6 +49,11 @@ class BsdDevice:
     pnpinfo: dict[str, str]
     firmware: str | None
     version: str | None
+    bus: str | None
+    vendor_id: str | None
+    device_id: str | None
+    subvendor: str | None
+    subdevice: str | None
 
 
 @dataclass(frozen=True)
@@ -85,7 +93,7 @@ class Sysctls:
             "unnamed": self.unnamed,
         }
         if len(devices) == 1:
-            values |= {name: getattr(devices[0], name) for name in ("driver", "firmware", "version")}
+            values |= {name: getattr(devices[0], name) for name in ("driver", "firmware", "version", "bus")}
         return values
 
 
@@ -179,6 +187,8 @@ def _value(text: str) -> int | str:
 
 
 def _device(driver: str, unit: int, leaves: dict[str, str]) -> BsdDevice:
+    pnpinfo = _words(leaves.get("%pnpinfo", ""))
+    address = _ADDRESS.search(leaves.get("%location", ""))
     return BsdDevice(
         name=f"{driver}{unit}",
         driver=leaves.get("%driver") or driver,
@@ -186,10 +196,21 @@ def _device(driver: str, unit: int, leaves: dict[str, str]) -> BsdDevice:
         description=leaves.get("%desc"),
         parent=leaves.get("%parent"),
         location=_words(leaves.get("%location", "")),
-        pnpinfo=_words(leaves.get("%pnpinfo", "")),
+        pnpinfo=pnpinfo,
         firmware=next((leaves[name] for name in _FIRMWARE if name in leaves), None),
         version=next((leaves[name] for name in _VERSION if name in leaves), None),
+        bus=slot_of(_KIND, f"dev.{driver}.{unit}.%location", address[0]) if address else None,
+        vendor_id=_pci_id(pnpinfo, "vendor"),
+        device_id=_pci_id(pnpinfo, "device"),
+        subvendor=_pci_id(pnpinfo, "subvendor"),
+        subdevice=_pci_id(pnpinfo, "subdevice"),
     )
+
+
+def _pci_id(pnpinfo: dict[str, str], name: str) -> str | None:
+    """``vendor=0x19a2`` -> ``19a2``; devices of other buses have other words under these names."""
+    match = re.fullmatch(r"0x([0-9a-f]{4})", pnpinfo.get(name, ""))
+    return match[1] if match else None
 
 
 def _words(text: str) -> dict[str, str]:

@@ -14,7 +14,7 @@ from niclab.hosts.reading import numbered
 
 # "root@host:~ # ", "[root@host ~]$ ", "[root@host]~# ", "host# ", "# ".
 _PATH = r"(?: ?[~/][A-Za-z0-9~/._-]{0,80})?"
-_PROMPT = rf"(?:(?:\[[^\]]{{1,80}}\]|[A-Za-z][A-Za-z0-9@.:~/_-]{{0,80}}){_PATH}(?<!:))?\s?[#$%>]"
+_PROMPT = rf"(?:(?:\[[^\]]{{1,80}}\]|[A-Za-z][A-Za-z0-9@.:~/_-]{{0,80}}){_PATH}(?<!:))?\s?[#$%>❯]"
 # The kernel's debugger has a prompt of its own, which is part of the log.
 _EMPTY_PROMPT = re.compile(rf"(?!db>){_PROMPT}")
 _NAMED_PROMPT = re.compile(rf"{_PROMPT}\s*(?=[A-Za-z/])(.+)")
