@@ -141,7 +141,8 @@ def _named(lines: tuple[tuple[int, str], ...], errors: tuple[str, ...], whole: t
             name = match[1]
             if name in texts and texts[name] != [match[3]]:
                 raise unreadable(_KIND, f"line {number}", line, f"{name} once, or always with the same value")
-            _refuse_description(number, line, name, match[3])
+            if "%" in name:
+                _refuse_description(number, line, name, match[3])
             texts[name] = [match[3]]
         elif _belongs_to_a_log(line, name, texts, unnamed):
             unnamed.append(line)
@@ -154,7 +155,7 @@ def _named(lines: tuple[tuple[int, str], ...], errors: tuple[str, ...], whole: t
     changed: dict[str, int | str] = {}
     values: dict[str, int | str] = {}
     for name, parts in texts.items():
-        change = _CHANGE.fullmatch(parts[0]) if len(parts) == 1 else None
+        change = _CHANGE.fullmatch(parts[0]) if len(parts) == 1 and " -> " in parts[0] else None
         values[name] = _value(change[2] if change else "\n".join(parts))
         if change is not None:
             changed[name] = _value(change[1])

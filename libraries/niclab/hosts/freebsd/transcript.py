@@ -21,6 +21,7 @@ _NAMED_PROMPT = re.compile(rf"{_PROMPT}\s*(?=[A-Za-z/])(.+)")
 _SURE_PROMPT = re.compile(
     r"(?:\[[^\s\]]{1,40}@[^\]]{1,80}\]|[A-Za-z0-9_.-]{1,40}@[A-Za-z0-9.-]{1,60}(?::[^ ]{0,80})?) ?[#$%>] \S.*"
 )
+_SIGN = re.compile(r"[#$%>❯]")
 _LONGEST_PROMPT = 1000
 # What a terminal multiplexer writes at the right edge while somebody copies from its history.
 _COPY_MODE = re.compile(r"\s{8,}\[[0-9]{1,7}/[0-9]{1,7}\]$")
@@ -44,13 +45,16 @@ def transcript(kind: str, text: str, *tools: str, session: bool = False) -> Tran
 
     :raises ReadError: for the output of another tool behind this one's.
     """
-    lines = [(number, _COPY_MODE.sub("", line.strip("\x00").rstrip())) for number, line in numbered(text)]
-    lines = [(number, line) for number, line in lines if line]
+    stripped = ((number, line.strip("\x00").rstrip()) for number, line in numbered(text))
+    lines = [(number, _COPY_MODE.sub("", line) if line.endswith("]") else line) for number, line in stripped if line]
     while lines and _EMPTY_PROMPT.fullmatch(lines[-1][1].strip()[:_LONGEST_PROMPT]):
         lines.pop()
     command: str | None = None
     kept: list[tuple[int, str]] = []
     for number, line in lines:
+        if kept and not _SIGN.search(line):
+            kept.append((number, line))
+            continue
         echoed = _echoed(line, tools, bare=not kept)
         if echoed is not None:
             command = command or echoed
