@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from niclab.hosts.errors import ReadError
-from niclab.hosts.linux import ethtool
+from niclab.hosts.linux import ethtool, lspci_machine
 from niclab.traffic import iperf3
 
 Reader = Callable[[str, str | None], object]
@@ -38,6 +38,7 @@ _ALL = (
     Kind("ethtool", "link settings: ethtool IFACE", _of_text(ethtool.read_link_settings)),
     Kind("ethtool-i", "driver: ethtool -i IFACE", _of_text(ethtool.read_driver_info)),
     Kind("ethtool-S", "counters: ethtool -S IFACE", _of_text(ethtool.read_counters)),
+    Kind("lspci", "PCI functions: lspci, any form but -t", _of_text(lspci_machine.read_lspci_any)),
     Kind("iperf3", "iperf3 -J", _of_text(iperf3.read_iperf3)),
 )
 KINDS: Mapping[str, Kind] = {kind.name: kind for kind in sorted(_ALL, key=lambda kind: kind.name)}

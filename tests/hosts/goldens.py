@@ -15,8 +15,9 @@ from typing import Any
 from niclab.hosts.linux.dmesg import kernel_events, read_dmesg
 from niclab.hosts.linux.ethtool import read_counters, read_driver_info, read_link_settings
 from niclab.hosts.linux.ip import read_interfaces
+from niclab.hosts.linux.lspci import read_lspci
+from niclab.hosts.linux.lspci_machine import read_lspci_machine, read_lspci_quoted
 from niclab.hosts.linux.modules import read_modinfo, read_proc_modules
-from niclab.hosts.linux.pci import read_lspci, read_lspci_machine
 from niclab.hosts.linux.ping import read_ping
 
 CAPTURES = Path(__file__).parent / "captures"
@@ -27,6 +28,7 @@ READERS: dict[str, Callable[[str], Any]] = {
     "ethtool-S": read_counters,
     "lspci": read_lspci,
     "lspci-vmm": read_lspci_machine,
+    "lspci-mm": read_lspci_quoted,
     "ip": read_interfaces,
     "ping": read_ping,
     "modinfo": read_modinfo,

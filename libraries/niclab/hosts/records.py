@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from niclab.hosts.errors import ReadError
+from niclab.hosts.pci_records import Vpd
 
 
 class Duplex(StrEnum):
@@ -126,6 +127,9 @@ class PciDevice:
     never uses the word "downgraded": old lspci does not print it, a virtual function prints it always.
     ``dead``: the device answers its configuration space with all ones. ``capabilities_readable`` is False when the tool
     had no right to read them, True when it did, None when this form of the tool does not show them.
+
+    ``name`` is vendor and device in one text, as all forms but -vmm and -mm print them. ``devsta``, ``uesta``
+    (uncorrectable) and ``cesta`` (correctable errors) name the flags that are set, in the words of the tool.
     """
 
     slot: str
@@ -136,7 +140,7 @@ class PciDevice:
     class_code: str | None = None
     revision: str | None = None
     driver: str | None = None
-    modules: tuple[str, ...] = ()
+    modules: tuple[str, ...] | None = None
     physical_slot: str | None = None
     port_type: str | None = None
     lnkcap_gts: float | None = None
@@ -146,6 +150,37 @@ class PciDevice:
     degraded: bool | None = None
     dead: bool = False
     capabilities_readable: bool | None = None
+    class_name: str | None = None
+    name: str | None = None
+    vendor_name: str | None = None
+    device_name: str | None = None
+    subsystem_name: str | None = None
+    subvendor_name: str | None = None
+    subdevice_name: str | None = None
+    label: str | None = None
+    irq: int | None = None
+    numa_node: int | None = None
+    iommu_group: int | None = None
+    secondary_bus: str | None = None
+    subordinate_bus: str | None = None
+    max_payload_bytes: int | None = None
+    max_read_request_bytes: int | None = None
+    msi_enabled: bool | None = None
+    msi_count: int | None = None
+    msix_enabled: bool | None = None
+    msix_count: int | None = None
+    serial_number: str | None = None
+    devsta: tuple[str, ...] | None = None
+    uesta: tuple[str, ...] | None = None
+    cesta: tuple[str, ...] | None = None
+    vpd: Vpd | None = None
+
+
+@dataclass(frozen=True)
+class PciDevices:
+    """All functions of one ``lspci``, in the order of the tool."""
+
+    devices: tuple[PciDevice, ...]
 
 
 @dataclass(frozen=True)
