@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from niclab.hosts.errors import ReadError
-from niclab.hosts.linux import ethtool, lspci_machine
+from niclab.hosts.linux import ethtool, lspci_machine, modinfo, modules
 from niclab.traffic import iperf3
 
 Reader = Callable[[str, str | None], object]
@@ -39,6 +39,9 @@ _ALL = (
     Kind("ethtool-i", "driver: ethtool -i IFACE", _of_text(ethtool.read_driver_info)),
     Kind("ethtool-S", "counters: ethtool -S IFACE", _of_text(ethtool.read_counters)),
     Kind("lspci", "PCI functions: lspci, any form but -t", _of_text(lspci_machine.read_lspci_any)),
+    Kind("lsmod", "modules in memory: lsmod", _of_text(modules.read_lsmod)),
+    Kind("modinfo", "a module on disk: modinfo MODULE", _of_text(modinfo.read_modinfo)),
+    Kind("proc-modules", "modules in memory: /proc/modules", _of_text(modules.read_proc_modules_record)),
     Kind("iperf3", "iperf3 -J", _of_text(iperf3.read_iperf3)),
 )
 KINDS: Mapping[str, Kind] = {kind.name: kind for kind in sorted(_ALL, key=lambda kind: kind.name)}

@@ -17,7 +17,8 @@ from niclab.hosts.linux.ethtool import read_counters, read_driver_info, read_lin
 from niclab.hosts.linux.ip import read_interfaces
 from niclab.hosts.linux.lspci import read_lspci
 from niclab.hosts.linux.lspci_machine import read_lspci_machine, read_lspci_quoted
-from niclab.hosts.linux.modules import read_modinfo, read_proc_modules
+from niclab.hosts.linux.modinfo import read_modinfo
+from niclab.hosts.linux.modules import read_lsmod, read_proc_modules
 from niclab.hosts.linux.ping import read_ping
 
 CAPTURES = Path(__file__).parent / "captures"
@@ -33,6 +34,7 @@ READERS: dict[str, Callable[[str], Any]] = {
     "ping": read_ping,
     "modinfo": read_modinfo,
     "proc-modules": read_proc_modules,
+    "lsmod": read_lsmod,
     "dmesg": lambda text: kernel_events(read_dmesg(text)),
 }
 

@@ -6,7 +6,7 @@ A field the text does not have is None: "not said". It never means zero, off or 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from niclab.hosts.errors import ReadError
@@ -256,8 +256,21 @@ class CarrierWait:
 
 
 @dataclass(frozen=True)
+class ModuleParameter:
+    """``type`` as the tool words it: ``int``, ``charp``, ``array of int``."""
+
+    name: str
+    description: str | None
+    type: str | None
+
+
+@dataclass(frozen=True)
 class ModuleFile:
-    """A kernel module on disk, or built into the kernel (``built_in``; then there is no file name)."""
+    """A kernel module on disk, or built into the kernel (``built_in``; then there is no file name).
+
+    ``in_tree``: the module says of itself that it was built with the kernel; None when it says nothing, which old
+    kernels' modules never do. ``fields``: whatever else it says, by name.
+    """
 
     filename: str | None
     built_in: bool
@@ -267,20 +280,37 @@ class ModuleFile:
     vermagic: str | None
     depends: tuple[str, ...] | None
     firmware: tuple[str, ...]
+    description: str | None = None
+    license: str | None = None
+    authors: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    parameters: tuple[ModuleParameter, ...] = ()
+    in_tree: bool | None = None
+    signer: str | None = None
+    fields: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class LoadedModule:
-    """A kernel module in memory. ``refcount`` None: this kernel cannot unload. ``taints``: letters such as ``OE``."""
+    """A kernel module in memory. ``refcount`` None: this kernel cannot unload. ``taints``: letters such as ``OE``.
+    ``state`` None: not said (lsmod). ``permanent``: it can never be unloaded; None when not said."""
 
     name: str
     size_bytes: int
     refcount: int | None
     used_by: tuple[str, ...]
-    state: ModuleState
+    state: ModuleState | None
     taints: str | None
     version: str | None = None
     srcversion: str | None = None
+    permanent: bool | None = None
+
+
+@dataclass(frozen=True)
+class LoadedModules:
+    """All modules of one listing, in its order."""
+
+    modules: tuple[LoadedModule, ...]
 
 
 @dataclass(frozen=True)
