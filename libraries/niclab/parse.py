@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from niclab.hosts.errors import ReadError
-from niclab.hosts.linux import ethtool, lspci_machine, modinfo, modules
+from niclab.hosts.linux import dmesg, ethtool, lspci_machine, modinfo, modules
 from niclab.traffic import iperf3
 
 Reader = Callable[[str, str | None], object]
@@ -38,6 +38,7 @@ _ALL = (
     Kind("ethtool", "link settings: ethtool IFACE", _of_text(ethtool.read_link_settings)),
     Kind("ethtool-i", "driver: ethtool -i IFACE", _of_text(ethtool.read_driver_info)),
     Kind("ethtool-S", "counters: ethtool -S IFACE", _of_text(ethtool.read_counters)),
+    Kind("dmesg", "kernel log: dmesg, syslog", _of_text(dmesg.read_kernel_log)),
     Kind("lspci", "PCI functions: lspci, any form but -t", _of_text(lspci_machine.read_lspci_any)),
     Kind("lsmod", "modules in memory: lsmod", _of_text(modules.read_lsmod)),
     Kind("modinfo", "a module on disk: modinfo MODULE", _of_text(modinfo.read_modinfo)),

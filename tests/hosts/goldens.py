@@ -12,7 +12,7 @@ from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import Any
 
-from niclab.hosts.linux.dmesg import kernel_events, read_dmesg
+from niclab.hosts.linux.dmesg import read_kernel_log
 from niclab.hosts.linux.ethtool import read_counters, read_driver_info, read_link_settings
 from niclab.hosts.linux.ip import read_interfaces
 from niclab.hosts.linux.lspci import read_lspci
@@ -20,6 +20,7 @@ from niclab.hosts.linux.lspci_machine import read_lspci_machine, read_lspci_quot
 from niclab.hosts.linux.modinfo import read_modinfo
 from niclab.hosts.linux.modules import read_lsmod, read_proc_modules
 from niclab.hosts.linux.ping import read_ping
+from niclab.parse import as_json
 
 CAPTURES = Path(__file__).parent / "captures"
 
@@ -35,7 +36,7 @@ READERS: dict[str, Callable[[str], Any]] = {
     "modinfo": read_modinfo,
     "proc-modules": read_proc_modules,
     "lsmod": read_lsmod,
-    "dmesg": lambda text: kernel_events(read_dmesg(text)),
+    "dmesg": lambda text: as_json(read_kernel_log(text)),
 }
 
 

@@ -36,21 +36,6 @@ class Operstate(StrEnum):
     UP = "UP"
 
 
-class KernelEventKind(StrEnum):
-    LINK_UP = "link up"
-    LINK_DOWN = "link down"
-    PANIC = "panic"
-    OOPS = "oops"
-    LOCKUP = "lockup"
-    HUNG_TASK = "hung task"
-    WARNING = "warning"
-    CALL_TRACE = "call trace"
-    AER_CORRECTED = "PCIe error, corrected"
-    AER_UNCORRECTED = "PCIe error, uncorrected"
-    TRANSMIT_TIMEOUT = "transmit timeout"
-    FIRMWARE_LOAD_FAILED = "firmware load failed"
-
-
 @dataclass(frozen=True)
 class DriverInfo:
     """Driver behind an interface. ``firmware`` is the text of the tool, blanks at the ends removed."""
@@ -315,20 +300,12 @@ class LoadedModules:
 
 @dataclass(frozen=True)
 class KernelLine:
-    """One line of the kernel log; ``seconds`` since boot, None when the line has no such stamp."""
+    """One line of the kernel log; ``seconds`` since boot, None when the line has no such stamp. ``time`` is the wall
+    clock as printed (``dmesg -T``, syslog)."""
 
     seconds: float | None
     text: str
-
-
-@dataclass(frozen=True)
-class KernelEvent:
-    """A notable kernel line. ``iface``: of link and transmit events; ``address``: PCI address of PCIe errors."""
-
-    kind: KernelEventKind
-    line: KernelLine
-    iface: str | None = None
-    address: str | None = None
+    time: str | None = None
 
 
 @dataclass(frozen=True)
