@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from niclab.hosts.errors import ReadError
-from niclab.hosts.linux import dmesg, ethtool, lspci_machine, modinfo, modules
+from niclab.hosts.linux import dmesg, dpkg, ethtool, interrupts, lspci_machine, modinfo, modules, rpm
 from niclab.traffic import iperf3
 
 Reader = Callable[[str, str | None], object]
@@ -39,6 +39,9 @@ _ALL = (
     Kind("ethtool-i", "driver: ethtool -i IFACE", _of_text(ethtool.read_driver_info)),
     Kind("ethtool-S", "counters: ethtool -S IFACE", _of_text(ethtool.read_counters)),
     Kind("dmesg", "kernel log: dmesg, syslog", _of_text(dmesg.read_kernel_log)),
+    Kind("dpkg", "packages: dpkg -l, dpkg -s, dpkg-query -W", _of_text(dpkg.read_dpkg)),
+    Kind("interrupts", "interrupts: /proc/interrupts", _of_text(interrupts.read_interrupts)),
+    Kind("rpm", "packages: rpm -q, -qa, -qi", _of_text(rpm.read_rpm)),
     Kind("lspci", "PCI functions: lspci, any form but -t", _of_text(lspci_machine.read_lspci_any)),
     Kind("lsmod", "modules in memory: lsmod", _of_text(modules.read_lsmod)),
     Kind("modinfo", "a module on disk: modinfo MODULE", _of_text(modinfo.read_modinfo)),

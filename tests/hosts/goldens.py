@@ -13,13 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from niclab.hosts.linux.dmesg import read_kernel_log
+from niclab.hosts.linux.dpkg import read_dpkg
 from niclab.hosts.linux.ethtool import read_counters, read_driver_info, read_link_settings
+from niclab.hosts.linux.interrupts import read_interrupts
 from niclab.hosts.linux.ip import read_interfaces
 from niclab.hosts.linux.lspci import read_lspci
 from niclab.hosts.linux.lspci_machine import read_lspci_machine, read_lspci_quoted
 from niclab.hosts.linux.modinfo import read_modinfo
 from niclab.hosts.linux.modules import read_lsmod, read_proc_modules
 from niclab.hosts.linux.ping import read_ping
+from niclab.hosts.linux.rpm import read_rpm
 from niclab.parse import as_json
 
 CAPTURES = Path(__file__).parent / "captures"
@@ -36,6 +39,9 @@ READERS: dict[str, Callable[[str], Any]] = {
     "modinfo": read_modinfo,
     "proc-modules": read_proc_modules,
     "lsmod": read_lsmod,
+    "interrupts": read_interrupts,
+    "dpkg": read_dpkg,
+    "rpm": read_rpm,
     "dmesg": lambda text: as_json(read_kernel_log(text)),
 }
 

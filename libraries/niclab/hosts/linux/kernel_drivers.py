@@ -41,7 +41,7 @@ _BANNERS: tuple[tuple[re.Pattern[str], str | None], ...] = tuple(
         (rf"(?P<d>mlx[45]_[a-z]+): Mellanox .*[Dd]river (?P<v>{_VERSION})", None),
         (rf"(?P<d>mlx[45]_[a-z]+): .*[Dd]river v(?P<v>{_VERSION})", None),
         (
-            rf"(?P<d>[a-z0-9_]+): .*(?:Ethernet|Network|NIC|ENA).*?(?:[Dd]river)?[, -]*"
+            rf"(?P<d>[a-z0-9_]+): (?! ).*(?:Ethernet|Network|NIC|ENA).*?(?:[Dd]river)?[, -]*"
             rf"(?:[Vv]ersion|ver\.?|v)[: ]*(?P<v>[0-9]{{1,4}}\.{_VERSION})",
             None,
         ),
