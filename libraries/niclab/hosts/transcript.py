@@ -63,5 +63,6 @@ def _echoed(line: str, tools: tuple[str, ...], *, bare: bool) -> str | None:
         return None
     words = command.split()
     names = [word.rpartition("/")[2] for word in words]
-    calls = names[0] in tools or (names[0] in _RUNNERS and any(name in tools for name in names[1:]))
+    runs_another = names[0] in _RUNNERS or re.fullmatch(r"[A-Za-z_]\w{0,80}=.*", words[0]) is not None
+    calls = names[0] in tools or (runs_another and any(name in tools for name in names[1:]))
     return command if calls else None
