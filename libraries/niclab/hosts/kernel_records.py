@@ -34,6 +34,7 @@ class KernelEventKind(StrEnum):
     FIRMWARE_VERSION = "firmware version"
     PCIE_LINK = "PCIe link"
     RENAMED = "interface renamed"
+    CARD_FOUND = "card found"
 
 
 @dataclass(frozen=True)

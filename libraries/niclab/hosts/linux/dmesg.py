@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from niclab.hosts.errors import unreadable
-from niclab.hosts.kernel_records import KernelLog
+from niclab.hosts.kernel_records import KernelEventKind, KernelLog
 from niclab.hosts.linux.kernel_drivers import driver_event
 from niclab.hosts.linux.kernel_events import kernel_event
 from niclab.hosts.reading import numbered
@@ -51,7 +51,8 @@ def read_kernel_log(text: str) -> KernelLog:
     lines = read_dmesg("\n".join(line for _, line in seen))
     events = tuple(event for line in lines for event in (kernel_event(line), driver_event(line)) if event is not None)
     stamped = any(line.seconds is not None or line.time is not None for line in lines)
-    if not stamped and not events and not any(_BARE_KERNEL.match(line.text) for line in lines):
+    telling = any(event.kind is not KernelEventKind.CARD_FOUND for event in events)  # names of cards stand in any text
+    if not stamped and not telling and not any(_BARE_KERNEL.match(line.text) for line in lines):
         raise unreadable(_KIND, "text", text, "lines of a kernel log")
     return KernelLog(lines=len(lines), events=events)
 

@@ -60,6 +60,12 @@ _MANAGEMENT_FIRMWARE = re.compile(
     r"(?: \[MBI [0-9.]+\])?(?: \[(?P<i>\S+)\])?"
 )
 _TIGON = re.compile(r"Tigon I{1,2} \(Rev\. [0-9]+\), Firmware: (?P<v>[0-9.]+[0-9])")
+# Cards as drivers greet them that print no version of their own.
+_CARD = re.compile(
+    r"Emulex OneConnect|OneConnect 10Gb NIC|\bChelsio T[3-6][0-9A-Z]+-|Solarflare NIC detected|Tigon3 \[partno"
+    r"|(?:Broadcom|QLogic) .{1,80} found at mem|(?:AceNIC|3C985|GA620T?) Gigabit Ethernet at "
+    r"|Intel\(R\) .{1,60} (?:Network Connection|Ethernet Controller)$"
+)
 _RENAMED = re.compile(r"([A-Za-z0-9_.@-]{1,15}): renamed from \S{1,15}")
 
 _GTS = r"([0-9]{1,2}(?:\.[0-9])?) ?(?:GT/s|G[Bb]/s|GHz)(?: PCIe)?"
@@ -89,11 +95,15 @@ def driver_event(line: KernelLine) -> KernelEvent | None:
     text = line.text[:SEARCHED_CHARACTERS].strip()
     if "river" not in text and not _SIGNS.search(text):
         return None
-    return _banner(line, text) or _pcie(line, text) or _firmware(line, text) or _renamed(line, text)
+    readers = (_banner, _pcie, _firmware, _renamed, _card)
+    return next((event for event in (reader(line, text) for reader in readers) if event is not None), None)
 
 
 # A quick look that spares most lines the patterns above.
-_SIGNS = re.compile(r"\.c: ?v|ersion|[Ff]irmware|\b[Ff][Ww] |PCI|v[0-9]|renamed from|GT/s|FastLinQ")
+_SIGNS = re.compile(
+    r"\.c: ?v|ersion|[Ff]irmware|\b[Ff][Ww] |PCI|v[0-9]|renamed from|GT/s|FastLinQ|OneConnect|Chelsio|Solarflare|Tigon3"
+    r"|found at|AceNIC|3C985|GA620|Intel\(R\)"
+)
 
 
 def _banner(line: KernelLine, text: str) -> KernelEvent | None:
@@ -189,6 +199,12 @@ def _renamed(line: KernelLine, text: str) -> KernelEvent | None:
         return None
     subject = read_subject(text)
     return KernelEvent(_Kind.RENAMED, line, match[1], subject.address, subject.driver)
+
+
+def _card(line: KernelLine, text: str) -> KernelEvent | None:
+    if not _CARD.search(text):
+        return None
+    return _about(read_subject(text), KernelEvent(_Kind.CARD_FOUND, line))
 
 
 def _about(subject: Subject, event: KernelEvent) -> KernelEvent:

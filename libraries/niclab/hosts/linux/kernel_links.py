@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from niclab.hosts.kernel_records import KernelEvent, KernelEventKind
-from niclab.hosts.linux.kernel_subject import is_interface, read_subject
+from niclab.hosts.linux.kernel_subject import DRIVERS, is_interface, read_subject
 from niclab.hosts.records import Duplex, KernelLine
 
 _LINK = re.compile(r"(?:^|[ :\]])(?:NIC )?link (?:is )?(up|down)\b", re.IGNORECASE)
@@ -46,7 +46,7 @@ def link_event(line: KernelLine, text: str) -> KernelEvent | None:
     up = link[1].lower() == "up"
     after = text[link.end() :]
     iface = subject.iface or _last_name(_IN_PARENTHESES.sub(" ", text[: link.start() + 1]), subject.driver)
-    if iface is None and subject.driver is None:
+    if iface is None and subject.driver not in DRIVERS:
         return None
     flow = _FLOW_CONTROL.search(after) or _PAUSE.search(after)
     return KernelEvent(
