@@ -203,6 +203,7 @@ def test_only_header_type_7f_means_a_dead_device() -> None:
         ("e1000e: enp0s25 NIC Link is Up 10 Mbps Half Duplex, Flow Control: Rx/Tx", ("link up", "enp0s25", 10, "half")),
         ("r8169 0000:03:00.0 eth0: Link is Up - 2.5Gbps/Full - flow control off", ("link up", "eth0", 2500, "full")),
         ("bnx2x 0000:01:00.0: eth0: NIC Link is Down", ("link down", "eth0", None, None)),
+        ("igb: eth0 NIC Link is Down, was 1000 Mbps Full Duplex", ("link down", "eth0", None, None)),
     ],
 )
 def test_a_link_tells_interface_speed_and_duplex(line: str, fields: tuple[object, ...]) -> None:
