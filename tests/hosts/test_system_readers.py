@@ -135,13 +135,14 @@ def test_line_ends_prompts_and_blank_lines_change_nothing(path: Path) -> None:
     dressed = (
         text.replace("\n", "\r\n"),
         f"\n\n{text}\n\n",
+        "".join(f"    {line}" if line.strip() else line for line in text.splitlines(keepends=True)),
         f"[root@dut ~]# {command}\n{text}[root@dut ~]#",
         f"root@dut:~# {command}\r\n" + text.replace("\n", "\r\n") + "root@dut:~# ",
         f"# {command}\n{text}",
         f"{command}\n{text}",
     )
     already = text.lstrip().startswith(("[", "#", "$", "COMMAND", "cat ", "root@", "host:"))
-    for variant in dressed[: 2 if already else None]:
+    for variant in dressed[: 3 if already else None]:
         assert plain(parse(name, variant)) == plain_record, variant[:60]
 
 

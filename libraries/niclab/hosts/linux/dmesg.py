@@ -59,7 +59,7 @@ def read_kernel_log(text: str) -> KernelLog:
 
 def _line(line: str) -> KernelLine | None:
     """None for a line of a syslog file that another program wrote."""
-    syslog = _SYSLOG.match(line)
+    syslog = _SYSLOG.match(line.lstrip(" \t"))
     if syslog is not None:
         if syslog[2] != "kernel":
             return None
@@ -69,12 +69,13 @@ def _line(line: str) -> KernelLine | None:
 
 
 def _stamped(line: str) -> KernelLine:
-    level = _LEVEL.match(line)
-    rest = line[level.end() :] if level else line
+    begin = line.lstrip(" \t")
+    level = _LEVEL.match(begin)
+    rest = begin[level.end() :] if level else begin
     stamp = _UPTIME.match(rest)
     if stamp is not None:
         return KernelLine(float(stamp[1]), rest[stamp.end() :])
     clock = _WALL_CLOCK.match(rest)
     if clock is None:
-        return KernelLine(None, rest)
+        return KernelLine(None, rest if level else line)
     return KernelLine(None, rest[clock.end() :], clock[1] or clock[2] or clock[3].strip())

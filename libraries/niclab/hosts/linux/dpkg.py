@@ -6,6 +6,7 @@ import re
 
 from niclab.hosts.errors import unreadable
 from niclab.hosts.package_records import Package, Packages
+from niclab.hosts.reading import dedented
 from niclab.hosts.transcript import Transcript, transcript
 
 _LIST = "dpkg -l"
@@ -77,7 +78,7 @@ def _lines(text: str) -> tuple[tuple[int, str], ...]:
     seen: Transcript = transcript(text, "dpkg", "dpkg-query")
     if seen.command is not None and not any(word.startswith("-") for word in seen.command.split()):
         seen = transcript(text)
-    return seen.lines
+    return dedented(seen.lines)
 
 
 def _absent(line: str) -> list[Package]:

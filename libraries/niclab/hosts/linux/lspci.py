@@ -15,6 +15,7 @@ from niclab.hosts.linux import lspci_express as express
 from niclab.hosts.linux.lspci_names import SLOT, Heading, read_heading, read_names
 from niclab.hosts.linux.lspci_vpd import is_vpd_line, read_vpd
 from niclab.hosts.linux.pci import is_degraded, with_domain
+from niclab.hosts.reading import dedented
 from niclab.hosts.records import PciDevice
 from niclab.hosts.transcript import transcript
 
@@ -67,7 +68,7 @@ def read_lspci(text: str) -> tuple[PciDevice, ...]:
     """
     blocks: dict[str, _Block] = {}
     block: _Block | None = None
-    for number, line in transcript(text, "lspci").filled:
+    for number, line in dedented(transcript(text, "lspci").filled):
         noise = _NOISE.fullmatch(line)
         if noise is not None and noise[1] is None:
             continue

@@ -8,6 +8,7 @@ from niclab.hosts.errors import unreadable
 from niclab.hosts.linux.lspci import read_lspci
 from niclab.hosts.linux.lspci_names import SLOT, read_class
 from niclab.hosts.linux.pci import with_domain
+from niclab.hosts.reading import dedented
 from niclab.hosts.records import PciDevice, PciDevices
 from niclab.hosts.transcript import transcript
 
@@ -27,7 +28,7 @@ _KEYS = ("Class", "Vendor", "Device", "SVendor", "SDevice")
 
 def read_lspci_any(text: str) -> PciDevices:
     """Read any form of ``lspci`` but the bus tree; the first line that says something tells which form it is."""
-    lines = [line for _, line in transcript(text, "lspci").filled if not line.startswith(_NOISE)]
+    lines = [line for _, line in dedented(transcript(text, "lspci").filled) if not line.startswith(_NOISE)]
     first = lines[0].strip() if lines else ""
     if _SLOT_LINE.fullmatch(first):
         return PciDevices(read_lspci_machine(text))
@@ -44,7 +45,7 @@ def read_lspci_machine(text: str) -> tuple[PciDevice, ...]:
     devices: list[PciDevice] = []
     fields: dict[str, str] = {}
     modules: list[str] = []
-    for number, line in [*transcript(text, "lspci").lines, (0, "")]:
+    for number, line in [*dedented(transcript(text, "lspci").lines), (0, "")]:
         if line.startswith(_NOISE):
             continue
         if not line.strip():
@@ -68,7 +69,7 @@ def read_lspci_machine(text: str) -> tuple[PciDevice, ...]:
 def read_lspci_quoted(text: str) -> tuple[PciDevice, ...]:
     """Read ``lspci -mm``: ``01:00.0 "Class" "Vendor" "Device" -r01 "SVendor" "SDevice"``."""
     devices = []
-    for number, line in transcript(text, "lspci").filled:
+    for number, line in dedented(transcript(text, "lspci").filled):
         if line.startswith(_NOISE):
             continue
         match = _QUOTED_LINE.fullmatch(line)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from niclab.hosts.errors import unreadable
+from niclab.hosts.reading import dedented
 from niclab.hosts.records import ModuleFile, ModuleParameter
 from niclab.hosts.transcript import transcript
 
@@ -58,7 +59,7 @@ def _fields(text: str) -> dict[str, list[str]]:
     """Every field with its values; a value of several lines keeps its line ends."""
     found: dict[str, list[str]] = {}
     key = ""
-    for number, line in transcript(text, "modinfo").filled:
+    for number, line in dedented(transcript(text, "modinfo").filled):
         match = _LINE.fullmatch(line)
         if match is not None and match[1] == _KIND:
             raise unreadable(_KIND, f"line {number}", line, "the fields of a module; the tool complains")

@@ -34,7 +34,9 @@ def read_proc_modules_record(text: str) -> LoadedModules:
 
 def read_lsmod(text: str) -> LoadedModules:
     """Read ``lsmod``, with its heading or cut out of it by name."""
-    lines = [(number, line) for number, line in transcript(text, "lsmod").filled if not _HEADING.fullmatch(line)]
+    lines = [
+        (number, line) for number, line in transcript(text, "lsmod").filled if not _HEADING.fullmatch(line.strip())
+    ]
     return LoadedModules(_some(_LSMOD, text, tuple(_listed(number, line) for number, line in lines)))
 
 
