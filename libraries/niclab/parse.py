@@ -15,8 +15,9 @@ from enum import Enum
 
 from niclab.hosts.errors import ReadError
 from niclab.hosts.freebsd import dmesg as bsd_dmesg
-from niclab.hosts.freebsd import ifconfig, interrupts, kldstat, loader_conf, netstat, packages, pciconf, sysctl
-from niclab.hosts.linux import ethtool
+from niclab.hosts.freebsd import ifconfig, kldstat, loader_conf, netstat, packages, pciconf, sysctl
+from niclab.hosts.freebsd import interrupts as bsd_interrupts
+from niclab.hosts.linux import dmesg, dpkg, ethtool, interrupts, lspci_machine, modinfo, modules, rpm
 from niclab.traffic import iperf3
 
 Reader = Callable[[str, str | None], object]
@@ -40,6 +41,14 @@ _ALL = (
     Kind("ethtool", "link settings: ethtool IFACE", _of_text(ethtool.read_link_settings)),
     Kind("ethtool-i", "driver: ethtool -i IFACE", _of_text(ethtool.read_driver_info)),
     Kind("ethtool-S", "counters: ethtool -S IFACE", _of_text(ethtool.read_counters)),
+    Kind("dmesg", "kernel log: dmesg, syslog", _of_text(dmesg.read_kernel_log)),
+    Kind("dpkg", "packages: dpkg -l, dpkg -s, dpkg-query -W", _of_text(dpkg.read_dpkg)),
+    Kind("interrupts", "interrupts: /proc/interrupts", _of_text(interrupts.read_interrupts)),
+    Kind("rpm", "packages: rpm -q, -qa, -qi", _of_text(rpm.read_rpm)),
+    Kind("lspci", "PCI functions: lspci, any form but -t", _of_text(lspci_machine.read_lspci_any)),
+    Kind("lsmod", "modules in memory: lsmod", _of_text(modules.read_lsmod)),
+    Kind("modinfo", "a module on disk: modinfo MODULE", _of_text(modinfo.read_modinfo)),
+    Kind("proc-modules", "modules in memory: /proc/modules", _of_text(modules.read_proc_modules_record)),
     Kind("iperf3", "iperf3 -J", _of_text(iperf3.read_iperf3)),
     Kind("dmesg-freebsd", "FreeBSD's kernel log", _of_text(bsd_dmesg.read_bsd_dmesg)),
     Kind("ifconfig-freebsd", "FreeBSD's ifconfig, plain, -a, -m, -v, -l", ifconfig.read_ifconfig),
@@ -49,7 +58,7 @@ _ALL = (
     Kind("pciconf", "FreeBSD's pciconf -l with -v, -b, -c, -e", _of_text(pciconf.read_pciconf)),
     Kind("pkg", "FreeBSD's pkg info, pkg query, pkg_info", packages.read_pkg),
     Kind("sysctl-freebsd", "FreeBSD's sysctl", sysctl.read_sysctl),
-    Kind("vmstat-freebsd", "FreeBSD's vmstat -i", _of_text(interrupts.read_vmstat_interrupts)),
+    Kind("vmstat-freebsd", "FreeBSD's vmstat -i", _of_text(bsd_interrupts.read_vmstat_interrupts)),
 )
 KINDS: Mapping[str, Kind] = {kind.name: kind for kind in sorted(_ALL, key=lambda kind: kind.name)}
 

@@ -13,13 +13,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from niclab.hosts.linux.dmesg import kernel_events, read_dmesg
+from niclab.hosts.linux.dmesg import read_kernel_log
+from niclab.hosts.linux.dpkg import read_dpkg
 from niclab.hosts.linux.ethtool import read_counters, read_driver_info, read_link_settings
+from niclab.hosts.linux.interrupts import read_interrupts
 from niclab.hosts.linux.ip import read_interfaces
-from niclab.hosts.linux.modules import read_modinfo, read_proc_modules
-from niclab.hosts.linux.pci import read_lspci, read_lspci_machine
+from niclab.hosts.linux.lspci import read_lspci
+from niclab.hosts.linux.lspci_machine import read_lspci_machine, read_lspci_quoted
+from niclab.hosts.linux.modinfo import read_modinfo
+from niclab.hosts.linux.modules import read_lsmod, read_proc_modules
 from niclab.hosts.linux.ping import read_ping
-from niclab.parse import parse
+from niclab.hosts.linux.rpm import read_rpm
+from niclab.parse import as_json, parse
 
 FREEBSD = (
     *("dmesg-freebsd", "ifconfig-freebsd", "kldstat", "loader-conf", "netstat-freebsd", "pciconf", "pkg"),
@@ -34,12 +39,17 @@ READERS: dict[str, Callable[[str], Any]] = {
     "ethtool-S": read_counters,
     "lspci": read_lspci,
     "lspci-vmm": read_lspci_machine,
+    "lspci-mm": read_lspci_quoted,
     "ip": read_interfaces,
     "ping": read_ping,
     "modinfo": read_modinfo,
     "proc-modules": read_proc_modules,
-    "dmesg": lambda text: kernel_events(read_dmesg(text)),
     **{kind: partial(parse, kind) for kind in FREEBSD},
+    "lsmod": read_lsmod,
+    "interrupts": read_interrupts,
+    "dpkg": read_dpkg,
+    "rpm": read_rpm,
+    "dmesg": lambda text: as_json(read_kernel_log(text)),
 }
 
 

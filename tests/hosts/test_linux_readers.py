@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from niclab.hosts.errors import ReadError
-from niclab.hosts.linux.dmesg import kernel_events, read_dmesg
+from niclab.hosts.linux.dmesg import read_dmesg
+from niclab.hosts.linux.kernel_events import kernel_events
 from niclab.hosts.linux.pci import read_sysfs_speed_gts, read_sysfs_width
 from niclab.hosts.linux.system import (
     read_boot_id,
@@ -34,7 +35,7 @@ SMALL_READERS = {
     "tool version": read_tool_version,
 }
 ALL_READERS = {**READERS, **SMALL_READERS}
-STRICT_READERS = sorted(set(READERS) - {"dmesg"})
+STRICT_READERS = sorted(READERS)
 
 
 @pytest.mark.parametrize("path", captures(), ids=lambda path: f"{path.parent.name}/{path.stem}")
@@ -59,7 +60,7 @@ def test_text_without_content_is_an_error(kind: str, text: str) -> None:
 def test_a_reader_refuses_the_texts_of_the_others(kind: str) -> None:
     """Negative control of the readers: none of them makes a record out of another tool's text."""
     for path in captures():
-        if path.parent.name not in (kind, "dmesg"):
+        if path.parent.name != kind:
             with pytest.raises(ReadError):
                 READERS[kind](text_of(path))
 

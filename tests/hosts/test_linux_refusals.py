@@ -7,7 +7,7 @@ from goldens import READERS, capture
 
 from niclab.hosts.errors import ReadError
 from niclab.hosts.linux.ethtool import read_counters, read_link_settings
-from niclab.hosts.linux.pci import read_lspci
+from niclab.hosts.linux.lspci import read_lspci
 from niclab.hosts.linux.ping import read_ping
 
 # kind, capture, what stands there, what is put in its place, what the error must say

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -24,6 +25,19 @@ def numbered(text: str) -> list[tuple[int, str]]:
     inside kernel messages and counter names).
     """
     return [(number, line.removesuffix("\r")) for number, line in enumerate(text.split("\n"), start=1)]
+
+
+def dedented(lines: Sequence[tuple[int, str]]) -> tuple[tuple[int, str], ...]:
+    """Numbered lines without the indentation of the first filled one, which a page or a mail has put before them all.
+
+    When a filled line has less, the indentation was no such thing and all lines stay as they are.
+    """
+    filled = [line for _, line in lines if line.strip()]
+    first = filled[0] if filled else ""
+    prefix = first[: len(first) - len(first.lstrip(" \t"))]
+    if not prefix or not all(line.startswith(prefix) for line in filled):
+        return tuple(lines)
+    return tuple((number, line.removeprefix(prefix)) for number, line in lines)
 
 
 def whole_number(kind: str, where: str, text: str, what: str) -> int:

@@ -6,10 +6,11 @@ A field the text does not have is None: "not said". It never means zero, off or 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from niclab.hosts.errors import ReadError
+from niclab.hosts.pci_records import Vpd
 
 
 class Duplex(StrEnum):
@@ -33,21 +34,6 @@ class Operstate(StrEnum):
     TESTING = "TESTING"
     DORMANT = "DORMANT"
     UP = "UP"
-
-
-class KernelEventKind(StrEnum):
-    LINK_UP = "link up"
-    LINK_DOWN = "link down"
-    PANIC = "panic"
-    OOPS = "oops"
-    LOCKUP = "lockup"
-    HUNG_TASK = "hung task"
-    WARNING = "warning"
-    CALL_TRACE = "call trace"
-    AER_CORRECTED = "PCIe error, corrected"
-    AER_UNCORRECTED = "PCIe error, uncorrected"
-    TRANSMIT_TIMEOUT = "transmit timeout"
-    FIRMWARE_LOAD_FAILED = "firmware load failed"
 
 
 @dataclass(frozen=True)
@@ -126,6 +112,9 @@ class PciDevice:
     never uses the word "downgraded": old lspci does not print it, a virtual function prints it always.
     ``dead``: the device answers its configuration space with all ones. ``capabilities_readable`` is False when the tool
     had no right to read them, True when it did, None when this form of the tool does not show them.
+
+    ``name`` is vendor and device in one text, as all forms but -vmm and -mm print them. ``devsta``, ``uesta``
+    (uncorrectable) and ``cesta`` (correctable errors) name the flags that are set, in the words of the tool.
     """
 
     slot: str
@@ -136,7 +125,7 @@ class PciDevice:
     class_code: str | None = None
     revision: str | None = None
     driver: str | None = None
-    modules: tuple[str, ...] = ()
+    modules: tuple[str, ...] | None = None
     physical_slot: str | None = None
     port_type: str | None = None
     lnkcap_gts: float | None = None
@@ -146,6 +135,37 @@ class PciDevice:
     degraded: bool | None = None
     dead: bool = False
     capabilities_readable: bool | None = None
+    class_name: str | None = None
+    name: str | None = None
+    vendor_name: str | None = None
+    device_name: str | None = None
+    subsystem_name: str | None = None
+    subvendor_name: str | None = None
+    subdevice_name: str | None = None
+    label: str | None = None
+    irq: int | None = None
+    numa_node: int | None = None
+    iommu_group: int | None = None
+    secondary_bus: str | None = None
+    subordinate_bus: str | None = None
+    max_payload_bytes: int | None = None
+    max_read_request_bytes: int | None = None
+    msi_enabled: bool | None = None
+    msi_count: int | None = None
+    msix_enabled: bool | None = None
+    msix_count: int | None = None
+    serial_number: str | None = None
+    devsta: tuple[str, ...] | None = None
+    uesta: tuple[str, ...] | None = None
+    cesta: tuple[str, ...] | None = None
+    vpd: Vpd | None = None
+
+
+@dataclass(frozen=True)
+class PciDevices:
+    """All functions of one ``lspci``, in the order of the tool."""
+
+    devices: tuple[PciDevice, ...]
 
 
 @dataclass(frozen=True)
@@ -221,8 +241,21 @@ class CarrierWait:
 
 
 @dataclass(frozen=True)
+class ModuleParameter:
+    """``type`` as the tool words it: ``int``, ``charp``, ``array of int``."""
+
+    name: str
+    description: str | None
+    type: str | None
+
+
+@dataclass(frozen=True)
 class ModuleFile:
-    """A kernel module on disk, or built into the kernel (``built_in``; then there is no file name)."""
+    """A kernel module on disk, or built into the kernel (``built_in``; then there is no file name).
+
+    ``in_tree``: the module says of itself that it was built with the kernel; None when it says nothing, which old
+    kernels' modules never do. ``fields``: whatever else it says, by name.
+    """
 
     filename: str | None
     built_in: bool
@@ -232,38 +265,47 @@ class ModuleFile:
     vermagic: str | None
     depends: tuple[str, ...] | None
     firmware: tuple[str, ...]
+    description: str | None = None
+    license: str | None = None
+    authors: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    parameters: tuple[ModuleParameter, ...] = ()
+    in_tree: bool | None = None
+    signer: str | None = None
+    fields: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class LoadedModule:
-    """A kernel module in memory. ``refcount`` None: this kernel cannot unload. ``taints``: letters such as ``OE``."""
+    """A kernel module in memory. ``refcount`` None: this kernel cannot unload. ``taints``: letters such as ``OE``.
+    ``state`` None: not said (lsmod). ``permanent``: it can never be unloaded; None when not said."""
 
     name: str
     size_bytes: int
     refcount: int | None
     used_by: tuple[str, ...]
-    state: ModuleState
+    state: ModuleState | None
     taints: str | None
     version: str | None = None
     srcversion: str | None = None
+    permanent: bool | None = None
+
+
+@dataclass(frozen=True)
+class LoadedModules:
+    """All modules of one listing, in its order."""
+
+    modules: tuple[LoadedModule, ...]
 
 
 @dataclass(frozen=True)
 class KernelLine:
-    """One line of the kernel log; ``seconds`` since boot, None when the line has no such stamp."""
+    """One line of the kernel log; ``seconds`` since boot, None when the line has no such stamp. ``time`` is the wall
+    clock as printed (``dmesg -T``, syslog)."""
 
     seconds: float | None
     text: str
-
-
-@dataclass(frozen=True)
-class KernelEvent:
-    """A notable kernel line. ``iface``: of link and transmit events; ``address``: PCI address of PCIe errors."""
-
-    kind: KernelEventKind
-    line: KernelLine
-    iface: str | None = None
-    address: str | None = None
+    time: str | None = None
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ from pathlib import PurePosixPath
 from niclab.hosts.errors import unreadable
 from niclab.hosts.linux.commands import LinuxCommands
 from niclab.hosts.linux.dmesg import read_dmesg
-from niclab.hosts.linux.modules import read_modinfo, read_proc_modules
+from niclab.hosts.linux.modinfo import read_modinfo
+from niclab.hosts.linux.modules import read_proc_modules
 from niclab.hosts.linux.names import module_name, tool_name
 from niclab.hosts.linux.system import (
     read_boot_id,

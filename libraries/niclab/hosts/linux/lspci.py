@@ -1,0 +1,280 @@
+"""Reader of ``lspci`` as people see it: plain, -v, -vv, -vvv, -n, -nn, -D, -k, -x.
+
+Shapes: pciutils 2.1 (``Link: Supported Speed 2.5Gb/s``) to 3.14 (``(downgraded)`` without ``(ok)``), as in ``lspci.c``,
+``ls-caps.c`` and ``ls-ecaps.c`` of pciutils. The bus tree (-t) and paths (-P) are refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from niclab.hosts.errors import unreadable
+from niclab.hosts.linux import lspci_express as express
+from niclab.hosts.linux.lspci_names import SLOT, Heading, read_heading, read_names
+from niclab.hosts.linux.lspci_vpd import is_vpd_line, read_vpd
+from niclab.hosts.linux.pci import is_degraded, with_domain
+from niclab.hosts.reading import dedented
+from niclab.hosts.records import PciDevice
+from niclab.hosts.transcript import transcript
+
+KIND = "lspci"
+
+_HEADER = re.compile(rf"({SLOT}) (\S.*)")
+_FIELD = re.compile(r"\s+([A-Z][A-Za-z ]{1,30}):(?:\s+(.*)|)")
+_CAPABILITY = re.compile(r"\s+Capabilities: (?:\[[0-9a-f]{2,3}(?: v[0-9]{1,2})?\]|(<access denied>)) ?(.*)")
+# pciutils before 3.3 forgot the line end after the label of a device.
+_LABEL_AND_SUBSYSTEM = re.compile(r"(\s+DeviceName: .*?)\s+(Subsystem: .*)")
+_HEX_DUMP = re.compile(r"[0-9a-f]{2,3}: [0-9a-f]{2}(?: [0-9a-f]{2})*\s*")
+# Standard error may run into the line of the next device.
+_NOISE = re.compile(rf"(?:lspci|pcilib): .*?({SLOT} [A-Z][^:]{{2,80}}: .*)?")
+# How lines of a device begin where a forum or a terminal has lost their indentation.
+_BARE = re.compile(
+    r"(?:Subsystem|DeviceName|Control|Status|Flags|Latency|Interrupt|NUMA node|IOMMU group|Physical Slot|Bus|BridgeCtl"
+    r"|Capabilities|Kernel driver in use|Kernel modules|Address|Masking|Vector table|PBA|Product Name"
+    r"|I/O behind bridge|Memory behind bridge|Prefetchable memory behind bridge|Secondary status"
+    r"|(?:Dev|Lnk|Slt|Root|AER|ACS|ARI|ATS|IOV)(?:Cap|Ctl|Sta)[23]?|UESta|UEMsk|UESvrt|CESta|CEMsk|HeaderLog"
+    r"|Region [0-5]|\[[A-Z][A-Z0-9]\] [A-Z][a-z ]+):.*"
+    r"|(?:Memory|I/O ports|Expansion ROM) at .*|Read-only fields:|Read/write fields:|End"
+)
+_SEPARATOR = "--"  # grep -A writes it between groups of lines
+_MSIX = re.compile(r"MSI-X: Enable([+-]) (?:Count=([0-9]{1,4}) Masked[+-]|Mask[+-] TabSize=([0-9]{1,4}))")
+_MSI = re.compile(r"(?:MSI|Message Signalled Interrupts): .*")
+_MSI_ENABLED = re.compile(r"Enable([+-])")
+_MSI_COUNT = re.compile(r"(?:Count|Queue)=[0-9]{1,2}/([0-9]{1,2})")
+_SERIAL = re.compile(r"Device Serial Number ([0-9a-f]{2}(?:-[0-9a-f]{2}){7})")
+_BUS = re.compile(r"primary=[0-9a-f]{2}, secondary=([0-9a-f]{2}), subordinate=([0-9a-f]{2}), .*")
+_IRQ = re.compile(r"(?:.*, |.*routed to )?IRQ ([0-9]{1,10})(?:,.*)?")
+# These fields stand in verbose forms only, whether or not the capabilities could be read.
+_VERBOSE_FIELDS = ("Control", "Flags", "Status")
+
+
+@dataclass
+class _Block:
+    """The lines of one device."""
+
+    number: int
+    slot: str
+    heading: Heading
+    body: list[tuple[int, str]] = field(default_factory=list)
+
+
+def read_lspci(text: str) -> tuple[PciDevice, ...]:
+    """Read ``lspci`` of one or many devices.
+
+    No device at all is an error: lspci prints nothing and exits with 0 when the slot asked for is empty. So is a device
+    that stands twice (two outputs in one text): nobody can tell which of the two was meant.
+    """
+    blocks: dict[str, _Block] = {}
+    block: _Block | None = None
+    for number, line in dedented(transcript(text, "lspci").filled):
+        noise = _NOISE.fullmatch(line)
+        if noise is not None and noise[1] is None:
+            continue
+        match = _HEADER.fullmatch(noise[1] if noise else line)
+        if match is not None:
+            block = _started(blocks, number, match)
+        elif line.strip() == _SEPARATOR and block is not None:
+            block = None
+        elif block is not None and (line[0] in " \t" or _HEX_DUMP.fullmatch(line)):
+            block.body.append((number, line))
+        elif block is not None and _BARE.fullmatch(line):
+            block.body.append((number, f"\t{line}"))
+        elif block is not None and block.body and express.is_wrapped(line):
+            first, start = block.body[-1]
+            block.body[-1] = (first, f"{start} {line.strip()}")
+        else:
+            raise unreadable(KIND, f"line {number}", line, "a device such as '01:00.0 ...', or an indented line")
+    if not blocks:
+        raise unreadable(KIND, "text", text, "at least one device")
+    return tuple(map(_device, blocks.values()))
+
+
+def _started(blocks: dict[str, _Block], number: int, match: re.Match[str]) -> _Block:
+    slot, heading = with_domain(match[1]), read_heading(match[2])
+    if heading is None:
+        raise unreadable(KIND, f"line {number}", match[0], "'SLOT CLASS: NAME'")
+    if slot in blocks:
+        raise unreadable(
+            KIND, f"line {number}", match[0], f"each device once, {match[1]} began at line {blocks[slot].number}"
+        )
+    return blocks.setdefault(slot, _Block(number, slot, heading))
+
+
+def _device(block: _Block) -> PciDevice:
+    heading = block.heading
+    device = PciDevice(
+        slot=block.slot,
+        vendor_id=heading.names.vendor,
+        device_id=heading.names.device,
+        class_code=heading.class_code,
+        revision=heading.revision,
+        dead=heading.revision == "ff",
+        class_name=heading.class_name,
+        name=heading.names.name,
+    )
+    device = _Reading(device).read(block.body)
+    return replace(device, degraded=is_degraded(device))
+
+
+class _Reading:
+    """One pass over the lines of a device, with what one line must know of the lines before it."""
+
+    def __init__(self, device: PciDevice) -> None:
+        self._device = device
+        self._seen: set[str] = set()
+        self._flags: str | None = None  # the field whose flags may go on in the next line
+        self._vpd: list[str] | None = None  # the lines of the Vital Product Data, while they last
+
+    def read(self, body: list[tuple[int, str]]) -> PciDevice:
+        for number, line in body:
+            both = _LABEL_AND_SUBSYSTEM.fullmatch(line)
+            for part in (both[1], f"\t{both[2]}") if both else (line,):
+                self._line(number, part)
+        self._end_vpd()
+        return self._device
+
+    def _line(self, number: int, line: str) -> None:
+        if self._vpd is not None and is_vpd_line(line):
+            self._vpd.append(line)
+            return
+        capability = _CAPABILITY.fullmatch(line)
+        if capability is not None:
+            self._end_vpd()
+            self._flags = None
+            self._capability(number, readable=capability[1] is None, text=capability[2].strip())
+            return
+        if "!!! Unknown header type 7f" in line:
+            self._device = replace(self._device, dead=True)
+            return
+        match = _FIELD.fullmatch(line)
+        if match is not None:
+            self._field(number, line, match[1], (match[2] or "").strip())
+        elif self._flags is not None and express.is_flags(line):
+            self._device = express.more_flags(self._device, self._flags, line)
+        else:
+            self._flags = None
+        self._device = express.payload(self._device, line)
+
+    def _field(self, number: int, line: str, name: str, value: str) -> None:
+        self._flags = None
+        if name in _VERBOSE_FIELDS and self._device.capabilities_readable is None and not self._device.dead:
+            self._device = replace(self._device, capabilities_readable=True)
+        if name in express.FLAG_FIELDS:
+            if name not in self._seen:  # pciutils 3.0 prints the mask of corrected errors under the same name
+                self._flags = name
+                self._device = express.flags(self._device, number, name, value)
+            self._seen.add(name)
+            return
+        reader = _FIELD_READERS.get(name)
+        if reader is None:
+            return
+        if name in self._seen and name not in _REPEATED:
+            raise unreadable(KIND, f"line {number}", line, f"{name} once per device")
+        self._seen.add(name)
+        self._device = reader(self._device, number, value)
+
+    def _capability(self, number: int, *, readable: bool, text: str) -> None:
+        if not readable:
+            self._device = replace(self._device, capabilities_readable=False)
+            return
+        if self._device.capabilities_readable is None and not self._device.dead:
+            self._device = replace(self._device, capabilities_readable=True)
+        if text.startswith("Vital Product Data"):
+            self._vpd = []
+        elif text.startswith("Subsystem: ") and self._device.subsystem_name is None and self._device.subvendor is None:
+            self._device = _subsystem(self._device, number, text.removeprefix("Subsystem: "))
+        elif text.startswith("Express "):
+            self._device = replace(self._device, port_type=express.port_type(text))
+        else:
+            self._device = _interrupts(self._device, text)
+            serial = _SERIAL.match(text)
+            if serial is not None:
+                self._device = replace(self._device, serial_number=serial[1])
+
+    def _end_vpd(self) -> None:
+        """Plain -v names the capability and shows nothing of it."""
+        if self._vpd:
+            self._device = replace(self._device, vpd=read_vpd(self._vpd))
+        self._vpd = None
+
+
+def _interrupts(device: PciDevice, text: str) -> PciDevice:
+    """``MSI-X: Enable+ Count=64 Masked-`` and ``MSI: Enable- Count=1/4 Maskable+ 64bit+``, new and old shapes."""
+    msix = _MSIX.match(text)
+    if msix is not None:
+        return replace(device, msix_enabled=msix[1] == "+", msix_count=int(msix[2] or msix[3]))
+    if not _MSI.fullmatch(text):
+        return device
+    enabled, count = _MSI_ENABLED.search(text), _MSI_COUNT.search(text)
+    old = text.startswith("Message ")  # pciutils 2 prints the two-to-the-power instead of the number
+    number = None if count is None else 2 ** int(count[1]) if old else int(count[1])
+    return replace(device, msi_enabled=enabled[1] == "+" if enabled else None, msi_count=number)
+
+
+def _subsystem(device: PciDevice, _number: int, value: str) -> PciDevice:
+    names = read_names(value)
+    return replace(device, subvendor=names.vendor, subdevice=names.device, subsystem_name=names.name)
+
+
+def _driver(device: PciDevice, number: int, value: str) -> PciDevice:
+    if not re.fullmatch(r"\S+", value):
+        raise unreadable(KIND, f"line {number}", value, "the name of a driver")
+    return replace(device, driver=value)
+
+
+def _modules(device: PciDevice, _number: int, value: str) -> PciDevice:
+    return replace(device, modules=tuple(value.replace(",", " ").split()))
+
+
+def _physical_slot(device: PciDevice, _number: int, value: str) -> PciDevice:
+    return replace(device, physical_slot=value or None)
+
+
+def _label(device: PciDevice, _number: int, value: str) -> PciDevice:
+    return replace(device, label=value or None)
+
+
+def _bus(device: PciDevice, _number: int, value: str) -> PciDevice:
+    match = _BUS.fullmatch(value)
+    return replace(device, secondary_bus=match[1], subordinate_bus=match[2]) if match else device
+
+
+def _irq(device: PciDevice, _number: int, value: str) -> PciDevice:
+    match = _IRQ.fullmatch(value)
+    return replace(device, irq=int(match[1])) if match else device
+
+
+def _numa_node(device: PciDevice, number: int, value: str) -> PciDevice:
+    return replace(device, numa_node=_small(number, "NUMA node", value))
+
+
+def _iommu_group(device: PciDevice, number: int, value: str) -> PciDevice:
+    return replace(device, iommu_group=_small(number, "IOMMU group", value))
+
+
+def _small(number: int, name: str, value: str) -> int:
+    if not re.fullmatch(r"-?[0-9]{1,6}", value):
+        raise unreadable(KIND, f"line {number}", value, f"{name}: a whole number")
+    return int(value)
+
+
+# LnkCap2, LnkSta2 and LnkCtl2 also hold speeds; the pattern of a field name has no digits, so they are never taken.
+_FIELD_READERS: dict[str, Callable[[PciDevice, int, str], PciDevice]] = {
+    "Subsystem": _subsystem,
+    "DeviceName": _label,
+    "Flags": _irq,
+    "Interrupt": _irq,
+    "Bus": _bus,
+    "NUMA node": _numa_node,
+    "IOMMU group": _iommu_group,
+    "Link": express.link,
+    "LnkCap": express.lnkcap,
+    "LnkSta": express.lnksta,
+    "Physical Slot": _physical_slot,
+    "Kernel driver in use": _driver,
+    "Kernel modules": _modules,
+}
+# Flags stand below other capabilities too; Link is the only name pciutils 2 has for all link lines.
+_REPEATED = ("Flags", "Link")

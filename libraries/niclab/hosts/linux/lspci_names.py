@@ -1,0 +1,72 @@
+"""Names and ids in the device and subsystem lines of lspci, in all its spellings.
+
+``82574L [8086:10d3]`` (-nn), ``8086:10d3`` (-n), ``Intel Corporation Device 1528`` (not in pci.ids), ``Unknown device
+1528`` (pciutils 2), ``Device 8086:1528`` (no vendor either).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+# Addresses: domain (four digits, more for volume management devices), bus, device, function.
+SLOT = r"(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[01][0-9a-f]\.[0-7]"
+
+_ID = "[0-9a-f]{4}"
+_BOTH_IDS = re.compile(rf"(?:(.*) )?\[?({_ID}):({_ID})\]?")
+_ONE_ID = re.compile(rf"(?:(.*) )?(?:Unknown d|D)evice ({_ID})")
+_UNNAMED = re.compile(r"(?:Unknown d|D)evice")
+_PROGRAMMING = re.compile(r" \(prog-if [0-9a-f]{2}[^)]{0,80}\)$")
+_REVISION = re.compile(r" \(rev ([0-9a-f]{2})\)$")
+_CLASS = re.compile(rf"(?:Class )?\[?({_ID})\]?|(.*\S) \[({_ID})\]")
+
+
+@dataclass(frozen=True)
+class Names:
+    """What one text says: ``name`` without its ids, None when nothing else is there."""
+
+    name: str | None
+    vendor: str | None
+    device: str | None
+
+
+@dataclass(frozen=True)
+class Heading:
+    """The device line after the slot. ``revision`` None: not printed, which lspci does for 00."""
+
+    class_name: str | None
+    class_code: str | None
+    names: Names
+    revision: str | None
+
+
+def read_names(text: str) -> Names:
+    """Vendor and device (or subsystem) in one text."""
+    text = text.strip()
+    match = _BOTH_IDS.fullmatch(text)
+    if match is not None:
+        name = match[1]
+        return Names(None if name is None or _UNNAMED.fullmatch(name) else name.strip() or None, match[2], match[3])
+    match = _ONE_ID.fullmatch(text)
+    return Names(text or None, None, match[2] if match else None)
+
+
+def read_heading(text: str) -> Heading | None:
+    """``Ethernet controller [0200]: Intel Corporation 82574L [8086:10d3] (rev 01) (prog-if 00)``; None for no such."""
+    text = _PROGRAMMING.sub("", text.rstrip())
+    revision = _REVISION.search(text)
+    if revision is not None:
+        text = text[: revision.start()]
+    category, colon, names = text.partition(": ")
+    if not colon or not category.strip() or not names.strip():
+        return None
+    class_name, class_code = read_class(category)
+    return Heading(class_name, class_code, read_names(names), revision[1] if revision else None)
+
+
+def read_class(text: str) -> tuple[str | None, str | None]:
+    """Name and code of a class: ``Ethernet controller [0200]``, ``Class 0200``, ``0200``, ``Ethernet controller``."""
+    match = _CLASS.fullmatch(text.strip())
+    if match is None:
+        return text.strip(), None
+    return match[2], match[1] or match[3]

@@ -1,0 +1,93 @@
+"""Reader of ``modinfo``: module-init-tools of RHEL 5 (``module_sig``), kmod 3 and later (``sig_id``, ``signature``)."""
+
+from __future__ import annotations
+
+import re
+
+from niclab.hosts.errors import unreadable
+from niclab.hosts.reading import dedented
+from niclab.hosts.records import ModuleFile, ModuleParameter
+from niclab.hosts.transcript import transcript
+
+_KIND = "modinfo"
+
+_LINE = re.compile(r"([a-z][a-z0-9_]{0,30}):(?:\s+(.*)|)")
+_ONCE = ("filename", "name", "srcversion", "vermagic", "depends")
+# Values that may run over several lines, which then begin anywhere.
+_MULTI_LINE = ("parm", "description", "author", "signature", "module_sig")
+_SIGNATURE_LINE = re.compile(r"\s*[0-9A-Fa-f]{2}(?::?[0-9A-Fa-f]{2})*:?\s*|\s*:\s*")
+_BUILT_IN = "(builtin)"
+# Fields of the record, or of no use in it (a signature is a page of digits).
+_NAMED = (*_ONCE, "version", "firmware", "description", "license", "author", "alias", "parm", "intree", "signer")
+_LEFT_OUT = ("signature", "module_sig")
+
+_PARAMETER = re.compile(r"([A-Za-z0-9_.-]{1,80}):(.*)", re.DOTALL)
+_TYPE = re.compile(
+    r"(?:array of )?(?:byte|hexint|short|ushort|int|uint|long|ulong|ullong|bool|invbool|bint|charp|string)"
+)
+_TYPE_AT_END = re.compile(r"\(((?:array of )?[a-z_ ]{3,20})\)$")
+
+
+def read_modinfo(text: str) -> ModuleFile:
+    """Read ``modinfo MODULE``. A module built into the kernel has no version, srcversion or vermagic line."""
+    found = _fields(text)
+    filename = _first(found, "filename")
+    if not filename:
+        raise unreadable(_KIND, "text", text, "a line 'filename: PATH'")
+    depends = _first(found, "depends")
+    return ModuleFile(
+        filename=None if filename == _BUILT_IN else filename,
+        built_in=filename == _BUILT_IN,
+        name=_first(found, "name") or None,
+        version=_first(found, "version") or None,
+        srcversion=_first(found, "srcversion") or None,
+        vermagic=_first(found, "vermagic") or None,
+        depends=None if depends is None else tuple(name for name in depends.split(",") if name),
+        firmware=tuple(found.get("firmware", ())),
+        description=_first(found, "description") or None,
+        license=_first(found, "license") or None,
+        authors=tuple(found.get("author", ())),
+        aliases=tuple(found.get("alias", ())),
+        parameters=tuple(_parameter(value) for value in found.get("parm", ())),
+        in_tree={"Y": True, "N": False}.get(_first(found, "intree") or ""),
+        signer=_first(found, "signer") or None,
+        fields={key: tuple(values) for key, values in found.items() if key not in (*_NAMED, *_LEFT_OUT)},
+    )
+
+
+def _fields(text: str) -> dict[str, list[str]]:
+    """Every field with its values; a value of several lines keeps its line ends."""
+    found: dict[str, list[str]] = {}
+    key = ""
+    for number, line in dedented(transcript(text, "modinfo").filled):
+        match = _LINE.fullmatch(line)
+        if match is not None and match[1] == _KIND:
+            raise unreadable(_KIND, f"line {number}", line, "the fields of a module; the tool complains")
+        if match is not None:
+            key = match[1]
+            found.setdefault(key, []).append((match[2] or "").strip())
+            if key in _ONCE and len(found[key]) > 1:
+                raise unreadable(_KIND, f"line {number}", line, f"{key} once, of one module")
+        elif key in _MULTI_LINE and (key not in _LEFT_OUT or _SIGNATURE_LINE.fullmatch(line)):
+            found[key][-1] += f"\n{line.strip()}"
+        else:
+            raise unreadable(_KIND, f"line {number}", line, "'name: value'")
+    return found
+
+
+def _parameter(value: str) -> ModuleParameter:
+    """``debug:Debug level (0=none,...,16=all) (int)``, ``RSS:array of int``, ``mode: as it is``."""
+    match = _PARAMETER.fullmatch(value)
+    if match is None:
+        return ModuleParameter(value, None, None)
+    rest = match[2].strip()
+    if _TYPE.fullmatch(rest):
+        return ModuleParameter(match[1], None, rest)
+    typed = _TYPE_AT_END.search(rest)
+    if typed is None:
+        return ModuleParameter(match[1], rest or None, None)
+    return ModuleParameter(match[1], rest[: typed.start()].strip() or None, typed[1])
+
+
+def _first(found: dict[str, list[str]], key: str) -> str | None:
+    return found[key][0] if key in found else None
