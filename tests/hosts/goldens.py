@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import asdict, is_dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,9 @@ from niclab.hosts.linux.ip import read_interfaces
 from niclab.hosts.linux.modules import read_modinfo, read_proc_modules
 from niclab.hosts.linux.pci import read_lspci, read_lspci_machine
 from niclab.hosts.linux.ping import read_ping
+from niclab.parse import parse
+
+TOOLS = ("console", "iperf3", "ipmi", "netperf")
 
 CAPTURES = Path(__file__).parent / "captures"
 
@@ -32,6 +36,7 @@ READERS: dict[str, Callable[[str], Any]] = {
     "modinfo": read_modinfo,
     "proc-modules": read_proc_modules,
     "dmesg": lambda text: kernel_events(read_dmesg(text)),
+    **{kind: partial(parse, kind) for kind in TOOLS},
 }
 
 
@@ -41,8 +46,8 @@ def captures() -> list[Path]:
 
 def text_of(capture: Path) -> str:
     """The text without the lines that say where it comes from."""
-    lines = capture.read_text().splitlines(keepends=True)
-    return "".join(line for line in lines if not line.startswith("#|"))
+    lines = capture.read_bytes().decode().split("\n")  # as they are: a console ends lines with CR LF
+    return "\n".join(line for line in lines if not line.startswith("#|"))
 
 
 def capture(kind: str, name: str) -> str:
