@@ -112,8 +112,16 @@ UNREADABLE = [
     ("bash: netperf: command not found\n", "not a message"),
     ("THROUGHPUT=9413.81\n", "THROUGHPUT_UNITS, or the command that tells the unit"),
     ("THROUGHPUT=fast\nTHROUGHPUT_UNITS=10^6bits/s\n", "THROUGHPUT 'fast': expected a number"),
-    ("THROUGHPUT=1.0\nTHROUGHPUT=2.0\nTHROUGHPUT_UNITS=10^6bits/s\n", "THROUGHPUT once"),
-    ("THROUGHPUT=1.0\nTHROUGHPUT_UNITS=furlongs\n", "a unit such as 10\\^6bits/s"),
+    ("THROUGHPUT_UNITS=10^6bits/s\nTHROUGHPUT=94", "THROUGHPUT '94': expected a number as netperf prints it"),
+    (
+        f"{TITLE}\n{STREAM}".removesuffix("13.81\n"),
+        "a throughput, a number with 2 digits behind the point, in column 5",
+    ),
+    (f"{TITLE}\n{STREAM}".removesuffix("1\n"), "a throughput, a number with 2 digits behind the point, in column 5"),
+    (f"{TITLE}\n{CPU}".removesuffix("8\n"), "the remote service demand, a number with 3 digits"),
+    (f"{UDP_TITLE}\n{UDP}".removesuffix("6\n"), "the throughput, a number with 2 digits"),
+    ("THROUGHPUT=1.00\nTHROUGHPUT=2.00\nTHROUGHPUT_UNITS=10^6bits/s\n", "THROUGHPUT once"),
+    ("THROUGHPUT=1.00\nTHROUGHPUT_UNITS=furlongs\n", "a unit such as 10\\^6bits/s"),
     ("ELAPSED_TIME=1.0\n", "THROUGHPUT or TRANSACTION_RATE among the selectors"),
     ("Throughput,Throughput Units\n1.0\n", "2 values, as many as names"),
 ]
@@ -137,6 +145,7 @@ def test_unreadable_text_says_what_is_wanted(text: str, said: str) -> None:
         ("netperf -D -l 20 -H h", "TCP_STREAM", 20.0, None, True),
         ("netperf -D 10,2 -l 0 -H h", "TCP_STREAM", None, None, True),
         ("sudo ip netns exec a netperf -4 -t TCP_RR -f x -- -r 1,1 -l 9", "TCP_RR", 10.0, "x", True),
+        ("./netperf -H 192.168.10.12 -t TCP RR", "TCP_RR", 10.0, None, True),
         ("netperf -H 'unclosed", "TCP_STREAM", 10.0, None, True),
     ],
 )
@@ -224,14 +233,14 @@ def test_a_printed_stream_reads_back(
 @given(sent=st.integers(1, 10**9), lost=st.integers(0, 10**9), cpu=st.booleans())
 def test_a_printed_udp_stream_reads_back(sent: int, lost: int, cpu: bool) -> None:
     received = sent - min(lost, sent - 1)
-    more = "     12.48    15.236" if cpu else ""
+    more, digits = ("     12.48    15.236", 1) if cpu else ("", 2)
     heading = "bytes   bytes    secs            #      #   10^6bits/sec" + (" % SS     us/KB" if cpu else "")
     rows = (
-        f"{212992:6d}  {1472:6d}   {10.0:<7.2f}   {sent:7d} {3:6d}    {961.61:7.2f}{more}\n"
-        f"{212992:6d}           {10.0:<7.2f}   {received:7d}           {900.5:7.2f}{more}\n"
+        f"{212992:6d}  {1472:6d}   {10.0:<7.2f}   {sent:7d} {3:6d}    {961.61:7.{digits}f}{more}\n"
+        f"{212992:6d}           {10.0:<7.2f}   {received:7d}           {900.5:7.{digits}f}{more}\n"
     )
     result = read_netperf(f"{UDP_TITLE}\n{heading}\n\n{rows}\n")
     assert (result.messages_sent, result.messages_received, result.messages_failed) == (sent, received, 3)
     assert result.loss == (sent - received) / sent
-    assert (result.throughput_bps, result.send_throughput_bps) == (900.5e6, 961.61e6)
+    assert (result.throughput_bps, result.send_throughput_bps) == (900.5e6, 961.6e6 if cpu else 961.61e6)
     assert result.cpu_remote_pct == (12.48 if cpu else None)

@@ -35,11 +35,12 @@ _FORMS = {
     "Device ID": IpmiForm.MC_INFO,
     "Set in Progress": IpmiForm.LAN_PRINT,
 }
+# What every version prints; less is a text that was cut.
 _NEEDED = {
-    IpmiForm.CHASSIS_STATUS: ("system_power",),
-    IpmiForm.SEL_INFO: ("entries",),
-    IpmiForm.MC_INFO: ("device_id", "firmware_revision"),
-    IpmiForm.LAN_PRINT: ("ip_address",),
+    IpmiForm.CHASSIS_STATUS: ("system_power", *_FAULTS),
+    IpmiForm.SEL_INFO: ("entries", "overflow"),
+    IpmiForm.MC_INFO: ("device_id", "firmware_revision", "ipmi_version", "manufacturer_id"),
+    IpmiForm.LAN_PRINT: ("ip_address", "mac_address"),
 }
 
 Lines = tuple[tuple[int, str], ...]

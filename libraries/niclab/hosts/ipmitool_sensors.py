@@ -14,6 +14,7 @@ _KIND = "ipmi"
 _NUMBER = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,9})?(?:e[+-]?[0-9]{1,3})?", re.IGNORECASE)
 # sensor list prints %.3f, with a comma in the locales that have one.
 _COMMA = re.compile(r"(-?[0-9]{1,15}),([0-9]{3})")
+_PRINTED = re.compile(r"-?[0-9]{1,15}\.[0-9]{3}")
 _READING = re.compile(rf"({_NUMBER.pattern})\s+(\S.*)", re.IGNORECASE)
 _SENSOR_NUMBER = re.compile(r"([0-9A-Fa-f]{2})h")
 _ENTITY = re.compile(r"[0-9]{1,3}\.[0-9]{1,3}")
@@ -127,6 +128,6 @@ def _level(number: int, text: str) -> float | None:
 
 def _decimal(number: int, text: str, expected: str) -> float:
     plain = _COMMA.sub(r"\1.\2", text) if _COMMA.fullmatch(text) else text
-    if not _NUMBER.fullmatch(plain):
+    if not _PRINTED.fullmatch(plain):
         raise unreadable(_KIND, f"line {number}", text, expected)
     return float(plain)

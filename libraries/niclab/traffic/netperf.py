@@ -43,7 +43,7 @@ _INTERIM = re.compile(
     r"Interim result:\s+(-?[0-9.]{1,20}|nan|inf) (\S{1,12}\s?/s(?:ec)?) over ([0-9.]{1,12}) seconds"
     r"(?: ending at ([0-9]{1,12}\.[0-9]{1,6}))?"
 )
-_INTERIM_CSV = re.compile(r"\s*([0-9.]{1,20}),(\S{1,12}/s),([0-9.]{1,12}),([0-9]{1,12}\.[0-9]{1,6})")
+_INTERIM_CSV = re.compile(r"\s*([0-9.]{1,20}),(\S{1,12}/s),([0-9.]{1,12}),([0-9]{9,12}\.[0-9]{3})")
 _INTERIM_KEY = re.compile(r"NETPERF_(?:INTERIM_RESULT|UNITS|INTERVAL|ENDING)\[[0-9]{1,6}\]=.*")
 _TROUBLE = re.compile(
     r"(?:\S*/)?netperf(?:\.exe)?: |establish[_ ]control|recv_response|send_request|send_data|recv_data|udp_send|"
@@ -53,7 +53,9 @@ _TROUBLE = re.compile(
     r"[Cc]ommand not found|No such file|[Mm]essage too long|[Tt]imed out|[Ii]nterrupted system call|"
     r"unable to (?:connect|open|resolve)|[Cc]ould not |[Cc]annot )"
 )
-_CLASSIC = re.compile(r"\s*(?:Recv\s+Send\s+Send|Local /Remote|Socket\s+Message|Size\s+Size|bytes\s+[Bb]ytes)\b")
+_CLASSIC = re.compile(
+    r"\s*(?:Recv\s+Send\s+Send|Local /Remote|Socket\s+Message|Size\s+Size\s+Size\s+Time|bytes\s+[Bb]ytes)\b"
+)
 _NUMBER = re.compile(r"-?[0-9]{1,20}(?:\.[0-9]{1,10})?")
 _SINGLE = re.compile(r"\s*(?:[0-9]{1,20}\.[0-9]{1,6}|nan|inf)")
 
@@ -239,7 +241,7 @@ def _single(parts: _Parts, test: str | None, asked: NetperfCommand | None) -> Ne
         raise unreadable(KIND, f"line {first.number}", first.line, "headings, or the command that tells test and unit")
     if _shape(test) == UDP:
         raise worthless("one rate of UDP, which may be the sender's; what was received is wanted")
-    figure = rate(first.decimal(0, "the figure"), unit, "a throughput")
+    figure = rate(first.decimal(0, 2, "the figure"), unit, "a throughput")
     moves = unit != TRANSACTIONS
     return NetperfResult(test, figure if moves else None, None if moves else figure, None, unit)
 

@@ -111,26 +111,27 @@ def _udp(test: str | None, unit: str, first: Row, second: Row | None, per: str |
         raise worthless("the sender's line of UDP only; what was received is wanted")
     if len(second.words) - 4 != len(first.words) - 6:
         raise unreadable(KIND, f"line {second.number}", second.line, f"{len(first.words) - 2} columns")
+    digits = None if per else 2  # with CPU columns behind it one digit or two, by version
     sent, failed = first.whole(3, "messages sent"), first.whole(4, "messages failed")
     received = second.whole(2, "messages received")
-    elapsed_s, received_s = first.decimal(2, "the elapsed time"), second.decimal(1, "the elapsed time")
+    elapsed_s, received_s = first.decimal(2, 2, "the elapsed time"), second.decimal(1, 2, "the elapsed time")
     if not sent or not received:
         raise worthless(f"{sent} messages sent, {received} received")
     if received > sent:
         raise worthless(f"{received} messages received, more than the {sent} sent")
     return NetperfResult(
         test=test,
-        throughput_bps=rate(second.decimal(3, "the throughput"), unit, "a receiver's throughput"),
+        throughput_bps=rate(second.decimal(3, digits, "the throughput"), unit, "a receiver's throughput"),
         transactions_per_s=None,
         elapsed_s=min(elapsed_s, received_s),
         unit=unit,
-        cpu_local_pct=percent(first.decimal(6, "CPU"), "a local CPU load") if per else None,
-        cpu_remote_pct=percent(second.decimal(4, "CPU"), "a remote CPU load") if per else None,
-        service_demand_local_us=demand(first.decimal(7, "the service demand")) if per else None,
-        service_demand_remote_us=demand(second.decimal(5, "the service demand")) if per else None,
+        cpu_local_pct=percent(first.decimal(6, 2, "CPU"), "a local CPU load") if per else None,
+        cpu_remote_pct=percent(second.decimal(4, 2, "CPU"), "a remote CPU load") if per else None,
+        service_demand_local_us=demand(first.decimal(7, 3, "the service demand")) if per else None,
+        service_demand_remote_us=demand(second.decimal(5, 3, "the service demand")) if per else None,
         service_demand_per=per,
         loss=(sent - received) / sent,
-        send_throughput_bps=rate(first.decimal(5, "the throughput"), unit, "a sender's throughput"),
+        send_throughput_bps=rate(first.decimal(5, digits, "the throughput"), unit, "a sender's throughput"),
         messages_sent=sent,
         messages_failed=failed,
         messages_received=received,
@@ -141,9 +142,9 @@ def _udp(test: str | None, unit: str, first: Row, second: Row | None, per: str |
 
 
 def _figures(first: Row, place: int, unit: str) -> tuple[float, float]:
-    elapsed_s = first.decimal(place - 1, "the elapsed time")
+    elapsed_s = first.decimal(place - 1, 2, "the elapsed time")
     what = "a transaction rate" if unit == TRANSACTIONS else "a throughput"
-    return elapsed_s, rate(first.decimal(place, what), unit, what)
+    return elapsed_s, rate(first.decimal(place, 2, what), unit, what)
 
 
 def _cpu(first: Row, place: int, per: str | None) -> tuple[float | None, float | None, float | None, float | None]:
@@ -151,8 +152,8 @@ def _cpu(first: Row, place: int, per: str | None) -> tuple[float | None, float |
     if per is None:
         return None, None, None, None
     return (
-        percent(first.decimal(place, "local CPU"), "a local CPU load"),
-        percent(first.decimal(place + 1, "remote CPU"), "a remote CPU load"),
-        demand(first.decimal(place + 2, "the local service demand")),
-        demand(first.decimal(place + 3, "the remote service demand")),
+        percent(first.decimal(place, 2, "local CPU"), "a local CPU load"),
+        percent(first.decimal(place + 1, 2, "remote CPU"), "a remote CPU load"),
+        demand(first.decimal(place + 2, 3, "the local service demand")),
+        demand(first.decimal(place + 3, 3, "the remote service demand")),
     )

@@ -48,7 +48,7 @@ def read_command(command: str) -> NetperfCommand:
     level, width_pct = _confidence(options)
     selectors, csv = _selectors(rest)
     return NetperfCommand(
-        test=options.get("t", "TCP_STREAM").upper(),
+        test=_test(options, words),
         length_s=_length(options),
         unit=options["f"][:1] if "f" in options else None,
         headers=options.get("P", "1").lstrip(",").split(",")[0] != "0",
@@ -58,6 +58,15 @@ def read_command(command: str) -> NetperfCommand:
         selectors=selectors,
         csv=csv,
     )
+
+
+def _test(options: dict[str, str], words: list[str]) -> str:
+    """The test; a name that lost its underscore on a printed page ("TCP RR") is put together."""
+    test = options.get("t", "TCP_STREAM").upper()
+    if test in ("TCP", "UDP", "SCTP") and test in words:
+        following = words[words.index(test) + 1 : words.index(test) + 2]
+        test = "_".join([test, *following])
+    return test
 
 
 def _words(command: str) -> list[str]:

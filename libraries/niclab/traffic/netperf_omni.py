@@ -67,6 +67,7 @@ _LONG_NAMES = {
 }
 _TEXTS = frozenset(("PROTOCOL", "DIRECTION", "THROUGHPUT_UNITS", "SD_UNITS", "COMMAND_LINE", "NETPERF_VERSION"))
 _WHOLE = re.compile(r"-?[0-9]{1,20}")
+_TWO_DIGITS = re.compile(r"-?[0-9]{1,20}\.[0-9]{2}")
 _DECIMAL = re.compile(r"-?[0-9]{1,20}\.[0-9]{1,10}")
 
 
@@ -166,9 +167,10 @@ def _value(key: str, text: str) -> str | float | int | None:
         return text
     if not text or text in ("nan", "-nan", "inf", "-inf", "N/A", "(null)"):
         return None
-    if _WHOLE.fullmatch(text):
+    if _WHOLE.fullmatch(text) and key != "THROUGHPUT":
         return int(text)
-    return float(text) if _DECIMAL.fullmatch(text) else text
+    cut = key == "THROUGHPUT" and not _TWO_DIGITS.fullmatch(text)  # what is left of a text that was cut
+    return float(text) if _DECIMAL.fullmatch(text) and not cut else text
 
 
 def _number(found: Mapping[str, object], key: str) -> float | None:
@@ -178,7 +180,7 @@ def _number(found: Mapping[str, object], key: str) -> float | None:
     if value is None:
         return None
     if not isinstance(value, int | float):
-        raise unreadable(KIND, key, value, "a number")
+        raise unreadable(KIND, key, value, "a number as netperf prints it")
     return float(value)
 
 

@@ -20,7 +20,7 @@ _UDP = re.compile(rf"bytes\s+bytes\s+secs\.?\s+#\s+#\s+{_UNIT}(?P<cpu>\s*%.*)?")
 _REQUEST = re.compile(rf"bytes\s+[Bb]ytes\s+bytes\s+bytes\s+secs\.?\s+(?:per sec|{_UNIT})(?P<cpu>\s+%.*)?")
 _PER = re.compile(r"us/(KB|Tr)")
 _WHOLE = re.compile(r"-?[0-9]{1,20}")
-_DECIMAL = re.compile(r"-?(?:[0-9]{1,20}(?:\.[0-9]{1,6})?(?:e[+-]?[0-9]{1,3})?|nan|inf)")
+_DECIMAL = re.compile(r"-?(?:[0-9]{1,20}(?:\.[0-9]{0,6})?|nan|inf)")
 _ROW = re.compile(r"\s*-?(?:[0-9]|nan|inf)")
 
 STREAM, UDP, REQUEST = "stream", "UDP stream", "request/response"
@@ -53,11 +53,17 @@ class Row:
         value = int(self.words[place])
         return None if value < 0 else value
 
-    def decimal(self, place: int, what: str) -> float:
-        """A decimal number; NaN and infinity, which netperf prints after dividing by zero, are given as such."""
-        if not _DECIMAL.fullmatch(self.words[place]):
-            raise unreadable(KIND, f"line {self.number}", self.line, f"{what}, a number, in column {place + 1}")
-        return float(self.words[place])
+    def decimal(self, place: int, digits: int | None, what: str) -> float:
+        """A number with ``digits`` behind the point: fewer are what is left of a text that was cut; None: any number of
+        digits. NaN and infinity, which netperf prints after dividing by zero, are given as such."""
+        word = self.words[place]
+        behind = word.partition(".")[2]
+        whole = digits in (None, len(behind)) or word.lstrip("-") in ("nan", "inf")
+        if not _DECIMAL.fullmatch(word) or not whole:
+            form = "a number" if digits is None else f"a number with {digits} digits behind the point"
+            expected = f"{what}, {form}, in column {place + 1}"
+            raise unreadable(KIND, f"line {self.number}", self.line, expected)
+        return float(word)
 
 
 def heading(line: str) -> Heading | None:
