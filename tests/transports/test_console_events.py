@@ -39,6 +39,12 @@ def test_every_sign_of_death_is_an_event() -> None:
         ("Linux version 2.6.18-308.el5 (mockbuild@x86) (gcc 4.1.2) #1 SMP", Kind.KERNEL),
         ("Copyright (c) 1992-2012 The FreeBSD Project.", Kind.KERNEL),
         ("2026-11-21T10:00:00.123Z [    0.000000] Linux version 6.1.0-18-amd64", Kind.KERNEL),
+        ("[09:47:52] SeaBIOS (version rel-1.12.1.3-0-g300e8b7)", Kind.BIOS),
+        ("Press F10 key now for boot menu", Kind.BIOS),
+        ("\\\b|\b/\b-\bCopyright (c) 1992-2016 The FreeBSD Project.", Kind.KERNEL),
+        ("-\\|/-\\/boot/kernel/kernel text=0xfe2da8 |/-\\", Kind.LOADER),
+        (">> FreeBSD/sparc64 boot block", Kind.LOADER),
+        ("FreeBSD/armv6 U-Boot loader, Revision 1.2", Kind.LOADER),
         ("<5>[    0.000000] Linux version 6.1.0-18-amd64", Kind.KERNEL),
         ("[    0.000000][    T0] Linux version 6.6.0", Kind.KERNEL),
         ("Welcome to emergency mode!", Kind.EMERGENCY),
@@ -62,6 +68,8 @@ def test_an_event_is_told(line: str, kind: ConsoleEventKind) -> None:
         "e1000e: eth0 NIC Link is Up 1000 Mbps",
         "dont panic: all is well",
         "sqlite3db> ",
+        "FreeBSD/amd64 (boot) (ttyu0)",
+        "Copyright (c) 1979, 1980, 1983, 1986, 1988, 1989, 1991, 1992, 1993, 1994",
     ],
 )
 def test_what_is_no_event(line: str) -> None:

@@ -118,7 +118,7 @@ _WORDS: tuple[tuple[ConsoleEventKind, tuple[str, ...]], ...] = (
     ),
     (
         _Kind.KERNEL,
-        (r"^Linux version \d", r"^Copyright \(c\) 1992-\d{4} The FreeBSD Project", r"^---<<BOOT>>---"),
+        (r"^Linux version \d", r"Copyright \(c\) 1992-\d{4} The FreeBSD Project", r"^---<<BOOT>>---"),
     ),
     (_Kind.COMMAND_LINE, (r"^(?:Kernel c|C)ommand line: ",)),
     (
@@ -158,11 +158,12 @@ _WORDS: tuple[tuple[ConsoleEventKind, tuple[str, ...]], ...] = (
         _Kind.LOADER,
         (
             r"(?:BTX|FreeBSD\S*) (?:bootstrap )?loader",
-            r"FreeBSD/\S{1,12} .{0,40}(?:loader|boot)",
+            r"FreeBSD/\w{1,12} (?:[\w-]{1,20} ){0,3}(?:loader|boot|block)\b",
             r"^\W{0,30}Welcome to FreeBSD\b",
             r"Hit \[Enter\] to boot immediately",
             r"^Booting \[/boot/",
-            r"^/boot/kernel/kernel text=",
+            r"/boot/kernel/kernel (?:text|data)=",
+            r"^Loading kernel\.\.\.",
             r"^(?:SYSLINUX|ISOLINUX|EXTLINUX|PXELINUX) ",
             r"^Loading (?:vmlinuz|initrd)\b",
             r"^Decompressing Linux",
@@ -192,7 +193,7 @@ _WORDS: tuple[tuple[ConsoleEventKind, tuple[str, ...]], ...] = (
         (
             r"SeaBIOS \(version",
             r"AMIBIOS|American Megatrends",
-            r"[Pp]ress\s?<?(?:DEL|Del|F2|F10|F1|F9|ESC|Esc)>? ?(?:key )?(?:to|or|for|,)",
+            r"[Pp]ress\s?<?(?:DEL|Del|F2|F10|F1|F9|ESC|Esc)>? ?(?:key )?(?:now )?(?:to|or|for|,)",
             r"Phoenix(?:BIOS| BIOS| SecureCore| TrustedCore| Technologies)",
             r"Award (?:Modular |Medallion )?BIOS",
             r"Booting from (?:Hard ?[Dd]is[ck]|Hard Drive|DVD|CD|Floppy|ROM|USB|[0-9A-Fa-f]{4}:[0-9A-Fa-f]{4})",
@@ -212,7 +213,7 @@ _PATTERNS = tuple((kind, re.compile("|".join(f"(?:{word})" for word in words))) 
 # A screen moves the cursor instead of ending lines: what stands at another place is another line.
 _BREAK = re.compile(r"\n|\r|\x1b\[[0-9;]{0,10}[HfJ]")
 _STAMPS = re.compile(
-    r"(?:\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,6})?(?:Z|[+-]\d\d:?\d\d)?\]? )?"
+    r"(?:\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,6})?(?:Z|[+-]\d\d:?\d\d)?\]? |\[\d\d:\d\d:\d\d\] )?"
     r"(?:<\d{1,3}>)?(?:\[ {0,10}(?P<uptime>\d{1,10}\.\d{1,9})\](?:\[\s{0,5}[TC]\d{1,7}\])? ?)?"
 )
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ufffd]")
