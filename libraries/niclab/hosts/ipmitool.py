@@ -20,6 +20,11 @@ _POWER = re.compile(r"Chassis Power is (on|off)", re.IGNORECASE)
 _PAIR = re.compile(r"\s{0,40}([A-Za-z0-9][^:|]{0,60}?)\s{0,40}:(?:\s+(.*)|)")
 _CONTINUED = re.compile(r"\s+:\s{0,40}(.*)")
 _FRU = re.compile(r"FRU Device Description\s*:\s*(.*?)\s*(?:\(ID ([0-9]{1,3})\))?")
+_FRU_PROBLEM = re.compile(
+    r"Device not present.{0,80}|Unknown FRU header version.{0,20}|Unsupported device.{0,80}|FRU Read failed.{0,80}|"
+    r"Invalid FRU size.{0,20}"
+)
+_FRU_RECORD = re.compile(r"[A-Za-z0-9 ()/.-]{1,60} Record")  # the heading of a multirecord
 _NO_ENTRIES = "SEL has no entries"
 # What ipmitool 1.8 says beside a complete answer, the last ones with -v.
 _NOISE = re.compile(
@@ -194,21 +199,24 @@ def _frus(lines: Lines) -> tuple[Fru, ...]:
         else:
             groups[-1][1].append((number, line))
     frus = tuple(_fru(head, tuple(rest)) for head, rest in groups)
-    if not any(fru.fields or not fru.present for fru in frus):
+    if not any(fru.fields or fru.problem for fru in frus):
         raise unreadable(_KIND, f"line {lines[0][0]}", lines[0][1], "the fields of an inventory below it")
     return frus
 
 
 def _fru(head: re.Match[str], lines: Lines) -> Fru:
     number = int(head[2]) if head[2] else None
-    if lines and re.match(r"\s*Device not present", lines[0][1]):
-        return Fru(head[1], number, present=False, fields={})
+    if lines and _FRU_PROBLEM.fullmatch(problem := lines[0][1].strip()):
+        _refuse_more(lines[1:])
+        return Fru(head[1], number, False if problem.startswith("Device not") else None, {}, problem)
     fields: dict[str, str | tuple[str, ...]] = {}
     for place, line in lines:
+        if _FRU_RECORD.fullmatch(line.strip()):
+            continue
         pair = _PAIR.fullmatch(line[:1000])
         if pair is None:
             raise unreadable(_KIND, f"line {place}", line, "a line 'Name : value' of an inventory")
         name, value = pair[1].strip(), (pair[2] or "").strip()
         before = fields.get(name)
         fields[name] = value if before is None else (*([before] if isinstance(before, str) else before), value)
-    return Fru(head[1], number, present=True, fields=fields)
+    return Fru(head[1], number, True, fields, None)

@@ -72,12 +72,14 @@ class SelLine:
 
 @dataclass(frozen=True)
 class Fru:
-    """A replaceable unit. ``fields``: as printed; a name that stands several times has all its values."""
+    """A replaceable unit. ``fields``: as printed; a name that stands several times has all its values. ``problem``: why
+    its inventory cannot be read, as printed; ``present``: None when it is not known because of that."""
 
     name: str
     id: int | None
-    present: bool
+    present: bool | None
     fields: dict[str, str | tuple[str, ...]]
+    problem: str | None
 
 
 @dataclass(frozen=True)

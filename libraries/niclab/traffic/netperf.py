@@ -44,7 +44,7 @@ _INTERIM = re.compile(
     r"(?: ending at ([0-9]{1,12}\.[0-9]{1,6}))?"
 )
 _INTERIM_CSV = re.compile(r"\s*([0-9.]{1,20}),(\S{1,12}/s),([0-9.]{1,12}),([0-9]{9,12}\.[0-9]{3})")
-_INTERIM_KEY = re.compile(r"NETPERF_(?:INTERIM_RESULT|UNITS|INTERVAL|ENDING)\[[0-9]{1,6}\]=.*")
+_INTERIM_KEY = re.compile(r"NETPERF_(INTERIM_RESULT|UNITS|INTERVAL|ENDING)\[[0-9]{1,6}\]=(.*)")
 _TROUBLE = re.compile(
     r"(?:\S*/)?netperf(?:\.exe)?: |establish[_ ]control|recv_response|send_request|send_data|recv_data|udp_send|"
     r"shutdown_control|remote error|resolve_host|complete_addrinfo|create_data_socket|allocate_buffer_ring|"
@@ -119,7 +119,7 @@ def _sort(parts: _Parts, number: int, line: str, short: str) -> bool:
     """Whether the line was taken for something other than numbers."""
     title = next((pattern.search(short) for pattern, _ in _TESTS if pattern.search(short)), None)
     width, key = _WIDTH.match(short), netperf_omni.KEY_LINE.fullmatch(line)
-    interim = _INTERIM.match(short) or _INTERIM_CSV.fullmatch(short)
+    interim, keyed_interim = _INTERIM.match(short) or _INTERIM_CSV.fullmatch(short), _INTERIM_KEY.fullmatch(short)
     head = heading(short)
     if title is not None and not key:
         parts.titles.append((number, line))
@@ -131,8 +131,8 @@ def _sort(parts: _Parts, number: int, line: str, short: str) -> bool:
         parts.warned = True
     elif interim is not None:
         parts.interim.append((number, interim[1], interim[2], interim[3], interim[4]))
-    elif _INTERIM_KEY.fullmatch(short):
-        pass
+    elif keyed_interim is not None:
+        _add_interim(parts, number, keyed_interim[1], keyed_interim[2].strip())
     elif key is not None:
         parts.keys.append((number, key[1], key[2]))
     elif _TROUBLE.match(short):
@@ -140,6 +140,19 @@ def _sort(parts: _Parts, number: int, line: str, short: str) -> bool:
     else:
         return False
     return True
+
+
+def _add_interim(parts: _Parts, number: int, name: str, value: str) -> None:
+    """One of the four lines of an interim result of ``-k``, which stand in this order."""
+    if name == "INTERIM_RESULT":
+        parts.interim.append((number, value, "", "", None))
+        return
+    place = {"UNITS": 2, "INTERVAL": 3, "ENDING": 4}[name]
+    last = list(parts.interim[-1]) if parts.interim else []
+    if not last or last[place]:
+        raise unreadable(KIND, f"line {number}", f"{name} {value}", "NETPERF_INTERIM_RESULT before it")
+    last[place] = value
+    parts.interim[-1] = (number, str(last[1]), str(last[2]), str(last[3]), str(last[4]) if last[4] else None)
 
 
 def _read(parts: _Parts, asked: NetperfCommand | None) -> NetperfResult:

@@ -13,6 +13,7 @@ KIND = "netperf"
 # Options with a value (GLOBAL_CMD_LINE_ARGS of netperf 2.4.4 to 2.7.1, src/netsh.c). -D takes one where it was built
 # with demo mode: what follows it is its value when it is a number.
 _WITH_VALUE = frozenset("AaBbFfHIiKkLlnOopPstTvWwyYZ")
+_NAME = re.compile(r"netperf(?:[0-9.-]{1,12})?(?:\.exe)?")
 _NUMBER = re.compile(r"-?[0-9.]+(?:,-?[0-9.]+)?")
 _DEFAULT_LENGTH_S = 10.0
 _LEVELS = (95, 99)
@@ -41,7 +42,7 @@ def read_command(command: str) -> NetperfCommand:
     :raises ReadError: when no netperf is called, or an option cannot be read.
     """
     words = _words(command)
-    calls = [place for place, word in enumerate(words) if word.rpartition("/")[2] in ("netperf", "netperf.exe")]
+    calls = [place for place, word in enumerate(words) if _NAME.fullmatch(word.rpartition("/")[2])]
     if not calls:
         raise unreadable(KIND, "command", command, "a command line that calls netperf")
     options, rest = _split(words[calls[-1] + 1 :])
