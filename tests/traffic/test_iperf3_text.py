@@ -55,6 +55,7 @@ def test_a_text_of_udp_gives_the_loss() -> None:
         (TCP, "iperf3 -c h -t 60", "it lasted 10.04 s of 60 s"),
         (TCP.replace("10.0", "5.0"), "iperf3 --client h", "it lasted 5.04 s of 10 s"),
         (TCP.replace("10.9 GBytes  9.38 Gbits/sec", "0.00 Bytes  0.00 bits/sec"), None, "0.00 Bytes at 0.00 bits/sec"),
+        (TCP.replace("9.38 Gbits/sec", "0.00 bits/sec"), None, "10.9 GBytes at 0.00 bits/sec"),
         (UDP.replace("8632/863180", "863180/863180"), None, "863180 of 863180 datagrams lost"),
         (UDP.replace("8632/863180", "0/0"), None, "0 of 0 datagrams lost"),
         (UDP.replace("8632/863180", "0/2147483647"), None, "the counter of datagrams is full at 2147483647"),

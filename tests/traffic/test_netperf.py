@@ -95,6 +95,7 @@ UNREADABLE = [
     (f"{TITLE}\n9413.81\n", "headings, or the command that tells test and unit"),
     (f"{TITLE}\n{STREAM}{TITLE}\n{STREAM}", "one result only"),
     (f"{TITLE}\n{STREAM} 87380  16384  16384    10.00     9413.81\n", "one result only"),
+    (f"{TITLE}\n{RR_TITLE}\n{STREAM}", "line 2 .*one result only"),
     (f"{RR_TITLE}\n{STREAM}", "the heading of a stream test.*expected that of TCP_RR"),
     (f"{TITLE}\n{STREAM.replace('16384    10.00', '16384 abc    10.00')}", "5 numbers, the columns of a stream test"),
     (f"{TITLE}\n{STREAM.replace('9413.81', '9413.81 2.18')}", "5 numbers"),
