@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -17,8 +18,11 @@ from niclab.hosts.errors import ReadError
 from niclab.hosts.freebsd import dmesg as bsd_dmesg
 from niclab.hosts.freebsd import ifconfig, kldstat, loader_conf, netstat, packages, pciconf, sysctl
 from niclab.hosts.freebsd import interrupts as bsd_interrupts
+from niclab.hosts.ipmitool import read_ipmitool
 from niclab.hosts.linux import dmesg, dpkg, ethtool, interrupts, lspci_machine, modinfo, modules, rpm
-from niclab.traffic import iperf3
+from niclab.traffic.iperf3_text import read_iperf3_output
+from niclab.traffic.netperf import read_netperf
+from niclab.transports.console_events import read_console
 
 Reader = Callable[[str, str | None], object]
 
@@ -38,6 +42,7 @@ def _of_text(reader: Callable[[str], object]) -> Reader:
 
 
 _ALL = (
+    Kind("console", "log of a serial console", _of_text(read_console)),
     Kind("ethtool", "link settings: ethtool IFACE", _of_text(ethtool.read_link_settings)),
     Kind("ethtool-i", "driver: ethtool -i IFACE", _of_text(ethtool.read_driver_info)),
     Kind("ethtool-S", "counters: ethtool -S IFACE", _of_text(ethtool.read_counters)),
@@ -49,7 +54,6 @@ _ALL = (
     Kind("lsmod", "modules in memory: lsmod", _of_text(modules.read_lsmod)),
     Kind("modinfo", "a module on disk: modinfo MODULE", _of_text(modinfo.read_modinfo)),
     Kind("proc-modules", "modules in memory: /proc/modules", _of_text(modules.read_proc_modules_record)),
-    Kind("iperf3", "iperf3 -J", _of_text(iperf3.read_iperf3)),
     Kind("dmesg-freebsd", "FreeBSD's kernel log", _of_text(bsd_dmesg.read_bsd_dmesg)),
     Kind("ifconfig-freebsd", "FreeBSD's ifconfig, plain, -a, -m, -v, -l", ifconfig.read_ifconfig),
     Kind("kldstat", "FreeBSD's kldstat, plain, -h, -v, -m", _of_text(kldstat.read_kldstat)),
@@ -59,6 +63,9 @@ _ALL = (
     Kind("pkg", "FreeBSD's pkg info, pkg query, pkg_info", packages.read_pkg),
     Kind("sysctl-freebsd", "FreeBSD's sysctl", sysctl.read_sysctl),
     Kind("vmstat-freebsd", "FreeBSD's vmstat -i", _of_text(bsd_interrupts.read_vmstat_interrupts)),
+    Kind("iperf3", "iperf3 -c: text, -J or --json-stream", read_iperf3_output),
+    Kind("ipmi", "ipmitool chassis, power, sdr, sensor, sel, fru, mc, lan", _of_text(read_ipmitool)),
+    Kind("netperf", "netperf, with its command where the text has no headings", read_netperf),
 )
 KINDS: Mapping[str, Kind] = {kind.name: kind for kind in sorted(_ALL, key=lambda kind: kind.name)}
 
@@ -66,6 +73,7 @@ KINDS: Mapping[str, Kind] = {kind.name: kind for kind in sorted(_ALL, key=lambda
 def parse(kind: str, text: str, command: str | None = None) -> dict[str, object]:
     """The record of ``text`` as JSON values.
 
+    :param command: the command line that printed the text; readers that need it say so in ``what`` of their kind.
     :raises ReadError: when the text cannot be read, or no such kind exists.
     """
     if kind not in KINDS:
@@ -79,28 +87,39 @@ def parse_batch(lines: Iterable[str]) -> Iterator[str]:
     """For each JSON line ``{"id", "kind", "text", "command"}`` one line ``{"id", "record"}`` or ``{"id", "error"}``."""
     for number, line in enumerate(lines, start=1):
         if line.strip():
-            yield json.dumps(_answer(number, line), ensure_ascii=False)
+            yield json.dumps(_answer(number, line), ensure_ascii=False, allow_nan=False)
 
 
 def _answer(number: int, line: str) -> dict[str, object]:
-    identity: object = None
     try:
         request = json.loads(line)
-        if not isinstance(request, dict):
-            raise ReadError(f"request line {number}: expected a JSON object")
-        identity = request.get("id")
-        kind, text, command = request.get("kind"), request.get("text"), request.get("command")
-        if not isinstance(kind, str) or not isinstance(text, str) or not isinstance(command, str | None):
-            raise ReadError(f"request line {number}: expected kind and text as strings, command a string or null")
-        return {"id": identity, "record": parse(kind, text, command)}
     except (ValueError, RecursionError) as error:
-        return {"id": identity, "error": f"request line {number}: expected one JSON object ({error})"}
+        return {"id": None, "error": f"request line {number}: expected one JSON object ({error})"}
+    if not isinstance(request, dict):
+        return {"id": None, "error": f"request line {number}: expected a JSON object"}
+    identity = _identity(request.get("id"))
+    kind, text, command = request.get("kind"), request.get("text"), request.get("command")
+    if not isinstance(kind, str) or not isinstance(text, str) or not isinstance(command, str | None):
+        wanted = "expected kind and text as strings, command a string or null"
+        return {"id": identity, "error": f"request line {number}: {wanted}"}
+    try:
+        return {"id": identity, "record": parse(kind, text, command)}
     except ReadError as error:
         return {"id": identity, "error": str(error)}
+    except Exception as error:  # noqa: BLE001  # a defect of one reader must not cost the answers to the other lines
+        return {"id": identity, "error": f"defect of the reader of {kind}: {type(error).__name__}: {error}"}
+
+
+def _identity(value: object) -> object:
+    """The request's id, given back as it came; None for a number that JSON has no word for."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def as_json(value: object) -> object:
-    """Records as JSON values; a record with an ``as_json`` method of its own is asked."""
+    """Records as JSON values; a record with an ``as_json`` method of its own is asked.
+
+    :raises ReadError: for NaN and infinity, which are no measurements.
+    """
     own = getattr(value, "as_json", None)
     if own is not None:
         return as_json(own())
@@ -110,25 +129,38 @@ def as_json(value: object) -> object:
         return value.value
     if isinstance(value, Mapping):
         return {str(key): as_json(item) for key, item in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
+    if isinstance(value, set | frozenset):
+        return sorted(map(as_json, value), key=str)
+    if isinstance(value, list | tuple):
         return [as_json(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ReadError(f"cannot read a value of {value}: expected a finite number")
     return value
 
 
 def run(kind: str | None, command: str | None, *, batch: bool, listing: bool) -> int:
-    """What ``niclab parse`` does; 0 all read, 2 unreadable and said on standard error (never so for a batch)."""
+    """What ``niclab parse`` does; 0 all read, 2 unreadable and said on standard error (never so for a batch).
+
+    Bytes that are no UTF-8 are read as U+FFFD. Standard output is UTF-8.
+    """
     if listing:
         for entry in KINDS.values():
-            print(f"{entry.name:20} {entry.what}")
+            _say(f"{entry.name:20} {entry.what}")
         return 0
     if batch:
-        for answer in parse_batch(sys.stdin):
-            print(answer, flush=True)
+        for answer in parse_batch(line.decode("utf-8-sig", errors="replace") for line in sys.stdin.buffer):
+            _say(answer)
         return 0
-    text = sys.stdin.buffer.read().decode("utf-8", errors="replace")
+    text = sys.stdin.buffer.read().decode("utf-8-sig", errors="replace")
     try:
-        print(json.dumps(parse(kind or "", text, command), indent=2, ensure_ascii=False))
+        _say(json.dumps(parse(kind or "", text, command), indent=2, ensure_ascii=False, allow_nan=False))
     except ReadError as error:
         print(f"niclab: {error}", file=sys.stderr)
         return 2
     return 0
+
+
+def _say(line: str) -> None:
+    """One line, at once; a lone surrogate, which JSON can name and UTF-8 cannot, becomes a question mark."""
+    sys.stdout.buffer.write(line.encode("utf-8", errors="replace") + b"\n")
+    sys.stdout.buffer.flush()

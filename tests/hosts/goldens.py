@@ -30,6 +30,7 @@ FREEBSD = (
     *("dmesg-freebsd", "ifconfig-freebsd", "kldstat", "loader-conf", "netstat-freebsd", "pciconf", "pkg"),
     *("sysctl-freebsd", "vmstat-freebsd"),
 )
+TOOLS = ("console", "iperf3", "ipmi", "netperf")
 
 CAPTURES = Path(__file__).parent / "captures"
 
@@ -44,7 +45,7 @@ READERS: dict[str, Callable[[str], Any]] = {
     "ping": read_ping,
     "modinfo": read_modinfo,
     "proc-modules": read_proc_modules,
-    **{kind: partial(parse, kind) for kind in FREEBSD},
+    **{kind: partial(parse, kind) for kind in (*FREEBSD, *TOOLS)},
     "lsmod": read_lsmod,
     "interrupts": read_interrupts,
     "dpkg": read_dpkg,
@@ -59,8 +60,8 @@ def captures() -> list[Path]:
 
 def text_of(capture: Path) -> str:
     """The text without the lines that say where it comes from."""
-    lines = capture.read_text().splitlines(keepends=True)
-    return "".join(line for line in lines if not line.startswith("#|"))
+    lines = capture.read_bytes().decode().split("\n")  # as they are: a console ends lines with CR LF
+    return "\n".join(line for line in lines if not line.startswith("#|"))
 
 
 def capture(kind: str, name: str) -> str:

@@ -88,6 +88,12 @@ WORTHLESS: list[tuple[str, str, Callable[[Any], object], str]] = [
     ("no sums", "tcp", lambda d: d["end"].pop("sum_received"), "the run did not end"),
     ("short", "tcp", lambda d: d["start"]["test_start"].update(duration=10), r"lasted 1.000 s of 10 s"),
     ("nothing received", "tcp", lambda d: d["end"]["sum_received"].update(bytes=0), "0 bytes received"),
+    (
+        "the counter is full",
+        "udp-loss",
+        lambda d: d["end"]["sum_received"].update(packets=2**31 - 1),
+        "the counter of datagrams is full at 2147483647",
+    ),
     ("nothing sent", "tcp", lambda d: d["end"]["sum_sent"].update(bytes=0), "0 bytes sent"),
     ("no time", "tcp", lambda d: d["end"]["sum_received"].update(seconds=0), "in 0 s"),
     ("no rate", "tcp", lambda d: d["end"]["sum_received"].update(bits_per_second=0), "at 0 bit/s"),

@@ -16,7 +16,7 @@ import serial
 from toy_consoles import Rfc2217Console, TcpConsole, pty_line, running
 
 from niclab.transports import ConnectionLost
-from niclab.transports.kernel_death import DeathWatch, Sign
+from niclab.transports.kernel_death import DeathWatch, Sign, sign_of
 from niclab.transports.serial import LOOK_BACK, ConsoleEndpoint, KernelDeath, NotSeen, SerialConsole, _Rfc2217Line
 from niclab.transports.transcript import Transcript
 from niclab.verdict import BenchFault
@@ -331,6 +331,8 @@ DEATHS = {
     Sign.PANIC: "[   12.345678] Kernel panic - not syncing: sysrq triggered crash",
     Sign.OOPS: "[   12.3] Oops: 0002 [#1] PREEMPT SMP NOPTI",
     Sign.BUG: "[ 7.1] BUG: kernel NULL pointer dereference, address: 0000000000000008",
+    Sign.BUG_AT: "[    9.0] kernel BUG at mm/slub.c:4018!",
+    Sign.BAD_ADDRESS: "Unable to handle kernel paging request at virtual address ffff800011e3f000",
     Sign.PROTECTION_FAULT: "general protection fault, probably for non-canonical address 0xdead000000000100: 0000 [#1]",
     Sign.SOFT_LOCKUP: "watchdog: soft lockup - CPU#1 stuck for 22s! [modprobe:311]",
     Sign.HARD_LOCKUP: "NMI watchdog: Watchdog detected hard LOCKUP on cpu 3",
@@ -338,6 +340,7 @@ DEATHS = {
     Sign.FREEBSD_TRAP: "Fatal trap 12: page fault while in kernel mode",
     Sign.FREEBSD_PANIC: "panic: vm_fault: fault on nofault entry, addr: 0xfffffe0000a1b000",
     Sign.FREEBSD_DEBUGGER: "db> ",
+    Sign.FREEBSD_DEBUGGER_ENTERED: "KDB: enter: panic",
 }
 
 
@@ -357,10 +360,29 @@ def test_every_kind_of_death_ends_an_expect_at_once(console: SerialConsole, serv
         "BIOS-provided physical RAM map", "Kernel command line: panic=10 oops=panic", "ACPI BIOS Error (bug): x",
         "rcu: Hierarchical RCU implementation.", "sqlite3db> ", "debug: on", "please dont panic: it is fine",
         "[    0.1] rcu: RCU event tracing is enabled.\ninstall done", "lockup_detector: started",
+        "traps: nginx[812] general protection fault ip:7f2 sp:7ff error:0 in libc.so.6", "grep: panic: no such file",
     ],
 )  # fmt: skip
 def test_a_healthy_kernel_is_not_called_dead(text: str) -> None:
     assert DeathWatch().feed(f"first\n{text}\nlast\n") == []
+
+
+def test_a_panic_behind_a_login_prompt_is_seen() -> None:
+    assert DeathWatch().feed("up\ndut login: panic: page fault\n") == [3]
+    assert sign_of("login: panic: page fault") is Sign.FREEBSD_PANIC
+
+
+@pytest.mark.parametrize(
+    ("line", "sign"),
+    [
+        ("Kernel panic - not syncing: softlockup: hung tasks", Sign.PANIC),
+        ("watchdog: BUG: soft lockup - CPU#1 stuck for 22s!", Sign.SOFT_LOCKUP),
+        ("BUG: unable to handle kernel NULL pointer dereference at 0", Sign.BUG),
+        ("all is well", None),
+    ],
+)
+def test_the_most_telling_sign_of_a_line(line: str, sign: Sign | None) -> None:
+    assert sign_of(line) is sign
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])

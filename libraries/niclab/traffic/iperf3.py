@@ -1,4 +1,4 @@
-"""Reader of ``iperf3 -J`` (iperf 3.1 to 3.17), from the side of the client.
+"""Reader of ``iperf3 -J`` and ``--json-stream`` (iperf 3.0 to 3.18), from the side of the client.
 
 What iperf3 gets wrong and this reader refuses: exit status 0 with an ``error`` key (3.12 and others with -J); a run cut
 short with normal looking sums; UDP ``end.sum``, whose rate is the sender's even when nothing arrived; older versions
@@ -7,14 +7,17 @@ that report no receiver's sum for UDP at all.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 
 from niclab.hosts.errors import unreadable
-from niclab.hosts.reading import JsonNode, load_first_json_object
+from niclab.hosts.reading import JsonNode, load_first_json_object, load_json, numbered
 from niclab.traffic import WorthlessResult
 
 _KIND = "iperf3 -J"
+
+_EVENT = re.compile(r'\{\s*"event"\s*:')
 
 # House rule: a run that lasted less than this part of the time asked for was cut. Real runs end within some
 # milliseconds of their duration.
@@ -22,6 +25,8 @@ SHORTEST_PART = 0.98
 # House rule: the receiver's UDP bytes may differ by this much from "sent minus lost". More means that the version
 # reports the sender's bytes under the receiver's name.
 _LOSS_TOLERANCE = 0.02
+# Where the counters of datagrams of versions before 3.18 stand still (issue 1534 of esnet/iperf).
+COUNTER_FULL = 2**31 - 1
 
 
 class Iperf3Test(StrEnum):
@@ -35,7 +40,8 @@ class Iperf3Result:
 
     ``throughput_bps``: what the receiver got, in bit/s of payload. ``elapsed_s``: the receiver's time, without the
     omitted seconds. ``loss``: lost UDP packets as a fraction 0..1, None for TCP. ``retransmits``: of the sender, TCP
-    only, None when its system does not count them. CPU in percent of one core, None when not reported.
+    only, None when its system does not count them. CPU in percent of one core, None when not reported. ``reverse``:
+    None where the version does not say (the first releases of 3.0).
     """
 
     test: Iperf3Test
@@ -49,7 +55,7 @@ class Iperf3Result:
     cpu_local_pct: float | None
     cpu_remote_pct: float | None
     streams: int
-    reverse: bool
+    reverse: bool | None
     congestion: str | None
     version: str
 
@@ -61,7 +67,7 @@ def read_iperf3(text: str, *, asked_s: float | None = None) -> Iperf3Result:
     :raises WorthlessResult: when the run measured nothing usable.
     :raises ReadError: when the text is not iperf3's.
     """
-    root = load_first_json_object(_KIND, text)
+    root = _streamed(text) or load_first_json_object(_KIND, text)
     error = root.optional("error")
     if error is not None:
         raise _worthless(f"iperf3 reports the error {error.value!r}")
@@ -90,10 +96,31 @@ def read_iperf3(text: str, *, asked_s: float | None = None) -> Iperf3Result:
         cpu_local_pct=_percent(cpu, "host_total"),
         cpu_remote_pct=_percent(cpu, "remote_total"),
         streams=streams,
-        reverse=_flag(asked.child("reverse")),
+        reverse=_flag(asked.child("reverse")) if asked.optional("reverse") else None,
         congestion=congestion.text() if congestion else None,
         version=start.child("version").text().removeprefix("iperf").strip(),
     )
+
+
+def _streamed(text: str) -> JsonNode | None:
+    """The document that the lines of ``--json-stream`` make; None when the text is no such stream.
+
+    Each line is ``{"event": NAME, "data": ...}``; start, end and error are the members of the one document.
+    """
+    lines = [line.strip() for _, line in numbered(text) if line.lstrip().startswith("{")]
+    if not lines or not _EVENT.match(lines[0]):
+        return None
+    document: dict[str, object] = {}
+    for line in lines:
+        event = load_json(_KIND, line)
+        name = event.child("event").text()
+        if name in document:
+            raise unreadable(_KIND, "stream", line, f"the event {name!r} once, of one result")
+        if name in ("start", "end", "error"):
+            document[name] = event.child("data").value
+    if "error" not in document and "end" not in document:
+        raise _worthless("a stream without its last event: the run did not end")
+    return JsonNode(_KIND, "", document)
 
 
 def _worthless(why: str) -> WorthlessResult:
@@ -166,6 +193,8 @@ def _loss(received: JsonNode, sent_bytes: int, received_bytes: int) -> tuple[flo
         raise unreadable(
             _KIND, "end.sum_received", f"{lost} of {packets} packets lost", "no more lost than packets, not 0"
         )
+    if packets == COUNTER_FULL:
+        raise _worthless(f"the counter of datagrams is full at {packets}")
     loss = lost / packets
     if received_bytes > sent_bytes * (1 - loss + _LOSS_TOLERANCE):
         raise _worthless(f"{received_bytes} bytes received of {sent_bytes} sent, although {100 * loss:.1f} % were lost")

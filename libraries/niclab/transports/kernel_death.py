@@ -21,16 +21,39 @@ class Sign(Enum):
     PANIC = r"Kernel panic - not syncing"
     OOPS = r"Oops: "
     BUG = r"\bBUG: "
-    PROTECTION_FAULT = r"general protection fault"
+    BUG_AT = r"\bkernel BUG at "
+    BAD_ADDRESS = r"Unable to handle kernel "  # arm64, s390, powerpc
+    PROTECTION_FAULT = r"general protection fault[:,]"  # of a program, which is none of the kernel's: "... fault ip:"
     SOFT_LOCKUP = r"soft lockup"
     HARD_LOCKUP = r"hard LOCKUP"
     RCU_STALL = r"\brcu\w*\b[^\n]{0,200}\bstall"
     FREEBSD_TRAP = r"Fatal trap \d+"
-    FREEBSD_PANIC = _STAMP + r"panic: "
+    FREEBSD_PANIC = rf"(?:{_STAMP}|^[^\n]{{0,80}}\blogin: ?)panic: "  # also behind a waiting login prompt
     FREEBSD_DEBUGGER = r"^db> "
+    FREEBSD_DEBUGGER_ENTERED = r"^KDB: enter: "
 
 
 _ANY = re.compile("|".join(f"(?:{sign.value})" for sign in Sign), re.MULTILINE)
+
+
+# What says most stands first: a panic may name the lockup it came from, a lockup begins with "BUG: ".
+_TELLING = tuple(
+    (sign, re.compile(sign.value))
+    for sign in sorted(
+        Sign,
+        key=lambda sign: (
+            sign not in (Sign.PANIC, Sign.FREEBSD_PANIC, Sign.FREEBSD_TRAP),
+            sign not in (Sign.SOFT_LOCKUP, Sign.HARD_LOCKUP, Sign.RCU_STALL),
+        ),
+    )
+)
+
+
+def sign_of(line: str) -> Sign | None:
+    """The sign of death in one line, the most telling one of several; None without one."""
+    if _ANY.search(line) is None:
+        return None
+    return next((sign for sign, pattern in _TELLING if pattern.search(line)), None)
 
 
 class KernelDeath(BenchFault):

@@ -1,0 +1,222 @@
+"""Reader of ipmitool's output; the form is recognised by the text itself.
+
+A request is not an answer: ``Chassis Power Control: Up/On`` only repeats what was asked, and is refused. An event log
+without entries is an answer, and a list of none.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+
+from niclab.hosts import ipmitool_sel, ipmitool_sensors
+from niclab.hosts.errors import ReadError, unreadable
+from niclab.hosts.ipmitool_records import Field, Fru, IpmiForm, IpmiSensor, IpmiText, SelLine
+from niclab.hosts.transcript import transcript
+
+_KIND = "ipmi"
+_EXPECTED = "output of ipmitool chassis, sdr, sensor, sel, fru, mc or lan"
+_POWER = re.compile(r"Chassis Power is (on|off)", re.IGNORECASE)
+_PAIR = re.compile(r"\s{0,40}([A-Za-z0-9][^:|]{0,60}?)\s{0,40}:(?:\s+(.*)|)")
+_CONTINUED = re.compile(r"\s+:\s{0,40}(.*)")
+_FRU = re.compile(r"FRU Device Description\s*:\s*(.*?)\s*(?:\(ID ([0-9]{1,3})\))?")
+_FRU_PROBLEM = re.compile(
+    r"Device not present.{0,80}|Unknown FRU header version.{0,20}|Unsupported device.{0,80}|FRU Read failed.{0,80}|"
+    r"Invalid FRU size.{0,20}"
+)
+_FRU_RECORD = re.compile(r"[A-Za-z0-9 ()/.-]{1,60} Record")  # the heading of a multirecord
+_NO_ENTRIES = "SEL has no entries"
+# What ipmitool 1.8 says beside a complete answer, the last ones with -v.
+_NOISE = re.compile(
+    r"Close Session command failed|SEL has no more entries|Loading IANA PEN Registry\.\.\.|"
+    r"Using best available cipher suite \d{1,3}|Running Get (?:VSO|PICMG) .{0,80}|Discovered IPMB.{0,80}|"
+    r"Invalid completion code received: Invalid command|No PICMG Extension discovered|Iana: .{0,40}"
+)
+_CHASSIS_FLAGS = {"true": True, "false": False}
+_FAULTS = ("power_overload", "main_power_fault", "power_control_fault", "drive_fault", "cooling_fan_fault")
+_FORMS = {
+    "System Power": IpmiForm.CHASSIS_STATUS,
+    "SEL Information": IpmiForm.SEL_INFO,
+    "Device ID": IpmiForm.MC_INFO,
+    "Set in Progress": IpmiForm.LAN_PRINT,
+}
+# What every version prints; less is a text that was cut.
+_NEEDED = {
+    IpmiForm.CHASSIS_STATUS: ("system_power", *_FAULTS),
+    IpmiForm.SEL_INFO: ("entries", "overflow"),
+    IpmiForm.MC_INFO: ("device_id", "firmware_revision", "ipmi_version", "manufacturer_id"),
+    IpmiForm.LAN_PRINT: ("ip_address", "mac_address"),
+}
+
+Lines = tuple[tuple[int, str], ...]
+
+
+def read_ipmitool(text: str) -> IpmiText:
+    """Read the output of one ipmitool command.
+
+    :raises ReadError: when the text is an error message, of another tool, or broken.
+    """
+    lines = tuple(
+        (number, line) for number, line in transcript(text, "ipmitool").filled if not _NOISE.fullmatch(line.strip())
+    )
+    if not lines:
+        raise unreadable(_KIND, "text", text, _EXPECTED)
+    first = lines[0][1].strip()
+    power = _POWER.fullmatch(first)
+    if power is not None:
+        _refuse_more(lines[1:])
+        return IpmiText(IpmiForm.POWER_STATUS, power=power[1].lower())
+    if first == _NO_ENTRIES:
+        _refuse_more(lines[1:])
+        return IpmiText(IpmiForm.SEL_LIST, entries=())
+    if "|" in first:
+        return _table([(number, [cell.strip() for cell in line.split("|")]) for number, line in lines])
+    if _FRU.fullmatch(first):
+        return IpmiText(IpmiForm.FRU_PRINT, frus=_frus(lines))
+    name = first.split(":")[0].strip()
+    if name == "SEL Record ID":
+        return IpmiText(IpmiForm.SEL_LIST, entries=ipmitool_sel.verbose_entries(lines))
+    if name in _FORMS and (":" in first or name == "SEL Information"):
+        return _pairs(_FORMS[name], lines)
+    if "," in first and not first.lower().startswith(("error", "unable", "could not", "invalid")):
+        return _table([(number, [cell.strip() for cell in _cells(number, line)]) for number, line in lines], comma=True)
+    raise _refused(lines[0])
+
+
+def _refused(line: tuple[int, str]) -> ReadError:
+    return unreadable(_KIND, f"line {line[0]}", line[1].strip(), _EXPECTED)
+
+
+def _refuse_more(lines: Lines) -> None:
+    if lines:
+        raise unreadable(_KIND, f"line {lines[0][0]}", lines[0][1], "one answer only")
+
+
+def _cells(number: int, line: str) -> list[str]:
+    try:
+        return next(csv.reader([line]))
+    except csv.Error as error:
+        raise unreadable(_KIND, f"line {number}", line, f"values between commas ({error})") from error
+
+
+def _table(rows: list[tuple[int, list[str]]], *, comma: bool = False) -> IpmiText:
+    """Lines of cells, all of the form of the first one."""
+    number, first = rows[0]
+    if ipmitool_sel.is_entry(first):
+        entries: list[SelLine] = [ipmitool_sel.entry(number, cells) for number, cells in rows]
+        return IpmiText(IpmiForm.SEL_LIST, entries=tuple(entries))
+    form = _sensor_form(first, comma=comma)
+    if form is None:
+        raise unreadable(_KIND, f"line {number}", " | ".join(first), "an entry of an event log or a sensor")
+    sensors: list[IpmiSensor] = []
+    for number, cells in rows:
+        if len(cells) != len(first) and not (comma and form is IpmiForm.SDR_LIST):
+            raise unreadable(_KIND, f"line {number}", " | ".join(cells), f"{len(first)} columns, as in the first line")
+        if comma and form is IpmiForm.SDR_LIST:
+            if len(cells) not in (3, 4):
+                raise unreadable(_KIND, f"line {number}", ",".join(cells), "name, reading, unit, status")
+            sensors.append(ipmitool_sensors.sdr_csv_row(number, cells))
+        elif form is IpmiForm.SENSOR_LIST:
+            sensors.append(ipmitool_sensors.sensor_row(number, cells))
+        elif form is IpmiForm.SDR_ELIST:
+            sensors.append(ipmitool_sensors.elist_row(number, cells))
+        else:
+            sensors.append(ipmitool_sensors.sdr_row(number, cells))
+    return IpmiText(form, sensors=tuple(sensors))
+
+
+def _sensor_form(cells: list[str], *, comma: bool) -> IpmiForm | None:
+    if len(cells) == 10:
+        return IpmiForm.SENSOR_LIST
+    if comma:
+        return IpmiForm.SDR_LIST if len(cells) in (3, 4) and ipmitool_sensors.is_status(cells[-1]) else None
+    if len(cells) == 5 and ipmitool_sensors.is_sensor_number(cells[1]):
+        return IpmiForm.SDR_ELIST
+    return IpmiForm.SDR_LIST if len(cells) == 3 and ipmitool_sensors.is_status(cells[2]) else None
+
+
+def _pairs(form: IpmiForm, lines: Lines) -> IpmiText:
+    found = _fields(lines[1:] if form is IpmiForm.SEL_INFO else lines)
+    for name in _NEEDED[form]:
+        if found.get(name) is None:
+            raise unreadable(_KIND, "output", sorted(found), f"the line '{name.replace('_', ' ')}' of {form.value}")
+    if form is IpmiForm.SEL_INFO:
+        if not isinstance(found["entries"], int):
+            raise unreadable(_KIND, "Entries", found["entries"], "a whole number")
+        return IpmiText(form, sel_info=found)
+    if form is IpmiForm.MC_INFO:
+        return IpmiText(form, controller=found)
+    if form is IpmiForm.LAN_PRINT:
+        return IpmiText(form, lan=found)
+    power = found["system_power"]
+    if power not in ("on", "off"):
+        raise unreadable(_KIND, "System Power", power, "on or off")
+    faults = tuple(name for name in _FAULTS if found.get(name) is True)
+    for name in _FAULTS:
+        if name in found and not isinstance(found[name], bool):
+            raise unreadable(_KIND, name.replace("_", " "), found[name], "true or false")
+    return IpmiText(form, power=str(power), faults=faults, chassis=found)
+
+
+def _fields(lines: Lines) -> dict[str, Field]:
+    """Lines ``Name : value``; lines below that are set in, or begin with the colon, are further values."""
+    found: dict[str, Field] = {}
+    last: str | None = None
+    for number, line in lines:
+        pair, continued = _PAIR.fullmatch(line[:1000]), _CONTINUED.fullmatch(line[:1000])
+        inset = line[0] in " \t" and pair is None
+        if last is not None and (continued is not None or inset):
+            before = found[last]
+            values = before if isinstance(before, tuple) else () if before is None else (str(before),)
+            found[last] = (*values, (continued[1] if continued else line).strip())
+        elif pair is not None:
+            last = re.sub(r"[^a-z0-9]+", "_", pair[1].lower()).strip("_")
+            if last in found:
+                raise unreadable(_KIND, f"line {number}", line, f"{pair[1]} once")
+            found[last] = _value((pair[2] or "").strip())
+        else:
+            raise unreadable(_KIND, f"line {number}", line, "a line 'Name : value'")
+    return found
+
+
+def _value(text: str) -> Field:
+    if text in _CHASSIS_FLAGS:
+        return _CHASSIS_FLAGS[text]
+    if text in ("", "na", "N/A", "n/a", "Not Available"):
+        return None
+    if re.fullmatch(r"[0-9]{1,15}", text):
+        return int(text)
+    percent = re.fullmatch(r"([0-9]{1,3})%", text)
+    return int(percent[1]) if percent else text
+
+
+def _frus(lines: Lines) -> tuple[Fru, ...]:
+    groups: list[tuple[re.Match[str], list[tuple[int, str]]]] = []
+    for number, line in lines:
+        head = _FRU.fullmatch(line.strip())
+        if head is not None:
+            groups.append((head, []))
+        else:
+            groups[-1][1].append((number, line))
+    frus = tuple(_fru(head, tuple(rest)) for head, rest in groups)
+    if not any(fru.fields or fru.problem for fru in frus):
+        raise unreadable(_KIND, f"line {lines[0][0]}", lines[0][1], "the fields of an inventory below it")
+    return frus
+
+
+def _fru(head: re.Match[str], lines: Lines) -> Fru:
+    number = int(head[2]) if head[2] else None
+    if lines and _FRU_PROBLEM.fullmatch(problem := lines[0][1].strip()):
+        _refuse_more(lines[1:])
+        return Fru(head[1], number, False if problem.startswith("Device not") else None, {}, problem)
+    fields: dict[str, str | tuple[str, ...]] = {}
+    for place, line in lines:
+        if _FRU_RECORD.fullmatch(line.strip()):
+            continue
+        pair = _PAIR.fullmatch(line[:1000])
+        if pair is None:
+            raise unreadable(_KIND, f"line {place}", line, "a line 'Name : value' of an inventory")
+        name, value = pair[1].strip(), (pair[2] or "").strip()
+        before = fields.get(name)
+        fields[name] = value if before is None else (*([before] if isinstance(before, str) else before), value)
+    return Fru(head[1], number, True, fields, None)

@@ -1,0 +1,196 @@
+"""Reader of what iperf3 prints for people (iperf 3.0 to 3.18), of the client or the server.
+
+Only the lines that end in ``sender`` or ``receiver`` are results. UDP of versions before 3.7 has neither: its one rate
+is the sender's, and is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from niclab.hosts.errors import unreadable
+from niclab.hosts.transcript import transcript
+from niclab.traffic import WorthlessResult
+from niclab.traffic.iperf3 import COUNTER_FULL, SHORTEST_PART, Iperf3Result, Iperf3Test, read_iperf3
+
+_KIND = "iperf3"
+
+_N = r"[0-9.]{1,12}"
+_LINE = re.compile(
+    rf"\[ {{0,3}}(?P<id>[0-9]{{1,4}}|SUM)\](?P<role>\[[A-Z-]{{1,6}}\])?\s+(?P<begin>{_N})-(?P<end>{_N})\s+sec\s+"
+    rf"(?P<size>{_N}) (?P<size_unit>[KMGTP]?Bytes)\s+"
+    rf"(?P<rate>{_N}) (?P<rate_unit>[KMGTP]?(?:bits|Bytes)/sec)(?P<rest>.*)"
+)
+_DATAGRAMS = re.compile(
+    rf"\s+(?P<jitter>{_N}) ms\s+(?P<lost>[0-9]{{1,15}})/(?P<total>[0-9]{{1,15}})\s+\((?:{_N}(?:e[+-]\d+)?|-?nan)%\)"
+)
+_CPU = re.compile(
+    r"CPU Utilization: local/(?:sender|receiver) ([0-9.]{1,8})% .{0,40}, remote/(?:sender|receiver) ([0-9.]{1,8})%"
+)
+_STARTING = re.compile(r"Starting Test: protocol: (\S{1,8}), .{0,200}?(?:([0-9]{1,9}) second test|[0-9]{1,20} bytes)")
+_TROUBLE = re.compile(
+    r"iperf3: (?:error|interrupt|fatal|getsockopt|exiting)|(?:\S{0,20}sh|-bash): |Usage: iperf3|.*not found"
+)
+# Transfers count by 1024, bit rates by 1000 (units.c of iperf).
+_BITS = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
+_BYTES = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3, "T": 1024**4, "P": 1024**5}
+_DEFAULT_LENGTH_S = 10.0
+
+
+@dataclass(frozen=True)
+class Iperf3Summary:
+    """One run as printed: figures have the three digits that iperf3 prints. ``throughput_bps``: what the receiver got,
+    in bit/s of payload; ``send_throughput_bps``: None on a server that received. ``loss``: a fraction, UDP only.
+    ``retransmits``: of the sender, None where not counted. CPU in percent of one core, with -V only."""
+
+    test: Iperf3Test
+    throughput_bps: float
+    elapsed_s: float
+    send_throughput_bps: float | None
+    retransmits: int | None
+    loss: float | None
+    jitter_ms: float | None
+    packets: int | None
+    lost_packets: int | None
+    cpu_local_pct: float | None
+    cpu_remote_pct: float | None
+    streams: int
+    version: str | None
+
+
+def read_iperf3_output(text: str, command: str | None = None) -> Iperf3Result | Iperf3Summary:
+    """Read the output of one iperf3 run: JSON (``-J``, ``--json-stream``) or text.
+
+    :param command: the command line; with it a text is checked against the time asked for.
+    :raises WorthlessResult: when the run measured nothing usable.
+    :raises ReadError: when the text is not iperf3's.
+    """
+    if re.search(r"^\s{0,8}\{", text, re.MULTILINE):
+        return read_iperf3(text)
+    return read_iperf3_text(text, command)
+
+
+def read_iperf3_text(text: str, command: str | None = None) -> Iperf3Summary:
+    """See :func:`read_iperf3_output`."""
+    printed = transcript(text, "iperf3")
+    called = command if command is not None else printed.command
+    for number, line in printed.filled:
+        if _TROUBLE.match(line.strip()[:400]):
+            raise unreadable(_KIND, f"line {number}", line.strip(), "a result, not a message")
+    matches = [(number, match) for number, line in printed.filled if (match := _LINE.fullmatch(line.strip()[:400]))]
+    if not matches:
+        raise unreadable(_KIND, "text", text, "lines such as '[  5]  0.00-10.00  sec  1.10 GBytes  9.41 Gbits/sec'")
+    if any(match["role"] for _, match in matches):
+        raise _worthless("both directions at once (--bidir) in one text; run the directions one by one")
+    ended = [(number, match) for number, match in matches if match["rest"].split()[-1:] in (["sender"], ["receiver"])]
+    sender, receiver, streams = _results(ended)
+    lines = [line.strip()[:400] for _, line in printed.filled]
+    started = _first(_STARTING, lines)
+    elapsed_s = float(receiver["end"]) - float(receiver["begin"])
+    _refuse_short(elapsed_s, started, called)
+    datagrams = _DATAGRAMS.match(receiver["rest"])
+    cpu = _first(_CPU, lines)
+    version = _first(re.compile(r"iperf (3\.[0-9.]{1,10}\S{0,20})"), lines)
+    return Iperf3Summary(
+        test=_test(started, datagrams),
+        throughput_bps=_rate(receiver),
+        elapsed_s=round(elapsed_s, 3),
+        send_throughput_bps=_rate(sender) if sender else None,
+        retransmits=_retransmits(sender, datagrams),
+        loss=_loss(datagrams),
+        jitter_ms=float(datagrams["jitter"]) if datagrams else None,
+        packets=int(datagrams["total"]) if datagrams else None,
+        lost_packets=int(datagrams["lost"]) if datagrams else None,
+        cpu_local_pct=float(cpu[1]) if cpu else None,
+        cpu_remote_pct=float(cpu[2]) if cpu else None,
+        streams=streams,
+        version=version[1] if version else None,
+    )
+
+
+def _worthless(why: str) -> WorthlessResult:
+    return WorthlessResult(f"{_KIND}: worthless result: {why}")
+
+
+def _first(pattern: re.Pattern[str], lines: Iterable[str]) -> re.Match[str] | None:
+    return next((match for line in lines if (match := pattern.match(line))), None)
+
+
+def _results(ended: list[tuple[int, re.Match[str]]]) -> tuple[re.Match[str] | None, re.Match[str], int]:
+    """The lines of sender and receiver, of all streams together, and how many streams there are.
+
+    :raises ReadError: when there are several results.
+    """
+    found: dict[tuple[str, str], re.Match[str]] = {}
+    for number, match in ended:
+        key = (match["id"], match["rest"].split()[-1])
+        if key in found:
+            raise unreadable(_KIND, f"line {number}", match[0], "one result only")
+        found[key] = match
+    streams = len({identity for identity, _ in found if identity != "SUM"})
+    of = "SUM" if any(identity == "SUM" for identity, _ in found) else next((identity for identity, _ in found), "")
+    if streams > 1 and of != "SUM":
+        raise unreadable(_KIND, "text", f"{streams} streams", "a line [SUM] of all streams")
+    receiver = found.get((of, "receiver"))
+    if receiver is None:
+        raise _worthless("no line of the receiver: the run did not end, or it gives only the sender's rate")
+    return found.get((of, "sender")), receiver, streams
+
+
+def _number(text: str, what: str) -> float:
+    if not re.fullmatch(r"[0-9]{1,10}(?:\.[0-9]{0,6})?", text):
+        raise unreadable(_KIND, what, text, "a number")
+    return float(text)
+
+
+def _rate(match: re.Match[str]) -> float:
+    prefix, bits = match["rate_unit"][: -len("bits/sec")], match["rate_unit"].endswith("bits/sec")
+    if not bits:
+        prefix = match["rate_unit"][: -len("Bytes/sec")]
+    value = _number(match["rate"], "the rate")
+    figure = round(value * (_BITS[prefix] if bits else 8 * _BYTES[prefix]), 3)
+    if figure == 0 or _number(match["size"], "the transfer") == 0:
+        raise _worthless(f"{match['size']} {match['size_unit']} at {match['rate']} {match['rate_unit']}")
+    return figure
+
+
+def _test(started: re.Match[str] | None, datagrams: re.Match[str] | None) -> Iperf3Test:
+    if started is not None and started[1] not in tuple(Iperf3Test):
+        raise unreadable(_KIND, "protocol", started[1], f"one of {', '.join(Iperf3Test)}")
+    return Iperf3Test(started[1]) if started else Iperf3Test.UDP if datagrams else Iperf3Test.TCP
+
+
+def _retransmits(sender: re.Match[str] | None, datagrams: re.Match[str] | None) -> int | None:
+    words = sender["rest"].split() if sender and not datagrams else []
+    return int(words[0]) if len(words) == 2 and re.fullmatch(r"[0-9]{1,12}", words[0]) else None
+
+
+def _loss(datagrams: re.Match[str] | None) -> float | None:
+    if datagrams is None:
+        return None
+    lost, total = int(datagrams["lost"]), int(datagrams["total"])
+    if total >= COUNTER_FULL:
+        raise _worthless(f"the counter of datagrams is full at {total}")
+    if total == 0 or lost >= total:
+        raise _worthless(f"{lost} of {total} datagrams lost")
+    return lost / total
+
+
+def _refuse_short(elapsed_s: float, started: re.Match[str] | None, command: str | None) -> None:
+    asked_s = float(started[2]) if started and started[2] else _asked_s(command)
+    if elapsed_s <= 0 or (asked_s is not None and elapsed_s < SHORTEST_PART * asked_s):
+        raise _worthless(f"it lasted {elapsed_s:g} s" + (f" of {asked_s:g} s" if asked_s else ""))
+
+
+def _asked_s(command: str | None) -> float | None:
+    """The time a client's command asked for; None for a server, and for runs limited by bytes or blocks."""
+    if (
+        command is None
+        or not re.search(r"\s(?:-c|--client)", command)
+        or re.search(r"\s-[nk]|--bytes|--block", command)
+    ):
+        return None
+    match = re.search(r"\s(?:-t ?|--time[ =])([0-9]{1,9})(?:\s|$)", command)
+    return (float(match[1]) or None) if match else _DEFAULT_LENGTH_S
