@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from textwrap import indent
 
 import pytest
 from goldens import CAPTURES, READERS, capture, plain, text_of
@@ -48,6 +49,12 @@ NO_OUTPUTS = [
     "Cannot get driver information: No such device\n",
     "Cannot get device settings: No such device\nCannot get link status: No such device\n",
     "Settings for eth9:\nNo data available\n",
+    "Cannot get device pause settings: Operation not supported\nPause parameters for __wlp3s0:\n",
+    "Cannot get device ring settings: No such device\nRing parameters for bond0.102@bond0:\n\n",
+    "ethtool version 6\nUsage:\nethtool DEVNAME Display standard information about device\n",
+    "NIC statistics:\nNothing to see here\n",
+    "Features for bond0:\nrx-checksumming off [fixed]\ntx-checksumming on\n",
+    "Settings for eth1:\n    Supported ports\n    Supported link modes 10baseT/Half 10baseT/Full\n",
     "Settings for eth9:\n\tNo data available\n",
     "netlink error: Operation not supported\n",
     "netlink error: no device matches name (offset 24)\nnetlink error: No such device\n",
@@ -166,6 +173,13 @@ def test_what_people_record_around_an_output_changes_nothing(kind: str, around: 
 
 
 @pytest.mark.parametrize("kind", ETHERNET)
+def test_a_margin_changes_nothing(kind: str) -> None:
+    for path in sorted((CAPTURES / kind).glob("*.txt")):
+        text = text_of(path)
+        assert plain(READERS[kind](indent(text, "        "))) == plain(READERS[kind](text)), path.stem
+
+
+@pytest.mark.parametrize("kind", ETHERNET)
 @pytest.mark.parametrize("end", LINE_ENDS)
 def test_line_ends_change_nothing(kind: str, end: str) -> None:
     for path in sorted((CAPTURES / kind).glob("*.txt")):
@@ -223,6 +237,11 @@ def test_every_ethernet_capture_is_printed_as_json() -> None:
     for kind in ETHERNET:
         for path in sorted((CAPTURES / kind).glob("*.txt")):
             assert json.loads(json.dumps(parse(kind, text_of(path)), allow_nan=False))
+
+
+def test_a_number_of_any_length_is_no_crash() -> None:
+    with pytest.raises(ReadError, match=r"info_data.id '9+"):
+        READERS["vlan"](capture("vlan", "ip-d-link").replace("id 3", "id " + "9" * 5000))
 
 
 def test_features_are_found_with_blanks_and_with_dashes() -> None:

@@ -45,6 +45,7 @@ def shown(value: int | None) -> str:
     return "n/a" if value is None else str(value)
 
 
+@settings(deadline=None)
 @given(
     iface=NAMES,
     features=st.dictionaries(st.from_regex(r"[a-z][a-z0-9 -]{0,30}[a-z]", fullmatch=True), FEATURES, min_size=1),
@@ -56,6 +57,7 @@ def test_features(iface: str, features: dict[str, Feature]) -> None:
     assert read_features(f"Features for {iface}:\n" + "\n".join(lines) + "\n") == Features(iface, features)
 
 
+@settings(deadline=None)
 @given(iface=NAMES, most=st.tuples(SOME, SOME, SOME, SOME), now=st.tuples(SOME, SOME, SOME, SOME), push=SWITCHES)
 def test_rings_and_channels(
     iface: str, most: tuple[int | None, ...], now: tuple[int | None, ...], push: bool | None
@@ -72,6 +74,7 @@ def test_rings_and_channels(
             assert read_rings(text) == Rings(iface, Sizes(*most), Sizes(*now, tx_push=push))
 
 
+@settings(deadline=None)
 @given(
     iface=NAMES, modes=st.tuples(SWITCHES, SWITCHES, SWITCHES, SWITCHES), values=st.lists(SOME, min_size=7, max_size=7)
 )
@@ -84,6 +87,7 @@ def test_coalescing(iface: str, modes: tuple[bool | None, ...], values: list[int
     assert read_coalescing(text) == Coalescing(iface, *modes, parameters)
 
 
+@settings(deadline=None)
 @given(iface=NAMES, words=st.tuples(SWITCHES, SWITCHES, SWITCHES), negotiated=st.none() | st.tuples(SWITCHES, SWITCHES))
 def test_pause(iface: str, words: tuple[bool | None, ...], negotiated: tuple[bool | None, ...] | None) -> None:
     text = f"Pause parameters for {iface}:\nAutonegotiate:\t{WORDS[words[0]]}\n"
@@ -93,6 +97,7 @@ def test_pause(iface: str, words: tuple[bool | None, ...], negotiated: tuple[boo
     assert read_pause(text) == Pause(iface, *words, *(negotiated or (None, None)), None)
 
 
+@settings(deadline=None)
 @given(
     st.lists(
         st.tuples(
@@ -106,6 +111,7 @@ def test_counters(entries: list[tuple[str, int]]) -> None:
     assert read_counters(text).entries == tuple(entries)
 
 
+@settings(deadline=None)
 @given(
     temperature=st.integers(-4000, 12000),
     lanes=st.lists(
@@ -128,6 +134,7 @@ def test_module(temperature: int, lanes: list[tuple[int, int, int]]) -> None:
     assert [lane.rx_power_dbm for lane in module.lanes] == [-2.0 if rx else None for _, _, rx in lanes]
 
 
+@settings(deadline=None)
 @given(
     mode=st.sampled_from(sorted(MODES)),
     slaves=st.lists(st.tuples(st.booleans(), st.integers(1, 400000) | st.none(), COUNTS), max_size=6),
@@ -148,6 +155,7 @@ def test_bonding(mode: int, slaves: list[tuple[bool, int | None, int]]) -> None:
     assert [slave.link_failures for slave in bond.slaves] == [failures for _, _, failures in slaves]
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(NAMES, st.integers(0, 4095), NAMES)))
 def test_vlans(rows: list[tuple[str, int, str]]) -> None:
     text = "VLAN Dev name\t | VLAN ID\nName-Type: VLAN_NAME_TYPE_RAW_PLUS_VID_NO_PAD\n"
@@ -156,7 +164,7 @@ def test_vlans(rows: list[tuple[str, int, str]]) -> None:
     assert read_vlans(text) == Vlans("VLAN_NAME_TYPE_RAW_PLUS_VID_NO_PAD", vlans)
 
 
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 @given(
     st.lists(
         st.tuples(

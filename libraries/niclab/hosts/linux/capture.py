@@ -22,9 +22,10 @@ Line = tuple[int, str]
 
 def content(text: str) -> list[Line]:
     """Number and text of every line that has content: no blank lines, no prompt with the command before it, no bare
-    prompt after it, no complaint of the tool, no line end of Windows, no NUL of a console."""
+    prompt after it, no complaint of the tool, no line end of Windows, no NUL of a console, no margin of all lines."""
     plain = text.removeprefix("\ufeff").replace("\x00", "")
     lines = [(number, line) for number, raw in enumerate(plain.split("\n"), start=1) if (line := raw.rstrip())]
+    lines = _without_margin(lines)
     if any(noise in plain for noise in _NOISE):
         lines = [(number, line) for number, line in lines if not line.startswith(_NOISE)]
     if lines and _ECHO.fullmatch(lines[0][1]):
@@ -32,6 +33,15 @@ def content(text: str) -> list[Line]:
     if lines and _BARE_PROMPT.fullmatch(lines[-1][1]):
         lines = lines[:-1]
     return lines
+
+
+def _without_margin(lines: list[Line]) -> list[Line]:
+    """Without the blanks that all lines begin with: texts quoted in documents."""
+    first = lines[0][1] if lines else ""
+    margin = first[: len(first) - len(first.lstrip())]
+    if not margin or not all(line.startswith(margin) for _, line in lines):
+        return lines
+    return [(number, line[len(margin) :]) for number, line in lines]
 
 
 def is_json(lines: list[Line]) -> bool:

@@ -27,7 +27,7 @@ _NAME = r"stats-block-usecs|sample-interval|pkt-rate-(?:low|high)|[rt]x-(?:usecs
 _JSON_NAME = re.compile(_NAME)
 _PARAMETER = re.compile(rf"({_NAME})(?::\s*|\s+)(\S{{1,30}})")
 _LAST = {"rx-usecs", "rx-frames", "tx-usecs", "tx-frames", "rx-usecs-high", "tx-usecs-high"}
-_PAUSE_ROW = re.compile(r"(Autonegotiate|RX|TX|RX negotiated|TX negotiated):\s*(\S{1,10})")
+_PAUSE_ROW = re.compile(r"(Autonegotiate|RX|TX|RX negotiated|TX negotiated)\s*:\s*(\S{1,10})")
 _PAUSE_JSON = {"ifname", "autonegotiate", "rx", "tx", "negotiated", "statistics"}
 _PAUSE_STATISTIC = re.compile(r"\s+([a-z][a-z0-9_-]{0,40}):\s*(\S{1,30})")
 

@@ -17,6 +17,7 @@ _ADDRESS = re.compile(r"(inet6?) (\S{1,60})/([0-9]{1,3})(?: (.*))?")
 _PEER = re.compile(r"(inet) (\S{1,40}) peer \S{1,40}/([0-9]{1,3})(?: (.*))?")
 _HARDWARE_ADDRESS = re.compile(r"[0-9A-Za-z.:]{2,60}")
 _MAC = re.compile(r"[0-9A-Za-z]{2}(:[0-9A-Za-z]{2}){5}")  # letters beyond f: people blot out their addresses
+_NUMBER = re.compile(r"[0-9]{1,20}")
 _STATISTICS = re.compile(r"(RX|TX)( errors)?:\s+(.*)")
 # Kinds of iproute2's "ip link help"; the line of details begins with one of them.
 _KINDS = re.compile(
@@ -169,9 +170,7 @@ class _Reader:
     def _kind(self, words: list[str]) -> None:
         info = self.link.setdefault("linkinfo", {})
         pairs = dict(pairwise(words[1:]))
-        numbers = {
-            name: int(value) if value.isdecimal() and value.isascii() else value for name, value in pairs.items()
-        }
+        numbers = {name: int(value) if _NUMBER.fullmatch(value) else value for name, value in pairs.items()}
         if words[0].endswith("_slave"):
             info.update(info_slave_kind=words[0].removesuffix("_slave"), info_slave_data=numbers)
         elif "info_kind" not in info:
