@@ -266,6 +266,28 @@ def test_no_light_is_no_number() -> None:
     assert (module.rx_power_mw, module.rx_power_dbm) == (0.0, None)
 
 
+def test_lanes_of_a_json_document() -> None:
+    """One number a lane; dBm follows from mW."""
+    document = {
+        "identifier": 17,
+        "identifier_description": "QSFP28",
+        "vendor_name": "FS",
+        "vendor_pn": "QSFP28-SR4-100G",
+        "laser_tx_bias_current": [6.1, 6.2],
+        "transmit_avg_optical_power": [0.8422, 1],
+        "rx_power": {"values": [0.5, 0], "type": "Rcvr signal avg optical power"},
+        "laser_bias_current_high_alarm": [False, True],
+    }
+    module = read_module(json.dumps([document]))
+    assert (module.identifier, module.bias_ma) == ("0x11 (QSFP28)", None)
+    first, second = module.lanes
+    assert (first.bias_ma, first.tx_power_dbm, first.rx_power_mw, first.rx_power_dbm) == (6.1, -0.75, 0.5, -3.01)
+    assert (second.bias_ma, second.tx_power_dbm, second.rx_power_mw, second.rx_power_dbm) == (6.2, 0.0, 0.0, None)
+    assert module.alarms == {"laser_bias_current_high_alarm_1": False, "laser_bias_current_high_alarm_2": True}
+    with pytest.raises(ReadError, match=r"a number in mA"):
+        read_module(json.dumps([document | {"laser_tx_bias_current": [6.1, "much"]}]))
+
+
 @pytest.mark.parametrize("speed", ["Unknown!", "Unknown! (65535)", "Unknown! (0)", "65535Mb/s", "4294967295Mb/s"])
 def test_unknown_speed_in_every_shape(speed: str) -> None:
     text = capture("ethtool", "veth").replace("Speed: 10000Mb/s", f"Speed: {speed}")
