@@ -19,7 +19,24 @@ from niclab.hosts.freebsd import dmesg as bsd_dmesg
 from niclab.hosts.freebsd import ifconfig, kldstat, loader_conf, netstat, packages, pciconf, sysctl
 from niclab.hosts.freebsd import interrupts as bsd_interrupts
 from niclab.hosts.ipmitool import read_ipmitool
-from niclab.hosts.linux import dmesg, dpkg, ethtool, interrupts, lspci_machine, modinfo, modules, rpm
+from niclab.hosts.linux import (
+    bonding,
+    dmesg,
+    dpkg,
+    ethtool,
+    interrupts,
+    ip_link,
+    lspci_machine,
+    modinfo,
+    modules,
+    rpm,
+    vlan,
+)
+from niclab.hosts.linux import ethtool_coalesce as coalesce
+from niclab.hosts.linux import ethtool_counters as counters
+from niclab.hosts.linux import ethtool_features as features
+from niclab.hosts.linux import ethtool_module as module
+from niclab.hosts.linux import ethtool_sizes as sizes
 from niclab.traffic.iperf3_text import read_iperf3_output
 from niclab.traffic.netperf import read_netperf
 from niclab.transports.console_events import read_console
@@ -45,7 +62,16 @@ _ALL = (
     Kind("console", "log of a serial console", _of_text(read_console)),
     Kind("ethtool", "link settings: ethtool IFACE", _of_text(ethtool.read_link_settings)),
     Kind("ethtool-i", "driver: ethtool -i IFACE", _of_text(ethtool.read_driver_info)),
-    Kind("ethtool-S", "counters: ethtool -S IFACE", _of_text(ethtool.read_counters)),
+    Kind("ethtool-S", "counters: ethtool -S IFACE", _of_text(counters.read_counters)),
+    Kind("ethtool-k", "features: ethtool -k IFACE", _of_text(features.read_features)),
+    Kind("ethtool-g", "rings: ethtool -g IFACE", _of_text(sizes.read_rings)),
+    Kind("ethtool-l", "channels: ethtool -l IFACE", _of_text(sizes.read_channels)),
+    Kind("ethtool-c", "coalescing: ethtool -c IFACE", _of_text(coalesce.read_coalescing)),
+    Kind("ethtool-a", "pause frames: ethtool -a IFACE", _of_text(coalesce.read_pause)),
+    Kind("ethtool-m", "module: ethtool -m IFACE", _of_text(module.read_module)),
+    Kind("ip-link", "interfaces: ip [-j] [-d] [-s] link or addr", _of_text(ip_link.read_links)),
+    Kind("bonding", "a bond: /proc/net/bonding/NAME", _of_text(bonding.read_bonding)),
+    Kind("vlan", "VLANs: /proc/net/vlan/config, /proc/net/vlan/NAME, ip -d link", _of_text(vlan.read_vlans)),
     Kind("dmesg", "kernel log: dmesg, syslog", _of_text(dmesg.read_kernel_log)),
     Kind("dpkg", "packages: dpkg -l, dpkg -s, dpkg-query -W", _of_text(dpkg.read_dpkg)),
     Kind("interrupts", "interrupts: /proc/interrupts", _of_text(interrupts.read_interrupts)),
