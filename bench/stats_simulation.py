@@ -15,7 +15,7 @@ import statistics
 import sys
 from collections.abc import Callable
 
-from processes import PROCESSES, Process, independent, netperf_loop
+from stats_processes import PROCESSES, Process, independent, netperf_loop
 
 from niclab.stats.bootstrap import bootstrap_bounds
 from niclab.stats.boundaries import Spending
@@ -26,11 +26,11 @@ from niclab.stats.questions import Decision, Direction, Result, at_least, raises
 from niclab.stats.student import t_quantile
 
 PLANS = {
-    "Pocock 3..12": Plan(),
-    "O'Brien-Fleming 3..12": Plan(spending=Spending.OBRIEN_FLEMING),
-    "Pocock 3..20": Plan(most=20),
-    "Pocock 4..20, correlation 0.3": Plan(first_look=4, most=20, correlation=0.3),
-    "Pocock 4..20, correlation 0.6": Plan(first_look=4, most=20, correlation=0.6),
+    "Pocock 5..12": Plan(),
+    "Pocock 3..12": Plan(first_look=3),
+    "O'Brien-Fleming 3..12": Plan(first_look=3, spending=Spending.OBRIEN_FLEMING),
+    "5..20, correlation 0.3": Plan(most=20, correlation=0.3),
+    "5..20, correlation 0.6": Plan(most=20, correlation=0.6),
 }
 
 

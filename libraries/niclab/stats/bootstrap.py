@@ -78,19 +78,16 @@ def resampled_means(
     whole = round(length)
     starts = n - whole + 1 if blocks is Blocks.MOVING else n
 
-    def size() -> int:
-        if blocks is not Blocks.STATIONARY:
-            return whole
-        if length == 1:
-            return 1
-        return 1 + int(math.log(1 - generator.random()) / math.log(1 - 1 / length))
+    end_rate = math.log(1 - 1 / length) if blocks is Blocks.STATIONARY and length > 1 else None
+    uniform, log = generator.random, math.log
 
     def draw() -> float:
-        total, taken = 0.0, 0
-        while taken < n:
-            start, take = int(generator.random() * starts), min(size(), n - taken)
+        total, left = 0.0, n
+        while left:
+            start = int(uniform() * starts)
+            take = min(left, whole if end_rate is None else 1 + int(log(1 - uniform()) / end_rate))
             total += sums[start + take] - sums[start]
-            taken += take
+            left -= take
         return total / n
 
     return sorted(draw() for _ in range(draws))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from statistics import fmean, stdev
 
-from niclab.stats.bootstrap import bootstrap_bounds
+from niclab.stats.bootstrap import DRAWS, bootstrap_bounds
 from niclab.stats.series import corrected_lag1, effective_size, lag1, numbers, widening
 from niclab.stats.student import t_quantile
 
@@ -54,7 +54,7 @@ def t_interval(values: Sequence[float], level: float = LEVEL) -> Interval:
     return Interval(mean, mean - half, mean + half, level, len(sample), lag1(sample), float(len(sample)), Method.T)
 
 
-def series_interval(values: Sequence[float], level: float = LEVEL, *, seed: int = 1) -> Interval:
+def series_interval(values: Sequence[float], level: float = LEVEL, *, seed: int = 1, draws: int = DRAWS) -> Interval:
     """Mean of a series in time order, such as the seconds of one run without its warm-up.
 
     The wider of two at each end: the t interval widened for the AR(1) correlation, with the degrees of freedom of the
@@ -67,7 +67,7 @@ def series_interval(values: Sequence[float], level: float = LEVEL, *, seed: int 
     mean, n, size = fmean(sample), len(sample), effective_size(sample)
     critical = t_quantile(tail, max(size - 1, 1.0))
     half = critical * widening(n, corrected_lag1(sample)) * stdev(sample) / math.sqrt(n)
-    low, high = bootstrap_bounds(sample, level, seed=seed)
+    low, high = bootstrap_bounds(sample, level, seed=seed, draws=draws)
     return Interval(mean, min(low, mean - half), max(high, mean + half), level, n, lag1(sample), size, Method.SERIES)
 
 

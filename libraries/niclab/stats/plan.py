@@ -24,7 +24,7 @@ class Plan:
     hold; 0 means separate runs in random order, whose correlation is estimated and guarded against but not known.
     """
 
-    first_look: int = 3
+    first_look: int = 5
     most: int = 12
     step: int = 1
     level: float = 0.95
