@@ -120,10 +120,11 @@ def guarded_difference(new: Guarded, old: Guarded) -> Guarded:
 def sample_skewness(sample: Sequence[float]) -> float:
     """Adjusted Fisher-Pearson skewness G1; 0 below 3 values or when all are the same."""
     n, mean = len(sample), fmean(sample)
-    second = fmean((value - mean) ** 2 for value in sample)
-    if n < 3 or second <= 0:
+    farthest = max(abs(value - mean) for value in sample)
+    if n < 3 or farthest == 0:
         return 0.0
-    third = fmean((value - mean) ** 3 for value in sample)
+    parts = [(value - mean) / farthest for value in sample]  # powers of tiny values would vanish
+    second, third = fmean(part**2 for part in parts), fmean(part**3 for part in parts)
     return third / (second * math.sqrt(second)) * math.sqrt(n * (n - 1)) / (n - 2)
 
 
