@@ -74,6 +74,12 @@ def test_many_repeats_a_look_come_near_the_known_variance() -> None:
         assert t == pytest.approx(t_quantile(0.5 * math.erfc(z / math.sqrt(2)), n - 1), rel=0.04)
 
 
+def test_looks_that_may_spend_next_to_nothing_stay_finite() -> None:
+    found = t_boundaries((3, 4, 60), 0.025, Spending.OBRIEN_FLEMING)
+    assert found[0] == 1e6
+    assert found[0] >= found[1] > 1000 > 3 > found[2] > 1.9
+
+
 def test_obrien_fleming_hardly_stops_early_and_pocock_does() -> None:
     looks = tuple(range(3, 13))
     late, early = (t_boundaries(looks, 0.025, spending) for spending in Spending)

@@ -32,6 +32,7 @@ from statistics import NormalDist
 _NORMAL = NormalDist()
 _ANGLES = 4000
 _CELLS = 200
+_FARTHEST = 1e6  # a t that is passed with probability 5e-13 at 3 repeats, where next to nothing may be spent
 _LOGIT_LOW, _LOGIT_HIGH = -7.0, 14.0
 
 
@@ -45,7 +46,7 @@ class Spending(Enum):
         """Error of one side that may have been spent at ``fraction`` (0 < fraction <= 1) of the repeats."""
         if self is Spending.POCOCK:
             return alpha * math.log(1 + (math.e - 1) * fraction)
-        return 2 - 2 * _NORMAL.cdf(_NORMAL.inv_cdf(1 - alpha / 2) / math.sqrt(fraction))
+        return 2 * _NORMAL.cdf(_NORMAL.inv_cdf(alpha / 2) / math.sqrt(fraction))
 
 
 @dataclass(frozen=True)
@@ -170,7 +171,7 @@ def t_boundaries(looks: tuple[int, ...], alpha: float, spending: Spending) -> tu
 
 def _t_of(ratio: float, n: int) -> float:
     rest = n - ratio * ratio
-    return math.inf if rest <= 0 else ratio * math.sqrt((n - 1) / rest)
+    return _FARTHEST if rest <= 0 else min(_FARTHEST, ratio * math.sqrt((n - 1) / rest))
 
 
 def _stop_ratio(chain: _Surviving | None, n: int, allowed: float) -> float:
