@@ -193,3 +193,10 @@ def test_small_helpers() -> None:
     assert number(3, 1, signed=True) == "+3.0"
     assert wrapped("one two three", width_px("one two")) == ["one two", "three"]
     assert Scale(1, 4, 0, 100, log2=True)(2) == pytest.approx(50)
+
+
+def test_axis_of_a_figure_begins_at_zero_unless_told_otherwise() -> None:
+    points = (Line("a", (Point(1, 9400, 9390, 9410), Point(2, 9420, 9410, 9430))),)
+    from_zero, close = (LineChart("t", "", "x", "y", points, from_zero=flag).svg() for flag in (True, False))
+    assert ">0</text>" in from_zero
+    assert ">0</text>" not in close
