@@ -57,15 +57,17 @@ def t_interval(values: Sequence[float], level: float = LEVEL) -> Interval:
 def series_interval(values: Sequence[float], level: float = LEVEL, *, seed: int = 1, draws: int = DRAWS) -> Interval:
     """Mean of a series in time order, such as the seconds of one run without its warm-up.
 
-    The wider of two at each end: the t interval widened for the AR(1) correlation, with the degrees of freedom of the
-    effective size, and the stationary block bootstrap, which assumes no model but is too narrow for short series.
+    The wider of two at each end: the t interval widened for the AR(1) correlation, and the stationary block bootstrap,
+    which assumes no model but is too narrow for short series. The degrees of freedom are those of half the effective
+    size: with all of it, 30 values of correlation 0.6 are covered 92 % instead of 95 %, because the correlation is
+    itself an estimate (``bench/stats_simulation.py``).
 
     :raises ValueError: below 20 values, or for a level outside 0..1.
     """
     sample = numbers(values, at_least=FEWEST_OF_A_SERIES)
     tail = _tail(level)
     mean, n, size = fmean(sample), len(sample), effective_size(sample)
-    critical = t_quantile(tail, max(size - 1, 1.0))
+    critical = t_quantile(tail, max(size / 2 - 1, 1.0))
     half = critical * widening(n, corrected_lag1(sample)) * stdev(sample) / math.sqrt(n)
     low, high = bootstrap_bounds(sample, level, seed=seed, draws=draws)
     return Interval(mean, min(low, mean - half), max(high, mean + half), level, n, lag1(sample), size, Method.SERIES)
