@@ -11,6 +11,7 @@ from niclab import certify, doctor, parse
 from niclab.bench import load_bench
 from niclab.card import load_card
 from niclab.lab import Lab
+from niclab.stats import command as baseline_command
 from niclab.verdict import BenchFault, NotApplicable
 from niclab.yamlfile import REPOSITORY
 
@@ -53,6 +54,7 @@ def _parser() -> argparse.ArgumentParser:
     what.add_argument("--list", action="store_true", dest="listing", help="name every kind")
     read.add_argument("--command", help="the command line that printed the text")
     read.set_defaults(run=_parse)
+    baseline_command.add_parser(commands)
     return parser
 
 

@@ -1,0 +1,223 @@
+"""Do the statistics keep what they promise? Coverage, error rates and cost, by simulation.
+
+    python bench/stats_simulation.py [--series 2000] [--seed 1]
+
+Same seed, same tables. Percentages of N series have a standard error of sqrt(p (100 - p) / N): 0.35 for 2.5 % and 0.5
+for 95 % at 2000.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import random
+import statistics
+import sys
+from collections.abc import Callable
+
+from stats_processes import PROCESSES, Process, independent, netperf_loop
+
+from niclab.stats.bootstrap import bootstrap_bounds
+from niclab.stats.boundaries import Spending
+from niclab.stats.interval import series_interval, t_interval
+from niclab.stats.judge import judge_against_baseline, judge_pairs, judge_values
+from niclab.stats.plan import Plan
+from niclab.stats.questions import Decision, Direction, Result, at_least, raises_by, stays_within
+from niclab.stats.student import t_quantile
+
+_DRAWS = 199  # of a bootstrap; the default of 999 takes five times as long and covers the same
+
+PLANS = {
+    "Pocock 5..12": Plan(),
+    "Pocock 3..12": Plan(first_look=3),
+    "O'Brien-Fleming 3..12": Plan(first_look=3, spending=Spending.OBRIEN_FLEMING),
+    "5..20, correlation 0.3": Plan(most=20, correlation=0.3),
+    "5..20, correlation 0.6": Plan(most=20, correlation=0.6),
+}
+
+
+def percent(hits: int, of: int) -> str:
+    return f"{100 * hits / of:.1f}"
+
+
+def table(title: str, header: list[str], rows: list[list[str]]) -> None:
+    """Print a table with aligned columns, at once."""
+    widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
+    print(f"\n{title}")
+    for row in [header, ["-" * width for width in widths], *rows]:
+        first, *others = (
+            cell.ljust(w) if i == 0 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))
+        )
+        print("  ".join([first, *others]), flush=True)
+
+
+def series_coverage(count: int, seed: int) -> None:
+    """Seconds of one run: how often each interval holds the true mean."""
+    rows = []
+    for name, process in PROCESSES.items():
+        for n in (30, 60, 120):
+            rng = random.Random(seed)
+            hits = [0, 0, 0]
+            for number in range(count // 4):
+                values = process(rng, n)
+                found = series_interval(values, seed=number, draws=_DRAWS)
+                plain = t_interval(values)
+                low, high = bootstrap_bounds(values, 0.95, seed=number, draws=_DRAWS)
+                for i, (a, b) in enumerate(((plain.low, plain.high), (low, high), (found.low, found.high))):
+                    hits[i] += a <= 0 <= b
+            rows.append([name, str(n), *(percent(hit, count // 4) for hit in hits)])
+    table(
+        f"Seconds of one run: coverage of a 95 % interval, % of {count // 4} series",
+        ["process", "seconds", "plain t", "block bootstrap", "series_interval"],
+        rows,
+    )
+
+
+def limit_errors(count: int, seed: int) -> None:
+    """The true mean is exactly at the limit: each MET and each MISSED is an error."""
+    rows = []
+    for plan_name, plan in PLANS.items():
+        for name, process in PROCESSES.items():
+            results = _at_the_limit(process, plan, count, seed)
+            met = sum(result.decision is Decision.MET for result in results)
+            missed = sum(result.decision is Decision.MISSED for result in results)
+            held = sum(result.low <= 100 <= result.high for result in results)
+            runs = statistics.fmean(result.n for result in results)
+            rows.append(
+                [plan_name, name, percent(met, count), percent(missed, count), percent(held, count), f"{runs:.1f}"]
+            )
+    table(
+        f"Limit, true mean exactly at it: % of {count} series; MET and MISSED may be 2.5 each",
+        ["plan", "process", "MET", "MISSED", "interval at the stop holds", "runs"],
+        rows,
+    )
+
+
+def _at_the_limit(process: Process, plan: Plan, count: int, seed: int) -> list[Result]:
+    rng = random.Random(seed)
+    wish = at_least(100)
+    return [judge_values([100 + value for value in process(rng, plan.most)], wish, "", plan) for _ in range(count)]
+
+
+def others(count: int, seed: int) -> None:
+    """Rules in use elsewhere, with the true mean at the limit."""
+    rows = []
+    for name, process in PROCESSES.items():
+        for spread in (2.0, 3.0, 5.0):
+            rng = random.Random(seed)
+            held = low_errors = stopped = runs = 0
+            for _ in range(count):
+                used, low, high = netperf_loop([spread * value for value in process(rng, 10)], 100)
+                held += low <= 100 <= high
+                low_errors += low > 100
+                stopped += used < 10
+                runs += used
+            rows.append([name, f"netperf, spread {spread:g} %", percent(low_errors, count), percent(held, count),
+                         percent(stopped, count), f"{runs / count:.1f}"])  # fmt: skip
+        rows.append([name, "t after each of 3..12 runs", *_peeking(process, count, seed)])
+    table(
+        f"Others, for comparison: % of {count} series; spread: standard deviation of a run",
+        ["process", "rule", "false MET", "interval at the stop holds", "stops early", "runs"],
+        rows,
+    )
+
+
+def _peeking(process: Process, count: int, seed: int) -> list[str]:
+    rng = random.Random(seed)
+    met = held = early = runs = 0
+    for _ in range(count):
+        values = process(rng, 12)
+        for n in range(3, 13):
+            mean = statistics.fmean(values[:n])
+            half = t_quantile(0.025, n - 1) * statistics.stdev(values[:n]) / math.sqrt(n)
+            if abs(mean) > half:
+                break
+        met += mean - half > 0
+        held += abs(mean) <= half
+        early += n < 12
+        runs += n
+    return [percent(met, count), percent(held, count), percent(early, count), f"{runs / count:.1f}"]
+
+
+def comparison_errors(count: int, seed: int) -> None:
+    """Effects and baselines exactly at what is wanted, runs with a standard deviation of 2 %."""
+
+    def figures(rng: random.Random, n: int, mean: float) -> list[float]:
+        return [mean * (1 + 0.02 * value) for value in independent(rng, n)]
+
+    def effect(rng: random.Random) -> Result:
+        pairs = list(zip(figures(rng, 12, 100), figures(rng, 12, 120), strict=True))
+        return judge_pairs(pairs, raises_by(20), Plan())
+
+    def drifting(rng: random.Random) -> Result:
+        drift = [1 - 0.01 * block for block in range(12)]
+        pairs = [(a * d, b * d) for a, b, d in zip(figures(rng, 12, 100), figures(rng, 12, 120), drift, strict=True)]
+        return judge_pairs(pairs, raises_by(20), Plan())
+
+    def equivalence(rng: random.Random) -> Result:
+        pairs = list(zip(figures(rng, 12, 100), figures(rng, 12, 105), strict=True))
+        return judge_pairs(pairs, stays_within(5), Plan())
+
+    def baseline(size: int) -> Callable[[random.Random], Result]:
+        return lambda rng: judge_against_baseline(
+            figures(rng, 12, 98), figures(rng, size, 100), Direction.HIGHER, 2, Plan()
+        )
+
+    cases: dict[str, Callable[[random.Random], Result]] = {
+        "effect of +20 %, wanted 20 %": effect,
+        "the same while the bench slows by 1 % a block": drifting,
+        "effect of +5 %, wanted within 5 %": equivalence,
+        "2 % worse than a baseline of 5 runs, allowed 2 %": baseline(5),
+        "2 % worse than a baseline of 12 runs, allowed 2 %": baseline(12),
+    }
+    rows = []
+    for name, case in cases.items():
+        rng = random.Random(seed)
+        results = [case(rng) for _ in range(count)]
+        decisions = [sum(result.decision is decision for result in results) for decision in Decision]
+        runs = statistics.fmean(result.n for result in results)
+        rows.append([name, *(percent(number, count) for number in decisions), f"{runs:.1f}"])
+    table(
+        f"Comparisons exactly at what is wanted: % of {count}; MET and MISSED may be 2.5 each",
+        ["question", "MET", "MISSED", "UNDECIDED", "blocks or runs"],
+        rows,
+    )
+
+
+def cost(count: int, seed: int) -> None:
+    """Runs needed, and decisions reached, when the true mean is better than the limit."""
+    rows = []
+    for margin in (0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0):
+        row = [f"{margin:g}"]
+        for plan in PLANS.values():
+            rng = random.Random(seed)
+            results = [
+                judge_values([100 + margin + value for value in independent(rng, plan.most)], at_least(100), "", plan)
+                for _ in range(count // 2)
+            ]
+            met = sum(result.decision is Decision.MET for result in results)
+            row.append(f"{statistics.fmean(result.n for result in results):.1f} / {percent(met, count // 2)}")
+        rng = random.Random(seed)
+        fixed = sum(t_interval(independent(rng, 12)).low + margin >= 0 for _ in range(count // 2))
+        rows.append([*row, f"12 / {percent(fixed, count // 2)}"])
+    table(
+        "Cost: mean runs / % MET, true mean better than the limit by so many standard deviations of a run",
+        ["margin", *PLANS, "fixed 12 runs"],
+        rows,
+    )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Coverage, error rates and cost of the statistics, by simulation.")
+    parser.add_argument("--series", type=int, default=2000)
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args()
+    if given.series < 100:
+        parser.error(f"--series is {given.series}, wanted at least 100")
+    for part in (limit_errors, others, comparison_errors, cost, series_coverage):
+        part(given.series, given.seed)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

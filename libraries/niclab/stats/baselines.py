@@ -1,0 +1,183 @@
+"""Baselines: figures of runs that somebody accepted, to compare later runs with.
+
+One JSON file a key, ``<card>-<metric>-<digest>.json``; the digest is that of the key, so that a key is found without a
+search and a file that was edited by hand is noticed. Accepted figures that were replaced stay in the file: its trend.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
+
+from niclab.fieldtypes import Name, Record, Text
+from niclab.report import now, write_json
+from niclab.report.runfolder import read_run
+from niclab.stats.judge import FEWEST_OF_A_BASELINE
+from niclab.stats.measurements import FORMAT, Better, Format, Key, Measurement, Metric, Moment, Sample, load, read
+from niclab.verdict import BenchFault
+
+FOLDER = "baselines"
+"""Below ``results/``."""
+
+
+class Accepted(Record):
+    """Samples of one accepted run, and where they are from. ``git_commit``: of the lab, None outside of git."""
+
+    samples: Annotated[tuple[Sample, ...], Field(min_length=FEWEST_OF_A_BASELINE)]
+    test: Text
+    taken: Moment
+    accepted: Moment
+    run: Text
+    bench: Name
+    git_commit: Text | None
+    local_changes: bool | None
+
+
+class Baseline(Record):
+    """The file of one key. The last of ``history`` is the one that holds."""
+
+    format: Format
+    metric: Metric
+    unit: Text
+    better: Better
+    key: Key
+    history: Annotated[tuple[Accepted, ...], Field(min_length=1)]
+
+    @property
+    def current(self) -> Accepted:
+        return self.history[-1]
+
+
+@dataclass(frozen=True)
+class BaselineStore:
+    """The baselines in ``folder``; it is made with the first one."""
+
+    folder: Path
+
+    def find(self, measurement: Measurement) -> Baseline | None:
+        """The baseline of the measurement's key, metric and unit; None when there is none.
+
+        :raises BenchFault: when its file is damaged, or calls another direction better.
+        """
+        path = self._path(measurement)
+        if not path.exists():
+            return None
+        found = self._load(path)
+        if found.better is not measurement.better:
+            raise BenchFault(
+                f"{path}: better: {found.better.value} is not wanted; wanted: {measurement.better.value}, "
+                f"as {measurement.test!r} measures it"
+            )
+        return found
+
+    def all(self) -> list[Baseline]:
+        """Every baseline, by file name.
+
+        :raises BenchFault: when one is damaged.
+        """
+        return [self._load(path) for path in sorted(self.folder.glob("*.json"))]
+
+    def nearest(self, measurement: Measurement) -> tuple[Baseline, list[str]] | None:
+        """The baseline of the same card, metric and unit with the fewest differing conditions, and these conditions.
+
+        It is a hint for people (which release was faster?), never something to judge by.
+        """
+        others = [
+            (each, measurement.key.differences(each.key))
+            for each in self.all()
+            if (each.metric, each.unit, each.key.card) == (measurement.metric, measurement.unit, measurement.key.card)
+        ]
+        return min(others, key=lambda pair: len(pair[1]), default=None)
+
+    def accept(self, run_dir: Path, *, replace: bool = False) -> list[Path]:
+        """Make the measurements of a finished run the baselines of their keys: all of them, or none.
+
+        :param replace: also where a baseline stands already; the old one stays in its history.
+        :raises BenchFault: when the run is not finished, has no measurements, one with too few samples, or a baseline
+            stands already and ``replace`` is not given.
+        """
+        measurements = read(run_dir)
+        run = read_run(run_dir)
+        problems = [] if run.get("finished") else [f"{run_dir}: the run is not finished"]
+        problems += [] if measurements else [f"{run_dir}: no measurements; wanted: at least one"]
+        for each in measurements:
+            problems += self._refusals(each, replace=replace)
+        if problems:
+            raise BenchFault("\n".join(problems))
+        written = []
+        for each in measurements:
+            old = self.find(each)
+            entry = _accepted(each, run, run_dir)
+            history = (*(old.history if old else ()), entry)
+            baseline = Baseline(
+                format=FORMAT, metric=each.metric, unit=each.unit, better=each.better, key=each.key, history=history
+            )
+            path = self._path(each)
+            write_json(path, baseline.model_dump(mode="json"))
+            written.append(path)
+        return written
+
+    def _refusals(self, measurement: Measurement, *, replace: bool) -> list[str]:
+        subject = f"{measurement.metric} of {measurement.test!r}"
+        problems = []
+        if len(measurement.samples) < FEWEST_OF_A_BASELINE:
+            problems.append(
+                f"{subject}: {len(measurement.samples)} samples; wanted: at least {FEWEST_OF_A_BASELINE} for a baseline"
+            )
+        known = self.find(measurement)
+        if known is not None and not replace:
+            problems.append(
+                f"{subject}: {self._path(measurement)} holds a baseline of {known.current.taken[:10]} from run "
+                f"{known.current.run}; wanted: --replace, when the new one is to hold instead"
+            )
+        return problems
+
+    def _path(self, measurement: Measurement) -> Path:
+        return self.folder / _file_name(measurement.key, measurement.metric, measurement.unit)
+
+    def _load(self, path: Path) -> Baseline:
+        found = load(path, Baseline)
+        wanted = _file_name(found.key, found.metric, found.unit)
+        if path.name != wanted:
+            raise BenchFault(f"{path}: the key in it belongs to {wanted}: the file was renamed or its key was changed")
+        return found
+
+
+def _file_name(key: Key, metric: str, unit: str) -> str:
+    return f"{key.card}-{metric}-{key.digest(metric, unit)}.json"
+
+
+def _accepted(measurement: Measurement, run: dict[str, object], run_dir: Path) -> Accepted:
+    git = run["git"]
+    commit, changes = (git.get("commit"), git.get("local_changes")) if isinstance(git, dict) else (None, None)
+    return Accepted.model_validate(
+        {
+            "samples": measurement.samples,
+            "test": measurement.test,
+            "taken": measurement.taken,
+            "accepted": now(),
+            "run": run_dir.resolve().name,
+            "bench": run["bench"],
+            "git_commit": commit,
+            "local_changes": changes,
+        }
+    )
+
+
+def listing(baselines: Sequence[Baseline]) -> list[str]:
+    """A line a baseline: card, metric, mean of the samples, how many, when, from which run, under which conditions."""
+    lines = []
+    for each in baselines:
+        current, key = each.current, each.key
+        mean = sum(current.samples) / len(current.samples)
+        set_ = " ".join(f"{name}={value}" for name, value in sorted(key.parameters.items()))
+        lines.append(
+            f"{key.card}  {each.metric} {mean:.6g} {each.unit} (mean of {len(current.samples)})  {current.taken[:10]}  "
+            f"run {current.run}  {key.driver}, firmware {key.firmware}, {key.slot} {key.pcie_link}, {key.os} "
+            f"{key.kernel}, peer {key.peer}, {key.tool}" + (f"  {set_}" if set_ else "")
+        )
+    return lines

@@ -1,0 +1,27 @@
+"""From answers to the verdict of a test."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from niclab.stats.questions import Decision, Result
+from niclab.verdict import CardFailure, Undecided
+
+
+def conclude(results: Mapping[str, Result]) -> None:
+    """End a check whose answers are ``results``, by subject; returns only when every one is MET.
+
+    :param results: the subject of each answer (``dut.p0 to peer.p0, TCP``) names it in the message.
+    :raises CardFailure: when any is MISSED; what is undecided stands in the message too.
+    :raises Undecided: when none is missed and any is UNDECIDED.
+    :raises ValueError: without results: nothing asked is not an answer.
+    """
+    if not results:
+        raise ValueError("no results; wanted: at least one")
+    lines = [
+        f"{subject}: {result.reason}" for subject, result in results.items() if result.decision is not Decision.MET
+    ]
+    if any(result.decision is Decision.MISSED for result in results.values()):
+        raise CardFailure("\n".join(lines))
+    if lines:
+        raise Undecided("\n".join(lines))

@@ -1,0 +1,181 @@
+"""From repeats to an answer, by a plan that was fixed before.
+
+The looks of the plan are replayed over the repeats, and the first that decides is the answer: repeats made after it
+change nothing, so that nobody can measure on until a result pleases.
+
+Comparisons are made with logarithms: the mean of ln(B/A) of pairs, or of ln(new) minus that of ln(baseline). Percent of
+the baseline are 100 (exp(x) - 1), a change of geometric means, the same in every unit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from niclab.stats.interval import Guarded, guarded, guarded_difference
+from niclab.stats.plan import Plan
+from niclab.stats.questions import Change, Decision, Direction, Look, Result, Wish, not_worse_by, rounded
+from niclab.stats.series import effective_size, lag1, numbers
+from niclab.stats.student import t_quantile, t_upper_tail
+
+FEWEST_OF_A_BASELINE = 3
+_WORTH_SAYING = 0.7
+
+
+def judge_values(values: Sequence[float], wish: Wish, unit: str, plan: Plan) -> Result:
+    """Is the mean of ``values`` (one a run, in time order, warm-up left out) where ``wish`` wants it?
+
+    :raises ValueError: for less repeats than the first look needs, or a value that is not finite.
+    """
+    sample = numbers(values, at_least=plan.first_look, what="runs")
+
+    def at(n: int, critical: float) -> tuple[Guarded, float]:
+        return guarded(sample[:n], critical, plan.correlation), critical
+
+    return _answer(_Case(sample, at, lambda mean: mean, wish, unit, "runs", plan, plan.resolution))
+
+
+def judge_pairs(pairs: Sequence[tuple[float, float]], wish: Wish, plan: Plan) -> Result:
+    """Does a setting change the figure as ``wish`` says? In % of the baseline.
+
+    :param pairs: of each block, in time order: (figure of the baseline, figure with the setting), both above 0.
+    :raises ValueError: for less pairs than the first look needs, or a figure that is not above 0.
+    """
+    if len(pairs) < plan.first_look:
+        raise ValueError(f"{len(pairs)} pairs; wanted: at least {plan.first_look}")
+    before = _logs([one for one, _ in pairs], "baseline")
+    after = _logs([other for _, other in pairs], "setting")
+    sample = tuple(b - a for a, b in zip(before, after, strict=True))
+    step = 2 * plan.resolution / min(min(pair) for pair in pairs)
+
+    def at(n: int, critical: float) -> tuple[Guarded, float]:
+        return guarded(sample[:n], critical, plan.correlation), critical
+
+    return _answer(_Case(sample, at, _percent, wish, "% of baseline", "pairs", plan, step))
+
+
+def judge_against_baseline(
+    values: Sequence[float],
+    baseline: Sequence[float],
+    direction: Direction,
+    tolerance_percent: float,
+    plan: Plan,
+    source: str = "",
+) -> Result:
+    """Is the figure at most ``tolerance_percent`` % worse than its ``baseline``? An improvement is never a failure.
+
+    Two independent samples: Welch's t at the tail that the boundary of the look leaves. The baseline is in every look,
+    which makes looks more alike than the boundaries allow for: the error is at most as stated.
+
+    :param source: where the baseline is from, for the reason.
+    :raises ValueError: for too few values, or one that is not above 0.
+    """
+    sample = _logs(numbers(values, at_least=plan.first_look, what="runs"), "runs")
+    old = _logs(numbers(baseline, at_least=FEWEST_OF_A_BASELINE, what="baseline runs"), "baseline runs")
+    step = 2 * plan.resolution / math.exp(min(*sample, *old))
+
+    def at(n: int, critical: float) -> tuple[Guarded, float]:
+        tail = t_upper_tail(critical, n - 1)
+        new = guarded(sample[:n], critical, plan.correlation)
+        both = guarded_difference(new, guarded(old, critical, plan.correlation))
+        return both, t_quantile(tail, both.df)
+
+    wish = not_worse_by(tolerance_percent, direction, source)
+    return _answer(_Case(sample, at, _percent, wish, "% of baseline", "runs", plan, step, direction))
+
+
+@dataclass(frozen=True)
+class _Case:
+    """A question ready to be looked at. ``at``: what n repeats tell, and the critical t; ``shown``: to the unit."""
+
+    sample: tuple[float, ...]
+    at: Callable[[int, float], tuple[Guarded, float]]
+    shown: Callable[[float], float]
+    wish: Wish
+    unit: str
+    counted: str
+    plan: Plan
+    resolution: float
+    direction: Direction | None = None
+
+    def look(self, n: int, boundary: float) -> Look:
+        found, critical = self.at(n, boundary)
+        low, high = (self.shown(bound) for bound in found.bounds(critical, self.resolution))
+        decision = Decision.UNDECIDED if self.without_spread(n) else self.wish.decide(low, high)
+        return Look(n, critical, self.shown(found.mean), low, high, decision)
+
+    def without_spread(self, n: int) -> bool:
+        """All repeats the same to the last bit, and no resolution given that would explain it."""
+        first = self.sample[0]
+        return self.resolution == 0 and all(
+            math.isclose(value, first, rel_tol=1e-12, abs_tol=1e-15) for value in self.sample[1:n]
+        )
+
+
+def _answer(case: _Case) -> Result:
+    looks: list[Look] = []
+    for n, boundary in zip(case.plan.looks, case.plan.boundaries, strict=True):
+        if n > len(case.sample):
+            break
+        looks.append(case.look(n, boundary))
+        if looks[-1].decision is not Decision.UNDECIDED:
+            break
+    last = looks[-1]
+    used = case.sample[: last.n]
+    return Result(
+        estimate=last.estimate,
+        low=last.low,
+        high=last.high,
+        unit=case.unit,
+        level=case.plan.level,
+        n=last.n,
+        lag1=lag1(used),
+        effective_n=effective_size(used),
+        wish=case.wish,
+        decision=last.decision,
+        change=_change(last, case.direction) if case.direction else None,
+        looks=tuple(looks),
+        reason=_reason(case, last, effective_size(used)),
+    )
+
+
+def _change(look: Look, direction: Direction) -> Change:
+    if look.low <= 0 <= look.high:
+        return Change.UNCLEAR
+    return Change.BETTER if (look.low > 0) is (direction is Direction.HIGHER) else Change.WORSE
+
+
+def _reason(case: _Case, look: Look, effective_n: float) -> str:
+    estimate, low, high = rounded(look.estimate, look.low, look.high, signed=case.unit.startswith("%"))
+    said = (
+        f"{estimate} {case.unit}, {100 * case.plan.level:g} % interval {low} to {high} ({look.n} {case.counted}), "
+        f"{case.wish.text}: {look.decision.value}"
+    )
+    if case.direction and _change(look, case.direction) is not Change.UNCLEAR:
+        said += f"; {_change(look, case.direction).value} than the baseline"
+    if effective_n < _WORTH_SAYING * look.n:
+        said += f"; neighbouring {case.counted} are alike, worth {effective_n:.1f} independent ones"
+    if look.decision is not Decision.UNDECIDED:
+        return said
+    if case.without_spread(look.n):
+        said += f"; all {case.counted} are exactly the same, and the resolution of the figure is not given"
+    spent = look.n >= case.plan.most
+    return said + (f"; the budget of {case.plan.most} {case.counted} is spent" if spent else "")
+
+
+def _percent(log_ratio: float) -> float:
+    try:
+        return 100 * math.expm1(log_ratio)
+    except OverflowError:
+        return math.inf
+
+
+def _logs(values: Sequence[float], what: str) -> tuple[float, ...]:
+    checked = numbers(values, at_least=1, what=what)
+    for place, value in enumerate(checked):
+        if value <= 0:
+            raise ValueError(
+                f"{what}[{place}]: {value!r} is not wanted; wanted: more than 0, to be compared in percent"
+            )
+    return tuple(math.log(value) for value in checked)

@@ -1,0 +1,103 @@
+"""How a question is measured: how many repeats, in which order, and when one may stop."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from niclab.stats.boundaries import Spending, t_boundaries
+
+_LARGEST_CORRELATION = 0.9
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Fixed before the first repeat is made.
+
+    ``first_look``: repeats before the first decision. ``most``: the budget; what is open then is undecided.
+    ``step``: repeats between looks. ``level``: of the intervals, simultaneous over all looks (repeated confidence
+    intervals, Jennison & Turnbull 1989), so that false MET and false MISSED are each at most (1 - level) / 2.
+    ``warm_up_runs``: runs of each arm made first and never counted: the first run after a change pays for caches,
+    neighbour tables and sleeping CPUs, and few repeats cannot tell whether it did. ``resolution``: smallest step of
+    the figure, in its unit. ``correlation``: largest correlation of neighbouring repeats for which the level must
+    hold; 0 means separate runs in random order, whose correlation is estimated and guarded against but not known.
+    """
+
+    first_look: int = 5
+    most: int = 12
+    step: int = 1
+    level: float = 0.95
+    spending: Spending = Spending.POCOCK
+    warm_up_runs: int = 1
+    resolution: float = 0.0
+    correlation: float = 0.0
+
+    def __post_init__(self) -> None:
+        self._want("first_look", self.first_look >= 3, "at least 3")
+        self._want("most", self.most >= self.first_look, f"at least first_look {self.first_look}")
+        self._want("step", self.step >= 1, "at least 1")
+        self._want("level", 0.5 <= self.level < 1, "0.5 or more and less than 1")
+        self._want("warm_up_runs", self.warm_up_runs >= 0, "0 or more")
+        self._want("resolution", 0 <= self.resolution < float("inf"), "0 or more")
+        self._want("correlation", 0 <= self.correlation <= _LARGEST_CORRELATION, f"0 to {_LARGEST_CORRELATION}")
+
+    def _want(self, field: str, holds: bool, wanted: str) -> None:
+        if not holds:
+            raise ValueError(f"plan: {field}: {getattr(self, field)!r} is not wanted; wanted: {wanted}")
+
+    @property
+    def looks(self) -> tuple[int, ...]:
+        """Numbers of repeats after which the question is looked at; the last is ``most``."""
+        looks = range(self.first_look, self.most, self.step)
+        return (*looks, self.most)
+
+    @property
+    def boundaries(self) -> tuple[float, ...]:
+        """Critical t of each look."""
+        return t_boundaries(self.looks, (1 - self.level) / 2, self.spending)
+
+
+def shared_level(level: float, questions: int) -> float:
+    """The level of each of several questions such that all intervals hold together with ``level`` (Bonferroni)."""
+    if questions < 1:
+        raise ValueError(f"{questions} questions; wanted: at least 1")
+    return 1 - (1 - level) / questions
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One run of a comparison. ``block`` 0 and below is warm-up and not counted."""
+
+    block: int
+    arm: str
+
+    @property
+    def counted(self) -> bool:
+        return self.block > 0
+
+
+def schedule(arms: Sequence[str], blocks: int, *, seed: int, warm_up_runs: int = 1) -> list[Turn]:
+    """The order of runs: every block runs every arm once; same seed, same order.
+
+    The order in odd blocks is random, and each even block runs the one before backwards (A B - B A), so that a steady
+    drift of the bench cancels and no rhythm of it falls in step with an arm.
+
+    :param arms: baseline first, then each setting.
+    :raises ValueError: for no or doubled arms, or less than one block.
+    """
+    if not arms or len(set(arms)) != len(arms) or blocks < 1 or warm_up_runs < 0:
+        raise ValueError(
+            f"arms {list(arms)!r}, {blocks} blocks, {warm_up_runs} warm-up runs; "
+            "wanted: different arms, at least 1 block, no negative number"
+        )
+    generator = random.Random(seed)
+    turns = [Turn(block, arm) for block in range(1 - warm_up_runs, 1) for arm in arms]
+    order = list(arms)
+    for block in range(1, blocks + 1):
+        if block % 2:
+            generator.shuffle(order)
+        else:
+            order.reverse()
+        turns += [Turn(block, arm) for arm in order]
+    return turns

@@ -1,0 +1,152 @@
+"""What is asked of a measurement, and the answer: met, missed, or undecided.
+
+Every question is a region in which the true value must lie. The answer is MET when the whole interval lies inside,
+MISSED when all of it lies outside on one side, and UNDECIDED otherwise. For a tolerance around zero, MET is the two
+one-sided tests of equivalence (Schuirmann 1987).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import Enum, StrEnum
+
+
+class Decision(Enum):
+    MET = "met"
+    MISSED = "missed"
+    UNDECIDED = "undecided"
+
+
+class Direction(StrEnum):
+    """Which way a figure gets better."""
+
+    HIGHER = "higher"
+    LOWER = "lower"
+
+
+class Change(Enum):
+    """How a figure moved against its baseline, whatever its tolerance. UNCLEAR: the interval holds no change."""
+
+    BETTER = "better"
+    WORSE = "worse"
+    UNCLEAR = "not told apart"
+
+
+@dataclass(frozen=True)
+class Wish:
+    """The true value must lie in ``low`` to ``high`` (one may be infinite). ``text`` says so, and where it is from."""
+
+    text: str
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        if not (self.low <= self.high and (math.isfinite(self.low) or math.isfinite(self.high)) and self.text.strip()):
+            raise ValueError(f"wish {self.text!r}: {self.low!r} to {self.high!r}; wanted: a text, and a region")
+
+    def decide(self, low: float, high: float) -> Decision:
+        """The answer when the true value is known to lie in ``low`` to ``high``."""
+        if self.low <= low and high <= self.high:
+            return Decision.MET
+        if high < self.low or low > self.high:
+            return Decision.MISSED
+        return Decision.UNDECIDED
+
+
+def at_least(limit: float, source: str = "") -> Wish:
+    """The mean is ``limit`` or more, in the unit of the values."""
+    return Wish(_of(f"limit at least {_finite(limit):g}", source), limit, math.inf)
+
+
+def at_most(limit: float, source: str = "") -> Wish:
+    """The mean is ``limit`` or less, in the unit of the values."""
+    return Wish(_of(f"limit at most {_finite(limit):g}", source), -math.inf, limit)
+
+
+def raises_by(percent: float, source: str = "") -> Wish:
+    """A setting raises the figure by at least ``percent`` % of the baseline."""
+    return Wish(_of(f"wanted at least {_positive(percent):g} % more", source), percent, math.inf)
+
+
+def lowers_by(percent: float, source: str = "") -> Wish:
+    """A setting lowers the figure by at least ``percent`` % of the baseline."""
+    return Wish(_of(f"wanted at least {_positive(percent, below=100):g} % less", source), -math.inf, -percent)
+
+
+def stays_within(percent: float, source: str = "") -> Wish:
+    """A setting moves the figure by at most ``percent`` % of the baseline, either way."""
+    return Wish(_of(f"wanted within {_positive(percent, below=100):g} % either way", source), -percent, percent)
+
+
+def not_worse_by(percent: float, direction: Direction, source: str = "") -> Wish:
+    """The figure is worse than its baseline by at most ``percent`` %; an improvement of any size will do."""
+    text = _of(f"wanted at most {_positive(percent, below=100):g} % worse ({direction} is better)", source)
+    return Wish(text, -percent, math.inf) if direction is Direction.HIGHER else Wish(text, -math.inf, percent)
+
+
+@dataclass(frozen=True)
+class Look:
+    """What was known after ``n`` repeats; estimate and bounds in the unit of the result."""
+
+    n: int
+    critical: float
+    estimate: float
+    low: float
+    high: float
+    decision: Decision
+
+
+@dataclass(frozen=True)
+class Result:
+    """The answer to a question.
+
+    ``estimate``, ``low`` and ``high`` are in ``unit``; ``level`` holds for all ``looks`` together. ``n`` counts
+    ``counted`` ("runs" or "pairs"). ``lag1``: correlation of neighbours as found, None below 4 repeats.
+    ``effective_n``: how many independent repeats know as much. ``change``: only against a baseline.
+    ``reason``: the whole answer as one sentence.
+    """
+
+    estimate: float
+    low: float
+    high: float
+    unit: str
+    level: float
+    n: int
+    lag1: float | None
+    effective_n: float
+    wish: Wish
+    decision: Decision
+    change: Change | None
+    looks: tuple[Look, ...]
+    reason: str
+
+
+def rounded(estimate: float, low: float, high: float, *, signed: bool = False) -> tuple[str, str, str]:
+    """The three numbers with two digits of the interval's half width; bounds are rounded outwards."""
+    half = (high - low) / 2
+    size = half if half > 0 else max(abs(estimate), 1e-12) * 1e-5
+    decimals = 1 - math.floor(math.log10(size))
+    scale = 10.0**decimals
+    numbers = (round(estimate * scale) / scale, math.floor(low * scale) / scale, math.ceil(high * scale) / scale)
+    if half <= 0:
+        numbers = (estimate, low, high)
+    sign = "+" if signed else ""
+    one, two, three = (f"{number + 0.0:{sign}.{max(0, decimals)}f}" for number in numbers)
+    return one, two, three
+
+
+def _of(text: str, source: str) -> str:
+    return f"{text} ({source})" if source else text
+
+
+def _finite(value: float) -> float:
+    if not math.isfinite(value):
+        raise ValueError(f"limit {value!r}; wanted: a finite number")
+    return value
+
+
+def _positive(percent: float, below: float = math.inf) -> float:
+    if not 0 < percent < below:
+        raise ValueError(f"{percent!r} %; wanted: more than 0 and less than {below:g}")
+    return percent

@@ -1,0 +1,83 @@
+"""Measure until the question is decided or the budget is spent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from niclab.stats.judge import judge_pairs, judge_values
+from niclab.stats.plan import Plan, schedule
+from niclab.stats.questions import Decision, Result, Wish
+from niclab.verdict import Undecided
+
+
+def repeat_until_decided(
+    measure: Callable[[], float],
+    judge: Callable[[Sequence[float]], Result],
+    plan: Plan,
+    may_go_on: Callable[[], bool] = lambda: True,
+) -> tuple[list[float], Result]:
+    """Run ``measure`` again and again; return the counted values and the answer of ``judge``.
+
+    :param measure: one run; returns its figure. The plan's warm-up runs come first and are not counted.
+    :param may_go_on: asked before each run; False when the time is spent.
+    :raises Undecided: when the time was spent before the first look.
+    """
+    for _ in range(plan.warm_up_runs):
+        measure()
+    values: list[float] = []
+    result: Result | None = None
+    while len(values) < plan.most and may_go_on():
+        values.append(measure())
+        if len(values) in plan.looks:
+            result = judge(values)
+            if result.decision is not Decision.UNDECIDED:
+                break
+    if result is None:
+        raise Undecided(f"{len(values)} runs made when the time was spent; wanted: at least {plan.first_look}")
+    return values, result
+
+
+def measure_limit(
+    measure: Callable[[], float], wish: Wish, unit: str, plan: Plan, may_go_on: Callable[[], bool] = lambda: True
+) -> tuple[list[float], Result]:
+    """:func:`repeat_until_decided` for a limit."""
+    return repeat_until_decided(measure, lambda values: judge_values(values, wish, unit, plan), plan, may_go_on)
+
+
+def measure_effect(
+    measure: Callable[[str], float],
+    arms: tuple[str, str],
+    wish: Wish,
+    plan: Plan,
+    *,
+    seed: int,
+    may_go_on: Callable[[], bool] = lambda: True,
+) -> tuple[list[tuple[float, float]], Result]:
+    """Run baseline and setting in turns (:func:`~niclab.stats.plan.schedule`); return the pairs and the answer.
+
+    :param measure: one run of the arm it is given; it sets what the arm needs, and proves it.
+    :param arms: names of baseline and setting.
+    :raises Undecided: when the time was spent before the first look.
+    """
+    baseline, setting = arms
+    block: dict[str, float] = {}
+    pairs: list[tuple[float, float]] = []
+    result: Result | None = None
+    for turn in schedule(arms, plan.most, seed=seed, warm_up_runs=plan.warm_up_runs):
+        if not block and turn.counted and not may_go_on():
+            break
+        figure = measure(turn.arm)
+        if not turn.counted:
+            continue
+        block[turn.arm] = figure
+        if len(block) < len(arms):
+            continue
+        pairs.append((block[baseline], block[setting]))
+        block.clear()
+        if len(pairs) in plan.looks:
+            result = judge_pairs(pairs, wish, plan)
+            if result.decision is not Decision.UNDECIDED:
+                break
+    if result is None:
+        raise Undecided(f"{len(pairs)} pairs made when the time was spent; wanted: at least {plan.first_look}")
+    return pairs, result

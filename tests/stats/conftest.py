@@ -1,0 +1,8 @@
+"""The series of known truth stand beside the tables made from them, in ``bench/``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
