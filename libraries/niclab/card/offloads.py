@@ -12,7 +12,7 @@ from niclab.card.values import CounterName, Section, Switch, Unknown, Word
 from niclab.fieldtypes import Record, Text, Wanted
 
 _OFFLOADS = "rx-checksum, tx-checksum, scatter-gather, tso4, tso6, lro, gro, gso, vlan-insert, vlan-strip, vlan-filter,"
-_MORE = "vlan-mtu, vlan-checksum, vlan-tso, jumbo-mtu, rx-hash or ntuple"
+_MORE = "vlan-mtu, vlan-checksum, vlan-tso, jumbo-mtu, rx-hash, ntuple or toe"
 
 
 class OffloadName(Enum):
@@ -35,6 +35,7 @@ class OffloadName(Enum):
     JUMBO_MTU = "jumbo-mtu"
     RX_HASH = "rx-hash"
     NTUPLE = "ntuple"
+    TOE = "toe"
 
 
 class Change(Enum):
