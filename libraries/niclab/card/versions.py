@@ -50,7 +50,7 @@ class IncomparableVersions(ValueError):
 _NUMBERS = r"(?:0|[1-9][0-9]*)(?:[.-](?:0|[1-9][0-9]*))*"
 _SHAPES = {
     VersionOrder.NUMBERS: re.compile(rf"({_NUMBERS})()", re.ASCII),
-    VersionOrder.NUMBERS_SUFFIX: re.compile(rf"({_NUMBERS})(-?[A-Za-z][A-Za-z0-9]*)?", re.ASCII),
+    VersionOrder.NUMBERS_SUFFIX: re.compile(rf"(?!0x)({_NUMBERS})(-?[A-Za-z]{{1,8}}[0-9]{{0,2}})?", re.ASCII),
 }
 
 
