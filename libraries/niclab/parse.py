@@ -14,7 +14,12 @@ from dataclasses import dataclass
 from enum import Enum
 
 from niclab.hosts.errors import ReadError
-from niclab.hosts.linux import ethtool
+from niclab.hosts.linux import bonding, ethtool, ip_link, vlan
+from niclab.hosts.linux import ethtool_coalesce as coalesce
+from niclab.hosts.linux import ethtool_counters as counters
+from niclab.hosts.linux import ethtool_features as features
+from niclab.hosts.linux import ethtool_module as module
+from niclab.hosts.linux import ethtool_sizes as sizes
 from niclab.traffic import iperf3
 
 Reader = Callable[[str, str | None], object]
@@ -37,7 +42,16 @@ def _of_text(reader: Callable[[str], object]) -> Reader:
 _ALL = (
     Kind("ethtool", "link settings: ethtool IFACE", _of_text(ethtool.read_link_settings)),
     Kind("ethtool-i", "driver: ethtool -i IFACE", _of_text(ethtool.read_driver_info)),
-    Kind("ethtool-S", "counters: ethtool -S IFACE", _of_text(ethtool.read_counters)),
+    Kind("ethtool-S", "counters: ethtool -S IFACE", _of_text(counters.read_counters)),
+    Kind("ethtool-k", "features: ethtool -k IFACE", _of_text(features.read_features)),
+    Kind("ethtool-g", "rings: ethtool -g IFACE", _of_text(sizes.read_rings)),
+    Kind("ethtool-l", "channels: ethtool -l IFACE", _of_text(sizes.read_channels)),
+    Kind("ethtool-c", "coalescing: ethtool -c IFACE", _of_text(coalesce.read_coalescing)),
+    Kind("ethtool-a", "pause frames: ethtool -a IFACE", _of_text(coalesce.read_pause)),
+    Kind("ethtool-m", "module: ethtool -m IFACE", _of_text(module.read_module)),
+    Kind("ip-link", "interfaces: ip [-j] [-d] [-s] link or addr", _of_text(ip_link.read_links)),
+    Kind("bonding", "a bond: /proc/net/bonding/NAME", _of_text(bonding.read_bonding)),
+    Kind("vlan", "VLANs: /proc/net/vlan/config, /proc/net/vlan/NAME, ip -d link", _of_text(vlan.read_vlans)),
     Kind("iperf3", "iperf3 -J", _of_text(iperf3.read_iperf3)),
 )
 KINDS: Mapping[str, Kind] = {kind.name: kind for kind in sorted(_ALL, key=lambda kind: kind.name)}

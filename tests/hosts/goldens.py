@@ -12,12 +12,20 @@ from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import Any
 
+from niclab.hosts.linux.bonding import read_bonding
 from niclab.hosts.linux.dmesg import kernel_events, read_dmesg
-from niclab.hosts.linux.ethtool import read_counters, read_driver_info, read_link_settings
+from niclab.hosts.linux.ethtool import read_driver_info, read_link_settings
+from niclab.hosts.linux.ethtool_coalesce import read_coalescing, read_pause
+from niclab.hosts.linux.ethtool_counters import read_counters
+from niclab.hosts.linux.ethtool_features import read_features
+from niclab.hosts.linux.ethtool_module import read_module
+from niclab.hosts.linux.ethtool_sizes import read_channels, read_rings
 from niclab.hosts.linux.ip import read_interfaces
+from niclab.hosts.linux.ip_link import read_links
 from niclab.hosts.linux.modules import read_modinfo, read_proc_modules
 from niclab.hosts.linux.pci import read_lspci, read_lspci_machine
 from niclab.hosts.linux.ping import read_ping
+from niclab.hosts.linux.vlan import read_vlans
 
 CAPTURES = Path(__file__).parent / "captures"
 
@@ -25,6 +33,15 @@ READERS: dict[str, Callable[[str], Any]] = {
     "ethtool-i": read_driver_info,
     "ethtool": read_link_settings,
     "ethtool-S": read_counters,
+    "ethtool-k": read_features,
+    "ethtool-g": read_rings,
+    "ethtool-l": read_channels,
+    "ethtool-c": read_coalescing,
+    "ethtool-a": read_pause,
+    "ethtool-m": read_module,
+    "ip-link": read_links,
+    "bonding": read_bonding,
+    "vlan": read_vlans,
     "lspci": read_lspci,
     "lspci-vmm": read_lspci_machine,
     "ip": read_interfaces,

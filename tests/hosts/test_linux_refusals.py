@@ -6,7 +6,8 @@ import pytest
 from goldens import READERS, capture
 
 from niclab.hosts.errors import ReadError
-from niclab.hosts.linux.ethtool import read_counters, read_link_settings
+from niclab.hosts.linux.ethtool import read_link_settings
+from niclab.hosts.linux.ethtool_counters import read_counters
 from niclab.hosts.linux.pci import read_lspci
 from niclab.hosts.linux.ping import read_ping
 
@@ -32,7 +33,7 @@ DEFECTS = [
     ("ethtool-S", "veth", "peer_ifindex: 2", "peer_ifindex: -2", "counter peer_ifindex: a whole number"),
     ("ethtool-S", "veth", "peer_ifindex: 2", "peer_ifindex", "line 2 .*expected 'name: number'"),
     ("ethtool-S", "veth", "peer_ifindex: 2", "peer_ifindex: 2.5", "a whole number"),
-    ("ethtool-S", "veth", "NIC statistics:", "Standard stats for v0:", "heading 'NIC statistics:'"),
+    ("ethtool-S", "veth", "NIC statistics:", "Settings for v0:", "heading 'NIC statistics:'"),
     ("lspci", "ixgbe-domain", "Speed 5GT/s (ok)", "Speed 7GT/s (ok)", "a speed of"),
     ("lspci", "ixgbe-domain", "Width x8", "Width x7", "a width of"),
     (

@@ -1,43 +1,43 @@
-"""Readers of ``ethtool -i``, ``ethtool IFACE`` and ``ethtool -S``, in the shapes from ethtool 2.6 to 6.11."""
+"""Readers of ``ethtool -i`` and ``ethtool IFACE``, in the shapes from ethtool 2.6 to 6.15, and their JSON."""
 
 from __future__ import annotations
 
 import re
 
 from niclab.hosts.errors import unreadable
-from niclab.hosts.reading import numbered, whole_number
-from niclab.hosts.records import Counters, DriverInfo, Duplex, LinkSettings
+from niclab.hosts.linux.capture import Line, content, is_json, json_bool, json_interface, json_text, without_noise
+from niclab.hosts.reading import JsonNode
+from niclab.hosts.records import DriverInfo, Duplex, LinkSettings
 
 _DRIVER = "ethtool -i"
 _LINK = "ethtool IFACE"
-_COUNTERS = "ethtool -S"
 
 _DRIVER_LINE = re.compile(r"([a-z][a-z-]*):(.*)")
 _HEADER = re.compile(r"Settings for ([^\s:]+):\s*")
 _SETTING = re.compile(r"\s+([A-Za-z][^:]*):(.*)")
 _MODE = re.compile(r"[0-9]{1,7}base[A-Za-z0-9_]+(/(Half|Full))?")
-_SPEED = re.compile(r"([0-9]{1,9})Mb/s")
+_SPEED = re.compile(r"([0-9]{1,10})Mb/s")
 _LINK_DETECTED = re.compile(r"(yes|no)(?: \((.+)\))?")
-# ethtool writes these to standard error; they stand among the settings when both streams were recorded in one file.
-_NOISE = ("Cannot get ", "netlink error:", "netlink warning:")
+_NOTHING = ("N/A", "n/a", "Unknown", "")
 
 
 def read_driver_info(text: str) -> DriverInfo:
     """Read ``ethtool -i``. "N/A" and an empty value are None: the driver does not say."""
     found: dict[str, str | None] = {}
-    for number, line in numbered(text):
-        if not line.strip():
-            continue
+    for number, line in without_noise(content(text)):
         match = _DRIVER_LINE.fullmatch(line)
         if match is None:
             raise unreadable(_DRIVER, f"line {number}", line, "'name: value'")
         key, value = match[1], match[2].strip()
         if key in found:
             raise unreadable(_DRIVER, f"line {number}", line, f"{key} once, of one interface")
-        found[key] = None if value in ("", "N/A") else value
+        found[key] = None if value in ("", "N/A", "n/a") else value
     driver = found.get("driver")
     if driver is None:
         raise unreadable(_DRIVER, "text", text, "a line 'driver: NAME'")
+    missing = [name for name in ("version", "firmware-version", "bus-info") if name not in found]
+    if missing:
+        raise unreadable(_DRIVER, "text", text, f"{', '.join(missing)}: the output is incomplete")
     return DriverInfo(
         driver=driver,
         version=found.get("version"),
@@ -49,7 +49,10 @@ def read_driver_info(text: str) -> DriverInfo:
 
 def read_link_settings(text: str) -> LinkSettings:
     """Read ``ethtool IFACE`` of one interface, old and new shapes."""
-    iface, settings = _settings(text)
+    lines = without_noise(content(text))
+    if is_json(lines):
+        return _settings_from_json(json_interface(_LINK, lines))
+    iface, settings = _settings(lines)
     link, reason = _link_detected(settings)
     return LinkSettings(
         iface=iface,
@@ -69,40 +72,16 @@ def read_link_settings(text: str) -> LinkSettings:
     )
 
 
-def read_counters(text: str) -> Counters:
-    """Read ``ethtool -S``. The value stands after the last colon: names may hold colons and blanks."""
-    entries: list[tuple[str, int]] = []
-    header_seen = False
-    for number, line in numbered(text):
-        if not line.strip():
-            continue
-        if not header_seen:
-            if line.strip() != "NIC statistics:":
-                raise unreadable(_COUNTERS, f"line {number}", line, "the heading 'NIC statistics:'")
-            header_seen = True
-            continue
-        name, colon, value = line.rpartition(":")
-        if not colon or not name.strip():
-            raise unreadable(_COUNTERS, f"line {number}", line, "'name: number'")
-        where, name = f"line {number}", name.strip()
-        entries.append((name, whole_number(_COUNTERS, where, value.strip(), f"counter {name}")))
-    if not entries:
-        raise unreadable(_COUNTERS, "text", text, "'NIC statistics:' and at least one counter")
-    return Counters(tuple(entries))
-
-
 _YES_NO = {"Yes": True, "No": False}
 _Setting = tuple[int, str]
 
 
-def _settings(text: str) -> tuple[str, dict[str, _Setting]]:
+def _settings(lines: list[Line]) -> tuple[str, dict[str, _Setting]]:
     """Interface name, and each setting's line number and value; continuation lines are joined with a blank."""
     iface: str | None = None
     settings: dict[str, _Setting] = {}
     key: str | None = None
-    for number, line in numbered(text):
-        if not line.strip() or line.startswith(_NOISE):
-            continue
+    for number, line in lines:
         header = _HEADER.fullmatch(line)
         if header is not None and iface is None:
             iface = header[1]
@@ -120,35 +99,41 @@ def _settings(text: str) -> tuple[str, dict[str, _Setting]]:
             settings[key] = (first, f"{value} {line.strip()}")
         else:
             raise unreadable(_LINK, f"line {number}", line, "an indented 'Name: value' or its continuation")
-    if iface is None or not settings:
-        raise unreadable(_LINK, "text", text, "'Settings for IFACE:' and at least one setting")
+    if iface is None or not ({"Speed", "Link detected"} & set(settings)):
+        shown = "\n".join(line for _, line in lines)
+        raise unreadable(_LINK, "text", shown, "'Settings for IFACE:' and a line Speed or Link detected")
     return iface, settings
 
 
 def _words(settings: dict[str, _Setting], key: str) -> str | None:
     """The value as it stands; None when missing, empty or unknown."""
     value = settings.get(key, (0, ""))[1]
-    return None if not value or value.startswith("Unknown!") else value
+    return None if value in _NOTHING or value.startswith("Unknown!") else value
 
 
 def _choice(settings: dict[str, _Setting], key: str, choices: dict[str, bool]) -> bool | None:
     if key not in settings:
         return None
     number, value = settings[key]
+    if value.startswith("Unknown!"):
+        return None
     if value not in choices:
         raise unreadable(_LINK, f"line {number}", value, f"{key}: {' or '.join(choices)}")
     return choices[value]
 
 
 def _speed_mbps(settings: dict[str, _Setting]) -> int | None:
-    """ethtool writes "Unknown!" for 0 and for all ones, so a printed 0 is not its word."""
+    """ethtool writes "Unknown!" for 0 and for all ones, so a printed 0 is not its word.
+
+    Before 2.6.34 it wrote the 65535 of a driver without carrier as a speed.
+    """
     if "Speed" not in settings or settings["Speed"][1].startswith("Unknown!"):
         return None
     number, value = settings["Speed"]
     match = _SPEED.fullmatch(value)
     if match is None or int(match[1]) == 0:
         raise unreadable(_LINK, f"line {number}", value, "Speed: '1000Mb/s' or 'Unknown!'")
-    return int(match[1])
+    return None if match[1] in ("65535", "4294967295") else int(match[1])
 
 
 def _duplex(settings: dict[str, _Setting]) -> Duplex | None:
@@ -171,10 +156,59 @@ def _link_detected(settings: dict[str, _Setting]) -> tuple[bool | None, str | No
 
 
 def _modes(settings: dict[str, _Setting], key: str) -> tuple[str, ...] | None:
-    if key not in settings or settings[key][1] == "Not reported":
+    """None for "Not reported", and for the empty list that ethtool before 3.0 writes instead."""
+    if key not in settings or settings[key][1] in ("Not reported", ""):
         return None
     number, value = settings[key]
     modes = tuple(value.split())
-    if not modes or not all(_MODE.fullmatch(mode) for mode in modes):
+    if not all(_MODE.fullmatch(mode) for mode in modes):
         raise unreadable(_LINK, f"line {number}", value, f"{key}: names such as 1000baseT/Full, or 'Not reported'")
     return modes
+
+
+def _settings_from_json(node: JsonNode) -> LinkSettings:
+    speed, duplex, link = node.optional("speed"), _json_word(node, "duplex"), json_bool(node.optional("link-detected"))
+    if speed is None and link is None:
+        raise node.wrong("speed or link-detected")
+    if duplex not in (None, "Full", "Half"):
+        raise node.wrong("duplex: Full, Half or 'Unknown!'")
+    return LinkSettings(
+        iface=node.child("ifname").text(),
+        speed_mbps=None if speed is None else _json_speed(speed),
+        duplex=Duplex(duplex.lower()) if duplex else None,
+        autoneg=json_bool(node.optional("auto-negotiation")),
+        link=link,
+        link_reason=json_text(node.optional("link-detected-reason")),
+        port=_json_word(node, "port"),
+        transceiver=_json_word(node, "transceiver"),
+        supported=_json_modes(node, "supported-link-modes"),
+        advertised=_json_modes(node, "advertised-link-modes"),
+        partner=_json_modes(node, "link-partner-advertised-link-modes"),
+        supports_autoneg=json_bool(node.optional("supports-auto-negotiation")),
+        advertises_autoneg=json_bool(node.optional("advertised-auto-negotiation")),
+        partner_autoneg=json_bool(node.optional("link-partner-advertised-auto-negotiation")),
+    )
+
+
+def _json_speed(node: JsonNode) -> int | None:
+    if isinstance(node.value, str) and node.value.startswith("Unknown"):
+        return None
+    value = node.count()
+    if value == 0:
+        raise node.wrong("a speed in Mbit/s, or 'Unknown!'")
+    return value
+
+
+def _json_word(node: JsonNode, name: str) -> str | None:
+    word = json_text(node.optional(name))
+    return None if word is None or word in _NOTHING or word.startswith("Unknown!") else word
+
+
+def _json_modes(node: JsonNode, name: str) -> tuple[str, ...] | None:
+    member = node.optional(name)
+    if member is None or member.value == "Not reported":
+        return None
+    modes = tuple(entry.text() for entry in member.items())
+    if not all(_MODE.fullmatch(mode) for mode in modes):
+        raise member.wrong("names such as 1000baseT/Full")
+    return modes or None

@@ -9,7 +9,8 @@ from dataclasses import replace
 
 from niclab.hosts.errors import unreadable
 from niclab.hosts.linux.commands import LinuxCommands
-from niclab.hosts.linux.ethtool import read_counters, read_driver_info, read_link_settings
+from niclab.hosts.linux.ethtool import read_driver_info, read_link_settings
+from niclab.hosts.linux.ethtool_counters import read_counters
 from niclab.hosts.linux.ip import read_interfaces
 from niclab.hosts.linux.names import interface_name, ip_address, ip_cidr
 from niclab.hosts.linux.ping import read_ping

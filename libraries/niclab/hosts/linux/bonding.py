@@ -1,0 +1,204 @@
+"""Reader of ``/proc/net/bonding/NAME`` (bonding driver 3.0 of kernel 2.6.18, to those named after the kernel, 6.x)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from niclab.hosts.errors import ReadError, unreadable
+from niclab.hosts.link_records import Aggregator, Bond, BondMember
+from niclab.hosts.linux.capture import content
+from niclab.hosts.reading import whole_number
+from niclab.hosts.records import Duplex
+
+_KIND = "/proc/net/bonding"
+_TITLE = "Ethernet Channel Bonding Driver"
+# The kernel's words (bond_mode_name in drivers/net/bonding/bond_main.c), the module option's name and number.
+_MODES = {
+    "load balancing (round-robin)": ("balance-rr", 0),
+    "fault-tolerance (active-backup)": ("active-backup", 1),
+    "load balancing (xor)": ("balance-xor", 2),
+    "fault-tolerance (broadcast)": ("broadcast", 3),
+    "IEEE 802.3ad Dynamic link aggregation": ("802.3ad", 4),
+    "transmit load balancing": ("balance-tlb", 5),
+    "adaptive load balancing": ("balance-alb", 6),
+}
+_FIELD = re.compile(r"\s*(NS IPv6 target/s \(xx::xx form\)|[A-Za-z0-9][^:]{0,60}?)\s*:(?:\s+(.*))?")
+_MODE = re.compile(r"(.{1,60}?)(?: \(fail_over_mac ([a-z]{1,20})\))?")
+_PRIMARY = re.compile(r"(\S{1,30})(?: \(primary_reselect ([a-z]{1,20})\))?")
+_SPEED = re.compile(r"([0-9]{1,9}) Mbps")
+_MAC = re.compile(r"[0-9A-Za-z]{2}(:[0-9A-Za-z]{2}){5,19}")  # letters beyond f: people blot out their addresses
+_STATUSES = ("up", "down", "going down", "going back")
+# Titles of parts of their own; their fields are read under the part's name.
+_PARTS = {
+    "Active Aggregator Info": "aggregator",
+    "details actor lacp pdu": "actor",
+    "details partner lacp pdu": "partner",
+}
+_TITLES = re.compile(r"802\.3ad info|bond \S{1,30} has no active aggregator")
+
+
+@dataclass
+class _Part:
+    """Fields of the bond or of one slave: name -> line number and value."""
+
+    fields: dict[str, tuple[int, str]] = field(default_factory=dict)
+
+    def text(self, name: str) -> str | None:
+        """The value; None when missing, empty, None or N/A."""
+        value = self.fields.get(name, (0, ""))[1]
+        return None if value in ("", "None", "N/A", "Unknown") else value
+
+    def count(self, name: str) -> int | None:
+        value = self.text(name)
+        return None if value is None else whole_number(_KIND, self.where(name), value, name)
+
+    def mac(self, name: str) -> str | None:
+        value = self.text(name)
+        if value is not None and not _MAC.fullmatch(value):
+            raise self.wrong(name, "an address such as 00:1b:21:aa:bb:cc")
+        return value
+
+    def status(self) -> str:
+        value = self.text("MII Status")
+        if value not in _STATUSES:
+            raise self.wrong("MII Status", f"MII Status: one of {', '.join(_STATUSES)}")
+        return value
+
+    def where(self, name: str) -> str:
+        return f"line {self.fields[name][0]}" if name in self.fields else "text"
+
+    def wrong(self, name: str, expected: str) -> ReadError:
+        return unreadable(_KIND, self.where(name), self.fields.get(name, (0, ""))[1], expected)
+
+
+def read_bonding(text: str) -> Bond:
+    """Read one bond. A bond without slaves is read as such; a slave without a status is an error."""
+    lines = content(text)
+    number, title = lines[0] if lines else (1, "")
+    name, _, version = title.partition(":")
+    if name.strip() != _TITLE:
+        raise unreadable(_KIND, f"line {number}", title, f"the title '{_TITLE}: vX'")
+    bond, slaves = _Part(), list[_Part]()
+    part, prefix = bond, ""
+    for number, line in lines[1:]:
+        if _TITLES.fullmatch(line.strip()):
+            continue
+        match = _FIELD.fullmatch(line)
+        if match is None:
+            raise unreadable(_KIND, f"line {number}", line, "'Name: value' of one bond")
+        key, value = match[1], (match[2] or "").strip()
+        if key in _PARTS and not value:
+            prefix = _PARTS[key] + " "
+            continue
+        if key == "Slave Interface":
+            part = _Part()
+            slaves.append(part)
+        if not line[0].isspace():
+            prefix = ""
+        if prefix + key in part.fields or key == _TITLE:
+            raise unreadable(_KIND, f"line {number}", line, f"{key} once")
+        part.fields[prefix + key] = (number, value)
+    return _bond(version.strip() or None, bond, tuple(_member(slave) for slave in slaves))
+
+
+def _bond(version: str | None, bond: _Part, slaves: tuple[BondMember, ...]) -> Bond:
+    match = _MODE.fullmatch(bond.text("Bonding Mode") or "")
+    if match is None or match[1] not in _MODES:
+        raise bond.wrong("Bonding Mode", f"Bonding Mode: one of {', '.join(_MODES)}")
+    mode_name, mode_id = _MODES[match[1]]
+    primary = _PRIMARY.fullmatch(bond.fields.get("Primary Slave", (0, ""))[1])
+    return Bond(
+        driver_version=version,
+        mode=match[1],
+        mode_name=mode_name,
+        mode_id=mode_id,
+        fail_over_mac=match[2],
+        active_slave=bond.text("Currently Active Slave"),
+        primary=primary[1] if primary and primary[1] != "None" else None,
+        primary_reselect=primary[2] if primary else None,
+        mii_status=bond.status(),
+        miimon_ms=bond.count("MII Polling Interval (ms)"),
+        updelay_ms=bond.count("Up Delay (ms)"),
+        downdelay_ms=bond.count("Down Delay (ms)"),
+        peer_notify_delay_ms=bond.count("Peer Notification Delay (ms)"),
+        arp_interval_ms=bond.count("ARP Polling Interval (ms)"),
+        arp_targets=_targets(bond),
+        xmit_hash_policy=bond.text("Transmit Hash Policy"),
+        lacp_active=_lacp_active(bond),
+        lacp_rate=bond.text("LACP rate"),
+        min_links=bond.count("Min links"),
+        ad_select=bond.text("Aggregator selection policy (ad_select)"),
+        system_mac=bond.mac("System MAC address"),
+        aggregator=_aggregator(bond),
+        slaves=slaves,
+        slaves_up=sum(slave.mii_status == "up" for slave in slaves),
+    )
+
+
+def _targets(bond: _Part) -> tuple[str, ...] | None:
+    for name in ("ARP IP target/s (n.n.n.n form)", "ARP IP target/s"):
+        value = bond.text(name)
+        if value is not None:
+            return tuple(target.strip() for target in value.split(",") if target.strip())
+    return None
+
+
+def _lacp_active(bond: _Part) -> bool | None:
+    value = bond.text("LACP active")
+    if value not in (None, "on", "off"):
+        raise bond.wrong("LACP active", "LACP active: on or off")
+    return None if value is None else value == "on"
+
+
+def _aggregator(bond: _Part) -> Aggregator | None:
+    identity = bond.count("aggregator Aggregator ID")
+    if identity is None:
+        return None
+    return Aggregator(
+        id=identity,
+        ports=bond.count("aggregator Number of ports"),
+        actor_key=bond.count("aggregator Actor Key"),
+        partner_key=bond.count("aggregator Partner Key"),
+        partner_mac=bond.mac("aggregator Partner Mac Address"),
+    )
+
+
+def _member(slave: _Part) -> BondMember:
+    name = slave.text("Slave Interface")
+    if name is None:
+        raise slave.wrong("Slave Interface", "the name of a slave")
+    return BondMember(
+        name=name,
+        mii_status=slave.status(),
+        speed_mbps=_speed(slave),
+        duplex=_duplex(slave),
+        link_failures=slave.count("Link Failure Count"),
+        mac=slave.mac("Permanent HW addr"),
+        queue_id=slave.count("Slave queue ID"),
+        aggregator_id=slave.count("Aggregator ID"),
+        actor_churn_state=slave.text("Actor Churn State"),
+        partner_churn_state=slave.text("Partner Churn State"),
+        actor_mac=slave.mac("actor system mac address"),
+        actor_port_state=slave.count("actor port state"),
+        partner_mac=slave.mac("partner system mac address"),
+        partner_port_state=slave.count("partner port state"),
+    )
+
+
+def _speed(slave: _Part) -> int | None:
+    """Kernels before 3.6 print the "unknown" of the driver as a number: all ones of 16 or 32 bits, or -1."""
+    value = slave.text("Speed")
+    if value is None or value in ("Unknown Mbps", "-1 Mbps", "65535 Mbps", "4294967295 Mbps"):
+        return None
+    match = _SPEED.fullmatch(value)
+    if match is None or int(match[1]) == 0:
+        raise slave.wrong("Speed", "Speed: '1000 Mbps' or 'Unknown'")
+    return int(match[1])
+
+
+def _duplex(slave: _Part) -> Duplex | None:
+    value = slave.text("Duplex")
+    if value not in (None, "full", "half", "unknown"):
+        raise slave.wrong("Duplex", "Duplex: full, half or Unknown")
+    return Duplex(value) if value in ("full", "half") else None

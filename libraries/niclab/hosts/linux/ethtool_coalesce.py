@@ -1,0 +1,130 @@
+"""Readers of ``ethtool -c`` (coalescing) and ``ethtool -a`` (pause frames), text and JSON."""
+
+from __future__ import annotations
+
+import re
+
+from niclab.hosts.errors import unreadable
+from niclab.hosts.ethtool_records import Coalescing, Pause
+from niclab.hosts.linux.capture import (
+    content,
+    heading,
+    is_json,
+    json_bool,
+    json_count,
+    json_interface,
+    on_off,
+    without_noise,
+)
+from niclab.hosts.reading import JsonNode, whole_number
+
+_COALESCE = "ethtool -c"
+_PAUSE = "ethtool -a"
+_COALESCE_HEADING = re.compile(r"Coalesce parameters for ([^\s:]+):")
+_PAUSE_HEADING = re.compile(r"Pause parameters for ([^\s:]+):")
+_MODES = re.compile(r"(Adaptive|CQE mode) RX:\s*(\S{1,10})\s+TX:\s*(\S{1,10})")
+# ethtool 6.2 to 6.6 print "tx-aggr-time-usecs" without its colon.
+_PARAMETER = re.compile(r"((?:rx|tx|stats|sample|pkt)-[a-z-]{1,40})(?::\s*|\s+)(\S{1,30})")
+_LAST = {"rx-usecs", "rx-frames", "tx-usecs", "tx-frames", "rx-usecs-high", "tx-usecs-high"}
+_PAUSE_ROW = re.compile(r"(Autonegotiate|RX|TX|RX negotiated|TX negotiated):\s*(\S{1,10})")
+_PAUSE_STATISTIC = re.compile(r"\s+([a-z][a-z0-9_-]{0,40}):\s*(\S{1,30})")
+
+
+def read_coalescing(text: str) -> Coalescing:
+    """Read ``ethtool -c``. Every version prints all lines up to the "high" ones; fewer is a cut text."""
+    lines = without_noise(content(text))
+    if is_json(lines):
+        return _coalescing_from_json(json_interface(_COALESCE, lines))
+    iface = heading(_COALESCE, lines, _COALESCE_HEADING, "the heading 'Coalesce parameters for IFACE:'")
+    modes: dict[str, tuple[bool | None, bool | None]] = {}
+    parameters: dict[str, int | None] = {}
+    for number, line in lines[1:]:
+        where = f"line {number}"
+        mode, parameter = _MODES.fullmatch(line.strip()), _PARAMETER.fullmatch(line.strip())
+        if mode is not None and mode[1] not in modes:
+            rx, tx = (on_off(_COALESCE, where, word, mode[1]) for word in (mode[2], mode[3]))
+            modes[mode[1]] = (rx, tx)
+        elif parameter is not None and parameter[1] not in parameters:
+            name, value = parameter[1], parameter[2]
+            parameters[name] = None if value.lower() == "n/a" else whole_number(_COALESCE, where, value, name)
+        else:
+            raise unreadable(_COALESCE, where, line, "'Adaptive RX: on  TX: off' or 'rx-usecs: 3', each once")
+    missing = sorted(_LAST - set(parameters)) + ([] if "Adaptive" in modes else ["Adaptive RX"])
+    if missing:
+        raise unreadable(_COALESCE, "text", iface, f"{', '.join(missing)}: the output is incomplete")
+    cqe = modes.get("CQE mode", (None, None))
+    return Coalescing(iface, *modes["Adaptive"], *cqe, parameters)
+
+
+def _coalescing_from_json(node: JsonNode) -> Coalescing:
+    assert isinstance(node.value, dict)
+    switches = ("adaptive-rx", "adaptive-tx", "cqe-mode-rx", "cqe-mode-tx")
+    names = [name for name in node.value if name not in ("ifname", *switches)]
+    if not names:
+        raise node.wrong("at least one parameter such as rx-usecs")
+    values = [json_bool(node.optional(name)) for name in switches]
+    return Coalescing(
+        iface=node.child("ifname").text(),
+        adaptive_rx=values[0],
+        adaptive_tx=values[1],
+        cqe_mode_rx=values[2],
+        cqe_mode_tx=values[3],
+        parameters={name: json_count(node.optional(name)) for name in names},
+    )
+
+
+def read_pause(text: str) -> Pause:
+    """Read ``ethtool -a``: Autonegotiate, RX and TX must be there."""
+    lines = without_noise(content(text))
+    if is_json(lines):
+        return _pause_from_json(json_interface(_PAUSE, lines))
+    iface = heading(_PAUSE, lines, _PAUSE_HEADING, "the heading 'Pause parameters for IFACE:'")
+    rows: dict[str, bool | None] = {}
+    statistics: dict[str, int] | None = None
+    for number, line in lines[1:]:
+        where = f"line {number}"
+        row, statistic = _PAUSE_ROW.fullmatch(line.strip()), _PAUSE_STATISTIC.fullmatch(line)
+        if line.strip() == "Statistics:" and statistics is None:
+            statistics = {}
+        elif row is not None and row[1] not in rows and statistics is None:
+            rows[row[1]] = on_off(_PAUSE, where, row[2], row[1])
+        elif statistic is not None and statistics is not None and statistic[1] not in statistics:
+            statistics[statistic[1]] = whole_number(_PAUSE, where, statistic[2], statistic[1])
+        else:
+            raise unreadable(
+                _PAUSE, where, line, "'Autonegotiate: on', 'RX: on', 'TX: on', each once, of one interface"
+            )
+    missing = [name for name in ("Autonegotiate", "RX", "TX") if name not in rows]
+    if missing:
+        raise unreadable(_PAUSE, "text", iface, f"{', '.join(missing)}: the output is incomplete")
+    return Pause(
+        iface=iface,
+        autoneg=rows["Autonegotiate"],
+        rx=rows["RX"],
+        tx=rows["TX"],
+        rx_negotiated=rows.get("RX negotiated"),
+        tx_negotiated=rows.get("TX negotiated"),
+        statistics=statistics,
+    )
+
+
+def _pause_from_json(node: JsonNode) -> Pause:
+    negotiated, statistics = node.optional("negotiated"), node.optional("statistics")
+    for name in ("rx", "tx"):
+        node.child(name)
+    return Pause(
+        iface=node.child("ifname").text(),
+        autoneg=json_bool(node.optional("autonegotiate")),
+        rx=json_bool(node.child("rx")),
+        tx=json_bool(node.child("tx")),
+        rx_negotiated=json_bool(negotiated.optional("rx")) if negotiated else None,
+        tx_negotiated=json_bool(negotiated.optional("tx")) if negotiated else None,
+        statistics=_json_statistics(statistics) if statistics else None,
+    )
+
+
+def _json_statistics(node: JsonNode) -> dict[str, int] | None:
+    """An empty object is no statistics: the text then has no heading either."""
+    if not isinstance(node.value, dict):
+        raise node.wrong("an object")
+    return {name: node.child(name).count() for name in node.value} or None

@@ -1,0 +1,66 @@
+"""Reader of ``ethtool -S``, in the shapes from ethtool 2.6 to 6.15, and of ``ethtool --json -S --groups``."""
+
+from __future__ import annotations
+
+import re
+
+from niclab.hosts.errors import unreadable
+from niclab.hosts.linux.capture import content, is_json, json_interface, without_noise
+from niclab.hosts.reading import JsonNode, whole_number
+from niclab.hosts.records import Counters
+
+_KIND = "ethtool -S"
+_STANDARD = re.compile(r"Standard stats for [^\s:]+:")
+_LONGEST = 20  # digits of the greatest 64-bit counter
+
+
+def read_counters(text: str) -> Counters:
+    """Read the counters. The value stands after the last colon: names may hold colons and blanks."""
+    lines = without_noise(content(text))
+    if is_json(lines):
+        return _from_json(json_interface(_KIND, lines))
+    if lines and lines[0][1].strip() != "NIC statistics:" and not _STANDARD.fullmatch(lines[0][1].strip()):
+        raise unreadable(_KIND, f"line {lines[0][0]}", lines[0][1], "the heading 'NIC statistics:'")
+    entries: list[tuple[str, int]] = []
+    for number, line in lines[1:]:
+        name, colon, value = line.rpartition(":")
+        name, value = name.strip(), value.strip()
+        if not colon or not name:
+            raise unreadable(_KIND, f"line {number}", line, "'name: number'")
+        if value.isdecimal() and value.isascii() and len(value) <= _LONGEST:
+            entries.append((name, int(value)))
+        else:
+            whole_number(_KIND, f"line {number}", value, f"counter {name}")
+    return _complete(entries, text)
+
+
+def _from_json(node: JsonNode) -> Counters:
+    """Groups of the kernel's standard counters, under the names of the text form: ``eth-mac-FramesTransmittedOK``."""
+    node.child("ifname").text()
+    assert isinstance(node.value, dict)
+    entries: list[tuple[str, int]] = []
+    for group in node.value:
+        if group == "ifname":
+            continue
+        members = node.child(group)
+        if not isinstance(members.value, dict):
+            raise members.wrong("an object of counters")
+        for name in members.value:
+            member = members.child(name)
+            if isinstance(member.value, list):
+                entries += [_histogram(group, name, entry) for entry in member.items()]
+            else:
+                entries.append((f"{group}-{name}", member.count()))
+    return _complete(entries, node.child("ifname").text())
+
+
+def _histogram(group: str, name: str, entry: JsonNode) -> tuple[str, int]:
+    """``rx-pktsNtoM`` of rmon: frames by length."""
+    low, high = entry.child("low").count(), entry.child("high").count()
+    return f"{name.partition('-')[0]}-{group}-etherStatsPkts{low}to{high}Octets", entry.child("val").count()
+
+
+def _complete(entries: list[tuple[str, int]], text: str) -> Counters:
+    if not entries:
+        raise unreadable(_KIND, "text", text, "'NIC statistics:' and at least one counter")
+    return Counters(tuple(entries))

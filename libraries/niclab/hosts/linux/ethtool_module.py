@@ -1,0 +1,206 @@
+"""Reader of ``ethtool -m``, decoded: SFP (SFF-8472), QSFP (SFF-8636) and CMIS modules, text and JSON."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from niclab.hosts.errors import ReadError, unreadable
+from niclab.hosts.ethtool_records import ModuleEeprom, ModuleLane
+from niclab.hosts.linux.capture import Line, content, is_json, json_interface, without_noise
+from niclab.hosts.linux.ethtool_module_json import rows_of_json
+
+_KIND = "ethtool -m"
+_ROW = re.compile(r"\s*([A-Z][^:]{0,80}?)\s*:\s?(.*)")
+_HEX_DUMP = re.compile(r"Offset\s+Values|0x[0-9a-f]{4}:.*")
+_NUMBER = r"-?[0-9]{1,9}(?:\.[0-9]{1,9})?"
+_POWER = re.compile(rf"({_NUMBER}) mW / (-inf|{_NUMBER}) dBm")
+_TEMPERATURE = re.compile(rf"({_NUMBER}) degrees C(?: / {_NUMBER} degrees F)?")
+_QUANTITY = re.compile(rf"({_NUMBER})\s?([A-Za-z]{{1,4}})")
+_CHANNEL = re.compile(r"(.*?)\s*\((?:Chan|Channel) ([0-9]{1,2})\)")
+_ALARM = re.compile(r".*(?:high|low) (?:alarm|warning)")
+_THRESHOLD = re.compile(r"(.*(?:high|low) (?:alarm|warning)) threshold")
+_LENGTH = re.compile(r"Length(?: \((.{1,40})\))?|Cable assembly length")
+_BIAS = ("Laser bias current", "Laser tx bias current")
+_TX = ("Laser output power", "Transmit avg optical power")
+_RX = ("Receiver signal average optical power", "Receiver signal OMA", "Rcvr signal avg optical power")
+_MODULE = ("Module temperature", "Module voltage", "Laser wavelength")
+
+
+@dataclass
+class _Rows:
+    """Rows of a module: name -> line number and values (some names stand several times)."""
+
+    values: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
+
+    def text(self, name: str) -> str | None:
+        """The only value; None when missing or empty. Twice is the text of two modules."""
+        found = self.values.get(name, [])
+        if len(found) > 1:
+            raise unreadable(_KIND, found[1][0], f"{name}: {found[1][1]}", f"{name} once, of one interface")
+        return found[0][1].strip() or None if found else None
+
+    def wrong(self, name: str, expected: str) -> ReadError:
+        where, value = self.values[name][0]
+        return unreadable(_KIND, where, f"{name}: {value}", expected)
+
+    def quantity(self, name: str, unit: str, pattern: re.Pattern[str] = _QUANTITY) -> float | None:
+        """A number with its unit; None when the row is missing."""
+        value = self.text(name)
+        if value is None or value.lower() in ("n/a", "unspecified"):
+            return None
+        match = pattern.fullmatch(value)
+        if match is None or (pattern is _QUANTITY and match[2] not in unit.split()):
+            raise self.wrong(name, f"a number in {unit}")
+        return float(match[1])
+
+    def power(self, name: str) -> tuple[float | None, float | None]:
+        """mW and dBm; "-inf dBm" is None."""
+        value = self.text(name)
+        if value is None:
+            return None, None
+        match = _POWER.fullmatch(value)
+        if match is None:
+            raise self.wrong(name, "'0.5671 mW / -2.46 dBm'")
+        return float(match[1]), None if match[2] == "-inf" else float(match[2])
+
+
+def read_module(text: str) -> ModuleEeprom:
+    """Read one module. A hex dump is refused: nothing here decodes it."""
+    lines = without_noise(content(text))
+    if is_json(lines):
+        rows = _Rows({name: [("JSON", v) for v in values] for name, values in rows_of_json(_json(lines)).items()})
+    else:
+        rows = _rows(lines)
+    identifier = rows.text("Identifier")
+    if identifier is None:
+        raise unreadable(_KIND, "text", lines[0][1] if lines else "", "a row 'Identifier : 0x03 (SFP)'")
+    _refuse_cut(rows)
+    bias, tx, rx = (_first(rows, names) for names in (_BIAS, _TX, _RX))
+    tx_mw, tx_dbm = rows.power(tx)
+    rx_mw, rx_dbm = rows.power(rx)
+    rate = rows.quantity("BR, Nominal", "Mbps MBd")
+    return ModuleEeprom(
+        identifier=identifier,
+        connector=rows.text("Connector"),
+        vendor_name=rows.text("Vendor name"),
+        vendor_oui=rows.text("Vendor OUI"),
+        vendor_pn=rows.text("Vendor PN"),
+        vendor_rev=rows.text("Vendor rev") or rows.text("Vendor Rev"),
+        vendor_sn=rows.text("Vendor SN"),
+        date_code=rows.text("Date code"),
+        transceiver_types=tuple(value for _, value in rows.values.get("Transceiver type", [])),
+        wavelength_nm=rows.quantity("Laser wavelength", "nm"),
+        nominal_rate_mbps=None if rate is None else round(rate),
+        lengths=_lengths(rows),
+        temperature_c=rows.quantity("Module temperature", "degrees C", _TEMPERATURE),
+        voltage_v=rows.quantity("Module voltage", "V"),
+        bias_ma=rows.quantity(bias, "mA"),
+        tx_power_mw=tx_mw,
+        tx_power_dbm=tx_dbm,
+        rx_power_mw=rx_mw,
+        rx_power_dbm=rx_dbm,
+        lanes=_lanes(rows),
+        alarms=_alarms(rows),
+        thresholds=_thresholds(rows),
+    )
+
+
+def _json(lines: list[Line]) -> Mapping[str, object]:
+    value = json_interface(_KIND, lines).value
+    assert isinstance(value, dict)
+    return value
+
+
+def _rows(lines: list[Line]) -> _Rows:
+    rows = _Rows()
+    for number, line in lines:
+        if _HEX_DUMP.fullmatch(line.strip()):
+            raise unreadable(_KIND, f"line {number}", line, "decoded rows; this is a hex dump")
+        match = _ROW.fullmatch(line)
+        if match is None:
+            raise unreadable(_KIND, f"line {number}", line, "'Name : value'")
+        if not rows.values and match[1] != "Identifier":
+            raise unreadable(_KIND, f"line {number}", line, "the row 'Identifier : 0x03 (SFP)' first")
+        rows.values.setdefault(match[1], []).append((f"line {number}", match[2].strip()))
+    return rows
+
+
+def _refuse_cut(rows: _Rows) -> None:
+    """Of a module it does not know, the tool prints the identifier alone; else the vendor, and the diagnostics that
+    the module has."""
+    needed = ["Vendor name", "Vendor PN"] if len(rows.values) > 1 else []
+    if rows.values.get("Optical diagnostics support", [("", "")])[0][1] == "Yes":
+        needed += ["Module temperature", "Module voltage"]
+    missing = [name for name in needed if name not in rows.values]
+    if missing:
+        raise unreadable(_KIND, "text", rows.text("Identifier"), f"{', '.join(missing)}: the output is incomplete")
+
+
+def _first(rows: _Rows, names: tuple[str, ...]) -> str:
+    return next((name for name in names if name in rows.values), names[0])
+
+
+def _key(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
+
+
+def _lengths(rows: _Rows) -> dict[str, float]:
+    """In metres; the row "(SMF,km)" is in kilometres."""
+    lengths: dict[str, float] = {}
+    for name in rows.values:
+        match = _LENGTH.fullmatch(name)
+        if match is not None:
+            value = rows.quantity(name, "km m")
+            if value is not None:
+                kilometres = (rows.text(name) or "").endswith("km")
+                lengths[_key(match[1] or name)] = value * 1000 if kilometres else value
+    return lengths
+
+
+def _lanes(rows: _Rows) -> tuple[ModuleLane, ...]:
+    lanes: dict[int, ModuleLane] = {}
+    for name in rows.values:
+        match = _CHANNEL.fullmatch(name)
+        if match is None or match[1] not in _BIAS + _TX + _RX:
+            continue
+        lane = lanes.get(int(match[2]), ModuleLane(int(match[2])))
+        bias, tx, rx = lane.bias_ma, (lane.tx_power_mw, lane.tx_power_dbm), (lane.rx_power_mw, lane.rx_power_dbm)
+        if match[1] in _BIAS:
+            bias = rows.quantity(name, "mA")
+        elif match[1] in _TX:
+            tx = rows.power(name)
+        else:
+            rx = rows.power(name)
+        lanes[lane.number] = ModuleLane(lane.number, bias, *tx, *rx)
+    return tuple(lanes[number] for number in sorted(lanes))
+
+
+def _alarms(rows: _Rows) -> dict[str, bool]:
+    alarms: dict[str, bool] = {}
+    for name in rows.values:
+        channel = _CHANNEL.fullmatch(name)
+        if _ALARM.fullmatch(channel[1] if channel else name):
+            value = rows.text(name)
+            if value not in ("On", "Off"):
+                raise rows.wrong(name, "On or Off")
+            alarms[_key(f"{channel[1]} {channel[2]}" if channel else name)] = value == "On"
+    return alarms
+
+
+def _thresholds(rows: _Rows) -> dict[str, float]:
+    thresholds: dict[str, float] = {}
+    for name in rows.values:
+        match = _THRESHOLD.fullmatch(name)
+        if match is None:
+            continue
+        if "power" in name:
+            value = rows.power(name)[0]
+        elif "temperature" in name:
+            value = rows.quantity(name, "degrees C", _TEMPERATURE)
+        else:
+            value = rows.quantity(name, "mA V")
+        if value is not None:
+            thresholds[_key(match[1])] = value
+    return thresholds

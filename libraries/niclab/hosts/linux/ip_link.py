@@ -1,0 +1,142 @@
+"""Reader of ``ip link`` and ``ip addr``, as JSON (``-j``) and as text, of one or several interfaces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from niclab.hosts.errors import unreadable
+from niclab.hosts.link_records import LinkBond, LinkSlave, NetworkLink, NetworkLinks
+from niclab.hosts.linux.capture import content, is_json, json_document
+from niclab.hosts.linux.ip_text import KIND, links_of_text
+from niclab.hosts.reading import JsonNode
+from niclab.hosts.records import Address, Operstate
+
+_T = TypeVar("_T")
+
+
+def read_links(text: str) -> NetworkLinks:
+    """Read all interfaces. No interface at all, and one name or index twice, are errors.
+
+    Empty objects are skipped: iproute2 before 5.3 prints one for every interface its filter left out.
+    """
+    lines = content(text)
+    if is_json(lines):
+        nodes = json_document(KIND, lines).items()
+    else:
+        nodes = JsonNode(KIND, "", list(links_of_text(lines))).items()
+    links = tuple(_link(node) for node in nodes if node.value != {})
+    if not links:
+        raise unreadable(KIND, "text", text.strip(), "at least one interface")
+    for seen in ([link.name for link in links], [link.index for link in links]):
+        if len(set(seen)) != len(seen):
+            raise unreadable(KIND, "text", text.strip(), "each interface once")
+    return NetworkLinks(links)
+
+
+def _optional(node: JsonNode | None, name: str, read: Callable[[JsonNode], _T]) -> _T | None:
+    member = node.optional(name) if node else None
+    return None if member is None else read(member)
+
+
+def _text(node: JsonNode | None, name: str) -> str | None:
+    return _optional(node, name, JsonNode.text)
+
+
+def _count(node: JsonNode | None, name: str) -> int | None:
+    return _optional(node, name, JsonNode.count)
+
+
+def _texts(node: JsonNode) -> tuple[str, ...]:
+    return tuple(entry.text() for entry in node.items())
+
+
+def _link(node: JsonNode) -> NetworkLink:
+    info = node.optional("linkinfo")
+    data = info.optional("info_data") if info else None
+    slave = info.optional("info_slave_data") if info else None
+    kind, slave_kind = _text(info, "info_kind"), _text(info, "info_slave_kind")
+    return NetworkLink(
+        name=node.child("ifname").text(),
+        index=node.child("ifindex").count(),
+        flags=_texts(node.child("flags")),
+        mtu=node.child("mtu").count(),
+        qdisc=_text(node, "qdisc"),
+        state=_optional(node, "operstate", _state),
+        master=_text(node, "master"),
+        link=_text(node, "link"),
+        group=_text(node, "group"),
+        qlen=_count(node, "txqlen"),
+        link_type=_text(node, "link_type"),
+        mac=_text(node, "address"),
+        broadcast=_text(node, "broadcast"),
+        permanent_mac=_text(node, "permaddr"),
+        kind=kind,
+        slave_kind=slave_kind,
+        vlan_id=_count(data, "id") if kind == "vlan" else None,
+        vlan_protocol=_text(data, "protocol") if kind == "vlan" else None,
+        bond=_bond(data) if kind == "bond" and data else None,
+        bond_slave=_slave(slave) if slave_kind == "bond" and slave else None,
+        alias=_text(node, "ifalias"),
+        altnames=_optional(node, "altnames", _texts) or (),
+        addresses=tuple(_address(entry) for entry in _optional(node, "addr_info", JsonNode.items) or [] if entry.value),
+        statistics=_statistics(node.optional("stats64") or node.optional("stats")),
+    )
+
+
+def _state(node: JsonNode) -> Operstate:
+    try:
+        return Operstate(node.text())
+    except ValueError as error:
+        raise node.wrong(f"one of {', '.join(Operstate)}") from error
+
+
+def _bond(data: JsonNode) -> LinkBond:
+    ad_info = data.optional("ad_info")
+    return LinkBond(
+        mode=data.child("mode").text(),
+        active_slave=_text(data, "active_slave"),
+        primary=_text(data, "primary"),
+        miimon_ms=_count(data, "miimon"),
+        updelay_ms=_count(data, "updelay"),
+        downdelay_ms=_count(data, "downdelay"),
+        lacp_rate=_text(data, "ad_lacp_rate"),
+        xmit_hash_policy=_text(data, "xmit_hash_policy"),
+        aggregator_id=_count(ad_info, "aggregator"),
+        partner_mac=_text(ad_info, "partner_mac"),
+    )
+
+
+def _slave(data: JsonNode) -> LinkSlave:
+    return LinkSlave(
+        state=_text(data, "state"),
+        mii_status=_text(data, "mii_status"),
+        link_failures=_count(data, "link_failure_count"),
+        permanent_mac=_text(data, "perm_hwaddr"),
+        aggregator_id=_count(data, "ad_aggregator_id"),
+    )
+
+
+def _address(node: JsonNode) -> Address:
+    tentative = node.optional("tentative")
+    return Address(
+        family=node.child("family").text(),
+        address=node.child("local").text(),
+        prefix_length=node.child("prefixlen").count(),
+        scope=node.child("scope").text(),
+        tentative=tentative is not None and tentative.value is True,
+    )
+
+
+def _statistics(node: JsonNode | None) -> dict[str, int] | None:
+    """``rx_bytes``, ``tx_carrier_errors``; both directions, and in each bytes, packets, errors and dropped."""
+    if node is None:
+        return None
+    counters: dict[str, int] = {}
+    for direction in ("rx", "tx"):
+        part = node.child(direction)
+        for needed in ("bytes", "packets", "errors", "dropped"):
+            part.child(needed)
+        assert isinstance(part.value, dict)
+        counters.update({f"{direction}_{name}": part.child(name).count() for name in part.value})
+    return counters

@@ -1,0 +1,179 @@
+"""The text of ``ip [-d] [-s] [-o] link|addr`` as the JSON of ``ip -j`` would hold it (iproute2 2.6.18 to 6.x)."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from typing import Any
+
+from niclab.hosts.errors import unreadable
+from niclab.hosts.linux.capture import Line
+from niclab.hosts.reading import whole_number
+
+KIND = "ip link"
+
+_HEAD = re.compile(r"([0-9]{1,9}): ([^\s@:]{1,30})(?:@([^\s:]{1,30}))?: <([A-Z0-9_,-]*)>((?: .*)?)")
+_ADDRESS = re.compile(r"(inet6?) (\S{1,60})/([0-9]{1,3})(?: (.*))?")
+_PEER = re.compile(r"(inet) (\S{1,40}) peer \S{1,40}/([0-9]{1,3})(?: (.*))?")
+_STATISTICS = re.compile(r"(RX|TX)( errors)?:\s+(.*)")
+# Kinds of iproute2's "ip link help"; the line of details begins with one of them.
+_KINDS = re.compile(
+    r"amt|bareudp|batadv|bond|bridge|can|dsa|dummy|erspan|geneve|gre|gretap|gtp|hsr|ifb|ip6erspan|ip6gre|ip6gretap|"
+    r"ip6tnl|ipip|ipoib|ipvlan|ipvtap|lowpan|macsec|macvlan|macvtap|netdevsim|netkit|nlmon|openvswitch|ovpn|pfcp|ppp|"
+    r"rmnet|sit|team|tun|vcan|veth|virt_wifi|vlan|vrf|vti|vti6|vxcan|vxlan|wireguard|wwan|xfrm"
+)
+_HEAD_WORDS = {"qdisc": "qdisc", "state": "operstate", "master": "master", "group": "group"}
+# Statistics whose heading differs from iproute2's JSON name.
+_OLD_NAMES = {
+    "overrun": "over_errors",
+    "missed": "missed_errors",
+    "mcast": "multicast",
+    "carrier": "carrier_errors",
+    "collsns": "collisions",
+}
+
+_Link = dict[str, Any]
+
+
+def links_of_text(lines: list[Line]) -> list[_Link]:
+    """One object an interface, with the names of ``ip -j``."""
+    links: list[_Link] = []
+    reader: _Reader | None = None
+    for number, line in _unfolded(lines):
+        match = _HEAD.fullmatch(line)
+        if match is not None:
+            reader = _Reader(_head(number, line, match))
+            links.append(reader.link)
+        elif reader is None or not line[0].isspace():
+            raise unreadable(KIND, f"line {number}", line, "'2: eth0: <FLAGS> mtu 1500 ...' or its indented details")
+        else:
+            reader.detail(number, line)
+    for link in links:
+        if "link_type" not in link and not link["addr_info"]:
+            raise unreadable(KIND, "text", link["ifname"], "a line 'link/ether MAC' or an address below it")
+    return links
+
+
+def _unfolded(lines: list[Line]) -> list[Line]:
+    """``ip -o`` writes a backslash where the other form begins a new line."""
+    return [(number, part) for number, line in lines for part in line.split("\\") if part.strip()]
+
+
+def _head(number: int, line: str, match: re.Match[str]) -> _Link:
+    words = match[5].split()
+    pairs = dict(pairwise(words))
+    if "mtu" not in pairs:
+        raise unreadable(KIND, f"line {number}", line, "mtu N behind the flags")
+    where = f"line {number}"
+    link: _Link = {
+        "ifindex": int(match[1]),
+        "ifname": match[2],
+        "flags": match[4].split(",") if match[4] else [],
+        "mtu": whole_number(KIND, where, pairs["mtu"], "mtu"),
+        "addr_info": [],
+    }
+    if match[3] is not None and match[3] != "NONE":
+        link["link"] = match[3]
+    link.update({name: pairs[word] for word, name in _HEAD_WORDS.items() if word in pairs})
+    if "qlen" in pairs:
+        link["txqlen"] = whole_number(KIND, where, pairs["qlen"], "qlen")
+    return link
+
+
+class _Reader:
+    """Reads the indented lines below one interface's head."""
+
+    def __init__(self, link: _Link) -> None:
+        self.link = link
+        self._heading: tuple[str, list[str]] | None = None
+        self._below_vf = False
+
+    def detail(self, number: int, line: str) -> None:
+        words = line.split()
+        statistics = _STATISTICS.fullmatch(line.strip())
+        if self._heading is not None:
+            self._numbers(number, line, words)
+        elif statistics is not None:
+            self._heading = (statistics[1].lower(), statistics[3].split() if not statistics[2] else [])
+        elif words[0].startswith("link/"):
+            self._hardware(number, line, words)
+        elif words[0] in ("inet", "inet6"):
+            self._address(number, line)
+        elif words[0] in ("altname", "alias"):
+            self._name(number, line, words)
+        elif words[0] == "vf":
+            self._below_vf = True
+        elif _KINDS.fullmatch(words[0].removesuffix("_slave")):
+            self._kind(words)
+        elif not self._is_continuation(line):
+            raise unreadable(KIND, f"line {number}", line, "link/..., inet, RX:, TX:, altname or a kind such as vlan")
+
+    def _is_continuation(self, line: str) -> bool:
+        """Deeper lines (lifetimes, priority maps), and hardware details on a line of their own."""
+        return line.startswith("      ") or line.split()[0] in ("prog/xdp", "promiscuity", "RX", "TX", "addrgenmode")
+
+    def _numbers(self, number: int, line: str, words: list[str]) -> None:
+        """Values below a heading. Of errors in detail and of virtual functions they are only checked."""
+        assert self._heading is not None
+        direction, names = self._heading
+        self._heading = None
+        values = [whole_number(KIND, f"line {number}", word, f"{direction} statistics") for word in words]
+        if self._below_vf or not names:
+            return
+        if len(values) != len(names):
+            raise unreadable(KIND, f"line {number}", line, f"{len(names)} numbers: {' '.join(names)}")
+        counters = {_OLD_NAMES.get(name, name): value for name, value in zip(names, values, strict=True)}
+        self.link.setdefault("stats64", {})[direction] = counters
+
+    def _hardware(self, number: int, line: str, words: list[str]) -> None:
+        if "link_type" in self.link:
+            raise unreadable(KIND, f"line {number}", line, "link/... once an interface")
+        self.link["link_type"] = words[0].removeprefix("link/")
+        if len(words) > 1 and re.fullmatch(r"[0-9a-f.:]{2,60}", words[1]):
+            self.link["address"] = words[1]
+        pairs = dict(pairwise(words))
+        names = {"brd": "broadcast", "permaddr": "permaddr"}
+        self.link.update({name: pairs[word] for word, name in names.items() if word in pairs})
+
+    def _address(self, number: int, line: str) -> None:
+        match = _ADDRESS.fullmatch(line.strip()) or _PEER.fullmatch(line.strip())
+        if match is None:
+            # A point-to-point address without a prefix is that of one host.
+            words = line.split()
+            match = _ADDRESS.fullmatch(f"{words[0]} {words[1]}/32 {' '.join(words[2:])}") if len(words) > 1 else None
+        words = (match[4] or "").split() if match else []
+        if match is None or "scope" not in words[:-1]:
+            raise unreadable(KIND, f"line {number}", line, "'inet 10.0.0.1/24 scope global'")
+        self.link["addr_info"].append(
+            {
+                "family": match[1],
+                "local": match[2],
+                "prefixlen": int(match[3]),
+                "scope": words[words.index("scope") + 1],
+                "tentative": "tentative" in words,
+            }
+        )
+
+    def _name(self, number: int, line: str, words: list[str]) -> None:
+        if len(words) < 2:
+            raise unreadable(KIND, f"line {number}", line, f"a name behind {words[0]}")
+        if words[0] == "altname":
+            self.link.setdefault("altnames", []).append(words[1])
+        else:
+            self.link["ifalias"] = line.strip().removeprefix("alias").strip()
+
+    def _kind(self, words: list[str]) -> None:
+        info = self.link.setdefault("linkinfo", {})
+        pairs = dict(pairwise(words[1:]))
+        numbers = {
+            name: int(value) if value.isdecimal() and value.isascii() else value for name, value in pairs.items()
+        }
+        if words[0].endswith("_slave"):
+            info.update(info_slave_kind=words[0].removesuffix("_slave"), info_slave_data=numbers)
+        elif "info_kind" not in info:
+            ad = {
+                name.removeprefix("ad_"): numbers[name]
+                for name in ("ad_aggregator", "ad_partner_mac")
+                if name in numbers
+            }
+            info.update(info_kind=words[0], info_data={**numbers, **({"ad_info": ad} if ad else {})})
