@@ -191,3 +191,13 @@ def test_an_unknown_default_is_not_judged(bench: FakeBench, taken: Lab) -> None:
     port = settings.ports["enp1s0"]
     port.features["tx-checksumming"] = replace(port.features["tx-checksumming"], on=False)
     Offloads().offloads_should_be_as_delivered()
+
+
+def test_a_table_of_unknown_facts_alone_is_never_green(bench: FakeBench, taken: Lab) -> None:
+    row = "{name: gro, linux: {word: generic-receive-offload, default: unknown, change: unknown}}"
+    with_sheet(bench, taken, more=f"\noffloads: {{table: [{row}], source: test}}\n")
+    settings_of(bench)
+    with pytest.raises(NotApplicable, match="knows of no offload how it is delivered"):
+        Offloads().offloads_should_be_as_delivered()
+    with pytest.raises(NotApplicable, match="does not know how every can be changed"):
+        Offloads().offload_should_switch_as_on_the_sheet("every")

@@ -208,3 +208,33 @@ def test_a_failure_is_told_before_what_could_not_be_put_back(settings: FakeSetti
 
 def _broken(*_: object) -> object:
     raise CardFailure("broken")
+
+
+ANY = "max: unknown, default: unknown"
+
+
+@pytest.mark.parametrize(
+    ("what", "changes"),
+    [
+        ("rings", [("max: 4096, default: 256, min: 64", ANY), ("max: 4096, default: 256", ANY)]),
+        ("coalescing", [("adaptive_rx: true", "adaptive_rx: unknown"), ("default: 18", "default: unknown")]),
+        ("pause", [("autoneg: true, rx: true, tx: true", "autoneg: unknown, rx: unknown, tx: unknown")]),
+        ("channels", [("max: 8", "max: unknown")]),
+    ],
+)
+def test_a_section_of_unknown_facts_alone_is_never_green(
+    bench: FakeBench, taken: Lab, what: str, changes: list[tuple[str, str]]
+) -> None:
+    with_sheet(bench, taken, *changes)
+    settings_of(bench)
+    with pytest.raises(NotApplicable, match=f"^sheet intel-82574l knows nothing of {what} as delivered$"):
+        getattr(Tuning(), f"{what}_should_be_as_delivered")()
+
+
+@pytest.mark.parametrize("names", [(), ("rx-frames", "tx-frames", "rx-usecs-irq", "sample-interval")])
+def test_nothing_to_refuse_is_not_applicable(bench: FakeBench, taken: Lab, names: tuple[str, ...]) -> None:
+    rows = "".join(f"{{name: {name}, default: 0}}, " for name in names)
+    with_sheet(bench, taken, more=f"\ncoalescing: {{adaptive_rx: true, parameters: [{rows}], source: test}}\n")
+    settings_of(bench)
+    with pytest.raises(NotApplicable, match=r"lists (no parameter|every parameter that is tried) of coalescing"):
+        Tuning().unsupported_coalescing_should_be_refused()
