@@ -144,7 +144,7 @@ class Tuning:
                     return dut.host.set_rings(dut.iface, {word: value})
 
                 least = fact.min if isinstance(fact.min, int) else None
-                trial = Trial(dut, f"ring {name}", setting, current, dut.host.restoring_rings)
+                trial = Trial(dut, f"ring {name}", setting, dut.host.rings, current, dut.host.restoring_rings)
                 problems += trial.over(rings.settable, least, largest)
         fail_with(problems)
 
@@ -209,7 +209,7 @@ class Tuning:
             def setting(value: int, dut: Dut = dut) -> Attempt[Any]:
                 return dut.host.set_channels(dut.iface, {"combined": value})
 
-            trial = Trial(dut, "combined queues", setting, _combined, dut.host.restoring_channels)
+            trial = Trial(dut, "combined queues", setting, dut.host.channels, _combined, dut.host.restoring_channels)
             problems += trial.over(wish.settable, 1, most)
         fail_with(problems)
 
@@ -224,7 +224,7 @@ class Tuning:
             def setting(value: int, dut: Dut = dut) -> Attempt[Any]:
                 return dut.host.set_mtu(dut.iface, value)
 
-            trial = Trial(dut, "MTU", setting, int, dut.host.restoring_mtu)
+            trial = Trial(dut, "MTU", setting, dut.host.mtu, int, dut.host.restoring_mtu)
             problems += trial.over(True, least, largest, refuses_less=True)
         fail_with(problems)
 
@@ -236,12 +236,14 @@ class Trial:
     dut: Dut
     what: str
     setting: Callable[[int], Attempt[Any]]
+    reading: Callable[[str], Any]
     value: Callable[[Any], int | None]
     restoring: Callable[[str], str]
 
     def over(self, settable: bool, least: int | None, largest: int, *, refuses_less: bool = False) -> list[str]:
         """Problems of setting both ends and one step beyond them; ``settable`` False: nothing may change."""
         dut, problems = self.dut, list[str]()
+        before = self.value(self.reading(dut.iface))
         with dut.changing(f"{self.what} is set", self.restoring(dut.iface)):
             for wish in [value for value in (least, largest) if value is not None] if settable else []:
                 attempt = self.setting(wish)
@@ -255,6 +257,9 @@ class Trial:
                 attempt = self.setting(wish)
                 if self.value(attempt.now) == wish:
                     problems.append(_wanted(dut, self.what, f"{wish}", "it refused"))
+        after = self.value(self.reading(dut.iface))
+        if after != before:
+            problems.append(f"{dut.port.place}: {self.what} did not come back: it is {after}, before {before}")
         return problems
 
 
@@ -265,7 +270,8 @@ def _combined(now: Any) -> int | None:
 
 def _tried_parameter(dut: Dut, name: str, row: CoalescingParameter, *, adaptive: bool) -> list[str]:
     """Problems of giving one parameter another value, with adaptive coalescing off where there is such."""
-    before = dut.host.coalescing(dut.iface).parameters.get(name)
+    shown = dut.host.coalescing(dut.iface)
+    before = shown.parameters.get(name)
     if before is None:
         return [_wanted(dut, name, None, "a value")]
     most = row.max if isinstance(row.max, int) else before + 1
@@ -274,6 +280,11 @@ def _tried_parameter(dut: Dut, name: str, row: CoalescingParameter, *, adaptive:
     with dut.changing(f"{name} is set", dut.host.restoring_coalescing(dut.iface, (name,))):
         attempt = dut.host.set_coalescing(dut.iface, values)
         found = attempt.now.parameters.get(name)
+    after = dut.host.coalescing(dut.iface)
+    now, was = (after.adaptive_rx, after.parameters.get(name)), (shown.adaptive_rx, before)
+    # what adapts by itself may have moved on by now
+    if now[0] is not was[0] or (now != was and not now[0]):
+        return [f"{dut.port.place}: {name} did not come back: adaptive and value are {now}, before {was}"]
     if row.settable and found != wish:
         why = f" ({attempt.refused})" if attempt.refused else ""
         return [_wanted(dut, name, f"{found} when set to {wish}{why}", wish)]

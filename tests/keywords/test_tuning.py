@@ -129,6 +129,21 @@ def test_pause_frames_that_do_not_come_back_are_wrong(settings: FakeSettings) ->
     assert all("pause frames did not come back" in line for line in failure("pause_should_be_settable"))
 
 
+@pytest.mark.parametrize(
+    ("keyword", "what"),
+    [
+        ("ring_should_take_its_range", "ring tx did not come back: it is 4096, before 256"),
+        ("mtu_should_take_its_range", "MTU did not come back: it is 9000, before 1500"),
+        ("channels_should_be_settable", "combined queues did not come back: it is 8, before 4"),
+        ("coalescing_parameter_should_be_settable", "rx-usecs did not come back: adaptive and value are (False, 100)"),
+    ],
+)
+def test_what_does_not_come_back_is_wrong(settings: FakeSettings, keyword: str, what: str) -> None:
+    settings.faults.add("never back")
+    found = failure(keyword, *(["every"] if "ring" in keyword or "parameter_" in keyword else []))
+    assert any(line.startswith("dut.p0") and what in line for line in found), found
+
+
 def test_what_cannot_be_set_must_not_change(bench: FakeBench, taken: Lab) -> None:
     with_sheet(
         bench,

@@ -45,6 +45,7 @@ def test_versions_of_vendors_have_their_order(order: VersionOrder, older: str, n
         (NUMBERS, "0x61c10001"),
         (NUMBERS, "bc 7.8.53"),
         (SUFFIX, "0x61c10001"),
+        (SUFFIX, "0x61"),
         (SUFFIX, "3.6.7-k-1"),
         (SUFFIX, "k-3.6.7"),
         (SUFFIX, "3.06.7-k"),
