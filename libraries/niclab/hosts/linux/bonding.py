@@ -35,6 +35,9 @@ _PARTS = {
     "details actor lacp pdu": "actor",
     "details partner lacp pdu": "partner",
 }
+# What every release prints; less is a cut text.
+_OF_BOND = ("MII Polling Interval (ms)", "Up Delay (ms)", "Down Delay (ms)")
+_OF_SLAVE = ("Link Failure Count", "Permanent HW addr")
 _TITLES = re.compile(r"802\.3ad info|bond \S{1,30} has no active aggregator")
 
 
@@ -99,7 +102,17 @@ def read_bonding(text: str) -> Bond:
         if prefix + key in part.fields or key == _TITLE:
             raise unreadable(_KIND, f"line {number}", line, f"{key} once")
         part.fields[prefix + key] = (number, value)
+    _refuse_cut(bond, slaves)
     return _bond(version.strip() or None, bond, tuple(_member(slave) for slave in slaves))
+
+
+def _refuse_cut(bond: _Part, slaves: list[_Part]) -> None:
+    of_slave = _OF_SLAVE + (("Aggregator ID",) if "802.3ad" in (bond.text("Bonding Mode") or "") else ())
+    for part, needed in [(bond, _OF_BOND), *((slave, of_slave) for slave in slaves)]:
+        missing = [name for name in needed if name not in part.fields]
+        if missing:
+            what = part.text("Slave Interface") or part.text("Bonding Mode") or ""
+            raise unreadable(_KIND, "text", what, f"{', '.join(missing)}: the text is incomplete")
 
 
 def _bond(version: str | None, bond: _Part, slaves: tuple[BondMember, ...]) -> Bond:

@@ -5,34 +5,33 @@ from __future__ import annotations
 import re
 
 from niclab.hosts.errors import unreadable
-from niclab.hosts.reading import JsonNode, load_json, numbered
+from niclab.hosts.reading import JsonNode, load_json
 
 _PROMPT = r"[^#$>%:|<]{0,80}(?::[^#$>%|<]{0,80})?[#$>%]"
 _ECHO = re.compile(
-    rf"\s*(?:{_PROMPT}\s*)?(?:ssh \S{{1,80}} )?(?:sudo\s+)?(?:/[a-z/]{{1,40}}/)?(?:ethtool|ip|cat)(?: .*)?"
+    rf"\s*(?:{_PROMPT}\s*(?:\S.{{0,120}} )?)?(?:sudo\s+)?(?:/[a-z/]{{1,40}}/)?(?:ethtool|ip|cat|bat)(?: .*)?"
 )
-_BARE_PROMPT = re.compile(rf"(?:\[?[A-Za-z0-9_.-]{{1,40}}@{_PROMPT}|[#$>%])\s*")
+_BARE_PROMPT = re.compile(
+    rf"(?:\[?[A-Za-z0-9_.-]{{1,40}}@{_PROMPT}|[A-Za-z0-9_.-]{{1,40}}:[~/][^#$>%]{{0,80}}[#$>%]|[#$>%])\s*(?:exit)?"
+)
 # ethtool writes these to standard error; they stand in the output when both streams were recorded in one file.
-_NOISE = ("Cannot get ", "netlink error:", "netlink warning:", "ethtool (-")
+_NOISE = ("Cannot get ", "netlink error:", "netlink warning:")
 
 Line = tuple[int, str]
 
 
 def content(text: str) -> list[Line]:
     """Number and text of every line that has content: no blank lines, no prompt with the command before it, no bare
-    prompt after it, no line end of Windows, no NUL of a console."""
-    lines = [(number, line.replace("\x00", "").rstrip()) for number, line in numbered(text.removeprefix("\ufeff"))]
-    lines = [(number, line) for number, line in lines if line]
+    prompt after it, no complaint of the tool, no line end of Windows, no NUL of a console."""
+    plain = text.removeprefix("\ufeff").replace("\x00", "")
+    lines = [(number, line) for number, raw in enumerate(plain.split("\n"), start=1) if (line := raw.rstrip())]
+    if any(noise in plain for noise in _NOISE):
+        lines = [(number, line) for number, line in lines if not line.startswith(_NOISE)]
     if lines and _ECHO.fullmatch(lines[0][1]):
         lines = lines[1:]
     if lines and _BARE_PROMPT.fullmatch(lines[-1][1]):
         lines = lines[:-1]
     return lines
-
-
-def without_noise(lines: list[Line]) -> list[Line]:
-    """The lines that are not complaints of the tool about things it could not ask."""
-    return [(number, line) for number, line in lines if not line.startswith(_NOISE)]
 
 
 def is_json(lines: list[Line]) -> bool:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 
 from niclab.hosts.errors import unreadable
-from niclab.hosts.linux.capture import Line, content, is_json, json_bool, json_interface, json_text, without_noise
+from niclab.hosts.linux.capture import Line, content, is_json, json_bool, json_interface, json_text
 from niclab.hosts.reading import JsonNode
 from niclab.hosts.records import DriverInfo, Duplex, LinkSettings
 
 _DRIVER = "ethtool -i"
 _LINK = "ethtool IFACE"
 
+_DRIVER_KEYS = ("driver", "version", "firmware-version", "expansion-rom-version", "bus-info")
 _DRIVER_LINE = re.compile(r"([a-z][a-z-]*):(.*)")
 _HEADER = re.compile(r"Settings for ([^\s:]+):\s*")
 _SETTING = re.compile(r"\s+([A-Za-z][^:]*):(.*)")
@@ -24,13 +25,15 @@ _NOTHING = ("N/A", "n/a", "Unknown", "")
 def read_driver_info(text: str) -> DriverInfo:
     """Read ``ethtool -i``. "N/A" and an empty value are None: the driver does not say."""
     found: dict[str, str | None] = {}
-    for number, line in without_noise(content(text)):
+    for number, line in content(text):
         match = _DRIVER_LINE.fullmatch(line)
         if match is None:
             raise unreadable(_DRIVER, f"line {number}", line, "'name: value'")
         key, value = match[1], match[2].strip()
         if key in found:
             raise unreadable(_DRIVER, f"line {number}", line, f"{key} once, of one interface")
+        if key not in _DRIVER_KEYS and not (key.startswith("supports-") and value in ("yes", "no")):
+            raise unreadable(_DRIVER, f"line {number}", line, f"one of {', '.join(_DRIVER_KEYS)}, or 'supports-X: yes'")
         found[key] = None if value in ("", "N/A", "n/a") else value
     driver = found.get("driver")
     if driver is None:
@@ -49,7 +52,7 @@ def read_driver_info(text: str) -> DriverInfo:
 
 def read_link_settings(text: str) -> LinkSettings:
     """Read ``ethtool IFACE`` of one interface, old and new shapes."""
-    lines = without_noise(content(text))
+    lines = content(text)
     if is_json(lines):
         return _settings_from_json(json_interface(_LINK, lines))
     iface, settings = _settings(lines)

@@ -14,7 +14,6 @@ from niclab.hosts.linux.capture import (
     json_count,
     json_interface,
     on_off,
-    without_noise,
 )
 from niclab.hosts.reading import JsonNode, whole_number
 
@@ -24,15 +23,18 @@ _COALESCE_HEADING = re.compile(r"Coalesce parameters for ([^\s:]+):")
 _PAUSE_HEADING = re.compile(r"Pause parameters for ([^\s:]+):")
 _MODES = re.compile(r"(Adaptive|CQE mode) RX:\s*(\S{1,10})\s+TX:\s*(\S{1,10})")
 # ethtool 6.2 to 6.6 print "tx-aggr-time-usecs" without its colon.
-_PARAMETER = re.compile(r"((?:rx|tx|stats|sample|pkt)-[a-z-]{1,40})(?::\s*|\s+)(\S{1,30})")
+_NAME = r"stats-block-usecs|sample-interval|pkt-rate-(?:low|high)|[rt]x-(?:usecs|frames?|aggr|cqe)(?:-[a-z]{1,20}){0,3}"
+_JSON_NAME = re.compile(_NAME)
+_PARAMETER = re.compile(rf"({_NAME})(?::\s*|\s+)(\S{{1,30}})")
 _LAST = {"rx-usecs", "rx-frames", "tx-usecs", "tx-frames", "rx-usecs-high", "tx-usecs-high"}
 _PAUSE_ROW = re.compile(r"(Autonegotiate|RX|TX|RX negotiated|TX negotiated):\s*(\S{1,10})")
+_PAUSE_JSON = {"ifname", "autonegotiate", "rx", "tx", "negotiated", "statistics"}
 _PAUSE_STATISTIC = re.compile(r"\s+([a-z][a-z0-9_-]{0,40}):\s*(\S{1,30})")
 
 
 def read_coalescing(text: str) -> Coalescing:
     """Read ``ethtool -c``. Every version prints all lines up to the "high" ones; fewer is a cut text."""
-    lines = without_noise(content(text))
+    lines = content(text)
     if is_json(lines):
         return _coalescing_from_json(json_interface(_COALESCE, lines))
     iface = heading(_COALESCE, lines, _COALESCE_HEADING, "the heading 'Coalesce parameters for IFACE:'")
@@ -60,8 +62,8 @@ def _coalescing_from_json(node: JsonNode) -> Coalescing:
     assert isinstance(node.value, dict)
     switches = ("adaptive-rx", "adaptive-tx", "cqe-mode-rx", "cqe-mode-tx")
     names = [name for name in node.value if name not in ("ifname", *switches)]
-    if not names:
-        raise node.wrong("at least one parameter such as rx-usecs")
+    if not names or not all(_JSON_NAME.fullmatch(name) for name in names):
+        raise node.wrong("parameters such as rx-usecs, at least one")
     values = [json_bool(node.optional(name)) for name in switches]
     return Coalescing(
         iface=node.child("ifname").text(),
@@ -75,7 +77,7 @@ def _coalescing_from_json(node: JsonNode) -> Coalescing:
 
 def read_pause(text: str) -> Pause:
     """Read ``ethtool -a``: Autonegotiate, RX and TX must be there."""
-    lines = without_noise(content(text))
+    lines = content(text)
     if is_json(lines):
         return _pause_from_json(json_interface(_PAUSE, lines))
     iface = heading(_PAUSE, lines, _PAUSE_HEADING, "the heading 'Pause parameters for IFACE:'")
@@ -109,6 +111,9 @@ def read_pause(text: str) -> Pause:
 
 
 def _pause_from_json(node: JsonNode) -> Pause:
+    assert isinstance(node.value, dict)
+    if not {"ifname", "autonegotiate"} <= set(node.value) <= _PAUSE_JSON:
+        raise node.wrong(f"the names {', '.join(sorted(_PAUSE_JSON))}")
     negotiated, statistics = node.optional("negotiated"), node.optional("statistics")
     for name in ("rx", "tx"):
         node.child(name)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from niclab.hosts.errors import unreadable
-from niclab.hosts.linux.capture import content, is_json, json_interface, without_noise
-from niclab.hosts.reading import JsonNode, whole_number
+from niclab.hosts.linux.capture import content, is_json, json_interface
+from niclab.hosts.reading import JsonNode
 from niclab.hosts.records import Counters
 
 _KIND = "ethtool -S"
@@ -16,21 +16,20 @@ _LONGEST = 20  # digits of the greatest 64-bit counter
 
 def read_counters(text: str) -> Counters:
     """Read the counters. The value stands after the last colon: names may hold colons and blanks."""
-    lines = without_noise(content(text))
+    lines = content(text)
     if is_json(lines):
         return _from_json(json_interface(_KIND, lines))
     if lines and lines[0][1].strip() != "NIC statistics:" and not _STANDARD.fullmatch(lines[0][1].strip()):
         raise unreadable(_KIND, f"line {lines[0][0]}", lines[0][1], "the heading 'NIC statistics:'")
     entries: list[tuple[str, int]] = []
     for number, line in lines[1:]:
-        name, colon, value = line.rpartition(":")
+        name, _, value = line.rpartition(":")
         name, value = name.strip(), value.strip()
-        if not colon or not name:
+        if not name:
             raise unreadable(_KIND, f"line {number}", line, "'name: number'")
-        if value.isdecimal() and value.isascii() and len(value) <= _LONGEST:
-            entries.append((name, int(value)))
-        else:
-            whole_number(_KIND, f"line {number}", value, f"counter {name}")
+        if not (value.isdecimal() and value.isascii() and len(value) <= _LONGEST):
+            raise unreadable(_KIND, f"line {number}", value, f"counter {name}: a whole number")
+        entries.append((name, int(value)))
     return _complete(entries, text)
 
 

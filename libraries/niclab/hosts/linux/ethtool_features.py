@@ -6,7 +6,7 @@ import re
 
 from niclab.hosts.errors import unreadable
 from niclab.hosts.ethtool_records import Feature, Features
-from niclab.hosts.linux.capture import content, heading, is_json, json_bool, json_interface, without_noise
+from niclab.hosts.linux.capture import content, heading, is_json, json_bool, json_interface
 from niclab.hosts.reading import JsonNode
 
 _KIND = "ethtool -k"
@@ -22,7 +22,7 @@ def read_features(text: str) -> Features:
 
     :raises ReadError: also when there is no feature at all, or one name twice.
     """
-    lines = without_noise(content(text))
+    lines = content(text)
     if is_json(lines):
         return _from_json(json_interface(_KIND, lines))
     iface = heading(_KIND, lines, _HEADING, "the heading 'Features for IFACE:' or 'Offload parameters for IFACE:'")

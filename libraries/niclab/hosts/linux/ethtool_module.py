@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from niclab.hosts.errors import ReadError, unreadable
 from niclab.hosts.ethtool_records import ModuleEeprom, ModuleLane
-from niclab.hosts.linux.capture import Line, content, is_json, json_interface, without_noise
+from niclab.hosts.linux.capture import Line, content, is_json, json_interface
 from niclab.hosts.linux.ethtool_module_json import rows_of_json
 
 _KIND = "ethtool -m"
@@ -68,7 +68,7 @@ class _Rows:
 
 def read_module(text: str) -> ModuleEeprom:
     """Read one module. A hex dump is refused: nothing here decodes it."""
-    lines = without_noise(content(text))
+    lines = content(text)
     if is_json(lines):
         rows = _Rows({name: [("JSON", v) for v in values] for name, values in rows_of_json(_json(lines)).items()})
     else:

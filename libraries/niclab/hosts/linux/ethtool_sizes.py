@@ -16,7 +16,6 @@ from niclab.hosts.linux.capture import (
     json_count,
     json_interface,
     on_off,
-    without_noise,
 )
 from niclab.hosts.reading import JsonNode, whole_number
 
@@ -38,7 +37,7 @@ _Flags = dict[str, bool | None]
 
 def read_rings(text: str) -> Rings:
     """Read ``ethtool -g``. The four rows that every version prints must stand in both sections."""
-    lines = without_noise(content(text))
+    lines = content(text)
     known = _RING_ROWS + _RING_MORE
     if is_json(lines):
         node = json_interface(_RINGS, lines)
@@ -51,7 +50,7 @@ def read_rings(text: str) -> Rings:
 
 def read_channels(text: str) -> Channels:
     """Read ``ethtool -l``. The four rows that every version prints must stand in both sections."""
-    lines = without_noise(content(text))
+    lines = content(text)
     if is_json(lines):
         node = json_interface(_CHANNELS, lines)
         iface, sections = node.child("ifname").text(), _json_sections(node, _CHANNEL_ROWS, _CHANNEL_ROWS)
@@ -120,6 +119,11 @@ def _refuse_missing(kind: str, found: Mapping[str, tuple[_Sizes, _Flags]], neede
 
 def _json_sections(node: JsonNode, needed: tuple[str, ...], known: tuple[str, ...]) -> dict[str, tuple[_Sizes, _Flags]]:
     """Maxima are named ``rx-max``, current sizes ``rx``; what a driver does not have is left out or "n/a"."""
+    assert isinstance(node.value, dict)
+    names = {"ifname"} | {row.replace("_", "-") for row in known + (_SWITCHES if node.kind == _RINGS else ())}
+    unknown = [name for name in node.value if name.removesuffix("-max") not in names]
+    if unknown:
+        raise node.wrong(f"the names {', '.join(sorted(names))}, not {unknown[0]}")
     maxima = {row: json_count(node.optional(f"{row.replace('_', '-')}-max")) for row in known}
     current = {row: json_count(node.optional(row.replace("_", "-"))) for row in known}
     if all(current[row] is None and maxima[row] is None for row in needed):

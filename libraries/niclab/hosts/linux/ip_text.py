@@ -15,6 +15,8 @@ KIND = "ip link"
 _HEAD = re.compile(r"([0-9]{1,9}): ([^\s@:]{1,30})(?:@([^\s:]{1,30}))?: <([A-Z0-9_,-]*)>((?: .*)?)")
 _ADDRESS = re.compile(r"(inet6?) (\S{1,60})/([0-9]{1,3})(?: (.*))?")
 _PEER = re.compile(r"(inet) (\S{1,40}) peer \S{1,40}/([0-9]{1,3})(?: (.*))?")
+_HARDWARE_ADDRESS = re.compile(r"[0-9A-Za-z.:]{2,60}")
+_MAC = re.compile(r"[0-9A-Za-z]{2}(:[0-9A-Za-z]{2}){5}")  # letters beyond f: people blot out their addresses
 _STATISTICS = re.compile(r"(RX|TX)( errors)?:\s+(.*)")
 # Kinds of iproute2's "ip link help"; the line of details begins with one of them.
 _KINDS = re.compile(
@@ -129,8 +131,10 @@ class _Reader:
         if "link_type" in self.link:
             raise unreadable(KIND, f"line {number}", line, "link/... once an interface")
         self.link["link_type"] = words[0].removeprefix("link/")
-        if len(words) > 1 and re.fullmatch(r"[0-9a-f.:]{2,60}", words[1]):
+        if len(words) > 1 and _HARDWARE_ADDRESS.fullmatch(words[1]):
             self.link["address"] = words[1]
+        if words[0] == "link/ether" and not (len(words) > 1 and _MAC.fullmatch(words[1])):
+            raise unreadable(KIND, f"line {number}", line, "'link/ether 00:1b:21:aa:bb:cc'")
         pairs = dict(pairwise(words))
         names = {"brd": "broadcast", "permaddr": "permaddr"}
         self.link.update({name: pairs[word] for word, name in names.items() if word in pairs})
