@@ -16,9 +16,12 @@ from niclab.changes import put_back
 from niclab.hosts.host import Host
 from niclab.hosts.settings_records import Attempt
 from niclab.verdict import NotApplicable, fail_with
+from niclab.wait import Deadline, pause
 
 EVERY = "every"
 """Stands for all rings, or all parameters, of the sheet."""
+SETTLES_WITHIN_S = 3.0
+"""be2net takes a new coalescing value over once a second (be_worker), and shows the one that is in force."""
 
 
 @dataclass(frozen=True)
@@ -280,6 +283,8 @@ def _tried_parameter(dut: Dut, name: str, row: CoalescingParameter, *, adaptive:
     with dut.changing(f"{name} is set", dut.host.restoring_coalescing(dut.iface, (name,))):
         attempt = dut.host.set_coalescing(dut.iface, values)
         found = attempt.now.parameters.get(name)
+        if row.settable and attempt.refused is None and found != wish:
+            found = _settled(dut, name, wish)
     after = dut.host.coalescing(dut.iface)
     now, was = (after.adaptive_rx, after.parameters.get(name)), (shown.adaptive_rx, before)
     # what adapts by itself may have moved on by now
@@ -291,6 +296,16 @@ def _tried_parameter(dut: Dut, name: str, row: CoalescingParameter, *, adaptive:
     if not row.settable and found == wish:
         return [_wanted(dut, name, f"{wish} when set to it", "it shown only")]
     return []
+
+
+def _settled(dut: Dut, name: str, wish: int) -> int | None:
+    """The value a parameter has once the driver has taken it over; what it is at last when that does not happen."""
+    deadline = Deadline(SETTLES_WITHIN_S)
+    found = dut.host.coalescing(dut.iface).parameters.get(name)
+    while found != wish and not deadline.expired:
+        pause(0.2)
+        found = dut.host.coalescing(dut.iface).parameters.get(name)
+    return found
 
 
 def _sheet() -> Card:

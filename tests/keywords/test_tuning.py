@@ -6,6 +6,8 @@ import pytest
 from fake_bench import FakeBench
 from fake_settings import FakeSettings, settings_of, with_sheet
 
+from niclab.hosts.ethtool_records import Coalescing
+from niclab.hosts.settings_records import Attempt
 from niclab.lab import Lab
 from niclab.verdict import BenchFault, CardFailure, NotApplicable
 from Tuning import Tuning
@@ -17,6 +19,12 @@ DELIVERED = ("rings", "coalescing", "pause", "channels", "mtu")
 def settings(bench: FakeBench, taken: Lab) -> FakeSettings:
     with_sheet(bench, taken)
     return settings_of(bench)
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("Tuning.SETTLES_WITHIN_S", 0.01)
+    monkeypatch.setattr("Tuning.pause", lambda _: None)
 
 
 def failure(keyword: str, *arguments: object) -> list[str]:
@@ -142,6 +150,21 @@ def test_what_does_not_come_back_is_wrong(settings: FakeSettings, keyword: str, 
     settings.faults.add("never back")
     found = failure(keyword, *(["every"] if "ring" in keyword or "parameter_" in keyword else []))
     assert any(line.startswith("dut.p0") and what in line for line in found), found
+
+
+def test_a_value_that_is_taken_over_late_is_right(settings: FakeSettings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("Tuning.SETTLES_WITHIN_S", 10)
+    asked = []
+
+    def late(iface: str, values: dict[str, int]) -> Attempt[Coalescing]:
+        before = settings.coalescing(iface)
+        settings.ports[iface].coalescing["rx-usecs"] = values["rx-usecs"]
+        asked.append(iface)
+        return Attempt(None, before)
+
+    settings.host.set_coalescing = late  # type: ignore[attr-defined]
+    Tuning().coalescing_parameter_should_be_settable("rx-usecs")
+    assert asked == ["enp1s0", "enp2s0"]
 
 
 def test_what_cannot_be_set_must_not_change(bench: FakeBench, taken: Lab) -> None:
