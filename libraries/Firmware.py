@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from enum import Enum
 
 from robot.api import logger
 from robot.api.deco import keyword, library
@@ -14,6 +15,13 @@ from niclab.hosts.host import Host
 from niclab.server import quoted
 from niclab.undo import Action, ActionKind
 from niclab.verdict import BenchFault, CardFailure, NotApplicable, Undecided, fail_with
+
+
+class Which(Enum):
+    """Which firmware is meant: the one that was written, or the one that ran before."""
+
+    OTHER = "other"
+    FORMER = "former"
 
 
 @library(scope="GLOBAL")
@@ -51,15 +59,15 @@ class Firmware:
         self._journal_done()
 
     @keyword
-    def firmware_should_run(self, other: bool) -> None:
-        """Every port runs the firmware written by `Write Other Firmware` (``other=True``), or what ran before.
+    def firmware_should_run(self, which: Which) -> None:
+        """Every port runs the firmware written by `Write Other Firmware` (``OTHER``), or what ran before (``FORMER``).
 
         Before the sheet's way of activation has happened, that is still what ran before.
         """
         if self._before is None:
             raise BenchFault("no firmware was written: 'Write Other Firmware' comes first")
         written = next(image.version for image in _update().images if image.version != self._before)
-        wanted, problems = written if other else self._before, []
+        wanted, problems = written if which is Which.OTHER else self._before, []
         for port, _, _ in _ports():
             found = _version_of(port)
             if found != wanted:

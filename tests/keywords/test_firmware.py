@@ -8,7 +8,7 @@ import pytest
 from fake_bench import FakeBench
 from fake_settings import FakeSettings, settings_of
 
-from Firmware import Firmware
+from Firmware import Firmware, Which
 from niclab.card import Activation
 from niclab.lab import Lab
 from niclab.verdict import BenchFault, CardFailure, NotApplicable, Undecided
@@ -39,12 +39,12 @@ def test_firmware_is_changed_and_put_back(settings: FakeSettings, taken: Lab) ->
     firmware.write_other_firmware()
     commands = {entry.action.command for entry in taken.journal.pending()} - {e.action.command for e in before}
     assert commands == {"ethtool -f enp1s0 fw-2.1-0.bin", "ethtool -f enp2s0 fw-2.1-0.bin"}
-    firmware.firmware_should_run(other=False)
+    firmware.firmware_should_run(Which.FORMER)
     settings.activate()
-    firmware.firmware_should_run(other=True)
+    firmware.firmware_should_run(Which.OTHER)
     firmware.write_firmware_back()
     settings.activate()
-    firmware.firmware_should_run(other=False)
+    firmware.firmware_should_run(Which.FORMER)
     assert taken.journal.pending() == before
 
 
@@ -54,7 +54,7 @@ def test_firmware_that_does_not_become_active_is_wrong(settings: FakeSettings) -
     del settings.pending["enp1s0"]
     settings.activate()
     with pytest.raises(CardFailure) as caught:
-        firmware.firmware_should_run(other=True)
+        firmware.firmware_should_run(Which.OTHER)
     assert str(caught.value) == "dut.p0 (0000:01:00.0) runs firmware 2.1-0, wanted 2.2-0"
 
 
@@ -145,7 +145,10 @@ def test_a_sheet_without_update_is_not_applicable() -> None:
 
 
 def test_keywords_in_the_wrong_order_are_the_labs_fault(settings: FakeSettings) -> None:
-    for ask in (lambda firmware: firmware.write_firmware_back(), lambda firmware: firmware.firmware_should_run(True)):
+    for ask in (
+        lambda firmware: firmware.write_firmware_back(),
+        lambda firmware: firmware.firmware_should_run(Which.OTHER),
+    ):
         with pytest.raises(BenchFault, match="no firmware was written: 'Write Other Firmware' comes first"):
             ask(Firmware())
     assert settings.told == []

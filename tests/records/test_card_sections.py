@@ -131,7 +131,14 @@ RULES = [
     (BROADCOM, "  mtu: 9000", "  mtu: 9700", "recommended.mtu", "an MTU the card takes"),
     (BROADCOM, "rings: {rx: 4078}", "rings: {rx: 4096}", "recommended.rings.rx", "a size the card takes"),
     (BROADCOM, "  settable: true", "  settable: false", "recommended.rings", "no rings"),
-    (SOLARFLARE, "rx-usecs, default: 100", "rx-frames, default: 1", "recommended.coalescing.0.name", "a supported"),
+    (
+        SOLARFLARE,
+        "rx-usecs, default: 60}",
+        "rx-usecs, default: 60, max: 99}",
+        "recommended.coalescing.0.value",
+        "a value",
+    ),
+    (SOLARFLARE, "rx-usecs, value: 100", "rx-frames, value: 1", "recommended.coalescing.0.name", "a supported"),
 ]
 
 

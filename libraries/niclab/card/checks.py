@@ -186,8 +186,12 @@ def _recommended(card: Card, wish: Recommended) -> Iterator[Problem]:
             yield Problem((*where, "rings", name), f"{size} is above max {ring.max}", "a size the card takes")
     if wish.rings is not None and card.rings is not None and not card.rings.settable:
         yield Problem((*where, "rings"), "rings of a card whose rings cannot be set", "no rings")
-    known = {parameter.name for parameter in card.coalescing.parameters} if card.coalescing is not None else set()
+    known = {row.name: row for row in card.coalescing.parameters} if card.coalescing is not None else {}
     for index, parameter in enumerate(wish.coalescing):
-        if card.coalescing is not None and parameter.name not in known:
-            field = (*where, "coalescing", index, "name")
-            yield Problem(field, f"{parameter.name} is not among coalescing.parameters", "a supported parameter")
+        field = (*where, "coalescing", index)
+        row = known.get(parameter.name)
+        if card.coalescing is not None and row is None:
+            found = f"{parameter.name} is not among coalescing.parameters"
+            yield Problem((*field, "name"), found, "a supported parameter")
+        elif row is not None and _above(parameter.value, row.max):
+            yield Problem((*field, "value"), f"{parameter.value} is above max {row.max}", "a value the card takes")

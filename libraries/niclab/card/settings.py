@@ -124,6 +124,13 @@ class RecommendedPause(Record):
     tx: Switch | None = None
 
 
+class RecommendedCoalescing(Record):
+    """A parameter of ``ethtool -C`` to set, and the value."""
+
+    name: Word
+    value: Setting
+
+
 class Sysctl(Record):
     """A kernel setting of the server."""
 
@@ -137,6 +144,6 @@ class Recommended(Section):
     mtu: MtuBytes | None = None
     rings: RecommendedRings | None = None
     pause: RecommendedPause | None = None
-    coalescing: tuple[CoalescingParameter, ...] = ()
+    coalescing: tuple[RecommendedCoalescing, ...] = ()
     sysctls: tuple[Sysctl, ...] = ()
     irq_affinity_per_queue: bool = False
