@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from robot.api import logger
 from robot.api.deco import keyword, library
 
@@ -100,7 +102,7 @@ class Card:
         firmware = lab.current().card.firmware
         if not firmware.is_known:
             raise NotApplicable(f"sheet {_sheet()} names no firmware versions")
-        _judge_versions("firmware", [(port, info.firmware) for port, info in self._drivers()], firmware)
+        _judge_versions("firmware", [(port, info.firmware) for port, info in self._drivers()], firmware, read=_version)
 
     @keyword
     def all_ports_should_run_the_same_firmware(self) -> None:
@@ -146,13 +148,13 @@ class Card:
         fail_with(problems)
 
     @keyword
-    def reload_driver(self) -> None:
-        """Unload the driver of the dut and load it again. Its links and addresses are lost; see `Ready The Bench`."""
+    def reload_driver(self, server: Role = Role.DUT) -> None:
+        """Unload the driver of a server and load it again. Links and addresses are lost; see `Ready The Bench`."""
         taken, module = lab.current(), self._driver().module
-        server = taken.server(Role.DUT)
-        undo = Action(ActionKind.SHELL, server.name, quoted("modprobe", module))
-        entry = taken.journal.register(server.name, f"driver {module} is unloaded", undo)
-        server.host.reload_driver(module)
+        target = taken.server(server)
+        undo = Action(ActionKind.SHELL, target.name, quoted("modprobe", module))
+        entry = taken.journal.register(target.name, f"driver {module} is unloaded", undo)
+        target.host.reload_driver(module)
         taken.journal.done(entry)
 
     # --- PCI Express
@@ -164,7 +166,8 @@ class Card:
         The negotiated state (LnkSta) of both ends counts, never what the slot looks like or could do (EMX-01, CARD-03).
         """
         card, problems = lab.current().card, []
-        width, speed_gts = card.known(card.pcie.width, "pcie.width"), card.known(card.pcie.speed_gts, "pcie.speed_gts")
+        wish = card.pcie_link()
+        width, speed_gts = card.known(wish.width, "pcie.width"), card.known(wish.speed_gts, "pcie.speed_gts")
         for port in lab.current().ports(Role.DUT):
             path = lab.current().server(Role.DUT).host.pcie_path(port.pci)
             if not path:
@@ -207,10 +210,22 @@ def _shown(link: PcieLink) -> str:
     return f"{link.upstream.slot} to {link.downstream.slot}: x{link.width} at {link.gts:g} GT/s"
 
 
-def _judge_versions(what: str, found: list[tuple[Port, str | None]], lists: VersionLists, wanted: str = "") -> None:
+def _version(text: str) -> str:
+    """The version in a firmware string that holds more, as the sheet says it is built."""
+    return lab.current().card.firmware.read(text).version
+
+
+def _judge_versions(
+    what: str,
+    found: list[tuple[Port, str | None]],
+    lists: VersionLists,
+    wanted: str = "",
+    read: Callable[[str], str] = str,
+) -> None:
     """Every port's version against ``lists``. One that is wrong counts more than one that cannot be judged.
 
     :param wanted: what a wrong version is told against, instead of the sheet.
+    :param read: gets the version out of what the port reports.
     """
     problems, unjudged = [], []
     for port, version in found:
@@ -218,7 +233,7 @@ def _judge_versions(what: str, found: list[tuple[Port, str | None]], lists: Vers
             unjudged.append(f"{port.place} reports no {what} version")
             continue
         try:
-            verdict = lists.verdict(version)
+            verdict = lists.verdict(read(version))
         except Undecided as error:
             unjudged.append(f"{port.place}: {what}: {error}")
             continue

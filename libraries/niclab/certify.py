@@ -18,6 +18,7 @@ from niclab.yamlfile import REPOSITORY
 
 SUITES = REPOSITORY / "suites"
 MODIFIER = REPOSITORY / "libraries" / "Profile.py"
+PER_CARD = REPOSITORY / "libraries" / "PerCard.py"
 LISTENER = REPOSITORY / "libraries" / "AllureResults.py"
 
 
@@ -37,6 +38,7 @@ def run(bench_file: Path, card: str, profile: Profile, results: Path) -> int:
     options = [
         *("--variable", f"BENCH:{bench.file}", "--variable", f"CARD:{card}"),
         *("--name", "Qualification", "--settag", f"allure.label.card:{sheet.name}"),
+        *("--prerunmodifier", f"{PER_CARD}:{sheet.file}"),
         *("--prerunmodifier", f"{MODIFIER}:{profile.value}"),
     ]
     expected = count_tests(options)

@@ -264,3 +264,38 @@ class TestSameFirmware:
             nic.info = replace(nic.info, firmware=None)
         with pytest.raises(Undecided, match=r"^dut: none of dut\.p0, dut\.p1 reports a firmware version$"):
             Card().all_ports_should_run_the_same_firmware()
+
+
+SHAPE = ("firmware:\n", 'firmware:\n  shape: "(?P<version>[0-9.-]+)( \\\\[(?P<flashed>[0-9.-]+)\\\\])?"\n')
+
+
+class TestFirmwareInALongerText:
+    @pytest.fixture(autouse=True)
+    def _shaped(self, bench: FakeBench, taken: Lab) -> None:
+        sheet(bench, taken, SHAPE, ("required: unknown", 'required: ["2.1-0"]'))
+
+    @pytest.mark.parametrize("text", ["2.1-0", "2.1-0 [2.2-0]"])
+    def test_the_version_in_it_is_judged(self, bench: FakeBench, text: str) -> None:
+        for nic in bench.dut.nics:
+            nic.info = replace(nic.info, firmware=text)
+        Card().firmware_should_be_as_on_the_sheet()
+
+    def test_another_version_in_it_is_wrong(self, bench: FakeBench) -> None:
+        nic = bench.dut.nics[1]
+        nic.info = replace(nic.info, firmware="2.2-0 [2.1-0]")
+        with pytest.raises(CardFailure, match=r"^dut\.p1 \S+ runs firmware 2\.2-0 \[2\.1-0\], sheet intel-82574l nei"):
+            Card().firmware_should_be_as_on_the_sheet()
+
+    def test_another_shape_cannot_be_judged(self, bench: FakeBench) -> None:
+        nic = bench.dut.nics[0]
+        nic.info = replace(nic.info, firmware="bc 2.1-0")
+        with pytest.raises(Undecided, match=r"^dut\.p0 \S+: firmware: firmware 'bc 2\.1-0' is not built like"):
+            Card().firmware_should_be_as_on_the_sheet()
+
+
+@pytest.mark.parametrize("role", list(Role))
+def test_the_driver_of_either_server_is_reloaded(bench: FakeBench, role: Role, taken: Lab) -> None:
+    pending = taken.journal.pending()
+    Card().reload_driver(role)
+    assert bench.hosts[role].calls == ["reload e1000e"]
+    assert taken.journal.pending() == pending

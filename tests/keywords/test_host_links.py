@@ -80,11 +80,23 @@ class TestSettings:
             HostLinks().every_link_should_run_as_on_the_sheet()
         assert str(caught.value) == f"{name} ({PCI[name]}) has {field} {found}, sheet intel-82574l wants {wanted}"
 
-    @pytest.mark.parametrize("field", ["speed_mbps: 1000", "duplex: full", "autoneg: true"])
-    def test_an_unknown_fact_is_not_applicable(self, bench: FakeBench, taken: Lab, field: str) -> None:
-        name = field.split(":")[0]
-        sheet(bench, taken, (field, f"{name}: unknown"))
-        with pytest.raises(NotApplicable, match=rf"^sheet intel-82574l does not know link.{name}$"):
+    @pytest.mark.parametrize("known", [0, 1, 2])
+    def test_a_known_fact_is_judged_beside_unknown_ones(self, bench: FakeBench, taken: Lab, known: int) -> None:
+        facts, wrong = ["speed_mbps: 1000", "duplex: full", "autoneg: true"], [100, Duplex.HALF, False]
+        others = [fact for fact in facts if fact is not facts[known]]
+        sheet(bench, taken, *[(fact, f"{fact.split(':')[0]}: unknown") for fact in others])
+        HostLinks().every_link_should_run_as_on_the_sheet()
+        name = facts[known].split(":")[0]
+        nic = bench.dut.nics[1]
+        assert nic.settings is not None
+        nic.settings = replace(nic.settings, **{name: wrong[known]})
+        with pytest.raises(CardFailure, match=rf"^dut\.p1 \S+ has {name} "):
+            HostLinks().every_link_should_run_as_on_the_sheet()
+
+    def test_unknown_facts_alone_are_not_applicable(self, bench: FakeBench, taken: Lab) -> None:
+        facts = ("speed_mbps: 1000", "duplex: full", "autoneg: true")
+        sheet(bench, taken, *[(fact, f"{fact.split(':')[0]}: unknown") for fact in facts])
+        with pytest.raises(NotApplicable, match=r"does not know link\.speed_mbps, link\.duplex, nor link\.autoneg$"):
             HostLinks().every_link_should_run_as_on_the_sheet()
 
 

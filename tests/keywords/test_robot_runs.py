@@ -16,8 +16,9 @@ from robot.run import run as robot  # type: ignore[import-untyped]  # the packag
 from niclab.undo import Journal
 from Profile import Profile
 
+SETTINGS_OF_A_CARD = ("PcieErrors", "DriverPackages", "Firmware", "Offloads", "Tuning")
 LIBRARIES = Path(__file__).resolve().parents[2] / "libraries"
-NAMES = ("Lab", "Card", "HostLinks", "Power", "Console", "Traffic", "Shell")
+NAMES = ("Lab", "Card", "HostLinks", "Power", "Console", "Traffic", "Shell", *SETTINGS_OF_A_CARD)
 SETTINGS = "\n".join(
     ["*** Settings ***", *(f"Library    {LIBRARIES / name}.py" for name in NAMES), "*** Test Cases ***", ""]
 )
@@ -150,3 +151,40 @@ def test_the_quick_profile_leaves_out_what_is_slow(bench: FakeBench) -> None:
     assert set(run(bench, tests, take=False, prerunmodifier=f"{modifier}:full")) == {"Fast", "Slow"}
     with pytest.raises(ValueError, match=r"^profile 'fast': wanted one of quick, full$"):
         Profile("fast")
+
+
+LEFT_OUT = {
+    "Offloads Should Be As Delivered": "says nothing about offloads",
+    "Offload Should Switch As On The Sheet    tso4": "says nothing about offloads",
+    "Offload Counters Should Follow The Switch    every": "says nothing about offloads",
+    "Ring Should Take Its Range    every": "says nothing about rings",
+    "Coalescing Parameter Should Be Settable    rx-usecs": "says nothing about coalescing",
+    "MTU Should Take Its Range": "says nothing about mtu",
+    "Install The Driver Package    REQUIRED    peer": "says nothing about a driver package for linux",
+    "Driver Should Be Of The Package    previous    dut": "says nothing about a driver package for linux",
+    "Activation Should Be    DRIVER_RELOAD": "says nothing about how firmware is updated",
+    "Foreign Image Should Be Refused": "says nothing about how firmware is updated",
+}
+
+
+def test_what_the_sheet_leaves_out_is_skipped_with_the_reason(bench: FakeBench) -> None:
+    results = run(bench, "\n" + "".join(f"Test {n}\n    {call}\n" for n, call in enumerate(LEFT_OUT)))
+    for test, words in zip(results.values(), LEFT_OUT.values(), strict=True):
+        assert test.skipped and words in test.message, (test.name, test.status, test.message)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "Install The Driver Package    latest",
+        "Install The Driver Package    REQUIRED    other",
+        "Activation Should Be    soon",
+        "Firmware Should Run    maybe",
+        "Offload Counters Should Follow The Switch    every    soon",
+    ],
+)
+def test_a_word_that_is_no_argument_is_an_error(bench: FakeBench, call: str) -> None:
+    for ssh in bench.ssh.values():
+        ssh.replies |= EVIDENCE
+    (test,) = run(bench, f"\nWrong\n    {call}\n").values()
+    assert test.failed and "ValueError: Argument" in test.message

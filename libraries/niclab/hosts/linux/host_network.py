@@ -38,7 +38,7 @@ class LinuxNetwork(LinuxCommands):
     """See :class:`niclab.hosts.host.Host` for the meaning of each method."""
 
     def interface(self, iface: str) -> Interface:
-        return self._shown(_show(interface_name(self.name, iface)), iface)
+        return self._record(_show(interface_name(self.name, iface)), iface)
 
     def driver_info(self, iface: str) -> DriverInfo:
         return self._read(f"ethtool -i {interface_name(self.name, iface)}", read_driver_info)
@@ -168,9 +168,9 @@ class LinuxNetwork(LinuxCommands):
 
     def _changed(self, change: str, iface: str) -> Interface:
         """The interface after ``change``; one command for both, since a command costs a server a tenth of a second."""
-        return self._shown(f"{change} && {_show(iface)}", iface)
+        return self._record(f"{change} && {_show(iface)}", iface)
 
-    def _shown(self, command: str, iface: str) -> Interface:
+    def _record(self, command: str, iface: str) -> Interface:
         records = self._read(command, read_interfaces)
         if len(records) != 1 or records[0].name != iface:
             raise BenchFault(f"{self.name}: `{command}` showed {[record.name for record in records]}, wanted {iface}")

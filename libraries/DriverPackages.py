@@ -1,0 +1,177 @@
+"""The vendor's driver package: installed, upgraded, rolled back, removed, and what runs afterwards."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from robot.api import logger
+from robot.api.deco import keyword, library
+
+from niclab import lab
+from niclab.bench import OperatingSystem, Role
+from niclab.card import Driver, Package, Unknown
+from niclab.server import Server, quoted
+from niclab.undo import Action, ActionKind
+from niclab.verdict import BenchFault, CardFailure, NotApplicable, fail_with
+
+
+class Release(Enum):
+    """Which version of the sheet's package is meant."""
+
+    REQUIRED = "required"
+    PREVIOUS = "previous"
+
+
+@library(scope="GLOBAL")
+class DriverPackages:
+    """Keywords about the driver package of the dut (or ``server=peer``). Constructing the library connects to nothing.
+
+    The state of the package before the first change is in the journal, and is put back at the end of the run at the
+    latest; `Restore The Driver Package` does it at once.
+    """
+
+    @keyword
+    def install_the_driver_package(self, release: Release, server: Role = Role.DUT) -> None:
+        """Install that version of the package over what is there; the driver in memory stays what it is."""
+        target, package = _target(server), _package(server)
+        version = _version(package, release)
+        self._keep_for_undo(target, server)
+        attempt = target.host.install_package(package.name, version)
+        if attempt.refused is not None:
+            raise CardFailure(f"{target.name}: package {package.name} {version} is not installed: {attempt.refused}")
+
+    @keyword
+    def remove_the_driver_package(self, server: Role = Role.DUT) -> None:
+        """Remove the package and its configuration; the driver in memory stays what it is."""
+        target, package = _target(server), _package(server)
+        self._keep_for_undo(target, server)
+        attempt = target.host.remove_package(package.name)
+        if attempt.refused is not None or attempt.now is not None:
+            raise CardFailure(f"{target.name}: package {package.name} is not removed: {attempt.refused or attempt.now}")
+
+    @keyword
+    def driver_package_should_be_installed(self, release: Release, server: Role = Role.DUT) -> None:
+        """The package is there, complete, in that version and the sheet's architecture."""
+        target, package = _target(server), _package(server)
+        version, problems = _version(package, release), []
+        found = target.host.package(package.name)
+        if found is None:
+            raise CardFailure(
+                f"{target.name}: package {package.name} is not installed, sheet {_sheet()} wants {version}"
+            )
+        if not found.complete:
+            problems.append(f"{target.name}: package {found.name} is {found.status}, wanted installed")
+        if found.version != version:
+            problems.append(f"{target.name}: package {found.name} is {found.version}, sheet {_sheet()} wants {version}")
+        if package.architecture is not None and found.architecture != package.architecture:
+            wanted = f"sheet {_sheet()} wants {package.architecture}"
+            problems.append(f"{target.name}: package {found.name} is of {found.architecture}, {wanted}")
+        fail_with(problems)
+
+    @keyword
+    def driver_package_should_be_gone(self, server: Role = Role.DUT) -> None:
+        """No version of the package is installed."""
+        target, package = _target(server), _package(server)
+        found = target.host.package(package.name)
+        if found is not None:
+            raise CardFailure(f"{target.name}: package {found.name} {found.version} is {found.status}, wanted it gone")
+
+    @keyword
+    def driver_should_be_of_the_package(self, release: Release, server: Role = Role.DUT) -> None:
+        """The module on disk, the module in memory and every port report the package's version.
+
+        A sheet that says that the module's version differs from its package's leaves module and port to
+        `Driver Version Should Be As On The Sheet`.
+        """
+        target, package, module = _target(server), _package(server), _driver(server).module
+        if package.module_version_differs:
+            raise NotApplicable(f"sheet {_sheet()} says that module {module} has another version than its package")
+        wanted = _version(package, release)
+        on_disk, loaded = target.host.modinfo(module), target.host.loaded_module(module)
+        found = {"the module on disk": on_disk.version, "the module in memory": loaded.version if loaded else None}
+        for port in lab.current().ports(server):
+            found[f"{port.place}"] = target.host.driver_info(target.interface(port)).version
+        logger.info(f"{target.name}: {found}, {on_disk.filename}")
+        shown = [f"{target.name}: {what} has version {version}" for what, version in found.items() if version != wanted]
+        fail_with([f"{text}, package {package.name} is {wanted}" for text in shown])
+
+    @keyword
+    def driver_should_be_of_the_kernel(self, server: Role = Role.DUT) -> None:
+        """Module on disk and in memory are the ones that came with the kernel, and every port reports its version."""
+        driver = _driver(server)
+        if not driver.in_kernel:
+            raise NotApplicable(f"sheet {_sheet()} names no driver {driver.module} that comes with the kernel")
+        target, problems = _target(server), []
+        kernel, file = target.host.kernel(), target.host.modinfo(driver.module)
+        if file.filename is not None and not file.filename.startswith(f"/lib/modules/{kernel}/kernel/"):
+            problems.append(f"{target.name}: module {driver.module} is {file.filename}, wanted the kernel's own")
+        if target.host.is_build_on_disk(driver.module) is False:
+            problems.append(f"{target.name}: module {driver.module} in memory is of another build than {file.filename}")
+        for port in lab.current().ports(server):
+            version = target.host.driver_info(target.interface(port)).version
+            if version != kernel:
+                problems.append(f"{port.place} reports driver version {version}, the kernel is {kernel}")
+        fail_with(problems)
+
+    @keyword
+    def restore_the_driver_package(self, server: Role = Role.DUT) -> None:
+        """Bring package and driver back to what they were before the first change. Does nothing without one."""
+        taken, subject = lab.current(), _subject(server)
+        for entry in taken.journal.pending():
+            if entry.subject == subject:
+                taken.journal.undo(entry, taken.undo)
+
+    @staticmethod
+    def _keep_for_undo(target: Server, server: Role) -> None:
+        """The undo of the first change brings package and driver back, whatever is changed after it."""
+        taken, subject = lab.current(), _subject(server)
+        if subject in [entry.subject for entry in taken.journal.pending()]:
+            return
+        package, module = _package(server), _driver(server).module
+        before = target.host.package(package.name)
+        apt = ["apt-get", "-q", "--yes"]
+        words = (
+            [*apt, "purge", package.name]
+            if before is None
+            else [*apt, "--allow-downgrades", "install", f"{package.name}={before.version}"]
+        )
+        reload_it = f"modprobe -r {quoted(module)} && modprobe {quoted(module)}"
+        command = f"DEBIAN_FRONTEND=noninteractive {quoted(*words)} && {reload_it}"
+        what = f"package {package.name} was {'not installed' if before is None else before.version} and is changed"
+        taken.journal.register(subject, what, Action(ActionKind.SHELL, target.name, command))
+
+
+def _subject(server: Role) -> str:
+    return f"{server.value} driver package"
+
+
+def _target(server: Role) -> Server:
+    return lab.current().server(server)
+
+
+def _driver(server: Role) -> Driver:
+    return lab.current().card.driver(_target(server).description.os)
+
+
+def _package(server: Role) -> Package:
+    """:raises NotApplicable: when the sheet names none, or the system's packages cannot be handled yet."""
+    system = _target(server).description.os
+    if system is not OperatingSystem.LINUX:
+        raise NotApplicable(f"packages of {system.value} cannot be installed yet")
+    return lab.current().card.section(_driver(server).package, f"a driver package for {system.value}")
+
+
+def _version(package: Package, release: Release) -> str:
+    """:raises NotApplicable: when the sheet does not name the version."""
+    if release is Release.PREVIOUS:
+        return lab.current().card.section(package.previous, f"the previous version of package {package.name}")
+    required = lab.current().card.known(package.required, f"the required version of package {package.name}")
+    if isinstance(required, Unknown) or required[0].startswith((">", "<")):
+        raise BenchFault(
+            f"sheet {_sheet()}: package {package.name} requires {required}, wanted one exact version first"
+        )
+    return required[0]
+
+
+def _sheet() -> str:
+    return lab.current().card.name

@@ -1,0 +1,69 @@
+"""A test of its own for each row of the card's sheet: ``robot --prerunmodifier libraries/PerCard.py:CARD``.
+
+A suite holds one test for all rows, whose name begins with ``Every Offload``, ``Every Ring`` or ``Every Coalescing
+Parameter``, and a keyword of it gets the argument ``every``. From ``Every Offload Can Be Switched ...`` become
+``Offload tso4 Can Be Switched ...`` with the argument ``tso4``, and so on. Without this modifier, and for a card whose
+sheet has no such rows, the one test stays: what is tested is the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from robot.api import SuiteVisitor
+from robot.running import Keyword, TestCase, TestSuite
+
+from niclab.bench import OperatingSystem
+from niclab.card import Card, load_card
+
+EVERY = "every"
+
+
+def _offloads(card: Card) -> list[str]:
+    return [name.value for name in card.offloads.rows(OperatingSystem.LINUX)] if card.offloads else []
+
+
+def _rings(card: Card) -> list[str]:
+    names = ("rx", "rx_mini", "rx_jumbo", "tx")
+    return [name for name in names if getattr(card.rings, name, None) is not None]
+
+
+def _parameters(card: Card) -> list[str]:
+    return [parameter.name for parameter in card.coalescing.parameters] if card.coalescing else []
+
+
+ROWS: dict[str, Callable[[Card], list[str]]] = {
+    "Offload": _offloads,
+    "Ring": _rings,
+    "Coalescing Parameter": _parameters,
+}
+
+
+class PerCard(SuiteVisitor):
+    """Puts one test for each row into the place of a test for all rows.
+
+    :param card: name of a sheet, or its file.
+    """
+
+    def __init__(self, card: str) -> None:
+        self._card = load_card(card)
+
+    def start_suite(self, suite: TestSuite) -> None:
+        suite.tests = [made for test in suite.tests for made in self._each(test)]
+
+    def _each(self, test: TestCase) -> list[TestCase]:
+        for noun, rows in ROWS.items():
+            if test.name.startswith(f"Every {noun} ") and any(EVERY in call.args for call in _calls(test)):
+                return [_one(test, noun, row) for row in rows(self._card)] or [test]
+        return [test]
+
+
+def _one(test: TestCase, noun: str, row: str) -> TestCase:
+    made: TestCase = test.deepcopy(name=test.name.replace(f"Every {noun}", f"{noun} {row}", 1))
+    for call in _calls(made):
+        call.args = tuple(row if argument == EVERY else argument for argument in call.args)
+    return made
+
+
+def _calls(test: TestCase) -> list[Keyword]:
+    return [step for step in test.body if isinstance(step, Keyword)]

@@ -1,0 +1,36 @@
+"""Reader of the kernel's counters of PCI Express errors, ``/sys/bus/pci/devices/*/aer_dev_*``.
+
+Documented in Documentation/ABI/testing/sysfs-bus-pci-devices-aer_stats of Linux 4.19 and later.
+"""
+
+from __future__ import annotations
+
+import re
+
+from niclab.hosts.errors import unreadable
+from niclab.hosts.reading import numbered, whole_number
+
+_LINE = re.compile(r"([A-Za-z_][A-Za-z0-9_]{0,63}) ([0-9]{1,20})")
+
+
+def read_aer(text: str) -> dict[str, int]:
+    """One class of errors: count by name, the line of the total left out.
+
+    :raises ReadError: when a line is no name and count, a name stands there twice, or the total is not their sum.
+    """
+    counts: dict[str, int] = {}
+    total: int | None = None
+    for number, line in numbered(text):
+        if not line.strip():
+            continue
+        match = _LINE.fullmatch(line.strip())
+        if match is None or match[1] in counts or total is not None:
+            raise unreadable("AER counters", f"line {number}", line, "names with counts, each once, a total last")
+        count = whole_number("AER counters", f"line {number}", match[2], "a count")
+        if match[1].startswith("TOTAL_ERR_"):
+            total = count
+        else:
+            counts[match[1]] = count
+    if total is None or not counts:
+        raise unreadable("AER counters", "text", text, "names with counts, and a line TOTAL_ERR_...")
+    return counts

@@ -1,0 +1,51 @@
+"""What a host says when it is told to change something, and what it knows of packages and PCI Express errors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Attempt(Generic[T]):
+    """A change that was asked for. ``refused``: the words of the refusal, None when it was taken. ``now``: read back.
+
+    Whether ``now`` is what was asked for is the caller's judgement: taken and not done is a defect of the card.
+    """
+
+    refused: str | None
+    now: T
+
+
+@dataclass(frozen=True)
+class Package:
+    """An installed package. Not ``complete``: its installation stopped half-way, ``status`` names the state."""
+
+    name: str
+    version: str
+    architecture: str
+    status: str
+
+    @property
+    def complete(self) -> bool:
+        return self.status == "installed"
+
+
+@dataclass(frozen=True)
+class AerCounters:
+    """Errors of one PCI Express device since boot, by name (``BadTLP``), in the kernel's three classes."""
+
+    correctable: Mapping[str, int]
+    nonfatal: Mapping[str, int]
+    fatal: Mapping[str, int]
+
+    def growth_since(self, before: AerCounters) -> dict[str, int]:
+        """What has grown, by ``class name``. A counter that was not there before counts from 0."""
+        found: dict[str, int] = {}
+        for kind in ("correctable", "nonfatal", "fatal"):
+            old, new = getattr(before, kind), getattr(self, kind)
+            found |= {f"{kind} {name}": count - old.get(name, 0) for name, count in new.items()}
+        return {name: growth for name, growth in found.items() if growth}

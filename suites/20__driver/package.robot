@@ -1,0 +1,39 @@
+*** Settings ***
+Documentation    The vendor's driver package can be installed, upgraded, rolled back and removed on both servers.
+...
+...              Which package and which versions stands on the sheet; a sheet without one is not asked. Package,
+...              module on disk, module in memory and every port must agree each time.
+
+Resource         ../../resources/driver.resource
+
+Test Teardown    Run Keywords    Restore The Driver Packages    AND    Keep Evidence If Test Failed
+
+Test Tags        req:CARD-01    req:EMX-02    disruptive    slow
+
+
+*** Test Cases ***
+The Required Driver Is Installed And Runs On The Dut
+    [Tags]    allure.severity:blocker    req:EMX-03
+    Run The Packaged Driver    REQUIRED    dut
+
+The Required Driver Is Installed And Runs On The Peer
+    Run The Packaged Driver    REQUIRED    peer
+
+The Former Driver Is Upgraded To The Required One
+    Run The Packaged Driver    PREVIOUS    dut
+    Run The Packaged Driver    REQUIRED    dut
+
+The Required Driver Is Rolled Back To The Former One
+    Run The Packaged Driver    REQUIRED    dut
+    Run The Packaged Driver    PREVIOUS    dut
+
+A Removed Driver Leaves The Kernel's Own
+    Run The Packaged Driver    REQUIRED    dut
+    Run The Kernel's Driver    dut
+
+An Installed Driver Is Loaded After A Power Cycle
+    [Tags]    needs:bmc
+    Install The Driver Package    REQUIRED    dut
+    Power Cycle The Dut
+    Ready The Bench
+    Packaged Driver Should Run    REQUIRED    dut

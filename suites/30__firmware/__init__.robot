@@ -1,0 +1,2 @@
+*** Settings ***
+Documentation    The firmware in the card.

@@ -1,0 +1,53 @@
+*** Settings ***
+Documentation    Firmware can be changed and put back, and nothing but the card's own sound images is taken.
+...
+...              Which versions may run, which images there are and what makes a written image run stands on the
+...              sheet. A card whose firmware is not written with ethtool is not asked.
+
+Resource         ../../resources/firmware.resource
+
+Test Tags        req:CARD-02    req:EMX-04    disruptive
+
+
+*** Test Cases ***
+The Firmware Is One The Sheet Wants
+    [Tags]    allure.severity:blocker
+    Firmware Should Be As On The Sheet
+
+An Image Of Another Card Is Refused
+    [Tags]    allure.severity:critical
+    Foreign Image Should Be Refused
+
+Damaged Images Are Refused
+    [Tags]    allure.severity:critical
+    Damaged Images Should Be Refused
+
+Firmware That Runs After A Driver Reload Can Be Changed And Put Back
+    [Tags]    slow
+    Activation Should Be    DRIVER_RELOAD
+    Write Other Firmware
+    Reload The Driver
+    Other Firmware Should Run On Every Link
+    Write Firmware Back
+    Reload The Driver
+    Former Firmware Should Run On Every Link
+
+Firmware That Runs After A Restart Can Be Changed And Put Back
+    [Tags]    slow
+    Activation Should Be    RESET
+    Write Other Firmware
+    Restart The Dut
+    Other Firmware Should Run On Every Link
+    Write Firmware Back
+    Restart The Dut
+    Former Firmware Should Run On Every Link
+
+Firmware That Runs After A Power Cycle Can Be Changed And Put Back
+    [Tags]    slow    needs:bmc
+    Activation Should Be    POWER_CYCLE
+    Write Other Firmware
+    Power The Dut Off And On
+    Other Firmware Should Run On Every Link
+    Write Firmware Back
+    Power The Dut Off And On
+    Former Firmware Should Run On Every Link

@@ -1,0 +1,19 @@
+*** Settings ***
+Documentation    The card's PCI Express links count no errors, whatever they carry.
+
+Resource         ../../resources/card.resource
+Resource         ../../resources/traffic.resource
+
+Test Tags        req:CARD-03
+
+
+*** Test Cases ***
+The Link Counts No Errors Under Load
+    Remember PCIe Errors
+    TCP Should Flow Both Ways
+    PCIe Errors Should Not Have Grown
+
+The Link Counts No Errors While The Driver Is Loaded Anew
+    Remember PCIe Errors
+    Reload The Driver
+    PCIe Errors Should Not Have Grown

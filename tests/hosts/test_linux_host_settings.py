@@ -1,0 +1,197 @@
+"""Settings of a Linux host: the commands given, what is read back, what is a refusal and what no answer at all."""
+
+from __future__ import annotations
+
+import pytest
+from fake_shell import Answer, FakeShell, Script, failed
+
+from niclab.hosts.linux.host import LinuxHost
+from niclab.verdict import BenchFault
+
+FEATURES = """Features for eth0:
+rx-checksumming: on
+tx-checksumming: on
+\ttx-checksum-ipv4: on
+\ttx-checksum-ip-generic: off [fixed]
+scatter-gather: on
+\ttx-scatter-gather: on
+tcp-segmentation-offload: off
+\ttx-tcp-segmentation: off [requested on]
+generic-receive-offload: on
+rx-vlan-offload: on [fixed]
+"""
+RINGS = """Ring parameters for eth0:
+Pre-set maximums:
+RX:\t\t4096
+RX Mini:\tn/a
+RX Jumbo:\tn/a
+TX:\t\t4096
+Current hardware settings:
+RX:\t\t512
+RX Mini:\tn/a
+RX Jumbo:\tn/a
+TX:\t\t256
+"""
+COALESCING = """Coalesce parameters for eth0:
+Adaptive RX: on  TX: n/a
+stats-block-usecs:\tn/a
+sample-interval:\tn/a
+pkt-rate-low:\tn/a
+pkt-rate-high:\tn/a
+
+rx-usecs:\t18
+rx-frames:\tn/a
+rx-usecs-irq:\tn/a
+rx-frames-irq:\tn/a
+
+tx-usecs:\t0
+tx-frames:\tn/a
+tx-usecs-irq:\tn/a
+tx-frames-irq:\tn/a
+
+rx-usecs-low:\tn/a
+rx-frame-low:\tn/a
+tx-usecs-low:\tn/a
+tx-frame-low:\tn/a
+
+rx-usecs-high:\tn/a
+rx-frame-high:\tn/a
+tx-usecs-high:\tn/a
+tx-frame-high:\tn/a
+"""
+PAUSE = "Pause parameters for eth0:\nAutonegotiate:\ton\nRX:\t\ton\nTX:\t\toff\n"
+CHANNELS = """Channel parameters for eth0:
+Pre-set maximums:
+RX:\t\tn/a
+TX:\t\tn/a
+Other:\t\t1
+Combined:\t63
+Current hardware settings:
+RX:\t\tn/a
+TX:\t\tn/a
+Other:\t\t1
+Combined:\t4
+"""
+ADDR = (
+    '[{"ifindex":2,"ifname":"eth0","flags":["BROADCAST","UP"],"mtu":1500,"operstate":"UP","link_type":"ether",'
+    '"address":"00:00:c9:00:00:01","addr_info":[]}]'
+)
+SHOWN: dict[str, Script] = {
+    "ethtool -k eth0": FEATURES,
+    "ethtool -g eth0": RINGS,
+    "ethtool -c eth0": COALESCING,
+    "ethtool -a eth0": PAUSE,
+    "ethtool -l eth0": CHANNELS,
+    "ip -j -s -d addr show dev eth0": ADDR,
+}
+
+
+def host(**script: Script) -> tuple[LinuxHost, FakeShell]:
+    """A host that shows the settings above; ``script`` by command, blanks as ``__``."""
+    shell = FakeShell(SHOWN | {command.replace("__", " "): answer for command, answer in script.items()})
+    return LinuxHost(shell, "dut"), shell
+
+
+CHANGES = {
+    "ethtool -K eth0 tso on": lambda dut: dut.set_feature("eth0", "tso", True),
+    "ethtool -K eth0 tso off": lambda dut: dut.set_feature("eth0", "tso", False),
+    "ethtool -G eth0 rx 4096": lambda dut: dut.set_rings("eth0", {"rx": 4096}),
+    "ethtool -C eth0 adaptive-rx off rx-usecs 100": lambda dut: dut.set_coalescing(
+        "eth0", {"adaptive-rx": False, "rx-usecs": 100}
+    ),
+    "ethtool -A eth0 autoneg off rx on": lambda dut: dut.set_pause("eth0", {"autoneg": False, "rx": True}),
+    "ethtool -L eth0 combined 1": lambda dut: dut.set_channels("eth0", {"combined": 1}),
+    "ip link set dev eth0 mtu 9000": lambda dut: dut.set_mtu("eth0", 9000),
+}
+
+
+@pytest.mark.parametrize("command", CHANGES)
+def test_a_change_is_asked_for_and_read_back(command: str) -> None:
+    shell = FakeShell(SHOWN | {command: ""})
+    attempt = CHANGES[command](LinuxHost(shell, "dut"))
+    assert shell.commands[0] == command and len(shell.commands) == 2
+    assert attempt.refused is None
+    assert attempt.now == CHANGES[command](LinuxHost(FakeShell(SHOWN | {command: ""}), "dut")).now
+
+
+@pytest.mark.parametrize("command", CHANGES)
+def test_a_refusal_is_an_answer_with_what_is_there(command: str) -> None:
+    shell = FakeShell(SHOWN | {command: failed("netlink error: Invalid argument\n", exit_status=1)})
+    attempt = CHANGES[command](LinuxHost(shell, "dut"))
+    assert attempt.refused == "netlink error: Invalid argument"
+    assert len(shell.commands) == 2
+
+
+@pytest.mark.parametrize("command", CHANGES)
+@pytest.mark.parametrize(
+    "answer",
+    [
+        failed("netlink error: No such device"),
+        failed("Cannot set device settings: Operation not permitted"),
+        failed("bash: ethtool: command not found", exit_status=127),
+        failed("", exit_status=None),
+        failed("Killed", exit_status=137),
+    ],
+    ids=["no device", "no rights", "no tool", "no status", "killed"],
+)
+def test_what_is_no_refusal_is_a_fault_of_the_lab(command: str, answer: Answer) -> None:
+    with pytest.raises(BenchFault, match=rf"^dut: `{command}` failed with "):
+        CHANGES[command](LinuxHost(FakeShell(SHOWN | {command: answer}), "dut"))
+
+
+def test_a_value_that_is_there_already_is_no_refusal() -> None:
+    shell = FakeShell(
+        SHOWN | {"ethtool -G eth0 rx 512": failed("no ring parameters changed, aborting", exit_status=80)}
+    )
+    assert LinuxHost(shell, "dut").set_rings("eth0", {"rx": 512}).refused is None
+
+
+def test_what_is_shown_is_read() -> None:
+    dut, _ = host()
+    assert dut.features("eth0")["tx-tcp-segmentation"].requested is True
+    assert dut.rings("eth0").current.rx == 512 and dut.rings("eth0").max.rx_mini is None
+    assert dut.coalescing("eth0").parameters["rx-usecs"] == 18
+    assert (dut.pause("eth0").rx, dut.pause("eth0").tx) == (True, False)
+    assert dut.channels("eth0").current.combined == 4
+    assert dut.mtu("eth0") == 1500
+
+
+@pytest.mark.parametrize("option", ["k", "g", "c", "a", "l"])
+def test_an_answer_for_another_interface_is_refused(option: str) -> None:
+    shell = FakeShell({f"ethtool -{option} eth1": SHOWN[f"ethtool -{option} eth0"]})
+    ask = {"k": "features", "g": "rings", "c": "coalescing", "a": "pause", "l": "channels"}[option]
+    with pytest.raises(BenchFault, match=rf"^dut: `ethtool -{option} eth1` answered for eth0$"):
+        getattr(LinuxHost(shell, "dut"), ask)("eth1")
+
+
+def test_restoring_commands_set_what_is_there_now_and_run_twice() -> None:
+    dut, _ = host()
+    words = {
+        "tx-checksumming": "tx",
+        "tx-tcp-segmentation": "tx-tcp-segmentation",
+        "generic-receive-offload": "gro",
+        "rx-vlan-offload": "rxvlan",
+    }
+    again = " || test $? -eq 80"
+    assert dut.restoring_features("eth0", words) == f"ethtool -K eth0 tx on tx-tcp-segmentation on gro on{again}"
+    assert dut.restoring_rings("eth0") == f"ethtool -G eth0 rx 512 tx 256{again}"
+    wanted = f"ethtool -C eth0 adaptive-rx on rx-usecs 18 tx-usecs 0{again}"
+    assert dut.restoring_coalescing("eth0", ("rx-usecs", "tx-usecs", "rx-frames")) == wanted
+    assert dut.restoring_pause("eth0") == f"ethtool -A eth0 autoneg on rx on tx off{again}"
+    assert dut.restoring_channels("eth0") == f"ethtool -L eth0 combined 4{again}"
+    assert dut.restoring_mtu("eth0") == "ip link set dev eth0 mtu 1500"
+
+
+def test_nothing_to_put_back_is_an_error() -> None:
+    dut, _ = host()
+    with pytest.raises(BenchFault, match=r"^dut: eth0: `ethtool -K` has nothing to put back$"):
+        dut.restoring_features("eth0", {"rx-vlan-offload": "rxvlan"})
+
+
+@pytest.mark.parametrize("word", ["", "rx;reboot", "rx usecs", "-rx", "$(id)"])
+def test_a_word_that_is_none_reaches_no_shell(word: str) -> None:
+    dut, shell = host()
+    for ask in (lambda: dut.set_feature("eth0", word, True), lambda: dut.set_coalescing("eth0", {word: 1})):
+        with pytest.raises(BenchFault, match=r"a word of letters, digits and - _ \. is wanted"):
+            ask()
+    assert shell.commands == []

@@ -1,0 +1,186 @@
+"""Packages, firmware and PCI Express errors of a Linux host."""
+
+from __future__ import annotations
+
+import pytest
+from fake_shell import Answer, FakeShell, Script, failed
+
+from niclab.hosts.errors import ReadError
+from niclab.hosts.linux.aer import read_aer
+from niclab.hosts.linux.host import LinuxHost
+from niclab.hosts.settings_records import AerCounters, Package
+from niclab.verdict import BenchFault
+
+QUERY = r"dpkg-query -W -f '${Package} ${db:Status-Status} ${Architecture} ${Version}\n' be2net-modules"
+INSTALLED = "be2net-modules installed amd64 12.0.0.0\n"
+HALF = "half-configured"
+ABSENT = failed("dpkg-query: no packages found matching be2net-modules\n")
+INSTALL = (
+    "DEBIAN_FRONTEND=noninteractive apt-get -q install --yes --allow-downgrades --no-install-recommends"
+    " be2net-modules=12.0.0.0"
+)
+PURGE = "DEBIAN_FRONTEND=noninteractive apt-get -q purge --yes be2net-modules"
+INFO = "driver: be2net\nversion: 12.0.0.0\nfirmware-version: 4.4.249.3\nbus-info: 0000:81:00.0\n"
+
+
+def host(script: dict[str, Script]) -> tuple[LinuxHost, FakeShell]:
+    shell = FakeShell(script)
+    return LinuxHost(shell, "dut"), shell
+
+
+@pytest.mark.parametrize(
+    ("answer", "wanted"),
+    [
+        (INSTALLED, Package("be2net-modules", "12.0.0.0", "amd64", "installed")),
+        (
+            "be2net-modules half-configured amd64 12.0.0.0\n",
+            Package("be2net-modules", "12.0.0.0", "amd64", "half-configured"),
+        ),
+        ("be2net-modules config-files amd64 12.0.0.0\n", None),
+        (ABSENT, None),
+    ],
+)
+def test_a_package_as_dpkg_knows_it(answer: str | Answer, wanted: Package | None) -> None:
+    found = host({QUERY: answer})[0].package("be2net-modules")
+    assert found == wanted
+    assert found is None or found.complete is (found.status == "installed")
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        ("", "cannot read dpkg-query -W"),
+        ("be2net-modules installed amd64\n", "expected one line: package, status, architecture, version"),
+        (INSTALLED + INSTALLED, "cannot read dpkg-query -W"),
+        ("other installed amd64 1.0\n", "answered for other"),
+        (failed("dpkg-query: error: failed to open package info file", exit_status=2), "failed with exit status 2"),
+        (failed("", exit_status=1), "failed with exit status 1"),
+    ],
+)
+def test_what_says_nothing_about_a_package_is_an_error(answer: str | Answer, words: str) -> None:
+    with pytest.raises(BenchFault, match=words):
+        host({QUERY: answer})[0].package("be2net-modules")
+
+
+def test_installing_and_removing_read_back() -> None:
+    dut, shell = host({INSTALL: "", PURGE: "", QUERY: [INSTALLED, ABSENT]})
+    installed = dut.install_package("be2net-modules", "12.0.0.0")
+    assert installed.refused is None and installed.now is not None and installed.now.version == "12.0.0.0"
+    removed = dut.remove_package("be2net-modules")
+    assert (removed.refused, removed.now) == (None, None)
+    assert shell.timeouts_s[INSTALL] == 300
+
+
+def test_an_installation_that_stops_half_way_is_a_refusal_with_what_is_there() -> None:
+    broken = failed("E: Sub-process /usr/bin/dpkg returned an error code (1)\n", exit_status=100)
+    dut, _ = host({INSTALL: broken, QUERY: "be2net-modules half-configured amd64 12.0.0.0\n"})
+    attempt = dut.install_package("be2net-modules", "12.0.0.0")
+    assert attempt.refused == "E: Sub-process /usr/bin/dpkg returned an error code (1)"
+    assert attempt.now is not None and not attempt.now.complete
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "E: Unable to locate package be2net-modules",
+        "E: Version '12.0.0.0' for 'be2net-modules' was not found",
+        "E: Could not get lock /var/lib/dpkg/lock-frontend",
+        "W: Failed to fetch http://mirror.example/x.deb",
+        "E: Could not open lock file - open (13: Permission denied)",
+    ],
+)
+def test_what_the_lab_lacks_is_no_refusal(said: str) -> None:
+    with pytest.raises(BenchFault, match=r"^dut: `DEBIAN_FRONTEND=\S+ apt-get .*` failed with exit status 100"):
+        host({INSTALL: failed(said, exit_status=100)})[0].install_package("be2net-modules", "12.0.0.0")
+
+
+def test_firmware_is_written_and_read_back() -> None:
+    dut, shell = host({"ethtool -f eth0 oc11-4.4.249.3.ufi": "", "ethtool -i eth0": INFO})
+    attempt = dut.flash("eth0", "oc11-4.4.249.3.ufi")
+    assert (attempt.refused, attempt.now.firmware) == (None, "4.4.249.3")
+    assert shell.timeouts_s["ethtool -f eth0 oc11-4.4.249.3.ufi"] == 600
+
+
+def test_a_refused_image_is_an_answer_and_a_missing_device_is_none() -> None:
+    refused = failed("Flashing failed: Invalid argument\n", exit_status=1)
+    attempt = host({"ethtool -f eth0 x.bin": refused, "ethtool -i eth0": INFO})[0].flash("eth0", "x.bin")
+    assert attempt.refused == "Flashing failed: Invalid argument"
+    gone = failed("Flashing failed: No such device\n", exit_status=1)
+    with pytest.raises(BenchFault, match="No such device"):
+        host({"ethtool -f eth0 x.bin": gone})[0].flash("eth0", "x.bin")
+
+
+def test_a_file_of_firmware_is_looked_for() -> None:
+    dut, _ = host({"test -f /lib/firmware/x.bin": [Answer(), Answer(exit_status=1), failed("odd", exit_status=2)]})
+    assert (dut.firmware_file("x.bin"), dut.firmware_file("x.bin")) == (True, False)
+    with pytest.raises(BenchFault, match="failed with exit status 2"):
+        dut.firmware_file("x.bin")
+
+
+def test_a_module_parameter_is_what_the_kernel_shows() -> None:
+    dut, _ = host({"cat /sys/module/acenic/parameters/trace": "0\n"})
+    assert dut.module_parameter("acenic", "trace") == "0"
+
+
+@pytest.mark.parametrize(
+    ("ask", "arguments"),
+    [
+        ("package", ("be2net;reboot",)),
+        ("install_package", ("be2net-modules", "1.0;reboot")),
+        ("remove_package", ("../x",)),
+        ("flash", ("eth0", "../../etc/shadow")),
+        ("firmware_file", ("a b",)),
+        ("module_parameter", ("acenic", "../x")),
+        ("aer", ("eth0",)),
+    ],
+)
+def test_what_is_no_name_reaches_no_shell(ask: str, arguments: tuple[str, ...]) -> None:
+    dut, shell = host({})
+    with pytest.raises(BenchFault, match=r" (are|is) wanted$"):
+        getattr(dut, ask)(*arguments)
+    assert shell.commands == []
+
+
+SLOT = "0000:81:00.0"
+FOLDER = f"/sys/bus/pci/devices/{SLOT}"
+CORRECTABLE = "RxErr 0\nBadTLP 2\nBadDLLP 0\nTOTAL_ERR_COR 2\n"
+FATAL = "Other 0\nDLP 0\nTOTAL_ERR_FATAL 0\n"
+NONFATAL = "Other 0\nDLP 1\nTOTAL_ERR_NONFATAL 1\n"
+LOOK = f"sh -c 'cd {FOLDER} && if [ -e aer_dev_correctable ]; then echo yes; else echo no; fi'"
+
+
+def test_errors_are_read_in_their_three_classes() -> None:
+    script: dict[str, Script] = {LOOK: "yes\n"}
+    for kind, text in (("correctable", CORRECTABLE), ("nonfatal", NONFATAL), ("fatal", FATAL)):
+        script[f"cat {FOLDER}/aer_dev_{kind}"] = text
+    found = host(script)[0].aer(SLOT)
+    wanted = AerCounters({"RxErr": 0, "BadTLP": 2, "BadDLLP": 0}, {"Other": 0, "DLP": 1}, {"Other": 0, "DLP": 0})
+    assert found == wanted
+    assert wanted.growth_since(AerCounters({"BadTLP": 1}, {}, {})) == {"correctable BadTLP": 1, "nonfatal DLP": 1}
+
+
+def test_a_device_without_counters_and_one_that_is_not_there() -> None:
+    assert host({LOOK: "no\n"})[0].aer(SLOT) is None
+    with pytest.raises(BenchFault, match="No such file or directory"):
+        host({LOOK: failed(f"sh: 1: cd: can't cd to {FOLDER}: No such file or directory", exit_status=2)})[0].aer(SLOT)
+    with pytest.raises(BenchFault, match="heard ''"):
+        host({LOOK: ""})[0].aer(SLOT)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "RxErr 0\n",
+        "TOTAL_ERR_COR 0\n",
+        "RxErr 0\nRxErr 1\nTOTAL_ERR_COR 1\n",
+        "RxErr -1\nTOTAL_ERR_COR 0\n",
+        "RxErr none\nTOTAL_ERR_COR 0\n",
+        "RxErr\nTOTAL_ERR_COR 0\n",
+        "TOTAL_ERR_COR 0\nRxErr 0\n",
+        "cat: aer_dev_correctable: No such file or directory\n",
+    ],
+)
+def test_what_is_no_count_of_errors_is_refused(text: str) -> None:
+    with pytest.raises(ReadError, match=r"^cannot read AER counters: "):
+        read_aer(text)

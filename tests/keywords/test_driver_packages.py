@@ -1,0 +1,189 @@
+"""Driver packages: installed, upgraded, rolled back, removed, and everything that may be wrong afterwards."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from fake_bench import FakeBench
+from fake_parts import FILE, KERNEL, MODULE
+from fake_settings import FakeSettings, settings_of
+
+from DriverPackages import DriverPackages, Release
+from niclab.bench import Role
+from niclab.hosts.settings_records import Package
+from niclab.lab import Lab
+from niclab.verdict import CardFailure, NotApplicable
+
+PACKAGE = """in_kernel: true
+    package:
+      name: e1000e-modules
+      required: ["3.8.7"]
+      previous: "3.8.4"
+      architecture: amd64
+      source: test
+"""
+REQUIRED, PREVIOUS = Release.REQUIRED, Release.PREVIOUS
+
+
+@pytest.fixture
+def settings(bench: FakeBench, taken: Lab) -> FakeSettings:
+    bench.edit(bench.sheet, ("in_kernel: true\n", PACKAGE))
+    taken.card = bench.load()[1]
+    return settings_of(bench)
+
+
+def runs(bench: FakeBench, version: str | None) -> None:
+    """The dut runs a driver of that version everywhere; None: the kernel's."""
+    bench.dut.file = replace(FILE, version=version, filename=f"/lib/modules/{KERNEL}/updates/e1000e.ko")
+    if version is None:
+        bench.dut.file = replace(FILE, filename=f"/lib/modules/{KERNEL}/kernel/drivers/net/e1000e.ko")
+    bench.dut.loaded = replace(MODULE, version=version)
+    for nic in bench.dut.nics:
+        nic.info = replace(nic.info, version=version or KERNEL)
+
+
+def test_installing_upgrading_and_rolling_back(bench: FakeBench, settings: FakeSettings) -> None:
+    packages = DriverPackages()
+    for release, version in ((PREVIOUS, "3.8.4"), (REQUIRED, "3.8.7"), (PREVIOUS, "3.8.4")):
+        packages.install_the_driver_package(release)
+        runs(bench, version)
+        packages.driver_package_should_be_installed(release)
+        packages.driver_should_be_of_the_package(release)
+    packages.remove_the_driver_package()
+    runs(bench, None)
+    packages.driver_package_should_be_gone()
+    packages.driver_should_be_of_the_kernel()
+    assert settings.packages == {}
+
+
+def test_the_undo_of_the_first_change_is_kept_and_carried_out(settings: FakeSettings, taken: Lab) -> None:
+    packages = DriverPackages()
+    before = taken.journal.pending()
+    packages.install_the_driver_package(PREVIOUS)
+    packages.install_the_driver_package(REQUIRED)
+    (entry,) = [entry for entry in taken.journal.pending() if entry not in before]
+    purge = (
+        "DEBIAN_FRONTEND=noninteractive apt-get -q --yes purge e1000e-modules && modprobe -r e1000e && modprobe e1000e"
+    )
+    assert entry.action.command == purge
+    packages.restore_the_driver_package()
+    assert settings.told == [purge]
+    assert taken.journal.pending() == before
+
+
+def test_a_package_that_was_there_comes_back(settings: FakeSettings, taken: Lab) -> None:
+    settings.packages["e1000e-modules"] = Package("e1000e-modules", "3.8.4", "amd64", "installed")
+    DriverPackages().remove_the_driver_package()
+    assert "--allow-downgrades install e1000e-modules=3.8.4 && " in taken.journal.pending()[0].action.command
+
+
+def test_the_peer_is_another_server(bench: FakeBench, settings: FakeSettings, taken: Lab) -> None:
+    peer = settings_of(bench, Role.PEER)
+    DriverPackages().install_the_driver_package(REQUIRED, Role.PEER)
+    assert list(peer.packages) == ["e1000e-modules"] and settings.packages == {}
+    assert taken.journal.pending()[0].action.where == "peer"
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ("half-way", "dut: package e1000e-modules is half-configured, wanted installed"),
+        ("other version", "dut: package e1000e-modules is 9.9, sheet intel-82574l wants 3.8.7"),
+    ],
+)
+def test_an_installation_that_went_wrong_is_wrong(settings: FakeSettings, fault: str, words: str) -> None:
+    settings.faults.add(fault)
+    DriverPackages().install_the_driver_package(REQUIRED)
+    with pytest.raises(CardFailure) as caught:
+        DriverPackages().driver_package_should_be_installed(REQUIRED)
+    assert str(caught.value) == words
+
+
+def test_a_refused_installation_is_wrong_and_put_back(settings: FakeSettings, taken: Lab) -> None:
+    settings.faults.add("install fails")
+    with pytest.raises(CardFailure, match=r"e1000e-modules 3\.8\.7 is not installed: post-installation script failed"):
+        DriverPackages().install_the_driver_package(REQUIRED)
+    assert taken.journal.pending()[0].subject == "dut driver package"
+
+
+def test_a_wrong_architecture_is_wrong(settings: FakeSettings) -> None:
+    settings.packages["e1000e-modules"] = Package("e1000e-modules", "3.8.7", "i386", "installed")
+    with pytest.raises(CardFailure, match="is of i386, sheet intel-82574l wants amd64"):
+        DriverPackages().driver_package_should_be_installed(REQUIRED)
+
+
+def test_nothing_installed_is_wrong(settings: FakeSettings) -> None:
+    assert settings.packages == {}
+    with pytest.raises(CardFailure, match=r"package e1000e-modules is not installed, sheet intel-82574l wants 3\.8\.4"):
+        DriverPackages().driver_package_should_be_installed(PREVIOUS)
+
+
+def test_a_package_that_sticks_is_wrong(settings: FakeSettings) -> None:
+    settings.packages["e1000e-modules"] = Package("e1000e-modules", "3.8.7", "amd64", "installed")
+    settings.faults.add("sticks")
+    with pytest.raises(CardFailure, match=r"package e1000e-modules is not removed: Package"):
+        DriverPackages().remove_the_driver_package()
+    with pytest.raises(CardFailure, match=r"package e1000e-modules 3\.8\.7 is installed, wanted it gone"):
+        DriverPackages().driver_package_should_be_gone()
+
+
+@pytest.mark.parametrize("where", ["disk", "memory", "port", "not loaded"])
+def test_one_place_that_runs_another_driver_is_wrong(bench: FakeBench, settings: FakeSettings, where: str) -> None:
+    assert settings.packages == {}
+    runs(bench, "3.8.7")
+    words = "the module in memory has version None"
+    if where == "disk":
+        bench.dut.file, words = replace(bench.dut.file, version="3.8.4"), "the module on disk has version 3.8.4"
+    elif where == "memory":
+        bench.dut.loaded, words = replace(MODULE, version="3.8.4"), "the module in memory has version 3.8.4"
+    elif where == "port":
+        nic = bench.dut.nics[1]
+        nic.info, words = replace(nic.info, version="3.8.4"), "dut.p1 (0000:02:00.0) has version 3.8.4"
+    else:
+        bench.dut.loaded = None
+    with pytest.raises(CardFailure) as caught:
+        DriverPackages().driver_should_be_of_the_package(REQUIRED)
+    assert str(caught.value) == f"dut: {words}, package e1000e-modules is 3.8.7"
+
+
+@pytest.mark.parametrize("where", ["file", "build", "port"])
+def test_a_driver_that_is_not_the_kernels_is_wrong(bench: FakeBench, settings: FakeSettings, where: str) -> None:
+    assert settings.packages == {}
+    runs(bench, None)
+    words = r"is /lib/modules/updates/e1000e\.ko, wanted the kernel's own"
+    if where == "file":
+        bench.dut.file = replace(bench.dut.file, filename="/lib/modules/updates/e1000e.ko")
+    elif where == "build":
+        bench.dut.same_build, words = False, "in memory is of another build"
+    else:
+        nic = bench.dut.nics[0]
+        nic.info, words = replace(nic.info, version="3.8.7"), "reports driver version 3.8.7, the kernel is 6"
+    with pytest.raises(CardFailure, match=words):
+        DriverPackages().driver_should_be_of_the_kernel()
+
+
+@pytest.mark.usefixtures("taken")
+def test_a_sheet_without_package_is_not_applicable() -> None:
+    with pytest.raises(NotApplicable, match="says nothing about a driver package for linux"):
+        DriverPackages().install_the_driver_package(REQUIRED)
+
+
+def test_a_package_without_previous_version_cannot_be_rolled_back(
+    bench: FakeBench, settings: FakeSettings, taken: Lab
+) -> None:
+    bench.edit(bench.sheet, ('      previous: "3.8.4"\n', ""))
+    taken.card = bench.load()[1]
+    with pytest.raises(NotApplicable, match="says nothing about the previous version of package e1000e-modules"):
+        DriverPackages().install_the_driver_package(PREVIOUS)
+    assert settings.packages == {}
+
+
+def test_a_module_of_another_version_than_its_package_is_not_compared(
+    bench: FakeBench, settings: FakeSettings, taken: Lab
+) -> None:
+    bench.edit(bench.sheet, ("architecture: amd64", "module_version_differs: true"))
+    taken.card = bench.load()[1]
+    with pytest.raises(NotApplicable, match="says that module e1000e has another version than its package"):
+        DriverPackages().driver_should_be_of_the_package(REQUIRED)
+    assert settings.packages == {}

@@ -1,0 +1,154 @@
+"""Firmware is written and put back, and wrong images are refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from fake_bench import FakeBench
+from fake_settings import FakeSettings, settings_of
+
+from Firmware import Firmware, Which
+from niclab.card import Activation
+from niclab.lab import Lab
+from niclab.verdict import BenchFault, CardFailure, NotApplicable, Undecided
+
+UPDATE = """firmware:
+  update:
+    tool: ethtool
+    activation: reset
+    images: [{version: 2.1-0, file: fw-2.1-0.bin}, {version: 2.2-0, file: fw-2.2-0.bin}]
+    foreign_image: foreign.bin
+    source: test
+"""
+FILES = {"fw-2.1-0.bin", "fw-2.2-0.bin", "foreign.bin", "fw-2.1-0-truncated.bin", "fw-2.1-0-bit-flipped.bin"}
+
+
+@pytest.fixture
+def settings(bench: FakeBench, taken: Lab) -> FakeSettings:
+    bench.edit(bench.sheet, ("firmware:\n", UPDATE.replace("2.1-0,", '"2.1-0",').replace("2.2-0,", '"2.2-0",')))
+    taken.card = bench.load()[1]
+    made = settings_of(bench)
+    made.files = set(FILES)
+    return made
+
+
+def test_firmware_is_changed_and_put_back(settings: FakeSettings, taken: Lab) -> None:
+    firmware, before = Firmware(), taken.journal.pending()
+    firmware.activation_should_be(Activation.RESET)
+    firmware.write_other_firmware()
+    commands = {entry.action.command for entry in taken.journal.pending()} - {e.action.command for e in before}
+    assert commands == {"ethtool -f enp1s0 fw-2.1-0.bin", "ethtool -f enp2s0 fw-2.1-0.bin"}
+    firmware.firmware_should_run(Which.FORMER)
+    settings.activate()
+    firmware.firmware_should_run(Which.OTHER)
+    firmware.write_firmware_back()
+    settings.activate()
+    firmware.firmware_should_run(Which.FORMER)
+    assert taken.journal.pending() == before
+
+
+def test_firmware_that_does_not_become_active_is_wrong(settings: FakeSettings) -> None:
+    firmware = Firmware()
+    firmware.write_other_firmware()
+    del settings.pending["enp1s0"]
+    settings.activate()
+    with pytest.raises(CardFailure) as caught:
+        firmware.firmware_should_run(Which.OTHER)
+    assert str(caught.value) == "dut.p0 (0000:01:00.0) runs firmware 2.1-0, wanted 2.2-0"
+
+
+def test_a_write_that_fails_is_wrong_and_stays_in_the_journal(settings: FakeSettings, taken: Lab) -> None:
+    settings.faults.add("flash fails")
+    with pytest.raises(CardFailure, match=r"refused firmware image fw-2\.2-0\.bin: input/output error"):
+        Firmware().write_other_firmware()
+    assert taken.journal.pending()[0].action.command == "ethtool -f enp1s0 fw-2.1-0.bin"
+
+
+def test_wrong_images_are_refused(settings: FakeSettings) -> None:
+    firmware = Firmware()
+    firmware.foreign_image_should_be_refused()
+    firmware.damaged_images_should_be_refused()
+    assert len(settings.told) == 6
+
+
+@pytest.mark.parametrize("keyword", ["foreign_image_should_be_refused", "damaged_images_should_be_refused"])
+@pytest.mark.parametrize("at_once", [False, True])
+def test_a_wrong_image_that_is_taken_is_wrong(settings: FakeSettings, keyword: str, at_once: bool) -> None:
+    settings.faults |= {"takes any image", *(["takes it at once"] if at_once else [])}
+    with pytest.raises(CardFailure) as caught:
+        getattr(Firmware(), keyword)()
+    lines = str(caught.value).splitlines()
+    assert lines[0].startswith("dut.p0 (0000:01:00.0) took firmware image f") and lines[0].endswith("wanted it refused")
+    assert len(lines) == (4 if at_once else 2)
+    if at_once:
+        assert "shows firmware 6.6-6 after" in lines[1] and lines[1].endswith("before 2.1-0")
+
+
+def test_missing_files_are_the_labs_fault(settings: FakeSettings) -> None:
+    settings.files.clear()
+    for keyword in ("foreign_image_should_be_refused", "write_other_firmware"):
+        with pytest.raises(BenchFault, match=r"^dut: /lib/firmware/\S+ is missing, sheet intel-82574l names it$"):
+            getattr(Firmware(), keyword)()
+    with pytest.raises(NotApplicable, match=r"none of fw-2\.1-0-truncated\.bin, fw-2\.1-0-bit-flipped\.bin is in"):
+        Firmware().damaged_images_should_be_refused()
+    assert settings.told == []
+
+
+def test_ports_with_different_firmware_cannot_be_asked(bench: FakeBench, settings: FakeSettings) -> None:
+    nic = bench.dut.nics[1]
+    nic.info = replace(nic.info, firmware="2.2-0")
+    with pytest.raises(Undecided, match="dut: ports run different firmware"):
+        Firmware().write_other_firmware()
+    nic.info = replace(nic.info, firmware=None)
+    with pytest.raises(Undecided, match="reports no firmware version"):
+        Firmware().write_other_firmware()
+    assert settings.told == []
+
+
+def test_firmware_without_an_image_to_come_back_with_is_left_alone(bench: FakeBench, settings: FakeSettings) -> None:
+    for nic in bench.dut.nics:
+        nic.info = replace(nic.info, firmware="1.8-0")
+    with pytest.raises(NotApplicable, match=r"names no image of firmware 1\.8-0, so it cannot be changed and put back"):
+        Firmware().write_other_firmware()
+    assert settings.told == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("tool: ethtool", "tool: vendor", "says that firmware is written by the vendor's own tool"),
+        ("tool: ethtool", "tool: host-loaded", "says that firmware is loaded by the driver each time it starts"),
+        ("activation: reset", "activation: unknown", "does not know firmware.update.activation"),
+        ("activation: reset", "activation: power-cycle", "runs after a power-cycle, not a reset"),
+    ],
+)
+def test_what_cannot_be_asked(
+    bench: FakeBench, settings: FakeSettings, taken: Lab, old: str, new: str, words: str
+) -> None:
+    assert settings.told == []
+    text = bench.sheet.read_text().replace(old, new)
+    if "vendor" in new or "host" in new:
+        start = text.index("    images:")
+        text = text[:start] + text[text.index("    foreign_image", start) :]
+    bench.sheet.write_text(text)
+    taken.card = bench.load()[1]
+    with pytest.raises(NotApplicable, match=words):
+        Firmware().activation_should_be(Activation.RESET)
+
+
+@pytest.mark.usefixtures("taken")
+def test_a_sheet_without_update_is_not_applicable() -> None:
+    for keyword in ("write_other_firmware", "foreign_image_should_be_refused", "damaged_images_should_be_refused"):
+        with pytest.raises(NotApplicable, match="says nothing about how firmware is updated"):
+            getattr(Firmware(), keyword)()
+
+
+def test_keywords_in_the_wrong_order_are_the_labs_fault(settings: FakeSettings) -> None:
+    for ask in (
+        lambda firmware: firmware.write_firmware_back(),
+        lambda firmware: firmware.firmware_should_run(Which.OTHER),
+    ):
+        with pytest.raises(BenchFault, match="no firmware was written: 'Write Other Firmware' comes first"):
+            ask(Firmware())
+    assert settings.told == []

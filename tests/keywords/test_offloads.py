@@ -1,0 +1,203 @@
+"""The offload table against ports that keep to it, and against each way of not keeping to it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from fake_bench import FakeBench
+from fake_settings import FakeSettings, Port, settings_of, with_sheet
+
+import Offloads as module
+from niclab.hosts.ethtool_records import Feature
+from niclab.lab import Lab
+from niclab.verdict import BenchFault, CardFailure, NotApplicable
+from Offloads import Offloads
+
+
+@pytest.fixture
+def settings(bench: FakeBench, taken: Lab) -> FakeSettings:
+    with_sheet(bench, taken)
+    return settings_of(bench)
+
+
+def failure(keyword: str, *arguments: object) -> list[str]:
+    with pytest.raises(CardFailure) as caught:
+        getattr(Offloads(), keyword)(*arguments)
+    return str(caught.value).splitlines()
+
+
+def test_a_good_card_is_green_and_left_as_it_was(settings: FakeSettings, taken: Lab) -> None:
+    before, pending = settings.features("enp1s0"), taken.journal.pending()
+    offloads = Offloads()
+    offloads.offloads_should_be_as_delivered()
+    offloads.offload_should_switch_as_on_the_sheet("every")
+    offloads.refused_words_should_be_refused()
+    assert settings.features("enp1s0") == before
+    assert taken.journal.pending() == pending
+    assert {"tx False", "tx True", "rxvlan False", "lro True", "lso True"} <= set(settings.told)
+
+
+def test_another_default_is_wrong(settings: FakeSettings) -> None:
+    port = settings.ports["enp2s0"]
+    port.features["tx-tcp-segmentation"] = Feature(False, False, None)
+    wanted = "dut.p1 (0000:02:00.0): offload tso4 (tx-tcp-segmentation) is off, sheet intel-82574l wants on"
+    assert failure("offloads_should_be_as_delivered") == [wanted]
+
+
+def test_fixed_must_be_shown_as_on_the_sheet(settings: FakeSettings) -> None:
+    port = settings.ports["enp1s0"]
+    port.features["rx-vlan-offload"] = Feature(True, False, None)
+    port.features["generic-receive-offload"] = Feature(True, True, None)
+    gro, vlan = failure("offloads_should_be_as_delivered")
+    assert "gro (generic-receive-offload) is fixed, sheet intel-82574l wants that it can be changed" in gro
+    assert "vlan-strip (rx-vlan-offload) can be changed, sheet intel-82574l wants it fixed" in vlan
+
+
+def test_a_feature_that_is_not_shown_at_all_is_no_green(settings: FakeSettings) -> None:
+    del settings.ports["enp1s0"].features["generic-receive-offload"]
+    with pytest.raises(BenchFault, match=r"no feature 'generic-receive-offload' .*; sheet intel-82574l has it"):
+        Offloads().offloads_should_be_as_delivered()
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ("tx-tcp-segmentation stuck", "tso4 (tx-tcp-segmentation) stays on when told to go off (cannot)"),
+        (
+            "forgets tso",
+            "tso4 (tx-tcp-segmentation) stays on when tx-checksum goes off, sheet intel-82574l wants",
+        ),
+        ("takes gro along", "gro (generic-receive-offload) goes off when tx-checksum goes off"),
+        ("rx-vlan-offload loose", "vlan-strip (rx-vlan-offload) goes off when told to, sheet intel-82574l wants"),
+        ("large-receive-offload loose", "lro (large-receive-offload) goes on when told to, sheet intel-82574l"),
+    ],
+)
+def test_a_table_that_is_not_kept_is_wrong_on_every_port(settings: FakeSettings, fault: str, words: str) -> None:
+    settings.faults.add(fault)
+    found = failure("offload_should_switch_as_on_the_sheet", "every")
+    for port in ("dut.p0 (0000:01:00.0)", "dut.p1 (0000:02:00.0)"):
+        assert any(line.startswith(f"{port}: offload {words}") for line in found), found
+
+
+def test_one_row_is_asked_alone(settings: FakeSettings) -> None:
+    settings.faults.add("rx-vlan-offload loose")
+    Offloads().offload_should_switch_as_on_the_sheet("gro")
+    assert {word for word in settings.told if word != "restore"} == {"gro False", "gro True"}
+
+
+def test_what_does_not_come_back_is_wrong(settings: FakeSettings) -> None:
+    settings.faults.add("never back")
+    settings.ports["enp1s0"].features["generic-receive-offload"] = Feature(False, False, None)
+    first, *_ = failure("offload_should_switch_as_on_the_sheet", "gro")
+    assert first == "dut.p0 (0000:01:00.0): after gro was put back, generic-receive-offload did not come back"
+
+
+def test_the_undo_is_in_the_journal_before_the_change(
+    settings: FakeSettings, taken: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lost(*_: object) -> object:
+        assert taken.journal.pending()[0].action.command.startswith("restore ")
+        raise BenchFault("dut: connection lost")
+
+    monkeypatch.setattr(settings.host, "set_feature", lost)
+    with pytest.raises(BenchFault, match="connection lost"):
+        Offloads().offload_should_switch_as_on_the_sheet("gro")
+    assert settings.told == ["restore"]
+
+
+def test_a_word_that_must_be_refused_and_is_taken_is_wrong(settings: FakeSettings) -> None:
+    settings.faults.add("takes any word")
+    first, second = failure("refused_words_should_be_refused")
+    assert first == "dut.p0 (0000:01:00.0) took the word lso, sheet intel-82574l wants it refused"
+    assert second.startswith("dut.p1 ")
+
+
+class TestCounters:
+    @pytest.fixture(autouse=True)
+    def _traffic(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        @contextlib.contextmanager
+        def steady(*_: object) -> Iterator[None]:
+            yield
+
+        monkeypatch.setattr(module.tcp, "steady", steady)
+        monkeypatch.setattr(module, "pause", lambda _: None)
+
+    def test_counters_that_follow_are_green(self, settings: FakeSettings) -> None:
+        before = settings.features("enp1s0")
+        Offloads().offload_counters_should_follow_the_switch("every")
+        assert settings.features("enp1s0") == before
+
+    @pytest.mark.parametrize(
+        ("growth", "words"),
+        [
+            ({"tso": 0, "reqs": 100, "pkts": 300}, "tso grew by 0 with it on, sheet intel-82574l wants growth"),
+            ({"tso": 9, "reqs": 100, "pkts": 300}, "tso grew by 9 with it off, sheet intel-82574l wants none"),
+            ({"tso": 9, "reqs": 100, "pkts": 100}, "pkts grew 1.00 times as much as reqs with it on"),
+            ({"tso": 9, "reqs": 100, "pkts": 150}, "pkts grew 1.50 times as much as reqs with it off"),
+        ],
+    )
+    def test_counters_that_do_not_follow_are_wrong(
+        self, settings: FakeSettings, growth: dict[str, int], words: str
+    ) -> None:
+        def lying(_: Port) -> dict[str, int]:
+            return growth
+
+        settings.ports["enp1s0"].grows = lying
+        assert any(words in line for line in failure("offload_counters_should_follow_the_switch", "every"))
+
+    def test_no_traffic_is_no_answer(self, settings: FakeSettings) -> None:
+        settings.ports["enp1s0"].grows = lambda _: {"tso": 0, "reqs": 0, "pkts": 0}
+        with pytest.raises(BenchFault, match="reqs did not grow, so no traffic flowed"):
+            Offloads().offload_counters_should_follow_the_switch("gro")
+
+    def test_a_counter_that_is_not_there_is_no_answer(self, settings: FakeSettings) -> None:
+        del settings.ports["enp1s0"].counters["tso"]
+        settings.ports["enp1s0"].grows = lambda _: {}
+        with pytest.raises(BenchFault, match="no counter 'tso' among 2; sheet intel-82574l names it"):
+            Offloads().offload_counters_should_follow_the_switch("tso4")
+
+    @pytest.mark.usefixtures("settings")
+    def test_an_offload_without_proof_is_not_applicable(self) -> None:
+        with pytest.raises(NotApplicable, match="names no counter by which TCP proves vlan-strip"):
+            Offloads().offload_counters_should_follow_the_switch("vlan-strip")
+
+
+@pytest.mark.usefixtures("taken")
+def test_a_sheet_without_table_is_not_applicable() -> None:
+    for ask in (
+        lambda offloads: offloads.offloads_should_be_as_delivered(),
+        lambda offloads: offloads.offload_should_switch_as_on_the_sheet("every"),
+        lambda offloads: offloads.refused_words_should_be_refused(),
+        lambda offloads: offloads.offload_counters_should_follow_the_switch("every"),
+    ):
+        with pytest.raises(NotApplicable, match=r"^sheet intel-82574l says nothing about offloads$"):
+            ask(Offloads())
+
+
+@pytest.mark.usefixtures("settings")
+def test_names_that_cannot_be_asked() -> None:
+    with pytest.raises(NotApplicable, match="says nothing about offload jumbo-mtu for linux"):
+        Offloads().offload_should_switch_as_on_the_sheet("jumbo-mtu")
+    with pytest.raises(BenchFault, match="offload 'tso5' is not known; wanted: every, rx-checksum"):
+        Offloads().offload_should_switch_as_on_the_sheet("tso5")
+
+
+def test_an_unknown_default_is_not_judged(bench: FakeBench, taken: Lab) -> None:
+    with_sheet(bench, taken, ("default: true, change: both, clears", "default: unknown, change: both, clears"))
+    settings = settings_of(bench)
+    port = settings.ports["enp1s0"]
+    port.features["tx-checksumming"] = replace(port.features["tx-checksumming"], on=False)
+    Offloads().offloads_should_be_as_delivered()
+
+
+def test_a_table_of_unknown_facts_alone_is_never_green(bench: FakeBench, taken: Lab) -> None:
+    row = "{name: gro, linux: {word: generic-receive-offload, default: unknown, change: unknown}}"
+    with_sheet(bench, taken, more=f"\noffloads: {{table: [{row}], source: test}}\n")
+    settings_of(bench)
+    with pytest.raises(NotApplicable, match="knows of no offload how it is delivered"):
+        Offloads().offloads_should_be_as_delivered()
+    with pytest.raises(NotApplicable, match="does not know how every can be changed"):
+        Offloads().offload_should_switch_as_on_the_sheet("every")

@@ -1,0 +1,91 @@
+"""PCI Express errors before and after."""
+
+from __future__ import annotations
+
+import pytest
+from fake_bench import FakeBench
+from fake_settings import FakeSettings, settings_of
+
+from niclab.hosts.settings_records import AerCounters
+from niclab.lab import Lab
+from niclab.verdict import BenchFault, CardFailure, NotApplicable, Undecided
+from PcieErrors import PcieErrors
+
+QUIET = AerCounters({"BadTLP": 3, "RxErr": 0}, {"DLP": 0}, {"DLP": 0})
+ROOT = "0000:00:01.0"
+
+
+@pytest.fixture
+def settings(bench: FakeBench, taken: Lab) -> FakeSettings:
+    assert taken.card.pcie is not None
+    made = settings_of(bench)
+    made.aer_counts = dict.fromkeys(("0000:01:00.0", "0000:02:00.0", ROOT), QUIET)
+    return made
+
+
+@pytest.fixture
+def errors(settings: FakeSettings) -> PcieErrors:
+    assert settings.aer_counts
+    made = PcieErrors()
+    made.remember_pcie_errors()
+    return made
+
+
+def test_errors_of_before_do_not_count(errors: PcieErrors) -> None:
+    errors.pcie_errors_should_not_have_grown()
+
+
+@pytest.mark.parametrize("slot", ["0000:02:00.0", ROOT])
+@pytest.mark.parametrize(
+    ("counters", "words"),
+    [
+        (AerCounters({"BadTLP": 5, "RxErr": 0}, {"DLP": 0}, {"DLP": 0}), "correctable BadTLP by 2"),
+        (AerCounters({"BadTLP": 3, "RxErr": 0}, {"DLP": 0}, {"DLP": 1}), "fatal DLP by 1"),
+        (
+            AerCounters({"BadTLP": 3, "RxErr": 0}, {"DLP": 1, "New": 2}, {"DLP": 0}),
+            "nonfatal DLP by 1, nonfatal New by 2",
+        ),
+    ],
+)
+def test_an_error_anywhere_on_the_path_is_wrong(
+    errors: PcieErrors, settings: FakeSettings, slot: str, counters: AerCounters, words: str
+) -> None:
+    settings.aer_counts[slot] = counters
+    with pytest.raises(CardFailure) as caught:
+        errors.pcie_errors_should_not_have_grown()
+    assert str(caught.value) == f"dut: PCI Express errors of {slot} grew: {words}; wanted: none"
+
+
+def test_a_device_that_is_gone_is_wrong(errors: PcieErrors, settings: FakeSettings) -> None:
+    settings.aer_counts[ROOT] = None
+    with pytest.raises(CardFailure, match=r"^dut: 0000:00:01\.0 is gone, or counts its errors no more$"):
+        errors.pcie_errors_should_not_have_grown()
+
+
+def test_a_restart_between_cannot_tell(errors: PcieErrors, bench: FakeBench) -> None:
+    bench.dut.boot()
+    with pytest.raises(Undecided, match="dut: has started anew"):
+        errors.pcie_errors_should_not_have_grown()
+
+
+def test_counters_must_have_been_kept(settings: FakeSettings) -> None:
+    assert settings.aer_counts
+    with pytest.raises(BenchFault, match="no error counters were kept"):
+        PcieErrors().pcie_errors_should_not_have_grown()
+
+
+def test_ports_without_counters_are_not_applicable(settings: FakeSettings) -> None:
+    settings.aer_counts["0000:02:00.0"] = None
+    with pytest.raises(NotApplicable, match=r"^dut\.p1 \(0000:02:00\.0\): the kernel counts no PCI Express errors"):
+        PcieErrors().remember_pcie_errors()
+
+
+def test_conventional_pci_is_not_applicable(settings: FakeSettings, bench: FakeBench, taken: Lab) -> None:
+    assert settings.aer_counts
+    text = bench.sheet.read_text()
+    section = text[text.index("pcie:") : text.index("\nlink:")]
+    bus = "conventional_pci: {width_bits: 64, clock_mhz: 66, source: test}\n"
+    bench.edit(bench.sheet, (section, bus))
+    taken.card = bench.load()[1]
+    with pytest.raises(NotApplicable, match="is of a card on conventional PCI"):
+        PcieErrors().remember_pcie_errors()

@@ -1,0 +1,72 @@
+"""One test for each row of a sheet."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from robot import running  # type: ignore[import-untyped]  # the package has no marker
+
+from niclab.card import load_card
+from niclab.verdict import BenchFault
+from PerCard import PerCard
+
+SUITES = Path(__file__).resolve().parents[2] / "suites"
+
+
+def all_tests(suite: running.TestSuite) -> list[running.TestCase]:
+    return [*suite.tests, *(test for child in suite.suites for test in all_tests(child))]
+
+
+def modified(card: str) -> dict[str, running.TestCase]:
+    """The tests of the suites as the modifier leaves them."""
+    suite = running.TestSuite.from_file_system(SUITES)
+    suite.visit(PerCard(card))
+    return {test.name: test for test in all_tests(suite)}
+
+
+def test_each_row_has_a_test_named_after_it_that_asks_for_it() -> None:
+    made = modified("emulex-oce11102")
+    test = made["Offload tso4 Can Be Switched As On The Sheet"]
+    assert [call.args for call in test.body] == [("tso4",)]
+    assert {"req:EMX-06", "req:CARD-06"} <= set(test.tags)
+    assert [call.args for call in made["Ring rx Takes Its Range"].body] == [("rx",)]
+    assert [call.args for call in made["Coalescing Parameter rx-usecs Can Be Set"].body] == [("rx-usecs",)]
+    assert not [name for name in made if name.startswith(("Every Offload", "Every Ring", "Every Coalescing"))]
+    assert "Every Link Is Up" in made  # no row of a sheet
+
+
+def test_every_row_of_the_sheet_has_one() -> None:
+    made, card = modified("emulex-oce11102"), load_card("emulex-oce11102")
+    assert card.offloads is not None
+    rows = [row.name.value for row in card.offloads.table if row.linux is not None]
+    assert [f"Offload {row} Can Be Switched As On The Sheet" in made for row in rows] == [True] * len(rows)
+    assert "Offload vlan-mtu Can Be Switched As On The Sheet" not in made  # a row of FreeBSD alone
+
+
+def test_a_sheet_without_rows_keeps_the_test_that_says_so() -> None:
+    made = modified("alteon-acenic")
+    assert [call.args for call in made["Every Ring Takes Its Range"].body] == [("every",)]
+    assert "Offload gro Can Be Switched As On The Sheet" in made
+
+
+def test_without_the_modifier_the_same_is_asked_in_one() -> None:
+    plain = {test.name: test for test in all_tests(running.TestSuite.from_file_system(SUITES))}
+    assert [call.args for call in plain["Every Offload Can Be Switched As On The Sheet"].body] == [("every",)]
+
+
+@pytest.mark.parametrize(
+    ("name", "argument"),
+    [("Every Thing Works", "every"), ("Every Offload Works", "all"), ("Every Offloads Work", "every")],
+)
+def test_a_test_of_another_name_or_argument_is_left_alone(tmp_path: Path, name: str, argument: str) -> None:
+    file = tmp_path / "toy.robot"
+    file.write_text(f"*** Test Cases ***\n{name}\n    Log    {argument}\n")
+    suite = running.TestSuite.from_file_system(file)
+    suite.visit(PerCard("emulex-oce11102"))
+    assert [(test.name, test.body[0].args) for test in all_tests(suite)] == [(name, (argument,))]
+
+
+def test_a_card_without_sheet_stops_the_run() -> None:
+    with pytest.raises(BenchFault, match="there is no card sheet 'no-card'"):
+        PerCard("no-card")
