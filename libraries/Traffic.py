@@ -48,6 +48,19 @@ class Traffic:
         problems = [problem for path in lab.current().bench.paths for problem in self._judge(path, sender, seconds)]
         fail_with(problems)
 
+    @keyword
+    def carry_tcp(self, sender: Role, seconds: int) -> None:
+        """Carry TCP sent by ``sender`` over every path, one after the other, whatever its rate.
+
+        A path that carries nothing is an error (of the bench: other tests say what a link that is down means).
+
+        :param sender: ``dut`` or ``peer``.
+        :param seconds: how long on each path.
+        """
+        for path in lab.current().bench.paths:
+            result = tcp.measure(lab.current(), path, sender, seconds)
+            logger.info(f"path {path.name}: {sender.value} sent {result.sent_bytes / 1e6:.1f} MB")
+
     def _judge(self, path: BenchPath, sender: Role, seconds: int) -> list[str]:
         taken = lab.current()
         fraction = taken.card.known(taken.card.limits.tcp_fraction_of_line_rate, "limits.tcp_fraction_of_line_rate")

@@ -10,7 +10,7 @@ Test Tags        req:CARD-03
 *** Test Cases ***
 The Link Counts No Errors Under Load
     Remember PCIe Errors
-    TCP Should Flow Both Ways
+    Load Every Path Both Ways
     PCIe Errors Should Not Have Grown
 
 The Link Counts No Errors While The Driver Is Loaded Anew

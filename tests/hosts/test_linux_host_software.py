@@ -146,25 +146,37 @@ FOLDER = f"/sys/bus/pci/devices/{SLOT}"
 CORRECTABLE = "RxErr 0\nBadTLP 2\nBadDLLP 0\nTOTAL_ERR_COR 2\n"
 FATAL = "Other 0\nDLP 0\nTOTAL_ERR_FATAL 0\n"
 NONFATAL = "Other 0\nDLP 1\nTOTAL_ERR_NONFATAL 1\n"
-LOOK = f"sh -c 'cd {FOLDER} && if [ -e aer_dev_correctable ]; then echo yes; else echo no; fi'"
+LOOK = f"cd {FOLDER} && for k in ..."
+CLASSES = f"class=correctable\n{CORRECTABLE}class=nonfatal\n{NONFATAL}class=fatal\n{FATAL}"
 
 
 def test_errors_are_read_in_their_three_classes() -> None:
-    script: dict[str, Script] = {LOOK: "yes\n"}
-    for kind, text in (("correctable", CORRECTABLE), ("nonfatal", NONFATAL), ("fatal", FATAL)):
-        script[f"cat {FOLDER}/aer_dev_{kind}"] = text
-    found = host(script)[0].aer(SLOT)
+    found = host({LOOK: CLASSES})[0].aer(SLOT)
     wanted = AerCounters({"RxErr": 0, "BadTLP": 2, "BadDLLP": 0}, {"Other": 0, "DLP": 1}, {"Other": 0, "DLP": 0})
     assert found == wanted
     assert wanted.growth_since(AerCounters({"BadTLP": 1}, {}, {})) == {"correctable BadTLP": 1, "nonfatal DLP": 1}
 
 
 def test_a_device_without_counters_and_one_that_is_not_there() -> None:
-    assert host({LOOK: "no\n"})[0].aer(SLOT) is None
+    assert host({LOOK: ""})[0].aer(SLOT) is None
     with pytest.raises(BenchFault, match="No such file or directory"):
         host({LOOK: failed(f"sh: 1: cd: can't cd to {FOLDER}: No such file or directory", exit_status=2)})[0].aer(SLOT)
-    with pytest.raises(BenchFault, match="heard ''"):
-        host({LOOK: ""})[0].aer(SLOT)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        CORRECTABLE,
+        f"class=correctable\n{CORRECTABLE}",
+        CLASSES + CLASSES,
+        CLASSES.replace("class=nonfatal", "class=fatal"),
+        f"class=correctable\nclass=nonfatal\n{NONFATAL}class=fatal\n{FATAL}",
+        f"x\n{CLASSES}",
+    ],
+)
+def test_classes_that_are_not_all_there_are_an_error(text: str) -> None:
+    with pytest.raises(ReadError, match="AER counters"):
+        host({LOOK: text})[0].aer(SLOT)
 
 
 @pytest.mark.parametrize(

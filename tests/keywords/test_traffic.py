@@ -11,7 +11,7 @@ from fake_bench import FakeBench
 
 from niclab.bench import BenchPath, Role
 from niclab.lab import Lab
-from niclab.traffic import tcp
+from niclab.traffic import WorthlessResult, tcp
 from niclab.traffic.iperf3 import Iperf3Result, Iperf3Test
 from niclab.verdict import BenchFault, CardFailure, NotApplicable
 from Traffic import Traffic
@@ -43,6 +43,22 @@ def test_exactly_at_the_limit_is_green(rates: dict[tuple[str, Role], float], sen
     assert ends
     Traffic().tcp_should_reach_the_limit(sender, 3)
     assert list(rates) == [("a", sender), ("b", sender)]
+
+
+def test_traffic_alone_is_not_judged(rates: dict[tuple[str, Role], float]) -> None:
+    rates["a", Role.DUT] = 1.0
+    Traffic().carry_tcp(Role.DUT, 3)
+    assert list(rates) == [("a", Role.DUT), ("b", Role.DUT)]
+
+
+def test_traffic_that_does_not_flow_is_an_error(taken: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    def measure(*_: object) -> Iperf3Result:
+        raise WorthlessResult("nothing arrived")
+
+    assert taken
+    monkeypatch.setattr(tcp, "measure", measure)
+    with pytest.raises(BenchFault, match="nothing arrived"):
+        Traffic().carry_tcp(Role.PEER, 2)
 
 
 @DIRECTIONS

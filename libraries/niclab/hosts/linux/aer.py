@@ -9,6 +9,9 @@ import re
 
 from niclab.hosts.errors import unreadable
 from niclab.hosts.reading import numbered, whole_number
+from niclab.hosts.settings_records import AerCounters
+
+CLASSES = ("correctable", "nonfatal", "fatal")
 
 _LINE = re.compile(r"([A-Za-z_][A-Za-z0-9_]{0,63}) ([0-9]{1,20})")
 
@@ -34,3 +37,17 @@ def read_aer(text: str) -> dict[str, int]:
     if total is None or not counts:
         raise unreadable("AER counters", "text", text, "names with counts, and a line TOTAL_ERR_...")
     return counts
+
+
+def read_aer_classes(text: str) -> AerCounters | None:
+    """The three classes one after the other, each behind a line ``class=NAME``; None for no text at all.
+
+    :raises ReadError: when a class is missing, stands there twice, or cannot be read.
+    """
+    if not text.strip():
+        return None
+    before, *parts = re.split(r"^class=", text, flags=re.MULTILINE)
+    classes = {name: counts for name, _, counts in (part.partition("\n") for part in parts)}
+    if before.strip() or list(classes) != list(CLASSES) or len(parts) != len(CLASSES):
+        raise unreadable("AER counters", "classes", ", ".join(classes), f"{', '.join(CLASSES)}, each once")
+    return AerCounters(*(read_aer(classes[name]) for name in CLASSES))

@@ -7,7 +7,7 @@ import shlex
 
 from niclab.hosts.errors import unreadable
 from niclab.hosts.host import CommandResult
-from niclab.hosts.linux.aer import read_aer
+from niclab.hosts.linux.aer import read_aer_classes
 from niclab.hosts.linux.commands import LinuxCommands
 from niclab.hosts.linux.ethtool import read_driver_info
 from niclab.hosts.linux.names import interface_name, module_name, pci_address
@@ -103,15 +103,11 @@ class LinuxSoftware(LinuxCommands):
     def aer(self, address: str) -> AerCounters | None:
         """Errors of a PCI Express device since boot; None when device or kernel keeps no count of them."""
         pci_address(self.name, address)
-        folder = f"/sys/bus/pci/devices/{address}"
-        look = f"cd {folder} && if [ -e aer_dev_correctable ]; then echo yes; else echo no; fi"
-        present = self._run(f"sh -c '{look}'").strip()
-        if present not in ("yes", "no"):
-            raise BenchFault(f"{self.name}: asked for the error counters of {address}, heard {present!r}")
-        if present == "no":
-            return None
-        kinds = ("correctable", "nonfatal", "fatal")
-        return AerCounters(*(self._read_file(f"{folder}/aer_dev_{kind}", read_aer) for kind in kinds))
+        command = (
+            f"cd /sys/bus/pci/devices/{address} && for k in correctable nonfatal fatal;"
+            " do if [ -e aer_dev_$k ]; then echo class=$k; cat aer_dev_$k || exit; fi; done"
+        )
+        return self._read(command, read_aer_classes)
 
     def _apt(self, words: str, name: str, missing: tuple[str, ...]) -> Attempt[Package | None]:
         command = f"DEBIAN_FRONTEND=noninteractive apt-get -q {words}"
