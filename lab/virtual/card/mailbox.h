@@ -12,7 +12,7 @@
 
 #define VCARD_MAGIC		0x44524356	/* "VCRD" */
 #define VCARD_VERSION		1
-#define VCARD_FILE_SIZE		0x1000000	/* 16 MiB: NVRAM, then register space */
+#define VCARD_FILE_SIZE		0x8000000	/* 128 MiB, sparse: NVRAM, then register space */
 #define VCARD_NVRAM_SIZE	0x400000
 #define VCARD_SLOTS		2
 #define VCARD_PORTS		2
