@@ -166,7 +166,8 @@ class Card:
         The negotiated state (LnkSta) of both ends counts, never what the slot looks like or could do (EMX-01, CARD-03).
         """
         card, problems = lab.current().card, []
-        width, speed_gts = card.known(card.pcie.width, "pcie.width"), card.known(card.pcie.speed_gts, "pcie.speed_gts")
+        wish = card.pcie_link()
+        width, speed_gts = card.known(wish.width, "pcie.width"), card.known(wish.speed_gts, "pcie.speed_gts")
         for port in lab.current().ports(Role.DUT):
             path = lab.current().server(Role.DUT).host.pcie_path(port.pci)
             if not path:

@@ -1,0 +1,193 @@
+"""What no field of a card sheet shows alone: contradictions between sections, and references that lead nowhere."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from niclab.bench import OperatingSystem
+from niclab.card.offloads import Change, FreebsdOffload, LinuxOffload, Offloads
+from niclab.card.settings import Recommended, Ring
+from niclab.card.software import Driver, Firmware, FlashTool
+from niclab.card.values import Unknown
+from niclab.card.versions import VersionLists, matches
+from niclab.verdict import Undecided
+from niclab.yamlfile import FieldPath, Problem
+
+if TYPE_CHECKING:
+    from niclab.card.sheet import Card
+
+
+def sheet_problems(card: Card) -> Iterator[Problem]:
+    """Everything that spans several fields, part by part."""
+    yield from _bus(card)
+    yield from _drivers(card)
+    yield from _version_lists(("firmware",), card.firmware)
+    yield from _firmware(card.firmware)
+    yield from _settings(card)
+    if card.offloads is not None:
+        yield from _offloads(card.offloads)
+    if card.recommended is not None:
+        yield from _recommended(card, card.recommended)
+
+
+def _bus(card: Card) -> Iterator[Problem]:
+    if (card.pcie is None) == (card.conventional_pci is None):
+        found = "neither pcie nor conventional_pci" if card.pcie is None else "both pcie and conventional_pci"
+        yield Problem((), found, "pcie or conventional_pci: a card sits on one bus")
+
+
+def _version_lists(where: FieldPath, lists: VersionLists) -> Iterator[Problem]:
+    for key, index, reason in lists.contradictions():
+        wanted = "an exact version" if "is no range where" in reason else "each version in one list"
+        yield Problem((*where, key, index), reason, wanted)
+
+
+def _drivers(card: Card) -> Iterator[Problem]:
+    if card.drivers.linux is None and card.drivers.freebsd is None:
+        yield Problem(("drivers",), "no driver", "linux and/or freebsd")
+    for system in OperatingSystem:
+        driver = card.drivers.linux if system is OperatingSystem.LINUX else card.drivers.freebsd
+        if driver is not None:
+            yield from _driver(("drivers", system.value), driver)
+
+
+def _driver(field: FieldPath, driver: Driver) -> Iterator[Problem]:
+    if driver.in_kernel is False:
+        yield Problem((*field, "in_kernel"), "false is not wanted", "true, or version instead")
+    elif (driver.version is None) == (driver.in_kernel is None):
+        found = "neither version nor in_kernel" if driver.version is None else "both version and in_kernel"
+        yield Problem(field, found, "version or in_kernel: true")
+    if driver.version is not None:
+        yield from _version_lists((*field, "version"), driver.version)
+    package = driver.package
+    if package is not None:
+        where = (*field, "package")
+        yield from _version_lists(where, package)
+        if package.previous is not None and _is_forbidden(package, package.previous):
+            yield Problem((*where, "previous"), f"{package.previous} is forbidden", "a version that may run")
+        if not isinstance(package.required, Unknown) and package.previous in package.required:
+            yield Problem((*where, "previous"), f"{package.previous} is required", "another version than the required")
+
+
+def _is_forbidden(lists: VersionLists, version: str) -> bool:
+    try:
+        return any(matches(version, spec, lists.order) for spec in lists.forbidden or ())
+    except ValueError:
+        return False
+
+
+def _firmware(firmware: Firmware) -> Iterator[Problem]:
+    if firmware.example is not None:
+        try:
+            firmware.read(firmware.example)
+        except Undecided:
+            yield Problem(("firmware", "example"), f"{firmware.example} is not built like shape", "a string that is")
+    update = firmware.update
+    if update is None:
+        return
+    if update.images and update.tool is not FlashTool.ETHTOOL:
+        found = f"images of a card whose tool is {update.tool.value}"
+        yield Problem(("firmware", "update", "images"), found, "images only where ethtool writes them")
+    for version in _twice(image.version for image in update.images):
+        yield Problem(("firmware", "update", "images"), f"two images of {version}", "one image a version")
+    if update.foreign_image in [image.file for image in update.images]:
+        found = f"{update.foreign_image} is an image of this card"
+        yield Problem(("firmware", "update", "foreign_image"), found, "an image of another card")
+
+
+def _above(small: Any, large: Any) -> bool:
+    """True when both are known and ``small`` is above ``large``."""
+    return isinstance(small, int) and isinstance(large, int) and small > large
+
+
+def _settings(card: Card) -> Iterator[Problem]:
+    for name in ("rx", "tx", "rx_mini", "rx_jumbo"):
+        ring: Ring | None = getattr(card.rings, name, None)
+        if ring is not None:
+            yield from _in_range(("rings", name), ring)
+    for kind in ("rx", "tx", "combined"):
+        queues = getattr(card.channels, kind, None)
+        if queues is not None:
+            yield from _in_range(("channels", kind), queues)
+    if card.mtu is not None:
+        yield from _in_range(("mtu",), card.mtu)
+    if card.coalescing is not None:
+        for index, parameter in enumerate(card.coalescing.parameters):
+            yield from _in_range(("coalescing", "parameters", index), parameter)
+        for name in _twice(parameter.name for parameter in card.coalescing.parameters):
+            yield Problem(("coalescing", "parameters"), f"{name} stands there twice", "each parameter once")
+    speeds = card.link.speeds_mbps
+    if speeds and not isinstance(card.link.speed_mbps, Unknown) and card.link.speed_mbps not in speeds:
+        found = f"{card.link.speed_mbps} is not among them"
+        yield Problem(("link", "speeds_mbps"), found, "every speed of the card, speed_mbps too")
+
+
+def _in_range(field: FieldPath, fact: Any) -> Iterator[Problem]:
+    low = getattr(fact, "min", None)
+    if _above(fact.default, fact.max):
+        yield Problem((*field, "default"), f"{fact.default} is above max {fact.max}", "at most max")
+    if _above(low, fact.default):
+        yield Problem((*field, "default"), f"{fact.default} is below min {low}", "at least min")
+    if _above(low, fact.max):
+        yield Problem((*field, "min"), f"{low} is above max {fact.max}", "at most max")
+
+
+def _twice(values: Any) -> list[Any]:
+    return [value for value, count in Counter(values).items() if count > 1]
+
+
+def _offloads(offloads: Offloads) -> Iterator[Problem]:
+    for name in _twice(row.name for row in offloads.table):
+        yield Problem(("offloads", "table"), f"{name.value} stands there twice", "each offload once")
+    for index, row in enumerate(offloads.table):
+        if row.linux is None and row.freebsd is None:
+            yield Problem(("offloads", "table", index), "neither linux nor freebsd", "linux and/or freebsd")
+    for system in OperatingSystem:
+        rows = offloads.rows(system)
+        names = [row.word if isinstance(row, LinuxOffload) else row.label for row in rows.values()]
+        for word in _twice(names):
+            yield Problem(("offloads", "table"), f"{system.value}: {word} names two offloads", "one row a name")
+        for index, row in enumerate(offloads.table):
+            own = rows.get(row.name)
+            if own is not None:
+                yield from _offload(("offloads", "table", index, system.value), row.name, own, rows)
+    words = {word for row in offloads.rows(OperatingSystem.FREEBSD).values() for word in getattr(row, "set_words", ())}
+    for index, refused in enumerate(offloads.refused):
+        if refused.os is OperatingSystem.FREEBSD and refused.word in words:
+            yield Problem(("offloads", "refused", index, "word"), f"{refused.word} sets an offload", "another word")
+
+
+def _offload(field: FieldPath, name: Any, row: LinuxOffload | FreebsdOffload, rows: Any) -> Iterator[Problem]:
+    for index, cleared in enumerate(row.clears):
+        if cleared is name or cleared not in rows:
+            yield Problem((*field, "clears", index), f"{cleared.value} is no other row of it", "another row's name")
+    if row.clears and row.change in (Change.FIXED, Change.NOT_OFF):
+        yield Problem((*field, "clears"), f"set of an offload that is {row.change.value}", "none: it never goes off")
+    if row.change is Change.NOT_OFF and row.default is False:
+        yield Problem((*field, "change"), "not-off of an offload that is off", "not-on, both or fixed")
+    if row.change is Change.NOT_ON and row.default is True:
+        yield Problem((*field, "change"), "not-on of an offload that is on", "not-off, both or fixed")
+    if isinstance(row, FreebsdOffload) and not row.set_words and row.change is not Change.FIXED:
+        yield Problem((*field, "set_words"), "none, though it can be changed", "the words of ifconfig that set it")
+    if isinstance(row, LinuxOffload) and row.proof and (row.proof.per is None) != (row.proof.at_least is None):
+        yield Problem((*field, "proof"), "one of per and at_least alone", "both or neither")
+
+
+def _recommended(card: Card, wish: Recommended) -> Iterator[Problem]:
+    where: FieldPath = ("recommended",)
+    if card.mtu is not None and (_above(wish.mtu, card.mtu.max) or _above(card.mtu.min, wish.mtu)):
+        yield Problem((*where, "mtu"), f"{wish.mtu} is outside {card.mtu.min}..{card.mtu.max}", "an MTU the card takes")
+    for name in ("rx", "tx"):
+        size = getattr(wish.rings, name, None)
+        ring: Ring | None = getattr(card.rings, name, None)
+        if size is not None and ring is not None and _above(size, ring.max):
+            yield Problem((*where, "rings", name), f"{size} is above max {ring.max}", "a size the card takes")
+    if wish.rings is not None and card.rings is not None and not card.rings.settable:
+        yield Problem((*where, "rings"), "rings of a card whose rings cannot be set", "no rings")
+    known = {parameter.name for parameter in card.coalescing.parameters} if card.coalescing is not None else set()
+    for index, parameter in enumerate(wish.coalescing):
+        if card.coalescing is not None and parameter.name not in known:
+            field = (*where, "coalescing", index, "name")
+            yield Problem(field, f"{parameter.name} is not among coalescing.parameters", "a supported parameter")

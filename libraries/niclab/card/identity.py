@@ -1,0 +1,95 @@
+"""How a card shows itself: its identity on PCI, its name plate, and the bus it sits on."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Annotated
+
+from pydantic import Discriminator, Field, StringConstraints, Tag
+
+from niclab.card.values import (
+    Count,
+    Lanes,
+    Oui,
+    PciClass,
+    PciId,
+    Section,
+    SpeedGts,
+    Subsystem,
+    word_or_list,
+)
+from niclab.fieldtypes import Text, Wanted, one_of
+
+
+class AnySubsystem(Enum):
+    """Every subsystem will do."""
+
+    ANY = "any"
+
+
+class PortLayout(Enum):
+    """Where the ports of one card are: each a PCI function of its own, or all of them on one function."""
+
+    FUNCTION_PER_PORT = "function-per-port"
+    ONE_FUNCTION = "one-function"
+
+
+Subsystems = Annotated[
+    Annotated[Annotated[AnySubsystem, Wanted("any, or a list of subsystems")], Tag("word")]
+    | Annotated[Annotated[tuple[Subsystem, ...], Field(min_length=1)], Tag("list")],
+    Discriminator(word_or_list),
+]
+VpdKeyword = Annotated[
+    str, StringConstraints(pattern=r"^[A-Z][A-Z0-9]$"), Wanted("a VPD keyword of two characters, such as PN")
+]
+BusWidth = Annotated[int, one_of(32, 64), Wanted("32 or 64 bits")]
+BusClock = Annotated[int, one_of(33, 66, 100, 133), Wanted("33, 66, 100 or 133 MHz")]
+
+
+class Vpd(Section):
+    """Vital product data: what ``lspci -vv`` shows of it. ``keywords``: those that must be there."""
+
+    product_name: Text | None = None
+    keywords: tuple[VpdKeyword, ...] = ()
+
+
+class Identity(Section):
+    """How the card shows itself on PCI.
+
+    ``ports``: how many PCI functions with this identity the dut must show; two single-port cards are 2.
+    ``ports_per_card``: network ports on one card; on a card of one function there are more of them than functions.
+    """
+
+    vendor_id: PciId
+    device_id: PciId
+    subsystems: Subsystems
+    ports: Count
+    ports_per_card: Count | None = None
+    port_layout: Annotated[PortLayout, Wanted("function-per-port or one-function")] = PortLayout.FUNCTION_PER_PORT
+    pci_class: PciClass = "020000"
+    part_number: Text | None = None
+    mac_ouis: tuple[Oui, ...] = ()
+    vpd: Vpd | None = None
+
+
+class Pcie(Section):
+    """The PCIe link the card must train to: GT/s per lane, and lanes.
+
+    ``width``: lanes that must be *negotiated*; ``connector``: lanes of the mechanical connector, which say nothing
+    about the wiring of a slot (EMX-01).
+    """
+
+    speed_gts: SpeedGts
+    width: Lanes
+    connector: Lanes | None = None
+
+
+class ConventionalPci(Section):
+    """The bus of a card from before PCI Express: it has no link that trains, and no PCI Express capability.
+
+    Its speed cannot be read from the card; ``usable_mbytes_per_s`` is what a transfer was measured to reach, if known.
+    """
+
+    width_bits: BusWidth
+    clock_mhz: BusClock
+    usable_mbytes_per_s: Annotated[int, Field(ge=1, le=1064), Wanted("Mbyte/s, 1..1064")] | None = None

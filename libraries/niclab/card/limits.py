@@ -1,0 +1,64 @@
+"""What a card must reach, what was measured of it elsewhere, and its known oddities."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Annotated
+
+from pydantic import Field
+
+from niclab.card.values import Fraction, Milliseconds, Percent, Rate, RequirementId, Section
+from niclab.fieldtypes import Text, Wanted
+
+
+class Metric(Enum):
+    """What a reference figure counts."""
+
+    MBPS = "mbps"
+    MBYTES_PER_S = "mbytes-per-s"
+    TRANSACTIONS_PER_S = "transactions-per-s"
+    FRAMES_PER_S = "frames-per-s"
+    READS_PER_S = "reads-per-s"
+    CPU_PERCENT_SAVED = "cpu-percent-saved"
+    THROUGHPUT_PERCENT_LOST = "throughput-percent-lost"
+    GAIN = "gain"
+    IO_WAIT_PERCENT = "io-wait-percent"
+
+
+_METRICS = ", ".join(metric.value for metric in Metric)
+
+
+class Limits(Section):
+    """What the card must reach. Throughput is a fraction of line rate, so that it holds at every speed and scale."""
+
+    tcp_fraction_of_line_rate: Fraction
+    carrier_loss_within_ms: Milliseconds
+    carrier_return_within_ms: Milliseconds
+    jumbo_tcp_fraction_of_line_rate: Fraction | None = None
+    udp_fraction_of_line_rate: Fraction | None = None
+    vlan_fraction_of_untagged: Fraction | None = None
+    failover_within_ms: Milliseconds | None = None
+    receiver_cpu_percent: Percent | None = None
+    frames_per_s: Rate | None = None
+
+
+class Reference(Section):
+    """A figure somebody measured on this card, and under which conditions.
+
+    ``baseline``: the same figure without the change, where it was measured too; only their *ratio* carries over to
+    another bench. ``defect``: the figure shows a defect, a card that repeats it fails.
+    """
+
+    requirement: RequirementId
+    conditions: Text
+    metric: Annotated[Metric, Wanted(_METRICS)]
+    value: Annotated[float, Field(gt=0), Wanted("a number above 0")]
+    baseline: Annotated[float, Field(gt=0), Wanted("a number above 0")] | None = None
+    defect: bool = False
+
+
+class Foible(Section):
+    """A known oddity of the card, for whoever reads its results. ``requirement``: the one that looks for it."""
+
+    text: Text
+    requirement: RequirementId | None = None

@@ -1,0 +1,142 @@
+"""What can be set on a card and what it is set to as delivered: link, rings, coalescing, pause, queues, MTU."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Annotated
+
+from niclab.card.values import (
+    Descriptors,
+    KnownSpeedMbps,
+    MtuBytes,
+    Queues,
+    Section,
+    Setting,
+    SpeedMbps,
+    Switch,
+    Unknown,
+    Word,
+)
+from niclab.fieldtypes import Record, Text, Wanted
+
+
+class Duplex(Enum):
+    FULL = "full"
+    HALF = "half"
+
+
+class Link(Section):
+    """The network link the card must come up with; ``speeds_mbps`` and ``media``: what it can do besides."""
+
+    speed_mbps: SpeedMbps
+    duplex: Annotated[Duplex | Unknown, Wanted("full, half or unknown")]
+    autoneg: Switch
+    speeds_mbps: tuple[KnownSpeedMbps, ...] = ()
+    media: tuple[Text, ...] = ()
+
+
+class Ring(Record):
+    """One kind of ring, in descriptors: the largest that can be set, and the size as delivered."""
+
+    max: Descriptors
+    default: Descriptors
+    min: Descriptors | None = None
+
+
+class Rings(Section):
+    """Rings as ``ethtool -g`` shows them. ``settable``: false when the driver has one size only."""
+
+    settable: bool
+    rx: Ring
+    tx: Ring
+    rx_mini: Ring | None = None
+    rx_jumbo: Ring | None = None
+
+
+class CoalescingParameter(Record):
+    """A parameter of ``ethtool -c`` that the driver supports: its value as delivered, and the largest it takes.
+
+    ``settable``: false when it is shown only, or a new value is taken and has no effect.
+    """
+
+    name: Word
+    default: Setting
+    max: Setting | None = None
+    settable: bool = True
+
+
+class Coalescing(Section):
+    """Interrupt coalescing. A parameter that is not listed is not supported: setting it must be refused.
+
+    ``adaptive_rx``, ``adaptive_tx``: as delivered; left out where the driver has none.
+    """
+
+    adaptive_rx: Switch | None = None
+    adaptive_tx: Switch | None = None
+    parameters: tuple[CoalescingParameter, ...] = ()
+
+
+class Pause(Section):
+    """Flow control as delivered: its negotiation, and pause frames received and sent."""
+
+    autoneg: Switch
+    rx: Switch
+    tx: Switch
+    settable: bool
+
+
+class QueueCount(Record):
+    """Queues of one kind: the most, and the number as delivered (often one a CPU: then ``unknown``)."""
+
+    max: Queues
+    default: Queues
+
+
+class Channels(Section):
+    """Queues as ``ethtool -l`` shows them; a kind that is left out is not there."""
+
+    settable: bool
+    rx: QueueCount | None = None
+    tx: QueueCount | None = None
+    combined: QueueCount | None = None
+
+
+class Mtu(Section):
+    """The MTU in bytes: the least, the most, and as delivered."""
+
+    min: MtuBytes
+    max: MtuBytes
+    default: MtuBytes
+
+
+class RecommendedRings(Record):
+    """Ring sizes to set, in descriptors."""
+
+    rx: Descriptors | None = None
+    tx: Descriptors | None = None
+
+
+class RecommendedPause(Record):
+    """Flow control to set."""
+
+    autoneg: Switch | None = None
+    rx: Switch | None = None
+    tx: Switch | None = None
+
+
+class Sysctl(Record):
+    """A kernel setting of the server."""
+
+    name: Word
+    value: Text
+
+
+class Recommended(Section):
+    """The configuration the card is recommended to run with: what differs from delivery (DEL-06, SUS-08)."""
+
+    mtu: MtuBytes | None = None
+    rings: RecommendedRings | None = None
+    pause: RecommendedPause | None = None
+    coalescing: tuple[CoalescingParameter, ...] = ()
+    sysctls: tuple[Sysctl, ...] = ()
+    irq_affinity_per_queue: bool = False

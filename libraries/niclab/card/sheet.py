@@ -1,0 +1,114 @@
+"""The card sheet as a whole: what a card must be, and where each fact comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TypeVar
+
+from niclab.bench import OperatingSystem
+from niclab.card.checks import sheet_problems
+from niclab.card.identity import ConventionalPci, Identity, Pcie
+from niclab.card.limits import Foible, Limits, Reference
+from niclab.card.model import Model
+from niclab.card.offloads import Offloads
+from niclab.card.settings import Channels, Coalescing, Link, Mtu, Pause, Recommended, Rings
+from niclab.card.software import Driver, Drivers, Firmware
+from niclab.card.values import Unknown
+from niclab.fieldtypes import Name, Text
+from niclab.verdict import BenchFault, NotApplicable
+from niclab.yamlfile import REPOSITORY, Problem, Sheet, load, shown_file
+
+T = TypeVar("T")
+
+CARDS = REPOSITORY / "lab" / "cards"
+
+
+class Card(Sheet):
+    """A whole sheet.
+
+    A section that is left out is one about which nobody has said anything; :meth:`section` turns it into a verdict.
+    """
+
+    card: Name
+    description: Text
+    identity: Identity
+    drivers: Drivers
+    firmware: Firmware
+    pcie: Pcie | None = None
+    conventional_pci: ConventionalPci | None = None
+    link: Link
+    rings: Rings | None = None
+    coalescing: Coalescing | None = None
+    pause: Pause | None = None
+    channels: Channels | None = None
+    mtu: Mtu | None = None
+    offloads: Offloads | None = None
+    limits: Limits
+    recommended: Recommended | None = None
+    references: tuple[Reference, ...] = ()
+    foibles: tuple[Foible, ...] = ()
+    model: Model | None = None
+
+    @property
+    def name(self) -> str:
+        """The name messages call the sheet by."""
+        return self.card
+
+    def driver(self, system: OperatingSystem) -> Driver:
+        """The driver for an operating system.
+
+        :raises NotApplicable: when the sheet has none.
+        """
+        driver = self.drivers.linux if system is OperatingSystem.LINUX else self.drivers.freebsd
+        if driver is None:
+            raise NotApplicable(f"sheet {self.name} names no driver for {system.value}")
+        return driver
+
+    def known(self, fact: T | Unknown, field: str) -> T:
+        """``fact`` when it is known; ``field`` is its name on the sheet, such as ``pcie.width``.
+
+        :raises NotApplicable: when it is unknown.
+        """
+        if isinstance(fact, Unknown):
+            raise NotApplicable(f"sheet {self.name} does not know {field}")
+        return fact
+
+    def section(self, section: T | None, field: str) -> T:
+        """``section`` when the sheet has it; ``field`` is its name on the sheet, such as ``rings``.
+
+        :raises NotApplicable: when it is left out.
+        """
+        if section is None:
+            raise NotApplicable(f"sheet {self.name} says nothing about {field}")
+        return section
+
+    def pcie_link(self) -> Pcie:
+        """The PCI Express link.
+
+        :raises NotApplicable: when the card sits on conventional PCI.
+        """
+        if self.pcie is None:
+            raise NotApplicable(f"sheet {self.name} is of a card on conventional PCI, which has no link that trains")
+        return self.pcie
+
+    def problems(self) -> Iterator[Problem]:
+        """What spans several fields; see :class:`~niclab.yamlfile.Sheet`."""
+        if self.card != self.file.stem:
+            yield Problem(("card",), f"{self.card} is not the name of the file", self.file.stem)
+        yield from sheet_problems(self)
+
+
+def load_card(path_or_name: Path | str) -> Card:
+    """Read a card sheet: a path, or the bare name of a sheet in ``lab/cards``.
+
+    :raises BenchFault: with every problem of the file, one a line; for an unknown name, with the known ones.
+    """
+    text = str(path_or_name)
+    if isinstance(path_or_name, Path) or "/" in text or text.endswith((".yaml", ".yml")):
+        return load(Path(path_or_name), Card)
+    file = CARDS / f"{text}.yaml"
+    if not file.is_file():
+        known = ", ".join(sorted(sheet.stem for sheet in CARDS.glob("*.yaml"))) or "none"
+        raise BenchFault(f"there is no card sheet {text!r} in {shown_file(CARDS)}; wanted: one of: {known}")
+    return load(file, Card)

@@ -1,0 +1,132 @@
+"""What runs the card: the driver of each operating system, its packages and tunables, and the firmware."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+from typing import Annotated
+
+from pydantic import Field, StringConstraints
+
+from niclab.card.values import FirmwareShape, Module, PackageName, Section, Tunable, Unknown
+from niclab.card.versions import VersionLists, VersionSpec
+from niclab.fieldtypes import Record, Text, Wanted
+from niclab.verdict import Undecided
+
+FileName = Annotated[
+    str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]*$"), Wanted("a file name without a directory")
+]
+
+
+class TunableWhere(Enum):
+    """Where a tunable of a driver is read."""
+
+    SYSCTL = "sysctl"
+    MODULE_PARAMETER = "module-parameter"
+
+
+class Activation(Enum):
+    """What makes flashed firmware run."""
+
+    DRIVER_RELOAD = "driver-reload"
+    RESET = "reset"
+    POWER_CYCLE = "power-cycle"
+
+
+class FlashTool(Enum):
+    """What writes firmware. HOST_LOADED: nothing does, the driver loads it from a file each time it starts."""
+
+    ETHTOOL = "ethtool"
+    VENDOR = "vendor"
+    HOST_LOADED = "host-loaded"
+    UNKNOWN = "unknown"
+
+
+class TunableFact(Section):
+    """A tunable of the driver: the default its manual promises, and the one the driver really has (EMX-05)."""
+
+    name: Text
+    where: Annotated[TunableWhere, Wanted("sysctl or module-parameter")]
+    documented_default: Tunable | Unknown
+    actual_default: Tunable | Unknown
+
+
+class Package(VersionLists, Section):
+    """The vendor's driver package. ``required``, ``allowed``, ``forbidden``: versions of the *package*.
+
+    ``previous``: the version that is upgraded from and rolled back to. ``module_version_differs``: the module reports
+    another version than its package (EMX-03); else they must agree.
+    """
+
+    name: PackageName
+    previous: Text | None = None
+    architecture: Text | None = None
+    module_version_differs: bool = False
+
+
+class Driver(Section):
+    """A driver: either versions of its own, or ``in_kernel``: it comes with the kernel and has the kernel's version."""
+
+    module: Module
+    version: VersionLists | None = None
+    in_kernel: bool | None = None
+    package: Package | None = None
+    tunables: tuple[TunableFact, ...] = ()
+
+
+class Drivers(Record):
+    """The drivers, one for each operating system that has one."""
+
+    linux: Driver | None = None
+    freebsd: Driver | None = None
+
+
+class FirmwareImage(Record):
+    """A firmware image in ``/lib/firmware`` of the servers. ``version``: what runs once it is active."""
+
+    version: VersionSpec
+    file: FileName
+
+
+class FirmwareUpdate(Section):
+    """How firmware is written, and when it runs.
+
+    ``foreign_image``: an image of another card, which must be refused.
+    """
+
+    tool: Annotated[FlashTool, Wanted("ethtool, vendor, host-loaded or unknown")]
+    activation: Annotated[Activation | Unknown, Wanted("driver-reload, reset, power-cycle or unknown")]
+    images: tuple[FirmwareImage, ...] = ()
+    foreign_image: FileName | None = None
+    within_s: Annotated[int, Field(ge=1, le=3600), Wanted("whole seconds 1..3600")] | None = None
+
+
+@dataclass(frozen=True)
+class FirmwareText:
+    """A firmware string taken apart: the version the lists judge, and the other named parts that are there."""
+
+    version: str
+    parts: dict[str, str]
+
+
+class Firmware(VersionLists, Section):
+    """Firmware versions as ``ethtool -i`` (Linux) or the driver's sysctl (FreeBSD) prints them.
+
+    ``shape``: how the whole string is built, where it holds more than the version; the group ``version`` is judged.
+    ``example``: such a string.
+    """
+
+    shape: FirmwareShape | None = None
+    example: Text | None = None
+    update: FirmwareUpdate | None = None
+
+    def read(self, text: str) -> FirmwareText:
+        """:raises Undecided: when ``text`` is not built as the sheet says."""
+        if self.shape is None:
+            return FirmwareText(text, {})
+        match = re.fullmatch(self.shape, text)
+        if match is None:
+            raise Undecided(f"firmware {text!r} is not built like {self.example or self.shape!r}")
+        parts = {name: value for name, value in match.groupdict().items() if value is not None}
+        return FirmwareText(parts.pop("version"), parts)

@@ -1,0 +1,286 @@
+"""The sections of a card sheet beyond identity and link: what may be wrong with one, and what they answer."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from niclab.bench import OperatingSystem
+from niclab.card import (
+    CARDS,
+    Activation,
+    Card,
+    Change,
+    FreebsdOffload,
+    LinuxOffload,
+    OffloadName,
+    load_card,
+)
+from niclab.verdict import BenchFault, NotApplicable, Undecided
+
+SHEETS = sorted(CARDS.glob("*.yaml"))
+
+
+def edited(folder: Path, name: str, *changes: tuple[str, str]) -> Path:
+    """A copy of a sheet with each ``(old, new)`` replaced at its first place."""
+    text = (CARDS / f"{name}.yaml").read_text(encoding="utf-8")
+    for old, new in changes:
+        assert old in text, f"{old!r} is not on {name}"
+        text = text.replace(old, new, 1)
+    file = folder / f"{name}.yaml"
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def fault(file: Path) -> str:
+    with pytest.raises(BenchFault) as caught:
+        load_card(file)
+    return str(caught.value)
+
+
+EMULEX, CHELSIO, ALTEON = "emulex-oce11102", "chelsio-t580-cr", "alteon-acenic"
+BROADCOM, INTEL, SOLARFLARE = "broadcom-bcm57810", "intel-x520", "solarflare-sfn5122f"
+
+RULES = [
+    # values
+    (EMULEX, 'pci_class: "020000"', 'pci_class: "2000"', "identity.pci_class", "a PCI class of 6 hex digits"),
+    (EMULEX, '"00:00:c9"', '"01:00:c9"', "identity.mac_ouis.0", "the first three bytes of a unicast MAC"),
+    (EMULEX, "function-per-port", "port-per-function", "identity.port_layout", "function-per-port or one-function"),
+    (CHELSIO, "[PN, EC, SN]", "[PN, part]", "identity.vpd.keywords.1", "a VPD keyword"),
+    (EMULEX, "where: sysctl", "where: registry", "drivers.freebsd.tunables.0.where", "sysctl or module-parameter"),
+    (EMULEX, "name: be2net-modules", "name: be2net modules", "drivers.linux.package.name", "the name of a package"),
+    (EMULEX, "tool: ethtool", "tool: screwdriver", "firmware.update.tool", "ethtool, vendor, host-loaded or unknown"),
+    (EMULEX, "activation: reset", "activation: never", "firmware.update.activation", "driver-reload, reset"),
+    (EMULEX, "file: oc11-4.4.249.3.ufi", "file: ../oc11.ufi", "firmware.update.images.0.file", "a file name"),
+    (EMULEX, "(?P<version>", "(", "firmware.shape", "a regular expression in quotes, with a group (?P<version>"),
+    (EMULEX, "(?P<version>", "(?P<version", "firmware.shape", "a regular expression in quotes"),
+    (EMULEX, "order: numbers", "order: random", "firmware.order", "numbers, numbers-suffix or exact"),
+    (EMULEX, "connector: 8", "connector: 9", "pcie.connector", "1, 2, 4, 8, 12, 16 or 32 lanes"),
+    (ALTEON, "width_bits: 64", "width_bits: 16", "conventional_pci.width_bits", "32 or 64 bits"),
+    (ALTEON, "clock_mhz: 66", "clock_mhz: 60", "conventional_pci.clock_mhz", "33, 66, 100 or 133 MHz"),
+    (EMULEX, "speeds_mbps: [10000]", "speeds_mbps: [1]", "link.speeds_mbps.0", "a link speed of 10..1600000"),
+    (INTEL, "{max: 4096, default: 512", "{max: 0, default: 512", "rings.rx.max", "a number of descriptors"),
+    (EMULEX, "name: rx-usecs,", "name: rx usecs,", "coalescing.parameters.0.name", "a name without blanks"),
+    (EMULEX, "adaptive_rx: true", 'adaptive_rx: "yes"', "coalescing.adaptive_rx", "true, false or unknown"),
+    (BROADCOM, "autoneg: true", "autoneg: 1", "pause.autoneg", "true, false or unknown"),
+    (INTEL, "{max: 63,", "{max: -1,", "channels.combined.max", "a number of queues"),
+    (EMULEX, "min: 256", "min: 45", "mtu.min", "an MTU of 46..65535 bytes"),
+    (EMULEX, "name: vlan-mtu", "name: vlan-magic", "offloads.table.3.name", "rx-checksum, tx-checksum"),
+    (EMULEX, "label: TSO4", "label: tso4", "offloads.table.9.freebsd.label", "a label in capitals"),
+    (EMULEX, "bit: 8,", "bit: 64,", "offloads.table.9.freebsd.bit", "a bit 0..63"),
+    (EMULEX, "at_least: 1.5", "at_least: 1", "offloads.table.9.linux.proof.at_least", "a number more than 1"),
+    (EMULEX, "os: freebsd", "os: windows", "offloads.refused.0.os", "linux or freebsd"),
+    (
+        EMULEX,
+        "jumbo_tcp_fraction_of_line_rate: 0.95",
+        "jumbo_tcp_fraction_of_line_rate: 95",
+        "limits.jumbo",
+        "a fraction",
+    ),
+    (ALTEON, "frames_per_s: 22500", "frames_per_s: 0", "limits.frames_per_s", "a whole number of at least 1"),
+    (EMULEX, "requirement: EMX-08", "requirement: emx8", "references.0.requirement", "the ID of a requirement"),
+    (EMULEX, "metric: mbps", "metric: furlongs", "references.0.metric", "mbps, mbytes-per-s"),
+    (EMULEX, "scale: 200", "scale: 0", "model.scale", "a whole number 1..10000"),
+    (EMULEX, "tx_skb_ns: 1600", "tx_skb_ns: -1", "model.costs.tx_skb_ns", "a whole number 0..1000000"),
+    (EMULEX, "bar_bytes: [16384, ", "bar_bytes: [100, ", "model.bar_bytes.0", "a size of 4096..16777216 bytes"),
+    # what spans several fields
+    (
+        EMULEX,
+        'previous: "4.4.161.0"',
+        'previous: "4.2.0.0"',
+        "drivers.linux.package.previous",
+        "a version that may run",
+    ),
+    (EMULEX, 'previous: "4.4.161.0"', 'previous: "12.0.0.0"', "drivers.linux.package.previous", "another version than"),
+    (EMULEX, 'example: "4.4.249.3"', 'example: "4.4"', "firmware.example", "a string that is"),
+    (EMULEX, 'version: "10.6.144.21"', 'version: "4.4.249.3"', "firmware.update.images", "one image a version"),
+    (EMULEX, "t5fw-1.27.1.0.bin", "oc11-4.4.249.3.ufi", "firmware.update.foreign_image", "an image of another card"),
+    (EMULEX, "tool: ethtool", "tool: vendor", "firmware.update.images", "images only where ethtool writes them"),
+    (EMULEX, "order: numbers", "order: exact", "firmware.forbidden.0", "an exact version"),
+    (INTEL, "      order: numbers-suffix\n", "", "drivers.linux.package.allowed.0", "an exact version"),
+    (INTEL, "{max: 4096, default: 512", "{max: 256, default: 512", "rings.rx.default", "at most max"),
+    (INTEL, "default: 512, min: 64", "default: 32, min: 64", "rings.rx.default", "at least min"),
+    (EMULEX, "default: 128, max: 128", "default: 129, max: 128", "coalescing.parameters.2.default", "at most max"),
+    (EMULEX, "name: rx-usecs-low", "name: rx-usecs", "coalescing.parameters", "each parameter once"),
+    (INTEL, "max: 63, default: unknown", "max: 63, default: 64", "channels.combined.default", "at most max"),
+    (EMULEX, "max: 9000", "max: 1400", "mtu.default", "at most max"),
+    (EMULEX, "speeds_mbps: [10000]", "speeds_mbps: [1000]", "link.speeds_mbps", "every speed of the card"),
+    (EMULEX, "name: tso6", "name: tso4", "offloads.table", "each offload once"),
+    (EMULEX, "label: TSO6", "label: TSO4", "offloads.table", "one row a name"),
+    (EMULEX, "clears: [tso4, tso6]", "clears: [ntuple]", "offloads.table.1.linux.clears.0", "another row's name"),
+    (EMULEX, "clears: [tso4, tso6]", "clears: [tx-checksum]", "offloads.table.1.linux.clears.0", "another row's name"),
+    (
+        EMULEX,
+        "change: both, clears: [tso4, tso6]",
+        "change: fixed, clears: [tso4]",
+        "offloads.table.1.linux.clears",
+        "none: it never goes off",
+    ),
+    (
+        EMULEX,
+        "set_words: [vlanhwtso], default: true",
+        "set_words: [vlanhwtso], default: false",
+        "offloads.table.14.freebsd.change",
+        "not-on, both or fixed",
+    ),
+    (EMULEX, "set_words: [rxcsum], ", "", "offloads.table.0.freebsd.set_words", "the words of ifconfig"),
+    (EMULEX, ", at_least: 1.5", "", "offloads.table.9.linux.proof", "both or neither"),
+    (EMULEX, "word: lso", "word: lro", "offloads.refused.0.word", "another word"),
+    (BROADCOM, "  mtu: 9000", "  mtu: 9700", "recommended.mtu", "an MTU the card takes"),
+    (BROADCOM, "rings: {rx: 4078}", "rings: {rx: 4096}", "recommended.rings.rx", "a size the card takes"),
+    (BROADCOM, "  settable: true", "  settable: false", "recommended.rings", "no rings"),
+    (SOLARFLARE, "rx-usecs, default: 100", "rx-frames, default: 1", "recommended.coalescing.0.name", "a supported"),
+]
+
+
+@pytest.mark.parametrize(("name", "old", "new", "field", "wanted"), RULES)
+def test_each_rule_has_a_sheet_that_breaks_it(
+    tmp_path: Path, name: str, old: str, new: str, field: str, wanted: str
+) -> None:
+    lines = fault(edited(tmp_path, name, (old, new))).splitlines()
+    told = [line for line in lines if re.search(rf"{name}\.yaml:\d+: {re.escape(field)}", line)]
+    assert any(f"; wanted: {wanted}" in line or wanted in line.split("; wanted: ")[1] for line in told), lines
+
+
+def test_a_problem_names_the_line_it_stands_in(tmp_path: Path) -> None:
+    file = edited(tmp_path, EMULEX, ("clears: [tso4, tso6]", "clears: [ntuple]"))
+    line = next(n for n, text in enumerate(file.read_text().splitlines(), start=1) if "ntuple" in text)
+    wanted = f"{file}:{line}: offloads.table.1.linux.clears.0: ntuple is no other row of it; wanted: another row's name"
+    assert fault(file) == wanted
+
+
+@pytest.mark.parametrize("found", ["neither", "both"])
+def test_a_card_sits_on_one_bus(tmp_path: Path, found: str) -> None:
+    if found == "neither":
+        text = (CARDS / f"{ALTEON}.yaml").read_text()
+        section = text[text.index("conventional_pci:") : text.index("\nlink:")]
+        file = edited(tmp_path, ALTEON, (section, ""))
+    else:
+        file = edited(tmp_path, ALTEON, ("\nlink:\n", "\npcie: {speed_gts: 5, width: 8, source: test}\nlink:\n"))
+    assert f"(the whole file): {found} " in fault(file)
+
+
+SECTIONS = ("rings", "coalescing", "pause", "channels", "mtu", "offloads", "recommended", "model", "model.costs")
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+def test_every_section_names_its_source(tmp_path: Path, section: str) -> None:
+    text = (CARDS / f"{BROADCOM}.yaml").read_text()
+    start = text.index(f"\n{section.partition('.')[0]}:\n")
+    start = text.index("costs:", start) if "." in section else start
+    indent = "    " if "." in section else "  "
+    place = text.index(f"\n{indent}source:", start)
+    file = tmp_path / f"{BROADCOM}.yaml"
+    rest = re.sub(rf"\n{indent}source:.*?(?=\n{{1,2}}\S|\n  \w|\Z)", "", text[place:], count=1, flags=re.S)
+    file.write_text(text[:place] + rest)
+    assert f": {section}.source: missing; wanted: where the facts come from" in fault(file)
+
+
+@pytest.mark.parametrize("file", SHEETS, ids=lambda file: file.stem)
+def test_every_firmware_string_of_a_sheet_is_read_and_judged(file: Path) -> None:
+    firmware = load_card(file).firmware
+    text = firmware.example or "2.1-0"
+    if text.startswith("0x"):
+        with pytest.raises(Undecided, match="0x80000887"):  # an image id has no order
+            firmware.verdict(firmware.read(text).version)
+    else:
+        firmware.verdict(firmware.read(text).version)
+
+
+def test_a_firmware_string_is_taken_apart() -> None:
+    broadcom = load_card(BROADCOM).firmware
+    read = broadcom.read("FFV7.8.53 bc 7.8.24")
+    assert (read.version, read.parts) == ("7.8.53", {"bootcode": "7.8.24"})
+    emulex = load_card(EMULEX).firmware.read("4.4.249.3 [10.6.144.21]")
+    assert (emulex.version, emulex.parts) == ("4.4.249.3", {"flashed": "10.6.144.21"})
+    assert load_card(INTEL).firmware.read("0x61c10001").version == "0x61c10001"
+
+
+@pytest.mark.parametrize("text", ["", "N/A", "4.4.249", "4.4.249.3 ", "4.4.249.3 [", "7.8.53", "x4.4.249.3"])
+def test_a_firmware_string_of_another_shape_is_never_judged(text: str) -> None:
+    with pytest.raises(Undecided, match=r"is not built like '4\.4\.249\.3'"):
+        load_card(EMULEX).firmware.read(text)
+
+
+def test_a_firmware_without_shape_is_the_version_itself() -> None:
+    read = load_card("intel-82574l").firmware.read("2.1-0")
+    assert (read.version, read.parts) == ("2.1-0", {})
+
+
+def test_the_offload_table_of_the_emulex_document_is_on_its_sheet() -> None:
+    offloads = load_card(EMULEX).offloads
+    assert offloads is not None
+    rows = offloads.rows(OperatingSystem.FREEBSD).values()
+    word = sum(1 << row.bit for row in rows if isinstance(row, FreebsdOffload))
+    assert f"{word:x}" == "507bb"
+    changes = {row.label: row.change for row in rows if isinstance(row, FreebsdOffload)}
+    assert [label for label, change in changes.items() if change is Change.FIXED] == ["VLAN_MTU", "JUMBO_MTU"]
+    assert {label for label, change in changes.items() if change is Change.NOT_OFF} == {
+        "VLAN_HWCSUM",
+        "TSO6",
+        "VLAN_HWTSO",
+    }
+    txcsum = offloads.rows(OperatingSystem.FREEBSD)[OffloadName.TX_CHECKSUM]
+    assert txcsum.clears == (OffloadName.TSO4, OffloadName.TSO6)
+    assert [(refused.word, refused.os) for refused in offloads.refused] == [("lso", OperatingSystem.FREEBSD)]
+
+
+def test_rows_of_one_system_do_not_show_the_other() -> None:
+    offloads = load_card(EMULEX).offloads
+    assert offloads is not None
+    linux = offloads.rows(OperatingSystem.LINUX)
+    assert OffloadName.VLAN_MTU not in linux
+    assert all(isinstance(row, LinuxOffload) for row in linux.values())
+
+
+def test_figures_of_the_seeds_are_on_the_sheets() -> None:
+    def figures(card: Card, requirement: str) -> list[tuple[float, float | None]]:
+        return [(ref.value, ref.baseline) for ref in card.references if ref.requirement == requirement]
+
+    solarflare, alteon = load_card(SOLARFLARE), load_card(ALTEON)
+    assert figures(solarflare, "SUS-04") == [(6197, 9183)]
+    assert figures(solarflare, "SUS-05") == [(5842, 9134)]
+    assert figures(solarflare, "SUS-07") == [(2470, 7470)]
+    assert figures(alteon, "NFS-01") == [(25000, None), (5, None)]
+    broadcom, intel = load_card(BROADCOM), load_card(INTEL)
+    assert broadcom.rings is not None and intel.rings is not None
+    assert (broadcom.rings.rx.default, broadcom.rings.tx.default) == (407, 4078)
+    assert (intel.rings.rx.default, intel.rings.tx.default) == (512, 512)
+    assert broadcom.pause is not None and intel.pause is not None
+    assert (broadcom.pause.autoneg, intel.pause.autoneg) == (True, False)
+    freebsd = load_card(EMULEX).driver(OperatingSystem.FREEBSD)
+    assert [(fact.documented_default, fact.actual_default) for fact in freebsd.tunables] == [(512, 64)]
+
+
+def test_a_card_on_conventional_pci_has_no_link_that_trains() -> None:
+    with pytest.raises(NotApplicable, match=r"^sheet alteon-acenic is of a card on conventional PCI"):
+        load_card(ALTEON).pcie_link()
+    assert load_card(EMULEX).pcie_link().width == 8
+
+
+def test_a_section_that_is_left_out_is_not_applicable() -> None:
+    card = load_card(ALTEON)
+    with pytest.raises(NotApplicable, match=r"^sheet alteon-acenic says nothing about rings$"):
+        card.section(card.rings, "rings")
+    assert card.section(card.mtu, "mtu").max == 9000
+
+
+def test_the_figures_of_the_model_are_in_no_other_section() -> None:
+    """Nothing but a model is built from them: no library reads the section."""
+    libraries = CARDS.parents[1] / "libraries"
+    readers = [file for file in libraries.rglob("*.py") if re.search(r"card\.model\b(?! import)", file.read_text())]
+    assert readers == []
+
+
+def test_how_firmware_starts_to_run_is_known_of_each_flashed_card() -> None:
+    updates = {file.stem: load_card(file).firmware.update for file in SHEETS}
+    assert {name: update.activation for name, update in updates.items() if update} == {
+        ALTEON: Activation.DRIVER_RELOAD,
+        BROADCOM: Activation.RESET,
+        CHELSIO: Activation.DRIVER_RELOAD,
+        EMULEX: Activation.RESET,
+        INTEL: Activation.POWER_CYCLE,
+        SOLARFLARE: Activation.RESET,
+    }
