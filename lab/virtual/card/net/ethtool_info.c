@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* ethtool: what a port says of itself: identity, link, counters, self test. */
 #include <linux/ethtool.h>
+#include <linux/linkmode.h>
 
 #include "vnet.h"
 

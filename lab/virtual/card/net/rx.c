@@ -7,6 +7,7 @@
 #include <linux/tcp.h>
 #include <linux/udp.h>
 #include <net/checksum.h>
+#include <net/ip.h>
 #include <net/ip6_checksum.h>
 
 #include "vnet.h"

@@ -4,6 +4,7 @@
 #include <linux/ip.h>
 #include <linux/tcp.h>
 #include <linux/udp.h>
+#include <net/ip.h>
 #include <net/sock.h>
 
 #include "vnet.h"
