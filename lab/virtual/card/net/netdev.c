@@ -222,6 +222,7 @@ int vnet_stop(struct net_device *dev)
 		hrtimer_cancel(&v->queue[i].interrupt);
 	}
 	hrtimer_cancel(&v->emit);
+	__skb_queue_purge(&v->leaving);
 	free_interrupts(v, v->channels);
 	for (i = 0; i < VNET_QUEUES; i++)
 		purge(&v->queue[i]);
@@ -313,6 +314,7 @@ static void make_queues(struct vnet *v)
 	}
 	hrtimer_init(&v->emit, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
 	v->emit.function = vnet_emit;
+	__skb_queue_head_init(&v->leaving);
 }
 
 /* Other numbers of channels want other numbers of interrupts; the interface is down. */

@@ -52,8 +52,11 @@ static u64 card_frames(const struct vnet *v, u32 frames)
 	return vnet_scaled(v, each * frames);
 }
 
-/* When the last bit of the buffer has left, in real time; the queue's lock is held. `bytes` are those of all its frames. */
-u64 vnet_tx_due(struct vnet *v, struct sk_buff *skb, u32 frames, u32 bytes, u64 now)
+/*
+ * Writes into the buffer when its last bit will have left and how long it keeps the wire, in real time; the queue's lock is
+ * held. `bytes` are those of all its frames.
+ */
+void vnet_tx_schedule(struct vnet *v, struct sk_buff *skb, u32 frames, u32 bytes, u64 now)
 {
 	u64 cpu = percent(degraded(v, skb, tx_cpu(v, skb, frames)), vcard_fault(v->port, VCARD_FAULT_TX_SLOW));
 	u64 wire = div_u64((u64)(max_t(u32, bytes, FRAME_MIN) + frames * FRAME_OVERHEAD) * 8000, v->model->mbps), due;
@@ -63,9 +66,9 @@ u64 vnet_tx_due(struct vnet *v, struct sk_buff *skb, u32 frames, u32 bytes, u64 
 	due = vcard_serve(&v->cpu[VCARD_TX], due, vnet_scaled(v, cpu));
 	due = vcard_serve(&v->nic[VCARD_TX], due, card_frames(v, frames));
 	due = vcard_serve(&v->wire, due, vnet_scaled(v, wire));
-	due -= v->shift;
+	VNET_CB(skb)->due = due - v->shift;
+	VNET_CB(skb)->wire = vnet_scaled(v, wire);
 	spin_unlock(&v->lock);
-	return due;
 }
 
 /* When the processor has taken the frame in, in real time; the queue's lock is held. */

@@ -24,6 +24,12 @@ static bool room(const struct vnet_queue *q)
 	return q->tx_used + MAX_SKB_FRAGS + 2 <= q->v->tx_ring;
 }
 
+/* When the first bit of the buffer leaves. */
+static u64 begins(const struct vnet *v, const struct sk_buff *skb)
+{
+	return VNET_CB(skb)->due - VNET_CB(skb)->wire + READ_ONCE(v->shift);
+}
+
 static void count_tx(struct vnet_queue *q, const struct sk_buff *skb, u32 frames, u32 bytes)
 {
 	q->count[VC_TX_PACKETS] += frames;
@@ -61,17 +67,19 @@ netdev_tx_t vnet_xmit(struct sk_buff *skb, struct net_device *dev)
 		spin_unlock(&q->lock);
 		return NETDEV_TX_BUSY;
 	}
-	due = vnet_tx_due(v, skb, frames, bytes, now);
-	*VNET_CB(skb) = (struct vnet_cb){ .due = due, .descriptors = descriptors, .frames = frames, .hung = hangs(q) };
+	vnet_tx_schedule(v, skb, frames, bytes, now);
+	VNET_CB(skb)->descriptors = descriptors;
+	VNET_CB(skb)->frames = frames;
+	VNET_CB(skb)->hung = hangs(q);
 	q->tx_used += descriptors;
 	__skb_queue_tail(&q->tx, skb);
 	if (!room(q) || VNET_CB(skb)->hung)
 		netif_tx_stop_queue(txq);
 	count_tx(q, skb, frames, bytes);
-	due = VNET_CB(skb_peek(&q->tx))->due + READ_ONCE(v->shift);
+	due = begins(v, skb_peek(&q->tx));
 	spin_unlock(&q->lock);
-	if (!hrtimer_is_queued(&v->emit) || hrtimer_get_expires_ns(&v->emit) > due + VNET_TICK_NS)
-		hrtimer_start(&v->emit, ns_to_ktime(max(due, now + VNET_TICK_NS / 2)), HRTIMER_MODE_ABS_SOFT);
+	if (!hrtimer_is_queued(&v->emit) || hrtimer_get_expires_ns(&v->emit) > due + VNET_EMIT_NS)
+		hrtimer_start(&v->emit, ns_to_ktime(max(due, now + VNET_EMIT_NS / 4)), HRTIMER_MODE_ABS_SOFT);
 	return NETDEV_TX_OK;
 }
 
@@ -90,7 +98,8 @@ static void corrupt_fragment(const struct vnet *v, struct sk_buff *skb)
 
 static void send_one(struct vnet *v, struct sk_buff *skb)
 {
-	if (skb->ip_summed == CHECKSUM_PARTIAL && !vnet_lies(v, VCARD_F_TXCSUM) && skb_checksum_help(skb)) {
+	if (!netif_carrier_ok(v->dev) ||
+	    (skb->ip_summed == CHECKSUM_PARTIAL && !vnet_lies(v, VCARD_F_TXCSUM) && skb_checksum_help(skb))) {
 		dev_kfree_skb_any(skb);
 		return;
 	}
@@ -98,15 +107,25 @@ static void send_one(struct vnet *v, struct sk_buff *skb)
 	vcard_send(v->port, skb);
 }
 
-/* What the card does with a buffer: tag, segment, checksum, send. */
-static void emit_buffer(struct vnet *v, struct sk_buff *skb)
+/* A frame takes its place among those that leave; they come nearly in order. */
+static void leave(struct vnet *v, struct sk_buff *skb, u64 due)
 {
+	struct sk_buff *at;
+
+	VNET_CB(skb)->due = due;
+	skb_queue_reverse_walk(&v->leaving, at)
+		if (VNET_CB(at)->due <= due)
+			break;
+	__skb_queue_after(&v->leaving, at, skb);
+}
+
+/* What the card does with a buffer: tag, segment, and each frame when its own last bit has left. */
+static void take_buffer(struct vnet *v, struct sk_buff *skb)
+{
+	u64 wire = VNET_CB(skb)->wire, start = VNET_CB(skb)->due - wire;
+	u32 frames = VNET_CB(skb)->frames, n = 0;
 	struct sk_buff *segments, *next;
 
-	if (!netif_carrier_ok(v->dev)) {
-		dev_kfree_skb_any(skb);
-		return;
-	}
 	if (skb_vlan_tag_present(skb)) {
 		if (vnet_lies(v, VCARD_F_VLAN_TX))
 			__vlan_hwaccel_clear_tag(skb);
@@ -116,7 +135,7 @@ static void emit_buffer(struct vnet *v, struct sk_buff *skb)
 			return;
 	}
 	if (!skb_is_gso(skb)) {
-		send_one(v, skb);
+		leave(v, skb, start + wire);
 		return;
 	}
 	segments = skb_gso_segment(skb, vnet_lies(v, VCARD_F_TXCSUM) ? NETIF_F_HW_CSUM : 0);
@@ -126,25 +145,24 @@ static void emit_buffer(struct vnet *v, struct sk_buff *skb)
 	}
 	skb_list_walk_safe(segments, segments, next) {
 		skb_mark_not_on_list(segments);
-		send_one(v, segments);
+		n++;
+		leave(v, segments, start + div_u64(wire * min(n, frames), frames));
 	}
 	dev_consume_skb_any(skb);
 }
 
-/* Takes from the queue what is due; returns when the next is, 0 for never. */
-static u64 emit_queue(struct vnet_queue *q, struct sk_buff_head *out, u64 now)
+/* Takes from the queue what begins to leave; returns when the next does, 0 for never. */
+static u64 take_queue(struct vnet_queue *q, struct sk_buff_head *out, u64 now)
 {
-	u64 shift = READ_ONCE(q->v->shift), next = 0;
 	struct sk_buff *skb;
+	u64 next = 0;
 	u32 before;
 
 	spin_lock(&q->lock);
 	before = q->tx_done;
-	while ((skb = skb_peek(&q->tx))) {
-		if (VNET_CB(skb)->hung)
-			break;
-		if (VNET_CB(skb)->due + shift > now + VNET_EARLY_NS) {
-			next = VNET_CB(skb)->due + shift;
+	while ((skb = skb_peek(&q->tx)) && !VNET_CB(skb)->hung) {
+		if (begins(q->v, skb) > now + VNET_EARLY_NS) {
+			next = begins(q->v, skb);
 			break;
 		}
 		__skb_unlink(skb, &q->tx);
@@ -155,6 +173,23 @@ static u64 emit_queue(struct vnet_queue *q, struct sk_buff_head *out, u64 now)
 		vnet_arm(q, now, now);
 	spin_unlock(&q->lock);
 	return next;
+}
+
+/* Sends what is due; returns when the next frame is, 0 for never. */
+static u64 send_due(struct vnet *v, u64 now)
+{
+	u64 shift = READ_ONCE(v->shift);
+	unsigned int burst = VNET_BURST;
+	struct sk_buff *skb;
+
+	while ((skb = skb_peek(&v->leaving))) {
+		if (VNET_CB(skb)->due + shift > now + VNET_EARLY_NS || !burst--)
+			break;
+		__skb_unlink(skb, &v->leaving);
+		send_one(v, skb);
+	}
+	vcard_flush(v->port);
+	return skb ? VNET_CB(skb)->due + shift : 0;
 }
 
 /* True while the partner wants silence; `*until` is when that ends. Ends a pause that is over. */
@@ -187,16 +222,18 @@ enum hrtimer_restart vnet_emit(struct hrtimer *timer)
 		return HRTIMER_NORESTART;
 	}
 	__skb_queue_head_init(&out);
-	for (i = 0; i < v->model->max_channels; i++) {
-		due = emit_queue(&v->queue[i], &out, now);
+	for (i = 0; i < v->channels; i++) {
+		due = take_queue(&v->queue[i], &out, now);
 		if (due && (!next || due < next))
 			next = due;
 	}
 	while ((skb = __skb_dequeue(&out)))
-		emit_buffer(v, skb);
-	vcard_flush(v->port);
+		take_buffer(v, skb);
+	due = send_due(v, now);
+	if (due && (!next || due < next))
+		next = due;
 	if (next && READ_ONCE(v->open))
-		hrtimer_start(timer, ns_to_ktime(max(next, now + VNET_TICK_NS / 2)), HRTIMER_MODE_ABS_SOFT);
+		hrtimer_start(timer, ns_to_ktime(max(next, now + VNET_EMIT_NS)), HRTIMER_MODE_ABS_SOFT);
 	return HRTIMER_NORESTART;
 }
 

@@ -12,6 +12,8 @@
 #define VNET_QUEUES 64
 #define VNET_INDIRECTION 128
 #define VNET_TICK_NS (250 * NSEC_PER_USEC)	/* events closer than this are handled together */
+#define VNET_EMIT_NS (500 * NSEC_PER_USEC)	/* frames leave in steps of this */
+#define VNET_BURST 64				/* frames at most in a step */
 #define VNET_EARLY_NS (20 * NSEC_PER_USEC)
 
 enum vnet_counter_kind {
@@ -38,7 +40,7 @@ struct vnet_driver {
 };
 
 struct vnet_cb {
-	u64 due;
+	u64 due, wire;		/* when its last bit has left; how long it takes on the wire */
 	u32 descriptors, frames;
 	bool hung;
 };
@@ -91,6 +93,7 @@ struct vnet {
 	u64 paused_since, paused_until, shift;
 	unsigned long xoff;			/* rx queues that want the partner to pause */
 	struct hrtimer emit;
+	struct sk_buff_head leaving;		/* frames on their way out, by due time; the timer's own */
 	unsigned long carrier_lost_at;
 	u64 reorder;
 	unsigned int first_vector;
@@ -105,7 +108,7 @@ struct vnet_card {
 
 /* timing.c */
 u64 vnet_scaled(const struct vnet *v, u64 nominal_ns);
-u64 vnet_tx_due(struct vnet *v, struct sk_buff *skb, u32 frames, u32 bytes, u64 now);
+void vnet_tx_schedule(struct vnet *v, struct sk_buff *skb, u32 frames, u32 bytes, u64 now);
 u64 vnet_rx_due(struct vnet *v, const struct sk_buff *skb, u32 bytes, bool merged, u64 now);
 void vnet_arm(struct vnet_queue *q, u64 due, u64 now);
 u64 vnet_moderation(const struct vnet_queue *q);

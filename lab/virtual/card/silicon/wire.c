@@ -5,6 +5,7 @@
  */
 #include <linux/etherdevice.h>
 #include <linux/interrupt.h>
+#include <linux/kernfs.h>
 #include <linux/module.h>
 #include <linux/pci.h>
 #include <linux/scatterlist.h>
@@ -260,21 +261,14 @@ bool wire_carrier(struct vcard_port *port)
 /* lspci lists /sys/bus/pci/devices: without its link there a device stays at work and is not listed. */
 void list_pci(struct device *dev, bool listed)
 {
-	struct kset *bus = bus_get_kset(&pci_bus_type);
-	struct kobject *devices = NULL, *k;
+	struct kernfs_node *node = kernfs_find_and_get(bus_get_kset(&pci_bus_type)->kobj.sd, "devices");
+	struct kobject *devices = node ? node->priv : NULL;
 
-	spin_lock(&bus->list_lock);
-	list_for_each_entry(k, &bus->list, entry)
-		if (!strcmp(kobject_name(k), "devices") && k->parent == &bus->kobj)
-			devices = kobject_get(k);
-	spin_unlock(&bus->list_lock);
-	if (!devices)
-		return;
-	if (listed && sysfs_create_link(devices, &dev->kobj, dev_name(dev)))
+	if (devices && listed && sysfs_create_link(devices, &dev->kobj, dev_name(dev)))
 		dev_warn(dev, "not listed any more\n");
-	if (!listed)
+	if (devices && !listed)
 		sysfs_remove_link(devices, dev_name(dev));
-	kobject_put(devices);
+	kernfs_put(node);
 }
 
 static void free_wire(struct wire *w)
