@@ -115,12 +115,17 @@ int vcard_firmware_flash(struct vcard_port *port, const u8 *image, u32 length, c
 /* A server in virtual time: see README.md, "Time". */
 #define VCARD_CREDIT_NS (30 * NSEC_PER_MSEC)
 
-static inline u64 vcard_serve(u64 *clock, u64 ready, u64 cost)
+struct vcard_server {
+	u64 clock, last;
+};
+
+static inline u64 vcard_serve(struct vcard_server *server, u64 ready, u64 cost)
 {
 	u64 earliest = ready > VCARD_CREDIT_NS ? ready - VCARD_CREDIT_NS : 0;
 
-	*clock = max(*clock, earliest) + cost;
-	return max(*clock, ready + cost);
+	server->clock = max(server->clock, earliest) + cost;
+	server->last = max3(server->clock, ready + cost, server->last);
+	return server->last;
 }
 
 #endif

@@ -107,16 +107,13 @@ static void send_one(struct vnet *v, struct sk_buff *skb)
 	vcard_send(v->port, skb);
 }
 
-/* A frame takes its place among those that leave; they come nearly in order. */
+/* Frames leave in the order in which they came. */
 static void leave(struct vnet *v, struct sk_buff *skb, u64 due)
 {
-	struct sk_buff *at;
+	const struct sk_buff *last = skb_peek_tail(&v->leaving);
 
-	VNET_CB(skb)->due = due;
-	skb_queue_reverse_walk(&v->leaving, at)
-		if (VNET_CB(at)->due <= due)
-			break;
-	__skb_queue_after(&v->leaving, at, skb);
+	VNET_CB(skb)->due = last ? max(due, VNET_CB(last)->due) : due;
+	__skb_queue_tail(&v->leaving, skb);
 }
 
 /* What the card does with a buffer: tag, segment, and each frame when its own last bit has left. */
@@ -202,7 +199,8 @@ static bool paused(struct vnet *v, u64 now, u64 *until)
 	*until = v->paused_until;
 	if (v->paused_since && !still) {
 		v->shift += v->paused_until - v->paused_since;
-		v->wire += v->paused_until - v->paused_since;
+		v->wire.clock += v->paused_until - v->paused_since;
+		v->wire.last += v->paused_until - v->paused_since;
 		v->paused_since = 0;
 	}
 	spin_unlock(&v->lock);

@@ -89,7 +89,7 @@ struct vnet {
 	unsigned long *vlans;
 
 	spinlock_t lock;			/* clocks and pause */
-	u64 cpu[2], nic[2], wire;
+	struct vcard_server cpu[2], nic[2], wire;
 	u64 paused_since, paused_until, shift;
 	unsigned long xoff;			/* rx queues that want the partner to pause */
 	struct hrtimer emit;

@@ -60,7 +60,7 @@ u64 vcard_bus(struct vcard_port *port, enum vcard_direction direction, u64 ready
 	else
 		direction = VCARD_TX;	/* one bus for both directions */
 	spin_lock(&card->bus_lock);
-	done = vcard_serve(&card->bus_clock[direction], ready,
+	done = vcard_serve(&card->bus[direction], ready,
 			   div_u64((u64)raw * 8000 * vcard_scale(port), card->bus_mbps));
 	card->bytes += bytes;
 	spin_unlock(&card->bus_lock);

@@ -49,7 +49,7 @@ struct card {
 	u64 bytes, bytes_seen;
 
 	spinlock_t bus_lock;		/* the clocks of the bus, and bytes */
-	u64 bus_clock[2];
+	struct vcard_server bus[2];
 	u32 bus_mbps;
 	u32 aer_owed;
 };
