@@ -57,8 +57,6 @@ static int get_coalesce(struct net_device *dev, struct ethtool_coalesce *c, stru
 	const struct vnet *v = netdev_priv(dev);
 
 	*c = v->coalesce;
-	if (c->use_adaptive_rx_coalesce)
-		c->rx_coalesce_usecs = v->queue[0].adaptive_usecs;
 	return 0;
 }
 

@@ -17,7 +17,7 @@ int vnet_module_info(struct net_device *dev, struct ethtool_modinfo *info)
 	const struct vnet *v = netdev_priv(dev);
 
 	info->type = quad(v) ? ETH_MODULE_SFF_8636 : ETH_MODULE_SFF_8472;
-	info->eeprom_len = quad(v) ? ETH_MODULE_SFF_8636_LEN : ETH_MODULE_SFF_8472_LEN;
+	info->eeprom_len = quad(v) ? ETH_MODULE_SFF_8636_MAX_LEN : ETH_MODULE_SFF_8472_LEN;
 	return 0;
 }
 

@@ -175,16 +175,22 @@ static bool refused(struct vnet *v, struct vnet_queue *q, const struct sk_buff *
 	return false;
 }
 
+/* Frames a queue holds: a card with a ring of completions (rx-mini) packs several frames into a buffer. */
+static u32 capacity(const struct vnet *v)
+{
+	return v->rx_mini ?: v->rx_ring;
+}
+
 static void flow_control(struct vnet *v, struct vnet_queue *q)
 {
-	u32 waiting = skb_queue_len(&q->rx);
+	u32 waiting = skb_queue_len(&q->rx), places = capacity(v);
 	unsigned long before = v->xoff;
 
 	if (!v->pause_tx)
 		return;
-	if (waiting > v->rx_ring / 4 * 3)
+	if (waiting > places / 4 * 3)
 		set_bit(q->index, &v->xoff);
-	else if (waiting < v->rx_ring / 4)
+	else if (waiting < places / 4)
 		clear_bit(q->index, &v->xoff);
 	if (!before != !v->xoff)
 		vnet_send_pause(v, v->xoff ? 0xffff : 0);
@@ -250,7 +256,7 @@ void vnet_receive(void *context, struct sk_buff *skb)
 	q = steer(v, skb, &hash);
 	checksum(v, q, skb, &segment);
 	spin_lock(&q->lock);
-	if (skb_queue_len(&q->rx) >= v->rx_ring) {
+	if (skb_queue_len(&q->rx) >= capacity(v)) {
 		q->count[VC_RX_NO_BUFFER]++;
 		spin_unlock(&q->lock);
 		goto drop;
@@ -303,7 +309,7 @@ static void deliver(struct vnet_queue *q, struct sk_buff *skb)
 static void adapt(struct vnet_queue *q)
 {
 	const struct ethtool_coalesce *c = &q->v->coalesce;
-	u32 high = c->rx_coalesce_usecs_high ?: q->v->model->max_usecs ?: 64;
+	u32 high = c->rx_coalesce_usecs_high ?: c->rx_coalesce_usecs;
 
 	q->adaptive_usecs = q->in_interrupt <= 2 ? c->rx_coalesce_usecs_low : min(high, 2 * q->in_interrupt);
 	q->in_interrupt = 0;

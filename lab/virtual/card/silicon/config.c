@@ -184,6 +184,8 @@ void config_endpoint(struct function *f)
 			base_address(f, 2 * i, model->bar[i]);
 	put8(f, PCI_CAPABILITY_LIST, 0x40);
 	if (!model->gen) {
+		put8(f, PCI_INTERRUPT_PIN, 1);
+		put8(f, PCI_INTERRUPT_LINE, f->card->irq);
 		power_management(f, 0x40, 0);
 		return;
 	}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* vcard: builds the cards that stand in the memory of the bench, and keeps them obeying it. */
 #include <linux/io.h>
+#include <linux/irq.h>
 #include <linux/mc146818rtc.h>
 #include <linux/module.h>
 #include <linux/pci.h>
@@ -138,6 +139,7 @@ static void poll(struct work_struct *work)
 		for (i = 0; i < card->model->ports; i++) {
 			if (changes != faults_seen || beat % (MSEC_PER_SEC / VCARD_POLL_MS) == 0)
 				wire_pulse(card->port[i], false);
+			vcard_flush(card->port[i]);
 			vcard_changed(card->port[i]);
 		}
 	}
@@ -153,6 +155,8 @@ static void free_card(struct card *card)
 
 	if (!card)
 		return;
+	if (card->irq > 0)
+		irq_free_desc(card->irq);
 	for (i = 0; i < VCARD_PORTS; i++) {
 		kfree(card->function[i]);
 		kfree(card->port[i]);
@@ -188,6 +192,16 @@ static const struct vcard_model *find_model(const char *name)
 	return NULL;
 }
 
+/* An interrupt line of its own, in the numbers a configuration space can say. */
+static int make_line(struct card *card)
+{
+	card->irq = irq_alloc_desc(NUMA_NO_NODE);
+	if (card->irq < 0 || card->irq > 254)
+		return -ENOSPC;
+	irq_set_chip_and_handler(card->irq, &dummy_irq_chip, handle_simple_irq);
+	return 0;
+}
+
 static int make_card(unsigned int slot, bool cold)
 {
 	void *base = nvram + VCARD_O_SLOT + slot * VCARD_SLOT_SIZE;
@@ -207,6 +221,7 @@ static int make_card(unsigned int slot, bool cold)
 	card->cold = cold;
 	card->model = find_model(name);
 	spin_lock_init(&card->bus_lock);
+	pcie_init(card);
 	if (!card->model) {
 		nvram_set_u32(base, VCARD_S_STATE, VCARD_UNKNOWN_MODEL);
 		snprintf(text, sizeof(text), "slot %u: no model %s; rebuild the modules from lab/cards", slot, name);
@@ -214,6 +229,8 @@ static int make_card(unsigned int slot, bool cold)
 		free_card(card);
 		return 0;
 	}
+	if (!card->model->gen && make_line(card))
+		goto no_memory;
 	card->bridge = kzalloc(sizeof(*card->bridge), GFP_KERNEL);
 	if (!card->bridge)
 		goto no_memory;

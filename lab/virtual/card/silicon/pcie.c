@@ -68,6 +68,17 @@ u64 vcard_bus(struct vcard_port *port, enum vcard_direction direction, u64 ready
 }
 EXPORT_SYMBOL_GPL(vcard_bus);
 
+/* An interrupt of the bridge is delivered in interrupt context, as from hardware. */
+static void raise_bridge(struct irq_work *work)
+{
+	generic_handle_irq(container_of(work, struct card, aer_work)->aer_irq);
+}
+
+void pcie_init(struct card *card)
+{
+	card->aer_work = IRQ_WORK_INIT_HARD(raise_bridge);
+}
+
 /* One receiver error: status bits at both ends, then the root port's interrupt, as on a real link. */
 static void correctable_error(struct card *card)
 {
@@ -87,9 +98,9 @@ static void correctable_error(struct card *card)
 	put16(card->bridge, CAP_AER + PCI_ERR_ROOT_ERR_SRC, card->bridge->config[PCI_SECONDARY_BUS] << 8 | f->devfn);
 	raw_spin_unlock_irqrestore(&config_lock, flags);
 	if (bridge->msi_enabled) {
-		local_irq_save(flags);
-		generic_handle_irq(bridge->irq);
-		local_irq_restore(flags);
+		card->aer_irq = bridge->irq;
+		irq_work_queue(&card->aer_work);
+		irq_work_sync(&card->aer_work);
 	}
 	pci_dev_put(bridge);
 }

@@ -3,6 +3,7 @@
 #ifndef SILICON_H
 #define SILICON_H
 
+#include <linux/irq_work.h>
 #include <linux/virtio.h>
 
 #include "../vcard.h"
@@ -51,7 +52,10 @@ struct card {
 	spinlock_t bus_lock;		/* the clocks of the bus, and bytes */
 	struct vcard_server bus[2];
 	u32 bus_mbps;
+	int irq;			/* conventional PCI: its interrupt line */
 	u32 aer_owed;
+	struct irq_work aer_work;
+	int aer_irq;
 };
 
 extern void *nvram;
@@ -93,6 +97,7 @@ extern raw_spinlock_t config_lock;
 /* pcie.c: link state and errors */
 void pcie_train(struct card *card);
 void pcie_poll(struct card *card);
+void pcie_init(struct card *card);
 
 /* wire.c */
 int wire_init(void);
