@@ -82,7 +82,7 @@ static void express(struct function *f, u8 type, u8 gen, u8 width, u8 number, u8
 	put16(f, o + PCI_EXP_FLAGS, 2 | type << 4 | (port ? PCI_EXP_FLAGS_SLOT : 0));
 	put32(f, o + PCI_EXP_DEVCAP, 1 | PCI_EXP_DEVCAP_RBER | (port ? 0 : PCI_EXP_DEVCAP_FLR));
 	put16(f, o + PCI_EXP_DEVCTL, PCI_EXP_DEVCTL_RELAX_EN | PCI_EXP_DEVCTL_NOSNOOP_EN | PCI_EXP_DEVCTL_READRQ_512B);
-	writable(f, o + PCI_EXP_DEVCTL, 2, 0x7fff);
+	writable(f, o + PCI_EXP_DEVCTL, 2, 0xffff);
 	write1clear(f, o + PCI_EXP_DEVSTA, 2, 0x000f);
 	put32(f, o + PCI_EXP_LNKCAP, gen | width << 4 | number << 24 | (port ? PCI_EXP_LNKCAP_DLLLARC : 0));
 	put16(f, o + PCI_EXP_LNKCTL, PCI_EXP_LNKCTL_CCC);

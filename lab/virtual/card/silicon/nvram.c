@@ -124,6 +124,7 @@ int vcard_firmware_flash(struct vcard_port *port, const u8 *image, u32 length, c
 	if (length > VCARD_IMAGE_SIZE)
 		return -EFBIG;
 	nvram_set_u32(port->nvram, VCARD_P_FW_STATE, VCARD_FW_HALF);
+	nvram_set_string(port->nvram, VCARD_P_FW_PENDING, "", 32);
 	nvram_set_u32(port->nvram, VCARD_P_FW_LENGTH, 0);
 	step = DIV_ROUND_UP(length, 30);
 	while (done < length) {
