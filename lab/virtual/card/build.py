@@ -23,8 +23,9 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
-import image  # noqa: E402 - the lines above make them importable
 import models  # noqa: E402
+
+import image  # noqa: E402 - the lines above make them importable
 
 CARDS = HERE.parents[1] / "cards"
 SOURCES = ("Kbuild", "mailbox.h", "vcard.h", "silicon", "net", "drivers", "models.py")
@@ -170,7 +171,9 @@ def check(folder: Path) -> None:
     :raises BuildError: for the first that does not.
     """
     for name in NAMES:
-        text = subprocess.run(["modinfo", str(folder / f"{name}.ko")], check=True, capture_output=True, text=True).stdout
+        text = subprocess.run(
+            ["modinfo", str(folder / f"{name}.ko")], check=True, capture_output=True, text=True
+        ).stdout
         fields = [line.partition(":")[::2] for line in text.splitlines()]
         if name in models.DRIVERS and not any(field == "alias" for field, _ in fields):
             raise BuildError(f"{name}: no alias; no card sheet names it as its driver")

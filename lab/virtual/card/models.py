@@ -1,7 +1,7 @@
 """Turns the card sheets into the C tables the kernel modules are built with: ``python3 models.py lab/cards OUTPUT``.
 
-A sheet is the only place where a fact about a card stands. This program knows how the sheet's words are said in C, and what
-stands in for a fact that a sheet leaves open. Needs PyYAML; knows nothing of the lab's own code.
+A sheet is the only place where a fact about a card stands. This program knows how the sheet's words are said in C, and
+what stands in for a fact that a sheet leaves open. Needs PyYAML; knows nothing of the lab's own code.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class SheetError(Exception):
 
 
 def sheets(folder: Path) -> list[Sheet]:
-    """The sheets of the cards that can be modelled: those with a ``model`` section and a driver there is a stand-in for."""
+    """The sheets of the cards that can be modelled: with a ``model`` section and a driver there is a stand-in for."""
     found = [yaml.safe_load(path.read_text()) for path in sorted(folder.glob("*.yaml"))]
     return [sheet for sheet in found if "model" in sheet and sheet["drivers"]["linux"]["module"] in DRIVERS]
 
@@ -89,10 +89,10 @@ def features(sheet: Sheet) -> dict[str, str]:
 
 def rings(sheet: Sheet) -> dict[str, str]:
     """Rings; a card whose sheet has none gets rings that nobody is shown."""
-    section = sheet.get("rings")
+    section: Sheet = sheet.get("rings") or {}
     result = {"rings_shown": _bool(bool(section)), "rings_settable": _bool(bool(section) and section["settable"])}
     for name in ("rx", "tx", "rx_mini", "rx_jumbo"):
-        ring = (section or {}).get(name)
+        ring = section.get(name)
         if ring:
             top = int(ring["max"])
             low = int(known(ring.get("min"), min(RING_MIN, top)))

@@ -316,8 +316,10 @@ static int wire_probe(struct virtio_device *vdev)
 	struct wire *w;
 	int err;
 
-	if (!wire_slot(vdev, &slot, &port) || !cards[slot] || port >= cards[slot]->model->ports)
+	if (!wire_slot(vdev, &slot, &port) || !cards[slot] || port >= cards[slot]->model->ports) {
+		virtio_reset_device(vdev);	/* the features are its own driver's to choose: it does not reset */
 		return -ENODEV;
+	}
 	w = kzalloc(sizeof(*w), GFP_KERNEL);
 	if (!w)
 		return -ENOMEM;
