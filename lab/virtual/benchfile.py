@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from layout import DEFAULT_NAME, IPMI_PORT, RATE_SCALE, REDFISH_PORT, RFC2217_PORT, SSH_PORT, Bench, Server
+import cardsheet
+import layout
+from layout import DEFAULT_NAME, IPMI_PORT, REDFISH_PORT, RFC2217_PORT, ROLES, SSH_PORT, Bench, Port, Server
 
 
 def render(bench: Bench) -> str:
-    """The text of the bench file; ``lab/benches/virtual.yaml`` is that of the bench of the default name."""
+    """The text of the bench file; ``lab/benches/virtual.yaml`` is that of the bench of the default name.
+
+    It fits every card there is a sheet of: that of QEMU's, and in ``cards`` what differs with each of the others.
+    """
+    bench = layout.bench(bench.name)
     option = "" if bench.name == DEFAULT_NAME else f" --name {bench.name}"
     schema = "../schema/bench.schema.json" if bench.name == DEFAULT_NAME else "bench.schema.json"
     folder = f"~/.local/state/niclab/vbench/{bench.name}"
@@ -16,13 +22,15 @@ def render(bench: Bench) -> str:
 # Written by: lab/virtual/vbench bench-file{option}
 # Every field is explained in lab/benches/example-real.yaml.
 bench: {bench.name}
-description: Two virtual servers with two Intel 82574L ports each, back to back
+description: Two virtual servers with two ports each, back to back
 secrets_file: {folder}/secrets.env
 
 commands:
   up: lab/virtual/vbench up{option}
   down: lab/virtual/vbench down{option}
   status: lab/virtual/vbench status --quiet{option}
+  insert: lab/virtual/vbench cards --dut {{dut}} --peer {{peer}}{option}
+  inserted: lab/virtual/vbench cards{option}
 
 servers:
 """
@@ -33,17 +41,41 @@ servers:
     ends: [{", ".join(f"{server.role}.{port.name}" for server, port in ends)}]
     through: direct
     subnet: 198.18.{10 + number}.0/24
-    rate_scale: {RATE_SCALE}
+    rate_scale: {bench.servers[0].card.rate_scale}
     pull: lab/virtual/vbench cable pull {name}{option}
     plug: lab/virtual/vbench cable plug {name}{option}
 """
         for number, (name, ends) in enumerate(bench.cables.items())
     )
-    return f"{head}{servers}\npaths:\n{cables}"
+    return f"{head}{servers}\npaths:\n{cables}{_cards(bench)}"
+
+
+def _cards(bench: Bench) -> str:
+    """What differs with each card but QEMU's."""
+    names = [name for name in cardsheet.names() if name != cardsheet.QEMU_CARD]
+    return "\n# What differs with another card in both servers.\ncards:\n" + "".join(
+        _card(bench, name) for name in names
+    )
+
+
+def _card(bench: Bench, name: str) -> str:
+    card = cardsheet.card(name)
+    servers = layout.bench(bench.name, dict.fromkeys(ROLES, card)).servers
+    ports = "".join(
+        f"      {server.role}.{port.name}: {_port(port, server)}\n" for server in servers for port in server.ports
+    )
+    return f"  {name}:\n    rate_scale: {card.rate_scale}\n    ports:\n{ports}"
+
+
+def _port(port: Port, server: Server) -> str:
+    """What the lab is told of a port; its number on the function where a function has several."""
+    shared = [other.pci for other in server.ports].count(port.pci) > 1
+    index = f", port_index: {port.place.port}" if shared else ""
+    return f'{{pci: "{port.pci}", mac: "{port.mac}"{index}}}'
 
 
 def _server(server: Server, folder: str) -> str:
-    ports = "".join(f'      {port.name}: {{pci: "{port.pci}", mac: "{port.mac}"}}\n' for port in server.ports)
+    ports = "".join(f"      {port.name}: {_port(port, server)}\n" for port in server.ports)
     return f"""\
   {server.role}:
     os: linux

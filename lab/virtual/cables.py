@@ -61,6 +61,8 @@ class End:
     socket: socket.socket
     address: tuple[str, int]  # where QEMU listens for frames towards this port
     rate_mbps: float
+    paced: bool = True
+    """Does the cable keep wire time? Not where the card does, unless a fault slows it down."""
     faults: dict[str, float] = field(default_factory=dict)
     queue: deque[tuple[float, bytes]] = field(default_factory=deque)
     free_at: float = 0.0  # monotonic time at which the wire is free
@@ -158,20 +160,20 @@ class Panel:
         self._machines = {name: Machine(Path(server["qmp"])) for name, server in config["servers"].items()}
         self._cables: dict[str, list[End]] = {}
         for name, cable in config["cables"].items():
-            self._cables[name] = [self._open(end, config, float(cable["rate_mbps"])) for end in cable["ends"]]
+            self._cables[name] = [self._open(end, config, cable) for end in cable["ends"]]
         self._pulled: set[str] = set()
         self._panel_faults: set[str] = set()
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._load_state()
 
     @staticmethod
-    def _open(end: dict[str, Any], config: dict[str, Any], rate_mbps: float) -> End:
+    def _open(end: dict[str, Any], config: dict[str, Any], cable: dict[str, Any]) -> End:
         link = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         link.setblocking(False)
         link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
         link.bind((config["address"], end["panel_udp"]))
         address = (config["servers"][end["server"]]["address"], end["qemu_udp"])
-        return End(end["server"], end["port"], link, address, rate_mbps)
+        return End(end["server"], end["port"], link, address, float(cable["rate_mbps"]), cable.get("paced", True))
 
     async def run(self) -> None:
         loop = asyncio.get_running_loop()
@@ -218,7 +220,8 @@ class Panel:
             if start - now > BUFFER_S:
                 end.dropped += 1
                 continue
-            end.free_at = start + wire_time_s(len(frame), rate_bit_s)
+            slowed = end.paced or "rate_factor" in end.faults
+            end.free_at = start + wire_time_s(len(frame), rate_bit_s) if slowed else start
             end.queue.append((end.free_at, frame))
         if was_idle and end.queue:
             self._release(end)

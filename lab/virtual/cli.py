@@ -16,14 +16,21 @@ import tty
 from pathlib import Path
 
 import benchfile
+import cardfaults
+import cardkit
+import cardsheet
 import control
 import faults
 import image
 import layout
 import lifecycle
+import modules
+import nvram
 import parts
 import process
+import slots
 from identity import Identity
+from vendor import deb, medium, signing
 
 NOT_RUNNING = 3  # exit status of a service that is not running (LSB)
 LEAVE_CONSOLE = b"\x1d"  # Ctrl-]
@@ -33,16 +40,25 @@ def main(doc: str | None, arguments: list[str] | None = None) -> int:
     """Run one command; return its exit status."""
     options = _parser(doc).parse_args(arguments)
     try:
-        bench = layout.bench(options.name)
+        bench = slots.bench(options.name)
         status: int = options.run(bench, options)
     except (
         lifecycle.BenchError,
+        cardfaults.CardFaultError,
+        cardsheet.SheetError,
         control.ControlError,
         faults.FaultError,
         image.ImageError,
         layout.LayoutError,
+        modules.ModuleError,
+        cardkit.KitError,
+        nvram.CardMemoryError,
         parts.PartError,
         process.ProcessError,
+        slots.SlotError,
+        deb.DebError,
+        medium.MediumError,
+        signing.SigningError,
     ) as error:
         print(f"vbench: {error}", file=sys.stderr)
         return 1
@@ -61,7 +77,8 @@ def _parser(doc: str | None) -> argparse.ArgumentParser:
         return added
 
     up = command("up", _up)
-    up.add_argument("--fresh", action="store_true", help="with new disks")
+    up.add_argument("--fresh", action="store_true", help="with new disks, and the cards as from the factory")
+    _card_options(up)
     down = command("down", _down)
     down.add_argument("--now", action="store_true", help="do not wait for the operating systems")
     down.add_argument("--purge", action="store_true", help="remove disks, keys and logs as well")
@@ -81,16 +98,30 @@ def _parser(doc: str | None) -> argparse.ArgumentParser:
     for name, run in (("list", _list_faults), ("set", _set_fault), ("clear", _clear_faults)):
         actions.add_parser(name, parents=[common]).set_defaults(run=run)
     setting = actions.choices["set"]
-    setting.add_argument("target", help="cable:a, cable:a.dut, bmc:dut, server:dut")
+    setting.add_argument("target", help="cable:a, cable:a.dut, bmc:dut, server:dut, card:dut, card:dut.p0")
     setting.add_argument("setting", help="FAULT or FAULT=VALUE")
+    cards = command("cards", _cards)
+    _card_options(cards)
     command("bench-file", _bench_file)
     command("image", _image)
     return parser
 
 
+def _card_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--card", metavar="CARD", help="put this card (a sheet in lab/cards) into both servers")
+    for role in layout.ROLES:
+        parser.add_argument(f"--{role}", metavar="CARD", help=f"put this card into {role}")
+
+
+def _chosen_cards(options: argparse.Namespace) -> dict[str, str]:
+    """Role -> name of the card that the command line puts in."""
+    chosen = {role: getattr(options, role) or options.card for role in layout.ROLES}
+    return {role: name for role, name in chosen.items() if name}
+
+
 def _up(bench: layout.Bench, options: argparse.Namespace) -> int:
     start = time.monotonic()
-    lifecycle.up(bench, options.fresh)
+    lifecycle.up(bench, options.fresh, _chosen_cards(options))
     print(f"bench {bench.name} is up ({time.monotonic() - start:.1f} s)")
     return 0
 
@@ -108,10 +139,22 @@ def _status(bench: layout.Bench, options: argparse.Namespace) -> int:
     elif not options.quiet:
         for name, state in (*status.parts.items(), *status.servers.items()):
             print(f"{name:10} {state}")
+        for name, card in status.cards.items():
+            print(f"card {name:5} {card}")
         for name, cable in status.cables.items():
             plugged = isinstance(cable, dict) and cable.get("plugged")
             print(f"cable {name:4} {'plugged' if plugged else 'pulled' if isinstance(cable, dict) else cable}")
     return 0 if status.up else NOT_RUNNING if status.down else 1
+
+
+def _cards(bench: layout.Bench, options: argparse.Namespace) -> int:
+    """Print the cards; put others in first where the command line says so, and power on what ran."""
+    if chosen := _chosen_cards(options):
+        lifecycle.change_cards(bench, chosen)
+        bench = slots.bench(bench.name)
+    for server in bench.servers:
+        print(f"{server.role} {server.card.name}")
+    return 0
 
 
 def _console(bench: layout.Bench, options: argparse.Namespace) -> int:

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+import cardfaults
 import control
+import nvram
 import parts
 from layout import Bench
 
@@ -18,11 +20,15 @@ class FaultError(Exception):
 
 
 class Kind(StrEnum):
-    """What a fault is put on; the target is written ``cable:a``, ``cable:a.dut``, ``bmc:dut``, ``server:dut``."""
+    """What a fault is put on.
+
+    The target is written ``cable:a``, ``cable:a.dut``, ``bmc:dut``, ``server:dut``, ``card:dut``, ``card:dut.p0``.
+    """
 
     CABLE = "cable"
     BMC = "bmc"
     SERVER = "server"
+    CARD = "card"
 
 
 @dataclass(frozen=True)
@@ -69,6 +75,11 @@ FAULTS = (
         "the machine stands still (SIGSTOP): nothing answers, links stay",
         "CARD-07 recovery",
     ),
+    *(
+        Fault(Kind.CARD, word.name, "number", word.meaning, cardfaults.OFFENDS[word.name])
+        for word in nvram.words().values()
+    ),
+    *(Fault(Kind.CARD, name, *row) for name, row in cardfaults.CONTENT.items()),
 )
 
 
@@ -94,6 +105,9 @@ def set_fault(bench: Bench, target: str, setting: str) -> None:
     fault = find(kind, name)
     if (fault.value is not None) != bool(has_value):
         raise FaultError(f"{name} takes {'a value: ' + fault.value if fault.value else 'no value'}")
+    if name in cardfaults.CONTENT:
+        cardfaults.set_content(bench, where, name, text)
+        return
     try:
         value = float(text) if has_value else 1.0
     except ValueError:
@@ -106,6 +120,8 @@ def set_fault(bench: Bench, target: str, setting: str) -> None:
             _bmc(bench, where, name, value if fault.value else True)
         case Kind.SERVER:
             _signal(bench, where, signal.SIGSTOP)
+        case Kind.CARD:
+            cardfaults.set_word(bench, where, name, value)
 
 
 def clear_all(bench: Bench) -> None:
@@ -119,6 +135,11 @@ def clear_all(bench: Bench) -> None:
         if f"qemu-{server.role}" in parts.running(bench):
             _signal(bench, server.role, signal.SIGCONT)
     failures = []
+    for server in bench.servers:
+        try:
+            cardfaults.clear(server)
+        except nvram.CardMemoryError as error:
+            failures.append(str(error))
     for path, request in requests:
         try:
             control.ask(path, request)

@@ -20,6 +20,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -70,6 +71,7 @@ EXCLUDED_PATHS = [
             "drivers/platform",
             "drivers/md",
             "drivers/xen",
+            "drivers/net/ethernet/sfc/siena",  # would take the cards of the sheet's driver, sfc, from it
         )
     ),
 ]
@@ -89,10 +91,14 @@ class ImageError(Exception):
     """The image cannot be built; the message says what is missing or which step failed."""
 
 
-def missing_tools() -> dict[str, str]:
-    """Programs of the host that are not there: name -> Debian package."""
+def missing_tools(tools: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Those of ``tools`` (program -> Debian package; left out: what the image needs) that the host does not have."""
     path = os.environ["PATH"] + os.pathsep + "/usr/sbin:/sbin"
-    return {tool: package for tool, package in TOOLS.items() if not shutil.which(tool, path=path)}
+    return {
+        tool: package
+        for tool, package in (TOOLS if tools is None else tools).items()
+        if not shutil.which(tool, path=path)
+    }
 
 
 def key() -> str:
@@ -139,7 +145,11 @@ def _build(target: Path, log: Path) -> None:
         packages = subprocess.run(
             ["dpkg-query", f"--admindir={work}/root/var/lib/dpkg", "-W"], check=True, capture_output=True, text=True
         ).stdout.split("\n")
-        manifest = {"kernel": release, "packages": dict(line.split("\t") for line in packages if line)}
+        manifest = {
+            "kernel": release,
+            "carries": ["virtual-card"],
+            "packages": dict(line.split("\t") for line in packages if line),
+        }
         (work / "manifest.json").write_text(json.dumps(manifest, indent=1))
         shutil.rmtree(target, ignore_errors=True)
         target.mkdir()

@@ -10,16 +10,17 @@ from __future__ import annotations
 import os
 import re
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from cardsheet import INTEL_82574L, Card
+from nvram import Place
 
 STATE = Path("~/.local/state/niclab/vbench").expanduser()
 DEFAULT_NAME = "virtual"
 ROLES = ("dut", "peer")
 SSH_PORT, IPMI_PORT, REDFISH_PORT, RFC2217_PORT, RAW_CONSOLE_PORT = 2222, 6230, 8443, 7000, 7001
-LINE_RATE_MBPS = {"intel-82574l": 1000.0}
-RATE_SCALE = 20
-"""Cables run at line rate / 20: 50 Mbit/s for a 1 Gbit/s card, which an emulated processor carries with ease."""
 SOCKET_PATH_LIMIT = 107  # sun_path of unix(7), less its terminating zero
 
 
@@ -29,7 +30,7 @@ class LayoutError(Exception):
 
 @dataclass(frozen=True)
 class Port:
-    """A network port of a server: one 82574L behind a root port of its own."""
+    """A network port of the card in a server's slot."""
 
     name: str
     pci: str
@@ -37,18 +38,35 @@ class Port:
     cable: str
     qemu_udp: int
     panel_udp: int
+    place: Place
+
+    @property
+    def wire_mac(self) -> str:
+        """MAC address of the virtio-net that is the wire of a virtual card's port; it is never seen on the wire."""
+        return f"02:76:63:00:{self.place.slot:02x}:{self.place.port:02x}"
 
 
 @dataclass(frozen=True)
 class Server:
-    """One of the two machines with its BMC and its line of the console server."""
+    """One of the two machines with its card, its BMC and its line of the console server."""
 
     role: str
+    card: Card
     folder: Path
     address: str
     bmc_address: str
     console_address: str
     ports: tuple[Port, ...]
+
+    @property
+    def nvram(self) -> Path:
+        """The memory of its virtual card. A card keeps its own: one that is put in again finds its firmware."""
+        return self.folder / f"nvram-{self.card.name}"
+
+    @property
+    def serial(self) -> str:
+        """Serial number of its virtual card."""
+        return f"VB{zlib.crc32(str(self.nvram).encode()):08X}"
 
     def qmp(self, user: str) -> Path:
         """QEMU's control socket for ``user`` (bmc, console, cables): each serves one client."""
@@ -86,9 +104,10 @@ class Bench:
         return ends
 
 
-def bench(name: str = DEFAULT_NAME) -> Bench:
+def bench(name: str = DEFAULT_NAME, cards: Mapping[str, Card] | None = None) -> Bench:
     """The layout of the bench called ``name``.
 
+    :param cards: role -> the card in that server's slot; without it both carry an 82574L of QEMU's.
     :raises LayoutError: when the name is not of 1 to 20 lower-case letters, digits and dashes, or paths get too long.
     """
     if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,19}", name):
@@ -99,20 +118,25 @@ def bench(name: str = DEFAULT_NAME) -> Bench:
         raise LayoutError(
             f"{folder} is too long for unix sockets ({SOCKET_PATH_LIMIT} bytes): choose a shorter name or HOME"
         )
-    return Bench(name, index, folder, tuple(_server(role, number, index, folder) for number, role in enumerate(ROLES)))
+    servers = tuple(
+        _server(role, number, index, folder, cards[role] if cards else INTEL_82574L)
+        for number, role in enumerate(ROLES)
+    )
+    return Bench(name, index, folder, servers)
 
 
-def _server(role: str, number: int, index: int, folder: Path) -> Server:
+def _server(role: str, number: int, index: int, folder: Path, card: Card) -> Server:
     ports = tuple(
         Port(
             name=f"p{n}",
-            pci=f"0000:{n + 1:02x}:00.0",
-            mac=f"00:1b:21:{index:02x}:{number:02x}:{n:02x}",  # 00:1b:21 is one of Intel's
+            pci=pci,
+            mac=f"{card.mac_prefix}:{index:02x}:{number:02x}:{n:02x}",
             cable="ab"[n],
             qemu_udp=5000 + n,
             panel_udp=5000 + 10 * number + n,
+            place=card.places[n],
         )
-        for n in range(2)
+        for n, pci in enumerate(card.pci)
     )
     net = f"127.77.{index}."
-    return Server(role, folder / role, f"{net}{10 + number}", f"{net}{20 + number}", f"{net}{30 + number}", ports)
+    return Server(role, card, folder / role, f"{net}{10 + number}", f"{net}{20 + number}", f"{net}{30 + number}", ports)

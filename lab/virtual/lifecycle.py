@@ -12,7 +12,7 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,8 +23,9 @@ import image
 import parts
 import process
 import server as machine
+import slots
 from identity import Identity
-from layout import REDFISH_PORT, SSH_PORT, Bench, Server
+from layout import REDFISH_PORT, ROLES, SSH_PORT, Bench, Server
 from wait import until
 
 BOOT_S = 120.0
@@ -42,10 +43,11 @@ class BenchError(Exception):
 
 @dataclass(frozen=True)
 class Status:
-    """How a bench is. ``parts``: running or dead; ``servers``: off, booting, or ready (SSH answers)."""
+    """How a bench is: ``parts`` running or dead; ``servers`` off, on or ready (SSH answers); names of ``cards``."""
 
     parts: dict[str, str]
     servers: dict[str, str]
+    cards: dict[str, str]
     cables: dict[str, object]
 
     @property
@@ -70,13 +72,13 @@ def locked(bench: Bench) -> Iterator[None]:
         yield
 
 
-def up(bench: Bench, fresh: bool, say: object = print) -> None:
+def up(bench: Bench, fresh: bool, cards: Mapping[str, str] | None = None, say: Callable[[str], None] = print) -> None:
     """Bring the bench up; start what is dead, power on what is off, leave alone what runs.
 
-    :param fresh: end everything first and throw the servers' disks away.
+    :param fresh: end everything first and throw the servers' disks and the cards' memories away.
+    :param cards: role -> name of the card to put in; a server that runs with another is powered off for it.
     :raises BenchError: when a part or a server does not come up.
     """
-    assert callable(say)
     if missing := image.missing_tools():
         raise BenchError(
             f"missing programs: {', '.join(missing)}; run 'make setup' (Debian: {' '.join(missing.values())})"
@@ -88,6 +90,7 @@ def up(bench: Bench, fresh: bool, say: object = print) -> None:
             for server in bench.servers:
                 shutil.rmtree(server.folder, ignore_errors=True)
             (bench.folder / "cables.json").unlink(missing_ok=True)
+        bench = exchange(bench, cards or {})
         identity = Identity(bench)
         alive = parts.running(bench)
         for server in bench.servers:
@@ -107,6 +110,32 @@ def up(bench: Bench, fresh: bool, say: object = print) -> None:
             raise
 
 
+def change_cards(bench: Bench, cards: Mapping[str, str]) -> None:
+    """Put other cards in; a bench of which anything runs is brought up again, one that is down stays down."""
+    if parts.running(bench):
+        up(bench, fresh=False, cards=cards)
+        return
+    with locked(bench):
+        exchange(bench, cards)
+
+
+def exchange(before: Bench, cards: Mapping[str, str]) -> Bench:
+    """Put other cards in: servers that run with the former ones are shut down, and the cables are laid anew.
+
+    :param cards: role -> name of the new card; that of a role not named stays.
+    :return: the bench with its new cards; nothing is powered on.
+    """
+    after = slots.exchanged(before, cards)
+    roles = [new.role for old, new in zip(before.servers, after.servers, strict=True) if old.card != new.card]
+    if not roles:
+        return before
+    alive = parts.running(before)
+    _shut_down(before, alive, roles)
+    parts.end(before, ["cables", *(f"qemu-{role}" for role in roles)])
+    slots.remember(after)
+    return after
+
+
 def _power_on(server: Server, identity: Identity, was_off: bool) -> None:
     """Power on over Redfish, wait for SSH, compare the clocks.
 
@@ -114,7 +143,13 @@ def _power_on(server: Server, identity: Identity, was_off: bool) -> None:
     """
     began = time.time()
     redfish(server, identity, "On")
-    if not until(lambda: ssh_answers(server), within_s=BOOT_S, every_s=0.1):
+    start = time.monotonic()
+
+    def answers() -> bool:
+        # on a busy host a greeting takes long, and longer still when a server is asked again before it could give one
+        return ssh_answers(server, max(1.0, (time.monotonic() - start) / 8))
+
+    if not until(answers, within_s=BOOT_S, every_s=0.1):
         raise BenchError(f"{server.role}: no SSH within {BOOT_S:g} s of power-on; see 'vbench console {server.role}'")
     if not (was_off and bootclock.was_right(server.console_log, began, CLOCK_ERROR_S)):
         check_clock(server, identity)
@@ -202,7 +237,7 @@ def down(bench: Bench, now: bool, purge: bool) -> list[str]:
     with locked(bench):
         alive = parts.running(bench)
         if not now and any(name.startswith("bmc") for name in alive):
-            _shut_down(bench, alive)
+            _shut_down(bench, alive, ROLES)
         ended = parts.end_all(bench)
         keep = {".qcow2", ".log", ".raw", ".pem", ".env"}
         for path in bench.folder.rglob("*"):
@@ -214,10 +249,11 @@ def down(bench: Bench, now: bool, purge: bool) -> list[str]:
     return sorted({*alive, *ended})
 
 
-def _shut_down(bench: Bench, alive: dict[str, list[process.Pid]]) -> None:
+def _shut_down(bench: Bench, alive: dict[str, list[process.Pid]], roles: Sequence[str]) -> None:
     """Press the power button of every server that runs, and give the systems time to write their disks."""
     identity = Identity(bench)
-    both_run = [s for s in bench.servers if f"qemu-{s.role}" in alive and f"bmc-{s.role}" in alive]
+    candidates = [server for server in bench.servers if server.role in roles]
+    both_run = [s for s in candidates if f"qemu-{s.role}" in alive and f"bmc-{s.role}" in alive]
     pressed = [server for server in both_run if ssh_answers(server, GREETING_S)]
     for server in pressed:
         redfish(server, identity, "GracefulShutdown")
@@ -244,4 +280,5 @@ def status(bench: Bench) -> Status:
             cables = control.ask(bench.folder / "cables.control", {"status": True}, deadline_s=2)["cables"]
         except control.ControlError as error:
             cables = {"error": str(error)}
-    return Status({name: "running" if name in alive else "dead" for name in names}, servers, cables)
+    cards = {server.role: server.card.name for server in bench.servers}
+    return Status({name: "running" if name in alive else "dead" for name in names}, servers, cards, cables)

@@ -11,13 +11,14 @@ import os
 import selectors
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 import process
 from identity import Identity
-from layout import IPMI_PORT, LINE_RATE_MBPS, RATE_SCALE, RAW_CONSOLE_PORT, REDFISH_PORT, RFC2217_PORT, Bench, Server
+from layout import IPMI_PORT, RAW_CONSOLE_PORT, REDFISH_PORT, RFC2217_PORT, Bench, Server
 from wait import until
 
 HERE = Path(__file__).resolve().parent
@@ -77,10 +78,10 @@ def _consoles(bench: Bench) -> dict[str, object]:
 
 
 def _cables(bench: Bench) -> dict[str, object]:
-    rate = LINE_RATE_MBPS["intel-82574l"] / RATE_SCALE
     cables = {
         name: {
-            "rate_mbps": rate,
+            "rate_mbps": ends[0][0].card.line_rate_mbps / ends[0][0].card.rate_scale,
+            "paced": not ends[0][0].card.virtual,  # a virtual card keeps wire time itself
             "ends": [
                 {"server": server.role, "port": port.name, "qemu_udp": port.qemu_udp, "panel_udp": port.panel_udp}
                 for server, port in ends
@@ -167,6 +168,14 @@ def _stdout(child: subprocess.Popen[bytes]) -> IO[bytes]:
 
 def _log_tail(bench: Bench, name: str, size: int = 600) -> str:
     return (bench.folder / "log" / f"{name}.log").read_text(errors="replace")[-size:].strip() or "it wrote nothing"
+
+
+def end(bench: Bench, names: Sequence[str]) -> None:
+    """End those of the processes that run."""
+    for name, pids in running(bench).items():
+        if name in names:
+            for pid in pids:
+                process.end(pid, TERM_S)
 
 
 def end_all(bench: Bench) -> list[str]:

@@ -10,8 +10,10 @@ import tempfile
 import time
 from pathlib import Path
 
+import cardkit
 import hostcpu
 import image
+import nvram
 from identity import Identity
 from layout import Server
 
@@ -21,16 +23,20 @@ PROCESSOR = {
     "tcg": (f"tcg,thread=single,tb-size={TRANSLATION_MIB}", "-cpu", "max,-svm"),
     "kvm": ("kvm", "-cpu", "host"),
 }
+MANAGEMENT_MAC = "52:54:00:12:34:56"  # rc.boot knows the management interface by it
 ROOT_PORT_ADDRESS = 0x10  # PCI device number of the first root port on the root complex
 
 
 def prepare(server: Server, identity: Identity, current_image: Path) -> str | None:
-    """Make the server's disk (if there is none), its initial RAM disk, and ``qemu.json``, what its BMC starts.
+    """Make the server's disk and its card's memory (if there is none), its initial RAM disk, and what its BMC starts.
+
+    That is ``qemu.json``.
 
     A disk belongs to the image it was made from. It keeps that image until it is made afresh, since kernel and modules
     must be of one build.
 
     :return: a note for the user when the disk is of an older image than the current one.
+    :raises ImageError: when that image is so old that it cannot carry a virtual card.
     """
     server.folder.mkdir(parents=True, exist_ok=True)
     disk, origin = server.folder / "disk.qcow2", server.folder / "image.json"
@@ -39,16 +45,28 @@ def prepare(server: Server, identity: Identity, current_image: Path) -> str | No
         subprocess.run(["qemu-img", "create", "-q", "-f", "qcow2", "-b", str(base), "-F", "raw", str(disk)], check=True)
         origin.write_text(json.dumps({"image": str(current_image)}))
     mine = Path(json.loads(origin.read_text())["image"])
-    _make_initrd(server, identity, mine)
-    description = {"argv": argv(server, mine), "cwd": str(server.folder)}
+    kit = _kit(server, mine) if server.card.virtual else None
+    if kit and not server.nvram.exists():
+        nvram.lay_out(server.nvram, server.card.name, server.serial, {port.place: port.mac for port in server.ports})
+    _make_initrd(server, identity, [mine / "initrd.cpio", *([kit.initrd] if kit else [])])
+    description = {"argv": argv(server, mine, kit.disk if kit else None), "cwd": str(server.folder)}
     (server.folder / "qemu.json").write_text(json.dumps(description, indent=1))
     if mine != current_image:
         return f"{server.role}: its disk was made from an older image; 'vbench up --fresh' makes a new one"
     return None
 
 
-def _make_initrd(server: Server, identity: Identity, base: Path) -> None:
-    """The image's initial RAM disk, and after it an archive of what makes this server itself."""
+def _kit(server: Server, base: Path) -> cardkit.Kit:
+    if "virtual-card" not in json.loads((base / "manifest.json").read_text()).get("carries", []):
+        raise image.ImageError(
+            f"{server.role}: its disk was made from an image that cannot carry {server.card.name}; "
+            "'vbench up --fresh' makes a new one"
+        )
+    return cardkit.ensure(base, server.card.name)
+
+
+def _make_initrd(server: Server, identity: Identity, before: list[Path]) -> None:
+    """The archives of the image and the card, and after them one of what makes this server itself."""
     with tempfile.TemporaryDirectory(dir=server.folder) as folder:
         tree = Path(folder)
         private, _ = identity.host_key(server.role)
@@ -66,11 +84,11 @@ def _make_initrd(server: Server, identity: Identity, base: Path) -> None:
         archive = subprocess.run(
             ["sh", "-c", "find . | sort | cpio --quiet -o -H newc -R 0:0"], cwd=tree, check=True, capture_output=True
         ).stdout
-    (server.folder / "initrd.cpio").write_bytes((base / "initrd.cpio").read_bytes() + archive)
+    (server.folder / "initrd.cpio").write_bytes(b"".join([*(path.read_bytes() for path in before), archive]))
 
 
-def argv(server: Server, base: Path) -> list[str]:
-    """The machine: 1 processor, 320 MiB, a disk, a management port, an 82574L behind each of two PCIe root ports."""
+def argv(server: Server, base: Path, disk: Path | None) -> list[str]:
+    """The machine: 1 processor, 320 MiB, a disk, a management port, and the card (see :func:`card_arguments`)."""
     folder = server.folder
     accel = accelerator(base)
     tsc = hostcpu.tsc_khz() if accel == "tcg" else None
@@ -89,18 +107,49 @@ def argv(server: Server, base: Path) -> list[str]:
         *("-device", "virtio-rng-pci"),
         *("-chardev", f"socket,id=serial,path={folder}/serial,reconnect=1", "-serial", "chardev:serial"),
         *("-netdev", f"user,id=mgmt,restrict=on,hostfwd=tcp:{server.address}:2222-:22"),
-        *("-device", "virtio-net-pci,netdev=mgmt,romfile="),
+        *("-device", f"virtio-net-pci,netdev=mgmt,mac={MANAGEMENT_MAC},romfile="),
     ]
     for user in ("bmc", "console", "cables"):
         command += ["-qmp", f"unix:{server.qmp(user)},server=on,wait=off"]
-    panel = server.address.rsplit(".", 1)[0] + ".40"
+    for port in server.ports:
+        local = f"local.type=inet,local.host={server.address},local.port={port.qemu_udp}"
+        remote = f"remote.type=inet,remote.host={panel_address(server)},remote.port={port.panel_udp}"
+        command += ["-netdev", f"dgram,id=net-{port.name},{local},{remote}"]
+    return command + card_arguments(server, disk)
+
+
+def card_arguments(server: Server, disk: Path | None) -> list[str]:
+    """The card.
+
+    :param disk: the disk of a virtual card's vendor.
+    """
+    return _qemu_card(server) if disk is None else _virtual_card(server, disk)
+
+
+def panel_address(server: Server) -> str:
+    """Where the cables listen."""
+    return server.address.rsplit(".", 1)[0] + ".40"
+
+
+def _qemu_card(server: Server) -> list[str]:
+    """An 82574L behind each of two PCIe root ports."""
+    command = []
     for number, port in enumerate(server.ports):
         slot = f"pcie-root-port,id=root{number},chassis={number + 1},addr={ROOT_PORT_ADDRESS + number:#x}"
-        local = f"local.type=inet,local.host={server.address},local.port={port.qemu_udp}"
-        remote = f"remote.type=inet,remote.host={panel},remote.port={port.panel_udp}"
-        command += ["-device", f"{slot},x-speed=2_5,x-width=1", "-netdev", f"dgram,id=net-{port.name},{local},{remote}"]
+        command += ["-device", f"{slot},x-speed=2_5,x-width=1"]
         command += ["-device", f"e1000e,bus=root{number},netdev=net-{port.name},mac={port.mac},id={port.name},romfile="]
     return command
+
+
+def _virtual_card(server: Server, disk: Path) -> list[str]:
+    """The memory of a virtual card, a virtio-net for the wire of each port, and the disk with the vendor's files."""
+    memory = f"memory-backend-file,id=nvram,share=on,size={nvram.constants()['FILE_SIZE']},mem-path={server.nvram}"
+    command = ["-object", memory, "-device", "ivshmem-plain,memdev=nvram"]
+    for port in server.ports:
+        wire = f"virtio-net-pci,netdev=net-{port.name},id={port.name},mac={port.wire_mac},romfile="
+        command += ["-device", wire]
+    command += ["-drive", f"file={disk},if=none,id=vendor,format=raw,readonly=on"]
+    return [*command, "-device", "virtio-blk-pci,drive=vendor"]
 
 
 def accelerator(base: Path) -> str:

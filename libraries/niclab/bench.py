@@ -7,9 +7,10 @@ field.
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from ipaddress import IPv4Interface, IPv4Network
 from pathlib import Path
 from typing import Annotated
@@ -26,6 +27,7 @@ from niclab.fieldtypes import (
     Mac,
     Name,
     PciAddress,
+    PortIndex,
     PortName,
     RateScale,
     Record,
@@ -134,11 +136,15 @@ class Boot(Record):
 
 
 class PortEntry(Record):
-    """A port as it stands in the file, under its name."""
+    """A port as it stands in the file, under its name.
+
+    ``port_index``: which port of its PCI function it is (the kernel's ``dev_port``), where a function has several.
+    """
 
     pci: PciAddress
     mac: Mac | None = None
     slot: Text | None = None
+    port_index: PortIndex | None = None
 
 
 class Server(Record):
@@ -156,11 +162,30 @@ class Servers(Record):
 
 
 class Commands(Record):
-    """How a bench that can be switched on is switched on and off. ``status`` exits with 0 when the bench is up."""
+    """How a bench that can be switched on is switched on and off. ``status`` exits with 0 when the bench is up.
+
+    ``insert`` puts cards in, ``{dut}`` and ``{peer}`` in it being their names; a bench that is up is up again after it,
+    one that is down stays down. ``inserted`` prints the cards that are in: a line ``dut NAME``, a line ``peer NAME``.
+    """
 
     up: Command
     down: Command
     status: Command
+    insert: Command | None = None
+    inserted: Command | None = None
+
+    def insert_command(self, cards: Mapping[str, str]) -> str | None:
+        """The command that puts in the ``cards`` (role -> name); ``None`` where the bench cannot."""
+        if self.insert is None:
+            return None
+        return self.insert.replace("{dut}", cards["dut"]).replace("{peer}", cards["peer"])
+
+
+class CardEntry(Record):
+    """What differs from the rest of the file with another card in the servers: its ports, the scale of its paths."""
+
+    rate_scale: RateScale = 1
+    ports: Annotated[Mapping[PortName, PortEntry], Field(min_length=1)]
 
 
 class BenchPath(Record):
@@ -187,6 +212,7 @@ class Port:
     pci: str
     mac: str | None
     slot: str | None
+    index: int | None = None
 
     @property
     def name(self) -> str:
@@ -207,6 +233,21 @@ class Bench(Sheet):
     commands: Commands | None = None
     servers: Servers
     paths: Annotated[tuple[BenchPath, ...], Field(min_length=1)]
+    cards: Mapping[Name, CardEntry] = {}
+
+    def with_card(self, card: str) -> Bench:
+        """The bench as it is with that card in both servers: as the file has it, but for what ``cards`` says of it."""
+        entry = self.cards.get(card)
+        if entry is None:
+            return self
+        servers = {
+            role.value: self.server(role).model_copy(
+                update={"ports": {key: entry.ports[f"{role.value}.{key}"] for key in self.server(role).ports}}
+            )
+            for role in Role
+        }
+        paths = tuple(path.model_copy(update={"rate_scale": entry.rate_scale}) for path in self.paths)
+        return self.model_copy(update={"servers": Servers(**servers), "paths": paths, "cards": {}})
 
     @property
     def name(self) -> str:
@@ -220,7 +261,7 @@ class Bench(Sheet):
     def ports(self) -> tuple[Port, ...]:
         """Every port of both servers, in the order of the file, the dut's first."""
         return tuple(
-            Port(role, key, entry.pci, entry.mac, entry.slot)
+            Port(role, key, entry.pci, entry.mac, entry.slot, entry.port_index)
             for role in Role
             for key, entry in self.server(role).ports.items()
         )
@@ -285,7 +326,9 @@ class Bench(Sheet):
                 ("bench",), f"{self.bench} is not the name of the file", f"{self.file.stem}, so that it is unique"
             )
         yield from self._bmc_problems()
-        yield from self._port_problems()
+        yield from self._port_problems(self, lambda role, key: ("servers", role.value, "ports", key))
+        yield from self._card_problems()
+        yield from self._command_problems()
         yield from self._path_problems()
         yield from self._subnet_problems()
         yield from self._endpoint_problems()
@@ -301,18 +344,47 @@ class Bench(Sheet):
                 found = f"{bmc.power.value} is not described here"
                 yield Problem((*field, "use"), found, "one that is, or its section")
 
-    def _port_problems(self) -> Iterator[Problem]:
-        pci_seen: dict[tuple[Role, str], str] = {}
+    @staticmethod
+    def _port_problems(bench: Bench, field_of: Callable[[Role, str], FieldPath]) -> Iterator[Problem]:
+        on_function: dict[tuple[Role, str], list[Port]] = {}
         mac_seen: dict[str, str] = {}
-        for port in self.ports:
-            field = ("servers", port.role.value, "ports", port.key)
-            other = pci_seen.setdefault((port.role, port.pci), port.name)
-            if other != port.name:
-                yield Problem((*field, "pci"), f"{port.pci} is {other} already", "a PCI address of its own")
+        for port in bench.ports:
+            field = field_of(port.role, port.key)
+            others = on_function.setdefault((port.role, port.pci), [])
+            same = next(
+                (other for other in others if None in (port.index, other.index) or port.index == other.index), None
+            )
+            others.append(port)
+            if same is not None:
+                wanted = "a PCI address of its own, or port_index for each port of one function"
+                yield Problem((*field, "pci"), f"{port.pci} is {same.name} already", wanted)
             if port.mac is not None and mac_seen.setdefault(port.mac, port.name) != port.name:
                 yield Problem(
                     (*field, "mac"), f"{port.mac} is {mac_seen[port.mac]} already", "a MAC address of its own"
                 )
+
+    def _card_problems(self) -> Iterator[Problem]:
+        """With each card the bench has the same ports, and they are as distinct as its own."""
+        known = {port.name for port in self.ports}
+        for card, entry in self.cards.items():
+            if set(entry.ports) == known:
+                field_of = partial(_card_port, card)
+                yield from self._port_problems(self.with_card(card), field_of)
+                continue
+            found = ", ".join(sorted(entry.ports))
+            yield Problem(("cards", card, "ports"), found, f"every port of the bench: {', '.join(sorted(known))}")
+
+    def _command_problems(self) -> Iterator[Problem]:
+        commands = self.commands
+        if commands is None:
+            return
+        if (commands.insert is None) != (commands.inserted is None):
+            given = "insert" if commands.inserted is None else "inserted"
+            yield Problem(("commands",), f"{given} alone", "both insert and inserted, or neither")
+        for role in Role:
+            if commands.insert is not None and f"{{{role.value}}}" not in commands.insert:
+                wanted = f"{{{role.value}}} where the name of the card of {role.value} goes"
+                yield Problem(("commands", "insert"), commands.insert, wanted)
 
     def _path_problems(self) -> Iterator[Problem]:
         names: set[str] = set()
@@ -371,6 +443,10 @@ class Bench(Sheet):
                 url = urlsplit(server.console.url)
                 host = url.hostname or server.console.url
                 yield (*field, "console"), _Endpoint("tcp", host, url.port or 0)
+
+
+def _card_port(card: str, role: Role, key: str) -> FieldPath:
+    return ("cards", card, "ports", f"{role.value}.{key}")
 
 
 @dataclass(frozen=True)

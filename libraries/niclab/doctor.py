@@ -9,9 +9,9 @@ from functools import partial
 from pathlib import Path
 
 from niclab import wiring
-from niclab.bench import Bench, Port, Role, load_bench
+from niclab.bench import Bench, Commands, Port, Role, load_bench
 from niclab.card import load_card
-from niclab.lab import Lab, local_command
+from niclab.lab import Lab, cards_in_words, inserted_cards, local_command
 from niclab.server import Server
 from niclab.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 
@@ -49,10 +49,15 @@ def examine(bench_file: Path, card: str, *, cables: bool, scratch: Path) -> Iter
             "bench", "file", "", str(error), "correct the file; lab/benches/example-real.yaml explains every field"
         )
         return
+    bench = bench.with_card(sheet.name)
     yield Finding("bench", "file", f"{bench.name}: {bench.description}")
     if bench.commands and (fault := _down(bench.commands.status)):
         yield Finding("bench", "power", "", fault, f"run: {bench.commands.up}")
         return
+    if bench.commands and (finding := _cards(bench.commands, sheet.name)):
+        yield finding
+        if finding.fault:
+            return
     lab = Lab(bench, sheet, scratch, lambda: None)
     try:
         with lab.journal.hold():
@@ -77,6 +82,21 @@ def _down(status: str) -> str:
         return "the bench is down" if local_command(status).returncode else ""
     except BenchFault as error:
         return str(error)
+
+
+def _cards(commands: Commands, card: str) -> Finding | None:
+    """Are the cards in that are to be looked at? Nothing where the bench cannot tell."""
+    if commands.inserted is None:
+        return None
+    wanted = dict.fromkeys((role.value for role in Role), card)
+    mend = f"run: {commands.insert_command(wanted)}"
+    try:
+        found = inserted_cards(commands.inserted)
+    except BenchFault as error:
+        return Finding("bench", "cards", "", str(error), mend)
+    if found != wanted:
+        return Finding("bench", "cards", "", f"{cards_in_words(found)}, wanted {card} in both servers", mend)
+    return Finding("bench", "cards", cards_in_words(found))
 
 
 def _journal(lab: Lab) -> Finding:

@@ -156,6 +156,7 @@ Mac = Annotated[
     refuse_if(_is_multicast_or_zero),
     Wanted('a unicast MAC address in lower-case hex, such as "52:54:00:12:34:56"'),
 ]
+PortIndex = Annotated[int, Field(ge=0, le=255), Wanted("the number of a port of its PCI function, from 0")]
 PortName = Annotated[
     str, StringConstraints(pattern=r"^(dut|peer)\.[a-z][a-z0-9_-]*$"), Wanted("a port of a server, such as dut.p0")
 ]

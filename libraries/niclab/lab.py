@@ -76,6 +76,24 @@ def checked_local_command(command: str, *, within_s: float = COMMAND_WITHIN_S) -
     return done.stdout
 
 
+def inserted_cards(command: str) -> dict[str, str]:
+    """The cards that the bench's command ``inserted`` names: role -> name.
+
+    :raises BenchFault: when it fails, or prints something else than one line for each role.
+    """
+    text = checked_local_command(command)
+    rows = [line.split() for line in text.splitlines()]
+    roles = [role.value for role in Role]
+    if [row[0] for row in rows if len(row) == 2] != roles or len(rows) != len(roles):
+        raise BenchFault(f"controller: {command!r} printed {text[:200]!r}, wanted lines 'dut NAME' and 'peer NAME'")
+    return {row[0]: row[1] for row in rows}
+
+
+def cards_in_words(cards: dict[str, str]) -> str:
+    """``dut NAME, peer NAME``, as messages say it."""
+    return ", ".join(f"{role} {name}" for role, name in cards.items())
+
+
 class Lab:
     """One bench with its two servers, its journal, and the run's evidence.
 
@@ -84,7 +102,7 @@ class Lab:
     """
 
     def __init__(self, bench: Bench, card: Card, run_dir: Path, current_test: Callable[[], str | None]) -> None:
-        self.bench, self.card, self.run_dir = bench, card, run_dir
+        self.bench, self.card, self.run_dir = bench.with_card(card.name), card, run_dir
         self.secrets = Secrets(bench.secrets_file)
         self.journal = Journal.for_bench(bench.name, run_dir.name)
         self.evidence_folder = run_dir / "evidence"
@@ -147,7 +165,21 @@ class Lab:
         finally:
             self.close_servers()
 
+    def _insert_card(self) -> None:
+        """Put the card in where the bench can do that; the cards that were in come back at the end."""
+        commands = self.bench.commands
+        if commands is None or commands.inserted is None:
+            return
+        found, wanted = inserted_cards(commands.inserted), dict.fromkeys((role.value for role in Role), self.card.name)
+        back, there = commands.insert_command(found), commands.insert_command(wanted)
+        if found == wanted or back is None or there is None:
+            return
+        what = f"{self.bench.name} had {cards_in_words(found)} and gets {self.card.name}"
+        self.journal.register("bench", what, Action(ActionKind.LOCAL, "controller", back))
+        checked_local_command(there)
+
     def _bring_up(self) -> None:
+        self._insert_card()
         commands = self.bench.commands
         if commands is None or local_command(commands.status).returncode == 0:
             return
@@ -187,7 +219,7 @@ class Lab:
             case ActionKind.SHELL:
                 self.server(action.where).run(action.command)
             case ActionKind.LOCAL:
-                if self.bench.commands and action.command == self.bench.commands.down:
+                if self._takes_servers_away(action.command):
                     self.close_servers()
                 checked_local_command(action.command)
             case ActionKind.POWER:
@@ -195,6 +227,14 @@ class Lab:
                 server.bmc.set_power(PowerState(action.command), within_s=60)
                 if action.command == "on":
                     server.wait_ready()
+
+    def _takes_servers_away(self, command: str) -> bool:
+        """Is it one of the bench's commands that switch servers off?"""
+        commands = self.bench.commands
+        if commands is None:
+            return False
+        inserting = commands.insert is not None and command.startswith(commands.insert.partition("{")[0])
+        return inserting or command == commands.down
 
     def give_back(self) -> None:
         """Undo every change, close every connection, release the bench.

@@ -115,7 +115,7 @@ class Server:
 
     def interface(self, port: benchfile.Port) -> str:
         """Name of the network interface of ``port``."""
-        return self.host.interface_at(port.pci)
+        return self.host.interface_at(port.pci, port.index)
 
     def answers(self) -> bool:
         """Does the server run a command within ``ANSWER_WITHIN_S``?"""

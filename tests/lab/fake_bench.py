@@ -32,6 +32,10 @@ state = json.loads(state_file.read_text())
 state["said"].append(word)
 if word in ("up", "down"):
     state["up"] = word == "up"
+elif word == "insert":
+    state["cards"] = sys.argv[3:5]
+elif word == "inserted":
+    print("dut {}\\npeer {}".format(*state["cards"]))
 elif word != "status":
     path = sys.argv[3]
     state["pulled"] = sorted({*state["pulled"], path} if word == "pull" else {*state["pulled"]} - {path})
@@ -113,8 +117,16 @@ class FakeBench:
 
     @property
     def said(self) -> list[str]:
-        """The words the bench's own command was called with, ``status`` left out."""
-        return [word for word in self.state["said"] if word != "status"]
+        """The words the bench's own command was called with, ``status`` and ``inserted`` left out."""
+        return [word for word in self.state["said"] if word not in ("status", "inserted")]
+
+    def give_slots(self, dut: str, peer: str) -> None:
+        """From now on the bench can get other cards; these are in."""
+        tool = f"{sys.executable} {self.tool_file} {self.state_file}"
+        status = f"  status: {tool} status\n"
+        slots = f"  insert: {tool} insert {{dut}} {{peer}}\n  inserted: {tool} inserted\n"
+        self.edit(self.file, (status, status + slots))
+        self.set_state(cards=[dut, peer])
 
     def pulled(self) -> set[str]:
         return set(self.state["pulled"])

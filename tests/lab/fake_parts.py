@@ -184,11 +184,11 @@ class FakeHost:
     def pcie_path(self, address: str) -> tuple[PcieLink, ...]:
         return self.by_pci(address).path
 
-    def interface_at(self, address: str) -> str:
+    def interface_at(self, address: str, port_index: int | None = None) -> str:
         found = [nic.iface for nic in self.nics if nic.pci == address]
         if not found:
             raise NoInterface(f"{self.name}: {address} has no network interface")
-        return found[0]
+        return found[port_index or 0]
 
     def interface(self, iface: str) -> Interface:
         nic = self.by_iface(iface)

@@ -160,3 +160,17 @@ def test_several_faults_are_counted(bench: FakeBench, capsys: pytest.CaptureFixt
     bench.dut.root = bench.peer.root = False
     assert cli.main(["doctor", str(bench.file), "--card", str(bench.sheet)]) == 1
     assert capsys.readouterr().out.splitlines()[-1] == "2 faults"
+
+
+def test_the_cards_that_are_in_are_named(bench: FakeBench) -> None:
+    bench.give_slots("intel-82574l", "intel-82574l")
+    found = {finding.what: finding for finding in examine(bench)}
+    assert found["cards"].seen == "dut intel-82574l, peer intel-82574l" and not found["cards"].fault
+
+
+def test_another_card_than_the_one_asked_for_is_told_and_left_in(bench: FakeBench) -> None:
+    bench.give_slots("intel-82574l", "some-card")
+    fault = only_fault(bench)
+    assert fault.fault == "dut intel-82574l, peer some-card, wanted intel-82574l in both servers"
+    assert fault.mend.startswith("run: ") and fault.mend.endswith(" insert intel-82574l intel-82574l")
+    assert bench.state["cards"] == ["intel-82574l", "some-card"]

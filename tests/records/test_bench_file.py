@@ -179,3 +179,67 @@ def test_servers_behind_different_jump_hosts_may_have_the_same_address(edited_be
     ssh = bench.server(Role.DUT).ssh
     assert ssh.jump is not None
     assert (ssh.jump.address, ssh.jump.port) == ("gate-1.example", 22)
+
+
+CARDS = """
+cards:
+  t580:
+    rate_scale: 200
+    ports:
+      dut.p0: {pci: "0000:81:00.4", mac: "00:07:43:00:00:00", port_index: 0}
+      dut.p1: {pci: "0000:81:00.4", port_index: 1}
+      peer.p0: {pci: "0000:81:00.0"}
+      peer.p1: {pci: "0000:81:00.1"}
+"""
+LAST_PLUG = "    plug: lab/virtual/vbench cable plug b\n"
+
+
+def test_another_card_has_ports_and_a_scale_of_its_own(edited_bench: Edit) -> None:
+    bench = load_bench(edited_bench((LAST_PLUG, LAST_PLUG + CARDS)))
+    with_card = bench.with_card("t580")
+    assert [(port.name, port.pci, port.mac, port.index) for port in with_card.ports] == [
+        ("dut.p0", "0000:81:00.4", "00:07:43:00:00:00", 0),
+        ("dut.p1", "0000:81:00.4", None, 1),
+        ("peer.p0", "0000:81:00.0", None, None),
+        ("peer.p1", "0000:81:00.1", None, None),
+    ]
+    assert {path.rate_scale for path in with_card.paths} == {200}
+    assert with_card.server(Role.DUT).ssh == bench.server(Role.DUT).ssh
+    assert bench.with_card("another") is bench
+    assert {path.rate_scale for path in bench.paths} == {20}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "complaint"),
+    [
+        ("port_index: 1}", "port_index: 0}", "cards.t580.ports.dut.p1.pci: 0000:81:00.4 is dut.p0 already"),
+        (", port_index: 1}", "}", "cards.t580.ports.dut.p1.pci: 0000:81:00.4 is dut.p0 already"),
+        ("81:00.1", "81:00.0", "cards.t580.ports.peer.p1.pci: 0000:81:00.0 is peer.p0 already"),
+        ("      peer.p1:", "      peer.p2:", "cards.t580.ports: dut.p0, dut.p1, peer.p0, peer.p2, wanted every port"),
+        ("port_index: 1}", "port_index: -1}", "the number of a port of its PCI function, from 0"),
+    ],
+)
+def test_what_is_wrong_with_the_ports_of_another_card(edited_bench: Edit, old: str, new: str, complaint: str) -> None:
+    assert complaint.split(", wanted")[0] in "".join(
+        fault(edited_bench((LAST_PLUG, LAST_PLUG + CARDS.replace(old, new))))
+    )
+
+
+@pytest.mark.parametrize(
+    ("commands", "complaint"),
+    [
+        ("  insert: put {dut} {peer}\n", "commands: insert alone"),
+        ("  inserted: show\n", "commands: inserted alone"),
+        ("  insert: put {dut}\n  inserted: show\n", "commands.insert: put {dut}"),
+    ],
+)
+def test_commands_that_put_cards_in_are_whole(edited_bench: Edit, commands: str, complaint: str) -> None:
+    status = "  status: lab/virtual/vbench status --quiet\n"
+    assert complaint in "".join(fault(edited_bench((status, status + commands))))
+
+
+def test_a_command_that_puts_cards_in_gets_their_names(edited_bench: Edit) -> None:
+    status = "  status: lab/virtual/vbench status --quiet\n"
+    bench = load_bench(edited_bench((status, f"{status}  insert: put {{dut}} {{peer}}\n  inserted: show\n")))
+    assert bench.commands is not None
+    assert bench.commands.insert_command({"dut": "x", "peer": "y"}) == "put x y"

@@ -59,11 +59,11 @@ class CableBench:
     :ivar nics: port name (``dut.p0``) -> its socket.
     """
 
-    def __init__(self, folder: Path, rate_mbps: float) -> None:
+    def __init__(self, folder: Path, rate_mbps: float, paced: bool = True) -> None:
         self.qemu = {role: FakeQemu(folder / f"qmp-{role}") for role in ROLES}
         self.nics: dict[str, Nic] = {}
         panel = own_address(2)
-        cables: dict[str, Any] = {name: {"rate_mbps": rate_mbps, "ends": []} for name in "ab"}
+        cables: dict[str, Any] = {name: {"rate_mbps": rate_mbps, "paced": paced, "ends": []} for name in "ab"}
         for number, role in enumerate(ROLES):
             for n, cable in enumerate(cables.values()):
                 udp, panel_udp = 5000 + n, 5000 + 10 * number + n
@@ -141,10 +141,10 @@ class CableBench:
 
 
 @contextmanager
-def cable_bench(rate_mbps: float = 50.0, powered: tuple[str, ...] = ROLES) -> Iterator[CableBench]:
-    """A bench with these machines powered on."""
+def cable_bench(rate_mbps: float = 50.0, powered: tuple[str, ...] = ROLES, paced: bool = True) -> Iterator[CableBench]:
+    """A bench with these machines powered on; ``paced``: the cables keep wire time, and not the cards."""
     with short_folder() as folder:
-        bench = CableBench(folder, rate_mbps)
+        bench = CableBench(folder, rate_mbps, paced)
         try:
             bench.power_on(*powered)
             yield bench

@@ -55,6 +55,24 @@ def test_the_wire_runs_at_its_rate_within_2_percent(frame_bytes: int, rate_mbps:
     pytest.fail(f"wanted {rate_mbps:g} Mbit/s, measured {measured}")
 
 
+def test_where_the_card_keeps_wire_time_the_cable_takes_a_burst_at_once() -> None:
+    frames = [bytes((number,)) * 1514 for number in range(45)]  # 64 KiB: 54 s at this rate
+    with cable_bench(rate_mbps=0.01, paced=False) as bench:
+        for frame in frames:
+            bench.nics["dut.p0"].send(frame)
+        assert [bench.nics["peer.p0"].next() for _ in frames] == frames
+        assert bench.end("dut.p0")["dropped"] == 0
+
+
+def test_a_fault_slows_down_also_a_cable_that_keeps_no_wire_time() -> None:
+    with cable_bench(rate_mbps=1.0, paced=False) as bench:
+        bench.fault("a.dut", "rate_factor", 0.1)
+        for _ in range(3):
+            bench.nics["dut.p0"].send(bytes(1000))  # 82 ms each
+        bench.carries("peer.p0", "dut.p0")
+        assert bench.end("dut.p0")["frames"] + bench.end("dut.p0")["dropped"] < 3
+
+
 def test_both_directions_and_both_cables_have_wires_of_their_own() -> None:
     with cable_bench(rate_mbps=1.0) as bench:
         for _ in range(4):

@@ -4,6 +4,7 @@
 PATH=/usr/sbin:/usr/bin:/sbin:/bin
 mount -o remount,rw /
 mkdir -p /dev/pts /dev/shm
+[ -e /dev/fd ] || ln -s /proc/self/fd /dev/fd
 mount -a
 mkdir -p /run/sshd /run/lock
 read -r name < /etc/hostname && echo "$name" > /proc/sys/kernel/hostname
@@ -22,8 +23,10 @@ done
 udevadm settle --timeout=60
 
 ip link set lo up
-# the management interface is the virtio one; the cards under test are left alone, as a server's installer leaves them
-for path in /sys/bus/virtio/drivers/virtio_net/virtio*/net/*; do
+# the management interface is known by its address; the cards under test are left alone, as a server's installer leaves them
+for path in /sys/class/net/*; do
+    read -r mac < "$path/address"
+    [ "$mac" = 52:54:00:12:34:56 ] || continue
     ip addr add 10.0.2.15/24 dev "${path##*/}"
     ip link set "${path##*/}" up
 done

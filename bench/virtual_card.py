@@ -1,0 +1,144 @@
+"""Predicted against measured TCP throughput of the virtual cards: ``bench/virtual_card.py [CARD ...]``.
+
+Brings a bench of its own up (``--name``), or uses the one that is up, changes MTU, offloads and link width, and
+prints a row for each. The prediction is ``lab/virtual/card/predict.py``, from the card sheet; "spread" is
+(highest - lowest) / median.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "lab/virtual/card"), str(ROOT / "lab/virtual")]
+
+import models  # noqa: E402
+import predict  # noqa: E402
+
+VBENCH = ROOT / "lab/virtual/vbench"
+ADDRESS = {"dut": "198.18.10.1", "peer": "198.18.10.2"}
+CASES = {
+    "default": predict.Case(),
+    "tso off": predict.Case(tso=False),
+    "tx checksum off": predict.Case(tx_checksum=False),
+    "merging off": predict.Case(merging=False),
+    "mtu 9000": predict.Case(mtu=9000),
+    "mtu 576": predict.Case(mtu=576),
+    "x1": predict.Case(width=1),
+    "x2 gen1": predict.Case(width=2, gen=1),
+}
+
+
+class Servers:
+    """The two servers of a bench, by the ``vbench`` command."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def vbench(self, *words: str) -> str:
+        done = subprocess.run([sys.executable, str(VBENCH), *words], capture_output=True, text=True, timeout=300)
+        if done.returncode:
+            raise SystemExit(f"vbench {' '.join(words)}: {done.stdout}{done.stderr}")
+        return done.stdout
+
+    def run(self, role: str, command: str) -> str:
+        return self.vbench("ssh", "--name", self._name, role, command)
+
+    def fault(self, role: str, setting: str) -> None:
+        self.vbench("fault", "set", "--name", self._name, f"card:{role}", setting)
+
+    def clear(self) -> None:
+        self.vbench("fault", "clear", "--name", self._name)
+
+
+def interface(servers: Servers, role: str) -> str:
+    """The first port of the card in slot 0."""
+    return servers.run(role, "ls /sys/bus/pci/devices/0000:81:00.0/net").split()[0]
+
+
+def _offload(servers: Servers, role: str, name: str, word: str, on: bool) -> None:
+    servers.run(role, f"ethtool -K {name} {word} {'on' if on else 'off'}")
+
+
+def apply(servers: Servers, names: dict[str, str], sender: str, case: predict.Case, back: bool) -> None:
+    """Make both ends as the case says, or as they were."""
+    receiver = "peer" if sender == "dut" else "dut"
+    if not case.tso:
+        _offload(servers, sender, names[sender], "tso", back)
+    if not case.tx_checksum:
+        _offload(servers, sender, names[sender], "tx", back)
+        if back:
+            _offload(servers, sender, names[sender], "tso", True)
+    if not case.merging:
+        _offload(servers, receiver, names[receiver], "gro", back)
+        servers.run(receiver, f"ethtool -K {names[receiver]} lro {'on' if back else 'off'} 2>/dev/null || true")
+    if case.mtu != 1500:
+        for role, name in names.items():
+            servers.run(
+                role, f"ip link set {name} down mtu {1500 if back else case.mtu}; ip link set {name} up; sleep 1"
+            )
+    if back and (case.width or case.gen):
+        servers.clear()
+    elif case.width or case.gen:
+        servers.fault(sender, f"link-width={case.width}")
+        if case.gen:
+            servers.fault(sender, f"link-gen={case.gen}")
+
+
+def measure(servers: Servers, sender: str, runs: int) -> list[float]:
+    """Goodput in Mbit/s as the receiver saw it, 4 s after 1 s not counted, `runs` times."""
+    receiver = "peer" if sender == "dut" else "dut"
+    command = f"timeout 20 iperf3 -c {ADDRESS[receiver]} -t 4 -O 1 -J"
+    found = [json.loads(servers.run(sender, command)) for _ in range(runs)]
+    return [result["end"]["sum_received"]["bits_per_second"] / 1e6 for result in found]
+
+
+def card(servers: Servers, sheet: dict[str, Any], runs: int) -> None:
+    """All cases of one card, both directions."""
+    names = {role: interface(servers, role) for role in ADDRESS}
+    for role, name in names.items():
+        servers.run(
+            role, f"ip addr replace {ADDRESS[role]}/24 dev {name}; ip link set {name} up; iperf3 -s -D || true; sleep 1"
+        )
+    for title, case in CASES.items():
+        if (not case.tso or not case.tx_checksum or case.width) and sheet.get("conventional_pci"):
+            continue
+        for sender in ADDRESS:
+            predicted, limit = predict.tcp_mbps(sheet, case)
+            apply(servers, names, sender, case, back=False)
+            rates = measure(servers, sender, runs)
+            apply(servers, names, sender, case, back=True)
+            median = statistics.median(rates)
+            spread = (max(rates) - min(rates)) / median
+            print(f"{sheet['card']:20} {title:16} {sender:4} {predicted:7.1f} {median:7.1f} "
+                  f"{median / predicted - 1:+7.1%} {spread:7.1%}  {limit}", flush=True)  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("cards", nargs="*")
+    parser.add_argument("--name", default="card", help="name of the bench")
+    parser.add_argument("--runs", type=int, default=3)
+    options = parser.parse_args()
+    servers = Servers(options.name)
+    print(f"{'card':20} {'case':16} from predicted measured  error  spread  limited by")
+    for path in sorted((ROOT / "lab/cards").glob("*.yaml")):
+        sheet = yaml.safe_load(path.read_text())
+        modelled = "model" in sheet and sheet["drivers"]["linux"]["module"] in models.DRIVERS
+        if not modelled or (options.cards and sheet["card"] not in options.cards):
+            continue
+        servers.vbench("up", "--name", options.name, "--card", sheet["card"])
+        card(servers, sheet, options.runs)
+    servers.vbench("down", "--name", options.name, "--now")
+
+
+if __name__ == "__main__":
+    main()

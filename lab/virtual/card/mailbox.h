@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The memory a server's virtual cards live in: one file of the bench, seen by the guest as BAR 2 of an ivshmem-plain
+ * device. The first VCARD_NVRAM_SIZE bytes are what this header lays out; the rest is the cards' register space.
+ *
+ * Everything is little-endian and at a fixed offset. "host" marks what the bench writes, "card" what the module writes.
+ * Strings are padded with NUL; a string that fills its field has no NUL. The bench writes a block first and increments
+ * `changes` last; the module acts on a change within VCARD_POLL_MS.
+ */
+#ifndef VCARD_MAILBOX_H
+#define VCARD_MAILBOX_H
+
+#define VCARD_MAGIC		0x44524356	/* "VCRD" */
+#define VCARD_VERSION		1
+#define VCARD_FILE_SIZE		0x8000000	/* 128 MiB, sparse: NVRAM, then register space */
+#define VCARD_NVRAM_SIZE	0x400000
+#define VCARD_SLOTS		2
+#define VCARD_PORTS		2
+#define VCARD_FAULT_WORDS	64
+#define VCARD_POLL_MS		50
+
+/* header, at 0 */
+#define VCARD_O_MAGIC		0x000	/* host: u32 */
+#define VCARD_O_VERSION		0x004	/* host: u32 */
+#define VCARD_O_CHANGES		0x008	/* host: u32, incremented after every change */
+#define VCARD_O_SCALE		0x00c	/* host: u32, virtual time per real time; 0 = the model's */
+#define VCARD_O_SEEN		0x010	/* card: u32, `changes` as last acted upon */
+#define VCARD_O_HEARTBEAT	0x014	/* card: u32, incremented every VCARD_POLL_MS */
+#define VCARD_O_BOOTS		0x018	/* card: u32, how often the module has started */
+#define VCARD_O_COLD		0x01c	/* card: u32, 1: it started after a power-on, 0: after a warm reset or a reload */
+#define VCARD_O_ERROR		0x020	/* card: char[96], why a slot is not there, empty when all is well */
+
+/* slot n, at VCARD_O_SLOT + n * VCARD_SLOT_SIZE */
+#define VCARD_O_SLOT		0x1000
+#define VCARD_SLOT_SIZE		0x1000
+#define VCARD_S_MODEL		0x000	/* host: char[32], name of the card sheet; empty: no card in this slot */
+#define VCARD_S_SERIAL		0x020	/* host: char[32] */
+#define VCARD_S_WIDTH		0x040	/* host: u8, lanes wired to the slot; 0 = as many as the card has */
+#define VCARD_S_GEN		0x041	/* host: u8, highest generation of the slot; 0 = the card's */
+#define VCARD_S_STATE		0x044	/* card: u32, enum vcard_state */
+#define VCARD_S_LINK		0x048	/* card: u8 width, u8 generation as negotiated */
+
+/* port m of a slot, at VCARD_S_PORT + m * VCARD_PORT_SIZE within it */
+#define VCARD_S_PORT		0x400
+#define VCARD_PORT_SIZE		0x400
+#define VCARD_P_MAC		0x000	/* host: u8[6], permanent MAC address */
+#define VCARD_P_FAULTS		0x040	/* host: u32[VCARD_FAULT_WORDS], 0 = healthy; a fault of the slot stands at port 0 */
+#define VCARD_P_FW_ACTIVE	0x200	/* both: char[32], version the port runs; empty: the module fills in the sheet's */
+#define VCARD_P_FW_PENDING	0x220	/* both: char[32], flashed, not yet active; empty: none */
+#define VCARD_P_FW_STATE	0x240	/* both: u32, enum vcard_fw_state */
+#define VCARD_P_FW_FLASHES	0x244	/* card: u32, images written so far */
+#define VCARD_P_FW_LENGTH	0x248	/* card: u32, bytes of the image area in use */
+#define VCARD_P_CARRIER	0x260	/* card: u32, 1: the port has a link */
+#define VCARD_P_BOUND	0x264	/* card: char[16], driver that holds the port; empty: none */
+#define VCARD_P_LIGHT	0x274	/* card: u32, 1: the port sends light (its driver is up) */
+
+/* image area of slot n, port m: VCARD_O_IMAGES + (n * VCARD_PORTS + m) * VCARD_IMAGE_SIZE, the image as flashed */
+#define VCARD_O_IMAGES		0x100000
+#define VCARD_IMAGE_SIZE	0x80000
+
+enum vcard_state { VCARD_EMPTY = 0, VCARD_PRESENT = 1, VCARD_UNKNOWN_MODEL = 2 };
+enum vcard_fw_state { VCARD_FW_GOOD = 0, VCARD_FW_HALF = 1, VCARD_FW_BRICKED = 2 };
+
+/*
+ * A firmware image: this header, then `length` bytes. crc is zlib's CRC-32 of the whole file with crc itself as 0.
+ *   0x00 char magic[8] "VCARDFW1"   0x08 char driver[16]   0x18 char model[32], "*" = every model of the driver
+ *   0x38 char version[32]           0x58 u32 length        0x5c u32 crc
+ */
+#define VCARD_FW_MAGIC		"VCARDFW1"
+#define VCARD_FW_DRIVER		0x08
+#define VCARD_FW_MODEL		0x18
+#define VCARD_FW_VERSION	0x38
+#define VCARD_FW_LENGTH		0x58
+#define VCARD_FW_CRC		0x5c
+#define VCARD_FW_HEADER		0x60
+
+/* bits of the values of feature faults */
+#define VCARD_F_TSO		0x001
+#define VCARD_F_TXCSUM		0x002
+#define VCARD_F_RXCSUM		0x004
+#define VCARD_F_SG		0x008
+#define VCARD_F_GRO		0x010
+#define VCARD_F_VLAN_TX		0x020
+#define VCARD_F_VLAN_RX		0x040
+#define VCARD_F_VLAN_FILTER	0x080
+#define VCARD_F_RXHASH		0x100
+#define VCARD_F_LRO		0x200
+
+/*
+ * Faults: X(constant, word, "name", SLOT or PORT, "what the value means"). The word is the index into VCARD_P_FAULTS.
+ * Rates, sizes and times are those of the real card; the model scales them.
+ */
+#define VCARD_FAULTS(X) \
+	X(LINK_WIDTH,		0, "link-width",		SLOT, "lanes: the link trains to at most so many") \
+	X(LINK_GEN,		1, "link-gen",			SLOT, "generation: the link trains to at most this one") \
+	X(LINK_WIDTH_LOADED,	2, "link-width-loaded",		SLOT, "lanes: so many while traffic flows") \
+	X(LINK_WIDTH_COLD,	3, "link-width-cold",		SLOT, "lanes: so many after a power-on, all after a warm reset") \
+	X(AER_CORRECTABLE,	4, "aer-correctable",		SLOT, "correctable PCIe errors a second") \
+	X(VANISH,		5, "vanish",			SLOT, "1: the card reads as all ones") \
+	X(FLASH_FAILS,		6, "flash-fails",		PORT, "1: a flash stops half-way, 2: and bricks until power is cut") \
+	X(FLASH_FORGETS,	7, "flash-forgets",		PORT, "1: a flashed version never becomes active") \
+	X(DEFAULT_RX_RING,	8, "default-rx-ring",		PORT, "descriptors: rx ring after the driver is loaded") \
+	X(DEFAULT_TX_RING,	9, "default-tx-ring",		PORT, "descriptors: tx ring after the driver is loaded") \
+	X(DEFAULT_RX_USECS,	10, "default-rx-usecs",		PORT, "microseconds: rx-usecs after the driver is loaded") \
+	X(FEATURE_STUCK_OFF,	11, "feature-stuck-off",	PORT, "feature bits that cannot be switched on") \
+	X(FEATURE_STUCK_ON,	12, "feature-stuck-on",		PORT, "feature bits that cannot be switched off") \
+	X(FEATURE_LIE,		13, "feature-lie",		PORT, "feature bits shown as on and not done") \
+	X(FEATURE_UNFIXED,	14, "feature-unfixed",		PORT, "fixed feature bits that can be changed; from driver load on") \
+	X(TSO_WITHOUT_CSUM,	15, "tso-without-csum",		PORT, "1: switching tx checksums off leaves TSO on") \
+	X(RING_KILLS_LINK,	16, "ring-kills-link",		PORT, "1: after a ring change the link stays down until down/up") \
+	X(COALESCE_IGNORED,	17, "coalesce-ignored",		PORT, "1: coalescing is stored and not done") \
+	X(MTU_DEGRADES,		18, "mtu-degrades",		PORT, "percent: CPU cost after an MTU change, until down/up") \
+	X(JUMBO_DROP,		19, "jumbo-drop",		PORT, "bytes: received frames longer than this are lost") \
+	X(VLAN_SLOW,		20, "vlan-slow",		PORT, "percent: CPU cost of frames with a VLAN tag") \
+	X(VLAN_WRONG_TAG,	21, "vlan-wrong-tag",		PORT, "VID: every stripped tag is reported as this one") \
+	X(VLAN_LEAK,		22, "vlan-leak",		PORT, "1: frames of foreign VLANs are delivered without their tag") \
+	X(CSUM_FRAGMENTS,	23, "csum-fragments",		PORT, "1: checksum offload corrupts fragmented UDP") \
+	X(RX_REORDER,		24, "rx-reorder",		PORT, "n: every n-th received frame is swapped with the next") \
+	X(QUEUE_HANG,		25, "queue-hang",		PORT, "n: tx queue n - 1 never completes") \
+	X(CARRIER_STUCK,	26, "carrier-stuck",		PORT, "1: a link that was up stays up") \
+	X(CARRIER_DELAY,	27, "carrier-delay",		PORT, "milliseconds: loss of the link is noticed so late") \
+	X(LINK_FLAP,		28, "link-flap",		PORT, "milliseconds: the link goes and returns with this period") \
+	X(FRAME_RATE_CAP,	29, "frame-rate-cap",		PORT, "frames a second, each direction, whatever their size") \
+	X(RX_DROP,		30, "rx-drop",			PORT, "received frames lost in a million") \
+	X(TX_SLOW,		31, "tx-slow",			PORT, "percent: CPU cost of sending") \
+	X(RX_SLOW,		32, "rx-slow",			PORT, "percent: CPU cost of receiving") \
+	X(OOPS_ON_UNLOAD,	33, "oops-on-unload",		PORT, "1: the driver oopses when it is unloaded or unbound") \
+	X(SETTINGS_LOST,	34, "settings-lost",		PORT, "1: rings and coalescing fall back to defaults at down/up") \
+	X(NO_LINK,		35, "no-link",			PORT, "1: no light is sent and none is seen") \
+	X(SELFTEST_FAILS,	36, "selftest-fails",		PORT, "n: the n-th self test fails")
+
+#define VCARD_FAULT_ENUM(constant, word, name, scope, text) VCARD_FAULT_##constant = (word),
+enum vcard_fault { VCARD_FAULTS(VCARD_FAULT_ENUM) };
+
+#endif

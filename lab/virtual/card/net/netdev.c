@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The network interface: life from probe to remove, link, statistics. */
+#include <linux/bitmap.h>
+#include <linux/etherdevice.h>
+#include <linux/irq.h>
+#include <linux/irqdesc.h>
+
+#include "vnet.h"
+
+u64 vnet_total(const struct vnet *v, unsigned int kind)
+{
+	u64 sum = 0;
+	unsigned int i;
+
+	for (i = 0; i < VNET_QUEUES; i++)
+		sum += v->queue[i].count[kind];
+	return sum;
+}
+
+static void stats(struct net_device *dev, struct rtnl_link_stats64 *s)
+{
+	const struct vnet *v = netdev_priv(dev);
+
+	s->tx_packets = vnet_total(v, VC_TX_PACKETS);
+	s->tx_bytes = vnet_total(v, VC_TX_BYTES);
+	s->rx_packets = vnet_total(v, VC_RX_PACKETS);
+	s->rx_bytes = vnet_total(v, VC_RX_BYTES);
+	s->multicast = vnet_total(v, VC_RX_MULTICAST);
+	s->rx_missed_errors = vnet_total(v, VC_RX_NO_BUFFER);
+	s->rx_length_errors = vnet_total(v, VC_RX_TOO_LONG);
+	s->rx_errors = s->rx_length_errors;
+}
+
+/* The card's event: its own clock has come, or, without MSI-X, the same on the interrupt line. */
+static enum hrtimer_restart raise_interrupt(struct hrtimer *timer)
+{
+	struct vnet_queue *q = container_of(timer, struct vnet_queue, interrupt);
+
+	WRITE_ONCE(q->armed, false);
+	if (!vcard_alive(q->v->port))
+		return HRTIMER_NORESTART;
+	if (q->irq > 0)
+		generic_handle_irq(q->irq);
+	return HRTIMER_NORESTART;
+}
+
+static irqreturn_t interrupt(int irq, void *data)
+{
+	struct vnet_queue *q = data;
+
+	q->last_interrupt = ktime_get_ns();
+	q->count[VC_INTERRUPTS]++;
+	napi_schedule(&q->napi);
+	return IRQ_HANDLED;
+}
+
+static void free_interrupts(struct vnet *v, unsigned int n)
+{
+	while (n--) {
+		struct vnet_queue *q = &v->queue[n];
+
+		free_irq(q->irq, q);
+		q->irq = 0;
+	}
+}
+
+static int request_interrupts(struct vnet *v)
+{
+	unsigned int i;
+	int err;
+
+	for (i = 0; i < v->channels; i++) {
+		struct vnet_queue *q = &v->queue[i];
+		int irq = v->model->vectors ? pci_irq_vector(v->pdev, v->first_vector + i) : v->pdev->irq;
+
+		if (v->model->vectors)
+			snprintf(q->irq_name, sizeof(q->irq_name), "%s-%u", v->dev->name, i);
+		else
+			strscpy(q->irq_name, v->dev->name, sizeof(q->irq_name));
+		err = request_irq(irq, interrupt, 0, q->irq_name, q);
+		if (err) {
+			free_interrupts(v, i);
+			return err;
+		}
+		WRITE_ONCE(q->irq, irq);
+	}
+	return 0;
+}
+
+/* Is there a link, as the driver sees it? */
+static bool link_seen(struct vnet *v)
+{
+	u32 delay = vcard_fault(v->port, VCARD_FAULT_CARRIER_DELAY), flap = vcard_fault(v->port, VCARD_FAULT_LINK_FLAP);
+	bool up = vcard_link(v->port), was = netif_carrier_ok(v->dev);
+
+	if (!v->open || v->ring_changed)
+		return false;
+	if (flap && up && (jiffies_to_msecs(jiffies) / (flap / 2 ?: 1)) & 1)
+		return false;
+	if (up) {
+		v->carrier_lost_at = 0;
+		return true;
+	}
+	if (was && vcard_fault(v->port, VCARD_FAULT_CARRIER_STUCK))
+		return true;
+	if (was && delay) {
+		v->carrier_lost_at = v->carrier_lost_at ?: jiffies;
+		return time_before(jiffies, v->carrier_lost_at + msecs_to_jiffies(delay));
+	}
+	return false;
+}
+
+static void set_carrier(struct vnet *v, bool up)
+{
+	struct net_device *dev = v->dev;
+
+	if (up == netif_carrier_ok(dev))
+		return;
+	vcard_report_carrier(v->port, up);
+	if (up) {
+		netdev_info(dev, "Link is Up - %u Mbps full duplex\n", v->model->mbps);
+		netif_carrier_on(dev);
+		netif_tx_wake_all_queues(dev);
+	} else {
+		netdev_info(dev, "Link is Down\n");
+		netif_carrier_off(dev);
+	}
+}
+
+/* The driver looks at its card, every 50 ms and whenever the link has changed. */
+void vnet_changed(void *context)
+{
+	struct vnet *v = context;
+
+	if (!vcard_alive(v->port) && !v->detached) {
+		v->detached = true;
+		netdev_err(v->dev, "adapter does not answer, registers read as all ones\n");
+		set_carrier(v, false);
+		netif_device_detach(v->dev);
+	}
+	if (v->detached)
+		return;
+	set_carrier(v, link_seen(v));
+}
+
+void vnet_spread(struct vnet *v)
+{
+	unsigned int i;
+
+	for (i = 0; i < VNET_INDIRECTION; i++)
+		v->indirection[i] = ethtool_rxfh_indir_default(i, v->channels);
+}
+
+static u32 initial(const struct vnet *v, enum vcard_fault fault, u32 sheet)
+{
+	return vcard_fault(v->port, fault) ?: sheet;
+}
+
+void vnet_defaults(struct vnet *v)
+{
+	const struct vcard_model *model = v->model;
+
+	v->rx_ring = initial(v, VCARD_FAULT_DEFAULT_RX_RING, model->rx.initial);
+	v->tx_ring = initial(v, VCARD_FAULT_DEFAULT_TX_RING, model->tx.initial);
+	v->rx_mini = model->rx_mini.initial;
+	v->rx_jumbo = model->rx_jumbo.initial;
+	v->coalesce = model->coalesce;
+	v->coalesce.rx_coalesce_usecs = initial(v, VCARD_FAULT_DEFAULT_RX_USECS, model->coalesce.rx_coalesce_usecs);
+}
+
+int vnet_open(struct net_device *dev)
+{
+	struct vnet *v = netdev_priv(dev);
+	unsigned int i;
+	int err;
+
+	if (!vcard_firmware_good(v->port)) {
+		netdev_err(dev, "firmware does not start\n");
+		return -EIO;
+	}
+	if (vcard_fault(v->port, VCARD_FAULT_SETTINGS_LOST))
+		vnet_defaults(v);
+	err = request_interrupts(v);
+	if (err)
+		return err;
+	v->mtu_changed = v->ring_changed = false;
+	v->carrier_lost_at = 0;
+	for (i = 0; i < v->channels; i++)
+		napi_enable(&v->queue[i].napi);
+	WRITE_ONCE(v->open, true);
+	netif_tx_start_all_queues(dev);
+	vcard_light(v->port, true);
+	set_carrier(v, link_seen(v));
+	return 0;
+}
+
+static void purge(struct vnet_queue *q)
+{
+	spin_lock_bh(&q->lock);
+	__skb_queue_purge(&q->tx);
+	__skb_queue_purge(&q->rx);
+	q->tx_used = q->tx_done = 0;
+	q->armed = false;
+	q->aggregate.frames = 0;
+	spin_unlock_bh(&q->lock);
+}
+
+int vnet_stop(struct net_device *dev)
+{
+	struct vnet *v = netdev_priv(dev);
+	unsigned int i;
+
+	WRITE_ONCE(v->open, false);
+	netif_tx_disable(dev);
+	vcard_light(v->port, false);
+	set_carrier(v, false);
+	synchronize_net();
+	hrtimer_cancel(&v->emit);
+	for (i = 0; i < v->channels; i++) {
+		hrtimer_cancel(&v->queue[i].interrupt);
+		napi_disable(&v->queue[i].napi);
+		hrtimer_cancel(&v->queue[i].interrupt);
+	}
+	hrtimer_cancel(&v->emit);
+	__skb_queue_purge(&v->leaving);
+	free_interrupts(v, v->channels);
+	for (i = 0; i < VNET_QUEUES; i++)
+		purge(&v->queue[i]);
+	v->xoff = 0;
+	v->paused_since = 0;
+	return 0;
+}
+
+static void reset_work(struct work_struct *work)
+{
+	struct vnet *v = container_of(work, struct vnet, reset);
+	unsigned int i;
+
+	rtnl_lock();
+	if (v->open && !v->detached)
+		for (i = 0; i < v->channels; i++) {
+			struct vnet_queue *q = &v->queue[i];
+
+			if (!netif_tx_queue_stopped(netdev_get_tx_queue(v->dev, i)))
+				continue;
+			spin_lock_bh(&q->lock);
+			__skb_queue_purge(&q->tx);
+			q->tx_used = q->tx_done = 0;
+			spin_unlock_bh(&q->lock);
+			netif_tx_wake_queue(netdev_get_tx_queue(v->dev, i));
+		}
+	rtnl_unlock();
+}
+
+static int change_mtu(struct net_device *dev, int mtu)
+{
+	struct vnet *v = netdev_priv(dev);
+
+	netdev_info(dev, "changing MTU from %d to %d\n", dev->mtu, mtu);
+	dev->mtu = mtu;
+	v->mtu_changed = v->open;
+	return 0;
+}
+
+static int vlan_add(struct net_device *dev, __be16 protocol, u16 vid)
+{
+	set_bit(vid, ((struct vnet *)netdev_priv(dev))->vlans);
+	return 0;
+}
+
+static int vlan_kill(struct net_device *dev, __be16 protocol, u16 vid)
+{
+	clear_bit(vid, ((struct vnet *)netdev_priv(dev))->vlans);
+	return 0;
+}
+
+static void rx_mode(struct net_device *dev)
+{
+	/* vnet_receive() looks at dev->flags itself; multicast filters of these cards pass everything */
+}
+
+static const struct net_device_ops operations = {
+	.ndo_open = vnet_open,
+	.ndo_stop = vnet_stop,
+	.ndo_start_xmit = vnet_xmit,
+	.ndo_tx_timeout = vnet_timeout,
+	.ndo_change_mtu = change_mtu,
+	.ndo_fix_features = vnet_fix_features,
+	.ndo_set_features = vnet_set_features,
+	.ndo_get_stats64 = stats,
+	.ndo_set_mac_address = eth_mac_addr,
+	.ndo_validate_addr = eth_validate_addr,
+	.ndo_vlan_rx_add_vid = vlan_add,
+	.ndo_vlan_rx_kill_vid = vlan_kill,
+	.ndo_set_rx_mode = rx_mode,
+};
+
+static void make_queues(struct vnet *v)
+{
+	unsigned int i;
+
+	for (i = 0; i < VNET_QUEUES; i++) {
+		struct vnet_queue *q = &v->queue[i];
+
+		q->v = v;
+		q->index = i;
+		spin_lock_init(&q->lock);
+		__skb_queue_head_init(&q->tx);
+		__skb_queue_head_init(&q->rx);
+		hrtimer_init(&q->interrupt, CLOCK_MONOTONIC, HRTIMER_MODE_ABS);
+		q->interrupt.function = raise_interrupt;
+		if (i < v->model->max_channels)
+			netif_napi_add(v->dev, &q->napi, vnet_poll);
+	}
+	hrtimer_init(&v->emit, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
+	v->emit.function = vnet_emit;
+	__skb_queue_head_init(&v->leaving);
+}
+
+/* Other numbers of channels want other numbers of interrupts; the interface is down. */
+int vnet_set_channels(struct vnet *v, u32 channels)
+{
+	int err = netif_set_real_num_tx_queues(v->dev, channels) ?: netif_set_real_num_rx_queues(v->dev, channels);
+
+	if (err)
+		return err;
+	pci_free_irq_vectors(v->pdev);
+	err = vnet_vectors(v->pdev, channels);
+	if (err)
+		return err;
+	v->channels = channels;
+	if (!netif_is_rxfh_configured(v->dev))
+		vnet_spread(v);
+	return 0;
+}
+
+static void set_up(struct vnet *v)
+{
+	struct net_device *dev = v->dev;
+	const struct vcard_model *model = v->model;
+
+	v->channels = model->channels;
+	v->pause_autoneg = model->pause_autoneg;
+	v->pause_rx = model->pause_rx;
+	v->pause_tx = model->pause_tx;
+	v->client = (struct vcard_client){ v->driver->owner, v->driver->name, vnet_receive, vnet_changed };
+	spin_lock_init(&v->lock);
+	INIT_WORK(&v->reset, reset_work);
+	netdev_rss_key_fill(v->hash_key, sizeof(v->hash_key));
+	vnet_spread(v);
+	vnet_defaults(v);
+	make_queues(v);
+	vnet_features(v);
+	vnet_ethtool(v);
+	dev->netdev_ops = &operations;
+	dev->min_mtu = model->mtu_min;
+	dev->max_mtu = model->mtu_max;
+	dev->watchdog_timeo = 5 * HZ;
+	dev->priv_flags |= IFF_LIVE_ADDR_CHANGE;
+	eth_hw_addr_set(dev, vcard_mac(v->port));
+	ether_addr_copy(dev->perm_addr, vcard_mac(v->port));
+	netif_carrier_off(dev);
+}
+
+/* An interface for the port, registered; NULL or an error pointer never leaves anything behind. */
+struct vnet *vnet_make(struct pci_dev *pdev, struct vcard_port *port, const struct vnet_driver *driver)
+{
+	const struct vcard_model *model = vcard_model_of(port);
+	struct net_device *dev = alloc_etherdev_mqs(sizeof(struct vnet), model->max_channels, model->max_channels);
+	struct vnet *v;
+	int err;
+
+	if (!dev)
+		return ERR_PTR(-ENOMEM);
+	SET_NETDEV_DEV(dev, &pdev->dev);
+	v = netdev_priv(dev);
+	v->dev = dev;
+	v->pdev = pdev;
+	v->port = port;
+	v->model = model;
+	v->driver = driver;
+	v->first_vector = model->functions == 1 ? vcard_index(port) * model->channels : 0;
+	dev->dev_port = model->functions == 1 ? vcard_index(port) : 0;
+	v->vlans = bitmap_zalloc(VLAN_N_VID, GFP_KERNEL);
+	if (!v->vlans) {
+		free_netdev(dev);
+		return ERR_PTR(-ENOMEM);
+	}
+	set_up(v);
+	err = vcard_attach(port, &v->client, v);
+	if (err)
+		goto fail;
+	vcard_firmware_load(port);
+	netif_set_real_num_tx_queues(dev, v->channels);
+	netif_set_real_num_rx_queues(dev, v->channels);
+	err = register_netdev(dev);
+	if (!err)
+		return v;
+	vcard_detach(port);
+fail:
+	bitmap_free(v->vlans);
+	free_netdev(dev);
+	return ERR_PTR(err);
+}
+
+void vnet_unmake(struct vnet *v)
+{
+	if (vcard_fault(v->port, VCARD_FAULT_OOPS_ON_UNLOAD))
+		WRITE_ONCE(*(u32 *)(unsigned long)v->open, 0);
+	vcard_detach(v->port);
+	unregister_netdev(v->dev);
+	cancel_work_sync(&v->reset);
+	bitmap_free(v->vlans);
+	free_netdev(v->dev);
+}

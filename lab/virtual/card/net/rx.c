@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Receiving: what the card does with a frame off the wire, and how it gets to the stack. */
+#include <linux/if_vlan.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/random.h>
+#include <linux/tcp.h>
+#include <linux/udp.h>
+#include <net/checksum.h>
+#include <net/ip.h>
+#include <net/ip6_checksum.h>
+
+#include "vnet.h"
+
+#define MERGE_GAP_US 10		/* frames of a flow further apart than this are not merged (time of the real card) */
+
+struct segment {
+	u32 sequence, length;
+	bool tcp, transport;	/* transport: TCP or UDP, not a fragment */
+	u8 protocol;
+	unsigned int offset;	/* of the transport header from skb->data */
+};
+
+static void parse_ip6(const struct sk_buff *skb, struct segment *s, unsigned int *total)
+{
+	const struct ipv6hdr *ip = (const struct ipv6hdr *)skb->data;
+
+	if (skb->len < sizeof(*ip))
+		return;
+	s->offset = sizeof(*ip);
+	*total = sizeof(*ip) + ntohs(ip->payload_len);
+	s->protocol = ip->nexthdr;
+	s->transport = s->protocol == IPPROTO_TCP || s->protocol == IPPROTO_UDP;
+}
+
+static void parse_ip4(const struct sk_buff *skb, struct segment *s, unsigned int *total)
+{
+	const struct iphdr *ip = (const struct iphdr *)skb->data;
+
+	if (skb->len < sizeof(*ip))
+		return;
+	s->offset = 4 * ip->ihl;
+	*total = ntohs(ip->tot_len);
+	s->protocol = ip->protocol;
+	s->transport = (s->protocol == IPPROTO_TCP || s->protocol == IPPROTO_UDP) && !ip_is_fragment(ip);
+}
+
+/* Reads the headers; frames are linear here. Trims padding, which is no part of a checksum. */
+static void parse(struct sk_buff *skb, struct segment *s)
+{
+	const struct tcphdr *tcp;
+	unsigned int total = 0;
+
+	memset(s, 0, sizeof(*s));
+	if (skb->protocol == htons(ETH_P_IP))
+		parse_ip4(skb, s, &total);
+	else if (skb->protocol == htons(ETH_P_IPV6))
+		parse_ip6(skb, s, &total);
+	if (!s->transport || total > skb->len || total < s->offset + sizeof(struct udphdr)) {
+		s->transport = false;
+		return;
+	}
+	skb_trim(skb, total);
+	if (s->protocol != IPPROTO_TCP || total < s->offset + sizeof(*tcp))
+		return;
+	tcp = (const struct tcphdr *)(skb->data + s->offset);
+	s->tcp = true;
+	s->sequence = ntohl(tcp->seq);
+	s->length = total - s->offset - 4 * tcp->doff;
+}
+
+static bool checksum_good(const struct sk_buff *skb, const struct segment *s)
+{
+	unsigned int length = skb->len - s->offset;
+	__wsum sum;
+
+	if (s->protocol == IPPROTO_UDP && !((const struct udphdr *)(skb->data + s->offset))->check)
+		return skb->protocol == htons(ETH_P_IP);
+	sum = skb_checksum(skb, s->offset, length, 0);
+	if (skb->protocol == htons(ETH_P_IP)) {
+		const struct iphdr *ip = (const struct iphdr *)skb->data;
+
+		return !csum_tcpudp_magic(ip->saddr, ip->daddr, length, s->protocol, sum);
+	}
+	return !csum_ipv6_magic(&ipv6_hdr(skb)->saddr, &ipv6_hdr(skb)->daddr, length, s->protocol, sum);
+}
+
+static void checksum(struct vnet *v, struct vnet_queue *q, struct sk_buff *skb, const struct segment *s)
+{
+	skb->ip_summed = CHECKSUM_NONE;
+	if (!(v->dev->features & NETIF_F_RXCSUM) || vnet_lies(v, VCARD_F_RXCSUM) || !s->transport) {
+		q->count[VC_RX_CSUM_NONE]++;
+	} else if (checksum_good(skb, s)) {
+		skb->ip_summed = CHECKSUM_UNNECESSARY;
+		q->count[VC_RX_CSUM_GOOD]++;
+	} else {
+		q->count[VC_RX_CSUM_BAD]++;
+	}
+}
+
+/* Takes the tag out or leaves it in; NULL when the frame is filtered or lost. */
+static struct sk_buff *vlan(struct vnet *v, struct vnet_queue *q, struct sk_buff *skb)
+{
+	netdev_features_t features = v->dev->features;
+	u32 wrong = vcard_fault(v->port, VCARD_FAULT_VLAN_WRONG_TAG);
+	u16 vid;
+
+	if (skb->protocol != htons(ETH_P_8021Q) || skb->len < VLAN_HLEN)
+		return skb;
+	vid = ntohs(((const struct vlan_hdr *)skb->data)->h_vlan_TCI) & VLAN_VID_MASK;
+	if (vid && !test_bit(vid, v->vlans) && !(v->dev->flags & IFF_PROMISC)) {
+		if (vcard_fault(v->port, VCARD_FAULT_VLAN_LEAK)) {
+			skb = skb_vlan_untag(skb);
+			if (skb)
+				__vlan_hwaccel_clear_tag(skb);
+			return skb;
+		}
+		if ((features & NETIF_F_HW_VLAN_CTAG_FILTER) && !vnet_lies(v, VCARD_F_VLAN_FILTER)) {
+			q->count[VC_RX_FILTERED]++;
+			dev_kfree_skb_any(skb);
+			return NULL;
+		}
+	}
+	if (!(features & NETIF_F_HW_VLAN_CTAG_RX) || vnet_lies(v, VCARD_F_VLAN_RX))
+		return skb;
+	skb = skb_vlan_untag(skb);
+	if (!skb)
+		return NULL;
+	q->count[VC_VLAN_STRIPPED]++;
+	if (wrong)
+		__vlan_hwaccel_put_tag(skb, htons(ETH_P_8021Q), wrong & VLAN_VID_MASK);
+	return skb;
+}
+
+/* Does the frame continue the aggregate that is open on this queue? */
+static bool merges(struct vnet *v, struct vnet_queue *q, const struct segment *s, u32 hash, u64 now)
+{
+	struct vnet_aggregate *a = &q->aggregate;
+	bool lro = (v->dev->features & NETIF_F_LRO) && !vnet_lies(v, VCARD_F_LRO);
+	bool gro = (v->dev->features & NETIF_F_GRO) && !vnet_lies(v, VCARD_F_GRO);
+	bool fits = (lro || gro) && s->tcp && s->length && a->frames && a->hash == hash && a->next == s->sequence &&
+		    a->frames < v->model->cost.rx_aggregate && now - a->last < vnet_scaled(v, MERGE_GAP_US * NSEC_PER_USEC);
+
+	if (!s->tcp || !s->length)
+		return false;
+	if (!fits)
+		a->frames = 0;
+	if (lro)
+		q->count[fits ? VC_RX_LRO : VC_RX_LRO_STARTED]++;
+	a->frames++;
+	a->hash = hash;
+	a->next = s->sequence + s->length;
+	a->last = now;
+	return fits;
+}
+
+/* Frames the card does not take in, each for its reason. */
+static bool refused(struct vnet *v, struct vnet_queue *q, const struct sk_buff *skb)
+{
+	u32 jumbo = vcard_fault(v->port, VCARD_FAULT_JUMBO_DROP), lost = vcard_fault(v->port, VCARD_FAULT_RX_DROP);
+	u32 frame = skb->len + ETH_HLEN, tag = skb->protocol == htons(ETH_P_8021Q) ? VLAN_HLEN : 0;
+
+	if (skb->pkt_type == PACKET_OTHERHOST && !(v->dev->flags & IFF_PROMISC)) {
+		q->count[VC_RX_FILTERED]++;
+		return true;
+	}
+	if (frame > v->dev->mtu + ETH_HLEN + tag) {
+		q->count[VC_RX_TOO_LONG]++;
+		return true;
+	}
+	if ((jumbo && frame > jumbo) || (lost && prandom_u32_max(1000000) < lost)) {
+		q->count[VC_RX_LOST]++;
+		return true;
+	}
+	return false;
+}
+
+/* Frames a queue holds: a card with a ring of completions (rx-mini) packs several frames into a buffer. */
+static u32 capacity(const struct vnet *v)
+{
+	return v->rx_mini ?: v->rx_ring;
+}
+
+static void flow_control(struct vnet *v, struct vnet_queue *q)
+{
+	u32 waiting = skb_queue_len(&q->rx), places = capacity(v);
+	unsigned long before = v->xoff;
+
+	if (!v->pause_tx)
+		return;
+	if (waiting > places / 4 * 3)
+		set_bit(q->index, &v->xoff);
+	else if (waiting < places / 4)
+		clear_bit(q->index, &v->xoff);
+	if (!before != !v->xoff)
+		vnet_send_pause(v, v->xoff ? 0xffff : 0);
+}
+
+static void enqueue(struct vnet *v, struct vnet_queue *q, struct sk_buff *skb)
+{
+	u32 every = vcard_fault(v->port, VCARD_FAULT_RX_REORDER);
+	struct sk_buff *last = skb_peek_tail(&q->rx);
+
+	if (every && last && ++v->reorder % every == 0) {
+		swap(VNET_CB(last)->due, VNET_CB(skb)->due);
+		__skb_queue_before(&q->rx, last, skb);
+	} else {
+		__skb_queue_tail(&q->rx, skb);
+	}
+}
+
+static struct vnet_queue *steer(struct vnet *v, struct sk_buff *skb, u32 *hash)
+{
+	*hash = skb_get_hash(skb);
+	if (!(v->dev->features & NETIF_F_RXHASH) || vnet_lies(v, VCARD_F_RXHASH)) {
+		skb_clear_hash(skb);
+		return &v->queue[0];
+	}
+	return &v->queue[v->indirection[*hash % VNET_INDIRECTION]];
+}
+
+static bool mac_control(struct vnet *v, const struct sk_buff *skb)
+{
+	const __be16 *fields = (const __be16 *)skb->data;
+
+	if (skb->protocol != htons(ETH_P_PAUSE))
+		return false;
+	if (v->pause_rx && skb->len >= 4 && fields[0] == htons(1)) {
+		v->queue[0].count[VC_RX_PAUSE]++;
+		vnet_pause(v, ntohs(fields[1]));
+	}
+	return true;
+}
+
+void vnet_receive(void *context, struct sk_buff *skb)
+{
+	struct vnet *v = context;
+	struct vnet_queue *q = &v->queue[0];
+	u64 now = ktime_get_ns();
+	u32 bytes = skb->len, hash;
+	struct segment segment;
+
+	if (!READ_ONCE(v->open) || !netif_carrier_ok(v->dev))
+		goto drop;
+	skb->protocol = eth_type_trans(skb, v->dev);
+	skb_reset_network_header(skb);
+	if (mac_control(v, skb) || refused(v, q, skb))
+		goto drop;
+	if (skb->pkt_type == PACKET_MULTICAST || skb->pkt_type == PACKET_BROADCAST)
+		q->count[VC_RX_MULTICAST]++;
+	skb = vlan(v, q, skb);
+	if (!skb)
+		return;
+	skb_reset_network_header(skb);
+	parse(skb, &segment);
+	q = steer(v, skb, &hash);
+	checksum(v, q, skb, &segment);
+	spin_lock(&q->lock);
+	if (skb_queue_len(&q->rx) >= capacity(v)) {
+		q->count[VC_RX_NO_BUFFER]++;
+		spin_unlock(&q->lock);
+		goto drop;
+	}
+	VNET_CB(skb)->due = vnet_rx_due(v, skb, bytes, merges(v, q, &segment, hash, now), now);
+	enqueue(v, q, skb);
+	q->count[VC_RX_PACKETS]++;
+	q->count[VC_RX_BYTES] += bytes;
+	vnet_arm(q, VNET_CB(skb_peek(&q->rx))->due, now);
+	flow_control(v, q);
+	spin_unlock(&q->lock);
+	return;
+drop:
+	dev_kfree_skb_any(skb);
+}
+
+static int take_due(struct vnet_queue *q, struct sk_buff_head *out, int budget)
+{
+	u64 now = ktime_get_ns() + VNET_EARLY_NS;
+	struct sk_buff *skb;
+	int n = 0;
+
+	spin_lock(&q->lock);
+	while (n < budget && (skb = skb_peek(&q->rx)) && VNET_CB(skb)->due <= now) {
+		__skb_unlink(skb, &q->rx);
+		__skb_queue_tail(out, skb);
+		n++;
+	}
+	flow_control(q->v, q);
+	spin_unlock(&q->lock);
+	return n;
+}
+
+static void deliver(struct vnet_queue *q, struct sk_buff *skb)
+{
+	gro_result_t result;
+
+	memset(skb->cb, 0, sizeof(struct vnet_cb));
+	skb_record_rx_queue(skb, q->index);
+	if (vnet_lies(q->v, VCARD_F_GRO)) {
+		netif_receive_skb(skb);
+		return;
+	}
+	result = napi_gro_receive(&q->napi, skb);
+	if (result == GRO_MERGED || result == GRO_MERGED_FREE)
+		q->count[VC_RX_MERGED]++;
+}
+
+/* Adaptive moderation: the more frames an interrupt finds, the longer until the next one. */
+static void adapt(struct vnet_queue *q)
+{
+	const struct ethtool_coalesce *c = &q->v->coalesce;
+	u32 high = c->rx_coalesce_usecs_high ?: c->rx_coalesce_usecs;
+
+	q->adaptive_usecs = q->in_interrupt <= 2 ? c->rx_coalesce_usecs_low : min(high, 2 * q->in_interrupt);
+	q->in_interrupt = 0;
+}
+
+int vnet_poll(struct napi_struct *napi, int budget)
+{
+	struct vnet_queue *q = container_of(napi, struct vnet_queue, napi);
+	struct sk_buff_head out;
+	struct sk_buff *skb;
+	int done;
+
+	__skb_queue_head_init(&out);
+	vnet_reclaim(q);
+	done = take_due(q, &out, budget);
+	while ((skb = __skb_dequeue(&out)))
+		deliver(q, skb);
+	q->in_interrupt += done;
+	if (done < budget && napi_complete_done(napi, done)) {
+		spin_lock(&q->lock);
+		adapt(q);
+		skb = skb_peek(&q->rx);
+		if (READ_ONCE(q->v->open) && (skb || q->tx_done))
+			vnet_arm(q, skb && !q->tx_done ? VNET_CB(skb)->due : 0, ktime_get_ns());
+		spin_unlock(&q->lock);
+	}
+	return done;
+}

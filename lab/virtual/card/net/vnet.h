@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What the vendors' drivers share, and what a driver must say of itself. */
+#ifndef VNET_H
+#define VNET_H
+
+#include <linux/hrtimer.h>
+#include <linux/interrupt.h>
+#include <linux/module.h>
+
+#include "../vcard.h"
+
+#define VNET_QUEUES 64
+#define VNET_INDIRECTION 128
+#define VNET_TICK_NS (250 * NSEC_PER_USEC)	/* events closer than this are handled together */
+#define VNET_EMIT_NS (500 * NSEC_PER_USEC)	/* frames leave in steps of this */
+#define VNET_BURST 64				/* frames at most in a step */
+#define VNET_EARLY_NS (20 * NSEC_PER_USEC)
+
+enum vnet_counter_kind {
+	VC_TX_PACKETS, VC_TX_BYTES, VC_TX_REQUESTS, VC_TX_TSO, VC_TX_TSO_FRAMES, VC_TX_CSUM, VC_VLAN_INSERTED,
+	VC_TX_RING_FULL, VC_TX_TIMEOUTS,
+	VC_RX_PACKETS, VC_RX_BYTES, VC_RX_MULTICAST, VC_RX_CSUM_GOOD, VC_RX_CSUM_BAD, VC_RX_CSUM_NONE, VC_VLAN_STRIPPED,
+	VC_RX_MERGED, VC_RX_LRO, VC_RX_LRO_STARTED, VC_RX_NO_BUFFER, VC_RX_FILTERED, VC_RX_TOO_LONG, VC_RX_LOST, VC_INTERRUPTS,
+	VC_RX_PAUSE, VC_TX_PAUSE, VC_COUNTERS
+};
+
+/* A line of ethtool -S. */
+struct vnet_counter {
+	const char *name;	/* with %u: one line a queue */
+	u8 kind;
+};
+
+struct vnet_driver {
+	const char *name, *version;		/* version "": the kernel's */
+	const struct vnet_counter *counters;
+	unsigned int n_counters;
+	const char *const *tests;		/* names of the self tests */
+	unsigned int n_tests;
+	struct module *owner;
+};
+
+struct vnet_cb {
+	u64 due, wire;		/* when its last bit has left; how long it takes on the wire */
+	u32 descriptors, frames;
+	bool hung;
+};
+#define VNET_CB(skb) ((struct vnet_cb *)(skb)->cb)
+
+/* A flow whose frames are being merged. */
+struct vnet_aggregate {
+	u32 hash, next, frames;
+	u64 last;
+};
+
+struct vnet_queue {
+	struct vnet *v;
+	unsigned int index;
+	struct napi_struct napi;
+	struct hrtimer interrupt;
+	int irq;
+	char irq_name[IFNAMSIZ + 8];
+	spinlock_t lock;			/* everything below */
+	struct sk_buff_head tx, rx;
+	u32 tx_used, tx_done;
+	u64 last_interrupt, armed_at;
+	bool armed;
+	u32 adaptive_usecs, in_interrupt;
+	struct vnet_aggregate aggregate;
+	u64 count[VC_COUNTERS];
+};
+
+struct vnet {
+	struct vcard_port *port;
+	const struct vcard_model *model;
+	const struct vnet_driver *driver;
+	struct pci_dev *pdev;
+	struct net_device *dev;
+	struct ethtool_ops ethtool;
+	struct vcard_client client;
+	bool open, detached, mtu_changed, ring_changed;
+	struct work_struct reset;
+
+	u32 rx_ring, tx_ring, rx_mini, rx_jumbo;
+	struct ethtool_coalesce coalesce;
+	bool pause_autoneg, pause_rx, pause_tx;
+	u32 channels, msg_enable;
+	u8 hash_key[40];
+	u32 indirection[VNET_INDIRECTION];
+	unsigned long *vlans;
+
+	spinlock_t lock;			/* clocks and pause */
+	struct vcard_server cpu[2], nic[2], wire;
+	u64 paused_since, paused_until, shift;
+	unsigned long xoff;			/* rx queues that want the partner to pause */
+	struct hrtimer emit;
+	struct sk_buff_head leaving;		/* frames on their way out, by due time; the timer's own */
+	unsigned long carrier_lost_at;
+	u64 reorder;
+	unsigned int first_vector;
+	struct vnet_queue queue[VNET_QUEUES];
+};
+
+/* What is bound to a PCI function: one port, or all ports of the card. */
+struct vnet_card {
+	unsigned int ports;
+	struct vnet *port[VCARD_PORTS];
+};
+
+/* timing.c */
+u64 vnet_scaled(const struct vnet *v, u64 nominal_ns);
+void vnet_tx_schedule(struct vnet *v, struct sk_buff *skb, u32 frames, u32 bytes, u64 now);
+u64 vnet_rx_due(struct vnet *v, const struct sk_buff *skb, u32 bytes, bool merged, u64 now);
+void vnet_arm(struct vnet_queue *q, u64 due, u64 now);
+u64 vnet_moderation(const struct vnet_queue *q);
+bool vnet_lies(const struct vnet *v, u32 feature);
+
+/* tx.c */
+netdev_tx_t vnet_xmit(struct sk_buff *skb, struct net_device *dev);
+enum hrtimer_restart vnet_emit(struct hrtimer *timer);
+void vnet_reclaim(struct vnet_queue *q);
+void vnet_timeout(struct net_device *dev, unsigned int queue);
+void vnet_pause(struct vnet *v, u32 quanta);
+void vnet_send_pause(struct vnet *v, u16 quanta);
+
+/* rx.c */
+void vnet_receive(void *context, struct sk_buff *skb);
+int vnet_poll(struct napi_struct *napi, int budget);
+
+/* features.c */
+netdev_features_t vnet_fix_features(struct net_device *dev, netdev_features_t features);
+int vnet_set_features(struct net_device *dev, netdev_features_t features);
+void vnet_features(struct vnet *v);
+
+/* netdev.c */
+int vnet_open(struct net_device *dev);
+int vnet_stop(struct net_device *dev);
+void vnet_defaults(struct vnet *v);
+void vnet_changed(void *context);
+void vnet_spread(struct vnet *v);
+u64 vnet_total(const struct vnet *v, unsigned int kind);
+int vnet_set_channels(struct vnet *v, u32 channels);
+
+/* pci.c */
+int vnet_vectors(struct pci_dev *pdev, u32 n);
+struct vnet *vnet_make(struct pci_dev *pdev, struct vcard_port *port, const struct vnet_driver *driver);
+void vnet_unmake(struct vnet *v);
+
+/* ethtool.c, ethtool_info.c, flash.c, module.c */
+void vnet_ethtool(struct vnet *v);
+void vnet_ethtool_info(struct vnet *v, struct ethtool_ops *ops);
+int vnet_flash(struct net_device *dev, struct ethtool_flash *flash);
+int vnet_module_info(struct net_device *dev, struct ethtool_modinfo *info);
+int vnet_module_eeprom(struct net_device *dev, struct ethtool_eeprom *eeprom, u8 *data);
+
+int vnet_probe(struct pci_dev *pdev, const struct vnet_driver *driver);
+void vnet_remove(struct pci_dev *pdev);
+extern const struct pci_error_handlers vnet_errors;
+
+/* A whole driver. `ids` are in the generated header of the driver. */
+#ifndef DRV_VERSION
+#define DRV_VERSION ""
+#define VNET_MODULE_VERSION
+#else
+#define VNET_MODULE_VERSION MODULE_VERSION(DRV_VERSION)
+#endif
+
+#define VNET_DRIVER(id, description_, author_)							\
+	static const struct vnet_driver id##_vnet = {						\
+		.name = #id, .version = DRV_VERSION, .owner = THIS_MODULE,			\
+		.counters = counters, .n_counters = ARRAY_SIZE(counters),			\
+		.tests = tests, .n_tests = ARRAY_SIZE(tests),					\
+	};											\
+	static int id##_probe(struct pci_dev *pdev, const struct pci_device_id *match)		\
+	{											\
+		return vnet_probe(pdev, &id##_vnet);						\
+	}											\
+	MODULE_DEVICE_TABLE(pci, ids);								\
+	static struct pci_driver id##_driver = {						\
+		.name = #id, .id_table = ids, .probe = id##_probe, .remove = vnet_remove,	\
+		.err_handler = &vnet_errors,							\
+	};											\
+	module_pci_driver(id##_driver);								\
+	VNET_MODULE_VERSION;									\
+	MODULE_DESCRIPTION(description_);							\
+	MODULE_AUTHOR(author_);									\
+	MODULE_LICENSE("GPL")
+
+#endif

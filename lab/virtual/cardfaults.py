@@ -1,0 +1,174 @@
+"""Defects of virtual cards: what each offends, and how it gets into a card's memory.
+
+The words of ``card/mailbox.h`` say which defects a card can have; this table says which requirement each offends, and
+adds what needs no defect of the silicon because it is content of the memory: firmware, serial numbers, MAC addresses.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import nvram
+from layout import Bench, Port, Server
+from nvram import Memory, Place
+
+OFFENDS = {
+    "link-width": "CARD-03, EMX-01 negotiated width",
+    "link-gen": "CARD-03 negotiated speed",
+    "link-width-loaded": "CARD-03 width under load",
+    "link-width-cold": "CARD-03 width after a power cycle",
+    "aer-correctable": "CARD-03 error counters",
+    "vanish": "CARD-07 recovery",
+    "flash-fails": "CARD-02, EMX-04 firmware update",
+    "flash-forgets": "CARD-02 a flashed version becomes active",
+    "default-rx-ring": "DEL-01 default rings",
+    "default-tx-ring": "DEL-01 default rings",
+    "default-rx-usecs": "EMX-05, NFS-06 default coalescing",
+    "feature-stuck-off": "EMX-06 an offload can be switched on",
+    "feature-stuck-on": "EMX-06 an offload can be switched off",
+    "feature-lie": "CARD-06 the effect of an offload, by counters",
+    "feature-unfixed": "EMX-06 what is fixed cannot be changed",
+    "tso-without-csum": "EMX-06 clearing TXCSUM clears TSO",
+    "ring-kills-link": "DEL-02 rings can be changed",
+    "coalesce-ignored": "SUS-03 coalescing against latency",
+    "mtu-degrades": "EMX-08 the MTU foible",
+    "jumbo-drop": "EMX-07 jumbo frames arrive",
+    "vlan-slow": "SUS-07 throughput on a VLAN",
+    "vlan-wrong-tag": "CARD-05 tagging",
+    "vlan-leak": "CARD-05 isolation",
+    "csum-fragments": "NFS-03 checksums of fragmented UDP",
+    "rx-reorder": "CARD-06, SUS-04 receive order",
+    "queue-hang": "CARD-06 every queue carries traffic",
+    "carrier-stuck": "CARD-04 carrier loss is seen",
+    "carrier-delay": "CARD-04 carrier loss in time",
+    "link-flap": "CARD-04 a link that is up stays up",
+    "frame-rate-cap": "NFS-01 frame-rate limit",
+    "rx-drop": "DEL-04 retransmissions; counters are conserved",
+    "tx-slow": "CARD-06, CHE-01 throughput, each direction",
+    "rx-slow": "CARD-06, CHE-01 throughput, each direction",
+    "oops-on-unload": "CARD-01 driver removal",
+    "settings-lost": "DEL-06 settings stay",
+    "no-link": "CARD-04 link",
+    "selftest-fails": "CARD-01 the card's own test",
+}
+"""Fault word -> requirement. A word of ``mailbox.h`` that is not here is an error, told by a test."""
+
+CONTENT = {
+    "firmware": ("version", "the port runs firmware of this version", "EMX-03, EMX-04, CARD-02 firmware version"),
+    "same-serial": (None, "the card has the serial number of the other server's", "EMX-03 identity"),
+    "same-mac": (None, "every port of the card has the MAC address of its first", "EMX-03 identity, wiring proof"),
+}
+"""Defects that are content of the memory: name -> what the value means, effect, requirement."""
+
+
+KEPT = ".healthy"
+
+
+class CardFaultError(Exception):
+    """No such card, port or value."""
+
+
+def set_word(bench: Bench, where: str, name: str, value: float) -> None:
+    """Put a defect of ``mailbox.h`` into a card (``dut``) or one of its ports (``dut.p0``).
+
+    :raises CardFaultError: when there is no such card or port, or the value is no whole number above 0.
+    """
+    word = nvram.words()[name]
+    server, ports = _place(bench, where)
+    if word.whole_slot and "." in where:
+        raise CardFaultError(f"{name} is a defect of the whole card: wanted card:{server.role}")
+    if not 0 < value < 1 << 32 or value != int(value):
+        raise CardFaultError(f"card:{where}: {name} is {value:g}, wanted a whole number above 0 ({word.meaning})")
+    with nvram.opened(server.nvram) as memory:
+        for port in ports:
+            memory.set_u32(nvram.fault_at(port.place.slot, port.place.port, word), int(value))
+        memory.changed()
+
+
+def set_content(bench: Bench, where: str, name: str, text: str) -> None:
+    """Change what stands in a card's memory; what stood there is kept for :func:`clear`.
+
+    :raises CardFaultError: when there is no such card or port.
+    """
+    server, ports = _place(bench, where)
+    with nvram.opened(server.nvram) as memory:
+        _keep(server, memory)
+        if name == "firmware":
+            for port in ports:
+                memory.set_string(nvram.at(port.place.slot, port.place.port, "FW_ACTIVE"), text)
+        elif name == "same-serial":
+            (other,) = (one for one in bench.servers if one is not server)
+            memory.set_string(nvram.slot_at(0, "SERIAL"), other.serial)
+        else:
+            for port in ports:
+                memory.set_mac(port.place.slot, port.place.port, server.ports[0].mac)
+        memory.changed()
+
+
+def clear(server: Server) -> None:
+    """Make every card that the server has ever carried healthy again."""
+    for path in server.folder.glob("nvram-*"):
+        if path.name.endswith((KEPT, ".new")):
+            continue
+        with nvram.opened(path) as memory:
+            known = nvram.constants()
+            for slot in range(known["SLOTS"]):
+                for port in range(known["PORTS"]):
+                    for number in range(known["FAULT_WORDS"]):
+                        memory.set_u32(nvram.at(slot, port, "FAULTS") + 4 * number, 0)
+            _put_back(_kept(path), memory)
+            memory.changed()
+
+
+def _place(bench: Bench, where: str) -> tuple[Server, list[Port]]:
+    """The server and the ports that ``dut`` or ``dut.p0`` means."""
+    role, _, name = where.partition(".")
+    servers = [server for server in bench.servers if server.role == role]
+    if not servers:
+        raise CardFaultError(f"no server {role!r}; there are {', '.join(server.role for server in bench.servers)}")
+    server = servers[0]
+    if not server.card.virtual:
+        raise CardFaultError(f"{role} carries {server.card.name}, which has no such defects: put a virtual card in")
+    if not server.nvram.exists():
+        raise CardFaultError(f"the {server.card.name} of {role} has never had power: bring the bench up first")
+    ports = [port for port in server.ports if name in ("", port.name)]
+    if not ports:
+        names = ", ".join(port.name for port in server.ports)
+        raise CardFaultError(f"the card of {role} has no port {name!r}; there are {names}")
+    return server, ports
+
+
+def _kept(path: Path) -> Path:
+    return path.with_name(path.name + KEPT)
+
+
+def _keep(server: Server, memory: Memory) -> None:
+    """Note what the memory holds now, unless a defect has changed it already."""
+    file = _kept(server.nvram)
+    if file.exists():
+        return
+    ports = [
+        {
+            "slot": port.place.slot,
+            "port": port.place.port,
+            "mac": memory.mac(port.place.slot, port.place.port),
+            "firmware": memory.string(nvram.at(port.place.slot, port.place.port, "FW_ACTIVE")),
+        }
+        for port in server.ports
+    ]
+    draft = file.with_name(file.name + ".new")
+    draft.write_text(json.dumps({"serial": memory.string(nvram.slot_at(0, "SERIAL")), "ports": ports}))
+    draft.replace(file)
+
+
+def _put_back(file: Path, memory: Memory) -> None:
+    if not file.exists():
+        return
+    healthy = json.loads(file.read_text())
+    memory.set_string(nvram.slot_at(0, "SERIAL"), healthy["serial"])
+    for entry in healthy["ports"]:
+        place = Place(entry["slot"], entry["port"])
+        memory.set_mac(place.slot, place.port, entry["mac"])
+        memory.set_string(nvram.at(place.slot, place.port, "FW_ACTIVE"), entry["firmware"])
+    file.unlink()
