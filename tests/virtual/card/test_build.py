@@ -1,4 +1,4 @@
-"""The kernel modules: they build against the image's kernel without a warning, and say what the kernel needs of them."""
+"""The kernel modules build against the image's kernel without a warning, and say what the kernel needs of them."""
 
 from __future__ import annotations
 
