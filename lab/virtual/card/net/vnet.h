@@ -126,6 +126,11 @@ void vnet_send_pause(struct vnet *v, u16 quanta);
 void vnet_receive(void *context, struct sk_buff *skb);
 int vnet_poll(struct napi_struct *napi, int budget);
 
+/* link.c */
+bool vnet_link_seen(struct vnet *v);
+void vnet_set_carrier(struct vnet *v, bool up);
+void vnet_changed(void *context);
+
 /* features.c */
 netdev_features_t vnet_fix_features(struct net_device *dev, netdev_features_t features);
 int vnet_set_features(struct net_device *dev, netdev_features_t features);
@@ -135,7 +140,6 @@ void vnet_features(struct vnet *v);
 int vnet_open(struct net_device *dev);
 int vnet_stop(struct net_device *dev);
 void vnet_defaults(struct vnet *v);
-void vnet_changed(void *context);
 void vnet_spread(struct vnet *v);
 u64 vnet_total(const struct vnet *v, unsigned int kind);
 int vnet_set_channels(struct vnet *v, u32 channels);
