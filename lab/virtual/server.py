@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -23,6 +24,7 @@ PROCESSOR = {
     "tcg": (f"tcg,thread=single,tb-size={TRANSLATION_MIB}", "-cpu", "max,-svm"),
     "kvm": ("kvm", "-cpu", "host"),
 }
+FIRST_WIRE = 20  # file descriptor of the first cable's socket; QEMU has its own below
 MANAGEMENT_MAC = "52:54:00:12:34:56"  # rc.boot knows the management interface by it
 ROOT_PORT_ADDRESS = 0x10  # PCI device number of the first root port on the root complex
 
@@ -97,8 +99,13 @@ def argv(server: Server, base: Path, disk: Path | None) -> list[str]:
         tsc
     ):  # an emulated processor has the host's counter; calibrating it against emulated timers goes wrong now and then
         kernel += [f"tsc_early_khz={tsc}", "tsc=reliable"]
+    wires = [
+        (FIRST_WIRE + index, server.address, port.qemu_udp, panel_address(server), port.panel_udp)
+        for index, port in enumerate(server.ports)
+    ]
     command = [
-        *("env", f"VBENCH_PART=qemu-{server.role}"),  # its own identity, not that of the BMC which starts it
+        # its own identity, not that of the BMC which starts it
+        *(sys.executable, str(Path(__file__).with_name("launch.py")), f"qemu-{server.role}", json.dumps(wires)),
         *("qemu-system-x86_64", "-name", f"vbench-{server.role}", "-nodefaults", "-no-user-config", "-display", "none"),
         *("-accel", *PROCESSOR[accel]),
         *("-M", "q35,sata=off,smbus=off", "-m", str(MEMORY_MIB), "-smp", "1", "-rtc", "base=utc,clock=host"),
@@ -111,10 +118,8 @@ def argv(server: Server, base: Path, disk: Path | None) -> list[str]:
     ]
     for user in ("bmc", "console", "cables"):
         command += ["-qmp", f"unix:{server.qmp(user)},server=on,wait=off"]
-    for port in server.ports:
-        local = f"local.type=inet,local.host={server.address},local.port={port.qemu_udp}"
-        remote = f"remote.type=inet,remote.host={panel_address(server)},remote.port={port.panel_udp}"
-        command += ["-netdev", f"dgram,id=net-{port.name},{local},{remote}"]
+    for port, (descriptor, *_) in zip(server.ports, wires, strict=True):
+        command += ["-netdev", f"dgram,id=net-{port.name},local.type=fd,local.str={descriptor}"]
     return command + card_arguments(server, disk)
 
 
