@@ -50,6 +50,9 @@ def read_loader_conf(text: str) -> LoaderConf:
         if match[1] in values:
             repeated.append(match[1])
         values[match[1]] = match[3] if match[2] is None else re.sub(r"\\(.)", r"\1", match[2])
+    if values and not any(re.search(r"[a-z]", name) for name in values):
+        names = ", ".join(values)
+        raise unreadable(_KIND, "text", names, "names of the loader, which are in small letters")
     if not found.lines:
         raise unreadable(_KIND, "text", text, "'name=\"value\"' or a comment")
     return LoaderConf(values, tuple(dict.fromkeys(repeated)))

@@ -28,6 +28,17 @@ _SIZE = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,6})?) ?([KMGT]?i?B)")
 _NO_PACKAGE = re.compile(r"(?:pkg(?:-static)?: No package\(s\) (?:matching|installed)|pkg_info: (?:no|can't find)).*")
 _ANNOTATION = re.compile(r"([A-Za-z0-9_.-]+)\s*: (.*)")
 _OLD_INFORMATION = re.compile(r"Information for (\S+):")
+# Fields of rpm -qi, which begins with a name and a version as well.
+_OF_ANOTHER_TOOL = (
+    "Release",
+    "Source RPM",
+    "Summary",
+    "Signature",
+    "Group",
+    "Install Date",
+    "Build Date",
+    "Build Host",
+)
 _UNITS = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40, "KB": 10**3, "MB": 10**6, "GB": 10**9}
 _FIELDS = {
     "Name": "name",
@@ -153,6 +164,8 @@ def _one_long(lines: tuple[tuple[int, str], ...]) -> Package:
         match = _FIELD.fullmatch(line)
         if match is not None and match[1] == "Description":
             break
+        if match is not None and match[1] in _OF_ANOTHER_TOOL:
+            raise unreadable(_KIND, f"line {number}", line, f"one of {', '.join(_FIELDS)}; this is no field of pkg")
         if match is not None and match[1] in _FIELDS:
             if match[1] in values:
                 raise unreadable(_KIND, f"line {number}", line, f"{match[1]} once per package")

@@ -13,7 +13,8 @@ _KIND = "sysctl"
 _TOOLS = ("sysctl",)
 
 # Every value has a name of at least two parts, the first one of the tree's roots; "%" begins the names of newbus.
-_OID = r"(?:[a-z][a-z_]*|p1003_1b)(?:\.[A-Za-z0-9_%:@/+-]+)+"
+# Messages of old Linux drivers begin with a name of their source ("acenic.c: v0.92").
+_OID = r"(?![a-z0-9_]+\.[ch][:=])(?:[a-z][a-z_]*|p1003_1b)(?:\.[A-Za-z0-9_%:@/+-]+)+"
 _LINE = re.compile(rf"({_OID})(: |:$|=)(.*)")
 _NAME_ALONE = re.compile(rf"{_OID}:?")
 _WHOLE = re.compile(r"-?(?:0|[1-9][0-9]{0,19})")
