@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from niclab.hosts.freebsd.transcript import refuse_error, transcript
+from niclab.hosts.transcript import refuse_error, transcript
 
 _KIND = "dmesg"
 _TOOLS = ("dmesg", "cat", "tail", "head", "grep", "egrep", "zgrep", "less", "more")
@@ -153,13 +153,13 @@ class BsdLog:
 
 def read_bsd_dmesg(text: str) -> BsdLog:
     """Read a kernel log. An empty text, or one without any line of a FreeBSD kernel, is an error."""
-    found = transcript(_KIND, text.replace("\x00", ""), *_TOOLS, session=True)
-    lines = [_bare(line) for _, line in found.lines if not line.startswith("dmesg: ")]
+    found = transcript(text, *_TOOLS)
+    lines = [_bare(line) for _, line in found.filled if not line.startswith("dmesg: ")]
     expected = "a line of a FreeBSD kernel, such as 'oce0: link state changed to UP'"
     events = tuple(event for seconds, line in lines if (event := _event(seconds, line)) is not None)
     foreign = any(_FOREIGN.match(line) for _, line in lines)
     if foreign or not (events or any(_KERNEL_LINE.match(line) for _, line in lines)):
-        raise refuse_error(_KIND, found.lines, ("dmesg",), expected)
+        raise refuse_error(_KIND, found.filled, ("dmesg",), expected)
     joined = tuple(_joined(line for _, line in lines))
     addresses = {
         f"{match[1]}{match[2]}": match[3].lower() for line in joined if (match := _ETHERNET.match(line)) is not None

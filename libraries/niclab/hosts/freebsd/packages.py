@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from niclab.hosts.errors import ReadError, unreadable
 from niclab.hosts.freebsd.fields import with_fields
 from niclab.hosts.freebsd.pkgquery import QUERY_FIELDS, Query, read_query
-from niclab.hosts.freebsd.transcript import refuse_error, transcript
+from niclab.hosts.transcript import refuse_error, transcript
 
 _KIND = "pkg"
 _LONGEST_LINE = 1000
@@ -85,14 +85,14 @@ class Packages:
 
 def read_pkg(text: str, command: str | None = None) -> Packages:
     """Read a list or the long form of the package tools."""
-    found = transcript(_KIND, text, *_TOOLS)
-    lines = tuple((number, line.strip()) for number, line in found.lines)
+    found = transcript(text, *_TOOLS, alone=_KIND)
+    lines = tuple((number, line.strip()) for number, line in found.filled)
     for number, line in lines:
         if _NO_PACKAGE.fullmatch(line):
             raise unreadable(_KIND, f"line {number}", line, "at least one package; none of this name is installed")
     lines = tuple((number, line) for number, line in lines if not re.match(r"pkg(?:-static|_info)?: ", line))
     if not lines:
-        raise refuse_error(_KIND, found.lines, _TOOLS, "at least one package, 'NAME-VERSION COMMENT'")
+        raise refuse_error(_KIND, found.filled, _TOOLS, "at least one package, 'NAME-VERSION COMMENT'")
     query = read_query(_KIND, command or found.command)
     if query is not None:
         return Packages(tuple(_queried(number, line, query) for number, line in lines))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from niclab.hosts.errors import ReadError, unreadable
 from niclab.hosts.freebsd.pciconf import slot_of
-from niclab.hosts.freebsd.transcript import command_words, refuse_error, transcript
+from niclab.hosts.transcript import command_words, refuse_error, transcript
 
 _KIND = "sysctl"
 _TOOLS = ("sysctl",)
@@ -100,17 +100,17 @@ class Sysctls:
 
 def read_sysctl(text: str, command: str | None = None) -> Sysctls:
     """Read ``sysctl``. Without names (``-n``) the command must say them; ``-d``, ``-t`` and ``-N`` are refused."""
-    found = transcript(_KIND, text, *_TOOLS)
+    found = transcript(text, *_TOOLS, alone=_KIND)
     command = command or found.command
     options, names = _asked(command)
     for option, meaning in (("d", "descriptions"), ("t", "types"), ("N", "names only")):
         if option in options:
             raise unreadable(_KIND, "command", command, f"values; -{option} prints {meaning}")
-    errors = tuple(line for _, line in found.lines if line.startswith("sysctl: "))
-    lines = tuple((number, line) for number, line in found.lines if not line.startswith("sysctl: "))
+    errors = tuple(line for _, line in found.filled if line.startswith("sysctl: "))
+    lines = tuple((number, line) for number, line in found.filled if not line.startswith("sysctl: "))
     if "n" in options:
         return Sysctls(_values_only(lines, names), errors=errors)
-    return _named(lines, errors, found.lines)
+    return _named(lines, errors, found.filled)
 
 
 def _asked(command: str | None) -> tuple[str, list[str]]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 
 from niclab.hosts.errors import unreadable
-from niclab.hosts.linux.capture import Line, content, is_json, json_bool, json_interface, json_text
+from niclab.hosts.linux.capture import content, is_json, json_bool, json_interface, json_text
 from niclab.hosts.reading import JsonNode
 from niclab.hosts.records import DriverInfo, Duplex, LinkSettings
+from niclab.hosts.transcript import Line
 
 _DRIVER = "ethtool -i"
 _LINK = "ethtool IFACE"

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 
 from niclab.hosts.errors import ReadError, unreadable
 from niclab.hosts.ethtool_records import ModuleEeprom, ModuleLane
-from niclab.hosts.linux.capture import Line, content, is_json, json_interface
+from niclab.hosts.linux.capture import content, is_json, json_interface
 from niclab.hosts.linux.ethtool_module_json import rows_of_json
+from niclab.hosts.transcript import Line
 
 _KIND = "ethtool -m"
 _ROW = re.compile(r"\s*([A-Z][^:]{0,80}?)\s*:\s?(.*)")

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from niclab.hosts.errors import unreadable
 from niclab.hosts.ethtool_records import ChannelCounts, Channels, Rings, RingSizes
 from niclab.hosts.linux.capture import (
-    Line,
     content,
     heading,
     is_json,
@@ -18,6 +17,7 @@ from niclab.hosts.linux.capture import (
     on_off,
 )
 from niclab.hosts.reading import JsonNode, whole_number
+from niclab.hosts.transcript import Line
 
 _RINGS = "ethtool -g"
 _CHANNELS = "ethtool -l"
