@@ -17,7 +17,7 @@ def content(text: str) -> list[Line]:
     answer, no margin of all lines."""
     lines = transcript(text, "ethtool", "ip", "cat", "bat", "bridge").filled
     if any(noise in text for noise in _NOISE):
-        lines = tuple((number, line) for number, line in lines if not line.startswith(_NOISE))
+        lines = tuple((number, line) for number, line in lines if not line.lstrip().startswith(_NOISE))
     return list(dedented(lines))
 
 
