@@ -69,7 +69,7 @@ _Kind = BsdEventKind
 _WORDS: tuple[tuple[BsdEventKind, str], ...] = (
     (_Kind.TRAP, r"Fatal trap [0-9]+: |Fatal double fault|kernel trap [0-9]+ with interrupts disabled"),
     # A log of the next boot tells of the last panic; that is not one of this boot.
-    (_Kind.PANIC, r"(?:^|(?<!after)(?<!Linux kernel)[ >#$%:])panic: \S|^panic$"),
+    (_Kind.PANIC, r"(?:^|[>#$%:] ?)panic: \S|^panic$"),
     (_Kind.DEBUGGER, r"KDB: enter: |^\[ thread pid |^Stopped at |^db> ?"),
     (_Kind.CALL_TRACE, r"KDB: stack backtrace"),
     (_Kind.TRANSMIT_TIMEOUT, r"(?i:watchdog timeout|watchdog event|tx(?:queue)? timeout|appears to be hung|tx hang)"),

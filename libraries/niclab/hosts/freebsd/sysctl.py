@@ -17,7 +17,7 @@ _TOOLS = ("sysctl",)
 _OID = r"(?![a-z0-9_]+\.[ch][:=])(?:[a-z][a-z_]*|p1003_1b)(?:\.[A-Za-z0-9_%:@/+-]+)+"
 _LINE = re.compile(rf"({_OID})(: |:$|=)(.*)")
 _NAME_ALONE = re.compile(rf"{_OID}:?")
-_WHOLE = re.compile(r"-?(?:0|[1-9][0-9]{0,19})")
+_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,19}")
 _CHANGE = re.compile(r"(.*) -> (.*)")
 _DEVICE = re.compile(r"dev\.([a-z][a-z0-9_]*)\.([0-9]{1,4})\.(.+)")
 # What sysctl -d says of the names that every device has (sys/kern/subr_bus.c), and -t of their type.

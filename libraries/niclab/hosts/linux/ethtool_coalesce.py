@@ -26,6 +26,8 @@ _MODES = re.compile(r"(Adaptive|CQE mode) RX:\s*(\S{1,10})\s+TX:\s*(\S{1,10})")
 _NAME = r"stats-block-usecs|sample-interval|pkt-rate-(?:low|high)|[rt]x-(?:usecs|frames?|aggr|cqe)(?:-[a-z]{1,20}){0,3}"
 _JSON_NAME = re.compile(_NAME)
 _PARAMETER = re.compile(rf"({_NAME})(?::\s*|\s+)(\S{{1,30}})")
+# Steps of the adaptive moderation (ethtool 6.11 and later), which nothing here asks for.
+_PROFILE = re.compile(r"[rt]x-profile:(?:\s*n/a)?|\{\.usec = .{1,80}\},?")
 _PAUSE_ROW = re.compile(r"(Autonegotiate|RX|TX|RX negotiated|TX negotiated)\s*:\s*(\S{1,10})")
 _PAUSE_JSON = {"ifname", "autonegotiate", "rx", "tx", "negotiated", "statistics"}
 _PAUSE_STATISTIC = re.compile(r"\s+([a-z][a-z0-9_-]{0,40}):\s*(\S{1,30})")
@@ -48,7 +50,7 @@ def read_coalescing(text: str) -> Coalescing:
         elif parameter is not None and parameter[1] not in parameters:
             name, value = parameter[1], parameter[2]
             parameters[name] = None if value.lower() == "n/a" else whole_number(_COALESCE, where, value, name)
-        else:
+        elif not _PROFILE.fullmatch(line.strip()):
             raise unreadable(_COALESCE, where, line, "'Adaptive RX: on  TX: off' or 'rx-usecs: 3', each once")
     if not modes and not parameters:
         raise unreadable(_COALESCE, "text", iface, "at least one parameter")

@@ -75,7 +75,8 @@ def read_module(text: str) -> ModuleEeprom:
         rows = _Rows({name: [("JSON", v) for v in values] for name, values in rows_of_json(_json(lines)).items()})
     else:
         rows = _rows(lines)
-    if not _TELLING.intersection(_CHANNEL.sub(r"\1", name) for name in rows.values):
+    said = {_CHANNEL.sub(r"\1", name) for name, found in rows.values.items() if any(value for _, value in found)}
+    if not _TELLING & said:
         raise unreadable(_KIND, "text", lines[0][1] if lines else "", "a row 'Identifier : 0x03 (SFP)'")
     bias, tx, rx = (_first(rows, names) for names in (_BIAS, _TX, _RX))
     tx_mw, tx_dbm = rows.power(tx)

@@ -29,6 +29,8 @@ _ROW = re.compile(r"\s*([A-Za-z][A-Za-z ]{0,30}):\s*(\S{1,30})")
 _RING_ROWS = ("rx", "rx_mini", "rx_jumbo", "tx")
 _RING_MORE = ("rx_buf_len", "cqe_size", "tx_push_buff_len", "hds_thresh")
 _SWITCHES = ("tx_push", "rx_push", "tcp_data_split")
+# TCP data split of a driver that leaves it to itself, or has a state that the tool does not know.
+_UNDECIDED = ("auto", "unsupported")
 _CHANNEL_ROWS = ("rx", "tx", "other", "combined")
 
 _Sizes = dict[str, int | None]
@@ -97,7 +99,8 @@ def _sections(kind: str, lines: list[Line], known: tuple[str, ...]) -> dict[str,
         if row in section[0] or row in section[1]:
             raise unreadable(kind, where, line, f"{match[1]} once a section")
         if row in _SWITCHES and kind == _RINGS:
-            section[1][row] = on_off(kind, where, match[2], match[1])
+            value = "n/a" if row == "tcp_data_split" and match[2] in _UNDECIDED else match[2]
+            section[1][row] = on_off(kind, where, value, match[1])
         elif row in known:
             value = match[2]
             section[0][row] = None if value.lower() == "n/a" else whole_number(kind, where, value, match[1])
@@ -124,5 +127,9 @@ def _json_sections(node: JsonNode, needed: tuple[str, ...], known: tuple[str, ..
     current = {row: json_count(node.optional(row.replace("_", "-"))) for row in known}
     if all(current[row] is None and maxima[row] is None for row in needed):
         raise node.wrong(f"at least one of {', '.join(needed)}")
-    flags = {row: json_bool(node.optional(row.replace("_", "-"))) for row in _SWITCHES}
+    switches = {row: node.optional(row.replace("_", "-")) for row in _SWITCHES}
+    flags = {
+        row: None if row == "tcp_data_split" and switch and switch.value in _UNDECIDED else json_bool(switch)
+        for row, switch in switches.items()
+    }
     return {"max": (maxima, {}), "current": (current, flags)}
