@@ -29,6 +29,7 @@ _NO_PACKAGE = re.compile(r"(?:pkg(?:-static)?: No package\(s\) (?:matching|insta
 _ANNOTATION = re.compile(r"([A-Za-z0-9_.-]+)\s*: (.*)")
 _OLD_INFORMATION = re.compile(r"Information for (\S+):")
 # Fields of rpm -qi, which begins with a name and a version as well.
+_OF_RPM = re.compile(r".*\.(?:x86_64|noarch|i[3-6]86|aarch64|ppc64(?:le)?|s390x)")
 _OF_ANOTHER_TOOL = (
     "Release",
     "Source RPM",
@@ -120,6 +121,8 @@ def _listed(number: int, line: str) -> Package:
             return _with_rest(Package(words[0], words[1]), words[2] if len(words) == 3 else None, where, line)
     if match is None or versioned is None:
         raise unreadable(_KIND, where, line, "'NAME-VERSION COMMENT' such as 'oce-4.2.313.0 oce driver for freebsd'")
+    if _OF_RPM.fullmatch(versioned[2]):
+        raise unreadable(_KIND, where, line, "'NAME-VERSION COMMENT'; an architecture behind the version is rpm's")
     return _with_rest(Package(versioned[1], versioned[2]), match[2], where, line)
 
 
