@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from textwrap import indent
 
 import pytest
@@ -86,7 +87,6 @@ NO_OUTPUTS = [
 # kind, capture, what stands there, what is put in its place, what the error must say
 DEFECTS = [
     ("ethtool-i", "ixgbe", "supports-test: yes", "supports-test: ye", "line 7 'supports-test: ye': expected one of"),
-    ("ethtool-i", "ixgbe", "bus-info: 0000:04:00.0\n", "", "bus-info: the output is incomplete"),
     ("ethtool", "json", '"speed":10000', '"speed":-1', "speed '-1': expected a whole number"),
     ("ethtool", "json", '"duplex":"Full"', '"duplex":"Fast"', "duplex: Full, Half"),
     ("ethtool-k", "rhel5-blanks", "scatter-gather: on", "scatter-gather: maybe", "line 4 'scatter-gather: maybe'"),
@@ -102,12 +102,10 @@ DEFECTS = [
     ("ethtool-k", "virtio-6.1-json", '"active": true', '"active": "yes"', "active 'yes': expected true or false"),
     ("ethtool-g", "ixgbe-rhel6", "RX:		4096", "RX:		-4096", "line 4 '-4096': expected RX: a whole number"),
     ("ethtool-g", "ixgbe-rhel6", "TX:		4096", "TX:		abc", "line 7 'abc': expected TX: a whole number"),
-    ("ethtool-g", "ixgbe-rhel6", "TX:		512\n", "", "'Current hardware settings:': expected tx below it"),
     ("ethtool-g", "ixgbe-rhel6", "Current hardware settings:\n", "", "RX once a section"),
     ("ethtool-g", "ixgbe-rhel6", "RX Mini:	0", "RX Nano:	0", "line 5 .*one of rx, rx_mini"),
     ("ethtool-g", "ixgbe-json", '"rx": 512', '"rx": "512"', "rx '512': expected a whole number"),
     ("ethtool-l", "ixgbe-3.x", "Combined:	63", "Combined:	6 3", "line 6 .*NAME: SIZE"),
-    ("ethtool-l", "ixgbe-3.x", "Combined:	16\n", "", "combined below it: the output is incomplete"),
     ("ethtool-c", "igc-5.15", "rx-usecs:	3", "rx-usecs:	3us", "line 8 '3us': expected rx-usecs: a whole number"),
     (
         "ethtool-c",
@@ -116,16 +114,13 @@ DEFECTS = [
         "Adaptive RX: auto",
         "line 2 'auto': expected Adaptive: on, off or n/a",
     ),
-    ("ethtool-c", "igc-5.15", "tx-usecs-high:	n/a\n", "", "tx-usecs-high: the output is incomplete"),
     ("ethtool-c", "igc-5.15", "tx-usecs:	3", "rx-usecs:	3", "each once"),
     ("ethtool-a", "igb-negotiated", "TX:		off", "TX:		maybe", "line 4 'maybe': expected TX: on, off"),
-    ("ethtool-a", "igb-negotiated", "TX:		off\n", "", "TX: the output is incomplete"),
     ("ethtool-a", "mlx5-statistics", "frames: 12", "frames: 1.5", "tx_pause_frames: a whole number"),
     ("ethtool-m", "sfp-inf", "41.05 degrees C", "warm", "Module temperature: warm .*a number in degrees C"),
     ("ethtool-m", "sfp-inf", "32.066 mA", "32.066 A", "Laser bias current: 32.066 A.*a number in mA"),
     ("ethtool-m", "sfp-inf", "0.5547 mW / -2.56 dBm", "0.5547 mW", "'0.5671 mW / -2.46 dBm'"),
     ("ethtool-m", "sfp-inf", "rx power low alarm                  : On", "rx power low alarm    : Maybe", "On or Off"),
-    ("ethtool-m", "sfp-inf", "Module voltage           ", "Other voltage           ", "Module voltage: the output is"),
     ("ip-link", "bond-lacp", "mtu 1500 qdisc mq master", "mtu big qdisc mq master", "line 2 'big': expected mtu"),
     ("ip-link", "bond-lacp", "state UP mode", "state FINE mode", "operstate 'FINE': expected one of"),
     ("ip-link", "bond-lacp", "link/ether 00:1b:21:aa:bb:cc", "link/ether 00:1b:21", "link/ether 00:1b:21:aa:bb:cc"),
@@ -151,13 +146,43 @@ DEFECTS = [
     ("bonding", "lacp-no-partner", "1000 Mbps", "1000", "Speed: '1000 Mbps'"),
     ("bonding", "lacp-no-partner", "Duplex: full", "Duplex: wide", "Duplex: full, half"),
     ("bonding", "lacp-no-partner", "LACP active: on", "LACP active: 1", "LACP active: on or off"),
-    ("bonding", "rhel7-active-backup", "Link Failure Count: 4\n", "", "'eno50': expected Link Failure Count"),
     ("vlan", "config", "| 3  |", "| 5000  |", "line 3 '5000': expected VLAN id: 0 to 4095"),
     ("vlan", "config", "Name-Type: VLAN_NAME_TYPE_RAW_PLUS_VID_NO_PAD\n", "", "one 'Name-Type: X'"),
     ("vlan", "device", "51362", "lots", "total frames received: a whole number"),
     ("vlan", "device", "Device: eth0\n", "", "counters and a line 'Device: IFACE'"),
     ("vlan", "ip-d-link", "    vlan protocol 802.1Q id 3", "    dummy id 3", "at least one interface of kind vlan"),
 ]
+
+
+# What people leave out when they quote, and the fields that are then None: kind, text, fields that were read.
+SHORTENED = [
+    ("ethtool-i", "driver: oce\nversion: 4.2.313\n", {"driver": "oce", "version": "4.2.313", "bus": None}),
+    ("ethtool-i", "driver: be2net\nfirmware-version: 4.9.416.0\n", {"firmware": "4.9.416.0", "version": None}),
+    ("ethtool", "Settings for eth0:\n\tDuplex: Half\n", {"duplex": "half", "speed_mbps": None, "link": None}),
+    ("ethtool-c", "Coalesce parameters for eth0:\nrx-usecs: 3\n", {"parameters": {"rx-usecs": 3}, "adaptive_rx": None}),
+    ("ethtool-c", "Coalesce parameters for eth0:\nAdaptive RX: on  TX: off\n", {"adaptive_rx": True, "parameters": {}}),
+    ("ethtool-a", "Pause parameters for eth0:\nRX:\t\ton\n", {"rx": True, "tx": None, "autoneg": None}),
+    ("ethtool-m", "\tVendor PN : FTLX8571D3BCL\n", {"vendor_pn": "FTLX8571D3BCL", "identifier": None, "alarms": {}}),
+    ("bonding", "Slave Interface: eth0\nMII Status: up\n", {"mode": None, "mode_id": None, "mii_status": None}),
+    ("bonding", "Bonding Mode: load balancing (xor)\n", {"mode_id": 2, "slaves": [], "miimon_ms": None}),
+]
+
+
+@pytest.mark.parametrize(("kind", "text", "fields"), SHORTENED)
+def test_what_a_shortened_text_does_not_have_is_none(kind: str, text: str, fields: dict[str, object]) -> None:
+    record = parse(kind, text)
+    assert {name: record[name] for name in fields} == fields
+
+
+@pytest.mark.parametrize(("kind", "name"), [("ethtool-g", "ixgbe-rhel6"), ("ethtool-l", "ixgbe-3.x")])
+def test_sizes_need_both_sections_with_a_row_each(kind: str, name: str) -> None:
+    text = capture(kind, name)
+    shortened = re.sub(r"(?m)^TX:.*\n", "", text)
+    assert parse(kind, shortened)["max"]["tx"] is None  # type: ignore[index]
+    before, current, _ = text.partition("Current hardware settings:\n")
+    for half in (before, before + current):
+        with pytest.raises(ReadError, match=r"Current hardware settings.*this section with at least one row"):
+            parse(kind, half)
 
 
 @pytest.mark.parametrize("kind", ETHERNET)

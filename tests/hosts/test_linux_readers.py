@@ -41,6 +41,8 @@ LOGS = ("console", "dmesg", "dmesg-freebsd")  # what a kernel says is read in ea
 # ip's text may be read by three readers: all interfaces, all with what tests of a host need, and VLANs alone.
 SHARED = {
     **{kind: set(LOGS) for kind in LOGS},
+    # sysctl -e prints what could stand in loader.conf; the names are the same ones.
+    "loader-conf": {"sysctl-freebsd"},
     **{"ip": {"ip-link"}, "ip-link": {"ip", "vlan"}, "vlan": {"ip", "ip-link"}},
 }
 

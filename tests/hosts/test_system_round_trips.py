@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from niclab.hosts.linux.pci import SPEEDS_GTS, WIDTHS
+from niclab.hosts.pcie import SPEEDS_GTS, WIDTHS
 from niclab.parse import parse
 
 ID = st.integers(0, 0xFFFF).map(lambda number: f"{number:04x}")

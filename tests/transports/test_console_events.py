@@ -60,21 +60,46 @@ def test_an_event_is_told(line: str, kind: ConsoleEventKind) -> None:
     [
         "Last login: Fri Nov 21 10:00:00 on ttyS0",
         "dut login: root",
-        "please login: at the other terminal",
         "traps: nginx[812] general protection fault ip:7f22 sp:7ffd error:0",
-        "Kernel command lines are documented elsewhere",
         "rcu: Hierarchical RCU implementation.",
         "[    1.2] NMI watchdog: Enabled. Permanently consumes one hw-PMU counter.",
         "e1000e: eth0 NIC Link is Up 1000 Mbps",
-        "dont panic: all is well",
-        "sqlite3db> ",
         "FreeBSD/amd64 (boot) (ttyu0)",
         "Copyright (c) 1979, 1980, 1983, 1986, 1988, 1989, 1991, 1992, 1993, 1994",
     ],
 )
-def test_what_is_no_event(line: str) -> None:
+def test_what_is_no_event_of_a_console(line: str) -> None:
+    """Lines that only a console or a kernel writes are readable; nothing happened in them."""
+    assert read_console(f"[    1.000000] usb 1-1: new device\n{line}\n").events == ()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "please login: at the other terminal",
+        "Kernel command lines are documented elsewhere",
+        "dont panic: all is well",
+        "sqlite3db> ",
+        "Fan 1            | 5400 RPM          | ok",
+    ],
+)
+def test_what_no_console_writes_is_refused(line: str) -> None:
     with pytest.raises(ReadError, match=r"cannot read console: text .*: expected the log of a console"):
         read_console(f"{line}\n")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[    1.434567] be2net 0000:04:00.0: FW config: function_mode=0x3, function_caps=0x7\n",
+        "oce0: <Emulex CNA NIC function:0> mem 0xdf580000-0xdf583fff irq 32 at device 0.0 on pci4\n",
+        "e1000e: eth0 NIC Link is Up 1000 Mbps\n",
+        "\x1b[0;32m[  OK  ] Started D-Bus.\n",
+        "login: root\nPassword:\n",
+    ],
+)
+def test_a_quiet_console_is_readable(text: str) -> None:
+    assert read_console(text).events == ()
 
 
 def test_events_have_their_place_and_time() -> None:

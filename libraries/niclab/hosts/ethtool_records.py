@@ -125,7 +125,7 @@ class ModuleEeprom:
     degrees Celsius and volts. Bias and powers at the top are those of a module with one lane; ``lanes`` of the others.
     """
 
-    identifier: str
+    identifier: str | None
     connector: str | None
     vendor_name: str | None
     vendor_oui: str | None

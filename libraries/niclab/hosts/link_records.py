@@ -81,7 +81,7 @@ class BondMember:
     """One slave of ``/proc/net/bonding``. ``partner_mac``: of the last LACP frame, all zero when none came."""
 
     name: str
-    mii_status: str
+    mii_status: str | None
     speed_mbps: int | None
     duplex: Duplex | None
     link_failures: int | None
@@ -116,14 +116,14 @@ class Bond:
     """
 
     driver_version: str | None
-    mode: str
-    mode_name: str
-    mode_id: int
+    mode: str | None
+    mode_name: str | None
+    mode_id: int | None
     fail_over_mac: str | None
     active_slave: str | None
     primary: str | None
     primary_reselect: str | None
-    mii_status: str
+    mii_status: str | None
     miimon_ms: int | None
     updelay_ms: int | None
     downdelay_ms: int | None

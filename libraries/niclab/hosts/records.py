@@ -252,13 +252,14 @@ class ModuleParameter:
 @dataclass(frozen=True)
 class ModuleFile:
     """A kernel module on disk, or built into the kernel (``built_in``; then there is no file name).
+    None: the text does not say it.
 
     ``in_tree``: the module says of itself that it was built with the kernel; None when it says nothing, which old
     kernels' modules never do. ``fields``: whatever else it says, by name.
     """
 
     filename: str | None
-    built_in: bool
+    built_in: bool | None
     name: str | None
     version: str | None
     srcversion: str | None

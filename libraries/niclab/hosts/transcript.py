@@ -1,4 +1,5 @@
-"""What a terminal adds to the output of a tool: the prompt with the command, a last empty prompt, carriage returns.
+"""What a terminal adds to the output of a tool: prompts with the command before it, empty prompts behind it, sudo's
+question for a password, carriage returns, NUL bytes.
 
 Nothing else is taken away. A line that is no prompt stays, also when it is an error message of the tool.
 """
@@ -6,17 +7,39 @@ Nothing else is taken away. A line that is no prompt stays, also when it is an e
 from __future__ import annotations
 
 import re
+import shlex
 from dataclasses import dataclass
 
+from niclab.hosts.errors import ReadError, unreadable
 from niclab.hosts.reading import numbered
 
-# "root@host:~ # ", "[root@host ~]$ ", "host# ", "# ": at most 80 characters before the sign.
-_PROMPT = r"(?:\[[^\]]{1,80}\]|[A-Za-z0-9(][A-Za-z0-9@.:~/_()-]{0,80}(?: ?[~/][A-Za-z0-9~/._-]{0,80})?)?\s?[#$%>]"
-_EMPTY_PROMPT = re.compile(_PROMPT)
-_NAMED_PROMPT = re.compile(rf"{_PROMPT}\s*(?=[A-Za-z/.(])(.+)")
+Line = tuple[int, str]
+
+# "root@host:~ # ", "[root@host ~]$ ", "[root@host]~# ", "(venv) joe@host:~$ ", "host# ", "# ". The kernel's debugger
+# has a prompt of its own, which is part of the log.
+_HOST = r"(?:\[[^\]]{1,80}\]|[A-Za-z0-9(-][A-Za-z0-9@.:~/_()-]{0,80})"
+_EMPTY_PROMPT = re.compile(
+    rf"(?!db>)(?:\([\w.-]{{1,40}}\) )?(?:{_HOST}(?: ?[~/][A-Za-z0-9~/._-]{{0,80}})?(?<!:))?\s?[#$%>❯]"
+    r"(?:\s*(?:exit|logout))?"
+)
+# What stands before the sign does not matter where a call of the tool stands behind it. "+ " is the shell's own trace.
+_NAMED_PROMPT = re.compile(r"(?:[^#$%>❯|<]{0,100}[#$%>❯]|\+{1,3} )\s*(?=[A-Za-z/.(])(.+)")
+_USER_PROMPT = re.compile(
+    r"(?:\[[^\s\]]{1,40}@[^\]]{1,80}\]|[A-Za-z0-9_.-]{1,40}@[A-Za-z0-9.-]{1,60}(?::[^ ]{0,80})?) ?[#$%>] \S.*"
+)
+_SIGNS = re.compile(r"[#$%>❯+]")
+_PASSWORD = re.compile(r"(?:\[sudo\] |doas \()[^:]{1,80}:|Password: ?|Sorry, try again\.")
 _LONGEST_PROMPT = 1000
+# What a terminal multiplexer writes at the right edge while somebody copies from its history.
+_COPY_MODE = re.compile(r"\s{8,}\[[0-9]{1,7}/[0-9]{1,7}\]$")
 # Words that may stand before the tool's name: they run it as somebody else, elsewhere or with a limit.
-_RUNNERS = frozenset(("sudo", "doas", "time", "nice", "taskset", "timeout", "ip", "chroot", "numactl", "ssh", "env"))
+_RUNNERS = frozenset(
+    (
+        *("sudo", "doas", "time", "nice", "taskset", "timeout", "ip", "chroot", "numactl", "ssh", "env", "watch"),
+        *("nsenter", "jexec", "docker", "podman", "do", "then", "exec"),
+    )
+)
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w{0,80}=.*")
 
 
 @dataclass(frozen=True)
@@ -24,32 +47,69 @@ class Transcript:
     """``lines``: number and text of each line that is no prompt, blanks at its end removed; blank lines stay.
     ``command``: the command that was echoed before the output, None when there is no such line."""
 
-    lines: tuple[tuple[int, str], ...]
+    lines: tuple[Line, ...]
     command: str | None
 
     @property
-    def filled(self) -> tuple[tuple[int, str], ...]:
+    def filled(self) -> tuple[Line, ...]:
         """The lines that are not blank."""
         return tuple((number, line) for number, line in self.lines if line)
 
 
-def transcript(text: str, *tools: str) -> Transcript:
+def transcript(text: str, *tools: str, alone: str | None = None) -> Transcript:
     """The output of one of ``tools`` without prompts.
 
-    A line with a prompt is taken away when it names one of the tools, or when it is the last line and names none. The
+    A line with a prompt is taken away when it calls one of the tools; empty prompts at the end are taken away. The
     first line may be the bare command.
+
+    :param alone: the kind of a reader that wants nothing but the output of these tools: another command after its
+        user's prompt is an error.
+    :raises ReadError: for the output of another tool behind this one's, when ``alone`` is given.
     """
-    lines = [(number, line.strip("\x00").rstrip()) for number, line in numbered(text)]
-    filled = [number for number, line in lines if line]
+    lines = [(number, _plain(line)) for number, line in numbered(text.removeprefix("\ufeff").replace("\x00", ""))]
+    while lines and (not lines[-1][1] or _EMPTY_PROMPT.fullmatch(lines[-1][1].strip()[:_LONGEST_PROMPT])):
+        lines.pop()
     command: str | None = None
-    kept: list[tuple[int, str]] = []
+    kept: list[Line] = []
+    begun = False
     for number, line in lines:
-        echoed = _echoed(line, tools, bare=bool(filled) and number == filled[0])
+        if begun and not _SIGNS.search(line):
+            kept.append((number, line))
+            continue
+        echoed = _echoed(line, tools, bare=not begun)
         if echoed is not None:
             command = command or echoed
-        elif not (filled and number == filled[-1] and _EMPTY_PROMPT.fullmatch(line.strip()[:_LONGEST_PROMPT])):
+        elif alone is not None and _USER_PROMPT.fullmatch(line.strip()[:_LONGEST_PROMPT]):
+            raise unreadable(alone, f"line {number}", line, f"the output of {' or '.join(tools)} only")
+        elif begun or not _PASSWORD.fullmatch(line):
             kept.append((number, line))
+            begun = begun or bool(line)
     return Transcript(tuple(kept), command)
+
+
+def command_words(command: str | None) -> list[str]:
+    """The words of the first command of a line, without what it is piped into; none when it cannot be split."""
+    lexer = shlex.shlex(command or "", posix=True, punctuation_chars="|;&")
+    lexer.whitespace_split = True
+    try:
+        words = list(lexer)
+    except ValueError:
+        return []
+    ends = [at for at, word in enumerate(words) if not word.strip("|;&")]
+    return words[: ends[0]] if ends else words
+
+
+def refuse_error(kind: str, lines: tuple[Line, ...], tools: tuple[str, ...], expected: str) -> ReadError:
+    """The error for a text that holds nothing but complaints (or nothing): it names the first complaint."""
+    for number, line in lines:
+        if line.strip().startswith(tuple(f"{tool}: " for tool in tools)):
+            return unreadable(kind, f"line {number}", line, expected)
+    return unreadable(kind, "text", "\n".join(line for _, line in lines), expected)
+
+
+def _plain(line: str) -> str:
+    line = line.rstrip()
+    return _COPY_MODE.sub("", line) if line.endswith("]") else line
 
 
 def _echoed(line: str, tools: tuple[str, ...], *, bare: bool) -> str | None:
@@ -61,8 +121,12 @@ def _echoed(line: str, tools: tuple[str, ...], *, bare: bool) -> str | None:
     command = match[1] if match else line if bare else None
     if command is None:
         return None
-    words = command.split()
+    return command if any(_calls(part.split(), tools) for part in re.split(r"[;|&]+", command)) else None
+
+
+def _calls(words: list[str], tools: tuple[str, ...]) -> bool:
     names = [word.rpartition("/")[2] for word in words]
-    runs_another = names[0] in _RUNNERS or re.fullmatch(r"[A-Za-z_]\w{0,80}=.*", words[0]) is not None
-    calls = names[0] in tools or (runs_another and any(name in tools for name in names[1:]))
-    return command if calls else None
+    if not names:
+        return False
+    runs_another = names[0] in _RUNNERS or _ASSIGNMENT.fullmatch(words[0]) is not None
+    return names[0] in tools or (runs_another and any(name in tools for name in names[1:]))

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 
-from niclab.hosts.errors import unreadable
+from niclab.hosts.errors import ReadError, unreadable
+from niclab.hosts.freebsd.dmesg import read_bsd_dmesg
+from niclab.hosts.linux.dmesg import read_kernel_log
 from niclab.transports.console_shell import ESCAPE_SEQUENCE
 from niclab.transports.kernel_death import Sign, sign_of
 
@@ -216,6 +219,12 @@ _STAMPS = re.compile(
     r"(?:\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,6})?(?:Z|[+-]\d\d:?\d\d)?\]? |\[\d\d:\d\d:\d\d\] )?"
     r"(?:<\d{1,3}>)?(?:\[ {0,10}(?P<uptime>\d{1,10}\.\d{1,9})\](?:\[\s{0,5}[TC]\d{1,7}\])? ?)?"
 )
+# Somebody has logged in, or init tells what it starts.
+_SESSION = re.compile(
+    r"^(?:\S{1,64} )?login: [a-z_][a-z0-9_.-]{0,31}$|^FreeBSD/\w{1,12} \(\S{1,64}\) \(tty|^Last login: "
+    r"|^\[ {1,2}(?:OK|FAILED) {1,2}\] [A-Z]",
+    re.MULTILINE,
+)
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ufffd]")
 _SEARCHED = 4096  # characters of one line; kernel lines end at 1 kB
 
@@ -243,12 +252,23 @@ class ConsoleLogText:
 def read_console(text: str) -> ConsoleLogText:
     """Read the log of a console.
 
-    :raises ReadError: when nothing happened in it: a text without any event is not taken for a quiet console.
+    :raises ReadError: when nothing happened in it and nothing shows that this is a console at all: an excerpt with
+        lines of a kernel alone is a quiet console, any other text is none.
     """
     events = tuple(_events(text))
-    if not events:
-        raise unreadable("console", "text", text, "the log of a console with at least one known event")
+    if not events and not _is_console("\n".join(said for _, _, said in _segments(text))):
+        raise unreadable("console", "text", text, "the log of a console: a known event, or lines of a kernel")
     return ConsoleLogText(text.rstrip("\n").count("\n") + 1, events)
+
+
+def _is_console(said: str) -> bool:
+    if _SESSION.search(said):
+        return True
+    for read_log in (read_kernel_log, read_bsd_dmesg):
+        with suppress(ReadError):
+            read_log(said)
+            return True
+    return False
 
 
 def _events(text: str) -> Iterator[ConsoleEvent]:

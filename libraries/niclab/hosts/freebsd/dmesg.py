@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from niclab.hosts.freebsd.transcript import refuse_error, transcript
+from niclab.hosts.transcript import refuse_error, transcript
 
 _KIND = "dmesg"
 _TOOLS = ("dmesg", "cat", "tail", "head", "grep", "egrep", "zgrep", "less", "more")
@@ -38,7 +38,8 @@ _ETHERNET = re.compile(rf"{_DEVICE}: Ethernet address: ([0-9a-f]{{2}}(?::[0-9a-f
 _NAMED = re.compile(rf"{_IFACE}: ")
 # What tells a kernel log of FreeBSD from any other text; others print "oce0: flags=", "irq16: " and "a0: 10 00 02 00".
 _KERNEL_LINE = re.compile(
-    rf"(?!irq[0-9]|cpu[0-9]+:? ?timer|[0-9a-f]{{2,3}}: [0-9a-f]{{2}} ){_DEVICE}: (?!flags=)\S"
+    r"(?!irq[0-9]|cpu[0-9]+:? ?timer|[0-9a-f]{2,3}: [0-9a-f]{2} )"
+    rf"{_DEVICE}: (?!flags=|[a-z0-9_]{{1,40}}: [0-9]+$)\S"
     r"|.*The FreeBSD Project|FreeBSD [0-9]+\.[0-9]|---<<BOOT>>---|Trying to mount root|Fatal trap|panic: |KDB: |db> "
 )
 # Logs of other kernels, and sysctl, which prints this kernel's log among its values.
@@ -68,7 +69,7 @@ _Kind = BsdEventKind
 _WORDS: tuple[tuple[BsdEventKind, str], ...] = (
     (_Kind.TRAP, r"Fatal trap [0-9]+: |Fatal double fault|kernel trap [0-9]+ with interrupts disabled"),
     # A log of the next boot tells of the last panic; that is not one of this boot.
-    (_Kind.PANIC, r"(?:^|(?<!after)[ >#$%:])panic: \S|^panic$"),
+    (_Kind.PANIC, r"(?:^|[>#$%:] ?)panic: \S|^panic$"),
     (_Kind.DEBUGGER, r"KDB: enter: |^\[ thread pid |^Stopped at |^db> ?"),
     (_Kind.CALL_TRACE, r"KDB: stack backtrace"),
     (_Kind.TRANSMIT_TIMEOUT, r"(?i:watchdog timeout|watchdog event|tx(?:queue)? timeout|appears to be hung|tx hang)"),
@@ -79,7 +80,7 @@ _WORDS: tuple[tuple[BsdEventKind, str], ...] = (
         r"|firmware (?:load|install)\S* (?:failed|error)|firmware image \S+ (?:failed|not found))",
     ),
     (_Kind.ATTACH_FAILED, r"device_attach: \S+ attach returned [0-9]+"),
-    (_Kind.MACHINE_CHECK, r"^MCA: |NMI ISA |^NMI |Machine check"),
+    (_Kind.MACHINE_CHECK, r"^MCA: |NMI ISA |^NMI (?! *\|)|Machine check"),
     (
         _Kind.MODULE_LOAD_FAILED,
         r"^KLD \S+: depends on |^KLD file \S+ is missing dependencies|^linker_load_file: "
@@ -152,13 +153,13 @@ class BsdLog:
 
 def read_bsd_dmesg(text: str) -> BsdLog:
     """Read a kernel log. An empty text, or one without any line of a FreeBSD kernel, is an error."""
-    found = transcript(_KIND, text.replace("\x00", ""), *_TOOLS, session=True)
-    lines = [_bare(line) for _, line in found.lines if not line.startswith("dmesg: ")]
+    found = transcript(text, *_TOOLS)
+    lines = [_bare(line) for _, line in found.filled if not line.startswith("dmesg: ")]
     expected = "a line of a FreeBSD kernel, such as 'oce0: link state changed to UP'"
     events = tuple(event for seconds, line in lines if (event := _event(seconds, line)) is not None)
     foreign = any(_FOREIGN.match(line) for _, line in lines)
     if foreign or not (events or any(_KERNEL_LINE.match(line) for _, line in lines)):
-        raise refuse_error(_KIND, found.lines, ("dmesg",), expected)
+        raise refuse_error(_KIND, found.filled, ("dmesg",), expected)
     joined = tuple(_joined(line for _, line in lines))
     addresses = {
         f"{match[1]}{match[2]}": match[3].lower() for line in joined if (match := _ETHERNET.match(line)) is not None

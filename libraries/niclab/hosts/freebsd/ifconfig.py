@@ -14,8 +14,8 @@ from niclab.hosts.freebsd.ifconfig_records import BsdInterface, BsdInterfaces, V
 from niclab.hosts.freebsd.lagg import read_lagg_line
 from niclab.hosts.freebsd.media import read_media
 from niclab.hosts.freebsd.transceiver import read_transceiver_line
-from niclab.hosts.freebsd.transcript import refuse_error, transcript
 from niclab.hosts.reading import whole_number
+from niclab.hosts.transcript import refuse_error, transcript
 
 _KIND = "ifconfig"
 _TOOLS = ("ifconfig",)
@@ -55,8 +55,8 @@ _Line = tuple[int, str]
 
 def read_ifconfig(text: str, command: str | None = None) -> BsdInterfaces:
     """Read ``ifconfig``. Complaints of the tool beside interfaces are kept; alone they are an error."""
-    found = transcript(_KIND, text, *_TOOLS)
-    lines = _unbroken(tuple((number, line.strip()) for number, line in found.lines))
+    found = transcript(text, *_TOOLS, alone=_KIND)
+    lines = _unbroken(tuple((number, line.strip()) for number, line in found.filled))
     errors = tuple(line for _, line in lines if line.startswith("ifconfig: "))
     blocks = _blocks(tuple((number, line) for number, line in lines if not line.startswith("ifconfig: ")))
     if blocks is not None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from niclab.hosts.freebsd.transcript import refuse_error, transcript
 from niclab.hosts.reading import whole_number
+from niclab.hosts.transcript import refuse_error, transcript
 
 _KIND = "vmstat -i"
 _TOOLS = ("vmstat",)
@@ -40,24 +40,24 @@ class InterruptCounts:
 
 def read_vmstat_interrupts(text: str) -> InterruptCounts:
     """Read ``vmstat -i``. Names may hold blanks and colons: the last two columns are the numbers."""
-    found = transcript(_KIND, text, *_TOOLS)
+    found = transcript(text, *_TOOLS, alone=_KIND)
     headed = False
     rows: list[InterruptCount] = []
     sums: InterruptCount | None = None
-    for number, line in found.lines:
+    for number, line in found.filled:
         if _HEADING.fullmatch(line) and not headed and not rows:
             headed = True
             continue
         match = _ROW.fullmatch(line)
         if match is None or sums is not None or not (headed or _SOURCE.fullmatch(match[1])):
-            raise refuse_error(_KIND, found.lines if not rows else ((number, line),), _TOOLS, _EXPECTED)
+            raise refuse_error(_KIND, found.filled if not rows else ((number, line),), _TOOLS, _EXPECTED)
         row = _row(f"line {number}", match)
         if row.source == "Total" and row.device is None:
             sums = row
         else:
             rows.append(row)
     if not rows:
-        raise refuse_error(_KIND, found.lines, _TOOLS, _EXPECTED)
+        raise refuse_error(_KIND, found.filled, _TOOLS, _EXPECTED)
     return InterruptCounts(tuple(rows), sums.total if sums else None, sums.rate if sums else None)
 
 

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass, replace
 
 from niclab.hosts.errors import unreadable
-from niclab.hosts.freebsd.transcript import refuse_error, transcript
 from niclab.hosts.reading import whole_number
+from niclab.hosts.transcript import refuse_error, transcript
 
 _KIND = "kldstat"
 _TOOLS = ("kldstat",)
@@ -44,11 +44,11 @@ class KernelFiles:
 
 def read_kldstat(text: str) -> KernelFiles:
     """Read ``kldstat``. Rows without their heading (``kldstat | grep oce``) are read as well."""
-    found = transcript(_KIND, text, *_TOOLS)
+    found = transcript(text, *_TOOLS, alone=_KIND)
     files: list[KernelFile] = []
     ids: set[int] = set()
     plain = False
-    for number, line in found.lines:
+    for number, line in found.filled:
         if _HEADING.fullmatch(line):
             if files:
                 raise unreadable(_KIND, f"line {number}", line, "one heading")
@@ -63,11 +63,11 @@ def read_kldstat(text: str) -> KernelFiles:
         elif files and files[-1].contains is not None and (match := _MODULE.fullmatch(line)):
             files[-1] = replace(files[-1], contains=(*files[-1].contains, match[2]))
         elif line.startswith("kldstat: ") or not files:
-            raise refuse_error(_KIND, found.lines, _TOOLS, "'Id Refs Address Size Name' and at least one row")
+            raise refuse_error(_KIND, found.filled, _TOOLS, "'Id Refs Address Size Name' and at least one row")
         else:
             raise unreadable(_KIND, f"line {number}", line, "'ID REFS ADDRESS SIZE NAME'")
     if not files:
-        raise refuse_error(_KIND, found.lines, _TOOLS, "'Id Refs Address Size Name' and at least one row")
+        raise refuse_error(_KIND, found.filled, _TOOLS, "'Id Refs Address Size Name' and at least one row")
     return KernelFiles(tuple(files))
 
 

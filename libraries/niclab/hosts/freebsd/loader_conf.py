@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from niclab.hosts.errors import unreadable
-from niclab.hosts.freebsd.transcript import transcript
+from niclab.hosts.transcript import transcript
 
 _KIND = "loader.conf"
 _TOOLS = ("cat", "less", "more", "grep", "egrep")
@@ -38,10 +38,10 @@ class LoaderConf:
 
 def read_loader_conf(text: str) -> LoaderConf:
     """Read ``name="value"`` lines and comments. A file of comments sets nothing; an empty text is an error."""
-    found = transcript(_KIND, text, *_TOOLS)
+    found = transcript(text, *_TOOLS, alone=_KIND)
     values: dict[str, str] = {}
     repeated: list[str] = []
-    for number, line in ((number, line.strip()) for number, line in found.lines):
+    for number, line in ((number, line.strip()) for number, line in found.filled):
         if line.startswith("#"):
             continue
         match = _SETTING.fullmatch(line)
@@ -50,6 +50,9 @@ def read_loader_conf(text: str) -> LoaderConf:
         if match[1] in values:
             repeated.append(match[1])
         values[match[1]] = match[3] if match[2] is None else re.sub(r"\\(.)", r"\1", match[2])
-    if not found.lines:
+    if values and not any(re.search(r"[a-z]", name) for name in values):
+        names = ", ".join(values)
+        raise unreadable(_KIND, "text", names, "names of the loader, which are in small letters")
+    if not found.filled:
         raise unreadable(_KIND, "text", text, "'name=\"value\"' or a comment")
     return LoaderConf(values, tuple(dict.fromkeys(repeated)))

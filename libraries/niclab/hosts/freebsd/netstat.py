@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass, replace
 
 from niclab.hosts.errors import unreadable
-from niclab.hosts.freebsd.transcript import refuse_error, transcript
 from niclab.hosts.reading import whole_number
+from niclab.hosts.transcript import refuse_error, transcript
 
 _KIND = "netstat -i"
 _TOOLS = ("netstat",)
@@ -81,8 +81,8 @@ class NetstatTable:
 
 def read_netstat(text: str) -> NetstatTable:
     """Read ``netstat -i`` or ``netstat -w``. ``-h`` rounds its figures and is refused, like every other form."""
-    found = transcript(_KIND, text, *_TOOLS)
-    lines = found.lines
+    found = transcript(text, *_TOOLS, alone=_KIND)
+    lines = found.filled
     if lines and _INTERVAL_TOP.fullmatch(lines[0][1]):
         return _interval(lines)
     if not lines or lines[0][1].split()[:2] != ["Name", "Mtu"]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from niclab.hosts.errors import ReadError, unreadable
 from niclab.hosts.freebsd.fields import with_fields
 from niclab.hosts.freebsd.pkgquery import QUERY_FIELDS, Query, read_query
-from niclab.hosts.freebsd.transcript import refuse_error, transcript
+from niclab.hosts.transcript import refuse_error, transcript
 
 _KIND = "pkg"
 _LONGEST_LINE = 1000
@@ -28,6 +28,18 @@ _SIZE = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,6})?) ?([KMGT]?i?B)")
 _NO_PACKAGE = re.compile(r"(?:pkg(?:-static)?: No package\(s\) (?:matching|installed)|pkg_info: (?:no|can't find)).*")
 _ANNOTATION = re.compile(r"([A-Za-z0-9_.-]+)\s*: (.*)")
 _OLD_INFORMATION = re.compile(r"Information for (\S+):")
+# Fields of rpm -qi, which begins with a name and a version as well.
+_OF_RPM = re.compile(r".*\.(?:x86_64|noarch|i[3-6]86|aarch64|ppc64(?:le)?|s390x)")
+_OF_ANOTHER_TOOL = (
+    "Release",
+    "Source RPM",
+    "Summary",
+    "Signature",
+    "Group",
+    "Install Date",
+    "Build Date",
+    "Build Host",
+)
 _UNITS = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40, "KB": 10**3, "MB": 10**6, "GB": 10**9}
 _FIELDS = {
     "Name": "name",
@@ -74,14 +86,14 @@ class Packages:
 
 def read_pkg(text: str, command: str | None = None) -> Packages:
     """Read a list or the long form of the package tools."""
-    found = transcript(_KIND, text, *_TOOLS)
-    lines = tuple((number, line.strip()) for number, line in found.lines)
+    found = transcript(text, *_TOOLS, alone=_KIND)
+    lines = tuple((number, line.strip()) for number, line in found.filled)
     for number, line in lines:
         if _NO_PACKAGE.fullmatch(line):
             raise unreadable(_KIND, f"line {number}", line, "at least one package; none of this name is installed")
     lines = tuple((number, line) for number, line in lines if not re.match(r"pkg(?:-static|_info)?: ", line))
     if not lines:
-        raise refuse_error(_KIND, found.lines, _TOOLS, "at least one package, 'NAME-VERSION COMMENT'")
+        raise refuse_error(_KIND, found.filled, _TOOLS, "at least one package, 'NAME-VERSION COMMENT'")
     query = read_query(_KIND, command or found.command)
     if query is not None:
         return Packages(tuple(_queried(number, line, query) for number, line in lines))
@@ -109,6 +121,8 @@ def _listed(number: int, line: str) -> Package:
             return _with_rest(Package(words[0], words[1]), words[2] if len(words) == 3 else None, where, line)
     if match is None or versioned is None:
         raise unreadable(_KIND, where, line, "'NAME-VERSION COMMENT' such as 'oce-4.2.313.0 oce driver for freebsd'")
+    if _OF_RPM.fullmatch(versioned[2]):
+        raise unreadable(_KIND, where, line, "'NAME-VERSION COMMENT'; an architecture behind the version is rpm's")
     return _with_rest(Package(versioned[1], versioned[2]), match[2], where, line)
 
 
@@ -153,6 +167,8 @@ def _one_long(lines: tuple[tuple[int, str], ...]) -> Package:
         match = _FIELD.fullmatch(line)
         if match is not None and match[1] == "Description":
             break
+        if match is not None and match[1] in _OF_ANOTHER_TOOL:
+            raise unreadable(_KIND, f"line {number}", line, f"one of {', '.join(_FIELDS)}; this is no field of pkg")
         if match is not None and match[1] in _FIELDS:
             if match[1] in values:
                 raise unreadable(_KIND, f"line {number}", line, f"{match[1]} once per package")

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from niclab.hosts.errors import unreadable
 from niclab.hosts.freebsd.pciconf_records import AerCounts, Capability, Messages, PciconfDevice
-from niclab.hosts.linux.pci import SPEEDS_GTS, WIDTHS
+from niclab.hosts.pcie import SPEEDS_GTS, link_width, speed_gts
 
 _PORT = re.compile(
     r"PCI-Express [0-9] ([A-Za-z ]+?[a-z]|type [0-9]{1,2})(?: slot)?"
@@ -26,7 +26,6 @@ _MSI = re.compile(r"MSI supports ([0-9]{1,3}) messages?(.*)")
 _AER = re.compile(r"AER [0-9]{1,2} ([0-9]{1,3}) fatal ([0-9]{1,3}) non-fatal ([0-9]{1,3}) corrected")
 _SERIAL = re.compile(r"Serial [0-9]{1,2} ([0-9a-f]{16})")
 _POWER = re.compile(r"powerspec .* current (D[0-3]|unknown)\b.*")
-_UNKNOWN_WIDTHS = (0, 63)
 _UNKNOWN_SPEEDS = ("undef", "0.0")
 
 
@@ -78,8 +77,8 @@ def _express(kind: str, where: str, device: PciconfDevice, text: str) -> Pciconf
         max_payload_supported_bytes=int(payload[2]) if payload else None,
         max_read_bytes=int(read[1]) if read else None,
         aspm=aspm[1] if aspm else None,
-        lnksta_width=_width(kind, where, link[1]) if link else None,
-        lnkcap_width=_width(kind, where, link[2]) if link else None,
+        lnksta_width=link_width(kind, where, link[1]) if link else None,
+        lnkcap_width=link_width(kind, where, link[2]) if link else None,
         lnksta_gts=_speed(kind, where, speed[1]) if speed else None,
         lnkcap_gts=_speed(kind, where, speed[2]) if speed else None,
     )
@@ -92,19 +91,10 @@ def _wanted(kind: str, where: str, text: str, pattern: re.Pattern[str], expected
     return match
 
 
-def _width(kind: str, where: str, text: str) -> int | None:
-    width = int(text)
-    if width in _UNKNOWN_WIDTHS:
-        return None
-    if width not in WIDTHS:
-        raise unreadable(kind, where, text, f"a width of {WIDTHS} lanes")
-    return width
-
-
 def _speed(kind: str, where: str, text: str) -> float | None:
     if text in _UNKNOWN_SPEEDS:
         return None
-    speed = next((speed for speed in SPEEDS_GTS if text == f"{speed:.1f}"), None)
+    speed = speed_gts(text)
     if speed is None:
         raise unreadable(kind, where, text, f"a speed of {SPEEDS_GTS} GT/s")
     return speed

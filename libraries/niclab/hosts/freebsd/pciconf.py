@@ -9,8 +9,8 @@ from niclab.hosts.errors import unreadable
 from niclab.hosts.freebsd.fields import with_fields
 from niclab.hosts.freebsd.pcicaps import with_capabilities
 from niclab.hosts.freebsd.pciconf_records import Bar, Capability, PciconfDevice, PciconfDevices
-from niclab.hosts.freebsd.transcript import refuse_error, transcript
-from niclab.hosts.linux.pci import is_degraded
+from niclab.hosts.pcie import is_degraded
+from niclab.hosts.transcript import refuse_error, transcript
 
 _KIND = "pciconf"
 _TOOLS = ("pciconf",)
@@ -36,9 +36,9 @@ _Line = tuple[int, str]
 
 def read_pciconf(text: str) -> PciconfDevices:
     """Read ``pciconf -l``. No device at all is an error."""
-    found = transcript(_KIND, text, *_TOOLS)
+    found = transcript(text, *_TOOLS, alone=_KIND)
     blocks: list[list[_Line]] = []
-    for number, line in ((number, line.strip()) for number, line in found.lines):
+    for number, line in ((number, line.strip()) for number, line in found.filled):
         if _SELECTOR.fullmatch(line):
             blocks.append([(number, line)])
         elif line == "--" and blocks:
@@ -46,9 +46,9 @@ def read_pciconf(text: str) -> PciconfDevices:
         elif blocks and not line.startswith("pciconf: "):
             blocks[-1].append((number, line))
         else:
-            raise refuse_error(_KIND, found.lines, _TOOLS, "a device such as 'oce0@pci0:4:0:0: class=0x020000 ...'")
+            raise refuse_error(_KIND, found.filled, _TOOLS, "a device such as 'oce0@pci0:4:0:0: class=0x020000 ...'")
     if not blocks:
-        raise refuse_error(_KIND, found.lines, _TOOLS, "a device such as 'oce0@pci0:4:0:0: class=0x020000 ...'")
+        raise refuse_error(_KIND, found.filled, _TOOLS, "a device such as 'oce0@pci0:4:0:0: class=0x020000 ...'")
     devices = tuple(_device(block) for block in blocks)
     slots: set[str] = set()
     for device, block in zip(devices, blocks, strict=True):

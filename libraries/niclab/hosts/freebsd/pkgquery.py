@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from niclab.hosts.errors import unreadable
-from niclab.hosts.freebsd.transcript import command_words
+from niclab.hosts.transcript import command_words
 
 # pkg-query(8): the conversions that stand for one field of one line.
 QUERY_FIELDS = {

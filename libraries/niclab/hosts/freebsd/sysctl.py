@@ -7,16 +7,17 @@ from dataclasses import dataclass, field
 
 from niclab.hosts.errors import ReadError, unreadable
 from niclab.hosts.freebsd.pciconf import slot_of
-from niclab.hosts.freebsd.transcript import command_words, refuse_error, transcript
+from niclab.hosts.transcript import command_words, refuse_error, transcript
 
 _KIND = "sysctl"
 _TOOLS = ("sysctl",)
 
 # Every value has a name of at least two parts, the first one of the tree's roots; "%" begins the names of newbus.
-_OID = r"(?:[a-z][a-z_]*|p1003_1b)(?:\.[A-Za-z0-9_%:@/+-]+)+"
+# Messages of old Linux drivers begin with a name of their source ("acenic.c: v0.92").
+_OID = r"(?![a-z0-9_]+\.[ch][:=])(?:[a-z][a-z_]*|p1003_1b)(?:\.[A-Za-z0-9_%:@/+-]+)+"
 _LINE = re.compile(rf"({_OID})(: |:$|=)(.*)")
 _NAME_ALONE = re.compile(rf"{_OID}:?")
-_WHOLE = re.compile(r"-?(?:0|[1-9][0-9]{0,19})")
+_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,19}")
 _CHANGE = re.compile(r"(.*) -> (.*)")
 _DEVICE = re.compile(r"dev\.([a-z][a-z0-9_]*)\.([0-9]{1,4})\.(.+)")
 # What sysctl -d says of the names that every device has (sys/kern/subr_bus.c), and -t of their type.
@@ -99,17 +100,17 @@ class Sysctls:
 
 def read_sysctl(text: str, command: str | None = None) -> Sysctls:
     """Read ``sysctl``. Without names (``-n``) the command must say them; ``-d``, ``-t`` and ``-N`` are refused."""
-    found = transcript(_KIND, text, *_TOOLS)
+    found = transcript(text, *_TOOLS, alone=_KIND)
     command = command or found.command
     options, names = _asked(command)
     for option, meaning in (("d", "descriptions"), ("t", "types"), ("N", "names only")):
         if option in options:
             raise unreadable(_KIND, "command", command, f"values; -{option} prints {meaning}")
-    errors = tuple(line for _, line in found.lines if line.startswith("sysctl: "))
-    lines = tuple((number, line) for number, line in found.lines if not line.startswith("sysctl: "))
+    errors = tuple(line for _, line in found.filled if line.startswith("sysctl: "))
+    lines = tuple((number, line) for number, line in found.filled if not line.startswith("sysctl: "))
     if "n" in options:
         return Sysctls(_values_only(lines, names), errors=errors)
-    return _named(lines, errors, found.lines)
+    return _named(lines, errors, found.filled)
 
 
 def _asked(command: str | None) -> tuple[str, list[str]]:

@@ -35,9 +35,8 @@ _PARTS = {
     "details actor lacp pdu": "actor",
     "details partner lacp pdu": "partner",
 }
-# What every release prints; less is a cut text.
-_OF_BOND = ("MII Polling Interval (ms)", "Up Delay (ms)", "Down Delay (ms)")
-_OF_SLAVE = ("Link Failure Count", "Permanent HW addr")
+# Where a text begins whose title somebody has left out.
+_FIRST = re.compile(r"Bonding Mode: |Slave Interface: ")
 _TITLES = re.compile(r"802\.3ad info|bond \S{1,30} has no active aggregator")
 
 
@@ -62,9 +61,9 @@ class _Part:
             raise self.wrong(name, "an address such as 00:1b:21:aa:bb:cc")
         return value
 
-    def status(self) -> str:
-        value = self.text("MII Status")
-        if value not in _STATUSES:
+    def status(self) -> str | None:
+        value = self.fields["MII Status"][1] if "MII Status" in self.fields else None
+        if value is not None and value not in _STATUSES:
             raise self.wrong("MII Status", f"MII Status: one of {', '.join(_STATUSES)}")
         return value
 
@@ -76,15 +75,19 @@ class _Part:
 
 
 def read_bonding(text: str) -> Bond:
-    """Read one bond. A bond without slaves is read as such; a slave without a status is an error."""
+    """Read one bond. The mode or at least one slave must be there; what else is missing is None."""
     lines = content(text)
-    number, title = lines[0] if lines else (1, "")
-    name, _, version = title.partition(":")
-    if name.strip() != _TITLE:
-        raise unreadable(_KIND, f"line {number}", title, f"the title '{_TITLE}: vX'")
+    name, _, version = lines[0][1].partition(":") if lines else ("", "", "")
+    if name.strip() == _TITLE:
+        lines = lines[1:]
+    elif not lines or not _FIRST.match(lines[0][1]):
+        number, line = lines[0] if lines else (1, "")
+        raise unreadable(_KIND, f"line {number}", line, f"the title '{_TITLE}: vX'")
+    else:
+        version = ""
     bond, slaves = _Part(), list[_Part]()
     part, prefix = bond, ""
-    for number, line in lines[1:]:
+    for number, line in lines:
         if _TITLES.fullmatch(line.strip()):
             continue
         match = _FIELD.fullmatch(line)
@@ -102,31 +105,23 @@ def read_bonding(text: str) -> Bond:
         if prefix + key in part.fields or key == _TITLE:
             raise unreadable(_KIND, f"line {number}", line, f"{key} once")
         part.fields[prefix + key] = (number, value)
-    _refuse_cut(bond, slaves)
+    if "Bonding Mode" not in bond.fields and not slaves:
+        raise unreadable(_KIND, "text", text, "a line 'Bonding Mode: MODE' or at least one slave")
     return _bond(version.strip() or None, bond, tuple(_member(slave) for slave in slaves))
 
 
-def _refuse_cut(bond: _Part, slaves: list[_Part]) -> None:
-    of_slave = _OF_SLAVE + (("Aggregator ID",) if "802.3ad" in (bond.text("Bonding Mode") or "") else ())
-    for part, needed in [(bond, _OF_BOND), *((slave, of_slave) for slave in slaves)]:
-        missing = [name for name in needed if name not in part.fields]
-        if missing:
-            what = part.text("Slave Interface") or part.text("Bonding Mode") or ""
-            raise unreadable(_KIND, "text", what, f"{', '.join(missing)}: the text is incomplete")
-
-
 def _bond(version: str | None, bond: _Part, slaves: tuple[BondMember, ...]) -> Bond:
-    match = _MODE.fullmatch(bond.text("Bonding Mode") or "")
-    if match is None or match[1] not in _MODES:
+    match = _MODE.fullmatch(bond.fields.get("Bonding Mode", (0, ""))[1])
+    if "Bonding Mode" in bond.fields and (match is None or match[1] not in _MODES):
         raise bond.wrong("Bonding Mode", f"Bonding Mode: one of {', '.join(_MODES)}")
-    mode_name, mode_id = _MODES[match[1]]
+    mode_name, mode_id = _MODES[match[1]] if match else (None, None)
     primary = _PRIMARY.fullmatch(bond.fields.get("Primary Slave", (0, ""))[1])
     return Bond(
         driver_version=version,
-        mode=match[1],
+        mode=match[1] if match else None,
         mode_name=mode_name,
         mode_id=mode_id,
-        fail_over_mac=match[2],
+        fail_over_mac=match[2] if match else None,
         active_slave=bond.text("Currently Active Slave"),
         primary=primary[1] if primary and primary[1] != "None" else None,
         primary_reselect=primary[2] if primary else None,

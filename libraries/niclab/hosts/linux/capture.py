@@ -1,47 +1,24 @@
-"""Texts as people record them: a shell prompt before and after the output, warnings of standard error in between."""
+"""Texts of ethtool and its neighbours as people record them, and what their JSON has in common."""
 
 from __future__ import annotations
 
 import re
 
 from niclab.hosts.errors import unreadable
-from niclab.hosts.reading import JsonNode, load_json
+from niclab.hosts.reading import JsonNode, dedented, load_json
+from niclab.hosts.transcript import Line, transcript
 
-_PROMPT = r"[^#$>%:|<]{0,80}(?::[^#$>%|<]{0,80})?[#$>%]"
-_ECHO = re.compile(
-    rf"\s*(?:{_PROMPT}\s*(?:\S.{{0,120}} )?)?(?:sudo\s+)?(?:/[a-z/]{{1,40}}/)?(?:ethtool|ip|cat|bat)(?: .*)?"
-)
-_BARE_PROMPT = re.compile(
-    rf"(?:\[?[A-Za-z0-9_.-]{{1,40}}@{_PROMPT}|[A-Za-z0-9_.-]{{1,40}}:[~/][^#$>%]{{0,80}}[#$>%]|[#$>%])\s*(?:exit)?"
-)
 # ethtool writes these to standard error; they stand in the output when both streams were recorded in one file.
 _NOISE = ("Cannot get ", "netlink error:", "netlink warning:")
 
-Line = tuple[int, str]
-
 
 def content(text: str) -> list[Line]:
-    """Number and text of every line that has content: no blank lines, no prompt with the command before it, no bare
-    prompt after it, no complaint of the tool, no line end of Windows, no NUL of a console, no margin of all lines."""
-    plain = text.removeprefix("\ufeff").replace("\x00", "")
-    lines = [(number, line) for number, raw in enumerate(plain.split("\n"), start=1) if (line := raw.rstrip())]
-    lines = _without_margin(lines)
-    if any(noise in plain for noise in _NOISE):
-        lines = [(number, line) for number, line in lines if not line.startswith(_NOISE)]
-    if lines and _ECHO.fullmatch(lines[0][1]):
-        lines = lines[1:]
-    if lines and _BARE_PROMPT.fullmatch(lines[-1][1]):
-        lines = lines[:-1]
-    return lines
-
-
-def _without_margin(lines: list[Line]) -> list[Line]:
-    """Without the blanks that all lines begin with: texts quoted in documents."""
-    first = lines[0][1] if lines else ""
-    margin = first[: len(first) - len(first.lstrip())]
-    if not margin or not all(line.startswith(margin) for _, line in lines):
-        return lines
-    return [(number, line[len(margin) :]) for number, line in lines]
+    """Number and text of every line that has content: no blank lines, no prompts, no complaint of the tool beside its
+    answer, no margin of all lines."""
+    lines = transcript(text, "ethtool", "ip", "cat", "bat", "bridge").filled
+    if any(noise in text for noise in _NOISE):
+        lines = tuple((number, line) for number, line in lines if not line.lstrip().startswith(_NOISE))
+    return list(dedented(lines))
 
 
 def is_json(lines: list[Line]) -> bool:

@@ -8,6 +8,7 @@ from niclab.hosts.errors import unreadable
 from niclab.hosts.kernel_records import KernelEventKind, KernelLog
 from niclab.hosts.linux.kernel_drivers import driver_event
 from niclab.hosts.linux.kernel_events import kernel_event
+from niclab.hosts.linux.kernel_subject import DRIVERS
 from niclab.hosts.reading import numbered
 from niclab.hosts.records import KernelLine
 from niclab.hosts.transcript import transcript
@@ -28,8 +29,11 @@ _SYSLOG = re.compile(
 # How lines of a log without any stamp begin (printk.time is off on RHEL 5 and older).
 _BARE_KERNEL = re.compile(
     r"Linux version |(?:Kernel c|C)ommand line: |BIOS-|ACPI: |PCI: |pci[a-z]* [0-9a-f:.]{7,12}|usb [0-9-]+"
-    r"|NET: Registered|Memory: |CPU[0-9: ]|eth[0-9]+: |scsi[0-9 ]|sd[a-z ][ :]|ata[0-9.]+: |EXT[234]-fs"
+    r"|NET: Registered|Memory: |CPU ?[0-9]{0,4}: [A-Z(]|scsi[0-9 ]|sd[a-z ][ :]|ata[0-9.]+: |EXT[234]-fs"
     r"|device \S+ (?:entered|left)|[a-z0-9_]+ [0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7][ :]|Call Trace|Copyright "
+    # ifconfig and iwconfig print a name of an interface and a colon, too: "eth0: flags=4163<UP,..>", "eth0: error ..".
+    r"|(?:eth|em|bond|team|br|vlan|en[opsx]|p[0-9]+p)[0-9][a-z0-9.]{0,12}: (?!flags=|error )[A-Za-z]"
+    rf"|(?:{'|'.join(sorted(DRIVERS))}|bonding|pcieport|8021q): [A-Za-z]"
 )
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 
 from niclab.hosts.errors import unreadable
-from niclab.hosts.linux.capture import Line, content, is_json, json_bool, json_interface, json_text
+from niclab.hosts.linux.capture import content, is_json, json_bool, json_interface, json_text
 from niclab.hosts.reading import JsonNode
 from niclab.hosts.records import DriverInfo, Duplex, LinkSettings
+from niclab.hosts.transcript import Line
 
 _DRIVER = "ethtool -i"
 _LINK = "ethtool IFACE"
@@ -23,7 +24,7 @@ _NOTHING = ("N/A", "n/a", "Unknown", "")
 
 
 def read_driver_info(text: str) -> DriverInfo:
-    """Read ``ethtool -i``. "N/A" and an empty value are None: the driver does not say."""
+    """Read ``ethtool -i``. "N/A", an empty value and a missing line are None: the driver or the text does not say."""
     found: dict[str, str | None] = {}
     for number, line in content(text):
         match = _DRIVER_LINE.fullmatch(line)
@@ -38,9 +39,6 @@ def read_driver_info(text: str) -> DriverInfo:
     driver = found.get("driver")
     if driver is None:
         raise unreadable(_DRIVER, "text", text, "a line 'driver: NAME'")
-    missing = [name for name in ("version", "firmware-version", "bus-info") if name not in found]
-    if missing:
-        raise unreadable(_DRIVER, "text", text, f"{', '.join(missing)}: the output is incomplete")
     return DriverInfo(
         driver=driver,
         version=found.get("version"),
@@ -75,6 +73,12 @@ def read_link_settings(text: str) -> LinkSettings:
     )
 
 
+# The settings that are read; at least one must be there.
+_READ = {
+    *("Speed", "Duplex", "Auto-negotiation", "Link detected", "Port", "Transceiver"),
+    *("Supported link modes", "Advertised link modes", "Link partner advertised link modes"),
+    *("Supports auto-negotiation", "Advertised auto-negotiation", "Link partner advertised auto-negotiation"),
+}
 _YES_NO = {"Yes": True, "No": False}
 _Setting = tuple[int, str]
 
@@ -102,9 +106,9 @@ def _settings(lines: list[Line]) -> tuple[str, dict[str, _Setting]]:
             settings[key] = (first, f"{value} {line.strip()}")
         else:
             raise unreadable(_LINK, f"line {number}", line, "an indented 'Name: value' or its continuation")
-    if iface is None or not ({"Speed", "Link detected"} & set(settings)):
+    if iface is None or not _READ.intersection(settings):
         shown = "\n".join(line for _, line in lines)
-        raise unreadable(_LINK, "text", shown, "'Settings for IFACE:' and a line Speed or Link detected")
+        raise unreadable(_LINK, "text", shown, "'Settings for IFACE:' and a line such as Speed or Link detected")
     return iface, settings
 
 

@@ -26,14 +26,15 @@ _MODES = re.compile(r"(Adaptive|CQE mode) RX:\s*(\S{1,10})\s+TX:\s*(\S{1,10})")
 _NAME = r"stats-block-usecs|sample-interval|pkt-rate-(?:low|high)|[rt]x-(?:usecs|frames?|aggr|cqe)(?:-[a-z]{1,20}){0,3}"
 _JSON_NAME = re.compile(_NAME)
 _PARAMETER = re.compile(rf"({_NAME})(?::\s*|\s+)(\S{{1,30}})")
-_LAST = {"rx-usecs", "rx-frames", "tx-usecs", "tx-frames", "rx-usecs-high", "tx-usecs-high"}
+# Steps of the adaptive moderation (ethtool 6.11 and later), which nothing here asks for.
+_PROFILE = re.compile(r"[rt]x-profile:(?:\s*n/a)?|\{\.usec = .{1,80}\},?")
 _PAUSE_ROW = re.compile(r"(Autonegotiate|RX|TX|RX negotiated|TX negotiated)\s*:\s*(\S{1,10})")
 _PAUSE_JSON = {"ifname", "autonegotiate", "rx", "tx", "negotiated", "statistics"}
 _PAUSE_STATISTIC = re.compile(r"\s+([a-z][a-z0-9_-]{0,40}):\s*(\S{1,30})")
 
 
 def read_coalescing(text: str) -> Coalescing:
-    """Read ``ethtool -c``. Every version prints all lines up to the "high" ones; fewer is a cut text."""
+    """Read ``ethtool -c``: at least one parameter or mode; what the text does not have is None."""
     lines = content(text)
     if is_json(lines):
         return _coalescing_from_json(json_interface(_COALESCE, lines))
@@ -49,13 +50,12 @@ def read_coalescing(text: str) -> Coalescing:
         elif parameter is not None and parameter[1] not in parameters:
             name, value = parameter[1], parameter[2]
             parameters[name] = None if value.lower() == "n/a" else whole_number(_COALESCE, where, value, name)
-        else:
+        elif not _PROFILE.fullmatch(line.strip()):
             raise unreadable(_COALESCE, where, line, "'Adaptive RX: on  TX: off' or 'rx-usecs: 3', each once")
-    missing = sorted(_LAST - set(parameters)) + ([] if "Adaptive" in modes else ["Adaptive RX"])
-    if missing:
-        raise unreadable(_COALESCE, "text", iface, f"{', '.join(missing)}: the output is incomplete")
-    cqe = modes.get("CQE mode", (None, None))
-    return Coalescing(iface, *modes["Adaptive"], *cqe, parameters)
+    if not modes and not parameters:
+        raise unreadable(_COALESCE, "text", iface, "at least one parameter")
+    adaptive, cqe = (modes.get(name, (None, None)) for name in ("Adaptive", "CQE mode"))
+    return Coalescing(iface, *adaptive, *cqe, parameters)
 
 
 def _coalescing_from_json(node: JsonNode) -> Coalescing:
@@ -76,7 +76,7 @@ def _coalescing_from_json(node: JsonNode) -> Coalescing:
 
 
 def read_pause(text: str) -> Pause:
-    """Read ``ethtool -a``: Autonegotiate, RX and TX must be there."""
+    """Read ``ethtool -a``: at least one row; what the text does not have is None."""
     lines = content(text)
     if is_json(lines):
         return _pause_from_json(json_interface(_PAUSE, lines))
@@ -96,14 +96,13 @@ def read_pause(text: str) -> Pause:
             raise unreadable(
                 _PAUSE, where, line, "'Autonegotiate: on', 'RX: on', 'TX: on', each once, of one interface"
             )
-    missing = [name for name in ("Autonegotiate", "RX", "TX") if name not in rows]
-    if missing:
-        raise unreadable(_PAUSE, "text", iface, f"{', '.join(missing)}: the output is incomplete")
+    if not rows:
+        raise unreadable(_PAUSE, "text", iface, "at least one of Autonegotiate, RX and TX")
     return Pause(
         iface=iface,
-        autoneg=rows["Autonegotiate"],
-        rx=rows["RX"],
-        tx=rows["TX"],
+        autoneg=rows.get("Autonegotiate"),
+        rx=rows.get("RX"),
+        tx=rows.get("TX"),
         rx_negotiated=rows.get("RX negotiated"),
         tx_negotiated=rows.get("TX negotiated"),
         statistics=statistics,

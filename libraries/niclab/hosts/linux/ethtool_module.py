@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 
 from niclab.hosts.errors import ReadError, unreadable
 from niclab.hosts.ethtool_records import ModuleEeprom, ModuleLane
-from niclab.hosts.linux.capture import Line, content, is_json, json_interface
+from niclab.hosts.linux.capture import content, is_json, json_interface
 from niclab.hosts.linux.ethtool_module_json import rows_of_json
+from niclab.hosts.transcript import Line
 
 _KIND = "ethtool -m"
 _ROW = re.compile(r"\s*([A-Z][^:]{0,80}?)\s*:\s?(.*)")
@@ -25,7 +26,8 @@ _LENGTH = re.compile(r"Length(?: \((.{1,40})\))?|Cable assembly length")
 _BIAS = ("Laser bias current", "Laser tx bias current")
 _TX = ("Laser output power", "Transmit avg optical power")
 _RX = ("Receiver signal average optical power", "Receiver signal OMA", "Rcvr signal avg optical power")
-_MODULE = ("Module temperature", "Module voltage", "Laser wavelength")
+# Rows that tell a module from any other text of names and values.
+_TELLING = {"Identifier", "Vendor PN", "Vendor OUI", "Module temperature", "Module voltage", *_BIAS, *_TX, *_RX}
 
 
 @dataclass
@@ -67,22 +69,21 @@ class _Rows:
 
 
 def read_module(text: str) -> ModuleEeprom:
-    """Read one module. A hex dump is refused: nothing here decodes it."""
+    """Read one module; what the text does not have is None. A hex dump is refused: nothing here decodes it."""
     lines = content(text)
     if is_json(lines):
         rows = _Rows({name: [("JSON", v) for v in values] for name, values in rows_of_json(_json(lines)).items()})
     else:
         rows = _rows(lines)
-    identifier = rows.text("Identifier")
-    if identifier is None:
+    said = {_CHANNEL.sub(r"\1", name) for name, found in rows.values.items() if any(value for _, value in found)}
+    if not _TELLING & said:
         raise unreadable(_KIND, "text", lines[0][1] if lines else "", "a row 'Identifier : 0x03 (SFP)'")
-    _refuse_cut(rows)
     bias, tx, rx = (_first(rows, names) for names in (_BIAS, _TX, _RX))
     tx_mw, tx_dbm = rows.power(tx)
     rx_mw, rx_dbm = rows.power(rx)
     rate = rows.quantity("BR, Nominal", "Mbps MBd")
     return ModuleEeprom(
-        identifier=identifier,
+        identifier=rows.text("Identifier"),
         connector=rows.text("Connector"),
         vendor_name=rows.text("Vendor name"),
         vendor_oui=rows.text("Vendor OUI"),
@@ -121,21 +122,8 @@ def _rows(lines: list[Line]) -> _Rows:
         match = _ROW.fullmatch(line)
         if match is None:
             raise unreadable(_KIND, f"line {number}", line, "'Name : value'")
-        if not rows.values and match[1] != "Identifier":
-            raise unreadable(_KIND, f"line {number}", line, "the row 'Identifier : 0x03 (SFP)' first")
         rows.values.setdefault(match[1], []).append((f"line {number}", match[2].strip()))
     return rows
-
-
-def _refuse_cut(rows: _Rows) -> None:
-    """Of a module it does not know, the tool prints the identifier alone; else the vendor, and the diagnostics that
-    the module has."""
-    needed = ["Vendor name", "Vendor PN"] if len(rows.values) > 1 else []
-    if rows.values.get("Optical diagnostics support", [("", "")])[0][1] == "Yes":
-        needed += ["Module temperature", "Module voltage"]
-    missing = [name for name in needed if name not in rows.values]
-    if missing:
-        raise unreadable(_KIND, "text", rows.text("Identifier"), f"{', '.join(missing)}: the output is incomplete")
 
 
 def _first(rows: _Rows, names: tuple[str, ...]) -> str:

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from niclab.hosts.errors import unreadable
 from niclab.hosts.ethtool_records import ChannelCounts, Channels, Rings, RingSizes
 from niclab.hosts.linux.capture import (
-    Line,
     content,
     heading,
     is_json,
@@ -18,6 +17,7 @@ from niclab.hosts.linux.capture import (
     on_off,
 )
 from niclab.hosts.reading import JsonNode, whole_number
+from niclab.hosts.transcript import Line
 
 _RINGS = "ethtool -g"
 _CHANNELS = "ethtool -l"
@@ -29,6 +29,8 @@ _ROW = re.compile(r"\s*([A-Za-z][A-Za-z ]{0,30}):\s*(\S{1,30})")
 _RING_ROWS = ("rx", "rx_mini", "rx_jumbo", "tx")
 _RING_MORE = ("rx_buf_len", "cqe_size", "tx_push_buff_len", "hds_thresh")
 _SWITCHES = ("tx_push", "rx_push", "tcp_data_split")
+# TCP data split of a driver that leaves it to itself, or has a state that the tool does not know.
+_UNDECIDED = ("auto", "unsupported")
 _CHANNEL_ROWS = ("rx", "tx", "other", "combined")
 
 _Sizes = dict[str, int | None]
@@ -36,7 +38,7 @@ _Flags = dict[str, bool | None]
 
 
 def read_rings(text: str) -> Rings:
-    """Read ``ethtool -g``. The four rows that every version prints must stand in both sections."""
+    """Read ``ethtool -g``. Both sections must be there, each with a row; a row that is missing is None."""
     lines = content(text)
     known = _RING_ROWS + _RING_MORE
     if is_json(lines):
@@ -44,19 +46,19 @@ def read_rings(text: str) -> Rings:
         iface, sections = node.child("ifname").text(), _json_sections(node, _RING_ROWS, known)
     else:
         iface = heading(_RINGS, lines, _RING_HEADING, "the heading 'Ring parameters for IFACE:'")
-        sections = _sections(_RINGS, lines[1:], _RING_ROWS, known)
+        sections = _sections(_RINGS, lines[1:], known)
     return Rings(iface, _ring_sizes(*sections["max"]), _ring_sizes(*sections["current"]))
 
 
 def read_channels(text: str) -> Channels:
-    """Read ``ethtool -l``. The four rows that every version prints must stand in both sections."""
+    """Read ``ethtool -l``. Both sections must be there, each with a row; a row that is missing is None."""
     lines = content(text)
     if is_json(lines):
         node = json_interface(_CHANNELS, lines)
         iface, sections = node.child("ifname").text(), _json_sections(node, _CHANNEL_ROWS, _CHANNEL_ROWS)
     else:
         iface = heading(_CHANNELS, lines, _CHANNEL_HEADING, "the heading 'Channel parameters for IFACE:'")
-        sections = _sections(_CHANNELS, lines[1:], _CHANNEL_ROWS, _CHANNEL_ROWS)
+        sections = _sections(_CHANNELS, lines[1:], _CHANNEL_ROWS)
     return Channels(iface, _channel_counts(sections["max"][0]), _channel_counts(sections["current"][0]))
 
 
@@ -80,9 +82,7 @@ def _channel_counts(sizes: Mapping[str, int | None]) -> ChannelCounts:
     return ChannelCounts(sizes.get("rx"), sizes.get("tx"), sizes.get("other"), sizes.get("combined"))
 
 
-def _sections(
-    kind: str, lines: list[Line], needed: tuple[str, ...], known: tuple[str, ...]
-) -> dict[str, tuple[_Sizes, _Flags]]:
+def _sections(kind: str, lines: list[Line], known: tuple[str, ...]) -> dict[str, tuple[_Sizes, _Flags]]:
     """Both sections, each with its sizes and its switches."""
     found: dict[str, tuple[_Sizes, _Flags]] = {}
     section: tuple[_Sizes, _Flags] | None = None
@@ -99,22 +99,21 @@ def _sections(
         if row in section[0] or row in section[1]:
             raise unreadable(kind, where, line, f"{match[1]} once a section")
         if row in _SWITCHES and kind == _RINGS:
-            section[1][row] = on_off(kind, where, match[2], match[1])
+            value = "n/a" if row == "tcp_data_split" and match[2] in _UNDECIDED else match[2]
+            section[1][row] = on_off(kind, where, value, match[1])
         elif row in known:
             value = match[2]
             section[0][row] = None if value.lower() == "n/a" else whole_number(kind, where, value, match[1])
         else:
             raise unreadable(kind, where, line, f"one of {', '.join(known)}")
-    _refuse_missing(kind, found, needed)
+    _refuse_missing(kind, found)
     return found
 
 
-def _refuse_missing(kind: str, found: Mapping[str, tuple[_Sizes, _Flags]], needed: tuple[str, ...]) -> None:
+def _refuse_missing(kind: str, found: Mapping[str, tuple[_Sizes, _Flags]]) -> None:
     for heading_line, name in _SECTIONS.items():
-        rows = found[name][0] if name in found else {}
-        missing = [row for row in needed if row not in rows]
-        if missing:
-            raise unreadable(kind, "text", heading_line, f"{', '.join(missing)} below it: the output is incomplete")
+        if name not in found or not any(found[name]):
+            raise unreadable(kind, "text", heading_line, "this section with at least one row: the output is incomplete")
 
 
 def _json_sections(node: JsonNode, needed: tuple[str, ...], known: tuple[str, ...]) -> dict[str, tuple[_Sizes, _Flags]]:
@@ -128,5 +127,9 @@ def _json_sections(node: JsonNode, needed: tuple[str, ...], known: tuple[str, ..
     current = {row: json_count(node.optional(row.replace("_", "-"))) for row in known}
     if all(current[row] is None and maxima[row] is None for row in needed):
         raise node.wrong(f"at least one of {', '.join(needed)}")
-    flags = {row: json_bool(node.optional(row.replace("_", "-"))) for row in _SWITCHES}
+    switches = {row: node.optional(row.replace("_", "-")) for row in _SWITCHES}
+    flags = {
+        row: None if row == "tcp_data_split" and switch and switch.value in _UNDECIDED else json_bool(switch)
+        for row, switch in switches.items()
+    }
     return {"max": (maxima, {}), "current": (current, flags)}

@@ -11,7 +11,8 @@ from niclab.hosts.errors import NoInterface, ReadError, unreadable
 from niclab.hosts.linux.commands import LinuxCommands
 from niclab.hosts.linux.lspci import read_lspci
 from niclab.hosts.linux.names import interface_name, pci_address
-from niclab.hosts.linux.pci import is_degraded, read_sysfs_speed_gts, read_sysfs_width
+from niclab.hosts.linux.pci import read_sysfs_speed_gts, read_sysfs_width
+from niclab.hosts.pcie import is_degraded
 from niclab.hosts.reading import numbered
 from niclab.hosts.records import PciDevice, PcieLink
 from niclab.verdict import BenchFault

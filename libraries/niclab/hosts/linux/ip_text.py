@@ -7,8 +7,8 @@ from itertools import pairwise
 from typing import Any
 
 from niclab.hosts.errors import unreadable
-from niclab.hosts.linux.capture import Line
 from niclab.hosts.reading import whole_number
+from niclab.hosts.transcript import Line
 
 KIND = "ip link"
 

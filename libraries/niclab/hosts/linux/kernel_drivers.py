@@ -8,7 +8,7 @@ from dataclasses import replace
 from niclab.hosts.kernel_records import KernelEvent, KernelEventKind, PcieLinkReport
 from niclab.hosts.linux.kernel_events import SEARCHED_CHARACTERS
 from niclab.hosts.linux.kernel_subject import DRIVERS, Subject, read_subject
-from niclab.hosts.linux.pci import speed_gts
+from niclab.hosts.pcie import speed_gts
 from niclab.hosts.records import KernelLine
 
 _VERSION = r"v?([0-9][A-Za-z0-9._+~-]*)"

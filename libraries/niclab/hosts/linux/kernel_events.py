@@ -29,7 +29,7 @@ _WORDS: tuple[tuple[KernelEventKind, tuple[str, ...]], ...] = (
             r"\bBUG: unable to handle",
             r"\bBUG: kernel NULL pointer",
             "[Kk]ernel BUG at ",
-            "general protection fault",
+            "general protection fault(?! ip:)",  # "traps: NAME[PID] general protection fault ip:" is one of a program
             "Unable to handle kernel ",
             r"^(?:invalid opcode|divide error|double fault|stack segment|int3|bad frame): [0-9a-f]{4} \[#?[0-9]",
         ),

@@ -8,7 +8,7 @@ from niclab.hosts.kernel_records import KernelEvent, KernelEventKind
 from niclab.hosts.linux.kernel_subject import DRIVERS, is_interface, read_subject
 from niclab.hosts.records import Duplex, KernelLine
 
-_LINK = re.compile(r"(?:^|[ :\]])(?:NIC )?link (?:is )?(up|down)\b", re.IGNORECASE)
+_LINK = re.compile(r"(?:^|[ :\]])(?:NIC )?link (?:is )?(up|down)\b(?! events)", re.IGNORECASE)
 _LINK_CHANGE = re.compile(r"link change old ([0-9]{1,6}) new ([0-9]{1,6})$")  # atlantic: Mbit/s before and after
 _SPEED = re.compile(r"\b([0-9]{1,6}(?:\.[0-9])?) ?([MG])b(?:ps|/s|it/s)", re.IGNORECASE)
 _DUPLEX = re.compile(r"[ /(](full|half)(?:[ -]duplex\b|$|[ ,-])", re.IGNORECASE)

@@ -14,7 +14,8 @@ from niclab.hosts.errors import unreadable
 from niclab.hosts.linux import lspci_express as express
 from niclab.hosts.linux.lspci_names import SLOT, Heading, read_heading, read_names
 from niclab.hosts.linux.lspci_vpd import is_vpd_line, read_vpd
-from niclab.hosts.linux.pci import is_degraded, with_domain
+from niclab.hosts.linux.pci import with_domain
+from niclab.hosts.pcie import is_degraded
 from niclab.hosts.reading import dedented
 from niclab.hosts.records import PciDevice
 from niclab.hosts.transcript import transcript

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from niclab.hosts.errors import unreadable
-from niclab.hosts.linux.pci import SPEEDS_GTS, link_width, speed_gts
+from niclab.hosts.pcie import SPEEDS_GTS, link_width, speed_gts
 from niclab.hosts.records import PciDevice
 
 _KIND = "lspci"

@@ -13,6 +13,7 @@ _KIND = "modinfo"
 
 _LINE = re.compile(r"([a-z][a-z0-9_]{0,30}):(?:\s+(.*)|)")
 _ONCE = ("filename", "name", "srcversion", "vermagic", "depends")
+_TELLING = ("filename", "srcversion", "vermagic")
 # Values that may run over several lines, which then begin anywhere.
 _MULTI_LINE = ("parm", "description", "author", "signature", "module_sig")
 _SIGNATURE_LINE = re.compile(r"\s*[0-9A-Fa-f]{2}(?::?[0-9A-Fa-f]{2})*:?\s*|\s*:\s*")
@@ -29,15 +30,19 @@ _TYPE_AT_END = re.compile(r"\(((?:array of )?[a-z_ ]{3,20})\)$")
 
 
 def read_modinfo(text: str) -> ModuleFile:
-    """Read ``modinfo MODULE``. A module built into the kernel has no version, srcversion or vermagic line."""
+    """Read ``modinfo MODULE``. A module built into the kernel has no version, srcversion or vermagic line.
+
+    A text whose command stands before it, or with one of the lines that no other tool prints, may lack the rest.
+    """
     found = _fields(text)
     filename = _first(found, "filename")
-    if not filename:
-        raise unreadable(_KIND, "text", text, "a line 'filename: PATH'")
+    asked = bool(found) and transcript(text, _KIND).command is not None
+    if filename == "" or not (asked or any(_first(found, name) for name in _TELLING)):
+        raise unreadable(_KIND, "text", text, f"a line 'filename: PATH', or one of {', '.join(_TELLING[1:])}")
     depends = _first(found, "depends")
     return ModuleFile(
         filename=None if filename == _BUILT_IN else filename,
-        built_in=filename == _BUILT_IN,
+        built_in=None if filename is None else filename == _BUILT_IN,
         name=_first(found, "name") or None,
         version=_first(found, "version") or None,
         srcversion=_first(found, "srcversion") or None,

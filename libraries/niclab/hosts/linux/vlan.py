@@ -6,9 +6,10 @@ import re
 
 from niclab.hosts.errors import unreadable
 from niclab.hosts.link_records import Vlan, Vlans
-from niclab.hosts.linux.capture import Line, content, is_json
+from niclab.hosts.linux.capture import content, is_json
 from niclab.hosts.linux.ip_link import read_links
 from niclab.hosts.reading import whole_number
+from niclab.hosts.transcript import Line
 
 _KIND = "/proc/net/vlan"
 _CONFIG = re.compile(r"VLAN Dev name\s*\|\s*VLAN ID")
