@@ -66,7 +66,7 @@ bench: setup
 
 docs: setup
 	mkdir -p results/docs
-	for library in Lab Card HostLinks Power Console Traffic Shell; do \
+	for library in Lab Card HostLinks SwitchPorts Power Console Traffic Shell; do \
 	    $(VENV)/bin/libdoc libraries/$$library.py results/docs/$$library.html; done
 
 clean:
