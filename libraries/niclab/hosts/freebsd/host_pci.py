@@ -32,7 +32,8 @@ class FreeBsdPci(FreeBsdCommands):
 
         :raises BenchFault: when there is no such device, or pciconf may not read its capabilities.
         """
-        return self._at(self._pci_devices(_DETAILS), pci_address(self.name, address))
+        pci_address(self.name, address)
+        return self._at(self._pci_devices(_DETAILS), address)
 
     def upstream_port(self, address: str) -> str | None:
         """Address of the bridge or root port above ``address``; None on a root bus."""
@@ -60,7 +61,8 @@ class FreeBsdPci(FreeBsdCommands):
         :param port_index: which one, for a function with several ports (Chelsio T5): counted by unit number from 0.
         :raises NoInterface: when the function has none, or it was renamed.
         """
-        function = self._at(self._pci_devices(), pci_address(self.name, address), capabilities=False)
+        pci_address(self.name, address)
+        function = self._at(self._pci_devices(), address, capabilities=False)
         if function.driver is None:
             raise NoInterface(f"{self.name}: {address} has no network interface: no driver is bound; dmesg may say why")
         device = f"{function.driver}{function.unit}"
@@ -97,8 +99,9 @@ class FreeBsdPci(FreeBsdCommands):
 
     def _chain(self, address: str) -> tuple[PciconfDevice, ...]:
         """Devices from the port on the root bus down to ``address``."""
+        pci_address(self.name, address)
         devices = self._pci_devices(_DETAILS)
-        function = self._at(devices, pci_address(self.name, address))
+        function = self._at(devices, address)
         if function.driver is None:
             raise BenchFault(f"{self.name}: no driver is bound to {address}, so nothing tells which bridges lead to it")
         name = f"{function.driver}{function.unit}"

@@ -171,7 +171,8 @@ class FreeBsdSettings(FreeBsdCommands):
         leaves = [self._leaf(_HOLDOFF, name)[0] for name in names]
         if not leaves:
             raise BenchFault(f"{self.name}: {iface}: coalescing has nothing to put back")
-        return "sysctl " + " ".join(f"{device.tree}.{leaf}={self._number(f'{device.tree}.{leaf}')}" for leaf in leaves)
+        now = [f"{device.tree}.{leaf}={self._index(f'{device.tree}.{leaf}')}" for leaf in leaves]
+        return f"sysctl {' '.join(now)}"
 
     @partly(_PAUSED)
     def restoring_pause(self, iface: str) -> str:
@@ -203,6 +204,10 @@ class FreeBsdSettings(FreeBsdCommands):
             raise unreadable("sysctl -n", name, value, "a whole number")
         return int(value)
 
+    def _index(self, name: str) -> int:
+        """An index into a list; -1 points to none."""
+        return -1 if self._text(name) == "-1" else self._number(name)
+
     def _list(self, device: Newbus, leaf: str) -> tuple[int, ...]:
         name = f"{self._parent(device).tree}.{leaf}"
         return numbers(name, self._text(name))
@@ -211,12 +216,10 @@ class FreeBsdSettings(FreeBsdCommands):
         """The value an index points to; None when it points to none (-1: packets are not counted)."""
         leaf, place = _HOLDOFF[word]
         name = f"{device.tree}.{leaf}"
-        text, known = self._text(name), self._list(device, place)
-        if text == "-1":
-            return None
-        if not text.isdecimal() or int(text) >= len(known):
-            raise unreadable("sysctl -n", name, text, f"an index into {known}")
-        return known[int(text)]
+        index, known = self._index(name), self._list(device, place)
+        if index >= len(known):
+            raise unreadable("sysctl -n", name, str(index), f"an index into {known}")
+        return known[index] if index >= 0 else None
 
     def _set(self, changes: list[str]) -> str | None:
         if not changes:
