@@ -11,6 +11,7 @@ from niclab import certify, doctor, parse
 from niclab.bench import load_bench
 from niclab.card import load_card
 from niclab.lab import Lab
+from niclab.parity_page import parity_page
 from niclab.stats import command as baseline_command
 from niclab.verdict import BenchFault, NotApplicable
 from niclab.yamlfile import REPOSITORY
@@ -55,6 +56,8 @@ def _parser() -> argparse.ArgumentParser:
     read.add_argument("--command", help="the command line that printed the text")
     read.set_defaults(run=_parse)
     baseline_command.add_parser(commands)
+    alike = commands.add_parser("parity", help="print which question each operating system answers, and how")
+    alike.set_defaults(run=_parity)
     return parser
 
 
@@ -86,6 +89,11 @@ def _certify(options: argparse.Namespace) -> int:
 
 def _parse(options: argparse.Namespace) -> int:
     return parse.run(options.kind, options.command, batch=options.batch, listing=options.listing)
+
+
+def _parity(_: argparse.Namespace) -> int:
+    print(parity_page(), end="")
+    return 0
 
 
 if __name__ == "__main__":

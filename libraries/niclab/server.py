@@ -10,6 +10,7 @@ from pathlib import Path
 
 from niclab import bench as benchfile
 from niclab.bench import BmcProtocol, OperatingSystem, Role
+from niclab.hosts.freebsd.host import FreeBsdHost
 from niclab.hosts.host import Host
 from niclab.hosts.linux.host import LinuxHost
 from niclab.secrets import Secrets
@@ -44,8 +45,8 @@ class Server:
     @cached_property
     def host(self) -> Host:
         """The operating system."""
-        if self.description.os is not OperatingSystem.LINUX:
-            raise NotApplicable(f"{self.name} runs {self.description.os.value}, which this release cannot ask yet")
+        if self.description.os is OperatingSystem.FREEBSD:
+            return FreeBsdHost(self.ssh, self.name)
         return LinuxHost(self.ssh, self.name)
 
     @cached_property

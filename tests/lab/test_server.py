@@ -10,6 +10,8 @@ import pytest
 from fake_bench import FakeBench
 
 from niclab.bench import Role
+from niclab.hosts.freebsd.host import FreeBsdHost
+from niclab.hosts.linux.host import LinuxHost
 from niclab.lab import Lab
 from niclab.server import Server
 from niclab.transports.bmc import PowerAction, PowerState
@@ -168,8 +170,10 @@ def test_closing_closes_everything_that_was_opened(bench: FakeBench, dut: Server
     assert [bmc.closed for bmc in bench.bmcs[Role.DUT].values()] == [1, 1]
 
 
-def test_another_system_cannot_be_asked_yet(bench: FakeBench, taken: Lab) -> None:
-    bench.edit(bench.file, ("os: linux", "os: freebsd"))
+@pytest.mark.parametrize(("system", "kind"), [("linux", LinuxHost), ("freebsd", FreeBsdHost)])
+def test_a_server_is_asked_in_the_words_of_its_system(
+    bench: FakeBench, taken: Lab, system: str, kind: type[object]
+) -> None:
+    bench.edit(bench.file, ("os: linux", f"os: {system}"))
     server = Server(bench.load()[0], Role.DUT, taken.secrets, taken.evidence_folder)
-    with pytest.raises(NotApplicable, match=r"^dut runs freebsd, which this release cannot ask yet$"):
-        _ = server.host
+    assert type(server.host) is kind and server.host.name == "dut"

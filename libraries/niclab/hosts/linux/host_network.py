@@ -5,13 +5,13 @@ from __future__ import annotations
 import ipaddress
 import re
 
+from niclab.hosts.commands import HostCommands
 from niclab.hosts.errors import unreadable
-from niclab.hosts.linux.commands import LinuxCommands
 from niclab.hosts.linux.ethtool import read_driver_info, read_link_settings
 from niclab.hosts.linux.ethtool_counters import read_counters
 from niclab.hosts.linux.ip import read_interfaces
-from niclab.hosts.linux.names import interface_name, ip_address, ip_cidr
 from niclab.hosts.linux.ping import read_ping
+from niclab.hosts.names import interface_name, ip_address, ip_cidr
 from niclab.hosts.reading import numbered, whole_number
 from niclab.hosts.records import (
     CarrierChanges,
@@ -34,7 +34,7 @@ _HUNDREDTHS = r"\d+\.\d\d"  # /proc/uptime counts in hundredths of a second
 _CARRIER_WAIT = re.compile(rf"({_HUNDREDTHS}) ({_HUNDREDTHS}) (seen|late)")
 
 
-class LinuxNetwork(LinuxCommands):
+class LinuxNetwork(HostCommands):
     """See :class:`niclab.hosts.host.Host` for the meaning of each method."""
 
     def interface(self, iface: str) -> Interface:

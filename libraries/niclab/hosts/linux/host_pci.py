@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
+from niclab.hosts.commands import HostCommands
 from niclab.hosts.errors import NoInterface, ReadError, unreadable
-from niclab.hosts.linux.commands import LinuxCommands
 from niclab.hosts.linux.lspci import read_lspci
-from niclab.hosts.linux.names import interface_name, pci_address
 from niclab.hosts.linux.pci import read_sysfs_speed_gts, read_sysfs_width
+from niclab.hosts.names import interface_name, pci_address
 from niclab.hosts.pcie import is_degraded
 from niclab.hosts.reading import numbered
 from niclab.hosts.records import PciDevice, PcieLink
@@ -46,7 +46,7 @@ _COMPARED = (
 )
 
 
-class LinuxPci(LinuxCommands):
+class LinuxPci(HostCommands):
     """See :class:`niclab.hosts.host.Host` for the meaning of each method."""
 
     def pci_device(self, address: str) -> PciDevice:

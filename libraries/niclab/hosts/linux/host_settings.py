@@ -10,14 +10,13 @@ import shlex
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
+from niclab.hosts.commands import HostCommands
 from niclab.hosts.ethtool_records import Channels, Coalescing, Features, Pause, Rings
-from niclab.hosts.linux.commands import LinuxCommands
 from niclab.hosts.linux.ethtool_coalesce import read_coalescing, read_pause
 from niclab.hosts.linux.ethtool_features import read_features
 from niclab.hosts.linux.ethtool_sizes import read_channels, read_rings
-from niclab.hosts.linux.host_software import is_no_answer, refusal
 from niclab.hosts.linux.ip import read_interfaces
-from niclab.hosts.linux.names import interface_name
+from niclab.hosts.names import interface_name
 from niclab.hosts.settings_records import Attempt
 from niclab.verdict import BenchFault
 
@@ -27,7 +26,7 @@ _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _UNCHANGED = 80  # older ethtool ends so when everything is as it was asked for already
 
 
-class LinuxSettings(LinuxCommands):
+class LinuxSettings(HostCommands):
     """See :class:`niclab.hosts.host.Host` for the meaning of each method."""
 
     def features(self, iface: str) -> Features:
@@ -132,19 +131,7 @@ class LinuxSettings(LinuxCommands):
         return record
 
     def _set(self, option: str, iface: str, values: Mapping[str, int | bool]) -> str | None:
-        return self._told(self._ethtool(option, iface, values))
-
-    def _told(self, command: str) -> str | None:
-        """The refusal's words, None when the change was taken or was there already.
-
-        :raises BenchFault: when the tool could not ask: no such device, no rights, no tool.
-        """
-        result = self._try(command)
-        if result.exit_status in (0, _UNCHANGED):
-            return None
-        if is_no_answer(result):
-            raise self._failed(command, result)
-        return refusal(result)
+        return self._told(self._ethtool(option, iface, values), unchanged=_UNCHANGED)
 
     def _restoring(self, option: str, iface: str, values: Mapping[str, int | bool]) -> str:
         if not values:

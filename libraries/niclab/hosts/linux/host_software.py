@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 import shlex
 
+from niclab.hosts.commands import HostCommands, is_no_answer, refusal
 from niclab.hosts.errors import unreadable
-from niclab.hosts.host import CommandResult
 from niclab.hosts.linux.aer import read_aer_classes
-from niclab.hosts.linux.commands import LinuxCommands
 from niclab.hosts.linux.ethtool import read_driver_info
-from niclab.hosts.linux.names import interface_name, module_name, pci_address
+from niclab.hosts.names import interface_name, module_name, pci_address
 from niclab.hosts.records import DriverInfo
 from niclab.hosts.settings_records import AerCounters, Attempt, Package
 from niclab.verdict import BenchFault
@@ -22,29 +21,9 @@ _FIRMWARE_FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,127}")
 _PACKAGE_FIELDS = r"${Package} ${db:Status-Status} ${Architecture} ${Version}\n"
 _INSTALL_TIMEOUT_S = 300
 _FLASH_TIMEOUT_S = 600
-_NOT_FOUND = 127
-_SHOWN_CHARACTERS = 400
-# What says that the tool or the host could not work, whoever refused nothing.
-_NO_ANSWER = re.compile(
-    "No such device|Operation not permitted|Permission denied|command not found|Could not get lock|Unable to locate"
-    "|Could not resolve|Failed to fetch"
-)
 
 
-def refusal(result: CommandResult) -> str | None:
-    """The words of a refusal, None when the tool ended well. What is neither is not answered here: see callers."""
-    if result.exit_status == 0:
-        return None
-    return (result.stderr.strip() or result.stdout.strip() or "nothing")[-_SHOWN_CHARACTERS:]
-
-
-def is_no_answer(result: CommandResult) -> bool:
-    """The tool is missing, was killed, or had no device, rights or network: nobody has refused the change."""
-    status = result.exit_status
-    return status is None or status >= _NOT_FOUND or bool(_NO_ANSWER.search(result.stderr + result.stdout))
-
-
-class LinuxSoftware(LinuxCommands):
+class LinuxSoftware(HostCommands):
     """See :class:`niclab.hosts.host.Host` for the meaning of each method."""
 
     def package(self, name: str) -> Package | None:

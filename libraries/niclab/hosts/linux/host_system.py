@@ -9,12 +9,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
 
+from niclab.hosts.commands import HostCommands
 from niclab.hosts.errors import unreadable
-from niclab.hosts.linux.commands import LinuxCommands
 from niclab.hosts.linux.dmesg import read_dmesg
 from niclab.hosts.linux.modinfo import read_modinfo
 from niclab.hosts.linux.modules import read_proc_modules
-from niclab.hosts.linux.names import module_name, tool_name
 from niclab.hosts.linux.system import (
     read_boot_id,
     read_clock_s,
@@ -23,8 +22,8 @@ from niclab.hosts.linux.system import (
     read_tool_version,
     read_uptime_s,
 )
+from niclab.hosts.names import module_name, tool_name
 from niclab.hosts.records import KernelLine, KernelLogMark, LoadedModule, ModuleFile, ModuleState, OsRelease
-from niclab.transports import CommandTimeout, ConnectionLost
 from niclab.verdict import BenchFault
 
 # How each tool is asked for its version; any other is asked with --version.
@@ -39,12 +38,10 @@ _VERSION_OPTIONS = {
 }
 _BUILD_ID_NOTE = re.compile(r"04000000([0-9a-f]{2})00000003000000474e5500([0-9a-f]+)")
 _NOT_FOUND = 127
-_FIRST_SIGNAL_STATUS = 128
-_HALT_TIMEOUT_S = 20
 _RELOAD_TIMEOUT_S = 180
 
 
-class LinuxSystem(LinuxCommands):
+class LinuxSystem(HostCommands):
     """See :class:`niclab.hosts.host.Host` for the meaning of each method."""
 
     def uptime_s(self) -> float:
@@ -175,16 +172,6 @@ class LinuxSystem(LinuxCommands):
     def poweroff(self) -> None:
         """Ask for a power-off. Returns when asked; that it happened shows at the BMC."""
         self._halt("poweroff")
-
-    def _halt(self, command: str) -> None:
-        """The connection may end before the answer, and the shell by a signal: both mean that the host goes down."""
-        try:
-            result = self._try(f"sync; {command}", timeout_s=_HALT_TIMEOUT_S)
-        except (ConnectionLost, CommandTimeout):
-            return
-        status = result.exit_status
-        if status is not None and 0 < status < _FIRST_SIGNAL_STATUS:
-            raise self._failed(command, result)
 
 
 def _read_loaded_module(name: str, text: str) -> LoadedModule | None:

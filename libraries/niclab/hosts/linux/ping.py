@@ -1,4 +1,4 @@
-"""Reader of ``ping`` of iputils and BusyBox."""
+"""Reader of ``ping`` of iputils, BusyBox and FreeBSD (with its ``ping6``)."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ from niclab.hosts.reading import numbered, whole_number
 from niclab.hosts.records import PingResult
 
 _KIND = "ping"
-_DESTINATION = re.compile(r"--- (\S+) ping statistics ---")
+_DESTINATION = re.compile(r"--- (\S+) ping6? statistics ---")
 _SUMMARY = re.compile(
     r"([0-9]{1,9}) packets transmitted, ([0-9]{1,9}) (?:packets )?received"
     r"((?:, \+[0-9]{1,9} (?:errors|duplicates|corrupted))*), [0-9.]{1,9}% packet loss(?:, .*)?"
 )
 _DUPLICATES = re.compile(r"\+([0-9]{1,9}) duplicates")
-_ROUND_TRIP = re.compile(r"(?:rtt|round-trip) min/avg/max(?:/mdev)? = ([0-9.]{1,15})/([0-9.]{1,15})/([0-9.]{1,15})\b.*")
-_ERROR = re.compile(r"(?:\S*ping[46]?: |From |[0-9]+ bytes from .* \(DIFFERENT ADDRESS).*")
+_ROUND_TRIP = re.compile(
+    r"(?:rtt|round-trip) min/avg/max(?:/mdev|/stddev|/std-dev)? = "
+    r"([0-9.]{1,15})/([0-9.]{1,15})/([0-9.]{1,15})\b.*"
+)
+_ERROR = re.compile(r"(?:\S*ping[46]?: |From |[0-9]+ bytes from .* \(DIFFERENT ADDRESS|[0-9]+ bytes from \S+: [A-Z]).*")
 _NUMBER = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,6})?")
 
 

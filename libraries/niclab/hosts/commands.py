@@ -2,20 +2,43 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable
 from typing import TypeVar
 
 from niclab.hosts.errors import ReadError
 from niclab.hosts.host import CommandResult, Shell
+from niclab.transports import CommandTimeout, ConnectionLost
 from niclab.verdict import BenchFault
 
 T = TypeVar("T")
 
 _SHOWN_CHARACTERS = 400
+_NOT_FOUND = 127
+_FIRST_SIGNAL_STATUS = 128
+_HALT_TIMEOUT_S = 20
+# What says that the tool or the host could not work, whoever refused nothing.
+_NO_ANSWER = re.compile(
+    "No such device|Operation not permitted|Permission denied|[Cc]ommand not found|Could not get lock|Unable to locate"
+    "|Could not resolve|Failed to fetch|Device not configured|interface \\S+ does not exist|unknown oid"
+)
 
 
-class LinuxCommands:
+def refusal(result: CommandResult) -> str | None:
+    """The words of a refusal, None when the tool ended well. What is neither is not answered here: see callers."""
+    if result.exit_status == 0:
+        return None
+    return (result.stderr.strip() or result.stdout.strip() or "nothing")[-_SHOWN_CHARACTERS:]
+
+
+def is_no_answer(result: CommandResult) -> bool:
+    """The tool is missing, was killed, or had no device, rights or network: nobody has refused the change."""
+    status = result.exit_status
+    return status is None or status >= _NOT_FOUND or bool(_NO_ANSWER.search(result.stderr + result.stdout))
+
+
+class HostCommands:
     """A POSIX shell on one host. Tools run with ``LC_ALL=C``: their words are read."""
 
     def __init__(self, shell: Shell, name: str) -> None:
@@ -56,3 +79,26 @@ class LinuxCommands:
         said = (result.stderr.strip() or result.stdout.strip() or "nothing")[-_SHOWN_CHARACTERS:]
         status = "no exit status" if result.exit_status is None else f"exit status {result.exit_status}"
         return BenchFault(f"{self._name}: `{command}` failed with {status}, said: {said}")
+
+    def _told(self, command: str, *, timeout_s: float = 60, unchanged: int = 0) -> str | None:
+        """The refusal's words, None when the change was taken or was there already.
+
+        :param unchanged: another exit status that says that everything is as it was asked for already.
+        :raises BenchFault: when the tool could not ask: no such device, no rights, no tool.
+        """
+        result = self._try(command, timeout_s=timeout_s)
+        if result.exit_status in (0, unchanged):
+            return None
+        if is_no_answer(result):
+            raise self._failed(command, result)
+        return refusal(result)
+
+    def _halt(self, command: str) -> None:
+        """The connection may end before the answer, and the shell by a signal: both mean that the host goes down."""
+        try:
+            result = self._try(f"sync; {command}", timeout_s=_HALT_TIMEOUT_S)
+        except (ConnectionLost, CommandTimeout):
+            return
+        status = result.exit_status
+        if status is not None and 0 < status < _FIRST_SIGNAL_STATUS:
+            raise self._failed(command, result)

@@ -1,0 +1,241 @@
+"""FreeBSD host, the network part: interfaces, link, counters, addresses, ping."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+
+from niclab.hosts.errors import unreadable
+from niclab.hosts.freebsd.commands import FreeBsdCommands
+from niclab.hosts.freebsd.ifconfig import read_ifconfig
+from niclab.hosts.freebsd.ifconfig_records import BsdInterface
+from niclab.hosts.freebsd.kernel_lines import link_changes
+from niclab.hosts.freebsd.netstat import NetstatRow, read_netstat
+from niclab.hosts.freebsd.network_records import interface_of, link_of, statistics_of
+from niclab.hosts.linux.ping import read_ping
+from niclab.hosts.names import interface_name, ip_address, ip_cidr
+from niclab.hosts.parity import emulated
+from niclab.hosts.records import (
+    CarrierChanges,
+    CarrierWait,
+    Counters,
+    Interface,
+    LinkSettings,
+    PingResult,
+    Statistics,
+)
+from niclab.verdict import BenchFault
+
+_LARGEST_PING_BYTES = 65507  # largest ICMP payload of an IPv4 packet: 65535 - 20 - 8
+_PING_GRACE_S = 15  # ping6 waits 10 s for the last answer
+_PING_REFUSED = 64  # EX_USAGE of sysexits(3); from there on ping could not ask at all
+_CARRIER_GRACE_S = 5
+_CARRIER_EVERY_S = 0.02
+_LEAST_WAIT_S = 0.01  # timeout(1) takes 0 for no limit
+_NO_IFCONFIG, _NO_STATUS, _LATE = 9, 8, 124
+_CARRIER_WAIT = re.compile(r"real\s+([0-9]{1,6}\.[0-9]{2})\s+user\s+[0-9.]+\s+sys\s+[0-9.]+\s+status ([0-9]{1,3})\s*")
+_SEPARATOR = "--"
+
+Address = ipaddress.IPv4Interface | ipaddress.IPv6Interface
+
+
+class FreeBsdNetwork(FreeBsdCommands):
+    """See :class:`niclab.hosts.host.Host` for the meaning of each method."""
+
+    def interface(self, iface: str) -> Interface:
+        return self._record(_show(interface_name(self.name, iface)), iface)
+
+    @emulated("`ifconfig -m`, which tells nothing of what is advertised and of the partner")
+    def link_settings(self, iface: str) -> LinkSettings:
+        return link_of(self._ifconfig(f"ifconfig -m {interface_name(self.name, iface)}", iface))
+
+    @emulated("whole numbers below the device in `sysctl`, by the rest of their name")
+    def counters(self, iface: str) -> Counters:
+        """The driver's own counters, among its other numbers. A driver without any is a failed command."""
+        device = self._newbus(iface)
+        prefix = f"{device.tree}."
+        shown = self._sysctls(device.tree).values.items()
+        found = tuple(
+            (name.removeprefix(prefix), value)
+            for name, value in shown
+            if name.startswith(prefix) and isinstance(value, int) and value >= 0
+        )
+        if not found:
+            raise BenchFault(f"{self.name}: `sysctl {device.tree}` shows no counter of {iface}")
+        return Counters(found)
+
+    def statistics(self, iface: str) -> Statistics:
+        """The kernel's counters."""
+        statistics = self.interface(iface).statistics
+        if statistics is None:
+            raise BenchFault(f"{self.name}: `netstat -I {iface} -bdnW` does not show all statistics of {iface}")
+        return statistics
+
+    @emulated("lines of the kernel log, as long as it reaches back to the boot")
+    def carrier_changes(self, iface: str) -> CarrierChanges:
+        """Counted in the kernel log: FreeBSD keeps no count of them.
+
+        :raises BenchFault: when the log no longer holds the beginning of this boot, or does not tell of links.
+        """
+        interface_name(self.name, iface)
+        told = self._text("net.link.log_link_state_change")
+        if told != "1":
+            raise BenchFault(
+                f"{self.name}: net.link.log_link_state_change is {told}, wanted 1: link changes are counted"
+            )
+        changes = self._read("sysctl -n kern.msgbuf", lambda text: link_changes(text, iface))
+        if changes is None:
+            raise BenchFault(
+                f"{self.name}: the message buffer has overwritten the beginning of this boot, so that link changes of"
+                f" {iface} cannot be counted (kern.msgbufsize in loader.conf makes it larger)"
+            )
+        return CarrierChanges(sum(changes), *changes)
+
+    @emulated("the status line of `ifconfig` every 20 ms, timed by `time`")
+    def await_carrier(self, iface: str, up: bool, within_s: float) -> CarrierWait:
+        """Look at the carrier every 20 ms, on the host itself, until it is as wanted or ``within_s`` have passed.
+
+        time(1) on the host times the wait, so that how long the question took to get there does not matter. An
+        interface that is administratively down has no carrier.
+        """
+        active, other = (("exit 0", ":"), (":", "exit 0"))[not up]
+        loop = (
+            f"while :; do s=$(ifconfig {interface_name(self.name, iface)}) || exit {_NO_IFCONFIG};"
+            f' case $s in *"<UP"*"status: active"*) {active} ;; *"status: "*) {other} ;; *) exit {_NO_STATUS} ;; esac;'
+            f" sleep {_CARRIER_EVERY_S}; done"
+        )
+        limit_s = max(within_s, _LEAST_WAIT_S)
+        command = f"/usr/bin/time -p timeout {limit_s:.2f} sh -c '{loop}' 2>&1; echo \"status $?\""
+        said = self._run(command, timeout_s=within_s + _CARRIER_GRACE_S)
+        match = _CARRIER_WAIT.fullmatch(said)
+        if match is None or int(match[2]) not in (0, _LATE):
+            wanted = "an interface that shows a status"
+            raise BenchFault(
+                f"{self.name}: waiting for the carrier of {iface} ended with {said.strip()!r}, {wanted} is wanted"
+            )
+        return CarrierWait(match[2] == "0", float(match[1]))
+
+    def set_link(self, iface: str, up: bool) -> None:
+        """Set the interface administratively up or down, and see that it is. The carrier may need seconds more."""
+        state = "up" if up else "down"
+        change = f"ifconfig {interface_name(self.name, iface)} {state}"
+        if self._changed(change, iface).admin_up is not up:
+            raise BenchFault(f"{self.name}: {iface} is not {state} after `{change}`")
+
+    def add_address(self, iface: str, cidr: str) -> None:
+        """Add an address such as ``198.18.10.1/24``, and see it. Present already: an error, as on every system."""
+        address = ip_cidr(self.name, cidr)
+        if address.ip in [known.ip for known in _addresses(self.interface(iface))]:
+            raise BenchFault(f"{self.name}: {iface} has {address.ip} already")
+        change = f"ifconfig {iface} {_family(address)} {address} alias"
+        if address not in _addresses(self._changed(change, iface)):
+            raise BenchFault(f"{self.name}: {iface} does not have {address} after `{change}`")
+
+    def remove_address(self, iface: str, cidr: str) -> None:
+        """Remove an address, and see that it is gone. Not there: the error of ``ifconfig``."""
+        address = ip_cidr(self.name, cidr)
+        change = f"ifconfig {interface_name(self.name, iface)} {_removal(address, iface)}"
+        if address in _addresses(self._changed(change, iface)):
+            raise BenchFault(f"{self.name}: {iface} still has {address} after `{change}`")
+
+    @emulated("every address is removed by name")
+    def flush_addresses(self, iface: str) -> None:
+        """Remove every address, and see that none is left."""
+        present = _addresses(self.interface(iface))
+        if not present:
+            return
+        change = " && ".join(f"ifconfig {iface} {_removal(address, iface)}" for address in present)
+        left = _addresses(self._changed(change, iface))
+        if left:
+            raise BenchFault(f"{self.name}: {iface} still has {', '.join(map(str, left))} after all were removed")
+
+    @emulated("an interface as source stands for its first address; `ping6` for IPv6")
+    def ping(
+        self,
+        destination: str,
+        *,
+        source: str | None = None,
+        count: int = 3,
+        interval_s: float = 0.2,
+        wait_s: int = 1,
+        size: int | None = None,
+        dont_fragment: bool = False,
+    ) -> PingResult:
+        """Ping ``destination``; no answer at all is a result, not an error.
+
+        :param source: interface or address to send from.
+        :param interval_s: seconds between packets; less than 1 needs root.
+        :param wait_s: whole seconds to wait for the last answer; ``ping6`` waits 10.
+        :param size: ICMP payload in bytes (the packet is 28 bytes longer with IPv4, 48 with IPv6).
+        :raises BenchFault: when ping refuses its options or cannot send at all (no summary).
+        """
+        address = ip_address(self.name, destination)
+        six = ":" in address
+        for what, value in (("count", count), ("wait_s", wait_s)):
+            if value < 1:
+                raise BenchFault(f"{self.name}: ping {what} {value}: a whole number from 1 is wanted")
+        if not 0.001 <= interval_s <= 60:
+            raise BenchFault(f"{self.name}: ping interval_s {interval_s}: 0.001 to 60 seconds is wanted")
+        command = f"{'ping6' if six else 'ping'} -n -c {count}"
+        command += "" if six else f" -W {wait_s * 1000}"  # milliseconds; ping6 had another letter before release 13
+        command += f" -i {interval_s:g}"
+        if size is not None:
+            if not 0 <= size <= _LARGEST_PING_BYTES:
+                raise BenchFault(f"{self.name}: ping size {size}: 0 to {_LARGEST_PING_BYTES} bytes is wanted")
+            command += f" -s {size}"
+        command += " -D" if dont_fragment else ""
+        command += f" -S {self._source(source, six)}" if source is not None else ""
+        command += f" {address}"
+        result = self._try(command, timeout_s=count * interval_s + wait_s + _PING_GRACE_S)
+        if (
+            result.exit_status is None
+            or result.exit_status >= _PING_REFUSED
+            or "packets transmitted" not in result.stdout
+        ):
+            raise self._failed(command, result)
+        return self._understood(command, lambda text: read_ping(text, result.stderr), result.stdout)
+
+    def _source(self, source: str, six: bool) -> str:
+        """An address as it is; of an interface its first address of the family."""
+        try:
+            ipaddress.ip_address(source)
+        except ValueError:
+            own = [str(known.ip) for known in _addresses(self.interface(source)) if (known.version == 6) is six]
+            if not own:
+                raise BenchFault(f"{self.name}: {source} has no IPv{6 if six else 4} address to ping from") from None
+            return own[0]
+        return ip_address(self.name, source)
+
+    def _changed(self, change: str, iface: str) -> Interface:
+        """The interface after ``change``; one command for both."""
+        return self._record(f"{change} && {_show(iface)}", iface)
+
+    def _record(self, command: str, iface: str) -> Interface:
+        shown, _, counted = self._run(command).partition(f"\n{_SEPARATOR}\n")
+        found = self._understood(command, lambda text: read_ifconfig(text, f"ifconfig {iface}"), shown).interfaces
+        rows = self._understood(command, read_netstat, counted).rows
+        return self._understood(command, lambda _: _joined(self._the_one(command, iface, found), rows), shown)
+
+
+def _joined(shown: BsdInterface, rows: tuple[NetstatRow, ...]) -> Interface:
+    own = [row for row in rows if row.name == shown.name and row.link_index is not None]
+    if len(own) != 1:
+        raise unreadable("netstat -I", "rows", [str(row) for row in rows], f"one row of {shown.name} with <Link#N>")
+    return interface_of(shown, own[0].link_index or 0, statistics_of(own[0].counters))
+
+
+def _show(iface: str) -> str:
+    return f"ifconfig {iface} && echo {_SEPARATOR} && netstat -I {iface} -bdnW"
+
+
+def _family(address: Address) -> str:
+    return "inet" if address.version == 4 else "inet6"
+
+
+def _removal(address: Address, iface: str) -> str:
+    zone = f"%{iface}" if address.version == 6 and address.ip.is_link_local else ""
+    return f"{_family(address)} {address.ip}{zone} -alias"
+
+
+def _addresses(record: Interface) -> list[Address]:
+    return [ipaddress.ip_interface(f"{entry.address}/{entry.prefix_length}") for entry in record.addresses]

@@ -1,0 +1,145 @@
+"""FreeBSD host, the PCI part: devices, the path of links to a card, the interface of a card."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+from niclab.hosts.errors import NoInterface, ReadError, unreadable
+from niclab.hosts.freebsd.commands import FreeBsdCommands
+from niclab.hosts.freebsd.newbus import path_command, read_path
+from niclab.hosts.freebsd.pciconf_records import PciconfDevice
+from niclab.hosts.names import interface_name, pci_address
+from niclab.hosts.parity import emulated, not_available
+from niclab.hosts.reading import numbered
+from niclab.hosts.records import PciDevice, PcieLink
+from niclab.hosts.settings_records import AerCounters
+from niclab.verdict import BenchFault, NotApplicable
+
+_DETAILS = "-lvbc"
+# Ports that look down: the upper end of a link.
+_DOWNSTREAM_FACING = ("root port", "downstream port", "PCI to PCIe bridge")
+_PORT = re.compile(r"([A-Za-z][A-Za-z0-9_.]{0,14})=([a-z][A-Za-z0-9_]*[0-9]{1,4})")
+_TRAILING_NUMBER = re.compile(r"([0-9]+)$")
+_LATCHED = "error kinds are latched, not counted, so that a second error of a kind does not show"
+
+
+class FreeBsdPci(FreeBsdCommands):
+    """See :class:`niclab.hosts.host.Host` for the meaning of each method."""
+
+    def pci_device(self, address: str) -> PciDevice:
+        """The device as pciconf describes it.
+
+        :raises BenchFault: when there is no such device, or pciconf may not read its capabilities.
+        """
+        pci_address(self.name, address)
+        return self._at(self._pci_devices(_DETAILS), address)
+
+    def upstream_port(self, address: str) -> str | None:
+        """Address of the bridge or root port above ``address``; None on a root bus."""
+        chain = self._chain(address)
+        return chain[-2].slot if len(chain) > 1 else None
+
+    @emulated("newbus tells the bridges (`dev.*.%parent`), pciconf their links")
+    def pcie_path(self, address: str) -> tuple[PcieLink, ...]:
+        """Every PCIe link from the root port down to ``address``, at least one.
+
+        The internal bus of a switch, between its upstream and downstream ports, is no link and not listed.
+
+        :raises ReadError: when the two ends of a link report different speeds or widths.
+        :raises BenchFault: when no link leads to the device, or one is not trained.
+        """
+        pairs = [pair for pair in pairwise(self._chain(address)) if pair[0].port_type in _DOWNSTREAM_FACING]
+        links = tuple(self._link(above, below) for above, below in pairs)
+        if not links:
+            raise BenchFault(f"{self.name}: no PCIe link leads to {address}: it sits on a root or conventional PCI bus")
+        return links
+
+    def interface_at(self, address: str, port_index: int | None = None) -> str:
+        """Name of the network interface of a PCI function: the one of its own name, else those that hang on it.
+
+        :param port_index: which one, for a function with several ports (Chelsio T5): counted by unit number from 0.
+        :raises NoInterface: when the function has none, or it was renamed.
+        """
+        pci_address(self.name, address)
+        function = self._at(self._pci_devices(), address, capabilities=False)
+        if function.driver is None:
+            raise NoInterface(f"{self.name}: {address} has no network interface: no driver is bound; dmesg may say why")
+        device = f"{function.driver}{function.unit}"
+        parents = self._read(
+            'for i in $(ifconfig -l); do u=${i##*[!0-9]}; n=${i%"$u"}; if [ -n "$u" ] &&'
+            ' p=$(sysctl -n "dev.$n.$u.%parent" 2>/dev/null); then echo "$i=$p"; fi; done',
+            _read_parents,
+        )
+        own = [name for name in parents if name == device]
+        found = own or sorted((name for name, parent in parents.items() if parent == device), key=_unit)
+        if not found:
+            raise NoInterface(
+                f"{self.name}: {address} has no network interface: driver {function.driver} is bound,"
+                f" and no interface is called {device} or hangs on it (was it renamed?)"
+            )
+        chosen = found if port_index is None else found[port_index : port_index + 1]
+        if len(chosen) != 1:
+            shown = ", ".join(f"{name} (port {index})" for index, name in enumerate(found))
+            wanted = "one interface; say which port" if port_index is None else f"port {port_index}"
+            raise BenchFault(f"{self.name}: {address} has the interfaces {shown}, wanted {wanted}")
+        return interface_name(self.name, chosen[0])
+
+    @not_available(_LATCHED)
+    def aer(self, address: str) -> AerCounters | None:
+        raise NotApplicable(f"{self.name}: PCI Express errors of {address} since boot: on FreeBSD {_LATCHED}")
+
+    def _at(self, devices: tuple[PciconfDevice, ...], address: str, *, capabilities: bool = True) -> PciconfDevice:
+        found = [device for device in devices if device.slot == address]
+        if len(found) != 1:
+            raise BenchFault(f"{self.name}: pciconf shows no device at {address}, but {len(devices)} others")
+        if capabilities and not found[0].dead and found[0].capabilities_readable is not True:
+            raise BenchFault(f"{self.name}: pciconf may not read the capabilities of {address}: root is wanted")
+        return found[0]
+
+    def _chain(self, address: str) -> tuple[PciconfDevice, ...]:
+        """Devices from the port on the root bus down to ``address``."""
+        pci_address(self.name, address)
+        devices = self._pci_devices(_DETAILS)
+        function = self._at(devices, address)
+        if function.driver is None:
+            raise BenchFault(f"{self.name}: no driver is bound to {address}, so nothing tells which bridges lead to it")
+        name = f"{function.driver}{function.unit}"
+        path = self._read(path_command(name), lambda text: read_path(text, name))
+        named = {f"{device.driver}{device.unit}": device for device in devices if device.driver is not None}
+        missing = [bridge for bridge in path if bridge not in named]
+        if missing:
+            raise BenchFault(f"{self.name}: pciconf does not show {', '.join(missing)}, which leads to {address}")
+        return tuple(named[bridge] for bridge in reversed(path))
+
+    def _link(self, above: PciconfDevice, below: PciconfDevice) -> PcieLink:
+        where = f"{self.name}: link {above.slot} -> {below.slot}"
+        if below.dead:
+            raise BenchFault(f"{where}: {below.slot} does not answer (its configuration space reads all ones)")
+        if below.lnksta_gts is None or below.lnksta_width is None:
+            raise BenchFault(f"{where}: not trained, {below.slot} reports no speed or no width")
+        if (above.lnksta_gts, above.lnksta_width) != (below.lnksta_gts, below.lnksta_width):
+            raise ReadError(
+                f"upper end reports {above.lnksta_gts} GT/s x{above.lnksta_width},"
+                f" lower end {below.lnksta_gts} GT/s x{below.lnksta_width}: one link has one speed and width",
+                where,
+            )
+        return PcieLink(above, below, below.lnksta_gts, below.lnksta_width)
+
+
+def _read_parents(text: str) -> dict[str, str]:
+    """Interface -> the device it hangs on, from lines ``cxl0=t5nex0``."""
+    parents: dict[str, str] = {}
+    for number, line in numbered(text):
+        if not line.strip():
+            continue
+        match = _PORT.fullmatch(line.strip())
+        if match is None:
+            raise unreadable("interfaces and their devices", f"line {number}", line, "'INTERFACE=DEVICE'")
+        parents[match[1]] = match[2]
+    return parents
+
+
+def _unit(name: str) -> int:
+    match = _TRAILING_NUMBER.search(name)
+    return int(match[1]) if match else 0

@@ -1,0 +1,111 @@
+"""FreeBSD host, the system part: time, release, tools, kernel log, reboot."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+
+from niclab.hosts.freebsd.commands import FreeBsdCommands
+from niclab.hosts.freebsd.kernel_lines import kernel_lines, lines_after
+from niclab.hosts.freebsd.system import read_boot_id, read_clock_s, read_release, read_uptime_s
+from niclab.hosts.linux.system import read_kernel, read_tool_version
+from niclab.hosts.names import tool_name
+from niclab.hosts.parity import emulated
+from niclab.hosts.records import KernelLine, KernelLogMark, OsRelease
+from niclab.verdict import BenchFault
+
+_BOOT_ID = "niclab_boot_id"
+_VERSION_OPTIONS = {"netperf": "-V", "fio": "-v"}
+_NOT_FOUND = 127
+_MESSAGES = "sysctl -n kern.msgbuf"
+
+
+class FreeBsdSystem(FreeBsdCommands):
+    """See :class:`niclab.hosts.host.Host` for the meaning of each method."""
+
+    @emulated("the clock less `kern.boottime`, in whole seconds")
+    def uptime_s(self) -> float:
+        return self._read("sysctl -n kern.boottime && date +%s", read_uptime_s)
+
+    @emulated("a random name in the kernel environment, which every boot begins without")
+    def boot_id(self) -> str:
+        """A name for this boot, given by the first who asks.
+
+        ``kern.boottime`` does not do: it moves with every step of the clock, which would pass for a reboot.
+        ``kern.boot_id`` came with release 13. The kernel environment (kenv(1)) is memory of the running kernel.
+        """
+        name = secrets.token_hex(16)
+        command = f"kenv -q {_BOOT_ID} >/dev/null || kenv {_BOOT_ID}={name} >/dev/null && kenv -q {_BOOT_ID}"
+        return self._read(command, read_boot_id)
+
+    @emulated("whole seconds: its `date` knows no parts of a second before release 14")
+    def clock_s(self) -> float:
+        return self._read("date +%s", read_clock_s)
+
+    def kernel(self) -> str:
+        return self._read("uname -r", read_kernel)
+
+    @emulated("`uname -sr`: releases before 13 have no /etc/os-release")
+    def os_release(self) -> OsRelease:
+        return self._read("uname -sr", read_release)
+
+    def is_root(self) -> bool:
+        """Whether commands run as root: kldload, kenv and changes need it."""
+        user = self._run("id -u").strip()
+        if not user.isdecimal():
+            raise BenchFault(f"{self.name}: `id -u` said {user!r}: a number is wanted")
+        return int(user) == 0
+
+    def tools(self, names: Sequence[str]) -> dict[str, str | None]:
+        """Version of each tool; None when it is not installed, ``unknown`` when it is but does not say a version.
+
+        Tools of the base system have no version of their own.
+        """
+        versions: dict[str, str | None] = {}
+        for name in names:
+            found = self._try(f"command -v {tool_name(self.name, name)}")
+            if found.exit_status in (1, _NOT_FOUND):
+                versions[name] = None
+                continue
+            if found.exit_status != 0:
+                raise self._failed(f"command -v {name}", found)
+            said = self._try(f"{name} {_VERSION_OPTIONS.get(name, '--version')}", timeout_s=20)
+            versions[name] = read_tool_version(said.stdout + said.stderr, refused=said.exit_status != 0)
+        return versions
+
+    def dmesg(self) -> tuple[KernelLine, ...]:
+        """The kernel's own lines that the message buffer still holds, also those of boots before a warm reboot."""
+        return self._read(_MESSAGES, kernel_lines)
+
+    def dmesg_mark(self) -> KernelLogMark:
+        """Write a marker line into the message buffer: the place from which :meth:`dmesg_since` reads.
+
+        It is written to the console, which the kernel copies into its buffer (``kern.log_console_output``, on by
+        default). ``logger`` would reach it only by way of syslogd and its configuration.
+        """
+        mark = KernelLogMark(self.boot_id(), f"niclab mark {secrets.token_hex(8)}")
+        self._run(f'echo "{mark.token}" > /dev/console')
+        return mark
+
+    def dmesg_since(self, mark: KernelLogMark) -> tuple[KernelLine, ...]:
+        """The kernel's own lines after ``mark``.
+
+        :raises BenchFault: when the host has booted since, or the mark is no longer in the log: lines are missing.
+        """
+        if self.boot_id() != mark.boot_id:
+            raise BenchFault(f"{self.name}: has booted since the mark in the kernel log was set; read dmesg() instead")
+        lines = self._read(_MESSAGES, lambda text: lines_after(text, mark.token))
+        if lines is None:
+            raise BenchFault(
+                f"{self.name}: {mark.token!r} is not in the kernel log: the message buffer has overwritten it"
+                " (kern.msgbufsize in loader.conf makes it larger), was cleared, or kern.log_console_output is 0"
+            )
+        return lines
+
+    def reboot(self) -> None:
+        """Ask for a reboot. Returns when asked; that it happened shows in another :meth:`boot_id`."""
+        self._halt("shutdown -r now")
+
+    def poweroff(self) -> None:
+        """Ask for a power-off. Returns when asked; that it happened shows at the BMC."""
+        self._halt("shutdown -p now")

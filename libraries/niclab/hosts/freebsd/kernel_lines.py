@@ -1,0 +1,62 @@
+"""The lines of FreeBSD's message buffer, ``sysctl -n kern.msgbuf``: the kernel's own, and a mark among them.
+
+The buffer holds what programs write to the console as well, behind ``<118>`` (facility "console"); the kernel's own
+lines have no such number, or one below 8 (``subr_prf.c``: ``log()`` and ``log_console()``).
+"""
+
+from __future__ import annotations
+
+import re
+
+from niclab.hosts.reading import numbered
+from niclab.hosts.records import KernelLine
+
+_PRIORITY = re.compile(r"<([0-9]{1,3})>")
+_UPTIME = re.compile(r"\[([0-9]{1,10}(?:\.[0-9]{1,9})?)\] ?")
+_FACILITY = 8
+# A warm reboot leaves the buffer as it was; each boot begins with one of these.
+_BOOT = re.compile(r"(?:---<<BOOT>>---|Copyright \(c\) 1992-[0-9]{4} The FreeBSD Project\.)")
+_LINK = r": link state changed to (UP|DOWN)"
+
+
+def kernel_lines(text: str) -> tuple[KernelLine, ...]:
+    """The kernel's own lines, empty ones left out."""
+    return tuple(line for own, line in _lines(text) if own)
+
+
+def lines_after(text: str, token: str) -> tuple[KernelLine, ...] | None:
+    """The kernel's own lines behind the line ``token``; None when there is no such line."""
+    lines = _lines(text)
+    for index, (_, line) in enumerate(lines):
+        if line.text.strip() == token:
+            return tuple(line for own, line in lines[index + 1 :] if own)
+    return None
+
+
+def link_changes(text: str, iface: str) -> tuple[int, int] | None:
+    """How often the link of ``iface`` came and went since boot; None when the beginning of this boot is lost.
+
+    While the boot's first line is in the buffer, nothing behind it has been overwritten.
+    """
+    lines = kernel_lines(text)
+    boots = [index for index, line in enumerate(lines) if _BOOT.match(line.text)]
+    if not boots:
+        return None
+    change = re.compile(re.escape(iface) + _LINK)
+    words = [match[1] for line in lines[boots[-1] :] if (match := change.fullmatch(line.text.strip())) is not None]
+    return words.count("UP"), words.count("DOWN")
+
+
+def _lines(text: str) -> list[tuple[bool, KernelLine]]:
+    """Each line, and whether it is the kernel's own."""
+    found: list[tuple[bool, KernelLine]] = []
+    for _, raw in numbered(text):
+        line = raw.replace("\x00", "")
+        priority = _PRIORITY.match(line)
+        line = line[priority.end() :] if priority else line
+        uptime = _UPTIME.match(line)
+        line = line[uptime.end() :] if uptime else line
+        if line.strip():
+            own = priority is None or int(priority[1]) < _FACILITY
+            found.append((own, KernelLine(float(uptime[1]) if uptime else None, line)))
+    return found

@@ -1,0 +1,104 @@
+"""What ifconfig and netstat say of an interface, in the records that every operating system fills."""
+
+from __future__ import annotations
+
+from niclab.hosts.errors import unreadable
+from niclab.hosts.freebsd.ifconfig_records import BsdInterface
+from niclab.hosts.freebsd.netstat import BsdCounters
+from niclab.hosts.records import Address, Interface, LinkSettings, Operstate, Statistics
+
+_AUTOSELECT = "autoselect"
+_ADMIN_DOWN = "interface is administratively down"
+
+
+def interface_of(shown: BsdInterface, index: int, statistics: Statistics | None) -> Interface:
+    """:raises ReadError: when flags, MTU or a prefix length are missing: half an interface is none."""
+    if shown.up is None or shown.mtu is None:
+        raise unreadable("ifconfig", shown.name, str(shown.flags), "flags and mtu")
+    carrier = shown.link is True and shown.up
+    return Interface(
+        name=shown.name,
+        index=index,
+        mac=shown.ether,
+        mtu=shown.mtu,
+        admin_up=shown.up,
+        operstate=_state(shown),
+        kind=_kind(shown),
+        master=None,
+        addresses=_addresses(shown),
+        statistics=statistics,
+        carrier=carrier,
+        carrier_reason=None if carrier else _reason(shown),
+    )
+
+
+def link_of(shown: BsdInterface) -> LinkSettings:
+    """Link settings; modes are named as FreeBSD names them, with the duplex where it is said: ``1000baseT/Full``."""
+    media = shown.media
+    modes = shown.supported_media
+    named = None if modes is None else tuple(_mode(mode) for mode in modes if not mode.startswith(_AUTOSELECT))
+    return LinkSettings(
+        iface=shown.name,
+        speed_mbps=shown.speed_mbps,
+        duplex=shown.duplex,
+        autoneg=media.selected.subtype == _AUTOSELECT if media is not None else None,
+        link=shown.link,
+        link_reason=shown.status if shown.link is False else None,
+        port=None,
+        transceiver=None,
+        supported=named,
+        advertised=None,
+        partner=None,
+        supports_autoneg=None if modes is None else any(mode.startswith(_AUTOSELECT) for mode in modes),
+        advertises_autoneg=None,
+        partner_autoneg=None,
+    )
+
+
+def statistics_of(counters: BsdCounters) -> Statistics | None:
+    """None when one of the columns is missing: no counter is ever taken for zero."""
+    values = {name: getattr(counters, name) for name in Statistics.__dataclass_fields__}
+    return None if None in values.values() else Statistics(**values)
+
+
+def _state(shown: BsdInterface) -> Operstate:
+    if not shown.up:
+        return Operstate.DOWN
+    return {True: Operstate.UP, False: Operstate.DOWN, None: Operstate.UNKNOWN}[shown.link]
+
+
+def _kind(shown: BsdInterface) -> str | None:
+    if shown.lagg is not None:
+        return "lagg"
+    return "vlan" if shown.vlan is not None else None
+
+
+def _reason(shown: BsdInterface) -> str:
+    if not shown.up:
+        return _ADMIN_DOWN
+    return shown.status or "ifconfig shows no status"
+
+
+def _addresses(shown: BsdInterface) -> tuple[Address, ...]:
+    found = [
+        Address("inet", one.address, _length(shown, one.prefix_length), "global", False) for one in shown.inet or ()
+    ]
+    for six in shown.inet6 or ():
+        scope = "link" if six.address.startswith("fe80:") else "global"
+        length = _length(shown, six.prefix_length)
+        found.append(Address("inet6", six.address, length, scope, "tentative" in six.flags))
+    return tuple(found)
+
+
+def _length(shown: BsdInterface, length: int | None) -> int:
+    if length is None:
+        raise unreadable("ifconfig", shown.name, "an address", "a prefix length with each address")
+    return length
+
+
+def _mode(text: str) -> str:
+    """``1000baseT mediaopt full-duplex`` -> ``1000baseT/Full``."""
+    name = text.split()[0]
+    if "full-duplex" in text:
+        return f"{name}/Full"
+    return f"{name}/Half" if "half-duplex" in text else name

@@ -1,0 +1,47 @@
+"""Readers of the small texts by which a FreeBSD host says what it is: boot time, boot id, release."""
+
+from __future__ import annotations
+
+import re
+
+from niclab.hosts.errors import unreadable
+from niclab.hosts.records import OsRelease
+
+_BOOT_TIME = re.compile(r"\{ sec = ([0-9]{1,12}), usec = [0-9]{1,6} \}.*")
+_BOOT_ID = re.compile(r"[0-9a-f]{32}")
+_RELEASE = re.compile(r"([A-Za-z]+) (([0-9]{1,2}\.[0-9]{1,2})-[A-Z][A-Za-z0-9.-]*)")
+_SECONDS = re.compile(r"[0-9]{1,12}")
+
+
+def read_uptime_s(text: str) -> float:
+    """Read ``sysctl -n kern.boottime`` and, on the next line, ``date +%s``: whole seconds since boot.
+
+    The kernel moves its boot time with every step of the clock, so that the difference stays right.
+    """
+    lines = text.strip().split("\n")
+    boot = _BOOT_TIME.fullmatch(lines[0].strip())
+    if boot is None or len(lines) != 2 or int(boot[1]) > int(read_clock_s(lines[1])):
+        raise unreadable("kern.boottime", "text", text, "'{ sec = 1369826400, usec = 0 } ...', then seconds since 1970")
+    return read_clock_s(lines[1]) - int(boot[1])
+
+
+def read_clock_s(text: str) -> float:
+    """Read ``date +%s``. FreeBSD's date knows no parts of a second before release 14."""
+    if not _SECONDS.fullmatch(text.strip()):
+        raise unreadable("date +%s", "text", text, "seconds since 1970")
+    return float(text.strip())
+
+
+def read_boot_id(text: str) -> str:
+    """Read the name that this boot was given: 32 hexadecimal digits."""
+    if not _BOOT_ID.fullmatch(text.strip()):
+        raise unreadable("boot id", "text", text, "32 hexadecimal digits")
+    return text.strip()
+
+
+def read_release(text: str) -> OsRelease:
+    """Read ``uname -sr``: ``FreeBSD 13.2-RELEASE-p4``. All releases have it; /etc/os-release came with 13."""
+    match = _RELEASE.fullmatch(text.strip())
+    if match is None or match[1] != "FreeBSD":
+        raise unreadable("uname -sr", "text", text, "'FreeBSD 13.2-RELEASE'")
+    return OsRelease("freebsd", match[3], text.strip())

@@ -1,0 +1,78 @@
+"""How each operating system answers each question: natively, by other means, or not at all and why.
+
+Methods of a host class say it themselves; what says nothing is native. ``niclab parity`` prints the table.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeVar
+
+from niclab.hosts.host import Host
+
+Method = TypeVar("Method", bound=Callable[..., object])
+
+_ATTRIBUTE = "_niclab_parity"
+
+
+class Support(StrEnum):
+    NATIVE = "native"
+    EMULATED = "emulated"
+    PARTLY = "some drivers"
+    NONE = "not available"
+
+
+@dataclass(frozen=True)
+class Parity:
+    """``how``: what stands for it, or why it is not there; empty for a native answer."""
+
+    support: Support
+    how: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.support}: {self.how}" if self.how else str(self.support)
+
+
+def emulated(how: str) -> Callable[[Method], Method]:
+    """The method answers by other means than the system's own."""
+    return _marked(Parity(Support.EMULATED, how))
+
+
+def partly(how: str) -> Callable[[Method], Method]:
+    """The method answers for the drivers named in ``how``, and raises NotApplicable for others."""
+    return _marked(Parity(Support.PARTLY, how))
+
+
+def not_available(why: str) -> Callable[[Method], Method]:
+    """The method always raises NotApplicable."""
+    return _marked(Parity(Support.NONE, why))
+
+
+def _marked(parity: Parity) -> Callable[[Method], Method]:
+    def mark(method: Method) -> Method:
+        setattr(method, _ATTRIBUTE, parity)
+        return method
+
+    return mark
+
+
+def questions() -> tuple[str, ...]:
+    """The methods of the interface, in its order."""
+    return tuple(name for name, member in vars(Host).items() if inspect.isfunction(member) and name[0] != "_")
+
+
+def parity(host: type, question: str) -> Parity:
+    """How a host class answers a question. One that it does not have is an error."""
+    found: Parity = getattr(getattr(host, question), _ATTRIBUTE, Parity(Support.NATIVE))
+    return found
+
+
+def table(hosts: dict[str, type]) -> str:
+    """A Markdown table of every question and every host class."""
+    rows = [["question", *hosts], ["---"] * (len(hosts) + 1)]
+    for question in questions():
+        rows.append([f"`{question}`", *(str(parity(host, question)) for host in hosts.values())])
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)

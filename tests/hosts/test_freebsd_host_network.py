@@ -1,0 +1,300 @@
+"""FreeBsdHost, the network part, against scripted answers; the wait for carrier in a real shell."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from fake_shell import Answer, failed
+from freebsd_host_texts import (
+    DOWN,
+    MANAGED,
+    MESSAGES,
+    NETSTAT,
+    OCE,
+    SHOW,
+    UNPLUGGED,
+    UP,
+    WITHOUT_ADDRESSES,
+    WITHOUT_IPV4,
+    host,
+)
+from goldens import capture
+
+from niclab.hosts.errors import ReadError
+from niclab.hosts.freebsd.host import FreeBsdHost
+from niclab.hosts.records import CarrierChanges, CarrierWait, Duplex, Operstate
+from niclab.verdict import BenchFault
+
+
+def shown(text: str, counted: str = NETSTAT) -> str:
+    return f"{text}--\n{counted}"
+
+
+def test_interface() -> None:
+    dut, _ = host({SHOW: [shown(UP), shown(UNPLUGGED), shown(DOWN)]})
+    record = dut.interface("oce0")
+    assert (record.mac, record.mtu, record.index, record.kind) == ("00:00:c9:e6:67:a8", 1500, 3, None)
+    assert (record.admin_up, record.carrier, record.carrier_reason) == (True, True, None)
+    assert record.operstate is Operstate.UP
+    assert [(one.family, one.address, one.prefix_length, one.scope) for one in record.addresses] == [
+        ("inet", "10.1.1.1", 24, "global"),
+        ("inet6", "fe80::200:c9ff:fee6:67a8", 64, "link"),
+    ]
+    record = dut.interface("oce0")
+    assert (record.admin_up, record.carrier, record.carrier_reason) == (True, False, "no carrier")
+    record = dut.interface("oce0")
+    assert (record.admin_up, record.carrier_reason) == (False, "interface is administratively down")
+    assert record.operstate is Operstate.DOWN
+
+
+def test_an_interface_that_is_down_has_no_carrier_whatever_its_status() -> None:
+    record = host({SHOW: shown(DOWN.replace("no carrier", "active"))})[0].interface("oce0")
+    assert (record.carrier, record.carrier_reason) == (False, "interface is administratively down")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        shown(""),
+        UP,
+        shown(UP, ""),
+        shown(UP, NETSTAT.replace("<Link#3>", "10.9.9.0/24")),
+        shown(UP, NETSTAT.replace("oce0", "oce1")),
+        shown(UP.replace(" mtu 1500", "")),
+        shown(UP.replace("oce0: flags", "oce1: flags")),
+        shown(UP + UP.replace("oce0", "oce1")),
+    ],
+)
+def test_half_an_interface_is_none(text: str) -> None:
+    with pytest.raises(BenchFault, match=r"^dut: `ifconfig oce0"):
+        host({SHOW: text})[0].interface("oce0")
+
+
+def test_an_interface_that_is_not_there_says_ifconfigs_words() -> None:
+    dut, _ = host({SHOW: failed("ifconfig: interface oce0 does not exist\n")})
+    with pytest.raises(BenchFault, match="interface oce0 does not exist"):
+        dut.interface("oce0")
+
+
+def test_statistics() -> None:
+    statistics = host({SHOW: shown(UP)})[0].statistics("oce0")
+    assert (statistics.rx_bytes, statistics.rx_packets, statistics.rx_errors) == (1024880, 92712345, 17)
+    assert (statistics.rx_dropped, statistics.tx_packets, statistics.tx_errors) == (3, 88123456, 1)
+    assert (statistics.tx_bytes, statistics.tx_dropped) == (46134, 5)
+
+
+def test_a_column_that_is_missing_is_no_zero() -> None:
+    counted = "".join(f"{line.rpartition(' ')[0]}\n" for line in NETSTAT.splitlines())
+    with pytest.raises(BenchFault, match="does not show all statistics of oce0"):
+        host({SHOW: shown(UP, counted)})[0].statistics("oce0")
+
+
+def test_link_settings() -> None:
+    dut, _ = host({"ifconfig -m oce0": [MANAGED, MANAGED.replace("active", "no carrier")]})
+    link = dut.link_settings("oce0")
+    assert (link.speed_mbps, link.duplex, link.autoneg, link.link) == (10000, Duplex.FULL, True, True)
+    assert (link.supported, link.supports_autoneg, link.advertised) == (("10Gbase-SR/Full",), True, None)
+    link = dut.link_settings("oce0")
+    assert (link.speed_mbps, link.link, link.link_reason) == (None, False, "no carrier")
+
+
+def test_link_of_another_interface_is_refused() -> None:
+    with pytest.raises(BenchFault, match=r"showed \['oce0'\], wanted oce1"):
+        host({"ifconfig -m oce1": MANAGED})[0].link_settings("oce1")
+
+
+def test_counters() -> None:
+    counters = host({"sysctl dev.oce.0": OCE})[0].counters("oce0")
+    assert counters["stats.rx.total_pkts"] == 1234 and "%desc" not in counters
+    with pytest.raises(ReadError, match="no counter 'nonsense'"):
+        _ = counters["nonsense"]
+    with pytest.raises(BenchFault, match="shows no counter of oce0"):
+        host({"sysctl dev.oce.0": "dev.oce.0.%driver: oce\n"})[0].counters("oce0")
+    with pytest.raises(BenchFault, match="unknown oid"):
+        host({"sysctl dev.oce.0": failed("sysctl: unknown oid 'dev.oce.0'\n")})[0].counters("oce0")
+
+
+TOLD = "sysctl -n net.link.log_link_state_change"
+BUFFER = "sysctl -n kern.msgbuf"
+CHANGES = "oce0: link state changed to UP\noce0: link state changed to DOWN\noce0: link state changed to UP\n"
+
+
+def test_carrier_changes() -> None:
+    dut, _ = host({TOLD: "1\n", BUFFER: MESSAGES + CHANGES})
+    assert dut.carrier_changes("oce0") == CarrierChanges(3, 2, 1)
+
+
+def test_carrier_changes_that_cannot_be_counted() -> None:
+    with pytest.raises(BenchFault, match="overwritten the beginning of this boot"):
+        host({TOLD: "1\n", BUFFER: CHANGES})[0].carrier_changes("oce0")
+    with pytest.raises(BenchFault, match="log_link_state_change is 0, wanted 1"):
+        host({TOLD: "0\n"})[0].carrier_changes("oce0")
+
+
+WAIT = "/usr/bin/time -p timeout..."
+
+
+@pytest.mark.parametrize(("status", "wait"), [(0, CarrierWait(True, 0.25)), (124, CarrierWait(False, 0.25))])
+def test_waiting_for_carrier(status: int, wait: CarrierWait) -> None:
+    dut, shell = host({WAIT: f"real         0.25\nuser         0.00\nsys          0.00\nstatus {status}\n"})
+    assert dut.await_carrier("oce0", up=True, within_s=3) == wait
+    assert shell.timeouts_s[shell.commands[0]] == 8
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "status 0\n", "real 0.25\nuser 0.00\nsys 0.00\nstatus 8\n", "real 0.25\nuser 0.00\nsys 0.00\nstatus 127\n"],
+)
+def test_a_wait_that_saw_nothing_is_a_fault(text: str) -> None:
+    with pytest.raises(BenchFault, match=r"^dut: waiting for the carrier of oce0 ended with"):
+        host({WAIT: text})[0].await_carrier("oce0", up=True, within_s=3)
+
+
+class TestWaitingInARealShell:
+    """ifconfig prints the file ``state``, which the test changes."""
+
+    def wait(self, folder: Path, state: str, up: bool, within_s: float = 0.3) -> CarrierWait:
+        (folder / "state").write_text(state)
+        ifconfig = folder / "ifconfig"
+        ifconfig.write_text(f"#!/bin/sh\n[ -s {folder}/state ] || exit 1\ncat {folder}/state\n")
+        ifconfig.chmod(0o755)
+
+        def run(command: str) -> Answer:
+            environment = {"PATH": f"{folder}:/usr/bin:/bin"}
+            done = subprocess.run(["sh", "-c", command], env=environment, capture_output=True, text=True, check=False)
+            return Answer(done.stdout, done.returncode, done.stderr)
+
+        return host({WAIT: run})[0].await_carrier("oce0", up, within_s)
+
+    @pytest.mark.parametrize(("state", "up"), [(UP, True), (UNPLUGGED, False), (DOWN, False)])
+    def test_what_is_so_already_is_seen_at_once(self, tmp_path: Path, state: str, up: bool) -> None:
+        wait = self.wait(tmp_path, state, up, within_s=5)
+        assert wait.seen and wait.waited_s < 1
+        assert self.wait(tmp_path, state, up, within_s=5).seen
+
+    @pytest.mark.parametrize(
+        ("state", "up"), [(UP, False), (UNPLUGGED, True), (DOWN.replace("no carrier", "active"), True)]
+    )
+    def test_what_never_comes_is_late(self, tmp_path: Path, state: str, up: bool) -> None:
+        wait = self.wait(tmp_path, state, up)
+        assert not wait.seen and wait.waited_s >= 0.29
+
+    @pytest.mark.parametrize("up", [True, False])
+    @pytest.mark.parametrize("state", ["", "oce0: flags=8843<UP> metric 0 mtu 1500\n"])
+    def test_no_interface_or_no_status_is_a_fault(self, tmp_path: Path, state: str, up: bool) -> None:
+        with pytest.raises(BenchFault, match="an interface that shows a status is wanted"):
+            self.wait(tmp_path, state, up)
+
+
+def test_set_link_reads_back() -> None:
+    dut, _ = host({f"ifconfig oce0 up && {SHOW}": shown(UP), f"ifconfig oce0 down && {SHOW}": [shown(DOWN), shown(UP)]})
+    dut.set_link("oce0", up=True)
+    dut.set_link("oce0", up=False)
+    with pytest.raises(BenchFault, match="dut: oce0 is not down after"):
+        dut.set_link("oce0", up=False)
+
+
+ADD = f"ifconfig oce0 inet 10.1.1.1/24 alias && {SHOW}"
+REMOVE = f"ifconfig oce0 inet 10.1.1.1 -alias && {SHOW}"
+
+
+def test_addresses_are_read_back() -> None:
+    dut, _ = host(
+        {
+            SHOW: [shown(WITHOUT_IPV4), shown(WITHOUT_IPV4), shown(UP)],
+            ADD: [shown(UP), shown(WITHOUT_IPV4)],
+            REMOVE: [shown(WITHOUT_IPV4), shown(UP), failed("ifconfig: ioctl (SIOCDIFADDR): Can't assign address\n")],
+        }
+    )
+    dut.add_address("oce0", "10.1.1.1/24")
+    with pytest.raises(BenchFault, match="does not have"):
+        dut.add_address("oce0", "10.1.1.1/24")
+    with pytest.raises(BenchFault, match=r"oce0 has 10\.1\.1\.1 already"):
+        dut.add_address("oce0", "10.1.1.1/24")
+    dut.remove_address("oce0", "10.1.1.1/24")
+    with pytest.raises(BenchFault, match="still has"):
+        dut.remove_address("oce0", "10.1.1.1/24")
+    with pytest.raises(BenchFault, match="Can't assign address"):
+        dut.remove_address("oce0", "10.1.1.1/24")
+
+
+def test_every_address_is_flushed() -> None:
+    six = "ifconfig oce0 inet6 fe80::200:c9ff:fee6:67a8%oce0 -alias"
+    change = f"ifconfig oce0 inet 10.1.1.1 -alias && {six} && {SHOW}"
+    dut, shell = host(
+        {
+            SHOW: [shown(UP), shown(WITHOUT_ADDRESSES), shown(UP)],
+            change: [shown(WITHOUT_ADDRESSES), shown(WITHOUT_IPV4)],
+        }
+    )
+    dut.flush_addresses("oce0")
+    dut.flush_addresses("oce0")
+    assert len(shell.commands) == 3
+    with pytest.raises(BenchFault, match="oce0 still has fe80::200"):
+        dut.flush_addresses("oce0")
+
+
+def test_ping() -> None:
+    four = "ping -n -c 3 -W 1000 -i 0.2 -s 1472 -D -S 10.1.1.1 10.1.1.2"
+    six = "ping6 -n -c 2 -i 0.5 fe80::2%oce0"
+    dut, shell = host(
+        {
+            SHOW: shown(UP),
+            four: capture("ping", "freebsd-unreachable-duplicates"),
+            six: Answer(capture("ping", "freebsd-ping6-silent"), 2),
+        }
+    )
+    result = dut.ping("10.1.1.2", source="oce0", size=1472, dont_fragment=True)
+    assert (result.sent, result.received, result.duplicates, result.rtt_avg_ms) == (3, 1, 1, 0.13)
+    assert dut.ping("fe80::2%oce0", count=2, interval_s=0.5).received == 0
+    assert shell.timeouts_s[six] >= 10
+
+
+def test_a_ping_that_could_not_ask_is_a_fault() -> None:
+    short = "ping -n -c 1 -W 1000 -i 0.2 10.1.1.2"
+    said = capture("ping", "freebsd-answered")
+    dut, _ = host(
+        {
+            SHOW: shown(WITHOUT_IPV4),
+            short: [
+                failed("ping: -i interval too short: Operation not permitted\n", 77),
+                Answer(said, 64),
+                Answer(said, None),
+                "",
+            ],
+        }
+    )
+    for _ in range(4):
+        with pytest.raises(BenchFault, match=r"^dut: `ping -n -c 1"):
+            dut.ping("10.1.1.2", count=1)
+    with pytest.raises(BenchFault, match="oce0 has no IPv4 address to ping from"):
+        dut.ping("10.1.1.2", source="oce0")
+
+
+HOSTILE: list[Callable[[FreeBsdHost], object]] = [
+    lambda dut: dut.interface("oce0;reboot"),
+    lambda dut: dut.link_settings("-a"),
+    lambda dut: dut.counters("oce0 x"),
+    lambda dut: dut.carrier_changes("$(id)"),
+    lambda dut: dut.await_carrier("oce0'", up=True, within_s=1),
+    lambda dut: dut.set_link("oce0 mtu 9000", up=True),
+    lambda dut: dut.add_address("oce0", "10.1.1.1"),
+    lambda dut: dut.remove_address("oce0", "x/24"),
+    lambda dut: dut.ping("host.example"),
+    lambda dut: dut.ping("10.1.1.2", count=0),
+    lambda dut: dut.ping("10.1.1.2", wait_s=0),
+    lambda dut: dut.ping("10.1.1.2", interval_s=0),
+    lambda dut: dut.ping("10.1.1.2", size=65508),
+]
+
+
+@pytest.mark.parametrize("ask", HOSTILE)
+def test_what_is_no_name_reaches_no_shell(ask: Callable[[FreeBsdHost], object]) -> None:
+    dut, shell = host({})
+    with pytest.raises(BenchFault, match="wanted"):
+        ask(dut)
+    assert shell.commands == []

@@ -1,0 +1,153 @@
+"""FreeBsdHost, driver packages: both generations of package tools."""
+
+from __future__ import annotations
+
+import pytest
+from fake_shell import Answer, Script, failed
+from freebsd_host_texts import host
+
+from niclab.hosts.errors import ReadError
+from niclab.hosts.settings_records import Package
+from niclab.verdict import BenchFault
+
+WHICH = "if pkg -N >/dev/null 2>&1; then..."
+NEW, OLD = "pkg\n", "pkg_info\n"
+QUERY = "pkg query '%n %v %q' oce"
+LIST = "pkg_info -E 'oce-[0-9]*'"
+FILES = "for f in $(pkg_info -qL oce-4.2.313.0); do..."
+INSTALL = "env ASSUME_ALWAYS_YES=yes pkg install -f oce-4.2.313.0"
+ADD = "pkg_add oce-4.2.313.0"
+AMD64 = "ELF 64-bit LSB relocatable, x86-64, version 1 (FreeBSD), not stripped\n"
+I386 = "ELF 32-bit LSB shared object, Intel 80386, version 1 (FreeBSD), dynamically linked\n"
+NONE = Answer(exit_status=1)
+
+
+def package(architecture: str = "amd64", version: str = "4.2.313.0") -> Package:
+    return Package("oce", version, architecture, "installed")
+
+
+@pytest.mark.parametrize(
+    ("abi", "architecture"),
+    [
+        ("FreeBSD:13:amd64", "amd64"),
+        ("freebsd:10:x86:64", "amd64"),
+        ("freebsd:9:x86:32", "i386"),
+        ("FreeBSD:14:*", "*"),
+    ],
+)
+def test_a_package_of_pkg(abi: str, architecture: str) -> None:
+    dut, _ = host({WHICH: NEW, QUERY: f"oce 4.2.313.0 {abi}\n"})
+    found = dut.package("oce")
+    assert found == package(architecture) and found.complete
+
+
+@pytest.mark.parametrize(("file", "architecture"), [(AMD64, "amd64"), (I386, "i386"), ("", "unknown")])
+def test_a_package_of_pkg_add_is_of_the_architecture_of_its_modules(file: str, architecture: str) -> None:
+    dut, _ = host({WHICH: OLD, LIST: "oce-4.2.313.0\n", FILES: file})
+    assert dut.package("oce") == package(architecture)
+
+
+@pytest.mark.parametrize("said", [AMD64 + I386, "ASCII text\n"])
+def test_modules_that_tell_no_architecture_are_an_error(said: str) -> None:
+    dut, _ = host({WHICH: OLD, LIST: "oce-4.2.313.0\n", FILES: said})
+    with pytest.raises(ReadError, match="cannot read file -b"):
+        dut.package("oce")
+
+
+@pytest.mark.parametrize(("tool", "command"), [(NEW, QUERY), (OLD, LIST)])
+def test_no_package(tool: str, command: str) -> None:
+    assert host({WHICH: tool, command: NONE})[0].package("oce") is None
+
+
+@pytest.mark.parametrize(("tool", "command"), [(NEW, QUERY), (OLD, LIST)])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        failed("pkg: sqlite: database is locked\n", 75),
+        Answer(exit_status=None),
+        "",
+        "nonsense\n",
+        "a-1 b-2\n",
+        "ixl-1.2\n",
+        "ixl 1.2 FreeBSD:13:amd64\n",
+    ],
+)
+def test_what_is_no_package_is_no_absence(tool: str, command: str, answer: Script) -> None:
+    dut, _ = host({WHICH: tool, command: answer})
+    with pytest.raises(BenchFault, match=r"^dut: "):
+        dut.package("oce")
+
+
+def test_no_tool_is_a_fault() -> None:
+    with pytest.raises(BenchFault, match="neither pkg is set up nor is there pkg_info"):
+        host({WHICH: ""})[0].package("oce")
+
+
+INSTALLED = "oce 4.2.313.0 FreeBSD:13:amd64\n"
+
+
+def test_installing_with_pkg() -> None:
+    dut, shell = host({WHICH: NEW, INSTALL: "", QUERY: INSTALLED})
+    attempt = dut.install_package("oce", "4.2.313.0")
+    assert (attempt.refused, attempt.now) == (None, package())
+    assert shell.timeouts_s[INSTALL] == 300
+
+
+def test_installing_with_pkg_add_takes_the_old_one_out_first() -> None:
+    dut, shell = host(
+        {
+            WHICH: OLD,
+            LIST: [NONE, "oce-4.2.313.0\n", "oce-4.1\n", "oce-4.2.313.0\n"],
+            **{ADD: "", f"pkg_delete -f oce-4.1 && {ADD}": ""},
+            FILES: AMD64,
+            "for f in $(pkg_info -qL oce-4.1); do...": AMD64,
+        }
+    )
+    for _ in range(2):
+        assert dut.install_package("oce", "4.2.313.0").now == package()
+    assert ADD in shell.commands and f"pkg_delete -f oce-4.1 && {ADD}" in shell.commands
+
+
+def test_an_installation_that_is_refused() -> None:
+    """EMX-04: an installer that does not know the release is reported."""
+    words = "wrong architecture: FreeBSD:9:i386 instead of FreeBSD:13:amd64"
+    dut, _ = host({WHICH: NEW, INSTALL: failed(f"pkg: {words}\n", 70), QUERY: NONE})
+    attempt = dut.install_package("oce", "4.2.313.0")
+    assert (attempt.refused, attempt.now) == (f"pkg: {words}", None)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "pkg: No packages available to install matching 'oce-4.2.313.0'",
+        "pkg: Insufficient privileges: Permission denied",
+    ],
+)
+def test_an_installation_that_could_not_be_tried(said: str) -> None:
+    dut, _ = host({WHICH: NEW, INSTALL: failed(said, 70)})
+    with pytest.raises(BenchFault, match="pkg install -f oce"):
+        dut.install_package("oce", "4.2.313.0")
+
+
+def test_removing() -> None:
+    delete = "env ASSUME_ALWAYS_YES=yes pkg delete -f oce"
+    dut, _ = host(
+        {WHICH: NEW, delete: ["", failed("pkg: locked\n")], QUERY: [INSTALLED, NONE, NONE, INSTALLED, INSTALLED]}
+    )
+    assert dut.remove_package("oce").now is None
+    assert dut.remove_package("oce").refused is None
+    attempt = dut.remove_package("oce")
+    assert (attempt.refused, attempt.now) == ("pkg: locked", package())
+    old, shell = host({WHICH: OLD, "pkg_delete -f oce-4.2.313.0": "", LIST: ["oce-4.2.313.0\n", NONE], FILES: AMD64})
+    assert old.remove_package("oce").now is None and "pkg_delete -f oce-4.2.313.0" in shell.commands
+
+
+@pytest.mark.parametrize("name", ["", "oce;reboot", "-f", "$(id)", "oce x"])
+def test_what_is_no_name_goes_nowhere(name: str) -> None:
+    dut, shell = host({WHICH: NEW})
+    for ask in (lambda: dut.package(name), lambda: dut.remove_package(name), lambda: dut.install_package(name, "1")):
+        with pytest.raises(BenchFault, match=r"(is|are) wanted"):
+            ask()
+    with pytest.raises(BenchFault, match="package version"):
+        dut.install_package("oce", "1;2")
+    assert all(command.startswith("if pkg -N") for command in shell.commands)

@@ -1,0 +1,356 @@
+"""FreeBsdHost, the system part, drivers and loader.conf, against scripted answers and, where it counts, a real sh."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_shell import Answer, Script, failed, lines
+from freebsd_host_texts import KLDSTAT, MESSAGES, OCE, T5NEX, host, pciconf
+
+from niclab.hosts.errors import ReadError
+from niclab.hosts.freebsd.host import FreeBsdHost
+from niclab.hosts.freebsd.kernel_lines import kernel_lines, lines_after, link_changes
+from niclab.hosts.records import KernelLine, KernelLogMark, ModuleState, OsRelease
+from niclab.transports import CommandTimeout, ConnectionLost
+from niclab.verdict import BenchFault, NotApplicable
+
+UPTIME = "sysctl -n kern.boottime && date +%s"
+BOOT_TIME = "{ sec = 1369826400, usec = 5 } Wed May 29 12:20:00 2013"
+BOOT = "0123456789abcdef0123456789abcdef"
+BOOT_ID = "kenv -q niclab_boot_id >/dev/null || kenv niclab_boot_id=..."
+BUFFER = "sysctl -n kern.msgbuf"
+
+
+def test_uptime_and_clock() -> None:
+    dut, _ = host({UPTIME: lines(BOOT_TIME, 1369826500), "date +%s": "1369826500\n"})
+    assert dut.uptime_s() == 100 and dut.clock_s() == 1369826500
+
+
+@pytest.mark.parametrize("text", ["", lines(BOOT_TIME), lines(BOOT_TIME, "x"), lines(BOOT_TIME, 1369826399), "1\n2\n"])
+def test_an_uptime_that_is_none(text: str) -> None:
+    dut, _ = host({UPTIME: text})
+    with pytest.raises(ReadError, match=r"^dut: .*(kern\.boottime|date)"):
+        dut.uptime_s()
+
+
+def test_a_clock_with_other_words_is_refused() -> None:
+    dut, _ = host({"date +%s": "1369826500.N\n"})
+    with pytest.raises(ReadError, match=r"cannot read date \+%s"):
+        dut.clock_s()
+
+
+def test_a_boot_is_named_once(tmp_path: Path) -> None:
+    """The command itself, in a real shell with a kernel environment that is a file."""
+    dut, shell = host({BOOT_ID: [f"{BOOT}\n", f"{BOOT}\n"]})
+    assert dut.boot_id() == BOOT and dut.boot_id() == BOOT
+    environment = tmp_path / "env"
+    fake(tmp_path, "kenv", f'case $1 in -q) cat {environment} 2>/dev/null;; *) echo "${{1#*=}}" > {environment};; esac')
+    first, again = (in_sh(tmp_path, command) for command in shell.commands)
+    assert first == again and len(first.strip()) == 32
+    environment.unlink()  # a boot begins without
+    assert in_sh(tmp_path, shell.commands[1]) != first
+
+
+@pytest.mark.parametrize("text", ["", "x\n", f"{BOOT}0\n"])
+def test_a_boot_id_that_is_none(text: str) -> None:
+    dut, _ = host({BOOT_ID: text})
+    with pytest.raises(ReadError, match="32 hexadecimal digits"):
+        dut.boot_id()
+
+
+@pytest.mark.parametrize(
+    ("text", "version"),
+    [("FreeBSD 9.1-RELEASE", "9.1"), ("FreeBSD 14.0-RELEASE-p5", "14.0"), ("FreeBSD 13.2-STABLE", "13.2")],
+)
+def test_release(text: str, version: str) -> None:
+    dut, _ = host({"uname -sr": f"{text}\n", "uname -r": f"{text.split()[1]}\n"})
+    assert dut.os_release() == OsRelease("freebsd", version, text)
+    assert dut.kernel() == text.split()[1]
+
+
+@pytest.mark.parametrize("text", ["", "Linux 6.1.0-18-amd64\n", "FreeBSD\n", "FreeBSD 13.2-RELEASE x\n"])
+def test_another_release_is_refused(text: str) -> None:
+    dut, _ = host({"uname -sr": text})
+    with pytest.raises(ReadError, match="uname -sr"):
+        dut.os_release()
+
+
+def test_root() -> None:
+    assert host({"id -u": "0\n"})[0].is_root() and not host({"id -u": "1001\n"})[0].is_root()
+    with pytest.raises(BenchFault, match="a number is wanted"):
+        host({"id -u": "root\n"})[0].is_root()
+
+
+def test_tools() -> None:
+    script: dict[str, Script] = {
+        "command -v netperf": "/usr/local/bin/netperf\n",
+        "netperf -V": "Netperf version 2.7.1\n",
+        "command -v ifconfig": "/sbin/ifconfig\n",
+        "ifconfig --version": failed("usage: ifconfig 1 2\n"),
+        "command -v fio": failed("", 127),
+        "command -v ping": failed("sh: no\n", 2),
+    }
+    dut, _ = host(script)
+    assert dut.tools(["netperf", "ifconfig", "fio"]) == {"netperf": "2.7.1", "ifconfig": "unknown", "fio": None}
+    with pytest.raises(BenchFault, match=r"`command -v ping` failed with exit status 2"):
+        dut.tools(["ping"])
+
+
+LOG = lines(
+    *("<118>Starting sshd.", "oce0: link state changed to UP", "<118>niclab mark x", "<118>login"),
+    "<5>[12] oce0: link state changed to DOWN",
+)
+
+
+def test_the_kernels_own_lines_are_told_from_the_consoles() -> None:
+    up, down = KernelLine(None, "oce0: link state changed to UP"), KernelLine(12, "oce0: link state changed to DOWN")
+    assert kernel_lines(LOG) == (up, down)
+    assert lines_after(LOG, "niclab mark x") == (down,)
+    assert lines_after(LOG, "niclab mark y") is None
+
+
+def test_marks_in_the_log() -> None:
+    dut, shell = host({BOOT_ID: [f"{BOOT}\n"] * 3, 'echo "niclab mark...': "", BUFFER: [LOG, LOG, LOG]})
+    mark = dut.dmesg_mark()
+    assert mark.boot_id == BOOT and shell.commands[-1] == f'echo "{mark.token}" > /dev/console'
+    assert len(dut.dmesg()) == 2
+    assert [line.seconds for line in dut.dmesg_since(KernelLogMark(BOOT, "niclab mark x"))] == [12]
+    with pytest.raises(BenchFault, match="the message buffer has overwritten it"):
+        dut.dmesg_since(mark)
+
+
+def test_a_mark_of_another_boot_is_refused() -> None:
+    dut, _ = host({BOOT_ID: f"{BOOT}\n"})
+    with pytest.raises(BenchFault, match="has booted since the mark"):
+        dut.dmesg_since(KernelLogMark("f" * 32, "niclab mark x"))
+
+
+def test_link_changes_are_counted_from_this_boot_on() -> None:
+    old = "oce0: link state changed to UP\n" * 3
+    assert link_changes(old + MESSAGES + LOG, "oce0") == (1, 1)
+    assert link_changes(old + MESSAGES + LOG, "oce1") == (0, 0)
+    assert link_changes(LOG, "oce0") is None
+
+
+@pytest.mark.parametrize(("ask", "words"), [("reboot", "shutdown -r now"), ("poweroff", "shutdown -p now")])
+def test_halting(ask: str, words: str) -> None:
+    endings: list[Any] = [
+        *("", Answer(exit_status=None), Answer(exit_status=143)),
+        *(Answer(raises=ConnectionLost("gone")), Answer(raises=CommandTimeout("late")), failed("not super-user\n")),
+    ]
+    dut, _ = host({f"sync; {words}": endings})
+    for _ in range(5):
+        getattr(dut, ask)()
+    with pytest.raises(BenchFault, match="not super-user"):
+        getattr(dut, ask)()
+
+
+MODINFO = 'IFS=";"; for d in $(sysctl -n kern.module_path)...'
+
+
+def test_module_file() -> None:
+    dut, shell = host({MODINFO: ["/boot/modules/oce.ko\n", "", ""], "kldstat -v": KLDSTAT})
+    assert (dut.modinfo("oce").filename, dut.modinfo("if_em").built_in) == ("/boot/modules/oce.ko", True)
+    with pytest.raises(BenchFault, match=r"no if_ix\.ko in kern\.module_path, and the kernel has no such module"):
+        dut.modinfo("if_ix")
+    assert len(shell.commands) == 5
+
+
+def test_module_file_in_a_real_shell(tmp_path: Path) -> None:
+    dut, shell = host({MODINFO: "/boot/kernel/oce.ko\n"})
+    dut.modinfo("oce")
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "oce.ko").touch()
+    fake(tmp_path, "sysctl", f'echo "{tmp_path}/a;{tmp_path}/b"')
+    assert in_sh(tmp_path, shell.commands[0]) == f"{tmp_path}/b/oce.ko\n"
+
+
+def test_loaded_module() -> None:
+    dut, _ = host({"kldstat -v": KLDSTAT, "sysctl dev.oce": OCE})
+    loaded = dut.loaded_module("oce")
+    assert loaded is not None
+    assert (loaded.size_bytes, loaded.refcount, loaded.state) == (0x3B6C8, 1, ModuleState.LIVE)
+    assert loaded.version == "4.2.116.0"
+    assert dut.loaded_module("if_em") is None and dut.loaded_module("if_ix") is None
+
+
+def test_a_loaded_module_without_a_device_says_no_version() -> None:
+    dut, _ = host({"kldstat -v": KLDSTAT, "sysctl dev.oce": failed("sysctl: unknown oid 'dev.oce'\n")})
+    loaded = dut.loaded_module("oce")
+    assert loaded is not None and loaded.version is None
+
+
+def test_reload() -> None:
+    reload_it = "kldunload oce && kldload oce"
+    dut, _ = host(
+        {
+            reload_it: ["", "", failed("kldunload: can't unload file: Device busy\n")],
+            "kldstat -v": [KLDSTAT, KLDSTAT.split(" 2    1")[0]],
+            "sysctl dev.oce": OCE,
+        }
+    )
+    dut.reload_driver("oce")
+    with pytest.raises(BenchFault, match="module oce is not loaded after"):
+        dut.reload_driver("oce")
+    with pytest.raises(BenchFault, match="Device busy"):
+        dut.reload_driver("oce")
+
+
+UNKNOWN = failed("sysctl: unknown oid 'x'\n")
+
+
+def test_settings_of_a_driver() -> None:
+    two = OCE + OCE.replace("oce.0", "oce.1")
+    dut, _ = host(
+        {
+            "sysctl dev.oce": [OCE, two, two, two.replace("1.max_rsp_handled: 64", "1.max_rsp_handled: 512")],
+            "sysctl hw.oce.buf_size": ["hw.oce.buf_size: 2048\n", UNKNOWN],
+        }
+    )
+    assert dut.module_parameter("oce", "max_rsp_handled") == "64"
+    assert dut.module_parameter("oce", "buf_size") == "2048"
+    with pytest.raises(BenchFault, match=r"no setting buf_size in dev\.oce or hw\.oce"):
+        dut.module_parameter("oce", "buf_size")
+    with pytest.raises(BenchFault, match="the devices of oce differ in max_rsp_handled"):
+        dut.module_parameter("oce", "max_rsp_handled")
+
+
+def test_sysctl_that_fails_otherwise_is_a_fault() -> None:
+    dut, _ = host({"sysctl dev.oce": failed("sysctl: Permission denied\n")})
+    with pytest.raises(BenchFault, match="Permission denied"):
+        dut.module_parameter("oce", "max_rsp_handled")
+
+
+def test_driver_of_a_port() -> None:
+    dut, _ = host(
+        {
+            "pciconf -l": pciconf(),
+            "sysctl dev.oce.0": OCE,
+            "sysctl dev.t5nex.0": T5NEX,
+            "sysctl -n dev.cxl.1.%parent": "t5nex0\n",
+        }
+    )
+    info = dut.driver_info("oce0")
+    assert (info.driver, info.version, info.firmware, info.bus) == ("oce", "4.2.116.0", "4.4.249.3", "0000:04:00.0")
+    info = dut.driver_info("cxl1")
+    assert (info.driver, info.version, info.firmware, info.bus) == ("t5nex", None, "1.27.1.0", "0000:05:00.4")
+
+
+def test_a_port_on_no_pci_function_is_a_fault() -> None:
+    dut, _ = host({"pciconf -l": pciconf(), "sysctl -n dev.ue.0.%parent": "uhub0\n"})
+    with pytest.raises(BenchFault, match="ue0 hangs on uhub0, which pciconf does not show"):
+        dut.driver_info("ue0")
+    with pytest.raises(BenchFault, match="a driver's name and a number are wanted"):
+        dut.driver_info("lan")
+
+
+def test_firmware() -> None:
+    loading = "cxgbetool t5nex0 loadfw /boot/firmware/t5fw.bin"
+    dut, _ = host(
+        {
+            "pciconf -l": pciconf(),
+            "sysctl dev.t5nex.0": T5NEX,
+            "sysctl -n dev.cxl.0.%parent": "t5nex0\n",
+            loading: ["", failed("cxgbetool: Invalid argument\n"), failed("sh: cxgbetool: not found\n", 127)],
+            "test -f /boot/firmware/t5fw.bin": ["", failed(""), failed("", 2)],
+        }
+    )
+    assert dut.firmware_file("t5fw.bin") and not dut.firmware_file("t5fw.bin")
+    with pytest.raises(BenchFault):
+        dut.firmware_file("t5fw.bin")
+    assert dut.flash("cxl0", "t5fw.bin").refused is None
+    assert dut.flash("cxl0", "t5fw.bin").refused == "cxgbetool: Invalid argument"
+    with pytest.raises(BenchFault, match="not found"):
+        dut.flash("cxl0", "t5fw.bin")
+    with pytest.raises(NotApplicable, match=r"^dut: FreeBSD has no tool that writes firmware of oce cards$"):
+        dut.flash("oce0", "oc11.ufi")
+
+
+HOSTILE: list[Callable[[FreeBsdHost], object]] = [
+    lambda dut: dut.modinfo("oce;reboot"),
+    lambda dut: dut.loaded_module("$(id)"),
+    lambda dut: dut.reload_driver("../x"),
+    lambda dut: dut.module_parameter("oce", "a b"),
+    lambda dut: dut.firmware_file("../../etc/passwd"),
+    lambda dut: dut.tools(["a;b"]),
+    lambda dut: dut.set_loader_conf("a=b", "YES"),
+    lambda dut: dut.set_loader_conf("oce_load", "Y'; reboot; '"),
+    lambda dut: dut.restoring_loader_conf("a/b"),
+]
+
+
+@pytest.mark.parametrize("ask", HOSTILE)
+def test_what_is_no_name_reaches_no_shell(ask: Callable[[FreeBsdHost], object]) -> None:
+    dut, shell = host({})
+    with pytest.raises(BenchFault, match="wanted"):
+        ask(dut)
+    assert shell.commands == []
+
+
+class TestLoaderConf:
+    """The commands run in a real shell on a real file."""
+
+    @pytest.fixture
+    def file(self, tmp_path: Path) -> Path:
+        file = tmp_path / "loader.conf"
+        file.write_text('# mine\noce_load="NO"\nhw.oce.x="1"\noce_load="NO"\nmore_oce_load="YES"\n')
+        file.chmod(0o640)
+        return file
+
+    def run(self, command: str, file: Path) -> None:
+        assert command.count("/boot/loader.conf") >= 5
+        subprocess.run(["sh", "-c", command.replace("/boot/loader.conf", str(file))], check=True)
+
+    def test_a_setting_is_written_and_put_back(self, file: Path) -> None:
+        before = file.read_text()
+        dut, shell = host({"touch...": "", "if [ -e...": [before, before, before]})
+        restoring = dut.restoring_loader_conf("oce_load")
+        assert dut.set_loader_conf("oce_load", "YES").refused is None
+        self.run(shell.commands[1], file)
+        after = '# mine\nhw.oce.x="1"\nmore_oce_load="YES"\noce_load="YES"\n'
+        assert file.read_text() == after and file.stat().st_mode & 0o777 == 0o640
+        for _ in range(2):
+            self.run(restoring, file)
+            assert file.read_text() == after.replace('\noce_load="YES"', '\noce_load="NO"')
+        assert not file.with_name("loader.conf.niclab").exists()
+
+    def test_what_was_not_there_is_taken_out_again(self, file: Path) -> None:
+        dut, _ = host({"if [ -e...": ""})
+        file.write_text('if_cxgbe_load="YES"\n')
+        self.run(dut.restoring_loader_conf("if_cxgbe_load"), file)
+        assert file.read_text() == ""
+
+    def test_a_dot_is_no_wild_card(self, file: Path) -> None:
+        dut, shell = host({"touch...": "", "if [ -e...": ""})
+        file.write_text('hwxoce="1"\n')
+        dut.set_loader_conf("hw.oce", "2")
+        self.run(shell.commands[0], file)
+        assert file.read_text() == 'hwxoce="1"\nhw.oce="2"\n'
+
+    def test_refusals_and_faults(self) -> None:
+        dut, _ = host(
+            {
+                "touch...": [failed("mv: Read-only file system\n"), failed("touch: Permission denied\n")],
+                "if [ -e...": "nonsense\n",
+            }
+        )
+        with pytest.raises(ReadError, match=r"loader\.conf"):
+            dut.set_loader_conf("oce_load", "YES")
+        with pytest.raises(BenchFault, match="Permission denied"):
+            dut.set_loader_conf("oce_load", "YES")
+
+
+def fake(folder: Path, name: str, script: str) -> None:
+    """A tool of that name, first in the path of :func:`in_sh`."""
+    tool = folder / name
+    tool.write_text(f"#!/bin/sh\n{script}\n")
+    tool.chmod(0o755)
+
+
+def in_sh(folder: Path, command: str) -> str:
+    environment = {"PATH": f"{folder}:/usr/bin:/bin"}
+    return subprocess.run(["sh", "-c", command], env=environment, capture_output=True, text=True, check=True).stdout
