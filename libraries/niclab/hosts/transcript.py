@@ -85,7 +85,7 @@ def transcript(text: str, *tools: str, alone: str | None = None) -> Transcript:
             command = command or echoed
         elif alone is not None and _USER_PROMPT.fullmatch(line.strip()[:_LONGEST_PROMPT]):
             raise unreadable(alone, f"line {number}", line, f"the output of {' or '.join(tools)} only")
-        elif begun or not _PASSWORD.fullmatch(line):
+        elif begun or not _PASSWORD.fullmatch(line.strip()):
             kept.append((number, line))
             begun = begun or bool(line)
     return Transcript(tuple(kept), command)
