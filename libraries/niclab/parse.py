@@ -59,7 +59,7 @@ def _of_text(reader: Callable[[str], object]) -> Reader:
 
 
 _ALL = (
-    Kind("console", "log of a serial console", _of_text(read_console)),
+    Kind("console", "log of a serial console: Linux, FreeBSD, firmware, boot loaders", _of_text(read_console)),
     Kind("ethtool", "link settings: ethtool IFACE", _of_text(ethtool.read_link_settings)),
     Kind("ethtool-i", "driver: ethtool -i IFACE", _of_text(ethtool.read_driver_info)),
     Kind("ethtool-S", "counters: ethtool -S IFACE", _of_text(counters.read_counters)),
@@ -80,18 +80,18 @@ _ALL = (
     Kind("lsmod", "modules in memory: lsmod", _of_text(modules.read_lsmod)),
     Kind("modinfo", "a module on disk: modinfo MODULE", _of_text(modinfo.read_modinfo)),
     Kind("proc-modules", "modules in memory: /proc/modules", _of_text(modules.read_proc_modules_record)),
-    Kind("dmesg-freebsd", "FreeBSD's kernel log", _of_text(bsd_dmesg.read_bsd_dmesg)),
-    Kind("ifconfig-freebsd", "FreeBSD's ifconfig, plain, -a, -m, -v, -l", ifconfig.read_ifconfig),
-    Kind("kldstat", "FreeBSD's kldstat, plain, -h, -v, -m", _of_text(kldstat.read_kldstat)),
-    Kind("loader-conf", "FreeBSD's /boot/loader.conf", _of_text(loader_conf.read_loader_conf)),
-    Kind("netstat-freebsd", "FreeBSD's netstat -i and -w", _of_text(netstat.read_netstat)),
-    Kind("pciconf", "FreeBSD's pciconf -l with -v, -b, -c, -e", _of_text(pciconf.read_pciconf)),
-    Kind("pkg", "FreeBSD's pkg info, pkg query, pkg_info", packages.read_pkg),
-    Kind("sysctl-freebsd", "FreeBSD's sysctl", sysctl.read_sysctl),
-    Kind("vmstat-freebsd", "FreeBSD's vmstat -i", _of_text(bsd_interrupts.read_vmstat_interrupts)),
-    Kind("iperf3", "iperf3 -c: text, -J or --json-stream", read_iperf3_output),
-    Kind("ipmi", "ipmitool chassis, power, sdr, sensor, sel, fru, mc, lan", _of_text(read_ipmitool)),
-    Kind("netperf", "netperf, with its command where the text has no headings", read_netperf),
+    Kind("dmesg-freebsd", "FreeBSD's kernel log: dmesg, dmesg.boot, messages", _of_text(bsd_dmesg.read_bsd_dmesg)),
+    Kind("ifconfig-freebsd", "FreeBSD's interfaces: ifconfig, plain, -a, -m, -v, -l", ifconfig.read_ifconfig),
+    Kind("kldstat", "FreeBSD's modules in memory: kldstat, plain, -h, -v, -m", _of_text(kldstat.read_kldstat)),
+    Kind("loader-conf", "FreeBSD's settings for the loader: /boot/loader.conf", _of_text(loader_conf.read_loader_conf)),
+    Kind("netstat-freebsd", "FreeBSD's interface counters: netstat -i and -w", _of_text(netstat.read_netstat)),
+    Kind("pciconf", "FreeBSD's PCI functions: pciconf -l with -v, -b, -c, -e", _of_text(pciconf.read_pciconf)),
+    Kind("pkg", "FreeBSD's packages: pkg info, pkg query, pkg_info", packages.read_pkg),
+    Kind("sysctl-freebsd", "FreeBSD's sysctl; with -n the command is needed", sysctl.read_sysctl),
+    Kind("vmstat-freebsd", "FreeBSD's interrupts: vmstat -i", _of_text(bsd_interrupts.read_vmstat_interrupts)),
+    Kind("iperf3", "throughput: iperf3 -c, text, -J or --json-stream", read_iperf3_output),
+    Kind("ipmi", "a BMC: ipmitool chassis, power, sdr, sensor, sel, fru, mc, lan", _of_text(read_ipmitool)),
+    Kind("netperf", "throughput: netperf; without headings (-P 0) the command is needed", read_netperf),
 )
 KINDS: Mapping[str, Kind] = {kind.name: kind for kind in sorted(_ALL, key=lambda kind: kind.name)}
 
@@ -171,7 +171,7 @@ def run(kind: str | None, command: str | None, *, batch: bool, listing: bool) ->
     """
     if listing:
         for entry in KINDS.values():
-            _say(f"{entry.name:20} {entry.what}")
+            _say(f"{entry.name:17} {entry.what}")
         return 0
     if batch:
         for answer in parse_batch(line.decode("utf-8-sig", errors="replace") for line in sys.stdin.buffer):

@@ -37,6 +37,8 @@ REFUSED = [
     ("lspci", "-[0000:00]-+-00.0\n           +-01.0\n"),
     ("modinfo", "modinfo: ERROR: Module nosuch not found.\n"),
     ("modinfo", "modinfo: could not find module nosuch\n"),
+    ("modinfo", "version:        5.1.0-k\n"),
+    ("sysctl-freebsd", "hw.ncpu="),
     ("lsmod", "Module                  Size  Used by\n"),
     ("dmesg", "dmesg: read kernel buffer failed: Operation not permitted\n"),
     ("dmesg", "dmesg: klogctl: Operation not permitted\n"),

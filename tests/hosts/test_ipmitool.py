@@ -166,3 +166,21 @@ def test_a_printed_sensor_list_reads_back(rows: list[tuple[str, int | None, str]
     for sensor, (name, value, status) in zip(record.sensors, rows, strict=True):
         assert (sensor.name, sensor.value) == (name, None if value is None else value / 1000)
         assert sensor.bad is (None if value is None else status != "ok")
+
+
+@pytest.mark.parametrize(
+    ("reading", "bad"),
+    [
+        ("Presence detected", False),
+        ("Presence detected, Power Supply AC lost", True),
+        ("Fully Redundant", False),
+        ("Redundancy Lost", True),
+        ("Predictive Failure Deasserted", False),
+        ("0x01", None),
+    ],
+)
+def test_a_discrete_sensor_is_judged_by_its_states(reading: str, bad: bool | None) -> None:
+    """Its status is "ok" whatever the states are."""
+    record = read_ipmitool(f"PS2 Status       | C9h | ok  | 10.2 | {reading}\n")
+    assert record.sensors is not None
+    assert [sensor.bad for sensor in record.sensors] == [bad]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from niclab.hosts.errors import ReadError
 from niclab.hosts.transcript import transcript
 
 
@@ -23,6 +24,35 @@ def test_the_prompt_with_the_command_is_taken_away(first: str, command: str) -> 
     printed = transcript(f"{first}\r\nname: value\r\n[root@dut ~]# \r\n", "tool")
     assert printed.filled == ((2, "name: value"),)
     assert printed.command == command
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "joe@dut:~$ sudo tool -i eth0\n[sudo] password for joe: \n",
+        "    [sudo] password for joe:\nSorry, try again.\n[sudo] password for joe:\n",
+        "+ tool -i eth0\n",
+        "(venv) joe@dut:~$ tool -i eth0\n",
+        "root@h:~# for i in eth0; do tool -i $i; done\n",
+        "$ ssh dut sudo tool -i eth0\n",
+        "\ufeff\x00\x00",
+    ],
+)
+@pytest.mark.parametrize("after", ["", "\n\n", "joe@dut:~$ exit\n", "#\n# \n", "[root@dut]~# logout\n"])
+def test_nothing_but_the_output_stays(before: str, after: str) -> None:
+    printed = transcript(f"{before}name: value\n{after}", "tool")
+    assert [line for _, line in printed.filled] == ["name: value"]
+
+
+def test_a_question_for_a_password_stays_behind_the_first_line() -> None:
+    assert len(transcript("name: value\n[sudo] password for joe:\nname: value\n", "tool").filled) == 3
+
+
+def test_another_command_is_an_error_for_a_reader_of_one_tool_alone() -> None:
+    text = "name: value\nroot@dut:~ # other\nname: value\n"
+    assert len(transcript(text, "tool").filled) == 3
+    with pytest.raises(ReadError, match="line 2 'root@dut:~ # other': expected the output of tool only"):
+        transcript(text, "tool", alone="tool -i")
 
 
 @pytest.mark.parametrize(

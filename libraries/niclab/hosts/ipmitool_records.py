@@ -38,8 +38,9 @@ class Thresholds:
 @dataclass(frozen=True)
 class IpmiSensor:
     """``value``: a number, or of a discrete sensor its state as printed; None when there is no reading. ``status``: as
-    printed (``ok``, ``nc``, ``cr``, ``0x0180``), None for ``na``. ``bad``: beyond a threshold, None when nobody knows.
-    ``number``: of the sensor, ``entity``: what it belongs to (sdr elist). ``thresholds``: sensor list only."""
+    printed (``ok``, ``nc``, ``cr``, ``0x0180``), None for ``na``. ``bad``: beyond a
+    threshold or in a state that is a fault, None when nobody knows. ``number``: of the sensor, ``entity``: what it
+    belongs to (sdr elist). ``thresholds``: sensor list only."""
 
     name: str
     value: float | str | None

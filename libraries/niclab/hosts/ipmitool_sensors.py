@@ -9,6 +9,7 @@ import re
 
 from niclab.hosts.errors import unreadable
 from niclab.hosts.ipmitool_records import IpmiSensor, Thresholds
+from niclab.hosts.ipmitool_sel import is_fault
 
 _KIND = "ipmi"
 _NUMBER = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,9})?(?:e[+-]?[0-9]{1,3})?", re.IGNORECASE)
@@ -89,7 +90,8 @@ def _sensor(
     if not is_status(status):
         raise unreadable(_KIND, f"line {number}", status, "a status such as ok, ns, nc, cr or nr")
     known = None if status.lower() == "na" else status
-    return IpmiSensor(_name(number, name), value, unit, known, _bad(status), sensor_number, entity)
+    bad = _bad_states(value) if isinstance(value, str) and status.lower() == "ok" else _bad(status)
+    return IpmiSensor(_name(number, name), value, unit, known, bad, sensor_number, entity)
 
 
 def _name(number: int, name: str) -> str:
@@ -102,6 +104,13 @@ def _bad(status: str) -> bool | None:
     """A hex status is the mask of a discrete sensor's states, whose meaning differs from sensor to sensor."""
     lower = status.lower()
     return True if lower in _BAD else False if lower == "ok" else None
+
+
+def _bad_states(states: str) -> bool | None:
+    """Of a discrete sensor, whose status is "ok" whatever it says: "Presence detected, Power Supply AC lost"."""
+    if _HEX.fullmatch(states):
+        return None
+    return any(is_fault(state, not state.lower().endswith("deasserted")) for state in states.split(", "))
 
 
 def _value(reading: str) -> tuple[float | str | None, str | None]:

@@ -66,13 +66,17 @@ def transcript(text: str, *tools: str, alone: str | None = None) -> Transcript:
         user's prompt is an error.
     :raises ReadError: for the output of another tool behind this one's, when ``alone`` is given.
     """
-    lines = [(number, _plain(line)) for number, line in numbered(text.removeprefix("\ufeff").replace("\x00", ""))]
+    text = text.removeprefix("\ufeff").replace("\x00", "")
+    stripped = ((number, line.rstrip()) for number, line in numbered(text))
+    lines = [(number, _COPY_MODE.sub("", line) if line[-1:] == "]" else line) for number, line in stripped]
     while lines and (not lines[-1][1] or _EMPTY_PROMPT.fullmatch(lines[-1][1].strip()[:_LONGEST_PROMPT])):
         lines.pop()
     command: str | None = None
     kept: list[Line] = []
-    begun = False
-    for number, line in lines:
+    begun, quiet = False, not _SIGNS.search(text)
+    for index, (number, line) in enumerate(lines):
+        if begun and quiet:
+            return Transcript((*kept, *lines[index:]), command)
         if begun and not _SIGNS.search(line):
             kept.append((number, line))
             continue
@@ -81,7 +85,7 @@ def transcript(text: str, *tools: str, alone: str | None = None) -> Transcript:
             command = command or echoed
         elif alone is not None and _USER_PROMPT.fullmatch(line.strip()[:_LONGEST_PROMPT]):
             raise unreadable(alone, f"line {number}", line, f"the output of {' or '.join(tools)} only")
-        elif begun or not _PASSWORD.fullmatch(line):
+        elif begun or not _PASSWORD.fullmatch(line.strip()):
             kept.append((number, line))
             begun = begun or bool(line)
     return Transcript(tuple(kept), command)
@@ -105,11 +109,6 @@ def refuse_error(kind: str, lines: tuple[Line, ...], tools: tuple[str, ...], exp
         if line.strip().startswith(tuple(f"{tool}: " for tool in tools)):
             return unreadable(kind, f"line {number}", line, expected)
     return unreadable(kind, "text", "\n".join(line for _, line in lines), expected)
-
-
-def _plain(line: str) -> str:
-    line = line.rstrip()
-    return _COPY_MODE.sub("", line) if line.endswith("]") else line
 
 
 def _echoed(line: str, tools: tuple[str, ...], *, bare: bool) -> str | None:

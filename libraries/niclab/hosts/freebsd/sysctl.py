@@ -153,6 +153,8 @@ def _named(lines: tuple[tuple[int, str], ...], errors: tuple[str, ...], whole: t
             texts[name].append(line)
     if not texts:
         raise refuse_error(_KIND, whole, _TOOLS, "'name: value' such as 'dev.oce.0.%driver: oce'")
+    if not any(part for parts in texts.values() for part in parts):
+        raise unreadable(_KIND, "text", ", ".join(texts), "a value of at least one name")
     changed: dict[str, int | str] = {}
     values: dict[str, int | str] = {}
     for name, parts in texts.items():

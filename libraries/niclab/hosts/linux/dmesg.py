@@ -56,7 +56,7 @@ def read_kernel_log(text: str) -> KernelLog:
     events = tuple(event for line in lines for event in (kernel_event(line), driver_event(line)) if event is not None)
     stamped = any(line.seconds is not None or line.time is not None for line in lines)
     telling = any(event.kind is not KernelEventKind.CARD_FOUND for event in events)  # names of cards stand in any text
-    if not stamped and not telling and not any(_BARE_KERNEL.match(line.text) for line in lines):
+    if not stamped and not telling and not any(_BARE_KERNEL.match(line.text.lstrip()) for line in lines):
         raise unreadable(_KIND, "text", text, "lines of a kernel log")
     return KernelLog(lines=len(lines), events=events)
 
