@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "lab"))
 
 from throwaway_sshd import SshdMaker, ThrowawaySshd, sshd_program
 
