@@ -67,7 +67,7 @@ bench: setup
 
 docs: setup
 	mkdir -p results/docs
-	for library in Lab Card PcieErrors DriverPackages Firmware Offloads Tuning HostLinks Power Console Traffic Shell; do \
+	for library in Lab Card PcieErrors DriverPackages Firmware Offloads Tuning HostLinks SwitchPorts Power Console Traffic Shell; do \
 	    $(VENV)/bin/libdoc libraries/$$library.py results/docs/$$library.html; done
 
 clean:

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field
 
+from niclab.benchswitch import SwitchEntry, switch_problems, switched_path_problems
 from niclab.fieldtypes import (
     CipherSuite,
     Command,
@@ -63,9 +64,10 @@ class BmcProtocol(Enum):
 
 
 class Wiring(Enum):
-    """What a path passes through. A switch will stand here as a section naming the switch and its two ports."""
+    """What a path passes through: a cable, or the switch of the bench."""
 
     DIRECT = "direct"
+    SWITCH = "switch"
 
 
 class Ssh(Record):
@@ -196,7 +198,7 @@ class BenchPath(Record):
 
     name: Name
     ends: tuple[PortName, PortName]
-    through: Annotated[Wiring, Wanted("direct (paths through a switch cannot be described yet)")]
+    through: Annotated[Wiring, Wanted("direct or switch")]
     subnet: Subnet
     rate_scale: RateScale = 1
     pull: Command | None = None
@@ -232,6 +234,7 @@ class Bench(Sheet):
     secrets_file: FilePath | None = None
     commands: Commands | None = None
     servers: Servers
+    switch: SwitchEntry | None = None
     paths: Annotated[tuple[BenchPath, ...], Field(min_length=1)]
     cards: Mapping[Name, CardEntry] = {}
 
@@ -317,7 +320,8 @@ class Bench(Sheet):
         for role in Role:
             server = self.server(role)
             logins += [server.console, *((server.bmc.ipmi, server.bmc.redfish) if server.bmc else ())]
-        return tuple(sorted({login.password_secret for login in logins if login is not None}))
+        of_switch = self.switch.secret_names if self.switch else ()
+        return tuple(sorted({login.password_secret for login in logins if login is not None} | {*of_switch}))
 
     def problems(self) -> Iterator[Problem]:
         """What spans several fields; see :class:`~niclab.yamlfile.Sheet`."""
@@ -329,6 +333,7 @@ class Bench(Sheet):
         yield from self._port_problems(self, lambda role, key: ("servers", role.value, "ports", key))
         yield from self._card_problems()
         yield from self._command_problems()
+        yield from switch_problems(self.switch, [port.name for port in self.ports]) if self.switch else ()
         yield from self._path_problems()
         yield from self._subnet_problems()
         yield from self._endpoint_problems()
@@ -404,6 +409,8 @@ class Bench(Sheet):
                 used.setdefault(end, path.name)
             if {end.partition(".")[0] for end in path.ends} != {role.value for role in Role}:
                 yield Problem((*field, "ends"), " and ".join(path.ends), "one port of dut and one of peer")
+            through_switch = path.through is Wiring.SWITCH
+            yield from switched_path_problems(index, path.ends, self.switch, through_switch=through_switch)
             if (path.pull is None) != (path.plug is None):
                 given = "pull" if path.plug is None else "plug"
                 yield Problem(field, f"{given} alone", "both pull and plug, or neither")
@@ -429,6 +436,8 @@ class Bench(Sheet):
 
     def _endpoints(self) -> Iterable[tuple[FieldPath, _Endpoint]]:
         """Everything the lab connects to; hosts behind different jump hosts may have the same address."""
+        if self.switch:
+            yield ("switch",), _Endpoint("udp", self.switch.address, self.switch.snmp.port)
         for role in Role:
             server, field = self.server(role), ("servers", role.value)
             ssh, jump = server.ssh, server.ssh.jump

@@ -13,6 +13,7 @@ from niclab.bench import Bench, Commands, Port, Role, load_bench
 from niclab.card import load_card
 from niclab.lab import Lab, cards_in_words, inserted_cards, local_command
 from niclab.server import Server
+from niclab.switch.records import Admin
 from niclab.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 
 TOOLS = ("ip", "ethtool", "lspci", "modprobe", "modinfo", "ping", "ss", "timeout", "iperf3", "python3")
@@ -68,6 +69,9 @@ def examine(bench_file: Path, card: str, *, cables: bool, scratch: Path) -> Iter
                 for finding in _server(bench, server):
                     faults += bool(finding.fault)
                     yield finding
+            for finding in _switch(lab):
+                faults += bool(finding.fault)
+                yield finding
             if cables and not faults:
                 yield from _cables(lab)
     except BenchFault as error:
@@ -133,11 +137,57 @@ def _server(bench: Bench, server: Server) -> Iterator[Finding]:
         yield _look(server, "console", lambda: _console(server), mend)
 
 
+def _switch(lab: Lab) -> Iterator[Finding]:
+    """The switch, from whether it answers to whether each port is there, open, and can be set."""
+    entry = lab.bench.switch
+    if entry is None:
+        return
+    secrets = ", ".join(entry.secret_names)
+    mend = (
+        f"check address, port, user and secrets {secrets}; SNMP must be switched on in {entry.name} for this controller"
+    )
+    answer = _look_at("switch", "snmp", lambda: _who(lab), mend)
+    yield answer
+    if answer.fault:
+        return
+    for name, port in entry.ports.items():
+        mend = f"check {name} in switch.ports against the names that {entry.name} has; open the port if it is shut"
+        yield _look_at("switch", name, partial(_switch_port, lab, port), mend)
+    first = next(iter(entry.ports.values()))
+    mend = f"give the login write access to {entry.name} (IF-MIB, Q-BRIDGE-MIB)"
+    yield _look_at("switch", "write", partial(_switch_write, lab, first), mend)
+
+
+def _who(lab: Lab) -> str:
+    who = lab.switch.identity()
+    uptime_s = lab.switch.uptime().ticks // 100
+    facts = [who.maker, who.model, who.serial and f"serial {who.serial}", who.software, f"up {uptime_s} s"]
+    return f"{who.name}: {', '.join(fact for fact in facts if fact)}"
+
+
+def _switch_port(lab: Lab, port: str) -> str:
+    state = lab.switch.ports.state(port)
+    if state.admin is not Admin.UP:
+        raise BenchFault(f"{lab.switch.name}: port {port} is shut (ifAdminStatus {state.admin.name})")
+    speed = f" at {state.speed_mbps:g} Mbit/s" if state.speed_mbps else ""
+    return f"{port} open, {state.oper.name}{speed}"
+
+
+def _switch_write(lab: Lab, port: str) -> str:
+    """Set a port to what it is: nothing changes, and it takes the right to write."""
+    lab.switch.ports.set_admin(port, lab.switch.ports.state(port).admin)
+    return f"ifAdminStatus of {port} can be set"
+
+
 def _look(server: Server, what: str, look: Callable[[], str], mend: str) -> Finding:
+    return _look_at(server.name, what, look, mend)
+
+
+def _look_at(subject: str, what: str, look: Callable[[], str], mend: str) -> Finding:
     try:
-        return Finding(server.name, what, look())
+        return Finding(subject, what, look())
     except (BenchFault, NotApplicable, CardFailure, Undecided) as error:
-        return Finding(server.name, what, "", str(error), mend)
+        return Finding(subject, what, "", str(error), mend)
 
 
 def _host_key_hint(server: Server) -> str:

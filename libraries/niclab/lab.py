@@ -11,6 +11,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 
 from niclab.bench import Bench, Port, Role, load_bench
@@ -18,10 +19,13 @@ from niclab.card import Card
 from niclab.report.evidence import CommandLog, EvidenceStore
 from niclab.secrets import Secrets
 from niclab.server import ANSWER_WITHIN_S, Server, quoted
+from niclab.switch.connect import connect, require_open
+from niclab.switch.switch import Switch, Uptime
+from niclab.switch.undo import carry_out
 from niclab.together import side_by_side
 from niclab.transports.bmc import PowerState
 from niclab.undo import Action, ActionKind, Entry, Journal
-from niclab.verdict import BenchFault
+from niclab.verdict import BenchFault, NotApplicable
 from niclab.yamlfile import REPOSITORY
 
 COMMAND_WITHIN_S = 900.0
@@ -110,6 +114,8 @@ class Lab:
         self._stack = contextlib.ExitStack()
         self.servers: dict[Role, Server] = {}
         self._interfaces: dict[Port, str] = {}
+        self.switch_uptime: Uptime | None = None
+        """How long the switch ran when the bench was taken."""
         self._prepared: dict[Role, tuple[str, str]] = {}  # role -> the command that shows its state, and what it showed
 
     @property
@@ -123,6 +129,16 @@ class Lab:
 
     def server_of(self, port: Port) -> Server:
         return self.servers[port.role]
+
+    @cached_property
+    def switch(self) -> Switch:
+        """The managed switch.
+
+        :raises NotApplicable: when the bench has none.
+        """
+        if self.bench.switch is None:
+            raise NotApplicable(f"bench {self.bench.name} has no managed switch")
+        return connect(self.bench.switch, self.secrets)
 
     def ports(self, role: Role) -> list[Port]:
         """The ports of one server, in the order of the bench file."""
@@ -140,6 +156,7 @@ class Lab:
             self.restore()
             self._bring_up()
             self._connect()
+            self._meet_switch()
             for server in self.servers.values():
                 if server.description.bmc is not None and server.bmc.power_status() is PowerState.OFF:
                     undo = Action(ActionKind.POWER, server.name, "off")
@@ -159,9 +176,10 @@ class Lab:
             return []
         if self.bench.commands and local_command(self.bench.commands.status).returncode:
             checked_local_command(self.bench.commands.up)  # what is to be undone is on servers that must run for it
+        first = self.journal.undo_all(self.undo, kind=ActionKind.SWITCH)  # what fails is tried again, and told, below
         self._connect()
         try:
-            return self._undo_everything()
+            return [*first.done, *self._undo_everything()]
         finally:
             self.close_servers()
 
@@ -196,6 +214,15 @@ class Lab:
             if server.description.console is not None:
                 server.start_console_log()
 
+    def _meet_switch(self) -> None:
+        """Every port that the bench file names is open; one that a killed run had shut has been opened by now.
+
+        :raises BenchFault: when one is shut all the same: someone else has done it, and may want it so.
+        """
+        if self.bench.switch is not None:
+            require_open(self.switch, self.bench.switch)
+            self.switch_uptime = self.switch.uptime()
+
     def ensure_ready(self) -> list[str]:
         """Make sure that both servers answer; recover those that do not. Returns the names of recovered servers.
 
@@ -227,6 +254,8 @@ class Lab:
                 server.bmc.set_power(PowerState(action.command), within_s=60)
                 if action.command == "on":
                     server.wait_ready()
+            case ActionKind.SWITCH:
+                carry_out(self.switch, action.command)
 
     def _takes_servers_away(self, command: str) -> bool:
         """Is it one of the bench's commands that switch servers off?"""
@@ -252,6 +281,7 @@ class Lab:
         :raises BenchFault: when a server stays away or something could not be undone; all the rest has been.
         """
         problems = []
+        first = self.journal.undo_all(self.undo, kind=ActionKind.SWITCH)  # a server may be behind a port that is shut
         try:
             self.ensure_ready()
         except BenchFault as error:
@@ -263,7 +293,7 @@ class Lab:
             problems.append(str(error))
         if problems:
             raise BenchFault("\n".join(problems))
-        return list(report.done)
+        return [*first.done, *report.done]
 
     def close_servers(self) -> None:
         """Close every connection, also when closing one of them fails."""

@@ -1,6 +1,6 @@
-"""JSON Schemas of bench files and card sheets, generated from the typed records: editors complete and check with them.
+"""JSON Schemas of bench files, card sheets and switch models, generated from the typed records.
 
-``python -m niclab.schema`` writes them to ``lab/schema``.
+Editors complete and check with them; ``python -m niclab.schema`` writes them to ``lab/schema``.
 """
 
 from __future__ import annotations
@@ -14,9 +14,14 @@ from pydantic_core import core_schema
 
 from niclab.bench import Bench
 from niclab.card import Card
+from niclab.switch.model import SwitchModel
 from niclab.yamlfile import REPOSITORY, Sheet, shown_file
 
-SCHEMAS: dict[str, type[Sheet]] = {"bench.schema.json": Bench, "card.schema.json": Card}
+SCHEMAS: dict[str, type[Sheet]] = {
+    "bench.schema.json": Bench,
+    "card.schema.json": Card,
+    "switch.schema.json": SwitchModel,
+}
 DIRECTORY = REPOSITORY / "lab" / "schema"
 
 

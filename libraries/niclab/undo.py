@@ -47,6 +47,8 @@ class ActionKind(Enum):
     """``command`` runs on the controller, from the repository root; ``where`` is ``controller``."""
     POWER = "power"
     """The BMC of the server ``where`` brings its power to the state ``command``: ``on`` or ``off``."""
+    SWITCH = "switch"
+    """The switch of the bench does ``command`` (see :mod:`niclab.switch.undo`); ``where`` is ``switch``."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ class Action:
     command: str
 
     def __post_init__(self) -> None:
-        places = ("controller",) if self.kind is ActionKind.LOCAL else ("dut", "peer")
+        places = {ActionKind.LOCAL: ("controller",), ActionKind.SWITCH: ("switch",)}.get(self.kind, ("dut", "peer"))
         if self.where not in places:
             raise BenchFault(f"undo action: where {self.where!r} is not wanted; wanted: {' or '.join(places)}")
         if self.kind is ActionKind.POWER and self.command not in ("on", "off"):
@@ -196,14 +198,16 @@ class Journal:
         failed = self._try(entry, run)
         UndoReport((), (failed,) if failed else ()).raise_if_failed()
 
-    def undo_all(self, run: Callable[[Action], None]) -> UndoReport:
+    def undo_all(self, run: Callable[[Action], None], *, kind: ActionKind | None = None) -> UndoReport:
         """Undo everything pending, newest first; when one fails, the rest is undone all the same.
 
-        ``run`` carries out one action and raises when it did not succeed.
+        ``run`` carries out one action and raises when it did not succeed. With ``kind`` only actions of that kind.
         """
         self._held()
         done, failed = [], []
         for entry in self.pending():
+            if kind is not None and entry.action.kind is not kind:
+                continue
             failure = self._try(entry, run)
             if failure:
                 failed.append(failure)

@@ -2,13 +2,16 @@
 
 A path is broken at one place and both of its ends, and no other port, must lose carrier; mended, both must get it back.
 A path with a ``pull`` command is broken by it; without one, by taking the dut's end down, which the peer must see.
+A path through the switch is not broken: the switch must have learned the address of each end at the port that the bench
+file says, and at no other.
 """
 
 from __future__ import annotations
 
-from niclab.bench import BenchPath, Port
+from niclab.bench import BenchPath, Port, Wiring
 from niclab.lab import Lab, checked_local_command
 from niclab.server import quoted
+from niclab.switchports import switch_port
 from niclab.undo import Action, ActionKind, Entry
 from niclab.verdict import BenchFault
 from niclab.wait import until
@@ -16,6 +19,10 @@ from niclab.wait import until
 LOSS_WITHIN_S = 10.0
 RETURN_WITHIN_S = 30.0
 """House rule: autonegotiation takes a few seconds; this proves wiring, not speed (the sheet's limits do)."""
+LEARNED_WITHIN_S = 10.0
+"""House rule: some switches tell what they have learned only every few seconds, and spanning tree holds a
+port back that came up just now, unless it is an edge port."""
+PINGS = 10
 
 
 def prove(lab: Lab) -> list[str]:
@@ -25,7 +32,68 @@ def prove(lab: Lab) -> list[str]:
     """
     ports = [lab.bench.port(end) for path in lab.bench.paths for end in path.ends]
     _wait(lab, ports, up=True, within_s=RETURN_WITHIN_S, doing="before the wiring proof")
-    return [_prove_path(lab, path, ports) for path in lab.bench.paths]
+    return [
+        _prove_switched(lab, path) if path.through is Wiring.SWITCH else _prove_path(lab, path, ports)
+        for path in lab.bench.paths
+    ]
+
+
+def _prove_switched(lab: Lab, path: BenchPath) -> str:
+    """Both ends are heard by the switch where the bench file says, and each by the other."""
+    ends = [lab.bench.port(end) for end in path.ends]
+    for port in ends:
+        _let_be_heard(lab, port)
+    proven = [f"{port.name} at {require_learned(lab, port)}" for port in ends]
+    return f"path {path.name}: {lab.switch.name} has learned {' and '.join(proven)}, and at no other port"
+
+
+def _let_be_heard(lab: Lab, port: Port) -> None:
+    """Frames both ways between the two ends of a path."""
+    partner = lab.bench.partner(port)
+
+    def answered() -> bool:
+        result = lab.server_of(port).host.ping(
+            str(lab.bench.address(partner).ip),
+            source=str(lab.bench.address(port).ip),
+            count=PINGS,
+            interval_s=0.05,
+        )
+        return result.received > 0
+
+    until(answered, within=LEARNED_WITHIN_S, what=f"{port.name} reaches {partner.name} through {lab.switch.name}")
+
+
+def require_learned(lab: Lab, port: Port) -> str:
+    """The port of the switch where the address of ``port`` is, and only there; it is the one of the bench file."""
+    wanted = switch_port(lab, port)
+    address = mac_of(lab, port)
+    found: frozenset[str] = frozenset()
+
+    def learned() -> bool:
+        nonlocal found
+        found = lab.switch.tables.ports_of_mac(address)
+        return found == {wanted}
+
+    try:
+        until(learned, within=LEARNED_WITHIN_S, what="learned", every=0.2)
+    except BenchFault as error:
+        where = ", ".join(sorted(found)) or "no port"
+        raise BenchFault(
+            f"{lab.switch.name}: the address {address} of {port.name} is at {where}; wanted: {wanted} alone; "
+            f"check the cables against switch.ports of the bench file {lab.bench.file}"
+        ) from error
+    return wanted
+
+
+def mac_of(lab: Lab, port: Port) -> str:
+    """The address that ``port`` has now.
+
+    :raises BenchFault: when its interface has none.
+    """
+    address = lab.server_of(port).host.interface(lab.interface(port)).mac
+    if address is None:
+        raise BenchFault(f"{port.place}: its interface tells no MAC address; wanted: one, to look for on the switch")
+    return address
 
 
 def _prove_path(lab: Lab, path: BenchPath, ports: list[Port]) -> str:

@@ -53,7 +53,7 @@ _YAML_1_2_CORE = (  # YAML 1.2.2, chapter 10.3.2, tag resolution of the core sch
     ),
 )
 
-_SECRET_KEY = re.compile(r"pass(word|wd|phrase)?|secret|token|community", re.IGNORECASE)
+_SECRET_KEY = re.compile(r"([a-z]+_)?(pass(word|wd|phrase)?|token|community)|secret", re.IGNORECASE)
 """Keys that would hold a secret itself. No sheet has one: ``password_secret`` holds a name."""
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
@@ -20,6 +19,7 @@ from pysnmp.proto import errind, rfc1902, rfc1905
 from niclab.transports import AuthenticationFailed, ConnectionLost
 from niclab.transports.loop import call
 from niclab.transports.snmp_agent import Missing, Reading, Refusal, SnmpAgent
+from niclab.transports.snmp_login import Auth, Communities, Privacy, SnmpEndpoint, User
 from niclab.transports.snmp_records import Instance, Kind, Value
 from niclab.verdict import BenchFault
 
@@ -57,23 +57,6 @@ _MISSING: dict[Any, Missing] = {
 _WRITES = {Kind.INTEGER: rfc1902.Integer32, Kind.GAUGE: rfc1902.Gauge32, Kind.OCTETS: rfc1902.OctetString}
 
 
-class Auth(Enum):
-    """How v3 messages are signed (RFC 7860; ``sha``: RFC 3414)."""
-
-    SHA = "sha"
-    SHA256 = "sha256"
-    SHA384 = "sha384"
-    SHA512 = "sha512"
-
-
-class Privacy(Enum):
-    """How v3 messages are encrypted (``aes128``: RFC 3826; the longer ones as most vendors do them)."""
-
-    AES128 = "aes128"
-    AES192 = "aes192"
-    AES256 = "aes256"
-
-
 _AUTH = {
     Auth.SHA: hlapi.usmHMACSHAAuthProtocol,
     Auth.SHA256: hlapi.usmHMAC192SHA256AuthProtocol,
@@ -85,36 +68,6 @@ _PRIVACY = {
     Privacy.AES192: hlapi.usmAesCfb192Protocol,
     Privacy.AES256: hlapi.usmAesCfb256Protocol,
 }
-
-
-@dataclass(frozen=True)
-class Communities:
-    """v2c: the community that reads and the one that writes (may be the same)."""
-
-    read: str = field(repr=False)
-    write: str = field(repr=False)
-
-
-@dataclass(frozen=True)
-class User:
-    """v3 with authentication and privacy."""
-
-    name: str
-    auth_password: str = field(repr=False)
-    priv_password: str = field(repr=False)
-    auth: Auth = Auth.SHA256
-    priv: Privacy = Privacy.AES128
-
-
-@dataclass(frozen=True)
-class SnmpEndpoint:
-    """Where an agent is and how one logs in there. ``name`` is how messages call it; ``address``: IPv4 or a name."""
-
-    name: str
-    address: str
-    port: int
-    login: Communities | User
-    variables_per_pdu: int = 20
 
 
 class Snmp(SnmpAgent):

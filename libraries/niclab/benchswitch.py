@@ -1,0 +1,92 @@
+"""The section ``switch`` of a bench file: the managed switch between servers, and which of its ports lead where."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated
+
+from pydantic import Field, StringConstraints
+
+from niclab.fieldtypes import Host, Name, PortName, Record, SecretName, UdpPort, User, Wanted
+from niclab.transports.snmp_login import Auth, Privacy
+from niclab.yamlfile import Problem
+
+SwitchPortName = Annotated[
+    str,
+    StringConstraints(pattern=r"^[!-~]([ -~]*[!-~])?$"),
+    Wanted("the name of a port as the switch has it, such as Gi1/0/1"),
+]
+
+
+class Communities(Record):
+    """SNMP v2c: names of the secrets that hold the community that reads and the one that writes."""
+
+    read_community_secret: SecretName
+    write_community_secret: SecretName
+
+
+class SnmpUser(Record):
+    """SNMP v3 with authentication and privacy (authPriv)."""
+
+    user: User
+    auth: Annotated[Auth, Wanted("sha, sha256, sha384 or sha512")] = Auth.SHA256
+    auth_password_secret: SecretName
+    priv: Annotated[Privacy, Wanted("aes128, aes192 or aes256")] = Privacy.AES128
+    priv_password_secret: SecretName
+
+
+class SnmpEntry(Record):
+    """How the switch is asked: by ``v3`` where it can, else by ``v2c``. Exactly one."""
+
+    port: UdpPort = 161
+    v3: SnmpUser | None = None
+    v2c: Communities | None = None
+
+
+class SwitchEntry(Record):
+    """The switch. ``model`` names a file of ``lab/switches``; ``ports`` maps bench ports to ports of the switch."""
+
+    name: Name
+    model: Name
+    address: Host
+    snmp: SnmpEntry
+    ports: Annotated[Mapping[PortName, SwitchPortName], Field(min_length=1)]
+
+    @property
+    def secret_names(self) -> tuple[str, ...]:
+        """The names of the secrets it needs."""
+        if self.snmp.v3:
+            return (self.snmp.v3.auth_password_secret, self.snmp.v3.priv_password_secret)
+        if self.snmp.v2c:
+            return (self.snmp.v2c.read_community_secret, self.snmp.v2c.write_community_secret)
+        return ()
+
+
+def switch_problems(switch: SwitchEntry, known: list[str]) -> Iterator[Problem]:
+    """What no field of the section shows alone. ``known``: the ports of the bench."""
+    given = [way for way in (switch.snmp.v3, switch.snmp.v2c) if way is not None]
+    if len(given) != 1:
+        found = "both v3 and v2c" if given else "no login"
+        yield Problem(("switch", "snmp"), found, "v3 (what a switch of this century can), or v2c")
+    seen: dict[str, str] = {}
+    for name, port in switch.ports.items():
+        if name not in known:
+            yield Problem(("switch", "ports", name), f"there is no port {name}", f"one of {', '.join(known)}")
+        if seen.setdefault(port, name) != name:
+            found = f"{port} leads to {seen[port]} already"
+            yield Problem(("switch", "ports", name), found, "each port of the switch once")
+
+
+def switched_path_problems(
+    index: int, ends: tuple[str, str], switch: SwitchEntry | None, *, through_switch: bool
+) -> Iterator[Problem]:
+    """A path through the switch has both its ends on it, a direct one has none there."""
+    field = ("paths", index, "through")
+    if through_switch and switch is None:
+        yield Problem(field, "the bench has no switch", "direct, or a section switch")
+    elif switch is not None:
+        for end in ends:
+            if through_switch is not (end in switch.ports):
+                there = "is" if end in switch.ports else "is not"
+                wanted = "both ends on the switch" if through_switch else "switch, or no end on the switch"
+                yield Problem(field, f"{end} {there} in switch.ports", wanted)

@@ -1,0 +1,120 @@
+"""What a switch has learned: which address is where, who speaks LLDP, how links are aggregated."""
+
+from __future__ import annotations
+
+from niclab.switch.model import LldpPorts, SwitchModel
+from niclab.switch.ports import Ports
+from niclab.switch.records import LacpPort, Neighbour
+from niclab.switch.texts import lacp_flags, mac, neighbour_id, text
+from niclab.switch.vlans import Vlans
+from niclab.transports.snmp_agent import NoSuchVariable, SnmpAgent
+from niclab.transports.snmp_records import Value
+from niclab.verdict import BenchFault
+
+_CHASSIS_MAC, _PORT_MAC = 4, 3  # LldpChassisIdSubtype, LldpPortIdSubtype
+
+
+class Tables:
+    """The tables of a switch."""
+
+    def __init__(self, agent: SnmpAgent, model: SwitchModel, ports: Ports, vlans: Vlans) -> None:
+        self._agent, self._model, self._ports, self._vlans = agent, model, ports, vlans
+
+    def ports_of_mac(self, address: str) -> frozenset[str]:
+        """Names of the ports behind which the switch has seen ``address``, in any VLAN; empty when behind none.
+
+        :raises BenchFault: when the switch has no address table.
+        """
+        octets = tuple(bytes.fromhex(address.replace(":", "")))
+        names, if_indexes = self._ports.names(), self._vlans.bridge_ports()
+        if not if_indexes:
+            raise BenchFault(f"{self._agent.name}: dot1dBasePortIfIndex has no rows; wanted: a switch with a bridge")
+        found = self._in_q_bridge(octets) or self._in_bridge(octets)
+        unknown = sorted(port for port in found if if_indexes.get(port) not in names)
+        if unknown:
+            raise BenchFault(f"{self._agent.name}: {address} is at bridge port {unknown[0]}, which has no interface")
+        return frozenset(names[if_indexes[port]] for port in found)
+
+    def neighbours(self) -> tuple[Neighbour, ...]:
+        """Who is heard by LLDP, in the order of the table.
+
+        :raises NoSuchVariable: when the switch has no LLDP-MIB.
+        """
+        self._agent.get(self._model.variable("lldpLocSysName").at(0))
+        columns = ("ChassisIdSubtype", "ChassisId", "PortIdSubtype", "PortId", "PortDesc", "SysName")
+        rows = {name: self._agent.walk(self._model.variable(f"lldpRem{name}")) for name in columns}
+        local = self._lldp_ports() if rows["ChassisId"] else {}
+        return tuple(self._neighbour(index, rows, local) for index in rows["ChassisId"])
+
+    def lacp(self, port: str) -> LacpPort:
+        """The part of ``port`` in link aggregation, as IEEE8023-LAG-MIB tells it.
+
+        :raises NoSuchVariable: when the switch does not tell.
+        """
+        index = self._ports.index(port)
+        own, partner = ("ActorSystemID", "ActorOperKey", "ActorOperState"), ("SystemID", "Key", "State")
+        names = ("AttachedAggID", *own, *(f"PartnerOper{name}" for name in partner))
+        asked = {name: self._model.variable(f"dot3adAggPort{name}").at(index) for name in names}
+        found = self._agent.get_many(list(asked.values()))
+
+        def number(name: str) -> int:
+            value = found[asked[name]]
+            assert isinstance(value, int)
+            return value
+
+        what = {name: f"{self._agent.name}: port {port}: {instance}" for name, instance in asked.items()}
+        return LacpPort(
+            port=port,
+            aggregator=number("AttachedAggID") or None,
+            actor_system=mac(found[asked["ActorSystemID"]], what["ActorSystemID"]),
+            actor_key=number("ActorOperKey"),
+            actor=lacp_flags(found[asked["ActorOperState"]], what["ActorOperState"]),
+            partner_system=mac(found[asked["PartnerOperSystemID"]], what["PartnerOperSystemID"]),
+            partner_key=number("PartnerOperKey"),
+            partner=lacp_flags(found[asked["PartnerOperState"]], what["PartnerOperState"]),
+        )
+
+    def _in_q_bridge(self, octets: tuple[int, ...]) -> set[int]:
+        """Bridge ports of an address in every filtering database; port 0 means that the switch forgot which."""
+        databases = set(self._agent.walk(self._model.variable("dot1qVlanFdbId")).values())
+        column = self._model.variable("dot1qTpFdbPort")
+        asked = [column.at(database, *octets) for database in sorted(map(_whole, databases))]
+        return {_whole(port) for port in self._agent.find(asked).values() if port}
+
+    def _in_bridge(self, octets: tuple[int, ...]) -> set[int]:
+        """The same where there is one database, or the switch does not tell the VLANs'."""
+        by_vlan = self._agent.walk(self._model.variable("dot1qTpFdbPort"))
+        one = self._model.variable("dot1dTpFdbPort").at(*octets)
+        found = {_whole(port) for index, port in by_vlan.items() if index[1:] == octets and port}
+        return found or {_whole(port) for port in self._agent.find([one]).values() if port}
+
+    def _lldp_ports(self) -> dict[int, str]:
+        """LLDP's number of a local port -> its name."""
+        if self._model.lldp_ports is LldpPorts.IF_INDEX:
+            return self._ports.names()
+        rows = self._agent.walk(self._model.variable("lldpLocPortId"))
+        return {index[0]: text(value) for index, value in rows.items()}
+
+    def _neighbour(
+        self, index: tuple[int, ...], rows: dict[str, dict[tuple[int, ...], Value]], local: dict[int, str]
+    ) -> Neighbour:
+        _, number, _ = index  # time mark, local port, neighbour
+        name = f"{self._agent.name}: LLDP neighbour at port number {number}"
+        if number not in local:
+            raise BenchFault(f"{name}: no such local port; wanted: one of {', '.join(map(str, local))}")
+        missing = [column for column in ("ChassisIdSubtype", "PortIdSubtype", "PortId") if index not in rows[column]]
+        if missing:
+            raise NoSuchVariable(f"{name} left while the table was read (no lldpRem{missing[0]}); wanted: a whole row")
+        description, system = rows["PortDesc"].get(index), rows["SysName"].get(index)
+        return Neighbour(
+            port=local[number],
+            chassis=neighbour_id(_whole(rows["ChassisIdSubtype"][index]), rows["ChassisId"][index], _CHASSIS_MAC),
+            neighbour_port=neighbour_id(_whole(rows["PortIdSubtype"][index]), rows["PortId"][index], _PORT_MAC),
+            neighbour_port_description=text(description) if description else None,
+            system_name=text(system) if system else None,
+        )
+
+
+def _whole(value: Value | None) -> int:
+    assert isinstance(value, int)
+    return value

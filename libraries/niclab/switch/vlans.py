@@ -1,0 +1,153 @@
+"""VLANs of ports: read, set, and put back. By the Q-BRIDGE-MIB (RFC 4363), or by a vendor's number for each port."""
+
+from __future__ import annotations
+
+from niclab.switch.model import SwitchModel, VlanMib
+from niclab.switch.ports import Ports
+from niclab.switch.records import PortVlans
+from niclab.switch.texts import port_list, ports_of
+from niclab.transports.snmp_agent import SnmpAgent
+from niclab.transports.snmp_records import Instance, Value
+from niclab.verdict import BenchFault, NotApplicable
+
+FIRST_VLAN, LAST_VLAN = 1, 4094
+_ACTIVE, _CREATE_AND_GO, _DESTROY = 1, 4, 6  # RowStatus (RFC 2579)
+
+
+class Vlans:
+    """The VLANs of a switch, seen from its ports."""
+
+    def __init__(self, agent: SnmpAgent, model: SwitchModel, ports: Ports) -> None:
+        self._agent, self._model, self._ports = agent, model, ports
+
+    def existing(self) -> frozenset[int]:
+        """The VLANs that are configured (``dot1qVlanStaticTable``).
+
+        :raises NotApplicable: when this model has no such table.
+        """
+        self._need(VlanMib.Q_BRIDGE)
+        rows = self._agent.walk(self._model.variable("dot1qVlanStaticRowStatus"))
+        if not rows:
+            raise BenchFault(f"{self._agent.name}: dot1qVlanStaticTable has no rows; wanted: VLAN 1 at least")
+        return frozenset(index[0] for index in rows)
+
+    def of(self, port: str) -> PortVlans:
+        """The VLANs of a port as the switch has them now."""
+        if self._model.vlans.mib is VlanMib.PER_PORT:
+            vlan = self._agent.get(self._access(port))
+            assert isinstance(vlan, int)
+            return PortVlans(vlan, frozenset({vlan}), frozenset())
+        self._need(VlanMib.Q_BRIDGE)
+        bridge_port = self.bridge_port(port)
+        pvid = self._agent.get(self._model.variable("dot1qPvid").at(bridge_port))
+        assert isinstance(pvid, int)
+        egress, untagged = self._lists("dot1qVlanStaticEgressPorts"), self._lists("dot1qVlanStaticUntaggedPorts")
+        member = {vlan for vlan, value in egress.items() if bridge_port in ports_of(value)}
+        bare = {vlan for vlan, value in untagged.items() if bridge_port in ports_of(value)} & member
+        return PortVlans(pvid, frozenset(bare), frozenset(member - bare))
+
+    def create(self, vlan: int) -> None:
+        """Make a VLAN without ports.
+
+        :raises BenchFault: when the number is no VLAN's, or the switch does not make it.
+        """
+        self._need(VlanMib.Q_BRIDGE)
+        if not FIRST_VLAN <= vlan <= LAST_VLAN:
+            raise BenchFault(f"{self._agent.name}: VLAN {vlan} is not wanted; wanted: {FIRST_VLAN}..{LAST_VLAN}")
+        status = self._model.variable("dot1qVlanStaticRowStatus").at(vlan)
+        self._agent.set_and_see(
+            (status, _CREATE_AND_GO), within_s=self._model.set_seen_within_s, same=lambda found, _: found == _ACTIVE
+        )
+
+    def delete(self, vlan: int) -> None:
+        """Remove a VLAN; nothing to do when it is gone."""
+        if vlan in self.existing():
+            self._agent.set((self._model.variable("dot1qVlanStaticRowStatus").at(vlan), _DESTROY))
+            if vlan in self.existing():
+                raise BenchFault(f"{self._agent.name}: VLAN {vlan} was removed, but is still there")
+
+    def set(self, port: str, wanted: PortVlans) -> None:
+        """Bring a port to ``wanted``, and see that it is there. The VLANs exist.
+
+        It joins what is missing, gets its PVID, then leaves what is too much: at no moment is it outside of every VLAN.
+
+        :raises NotApplicable: when the model cannot tag.
+        :raises BenchFault: when the switch refuses, or does not do it.
+        """
+        if self._model.vlans.mib is VlanMib.PER_PORT:
+            self._set_access(port, wanted)
+        else:
+            self._set_by_lists(port, wanted)
+        if (found := self.of(port)) != wanted:
+            raise BenchFault(f"{self._agent.name}: port {port} has VLANs {found}; wanted: {wanted}")
+
+    def bridge_port(self, port: str) -> int:
+        """The number by which the bridge MIBs call the port.
+
+        :raises BenchFault: when the bridge does not have it.
+        """
+        index = self._ports.index(port)
+        for bridge_port, of_index in self.bridge_ports().items():
+            if of_index == index:
+                return bridge_port
+        raise BenchFault(f"{self._agent.name}: port {port} (ifIndex {index}) is no port of its bridge; wanted: one")
+
+    def bridge_ports(self) -> dict[int, int]:
+        """Bridge port -> ifIndex (``dot1dBasePortIfIndex``)."""
+        rows = self._agent.walk(self._model.variable("dot1dBasePortIfIndex"))
+        return {index[0]: value for index, value in rows.items() if isinstance(value, int)}
+
+    def _set_access(self, port: str, wanted: PortVlans) -> None:
+        if wanted.tagged or wanted.untagged != {wanted.pvid}:
+            raise NotApplicable(f"{self._agent.name}: model {self._model.model} sets access VLANs only, not {wanted}")
+        within_s = self._model.set_seen_within_s
+        self._agent.set_and_see((self._access(port), wanted.pvid), within_s=within_s)
+
+    def _set_by_lists(self, port: str, wanted: PortVlans) -> None:
+        self._need(VlanMib.Q_BRIDGE)
+        bridge_port, now = self.bridge_port(port), self.of(port)
+        members = wanted.tagged | wanted.untagged
+        for vlan in sorted(members):
+            bare = vlan in wanted.untagged
+            if vlan not in now.untagged | now.tagged or bare is not (vlan in now.untagged):
+                self._membership(bridge_port, vlan, member=True, bare=bare)
+        pvid = self._model.variable("dot1qPvid").at(bridge_port)
+        if wanted.pvid != now.pvid:
+            self._agent.set_and_see((pvid, wanted.pvid), within_s=self._model.set_seen_within_s)
+        for vlan in sorted((now.untagged | now.tagged) - members):
+            self._membership(bridge_port, vlan, member=False, bare=False)
+
+    def _membership(self, bridge_port: int, vlan: int, *, member: bool, bare: bool) -> None:
+        """Put a port into the two lists of a VLAN, or out of them; the other ports stay as they are."""
+        egress = self._model.variable("dot1qVlanStaticEgressPorts").at(vlan)
+        untagged = self._model.variable("dot1qVlanStaticUntaggedPorts").at(vlan)
+        now = self._agent.get_many([egress, untagged])
+        self._agent.set_and_see(
+            (egress, _changed(now[egress], bridge_port, inside=member)),
+            (untagged, _changed(now[untagged], bridge_port, inside=bare)),
+            within_s=self._model.set_seen_within_s,
+            same=_same_ports,
+        )
+
+    def _lists(self, name: str) -> dict[int, Value]:
+        return {index[0]: value for index, value in self._agent.walk(self._model.variable(name)).items()}
+
+    def _access(self, port: str) -> Instance:
+        return self._model.access_vlan.at(self._ports.index(port))
+
+    def _need(self, mib: VlanMib) -> None:
+        if self._model.vlans.mib is not mib:
+            has = self._model.vlans.mib.value
+            raise NotApplicable(f"{self._agent.name}: model {self._model.model} has VLANs {has}, not {mib.value}")
+
+
+def _changed(value: Value, bridge_port: int, *, inside: bool) -> bytes:
+    """A port list with one port put in or out, as long as it was."""
+    assert isinstance(value, bytes)
+    ports = ports_of(value) | {bridge_port} if inside else ports_of(value) - {bridge_port}
+    return port_list(ports, len(value))
+
+
+def _same_ports(found: Value, wanted: Value) -> bool:
+    """Port lists may be of different length (RFC 4363, PortList)."""
+    return ports_of(found) == ports_of(wanted)

@@ -1,0 +1,53 @@
+"""Where an SNMP agent is, and how one logs in there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+
+class Auth(Enum):
+    """How v3 messages are signed (RFC 7860; ``sha``: RFC 3414)."""
+
+    SHA = "sha"
+    SHA256 = "sha256"
+    SHA384 = "sha384"
+    SHA512 = "sha512"
+
+
+class Privacy(Enum):
+    """How v3 messages are encrypted (``aes128``: RFC 3826; the longer ones as most vendors do them)."""
+
+    AES128 = "aes128"
+    AES192 = "aes192"
+    AES256 = "aes256"
+
+
+@dataclass(frozen=True)
+class Communities:
+    """v2c: the community that reads and the one that writes (may be the same)."""
+
+    read: str = field(repr=False)
+    write: str = field(repr=False)
+
+
+@dataclass(frozen=True)
+class User:
+    """v3 with authentication and privacy."""
+
+    name: str
+    auth_password: str = field(repr=False)
+    priv_password: str = field(repr=False)
+    auth: Auth = Auth.SHA256
+    priv: Privacy = Privacy.AES128
+
+
+@dataclass(frozen=True)
+class SnmpEndpoint:
+    """Where an agent is and how one logs in there. ``name`` is how messages call it; ``address``: IPv4 or a name."""
+
+    name: str
+    address: str
+    port: int
+    login: Communities | User
+    variables_per_pdu: int = 20
