@@ -31,6 +31,8 @@ class ToyMib:
     repeats: bool = False
     """The agent answers GETBULK with the same row for ever."""
     silent: bool = False
+    check: Callable[[str, Oid, Value], str | None] | None = None
+    """Error status that a SET gets for what a switch would not have; None where it is well."""
     on_write: Callable[[str, Oid, Value], None] | None = None
     """Called after a SET was done: what a switch does with it."""
     reads: int = 0
@@ -74,13 +76,15 @@ class ToyMib:
         """All or nothing; raises :class:`Refusal`."""
         named = [(self._name(oid), oid, reading) for oid, reading in assignments]
         self.sets += [(name, self._index(name, oid), reading.value) for name, oid, reading in named]
-        for place, (name, _, reading) in enumerate(named, start=1):
+        for place, (name, oid, reading) in enumerate(named, start=1):
             if name in self.refuses:
                 raise Refusal(self.refuses[name], place)
             if name not in self.writable:
                 raise Refusal("notWritable", place)
             if not VARIABLES[name].fits(reading.kind):
                 raise Refusal("wrongType", place)
+            if self.check and (status := self.check(name, self._index(name, oid), reading.value)):
+                raise Refusal(status, place)
         for name, oid, reading in named:
             if name in self.late:
                 self._waiting[oid] = (self.late[name], name, reading.value)

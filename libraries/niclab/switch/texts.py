@@ -29,16 +29,6 @@ def mac(value: Value, what: str) -> str:
     return value.hex(":")
 
 
-def mac_index(index: tuple[int, ...], what: str) -> str:
-    """A MAC address that stands in an index.
-
-    :raises BenchFault: when it is none.
-    """
-    if len(index) != _MAC_BYTES or any(octet > 255 for octet in index):
-        raise BenchFault(f"{what} has index {'.'.join(map(str, index))}; wanted: the 6 octets of a MAC address")
-    return bytes(index).hex(":")
-
-
 def ports_of(value: Value) -> frozenset[int]:
     """The ports of a ``PortList`` (RFC 4363): bit 0x80 of the first octet is port 1.
 

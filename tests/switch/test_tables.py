@@ -1,0 +1,136 @@
+"""What a switch has learned: addresses, neighbours, aggregations; what cannot be read is never taken for nothing."""
+
+from __future__ import annotations
+
+import pytest
+from fake_switch import PARTNER, PORTS, FakeSwitch
+
+from niclab.switch.model import LldpPorts, load_model
+from niclab.switch.records import LacpFlags, Neighbour
+from niclab.switch.switch import Switch
+from niclab.switch.texts import text
+from niclab.transports.snmp_agent import NoSuchVariable
+from niclab.verdict import BenchFault
+
+MAC, PORT = "52:54:00:00:00:01", "Gi1/0/2"
+OCTETS = tuple(bytes.fromhex(MAC.replace(":", "")))
+
+
+class TestAddresses:
+    def test_an_address_is_found_at_its_port(self, switch: Switch, fake: FakeSwitch) -> None:
+        fake.learn(MAC, PORT)
+        fake.learn("52:54:00:00:00:02", "Gi1/0/1")
+        assert switch.tables.ports_of_mac(MAC) == {PORT}
+
+    def test_in_any_vlan(self, switch: Switch, fake: FakeSwitch) -> None:
+        fake.vlan(3, set(), set())
+        fake.learn(MAC, PORT, vlan=3)
+        assert switch.tables.ports_of_mac(MAC) == {PORT}
+
+    def test_at_two_ports_both_are_told(self, switch: Switch, fake: FakeSwitch) -> None:
+        fake.vlan(3, set(), set())
+        fake.learn(MAC, PORT)
+        fake.learn(MAC, "Gi1/0/4", vlan=3)
+        assert switch.tables.ports_of_mac(MAC) == {PORT, "Gi1/0/4"}
+
+    def test_an_address_nobody_heard_is_nowhere(self, switch: Switch, fake: FakeSwitch) -> None:
+        fake.learn("52:54:00:00:00:02", PORT)
+        assert switch.tables.ports_of_mac(MAC) == set()
+
+    def test_an_address_whose_port_is_forgotten_is_nowhere(self, switch: Switch, fake: FakeSwitch) -> None:
+        fake.learn(MAC, None)
+        assert switch.tables.ports_of_mac(MAC) == set()
+
+    def test_a_switch_that_does_not_tell_its_databases_is_searched(self, switch: Switch, fake: FakeSwitch) -> None:
+        fake.mib.drop("dot1qVlanFdbId")
+        fake.learn(MAC, PORT)
+        assert switch.tables.ports_of_mac(MAC) == {PORT}
+
+    def test_a_switch_without_q_bridge_is_asked_the_old_way(self, switch: Switch, fake: FakeSwitch) -> None:
+        fake.mib.drop("dot1qVlanFdbId")
+        fake.mib.put("dot1dTpFdbPort", OCTETS, fake.bridge_port(PORT))
+        assert switch.tables.ports_of_mac(MAC) == {PORT}
+
+    def test_a_switch_without_a_bridge_is_an_error(self, switch: Switch, fake: FakeSwitch) -> None:
+        fake.mib.drop("dot1dBasePortIfIndex")
+        with pytest.raises(BenchFault, match="dot1dBasePortIfIndex has no rows; wanted: a switch with a bridge"):
+            switch.tables.ports_of_mac(MAC)
+
+    def test_an_address_at_a_port_without_interface_is_an_error(self, switch: Switch, fake: FakeSwitch) -> None:
+        fake.mib.put("dot1qTpFdbPort", [1, *OCTETS], 77)
+        with pytest.raises(BenchFault, match=rf"{MAC} is at bridge port 77, which has no interface"):
+            switch.tables.ports_of_mac(MAC)
+
+
+class TestNeighbours:
+    def test_who_is_heard_is_told(self, switch: Switch, fake: FakeSwitch) -> None:
+        fake.hear(PORT)
+        wanted = Neighbour(PORT, PARTNER.hex(":"), PARTNER.hex(":"), "enp2s0", "dut")
+        assert switch.tables.neighbours() == (wanted,)
+
+    def test_nobody_is_nobody(self, switch: Switch) -> None:
+        assert switch.tables.neighbours() == ()
+
+    def test_a_switch_without_lldp_is_an_error(self, switch: Switch, fake: FakeSwitch) -> None:
+        fake.mib.drop("lldpLocSysName")
+        with pytest.raises(NoSuchVariable, match="lldpLocSysName"):
+            switch.tables.neighbours()
+
+    def test_numbers_may_be_indexes(self, fake: FakeSwitch) -> None:
+        fake.mib.drop("lldpLocPortId")
+        fake.mib.put("lldpRemChassisIdSubtype", [0, PORTS[PORT], 1], 7)
+        fake.mib.put("lldpRemChassisId", [0, PORTS[PORT], 1], b"somebody")
+        fake.mib.put("lldpRemPortIdSubtype", [0, PORTS[PORT], 1], 5)
+        fake.mib.put("lldpRemPortId", [0, PORTS[PORT], 1], b"eth0")
+        by_index = fake.switch(load_model("generic").model_copy(update={"lldp_ports": LldpPorts.IF_INDEX}))
+        assert by_index.tables.neighbours() == (Neighbour(PORT, "somebody", "eth0", None, None),)
+
+    def test_a_port_that_is_none_is_an_error(self, switch: Switch, fake: FakeSwitch) -> None:
+        fake.hear(PORT)
+        fake.mib.drop("lldpLocPortId", fake.bridge_port(PORT))
+        with pytest.raises(BenchFault, match="LLDP neighbour at port number 50: no such local port; wanted: one of 49"):
+            switch.tables.neighbours()
+
+    def test_half_a_row_is_an_error(self, switch: Switch, fake: FakeSwitch) -> None:
+        fake.hear(PORT)
+        fake.mib.drop("lldpRemPortId")
+        with pytest.raises(NoSuchVariable, match=r"left while the table was read \(no lldpRemPortId\)"):
+            switch.tables.neighbours()
+
+
+class TestAggregation:
+    def test_both_sides_are_told(self, switch: Switch, fake: FakeSwitch) -> None:
+        found = switch.tables.lacp(PORT)
+        assert (found.actor_system, found.actor_key, found.aggregator) == ("00:50:56:00:00:01", 5, None)
+        assert (found.partner_system, found.partner_key) == (PARTNER.hex(":"), 9)
+        assert found.actor == LacpFlags(True, False, True, True, True, True, False, False)
+        assert found.partner == LacpFlags(False, True, False, False, False, False, True, False)
+        fake.mib.put("dot3adAggPortAttachedAggID", [PORTS[PORT]], 600)
+        assert switch.tables.lacp(PORT).aggregator == 600
+
+    def test_a_port_that_does_not_tell_is_an_error(self, switch: Switch, fake: FakeSwitch) -> None:
+        fake.mib.drop("dot3adAggPortPartnerOperSystemID", PORTS[PORT])
+        with pytest.raises(NoSuchVariable, match="dot3adAggPortPartnerOperSystemID"):
+            switch.tables.lacp(PORT)
+
+    @pytest.mark.parametrize(
+        ("name", "value", "wanted"),
+        [
+            ("PartnerOperSystemID", b"\x01", "a MAC address of 6 octets"),
+            ("ActorOperState", b"", "the 8 flags of a LacpState in one octet"),
+            ("PartnerOperState", b"\x3d\x00", "the 8 flags of a LacpState in one octet"),
+        ],
+    )
+    def test_octets_that_cannot_be_read_are_an_error(
+        self, switch: Switch, fake: FakeSwitch, name: str, value: bytes, wanted: str
+    ) -> None:
+        fake.mib.put(f"dot3adAggPort{name}", [PORTS[PORT]], value)
+        with pytest.raises(BenchFault, match=rf"port Gi1/0/2: dot3adAggPort{name}.* is .*; wanted: {wanted}"):
+            switch.tables.lacp(PORT)
+
+
+@pytest.mark.parametrize(
+    ("octets", "shown"), [(b"Gi1/0/1", "Gi1/0/1"), (b"sw1\0", "sw1"), (b"\x00\x01\xff", "0x0001ff"), (b"", "")]
+)
+def test_octets_that_are_no_text_are_shown_in_hex(octets: bytes, shown: str) -> None:
+    assert text(octets) == shown
