@@ -9,9 +9,13 @@ from pathlib import Path
 
 import pytest
 from fake_bench import FakeBench
+from fake_switch import FakeSwitch
+from toy_mib import FakeAgent
 
 from niclab import lab, wiring
 from niclab.lab import Lab
+from niclab.switch import connect
+from niclab.switch.model import load_model
 
 
 @pytest.fixture(scope="session")
@@ -45,3 +49,17 @@ def taken(bench: FakeBench) -> Iterator[Lab]:
     lab._CURRENT.clear()
     with made._stack:
         made.close_servers()
+
+
+@pytest.fixture
+def switch(bench: FakeBench, monkeypatch: pytest.MonkeyPatch) -> FakeSwitch:
+    """The bench has a managed switch, and path b goes through it; nothing of it is taken. Its waits are short."""
+    made = FakeSwitch(bench.switch_carrier)
+    bench.put_in_switch()
+    monkeypatch.setattr(connect, "open_agent", lambda _: FakeAgent(made.mib))
+    monkeypatch.setattr(wiring, "LEARNED_WITHIN_S", 0.3)
+    model = load_model("generic").model_copy(update={"set_seen_within_s": 0.2})
+    monkeypatch.setattr(connect, "load_model", lambda _: model)
+    for port, address in (("Gi1/0/1", "52:54:00:00:00:01"), ("Gi1/0/2", "52:54:00:00:01:01")):
+        made.learn(address, port)
+    return made

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from fake_parts import Cables, FakeBmc, FakeConsole, FakeHost, FakeSsh, Nic
+from fake_switch import SECTION
 
 from niclab import lab
 from niclab.bench import Bench, Role, load_bench
@@ -95,6 +96,21 @@ class FakeBench:
         text = text.replace("lab/virtual/vbench status --quiet", f"{tool} status").replace("lab/virtual/vbench", tool)
         text = text if commands else BENCH_SECTION.sub("", text)
         self.file.write_text(text if cables else CABLE_COMMAND.sub("", text))
+
+    def put_in_switch(self) -> None:
+        """Path b goes through a managed switch from now on."""
+        text = self.file.read_text().replace("paths:\n", f"{SECTION}paths:\n", 1)
+        first, second = text.split("  - name: b\n")
+        second = CABLE_COMMAND.sub("", second).replace("through: direct", "through: switch", 1)
+        self.file.write_text(f"{first}  - name: b\n{second}")
+        secrets = self.home / ".local/state/niclab/vbench/virtual/secrets.env"
+        secrets.write_text(secrets.read_text() + "SWITCH_READ=read-secret\nSWITCH_WRITE=write-secret\n")
+
+    def switch_carrier(self, port: str, up: bool) -> None:
+        """A port of the switch goes up or down: the server's port that is cabled to it sees it."""
+        name = {"Gi1/0/1": "dut.p1", "Gi1/0/2": "peer.p1"}.get(port)
+        if name is not None:
+            self.cables.stuck[name] = up
 
     @staticmethod
     def edit(file: Path, *changes: tuple[str, str]) -> None:

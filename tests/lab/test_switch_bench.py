@@ -1,0 +1,304 @@
+"""A bench with a managed switch: taken, proven, looked over, and put back whatever became of the run before."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from fake_bench import FakeBench
+from fake_switch import PORTS, FakeSwitch
+
+import niclab
+from niclab import cli, doctor, lab, switchports, wiring
+from niclab.doctor import Finding
+from niclab.lab import Lab
+from niclab.switch.records import PortVlans
+from niclab.switch.undo import carry_out, open_command, remove_vlan_command, vlans_command
+from niclab.undo import Action, ActionKind, Journal
+from niclab.verdict import BenchFault, NotApplicable
+
+OPEN_1 = Action(ActionKind.SWITCH, "switch", "open Gi1/0/1")
+DEFAULT = PortVlans(1, frozenset({1}), frozenset())
+
+
+def left_behind(*actions: Action) -> None:
+    """What a killed run has left in the journal."""
+    with Journal.for_bench("virtual", "killed").hold() as journal:
+        for action in actions:
+            journal.register("dut.p1", "changed by a killed run", action)
+
+
+def undos(taken: Lab) -> list[str]:
+    return [entry.action.command for entry in taken.journal.pending() if entry.action.kind is ActionKind.SWITCH]
+
+
+class TestTaking:
+    def test_a_bench_with_every_port_open_is_taken(self, bench: FakeBench, switch: FakeSwitch) -> None:
+        taken = bench.take()
+        assert undos(taken) == [] and switch.mib.sets == []
+        assert taken.switch_uptime is not None and taken.switch_uptime.ticks == 360_000
+
+    @pytest.mark.usefixtures("switch")
+    def test_its_secrets_are_masked(self, bench: FakeBench) -> None:
+        taken = bench.take()
+        assert {"read-secret", "write-secret"} <= set(taken.secrets.handed_out)
+        assert "secret" not in repr(taken.switch)
+
+    def test_a_port_that_someone_else_has_shut_is_told_and_left_shut(
+        self, bench: FakeBench, switch: FakeSwitch
+    ) -> None:
+        switch.set_admin("Gi1/0/2", up=False)
+        with pytest.raises(BenchFault) as caught:
+            bench.take()
+        message = str(caught.value)
+        assert message.startswith(
+            "sw1: ports found shut that no run of this bench has shut: peer.p1 (Gi1/0/2) is DOWN;"
+        )
+        assert switch.admin("Gi1/0/2") == 2 and switch.mib.sets == []
+        with Journal.for_bench("virtual").hold():
+            pass  # the bench is free again
+
+    def test_a_port_that_is_not_of_the_bench_may_be_shut(self, bench: FakeBench, switch: FakeSwitch) -> None:
+        switch.set_admin("Gi1/0/4", up=False)
+        bench.take()
+
+    def test_a_switch_that_is_silent_stops_the_run(self, bench: FakeBench, switch: FakeSwitch) -> None:
+        switch.mib.silent = True
+        with pytest.raises(BenchFault, match="sw1: SNMP: no answer"):
+            bench.take()
+
+    def test_a_bench_without_a_switch_has_none(self, taken: Lab) -> None:
+        with pytest.raises(NotApplicable, match=r"^bench virtual has no managed switch$"):
+            _ = taken.switch
+        with pytest.raises(NotApplicable, match=r"^bench virtual: dut.p0 is not on a managed switch$"):
+            switchports.shut(taken, taken.bench.port("dut.p0"))
+
+
+class TestKilledRun:
+    def test_the_port_it_shut_is_opened(self, bench: FakeBench, switch: FakeSwitch) -> None:
+        switch.set_admin("Gi1/0/1", up=False)
+        left_behind(OPEN_1)
+        taken = bench.take()
+        assert switch.admin("Gi1/0/1") == 1 and undos(taken) == []
+
+    def test_before_anything_is_asked_of_a_server(self, bench: FakeBench, switch: FakeSwitch) -> None:
+        """A server may be reached through the very port."""
+        switch.set_admin("Gi1/0/1", up=False)
+        left_behind(OPEN_1, Action(ActionKind.SHELL, "dut", "ip link set dev enp2s0 down"))
+        seen: list[object] = []
+        ssh = bench.ssh[next(iter(bench.ssh))]
+        ssh.replies["ip link set dev enp2s0 down"] = ""
+        run = ssh.run
+
+        def watched(command: str, **options: object) -> object:
+            seen.append(switch.admin("Gi1/0/1"))
+            return run(command, **options)  # type: ignore[arg-type]
+
+        ssh.run = watched  # type: ignore[method-assign, assignment]
+        bench.take()
+        assert seen and set(seen) == {1}
+
+    def test_also_when_the_rest_cannot_be_undone(self, bench: FakeBench, switch: FakeSwitch) -> None:
+        switch.set_admin("Gi1/0/1", up=False)
+        left_behind(OPEN_1, Action(ActionKind.LOCAL, "controller", "false"))
+        with pytest.raises(BenchFault, match="1 of 1 changes could not be undone"):
+            bench.take()
+        assert switch.admin("Gi1/0/1") == 1
+
+    @pytest.mark.parametrize("fault", ["refused", "ignored", "silent"])
+    def test_a_port_that_cannot_be_opened_stays_in_the_journal(
+        self, bench: FakeBench, switch: FakeSwitch, fault: str
+    ) -> None:
+        switch.set_admin("Gi1/0/1", up=False)
+        left_behind(OPEN_1)
+        if fault == "refused":
+            switch.mib.refuses["ifAdminStatus"] = "genErr"
+        elif fault == "ignored":
+            switch.mib.ignores.add("ifAdminStatus")
+        else:
+            switch.mib.silent = True
+        with pytest.raises(BenchFault, match="1 of 1 changes could not be undone and stay in the journal"):
+            bench.take()
+        (entry,) = Journal.for_bench("virtual").pending()
+        assert entry.action == OPEN_1
+        switch.mib.refuses.clear()
+        switch.mib.ignores.clear()
+        switch.mib.silent = False
+        bench.take("run-3")
+        assert switch.admin("Gi1/0/1") == 1
+
+    def test_the_command_restore_opens_it_and_tells(
+        self, bench: FakeBench, switch: FakeSwitch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        switch.set_admin("Gi1/0/1", up=False)
+        left_behind(OPEN_1)
+        assert cli.main(["restore", str(bench.file)]) == 0
+        assert switch.admin("Gi1/0/1") == 1
+        out = capsys.readouterr().out
+        assert "undo: switch on switch: open Gi1/0/1" in out and "1 changes undone" in out
+
+    def test_a_process_that_is_killed_between_shut_and_open(self, bench: FakeBench, switch: FakeSwitch) -> None:
+        """The journal is on the disk before the SET: whenever it dies, the next run opens the port."""
+        code = (
+            "import sys, time\nfrom niclab.undo import Action, ActionKind, Journal\n"
+            "with Journal.for_bench('virtual').hold() as journal:\n"
+            "    journal.register('dut.p1', 'shut', Action(ActionKind.SWITCH, 'switch', 'open Gi1/0/1'))\n"
+            "    print('shut', flush=True)\n    time.sleep(60)"
+        )
+        environment = {**os.environ, "PYTHONPATH": str(Path(niclab.__file__).parents[1])}
+        with subprocess.Popen([sys.executable, "-c", code], stdout=-1, text=True, env=environment) as run:
+            assert run.stdout is not None and run.stdout.readline() == "shut\n"
+            switch.set_admin("Gi1/0/1", up=False)
+            run.send_signal(signal.SIGKILL)
+            run.wait(10)
+        bench.take()
+        assert switch.admin("Gi1/0/1") == 1
+
+
+class TestGivingBack:
+    def test_what_was_changed_is_put_back(self, bench: FakeBench, switch: FakeSwitch) -> None:
+        taken = bench.take()
+        switchports.shut(taken, taken.bench.port("dut.p1"))
+        switchports.set_vlans(taken, taken.bench.port("peer.p1"), switchports.access(100))
+        lab.give_back()
+        assert [switch.admin(name) for name in PORTS] == [1, 1, 1, 1]
+        assert switch.members(1) == (set(PORTS), set(PORTS))
+        assert switch.switch().vlans.existing() == {1}
+        assert Journal.for_bench("virtual").pending() == []
+
+
+class TestUndoCommands:
+    @pytest.mark.parametrize("port", ["Gi1/0/1", "Port 1", 'it\'s "odd"'])
+    def test_any_name_of_a_port_is_found_again(self, switch: FakeSwitch, port: str) -> None:
+        switch.mib.put("ifName", [10101], port.encode())
+        switch.mib.put("ifAdminStatus", [10101], 2)
+        carry_out(switch.switch(), open_command(port))
+        assert switch.mib.value("ifAdminStatus", 10101) == 1
+        carry_out(switch.switch(), vlans_command(port, DEFAULT))
+
+    def test_each_may_be_run_again(self, switch: FakeSwitch) -> None:
+        for command in ("open Gi1/0/1", vlans_command("Gi1/0/1", DEFAULT), remove_vlan_command(77)):
+            carry_out(switch.switch(), command)
+            carry_out(switch.switch(), command)
+
+    @pytest.mark.parametrize(
+        "command",
+        [
+            "",
+            "shut Gi1/0/1",
+            "open",
+            "open a b",
+            "vlans Gi1/0/1 pvid=1",
+            "remove-vlan x",
+            "open 'a",
+            "vlans p pvid=1 u",
+        ],
+    )
+    def test_another_command_is_refused(self, switch: FakeSwitch, command: str) -> None:
+        with pytest.raises(BenchFault, match="wanted: open PORT, vlans PORT"):
+            carry_out(switch.switch(), command)
+        assert switch.mib.sets == []
+
+    def test_an_action_is_of_the_switch_alone(self) -> None:
+        with pytest.raises(BenchFault, match="where 'dut' is not wanted; wanted: switch"):
+            Action(ActionKind.SWITCH, "dut", "open Gi1/0/1")
+
+
+@pytest.fixture
+def proven(bench: FakeBench, switch: FakeSwitch) -> Iterator[Lab]:
+    """Taken, its links prepared."""
+    assert switch
+    made = bench.take()
+    made.prepare_links()
+    yield made
+    with made._stack:
+        made.close_servers()
+
+
+class TestWiring:
+    def test_right_cables_are_proven(self, proven: Lab) -> None:
+        assert wiring.prove(proven)[1] == (
+            "path b: sw1 has learned dut.p1 at Gi1/0/1 and peer.p1 at Gi1/0/2, and at no other port"
+        )
+
+    def test_crossed_cables_are_named(self, proven: Lab, switch: FakeSwitch) -> None:
+        switch.learn("52:54:00:00:00:01", "Gi1/0/2")
+        switch.learn("52:54:00:00:01:01", "Gi1/0/1")
+        with pytest.raises(BenchFault) as caught:
+            wiring.prove(proven)
+        message = "sw1: the address 52:54:00:00:00:01 of dut.p1 is at Gi1/0/2; wanted: Gi1/0/1 alone; check the cables"
+        assert str(caught.value).startswith(message)
+
+    def test_an_address_the_switch_never_heard_is_named(self, proven: Lab, switch: FakeSwitch) -> None:
+        switch.forget("52:54:00:00:01:01")
+        with pytest.raises(BenchFault, match=r"52:54:00:00:01:01 of peer.p1 is at no port; wanted: Gi1/0/2 alone"):
+            wiring.prove(proven)
+
+    def test_an_address_at_two_ports_is_named(self, proven: Lab, switch: FakeSwitch) -> None:
+        switch.vlan(3, set(), set())
+        switch.learn("52:54:00:00:00:01", "Gi1/0/4", vlan=3)
+        with pytest.raises(BenchFault, match=r"of dut.p1 is at Gi1/0/1, Gi1/0/4; wanted: Gi1/0/1 alone"):
+            wiring.prove(proven)
+
+    def test_a_port_without_an_address_is_named(self, bench: FakeBench, proven: Lab) -> None:
+        bench.nic("dut.p1").mac = None
+        with pytest.raises(BenchFault, match=r"dut\.p1 \(0000:02:00\.0\): its interface tells no MAC address"):
+            wiring.prove(proven)
+
+    def test_ends_that_do_not_reach_each_other_are_named(self, bench: FakeBench, proven: Lab) -> None:
+        nic = bench.nic("peer.p1")
+        nic.ping = replace(nic.ping, received=0)
+        with pytest.raises(BenchFault, match=r"peer.p1 reaches dut.p1 through sw1: not within 0.3 s"):
+            wiring.prove(proven)
+
+
+class TestDoctor:
+    @pytest.fixture(autouse=True)
+    def well(self, bench: FakeBench, switch: FakeSwitch, monkeypatch: pytest.MonkeyPatch) -> None:
+        assert switch
+        monkeypatch.setattr(doctor, "Server", bench.server_class)
+        monkeypatch.setattr(doctor, "CLOCK_ERROR_S", float("inf"))
+        for host in bench.hosts.values():
+            host.clock = float
+
+    @staticmethod
+    def examine(bench: FakeBench) -> list[Finding]:
+        return list(doctor.examine(bench.file, str(bench.sheet), cables=False, scratch=bench.folder / "scratch"))
+
+    def of_switch(self, bench: FakeBench) -> dict[str, Finding]:
+        return {finding.what: finding for finding in self.examine(bench) if finding.subject == "switch"}
+
+    def test_a_good_switch_is_well_and_left_as_it_is(self, bench: FakeBench, switch: FakeSwitch) -> None:
+        found = self.of_switch(bench)
+        assert list(found) == ["snmp", "dut.p1", "peer.p1", "write"]
+        assert not any(finding.fault for finding in found.values())
+        assert found["snmp"].seen == "sw1: Maker 1001, Model 1001, 1.0, up 3600 s"
+        assert found["dut.p1"].seen == "Gi1/0/1 open, UP at 1000 Mbit/s"
+        assert {(name, value) for name, _, value in switch.mib.sets} == {("ifAdminStatus", 1)}
+
+    def test_a_silent_one_is_not_asked_more(self, bench: FakeBench, switch: FakeSwitch) -> None:
+        switch.mib.silent = True
+        found = self.of_switch(bench)
+        assert list(found) == ["snmp"] and "no answer" in found["snmp"].fault
+        assert "SWITCH_READ, SWITCH_WRITE" in found["snmp"].mend
+
+    def test_a_shut_port_is_found(self, bench: FakeBench, switch: FakeSwitch) -> None:
+        switch.set_admin("Gi1/0/2", up=False)
+        assert "port Gi1/0/2 is shut (ifAdminStatus DOWN)" in self.of_switch(bench)["peer.p1"].fault
+
+    def test_a_port_that_is_not_there_is_found(self, bench: FakeBench, switch: FakeSwitch) -> None:
+        assert switch
+        bench.edit(bench.file, ("peer.p1: Gi1/0/2", "peer.p1: Gi1/0/9"))
+        found = self.of_switch(bench)["peer.p1"]
+        assert "no port named 'Gi1/0/9'" in found.fault and "switch.ports" in found.mend
+
+    def test_a_login_that_cannot_write_is_found(self, bench: FakeBench, switch: FakeSwitch) -> None:
+        switch.mib.refuses["ifAdminStatus"] = "noAccess"
+        found = self.of_switch(bench)["write"]
+        assert "refused with noAccess" in found.fault and "write access" in found.mend
