@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from fake_bench import FakeBench
 from fake_parts import MODULE, Reply
+from fake_switch import FakeSwitch
 from robot.api import ExecutionResult
 from robot.result import TestCase as Result  # type: ignore[import-untyped]  # the package has no marker
 from robot.run import run as robot  # type: ignore[import-untyped]  # the package has no marker
@@ -18,7 +19,7 @@ from Profile import Profile
 
 SETTINGS_OF_A_CARD = ("PcieErrors", "DriverPackages", "Firmware", "Offloads", "Tuning")
 LIBRARIES = Path(__file__).resolve().parents[2] / "libraries"
-NAMES = ("Lab", "Card", "HostLinks", "Power", "Console", "Traffic", "Shell", *SETTINGS_OF_A_CARD)
+NAMES = ("Lab", "Card", "HostLinks", "SwitchPorts", "Power", "Console", "Traffic", "Shell", *SETTINGS_OF_A_CARD)
 SETTINGS = "\n".join(
     ["*** Settings ***", *(f"Library    {LIBRARIES / name}.py" for name in NAMES), "*** Test Cases ***", ""]
 )
@@ -70,6 +71,45 @@ def test_a_good_bench_is_green_and_left_as_it_was(bench: FakeBench) -> None:
     assert results["Everything"].passed and bench.said == ["up", "pull", "plug", "pull", "plug", "down"]
     assert Journal.for_bench("virtual").pending() == []
     assert not any(nic.admin_up or nic.addresses for nic in bench.cables.nics.values())
+
+
+SWITCH = """
+Light Is Lost And Found
+    Remember Switch Port Counters    dut.p1
+    Shut Switch Port    dut.p1
+    Switch Port Should Be    dut.p1    DOWN    within_s=1
+    Open All Shut Switch Ports
+    Switch Port Should Be    dut.p1    up
+    ${octets} =    Get Switch Port Count    dut.p1    in_octets
+    Should Be Equal    ${octets}    ${0}
+    Switch Should Know Address Of    peer.p1
+    Switch Should Not Have Restarted
+Vlans Are Set And Put Back
+    Put Switch Port In VLAN    dut.p1    100
+    Make Switch Port A Trunk    peer.p1    100    200    native=100
+    ${vlans} =    Get Switch Port VLANs    peer.p1
+    Should Be Equal As Strings    ${vlans}    pvid=100 untagged=100 tagged=200
+    Restore Switch VLANs
+    ${vlans} =    Get Switch Port VLANs    peer.p1
+    Should Be Equal As Strings    ${vlans}    pvid=1 untagged=1 tagged=
+A Test That Leaves A Port Shut
+    Shut Switch Port    peer.p1
+A Port On No Switch
+    Shut Switch Port    dut.p0
+A State That Is None
+    Switch Port Should Be    dut.p1    sideways
+"""
+
+
+def test_a_switch_is_used_and_left_as_it_was(bench: FakeBench, switch: FakeSwitch) -> None:
+    results = run(bench, SWITCH)
+    for name in ("Light Is Lost And Found", "Vlans Are Set And Put Back", "A Test That Leaves A Port Shut"):
+        assert results[name].message == "" and results[name].passed
+    assert results["A Port On No Switch"].skipped
+    assert "dut.p0 is not on a managed switch" in results["A Port On No Switch"].message
+    assert "cannot be converted to Oper" in results["A State That Is None"].message
+    assert Journal.for_bench("virtual").pending() == []
+    assert switch.admin("Gi1/0/2") == 1 and switch.switch().vlans.existing() == {1}
 
 
 def test_verdicts_keep_their_names(bench: FakeBench) -> None:
