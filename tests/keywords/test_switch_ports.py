@@ -256,9 +256,7 @@ class TestRestart:
 
     def test_one_is_red(self, keywords: SwitchPorts, switch: FakeSwitch) -> None:
         switch.mib.put("sysUpTime", [0], 500)
-        with pytest.raises(
-            BenchFault, match=r"sw1: restarted during the run \(sysUpTime 3600 s when the bench was taken"
-        ):
+        with pytest.raises(BenchFault, match=r"sw1: restarted during the run \(sysUpTime 36\d\d s when the bench was"):
             keywords.switch_should_not_have_restarted()
 
     def test_a_port_is_opened_also_when_the_switch_restarted_and_renumbered(
