@@ -69,7 +69,6 @@ bench: setup
 
 docs: setup
 	mkdir -p results/docs
-	$(VENV)/bin/niclab parity > docs/parity.md
 	for library in Lab Card PcieErrors DriverPackages Firmware Offloads Tuning HostLinks SwitchPorts Power Console Traffic Shell; do \
 	    $(VENV)/bin/libdoc libraries/$$library.py results/docs/$$library.html; done
 

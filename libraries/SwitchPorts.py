@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from robot.api import logger
 from robot.api.deco import keyword, library
 
@@ -54,10 +56,12 @@ class SwitchPorts:
             logger.info(f"VLANs of the switch port of {name} put back")
 
     @keyword
-    def switch_port_should_be(self, port: str, state: Oper, within_s: float = 10.0) -> None:
-        """The switch reports this operational state (``UP``, ``DOWN``, ...) of the port within ``within_s`` seconds."""
+    def switch_port_should_be(self, port: str, state: Oper, within: timedelta = timedelta(seconds=10)) -> None:
+        """The switch reports this operational state (``UP``, ``DOWN``, ...) of the port in time: ``within=5 s``."""
         taken = lab.current()
-        taken.switch.ports.wait_oper(switchports.switch_port(taken, _port(port)), state, within_s=within_s)
+        taken.switch.ports.wait_oper(
+            switchports.switch_port(taken, _port(port)), state, within_s=within.total_seconds()
+        )
 
     @keyword
     def get_switch_port_state(self, port: str) -> PortState:

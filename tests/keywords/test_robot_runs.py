@@ -77,7 +77,7 @@ SWITCH = """
 Light Is Lost And Found
     Remember Switch Port Counters    dut.p1
     Shut Switch Port    dut.p1
-    Switch Port Should Be    dut.p1    DOWN    within_s=1
+    Switch Port Should Be    dut.p1    DOWN    within=1 s
     Open All Shut Switch Ports
     Switch Port Should Be    dut.p1    up
     ${octets} =    Get Switch Port Count    dut.p1    in_octets

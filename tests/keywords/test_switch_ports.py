@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from datetime import timedelta
 
 import pytest
 from fake_bench import FakeBench
@@ -195,7 +196,7 @@ class TestWaiting:
         keywords.shut_switch_port("dut.p1")
         began = time.monotonic()
         with pytest.raises(BenchFault, match=r"port Gi1/0/1 DOWN: not within 0.2 s; its ifOperStatus is UP"):
-            keywords.switch_port_should_be("dut.p1", Oper.DOWN, within_s=0.2)
+            keywords.switch_port_should_be("dut.p1", Oper.DOWN, within=timedelta(seconds=0.2))
         assert time.monotonic() - began < 2
 
 
@@ -255,9 +256,7 @@ class TestRestart:
 
     def test_one_is_red(self, keywords: SwitchPorts, switch: FakeSwitch) -> None:
         switch.mib.put("sysUpTime", [0], 500)
-        with pytest.raises(
-            BenchFault, match=r"sw1: restarted during the run \(sysUpTime 3600 s when the bench was taken"
-        ):
+        with pytest.raises(BenchFault, match=r"sw1: restarted during the run \(sysUpTime 36\d\d s when the bench was"):
             keywords.switch_should_not_have_restarted()
 
     def test_a_port_is_opened_also_when_the_switch_restarted_and_renumbered(

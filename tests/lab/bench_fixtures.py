@@ -55,6 +55,7 @@ def taken(bench: FakeBench) -> Iterator[Lab]:
 def switch(bench: FakeBench, monkeypatch: pytest.MonkeyPatch) -> FakeSwitch:
     """The bench has a managed switch, and path b goes through it; nothing of it is taken. Its waits are short."""
     made = FakeSwitch(bench.switch_carrier)
+    made.mib.ticks = True
     bench.put_in_switch()
     monkeypatch.setattr(connect, "open_agent", lambda _: FakeAgent(made.mib))
     monkeypatch.setattr(wiring, "LEARNED_WITHIN_S", 0.3)

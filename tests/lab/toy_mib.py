@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -35,13 +36,18 @@ class ToyMib:
     """Error status that a SET gets for what a switch would not have; None where it is well."""
     on_write: Callable[[str, Oid, Value], None] | None = None
     """Called after a SET was done: what a switch does with it."""
+    ticks: bool = False
+    """The agent's time goes on, from what it was set to."""
     reads: int = 0
     sets: list[tuple[str, Oid, Value]] = field(default_factory=list)
     """Every SET that arrived, done or not."""
     _waiting: dict[Oid, tuple[int, str, Value]] = field(default_factory=dict)
+    _uptime_set_at: float = field(default_factory=time.monotonic)
 
     def put(self, name: str, index: Sequence[int], value: Value, kind: Kind | None = None) -> None:
         variable = VARIABLES[name]
+        if name == "sysUpTime":
+            self._uptime_set_at = time.monotonic()
         self.rows[(*numbers(variable.oid), *index)] = Reading(kind or variable.kind, value)
 
     def value(self, name: str, *index: int) -> Value:
@@ -61,9 +67,15 @@ class ToyMib:
             else:
                 self._do(name, oid, value)
         if oid in self.rows:
-            return self.rows[oid]
+            return self._ticking(oid, self.rows[oid])
         known = any(other[: len(oid) - 1] == oid[:-1] for other in self.rows)
         return Missing.INSTANCE if known else Missing.OBJECT
+
+    def _ticking(self, oid: Oid, reading: Reading) -> Reading:
+        if not self.ticks or oid != numbers(VARIABLES["sysUpTime"].at(0).oid):
+            return reading
+        assert isinstance(reading.value, int)
+        return Reading(reading.kind, reading.value + int((time.monotonic() - self._uptime_set_at) * 100))
 
     def after(self, oid: Oid, count: int) -> list[tuple[Oid, Reading | Missing]]:
         self.reads += 1

@@ -45,8 +45,8 @@ def agent(mib: ToyMib) -> Iterator[ToyAgent]:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lost datagrams are given up soon."""
-    monkeypatch.setattr(snmp, "ANSWER_WITHIN_S", 0.3)
-    monkeypatch.setattr(snmp, "RETRIES", 0)
+    monkeypatch.setattr(snmp, "ANSWER_WITHIN_S", 0.5)
+    monkeypatch.setattr(snmp, "RETRIES", 1)
     monkeypatch.setattr(snmp, "PROBE_WITHIN_S", 0.5)
 
 
@@ -168,7 +168,7 @@ class TestNoAnswer:
         began = time.monotonic()
         with pytest.raises(BenchFault, match=r"no answer|does not answer; wanted: the right privacy password"):
             right.get(UPTIME.at(0))
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 15
         mib.silent = False
         assert right.get(UPTIME.at(0)) == 12345
 
