@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 from fake_bench import FakeBench
 from fake_parts import link_of
-from fake_traffic import LISTENING, carry, iperf3_text
+from fake_traffic import GOOD, Rates
 from robot.api import logger
 
 from niclab import lab
@@ -26,32 +26,10 @@ from niclab.traffic.limit import BUDGETS
 from niclab.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from Traffic import Traffic
 
-GOOD = (47.0, 47.1, 46.9)
-"""Mbit/s; the limit is 42.5, 0.85 of 1000 Mbit/s on a path that is scaled by 20."""
 LOW = (23.5, 23.6, 23.4)
 ENDS = {Role.DUT: "dut.p{0} to peer.p{0}", Role.PEER: "peer.p{0} to dut.p{0}"}
 DIRECTIONS = pytest.mark.parametrize("sender", list(Role))
 QUICK, FULL = Profile.QUICK, Profile.FULL
-
-
-class Rates:
-    """What iperf3 measures, by path and sender: the figures in turn, again and again. ``runs``: made until now."""
-
-    def __init__(self, bench: FakeBench) -> None:
-        self.figures: dict[tuple[str, Role], tuple[float, ...]] = {}
-        self.runs: dict[tuple[str, Role], int] = {}
-        self.tool_says: dict[str, object] = {}
-        for role, ssh in bench.ssh.items():
-            ssh.replies["ss -Hltn"] = LISTENING
-            ssh.replies["iperf3 --client"] = lambda command, role=role: self._run(bench, role, command)
-
-    def _run(self, bench: FakeBench, role: Role, command: str) -> str:
-        key = ("a" if "198.18.10." in command else "b", role)
-        number = self.runs[key] = self.runs.get(key, 0) + 1
-        figures = self.figures.get(key, GOOD)
-        carry(bench, command)
-        seconds = 2 if "--time 2 " in command else 10
-        return iperf3_text(figures[(number - 1) % len(figures)], seconds, **self.tool_says)
 
 
 @pytest.fixture
