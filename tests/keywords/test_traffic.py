@@ -15,7 +15,7 @@ from robot.api import logger
 
 from niclab import lab
 from niclab.bench import BenchPath, Role
-from niclab.hosts.records import PciDevice
+from niclab.hosts.records import PciDevice, PcieLink
 from niclab.lab import Lab
 from niclab.profile import Profile
 from niclab.report.evidence import read_index
@@ -63,6 +63,7 @@ def test_clearly_above_is_green_after_three_runs_of_each_path(rates: Rates, take
     one = next(iter(found.values()))
     assert one.samples == GOOD and (one.metric, one.unit, one.better.value) == ("tcp_mbps", "Mbit/s", "higher")
     assert one.key.card == "intel-82574l" and one.key.pcie_link == "2.5 GT/s x1" and one.key.tool == "iperf3 1.0"
+    assert one.key.peer == "8086:10d3, e1000e 6.1.0-28-amd64, firmware 2.1-0, Debian 12, 6.1.0-28-amd64"
     wanted = {"test": "TCP_STREAM", "seconds": "2", "connections": "1", "path": "a", "mtu": "1500"}
     assert one.key.parameters == {**wanted, "sender": sender.value}
 
@@ -182,6 +183,10 @@ def test_time_that_is_spent_before_the_first_look_is_undecided(rates: Rates, mon
     assert rates.runs == {}
 
 
+def no_link(address: str) -> tuple[PcieLink, ...]:
+    raise BenchFault(f"dut: no PCIe link leads to {address}: it sits on a root or conventional PCI bus")
+
+
 class TestTheBenchAsBottleneck:
     def test_a_bus_that_cannot_carry_the_limit_is_a_bench_fault_before_any_run(
         self, bench: FakeBench, rates: Rates
@@ -206,12 +211,23 @@ class TestTheBenchAsBottleneck:
         rates.figures["a", Role.DUT] = (1900.0, 1901.0, 1899.0)
         Traffic().tcp_should_reach_the_limit(Role.DUT, QUICK)
 
+    def test_an_express_card_without_a_readable_path_is_a_bench_fault(
+        self, bench: FakeBench, rates: Rates, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(bench.dut, "pcie_path", no_link)
+        with pytest.raises(BenchFault, match=r"^dut: no PCIe link leads to 0000:01:00\.0"):
+            Traffic().tcp_should_reach_the_limit(Role.DUT, QUICK)
+        assert rates.runs == {}
+
     def test_a_card_on_conventional_pci_has_no_ceiling_but_is_judged(
-        self, bench: FakeBench, rates: Rates, said: list[str]
+        self, bench: FakeBench, taken: Lab, rates: Rates, said: list[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         assert rates
-        bench.nic("dut.p0").device = PciDevice("0000:01:00.0", "12ae", "0001")
+        monkeypatch.setattr(bench.dut, "pcie_path", no_link)
+        for name in ("dut.p0", "dut.p1"):
+            bench.nic(name).device = PciDevice(bench.nic(name).pci, "12ae", "0001")
         Traffic().tcp_should_reach_the_limit(Role.DUT, QUICK)
+        assert measured(taken)["dut.p0 to peer.p0 reaches the limit of TCP"].key.pcie_link == "conventional PCI"
         assert any("dut.p0: no ceiling known of its PCI bus" in line for line in said)
 
     @pytest.mark.parametrize("role", list(Role))

@@ -45,7 +45,7 @@ PING = PingResult("198.18.10.2", 10, 10, 0, (), 0.1, 0.2, 0.3)
 
 
 def link_of(slot: str, *, width: int = 1, gts: float = 2.5, above: str = "0000:00:01.0") -> PcieLink:
-    return PcieLink(PciDevice(above), PciDevice(slot), gts, width)
+    return PcieLink(PciDevice(above), PciDevice(slot, "8086", "10d3"), gts, width)
 
 
 @dataclass

@@ -17,7 +17,7 @@ from niclab.traffic.measuring import Conservation, EndOfRun, Run
 from niclab.traffic.tool import CpuScale, Order, ToolResult
 
 LINE_BPS = 50e6
-QUIET = Before("dut.p0", None, 0.1, 1000.0)
+QUIET = Before("dut.p0", None, None, 0.1, 1000.0)
 NONE = FrameCounters(*[0] * 9)
 
 

@@ -69,7 +69,8 @@ COMMANDS = [
 @pytest.mark.parametrize(("tool", "order", "rest"), COMMANDS)
 def test_iperf3_is_asked_for_what_was_ordered(tool: object, order: Order, rest: str) -> None:
     assert tool is IPERF3
-    start = "iperf3 --client 198.18.10.2 --bind 198.18.10.1 --port 5201 --time 2 --omit 1 --json"
+    omitted = 0 if order.test is UDP else 1
+    start = f"iperf3 --client 198.18.10.2 --bind 198.18.10.1 --port 5201 --time 2 --omit {omitted} --json"
     assert IPERF3.client_command(ROUTE, order) == start + rest
 
 

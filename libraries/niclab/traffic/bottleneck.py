@@ -14,6 +14,7 @@ from statistics import median
 from niclab.bench import Port
 from niclab.hosts.errors import ReadError
 from niclab.hosts.load_records import load_between
+from niclab.hosts.records import PcieLink
 from niclab.lab import Lab
 from niclab.server import Server
 from niclab.together import side_by_side
@@ -34,10 +35,14 @@ BUSY_DURING = 0.95
 
 @dataclass(frozen=True)
 class Before:
-    """One end before the runs. ``ceiling`` None: a card on a conventional PCI bus, for which none is known.
-    ``busiest``: part 0..1 of its busiest CPU; ``traffic_bps``: over its port, both directions, with headers."""
+    """One end before the runs.
+
+    ``link``: of the card itself; it and ``ceiling``, of its whole path, are None on a conventional PCI bus.
+    ``busiest``: part 0..1 of its busiest CPU; ``traffic_bps``: over its port, both directions, with headers.
+    """
 
     port: str
+    link: PcieLink | None
     ceiling: Ceiling | None
     busiest: float
     traffic_bps: float
@@ -60,9 +65,7 @@ def look_before(lab: Lab, run: Ends) -> tuple[Before, Before]:
 
 def _before(lab: Lab, server: Server, port: Port) -> Before:
     iface = lab.interface(port)
-    device = server.host.pci_device(port.pci)
-    conventional = device.port_type is None and device.lnkcap_gts is None and device.lnksta_gts is None
-    carries = None if conventional else ceiling(server.host.pcie_path(port.pci))
+    links = _links(server, port)
     start, cpu, frames = time.monotonic(), server.host.cpu_times(), server.host.frame_counters(iface)
     pause(LOOK_S)
     cpu_later, frames_later = server.host.cpu_times(), server.host.frame_counters(iface)
@@ -72,7 +75,22 @@ def _before(lab: Lab, server: Server, port: Port) -> Before:
     except ReadError as error:
         raise error.about(f"{server.name}: {port.name} before the runs") from error
     traffic_bps = (gained.rx_bytes + gained.tx_bytes) * 8 / seconds
-    return Before(port.name, carries, load.busiest[1].busy, traffic_bps)
+    carries = ceiling(links) if links else None
+    return Before(port.name, links[-1] if links else None, carries, load.busiest[1].busy, traffic_bps)
+
+
+def _links(server: Server, port: Port) -> tuple[PcieLink, ...]:
+    """The links down to the card; none when it sits on conventional PCI.
+
+    :raises BenchFault: when it sits on PCI Express and its links cannot be read.
+    """
+    try:
+        return server.host.pcie_path(port.pci)
+    except BenchFault:
+        device = server.host.pci_device(port.pci)
+        if (device.port_type, device.lnkcap_gts, device.lnksta_gts) == (None, None, None):
+            return ()
+        raise
 
 
 def want_room(befores: Sequence[Before], limit_bps: float, wish: str) -> None:

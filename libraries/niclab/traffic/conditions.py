@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from niclab.bench import Port, Role
-from niclab.hosts.records import OsRelease
+from niclab.hosts.records import OsRelease, PcieLink
 from niclab.lab import Lab
 from niclab.server import Server
 from niclab.stats.measurements import Key
@@ -16,26 +18,25 @@ _NOT_SAID = "not said"
 """Of a driver or firmware whose tool tells no version: two such are the same as far as anybody can tell."""
 
 
-def key_of(lab: Lab, run: Ends, path: str, order: Order) -> Key:
+def key_of(lab: Lab, run: Ends, path: str, order: Order, links: Mapping[Role, PcieLink | None]) -> Key:
     """The conditions of measurements with ``order`` over ``path``.
 
+    :param links: of the card of each server; None when it sits on conventional PCI.
     :raises BenchFault: when one of them cannot be read.
     """
     dut, peer = (run.from_port, run.to_port) if run.from_port.role is Role.DUT else (run.to_port, run.from_port)
-    server = lab.server_of(dut)
+    server, link = lab.server_of(dut), links[Role.DUT]
     info = server.host.driver_info(lab.interface(dut))
-    device = server.host.pci_device(dut.pci)
-    known = device.lnksta_gts is not None and device.lnksta_width is not None
     mtu = run.sender.host.interface(lab.interface(run.from_port)).mtu
     return Key(
         card=lab.card.name,
         firmware=info.firmware or _NOT_SAID,
-        driver=_driver(lab, server, dut),
+        driver=f"{info.driver} {info.version or _NOT_SAID}",
         slot=dut.pci,
-        pcie_link=f"{device.lnksta_gts:g} GT/s x{device.lnksta_width}" if known else "conventional PCI",
+        pcie_link=f"{link.gts:g} GT/s x{link.width}" if link else "conventional PCI",
         os=_os(server.host.os_release()),
         kernel=server.host.kernel(),
-        peer=_peer(lab, peer),
+        peer=_peer(lab, peer, links[Role.PEER]),
         tool=tool_version(lab, run.sender),
         parameters={**order.parameters, "path": path, "sender": run.from_port.role.value, "mtu": str(mtu)},
     )
@@ -55,17 +56,13 @@ def tool_version(lab: Lab, server: Server) -> str:
     return f"{program} {version}"
 
 
-def _driver(lab: Lab, server: Server, port: Port) -> str:
-    info = server.host.driver_info(lab.interface(port))
-    return f"{info.driver} {info.version or _NOT_SAID}"
-
-
 def _os(release: OsRelease) -> str:
     return release.pretty_name or " ".join(filter(None, (release.id, release.version_id)))
 
 
-def _peer(lab: Lab, port: Port) -> str:
-    server = lab.server_of(port)
-    device = server.host.pci_device(port.pci)
-    kernel, release = server.host.kernel(), _os(server.host.os_release())
-    return f"{device.vendor_id}:{device.device_id}, {_driver(lab, server, port)}, {release}, {kernel}"
+def _peer(lab: Lab, port: Port, link: PcieLink | None) -> str:
+    host = lab.server_of(port).host
+    info = host.driver_info(lab.interface(port))
+    driver = f"{info.driver} {info.version or _NOT_SAID}, firmware {info.firmware or _NOT_SAID}"
+    card = link.downstream if link else host.pci_device(port.pci)
+    return f"{card.vendor_id}:{card.device_id}, {driver}, {_os(host.os_release())}, {host.kernel()}"

@@ -80,7 +80,8 @@ def ask(lab: Lab, path: BenchPath, sender: Role, budget: Budget, tell: Tell) -> 
     order = Order(duration_s=budget.run_s)
     before = bottleneck.look_before(lab, run)
     bottleneck.want_room(before, wish.low * 1e6, source)
-    key = key_of(lab, run, path.name, order)
+    links = {port.role: each.link for port, each in zip((run.from_port, run.to_port), before, strict=True)}
+    key = key_of(lab, run, path.name, order, links)
     plan = Plan(
         first_look=budget.first_look,
         most=budget.most,
