@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 from fake_bench import FakeBench
 from fake_parts import link_of
-from fake_traffic import GOOD, Rates
+from fake_traffic import GOOD, Rates, carry
 from robot.api import logger
 
 from niclab import lab
@@ -115,6 +115,23 @@ def test_the_full_profile_warms_up_and_tells_how_far_it_is(rates: Rates, said: l
     assert told[0] == ("console dut.p0 to peer.p0: run 1 of at most 13 (warm-up): 47.0 Mbit/s, at most 132 s left")
     assert told[1].startswith("console dut.p0 to peer.p0: run 2 of at most 13: 47.1 Mbit/s, at most 121 s left")
     assert len(told) == 12
+
+
+def test_netperf_of_the_bench_file_warms_up_because_it_omits_nothing(
+    bench: FakeBench, taken: Lab, rates: Rates
+) -> None:
+    bench.edit(bench.file, ("description:", "traffic: netperf\ndescription:"))
+    taken.bench = bench.load()[0]
+    figures = iter((30.0, *GOOD) * 2)
+
+    def run(command: str) -> str:
+        carry(bench, command)
+        return f"THROUGHPUT={next(figures):.2f}\nTHROUGHPUT_UNITS=10^6bits/s\nELAPSED_TIME=2.00\n"
+
+    bench.ssh[Role.DUT].replies["netperf -H"] = run
+    Traffic().tcp_should_reach_the_limit(Role.DUT, QUICK)
+    assert rates.runs == {} and next(figures, None) is None
+    assert {(each.samples, each.key.tool) for each in measured(taken).values()} == {(GOOD, "netperf 1.0")}
 
 
 def test_short_questions_are_quiet(rates: Rates, said: list[str]) -> None:

@@ -187,6 +187,12 @@ class TestRead:
         with pytest.raises(WorthlessResult, match=why):
             NETPERF.read(text, ROUTE, Order(duration_s=2, connections=2))
 
+    def test_the_shortest_connection_says_how_long_all_flowed(self) -> None:
+        text = f"=== connection 1\n{omni(40, 2.0)}=== connection 2\n{omni(60, 2.5)}"
+        found = NETPERF.read(text, ROUTE, Order(duration_s=2, connections=2))
+        assert (found.throughput_bps, found.elapsed_s, found.retransmits) == (100e6, 2.0, 6)
+        assert found.received_bytes == pytest.approx((40 * 2.0 + 60 * 2.5) * 1e6 / 8)
+
     def test_a_connection_that_failed_spoils_the_run(self) -> None:
         text = f"=== connection 1\n{omni()}=== connection 2\nestablish control: are you sure there is a netserver?\n"
         with pytest.raises(ReadError, match="establish control"):
