@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import ExitStack
 
 from robot.api import logger
@@ -9,8 +10,13 @@ from robot.api.deco import keyword, library
 
 from niclab import lab
 from niclab.bench import BenchPath, Role
-from niclab.traffic import tcp
-from niclab.verdict import BenchFault, fail_with
+from niclab.parse import as_json
+from niclab.profile import Profile
+from niclab.report.links import EvidenceLink
+from niclab.traffic import limit, measuring, tcp
+from niclab.traffic.limit import BUDGETS, Answer
+from niclab.traffic.tool import Order
+from niclab.verdict import BenchFault
 
 
 @library(scope="GLOBAL")
@@ -37,48 +43,53 @@ class Traffic:
             stack.close()
 
     @keyword
-    def tcp_should_reach_the_limit(self, sender: Role, seconds: int) -> None:
-        """Over every path, TCP sent by ``sender`` reaches the sheet's fraction of line rate.
-
-        Line rate is the speed the link negotiated, divided by the path's ``rate_scale``.
+    def send_tcp(self, sender: Role, seconds: int) -> None:
+        """Send TCP over every path, one after the other, and see that it arrived. How fast it is, is not judged.
 
         :param sender: ``dut`` or ``peer``.
-        :param seconds: how long each measurement lasts.
+        :param seconds: how long over each path.
         """
-        problems = [problem for path in lab.current().bench.paths for problem in self._judge(path, sender, seconds)]
-        fail_with(problems)
+        taken = lab.current()
+        for path in taken.bench.paths:
+            run = measuring.measure(taken, path, sender, Order(duration_s=seconds))
+            logger.info(f"{run.sender.port} to {run.receiver.port}: {measuring.described(run)}")
 
     @keyword
-    def carry_tcp(self, sender: Role, seconds: int) -> None:
-        """Carry TCP sent by ``sender`` over every path, one after the other, whatever its rate.
+    def tcp_should_reach_the_limit(self, sender: Role, profile: Profile) -> None:
+        """Over every path, TCP sent by ``sender`` reaches the sheet's fraction of line rate.
 
-        A path that carries nothing is an error (of the bench: other tests say what a link that is down means).
+        Line rate is the speed the link negotiated, divided by the path's ``rate_scale``. Runs are repeated until the
+        interval of their mean lies on one side of the limit, or the budget of the profile is spent.
 
         :param sender: ``dut`` or ``peer``.
-        :param seconds: how long on each path.
+        :param profile: ``quick``: runs of 2 s, 3 to 8 of them; ``full``: runs of 10 s, 5 to 12.
         """
-        for path in lab.current().bench.paths:
-            result = tcp.measure(lab.current(), path, sender, seconds)
-            logger.info(f"path {path.name}: {sender.value} sent {result.sent_bytes / 1e6:.1f} MB")
-
-    def _judge(self, path: BenchPath, sender: Role, seconds: int) -> list[str]:
         taken = lab.current()
-        fraction = taken.card.known(taken.card.limits.tcp_fraction_of_line_rate, "limits.tcp_fraction_of_line_rate")
-        run = tcp.ends(taken, path, sender)
-        speed_mbps = run.sender.host.link_settings(run.sender.interface(run.from_port)).speed_mbps
-        if not speed_mbps:
-            raise BenchFault(f"{run.from_port.name}: link speed is unknown, so there is no line rate to compare with")
-        line_mbps = speed_mbps / path.rate_scale
-        result = tcp.measure(taken, path, sender, seconds)
-        found_mbps = result.throughput_bps / 1e6
-        shown = (
-            f"{run.from_port.name} to {run.to_port.name}: {found_mbps:.1f} Mbit/s, "
-            f"{found_mbps / line_mbps:.3f} of {line_mbps:g} Mbit/s, {result.retransmits} retransmissions"
-        )
-        logger.info(shown)
-        if found_mbps < fraction * line_mbps:
-            return [f"{shown}; sheet {taken.card.name} wants at least {fraction} of line rate"]
-        return []
+        answers = []
+        for path in taken.bench.paths:
+            answers.append(limit.ask(taken, path, sender, BUDGETS[profile], logger.console))
+            self._show(answers[-1])
+        limit.judge(answers)
+
+    def _show(self, answer: Answer) -> None:
+        """The answer in the log, with all that stands beside it as evidence."""
+        logger.info(f"{answer.subject}: {answer.result.reason}")
+        for before in answer.before:
+            logger.info(f"the bench can do: {before}")
+        for run in answer.runs:
+            logger.write(measuring.described(run), "INFO" if run.conservation.holds else "WARN")
+        for hindrance in answer.hindrances:
+            logger.info(f"the bench may hold it back: {hindrance}")
+        chart = limit.chart(answer)
+        self._attach(f"{chart.title}.svg", chart.svg(), "image/svg+xml")
+        self._attach(f"{chart.title}.csv", chart.csv(), "text/csv")
+        runs = json.dumps(as_json(answer.runs), indent=2, ensure_ascii=False)
+        self._attach(f"{chart.title}.json", runs, "application/json")
+
+    @staticmethod
+    def _attach(name: str, text: str, mime: str) -> None:
+        path = lab.current().evidence.add(name, text, mime)
+        logger.info(EvidenceLink(path.name, mime, f"evidence/{path.name}").markup(), html=True)
 
     @staticmethod
     def _path() -> BenchPath:

@@ -70,6 +70,13 @@ class Wiring(Enum):
     SWITCH = "switch"
 
 
+class TrafficToolName(Enum):
+    """The tool that makes and measures traffic between the servers."""
+
+    IPERF3 = "iperf3"
+    NETPERF = "netperf"
+
+
 class Ssh(Record):
     """An SSH login. ``jump`` is the machine to go through, if any, in the same shape."""
 
@@ -232,6 +239,7 @@ class Bench(Sheet):
     bench: Name
     description: Text
     secrets_file: FilePath | None = None
+    traffic: Annotated[TrafficToolName, Wanted("iperf3 or netperf")] = TrafficToolName.IPERF3
     commands: Commands | None = None
     servers: Servers
     switch: SwitchEntry | None = None

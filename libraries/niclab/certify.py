@@ -6,11 +6,11 @@ import subprocess
 import sys
 import tempfile
 import xml.etree.ElementTree as ET
-from enum import Enum
 from pathlib import Path
 
 from niclab.bench import load_bench
 from niclab.card import load_card
+from niclab.profile import Profile
 from niclab.report import allure, certificate
 from niclab.report.runfolder import ALLURE_RESULTS_FOLDER, finish_run, new_run, plan_run, read_run, record_facts
 from niclab.verdict import BenchFault
@@ -22,13 +22,6 @@ PER_CARD = REPOSITORY / "libraries" / "PerCard.py"
 LISTENER = REPOSITORY / "libraries" / "AllureResults.py"
 
 
-class Profile(Enum):
-    """How much is tested: ``quick`` leaves out what is tagged ``slow``."""
-
-    QUICK = "quick"
-    FULL = "full"
-
-
 def run(bench_file: Path, card: str, profile: Profile, results: Path) -> int:
     """Qualify ``card`` on the bench; return 0 only for a clean certificate.
 
@@ -36,7 +29,7 @@ def run(bench_file: Path, card: str, profile: Profile, results: Path) -> int:
     """
     bench, sheet = load_bench(bench_file), load_card(card)
     options = [
-        *("--variable", f"BENCH:{bench.file}", "--variable", f"CARD:{card}"),
+        *("--variable", f"BENCH:{bench.file}", "--variable", f"CARD:{card}", "--variable", f"PROFILE:{profile.value}"),
         *("--name", "Qualification", "--settag", f"allure.label.card:{sheet.name}"),
         *("--prerunmodifier", f"{PER_CARD}:{sheet.file}"),
         *("--prerunmodifier", f"{MODIFIER}:{profile.value}"),

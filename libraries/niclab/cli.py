@@ -12,6 +12,7 @@ from niclab.bench import load_bench
 from niclab.card import load_card
 from niclab.lab import Lab
 from niclab.parity_page import parity_page
+from niclab.profile import Profile
 from niclab.stats import command as baseline_command
 from niclab.verdict import BenchFault, NotApplicable
 from niclab.yamlfile import REPOSITORY
@@ -45,7 +46,7 @@ def _parser() -> argparse.ArgumentParser:
     qualify = commands.add_parser("certify", help="qualify a card: suites, Allure report, certificate")
     qualify.add_argument("bench", nargs="?", type=Path, default=DEFAULT_BENCH)
     qualify.add_argument("--card", default=DEFAULT_CARD)
-    qualify.add_argument("--profile", type=certify.Profile, default=certify.Profile.QUICK, metavar="quick|full")
+    qualify.add_argument("--profile", type=Profile, default=Profile.QUICK, metavar="quick|full")
     qualify.add_argument("--results", type=Path, default=REPOSITORY / "results", help="folder of the run folders")
     qualify.set_defaults(run=_certify)
     read = commands.add_parser("parse", help="read a tool's output from standard input, print its record as JSON")

@@ -14,9 +14,10 @@ from niclab.card import load_card
 from niclab.lab import Lab, cards_in_words, inserted_cards, local_command
 from niclab.server import Server
 from niclab.switch.records import Admin
+from niclab.traffic.tools import tool_of
 from niclab.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 
-TOOLS = ("ip", "ethtool", "lspci", "modprobe", "modinfo", "ping", "ss", "timeout", "iperf3", "python3")
+TOOLS = ("ip", "ethtool", "lspci", "modprobe", "modinfo", "ping", "ss", "timeout", "python3")
 CLOCK_ERROR_S = 2.0
 """House rule: logs of two servers can still be read side by side."""
 
@@ -119,7 +120,8 @@ def _server(bench: Bench, server: Server) -> Iterator[Finding]:
     yield ssh
     if not ssh.fault:
         yield _look(server, "privileges", lambda: _root(server), "log in as root, or as a user with root's rights")
-        yield _look(server, "tools", lambda: _tools(server), "install what is missing from the distribution's packages")
+        mend = "install what is missing from the distribution's packages"
+        yield _look(server, "tools", lambda: _tools(server, bench), mend)
         yield _look(server, "clock", lambda: _clock(server), "synchronise the clocks of servers and controller (NTP)")
         for port in bench.ports:
             if port.role is server.role:
@@ -207,9 +209,10 @@ def _root(server: Server) -> str:
     return "root"
 
 
-def _tools(server: Server) -> str:
-    versions = server.host.tools(TOOLS)
-    if missing := [name for name in TOOLS if name not in versions or versions[name] is None]:
+def _tools(server: Server, bench: Bench) -> str:
+    wanted = (*TOOLS, *tool_of(bench.traffic).programs)
+    versions = server.host.tools(wanted)
+    if missing := [name for name in wanted if name not in versions or versions[name] is None]:
         raise BenchFault(f"{server.name}: missing: {', '.join(missing)}")
     return ", ".join(f"{name} {version}" for name, version in versions.items())
 

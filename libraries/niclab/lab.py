@@ -19,6 +19,7 @@ from niclab.card import Card
 from niclab.report.evidence import CommandLog, EvidenceStore
 from niclab.secrets import Secrets
 from niclab.server import ANSWER_WITHIN_S, Server, quoted
+from niclab.stats import measurements
 from niclab.switch.connect import connect, require_open
 from niclab.switch.switch import Switch, Uptime
 from niclab.switch.undo import carry_out
@@ -371,6 +372,7 @@ class Lab:
 def take(bench_file: Path | str, card: Card, run_dir: Path, current_test: Callable[[], str | None]) -> Lab:
     """Take a bench: see :meth:`Lab.open`. From then on it is :func:`current`."""
     lab = Lab(load_bench(bench_file), card, run_dir, current_test)
+    (run_dir / measurements.FILE).unlink(missing_ok=True)  # of an earlier run into the same folder
     lab.open()
     _CURRENT.append(lab)
     return lab

@@ -101,8 +101,10 @@ def test_firmware_is_written_and_read_back() -> None:
     assert shell.timeouts_s["ethtool -f eth0 oc11-4.4.249.3.ufi"] == 600
 
 
-def test_a_refused_image_is_an_answer_and_a_missing_device_is_none() -> None:
-    refused = failed("Flashing failed: Invalid argument\n", exit_status=1)
+@pytest.mark.parametrize("status", [1, 255])
+def test_a_refused_image_is_an_answer_and_a_missing_device_is_none(status: int) -> None:
+    """Status 255 is what ethtool 6 ends with."""
+    refused = failed("Flashing failed: Invalid argument\n", exit_status=status)
     attempt = host({"ethtool -f eth0 x.bin": refused, "ethtool -i eth0": INFO})[0].flash("eth0", "x.bin")
     assert attempt.refused == "Flashing failed: Invalid argument"
     gone = failed("Flashing failed: No such device\n", exit_status=1)

@@ -10,10 +10,17 @@ import pytest
 from fake_bench import FakeBench
 from fake_parts import MODULE, Reply
 from fake_switch import FakeSwitch
+from fake_traffic import Rates
 from robot.api import ExecutionResult
 from robot.result import TestCase as Result  # type: ignore[import-untyped]  # the package has no marker
 from robot.run import run as robot  # type: ignore[import-untyped]  # the package has no marker
 
+from niclab.bench import Role
+from niclab.report import write_json
+from niclab.report.runfolder import RUN_FILE
+from niclab.stats.baselines import BaselineStore, listing
+from niclab.stats.measurements import read
+from niclab.traffic import bottleneck
 from niclab.undo import Journal
 from Profile import Profile
 
@@ -24,6 +31,7 @@ SETTINGS = "\n".join(
     ["*** Settings ***", *(f"Library    {LIBRARIES / name}.py" for name in NAMES), "*** Test Cases ***", ""]
 )
 EVIDENCE: dict[str, Reply] = {"dmesg": "kernel words\n", "ip -s": "", "lspci -vv": "", "cat /proc/interrupts": ""}
+RUN = {"format": 1, "who": {}, "versions": {}, "facts": {}, "git": None, "bench": "virtual"}
 TAKEN = """Suite Setup       Take Bench    {bench}    {card}
 Suite Teardown    Give Bench Back
 Test Setup        Ready The Bench
@@ -228,3 +236,37 @@ def test_a_word_that_is_no_argument_is_an_error(bench: FakeBench, call: str) -> 
         ssh.replies |= EVIDENCE
     (test,) = run(bench, f"\nWrong\n    {call}\n").values()
     assert test.failed and "ValueError: Argument" in test.message
+
+
+def test_throughput_leaves_its_chart_in_log_and_allure_and_its_samples_in_the_run(
+    bench: FakeBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for ssh in bench.ssh.values():
+        ssh.replies |= EVIDENCE
+    rates = Rates(bench)
+    rates.figures["b", Role.PEER] = (23.5, 23.6, 23.4)
+    monkeypatch.setattr(bottleneck, "LOOK_S", 0.001)
+    results_folder, out = bench.folder / "allure", bench.folder / "out"
+    results = run(
+        bench,
+        """
+Sends
+    TCP Should Reach The Limit    sender=dut    profile=quick
+Receives
+    TCP Should Reach The Limit    sender=peer    profile=quick
+Wrong
+    TCP Should Reach The Limit    sender=dut    profile=thorough
+""",
+        listener=f"{LIBRARIES / 'AllureResults.py'}:{results_folder}",
+    )
+    assert results["Sends"].passed, results["Sends"].message
+    assert results["Receives"].message.startswith("CardFailure: peer.p1 to dut.p1: 23.50 Mbit/s, 95 % interval ")
+    assert "ValueError" in results["Wrong"].message and "'thorough'" in results["Wrong"].message
+    attached = sorted(path.suffix for path in results_folder.glob("*-attachment*"))
+    assert attached.count(".svg") == attached.count(".csv") == 4
+    assert any("limit at least 42.5" in path.read_text() for path in results_folder.glob("*.svg"))
+    taken = read(out)
+    assert [each.samples[0] for each in taken] == [47.0, 47.0, 47.0, 23.5]
+    write_json(out / RUN_FILE, {**RUN, "finished": "2026-11-21T10:58:03+00:00"})
+    store = BaselineStore(bench.folder / "baselines")
+    assert len(store.accept(out)) == 4 and len(listing(store.all())) == 4

@@ -1,112 +1,298 @@
-"""Throughput against the sheet: at the limit is green, a hair below is red, in every direction and on every path."""
+"""Throughput against the sheet: clearly above is green, clearly below red, in every direction and on every path."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
 from fake_bench import FakeBench
+from fake_parts import link_of
+from fake_traffic import GOOD, Rates, carry
+from robot.api import logger
 
+from niclab import lab
 from niclab.bench import BenchPath, Role
+from niclab.hosts.records import PciDevice, PcieLink
 from niclab.lab import Lab
-from niclab.traffic import WorthlessResult, tcp
-from niclab.traffic.iperf3 import Iperf3Result, Iperf3Test
-from niclab.verdict import BenchFault, CardFailure, NotApplicable
+from niclab.profile import Profile
+from niclab.report.evidence import read_index
+from niclab.report.links import evidence_links
+from niclab.stats import measurements
+from niclab.traffic import WorthlessResult, bottleneck, limit, measuring, tcp
+from niclab.traffic.limit import BUDGETS
+from niclab.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from Traffic import Traffic
 
-LIMIT_BPS = 42.5e6
-"""0.85 of 1000 Mbit/s on a path that is scaled by 20."""
-DIRECTIONS = pytest.mark.parametrize(
-    ("sender", "ends"), [(Role.DUT, ("dut.p{}", "peer.p{}")), (Role.PEER, ("peer.p{}", "dut.p{}"))]
-)
+LOW = (23.5, 23.6, 23.4)
+ENDS = {Role.DUT: "dut.p{0} to peer.p{0}", Role.PEER: "peer.p{0} to dut.p{0}"}
+DIRECTIONS = pytest.mark.parametrize("sender", list(Role))
+QUICK, FULL = Profile.QUICK, Profile.FULL
 
 
 @pytest.fixture
-def rates(taken: Lab, monkeypatch: pytest.MonkeyPatch) -> dict[tuple[str, Role], float]:
-    """What iperf3 will measure, in bit/s, by path and sender; what was asked for is added to the keys."""
+def rates(bench: FakeBench, taken: Lab, monkeypatch: pytest.MonkeyPatch) -> Rates:
     assert taken
-    found: dict[tuple[str, Role], float] = {}
+    monkeypatch.setattr(bottleneck, "LOOK_S", 0.001)
+    monkeypatch.setattr(measuring, "COUNTERS_WITHIN_S", 0.02)
+    return Rates(bench)
 
-    def measure(_: Lab, path: BenchPath, sender: Role, duration_s: int) -> Iperf3Result:
-        assert duration_s == 3
-        rate = found.setdefault((path.name, sender), LIMIT_BPS)
-        return Iperf3Result(Iperf3Test.TCP, rate, 3.0, 1, 1, 0, None, None, None, None, 1, False, "cubic", "3.12")
 
-    monkeypatch.setattr(tcp, "measure", measure)
-    return found
+@pytest.fixture
+def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What goes to the log, and to the console."""
+    lines: list[str] = []
+    monkeypatch.setattr(logger, "info", lambda text, **_: lines.append(text))
+    monkeypatch.setattr(logger, "write", lambda text, level: lines.append(f"{level} {text}"))
+    monkeypatch.setattr(logger, "console", lambda text: lines.append(f"console {text}"))
+    return lines
+
+
+def measured(taken: Lab) -> dict[str, measurements.Measurement]:
+    return {each.test: each for each in measurements.read(taken.run_dir)}
 
 
 @DIRECTIONS
-def test_exactly_at_the_limit_is_green(rates: dict[tuple[str, Role], float], sender: Role, ends: object) -> None:
-    assert ends
-    Traffic().tcp_should_reach_the_limit(sender, 3)
-    assert list(rates) == [("a", sender), ("b", sender)]
-
-
-def test_traffic_alone_is_not_judged(rates: dict[tuple[str, Role], float]) -> None:
-    rates["a", Role.DUT] = 1.0
-    Traffic().carry_tcp(Role.DUT, 3)
-    assert list(rates) == [("a", Role.DUT), ("b", Role.DUT)]
-
-
-def test_traffic_that_does_not_flow_is_an_error(taken: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    def measure(*_: object) -> Iperf3Result:
-        raise WorthlessResult("nothing arrived")
-
-    assert taken
-    monkeypatch.setattr(tcp, "measure", measure)
-    with pytest.raises(BenchFault, match="nothing arrived"):
-        Traffic().carry_tcp(Role.PEER, 2)
+def test_clearly_above_is_green_after_three_runs_of_each_path(rates: Rates, taken: Lab, sender: Role) -> None:
+    Traffic().tcp_should_reach_the_limit(sender, QUICK)
+    assert rates.runs == {("a", sender): 3, ("b", sender): 3}
+    found = measured(taken)
+    assert list(found) == [f"{ENDS[sender].format(index)} reaches the limit of TCP" for index in (0, 1)]
+    one = next(iter(found.values()))
+    assert one.samples == GOOD and (one.metric, one.unit, one.better.value) == ("tcp_mbps", "Mbit/s", "higher")
+    assert one.key.card == "intel-82574l" and one.key.pcie_link == "2.5 GT/s x1" and one.key.tool == "iperf3 1.0"
+    assert one.key.peer == "8086:10d3, e1000e 6.1.0-28-amd64, firmware 2.1-0, Debian 12, 6.1.0-28-amd64"
+    wanted = {"test": "TCP_STREAM", "seconds": "2", "connections": "1", "path": "a", "mtu": "1500"}
+    assert one.key.parameters == {**wanted, "sender": sender.value}
 
 
 @DIRECTIONS
 @pytest.mark.parametrize(("path", "index"), [("a", 0), ("b", 1)])
-def test_a_hair_below_on_one_path_is_named(
-    rates: dict[tuple[str, Role], float], sender: Role, ends: tuple[str, str], path: str, index: int
-) -> None:
-    rates[path, sender] = LIMIT_BPS - 1
+def test_clearly_below_on_one_path_is_named(rates: Rates, taken: Lab, sender: Role, path: str, index: int) -> None:
+    rates.figures[path, sender] = LOW
     with pytest.raises(CardFailure) as caught:
-        Traffic().tcp_should_reach_the_limit(sender, 3)
-    between = " to ".join(end.format(index) for end in ends)
-    assert str(caught.value) == (
-        f"{between}: 42.5 Mbit/s, 0.850 of 50 Mbit/s, 0 retransmissions; "
-        "sheet intel-82574l wants at least 0.85 of line rate"
+        Traffic().tcp_should_reach_the_limit(sender, QUICK)
+    message = str(caught.value)
+    assert message.startswith(f"{ENDS[sender].format(index)}: 23.50 Mbit/s, 95 % interval ")
+    assert message.endswith(
+        "(3 runs), limit at least 42.5 (sheet intel-82574l wants at least 0.85 of line rate, 50 Mbit/s): missed"
     )
+    assert "\n" not in message
+    assert len(measured(taken)) == 2, "what failed is kept as well"
 
 
-def test_the_rate_of_the_senders_port_counts(bench: FakeBench, rates: dict[tuple[str, Role], float]) -> None:
+def test_at_the_limit_the_runs_cannot_tell(rates: Rates) -> None:
+    rates.figures["a", Role.DUT] = (42.4, 42.6)
+    with pytest.raises(Undecided, match=r"^dut\.p0 to peer\.p0: .*: undecided; .*the budget of 8 runs is spent$"):
+        Traffic().tcp_should_reach_the_limit(Role.DUT, QUICK)
+    assert rates.runs["a", Role.DUT] == 8
+
+
+def test_more_runs_decide_what_three_cannot(rates: Rates) -> None:
+    rates.figures["a", Role.DUT] = (44.5, 43.2, 43.8, 43.9, 43.8, 43.9, 43.8, 43.9)
+    Traffic().tcp_should_reach_the_limit(Role.DUT, QUICK)
+    assert 3 < rates.runs["a", Role.DUT] <= 8
+
+
+@pytest.mark.parametrize(("figure", "error"), [(47.0, None), (42.5, Undecided), (41.0, CardFailure)])
+def test_runs_that_are_the_same_to_the_last_bit_are_decided_by_the_step_of_the_figure(
+    rates: Rates, figure: float, error: type[Exception] | None
+) -> None:
+    rates.figures = {(path, Role.DUT): (figure,) for path in ("a", "b")}
+    if error is None:
+        Traffic().tcp_should_reach_the_limit(Role.DUT, QUICK)
+        return
+    with pytest.raises(error):
+        Traffic().tcp_should_reach_the_limit(Role.DUT, QUICK)
+
+
+def test_the_full_profile_warms_up_and_tells_how_far_it_is(rates: Rates, said: list[str]) -> None:
+    Traffic().tcp_should_reach_the_limit(Role.DUT, FULL)
+    assert rates.runs == {("a", Role.DUT): 6, ("b", Role.DUT): 6}
+    told = [line for line in said if line.startswith("console ")]
+    assert told[0] == ("console dut.p0 to peer.p0: run 1 of at most 13 (warm-up): 47.0 Mbit/s, at most 132 s left")
+    assert told[1].startswith("console dut.p0 to peer.p0: run 2 of at most 13: 47.1 Mbit/s, at most 121 s left")
+    assert len(told) == 12
+
+
+def test_netperf_of_the_bench_file_warms_up_because_it_omits_nothing(
+    bench: FakeBench, taken: Lab, rates: Rates
+) -> None:
+    bench.edit(bench.file, ("description:", "traffic: netperf\ndescription:"))
+    taken.bench = bench.load()[0]
+    figures = iter((30.0, *GOOD) * 2)
+
+    def run(command: str) -> str:
+        carry(bench, command)
+        return f"THROUGHPUT={next(figures):.2f}\nTHROUGHPUT_UNITS=10^6bits/s\nELAPSED_TIME=2.00\n"
+
+    bench.ssh[Role.DUT].replies["netperf -H"] = run
+    Traffic().tcp_should_reach_the_limit(Role.DUT, QUICK)
+    assert rates.runs == {} and next(figures, None) is None
+    assert {(each.samples, each.key.tool) for each in measured(taken).values()} == {(GOOD, "netperf 1.0")}
+
+
+def test_short_questions_are_quiet(rates: Rates, said: list[str]) -> None:
+    assert rates
+    Traffic().tcp_should_reach_the_limit(Role.DUT, QUICK)
+    assert not [line for line in said if line.startswith("console ")]
+
+
+def test_the_log_has_answer_bench_runs_and_chart(rates: Rates, taken: Lab, said: list[str]) -> None:
+    assert rates
+    Traffic().tcp_should_reach_the_limit(Role.DUT, QUICK)
+    assert said[0].startswith("dut.p0 to peer.p0: 47.00 Mbit/s, 95 % interval ")
+    assert "dut.p0: 1.68 Gbit/s over PCIe 2.5 GT/s x1 with payloads of 128 bytes" in said[1]
+    assert said[3].startswith("INFO iperf3 TCP_STREAM: 47.0 Mbit/s in 2.00 s, 0 retransmissions, dut.p0: cpu1 10 %")
+    links = [link for line in said for link in evidence_links(line)]
+    assert [link.mime for link in links] == ["image/svg+xml", "text/csv", "application/json"] * 2
+    assert [link.href for link in links] == [f"evidence/{entry.file}" for entry in read_index(taken.evidence_folder)]
+    text = (taken.run_dir / links[0].href).read_text()
+    assert text.startswith("<svg") and "limit at least 42.5 Mbit/s" in text
+    runs = json.loads((taken.run_dir / links[2].href).read_text())
+    assert len(runs) == 3 and {run["tool"] for run in runs} == {"iperf3"}
+    assert runs[0]["sender"]["cpu"]["cpus"]["1"]["busy"] == pytest.approx(0.1)
+
+
+def test_the_rate_of_the_senders_port_counts(bench: FakeBench, rates: Rates) -> None:
     nic = bench.nic("dut.p0")
     assert nic.settings is not None
     nic.settings = replace(nic.settings, speed_mbps=2000)
-    Traffic().tcp_should_reach_the_limit(Role.PEER, 3)
-    with pytest.raises(CardFailure, match=r"0\.425 of 100 Mbit/s") as caught:
-        Traffic().tcp_should_reach_the_limit(Role.DUT, 3)
+    Traffic().tcp_should_reach_the_limit(Role.PEER, QUICK)
+    with pytest.raises(CardFailure, match=r"limit at least 85 \(.*line rate, 100 Mbit/s\)") as caught:
+        Traffic().tcp_should_reach_the_limit(Role.DUT, QUICK)
     assert "dut.p1" not in str(caught.value)
-    assert len(rates) == 4
+    assert len(rates.runs) == 4
 
 
 @pytest.mark.parametrize("speed_mbps", [None, 0])
-def test_no_line_rate_is_a_bench_fault(
-    bench: FakeBench, rates: dict[tuple[str, Role], float], speed_mbps: int | None
-) -> None:
+def test_no_line_rate_is_a_bench_fault(bench: FakeBench, rates: Rates, speed_mbps: int | None) -> None:
     nic = bench.nic("dut.p1")
     assert nic.settings is not None
     nic.settings = replace(nic.settings, speed_mbps=speed_mbps)
     with pytest.raises(BenchFault, match=r"^dut\.p1: link speed is unknown"):
-        Traffic().tcp_should_reach_the_limit(Role.DUT, 3)
-    assert ("b", Role.DUT) not in rates
+        Traffic().tcp_should_reach_the_limit(Role.DUT, QUICK)
+    assert ("b", Role.DUT) not in rates.runs
 
 
-def test_an_unknown_limit_is_not_applicable_and_measures_nothing(
-    bench: FakeBench, taken: Lab, rates: dict[tuple[str, Role], float]
-) -> None:
+def test_faster_than_the_line_is_worthless(rates: Rates) -> None:
+    rates.figures["a", Role.DUT] = (51.1,)
+    with pytest.raises(
+        WorthlessResult, match=r"^peer\.p0: worthless result: 51\.1 Mbit/s, wanted at most the 50 Mbit/s"
+    ):
+        Traffic().tcp_should_reach_the_limit(Role.DUT, QUICK)
+
+
+def test_an_unknown_limit_is_not_applicable_and_measures_nothing(bench: FakeBench, taken: Lab, rates: Rates) -> None:
     bench.edit(bench.sheet, ("tcp_fraction_of_line_rate: 0.85", "tcp_fraction_of_line_rate: unknown"))
     taken.card = bench.load()[1]
     with pytest.raises(NotApplicable, match=r"does not know limits.tcp_fraction_of_line_rate$"):
-        Traffic().tcp_should_reach_the_limit(Role.DUT, 3)
-    assert rates == {}
+        Traffic().tcp_should_reach_the_limit(Role.DUT, QUICK)
+    assert rates.runs == {}
+
+
+def test_time_that_is_spent_before_the_first_look_is_undecided(rates: Rates, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(limit.BUDGETS, QUICK, replace(BUDGETS[QUICK], most_s=0))  # type: ignore[arg-type]
+    with pytest.raises(Undecided, match=r"^dut\.p0 to peer\.p0: 0 runs made when the time was spent"):
+        Traffic().tcp_should_reach_the_limit(Role.DUT, QUICK)
+    assert rates.runs == {}
+
+
+def no_link(address: str) -> tuple[PcieLink, ...]:
+    raise BenchFault(f"dut: no PCIe link leads to {address}: it sits on a root or conventional PCI bus")
+
+
+class TestTheBenchAsBottleneck:
+    def test_a_bus_that_cannot_carry_the_limit_is_a_bench_fault_before_any_run(
+        self, bench: FakeBench, rates: Rates
+    ) -> None:
+        mine = bench.nic("dut.p0")
+        assert mine.settings is not None
+        mine.settings = replace(mine.settings, speed_mbps=40_000)  # 2 Gbit/s of line on the scaled path
+        with pytest.raises(BenchFault) as caught:
+            Traffic().tcp_should_reach_the_limit(Role.DUT, QUICK)
+        lines = str(caught.value).split("\n")
+        assert [line.split(":")[0] for line in lines] == ["dut.p0", "peer.p0"]
+        assert lines[0].startswith("dut.p0: the bench carries at most 1.68 Gbit/s over PCIe 2.5 GT/s x1")
+        assert lines[0].endswith("wants at least 0.85 of line rate, 2000 Mbit/s: 1700 Mbit/s")
+        assert rates.runs == {}
+
+    def test_a_wider_bus_has_room(self, bench: FakeBench, rates: Rates) -> None:
+        for name in ("dut.p0", "peer.p0"):
+            bench.nic(name).path = (link_of(bench.nic(name).pci, width=2),)
+        mine = bench.nic("dut.p0")
+        assert mine.settings is not None
+        mine.settings = replace(mine.settings, speed_mbps=40_000)
+        rates.figures["a", Role.DUT] = (1900.0, 1901.0, 1899.0)
+        Traffic().tcp_should_reach_the_limit(Role.DUT, QUICK)
+
+    def test_an_express_card_without_a_readable_path_is_a_bench_fault(
+        self, bench: FakeBench, rates: Rates, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(bench.dut, "pcie_path", no_link)
+        with pytest.raises(BenchFault, match=r"^dut: no PCIe link leads to 0000:01:00\.0"):
+            Traffic().tcp_should_reach_the_limit(Role.DUT, QUICK)
+        assert rates.runs == {}
+
+    def test_a_card_on_conventional_pci_has_no_ceiling_but_is_judged(
+        self, bench: FakeBench, taken: Lab, rates: Rates, said: list[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        assert rates
+        monkeypatch.setattr(bench.dut, "pcie_path", no_link)
+        for name in ("dut.p0", "dut.p1"):
+            bench.nic(name).device = PciDevice(bench.nic(name).pci, "12ae", "0001")
+        Traffic().tcp_should_reach_the_limit(Role.DUT, QUICK)
+        assert measured(taken)["dut.p0 to peer.p0 reaches the limit of TCP"].key.pcie_link == "conventional PCI"
+        assert any("dut.p0: no ceiling known of its PCI bus" in line for line in said)
+
+    @pytest.mark.parametrize("role", list(Role))
+    def test_a_missed_limit_without_free_cpu_is_a_bench_fault(self, bench: FakeBench, rates: Rates, role: Role) -> None:
+        bench.hosts[role].busy_ticks = 96
+        rates.figures["a", Role.DUT] = LOW
+        with pytest.raises(BenchFault, match=r"^dut\.p0 to peer\.p0: 23.*: missed; the bench may be why: ") as caught:
+            Traffic().tcp_should_reach_the_limit(Role.DUT, QUICK)
+        assert f"{role.value}.p0: its busiest CPU had 4 % free time during the runs" in str(caught.value)
+        assert f"{role.value}.p0: a CPU was 96 % busy before the runs" in str(caught.value)
+
+    def test_a_met_limit_without_free_cpu_is_green(self, bench: FakeBench, rates: Rates) -> None:
+        assert rates
+        bench.dut.busy_ticks = 100
+        Traffic().tcp_should_reach_the_limit(Role.DUT, QUICK)
+
+    def test_a_card_failure_beside_a_bench_fault_stays_one(self, rates: Rates, monkeypatch: pytest.MonkeyPatch) -> None:
+        rates.figures = {(path, Role.DUT): LOW for path in ("a", "b")}
+        found = iter([["noise"], []])
+        monkeypatch.setattr(bottleneck, "hindrances", lambda *_: next(found))
+        with pytest.raises(CardFailure) as caught:
+            Traffic().tcp_should_reach_the_limit(Role.DUT, QUICK)
+        one, other = str(caught.value).split("\n")
+        assert one.startswith("dut.p1 to peer.p1: ") and one.endswith(": missed")
+        assert other.startswith("dut.p0 to peer.p0: ") and other.endswith("; the bench may be why: noise")
+
+
+class TestSendTcp:
+    def test_it_flows_over_every_path_and_is_not_judged(self, rates: Rates, said: list[str]) -> None:
+        rates.figures["a", Role.PEER] = LOW
+        Traffic().send_tcp(Role.PEER, 2)
+        assert rates.runs == {("a", Role.PEER): 1, ("b", Role.PEER): 1}
+        assert said[0].startswith("peer.p0 to dut.p0: iperf3 TCP_STREAM: 23.5 Mbit/s")
+
+    def test_what_did_not_arrive_is_a_fault(self, rates: Rates) -> None:
+        rates.figures["b", Role.DUT] = (0.0,)
+        with pytest.raises(WorthlessResult, match="0 bytes received"):
+            Traffic().send_tcp(Role.DUT, 2)
+
+
+def test_what_an_earlier_run_into_the_folder_measured_is_not_of_this_one(bench: FakeBench) -> None:
+    folder = bench.folder / "again"
+    folder.mkdir()
+    (folder / measurements.FILE).write_text("old")
+    made = lab.take(bench.file, bench.load()[1], folder, lambda: None)
+    with made._stack:
+        made.close_servers()
+    assert not (folder / measurements.FILE).exists()
 
 
 class TestSteady:

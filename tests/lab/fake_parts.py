@@ -11,6 +11,8 @@ from types import SimpleNamespace
 
 from niclab.bench import Role
 from niclab.hosts.errors import NoInterface
+from niclab.hosts.linux.load import FRAME_COUNTERS
+from niclab.hosts.load_records import CpuTime, CpuTimes, FrameCounters
 from niclab.hosts.records import (
     Address,
     CarrierChanges,
@@ -43,7 +45,7 @@ PING = PingResult("198.18.10.2", 10, 10, 0, (), 0.1, 0.2, 0.3)
 
 
 def link_of(slot: str, *, width: int = 1, gts: float = 2.5, above: str = "0000:00:01.0") -> PcieLink:
-    return PcieLink(PciDevice(above), PciDevice(slot), gts, width)
+    return PcieLink(PciDevice(above), PciDevice(slot, "8086", "10d3"), gts, width)
 
 
 @dataclass
@@ -59,6 +61,8 @@ class Nic:
     info: DriverInfo = INFO
     settings: LinkSettings | None = None
     ping: PingResult = PING
+    frames: dict[str, int] = field(default_factory=dict)
+    """Frame counters by name; one that is missing is 0."""
     admin_up: bool = False
     addresses: list[str] = field(default_factory=list)
     tx_bytes: int = 0
@@ -102,6 +106,7 @@ class FakeHost:
         self.same_build: bool | None = True
         self.clock: Callable[[], float] | None = None
         self.missing_tools: set[str] = set()
+        self.ticks, self.worked, self.busy_ticks = 0, 0, 10
         self.journal: Journal | None = None
         self.calls: list[str] = []
         self.changes: list[tuple[str, tuple[str, ...]]] = []
@@ -211,6 +216,17 @@ class FakeHost:
         nic.tx_bytes += 60_000
         return Statistics(0, 0, 0, 0, nic.tx_bytes, 0, 0, 0)
 
+    def cpu_times(self) -> CpuTimes:
+        """Two CPUs; 100 ticks pass from look to look, of which ``busy_ticks`` are work of CPU 1."""
+        self.ticks += 100
+        self.worked += self.busy_ticks
+        times = {0: CpuTime(0, 0, 0, self.ticks, 0, 0, 0, 0)}
+        return CpuTimes(times | {1: CpuTime(0, 0, self.worked, self.ticks - self.worked, 0, 0, 0, 0)})
+
+    def frame_counters(self, iface: str) -> FrameCounters:
+        nic = self.by_iface(iface)
+        return FrameCounters(**{name: nic.frames.get(name, 0) for name in FRAME_COUNTERS})
+
     def carrier_changes(self, iface: str) -> CarrierChanges:
         return CarrierChanges(self.by_iface(iface).changes, None, None)
 
@@ -243,7 +259,7 @@ class FakeHost:
             self.changes.append((change, tuple(entry.action.command for entry in pending)))
 
 
-Reply = str | Result | Exception
+Reply = str | Result | Exception | Callable[[str], str | Result]
 
 
 class FakeJob:
@@ -274,7 +290,7 @@ class FakeSsh:
         self.host, self.endpoint = host, SimpleNamespace(jump=None)
         self.on_result: Callable[[Result], None] | None = None
         self.replies: dict[str, Reply] = {}
-        """By the beginning of a command."""
+        """By the beginning of a command; a function gets the command."""
         self.commands: list[str] = []
         self.jobs: list[FakeJob] = []
         self.prepare_job: Callable[[FakeJob], None] = lambda _: None
@@ -290,6 +306,8 @@ class FakeSsh:
             reply = self._shell(command)
         if isinstance(reply, Exception):
             raise reply
+        if callable(reply):
+            reply = reply(command)
         result = Result(command, 0, None, reply, "", 0.01) if isinstance(reply, str) else reply
         if self.on_result is not None:
             self.on_result(result)
@@ -310,6 +328,8 @@ class FakeSsh:
             case ["uname", "-n"]:
                 return f"{self.host.name}\n"
             case ["true"]:
+                return ""
+            case ["ss", "-Hlntup", *_]:
                 return ""
             case ["modprobe", _]:
                 self.host.loaded = MODULE

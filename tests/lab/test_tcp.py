@@ -8,15 +8,17 @@ from pathlib import Path
 import pytest
 from fake_bench import FakeBench
 from fake_parts import FakeJob
+from fake_traffic import LISTENING, client
 
-from niclab.bench import Role
+from niclab.bench import BenchPath, Role
 from niclab.lab import Lab
-from niclab.traffic import WorthlessResult, tcp
+from niclab.traffic import WorthlessResult, measuring, serving, tcp
+from niclab.traffic.measuring import Run
+from niclab.traffic.tool import Order
 from niclab.transports.ssh import Result
 from niclab.verdict import BenchFault
 
 CAPTURES = Path(__file__).parents[1] / "traffic" / "captures"
-LISTENING = "LISTEN 0 1 198.18.10.2:5201\n"
 OTHER = {Role.DUT: Role.PEER, Role.PEER: Role.DUT}
 
 
@@ -24,14 +26,20 @@ def good(bench: FakeBench) -> None:
     """Every iperf3 server listens at once, every client measures the captured run."""
     for ssh in bench.ssh.values():
         ssh.replies["ss -Hltn"] = LISTENING
-        ssh.replies["iperf3 --client"] = (CAPTURES / "tcp-omit.txt").read_text()
+        ssh.replies["iperf3 --client"] = client(bench, (CAPTURES / "tcp-omit.txt").read_text())
 
 
 @pytest.fixture(autouse=True)
 def iperf3(bench: FakeBench, taken: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     assert taken
     good(bench)
-    monkeypatch.setattr(tcp, "LISTEN_WITHIN_S", 0.05)
+    monkeypatch.setattr(serving, "LISTEN_WITHIN_S", 0.05)
+    monkeypatch.setattr(tcp, "FLOW_WITHIN_S", 0.05)
+    monkeypatch.setattr(measuring, "COUNTERS_WITHIN_S", 0.02)
+
+
+def measure(taken: Lab, path: BenchPath, sender: Role, duration_s: int) -> Run:
+    return measuring.measure(taken, path, sender, Order(duration_s=duration_s))
 
 
 def seconds() -> int:
@@ -48,8 +56,8 @@ def job_of(bench: FakeBench, role: Role) -> FakeJob:
 
 @pytest.mark.parametrize("sender", list(Role))
 def test_each_direction_has_its_own_server_and_addresses(bench: FakeBench, taken: Lab, sender: Role) -> None:
-    result = tcp.measure(taken, taken.bench.path("b"), sender, seconds())
-    assert result.throughput_bps > 0
+    result = measure(taken, taken.bench.path("b"), sender, seconds())
+    assert result.result.throughput_bps is not None and result.result.throughput_bps > 0
     job = job_of(bench, OTHER[sender])
     mine, theirs = ("198.18.11.1", "198.18.11.2") if sender is Role.DUT else ("198.18.11.2", "198.18.11.1")
     assert f"--server --one-off --bind {theirs}" in job.command and job.stopped == 1
@@ -64,20 +72,20 @@ def test_a_server_that_dies_is_told_in_its_own_words(bench: FakeBench, taken: La
     bench.ssh[Role.PEER].prepare_job = die
     wanted = r"^peer: iperf3 server ended with status 1: iperf3: error - Address already in use$"
     with pytest.raises(BenchFault, match=wanted):
-        tcp.measure(taken, taken.bench.path("a"), Role.DUT, 3)
+        measure(taken, taken.bench.path("a"), Role.DUT, 3)
     assert job_of(bench, Role.PEER).stopped == 1
 
 
 def test_a_server_that_ended_well_too_soon_is_a_fault_too(bench: FakeBench, taken: Lab) -> None:
     bench.ssh[Role.PEER].prepare_job = lambda job: setattr(job, "status", 0)
     with pytest.raises(BenchFault, match=r"ended with status 0"):
-        tcp.measure(taken, taken.bench.path("a"), Role.DUT, 3)
+        measure(taken, taken.bench.path("a"), Role.DUT, 3)
 
 
 def test_a_server_that_does_not_listen_is_a_fault(bench: FakeBench, taken: Lab) -> None:
     bench.ssh[Role.PEER].replies["ss -Hltn"] = "\n"
     with pytest.raises(BenchFault, match=r"^peer: iperf3 to listen on 198\.18\.10\.2:5201: not within 0\.05 s"):
-        tcp.measure(taken, taken.bench.path("a"), Role.DUT, 3)
+        measure(taken, taken.bench.path("a"), Role.DUT, 3)
     assert job_of(bench, Role.PEER).stopped == 1
 
 
@@ -88,7 +96,7 @@ def test_a_worthless_result_names_host_and_command(bench: FakeBench, taken: Lab,
     text = (CAPTURES / capture).read_text()
     bench.ssh[Role.DUT].replies["iperf3 --client"] = Result("iperf3", 1, None, text, "a warning\n", 1.0)
     with pytest.raises(WorthlessResult, match=why) as caught:
-        tcp.measure(taken, taken.bench.path("a"), Role.DUT, 77)
+        measure(taken, taken.bench.path("a"), Role.DUT, 77)
     assert str(caught.value).startswith("dut: `iperf3 --client 198.18.10.2 --bind 198.18.10.1")
     assert "(exit status 1; a warning)" in str(caught.value)
     assert job_of(bench, Role.PEER).stopped == 1
@@ -97,13 +105,13 @@ def test_a_worthless_result_names_host_and_command(bench: FakeBench, taken: Lab,
 def test_no_text_at_all_is_a_fault(bench: FakeBench, taken: Lab) -> None:
     bench.ssh[Role.DUT].replies["iperf3 --client"] = Result("iperf3", None, "SEGV", "", "", 1.0)
     with pytest.raises(BenchFault, match=r"^dut: `iperf3 .*\(killed by SIGSEGV\)"):
-        tcp.measure(taken, taken.bench.path("a"), Role.DUT, 3)
+        measure(taken, taken.bench.path("a"), Role.DUT, 3)
 
 
 def test_the_server_is_stopped_when_the_client_is_lost(bench: FakeBench, taken: Lab) -> None:
     bench.ssh[Role.DUT].replies["iperf3 --client"] = BenchFault("dut: gone")
     with pytest.raises(BenchFault, match=r"^dut: gone$"):
-        tcp.measure(taken, taken.bench.path("a"), Role.DUT, 3)
+        measure(taken, taken.bench.path("a"), Role.DUT, 3)
     assert job_of(bench, Role.PEER).stopped == 1
 
 

@@ -16,6 +16,7 @@ T = TypeVar("T")
 
 _SHOWN_CHARACTERS = 400
 _NOT_FOUND = 127
+_OWN_FAILURE = 255  # what a program gives that ends with -1, as ethtool does when the kernel refuses an image
 _FIRST_SIGNAL_STATUS = 128
 _HALT_TIMEOUT_S = 20
 # What says that the tool or the host could not work, whoever refused nothing.
@@ -35,7 +36,8 @@ def refusal(result: CommandResult) -> str | None:
 def is_no_answer(result: CommandResult) -> bool:
     """The tool is missing, was killed, or had no device, rights or network: nobody has refused the change."""
     status = result.exit_status
-    return status is None or status >= _NOT_FOUND or bool(_NO_ANSWER.search(result.stderr + result.stdout))
+    no_word = status is None or _NOT_FOUND <= status < _OWN_FAILURE
+    return no_word or bool(_NO_ANSWER.search(result.stderr + result.stdout))
 
 
 class HostCommands:

@@ -13,8 +13,9 @@ from niclab.hosts.freebsd.kernel_lines import link_changes
 from niclab.hosts.freebsd.netstat import NetstatRow, read_netstat
 from niclab.hosts.freebsd.network_records import interface_of, link_of, statistics_of
 from niclab.hosts.linux.ping import read_ping
+from niclab.hosts.load_records import FrameCounters
 from niclab.hosts.names import interface_name, ip_address, ip_cidr
-from niclab.hosts.parity import emulated
+from niclab.hosts.parity import emulated, not_available
 from niclab.hosts.records import (
     CarrierChanges,
     CarrierWait,
@@ -24,8 +25,9 @@ from niclab.hosts.records import (
     PingResult,
     Statistics,
 )
-from niclab.verdict import BenchFault
+from niclab.verdict import BenchFault, NotApplicable
 
+_NO_FRAME_COUNTERS = "`netstat -I` does not tell frames the card had no room for from dropped ones"
 _LARGEST_PING_BYTES = 65507  # largest ICMP payload of an IPv4 packet: 65535 - 20 - 8
 _PING_GRACE_S = 15  # ping6 waits 10 s for the last answer
 _PING_REFUSED = 64  # EX_USAGE of sysexits(3); from there on ping could not ask at all
@@ -70,6 +72,10 @@ class FreeBsdNetwork(FreeBsdCommands):
         if statistics is None:
             raise BenchFault(f"{self.name}: `netstat -I {iface} -bdnW` does not show all statistics of {iface}")
         return statistics
+
+    @not_available(_NO_FRAME_COUNTERS)
+    def frame_counters(self, iface: str) -> FrameCounters:
+        raise NotApplicable(f"{self.name}: frames of {iface} are not counted in full: {_NO_FRAME_COUNTERS}")
 
     @emulated("lines of the kernel log, as long as it reaches back to the boot")
     def carrier_changes(self, iface: str) -> CarrierChanges:

@@ -10,7 +10,9 @@ from niclab.hosts.errors import unreadable
 from niclab.hosts.linux.ethtool import read_driver_info, read_link_settings
 from niclab.hosts.linux.ethtool_counters import read_counters
 from niclab.hosts.linux.ip import read_interfaces
+from niclab.hosts.linux.load import FRAME_COUNTERS, read_frame_counters
 from niclab.hosts.linux.ping import read_ping
+from niclab.hosts.load_records import FrameCounters
 from niclab.hosts.names import interface_name, ip_address, ip_cidr
 from niclab.hosts.reading import numbered, whole_number
 from niclab.hosts.records import (
@@ -64,6 +66,11 @@ class LinuxNetwork(HostCommands):
         if statistics is None:
             raise BenchFault(f"{self.name}: `ip -s` showed no statistics of {iface}")
         return statistics
+
+    def frame_counters(self, iface: str) -> FrameCounters:
+        """The kernel's counters of frames, lost ones with their cause."""
+        command = f"cd {_NET}/{interface_name(self.name, iface)}/statistics && grep . {' '.join(FRAME_COUNTERS)}"
+        return self._read(command, read_frame_counters)
 
     def carrier_changes(self, iface: str) -> CarrierChanges:
         """Read before and after: a carrier that went and came back between two looks still shows here."""

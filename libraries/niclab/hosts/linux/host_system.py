@@ -12,6 +12,7 @@ from pathlib import PurePosixPath
 from niclab.hosts.commands import HostCommands
 from niclab.hosts.errors import unreadable
 from niclab.hosts.linux.dmesg import read_dmesg
+from niclab.hosts.linux.load import read_proc_stat
 from niclab.hosts.linux.modinfo import read_modinfo
 from niclab.hosts.linux.modules import read_proc_modules
 from niclab.hosts.linux.system import (
@@ -22,6 +23,7 @@ from niclab.hosts.linux.system import (
     read_tool_version,
     read_uptime_s,
 )
+from niclab.hosts.load_records import CpuTimes
 from niclab.hosts.names import module_name, tool_name
 from niclab.hosts.records import KernelLine, KernelLogMark, LoadedModule, ModuleFile, ModuleState, OsRelease
 from niclab.verdict import BenchFault
@@ -55,6 +57,10 @@ class LinuxSystem(HostCommands):
     def clock_s(self) -> float:
         """The host's wall clock in seconds since 1970."""
         return self._read("date +%s.%N", read_clock_s)
+
+    def cpu_times(self) -> CpuTimes:
+        """What each CPU has done since boot."""
+        return self._read_file("/proc/stat", read_proc_stat)
 
     def kernel(self) -> str:
         return self._read("uname -r", read_kernel)

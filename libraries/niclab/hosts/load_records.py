@@ -1,0 +1,118 @@
+"""What a host says about its load: time of its CPUs, frames of a port. Two looks make a difference.
+
+A CPU is busy when it is neither idle nor waiting for a disk; time that a hypervisor took away (steal) is not free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+
+from niclab.hosts.errors import ReadError
+
+
+@dataclass(frozen=True)
+class CpuTime:
+    """Clock ticks since boot. ``steal`` None: a kernel before 2.6.11, which does not say."""
+
+    user: int
+    nice: int
+    system: int
+    idle: int
+    iowait: int
+    irq: int
+    softirq: int
+    steal: int | None
+
+    @property
+    def working(self) -> tuple[int, ...]:
+        """Everything but idle and iowait, softirq last."""
+        return (self.user, self.nice, self.system, self.irq, self.steal or 0, self.softirq)
+
+    @property
+    def resting(self) -> int:
+        return self.idle + self.iowait
+
+
+@dataclass(frozen=True)
+class CpuTimes:
+    """``cpus``: by the kernel's number."""
+
+    cpus: Mapping[int, CpuTime]
+
+
+@dataclass(frozen=True)
+class CpuShare:
+    """Parts 0..1 of the time of one CPU; ``softirq`` is contained in ``busy``."""
+
+    busy: float
+    softirq: float
+
+
+@dataclass(frozen=True)
+class CpuLoad:
+    """Load of each CPU between two looks."""
+
+    cpus: Mapping[int, CpuShare]
+
+    @property
+    def busiest(self) -> tuple[int, CpuShare]:
+        """Number and share of the CPU with the least free time: what one connection waits for."""
+        return max(self.cpus.items(), key=lambda item: item[1].busy)
+
+    @property
+    def mean_busy(self) -> float:
+        return sum(share.busy for share in self.cpus.values()) / len(self.cpus)
+
+
+def load_between(before: CpuTimes, after: CpuTimes) -> CpuLoad:
+    """The load between two looks.
+
+    :raises ReadError: when CPUs came or went, a time of work runs backwards, or no time has passed.
+    """
+    if before.cpus.keys() != after.cpus.keys():
+        raise ReadError(f"CPUs {sorted(before.cpus)} before, {sorted(after.cpus)} after: expected the same ones")
+    return CpuLoad({cpu: _share(cpu, before.cpus[cpu], after.cpus[cpu]) for cpu in sorted(before.cpus)})
+
+
+def _share(cpu: int, before: CpuTime, after: CpuTime) -> CpuShare:
+    worked = [now - then for then, now in zip(before.working, after.working, strict=True)]
+    if min(worked) < 0:
+        raise ReadError(f"cpu{cpu}: its time runs backwards, from {before} to {after}")
+    rested = max(0, after.resting - before.resting)  # the kernel may take iowait back (proc(5))
+    total = sum(worked) + rested
+    if total == 0:
+        raise ReadError(f"cpu{cpu}: no time has passed between two looks")
+    return CpuShare(sum(worked) / total, worked[-1] / total)
+
+
+@dataclass(frozen=True)
+class FrameCounters:
+    """The kernel's counters of a port (Documentation/networking/statistics.rst). ``rx_missed``: frames the card had no
+    room for, which are not in ``rx_dropped``; ``rx_errors``: damaged ones."""
+
+    rx_packets: int
+    rx_bytes: int
+    rx_dropped: int
+    rx_missed_errors: int
+    rx_errors: int
+    tx_packets: int
+    tx_bytes: int
+    tx_dropped: int
+    tx_errors: int
+
+    def since(self, before: FrameCounters) -> FrameCounters:
+        """What was counted since ``before``.
+
+        :raises ReadError: when a counter runs backwards: it was reset or has wrapped.
+        """
+        gained = {each.name: getattr(self, each.name) - getattr(before, each.name) for each in fields(self)}
+        for name, value in gained.items():
+            if value < 0:
+                raise ReadError(f"{name} runs backwards, from {getattr(before, name)} to {getattr(self, name)}")
+        return FrameCounters(**gained)
+
+    @property
+    def rx_lost(self) -> int:
+        """Frames that arrived and were counted as lost. A driver may count one in two places."""
+        return self.rx_dropped + self.rx_missed_errors + self.rx_errors

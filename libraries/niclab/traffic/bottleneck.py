@@ -1,0 +1,128 @@
+"""Is it the bench that holds the traffic back? Asked before a limit is judged, so that a card is not blamed for it.
+
+A limit above the PCIe ceiling of an end is not measured at all. Load that was there before, or a CPU without free time
+during the runs, is shown beside the limit; it makes a missed limit a fault of the bench, and leaves a met one alone.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from niclab.bench import Port
+from niclab.hosts.errors import ReadError
+from niclab.hosts.load_records import load_between
+from niclab.hosts.records import PcieLink
+from niclab.lab import Lab
+from niclab.server import Server
+from niclab.together import side_by_side
+from niclab.traffic.measuring import EndOfRun, Run
+from niclab.traffic.pcie import Ceiling, ceiling
+from niclab.traffic.serving import Ends
+from niclab.verdict import BenchFault
+from niclab.wait import pause
+
+LOOK_S = 0.5
+BUSY_BEFORE = 0.5
+"""House rule: a CPU that is half taken before a run has not enough left for it."""
+TRAFFIC_BEFORE = 0.01
+"""House rule: more than this part of the line before a run is somebody else's traffic."""
+BUSY_DURING = 0.95
+"""House rule: less than 5 % free on one CPU is none: a connection is served by one CPU at each end."""
+
+
+@dataclass(frozen=True)
+class Before:
+    """One end before the runs.
+
+    ``link``: of the card itself; it and ``ceiling``, of its whole path, are None on a conventional PCI bus.
+    ``busiest``: part 0..1 of its busiest CPU; ``traffic_bps``: over its port, both directions, with headers.
+    """
+
+    port: str
+    link: PcieLink | None
+    ceiling: Ceiling | None
+    busiest: float
+    traffic_bps: float
+
+    def __str__(self) -> str:
+        carries = self.ceiling.text if self.ceiling else "no ceiling known of its PCI bus"
+        return (
+            f"{self.port}: {carries}; before: busiest CPU {100 * self.busiest:.0f} % busy, "
+            f"{self.traffic_bps / 1e6:.3f} Mbit/s"
+        )
+
+
+def look_before(lab: Lab, run: Ends) -> tuple[Before, Before]:
+    """Both ends before the first run: takes about half a second."""
+    first, second = side_by_side(
+        lambda end: _before(lab, *end), ((run.sender, run.from_port), (run.receiver, run.to_port))
+    )
+    return first, second
+
+
+def _before(lab: Lab, server: Server, port: Port) -> Before:
+    iface = lab.interface(port)
+    links = _links(server, port)
+    start, cpu, frames = time.monotonic(), server.host.cpu_times(), server.host.frame_counters(iface)
+    pause(LOOK_S)
+    cpu_later, frames_later = server.host.cpu_times(), server.host.frame_counters(iface)
+    seconds = time.monotonic() - start
+    try:
+        gained, load = frames_later.since(frames), load_between(cpu, cpu_later)
+    except ReadError as error:
+        raise error.about(f"{server.name}: {port.name} before the runs") from error
+    traffic_bps = (gained.rx_bytes + gained.tx_bytes) * 8 / seconds
+    carries = ceiling(links) if links else None
+    return Before(port.name, links[-1] if links else None, carries, load.busiest[1].busy, traffic_bps)
+
+
+def _links(server: Server, port: Port) -> tuple[PcieLink, ...]:
+    """The links down to the card; none when it sits on conventional PCI.
+
+    :raises BenchFault: when it sits on PCI Express and its links cannot be read.
+    """
+    try:
+        return server.host.pcie_path(port.pci)
+    except BenchFault:
+        device = server.host.pci_device(port.pci)
+        if (device.port_type, device.lnkcap_gts, device.lnksta_gts) == (None, None, None):
+            return ()
+        raise
+
+
+def want_room(befores: Sequence[Before], limit_bps: float, wish: str) -> None:
+    """:raises BenchFault: when the bus of an end cannot carry ``limit_bps``; ``wish`` says where that is from."""
+    short = [each for each in befores if each.ceiling is not None and each.ceiling.bps < limit_bps]
+    if short:
+        raise BenchFault(
+            "\n".join(
+                f"{each.port}: the bench carries at most {each.ceiling.text if each.ceiling else ''}; "
+                f"{wish}: {limit_bps / 1e6:g} Mbit/s"
+                for each in short
+            )
+        )
+
+
+def hindrances(befores: Sequence[Before], runs: Sequence[Run], line_bps: float) -> list[str]:
+    """Why the bench may be what holds the traffic back; empty when nothing shows that it does."""
+    found = []
+    for each in befores:
+        if each.busiest > BUSY_BEFORE:
+            found.append(f"{each.port}: a CPU was {100 * each.busiest:.0f} % busy before the runs")
+        if each.traffic_bps > TRAFFIC_BEFORE * line_bps:
+            found.append(f"{each.port}: {each.traffic_bps / 1e6:.3f} Mbit/s flowed before the runs")
+    for ends in ([run.sender for run in runs], [run.receiver for run in runs]):
+        found += _without_free_cpu(ends)
+    return found
+
+
+def _without_free_cpu(ends: Sequence[EndOfRun]) -> list[str]:
+    if not ends:
+        return []
+    busy = median(end.cpu.busiest[1].busy for end in ends)
+    if busy <= BUSY_DURING:
+        return []
+    return [f"{ends[0].port}: its busiest CPU had {100 * (1 - busy):.0f} % free time during the runs"]

@@ -1,0 +1,214 @@
+"""One measured run: what the tool says, beside what both servers' CPUs and ports have counted meanwhile.
+
+The tool's word alone is not believed: what it says was received must have passed the receiver's port, its CPU loads
+must be possible, and its run must have lasted as long as asked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from niclab.bench import BenchPath, Role
+from niclab.hosts.errors import ReadError
+from niclab.hosts.load_records import CpuLoad, CpuTimes, FrameCounters, load_between
+from niclab.lab import Lab
+from niclab.server import Server
+from niclab.together import side_by_side
+from niclab.traffic import WorthlessResult, serving
+from niclab.traffic.iperf3 import SHORTEST_PART
+from niclab.traffic.serving import Ends
+from niclab.traffic.tool import CpuScale, Order, ToolResult, TrafficTest
+from niclab.traffic.tools import tool_of
+from niclab.wait import Deadline, pause
+
+COUNTERS_WITHIN_S = 2.0
+"""Drivers that fetch the counters of their card do so every second or two."""
+_COUNTERS_EVERY_S = 0.5
+_PORT_PART = 0.98
+_CPU_SLACK = 1.02
+"""Rounding of the tools."""
+STRAY_FRAMES = 50
+"""House rule: frames of other protocols (ARP, IPv6 neighbours, LLDP) between the looks at the two ends."""
+
+
+@dataclass(frozen=True)
+class EndOfRun:
+    """One end of a run: its port, the load of its CPUs, and what its port counted from before to after."""
+
+    port: str
+    cpu: CpuLoad
+    frames: FrameCounters
+
+
+@dataclass(frozen=True)
+class Conservation:
+    """Frames of the direction of the data: sent = received + counted as lost + missing.
+
+    ``explained``: frames that TCP sent again, which it does for those that never arrived; None when not counted.
+    ``missing`` below 0: some drivers count what the card cuts into frames (TSO) as one, so only a loss is told.
+    """
+
+    sent: int
+    received: int
+    lost: int
+    explained: int | None
+
+    @property
+    def missing(self) -> int:
+        return self.sent - self.received - self.lost
+
+    @property
+    def holds(self) -> bool:
+        return self.missing <= (self.explained or 0) + STRAY_FRAMES
+
+    def __str__(self) -> str:
+        return (
+            f"{self.sent} frames sent, {self.received} received, {self.lost} counted as lost: "
+            f"{self.missing} missing without a trace"
+        )
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run. ``tool``: name of the tool; ``command``: of the client."""
+
+    tool: str
+    command: str
+    order: Order
+    result: ToolResult
+    sender: EndOfRun
+    receiver: EndOfRun
+    conservation: Conservation
+
+
+@dataclass(frozen=True)
+class _Look:
+    cpu: CpuTimes
+    frames: FrameCounters
+
+
+def measure(lab: Lab, path: BenchPath, sender: Role, order: Order) -> Run:
+    """Make one run over ``path``.
+
+    :raises NotApplicable: when the bench's tool cannot do what is asked.
+    :raises BenchFault: when the run fails, its result is worthless, or the servers' counters contradict it.
+    """
+    run, tool = serving.ends(lab, path, sender), tool_of(lab.bench.traffic)
+    route = serving.route(lab, run)
+    command = tool.client_command(route, order)
+    interfaces = (lab.interface(run.from_port), lab.interface(run.to_port))
+    with serving.listening(run, tool, route.receiver):
+        before = _looks(run, interfaces)
+        timeout_s = order.duration_s + tool.omitted_s + serving.SLACK_S
+        ended = run.sender.ssh.run(command, timeout_s=timeout_s)
+        after = _looks(run, interfaces)
+        try:
+            result = tool.read(ended.stdout, route, order)
+            _refuse_short(result, order)
+        except ReadError as error:
+            said = f"; {ended.stderr.strip()[-200:]}" if ended.stderr.strip() else ""
+            raise error.about(f"{run.sender.name}: `{command}` ({ended.ending}{said})") from error
+    sides = (_end(run.sender, run.from_port.name, before[0], after[0]),
+             _end(run.receiver, run.to_port.name, before[1], after[1]))  # fmt: skip
+    sides = _settled(run, interfaces, before, sides, result)
+    _refuse_impossible_cpu(run, result, sides)
+    _refuse_other_ways(result, sides[1])
+    return Run(tool.name.value, command, order, result, *sides, _conservation(sides, result))
+
+
+def _looks(run: Ends, interfaces: tuple[str, str]) -> tuple[_Look, _Look]:
+    """Both ends, side by side."""
+
+    def look(end: tuple[Server, str]) -> _Look:
+        server, iface = end
+        return _Look(server.host.cpu_times(), server.host.frame_counters(iface))
+
+    first, second = side_by_side(look, zip((run.sender, run.receiver), interfaces, strict=True))
+    return first, second
+
+
+def _end(server: Server, port: str, before: _Look, after: _Look) -> EndOfRun:
+    try:
+        return EndOfRun(port, load_between(before.cpu, after.cpu), after.frames.since(before.frames))
+    except ReadError as error:
+        raise error.about(f"{server.name}: {port} before and after the run") from error
+
+
+def _settled(
+    run: Ends,
+    interfaces: tuple[str, str],
+    before: tuple[_Look, _Look],
+    sides: tuple[EndOfRun, EndOfRun],
+    result: ToolResult,
+) -> tuple[EndOfRun, EndOfRun]:
+    """The ends with counters that agree, or with what they are when the time for that has passed."""
+    deadline = Deadline(COUNTERS_WITHIN_S)
+    while not (_conservation(sides, result).holds and _passed(result, sides[1])) and not deadline.expired:
+        pause(min(_COUNTERS_EVERY_S, deadline.left))
+        later = _looks(run, interfaces)
+        sides = (
+            replace(sides[0], frames=later[0].frames.since(before[0].frames)),
+            replace(sides[1], frames=later[1].frames.since(before[1].frames)),
+        )
+    return sides
+
+
+def _conservation(sides: tuple[EndOfRun, EndOfRun], result: ToolResult) -> Conservation:
+    sender, receiver = sides
+    return Conservation(
+        sent=sender.frames.tx_packets,
+        received=receiver.frames.rx_packets,
+        lost=sender.frames.tx_dropped + sender.frames.tx_errors + receiver.frames.rx_lost,
+        explained=result.retransmits,
+    )
+
+
+def _passed(result: ToolResult, receiver: EndOfRun) -> bool:
+    return result.received_bytes is None or receiver.frames.rx_bytes >= _PORT_PART * result.received_bytes
+
+
+def _refuse_short(result: ToolResult, order: Order) -> None:
+    if result.elapsed_s < SHORTEST_PART * order.duration_s:
+        raise WorthlessResult(f"worthless result: it lasted {result.elapsed_s:g} s of {order.duration_s} s")
+
+
+def _refuse_impossible_cpu(run: Ends, result: ToolResult, sides: tuple[EndOfRun, EndOfRun]) -> None:
+    """A load beyond all the CPUs of a server: the tool's accounting is broken there."""
+    loads = ((run.sender, result.cpu_local_pct, sides[0]), (run.receiver, result.cpu_remote_pct, sides[1]))
+    for server, claimed_pct, side in loads:
+        most_pct = 100.0 * (len(side.cpu.cpus) if result.cpu_scale is CpuScale.ONE_CPU else 1)
+        if claimed_pct is not None and not 0 <= claimed_pct <= most_pct * _CPU_SLACK:
+            raise WorthlessResult(
+                f"worthless result: a CPU load of {claimed_pct:g} % of {result.cpu_scale.value}, "
+                f"wanted at most {most_pct:g} % with {len(side.cpu.cpus)} CPUs",
+                server.name,
+            )
+
+
+def _refuse_other_ways(result: ToolResult, receiver: EndOfRun) -> None:
+    if not _passed(result, receiver):
+        raise WorthlessResult(
+            f"worthless result: the tool received {result.received_bytes:.0f} bytes, the port "
+            f"{receiver.frames.rx_bytes}: the traffic went another way",
+            receiver.port,
+        )
+
+
+def described(run: Run) -> str:
+    """The run in one line, for the log."""
+    found, order = run.result, run.order
+    if found.throughput_bps is not None:
+        figure = f"{found.throughput_bps / 1e6:.1f} Mbit/s"
+    else:
+        figure = f"{found.transactions_per_s:.0f} transactions/s"
+    parts = [f"{run.tool} {order.test.value}: {figure} in {found.elapsed_s:.2f} s"]
+    if found.loss is not None:
+        parts.append(f"{100 * found.loss:.2f} % lost")
+    if order.test is not TrafficTest.UDP_STREAM:
+        count = "unknown" if found.retransmits is None else found.retransmits
+        parts.append(f"{count} retransmissions")
+    for side in (run.sender, run.receiver):
+        cpu, share = side.cpu.busiest
+        parts.append(f"{side.port}: cpu{cpu} {100 * share.busy:.0f} % busy ({100 * share.softirq:.0f} % softirq)")
+    parts.append(str(run.conservation))
+    return ", ".join(parts)

@@ -1,0 +1,75 @@
+"""Who sends to whom on a path, and the tool's server at the receiver while a run lasts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from niclab.bench import BenchPath, Port, Role
+from niclab.lab import Lab
+from niclab.server import Server
+from niclab.traffic.tool import Route, TrafficTool
+from niclab.verdict import BenchFault
+from niclab.wait import until
+
+SLACK_S = 20.0
+"""A run that takes this much longer than its duration is ended."""
+LISTEN_WITHIN_S = 10.0
+
+
+@dataclass(frozen=True)
+class Ends:
+    """Sender and receiver of a run, each with its port."""
+
+    sender: Server
+    receiver: Server
+    from_port: Port
+    to_port: Port
+
+    @property
+    def name(self) -> str:
+        """``dut.p0 to peer.p0``."""
+        return f"{self.from_port.name} to {self.to_port.name}"
+
+
+def ends(lab: Lab, path: BenchPath, sender: Role) -> Ends:
+    """Who sends to whom on ``path`` when the server ``sender`` sends."""
+    ports = sorted(map(lab.bench.port, path.ends), key=lambda port: port.role is not sender)
+    return Ends(lab.server_of(ports[0]), lab.server_of(ports[1]), ports[0], ports[1])
+
+
+def route(lab: Lab, run: Ends) -> Route:
+    return Route(str(lab.bench.address(run.from_port).ip), str(lab.bench.address(run.to_port).ip))
+
+
+@contextmanager
+def listening(run: Ends, tool: TrafficTool, address: str) -> Iterator[None]:
+    """The tool's server at the receiver's ``address``; ended with the block, whatever happens in it.
+
+    :raises BenchFault: when its port is taken, or it does not listen in time (its own words are in the message).
+    """
+    _want_free(run.receiver, tool)
+    program = tool.programs[-1]
+    job = run.receiver.ssh.start(tool.server_command(address))
+    try:
+        question = f"ss -Hltn src {address} and sport = :{tool.port}"
+
+        def ready() -> bool:
+            if (status := job.poll()) is not None:
+                said = (job.errors() + job.output()).strip()[-300:]
+                raise BenchFault(f"{run.receiver.name}: {program} server ended with status {status}: {said}")
+            return bool(run.receiver.run(question).stdout.strip())
+
+        what = f"{run.receiver.name}: {program} to listen on {address}:{tool.port}"
+        until(ready, within=LISTEN_WITHIN_S, what=what)
+        yield
+    finally:
+        job.stop()
+
+
+def _want_free(server: Server, tool: TrafficTool) -> None:
+    """Another server on the port would answer in place of ours, or carry somebody else's traffic."""
+    listener = server.run(f"ss -Hlntup sport = :{tool.port}").stdout.strip()
+    if listener:
+        raise BenchFault(f"{server.name}: port {tool.port} is taken already; wanted: free: {listener[:300]}")

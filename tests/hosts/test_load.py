@@ -1,0 +1,116 @@
+"""Load of CPUs and counters of ports: what is read, what is refused, and what two looks tell."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from fake_shell import FakeShell
+
+from niclab.hosts.errors import ReadError
+from niclab.hosts.linux.host import LinuxHost
+from niclab.hosts.linux.load import FRAME_COUNTERS, read_frame_counters, read_proc_stat
+from niclab.hosts.load_records import CpuTime, CpuTimes, FrameCounters, load_between
+
+# Of proc(5) and a Debian 12 server: the sum, two CPUs, and lines that are not of CPUs.
+STAT = """\
+cpu  74608 2520 24433 1117073 6176 4054 0 0 0 0
+cpu0 37304 1260 12216 558536 3088 2027 5 7 0 0
+cpu1 37304 1260 12217 558537 3088 2027 0 0 0 0
+intr 114930548 113199788 3 0 5 263 0 4
+ctxt 1990473
+btime 1062191376
+softirq 183433 0 21755 12 39 1137 231 21459 2263
+"""
+OLD = "cpu  1 2 3 4 5 6 7\ncpu0 1 2 3 4 5 6 7\nintr 1\n"
+"""Before 2.6.11 no steal."""
+IDLE = CpuTime(0, 0, 0, 1000, 0, 0, 0, 0)
+COUNTERS = FrameCounters(*range(1, 10))
+
+
+def test_the_single_cpus_are_read_and_not_their_sum() -> None:
+    times = read_proc_stat(STAT)
+    assert list(times.cpus) == [0, 1]
+    assert times.cpus[0] == CpuTime(37304, 1260, 12216, 558536, 3088, 2027, 5, 7)
+
+
+def test_steal_that_is_not_said_is_none() -> None:
+    assert read_proc_stat(OLD).cpus[0].steal is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "cpu  1 2 3 4 5 6 7 8\n", "cpu0 1 2 3 4 5 6\n", "cpu0 1 2 3 4 5 6 -7\n", STAT + "cpu1 1 2 3 4 5 6 7\n"],
+)
+def test_what_is_no_proc_stat_is_refused(text: str) -> None:
+    with pytest.raises(ReadError, match=r"^cannot read /proc/stat"):
+        read_proc_stat(text)
+
+
+def load(before: CpuTime, after: CpuTime) -> tuple[float, float]:
+    _, share = load_between(CpuTimes({0: before}), CpuTimes({0: after})).busiest
+    return share.busy, share.softirq
+
+
+@pytest.mark.parametrize(
+    ("gained", "busy", "softirq"),
+    [
+        ({"idle": 100}, 0.0, 0.0),
+        ({"idle": 50, "iowait": 50}, 0.0, 0.0),
+        ({"user": 10, "nice": 10, "system": 10, "irq": 10, "softirq": 10, "idle": 50}, 0.5, 0.1),
+        ({"steal": 25, "idle": 75}, 0.25, 0.0),
+        ({"softirq": 100}, 1.0, 1.0),
+    ],
+)
+def test_busy_is_all_but_idle_and_waiting(gained: dict[str, int], busy: float, softirq: float) -> None:
+    after = replace(IDLE, **{name: getattr(IDLE, name) + value for name, value in gained.items()})
+    assert load(IDLE, after) == (busy, softirq)
+
+
+def test_iowait_may_be_taken_back_but_work_may_not() -> None:
+    waited = replace(IDLE, iowait=20)
+    assert load(waited, replace(waited, iowait=10, user=50))[0] == 1.0
+    with pytest.raises(ReadError, match="cpu0: its time runs backwards"):
+        load(replace(IDLE, user=50), replace(IDLE, user=49, idle=2000))
+
+
+def test_no_time_and_other_cpus_are_no_load() -> None:
+    with pytest.raises(ReadError, match="cpu0: no time has passed"):
+        load(IDLE, IDLE)
+    with pytest.raises(ReadError, match=r"CPUs \[0, 1\] before, \[0\] after"):
+        load_between(CpuTimes({0: IDLE, 1: IDLE}), CpuTimes({0: IDLE}))
+
+
+def test_the_busiest_cpu_is_found_behind_a_quiet_mean() -> None:
+    busy = {cpu: replace(IDLE, user=100) if cpu == 3 else replace(IDLE, idle=1100) for cpu in range(4)}
+    found = load_between(CpuTimes(dict.fromkeys(range(4), IDLE)), CpuTimes(busy))
+    assert found.busiest[0] == 3 and found.busiest[1].busy == 1.0 and found.mean_busy == 0.25
+
+
+TEXT = "".join(f"{name}:{number}\n" for number, name in enumerate(FRAME_COUNTERS, start=1))
+
+
+def test_counters_are_read_by_name() -> None:
+    assert read_frame_counters(TEXT) == COUNTERS
+    assert COUNTERS.rx_lost == COUNTERS.rx_dropped + COUNTERS.rx_missed_errors + COUNTERS.rx_errors == 12
+
+
+@pytest.mark.parametrize(
+    "text", ["", TEXT.replace("rx_errors:5\n", ""), TEXT + "rx_bytes:2\n", TEXT + "other:1\n", TEXT.replace(":5", ":x")]
+)
+def test_what_are_no_counters_is_refused(text: str) -> None:
+    with pytest.raises(ReadError, match=r"^cannot read statistics of an interface"):
+        read_frame_counters(text)
+
+
+def test_counters_that_run_backwards_are_no_difference() -> None:
+    assert replace(COUNTERS, rx_bytes=10).since(COUNTERS) == FrameCounters(0, 8, 0, 0, 0, 0, 0, 0, 0)
+    with pytest.raises(ReadError, match="tx_bytes runs backwards, from 7 to 6"):
+        replace(COUNTERS, tx_bytes=6).since(COUNTERS)
+
+
+def test_a_linux_host_reads_both() -> None:
+    grep = "cd /sys/class/net/enp1s0/statistics && grep . " + " ".join(FRAME_COUNTERS)
+    host = LinuxHost(FakeShell({"cat /proc/stat": STAT, grep: TEXT}), "dut")
+    assert list(host.cpu_times().cpus) == [0, 1]
+    assert host.frame_counters("enp1s0") == COUNTERS

@@ -1,0 +1,68 @@
+"""What of the bench may hold traffic back is told apart from what does not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from fake_bench import FakeBench
+from fake_parts import FakeHost
+
+from niclab.bench import Role
+from niclab.hosts.load_records import CpuLoad, CpuShare, FrameCounters
+from niclab.lab import Lab
+from niclab.traffic import bottleneck, serving
+from niclab.traffic.bottleneck import Before, hindrances, look_before
+from niclab.traffic.measuring import Conservation, EndOfRun, Run
+from niclab.traffic.tool import CpuScale, Order, ToolResult
+
+LINE_BPS = 50e6
+QUIET = Before("dut.p0", None, None, 0.1, 1000.0)
+NONE = FrameCounters(*[0] * 9)
+
+
+def run(sender: float, receiver: float) -> Run:
+    """A run during which one CPU of each end was busy so much of the time."""
+    ends = [
+        EndOfRun(port, CpuLoad({0: CpuShare(0.0, 0.0), 1: CpuShare(busy, 0.0)}), NONE)
+        for port, busy in (("dut.p0", sender), ("peer.p0", receiver))
+    ]
+    result = ToolResult(40e6, None, 2.0, 1.0, None, 0, None, None, CpuScale.ONE_CPU)
+    return Run("iperf3", "iperf3", Order(), result, ends[0], ends[1], Conservation(0, 0, 0, 0))
+
+
+def test_a_quiet_bench_with_free_cpus_hinders_nothing() -> None:
+    assert hindrances([QUIET], [run(0.95, 0.5)] * 3, LINE_BPS) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [({"busiest": 0.51}, "dut.p0: a CPU was 51 % busy"), ({"traffic_bps": 500_001.0}, "dut.p0: 0.500 Mbit/s flowed")],
+)
+def test_load_before_the_runs_is_told(change: dict[str, float], told: str) -> None:
+    (found,) = hindrances([QUIET, replace(QUIET, **change)], [run(0.1, 0.1)], LINE_BPS)  # type: ignore[arg-type]
+    assert found.startswith(told) and found.endswith("before the runs")
+
+
+def test_most_runs_without_free_cpu_are_told_and_one_of_them_is_not() -> None:
+    assert hindrances([QUIET], [run(0.1, 1.0), run(0.1, 0.5), run(0.1, 0.5)], LINE_BPS) == []
+    found = hindrances([QUIET], [run(0.1, 0.99), run(0.1, 0.98), run(0.1, 0.5)], LINE_BPS)
+    assert found == ["peer.p0: its busiest CPU had 2 % free time during the runs"]
+
+
+def test_both_ends_are_looked_at_before(bench: FakeBench, taken: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bottleneck, "LOOK_S", 0.01)
+    real = FakeHost.frame_counters
+
+    def somebody_else(host: FakeHost, iface: str) -> FrameCounters:
+        nic = host.by_iface(iface)
+        nic.frames["rx_bytes"] = nic.frames.get("rx_bytes", 0) + (10_000_000 if host.role is Role.PEER else 0)
+        return real(host, iface)
+
+    monkeypatch.setattr(FakeHost, "frame_counters", somebody_else)
+    bench.dut.busy_ticks = 60
+    mine, theirs = look_before(taken, serving.ends(taken, taken.bench.path("a"), Role.DUT))
+    assert (mine.port, mine.busiest, mine.traffic_bps) == ("dut.p0", pytest.approx(0.6), 0.0)
+    assert theirs.port == "peer.p0" and theirs.busiest == pytest.approx(0.1) and theirs.traffic_bps > LINE_BPS
+    assert mine.ceiling is not None and mine.ceiling.bps == pytest.approx(1.684e9, rel=1e-3)
+    assert len(hindrances([mine, theirs], [], LINE_BPS)) == 2

@@ -1,0 +1,174 @@
+"""A run is believed only when ports and CPUs of both servers bear it out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from fake_bench import FakeBench
+from fake_parts import FakeHost
+from fake_traffic import LISTENING, carry, iperf3_text
+
+from niclab.bench import Role, TrafficToolName
+from niclab.hosts.load_records import FrameCounters
+from niclab.lab import Lab
+from niclab.traffic import WorthlessResult, measuring, serving
+from niclab.traffic.measuring import Conservation, Run, described
+from niclab.traffic.tool import Order, TrafficTest
+from niclab.verdict import BenchFault, NotApplicable
+
+OMNI = "THROUGHPUT=40.00\nTHROUGHPUT_UNITS=10^6bits/s\nELAPSED_TIME=2.00\nLOCAL_TRANSPORT_RETRANS=7\n"
+
+
+@pytest.fixture(autouse=True)
+def good(bench: FakeBench, taken: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """iperf3 sends 40 Mbit/s in each direction: 10 MB and 7000 frames in 2 s."""
+    assert taken
+    for ssh in bench.ssh.values():
+        ssh.replies["ss -Hltn"] = LISTENING
+    answers(bench, iperf3_text(40))
+    monkeypatch.setattr(serving, "LISTEN_WITHIN_S", 0.05)
+    monkeypatch.setattr(measuring, "COUNTERS_WITHIN_S", 0.05)
+    monkeypatch.setattr(measuring, "_COUNTERS_EVERY_S", 0.01)
+
+
+def answers(bench: FakeBench, text: str, size: int = 10_500_000, frames: int = 7000) -> None:
+    def run(command: str) -> str:
+        carry(bench, command, size, frames)
+        return text
+
+    for ssh in bench.ssh.values():
+        for client in ("iperf3 --client", "netperf -H"):
+            ssh.replies[client] = run
+
+
+def measure(taken: Lab, **order: Any) -> Run:
+    return measuring.measure(taken, taken.bench.path("a"), Role.DUT, Order(**{"duration_s": 2, **order}))
+
+
+def test_a_run_has_what_the_tool_and_both_servers_say(bench: FakeBench, taken: Lab) -> None:
+    bench.peer.busy_ticks = 80
+    run = measure(taken)
+    assert (run.tool, run.sender.port, run.receiver.port) == ("iperf3", "dut.p0", "peer.p0")
+    assert run.command.startswith("iperf3 --client 198.18.10.2") and run.result.throughput_bps == 40e6
+    assert run.sender.cpu.busiest[1].busy == pytest.approx(0.1)
+    assert run.receiver.cpu.busiest == (1, run.receiver.cpu.cpus[1]) and run.receiver.cpu.cpus[1].busy == 0.8
+    assert (run.sender.frames.tx_bytes, run.receiver.frames.rx_bytes) == (10_500_000, 10_500_000)
+    assert described(run) == (
+        "iperf3 TCP_STREAM: 40.0 Mbit/s in 2.00 s, 0 retransmissions, dut.p0: cpu1 10 % busy (0 % softirq), "
+        "peer.p0: cpu1 80 % busy (0 % softirq), 7000 frames sent, 7000 received, 0 counted as lost: "
+        "0 missing without a trace"
+    )
+
+
+def test_the_tool_of_the_bench_file_is_used(bench: FakeBench, taken: Lab) -> None:
+    bench.edit(bench.file, ("description:", "traffic: netperf\ndescription:"))
+    taken.bench = bench.load()[0]
+    assert taken.bench.traffic is TrafficToolName.NETPERF
+    answers(bench, OMNI)
+    run = measure(taken)
+    assert run.tool == "netperf" and run.result.throughput_bps == 40e6 and run.result.retransmits == 7
+    (job,) = bench.ssh[Role.PEER].jobs
+    assert job.command == "netserver -D -L 198.18.10.2,4 -p 12865" and job.stopped == 1
+
+
+def test_what_the_tool_cannot_do_starts_nothing(bench: FakeBench, taken: Lab) -> None:
+    with pytest.raises(NotApplicable, match="iperf3"):
+        measure(taken, test=TrafficTest.TCP_RR)
+    assert bench.ssh[Role.PEER].jobs == []
+
+
+def test_a_port_that_is_taken_is_a_fault_before_a_server_is_started(bench: FakeBench, taken: Lab) -> None:
+    taken_by = 'tcp LISTEN 0 5 *:5201 *:* users:(("iperf3",pid=77,fd=3))'
+    bench.ssh[Role.PEER].replies["ss -Hlntup sport = :5201"] = taken_by + "\n"
+    with pytest.raises(BenchFault) as caught:
+        measure(taken)
+    assert str(caught.value) == f"peer: port 5201 is taken already; wanted: free: {taken_by}"
+    assert bench.ssh[Role.PEER].jobs == []
+
+
+def test_bytes_that_did_not_pass_the_port_are_worthless(bench: FakeBench, taken: Lab) -> None:
+    answers(bench, iperf3_text(40), size=9_700_000)
+    wanted = (
+        r"^peer\.p0: worthless result: the tool received 10000000 bytes, the port 9700000: the traffic went another"
+    )
+    with pytest.raises(WorthlessResult, match=wanted):
+        measure(taken)
+
+
+def test_counters_that_are_late_are_waited_for(bench: FakeBench, taken: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The peer's counters show nothing of the run in the first two looks after it."""
+    real, looks = FakeHost.frame_counters, iter(range(9))
+
+    def late(host: FakeHost, iface: str) -> FrameCounters:
+        counted = real(host, iface)
+        return FrameCounters(*[0] * 9) if host.role is Role.PEER and next(looks) < 3 else counted
+
+    monkeypatch.setattr(FakeHost, "frame_counters", late)
+    monkeypatch.setattr(measuring, "COUNTERS_WITHIN_S", 5)
+    assert bench and measure(taken).conservation.holds
+    assert next(looks) == 4
+
+
+@pytest.mark.parametrize(("side", "host"), [("local_pct", "dut"), ("remote_pct", "peer")])
+def test_a_load_beyond_all_cpus_is_worthless(bench: FakeBench, taken: Lab, side: str, host: str) -> None:
+    answers(bench, iperf3_text(40, **{side: 203}))
+    assert measure(taken).result.cpu_scale == "one CPU"
+    answers(bench, iperf3_text(40, **{side: 205}))
+    with pytest.raises(WorthlessResult, match=rf"^{host}: .*205 % of one CPU, wanted at most 200 % with 2 CPUs$"):
+        measure(taken)
+
+
+def test_a_short_run_is_worthless_whatever_the_tool_thinks(
+    bench: FakeBench, taken: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert bench
+    monkeypatch.setattr("niclab.traffic.iperf3.SHORTEST_PART", 0.1)
+    answers(bench, iperf3_text(40, elapsed=1.9))
+    with pytest.raises(WorthlessResult, match=r"^dut: `iperf3 .*worthless result: it lasted 1\.9 s of 2 s$"):
+        measure(taken)
+
+
+def test_counters_that_were_reset_during_the_run_are_a_fault(bench: FakeBench, taken: Lab) -> None:
+    bench.nic("peer.p0").frames["tx_bytes"] = 5
+
+    def run(command: str) -> str:
+        carry(bench, command)
+        bench.nic("peer.p0").frames["tx_bytes"] = 0
+        return iperf3_text(40)
+
+    bench.ssh[Role.DUT].replies["iperf3 --client"] = run
+    with pytest.raises(BenchFault, match=r"^peer: peer\.p0 before and after the run: tx_bytes runs backwards"):
+        measure(taken)
+
+
+@pytest.mark.parametrize(
+    ("sent", "received", "lost", "explained", "holds"),
+    [
+        (1000, 1000, 0, 0, True),
+        (1000, 950, 0, 0, True),
+        (1000, 949, 0, 0, False),
+        (1000, 900, 50, 0, True),
+        (1000, 900, 0, 50, True),
+        (1000, 899, 0, 50, False),
+        (1000, 900, 0, None, False),
+        (100, 1000, 0, 0, True),
+    ],
+)
+def test_frames_are_conserved_but_for_what_is_counted(
+    sent: int, received: int, lost: int, explained: int | None, holds: bool
+) -> None:
+    assert Conservation(sent, received, lost, explained).holds is holds
+
+
+def test_frames_lost_without_a_trace_are_told(bench: FakeBench, taken: Lab) -> None:
+    def run(command: str) -> str:
+        carry(bench, command)
+        bench.nic("dut.p0").frames["tx_packets"] += 500
+        bench.nic("peer.p0").frames["rx_missed_errors"] = 100
+        return iperf3_text(40)
+
+    bench.ssh[Role.DUT].replies["iperf3 --client"] = run
+    run_ = measure(taken)
+    assert not run_.conservation.holds
+    assert str(run_.conservation).endswith("100 counted as lost: 400 missing without a trace")
