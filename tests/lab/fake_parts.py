@@ -117,7 +117,7 @@ class FakeHost:
         self._turn = threading.Lock()
         words = LinuxHost(_NoShell(), self.name)
         self.restoring_link, self.removing_address = words.restoring_link, words.removing_address
-        self.showing_links = words.showing_links
+        self.showing_links, self.loading_driver = words.showing_links, words.loading_driver
 
     def _nic(self, index: int) -> Nic:
         pci = f"0000:0{index + 1}:00.0"
