@@ -152,7 +152,7 @@ class Card:
         """Unload the driver of a server and load it again. Links and addresses are lost; see `Ready The Bench`."""
         taken, module = lab.current(), self._driver().module
         target = taken.server(server)
-        undo = Action(ActionKind.SHELL, target.name, quoted("modprobe", module))
+        undo = Action(ActionKind.SHELL, target.name, target.host.loading_driver(module))
         entry = taken.journal.register(target.name, f"driver {module} is unloaded", undo)
         target.host.reload_driver(module)
         taken.journal.done(entry)

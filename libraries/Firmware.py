@@ -12,7 +12,6 @@ from niclab import lab
 from niclab.bench import Port, Role
 from niclab.card import Activation, FirmwareImage, FirmwareUpdate, FlashTool, Unknown
 from niclab.hosts.host import Host
-from niclab.server import quoted
 from niclab.undo import Action, ActionKind
 from niclab.verdict import BenchFault, CardFailure, NotApplicable, Undecided, fail_with
 
@@ -127,7 +126,7 @@ class Firmware:
             for file in (image.file, back.file):
                 if not host.firmware_file(file):
                     raise BenchFault(f"{port.role.value}: /lib/firmware/{file} is missing, sheet {_sheet()} names it")
-            undo = Action(ActionKind.SHELL, port.role.value, quoted("ethtool", "-f", iface, back.file))
+            undo = Action(ActionKind.SHELL, port.role.value, host.flashing(iface, back.file))
             subject = f"{port.name} firmware"
             if subject not in [entry.subject for entry in taken.journal.pending()]:
                 taken.journal.register(subject, f"firmware {self._before} is replaced", undo)

@@ -18,7 +18,7 @@ from niclab.bench import Bench, Port, Role, load_bench
 from niclab.card import Card
 from niclab.report.evidence import CommandLog, EvidenceStore
 from niclab.secrets import Secrets
-from niclab.server import ANSWER_WITHIN_S, Server, quoted
+from niclab.server import ANSWER_WITHIN_S, Server
 from niclab.stats import measurements
 from niclab.switch.connect import connect, require_open
 from niclab.switch.switch import Switch, Uptime
@@ -329,10 +329,7 @@ class Lab:
         self._interfaces = dict(zip(ports, interfaces, strict=True))
         for role in Role:
             mine = [iface for port, iface in zip(ports, interfaces, strict=True) if port.role is role]
-            shown = [
-                f"ip -o -4 address show dev {quoted(iface)}; cat /sys/class/net/{quoted(iface)}/flags" for iface in mine
-            ]
-            command = "; ".join(["cat /proc/sys/kernel/random/boot_id", *shown])
+            command = self.servers[role].host.showing_links(mine)
             self._prepared[role] = (command, self.servers[role].run(command).stdout)
 
     def _prepare_link(self, port: Port) -> str:
@@ -341,11 +338,11 @@ class Lab:
         before = server.host.interface(iface)
         address = self.bench.address(port)
         if not before.admin_up:
-            undo = Action(ActionKind.SHELL, server.name, quoted("ip", "link", "set", "dev", iface, "down"))
+            undo = Action(ActionKind.SHELL, server.name, server.host.restoring_link(iface, up=False))
             self._register_once(port.name, f"{iface} was down and is set up", undo)
             server.host.set_link(iface, True)
         if str(address.ip) not in [entry.address for entry in before.addresses]:
-            command = quoted("ip", "address", "flush", "dev", iface, "to", str(address))  # no error when it is gone
+            command = server.host.removing_address(iface, str(address))
             undo = Action(ActionKind.SHELL, server.name, command)
             self._register_once(port.name, f"{iface} gets address {address}", undo)
             server.host.add_address(iface, str(address))

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from niclab.bench import BenchPath, Port, Wiring
 from niclab.lab import Lab, checked_local_command
-from niclab.server import quoted
 from niclab.switchports import switch_port
 from niclab.undo import Action, ActionKind, Entry
 from niclab.verdict import BenchFault
@@ -123,7 +122,7 @@ def break_path(lab: Lab, path: BenchPath) -> Entry:
     port = next(port for port in map(lab.bench.port, path.ends) if port.role.value == "dut")
     server = lab.server_of(port)
     iface = server.interface(port)
-    undo = Action(ActionKind.SHELL, server.name, quoted("ip", "link", "set", "dev", iface, "up"))
+    undo = Action(ActionKind.SHELL, server.name, server.host.restoring_link(iface, up=True))
     entry = lab.journal.register(port.name, f"{iface} is taken down", undo)
     server.host.set_link(iface, False)
     return entry

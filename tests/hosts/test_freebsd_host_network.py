@@ -275,6 +275,36 @@ def test_a_ping_that_could_not_ask_is_a_fault() -> None:
         dut.ping("10.1.1.2", source="oce0")
 
 
+def test_what_the_journal_keeps_runs_twice(tmp_path: Path) -> None:
+    """The command itself, in a real shell, with an ifconfig that forgets the address when it is told to."""
+    dut, shell = host({})
+    assert dut.restoring_link("oce0", up=False) == "ifconfig oce0 down"
+    command = dut.removing_address("oce0", "10.1.1.1/24")
+    state, told = tmp_path / "state", tmp_path / "told"
+    ifconfig = tmp_path / "ifconfig"
+    ifconfig.write_text(
+        f'#!/bin/sh\nif [ -z "$2" ]; then cat {state}; else echo "$*" >> {told}; echo oce0: > {state}; fi\n'
+    )
+    ifconfig.chmod(0o755)
+
+    def status() -> int:
+        environment = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+        return subprocess.run(["sh", "-c", command], env=environment, capture_output=True, check=False).returncode
+
+    state.write_text(UP.replace("10.1.1.1 ", "10.1.1.11 "))
+    assert status() == 0 and not told.exists()
+    state.write_text(UP)
+    assert (status(), status()) == (0, 0)
+    assert told.read_text() == "oce0 inet 10.1.1.1 -alias\n"
+    state.unlink()
+    assert status() != 0
+    assert shell.commands == []
+
+
+def test_what_shows_that_nothing_has_changed() -> None:
+    assert host({})[0].showing_links(["oce0", "cxl1"]) == "kenv -q niclab_boot_id; ifconfig oce0; ifconfig cxl1"
+
+
 HOSTILE: list[Callable[[FreeBsdHost], object]] = [
     lambda dut: dut.interface("oce0;reboot"),
     lambda dut: dut.link_settings("-a"),
@@ -282,6 +312,10 @@ HOSTILE: list[Callable[[FreeBsdHost], object]] = [
     lambda dut: dut.carrier_changes("$(id)"),
     lambda dut: dut.await_carrier("oce0'", up=True, within_s=1),
     lambda dut: dut.set_link("oce0 mtu 9000", up=True),
+    lambda dut: dut.restoring_link("oce0;reboot", up=True),
+    lambda dut: dut.removing_address("oce0", "10.1.1.1"),
+    lambda dut: dut.removing_address("oce0;reboot", "10.1.1.1/24"),
+    lambda dut: dut.showing_links(["oce0", "$(id)"]),
     lambda dut: dut.add_address("oce0", "10.1.1.1"),
     lambda dut: dut.remove_address("oce0", "x/24"),
     lambda dut: dut.ping("host.example"),

@@ -193,6 +193,7 @@ def test_reload() -> None:
             "sysctl dev.oce": OCE,
         }
     )
+    assert dut.loading_driver("oce") == "kldload -n oce"
     dut.reload_driver("oce")
     with pytest.raises(BenchFault, match="module oce is not loaded after"):
         dut.reload_driver("oce")
@@ -266,6 +267,7 @@ def test_firmware() -> None:
     assert dut.flash("cxl0", "t5fw.bin").refused == "cxgbetool: Invalid argument"
     with pytest.raises(BenchFault, match="not found"):
         dut.flash("cxl0", "t5fw.bin")
+    assert dut.flashing("cxl0", "t5fw.bin") == loading
     with pytest.raises(NotApplicable, match=r"^dut: FreeBSD has no tool that writes firmware of oce cards$"):
         dut.flash("oce0", "oc11.ufi")
 
@@ -273,6 +275,7 @@ def test_firmware() -> None:
 HOSTILE: list[Callable[[FreeBsdHost], object]] = [
     lambda dut: dut.modinfo("oce;reboot"),
     lambda dut: dut.loaded_module("$(id)"),
+    lambda dut: dut.loading_driver("oce;reboot"),
     lambda dut: dut.reload_driver("../x"),
     lambda dut: dut.module_parameter("oce", "a b"),
     lambda dut: dut.firmware_file("../../etc/passwd"),

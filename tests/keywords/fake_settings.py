@@ -254,6 +254,9 @@ class FakeSettings:
     def firmware_file(self, file: str) -> bool:
         return file in self.files
 
+    def flashing(self, iface: str, file: str) -> str:
+        return f"ethtool -f {iface} {file}"
+
     def flash(self, iface: str, file: str) -> Attempt[DriverInfo]:
         self.told.append(f"flash {iface} {file}")
         nic = self.host.by_iface(iface)

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 from niclab.bench import Role
 from niclab.hosts.errors import NoInterface
+from niclab.hosts.linux.host import LinuxHost
 from niclab.hosts.linux.load import FRAME_COUNTERS
 from niclab.hosts.load_records import CpuTime, CpuTimes, FrameCounters
 from niclab.hosts.records import (
@@ -94,6 +95,13 @@ class Cables:
         return not broken and all(self.nics[end].admin_up for end in self.wires[wire])
 
 
+class _NoShell:
+    """For a host that is only asked how it would say something."""
+
+    def run(self, command: str, *, timeout_s: float = 60, check: bool = False) -> Result:
+        raise AssertionError(f"nothing is run: {command}, {timeout_s}, {check}")
+
+
 class FakeHost:
     """The operating system of one server: implements what is used of :class:`~niclab.hosts.host.Host`."""
 
@@ -112,6 +120,9 @@ class FakeHost:
         self.changes: list[tuple[str, tuple[str, ...]]] = []
         """Each change of a link, with the undo commands that stood in the journal at that moment."""
         self._turn = threading.Lock()
+        words = LinuxHost(_NoShell(), self.name)
+        self.restoring_link, self.removing_address = words.restoring_link, words.removing_address
+        self.showing_links, self.loading_driver = words.showing_links, words.loading_driver
 
     def _nic(self, index: int) -> Nic:
         pci = f"0000:0{index + 1}:00.0"

@@ -15,6 +15,9 @@ from niclab.hosts.names import interface_name
 from niclab.verdict import BenchFault
 
 _UNIT = re.compile(r"([a-z][A-Za-z0-9_]*?)([0-9]{1,4})")
+BOOT_ID = "niclab_boot_id"
+"""Where the kernel environment keeps the name of this boot."""
+
 _UNKNOWN_OID = "unknown oid"
 
 

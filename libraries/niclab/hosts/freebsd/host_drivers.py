@@ -20,6 +20,7 @@ _FLASH_TIMEOUT_S = 600
 _PARAMETER = re.compile(r"[A-Za-z0-9_.]{1,64}")
 _FIRMWARE_FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,127}")
 _FIRMWARE = "/boot/firmware"
+_FLASHED = "cxgbe, with `cxgbetool`; others have tools of their vendors, which run offline"
 _NO_BUILD_ID = "the kernel shows no build id of a module in memory"
 
 
@@ -68,6 +69,10 @@ class FreeBsdDrivers(FreeBsdCommands):
         if self.loaded_module(name) is None:
             raise BenchFault(f"{self.name}: module {name} is not loaded after `kldload {name}`")
 
+    def loading_driver(self, module: str) -> str:
+        """A command that loads a module, for the journal; no error when it is loaded."""
+        return f"kldload -n {module_name(self.name, module)}"
+
     @emulated("a setting of the driver's devices (`dev.oce.0.NAME`), else of the driver (`hw.oce.NAME`)")
     def module_parameter(self, module: str, name: str) -> str:
         """The value a setting of a driver has, the same on each of its devices.
@@ -99,18 +104,22 @@ class FreeBsdDrivers(FreeBsdCommands):
             raise self._failed(f"test -f {path}", result)
         return result.exit_status == 0
 
-    @partly("cxgbe, with `cxgbetool`; others have tools of their vendors, which run offline")
+    @partly(_FLASHED)
     def flash(self, iface: str, file: str) -> Attempt[DriverInfo]:
         """Write a firmware image of /boot/firmware into the card.
 
         :raises NotApplicable: when FreeBSD has no tool for the card.
         """
+        refused = self._told(self.flashing(iface, file), timeout_s=_FLASH_TIMEOUT_S)
+        return Attempt(refused, self.driver_info(iface))
+
+    @partly(_FLASHED)
+    def flashing(self, iface: str, file: str) -> str:
+        """The command of :meth:`flash`, for the journal."""
         device = self._newbus(iface)
         if device.driver not in CHELSIO:
             raise NotApplicable(f"{self.name}: FreeBSD has no tool that writes firmware of {device.driver} cards")
-        path = f"{_FIRMWARE}/{self._checked_file(file)}"
-        refused = self._told(f"cxgbetool {self._parent(device).name} loadfw {path}", timeout_s=_FLASH_TIMEOUT_S)
-        return Attempt(refused, self.driver_info(iface))
+        return f"cxgbetool {self._parent(device).name} loadfw {_FIRMWARE}/{self._checked_file(file)}"
 
     @emulated("`sysctl` of the device; the driver is the name that newbus gives it")
     def driver_info(self, iface: str) -> DriverInfo:

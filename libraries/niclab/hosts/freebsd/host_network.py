@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from collections.abc import Sequence
 
 from niclab.hosts.errors import unreadable
-from niclab.hosts.freebsd.commands import FreeBsdCommands
+from niclab.hosts.freebsd.commands import BOOT_ID, FreeBsdCommands
 from niclab.hosts.freebsd.ifconfig import read_ifconfig
 from niclab.hosts.freebsd.ifconfig_records import BsdInterface
 from niclab.hosts.freebsd.kernel_lines import link_changes
@@ -127,6 +128,22 @@ class FreeBsdNetwork(FreeBsdCommands):
         change = f"ifconfig {interface_name(self.name, iface)} {state}"
         if self._changed(change, iface).admin_up is not up:
             raise BenchFault(f"{self.name}: {iface} is not {state} after `{change}`")
+
+    def restoring_link(self, iface: str, up: bool) -> str:
+        """A command that sets the interface up or down, for the journal."""
+        return f"ifconfig {interface_name(self.name, iface)} {'up' if up else 'down'}"
+
+    def removing_address(self, iface: str, cidr: str) -> str:
+        """A command that removes an address, for the journal; no error when it is gone."""
+        address = ip_cidr(self.name, cidr)
+        removal = _removal(address, interface_name(self.name, iface))
+        present = removal.removesuffix("-alias")
+        return f's=$(ifconfig {iface}) && case $s in *"{present}"*) ifconfig {iface} {removal} ;; esac'
+
+    def showing_links(self, ifaces: Sequence[str]) -> str:
+        """A command that shows this boot's id and the interfaces whole: the same while nothing changes."""
+        names = [interface_name(self.name, iface) for iface in ifaces]
+        return "; ".join([f"kenv -q {BOOT_ID}", *(f"ifconfig {name}" for name in names)])
 
     def add_address(self, iface: str, cidr: str) -> None:
         """Add an address such as ``198.18.10.1/24``, and see it. Present already: an error, as on every system."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 
-from niclab.hosts.freebsd.commands import FreeBsdCommands
+from niclab.hosts.freebsd.commands import BOOT_ID, FreeBsdCommands
 from niclab.hosts.freebsd.kernel_lines import kernel_lines, lines_after
 from niclab.hosts.freebsd.system import read_boot_id, read_clock_s, read_release, read_uptime_s
 from niclab.hosts.linux.system import read_kernel, read_tool_version
@@ -15,7 +15,6 @@ from niclab.hosts.parity import emulated, not_available
 from niclab.hosts.records import KernelLine, KernelLogMark, OsRelease
 from niclab.verdict import BenchFault, NotApplicable
 
-_BOOT_ID = "niclab_boot_id"
 _VERSION_OPTIONS = {"netperf": "-V", "fio": "-v"}
 _NOT_FOUND = 127
 _NO_CPU_TIMES = "`kern.cp_times` does not tell the work of interrupts from that of the network's threads"
@@ -37,7 +36,7 @@ class FreeBsdSystem(FreeBsdCommands):
         ``kern.boot_id`` came with release 13. The kernel environment (kenv(1)) is memory of the running kernel.
         """
         name = secrets.token_hex(16)
-        command = f"kenv -q {_BOOT_ID} >/dev/null || kenv {_BOOT_ID}={name} >/dev/null && kenv -q {_BOOT_ID}"
+        command = f"kenv -q {BOOT_ID} >/dev/null || kenv {BOOT_ID}={name} >/dev/null && kenv -q {BOOT_ID}"
         return self._read(command, read_boot_id)
 
     @emulated("whole seconds: its `date` knows no parts of a second before release 14")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from collections.abc import Sequence
 
 from niclab.hosts.commands import HostCommands
 from niclab.hosts.errors import unreadable
@@ -104,6 +105,20 @@ class LinuxNetwork(HostCommands):
         change = f"ip link set dev {interface_name(self.name, iface)} {state}"
         if self._changed(change, iface).admin_up is not up:
             raise BenchFault(f"{self.name}: {iface} is not {state} after `{change}`")
+
+    def restoring_link(self, iface: str, up: bool) -> str:
+        """A command that sets the interface up or down, for the journal."""
+        return f"ip link set dev {interface_name(self.name, iface)} {'up' if up else 'down'}"
+
+    def removing_address(self, iface: str, cidr: str) -> str:
+        """A command that removes an address, for the journal; no error when it is gone."""
+        return f"ip address flush dev {interface_name(self.name, iface)} to {ip_cidr(self.name, cidr)}"
+
+    def showing_links(self, ifaces: Sequence[str]) -> str:
+        """A command that shows this boot's id, and addresses and flags of each: the same while nothing changes."""
+        names = [interface_name(self.name, iface) for iface in ifaces]
+        shown = [f"ip -o -4 address show dev {name}; cat {_NET}/{name}/flags" for name in names]
+        return "; ".join(["cat /proc/sys/kernel/random/boot_id", *shown])
 
     def add_address(self, iface: str, cidr: str) -> None:
         """Add an address such as ``198.18.10.1/24``, and see it. Present already: the error of ``ip``."""

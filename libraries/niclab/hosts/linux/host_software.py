@@ -73,11 +73,15 @@ class LinuxSoftware(HostCommands):
 
     def flash(self, iface: str, file: str) -> Attempt[DriverInfo]:
         """Write a firmware image of ``/lib/firmware`` into the card with ``ethtool -f``."""
-        command = f"ethtool -f {interface_name(self.name, iface)} {self._checked_file(file)}"
+        command = self.flashing(iface, file)
         result = self._try(command, timeout_s=_FLASH_TIMEOUT_S)
         if result.exit_status != 0 and is_no_answer(result):
             raise self._failed(command, result)
         return Attempt(refusal(result), self._read(f"ethtool -i {iface}", read_driver_info))
+
+    def flashing(self, iface: str, file: str) -> str:
+        """The command of :meth:`flash`, for the journal."""
+        return f"ethtool -f {interface_name(self.name, iface)} {self._checked_file(file)}"
 
     def aer(self, address: str) -> AerCounters | None:
         """Errors of a PCI Express device since boot; None when device or kernel keeps no count of them."""

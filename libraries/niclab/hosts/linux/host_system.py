@@ -141,6 +141,10 @@ class LinuxSystem(HostCommands):
             state = "not loaded" if loaded is None else loaded.state
             raise BenchFault(f"{self.name}: module {module} is {state} after `modprobe {module}`, wanted Live")
 
+    def loading_driver(self, module: str) -> str:
+        """A command that loads a module, for the journal; no error when it is loaded."""
+        return f"modprobe {module_name(self.name, module)}"
+
     def dmesg(self) -> tuple[KernelLine, ...]:
         """The whole kernel log that the ring buffer still holds."""
         return self._read("dmesg", read_dmesg)
