@@ -312,12 +312,19 @@ class Link(Section):
     autoneg: Annotated[bool | Unknown, Wanted("true, false or unknown")]
 
 
+class FailoverLimits(Record):
+    """How long traffic may be interrupted when a bond loses a link, by the bond's mode."""
+
+    active_backup: Milliseconds
+
+
 class Limits(Section):
     """What the card must reach. Throughput is a fraction of line rate, so that it holds at every speed and scale."""
 
     tcp_fraction_of_line_rate: Fraction
     carrier_loss_within_ms: Milliseconds
     carrier_return_within_ms: Milliseconds
+    failover_ms: FailoverLimits | None = None
 
 
 class Foible(Section):

@@ -63,7 +63,7 @@ def test_an_outage_has_a_start_a_length_and_a_bound() -> None:
 
 def test_a_single_packet_proves_a_loss_and_no_length() -> None:
     (outage,) = found(*ends(lost={500})).outages
-    assert (outage.proven_ms, outage.at_most_ms, outage.packets) == (0, 2.0, 1)
+    assert (outage.proven_ms, outage.at_most_ms, outage.packets, outage.heard) == (0, 2.0, 1, 1)
 
 
 def test_two_outages_add_up() -> None:
@@ -96,7 +96,7 @@ def test_a_pause_of_the_receiver_is_not_an_outage() -> None:
     pause = range(T0 + AHEAD_US + 399_000, T0 + AHEAD_US + 452_000)
     receiver = replace(receiver, ticks_us=tuple(tick for tick in receiver.ticks_us if tick not in pause))
     seen = found(sender, receiver)
-    assert (seen.proven_ms, seen.at_most_ms) == (0, 51.0)
+    assert (seen.proven_ms, seen.at_most_ms, seen.outages[0].heard) == (0, 51.0, 0)
     assert [blind.length_ms for blind in seen.receiver.blind] == [54.0]
 
 
@@ -109,10 +109,17 @@ def test_what_is_lost_beside_a_pause_of_the_receiver_counts() -> None:
 
 
 def test_packets_held_too_long_are_an_outage() -> None:
+    held = {number: (1600 - number) * 1000 for number in range(500, 1600)}
+    seen = found(*ends(2000, delays=held))
+    assert seen.lost == 0 and seen.late == 100 and seen.worst_delay_ms == 1100.0
+    assert (seen.outages[0].proven_ms, seen.outages[0].late) == (99.0, 100)
+
+
+def test_packets_held_for_a_while_are_a_silence_that_an_outage_may_be() -> None:
     held = {number: (500 - number) * 1000 for number in range(300, 500)}
     seen = found(*ends(delays=held))
-    assert seen.lost == 0 and seen.late == 100 and seen.worst_delay_ms == 200.0
-    assert (seen.outages[0].proven_ms, seen.outages[0].late) == (99.0, 100)
+    assert (seen.lost, seen.late, seen.outages, seen.proven_ms) == (0, 0, (), 0)
+    assert (seen.silent_most_ms, seen.at_most_ms) == (201.0, 201.0)
 
 
 def test_packets_outside_the_receivers_time_are_not_judged() -> None:

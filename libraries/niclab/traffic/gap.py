@@ -25,8 +25,9 @@ from niclab.traffic.gap_records import Blind, Direction, EndLog, GapReport, Nois
 
 BLIND_MS = 5.0
 """House rule: ticks further apart than this are a pause. The pace is 1 ms, and emulated servers often miss a few."""
-LATE_MS = 100.0
-"""House rule: a packet that is held longer than this, beyond the smallest delay, did not get through in time."""
+LATE_MS = 1000.0
+"""House rule: a packet that is held longer than this, beyond the smallest delay, did not get through in time. Shorter
+holds show as silence at the receiver, which ``at_most_ms`` includes."""
 CLOCK_STEP_US = 2000
 """A wall clock that was stepped by more than this during the run spoils it; slewing (500 ppm) is less in a second."""
 
@@ -83,6 +84,7 @@ def direction(sender: EndLog, receiver: EndLog, names: tuple[str, str], rules: R
         base_us=base,
         outages=outages,
         blind_most_ms=max(steps, default=0) / 1000,
+        silent_most_ms=_silent_most_ms(arrived, range(begin, end)),
         sender=noise(sender.ticks_us, rules),
         receiver=noise(receiver.ticks_us, rules),
     )
@@ -127,6 +129,12 @@ def _first_arrivals(receiver: EndLog, sent: int, name: str) -> tuple[dict[int, i
     if not first:
         raise WorthlessResult("gap prober: no packet arrived at all", name)
     return first, duplicated, reordered
+
+
+def _silent_most_ms(arrived: dict[int, int], window: range) -> float:
+    """The longest time between two arrivals of packets that are judged."""
+    stamps = sorted(at for number, at in arrived.items() if number in window)
+    return max((after - before for before, after in pairwise(stamps)), default=0) / 1000
 
 
 class _Listening:
@@ -177,4 +185,5 @@ def _outage(run: list[int], window: range, fate: _Fate) -> Outage:
     last = ticks[run[-1] + 1] if over else ticks[run[-1]]
     first = ticks[run[0] - 1] if run[0] > window.start else ticks[run[0]]
     late = sum(number in fate.arrived for number in run)
-    return Outage(ticks[run[0]], proven / 1000, (last - first) / 1000, len(run), late, over)
+    heard = sum(fate.hears.at(ticks[number]) for number in run)
+    return Outage(ticks[run[0]], proven / 1000, (last - first) / 1000, len(run), late, heard, over)

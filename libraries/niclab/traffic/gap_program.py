@@ -33,7 +33,7 @@ PACKET = struct.Struct("!QI")
 """Token of the run, number of the packet."""
 STAMP = struct.Struct("@qq")
 DROPS = struct.Struct("@I")
-FETCH_EVERY = 8
+FETCH_EVERY = 32
 """Ticks between two looks at the socket: fetching costs more than sending, and the kernel's stamps lose nothing."""
 LISTEN_ON_S = 0.3
 BUFFER_BYTES = 4 << 20

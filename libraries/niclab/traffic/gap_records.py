@@ -59,6 +59,7 @@ class Outage:
     :ivar at_most_ms: from the last packet that arrived before to the first that arrived after.
     :ivar over: False when none arrived after: ``at_most_ms`` then goes to the end of the measurement, and it may be
         longer.
+    :ivar heard: how many of the packets should have arrived while the receiver provably listened.
     """
 
     start_us: int
@@ -66,6 +67,7 @@ class Outage:
     at_most_ms: float
     packets: int
     late: int
+    heard: int
     over: bool
 
     def __str__(self) -> str:
@@ -81,6 +83,7 @@ class Direction:
 
     :ivar blind_most_ms: the longest time between two packets sent one after the other, both of which arrived: an
         outage of up to that length can hide in it.
+    :ivar silent_most_ms: the longest time between two arrivals at the receiver, whatever the reason.
     :ivar worst_delay_ms: the largest delay of a packet beyond the smallest one.
     :ivar base_us: smallest difference between arrival (receiver's clock) and sending (sender's clock).
     """
@@ -96,6 +99,7 @@ class Direction:
     base_us: int
     outages: tuple[Outage, ...]
     blind_most_ms: float
+    silent_most_ms: float
     sender: Noise
     receiver: Noise
 
@@ -106,8 +110,8 @@ class Direction:
 
     @property
     def at_most_ms(self) -> float:
-        """What all outages together lasted at most, or one that hides in a pause of the sender."""
-        return max(sum(outage.at_most_ms for outage in self.outages), self.blind_most_ms)
+        """What all outages together lasted at most, one that hides in a pause, or packets that were held."""
+        return max(sum(outage.at_most_ms for outage in self.outages), self.blind_most_ms, self.silent_most_ms)
 
     @property
     def over(self) -> bool:
