@@ -19,6 +19,8 @@ from niclab.wait import pause
 
 SETTLED_S = 1.0
 """Traffic is watched for this long before and after: what comes late belongs to it."""
+LIMITS_WATCHED = 2
+"""A gap is waited for as long as this many times the limit: one that does not end must be proven longer than that."""
 
 
 class Over(Enum):
@@ -62,13 +64,13 @@ class Gaps:
         An interruption that is proven to be longer is the card's failure; where the measurement was disturbed so much
         that a longer one may hide in it, nobody can tell.
         """
-        taken, report = lab.current(), self._report()
+        taken = lab.current()
         limits = taken.card.limits.failover_ms
         if limits is None:
             raise NotApplicable(f"sheet {taken.card.name} has no limits.failover_ms")
         limit_ms = taken.card.known(limits.active_backup, _field(limits))
         problems, unknown = [], []
-        for direction in report.directions:
+        for direction in self._report(LIMITS_WATCHED * limit_ms / 1000).directions:
             wish = f"sheet {taken.card.name} allows {limit_ms} ms"
             if direction.proven_ms > limit_ms:
                 problems.append(f"{direction}; {wish}")
@@ -99,11 +101,12 @@ class Gaps:
             [f"{direction}; wanted: none duplicated" for direction in self._report().directions if direction.duplicated]
         )
 
-    def _report(self) -> GapReport:
+    def _report(self, watched_s: float = 0) -> GapReport:
+        """What was seen until now, or until ``watched_s`` and a moment from now if the measurement still goes on."""
         if self._probing is None:
             raise BenchFault("no gaps are measured: 'Start Measuring Gaps' comes first")
         if self._probing.report is None:
-            pause(SETTLED_S)
+            pause(watched_s + SETTLED_S)
             for direction in self._probing.stop().directions:
                 _log(direction)
         assert self._probing.report is not None

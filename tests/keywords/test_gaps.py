@@ -36,7 +36,7 @@ def gaps(bench: FakeBench, taken: Lab, monkeypatch: pytest.MonkeyPatch) -> Itera
     )
     bench.edit(bench.sheet, limit)
     taken.card = bench.load()[1]
-    found = SimpleNamespace(back=replace(GOOD, name="peer to dut"), forth=GOOD, ends=[], stopped=0)
+    found = SimpleNamespace(back=replace(GOOD, name="peer to dut"), forth=GOOD, ends=[], stopped=0, pauses=[])
 
     class Probing:
         report: GapReport | None = None
@@ -52,7 +52,7 @@ def gaps(bench: FakeBench, taken: Lab, monkeypatch: pytest.MonkeyPatch) -> Itera
         found.stopped += 1
 
     monkeypatch.setattr(gap_run, "probing", probing)
-    monkeypatch.setattr(gaps_module, "SETTLED_S", 0)
+    monkeypatch.setattr(gaps_module, "pause", found.pauses.append)
     made = Gaps()
     made.start_measuring_gaps()
     made.found = found  # type: ignore[attr-defined]
@@ -105,6 +105,13 @@ def test_what_may_be_longer_cannot_be_told(gaps: Gaps, change: dict[str, object]
     find(gaps, **change)
     with pytest.raises(Undecided, match=r"^peer to dut: .* allows 1100 ms; sender: 3000 ticks"):
         gaps.traffic_gap_should_be_within_card_limit()
+
+
+def test_a_gap_is_waited_for_until_it_must_be_proven(gaps: Gaps) -> None:
+    gaps.traffic_gap_should_be_within_card_limit()
+    assert gaps.found.pauses == [1.0, 2 * LIMIT_MS / 1000 + 1.0]  # type: ignore[attr-defined]
+    gaps.traffic_should_be_unbroken()
+    assert len(gaps.found.pauses) == 2  # type: ignore[attr-defined]
 
 
 def test_a_gap_that_does_not_end_and_is_longer_is_red(gaps: Gaps) -> None:
