@@ -10,6 +10,7 @@ Suite Setup       Bond Both Hosts As Active Backup
 Suite Teardown    Remove Bonds From Both Hosts
 Test Setup        Measure A Whole Bond
 Test Teardown     Mend The Bonds
+
 Test Tags         req:CARD-04    needs:cable
 
 

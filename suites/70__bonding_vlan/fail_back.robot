@@ -1,11 +1,12 @@
 *** Settings ***
-Documentation     A primary link that returns is used again, by the rule that the bond was given.
+Documentation    A primary link that returns is used again, by the rule that the bond was given.
 
-Resource          ../../resources/bonding.resource
+Resource         ../../resources/bonding.resource
 
-Test Setup        No Operation
-Test Teardown     Run Keywords    Mend The Bonds    AND    Remove Bonds From Both Hosts
-Test Tags         req:CARD-04    needs:cable
+Test Setup       No Operation
+Test Teardown    Run Keywords    Mend The Bonds    AND    Remove Bonds From Both Hosts
+
+Test Tags        req:CARD-04    needs:cable
 
 
 *** Test Cases ***

@@ -1,11 +1,12 @@
 *** Settings ***
-Documentation     Frames of a VLAN get through, those of another do not, and a VLAN on a bond survives a lost link.
+Documentation    Frames of a VLAN get through, those of another do not, and a VLAN on a bond survives a lost link.
 
-Resource          ../../resources/bonding.resource
+Resource         ../../resources/bonding.resource
 
-Test Setup        Ready The Bench
-Test Teardown     Run Keywords    Mend The Bonds    AND    Remove Vlans And Bonds
-Test Tags         req:CARD-05
+Test Setup       Ready The Bench
+Test Teardown    Run Keywords    Mend The Bonds    AND    Remove Vlans And Bonds
+
+Test Tags        req:CARD-05
 
 
 *** Test Cases ***

@@ -108,6 +108,24 @@ def test_what_is_lost_beside_a_pause_of_the_receiver_counts() -> None:
     assert 60 <= seen.proven_ms <= 70 and seen.at_most_ms == 101.0
 
 
+def test_ends_that_cannot_keep_the_pace_are_measured_by_their_own() -> None:
+    """Every other step of both ends is 20 ms: a run of lost packets is an outage all the same."""
+    ticks = [T0]
+    for number in range(399):
+        ticks.append(ticks[-1] + (1000 if number % 2 else 20_000))
+    listens = tuple(tick + AHEAD_US - 5000 for tick in (*ticks, ticks[-1] + 20_000))
+    seen = found(*ends(ticks=tuple(ticks), receiver_ticks=listens, lost=range(100, 200)))
+    assert seen.sender.pause_ms == seen.receiver.pause_ms == 20.0
+    assert seen.proven_ms == (ticks[199] - ticks[100]) / 1000 > 1000
+
+
+def test_a_pace_that_is_too_coarse_proves_nothing() -> None:
+    ticks = steady(100, step=60_000)
+    listens = steady(6100, T0 + AHEAD_US - 5000)
+    seen = found(*ends(ticks=ticks, receiver_ticks=listens, lost=range(10, 20)))
+    assert (seen.sender.pause_ms, seen.proven_ms, seen.at_most_ms) == (50.0, 0, 660.0)
+
+
 def test_packets_held_too_long_are_an_outage() -> None:
     held = {number: (1600 - number) * 1000 for number in range(500, 1600)}
     seen = found(*ends(2000, delays=held))
@@ -204,4 +222,4 @@ def test_a_pause_never_adds_to_what_is_proven(lost: set[int], pauses: list[tuple
 
 
 def test_rules_are_house_rules() -> None:
-    assert Rules() == Rules(gap.BLIND_MS, gap.LATE_MS)
+    assert Rules() == Rules(gap.BLIND_MS, gap.COARSEST_MS, gap.LATE_MS)

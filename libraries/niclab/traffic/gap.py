@@ -25,6 +25,8 @@ from niclab.traffic.gap_records import Blind, Direction, EndLog, GapReport, Nois
 
 BLIND_MS = 5.0
 """House rule: ticks further apart than this are a pause. The pace is 1 ms, and emulated servers often miss a few."""
+COARSEST_MS = 50.0
+"""House rule: an end that cannot keep the pace is measured by its own, the 99th percentile of its steps, up to this."""
 LATE_MS = 1000.0
 """House rule: a packet that is held longer than this, beyond the smallest delay, did not get through in time. Shorter
 holds show as silence at the receiver, which ``at_most_ms`` includes."""
@@ -35,7 +37,12 @@ CLOCK_STEP_US = 2000
 @dataclass(frozen=True)
 class Rules:
     blind_ms: float = BLIND_MS
+    coarsest_ms: float = COARSEST_MS
     late_ms: float = LATE_MS
+
+    def pause_us(self, ticks: Sequence[int]) -> float:
+        """Steps longer than this are a pause of the end that ticked so."""
+        return 1000 * min(max(self.blind_ms, _p99_us(ticks) / 1000), self.coarsest_ms)
 
 
 def analyse(first: EndLog, second: EndLog, names: tuple[str, str], rules: Rules | None = None) -> GapReport:
@@ -68,7 +75,7 @@ def direction(sender: EndLog, receiver: EndLog, names: tuple[str, str], rules: R
         raise WorthlessResult("gap prober: no packet arrived while both ends were at work", name)
     in_time = [number in delays and delays[number] - base <= rules.late_ms * 1000 for number in range(len(ticks))]
     hears = _Listening(receiver.ticks_us, base, rules)
-    fate = _Fate(ticks, in_time, set(delays), hears, rules)
+    fate = _Fate(ticks, in_time, set(delays), hears, rules.pause_us(ticks))
     outages = _outages(range(begin, end), fate)
     steps = [ticks[n + 1] - ticks[n] for n in range(begin, end - 1) if in_time[n] and in_time[n + 1]]
     late = sum(1 for number in range(begin, end) if number in delays and not in_time[number])
@@ -93,13 +100,17 @@ def direction(sender: EndLog, receiver: EndLog, names: tuple[str, str], rules: R
 def noise(ticks: Sequence[int], rules: Rules) -> Noise:
     """How steady an end was; ``ticks`` are at least two."""
     steps = sorted(after - before for before, after in pairwise(ticks))
+    pause_us = rules.pause_us(ticks)
     blind = tuple(
-        Blind(before, (after - before) / 1000)
-        for before, after in pairwise(ticks)
-        if after - before > rules.blind_ms * 1000
+        Blind(before, (after - before) / 1000) for before, after in pairwise(ticks) if after - before > pause_us
     )
-    p99 = steps[math.ceil(0.99 * len(steps)) - 1]
-    return Noise(len(ticks), median(steps) / 1000, p99 / 1000, steps[-1] / 1000, blind)
+    p99_ms = _p99_us(ticks) / 1000
+    return Noise(len(ticks), median(steps) / 1000, p99_ms, steps[-1] / 1000, pause_us / 1000, blind)
+
+
+def _p99_us(ticks: Sequence[int]) -> int:
+    steps = sorted(after - before for before, after in pairwise(ticks))
+    return steps[math.ceil(0.99 * len(steps)) - 1]
 
 
 def _refuse_worthless(log: EndLog, name: str) -> None:
@@ -141,13 +152,13 @@ class _Listening:
     """Was the receiver at work when a packet sent at a time (sender's clock) should have arrived?"""
 
     def __init__(self, ticks: Sequence[int], base_us: int, rules: Rules) -> None:
-        self._ticks, self._base, self._blind_us = ticks, base_us, rules.blind_ms * 1000
+        self._ticks, self._base, self._pause_us = ticks, base_us, rules.pause_us(ticks)
 
     def at(self, sent_us: int) -> bool:
         after = bisect_left(self._ticks, sent_us + self._base)
         if after in (0, len(self._ticks)):
             return False
-        return self._ticks[after] - self._ticks[after - 1] <= self._blind_us
+        return self._ticks[after] - self._ticks[after - 1] <= self._pause_us
 
 
 @dataclass(frozen=True)
@@ -158,7 +169,7 @@ class _Fate:
     in_time: Sequence[bool]
     arrived: set[int]
     hears: _Listening
-    rules: Rules
+    pause_us: float
 
 
 def _outages(window: range, fate: _Fate) -> tuple[Outage, ...]:
@@ -178,7 +189,7 @@ def _outage(run: list[int], window: range, fate: _Fate) -> Outage:
     ticks, proven = fate.ticks, 0
     for before, after in pairwise(run):
         step = ticks[after] - ticks[before]
-        paused = step > fate.rules.blind_ms * 1000
+        paused = step > fate.pause_us
         if not paused and fate.hears.at(ticks[before]) and fate.hears.at(ticks[after]):
             proven += step
     over = run[-1] + 1 < window.stop

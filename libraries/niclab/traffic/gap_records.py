@@ -30,12 +30,16 @@ class Blind:
 
 @dataclass(frozen=True)
 class Noise:
-    """How steady an end was: its ticks, the usual and the longest step between two, and the times it was blind."""
+    """How steady an end was: its ticks, the usual and the longest step between two, and the times it was blind.
+
+    ``pause_ms``: steps longer than this are pauses; it is how fine this end measured.
+    """
 
     ticks: int
     median_ms: float
     p99_ms: float
     longest_ms: float
+    pause_ms: float
     blind: tuple[Blind, ...]
 
     @property
@@ -45,7 +49,7 @@ class Noise:
     def __str__(self) -> str:
         return (
             f"{self.ticks} ticks, median {self.median_ms:.2f} ms, p99 {self.p99_ms:.1f} ms, longest "
-            f"{self.longest_ms:.1f} ms, blind {len(self.blind)} times for {self.blind_ms:.0f} ms"
+            f"{self.longest_ms:.1f} ms, {len(self.blind)} pauses above {self.pause_ms:.0f} ms, {self.blind_ms:.0f} ms in all"
         )
 
 
