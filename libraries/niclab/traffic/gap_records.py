@@ -49,7 +49,8 @@ class Noise:
     def __str__(self) -> str:
         return (
             f"{self.ticks} ticks, median {self.median_ms:.2f} ms, p99 {self.p99_ms:.1f} ms, longest "
-            f"{self.longest_ms:.1f} ms, {len(self.blind)} pauses above {self.pause_ms:.0f} ms, {self.blind_ms:.0f} ms in all"
+            f"{self.longest_ms:.1f} ms, {len(self.blind)} pauses above {self.pause_ms:.0f} ms, "
+            f"{self.blind_ms:.0f} ms in all"
         )
 
 
