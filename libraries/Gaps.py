@@ -10,7 +10,6 @@ from robot.api.deco import keyword, library
 
 from niclab import lab
 from niclab.bench import Role
-from niclab.card import FailoverLimits
 from niclab.traffic import gap_run
 from niclab.traffic.gap_records import Direction, GapReport
 from niclab.traffic.gap_run import End, Probing
@@ -68,7 +67,7 @@ class Gaps:
         limits = taken.card.limits.failover_ms
         if limits is None:
             raise NotApplicable(f"sheet {taken.card.name} has no limits.failover_ms")
-        limit_ms = taken.card.known(limits.active_backup, _field(limits))
+        limit_ms = taken.card.known(limits.active_backup, "limits.failover_ms.active_backup")
         problems, unknown = [], []
         for direction in self._report(LIMITS_WATCHED * limit_ms / 1000).directions:
             wish = f"sheet {taken.card.name} allows {limit_ms} ms"
@@ -111,11 +110,6 @@ class Gaps:
                 _log(direction)
         assert self._probing.report is not None
         return self._probing.report
-
-
-def _field(limits: FailoverLimits) -> str:
-    (name,) = type(limits).model_fields
-    return f"limits.failover_ms.{name}"
 
 
 def _log(direction: Direction) -> None:
