@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from niclab.hosts.freebsd.host_bond import FreeBsdBonds
 from niclab.hosts.freebsd.host_drivers import FreeBsdDrivers
 from niclab.hosts.freebsd.host_loader import FreeBsdLoader
 from niclab.hosts.freebsd.host_network import FreeBsdNetwork
@@ -13,7 +14,14 @@ from niclab.hosts.host import Host, Shell
 
 
 class FreeBsdHost(
-    FreeBsdSystem, FreeBsdDrivers, FreeBsdPci, FreeBsdNetwork, FreeBsdSettings, FreeBsdPackages, FreeBsdLoader
+    FreeBsdSystem,
+    FreeBsdDrivers,
+    FreeBsdPci,
+    FreeBsdNetwork,
+    FreeBsdSettings,
+    FreeBsdPackages,
+    FreeBsdLoader,
+    FreeBsdBonds,
 ):
     """A FreeBSD server, releases 9 to 14, over a shell, see :class:`niclab.hosts.host.Host`. Connects to nothing by
     itself.

@@ -1,0 +1,234 @@
+"""Bonds of all test ports on both servers: links lost and restored, and what that costs the traffic."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+
+from robot.api import logger
+from robot.api.deco import keyword, library
+
+from niclab import lab, stacks, wiring
+from niclab.bench import BenchPath, Role
+from niclab.hosts.bond_settings import BondMode, BondSettings, PrimaryReselect
+from niclab.hosts.link_records import Bond
+from niclab.stacks import BOND, Stack
+from niclab.together import side_by_side
+from niclab.undo import Entry
+from niclab.verdict import BenchFault, CardFailure, NotApplicable, fail_with
+from niclab.wait import until
+
+LINKS_WITHIN_S = 30.0
+"""House rule: members of a bond have their links by then, autonegotiation included; how fast is another test's fact."""
+LOOK_EVERY_S = 1.0
+"""Looking costs a server time that its traffic lacks: while gaps are measured it is done seldom."""
+PING_COUNT = 10
+
+
+@library(scope="GLOBAL")
+class Bonding:
+    """Keywords about bonds. Constructing the library connects to nothing."""
+
+    def __init__(self) -> None:
+        self._bonds: list[Stack] = []
+        self._settings: BondSettings | None = None
+        self._lost: list[tuple[BenchPath, Entry]] = []
+
+    # --- bonds
+
+    @keyword
+    def bond_both_hosts(self, mode: BondMode, miimon_ms: int, primary_reselect: PrimaryReselect | None = None) -> None:
+        """Bond all test ports of each server; every setting is read back. `Remove Bonds From Both Hosts` undoes it.
+
+        :param miimon_ms: how often the driver looks at the links.
+        :param primary_reselect: the first path is preferred, and returned to by this rule; without it no path is.
+        """
+        taken = lab.current()
+        if len(taken.bench.paths) < 2:
+            raise NotApplicable(f"bench {taken.bench.name} has one path; a bond takes two")
+        if self._bonds:
+            raise BenchFault("the hosts are bonded already: 'Remove Bonds From Both Hosts' comes first")
+        settings = BondSettings(mode, miimon_ms=miimon_ms, primary_reselect=primary_reselect)
+        with ExitStack() as undoing:
+            undoing.callback(self.remove_bonds_from_both_hosts)
+            for role in Role:
+                bond = stacks.bond(taken, role, settings, first_is_primary=primary_reselect is not None)
+                self._bonds.append(bond)
+            self._settings = settings
+            self.every_member_should_be_up()
+            undoing.pop_all()
+
+    @keyword
+    def remove_bonds_from_both_hosts(self) -> None:
+        """Take the bonds away, if there are any; every port is then as it was: MAC, MTU, up, addresses."""
+        self.restore_every_link()
+        problems = []
+        while self._bonds:
+            problems += stacks.remove(lab.current(), self._bonds.pop())
+        fail_with(problems)
+
+    @keyword
+    def every_member_should_be_up(self) -> None:
+        """Every member of both bonds has its link; waits until autonegotiation must be over."""
+        wanted = len(lab.current().bench.paths)
+
+        def down() -> list[str]:
+            return [
+                f"{bond.server.name}: {seen.slaves_up} of {wanted} links"
+                for bond, seen in zip(self._made(), self._seen(), strict=True)
+                if seen.slaves_up != wanted or len(seen.slaves) != wanted
+            ]
+
+        what = "every member of the bonds to be up"
+        try:
+            until(lambda: not down(), within=LINKS_WITHIN_S, what=what, every=LOOK_EVERY_S)
+        except BenchFault as error:
+            raise CardFailure(f"{'; '.join(down())}; wanted: all, within {LINKS_WITHIN_S:g} s") from error
+
+    @keyword
+    def bonds_should_carry_traffic(self) -> None:
+        """Ten pings over the bonds, from both ends, and every one is answered."""
+        fail_with([problem for problem in side_by_side(self._ping, [(0, 1), (1, 0)]) if problem])
+
+    @keyword
+    def bonds_should_have_no_carrier(self) -> None:
+        """Both bonds say in time that they have no link, and use none.
+
+        Time is the sheet's ``carrier_loss_within_ms`` and one look of miimon.
+        """
+        taken = lab.current()
+        limit_ms = taken.card.known(taken.card.limits.carrier_loss_within_ms, "limits.carrier_loss_within_ms")
+        for bond in self._made():
+            wait = bond.server.host.await_carrier(bond.name, False, within_s=limit_ms / 1000 + self._miimon_s())
+            if not wait.seen:
+                raise CardFailure(
+                    f"{bond.server.name}: {bond.name} has still carrier with every link lost, after {limit_ms} ms and "
+                    f"one look of miimon, all that sheet {taken.card.name} allows"
+                )
+        problems = []
+        for bond, seen in zip(self._made(), self._seen(), strict=True):
+            if seen.slaves_up or seen.active_slave or seen.mii_status != "down":
+                found = f"{seen.slaves_up} links up, active {seen.active_slave}, status {seen.mii_status}"
+                problems.append(f"{bond.server.name}: {bond.name} has {found}; wanted: none, none, down")
+        fail_with(problems)
+
+    @keyword
+    def active_path_should_be_the_first(self) -> None:
+        """Both bonds use the first path of the bench file, which is their primary."""
+        self._expect_active(lab.current().bench.paths[0])
+
+    @keyword
+    def active_path_should_be_the_second(self) -> None:
+        """Both bonds use the second path of the bench file."""
+        self._expect_active(lab.current().bench.paths[1])
+
+    @keyword
+    def active_path_should_be_another(self) -> None:
+        """Both bonds use a path that is not lost."""
+        left = [path for path in lab.current().bench.paths if path not in [lost for lost, _ in self._lost]]
+        self._expect_active(left[0])
+
+    # --- links
+
+    @keyword
+    def lose_the_active_link(self) -> None:
+        """Pull the cable of the path that the dut's bond uses.
+
+        Skips the test where that cable cannot be pulled by a command.
+        """
+        self._lose(self._active_path())
+
+    @keyword
+    def lose_the_backup_link(self) -> None:
+        """Pull the cable of a path that the dut's bond does not use."""
+        active = self._active_path()
+        self._lose(next(path for path in lab.current().bench.paths if path is not active))
+
+    @keyword
+    def lose_every_link(self) -> None:
+        """Pull the cables of all paths."""
+        for path in lab.current().bench.paths:
+            self._lose(path)
+
+    @keyword
+    def restore_every_link(self) -> None:
+        """Plug every cable that was pulled. Does not wait for links: `Every Member Should Be Up` does."""
+        while self._lost:
+            wiring.mend_path(lab.current(), self._lost[-1][1])
+            self._lost.pop()
+
+    @keyword
+    def flap_the_active_link(self, times: int) -> None:
+        """Lose the active link, see the other one used, plug the cable and see all links up: ``times`` times."""
+        for turn in range(times):
+            self.lose_the_active_link()
+            self.active_path_should_be_another()
+            self.restore_every_link()
+            self.every_member_should_be_up()
+            logger.info(f"flap {turn + 1} of {times} is survived")
+
+    def stack(self, role: Role) -> Stack:
+        """The bond of a server, for libraries that build on it."""
+        return next(bond for bond in self._made() if bond.server.role is role)
+
+    def _made(self) -> list[Stack]:
+        if not self._bonds:
+            raise BenchFault("there is no bond: 'Bond Both Hosts' comes first")
+        return self._bonds
+
+    def _miimon_s(self) -> float:
+        return ((self._settings and self._settings.miimon_ms) or 0) / 1000
+
+    def _seen(self) -> list[Bond]:
+        return side_by_side(lambda bond: bond.server.host.bond(bond.name), self._made())
+
+    def _active_path(self) -> BenchPath:
+        """The path that the dut's bond uses now."""
+        taken, bond = lab.current(), self.stack(Role.DUT)
+        active = bond.server.host.bond(BOND).active_slave
+        for port, interface in bond.below.items():
+            if interface.name == active:
+                return next(path for path in taken.bench.paths if port.name in path.ends)
+        raise CardFailure(f"dut: {BOND} uses {active or 'no link'}; wanted: one of its members")
+
+    def _lose(self, path: BenchPath) -> None:
+        taken = lab.current()
+        if not path.pull:
+            raise NotApplicable(f"bench {taken.bench.name} has no command to pull the cable of path {path.name}")
+        self._lost.append((path, wiring.break_path(taken, path)))
+        logger.info(f"cable of path {path.name} pulled: {' and '.join(path.ends)}")
+
+    def _expect_active(self, path: BenchPath) -> None:
+        taken = lab.current()
+        wanted = {
+            bond.server.name: interface.name
+            for bond in self._made()
+            for port, interface in bond.below.items()
+            if port.name in path.ends
+        }
+
+        def others() -> list[str]:
+            return [
+                f"{bond.server.name} uses {seen.active_slave}, wanted {wanted[bond.server.name]} of path {path.name}"
+                for bond, seen in zip(self._made(), self._seen(), strict=True)
+                if seen.active_slave != wanted[bond.server.name]
+            ]
+
+        limit_ms = taken.card.known(taken.card.limits.carrier_return_within_ms, "limits.carrier_return_within_ms")
+        try:
+            until(
+                lambda: not others(), within=limit_ms / 1000, what="the bonds to change their link", every=LOOK_EVERY_S
+            )
+        except BenchFault as error:
+            raise CardFailure("; ".join([*others(), f"sheet {taken.card.name} allows {limit_ms} ms"])) from error
+
+    def _ping(self, ends: tuple[int, int]) -> str:
+        mine, theirs = (self._made()[end] for end in ends)
+        result = mine.server.host.ping(
+            str(theirs.address.ip), source=str(mine.address.ip), count=PING_COUNT, interval_s=0.05
+        )
+        if result.received == result.sent and not result.duplicates:
+            return ""
+        return (
+            f"{mine.server.name} to {theirs.server.name} over {mine.name}: {result.received} of {result.sent} pings "
+            f"answered, {result.duplicates} twice; wanted: each once"
+        )

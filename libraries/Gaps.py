@@ -1,0 +1,118 @@
+"""Interruptions of traffic, measured in milliseconds while a test does something to the links."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from enum import Enum
+
+from robot.api import logger
+from robot.api.deco import keyword, library
+
+from niclab import lab
+from niclab.bench import Role
+from niclab.traffic import gap_run
+from niclab.traffic.gap_records import Direction, GapReport
+from niclab.traffic.gap_run import End, Probing
+from niclab.verdict import BenchFault, NotApplicable, Undecided, fail_with
+from niclab.wait import pause
+
+SETTLED_S = 1.0
+"""Traffic is watched for this long before and after: what comes late belongs to it."""
+LIMITS_WATCHED = 2
+"""A gap is waited for as long as this many times the limit: one that does not end must be proven longer than that."""
+
+
+class Over(Enum):
+    """What is measured over: a bond has the addresses of the first path, a VLAN on it those of the second."""
+
+    BOND = "bond"
+    VLAN_ON_BOND = "vlan-on-bond"
+
+
+@library(scope="GLOBAL")
+class Gaps:
+    """Keywords about interruptions of traffic. Constructing the library connects to nothing."""
+
+    def __init__(self) -> None:
+        self._probing: Probing | None = None
+        self._stack = ExitStack()
+
+    @keyword
+    def start_measuring_gaps(self, over: Over = Over.BOND) -> None:
+        """Numbered packets flow both ways, one a millisecond, until `Stop Measuring Gaps`."""
+        if self._probing is not None:
+            raise BenchFault("gaps are measured already: 'Stop Measuring Gaps' comes first")
+        taken = lab.current()
+        path = taken.bench.paths[0 if over is Over.BOND else 1]
+        ports = sorted(map(taken.bench.port, path.ends), key=lambda port: port.role is not Role.DUT)
+        first, second = (End(taken.server_of(port), str(taken.bench.address(port).ip)) for port in ports)
+        self._probing = self._stack.enter_context(gap_run.probing(first, second))
+        pause(SETTLED_S)
+
+    @keyword
+    def stop_measuring_gaps(self) -> None:
+        """End the measurement and its programs. Does nothing when none goes on."""
+        self._probing = None
+        stack, self._stack = self._stack, ExitStack()
+        stack.close()
+
+    @keyword
+    def traffic_gap_should_be_within_card_limit(self) -> None:
+        """In each direction traffic was interrupted for no longer than the sheet's ``failover_within_ms`` allows.
+
+        An interruption that is proven to be longer is the card's failure; where the measurement was disturbed so much
+        that a longer one may hide in it, nobody can tell.
+        """
+        taken = lab.current()
+        limit = taken.card.limits.failover_within_ms
+        if limit is None:
+            raise NotApplicable(f"sheet {taken.card.name} has no limits.failover_within_ms")
+        limit_ms = taken.card.known(limit, "limits.failover_within_ms")
+        problems, unknown = [], []
+        for direction in self._report(LIMITS_WATCHED * limit_ms / 1000).directions:
+            wish = f"sheet {taken.card.name} allows {limit_ms} ms"
+            if direction.proven_ms > limit_ms:
+                problems.append(f"{direction}; {wish}")
+            elif direction.at_most_ms > limit_ms or not direction.over:
+                unknown.append(f"{direction}; {wish}; sender: {direction.sender}; receiver: {direction.receiver}")
+        fail_with(problems)
+        if unknown:
+            raise Undecided("\n".join(unknown))
+
+    @keyword
+    def traffic_should_be_unbroken(self) -> None:
+        """In each direction every packet arrived, in time and once."""
+        problems, unknown = [], []
+        for direction in self._report().directions:
+            heard = sum(outage.heard for outage in direction.outages)
+            if heard or direction.duplicated:
+                problems.append(f"{direction}; wanted: every packet once, and in time")
+            elif direction.outages:
+                unknown.append(f"{direction}; the receiver stood still meanwhile: {direction.receiver}")
+        fail_with(problems)
+        if unknown:
+            raise Undecided("\n".join(unknown))
+
+    @keyword
+    def no_packet_should_arrive_twice(self) -> None:
+        """In each direction no packet arrived more than once."""
+        fail_with(
+            [f"{direction}; wanted: none duplicated" for direction in self._report().directions if direction.duplicated]
+        )
+
+    def _report(self, watched_s: float = 0) -> GapReport:
+        """What was seen until now, or until ``watched_s`` and a moment from now if the measurement still goes on."""
+        if self._probing is None:
+            raise BenchFault("no gaps are measured: 'Start Measuring Gaps' comes first")
+        if self._probing.report is None:
+            pause(watched_s + SETTLED_S)
+            for direction in self._probing.stop().directions:
+                _log(direction)
+        assert self._probing.report is not None
+        return self._probing.report
+
+
+def _log(direction: Direction) -> None:
+    logger.info(f"{direction}\n  sender: {direction.sender}\n  receiver: {direction.receiver}")
+    for outage in direction.outages:
+        logger.info(f"  outage {outage}")

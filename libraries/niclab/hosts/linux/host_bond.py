@@ -1,0 +1,133 @@
+"""Linux host, stacked interfaces: bonds and VLANs are made, read back and removed."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Sequence
+
+from niclab.hosts.bond_settings import BondSettings
+from niclab.hosts.commands import HostCommands
+from niclab.hosts.errors import unreadable
+from niclab.hosts.link_records import Bond, Vlan
+from niclab.hosts.linux.bonding import read_bonding
+from niclab.hosts.linux.vlan import read_vlans
+from niclab.hosts.names import interface_name, ip_address
+from niclab.verdict import BenchFault
+
+_NET = "/sys/class/net"
+_LINE = re.compile(r"([a-z_]{1,30}):(.*)")
+_AFTER_MEMBERS = ("primary",)
+"""Options that name a member are set once it is one."""
+_VLAN_IDS = range(1, 4095)
+
+
+class LinuxBonds(HostCommands):
+    """See :class:`niclab.hosts.host.Host` for the meaning of each method."""
+
+    def create_bond(self, name: str, settings: BondSettings, members: Sequence[str]) -> Bond:
+        """Make a bond of ``members``, set it up, and see that every setting asked for is what the driver says.
+
+        The members lose their IPv4 addresses and are taken down: they cannot join otherwise. The driver is loaded
+        without the bond that it makes by itself.
+
+        :raises BenchFault: when a step fails, or a setting reads back otherwise.
+        """
+        bond = interface_name(self.name, name)
+        if not members:
+            raise BenchFault(f"{self.name}: bond {bond}: no members; at least one is wanted")
+        for target in settings.arp_ip_target or ():
+            ip_address(self.name, target)
+        options = list(settings.options())
+        first = " ".join(f"{key} {value}" for key, value in options if key not in _AFTER_MEMBERS)
+        steps = ["modprobe bonding max_bonds=0", f"ip link add dev {bond} type bond {first}"]
+        for member in (interface_name(self.name, member) for member in members):
+            steps += [f"ip link set dev {member} down", f"ip -4 address flush dev {member}"]
+            steps += [f"ip link set dev {member} master {bond}"]
+        for key, value in options:
+            if key in _AFTER_MEMBERS:
+                steps.append(f"ip link set dev {bond} type bond {key} {interface_name(self.name, value)}")
+        self._run(" && ".join([*steps, f"ip link set dev {bond} up"]))
+        self._refuse_other_settings(bond, dict(options), list(members))
+        return self.bond(bond)
+
+    def bond(self, name: str) -> Bond:
+        """What the driver says of a bond."""
+        return self._read_file(f"/proc/net/bonding/{interface_name(self.name, name)}", read_bonding)
+
+    def bond_settings(self, name: str) -> dict[str, str]:
+        """Every setting of a bond as sysfs shows it, without the number that follows a word; those that are empty are
+        left out."""
+        directory = f"{_NET}/{interface_name(self.name, name)}/bonding"
+        return self._read(f"cd {directory} && grep -s . *", _read_settings)
+
+    def create_vlan(self, name: str, below: str, vlan_id: int) -> Vlan:
+        """Make a VLAN interface (802.1Q) on ``below``, set it up, and see its id and what it lies on."""
+        if vlan_id not in _VLAN_IDS:
+            raise BenchFault(f"{self.name}: VLAN {vlan_id}: an id of 1 to 4094 is wanted")
+        vlan, lower = interface_name(self.name, name), interface_name(self.name, below)
+        self._run(
+            f"modprobe 8021q && ip link add link {lower} name {vlan} type vlan id {vlan_id}"
+            f" && ip link set dev {vlan} up"
+        )
+        found = self.vlan(vlan)
+        if (found.id, found.link) != (vlan_id, lower):
+            raise BenchFault(f"{self.name}: {vlan} is VLAN {found.id} on {found.link}, wanted {vlan_id} on {lower}")
+        return found
+
+    def vlan(self, name: str) -> Vlan:
+        """A VLAN interface."""
+        command = f"ip -j -d link show dev {interface_name(self.name, name)}"
+        vlans = self._read(command, read_vlans).vlans
+        if [vlan.name for vlan in vlans] != [name]:
+            raise BenchFault(f"{self.name}: `{command}` showed {[vlan.name for vlan in vlans]}, wanted {name}")
+        return vlans[0]
+
+    def remove_link(self, name: str) -> None:
+        """Remove a bond or VLAN, and see that it is gone."""
+        link = interface_name(self.name, name)
+        answer = self._run(f"ip link delete dev {link} && if [ -e {_NET}/{link} ]; then echo there; else echo gone; fi")
+        if answer.strip() != "gone":
+            raise BenchFault(f"{self.name}: {link} is still there after `ip link delete`")
+
+    def _refuse_other_settings(self, bond: str, asked: dict[str, str], members: list[str]) -> None:
+        found = self.bond_settings(bond)
+        wrong = [
+            f"{key} reads {found.get(key, 'nothing')}, wanted {value}"
+            for key, value in asked.items()
+            if not _same(found.get(key), value)
+        ]
+        if sorted(found.get("slaves", "").split()) != sorted(members):
+            wrong.append(f"members read {found.get('slaves', 'nothing')}, wanted {' '.join(members)}")
+        if wrong:
+            raise BenchFault(f"{self.name}: bond {bond}: {'; '.join(wrong)}")
+
+
+def _same(found: str | None, asked: str) -> bool:
+    """Addresses are compared as such; the driver shows a list with blanks."""
+    if found is None:
+        return False
+    return found.replace(" ", ",") == asked or _addresses(found.split()) == _addresses(asked.split(","))
+
+
+def _addresses(words: list[str]) -> list[object]:
+    try:
+        return [ipaddress.ip_address(word) for word in words]
+    except ValueError:
+        return [*words]
+
+
+def _read_settings(text: str) -> dict[str, str]:
+    settings: dict[str, str] = {}
+    for number, line in enumerate(text.splitlines(), start=1):
+        match = _LINE.fullmatch(line)
+        if match is None or match[1] in settings:
+            raise unreadable("bond's sysfs", f"line {number}", line, "'SETTING:VALUE' of one bond, each once")
+        settings[match[1]] = re.sub(r"(?<=\S) \d+$", "", match[2]) if match[1] not in _LISTS else match[2]
+    if "mode" not in settings:
+        raise unreadable("bond's sysfs", "text", text, "the settings of a bond, mode among them")
+    return settings
+
+
+_LISTS = ("slaves", "arp_ip_target")
+"""Lists of words; a number in them is none that follows a word."""

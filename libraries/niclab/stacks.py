@@ -1,0 +1,164 @@
+"""Bonds and VLANs over the test ports: made with their undo in the journal first, and the ports left as they were."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from ipaddress import IPv4Interface
+
+from niclab.bench import Port, Role
+from niclab.hosts.bond_settings import BondSettings
+from niclab.hosts.records import Address, Interface
+from niclab.lab import Lab
+from niclab.server import Server, quoted
+from niclab.undo import Action, ActionKind, Entry
+from niclab.verdict import BenchFault
+
+BOND = "niclab0"
+"""Name of the bond on each server: one that no installer gives."""
+
+
+@dataclass
+class Stack:
+    """A bond or VLAN on one server, and how it is taken away again, newest change last."""
+
+    server: Server
+    name: str
+    address: IPv4Interface
+    below: dict[Port, Interface]
+    """The ports it lies on, as they were before."""
+    entries: list[Entry] = field(default_factory=list)
+
+
+def bonded_ports(lab: Lab, role: Role) -> list[Port]:
+    """The ports of one server that lie on a path, in the order of the paths."""
+    ends = [lab.bench.port(end) for path in lab.bench.paths for end in path.ends]
+    return [port for port in ends if port.role is role]
+
+
+def bond(lab: Lab, role: Role, settings: BondSettings, *, first_is_primary: bool = False) -> Stack:
+    """Bond all ports of a server; the bond gets the address of the first one.
+
+    :raises BenchFault: when it cannot be made, or does not read back as asked. What was changed is undone.
+    """
+    server, ports = lab.server(role), bonded_ports(lab, role)
+    members = [lab.interface(port) for port in ports]
+    if first_is_primary:
+        settings = replace(settings, primary=members[0])
+    stack = Stack(server, BOND, lab.bench.address(ports[0]), _before(lab, ports))
+    with _whole(lab, stack):
+        _register_module(lab, stack, "bonding")
+        for port, was in stack.below.items():
+            _register_port(lab, stack, port, was)
+        _register(lab, stack, server.name, f"bond {BOND} of {', '.join(members)} is made", _removal(BOND))
+        server.host.create_bond(BOND, settings, members)
+        server.host.add_address(BOND, str(stack.address))
+    return stack
+
+
+def vlan_on_port(lab: Lab, port: Port, vlan_id: int) -> Stack:
+    """Make a VLAN on a port and move the port's address to it, so that only tagged frames can answer.
+
+    :raises BenchFault: when it cannot be made. What was changed is undone.
+    """
+    server, iface, address = lab.server_of(port), lab.interface(port), lab.bench.address(port)
+    stack = Stack(server, f"{iface}.{vlan_id}", address, _before(lab, [port]))
+    with _whole(lab, stack):
+        _register_module(lab, stack, "8021q")
+        _register_port(lab, stack, port, stack.below[port])
+        _add_vlan(lab, stack, iface, vlan_id)
+    return stack
+
+
+def vlan_on_bond(lab: Lab, below: Stack, vlan_id: int) -> Stack:
+    """Make a VLAN on a bond; its address is that of the server's second port, which is free while it is bonded.
+
+    :raises BenchFault: when there is no second port, or it cannot be made. What was changed is undone.
+    """
+    ports = list(below.below)
+    if len(ports) < 2:
+        raise BenchFault(f"{below.server.name}: a VLAN on a bond takes the second path's address; there is one path")
+    stack = Stack(below.server, f"{below.name}.{vlan_id}", lab.bench.address(ports[1]), {})
+    with _whole(lab, stack):
+        _register_module(lab, stack, "8021q")
+        _add_vlan(lab, stack, below.name, vlan_id)
+    return stack
+
+
+def remove(lab: Lab, stack: Stack) -> list[str]:
+    """Take a stack away. Returns what is not as it was before: nothing, when all is well.
+
+    :raises BenchFault: when it cannot be taken away; the rest is left to the journal.
+    """
+    while stack.entries:
+        lab.journal.undo(stack.entries[-1], lab.undo)
+        stack.entries.pop()
+    problems = []
+    for port, was in stack.below.items():
+        now = stack.server.host.interface(was.name)
+        for what, before, after in zip(
+            ("MAC", "MTU", "up", "master", "addresses"), _state(was), _state(now), strict=True
+        ):
+            if before != after:
+                problems.append(f"{port.place}: {was.name} has {what} {after} after {stack.name}, it had {before}")
+    return problems
+
+
+@contextmanager
+def _whole(lab: Lab, stack: Stack) -> Iterator[None]:
+    """A stack that cannot be made whole is taken away again; what cannot be is left to the journal."""
+    with ExitStack() as undoing:
+        undoing.callback(remove, lab, stack)
+        yield
+        undoing.pop_all()
+
+
+def _state(interface: Interface) -> tuple[object, ...]:
+    addresses = sorted(f"{entry.address}/{entry.prefix_length}" for entry in _ipv4(interface))
+    return interface.mac, interface.mtu, interface.admin_up, interface.master, addresses
+
+
+def _ipv4(interface: Interface) -> list[Address]:
+    return [entry for entry in interface.addresses if "." in entry.address]
+
+
+def _before(lab: Lab, ports: list[Port]) -> dict[Port, Interface]:
+    found = {port: lab.server_of(port).host.interface(lab.interface(port)) for port in ports}
+    for port, interface in found.items():
+        if interface.master is not None:
+            raise BenchFault(f"{port.name}: {interface.name} belongs to {interface.master} already; wanted: to nothing")
+    return found
+
+
+def _add_vlan(lab: Lab, stack: Stack, below: str, vlan_id: int) -> None:
+    host = stack.server.host
+    _register(lab, stack, stack.server.name, f"VLAN {stack.name} is made", _removal(stack.name))
+    if str(stack.address.ip) in [entry.address for entry in host.interface(below).addresses]:
+        host.remove_address(below, str(stack.address))
+    host.create_vlan(stack.name, below, vlan_id)
+    host.add_address(stack.name, str(stack.address))
+
+
+def _register(lab: Lab, stack: Stack, subject: str, what: str, command: str) -> None:
+    action = Action(ActionKind.SHELL, stack.server.name, command)
+    stack.entries.append(lab.journal.register(subject, what, action))
+
+
+def _register_module(lab: Lab, stack: Stack, module: str) -> None:
+    if stack.server.host.loaded_module(module) is None:
+        _register(lab, stack, stack.server.name, f"{module} is loaded", quoted("modprobe", "-r", module))
+
+
+def _register_port(lab: Lab, stack: Stack, port: Port, was: Interface) -> None:
+    """The port belongs to nothing again, has its state and its addresses. Each step may have been done already."""
+    words = [quoted("ip", "link", "set", "dev", was.name, "nomaster")]
+    words.append(quoted("ip", "link", "set", "dev", was.name, "up" if was.admin_up else "down"))
+    for entry in _ipv4(was):
+        words.append(quoted("ip", "address", "replace", f"{entry.address}/{entry.prefix_length}", "dev", was.name))
+    _register(lab, stack, port.name, f"{was.name} joins {stack.name}", " && ".join(words))
+
+
+def _removal(name: str) -> str:
+    return f"[ ! -e /sys/class/net/{shlex.quote(name)} ] || {quoted('ip', 'link', 'delete', 'dev', name)}"

@@ -1,0 +1,163 @@
+"""The gap prober's program: runs on a server, sent there as source, and needs Python 3.7 and its standard library only.
+
+Sends numbered UDP packets to its partner at a steady pace, and notes when each was sent and when each of the partner's
+arrived. Arrivals are stamped by the kernel (``SO_TIMESTAMPNS``), so that a pause of this program delays none of them.
+A send that comes late is not made up for: its tick is noted when it happens, and the pause is told by the ticks.
+
+Prints ``ready PID`` when it sends, and its notes when it gets SIGUSR1 or SIGTERM, or its time is over::
+
+    clock -12                 microseconds by which the wall clock was stepped against the monotonic one meanwhile
+    overflowed 0              packets that the kernel dropped because this program had not fetched the earlier ones
+    refused 17 18             numbers of packets that the kernel refused to send
+    ticks 1700000000000000 1003 998
+                              wall clock of the first send in microseconds, then the steps to the next ones
+    arrivals 0:1700000000000840 1:1001
+                              number of each packet that arrived and its wall clock; from the second on the steps
+    end 3 2                   how many ticks and arrivals there are
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import select
+import signal
+import socket
+import struct
+import sys
+import time
+from array import array
+
+SO_TIMESTAMPNS, SO_RXQ_OVFL = 35, 40  # Linux, include/uapi/asm-generic/socket.h; Python's socket module has no names
+PACKET = struct.Struct("!QI")
+"""Token of the run, number of the packet."""
+STAMP = struct.Struct("@qq")
+DROPS = struct.Struct("@I")
+FETCH_EVERY = 32
+"""Ticks between two looks at the socket: fetching costs more than sending, and the kernel's stamps lose nothing."""
+LISTEN_ON_S = 0.3
+BUFFER_BYTES = 4 << 20
+
+
+class Notes:
+    """What one end saw."""
+
+    def __init__(self) -> None:
+        self.ticks, self.refused = array("q"), array("q")
+        self.numbers, self.stamps = array("q"), array("q")
+        self.overflowed = 0
+
+
+def opened(address: str, port: int) -> socket.socket:
+    """A socket that stamps what arrives."""
+    sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    sock.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+    sock.setsockopt(socket.SOL_SOCKET, SO_RXQ_OVFL, 1)
+    for option in (33, socket.SO_RCVBUF):  # SO_RCVBUFFORCE first: root may have more than net.core.rmem_max
+        try:
+            sock.setsockopt(socket.SOL_SOCKET, option, BUFFER_BYTES)
+            break
+        except PermissionError:
+            continue
+    sock.bind((address, port))
+    sock.setblocking(False)
+    return sock
+
+
+def fetch(sock: socket.socket, token: int, notes: Notes) -> None:
+    """Note everything that waits in the socket."""
+    while True:
+        try:
+            data, extras, _, _ = sock.recvmsg(64, 128)
+        except BlockingIOError:
+            return
+        stamp = None
+        for level, kind, value in extras:
+            if level == socket.SOL_SOCKET and kind == SO_TIMESTAMPNS:
+                seconds, nanoseconds = STAMP.unpack(value[: STAMP.size])
+                stamp = seconds * 1000000 + nanoseconds // 1000
+            elif level == socket.SOL_SOCKET and kind == SO_RXQ_OVFL:
+                notes.overflowed = DROPS.unpack(value[: DROPS.size])[0]
+        if len(data) == PACKET.size and stamp is not None:
+            of, number = PACKET.unpack(data)
+            if of == token:
+                notes.numbers.append(number)
+                notes.stamps.append(stamp)
+
+
+def probe(
+    sock: socket.socket, partner: tuple[str, int], token: int, period_ns: int, limit_s: float, stop: list[int]
+) -> Notes:
+    """Send and listen until ``stop`` holds something or ``limit_s`` have passed."""
+    notes = Notes()
+    pack, clock, wall, send, ticks = PACKET.pack, time.monotonic_ns, time.time_ns, sock.sendto, notes.ticks
+    due = clock()
+    end, number, look = due + int(limit_s * 1e9), 0, 0
+    while not stop and due < end:
+        wait = due - clock()
+        if wait > 0:
+            select.select([], [], [], wait / 1e9)
+        ticks.append(wall() // 1000)
+        try:
+            send(pack(token, number), partner)
+        except OSError:
+            notes.refused.append(number)
+        number += 1
+        look += 1
+        if look == FETCH_EVERY:
+            look = 0
+            fetch(sock, token, notes)
+        due = max(due + period_ns, clock())
+    last = clock() + int(LISTEN_ON_S * 1e9)
+    while clock() < last:
+        select.select([], [], [], 0.02)
+        fetch(sock, token, notes)
+    return notes
+
+
+def steps(values: array[int]) -> list[int]:
+    """The first value, then the difference of each to the one before it."""
+    return [value - before for value, before in zip(values, [0, *values[:-1]])]  # noqa: B905 - strict= is Python 3.10
+
+
+def told(notes: Notes, stepped_us: int) -> str:
+    """The notes as text."""
+    pairs = zip(notes.numbers, steps(notes.stamps))  # noqa: B905 - as above
+    lines = [
+        f"clock {stepped_us}",
+        f"overflowed {notes.overflowed}",
+        " ".join(["refused", *map(str, notes.refused)]),
+        " ".join(["ticks", *map(str, steps(notes.ticks))]),
+        " ".join(["arrivals", *(f"{number}:{step}" for number, step in pairs)]),
+        f"end {len(notes.ticks)} {len(notes.numbers)}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def wall_ahead_ns() -> int:
+    """How far the wall clock is ahead of the monotonic one; of many readings the one least disturbed by a pause."""
+    readings = []
+    for _ in range(50):
+        before, wall, after = time.monotonic_ns(), time.time_ns(), time.monotonic_ns()
+        readings.append((after - before, wall - (before + after) // 2))
+    return min(readings)[1]
+
+
+def main(arguments: list[str]) -> None:
+    """``ADDRESS PORT PARTNER PORT TOKEN PERIOD_US LIMIT_S``."""
+    address, port, partner, partner_port, token, period_us, limit_s = arguments
+    stop: list[int] = []
+    for number in (signal.SIGUSR1, signal.SIGTERM):
+        signal.signal(number, lambda caught, _: stop.append(caught))
+    gc.disable()
+    sock = opened(address, int(port))
+    print(f"ready {os.getpid()}", flush=True)
+    before = wall_ahead_ns()
+    partner_at = (partner, int(partner_port))
+    notes = probe(sock, partner_at, int(token), int(period_us) * 1000, float(limit_s), stop)
+    stepped_us = (wall_ahead_ns() - before) // 1000
+    sys.stdout.write(told(notes, stepped_us))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,146 @@
+"""The gap prober on two servers: started, stopped, and what its notes say."""
+
+from __future__ import annotations
+
+import secrets
+import shlex
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from niclab.hosts.errors import ReadError
+from niclab.server import Server, quoted
+from niclab.together import side_by_side
+from niclab.traffic import gap, gap_program
+from niclab.traffic.gap_records import EndLog, GapReport
+from niclab.traffic.gap_text import read_end_log, read_ready
+from niclab.transports.ssh import Job
+from niclab.verdict import BenchFault
+from niclab.wait import until
+
+PORT = 7110
+PERIOD_US = 1000
+LIMIT_S = 300.0
+"""The programs end by themselves after this."""
+READY_WITHIN_S = 20.0
+NOTES_WITHIN_S = 60.0
+EXCHANGES = 5
+
+
+@dataclass(frozen=True)
+class End:
+    """A server, and its address that is probed."""
+
+    server: Server
+    address: str
+
+
+@dataclass(frozen=True)
+class ClockFix:
+    """How far a server's wall clock is ahead of the controller's, right within ``bound_s``."""
+
+    ahead_s: float
+    bound_s: float
+
+
+@dataclass(frozen=True)
+class _Started:
+    end: End
+    job: Job
+    pid: int
+
+
+class Probing:
+    """A measurement that goes on until :meth:`stop`."""
+
+    def __init__(self, started: list[_Started]) -> None:
+        self._started = started
+        self.report: GapReport | None = None
+
+    def stop(self) -> GapReport:
+        """End both programs and return what they saw.
+
+        :raises BenchFault: when one does not tell what it saw, or its notes are worthless.
+        """
+        if self.report is None:
+            first, second = side_by_side(_notes, self._started)
+            names = (self._started[0].end.server.name, self._started[1].end.server.name)
+            self.report = gap.analyse(first, second, names)
+        return self.report
+
+
+@contextmanager
+def probing(first: End, second: End) -> Iterator[Probing]:
+    """Numbered packets flow both ways inside the ``with`` block. Nothing of it stays on the servers.
+
+    :raises BenchFault: when a program does not begin in time (its own words are in the message).
+    """
+    token = secrets.randbits(63)
+    folders = side_by_side(_placed, [first, second])
+    jobs: list[Job] = []
+    try:
+        pairs = ((first, second, folders[0]), (second, first, folders[1]))
+        jobs += side_by_side(lambda pair: _started_job(*pair, token), pairs)
+        pids = side_by_side(_ready, list(zip((first, second), jobs, strict=True)))
+        yield Probing([_Started(*each) for each in zip((first, second), jobs, pids, strict=True)])
+    finally:
+        side_by_side(lambda job: job.stop(), jobs)
+        side_by_side(_removed, list(zip((first, second), folders, strict=True)))
+
+
+def _started_job(end: End, other: End, folder: str, token: int) -> Job:
+    words = (end.address, PORT, other.address, PORT, token, PERIOD_US, LIMIT_S)
+    command = quoted("python3", f"{folder}/gap.py", *map(str, words))
+    return end.server.ssh.start(f"exec {command}", limit_s=LIMIT_S + NOTES_WITHIN_S)
+
+
+def _removed(pair: tuple[End, str]) -> None:
+    end, folder = pair
+    end.server.run(f"rm -rf {shlex.quote(folder)}")
+
+
+def clock_fix(server: Server) -> ClockFix:
+    """Compare a server's wall clock with the controller's: the best of several exchanges."""
+    fixes = []
+    for _ in range(EXCHANGES):
+        asked = time.time()
+        told = server.host.clock_s()
+        answered = time.time()
+        fixes.append(ClockFix(told - (asked + answered) / 2, (answered - asked) / 2))
+    return min(fixes, key=lambda fix: fix.bound_s)
+
+
+def _placed(end: End) -> str:
+    """The program on the server; its folder there."""
+    folder = end.server.run("mktemp -d /tmp/niclab-gap.XXXXXX").stdout.strip()
+    end.server.ssh.put_text(Path(gap_program.__file__).read_text(), f"{folder}/gap.py")
+    return folder
+
+
+def _ready(pair: tuple[End, Job]) -> int:
+    end, job = pair
+
+    def begun() -> int | None:
+        if (status := job.poll()) is not None:
+            said = (job.errors() + job.output()).strip()[-300:]
+            raise BenchFault(f"{end.server.name}: gap prober ended with status {status}: {said}")
+        return read_ready(job.output())
+
+    pid = until(begun, within=READY_WITHIN_S, what=f"{end.server.name}: gap prober on {end.address} to begin")
+    assert pid is not None  # until returns what is true only
+    return pid
+
+
+def _notes(started: _Started) -> EndLog:
+    server = started.end.server
+    server.ssh.run(quoted("kill", "-USR1", str(started.pid)))  # it may have ended by its own limit: its notes are there
+    result = started.job.wait(NOTES_WITHIN_S)
+    if not result.succeeded:
+        said = result.stderr.strip()[-300:]
+        raise BenchFault(f"{server.name}: gap prober: {result.ending}: {said}")
+    try:
+        return read_end_log(result.stdout)
+    except ReadError as error:
+        raise error.about(f"{server.name}: gap prober") from error

@@ -1,0 +1,2 @@
+*** Settings ***
+Documentation    Bonds and VLANs over the card's ports.

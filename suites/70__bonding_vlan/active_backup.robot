@@ -1,0 +1,44 @@
+*** Settings ***
+Documentation     A bond keeps carrying traffic when one of its links is lost.
+...
+...               A link is lost the way it is lost in the field: its cable is pulled, and the card only sees the light
+...               disappear. How long a gap may last stands on the card sheet.
+
+Resource          ../../resources/bonding.resource
+
+Suite Setup       Bond Both Hosts As Active Backup
+Suite Teardown    Remove Bonds From Both Hosts
+Test Setup        Measure A Whole Bond
+Test Teardown     Mend The Bonds
+
+Test Tags         req:CARD-04    needs:cable
+
+
+*** Test Cases ***
+Losing The Active Link Costs At Most The Allowed Gap
+    [Tags]    allure.severity:blocker    req:SUS-06    req:NFS-05
+    Lose The Active Link
+    Traffic Gap Should Be Within Card Limit
+    No Packet Should Arrive Twice
+    Active Path Should Be Another
+    Bonds Should Carry Traffic
+
+Losing The Backup Link Costs Nothing
+    Lose The Backup Link
+    Traffic Should Be Unbroken
+    Active Path Should Be Another
+
+Losing Every Link Is No Carrier And Traffic Returns
+    [Tags]    allure.severity:critical
+    Stop Measuring Gaps
+    Lose Every Link
+    Bonds Should Have No Carrier
+    Restore Every Link
+    Every Member Should Be Up
+    Bonds Should Carry Traffic
+
+A Link That Flaps Is Survived
+    [Tags]    slow
+    Stop Measuring Gaps
+    Flap The Active Link    times=10
+    Bonds Should Carry Traffic

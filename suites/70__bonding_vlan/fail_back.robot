@@ -1,0 +1,33 @@
+*** Settings ***
+Documentation    A primary link that returns is used again, by the rule that the bond was given.
+
+Resource         ../../resources/bonding.resource
+
+Test Setup       No Operation
+Test Teardown    Run Keywords    Mend The Bonds    AND    Remove Bonds From Both Hosts
+
+Test Tags        req:CARD-04    needs:cable
+
+
+*** Test Cases ***
+A Returned Primary Link Is Used Again
+    Bond Both Hosts With A Primary Link
+    Active Path Should Be The First
+    Lose The Active Link
+    Active Path Should Be Another
+    Start Measuring Gaps
+    Restore Every Link
+    Active Path Should Be The First
+    Traffic Gap Should Be Within Card Limit
+    Every Member Should Be Up
+
+A Returned Primary Link Is Kept For Failures
+    [Tags]    slow
+    Bond Both Hosts With A Primary Link Kept For Failures
+    Lose The Active Link
+    Active Path Should Be Another
+    Restore Every Link
+    Every Member Should Be Up
+    Active Path Should Be The Second
+    Lose The Active Link
+    Active Path Should Be The First

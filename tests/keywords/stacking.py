@@ -1,0 +1,169 @@
+"""Bonds and VLANs of the fake servers: state that tests bend, changed by the host's methods and by undo commands."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from fake_bench import FakeBench
+from fake_parts import FakeHost, FakeSsh
+
+from niclab.bench import Role
+from niclab.hosts.bond_settings import BondSettings
+from niclab.hosts.link_records import Bond, BondMember, Vlan
+from niclab.hosts.records import Address, CarrierWait, Interface, Operstate, PingResult, Statistics
+from niclab.verdict import BenchFault
+
+MEMBER = BondMember("", "up", 1000, None, 0, None, None, None, None, None, None, None, None, None)
+BOND = Bond(
+    *("v6.1", "fault-tolerance (active-backup)", "active-backup", 1, None, None, None, None, "up", 100),
+    *(0, 0, None, None, None, None, None, None, None, None, None, None, (), 0),
+)
+
+
+@dataclass
+class Upper:
+    """A bond or VLAN of a fake server."""
+
+    below: list[str]
+    vlan_id: int | None = None
+    settings: BondSettings | None = None
+    addresses: list[str] = field(default_factory=list)
+    active: str | None = None
+    received: int = 0
+    sent: int = 0
+
+
+class Stacking:
+    """What the fake servers stack. ``uppers`` by server and name.
+
+    ``stays`` keeps bonds on a lost link; ``leaks`` delivers frames of other VLANs; ``mute`` sends nothing;
+    ``forgets`` leaves a port without its address after an undo; ``drops`` pings of the full size are not answered.
+    """
+
+    def __init__(self, bench: FakeBench) -> None:
+        self.bench = bench
+        self.uppers: dict[str, dict[str, Upper]] = {role.value: {} for role in Role}
+        self.stays = self.leaks = self.mute = self.forgets = self.drops = self.refuses = self.clings = False
+        self.pending_at_creation: list[list[str]] = []
+        self.modules_loaded: set[str] = set()
+
+    def up(self, host: str, iface: str) -> bool:
+        fake = self.bench.hosts[Role(host)]
+        return bool(fake._cables.carrier(f"{host}.{fake.by_iface(iface).key}"))
+
+    def seen(self, host: str, name: str) -> Bond:
+        upper = self.uppers[host][name]
+        alive = [iface for iface in upper.below if self.up(host, iface)]
+        if not (self.stays and upper.active):
+            primary = upper.settings.primary if upper.settings else None
+            if primary in alive:
+                upper.active = primary
+            elif upper.active not in alive:
+                upper.active = alive[0] if alive else None
+        members = tuple(
+            replace(MEMBER, name=iface, mii_status="up" if iface in alive else "down") for iface in upper.below
+        )
+        status = "up" if alive or self.clings else "down"
+        return replace(BOND, active_slave=upper.active, mii_status=status, slaves=members, slaves_up=len(alive))
+
+    def answered(self, host: str, source: str, destination: str, count: int) -> int:
+        """How many pings are answered, counted by both VLANs on the way."""
+        mine = next(u for u in self.uppers[host].values() if f"{source}/24" in u.addresses)
+        other = "peer" if host == "dut" else "dut"
+        theirs = next(u for u in self.uppers[other].values() if f"{destination}/24" in u.addresses)
+        if self.mute:
+            return 0
+        mine.sent += count
+        if mine.vlan_id != theirs.vlan_id and not self.leaks:
+            return 0
+        theirs.received += count
+        if mine.vlan_id != theirs.vlan_id:
+            return 0
+        mine.received, theirs.sent = mine.received + count, theirs.sent + count
+        return count
+
+
+def install(monkeypatch: Any, bench: FakeBench) -> Stacking:
+    """Give the fake servers bonds and VLANs."""
+    stacking = Stacking(bench)
+    plain_shell, plain_interface, plain_changed = FakeSsh._shell, FakeHost.interface, FakeHost.add_address
+
+    def create_bond(self: FakeHost, name: str, settings: BondSettings, members: Sequence[str]) -> Bond:
+        assert self.journal is not None
+        stacking.pending_at_creation.append([entry.action.command for entry in self.journal.pending()])
+        for member in members:
+            self.by_iface(member).addresses.clear()
+        stacking.uppers[self.name][name] = Upper(list(members), settings=settings)
+        if stacking.refuses and self.role is Role.PEER:
+            raise BenchFault("peer: bond niclab0: miimon reads 0, wanted 100")
+        return stacking.seen(self.name, name)
+
+    def create_vlan(self: FakeHost, name: str, below: str, vlan_id: int) -> Vlan:
+        assert self.journal is not None
+        stacking.pending_at_creation.append([entry.action.command for entry in self.journal.pending()])
+        stacking.uppers[self.name][name] = Upper([below], vlan_id)
+        return Vlan(name, vlan_id, below)
+
+    def interface(self: FakeHost, iface: str) -> Interface:
+        upper = stacking.uppers[self.name].get(iface)
+        if upper is None:
+            return plain_interface(self, iface)
+        shown = tuple(Address("inet", address.split("/")[0], 24, "global", False) for address in upper.addresses)
+        return Interface(iface, 9, None, 1500, True, Operstate.UP, "vlan", None, shown, None, carrier=True)
+
+    def add_address(self: FakeHost, iface: str, cidr: str) -> None:
+        if iface in stacking.uppers[self.name]:
+            stacking.uppers[self.name][iface].addresses.append(cidr)
+        else:
+            plain_changed(self, iface, cidr)
+
+    def remove_address(self: FakeHost, iface: str, cidr: str) -> None:
+        self.by_iface(iface).addresses.remove(cidr)
+
+    def statistics(self: FakeHost, iface: str) -> Statistics:
+        upper = stacking.uppers[self.name][iface]
+        return Statistics(0, upper.received, 0, 0, 0, upper.sent, 0, 0)
+
+    def await_carrier(self: FakeHost, iface: str, up: bool, within_s: float) -> CarrierWait:
+        assert not up and 0.5 < within_s < 5
+        return CarrierWait(stacking.seen(self.name, iface).mii_status == "down", 0)
+
+    def ping(self: FakeHost, destination: str, **options: Any) -> PingResult:
+        count = options["count"]
+        got = 0 if stacking.drops and options.get("size") else None
+        answered = stacking.answered(self.name, options["source"], destination, count) if got is None else got
+        return PingResult(destination, count, answered, 0, (), 0.1, 0.2, 0.3)
+
+    def loaded_module(self: FakeHost, module: str) -> object:
+        return None if module in ("bonding", "8021q") else self.loaded
+
+    def shell(self: FakeSsh, command: str) -> str:
+        if gone := re.fullmatch(r"\[ ! -e /sys/class/net/(\S+) \] \|\| ip link delete dev \1", command):
+            stacking.uppers[self.host.name].pop(gone[1], None)
+        elif back := re.match(r"ip link set dev (\w+) nomaster && ip link set dev \1 (up|down)", command):
+            nic = self.host.by_iface(back[1])
+            nic.admin_up = back[2] == "up"
+            nic.addresses = [] if stacking.forgets else re.findall(r"replace (\S+) dev", command)
+        elif not command.startswith("modprobe -r "):
+            return plain_shell(self, command)
+        return ""
+
+    methods = (
+        create_bond,
+        create_vlan,
+        interface,
+        add_address,
+        remove_address,
+        statistics,
+        await_carrier,
+        ping,
+        loaded_module,
+    )
+    for method in methods:
+        monkeypatch.setattr(FakeHost, method.__name__, method, raising=False)
+    monkeypatch.setattr(FakeHost, "bond", lambda self, name: stacking.seen(self.name, name), raising=False)
+    monkeypatch.setattr(FakeSsh, "_shell", shell)
+    return stacking

@@ -1,0 +1,149 @@
+"""Bonds on fake servers: links lost and restored, the journal written first, the ports left as they were."""
+
+from __future__ import annotations
+
+import pytest
+from fake_bench import FakeBench
+from stacking import Stacking, install
+
+import Bonding as bonding_module
+from Bonding import Bonding
+from niclab.bench import Role
+from niclab.hosts.bond_settings import BondMode, PrimaryReselect
+from niclab.lab import Lab
+from niclab.verdict import BenchFault, CardFailure, NotApplicable
+
+
+@pytest.fixture
+def stacking(bench: FakeBench, taken: Lab, monkeypatch: pytest.MonkeyPatch) -> Stacking:
+    bench.edit(bench.sheet, ("carrier_return_within_ms: 5000", "carrier_return_within_ms: 50"))
+    taken.card = bench.load()[1]
+    monkeypatch.setattr(bonding_module, "LINKS_WITHIN_S", 0.05)
+    monkeypatch.setattr(bonding_module, "LOOK_EVERY_S", 0.01)
+    return install(monkeypatch, bench)
+
+
+@pytest.fixture
+def bonding(stacking: Stacking) -> Bonding:
+    made = Bonding()
+    made.bond_both_hosts(BondMode.ACTIVE_BACKUP, 100)
+    assert stacking.uppers["dut"] and stacking.uppers["peer"]
+    return made
+
+
+def ports(bench: FakeBench) -> list[tuple[bool, list[str]]]:
+    return [(nic.admin_up, [*nic.addresses]) for host in bench.hosts.values() for nic in host.nics]
+
+
+def test_bonds_are_undone_and_the_ports_are_as_before(bench: FakeBench, taken: Lab, stacking: Stacking) -> None:
+    before, entries = ports(bench), taken.journal.pending()
+    bonding = Bonding()
+    bonding.bond_both_hosts(BondMode.ACTIVE_BACKUP, 100)
+    assert stacking.uppers["dut"]["niclab0"].addresses == ["198.18.10.1/24"]
+    assert stacking.uppers["peer"]["niclab0"].addresses == ["198.18.10.2/24"]
+    bonding.remove_bonds_from_both_hosts()
+    assert stacking.uppers == {"dut": {}, "peer": {}}
+    assert ports(bench) == before and taken.journal.pending() == entries
+    bonding.remove_bonds_from_both_hosts()
+
+
+def test_every_undo_is_in_the_journal_before_the_bond_is_made(stacking: Stacking, bonding: Bonding) -> None:
+    assert bonding
+    assert stacking.pending_at_creation[0][:4] == [
+        "[ ! -e /sys/class/net/niclab0 ] || ip link delete dev niclab0",
+        "ip link set dev enp2s0 nomaster && ip link set dev enp2s0 up && ip address replace 198.18.11.1/24 dev enp2s0",
+        "ip link set dev enp1s0 nomaster && ip link set dev enp1s0 up && ip address replace 198.18.10.1/24 dev enp1s0",
+        "modprobe -r bonding",
+    ]
+
+
+def test_a_port_that_is_not_as_before_is_red(stacking: Stacking, bonding: Bonding) -> None:
+    stacking.forgets = True
+    with pytest.raises(CardFailure) as caught:
+        bonding.remove_bonds_from_both_hosts()
+    assert "dut.p0 (0000:01:00.0): enp1s0 has addresses [] after niclab0, it had ['198.18.10.1/24']" in str(
+        caught.value
+    )
+
+
+def test_a_bond_that_does_not_read_back_is_taken_away_everywhere(
+    bench: FakeBench, taken: Lab, stacking: Stacking
+) -> None:
+    before, entries, stacking.refuses = ports(bench), taken.journal.pending(), True
+    with pytest.raises(BenchFault, match="miimon reads 0"):
+        Bonding().bond_both_hosts(BondMode.ACTIVE_BACKUP, 100)
+    assert stacking.uppers == {"dut": {}, "peer": {}}
+    assert ports(bench) == before and taken.journal.pending() == entries
+
+
+def test_the_other_link_is_used_when_the_active_one_is_lost(bench: FakeBench, bonding: Bonding) -> None:
+    bonding.active_path_should_be_the_first()
+    bonding.lose_the_active_link()
+    assert bench.pulled() == {"a"}
+    bonding.active_path_should_be_another()
+    bonding.active_path_should_be_the_second()
+    bonding.restore_every_link()
+    assert bench.pulled() == set()
+    bonding.every_member_should_be_up()
+    bonding.bonds_should_carry_traffic()
+
+
+def test_a_bond_that_stays_on_the_lost_link_is_red(stacking: Stacking, bonding: Bonding) -> None:
+    bonding.active_path_should_be_the_first()
+    stacking.stays = True
+    bonding.lose_the_active_link()
+    with pytest.raises(CardFailure, match=r"dut uses enp1s0, wanted enp2s0 of path b; .* allows 50 ms"):
+        bonding.active_path_should_be_another()
+
+
+def test_losing_the_backup_leaves_the_active_link(bench: FakeBench, bonding: Bonding) -> None:
+    bonding.active_path_should_be_the_first()
+    bonding.lose_the_backup_link()
+    assert bench.pulled() == {"b"}
+    bonding.active_path_should_be_the_first()
+
+
+def test_a_primary_is_returned_to(stacking: Stacking) -> None:
+    bonding = Bonding()
+    bonding.bond_both_hosts(BondMode.ACTIVE_BACKUP, 100, PrimaryReselect.ALWAYS)
+    settings = stacking.uppers["peer"]["niclab0"].settings
+    assert settings and (settings.primary, settings.primary_reselect) == ("enp1s0", PrimaryReselect.ALWAYS)
+    bonding.flap_the_active_link(2)
+    bonding.active_path_should_be_the_first()
+
+
+def test_no_link_is_no_carrier(stacking: Stacking, bonding: Bonding) -> None:
+    bonding.lose_every_link()
+    bonding.bonds_should_have_no_carrier()
+    with pytest.raises(CardFailure, match="dut: niclab0 uses no link"):
+        bonding.lose_the_active_link()
+    stacking.clings = True
+    with pytest.raises(CardFailure, match=r"^dut: niclab0 has still carrier with every link lost"):
+        bonding.bonds_should_have_no_carrier()
+
+
+def test_a_member_without_link_is_red(bench: FakeBench, bonding: Bonding) -> None:
+    bench.cables.stuck["peer.p1"] = False
+    with pytest.raises(CardFailure, match=r"^peer: 1 of 2 links; wanted: all, within 0\.05 s$"):
+        bonding.every_member_should_be_up()
+
+
+def test_pings_that_are_not_answered_are_red(stacking: Stacking, bonding: Bonding) -> None:
+    stacking.mute = True
+    with pytest.raises(CardFailure, match="dut to peer over niclab0: 0 of 10 pings answered"):
+        bonding.bonds_should_carry_traffic()
+
+
+def test_what_has_to_come_first(bonding: Bonding) -> None:
+    with pytest.raises(BenchFault, match="bonded already"):
+        bonding.bond_both_hosts(BondMode.ACTIVE_BACKUP, 100)
+    with pytest.raises(BenchFault, match="'Bond Both Hosts' comes first"):
+        Bonding().bonds_should_carry_traffic()
+    assert bonding.stack(Role.PEER).server.name == "peer"
+
+
+def test_cables_that_nobody_can_pull_are_not_applicable(bench: FakeBench, taken: Lab, bonding: Bonding) -> None:
+    bench.write(commands=False, cables=False)
+    taken.bench = bench.load()[0]
+    with pytest.raises(NotApplicable, match="no command to pull the cable of path a"):
+        bonding.lose_the_active_link()

@@ -1,0 +1,91 @@
+"""VLANs on fake servers: what is answered and counted though it should not be, and what is not though it should."""
+
+from __future__ import annotations
+
+import pytest
+from fake_bench import FakeBench
+from robot.libraries.BuiltIn import BuiltIn
+from stacking import Stacking, install
+
+from Bonding import Bonding
+from niclab.hosts.bond_settings import BondMode
+from niclab.lab import Lab
+from niclab.verdict import BenchFault, CardFailure
+from Vlans import Vlans
+
+
+@pytest.fixture
+def stacking(bench: FakeBench, taken: Lab, monkeypatch: pytest.MonkeyPatch) -> Stacking:
+    assert taken
+    return install(monkeypatch, bench)
+
+
+def test_a_vlan_takes_the_ports_address_and_gives_it_back(bench: FakeBench, taken: Lab, stacking: Stacking) -> None:
+    entries = taken.journal.pending()
+    vlans = Vlans()
+    vlans.put_vlans_on_the_first_path(3, 3)
+    assert bench.nic("dut.p0").addresses == [] and bench.nic("dut.p1").addresses == ["198.18.11.1/24"]
+    assert stacking.pending_at_creation[0][:3] == [
+        "[ ! -e /sys/class/net/enp1s0.3 ] || ip link delete dev enp1s0.3",
+        "ip link set dev enp1s0 nomaster && ip link set dev enp1s0 up && ip address replace 198.18.10.1/24 dev enp1s0",
+        "modprobe -r 8021q",
+    ]
+    vlans.vlans_should_carry_traffic()
+    vlans.vlans_should_carry_packets_of_full_size()
+    vlans.remove_vlans()
+    assert bench.nic("dut.p0").addresses == ["198.18.10.1/24"]
+    assert stacking.uppers == {"dut": {}, "peer": {}} and taken.journal.pending() == entries
+
+
+def test_vlans_that_differ_are_isolated(stacking: Stacking) -> None:
+    vlans = Vlans()
+    vlans.put_vlans_on_the_first_path(3, 4)
+    vlans.vlans_should_be_isolated()
+    with pytest.raises(CardFailure, match=r"dut to peer over enp1s0\.3: 0 of 10 pings answered"):
+        vlans.vlans_should_carry_traffic()
+    stacking.leaks = True
+    with pytest.raises(CardFailure, match=r"^dut: enp1s0\.3 has received 10 packets of another VLAN; wanted: none"):
+        vlans.vlans_should_be_isolated()
+
+
+def test_the_same_vlan_is_not_isolated(stacking: Stacking) -> None:
+    assert stacking
+    vlans = Vlans()
+    vlans.put_vlans_on_the_first_path(3, 3)
+    with pytest.raises(CardFailure, match="10 of 10 pings answered; wanted: none, the VLANs differ"):
+        vlans.vlans_should_be_isolated()
+
+
+def test_isolation_that_was_not_tried_is_a_bench_fault(stacking: Stacking) -> None:
+    vlans = Vlans()
+    vlans.put_vlans_on_the_first_path(3, 4)
+    stacking.mute = True
+    with pytest.raises(BenchFault, match=r"enp1s0\.3 has sent nothing, so isolation is not tried"):
+        vlans.vlans_should_be_isolated()
+
+
+def test_a_packet_of_full_size_that_does_not_fit_is_red(stacking: Stacking) -> None:
+    vlans = Vlans()
+    vlans.put_vlans_on_the_first_path(3, 3)
+    stacking.drops = True
+    with pytest.raises(CardFailure, match=r"dut: 0 of 10 packets of 1500 bytes answered over enp1s0\.3; wanted: all"):
+        vlans.vlans_should_carry_packets_of_full_size()
+
+
+def test_a_vlan_on_bonds_has_the_second_paths_address(
+    bench: FakeBench, stacking: Stacking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bonding = Bonding()
+    bonding.bond_both_hosts(BondMode.ACTIVE_BACKUP, 100)
+    monkeypatch.setattr(BuiltIn, "get_library_instance", lambda _, name: bonding if name == "Bonding" else None)
+    vlans = Vlans()
+    vlans.put_vlans_on_the_bonds(3)
+    assert stacking.uppers["peer"]["niclab0.3"].addresses == ["198.18.11.2/24"]
+    vlans.vlans_should_carry_traffic()
+    with pytest.raises(BenchFault, match="there are VLANs already"):
+        vlans.put_vlans_on_the_bonds(3)
+    vlans.remove_vlans()
+    bonding.remove_bonds_from_both_hosts()
+    assert bench.nic("peer.p1").addresses == ["198.18.11.2/24"]
+    with pytest.raises(BenchFault, match="there is no VLAN"):
+        vlans.vlans_should_carry_traffic()

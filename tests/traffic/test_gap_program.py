@@ -1,0 +1,142 @@
+"""The prober's program on loopback, and the reader of its notes."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from niclab.hosts.errors import ReadError
+from niclab.traffic import gap, gap_program
+from niclab.traffic.gap_records import EndLog
+from niclab.traffic.gap_text import read_end_log, read_ready
+
+PROGRAM = str(Path(gap_program.__file__))
+NOTES = """ready 4711
+clock -12
+overflowed 0
+refused 2
+ticks 1700000000000000 1003 998
+arrivals 0:1700000000000840 2:2001 1:-5
+end 3 3
+"""
+
+
+def free_ports() -> tuple[int, int]:
+    with (
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as two,
+    ):
+        one.bind(("127.0.0.1", 0))
+        two.bind(("127.0.0.1", 0))
+        return one.getsockname()[1], two.getsockname()[1]
+
+
+@contextmanager
+def programs(token: tuple[int, int] = (7, 7), limit_s: float = 20) -> Iterator[list[subprocess.Popen[str]]]:
+    """Two programs that probe each other; both have begun."""
+    ports = free_ports()
+    started = []
+    try:
+        for mine, theirs, word in ((ports[0], ports[1], token[0]), (ports[1], ports[0], token[1])):
+            words = ("127.0.0.1", mine, "127.0.0.1", theirs, word, 1000, limit_s)
+            command = [sys.executable, PROGRAM, *map(str, words)]
+            started.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
+        yield started
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()
+            assert process.stdout is not None
+            process.stdout.close()
+
+
+def notes(processes: list[subprocess.Popen[str]], run_s: float = 0.7) -> list[EndLog]:
+    heads = [process.stdout.readline() for process in processes if process.stdout]
+    assert [read_ready(head) for head in heads] == [process.pid for process in processes]
+    time.sleep(run_s)
+    for process in processes:
+        os.kill(process.pid, signal.SIGUSR1)
+    return [
+        read_end_log(head + process.communicate(timeout=20)[0]) for head, process in zip(heads, processes, strict=True)
+    ]
+
+
+def test_both_directions_are_measured_at_once() -> None:
+    with programs() as processes:
+        report = gap.analyse(*notes(processes), ("one", "two"))
+    for direction in report.directions:
+        assert direction.sent > 50 and direction.lost == 0 and direction.duplicated == 0 and direction.refused == 0
+        assert direction.proven_ms == 0 or direction.worst_delay_ms > gap.LATE_MS
+    assert abs(report.ahead_us) <= report.bound_us  # one clock
+
+
+def test_a_partner_that_stands_still_is_told_from_a_dead_line() -> None:
+    with programs() as processes:
+        heads = [process.stdout.readline() for process in processes if process.stdout]
+        time.sleep(0.3)
+        os.kill(processes[1].pid, signal.SIGSTOP)
+        time.sleep(0.3)
+        os.kill(processes[1].pid, signal.SIGCONT)
+        time.sleep(0.3)
+        for process in processes:
+            os.kill(process.pid, signal.SIGUSR1)
+        logs = [
+            read_end_log(head + process.communicate(timeout=20)[0])
+            for head, process in zip(heads, processes, strict=True)
+        ]
+    report = gap.analyse(logs[0], logs[1], ("one", "two"))
+    assert report.back.sender.longest_ms >= 290 and report.forth.receiver.longest_ms >= 290
+    assert report.forth.proven_ms == 0 and report.back.proven_ms == 0  # the kernel has kept what came meanwhile
+    assert report.back.at_most_ms >= 290
+
+
+def test_packets_of_another_run_are_nobodys() -> None:
+    with programs(token=(1, 2)) as processes:
+        logs = notes(processes, 0.3)
+    assert [log.arrivals for log in logs] == [(), ()]
+
+
+def test_it_ends_by_itself() -> None:
+    with programs(limit_s=0.3) as processes:
+        for process in processes:
+            assert len(read_end_log(process.communicate(timeout=20)[0]).ticks_us) > 20
+
+
+def test_notes_are_read() -> None:
+    base = 1_700_000_000_000_000
+    arrivals = ((0, base + 840), (2, base + 2841), (1, base + 2836))
+    assert read_end_log(NOTES) == EndLog((base, base + 1003, base + 2001), frozenset({2}), arrivals, 0, -12)
+    assert read_ready("") is None and read_ready("ready 47") is None and read_ready(NOTES) == 4711
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("end 3 3\n", "", "text '6 lines': expected the 7 lines ready, clock"),
+        ("end 3 3", "end 3 2", "line 7 'end 3 2': expected the counts of 3 ticks and 3 arrivals"),
+        (" 998", "", "expected the counts of 2 ticks"),
+        ("1003", "10x3", "ticks '10x3': expected whole numbers"),
+        ("2:2001", "2;2001", "arrivals '2;2001': expected NUMBER:MICROSECONDS"),
+        ("clock -12", "clock", "clock '': expected one number"),
+        ("clock -12", "", "line 2 '': expected a line that begins with 'clock'"),
+        ("overflowed 0", "Traceback (most recent call last):", "line 3 'Traceback"),
+    ],
+)
+def test_notes_that_cannot_be_read_are_refused(old: str, new: str, said: str) -> None:
+    with pytest.raises(ReadError, match=re.escape(said)):
+        read_end_log(NOTES.replace(old, new, 1))
+
+
+def test_a_program_that_says_something_else_is_refused() -> None:
+    with pytest.raises(ReadError, match=r"line 1 'Traceback': expected 'ready PID'"):
+        read_ready("Traceback\n")
