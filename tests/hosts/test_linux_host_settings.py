@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+from pathlib import Path
+
 import pytest
 from fake_shell import Answer, FakeShell, Script, failed
 
@@ -83,6 +86,7 @@ SHOWN: dict[str, Script] = {
     "ethtool -a eth0": PAUSE,
     "ethtool -l eth0": CHANNELS,
     "ip -j -s -d addr show dev eth0": ADDR,
+    **{f"ethtool -{option} eth0 | cksum": "4038471504 75\n" for option in "kgcal"},
 }
 
 
@@ -172,14 +176,32 @@ def test_restoring_commands_set_what_is_there_now_and_run_twice() -> None:
         "generic-receive-offload": "gro",
         "rx-vlan-offload": "rxvlan",
     }
-    again = " || test $? -eq 80"
-    assert dut.restoring_features("eth0", words) == f"ethtool -K eth0 tx on tx-tcp-segmentation on gro on{again}"
-    assert dut.restoring_rings("eth0") == f"ethtool -G eth0 rx 512 tx 256{again}"
-    wanted = f"ethtool -C eth0 adaptive-rx on rx-usecs 18 tx-usecs 0{again}"
+
+    def again(option: str) -> str:
+        return f""" || test $? -eq 80 || test "$(LC_ALL=C ethtool {option} eth0 | cksum)" = '4038471504 75'"""
+
+    assert dut.restoring_features("eth0", words) == f"ethtool -K eth0 tx on tx-tcp-segmentation on gro on{again('-k')}"
+    assert dut.restoring_rings("eth0") == f"ethtool -G eth0 rx 512 tx 256{again('-g')}"
+    wanted = f"ethtool -C eth0 adaptive-rx on rx-usecs 18 tx-usecs 0{again('-c')}"
     assert dut.restoring_coalescing("eth0", ("rx-usecs", "tx-usecs", "rx-frames")) == wanted
-    assert dut.restoring_pause("eth0") == f"ethtool -A eth0 autoneg on rx on tx off{again}"
-    assert dut.restoring_channels("eth0") == f"ethtool -L eth0 combined 4{again}"
+    assert dut.restoring_pause("eth0") == f"ethtool -A eth0 autoneg on rx on tx off{again('-a')}"
+    assert dut.restoring_channels("eth0") == f"ethtool -L eth0 combined 4{again('-l')}"
     assert dut.restoring_mtu("eth0") == "ip link set dev eth0 mtu 1500"
+
+
+@pytest.mark.parametrize(("shows_later", "status"), [("rings of before", 0), ("other rings", 1)])
+def test_a_refused_restoring_is_well_only_where_nothing_has_changed(
+    tmp_path: Path, shows_later: str, status: int
+) -> None:
+    """The command in a real shell, with an ethtool that refuses to set anything."""
+    said = subprocess.run("echo rings of before | cksum", shell=True, capture_output=True, text=True).stdout  # noqa: S602
+    shell = FakeShell(SHOWN | {"ethtool -g eth0 | cksum": said})
+    command = LinuxHost(shell, "dut").restoring_rings("eth0")
+    tool = tmp_path / "ethtool"
+    tool.write_text(f'#!/bin/sh\n[ "$1" = -g ] && echo {shows_later} || exit 75\n')
+    tool.chmod(0o755)
+    done = subprocess.run(["sh", "-c", command], env={"PATH": f"{tmp_path}:/usr/bin:/bin"})
+    assert done.returncode == status
 
 
 def test_nothing_to_put_back_is_an_error() -> None:
