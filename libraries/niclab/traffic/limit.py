@@ -11,7 +11,7 @@ from niclab.profile import Profile
 from niclab.report import now
 from niclab.report.charts import Limit, Line, LineChart, Point
 from niclab.stats.conclude import conclude
-from niclab.stats.measurements import Measurement, add
+from niclab.stats.measurements import Key, Measurement, add
 from niclab.stats.plan import Plan
 from niclab.stats.questions import Decision, Direction, Result, Wish, at_least
 from niclab.stats.runner import measure_limit
@@ -104,20 +104,23 @@ def ask(lab: Lab, path: BenchPath, sender: Role, budget: Budget, tell: Tell) -> 
         values, result = measure_limit(one_run, wish, UNIT, plan, lambda: not started.expired)
     except Undecided as error:
         raise Undecided(f"{run.name}: {error}") from error
-    add(
-        lab.run_dir,
-        Measurement(
-            test=f"{run.name} reaches the limit of TCP",
-            metric=METRIC,
-            unit=UNIT,
-            better=Direction.HIGHER,
-            samples=tuple(values),
-            taken=now(),
-            key=key,
-        ),
-    )
+    _keep(lab, run, values, key)
     found = bottleneck.hindrances(before, made, line_mbps * 1e6)
     return Answer(run.name, result, tuple(values), tuple(made), before, tuple(found))
+
+
+def _keep(lab: Lab, run: Ends, values: Sequence[float], key: Key) -> None:
+    """Add the figures to the run folder."""
+    measurement = Measurement(
+        test=f"{run.name} reaches the limit of TCP",
+        metric=METRIC,
+        unit=UNIT,
+        better=Direction.HIGHER,
+        samples=tuple(values),
+        taken=now(),
+        key=key,
+    )
+    add(lab.run_dir, measurement)
 
 
 def _line_mbps(run: Ends, path: BenchPath) -> float:
