@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import secrets
 import shlex
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -19,16 +18,14 @@ from niclab.wait import Deadline
 
 ESCAPE_SEQUENCE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[@-Z\\^_]|\x1b\][^\x07]*\x07")
 _LINE_LIMIT = 1000  # of one typed line; the smallest line buffer met: 1024 (FreeBSD's TTYHOG)
-_PROMPT = re.compile(r"[#$%>] ?(?:\x1b\[[0-?]*[ -/]*[@-~])*\Z")
 _LOGIN = re.compile(
     r"(?P<refused>Login incorrect|Authentication failure)"
     r"|(?P<login>(?<!Last )login: ?)"
     r"|(?P<password>[Pp]assword(?: for \w+)?: ?)"
-    rf"|(?P<prompt>{_PROMPT.pattern})"
+    r"|(?P<prompt>[#$%>] ?(?:\x1b\[[0-?]*[ -/]*[@-~])*\Z)"
 )
 _WAKE_EVERY_S = 2.0
 _PROMPT_TEST_S = 5.0
-_PROMPT_BACK_S = 3.0
 _INTERRUPT = b"\x03"
 
 
@@ -78,17 +75,10 @@ def run(terminal: Terminal, command: str, within_s: float) -> tuple[int, str]:
         terminal.expect(rf"niclab-{token}-begin\r*\n", deadline.left)
         end = terminal.expect(rf"niclab-{token}-end:(?P<status>\d+)\r*\n", deadline.left)
     except NotSeen as error:
-        _interrupt(terminal)
+        terminal.write(_INTERRUPT)
         raise NotSeen(f"{terminal.name}: {command!r} did not end within {within_s:g} s: {error}") from error
     output = ESCAPE_SEQUENCE.sub("", end.before)
     return int(end.groups["status"] or ""), re.sub(r"\r+\n", "\n", output)
-
-
-def _interrupt(terminal: Terminal) -> None:
-    """End the command in front, and wait for the shell's prompt: what is typed before a shell is back may be lost."""
-    terminal.write(_INTERRUPT)
-    with suppress(NotSeen):  # no prompt: the caller tells that the command did not end, and the next one will see
-        terminal.expect(_PROMPT, _PROMPT_BACK_S)
 
 
 def login(terminal: Terminal, user: str, password: str, within_s: float) -> None:
