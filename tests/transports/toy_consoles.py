@@ -132,6 +132,8 @@ class MachineConsole(TcpConsole):
 
     def __init__(self, command: list[str]) -> None:
         self._master, slave = os.openpty()
+        # as init would start it: a test run in the background may be one that ignores ^C, and children inherit that
+        command = ["env", "--default-signal=INT", *command]
         self._process = subprocess.Popen(
             command, stdin=slave, stdout=slave, stderr=slave, start_new_session=True, env={"PATH": os.environ["PATH"]}
         )
