@@ -1,5 +1,5 @@
 *** Settings ***
-Documentation    The card is the one on the sheet, with the driver and the firmware it must have.
+Documentation    The card is the one on the sheet, with the driver it must have and one firmware on all ports.
 
 Resource         ../../resources/card.resource
 
@@ -19,10 +19,6 @@ Every Port Has A MAC Address Of Its Own
 
 Every Port Is Driven By The Driver On The Sheet
     Every Port Should Be Driven By The Driver On The Sheet
-
-The Firmware Is One The Sheet Wants
-    [Tags]    req:CARD-02    req:EMX-04    allure.severity:blocker
-    Firmware Should Be As On The Sheet
 
 All Ports Run The Same Firmware
     [Tags]    req:CARD-02
