@@ -152,6 +152,8 @@ class TestRecovery:
 
     def test_a_killed_run_is_undone(self, bench: Bench) -> None:
         """The cable that a killed run had pulled is plugged, and its links are as they were before."""
+        # a carrier that stays keeps the wiring proof waiting with the cable pulled: time enough to kill it there
+        bench.vbench("fault", "set", "cable:a.dut", "carrier_stuck")
         process = subprocess.Popen(
             bench.command(*only(PULLED)), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True
         )
