@@ -27,6 +27,7 @@ def test_a_link_that_is_reported_lost_too_late(bench: Bench) -> None:
     assert message.startswith("CardFailure: ") and re.search(GAP, message), message
 
 
+@pytest.mark.slow
 def test_a_backup_path_that_carries_nothing(bench: Bench) -> None:
     message = run_with(bench, FAILOVER, "cable:b", "silent")
     assert message.startswith("CardFailure: ") and re.search(GAP, message), message
