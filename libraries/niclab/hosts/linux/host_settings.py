@@ -10,12 +10,11 @@ import shlex
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from niclab.hosts.commands import HostCommands
 from niclab.hosts.ethtool_records import Channels, Coalescing, Features, Pause, Rings
 from niclab.hosts.linux.ethtool_coalesce import read_coalescing, read_pause
 from niclab.hosts.linux.ethtool_features import read_features
 from niclab.hosts.linux.ethtool_sizes import read_channels, read_rings
-from niclab.hosts.linux.ip import read_interfaces
+from niclab.hosts.linux.host_network import LinuxNetwork
 from niclab.hosts.names import interface_name
 from niclab.hosts.settings_records import Attempt
 from niclab.verdict import BenchFault
@@ -26,7 +25,7 @@ _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _UNCHANGED = 80  # older ethtool ends so when everything is as it was asked for already
 
 
-class LinuxSettings(HostCommands):
+class LinuxSettings(LinuxNetwork):
     """See :class:`niclab.hosts.host.Host` for the meaning of each method."""
 
     def features(self, iface: str) -> Features:
@@ -46,11 +45,7 @@ class LinuxSettings(HostCommands):
 
     def mtu(self, iface: str) -> int:
         """Bytes."""
-        command = f"ip -j -s -d addr show dev {interface_name(self.name, iface)}"
-        records = self._read(command, read_interfaces)
-        if len(records) != 1 or records[0].name != iface:
-            raise BenchFault(f"{self.name}: `{command}` showed {[record.name for record in records]}, wanted {iface}")
-        return records[0].mtu
+        return self.interface(iface).mtu
 
     def set_feature(self, iface: str, word: str, on: bool) -> Attempt[Features]:
         """Switch an offload by the word of ``ethtool -K``."""
