@@ -93,18 +93,16 @@ def up(bench: Bench, fresh: bool, cards: Mapping[str, str] | None = None, say: C
         bench = exchange(bench, cards or {})
         identity = Identity(bench)
         alive = parts.running(bench)
-        for server in bench.servers:
-            if f"qemu-{server.role}" not in alive and (note := machine.prepare(server, identity, base)):
-                say(note)
+        off = [server for server in bench.servers if f"qemu-{server.role}" not in alive]
         try:
-            parts.start(bench, [part for part in parts.parts(bench, identity) if part.name not in alive])
             with ThreadPoolExecutor() as pool:
-                list(
-                    pool.map(
-                        lambda server: _power_on(server, identity, f"qemu-{server.role}" not in alive), bench.servers
-                    )
-                )
-        except (parts.PartError, BenchError):
+                notes = [pool.submit(machine.prepare, server, identity, base) for server in off]
+                parts.start(bench, [part for part in parts.parts(bench, identity) if part.name not in alive])
+                for note in notes:
+                    if told := note.result():
+                        say(told)
+                list(pool.map(lambda server: _power_on(server, identity, server in off), bench.servers))
+        except (parts.PartError, image.ImageError, BenchError):
             if not alive:
                 parts.end_all(bench)  # nothing ran before: leave nothing half-started behind
             raise
