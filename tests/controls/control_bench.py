@@ -22,6 +22,11 @@ VBENCH = REPOSITORY / "lab" / "virtual" / "vbench"
 ROBOT_WITHIN_S = 600
 
 
+def only(*names: str) -> list[str]:
+    """The options of robot that select tests by name."""
+    return [option for name in names for option in ("--test", name)]
+
+
 @dataclass(frozen=True)
 class Run:
     """What a run of the suites gave: test name -> message of the red ones, names of the green ones, the rest."""
