@@ -8,9 +8,10 @@ PYTHON := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 VBENCH := PATH="$(CURDIR)/$(VENV)/bin:$$PATH" lab/virtual/vbench
 
-# Programs of the controller -> Debian packages (tests use ipmitool and the OpenSSH server as independent peers)
+# Programs of the controller -> Debian packages (tests use ipmitool, net-snmp and the OpenSSH server as independent peers)
 DEBIAN := python3-venv:python3-venv qemu-system-x86_64:qemu-system-x86 qemu-img:qemu-utils mmdebstrap:mmdebstrap \
-	fakeroot:fakeroot mke2fs:e2fsprogs cpio:cpio newuidmap:uidmap ssh:openssh-client sshd:openssh-server ipmitool:ipmitool
+	fakeroot:fakeroot mke2fs:e2fsprogs cpio:cpio newuidmap:uidmap ssh:openssh-client sshd:openssh-server ipmitool:ipmitool \
+	snmpget:snmp
 
 .PHONY: help certify test test-full setup lint unit dryrun controls bench-up bench-down bench docs clean
 
@@ -42,7 +43,7 @@ lint:
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(PYTHON) -m mypy
-	cd lab/virtual && ../../$(PYTHON) -m mypy --config-file ../../pyproject.toml -p bmc $$(ls *.py | sed 's/\.py$$//; s/^/-m /')
+	cd lab/virtual && ../../$(PYTHON) -m mypy --config-file ../../pyproject.toml -p bmc -p switch $$(ls *.py | sed 's/\.py$$//; s/^/-m /')
 	$(VENV)/bin/robocop check suites resources
 	$(VENV)/bin/robocop format --check suites resources
 
