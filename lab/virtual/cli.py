@@ -23,6 +23,7 @@ import layout
 import lifecycle
 import parts
 import process
+import switchpanel
 from identity import Identity
 
 NOT_RUNNING = 3  # exit status of a service that is not running (LSB)
@@ -43,6 +44,7 @@ def main(doc: str | None, arguments: list[str] | None = None) -> int:
         layout.LayoutError,
         parts.PartError,
         process.ProcessError,
+        switchpanel.SwitchError,
     ) as error:
         print(f"vbench: {error}", file=sys.stderr)
         return 1
@@ -77,11 +79,14 @@ def _parser(doc: str | None) -> argparse.ArgumentParser:
     cable = command("cable", _cable)
     cable.add_argument("action", choices=("pull", "plug"))
     cable.add_argument("cable")
+    switch = command("switch", _switch)
+    switch.add_argument("action", choices=switchpanel.ACTIONS)
+    switch.add_argument("port", nargs="?")
     actions = commands.add_parser("fault").add_subparsers(required=True, metavar="ACTION")
     for name, run in (("list", _list_faults), ("set", _set_fault), ("clear", _clear_faults)):
         actions.add_parser(name, parents=[common]).set_defaults(run=run)
     setting = actions.choices["set"]
-    setting.add_argument("target", help="cable:a, cable:a.dut, bmc:dut, server:dut")
+    setting.add_argument("target", help="cable:a, cable:a.dut, bmc:dut, server:dut, switch:, switch:port1")
     setting.add_argument("setting", help="FAULT or FAULT=VALUE")
     command("bench-file", _bench_file)
     command("image", _image)
@@ -148,6 +153,11 @@ def _ssh(bench: layout.Bench, options: argparse.Namespace) -> int:
 
 def _cable(bench: layout.Bench, options: argparse.Namespace) -> int:
     control.ask(bench.folder / "cables.control", {options.action: options.cable})
+    return 0
+
+
+def _switch(bench: layout.Bench, options: argparse.Namespace) -> int:
+    print(switchpanel.run(bench, options.action, options.port))
     return 0
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import control
 import parts
+import switchfaults
 from layout import Bench
 
 
@@ -18,11 +19,14 @@ class FaultError(Exception):
 
 
 class Kind(StrEnum):
-    """What a fault is put on; the target is written ``cable:a``, ``cable:a.dut``, ``bmc:dut``, ``server:dut``."""
+    """What a fault is put on; the target is written ``cable:a``, ``cable:a.dut``, ``bmc:dut``, ``server:dut``,
+    ``switch:`` (all of it), ``switch:port1``.
+    """
 
     CABLE = "cable"
     BMC = "bmc"
     SERVER = "server"
+    SWITCH = "switch"
 
 
 @dataclass(frozen=True)
@@ -69,6 +73,7 @@ FAULTS = (
         "the machine stands still (SIGSTOP): nothing answers, links stay",
         "CARD-07 recovery",
     ),
+    *(Fault(Kind.SWITCH, *row) for row in switchfaults.ROWS),
 )
 
 
@@ -106,6 +111,9 @@ def set_fault(bench: Bench, target: str, setting: str) -> None:
             _bmc(bench, where, name, value if fault.value else True)
         case Kind.SERVER:
             _signal(bench, where, signal.SIGSTOP)
+        case Kind.SWITCH:
+            request = {"fault": {"target": where, "name": name, "value": value}}
+            control.ask(bench.folder / "switch.control", request)
 
 
 def clear_all(bench: Bench) -> None:
@@ -115,6 +123,7 @@ def clear_all(bench: Bench) -> None:
     """
     requests: list[tuple[Path, dict[str, object]]] = [(bench.folder / "cables.control", {"clear": {}})]
     requests += [(server.folder / "bmc.control", {"fault": {}}) for server in bench.servers]
+    requests.append((bench.folder / "switch.control", {"clear": {}}))
     for server in bench.servers:
         if f"qemu-{server.role}" in parts.running(bench):
             _signal(bench, server.role, signal.SIGCONT)

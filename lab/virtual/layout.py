@@ -51,7 +51,7 @@ class Server:
     ports: tuple[Port, ...]
 
     def qmp(self, user: str) -> Path:
-        """QEMU's control socket for ``user`` (bmc, console, cables): each serves one client."""
+        """QEMU's control socket for ``user`` (bmc, console, cables, switch): each serves one client."""
         return self.folder / f"qmp-{user}"
 
     @property

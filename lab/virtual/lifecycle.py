@@ -23,6 +23,7 @@ import image
 import parts
 import process
 import server as machine
+import uplinks
 from identity import Identity
 from layout import REDFISH_PORT, SSH_PORT, Bench, Server
 from wait import until
@@ -88,6 +89,8 @@ def up(bench: Bench, fresh: bool, say: object = print) -> None:
             for server in bench.servers:
                 shutil.rmtree(server.folder, ignore_errors=True)
             (bench.folder / "cables.json").unlink(missing_ok=True)
+            for name in uplinks.STATE_FILES:
+                (bench.folder / name).unlink(missing_ok=True)
         identity = Identity(bench)
         alive = parts.running(bench)
         for server in bench.servers:
@@ -231,7 +234,7 @@ def _shut_down(bench: Bench, alive: dict[str, list[process.Pid]]) -> None:
 def status(bench: Bench) -> Status:
     """Look at every part. Takes longer than ``GREETING_S`` per server only when a part stands still."""
     alive = parts.running(bench)
-    names = [*(f"bmc-{server.role}" for server in bench.servers), "consoles", "cables"]
+    names = [*(f"bmc-{server.role}" for server in bench.servers), "consoles", "cables", "switch"]
     servers = {}
     for server in bench.servers:
         on = f"qemu-{server.role}" in alive

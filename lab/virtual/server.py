@@ -12,6 +12,7 @@ from pathlib import Path
 
 import hostcpu
 import image
+import uplinks
 from identity import Identity
 from layout import Server
 
@@ -70,11 +71,15 @@ def _make_initrd(server: Server, identity: Identity, base: Path) -> None:
 
 
 def argv(server: Server, base: Path) -> list[str]:
-    """The machine: 1 processor, 320 MiB, a disk, a management port, an 82574L behind each of two PCIe root ports."""
+    """The machine: 1 processor, 320 MiB, a disk, a management port, an 82574L behind each of two PCIe root ports.
+
+    Two more of those lead to the switch (see :mod:`uplinks`).
+    """
     folder = server.folder
     accel = accelerator(base)
     tsc = hostcpu.tsc_khz() if accel == "tcg" else None
     kernel = ["console=ttyS0,115200", "quiet", "root=/dev/vda", "mitigations=off", "cryptomgr.notests", "panic=0"]
+    kernel += [uplinks.KERNEL_OPTION]
     if (
         tsc
     ):  # an emulated processor has the host's counter; calibrating it against emulated timers goes wrong now and then
@@ -91,7 +96,8 @@ def argv(server: Server, base: Path) -> list[str]:
         *("-netdev", f"user,id=mgmt,restrict=on,hostfwd=tcp:{server.address}:2222-:22"),
         *("-device", "virtio-net-pci,netdev=mgmt,romfile="),
     ]
-    for user in ("bmc", "console", "cables"):
+    command += uplinks.qemu_arguments(server)
+    for user in ("bmc", "console", "cables", "switch"):
         command += ["-qmp", f"unix:{server.qmp(user)},server=on,wait=off"]
     panel = server.address.rsplit(".", 1)[0] + ".40"
     for number, port in enumerate(server.ports):
