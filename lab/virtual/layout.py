@@ -69,7 +69,7 @@ class Server:
         return f"VB{zlib.crc32(str(self.nvram).encode()):08X}"
 
     def qmp(self, user: str) -> Path:
-        """QEMU's control socket for ``user`` (bmc, console, cables): each serves one client."""
+        """QEMU's control socket for ``user`` (bmc, console, cables, switch): each serves one client."""
         return self.folder / f"qmp-{user}"
 
     @property

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO
 
 import process
+import uplinks
 from identity import Identity
 from layout import IPMI_PORT, RAW_CONSOLE_PORT, REDFISH_PORT, RFC2217_PORT, Bench, Server
 from wait import until
@@ -40,11 +41,12 @@ class Part:
 
 
 def parts(bench: Bench, identity: Identity) -> list[Part]:
-    """BMC of each server, console server, cables."""
+    """BMC of each server, console server, cables, switch."""
     return [
         *(Part(f"bmc-{server.role}", "bmc", _bmc(server, identity)) for server in bench.servers),
         Part("consoles", "consoles", _consoles(bench)),
         Part("cables", "cables", _cables(bench)),
+        Part("switch", "switch", uplinks.config(bench, identity)),
     ]
 
 
