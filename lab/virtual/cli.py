@@ -16,6 +16,7 @@ import tty
 from pathlib import Path
 
 import benchfile
+import cables
 import cardfaults
 import cardkit
 import cardsheet
@@ -96,6 +97,8 @@ def _parser(doc: str | None) -> argparse.ArgumentParser:
     cable = command("cable", _cable)
     cable.add_argument("action", choices=("pull", "plug"))
     cable.add_argument("cable")
+    wiring = command("wiring", _wiring)
+    wiring.add_argument("wiring", choices=cables.WIRINGS)
     switch = command("switch", _switch)
     switch.add_argument("action", choices=switchpanel.ACTIONS)
     switch.add_argument("port", nargs="?")
@@ -196,6 +199,11 @@ def _ssh(bench: layout.Bench, options: argparse.Namespace) -> int:
 
 def _cable(bench: layout.Bench, options: argparse.Namespace) -> int:
     control.ask(bench.folder / "cables.control", {options.action: options.cable})
+    return 0
+
+
+def _wiring(bench: layout.Bench, options: argparse.Namespace) -> int:
+    control.ask(bench.folder / "cables.control", {"wiring": options.wiring})
     return 0
 
 

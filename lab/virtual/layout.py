@@ -69,8 +69,13 @@ class Server:
         return f"VB{zlib.crc32(str(self.nvram).encode()):08X}"
 
     def qmp(self, user: str) -> Path:
-        """QEMU's control socket for ``user`` (bmc, console, cables, switch): each serves one client."""
+        """QEMU's control socket for ``user`` (bmc, console, cables): each serves one client."""
         return self.folder / f"qmp-{user}"
+
+    @property
+    def outlet(self) -> Path:
+        """Where the switch takes hold of the server's cables; see :mod:`outlets`."""
+        return self.folder / "outlet"
 
     @property
     def console_log(self) -> Path:

@@ -132,7 +132,7 @@ def exchange(before: Bench, cards: Mapping[str, str]) -> Bench:
         return before
     alive = parts.running(before)
     _shut_down(before, alive, roles)
-    parts.end(before, ["cables", *(f"qemu-{role}" for role in roles)])
+    parts.end(before, ["cables", "switch", *(f"qemu-{role}" for role in roles)])
     slots.remember(after)
     return after
 

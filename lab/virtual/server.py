@@ -95,7 +95,6 @@ def argv(server: Server, base: Path, disk: Path | None) -> list[str]:
     accel = accelerator(base)
     tsc = hostcpu.tsc_khz() if accel == "tcg" else None
     kernel = ["console=ttyS0,115200", "quiet", "root=/dev/vda", "mitigations=off", "cryptomgr.notests", "panic=0"]
-    kernel += [uplinks.KERNEL_OPTION]
     if (
         tsc
     ):  # an emulated processor has the host's counter; calibrating it against emulated timers goes wrong now and then
@@ -117,8 +116,7 @@ def argv(server: Server, base: Path, disk: Path | None) -> list[str]:
         *("-netdev", f"user,id=mgmt,restrict=on,hostfwd=tcp:{server.address}:2222-:22"),
         *("-device", f"virtio-net-pci,netdev=mgmt,mac={MANAGEMENT_MAC},romfile="),
     ]
-    command += uplinks.qemu_arguments(server)
-    for user in ("bmc", "console", "cables", "switch"):
+    for user in ("bmc", "console", "cables"):
         command += ["-qmp", f"unix:{server.qmp(user)},server=on,wait=off"]
     for port, (descriptor, *_) in zip(server.ports, wires, strict=True):
         command += ["-netdev", f"dgram,id=net-{port.name},local.type=fd,local.str={descriptor}"]

@@ -200,7 +200,8 @@ class CardEntry(Record):
 class BenchPath(Record):
     """A connection between a port of the dut and a port of the peer.
 
-    ``rate_scale``: the path runs at line rate / ``rate_scale``. ``pull`` and ``plug``: commands that act on the cable.
+    ``rate_scale``: the path runs at line rate / ``rate_scale``. ``pull`` and ``plug``: commands that act on the cable;
+    on that of the dut, where the path goes through the switch.
     """
 
     name: Name
@@ -259,6 +260,15 @@ class Bench(Sheet):
         }
         paths = tuple(path.model_copy(update={"rate_scale": entry.rate_scale}) for path in self.paths)
         return self.model_copy(update={"servers": Servers(**servers), "paths": paths, "cards": {}})
+
+    def connected(self) -> Bench:
+        """The bench with its cables laid to the switch, by the switch's command ``connect``."""
+        on_switch = self.switch.ports if self.switch else {}
+        paths = tuple(
+            path.model_copy(update={"through": Wiring.SWITCH}) if {*path.ends} <= {*on_switch} else path
+            for path in self.paths
+        )
+        return self.model_copy(update={"paths": paths})
 
     @property
     def name(self) -> str:

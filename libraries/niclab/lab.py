@@ -108,6 +108,8 @@ class Lab:
 
     def __init__(self, bench: Bench, card: Card, run_dir: Path, current_test: Callable[[], str | None]) -> None:
         self.bench, self.card, self.run_dir = bench.with_card(card.name), card, run_dir
+        self.described = self.bench
+        """The bench with its cables as the file has them; ``bench`` has them as they lie."""
         self.secrets = Secrets(bench.secrets_file)
         self.journal = Journal.for_bench(bench.name, run_dir.name)
         self.evidence_folder = run_dir / "evidence"

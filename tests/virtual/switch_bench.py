@@ -17,7 +17,7 @@ from cable_bench import Nic
 import control
 
 ROLES = ("dut", "peer")
-PORTS = {1: "dut.p2", 2: "dut.p3", 3: "peer.p2", 4: "peer.p3"}
+PORTS = {1: "dut.p0", 2: "dut.p1", 3: "peer.p0", 4: "peer.p1"}
 MAC = bytes.fromhex("02004d010000")
 SNMP_PORT = 1161
 READ, WRITE, AUTH, PRIV = "to-read", "to-write", "auth-password", "priv-password"
@@ -51,12 +51,12 @@ class SwitchBench:
         ports = []
         for number, far in PORTS.items():
             role, nic = far.split(".")
-            qemu = (own_address(ROLES.index(role)), 5000 + number)
-            self.nics[number] = Nic(qemu, (self.address, 5000 + number))
+            cable = (own_address(ROLES.index(role)), 5000 + number)
+            self.nics[number] = Nic(cable, (self.address, 5000 + number))
             mac = MAC[:5] + bytes([number])
             ports.append(
                 {"number": number, "name": f"port{number}", "mac": mac.hex(), "server": role, "nic": nic}
-                | {"udp": 5000 + number, "qemu": qemu}
+                | {"udp": 5000 + number, "cable": cable}
             )
         files = {"control_socket": "switch.control", "config_file": "switch.json"}
         files |= {"defects_file": "switch-faults.json", "boots_file": "switch-boots"}
@@ -65,8 +65,9 @@ class SwitchBench:
             "address": self.address,
             "mac": MAC.hex(),
             "serial": "VS-TEST",
+            "speed_mbps": 1000,
             "scale": scale,
-            "qmp": {role: str(qemu.path) for role, qemu in self.qemu.items()},
+            "outlets": {role: str(qemu.path) for role, qemu in self.qemu.items()},
             "ports": ports,
             "snmp": {"port": SNMP_PORT, "read_community": READ, "write_community": WRITE, **logins},
         } | {name: str(folder / file) for name, file in files.items()}

@@ -86,10 +86,10 @@ def test_a_restart_drops_links_and_answers_and_starts_time_and_counters_anew(ben
     boots = int((bench.folder / "switch-boots").read_text())
     bench.fault("reboot_s", 1.5)
     bench.links_are()
-    assert bench.qemu["dut"].links() == {"p2": False, "p3": False}
+    assert bench.qemu["dut"].links() == {"p0": False, "p1": False}
     assert silent(bench)
     bench.links_are(*PORTS)
-    assert bench.qemu["dut"].links() == {"p2": True, "p3": True}
+    assert bench.qemu["dut"].links() == {"p0": True, "p1": True}
     assert bench.number(RECEIVED) == 0
     assert bench.ask(status=True)["uptime_s"] < 3
     assert int((bench.folder / "switch-boots").read_text()) == boots + 1
@@ -116,7 +116,7 @@ def test_a_port_disabled_by_itself_has_no_link_while_its_admin_state_is_up(bench
     bench.fault("err_disabled", target="port1")
     bench.links_are(2, 3, 4)
     assert (bench.get(f"{ADMIN}.101"), bench.get(f"{OPER}.101")) == ("INTEGER: 1", "INTEGER: 2")
-    assert bench.qemu["dut"].links()["p2"] is False
+    assert bench.qemu["dut"].links()["p0"] is False
     bench.ask(clear={})
     bench.links_are(*PORTS)
 
@@ -169,7 +169,7 @@ def test_a_silent_port_has_carrier_and_no_frames(bench: SwitchBench) -> None:
     assert bench.arrivals(1, frame(BROADCAST, A)).keys() == {2, 4}
     assert bench.arrivals(3, frame(BROADCAST, B)) == {}
     assert bench.port(3)["link"] == "up"
-    assert bench.qemu["peer"].links()["p2"] is True
+    assert bench.qemu["peer"].links()["p0"] is True
     bench.ask(clear={})
     assert bench.arrivals(1, frame(BROADCAST, A)).keys() == {2, 3, 4}
 
@@ -178,7 +178,7 @@ def test_a_defect_without_a_port_is_put_on_all_and_outlives_a_restart_of_the_pro
     bench.fault("err_disabled")
     bench.links_are()
     bench.restart()
-    wait_for(lambda: bench.qemu["dut"].links() == {"p2": False, "p3": False}, "the server is told")
+    wait_for(lambda: bench.qemu["dut"].links() == {"p0": False, "p1": False}, "the server is told")
     assert [bench.port(n)["faults"] for n in PORTS] == [["err_disabled"]] * 4
 
 

@@ -116,7 +116,7 @@ def test_a_shut_port_stays_shut_for_a_server_that_starts(bench: SwitchBench) -> 
     bench.links_are(1, 2)
     bench.qemu["peer"].power_on()
     bench.links_are(1, 2, 4)
-    wait_for(lambda: bench.qemu["peer"].links() == {"p2": False, "p3": True}, "the server has been told")
+    wait_for(lambda: bench.qemu["peer"].links() == {"p0": False, "p1": True}, "the server has been told")
 
 
 def test_a_shut_port_takes_no_frames(bench: SwitchBench) -> None:
@@ -236,6 +236,6 @@ def test_what_is_configured_outlives_a_restart(bench: SwitchBench) -> None:
     assert bench.set("1.3.6.1.2.1.31.1.1.1.18.101", "s", "to the card") == ""
     bench.restart()
     bench.links_are(1, 3, 4)
-    wait_for(lambda: bench.qemu["dut"].links() == {"p2": True, "p3": False}, "the servers are told anew")
+    wait_for(lambda: bench.qemu["dut"].links() == {"p0": True, "p1": False}, "the servers are told anew")
     assert bench.get("1.3.6.1.2.1.31.1.1.1.18.101") == 'STRING: "to the card"'
     assert list(bench.arrivals(1, frame(BROADCAST, A))) == [3]

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from bench_fakes import ControlSocket, bench_in, short_folder
 
+import cardsheet
 import layout
+import parts
 import switchpanel
 import uplinks
 from identity import Identity
@@ -22,36 +26,40 @@ def bench() -> Iterator[layout.Bench]:
         yield bench_in(folder)
 
 
-def test_no_mac_address_or_udp_port_is_shared_with_the_card_under_test_or_another_bench() -> None:
+def test_no_udp_port_or_address_is_shared_with_the_cables_or_another_bench() -> None:
     benches = [layout.bench(name) for name in ("virtual", "vt", "vt2")]
-    of_cards = [port.mac for bench in benches for server in bench.servers for port in server.ports]
-    ports = [port for bench in benches for server in bench.servers for port in uplinks.uplinks(server)]
-    assert len({*of_cards, *(port.mac for port in ports)}) == 24
-    taken = {port.qemu_udp for bench in benches for server in bench.servers for port in server.ports}
-    assert not taken & {port.udp for port in ports}
+    ends = [(server, port) for server in benches[0].servers for port in server.ports]
+    ways = [udp for server, port in ends for udp in uplinks.cable_end(server, port).values()]
+    cables = {udp for _, port in ends for udp in (port.qemu_udp, port.panel_udp)}
+    assert len(set(ways)) == 8 and not cables & set(ways)
     assert len({uplinks.switch_address(bench) for bench in benches}) == 3
 
 
 def test_the_first_two_ports_lead_to_the_dut_and_the_others_to_the_peer() -> None:
-    ports = {
-        port.switch_port_name: f"{server.role}.{port.name}"
-        for server in layout.bench("vt").servers
-        for port in uplinks.uplinks(server)
-    }
-    assert ports == {"port1": "dut.p2", "port2": "dut.p3", "port3": "peer.p2", "port4": "peer.p3"}
+    wanted = {"dut.p0": "port1", "dut.p1": "port2", "peer.p0": "port3", "peer.p1": "port4"}
+    assert uplinks.ports(layout.bench("vt")) == wanted
 
 
 def test_the_switch_takes_what_it_is_told_and_each_end_sends_to_the_other(bench: layout.Bench, tmp_path: Path) -> None:
     file = tmp_path / "switch.config"
     file.write_text(json.dumps(uplinks.config(bench, Identity(bench))))
     told = settings.load(file)
-    assert told.scale == layout.RATE_SCALE
+    assert (told.speed_mbps, told.scale) == (1000, 20)
+    panel: Any = next(part.config for part in parts.parts(bench, Identity(bench)) if part.name == "cables")
+    ends = {f"{end['server']}.{end['port']}": end for cable in panel["cables"].values() for end in cable["ends"]}
     for port in told.ports:
-        command = " ".join(uplinks.qemu_arguments(bench.server(port.server)))
-        local = f"local.host={port.qemu[0]},local.port={port.qemu[1]}"
-        assert local in command
-        assert f"remote.host={told.address},remote.port={port.udp}" in command
-        assert f",id={port.nic},romfile=" in command
+        end = ends[f"{port.server}.{port.nic}"]
+        assert port.cable == (panel["address"], end["uplink_udp"])
+        assert (told.address, port.udp) == (panel["switch_address"], end["switch_udp"])
+        assert str(told.outlets[port.server]) == panel["servers"][port.server]["outlet"]
+
+
+def test_the_ports_are_as_fast_as_the_card() -> None:
+    card = cardsheet.card("emulex-oce11102")
+    with short_folder() as folder:
+        bench = replace(bench_in(folder), servers=layout.bench("vt", dict.fromkeys(layout.ROLES, card)).servers)
+        told: Any = uplinks.config(bench, Identity(bench))
+    assert (told["speed_mbps"], told["scale"]) == (10_000, 200)
 
 
 STATUS = {
@@ -61,7 +69,7 @@ STATUS = {
     "faults": ["set_ignored"],
     "ports": {
         "port1": {
-            "to": "dut.p2",
+            "to": "dut.p0",
             "admin": "open",
             "link": "up",
             "pvid": 3,
@@ -76,7 +84,7 @@ STATUS = {
 
 def test_the_state_is_told_in_words() -> None:
     text = switchpanel.described(STATUS)
-    assert "port1  dut.p2   open  up      3  port1, port2, dut, silent" in text
+    assert "port1  dut.p0   open  up      3  port1, port2, dut, silent" in text
     assert "vlan 3 storage: ports 1, 2 tagged" in text
     assert "faults: set_ignored" in text
     assert "restarts" not in text

@@ -12,8 +12,6 @@ from pathlib import Path
 PORTS = range(1, 5)
 DEFAULT_VLAN = 1
 AGEING_S = 300
-LINE_RATE_MBPS = 1000
-SPEEDS_MBPS = (10, 100, 1000)
 
 
 @dataclass
@@ -45,7 +43,6 @@ class PortConfig:
     lacp_short: bool = True
     lacp_aggregatable: bool = True
     lacp_key: int = 1
-    speed_mbps: int = LINE_RATE_MBPS
 
 
 @dataclass

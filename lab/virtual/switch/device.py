@@ -8,7 +8,7 @@ import socket
 import sys
 import time
 
-from cables import Machine
+from linkcontrol import Machine
 from qmp import QmpError
 from switch import config, frames, lacp, lacpdu, lldp
 from switch.bridge import Bridge
@@ -45,7 +45,7 @@ class Switch:
         self.neighbours = lldp.Neighbours()
         self.lacp = {number: self._lacp(port) for number, port in self.ports.items()}
         self.stuck: dict[int, Counters] = {}
-        self._machines = {server: Machine(path) for server, path in settings.qmp.items()}
+        self._machines = {server: Machine(path) for server, path in settings.outlets.items()}
         self._say_at: dict[int, float] = {}
         self._said: dict[int, int] = {}
         self._restart: asyncio.TimerHandle | None = None
@@ -61,8 +61,8 @@ class Switch:
             self._received(self.ports[settings.number], frame)
 
         number, scale = settings.number, self.settings.scale
-        port = Port(number, settings.name, settings.mac, far, link, settings.qemu, scale, received)
-        port.speed_mbps = self.config.ports[number].speed_mbps
+        port = Port(number, settings.name, settings.mac, far, link, settings.cable, scale, received)
+        port.speed_mbps = self.settings.speed_mbps
         return port
 
     def _lacp(self, port: Port) -> lacp.Lacp:
@@ -198,8 +198,7 @@ class Switch:
         """Configure the switch so, and keep it over a restart."""
         self.config = self.bridge.config = new
         config.save(self.settings.config_file, new)
-        for number, port in self.ports.items():
-            port.speed_mbps = new.ports[number].speed_mbps
+        for number in self.ports:
             self.lacp[number].settings = new.ports[number]
         self.bridge.forget_vlans()
         self._regroup()

@@ -98,7 +98,8 @@ class Port:
     """One port of the switch and what is known of it at run time; what is configured is in :mod:`switch.config`.
 
     :ivar number: as a bridge port, 1 and up; its ifIndex is another number.
-    :ivar far: the name of the server, and of its network card in QEMU, at the other end.
+    :ivar far: the name of the server, and of its port, at the other end of the cable.
+    :ivar cable: where the cable takes frames.
     :ivar received: takes the frames that have come.
     :ivar scale: frames travel at the port's speed divided by this.
     """
@@ -108,7 +109,7 @@ class Port:
     mac: bytes
     far: tuple[str, str]
     socket: socket.socket
-    qemu: tuple[str, int]
+    cable: tuple[str, int]
     scale: float
     received: Callable[[bytes], None]
     speed_mbps: int = 1000
@@ -165,7 +166,7 @@ class Port:
         if self.silent:
             return
         try:
-            self.socket.sendto(frame, self.qemu)
+            self.socket.sendto(frame, self.cable)
         except OSError:
             self.counters.out_discards += 1
 

@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class PortSettings:
-    """A port and its other end: the server, its network card's name in QEMU, and where QEMU listens for frames."""
+    """A port and its other end: the server, the port there, and where the cable takes frames."""
 
     number: int
     name: str
@@ -18,7 +18,7 @@ class PortSettings:
     server: str
     nic: str
     udp: int
-    qemu: tuple[str, int]
+    cable: tuple[str, int]
 
 
 @dataclass(frozen=True)
@@ -36,15 +36,22 @@ class SnmpSettings:
 
 @dataclass(frozen=True)
 class Settings:
+    """All of it.
+
+    :ivar speed_mbps: of every port; frames travel at this speed divided by ``scale``.
+    :ivar outlets: server -> the control socket of the cables that lead to it (see :mod:`outlets`).
+    """
+
     address: str
     mac: bytes
     serial: str
+    speed_mbps: int
     scale: float
     control_socket: Path
     config_file: Path
     defects_file: Path
     boots_file: Path
-    qmp: dict[str, Path]
+    outlets: dict[str, Path]
     ports: tuple[PortSettings, ...]
     snmp: SnmpSettings
 
@@ -55,9 +62,9 @@ def load(path: Path) -> Settings:
     for name in ("control_socket", "config_file", "defects_file", "boots_file"):
         record[name] = Path(record[name])
     record["mac"] = bytes.fromhex(record["mac"])
-    record["qmp"] = {server: Path(socket) for server, socket in record["qmp"].items()}
+    record["outlets"] = {server: Path(socket) for server, socket in record["outlets"].items()}
     record["ports"] = tuple(
-        PortSettings(**{**port, "mac": bytes.fromhex(port["mac"]), "qemu": tuple(port["qemu"])})
+        PortSettings(**{**port, "mac": bytes.fromhex(port["mac"]), "cable": tuple(port["cable"])})
         for port in record["ports"]
     )
     record["snmp"] = SnmpSettings(**record["snmp"])
