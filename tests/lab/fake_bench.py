@@ -37,6 +37,8 @@ elif word == "insert":
     state["cards"] = sys.argv[3:5]
 elif word == "inserted":
     print("dut {}\\npeer {}".format(*state["cards"]))
+elif word == "wiring":
+    state["wiring"] = sys.argv[3]
 elif word != "status":
     path = sys.argv[3]
     state["pulled"] = sorted({*state["pulled"], path} if word == "pull" else {*state["pulled"]} - {path})
@@ -56,7 +58,7 @@ class FakeBench:
         self.folder, self.home = folder, folder / "home"
         self.state_file, self.tool_file = folder / "bench.json", folder / "tool.py"
         self.tool_file.write_text(TOOL)
-        self.set_state(up=True, pulled=[], said=[], fail={})
+        self.set_state(up=True, pulled=[], said=[], fail={}, wiring="direct")
         secrets = self.home / ".local/state/niclab/vbench/virtual/secrets.env"
         secrets.parent.mkdir(parents=True)
         secrets.write_text("BMC_PASSWORD=bmc-secret\nCONSOLE_PASSWORD=console-secret\n")
@@ -105,6 +107,16 @@ class FakeBench:
         self.file.write_text(f"{first}  - name: b\n{second}")
         secrets = self.home / ".local/state/niclab/vbench/virtual/secrets.env"
         secrets.write_text(secrets.read_text() + "SWITCH_READ=read-secret\nSWITCH_WRITE=write-secret\n")
+
+    def give_patch_panel(self) -> None:
+        """The switch's section names both paths, which lie directly, and commands that connect them to it."""
+        tool = f"{sys.executable} {self.tool_file} {self.state_file} wiring"
+        section = SECTION.replace(
+            "  ports: {dut.p1: Gi1/0/1, peer.p1: Gi1/0/2}\n",
+            "  ports: {dut.p0: Gi1/0/3, dut.p1: Gi1/0/1, peer.p0: Gi1/0/4, peer.p1: Gi1/0/2}\n"
+            f"  connect: {tool} switch\n  disconnect: {tool} direct\n",
+        )
+        self.edit(self.file, (SECTION, section), ("through: switch", "through: direct"))
 
     def switch_carrier(self, port: str, up: bool) -> None:
         """A port of the switch goes up or down: the server's port that is cabled to it sees it."""
