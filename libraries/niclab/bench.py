@@ -309,6 +309,10 @@ class Bench(Sheet):
         names = ", ".join(path.name for path in self.paths)
         raise BenchFault(f"bench {self.name}: there is no path {name!r}; wanted: one of {names}")
 
+    def end(self, path: BenchPath, role: Role) -> Port:
+        """The port of ``path`` at that server."""
+        return next(port for port in map(self.port, path.ends) if port.role is role)
+
     def path_of(self, port: Port) -> BenchPath:
         """The path that ends at ``port``.
 

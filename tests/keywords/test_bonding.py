@@ -92,7 +92,7 @@ def test_a_bond_that_stays_on_the_lost_link_is_red(stacking: Stacking, bonding: 
     bonding.active_path_should_be_the_first()
     stacking.stays = True
     bonding.lose_the_active_link()
-    with pytest.raises(CardFailure, match=r"dut uses enp1s0, wanted enp2s0 of path b; .* allows 50 ms"):
+    with pytest.raises(CardFailure, match=r"dut uses enp1s0, wanted enp2s0 that has its link; .* allows 50 ms"):
         bonding.active_path_should_be_another()
 
 

@@ -1,4 +1,4 @@
-"""Cables laid to the switch and back: proven there, put back whatever happens, and never asked of a bench that cannot."""
+"""Cables laid to the switch and back: proven there, put back whatever happens, not asked of a bench that cannot."""
 
 from __future__ import annotations
 
@@ -97,12 +97,12 @@ def test_what_a_killed_run_left_is_laid_back_by_restore(bench: FakeBench, patche
 
 
 def test_a_bench_without_a_switch_is_not_asked(taken: Lab) -> None:
-    with pytest.raises(NotApplicable, match="^bench virtual has no managed switch$"):
+    with pytest.raises(NotApplicable, match=r"^bench virtual has no managed switch$"):
         switchwiring.connect(taken)
     assert switchwiring.disconnect(taken) == []
 
 
 @pytest.mark.usefixtures("switch")
 def test_a_path_that_nothing_connects_is_named(bench: FakeBench) -> None:
-    with pytest.raises(NotApplicable, match="^bench virtual: nothing connects path a to sw1$"):
+    with pytest.raises(NotApplicable, match=r"^bench virtual: nothing connects path a to sw1$"):
         switchwiring.connect(bench.take())
