@@ -59,9 +59,10 @@ class SwitchVlans:
             subject = f"{taken.switch.name}: {name} ({port.name})"
             counted = difference(then, taken.switch.ports.counters(name), subject)
             passed = counted["out_unicast"] + counted["out_broadcast"]
-            logger.info(f"{subject}: {counted['in_broadcast']} broadcasts received, {passed} frames passed on")
-            if counted["in_broadcast"] == 0:
-                raise BenchFault(f"{subject} has received no broadcast, so isolation is not tried")
+            received = counted["in_unicast"] + counted["in_broadcast"]
+            logger.info(f"{subject}: {received} frames received, {passed} passed on")
+            if received == 0:
+                raise BenchFault(f"{subject} has received nothing, so isolation is not tried")
             if passed:
                 problems.append(f"{subject} has passed on {passed} frames of another VLAN; wanted: none")
         if problems or answered:

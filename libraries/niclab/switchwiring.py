@@ -33,6 +33,7 @@ def connect(lab: Lab) -> list[str]:
     try:
         checked_local_command(bench.switch.connect)
         lab.bench = connected
+        lab.prepare_links()
         return wiring.prove(lab)
     except BaseException:
         _lay_back(lab)

@@ -1,5 +1,5 @@
 *** Settings ***
-Documentation    A port of the switch that is shut over SNMP takes the light from the card, and nobody else's; opened, it
+Documentation    A port of the switch that is shut over SNMP takes the light from the card and nobody else; opened, it
 ...              gives it back. Both sides count the same frames.
 
 Resource         ../../resources/switch.resource

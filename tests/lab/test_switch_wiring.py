@@ -9,7 +9,7 @@ from fake_bench import FakeBench
 from fake_switch import FakeSwitch
 
 from niclab import cli, lab, switchwiring
-from niclab.bench import Wiring
+from niclab.bench import Role, Wiring
 from niclab.lab import Lab
 from niclab.undo import Journal
 from niclab.verdict import BenchFault, NotApplicable
@@ -59,6 +59,16 @@ def test_they_are_laid_back_and_proven_again(bench: FakeBench, patched: Lab) -> 
     assert wirings(patched) == {Wiring.DIRECT} and bench.state["wiring"] == "direct"
     assert patched.journal.pending() == before
     assert switchwiring.disconnect(patched) == []
+
+
+def test_a_port_answers_for_its_own_address_alone_while_it_is_at_the_switch(bench: FakeBench, patched: Lab) -> None:
+    alone = "echo 1 > /proc/sys/net/ipv4/conf/enp2s0/arp_ignore"
+    bench.dut.mixed_arp.add("enp2s0")
+    bench.ssh[Role.DUT].replies[alone] = ""
+    before = patched.journal.pending()
+    switchwiring.connect(patched)
+    new = patched.journal.pending()[: -len(before) or None]
+    assert new[0].action.command == alone.replace("echo 1", "echo 0") and new[0].subject == "dut.p1"
 
 
 def test_a_cable_at_the_wrong_port_of_the_switch_stops_it_and_they_are_laid_back(
