@@ -75,6 +75,7 @@ class FakeBench:
         }
         self.consoles = {role: FakeConsole(role.value) for role in Role}
         self.ssh = {role: FakeSsh(self.hosts[role]) for role in Role}
+        self.at_switch = {"Gi1/0/1": "dut.p1", "Gi1/0/2": "peer.p1"}
         self.closed: list[str] = []
         self.up_when_closed: list[bool] = []
         self.cables.nics = {f"{role.value}.{nic.key}": nic for role in Role for nic in self.hosts[role].nics}
@@ -117,10 +118,11 @@ class FakeBench:
             f"  connect: {tool} switch\n  disconnect: {tool} direct\n",
         )
         self.edit(self.file, (SECTION, section), ("through: switch", "through: direct"))
+        self.at_switch |= {"Gi1/0/3": "dut.p0", "Gi1/0/4": "peer.p0"}
 
     def switch_carrier(self, port: str, up: bool) -> None:
         """A port of the switch goes up or down: the server's port that is cabled to it sees it."""
-        name = {"Gi1/0/1": "dut.p1", "Gi1/0/2": "peer.p1"}.get(port)
+        name = self.at_switch.get(port)
         if name is not None:
             self.cables.stuck[name] = up
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
+from bench_fixtures import LEARNED
 from fake_bench import FakeBench
 from fake_switch import FakeSwitch
 
@@ -13,27 +12,6 @@ from niclab.bench import Role, Wiring
 from niclab.lab import Lab
 from niclab.undo import Journal
 from niclab.verdict import BenchFault, NotApplicable
-
-LEARNED = {
-    "dut.p0": ("52:54:00:00:00:00", "Gi1/0/3"),
-    "dut.p1": ("52:54:00:00:00:01", "Gi1/0/1"),
-    "peer.p0": ("52:54:00:00:01:00", "Gi1/0/4"),
-    "peer.p1": ("52:54:00:00:01:01", "Gi1/0/2"),
-}
-
-
-@pytest.fixture
-def patched(bench: FakeBench, switch: FakeSwitch) -> Iterator[Lab]:
-    """A taken bench whose paths lie directly and can be connected to the switch, which has learned every port."""
-    bench.give_patch_panel()
-    for address, port in LEARNED.values():
-        switch.learn(address, port)
-    made = bench.take()
-    made.prepare_links()
-    yield made
-    lab._CURRENT.clear()
-    with made._stack:
-        made.close_servers()
 
 
 def wirings(taken: Lab) -> set[Wiring]:
