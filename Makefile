@@ -45,7 +45,7 @@ lint:
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(PYTHON) -m mypy
-	cd lab/virtual && MYPYPATH=card ../../$(PYTHON) -m mypy --config-file ../../pyproject.toml -p bmc -p vendor $$(ls *.py | sed 's/\.py$$//; s/^/-m /')
+	cd lab/virtual && MYPYPATH=card ../../$(PYTHON) -m mypy --config-file ../../pyproject.toml -p bmc -p switch -p vendor $$(ls *.py | sed 's/\.py$$//; s/^/-m /')
 	$(VENV)/bin/robocop check suites resources
 	$(VENV)/bin/robocop format --check suites resources
 

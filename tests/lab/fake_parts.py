@@ -128,6 +128,8 @@ class FakeHost:
         words = LinuxHost(_NoShell(), self.name)
         self.restoring_link, self.removing_address = words.restoring_link, words.removing_address
         self.showing_links, self.loading_driver = words.showing_links, words.loading_driver
+        self.answering_arp_for_others = words.answering_arp_for_others
+        self.mixed_arp: set[str] = set()
 
     def _nic(self, index: int) -> Nic:
         pci = f"0000:0{index + 1}:00.0"
@@ -139,6 +141,9 @@ class FakeHost:
             iface, 1000, Duplex.FULL, True, True, None, None, None, modes, modes, modes, True, True, True
         )
         return Nic(f"p{index}", iface, pci, mac, device, (link_of(pci),), settings=settings)
+
+    def answers_arp_for_others(self, iface: str) -> bool:
+        return iface in self.mixed_arp
 
     def by_iface(self, iface: str) -> Nic:
         return next(nic for nic in self.nics if nic.iface == iface)
