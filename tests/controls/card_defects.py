@@ -1,7 +1,8 @@
 """Defects of a card, and the tests that must see them: which turn red, with which words, among which that stay green.
 
 A defect that must not be there while the bench is proven good is injected into a test (``into``); one that the driver
-reads when it takes the card needs a ``reload``; one that leaves the server ill needs a ``power_cycle`` afterwards.
+reads when it takes the card needs a ``reload``, one that the card reads when it gets power a ``cold_start``; one that
+leaves the server ill needs a ``power_cycle`` afterwards.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ class Defect:
     tests: tuple[str, ...] = ()
     into: str = ""
     reload: bool = False
+    cold_start: bool = False
     power_cycle: bool = False
     full: bool = False
 
@@ -83,9 +85,23 @@ DEFECTS = (
         "dut.p1",
         suites=("*.identity.card", "firmware"),
     ),
-    Defect(BROADCOM, ("card:dut", "same-serial"), red(SERIALS), "have both serial number", suites=("identity",)),
     Defect(
-        BROADCOM, ("card:dut", "same-mac"), red(MACS), "which dut.p0 has too", suites=("*.identity.card",), reload=True
+        BROADCOM,
+        ("card:dut", "same-serial"),
+        red(SERIALS),
+        "have both serial number",
+        suites=("identity",),
+        cold_start=True,
+        power_cycle=True,
+    ),
+    Defect(
+        BROADCOM,
+        ("card:dut", "same-mac"),
+        red(MACS),
+        "which dut.p0 has too",
+        suites=("*.identity.card",),
+        cold_start=True,
+        power_cycle=True,
     ),
     Defect(
         BROADCOM,
