@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import re
 
-from niclab.hosts import ipmitool_sel, ipmitool_sensors
+from niclab.hosts import ipmitool_sel, ipmitool_sensor_blocks, ipmitool_sensors
 from niclab.hosts.errors import ReadError, unreadable
 from niclab.hosts.ipmitool_records import Field, Fru, IpmiForm, IpmiSensor, IpmiText, SelLine
 from niclab.hosts.transcript import transcript
@@ -29,7 +29,7 @@ _NO_ENTRIES = "SEL has no entries"
 # What ipmitool 1.8 says beside a complete answer, the last ones with -v.
 _NOISE = re.compile(
     r"Close Session command failed|SEL has no more entries|Loading IANA PEN Registry\.\.\.|"
-    r"Using best available cipher suite \d{1,3}|Running Get (?:VSO|PICMG) .{0,80}|Discovered IPMB.{0,80}|"
+    r"Locating sensor record\.\.\.|Using best available cipher suite \d{1,3}|Running Get (?:VSO|PICMG) .{0,80}|Discovered IPMB.{0,80}|"
     r"Invalid completion code received: Invalid command|No PICMG Extension discovered|Iana: .{0,40}"
 )
 _CHASSIS_FLAGS = {"true": True, "false": False}
@@ -76,6 +76,8 @@ def read_ipmitool(text: str) -> IpmiText:
     name = first.split(":")[0].strip()
     if name == "SEL Record ID":
         return IpmiText(IpmiForm.SEL_LIST, entries=ipmitool_sel.verbose_entries(lines))
+    if name == ipmitool_sensor_blocks.FIRST:
+        return IpmiText(IpmiForm.SDR_VERBOSE, sensors=ipmitool_sensor_blocks.sensor_blocks(lines))
     if name in _FORMS and (":" in first or name == "SEL Information"):
         return _pairs(_FORMS[name], lines)
     if "," in first and not first.lower().startswith(("error", "unable", "could not", "invalid")):

@@ -57,7 +57,9 @@ def entry(number: int, cells: list[str]) -> SelLine:
         event = " | ".join(cell for cell in rest[1:] if cell) or None
         panic = rest[0].lower().startswith("linux kernel panic")
         return SelLine(int(cells[0], 16), date, time, pre_init, uptime_s, rest[0], event, None, None, panic)
-    sensor, event_text, *more = [*rest, ""] if len(rest) == 1 else rest
+    if len(rest) < 2:
+        raise unreadable(_KIND, f"line {number}", " | ".join(cells), "an event after the sensor")
+    sensor, event_text, *more = rest
     asserted, reading = _direction(number, more)
     return SelLine(
         id=int(cells[0], 16),

@@ -17,6 +17,8 @@ _NUMBER = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,9})?(?:e[+-]?[0-9]{1,3})?", re.
 _COMMA = re.compile(r"(-?[0-9]{1,15}),([0-9]{3})")
 _PRINTED = re.compile(r"-?[0-9]{1,15}\.[0-9]{3}")
 _READING = re.compile(rf"({_NUMBER.pattern})\s+(\S.*)", re.IGNORECASE)
+# Units of analog sensors (unit_desc in lib/ipmi_sdr.c): what stands before one is a number.
+_UNIT_AT_END = re.compile(r"\S{0,40} (?:degrees [CFK]|Volts|Amps|Watts|RPM|percent|Hz|MHz)")
 _SENSOR_NUMBER = re.compile(r"([0-9A-Fa-f]{2})h")
 _ENTITY = re.compile(r"[0-9]{1,3}\.[0-9]{1,3}")
 _HEX = re.compile(r"0x[0-9A-Fa-f]{1,8}")
@@ -120,6 +122,8 @@ def _value(reading: str) -> tuple[float | str | None, str | None]:
     match = _READING.fullmatch(reading)
     if match is not None:
         return float(match[1]), match[2].strip()
+    if _UNIT_AT_END.fullmatch(reading):
+        raise unreadable(_KIND, "reading", reading, "a number before the unit")
     return (float(reading), None) if _NUMBER.fullmatch(reading) else (reading, None)
 
 

@@ -1,5 +1,5 @@
 """What a terminal adds to the output of a tool: prompts with the command before it, empty prompts behind it, sudo's
-question for a password, carriage returns, NUL bytes.
+question for a password, carriage returns, NUL bytes, and the dots that people put where they left something out.
 
 Nothing else is taken away. A line that is no prompt stays, also when it is an error message of the tool.
 """
@@ -39,6 +39,10 @@ _RUNNERS = frozenset(
         *("nsenter", "jexec", "docker", "podman", "do", "then", "exec"),
     )
 )
+# They show a file or a part of what a tool said, so that any reader's text may stand behind them.
+_VIEWERS = ("cat", "more", "less", "head", "tail", "grep", "egrep", "zgrep", "sed", "awk", "watch")
+_LEFT_OUT = re.compile(r"\.{3,6}|\u2026|[\[(<]\s?(?:\.{3}|\u2026|snip(?:ped)?)\s?[\])>]|-{2,}\s?snip(?:ped)?\s?-{2,}")
+_LAST_OF_LEFT_OUT = frozenset(".\u2026])>-")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w{0,80}=.*")
 
 
@@ -59,8 +63,8 @@ class Transcript:
 def transcript(text: str, *tools: str, alone: str | None = None) -> Transcript:
     """The output of one of ``tools`` without prompts.
 
-    A line with a prompt is taken away when it calls one of the tools; empty prompts at the end are taken away. The
-    first line may be the bare command.
+    A line with a prompt is taken away when it calls one of the tools or shows a file; empty prompts at both ends and
+    lines of nothing but dots are taken away. The first line may be the bare command.
 
     :param alone: the kind of a reader that wants nothing but the output of these tools: another command after its
         user's prompt is an error.
@@ -69,8 +73,7 @@ def transcript(text: str, *tools: str, alone: str | None = None) -> Transcript:
     text = text.removeprefix("\ufeff").replace("\x00", "")
     stripped = ((number, line.rstrip()) for number, line in numbered(text))
     lines = [(number, _COPY_MODE.sub("", line) if line[-1:] == "]" else line) for number, line in stripped]
-    while lines and (not lines[-1][1] or _EMPTY_PROMPT.fullmatch(lines[-1][1].strip()[:_LONGEST_PROMPT])):
-        lines.pop()
+    lines = _without_margins(lines)
     command: str | None = None
     kept: list[Line] = []
     begun, quiet = False, not _SIGNS.search(text)
@@ -83,12 +86,32 @@ def transcript(text: str, *tools: str, alone: str | None = None) -> Transcript:
         echoed = _echoed(line, tools, bare=not begun)
         if echoed is not None:
             command = command or echoed
+        elif not begun and _echoed(line, _VIEWERS, bare=False):
+            continue
         elif alone is not None and _USER_PROMPT.fullmatch(line.strip()[:_LONGEST_PROMPT]):
             raise unreadable(alone, f"line {number}", line, f"the output of {' or '.join(tools)} only")
         elif begun or not _PASSWORD.fullmatch(line.strip()):
             kept.append((number, line))
             begun = begun or bool(line)
     return Transcript(tuple(kept), command)
+
+
+def _without_margins(lines: list[Line]) -> list[Line]:
+    """The lines without blank ones and empty prompts at both ends, and without those that say something is left out."""
+    begin, end = 0, len(lines)
+    while end and _says_nothing(lines[end - 1][1]):
+        end -= 1
+    while begin < end and _says_nothing(lines[begin][1]):
+        begin += 1
+    return [
+        (number, line)
+        for number, line in lines[begin:end]
+        if not (line[-1:] in _LAST_OF_LEFT_OUT and _LEFT_OUT.fullmatch(line.strip()[:_LONGEST_PROMPT]))
+    ]
+
+
+def _says_nothing(line: str) -> bool:
+    return not line or _EMPTY_PROMPT.fullmatch(line.strip()[:_LONGEST_PROMPT]) is not None
 
 
 def command_words(command: str | None) -> list[str]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from niclab.hosts.reading import numbered
 from niclab.hosts.transcript import refuse_error, transcript
 
 _KIND = "dmesg"
@@ -97,6 +98,10 @@ _FIRMWARE = re.compile(
     rf"{_DEVICE}: (?:.{{0,60}}[ (])?(?i:firmware|fw|nvm|boot code|bootcode|phy fw|etrack)\b.{{0,10}}?[ :=vV(][0-9]"
 )
 _RELEASE = re.compile(r"FreeBSD ([0-9]{1,2}\.[0-9]{1,2}-[A-Z][A-Za-z0-9.-]*)(?: |$)")
+_BSD_ALONE = re.compile(
+    r"The FreeBSD Project|\bFreeBSD [0-9]{1,2}\.[0-9]{1,2}-[A-Z]|: link state changed to (?:UP|DOWN)"
+    r"|\b[a-z][a-z0-9_]*[0-9]: <[^>]{1,200}> .{0,200}\bon [a-z]+[0-9]{1,3}$|^Fatal trap [0-9]|^KDB: "
+)
 _DETACHED = re.compile(rf"{_DEVICE}: detached$")
 _ATTACH_NAME = re.compile(r"device_attach: ([a-z][a-z0-9_]*[0-9]+) attach returned")
 
@@ -172,6 +177,11 @@ def read_bsd_dmesg(text: str) -> BsdLog:
     )
     releases = [match[1] for _, line in lines if (match := _RELEASE.match(line)) is not None]
     return BsdLog(releases[-1] if releases else None, events, devices, unattached, addresses, len(lines))
+
+
+def is_bsd_log(text: str) -> bool:
+    """Whether the text holds a line that FreeBSD's kernel writes and Linux's does not."""
+    return any(_BSD_ALONE.search(line[:_SEARCHED_CHARACTERS]) for _, line in numbered(text))
 
 
 def _bare(line: str) -> tuple[float | None, str]:

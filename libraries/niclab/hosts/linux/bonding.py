@@ -27,7 +27,7 @@ _FIELD = re.compile(r"\s*(NS IPv6 target/s \(xx::xx form\)|[A-Za-z0-9][^:]{0,60}
 _MODE = re.compile(r"(.{1,60}?)(?: \(fail_over_mac ([a-z]{1,20})\))?")
 _PRIMARY = re.compile(r"(\S{1,30})(?: \(primary_reselect ([a-z]{1,20})\))?")
 _SPEED = re.compile(r"([0-9]{1,9}) Mbps")
-_MAC = re.compile(r"[0-9A-Za-z]{2}(:[0-9A-Za-z]{2}){5,19}")  # letters beyond f: people blot out their addresses
+_MAC = re.compile(r"[0-9A-Za-z*]{2}(:[0-9A-Za-z*]{2}){5,19}")  # more than hex: people blot out their addresses
 _STATUSES = ("up", "down", "going down", "going back")
 # Titles of parts of their own; their fields are read under the part's name.
 _PARTS = {
@@ -176,6 +176,8 @@ def _member(slave: _Part) -> BondMember:
     name = slave.text("Slave Interface")
     if name is None:
         raise slave.wrong("Slave Interface", "the name of a slave")
+    if len(slave.fields) == 1:
+        raise slave.wrong("Slave Interface", "lines about this slave below it: the output is incomplete")
     return BondMember(
         name=name,
         mii_status=slave.status(),

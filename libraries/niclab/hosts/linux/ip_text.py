@@ -15,8 +15,8 @@ KIND = "ip link"
 _HEAD = re.compile(r"([0-9]{1,9}): ([^\s@:]{1,30})(?:@([^\s:]{1,30}))?: <([A-Z0-9_,-]*)>((?: .*)?)")
 _ADDRESS = re.compile(r"(inet6?) (\S{1,60})/([0-9]{1,3})(?: (.*))?")
 _PEER = re.compile(r"(inet) (\S{1,40}) peer \S{1,40}/([0-9]{1,3})(?: (.*))?")
-_HARDWARE_ADDRESS = re.compile(r"[0-9A-Za-z.:]{2,60}")
-_MAC = re.compile(r"[0-9A-Za-z]{2}(:[0-9A-Za-z]{2}){5}")  # letters beyond f: people blot out their addresses
+_HARDWARE_ADDRESS = re.compile(r"[0-9A-Za-z.:*]{2,60}")
+_MAC = re.compile(r"[0-9A-Za-z*]{2}(:[0-9A-Za-z*]{2}){5}")  # more than hex: people blot out their addresses
 _NUMBER = re.compile(r"[0-9]{1,20}")
 _STATISTICS = re.compile(r"(RX|TX)( errors)?:\s+(.*)")
 # Kinds of iproute2's "ip link help"; the line of details begins with one of them.
