@@ -20,6 +20,7 @@ _POWER = re.compile(r"Chassis Power is (on|off)", re.IGNORECASE)
 _PAIR = re.compile(r"\s{0,40}([A-Za-z0-9][^:|]{0,60}?)\s{0,40}:(?:\s+(.*)|)")
 _CONTINUED = re.compile(r"\s+:\s{0,40}(.*)")
 _FRU = re.compile(r"FRU Device Description\s*:\s*(.*?)\s*(?:\(ID ([0-9]{1,3})\))?")
+_FRU_CUT = re.compile(r"\((?:I(?:D(?: [0-9]{0,3})?)?)?$")
 _FRU_PROBLEM = re.compile(
     r"Device not present.{0,80}|Unknown FRU header version.{0,20}|Unsupported device.{0,80}|FRU Read failed.{0,80}|"
     r"Invalid FRU size.{0,20}"
@@ -106,6 +107,7 @@ def _table(rows: list[tuple[int, list[str]]], *, comma: bool = False) -> IpmiTex
     number, first = rows[0]
     if ipmitool_sel.is_entry(first):
         entries: list[SelLine] = [ipmitool_sel.entry(number, cells) for number, cells in rows]
+        _refuse_cut_entry(rows[-1], entries)
         return IpmiText(IpmiForm.SEL_LIST, entries=tuple(entries))
     form = _sensor_form(first, comma=comma)
     if form is None:
@@ -125,6 +127,16 @@ def _table(rows: list[tuple[int, list[str]]], *, comma: bool = False) -> IpmiTex
         else:
             sensors.append(ipmitool_sensors.sdr_row(number, cells))
     return IpmiText(form, sensors=tuple(sensors))
+
+
+def _refuse_cut_entry(row: tuple[int, list[str]], entries: list[SelLine]) -> None:
+    """One version prints the direction of every event or of none."""
+    *others, last = entries
+    if last.event and last.asserted is None and not last.pre_init and last.date is not None and others:
+        if all(entry.asserted is not None for entry in others):
+            raise unreadable(
+                _KIND, f"line {row[0]}", " | ".join(row[1]), "Asserted or Deasserted, as in the other lines"
+            )
 
 
 def _sensor_form(cells: list[str], *, comma: bool) -> IpmiForm | None:
@@ -201,8 +213,8 @@ def _frus(lines: Lines) -> tuple[Fru, ...]:
         else:
             groups[-1][1].append((number, line))
     frus = tuple(_fru(head, tuple(rest)) for head, rest in groups)
-    if not any(fru.fields or fru.problem for fru in frus):
-        raise unreadable(_KIND, f"line {lines[0][0]}", lines[0][1], "the fields of an inventory below it")
+    if not (frus[-1].fields or frus[-1].problem) or _FRU_CUT.search(frus[-1].name):
+        raise unreadable(_KIND, f"line {lines[-1][0]}", lines[-1][1], "the fields of an inventory below it")
     return frus
 
 

@@ -18,6 +18,7 @@ _DATE = re.compile(r"[0-9]{1,4}[/.-][0-9]{1,2}[/.-][0-9]{2,4}")
 _TIME = re.compile(r"[0-9]{1,2}:[0-9]{2}:[0-9]{2}(?: [AP]M)?(?: [A-Z0-9+:-]{1,9})?")
 _PRE_INIT = re.compile(r"Pre-Init(?: Time-stamp)?|Unspecified|S\+.*", re.IGNORECASE)
 _UPTIME = re.compile(r"[0-9]{1,10}")
+_CROSSED = re.compile(r"Reading -?[0-9.]{1,12} (?:[<>=]{1,2}) Threshold -?[0-9.]{1,12}(?: .{0,30})?")
 _OEM = re.compile(r"OEM record [0-9a-f]{2}.*|Linux kernel panic: .*", re.IGNORECASE)
 
 # States that are good: when they go, something is wrong.
@@ -142,7 +143,7 @@ def _direction(number: int, cells: list[str]) -> tuple[bool | None, str | None]:
     for cell in cells:
         if cell in ("Asserted", "Deasserted"):
             asserted = cell == "Asserted"
-        elif cell.startswith("Reading ") or re.fullmatch(r"CPU [0-9]{1,2} DIMM [0-9]{1,2}", cell):
+        elif _CROSSED.fullmatch(cell) or re.fullmatch(r"CPU [0-9]{1,2} DIMM [0-9]{1,2}", cell):
             reading = cell.removeprefix("Reading ")
         elif cell:
             raise unreadable(_KIND, f"line {number}", cell, "Asserted, Deasserted or 'Reading ...'")

@@ -31,7 +31,8 @@ _SIGNS = re.compile(r"[#$%>❯+]")
 _PASSWORD = re.compile(r"(?:\[sudo\] |doas \()[^:]{1,80}:|Password: ?|Sorry, try again\.")
 _LONGEST_PROMPT = 1000
 # What a terminal multiplexer writes at the right edge while somebody copies from its history.
-_COPY_MODE = re.compile(r"\s{8,}\[[0-9]{1,7}/[0-9]{1,7}\]$")
+_COPY_MODE = re.compile(r"\s{8}\[[0-9]{1,7}/[0-9]{1,7}\]$")
+_COPY_MODE_CHARACTERS = 25
 # Words that may stand before the tool's name: they run it as somebody else, elsewhere or with a limit.
 _RUNNERS = frozenset(
     (
@@ -70,9 +71,9 @@ def transcript(text: str, *tools: str, alone: str | None = None) -> Transcript:
         user's prompt is an error.
     :raises ReadError: for the output of another tool behind this one's, when ``alone`` is given.
     """
-    text = text.removeprefix("\ufeff").replace("\x00", "")
+    text = _unquoted(text.removeprefix("\ufeff").replace("\x00", ""))
     stripped = ((number, line.rstrip()) for number, line in numbered(text))
-    lines = [(number, _COPY_MODE.sub("", line) if line[-1:] == "]" else line) for number, line in stripped]
+    lines = [(number, _without_position(line) if line[-1:] == "]" else line) for number, line in stripped]
     lines = _without_margins(lines)
     command: str | None = None
     kept: list[Line] = []
@@ -94,6 +95,22 @@ def transcript(text: str, *tools: str, alone: str | None = None) -> Transcript:
             kept.append((number, line))
             begun = begun or bool(line)
     return Transcript(tuple(kept), command)
+
+
+def _without_position(line: str) -> str:
+    """Only the end is searched: blanks without end before it must not cost a search from each of them."""
+    match = _COPY_MODE.search(line, max(0, len(line) - _COPY_MODE_CHARACTERS))
+    return line[: match.start()].rstrip() if match else line
+
+
+def _unquoted(text: str) -> str:
+    """The text without the signs of a quotation in a mail, when each filled line has one."""
+    if not text.lstrip().startswith(">"):
+        return text
+    lines = text.split("\n")
+    if not all(line.startswith(">") for line in lines if line.strip()):
+        return text
+    return "\n".join(line[1:].removeprefix(" ") for line in lines)
 
 
 def _without_margins(lines: list[Line]) -> list[Line]:

@@ -122,6 +122,8 @@ def _header(number: int, line: str) -> BsdInterface:
     assert header is not None
     rest = _AFTER_FLAGS.fullmatch(header[2])
     assert rest is not None
+    if rest[3] is None and "<" not in rest[1]:
+        raise unreadable(_KIND, where, line, "'oce0: flags=8843<UP,...> metric 0 mtu 1500'")
     return BsdInterface(
         name=header[1],
         flags=read_bits(_KIND, where, rest[1]),
@@ -165,6 +167,10 @@ def _bits(attribute: str, name: str) -> Callable[[BsdInterface, str, str], BsdIn
         value = line.removeprefix(name)
         if value.startswith("="):
             bits = read_bits(_KIND, where, value[1:])
+            if bits.names is None and interface.flags is not None and interface.flags.names is not None:
+                raise unreadable(
+                    _KIND, where, line, f"'{name}=507bb<RXCSUM,TXCSUM>', with names as the flags have them"
+                )
         elif re.fullmatch(r" [A-Z0-9_,]+", value):
             bits = Bits(None, tuple(value.strip().split(",")))
         else:
@@ -224,6 +230,8 @@ def _vlan(interface: BsdInterface, where: str, line: str) -> BsdInterface:
     if match is None:
         raise unreadable(_KIND, where, line, "'vlan: 100 parent interface: oce0'")
     parent = match[4] or match[5]
+    if parent is None:
+        raise unreadable(_KIND, where, line, "the parent interface behind the VLAN's number")
     vlan = Vlan(
         id=whole_number(_KIND, where, match[1], "vlan"),
         protocol=match[2],

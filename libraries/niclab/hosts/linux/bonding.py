@@ -53,6 +53,8 @@ class _Part:
 
     def count(self, name: str) -> int | None:
         value = self.text(name)
+        if self.fields.get(name, (0, "None"))[1] == "":
+            raise self.wrong(name, f"{name}: a whole number")
         return None if value is None else whole_number(_KIND, self.where(name), value, name)
 
     def mac(self, name: str) -> str | None:
@@ -107,6 +109,9 @@ def read_bonding(text: str) -> Bond:
         part.fields[prefix + key] = (number, value)
     if "Bonding Mode" not in bond.fields and not slaves:
         raise unreadable(_KIND, "text", text, "a line 'Bonding Mode: MODE' or at least one slave")
+    active = bond.text("Currently Active Slave")
+    if active is not None and not slaves:
+        raise bond.wrong("Currently Active Slave", "the lines of this slave: the output is incomplete")
     return _bond(version.strip() or None, bond, tuple(_member(slave) for slave in slaves))
 
 

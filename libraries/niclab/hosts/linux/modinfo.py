@@ -13,6 +13,7 @@ _KIND = "modinfo"
 
 _LINE = re.compile(r"([a-z][a-z0-9_]{0,30}):(?:\s+(.*)|)")
 _ONCE = ("filename", "name", "srcversion", "vermagic", "depends")
+_NEVER_EMPTY = ("firmware", "alias", "vermagic")
 _TELLING = ("filename", "srcversion", "vermagic")
 # Values that may run over several lines, which then begin anywhere.
 _MULTI_LINE = ("parm", "description", "author", "signature", "module_sig")
@@ -74,6 +75,8 @@ def _fields(text: str) -> dict[str, list[str]]:
         if match is not None:
             key = match[1]
             found.setdefault(key, []).append((match[2] or "").strip())
+            if key in _NEVER_EMPTY and not found[key][-1]:
+                raise unreadable(_KIND, f"line {number}", line, f"a value of {key}")
             if key in _ONCE and len(found[key]) > 1:
                 raise unreadable(_KIND, f"line {number}", line, f"{key} once, of one module")
         elif key in _MULTI_LINE and (key not in _LEFT_OUT or _SIGNATURE_LINE.fullmatch(line)):
