@@ -30,7 +30,8 @@ _NO_ENTRIES = "SEL has no entries"
 # What ipmitool 1.8 says beside a complete answer, the last ones with -v.
 _NOISE = re.compile(
     r"Close Session command failed|SEL has no more entries|Loading IANA PEN Registry\.\.\.|"
-    r"Locating sensor record\.\.\.|Using best available cipher suite \d{1,3}|Running Get (?:VSO|PICMG) .{0,80}|Discovered IPMB.{0,80}|"
+    r"Locating sensor record\.\.\.|Using best available cipher suite \d{1,3}|Discovered IPMB.{0,80}|"
+    r"Running Get (?:VSO|PICMG) .{0,80}|"
     r"Invalid completion code received: Invalid command|No PICMG Extension discovered|Iana: .{0,40}"
 )
 _CHASSIS_FLAGS = {"true": True, "false": False}
@@ -107,7 +108,7 @@ def _table(rows: list[tuple[int, list[str]]], *, comma: bool = False) -> IpmiTex
     number, first = rows[0]
     if ipmitool_sel.is_entry(first):
         entries: list[SelLine] = [ipmitool_sel.entry(number, cells) for number, cells in rows]
-        _refuse_cut_entry(rows[-1], entries)
+        ipmitool_sel.refuse_cut(rows[-1][0], entries)
         return IpmiText(IpmiForm.SEL_LIST, entries=tuple(entries))
     form = _sensor_form(first, comma=comma)
     if form is None:
@@ -127,16 +128,6 @@ def _table(rows: list[tuple[int, list[str]]], *, comma: bool = False) -> IpmiTex
         else:
             sensors.append(ipmitool_sensors.sdr_row(number, cells))
     return IpmiText(form, sensors=tuple(sensors))
-
-
-def _refuse_cut_entry(row: tuple[int, list[str]], entries: list[SelLine]) -> None:
-    """One version prints the direction of every event or of none."""
-    *others, last = entries
-    if last.event and last.asserted is None and not last.pre_init and last.date is not None and others:
-        if all(entry.asserted is not None for entry in others):
-            raise unreadable(
-                _KIND, f"line {row[0]}", " | ".join(row[1]), "Asserted or Deasserted, as in the other lines"
-            )
 
 
 def _sensor_form(cells: list[str], *, comma: bool) -> IpmiForm | None:

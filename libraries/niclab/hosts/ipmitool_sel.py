@@ -76,6 +76,14 @@ def entry(number: int, cells: list[str]) -> SelLine:
     )
 
 
+def refuse_cut(number: int, entries: list[SelLine]) -> None:
+    """Refuse a list whose last event alone has no direction: one version prints that of every event or of none."""
+    *others, last = entries
+    told = others and all(entry.asserted is not None for entry in others)
+    if told and last.event and last.date is not None and last.asserted is None:
+        raise unreadable(_KIND, f"line {number}", last.event, "Asserted or Deasserted behind it, as in the other lines")
+
+
 def verbose_entries(lines: tuple[tuple[int, str], ...]) -> tuple[SelLine, ...]:
     """The entries of ``sel list -v`` and ``sel get``: blocks that begin with ``SEL Record ID``."""
     blocks: list[tuple[int, dict[str, str]]] = []

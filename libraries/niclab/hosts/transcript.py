@@ -71,7 +71,7 @@ def transcript(text: str, *tools: str, alone: str | None = None) -> Transcript:
         user's prompt is an error.
     :raises ReadError: for the output of another tool behind this one's, when ``alone`` is given.
     """
-    text = _unquoted(text.removeprefix("\ufeff").replace("\x00", ""))
+    text = _unquoted(text.removeprefix("\ufeff").replace("\x00", "").rstrip())
     stripped = ((number, line.rstrip()) for number, line in numbered(text))
     lines = [(number, _without_position(line) if line[-1:] == "]" else line) for number, line in stripped]
     lines = _without_margins(lines)
