@@ -12,6 +12,7 @@ import re
 from niclab.hosts import ipmitool_sel, ipmitool_sensor_blocks, ipmitool_sensors
 from niclab.hosts.errors import ReadError, unreadable
 from niclab.hosts.ipmitool_records import Field, Fru, IpmiForm, IpmiSensor, IpmiText, SelLine
+from niclab.hosts.reading import dedented
 from niclab.hosts.transcript import transcript
 
 _KIND = "ipmi"
@@ -79,6 +80,7 @@ def read_ipmitool(text: str) -> IpmiText:
     if name == "SEL Record ID":
         return IpmiText(IpmiForm.SEL_LIST, entries=ipmitool_sel.verbose_entries(lines))
     if name == ipmitool_sensor_blocks.FIRST:
+        lines = dedented(lines)
         return IpmiText(IpmiForm.SDR_VERBOSE, sensors=ipmitool_sensor_blocks.sensor_blocks(lines))
     if name in _FORMS and (":" in first or name == "SEL Information"):
         return _pairs(_FORMS[name], lines)

@@ -1,5 +1,6 @@
 """What a terminal adds to the output of a tool: prompts with the command before it, empty prompts behind it, sudo's
-question for a password, carriage returns, NUL bytes, and the dots that people put where they left something out.
+question for a password, colours and other escape sequences, carriage returns, NUL bytes, and the dots that people put
+where they left something out.
 
 Nothing else is taken away. A line that is no prompt stays, also when it is an error message of the tool.
 """
@@ -43,6 +44,9 @@ _RUNNERS = frozenset(
 # They show a file or a part of what a tool said, so that any reader's text may stand behind them.
 _VIEWERS = ("cat", "more", "less", "head", "tail", "grep", "egrep", "zgrep", "sed", "awk", "watch")
 _LEFT_OUT = re.compile(r"\.{3,6}|\u2026|[\[(<]\s?(?:\.{3}|\u2026|snip(?:ped)?)\s?[\])>]|-{2,}\s?snip(?:ped)?\s?-{2,}")
+_ESCAPES = re.compile(r"\x1b(?:\[[0-9;:?]{0,40}[@-~]|\][^\x07\x1b\n]{0,500}(?:\x07|\x1b\\)|[()][A-Z0-9]|[=>78])|\x0f")
+_FENCE = re.compile(r"(?:```|~~~)[a-z]{0,12}")
+_RECORDER = re.compile(r"Script (?:started|done)(?: on|,).{0,200}")
 _LAST_OF_LEFT_OUT = frozenset(".\u2026])>-")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w{0,80}=.*")
 
@@ -71,7 +75,7 @@ def transcript(text: str, *tools: str, alone: str | None = None) -> Transcript:
         user's prompt is an error.
     :raises ReadError: for the output of another tool behind this one's, when ``alone`` is given.
     """
-    text = _unquoted(text.removeprefix("\ufeff").replace("\x00", "").rstrip())
+    text = _unquoted(_uncoloured(text.removeprefix("\ufeff").replace("\x00", "")).rstrip())
     stripped = ((number, line.rstrip()) for number, line in numbered(text))
     lines = [(number, _without_position(line) if line[-1:] == "]" else line) for number, line in stripped]
     lines = _without_margins(lines)
@@ -103,6 +107,13 @@ def _without_position(line: str) -> str:
     return line[: match.start()].rstrip() if match else line
 
 
+def _uncoloured(text: str) -> str:
+    """The text without colours, titles of windows and other sequences to a terminal, and returns before a line."""
+    if "\x1b" not in text:
+        return text
+    return "\n".join(line.lstrip("\r") for line in _ESCAPES.sub("", text).split("\n"))
+
+
 def _unquoted(text: str) -> str:
     """The text without the signs of a quotation in a mail, when each filled line has one."""
     if not text.lstrip().startswith(">"):
@@ -114,7 +125,8 @@ def _unquoted(text: str) -> str:
 
 
 def _without_margins(lines: list[Line]) -> list[Line]:
-    """The lines without blank ones and empty prompts at both ends, and without those that say something is left out."""
+    """The lines without blank ones, empty prompts, fences of a page and the words of script(1) at both ends, and
+    without those that say something is left out."""
     begin, end = 0, len(lines)
     while end and _says_nothing(lines[end - 1][1]):
         end -= 1
@@ -128,7 +140,8 @@ def _without_margins(lines: list[Line]) -> list[Line]:
 
 
 def _says_nothing(line: str) -> bool:
-    return not line or _EMPTY_PROMPT.fullmatch(line.strip()[:_LONGEST_PROMPT]) is not None
+    begin = line.strip()[:_LONGEST_PROMPT]
+    return not begin or any(pattern.fullmatch(begin) for pattern in (_EMPTY_PROMPT, _FENCE, _RECORDER))
 
 
 def command_words(command: str | None) -> list[str]:

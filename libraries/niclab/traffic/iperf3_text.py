@@ -69,6 +69,7 @@ def read_iperf3_output(text: str, command: str | None = None) -> Iperf3Result | 
     :raises WorthlessResult: when the run measured nothing usable.
     :raises ReadError: when the text is not iperf3's.
     """
+    text = text.removeprefix("\ufeff")
     if re.search(r"^\s{0,8}\{", text, re.MULTILINE):
         return read_iperf3(text)
     return read_iperf3_text(text, command)

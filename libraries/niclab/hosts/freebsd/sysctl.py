@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from niclab.hosts.errors import ReadError, unreadable
 from niclab.hosts.freebsd.pciconf import slot_of
+from niclab.hosts.reading import dedented
 from niclab.hosts.transcript import command_words, refuse_error, transcript
 
 _KIND = "sysctl"
@@ -107,8 +108,9 @@ def read_sysctl(text: str, command: str | None = None) -> Sysctls:
     for option, meaning in (("d", "descriptions"), ("t", "types"), ("N", "names only")):
         if option in options:
             raise unreadable(_KIND, "command", command, f"values; -{option} prints {meaning}")
-    errors = tuple(line for _, line in found.filled if line.startswith("sysctl: "))
-    lines = tuple((number, line) for number, line in found.filled if not line.startswith("sysctl: "))
+    filled = dedented(found.filled)
+    errors = tuple(line for _, line in filled if line.startswith("sysctl: "))
+    lines = tuple((number, line) for number, line in filled if not line.startswith("sysctl: "))
     if "n" in options:
         return Sysctls(_values_only(lines, names), errors=errors)
     return _named(lines, errors, found.filled)

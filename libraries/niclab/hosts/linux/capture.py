@@ -16,7 +16,7 @@ def content(text: str) -> list[Line]:
     """Number and text of every line that has content: no blank lines, no prompts, no complaint of the tool beside its
     answer, no margin of all lines."""
     lines = transcript(text, "ethtool", "ip", "cat", "bat", "bridge").filled
-    if any(noise in text for noise in _NOISE):
+    if "\x1b" in text or any(noise in text for noise in _NOISE):
         lines = tuple((number, line) for number, line in lines if not line.lstrip().startswith(_NOISE))
     return list(dedented(lines))
 
