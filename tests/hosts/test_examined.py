@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from niclab.hosts.errors import ReadError
-from niclab.parse import parse, parse_batch
+from niclab.parse import KINDS, parse, parse_batch
 
 EXAMINED = Path(__file__).parent / "examined"
 LONG = 200_000
@@ -63,6 +63,15 @@ def test_the_values_are_what_a_person_reads(kind: str, entry: dict[str, Any]) ->
 def test_what_is_no_whole_output_of_the_tool_is_refused(kind: str, entry: dict[str, Any]) -> None:
     with pytest.raises(ReadError, match=r"^cannot read |worthless result"):
         parse(kind, "\n".join(entry["text"]))
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_no_message_is_an_output(kind: str) -> None:
+    """What shells, programs and the tools themselves say instead of an answer; only a console shows a login."""
+    found = json.loads((Path(__file__).parent / "messages.json").read_text())
+    for message in found["messages"] + (found["of_a_session"] if kind != "console" else []):
+        with pytest.raises(ReadError):
+            parse(kind, message)
 
 
 def test_a_wrong_value_is_seen() -> None:

@@ -37,10 +37,11 @@ _RESOURCES = re.compile(r"\b(port|mem|iomem) (\S+)")
 _IRQ = re.compile(r"\birq ([0-9,]{1,40})")
 _ETHERNET = re.compile(rf"{_DEVICE}: Ethernet address: ([0-9a-f]{{2}}(?::[0-9a-f]{{2}}){{5}})", re.IGNORECASE)
 _NAMED = re.compile(rf"{_IFACE}: ")
-# What tells a kernel log of FreeBSD from any other text; others print "oce0: flags=", "irq16: " and "a0: 10 00 02 00".
+# What tells a kernel log of FreeBSD from any other text; others print "oce0: flags=", "irq16: ", "a0: 10 00 02 00" and
+# "iperf3: error - ...".
 _KERNEL_LINE = re.compile(
-    r"(?!irq[0-9]|cpu[0-9]+:? ?timer|[0-9a-f]{2,3}: [0-9a-f]{2} )"
-    rf"{_DEVICE}: (?!flags=|[a-z0-9_]{{1,40}}: [0-9]+$)\S"
+    r"(?!irq[0-9]|iperf3: |cpu[0-9]+:? ?timer|[0-9a-f]{2,3}: [0-9a-f]{2} )"
+    rf"{_DEVICE}: (?!flags=|error fetching |[a-z0-9_]{{1,40}}: [0-9]+$)\S"
     r"|.*The FreeBSD Project|FreeBSD [0-9]+\.[0-9]|---<<BOOT>>---|Trying to mount root|Fatal trap|panic: |KDB: |db> "
 )
 # Logs of other kernels, and sysctl, which prints this kernel's log among its values.
