@@ -96,6 +96,21 @@ def test_no_long_line_takes_long(kind: str) -> None:
     _reads_soon(kind, "\n".join(f"k{index}: {index}" for index in range(LONG // 12)))
 
 
+# Each of these once took seconds to minutes: something was searched again from each place of the text.
+BLANKS = " " * (LONG // 2)
+ONCE_SLOW = (
+    ("rpm", f"Name        : ethtool{BLANKS}x\nVersion     : 6\nRelease     : 4.el5\n"),
+    ("ethtool-c", f'[ {{ "ifname": "e0",{BLANKS} ]\n'),
+    ("ifconfig-freebsd", f"em0: flags=8843<UP,BROADCAST,{BLANKS}SIMPLEX> metric 0 mtu 1500\n"),
+    ("ifconfig-freebsd", "\n".join(f"k{index}: {index}" for index in range(LONG // 12))),
+)
+
+
+@pytest.mark.parametrize(("kind", "text"), ONCE_SLOW, ids=["rpm", "ethtool-c", "ifconfig", "ifconfig-none"])
+def test_what_once_was_searched_from_each_place_is_not(kind: str, text: str) -> None:
+    _reads_soon(kind, text)
+
+
 def _reads_soon(kind: str, text: str) -> None:
     begun = time.process_time()
     try:
