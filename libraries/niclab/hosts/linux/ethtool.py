@@ -32,7 +32,7 @@ def read_driver_info(text: str) -> DriverInfo:
     """Read ``ethtool -i``. "N/A", an empty value and a missing line are None: the driver or the text does not say."""
     found: dict[str, str | None] = {}
     for number, line in content(text):
-        match = _DRIVER_LINE.fullmatch(line)
+        match = _DRIVER_LINE.fullmatch(line.strip())
         if match is None:
             raise unreadable(_DRIVER, f"line {number}", line, "'name: value'")
         key, value = match[1], match[2].strip()
@@ -47,8 +47,8 @@ def read_driver_info(text: str) -> DriverInfo:
     bus = found.get("bus-info")
     if bus is not None and _CUT_ADDRESS.fullmatch(bus):
         raise unreadable(_DRIVER, "bus-info", bus, "a whole address such as 0000:04:00.0")
-    if "bus-info" not in found and not text.endswith("\n"):
-        raise unreadable(_DRIVER, "text", text[-60:], "a line end or the line bus-info: the output was cut")
+    if len(found) == 1 and not text.endswith("\n"):
+        raise unreadable(_DRIVER, "text", text[-60:], "a line end, or another line: the output was cut")
     return DriverInfo(
         driver=driver,
         version=found.get("version"),
