@@ -30,6 +30,8 @@ class Defect:
     cold_start: bool = False
     power_cycle: bool = False
     full: bool = False
+    alone: bool = False
+    """No other test is run beside it: the server it leaves cannot be given back as it was."""
 
     def __str__(self) -> str:
         return f"{self.fault[1]}-{self.card.split('-')[0]}"
@@ -209,9 +211,10 @@ DEFECTS = (
         BROADCOM,
         ("card:dut", "oops-on-unload=1"),
         red(RELOADS),
-        "",
-        tests=(DRIVEN, RELOADS),
+        "the kernel said: ",
+        tests=(RELOADS,),
         into=RELOADS,
+        alone=True,
         power_cycle=True,
     ),
 )

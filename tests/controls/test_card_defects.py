@@ -47,4 +47,4 @@ def test_a_defect_turns_exactly_the_intended_tests_red(bench: Bench, defect: Def
         run = bench.run(*options, card=defect.card)
     assert set(run.red) == defect.red, run.red
     assert all(defect.says in message and message.startswith("CardFailure: ") for message in run.red.values()), run.red
-    assert run.green
+    assert run.green or defect.alone
