@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 BROADCOM, EMULEX = "broadcom-bcm57810", "emulex-oce11102"
 MODULES = {BROADCOM: "bnx2x", EMULEX: "be2net"}
-TSO, GRO, LRO = "1", "16", "512"
+GRO, LRO = "16", "512"
 """Bits of feature defects, as in ``lab/virtual/card/mailbox.h``."""
 
 
@@ -141,10 +141,10 @@ DEFECTS = (
         suites=("*.offload.offload",),
     ),
     Defect(
-        EMULEX,
-        ("card:dut", f"feature-lie={TSO}"),
-        red(proven("tso4")),
-        "",
+        BROADCOM,
+        ("card:dut", f"feature-lie={LRO}"),
+        red(proven("lro")),
+        "lro",
         suites=("*.offload.offload",),
         full=True,
     ),
