@@ -6,6 +6,8 @@ must be possible, and its run must have lasted as long as asked.
 
 from __future__ import annotations
 
+import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from niclab.bench import BenchPath, Role
@@ -33,11 +35,14 @@ STRAY_FRAMES = 50
 
 @dataclass(frozen=True)
 class EndOfRun:
-    """One end of a run: its port, the load of its CPUs, and what its port counted from before to after."""
+    """One end of a run: its port, the load of its CPUs, and what its port counted from before to after.
+
+    ``seconds``: between the two looks at the CPUs; longer than the run."""
 
     port: str
     cpu: CpuLoad
     frames: FrameCounters
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -83,20 +88,22 @@ class Run:
 
 @dataclass(frozen=True)
 class _Look:
+    at: float
     cpu: CpuTimes
     frames: FrameCounters
 
 
-def measure(lab: Lab, path: BenchPath, sender: Role, order: Order) -> Run:
+def measure(lab: Lab, path: BenchPath, sender: Role, order: Order, over: Mapping[Role, str] | None = None) -> Run:
     """Make one run over ``path``.
 
+    :param over: the interface of each server that has the path's address, where it is not its port: a bond, a VLAN.
     :raises NotApplicable: when the bench's tool cannot do what is asked.
     :raises BenchFault: when the run fails, its result is worthless, or the servers' counters contradict it.
     """
     run, tool = serving.ends(lab, path, sender), tool_of(lab.bench.traffic)
     route = serving.route(lab, run)
     command = tool.client_command(route, order)
-    interfaces = (lab.interface(run.from_port), lab.interface(run.to_port))
+    interfaces = _interfaces(lab, run, over)
     with serving.listening(run, tool, route.receiver):
         before = _looks(run, interfaces)
         timeout_s = order.duration_s + tool.omitted_s + serving.SLACK_S
@@ -116,12 +123,18 @@ def measure(lab: Lab, path: BenchPath, sender: Role, order: Order) -> Run:
     return Run(tool.name.value, command, order, result, *sides, _conservation(sides, result))
 
 
+def _interfaces(lab: Lab, run: Ends, over: Mapping[Role, str] | None) -> tuple[str, str]:
+    if over is not None:
+        return over[run.from_port.role], over[run.to_port.role]
+    return lab.interface(run.from_port), lab.interface(run.to_port)
+
+
 def _looks(run: Ends, interfaces: tuple[str, str]) -> tuple[_Look, _Look]:
     """Both ends, side by side."""
 
     def look(end: tuple[Server, str]) -> _Look:
         server, iface = end
-        return _Look(server.host.cpu_times(), server.host.frame_counters(iface))
+        return _Look(time.monotonic(), server.host.cpu_times(), server.host.frame_counters(iface))
 
     first, second = side_by_side(look, zip((run.sender, run.receiver), interfaces, strict=True))
     return first, second
@@ -129,7 +142,8 @@ def _looks(run: Ends, interfaces: tuple[str, str]) -> tuple[_Look, _Look]:
 
 def _end(server: Server, port: str, before: _Look, after: _Look) -> EndOfRun:
     try:
-        return EndOfRun(port, load_between(before.cpu, after.cpu), after.frames.since(before.frames))
+        load, frames = load_between(before.cpu, after.cpu), after.frames.since(before.frames)
+        return EndOfRun(port, load, frames, after.at - before.at)
     except ReadError as error:
         raise error.about(f"{server.name}: {port} before and after the run") from error
 

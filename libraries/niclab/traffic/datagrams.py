@@ -1,0 +1,121 @@
+"""UDP datagrams that the network must cut into fragments: does each arrive whole, with the content it was sent with?
+
+With checksum offload the card sums; of a datagram in fragments it cannot, because no frame holds all of it (NFS-03). A
+datagram whose checksum is wrong is thrown away by the receiver's system, which counts it.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from niclab.hosts.errors import ReadError
+from niclab.lab import Lab
+from niclab.server import Server, quoted
+from niclab.traffic import datagram_program, serving
+from niclab.traffic.serving import Ends
+from niclab.verdict import BenchFault
+from niclab.wait import until
+
+PORT = 7111
+COUNT, BYTES = 100, 32 << 10
+"""23 fragments each at MTU 1500, the size of a read of NFSv3 over UDP."""
+LISTEN_WITHIN_S, SECONDS = 20.0, 30.0
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """What became of the datagrams. ``wrong_sums``: as many more the receiver's system counted; None: it does not."""
+
+    sent: int
+    whole: int
+    twice: int
+    damaged: int
+    wrong_sums: int | None
+
+    @property
+    def problem(self) -> str:
+        """What is wrong, in words; empty when every datagram arrived once with its content."""
+        if self.whole == self.sent and not (self.twice or self.damaged or self.wrong_sums):
+            return ""
+        sums = "" if self.wrong_sums is None else f", {self.wrong_sums} with a wrong checksum"
+        return (
+            f"{self.whole} of {self.sent} datagrams of {BYTES} bytes arrived whole, {self.twice} twice, "
+            f"{self.damaged} with another content{sums}"
+        )
+
+
+def deliver(lab: Lab, run: Ends) -> Delivery:
+    """Send datagrams from one end to the other.
+
+    :raises BenchFault: when a program does not begin, end or say what it saw.
+    """
+    route = serving.route(lab, run)
+    with ExitStack() as undoing:
+        folders = [_placed(undoing, server) for server in (run.sender, run.receiver)]
+        before = _wrong_sums(run.receiver)
+        words = ("receive", route.receiver, PORT, COUNT, BYTES, SECONDS)
+        job = run.receiver.ssh.start(_command(folders[1], *words), limit_s=SECONDS + LISTEN_WITHIN_S)
+        undoing.callback(job.stop)
+
+        def listens() -> bool:
+            if (status := job.poll()) is not None:
+                said = (job.errors() + job.output()).strip()[-300:]
+                raise BenchFault(f"{run.receiver.name}: datagram receiver ended with status {status}: {said}")
+            return job.output().startswith("ready\n")
+
+        until(listens, within=LISTEN_WITHIN_S, what=f"{run.receiver.name}: datagram receiver to listen")
+        words_of_sender = ("send", route.sender, route.receiver, PORT, COUNT, BYTES)
+        run.sender.run(_command(folders[0], *words_of_sender), timeout_s=SECONDS)
+        ended = job.wait(SECONDS + LISTEN_WITHIN_S)
+        if not ended.succeeded:
+            raise BenchFault(f"{run.receiver.name}: datagram receiver: {ended.ending}: {ended.stderr.strip()[-300:]}")
+        after = _wrong_sums(run.receiver)
+    try:
+        return read_delivery(ended.stdout, None if before is None or after is None else after - before)
+    except ReadError as error:
+        raise error.about(f"{run.receiver.name}: datagram receiver") from error
+
+
+def read_delivery(text: str, wrong_sums: int | None) -> Delivery:
+    """What the receiver printed.
+
+    :raises ReadError: when it is not whole.
+    """
+    found = re.fullmatch(r"ready\nnumbers((?: [0-9]+)*)\ndamaged ([0-9]+)\nend\n", text)
+    if found is None:
+        raise ReadError(f"{text[-200:]!r}; wanted: ready, numbers, damaged, end")
+    numbers = [int(word) for word in found[1].split()]
+    if numbers and max(numbers) >= COUNT:
+        raise ReadError(f"datagram {max(numbers)} of {COUNT}")
+    return Delivery(COUNT, len(set(numbers)), len(numbers) - len(set(numbers)), int(found[2]), wrong_sums)
+
+
+def _command(folder: str, *words: object) -> str:
+    return "exec " + quoted("python3", f"{folder}/datagrams.py", *map(str, words))
+
+
+def _placed(undoing: ExitStack, server: Server) -> str:
+    """The program on the server; its folder there, taken away at the end."""
+    folder = server.run("mktemp -d /tmp/niclab-udp.XXXXXX").stdout.strip()
+    undoing.callback(server.run, f"rm -rf {shlex.quote(folder)}")
+    server.ssh.put_text(Path(datagram_program.__file__).read_text(), f"{folder}/datagrams.py")
+    return folder
+
+
+def _wrong_sums(server: Server) -> int | None:
+    """``InCsumErrors`` of UDP (Linux 3.10 and later); None where the system does not count them so.
+
+    :raises BenchFault: when the table is there and cannot be read.
+    """
+    shown = server.ssh.run("cat /proc/net/snmp")
+    if not shown.succeeded:
+        return None
+    lines = [line.split() for line in shown.stdout.splitlines() if line.startswith("Udp:")]
+    if len(lines) != 2 or len(lines[0]) != len(lines[1]):
+        raise BenchFault(f"{server.name}: /proc/net/snmp: no two lines of UDP that fit each other")
+    counts = dict(zip(lines[0][1:], lines[1][1:], strict=True))
+    return int(counts["InCsumErrors"]) if "InCsumErrors" in counts else None
