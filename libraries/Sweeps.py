@@ -78,7 +78,7 @@ class Sweeps:
         taken = lab.current()
         peak = frames.run(taken, _path(), logger.console)
         predicted = frames.jumbo_gain(taken, peak)
-        answer = effect.ask(taken, _path(), predicted, effect.BUDGETS[profile], logger.console)
+        answer = effect.ask(taken, _path(), predicted, effect.BUDGETS[profile], logger.console, source=predicted.source)
         logger.info(f"{predicted.source}: {answer.result.reason}")
         show_chart(effect.chart(f"Jumbo frames {answer.subject}", [answer]), tuple(run for _, run in answer.runs))
         effect.judge([answer])

@@ -136,7 +136,7 @@ def _cpu_result(lab: Lab, cpu: Sequence[float], plan: Plan) -> Result | None:
     if not isinstance(most, float):
         return None
     counted = Plan(first_look=plan.first_look, most=plan.most, resolution=0.1)
-    return judge_values(cpu, at_most(most, f"sheet {lab.card.name}, receiver_cpu_percent"), "% CPU", counted)
+    return judge_values(cpu, at_most(most, f"sheet {lab.card.name}, receiver_cpu_percent"), "percent CPU", counted)
 
 
 def judge(scan: Scan) -> None:

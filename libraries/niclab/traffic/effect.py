@@ -159,16 +159,18 @@ def ask(
     budget: Budget,
     tell: Tell,
     settings: Mapping[str, tuple[Setting, ...]] | None = None,
+    source: str | None = None,
 ) -> Answer:
     """Does ``effect`` show over ``path``?
 
     :param settings: of each arm, where they are not what the effect is measured under, and that with its change.
+    :param source: where the prediction is from, when that is not the sheet.
     :raises NotApplicable: when the setting, the workload or the figure is not to be had here.
     :raises BenchFault: when a run fails or is worthless.
     :raises Undecided: when the time was spent before the first look.
     """
     order = order_of(lab, effect, budget.run_s)
-    source = f"sheet {lab.card.name}, {effect.name}"
+    source = source or f"sheet {lab.card.name}, {effect.name}"
     run = serving.ends(lab, path, effect.sender)
     before = bottleneck.look_before(lab, run)
     rate_mbps = limit.line_mbps(run, path)

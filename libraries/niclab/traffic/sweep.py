@@ -205,7 +205,7 @@ class _Points:
         key = key_of(self.lab, ends, self.path.name, wanted[0].order(self.budget.run_s), links)
         for spot in wanted:
             order = spot.order(self.budget.run_s)
-            shared = {name: key.parameters[name] for name in ("path", "sender", "mtu")}
+            shared = {"mtu": str(spot.mtu)} | {name: key.parameters[name] for name in ("path", "sender")}
             own = key.model_copy(update={"parameters": order.parameters | shared})
             yield self._one(spot, order, rate_mbps, own)
 
