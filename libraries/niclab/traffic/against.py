@@ -5,15 +5,19 @@ Only what became worse is a failure: an improvement is told and never one. Witho
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 from niclab.lab import Lab
+from niclab.report.charts import TrendChart, TrendPoint
 from niclab.stats.baselines import FOLDER, Baseline, BaselineStore
+from niclab.stats.interval import t_interval
 from niclab.stats.judge import judge_against_baseline
 from niclab.stats.measurements import Measurement
 from niclab.stats.plan import Plan
-from niclab.stats.questions import Decision, Result
+from niclab.stats.questions import Decision, Direction, Result
 
 TOLERANCE_PERCENT = 5.0
 """House rule: the bench is the same and so is the load, but servers warm up; what users notice is more."""
@@ -53,6 +57,25 @@ class Against:
         """Can it be told, or is there no baseline?"""
         against = self.result(values)
         return against is None or against.decision is not Decision.UNDECIDED
+
+    def trend(self, title: str, values: Sequence[float]) -> TrendChart | None:
+        """The accepted runs of these conditions and this one, with the zone that the baseline allows; None without."""
+        if self.baseline is None:
+            return None
+        kept = self.baseline.history
+        runs = [(each.taken[:10], each.samples) for each in kept] + [("this run", tuple(values))]
+        points = []
+        for when, samples in runs:
+            found = t_interval(samples)
+            points.append(TrendPoint(when, found.estimate, found.low, found.high))
+        mean, part = fmean(kept[-1].samples), TOLERANCE_PERCENT / 100
+        zone = (
+            (mean * (1 - part), math.inf)
+            if self.baseline.better is Direction.HIGHER
+            else (-math.inf, mean * (1 + part))
+        )
+        words = f"at most {TOLERANCE_PERCENT:g} % worse than run {kept[-1].run}"
+        return TrendChart(title, self.text, self.baseline.unit, tuple(points), zone, words)
 
     @property
     def text(self) -> str:

@@ -53,7 +53,7 @@ BUDGETS: Mapping[Profile, Budget] = {
 @dataclass(frozen=True)
 class Answer:
     """What was asked of one path and direction, and all that was found. ``hindrances``: what of the bench may have held
-    the traffic back. ``baseline``: the answer to the same runs against the accepted baseline, if there is one."""
+    the traffic back. ``against``: what there is to compare with."""
 
     subject: str
     result: Result
@@ -61,7 +61,12 @@ class Answer:
     runs: tuple[Run, ...]
     before: tuple[Before, Before]
     hindrances: tuple[str, ...]
-    baseline: Result | None = None
+    against: Against
+
+    @property
+    def baseline(self) -> Result | None:
+        """The answer against the accepted baseline, if there is one."""
+        return self.against.result(self.values)
 
 
 def ask(lab: Lab, path: BenchPath, sender: Role, budget: Budget, tell: Tell) -> Answer:
@@ -115,7 +120,7 @@ def ask(lab: Lab, path: BenchPath, sender: Role, budget: Budget, tell: Tell) -> 
     add(lab.run_dir, measurement.model_copy(update={"samples": tuple(values)}))
     result = judge_values(values, wish, UNIT, plan)
     found = bottleneck.hindrances(before, made, rate_mbps * 1e6)
-    return Answer(run.name, result, tuple(values), tuple(made), before, tuple(found), against.result(values))
+    return Answer(run.name, result, tuple(values), tuple(made), before, tuple(found), against)
 
 
 def _measurement(run: Ends, key: Key) -> Measurement:
@@ -161,7 +166,9 @@ def judge(answers: Sequence[Answer]) -> None:
     :raises Undecided: when the runs cannot tell.
     """
     asked = [(each.subject, each.result, each.hindrances) for each in answers]
-    asked += [(f"{each.subject}, baseline", each.baseline, each.hindrances) for each in answers if each.baseline]
+    for each in answers:
+        if (compared := each.baseline) is not None:
+            asked.append((f"{each.subject}, baseline", compared, each.hindrances))
     judge_results(asked)
 
 
