@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
+from itertools import cycle
 
 import pytest
 from fake_bench import FakeBench
+from fake_parts import FakeJob
 from fake_settings import with_sheet
 from measured_states import MORE, States
 from robot.api import logger
@@ -15,7 +17,7 @@ from niclab.bench import Role
 from niclab.lab import Lab
 from niclab.profile import Profile
 from niclab.report.evidence import read_index
-from niclab.traffic import bottleneck, effect, measuring, mtu
+from niclab.traffic import bottleneck, effect, measuring, mtu, program
 from niclab.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 
 QUICK = Profile.QUICK
@@ -139,10 +141,62 @@ def test_a_processor_that_is_not_there_is_not_applicable(states: States) -> None
     assert not states.commands
 
 
-def test_a_workload_that_the_tool_has_not_is_not_applicable(states: States) -> None:
-    with pytest.raises(NotApplicable, match="request/response"):
-        ask("latency")
+@pytest.fixture
+def trips(bench: FakeBench, states: States, monkeypatch: pytest.MonkeyPatch) -> dict[int, str]:
+    """What the program for round trips prints, by rx-usecs of the receiver."""
+    texts = {18: "trips 8000\nseconds 1.0\nend\n", 50: "trips 10010\nseconds 1.0\nend\n"}
+    figures = cycle((1.0, 1.001, 0.999))
+    monkeypatch.setattr(program, "BEGINS_WITHIN_S", 0.1)
+
+    def ask_for_trips(_: str) -> str:
+        now = states.settings[Role.PEER].ports["enp1s0"].coalescing["rx-usecs"]
+        text = texts[now or 0]
+        return text.replace("seconds 1.0", f"seconds {next(figures)}")
+
+    for ssh in bench.ssh.values():
+        ssh.replies |= {"mktemp": "/tmp/niclab.1\n", "rm -rf": "", "exec python3": ask_for_trips}
+        ssh.put_text = lambda *_: None  # type: ignore[attr-defined]
+
+        def start(command: str, *, limit_s: float) -> FakeJob:
+            assert limit_s > 0
+            job = FakeJob(command)
+            job.said = "ready\n"
+            return job
+
+        ssh.start = start  # type: ignore[assignment, method-assign]
+    return texts
+
+
+def test_latency_follows_coalescing_with_a_program_of_ours(states: States, trips: dict[int, str]) -> None:
+    assert trips
+    ask("latency")
     assert not states.commands
+    assert states.settings[Role.PEER].ports["enp1s0"].coalescing["rx-usecs"] == 18
+
+
+def test_coalescing_that_is_stored_and_not_done_is_red(states: States, trips: dict[int, str]) -> None:
+    trips[50] = trips[18]
+    with pytest.raises(
+        CardFailure, match=r"latency: [+-]0\.\d+ % of baseline, .*wanted 1\.25 times as much within 10 %"
+    ):
+        ask("latency")
+    assert states
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("trips 0\nseconds 1.0\nend\n", "worthless result: 0 round trips in"),
+        ("trips 80\nseconds 1.0\n", "wanted: trips, seconds, end"),
+    ],
+)
+def test_round_trips_that_prove_nothing_are_a_bench_fault(
+    states: States, trips: dict[int, str], text: str, words: str
+) -> None:
+    trips[18] = trips[50] = text
+    with pytest.raises(BenchFault, match=f"^dut: round trips: .*{words}"):
+        ask("latency")
+    assert states
 
 
 def test_an_unknown_name_is_a_bench_fault(states: States) -> None:

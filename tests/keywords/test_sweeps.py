@@ -15,7 +15,7 @@ from niclab.lab import Lab
 from niclab.profile import Profile
 from niclab.report.evidence import read_index
 from niclab.stats import measurements
-from niclab.traffic import bottleneck, datagram_program, datagrams, measuring, mtu, sweep
+from niclab.traffic import bottleneck, datagram_program, datagrams, measuring, mtu, program, sweep
 from niclab.traffic.connections import Mode
 from niclab.traffic.tool import TrafficTest
 from niclab.transports.ssh import Result
@@ -184,9 +184,9 @@ class TestFragments:
         assert states
         whole = f"ready\nnumbers {' '.join(map(str, range(datagrams.COUNT)))}\ndamaged 0\nend\n"
         texts = dict.fromkeys(Role, whole)
-        monkeypatch.setattr(datagrams, "LISTEN_WITHIN_S", 0.1)
+        monkeypatch.setattr(program, "BEGINS_WITHIN_S", 0.1)
         for role, ssh in bench.ssh.items():
-            ssh.replies |= {"mktemp": "/tmp/niclab-udp.1\n", "rm -rf": "", "exec python3": ""}
+            ssh.replies |= {"mktemp": "/tmp/niclab.1\n", "rm -rf": "", "exec python3": ""}
             ssh.replies["cat /proc/net/snmp"] = SNMP.format(0)
             ssh.put_text = lambda *_: None  # type: ignore[attr-defined]
 

@@ -7,23 +7,20 @@ datagram whose checksum is wrong is thrown away by the receiver's system, which 
 from __future__ import annotations
 
 import re
-import shlex
 from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
 
 from niclab.hosts.errors import ReadError
 from niclab.lab import Lab
-from niclab.server import Server, quoted
-from niclab.traffic import datagram_program, serving
+from niclab.server import Server
+from niclab.traffic import datagram_program, program, serving
 from niclab.traffic.serving import Ends
 from niclab.verdict import BenchFault
-from niclab.wait import until
 
 PORT = 7111
 COUNT, BYTES = 100, 32 << 10
 """23 fragments each at MTU 1500, the size of a read of NFSv3 over UDP."""
-LISTEN_WITHIN_S, SECONDS = 20.0, 30.0
+SECONDS = 30.0
 
 
 @dataclass(frozen=True)
@@ -55,22 +52,15 @@ def deliver(lab: Lab, run: Ends) -> Delivery:
     """
     route = serving.route(lab, run)
     with ExitStack() as undoing:
-        folders = [_placed(undoing, server) for server in (run.sender, run.receiver)]
+        files = [program.placed(undoing, server, datagram_program) for server in (run.sender, run.receiver)]
         before = _wrong_sums(run.receiver)
         words = ("receive", route.receiver, PORT, COUNT, BYTES, SECONDS)
-        job = run.receiver.ssh.start(_command(folders[1], *words), limit_s=SECONDS + LISTEN_WITHIN_S)
+        job = run.receiver.ssh.start(program.command(files[1], *words), limit_s=2 * SECONDS)
         undoing.callback(job.stop)
-
-        def listens() -> bool:
-            if (status := job.poll()) is not None:
-                said = (job.errors() + job.output()).strip()[-300:]
-                raise BenchFault(f"{run.receiver.name}: datagram receiver ended with status {status}: {said}")
-            return job.output().startswith("ready\n")
-
-        until(listens, within=LISTEN_WITHIN_S, what=f"{run.receiver.name}: datagram receiver to listen")
+        program.wait_until_ready(run.receiver, job, "datagram receiver")
         words_of_sender = ("send", route.sender, route.receiver, PORT, COUNT, BYTES)
-        run.sender.run(_command(folders[0], *words_of_sender), timeout_s=SECONDS)
-        ended = job.wait(SECONDS + LISTEN_WITHIN_S)
+        run.sender.run(program.command(files[0], *words_of_sender), timeout_s=SECONDS)
+        ended = job.wait(2 * SECONDS)
         if not ended.succeeded:
             raise BenchFault(f"{run.receiver.name}: datagram receiver: {ended.ending}: {ended.stderr.strip()[-300:]}")
         after = _wrong_sums(run.receiver)
@@ -92,18 +82,6 @@ def read_delivery(text: str, wrong_sums: int | None) -> Delivery:
     if numbers and max(numbers) >= COUNT:
         raise ReadError(f"datagram {max(numbers)} of {COUNT}")
     return Delivery(COUNT, len(set(numbers)), len(numbers) - len(set(numbers)), int(found[2]), wrong_sums)
-
-
-def _command(folder: str, *words: object) -> str:
-    return "exec " + quoted("python3", f"{folder}/datagrams.py", *map(str, words))
-
-
-def _placed(undoing: ExitStack, server: Server) -> str:
-    """The program on the server; its folder there, taken away at the end."""
-    folder = server.run("mktemp -d /tmp/niclab-udp.XXXXXX").stdout.strip()
-    undoing.callback(server.run, f"rm -rf {shlex.quote(folder)}")
-    server.ssh.put_text(Path(datagram_program.__file__).read_text(), f"{folder}/datagrams.py")
-    return folder
 
 
 def _wrong_sums(server: Server) -> int | None:

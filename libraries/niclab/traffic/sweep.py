@@ -63,7 +63,7 @@ class Budget:
 
 
 BUDGETS: Mapping[Profile, Budget] = {
-    Profile.QUICK: Budget(run_s=1, first_look=3, most=6),
+    Profile.QUICK: Budget(run_s=2, first_look=3, most=6),
     Profile.FULL: Budget(run_s=2, first_look=3, most=10),
 }
 
