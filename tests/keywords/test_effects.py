@@ -144,14 +144,14 @@ def test_a_processor_that_is_not_there_is_not_applicable(states: States) -> None
 @pytest.fixture
 def trips(bench: FakeBench, states: States, monkeypatch: pytest.MonkeyPatch) -> dict[int, str]:
     """What the program for round trips prints, by rx-usecs of the receiver."""
-    texts = {18: "trips 8000\nseconds 1.0\nend\n", 50: "trips 10010\nseconds 1.0\nend\n"}
+    texts = {18: "trips 16000\nseconds 2.0\nend\n", 50: "trips 20020\nseconds 2.0\nend\n"}
     figures = cycle((1.0, 1.001, 0.999))
     monkeypatch.setattr(program, "BEGINS_WITHIN_S", 0.1)
 
     def ask_for_trips(_: str) -> str:
         now = states.settings[Role.PEER].ports["enp1s0"].coalescing["rx-usecs"]
         text = texts[now or 0]
-        return text.replace("seconds 1.0", f"seconds {next(figures)}")
+        return text.replace("seconds 2.0", f"seconds {2 * next(figures):.4f}")
 
     for ssh in bench.ssh.values():
         ssh.replies |= {"mktemp": "/tmp/niclab.1\n", "rm -rf": "", "exec python3": ask_for_trips}
@@ -186,8 +186,8 @@ def test_coalescing_that_is_stored_and_not_done_is_red(states: States, trips: di
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("trips 0\nseconds 1.0\nend\n", "worthless result: 0 round trips in"),
-        ("trips 80\nseconds 1.0\n", "wanted: trips, seconds, end"),
+        ("trips 0\nseconds 2.0\nend\n", "worthless result: 0 round trips in"),
+        ("trips 80\nseconds 2.0\n", "wanted: trips, seconds, end"),
     ],
 )
 def test_round_trips_that_prove_nothing_are_a_bench_fault(
