@@ -1,8 +1,8 @@
 *** Settings ***
 Documentation    Bandwidth against message size at MTU 576, 1500 and 9000: large messages reach the sheet's limits.
 ...
-...              The quick profile measures a dozen points, the full one all 111. A point is repeated until its answer is
-...              clear, or, where the sheet has no limit, until its interval is narrow.
+...              The quick profile measures a dozen points, the full one all 111. A point is repeated until its answer
+...              is clear, or, where the sheet has no limit, until its interval is narrow.
 
 Resource         ../../resources/sweeps.resource
 

@@ -130,14 +130,21 @@ def _interfaces(lab: Lab, run: Ends, over: Mapping[Role, str] | None) -> tuple[s
 
 
 def _looks(run: Ends, interfaces: tuple[str, str]) -> tuple[_Look, _Look]:
-    """Both ends, side by side."""
+    """Both ends, CPUs and ports, all side by side: each question costs a server a process, and the bench a moment."""
+    ends = list(zip((run.sender, run.receiver), interfaces, strict=True))
+    cpu = [(server, None) for server, _ in ends]
 
-    def look(end: tuple[Server, str]) -> _Look:
-        server, iface = end
-        return _Look(time.monotonic(), server.host.cpu_times(), server.host.frame_counters(iface))
+    def look(what: tuple[Server, str | None]) -> tuple[float, CpuTimes | FrameCounters]:
+        server, iface = what
+        found = server.host.cpu_times() if iface is None else server.host.frame_counters(iface)
+        return time.monotonic(), found
 
-    first, second = side_by_side(look, zip((run.sender, run.receiver), interfaces, strict=True))
-    return first, second
+    found = side_by_side(look, [*cpu, *ends])
+    looks = []
+    for (at, times), (_, frames) in zip(found[:2], found[2:], strict=True):
+        assert isinstance(times, CpuTimes) and isinstance(frames, FrameCounters)
+        looks.append(_Look(at, times, frames))
+    return looks[0], looks[1]
 
 
 def _end(server: Server, port: str, before: _Look, after: _Look) -> EndOfRun:
