@@ -84,6 +84,8 @@ class Traffic:
         self._attach(f"{chart.title}.svg", chart.svg(), "image/svg+xml")
         self._attach(f"{chart.title}.csv", chart.csv(), "text/csv")
         logger.info(f"{answer.subject}: {answer.baseline.reason if answer.baseline else answer.against.text}")
+        if answer.resent is not None:
+            logger.info(f"{answer.subject}: {answer.resent.reason}")
         if (trend := answer.against.trend(f"{chart.title} against the baseline", answer.values)) is not None:
             self._attach(f"{trend.title}.svg", trend.svg(), "image/svg+xml")
             self._attach(f"{trend.title}.csv", trend.csv(), "text/csv")

@@ -395,3 +395,31 @@ class TestTheBaseline:
         with pytest.raises(BenchFault, match="is not JSON"):
             Traffic().tcp_should_reach_the_limit(Role.DUT, QUICK)
         assert accepted.runs
+
+
+class TestRetransmissions:
+    """Frames that are lost and sent again are seen before the throughput is."""
+
+    @pytest.fixture(autouse=True)
+    def limited(self, bench: FakeBench, taken: Lab, rates: Rates) -> None:
+        assert rates
+        bench.edit(bench.sheet, ("limits:\n", "limits:\n  retransmitted_percent: 0.05\n"))
+        taken.card = bench.load()[1]
+
+    @pytest.mark.parametrize(("each_run", "verdict"), [(0, None), (1, None), (5, Undecided), (8, CardFailure)])
+    def test_more_than_the_sheet_allows_is_red(
+        self, rates: Rates, each_run: int, verdict: type[Exception] | None
+    ) -> None:
+        rates.tool_says = {"retransmits": each_run}  # of 24344 segments in three runs; 12 are allowed
+        if verdict is None:
+            Traffic().tcp_should_reach_the_limit(Role.DUT, QUICK)
+            return
+        with pytest.raises(verdict) as caught:
+            Traffic().tcp_should_reach_the_limit(Role.DUT, QUICK)
+        first = str(caught.value).splitlines()[0]
+        assert first.startswith(f"dut.p0 to peer.p0, retransmissions: {3 * each_run} of 24344 segments sent again, ")
+        assert "limit at most 0.05 (sheet intel-82574l, retransmitted_percent)" in first
+
+    def test_what_the_tool_does_not_count_is_not_judged(self, rates: Rates) -> None:
+        rates.tool_says = {"retransmits": None}
+        Traffic().tcp_should_reach_the_limit(Role.DUT, QUICK)

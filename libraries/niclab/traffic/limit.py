@@ -16,7 +16,7 @@ from niclab.stats.measurements import Key, Measurement, add
 from niclab.stats.plan import Plan
 from niclab.stats.precise import repeat_until
 from niclab.stats.questions import Decision, Direction, Result, Wish, at_least
-from niclab.traffic import WorthlessResult, bottleneck, measuring, serving
+from niclab.traffic import WorthlessResult, bottleneck, measuring, resent, serving
 from niclab.traffic.against import Against
 from niclab.traffic.bottleneck import Before
 from niclab.traffic.conditions import key_of
@@ -53,7 +53,7 @@ BUDGETS: Mapping[Profile, Budget] = {
 @dataclass(frozen=True)
 class Answer:
     """What was asked of one path and direction, and all that was found. ``hindrances``: what of the bench may have held
-    the traffic back. ``against``: what there is to compare with."""
+    the traffic back. ``against``: what there is to compare with. ``resent``: the answer about retransmissions."""
 
     subject: str
     result: Result
@@ -62,6 +62,7 @@ class Answer:
     before: tuple[Before, Before]
     hindrances: tuple[str, ...]
     against: Against
+    resent: Result | None
 
     @property
     def baseline(self) -> Result | None:
@@ -120,7 +121,7 @@ def ask(lab: Lab, path: BenchPath, sender: Role, budget: Budget, tell: Tell) -> 
     add(lab.run_dir, measurement.model_copy(update={"samples": tuple(values)}))
     result = judge_values(values, wish, UNIT, plan)
     found = bottleneck.hindrances(before, made, rate_mbps * 1e6)
-    return Answer(run.name, result, tuple(values), tuple(made), before, tuple(found), against)
+    return Answer(run.name, result, tuple(values), tuple(made), before, tuple(found), against, resent.result(lab, made))
 
 
 def _measurement(run: Ends, key: Key) -> Measurement:
@@ -169,6 +170,8 @@ def judge(answers: Sequence[Answer]) -> None:
     for each in answers:
         if (compared := each.baseline) is not None:
             asked.append((f"{each.subject}, baseline", compared, each.hindrances))
+        if each.resent is not None:
+            asked.append((f"{each.subject}, retransmissions", each.resent, each.hindrances))
     judge_results(asked)
 
 
