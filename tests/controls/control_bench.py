@@ -13,7 +13,8 @@ from pathlib import Path
 from robot.api import ExecutionResult
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-NAME = "controls"
+NAME = os.environ.get("NICLAB_CONTROLS", "controls")
+"""Another name makes a bench beside that of somebody else on the same controller."""
 VBENCH = REPOSITORY / "lab" / "virtual" / "vbench"
 ROBOT_WITHIN_S = 600
 
