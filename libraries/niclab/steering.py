@@ -47,12 +47,12 @@ def tried(lab: Lab, port: Port, steering: Steering) -> list[str]:
     restoring = " && ".join(_writing(file, value) for file, value in before.items())
     problems = []
     with put_back(lab, server, port.name, f"{iface}: {steering.value} is steered", restoring):
-        for file, value in wanted.items():
-            told = server.ssh.run(_writing(file, value))
-            found = _shown(server, [file])[file]
-            if _read(server, file, reading, found) != _read(server, file, reading, value):
-                why = f" ({told.stderr.strip()[:200]})" if not told.succeeded else ""
-                problems.append(f"{port.place}: {file} is {found!r} when set to {value!r}{why}")
+        told = server.ssh.run("; ".join(_writing(file, value) for file, value in wanted.items()))
+        shown = _shown(server, files)
+    for file, value in wanted.items():
+        if _read(server, file, reading, shown[file]) != _read(server, file, reading, value):
+            why = f" ({told.stderr.strip()[:200]})" if told.stderr.strip() else ""
+            problems.append(f"{port.place}: {file} is {shown[file]!r} when set to {value!r}{why}")
     after = _shown(server, files)
     changed = [
         file
@@ -106,14 +106,18 @@ def _writing(file: str, value: str) -> str:
 
 
 def _shown(server: Server, files: list[str]) -> dict[str, str]:
-    """:raises NotApplicable: when the kernel has the file and no content for it: a port with one queue."""
-    found = {}
-    for file in files:
-        shown = server.ssh.run(f"cat {shlex.quote(file)}")
-        if not shown.succeeded:
-            raise NotApplicable(f"{server.name}: {file} cannot be read: {shown.stderr.strip()[:200]}")
-        found[file] = shown.stdout.strip()
-    return found
+    """What stands in each file, which is one line.
+
+    :raises NotApplicable: when the kernel has the file and no content for it: a port with one queue.
+    :raises BenchFault: when there is another number of lines.
+    """
+    shown = server.ssh.run("cat " + " ".join(map(shlex.quote, files)))
+    if not shown.succeeded:
+        raise NotApplicable(f"{server.name}: cannot be read: {shown.stderr.strip()[:200]}")
+    lines = shown.stdout.splitlines()
+    if len(lines) != len(files):
+        raise BenchFault(f"{server.name}: {len(lines)} lines in {files[0]} and {len(files) - 1} more; wanted: one each")
+    return dict(zip(files, (line.strip() for line in lines), strict=True))
 
 
 def _read(server: Server, file: str, reading: Reading, text: str) -> object:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from fake_bench import FakeBench
 
@@ -40,10 +42,11 @@ class Files:
         ssh.replies |= {"cat /proc/sys/net": self._cat, "ls /sys": self._list, "echo": self._echo}
 
     def _cat(self, command: str) -> str | Result:
-        file = command.split()[1]
-        if file not in self.content:
-            return Result(command, 1, None, "", f"cat: {file}: No such file or directory", 0.01)
-        return self.content[file] + "\n"
+        files = command.split()[1:]
+        missing = [file for file in files if file not in self.content]
+        if missing:
+            return Result(command, 1, None, "", f"cat: {missing[0]}: No such file or directory", 0.01)
+        return "".join(self.content[file].rstrip("\n") + "\n" for file in files)
 
     def _list(self, command: str) -> str | Result:
         before, after = command.split()[1].split("*")
@@ -51,7 +54,7 @@ class Files:
         return " ".join(found) if found else Result(command, 2, None, "", "ls: cannot access", 0.01)
 
     def _echo(self, command: str) -> str:
-        for each in command.split(" && "):
+        for each in re.split(" && |; ", command):
             _, value, _, file = each.replace("'", "").split()
             self.written.append(file)
             if file not in self.deaf:
