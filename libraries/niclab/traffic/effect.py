@@ -42,7 +42,7 @@ class Budget:
 
 
 BUDGETS: Mapping[Profile, Budget] = {
-    Profile.QUICK: Budget(run_s=2, first_look=3, most=6, most_s=60),
+    Profile.QUICK: Budget(run_s=2, first_look=3, most=6, most_s=180),
     Profile.FULL: Budget(run_s=4, first_look=4, most=10, most_s=300),
 }
 
