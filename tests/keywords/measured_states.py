@@ -66,7 +66,7 @@ foibles:
   - {text: Sums stay on., requirement: DEL-08, source: test}
 """
 MORE = SHEET + EFFECTS
-_NOISE = itertools.cycle((1.0, 1.0006, 0.9996, 1.0002, 0.9994, 1.0004))
+_NOISE = (1.0, 1.0006, 0.9996, 1.0002, 0.9994, 1.0004)
 
 
 class States:
@@ -85,6 +85,7 @@ class States:
         self.rate: Callable[[str], float] = lambda _: 47.0
         self.commands: list[str] = []
         self.was_bounced = True
+        self._noise = itertools.cycle(_NOISE)
         for role, ssh in bench.ssh.items():
             ssh.replies["ss -Hltn"] = LISTENING
             ssh.replies["sysctl"] = lambda command, role=role: self._sysctl(role, command)
@@ -125,7 +126,7 @@ class States:
             changes["num_streams"] = int(parallel[0])
         if "--udp" in command:
             changes["protocol"] = "UDP"
-        return iperf3_text(self.rate(command) * next(_NOISE), seconds, **changes)
+        return iperf3_text(self.rate(command) * next(self._noise), seconds, **changes)
 
     def tso(self) -> bool:
         """Is segmentation of the dut's first port on?"""

@@ -174,51 +174,58 @@ def ask(
     run = serving.ends(lab, path, effect.sender)
     before = bottleneck.look_before(lab, run)
     rate_mbps = limit.line_mbps(run, path)
-    arms = Arms(lab, Way(path, effect.sender), _settings(effect) if settings is None else settings)
-    made: list[tuple[str, Run]] = []
     plan = Plan(
         first_look=budget.first_look, most=budget.most, warm_up_runs=1, resolution=_resolution(lab, effect, order)
     )
-    progress = Progress(
-        f"{run.name}, {effect.name}",
-        effect.figure.value,
-        2 * plan.most,
-        2,
-        order.duration_s + tool_of(lab.bench.traffic).omitted_s,
-        budget.most_s,
-        tell,
-    )
-
-    # iperf3 has no request/response
-    is_ours = order.test is TrafficTest.TCP_RR and lab.bench.traffic is TrafficToolName.IPERF3
-
-    def one_run(arm: str) -> float:
-        way = arms.way(arm)
-        if is_ours:
-            value = round_trips.per_second(lab, serving.ends(lab, way.path, effect.sender), order.duration_s)
-            progress.made(len(made), value)
-            return value
-        found = measuring.measure(lab, way.path, effect.sender, order, way.over)
-        made.append((arm, found))
-        value = value_of(found, effect.figure, rate_mbps)
-        progress.made(len(made), value)
-        return value
-
+    run_s = order.duration_s + tool_of(lab.bench.traffic).omitted_s
+    subject = f"{run.name}, {effect.name}"
+    progress = Progress(subject, effect.figure.value, 2 * plan.most, 2, run_s, budget.most_s, tell)
+    arms = Arms(lab, Way(path, effect.sender), _settings(effect) if settings is None else settings)
+    runs = _Runs(lab, effect, order, rate_mbps, arms, progress)
     started = Deadline(budget.most_s)
     wish = wish_of(effect.wanted, source)
     try:
         pairs, result = measure_effect(
-            one_run, (WITHOUT, WITH), wish, plan, seed=SEED, may_go_on=lambda: not started.expired
+            runs.one, (WITHOUT, WITH), wish, plan, seed=SEED, may_go_on=lambda: not started.expired
         )
     except Undecided as error:
         raise Undecided(f"{run.name}: {effect.name}: {error}") from error
     finally:
         arms.close()
-    hindrances = bottleneck.hindrances(before, [each for _, each in made], rate_mbps * 1e6)
+    hindrances = bottleneck.hindrances(before, [each for _, each in runs.made], rate_mbps * 1e6)
     what = ", ".join(map(str, effect.change)) or effect.name
     return Answer(
-        run.name, effect.name, what, effect.wanted, result, tuple(pairs), tuple(made), before, tuple(hindrances)
+        run.name, effect.name, what, effect.wanted, result, tuple(pairs), tuple(runs.made), before, tuple(hindrances)
     )
+
+
+@dataclass
+class _Runs:
+    """Makes the runs of an effect, and keeps them. ``made``: arm and run, those of our own program left out."""
+
+    lab: Lab
+    effect: Effect
+    order: Order
+    rate_mbps: float
+    arms: Arms
+    progress: Progress
+    made: list[tuple[str, Run]] = field(default_factory=list)
+    count: int = 0
+
+    def one(self, arm: str) -> float:
+        """The figure of a run of ``arm``."""
+        way = self.arms.way(arm)
+        # iperf3 has no request/response
+        if self.order.test is TrafficTest.TCP_RR and self.lab.bench.traffic is TrafficToolName.IPERF3:
+            ends = serving.ends(self.lab, way.path, self.effect.sender)
+            value = round_trips.per_second(self.lab, ends, self.order.duration_s)
+        else:
+            found = measuring.measure(self.lab, way.path, self.effect.sender, self.order, way.over)
+            self.made.append((arm, found))
+            value = value_of(found, self.effect.figure, self.rate_mbps)
+        self.count += 1
+        self.progress.made(self.count, value)
+        return value
 
 
 def _settings(effect: Effect) -> dict[str, tuple[Setting, ...]]:
