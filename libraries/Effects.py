@@ -80,6 +80,8 @@ def _warn(settings: tuple[Setting, ...]) -> None:
 def _show(title: str, answers: list[Answer]) -> None:
     for answer in answers:
         logger.info(f"{answer.subject}: {answer.result.reason}")
+        for compared in answer.compared:
+            logger.info(f"{answer.subject}, {compared}")
         for hindrance in answer.hindrances:
             logger.info(f"the bench may hold it back: {hindrance}")
     show_chart(effect.chart(title, answers), tuple(run for answer in answers for _, run in answer.runs))

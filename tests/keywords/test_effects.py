@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from itertools import cycle
 
 import pytest
@@ -17,6 +18,9 @@ from niclab.bench import Role
 from niclab.lab import Lab
 from niclab.profile import Profile
 from niclab.report.evidence import read_index
+from niclab.report.runfolder import finish_run, new_run
+from niclab.stats import baselines, measurements
+from niclab.stats.baselines import BaselineStore
 from niclab.traffic import bottleneck, effect, measuring, mtu, program
 from niclab.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 
@@ -233,3 +237,52 @@ def test_cpu_is_told_for_each_gigabit(states: States, taken: Lab) -> None:
     found = measuring.measure(taken, taken.bench.paths[0], Role.DUT, effect.order_of(taken, taken.card.effects[0], 1))
     busy_s = 0.1 * found.receiver.seconds
     assert effect.cpu_s_per_gbit(found.receiver, found) == pytest.approx(busy_s / 48)
+
+
+class TestTriage:
+    """Both arms are kept, and compared with what was accepted for them."""
+
+    @pytest.fixture
+    def accepted(self, states: States, taken: Lab) -> States:
+        """Accepted: 47 Mbit/s with segmentation, 30.1 without."""
+        states.rate = lambda _: 47.0 if states.tso() else 30.1
+        ask("tso-off")
+        earlier = new_run(taken.run_dir.parent / "earlier", "intel-82574l", "virtual", repository=taken.run_dir.parent)
+        for each in measurements.read(taken.run_dir):
+            measurements.add(earlier, each)
+        finish_run(earlier, 0)
+        BaselineStore(taken.run_dir.parent / baselines.FOLDER).accept(earlier)
+        (taken.run_dir / measurements.FILE).unlink()
+        return states
+
+    def test_both_arms_are_kept_with_their_settings(self, states: States, taken: Lab) -> None:
+        states.rate = lambda _: 47.0 if states.tso() else 30.1
+        ask("tso-off")
+        kept = measurements.read(taken.run_dir)
+        assert [(each.key.parameters["arm"], each.key.parameters["settings"]) for each in kept] == [
+            ("without", "as delivered"),
+            ("with", "offload tso4 off at the sender"),
+        ]
+        assert [round(each.samples[0]) for each in kept] == [47, 30]
+
+    def test_both_slower_than_before_is_red_though_the_effect_shows(self, accepted: States) -> None:
+        accepted.rate = lambda _: 40.0 if accepted.tso() else 25.6
+        with pytest.raises(CardFailure) as caught:
+            ask("tso-off")
+        lines = str(caught.value).splitlines()
+        assert [line.split(": ")[0] for line in lines] == [
+            "dut.p0 to peer.p0, tso-off, without it, baseline",
+            "dut.p0 to peer.p0, tso-off, with it, baseline",
+        ]
+
+    def test_other_releases_are_a_hint(
+        self, bench: FakeBench, accepted: States, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        said: list[str] = []
+        monkeypatch.setattr(logger, "info", lambda text, **_: said.append(text))
+        nic = bench.nic("dut.p0")
+        nic.info = replace(nic.info, firmware="2.2-0")
+        accepted.rate = lambda _: 40.0 if accepted.tso() else 25.6
+        ask("tso-off")
+        assert any("tso-off, with: no baseline of these conditions; the nearest: 30" in line for line in said)
+        assert any("firmware: 2.2-0 here, 2.1-0 there" in line for line in said)

@@ -16,13 +16,14 @@ from niclab.report.charts import ChangeChart, ChangeRow
 from niclab.stats.plan import Plan
 from niclab.stats.questions import Direction, Result, Wish, lowers_by, not_worse_by, raises_by
 from niclab.stats.runner import measure_effect
-from niclab.traffic import WorthlessResult, bottleneck, limit, measuring, round_trips, serving
+from niclab.traffic import WorthlessResult, bottleneck, limit, measuring, round_trips, serving, triage
 from niclab.traffic.arms import Way, applied
 from niclab.traffic.bottleneck import Before
 from niclab.traffic.measuring import EndOfRun, Run
 from niclab.traffic.progress import Progress, Tell
 from niclab.traffic.tool import Order, TrafficTest
 from niclab.traffic.tools import tool_of
+from niclab.traffic.triage import Compared
 from niclab.verdict import NotApplicable, Undecided
 from niclab.wait import Deadline
 
@@ -60,6 +61,7 @@ class Answer:
     runs: tuple[tuple[str, Run], ...]
     before: tuple[Before, Before]
     hindrances: tuple[str, ...]
+    compared: tuple[Compared, ...]
 
     @property
     def subject(self) -> str:
@@ -180,7 +182,8 @@ def ask(
     run_s = order.duration_s + tool_of(lab.bench.traffic).omitted_s
     subject = f"{run.name}, {effect.name}"
     progress = Progress(subject, effect.figure.value, 2 * plan.most, 2, run_s, budget.most_s, tell)
-    arms = Arms(lab, Way(path, effect.sender), _settings(effect) if settings is None else settings)
+    settings = _settings(effect) if settings is None else settings
+    arms = Arms(lab, Way(path, effect.sender), settings)
     runs = _Runs(lab, effect, order, rate_mbps, arms, progress)
     started = Deadline(budget.most_s)
     wish = wish_of(effect.wanted, source)
@@ -193,9 +196,22 @@ def ask(
     finally:
         arms.close()
     hindrances = bottleneck.hindrances(before, [each for _, each in runs.made], rate_mbps * 1e6)
-    what = ", ".join(map(str, effect.change)) or effect.name
+    figures = {
+        WITHOUT: (settings[WITHOUT], [one for one, _ in pairs]),
+        WITH: (settings[WITH], [two for _, two in pairs]),
+    }
+    compared = triage.compare(lab, path, effect, order, before, figures, plan)
     return Answer(
-        run.name, effect.name, what, effect.wanted, result, tuple(pairs), tuple(runs.made), before, tuple(hindrances)
+        run=run.name,
+        name=effect.name,
+        what=", ".join(map(str, effect.change)) or effect.name,
+        wanted=effect.wanted,
+        result=result,
+        pairs=tuple(pairs),
+        runs=tuple(runs.made),
+        before=before,
+        hindrances=tuple(hindrances),
+        compared=compared,
     )
 
 
@@ -263,15 +279,23 @@ def cpu_s_per_gbit(end: EndOfRun, run: Run) -> float:
 def judge(answers: Sequence[Answer]) -> None:
     """End the check: returns only when there is one that is judged, and every one of these shows as predicted.
 
+    An arm that is proven worse than its baseline is a failure as well.
+
     :raises CardFailure: when one does not, and nothing of the bench explains it.
     :raises BenchFault: when one does not, and the bench may be why.
     :raises Undecided: when the runs cannot tell.
     :raises NotApplicable: when nobody knows what is wanted of any.
     """
-    judged = [each for each in answers if each.judged]
+    judged = [(each.subject, each.result, each.hindrances) for each in answers if each.judged]
+    for each in answers:
+        judged += [
+            (f"{each.subject}, {one.arm} it, baseline", one.result, each.hindrances)
+            for one in each.compared
+            if one.worse and one.result is not None
+        ]
     if not judged:
         raise NotApplicable("; ".join(f"{each.subject}: {each.result.reason}" for each in answers))
-    limit.judge_results([(each.subject, each.result, each.hindrances) for each in judged])
+    limit.judge_results(judged)
 
 
 def chart(title: str, answers: Sequence[Answer]) -> ChangeChart:
