@@ -70,6 +70,15 @@ class Sweeps:
         frames.judge(found)
 
     @keyword
+    def frame_rate_should_be_the_same_at_every_size(self) -> None:
+        """The frames a second do not depend on their size, within what the sheet says."""
+        taken = lab.current()
+        taken.card.section(taken.card.limits.frame_rate_same_within_percent, "limits.frame_rate_same_within_percent")
+        found = frames.run(taken, _path(), logger.console)
+        show_chart(frames.chart(found), tuple(run for each in found.found for run in each.runs))
+        frames.judge_independence(taken, found)
+
+    @keyword
     def jumbo_frames_should_gain_as_predicted(self, profile: Profile) -> None:
         """From the frame rate at MTU 1500 the gain of jumbo frames is predicted, measured and compared.
 

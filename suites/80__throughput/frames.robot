@@ -9,6 +9,10 @@ The Frame Rate Is That On The Sheet At Every Size
     [Tags]    req:NFS-01    slow
     Frame Rate Should Reach The Limit
 
+The Frame Rate Is The Same At Every Size
+    [Tags]    req:NFS-01    slow
+    Frame Rate Should Be The Same At Every Size
+
 Jumbo Frames Gain What The Frame Rate Predicts
     [Tags]    req:NFS-01    slow
     Jumbo Frames Should Gain What The Frame Rate Predicts

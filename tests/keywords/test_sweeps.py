@@ -19,7 +19,7 @@ from niclab.traffic import bottleneck, datagram_program, datagrams, measuring, m
 from niclab.traffic.connections import Mode
 from niclab.traffic.tool import TrafficTest
 from niclab.transports.ssh import Result
-from niclab.verdict import BenchFault, CardFailure, NotApplicable
+from niclab.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from Sweeps import Sweeps
 
 QUICK, FULL = Profile.QUICK, Profile.FULL
@@ -154,6 +154,25 @@ class TestFrames:
         assert "frames of 1514 bytes" in str(caught.value) and "limit at least 1000 (sheet intel-82574l" in str(
             caught.value
         )
+
+    @pytest.mark.parametrize(
+        ("small", "verdict"), [(1100, None), (1020, Undecided), (900, CardFailure), (2000, CardFailure)]
+    )
+    def test_a_rate_that_depends_on_the_size_is_red(
+        self, bench: FakeBench, states: States, taken: Lab, small: float, verdict: type[Exception] | None
+    ) -> None:
+        use_limits(bench, taken, "frame_rate_same_within_percent: 7.0")
+        states.rate = lambda command: (small if length(command) == 64 else 1100) * length(command) * 8e-6
+        if verdict is None:
+            Sweeps().frame_rate_should_be_the_same_at_every_size()
+            return
+        with pytest.raises(verdict, match=rf"^peer\.p0 to dut\.p0: .*{small} .*wants the same within 7 %$"):
+            Sweeps().frame_rate_should_be_the_same_at_every_size()
+
+    def test_a_sheet_that_does_not_say_so_is_not_asked(self, states: States) -> None:
+        with pytest.raises(NotApplicable, match="says nothing about limits"):
+            Sweeps().frame_rate_should_be_the_same_at_every_size()
+        assert not states.commands
 
     @pytest.mark.parametrize(("jumbo", "red"), [(49.4, False), (30.0, True)])
     def test_the_jumbo_gain_is_predicted_by_the_limit_that_comes_first(

@@ -23,7 +23,7 @@ from niclab.traffic.measuring import Run
 from niclab.traffic.progress import Tell
 from niclab.traffic.tool import Order, TrafficTest
 from niclab.traffic.tools import tool_of
-from niclab.verdict import NotApplicable
+from niclab.verdict import CardFailure, NotApplicable, Undecided
 
 UDP_HEADERS, TCP_HEADERS = 28, 52
 """IPv4 20 and UDP 8; IPv4 20, TCP 20 and time stamps 12 (RFC 7323)."""
@@ -177,6 +177,31 @@ def judge(peak: Peak) -> None:
     if not asked:
         raise NotApplicable(f"{peak.subject}: the line or the bus is full at every size of frame")
     limit.judge_results(asked)
+
+
+def judge_independence(lab: Lab, peak: Peak) -> None:
+    """Is the frame rate the same at every size at which neither line nor bus comes first, as the sheet says?
+
+    :raises NotApplicable: when the sheet does not say so, or there are less than two such sizes.
+    :raises CardFailure: when it is proven to differ by more.
+    :raises Undecided: when the intervals cannot tell.
+    """
+    known = lab.card.section(lab.card.limits.frame_rate_same_within_percent, "limits.frame_rate_same_within_percent")
+    percent = lab.card.known(known, "limits.frame_rate_same_within_percent")
+    free = [each for each in peak.found if each.binds == "frames/s"]
+    if len(free) < 2:
+        raise NotApplicable(f"{peak.subject}: the line or the bus comes first at all sizes but {len(free)}")
+    least, most = (pick(free, key=lambda each: each.rate.estimate) for pick in (min, max))
+    part = 1 - percent / 100
+    said = (
+        f"{peak.subject}: {least.rate.estimate:.0f} frames/s of {least.frame_bytes} bytes ({least.rate.low:.0f} to "
+        f"{least.rate.high:.0f}), {most.rate.estimate:.0f} of {most.frame_bytes} bytes ({most.rate.low:.0f} to "
+        f"{most.rate.high:.0f}); sheet {lab.card.name} wants the same within {percent:g} %"
+    )
+    if least.rate.high < part * most.rate.low:
+        raise CardFailure(said)
+    if least.rate.low < part * most.rate.high:
+        raise Undecided(said)
 
 
 def jumbo_gain(lab: Lab, peak: Peak) -> Effect:
