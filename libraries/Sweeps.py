@@ -73,7 +73,7 @@ class Sweeps:
     def frame_rate_should_be_the_same_at_every_size(self) -> None:
         """The frames a second do not depend on their size, within what the sheet says."""
         taken = lab.current()
-        taken.card.section(taken.card.limits.frame_rate_same_within_percent, "limits.frame_rate_same_within_percent")
+        frames.same_within(taken)
         found = frames.run(taken, _path(), logger.console)
         show_chart(frames.chart(found), tuple(run for each in found.found for run in each.runs))
         frames.judge_independence(taken, found)

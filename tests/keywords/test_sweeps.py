@@ -170,7 +170,7 @@ class TestFrames:
             Sweeps().frame_rate_should_be_the_same_at_every_size()
 
     def test_a_sheet_that_does_not_say_so_is_not_asked(self, states: States) -> None:
-        with pytest.raises(NotApplicable, match="says nothing about limits"):
+        with pytest.raises(NotApplicable, match=r"has no limits\.frame_rate_same_within_percent"):
             Sweeps().frame_rate_should_be_the_same_at_every_size()
         assert not states.commands
 

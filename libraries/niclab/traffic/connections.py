@@ -106,13 +106,14 @@ def run(lab: Lab, path: BenchPath, profile: Profile, tell: Tell) -> Scan:
         runs: list[Run] = []
 
         def one_run(order: Order = order, runs: list[Run] = runs) -> float:
-            runs.append(measuring.measure(lab, path, Role.PEER, order))
+            runs.append(session.measure(order))
             return limit.mbps(runs[-1], rate_mbps)
 
         def enough(values: Sequence[float], plan: Plan = plan) -> bool:
             return judge_values(values, wish, limit.UNIT, plan).decision is not Decision.UNDECIDED
 
-        values = repeat_until(one_run, enough, plan)
+        with measuring.session(lab, path, Role.PEER) as session:
+            values = repeat_until(one_run, enough, plan)
         result = judge_values(values, wish, limit.UNIT, plan)
         cpu = tuple(100 * each.receiver.cpu.mean_busy for each in runs[-len(values) :])
         found.append(

@@ -19,7 +19,7 @@ from niclab.stats.precise import Estimate, estimate, repeat_until
 from niclab.stats.questions import Decision, Result, at_least
 from niclab.traffic import WorthlessResult, bottleneck, limit, measuring, serving
 from niclab.traffic.bottleneck import Before
-from niclab.traffic.measuring import Run
+from niclab.traffic.measuring import Run, Session
 from niclab.traffic.progress import Tell
 from niclab.traffic.tool import Order, TrafficTest
 from niclab.traffic.tools import tool_of
@@ -102,12 +102,13 @@ def run(lab: Lab, path: BenchPath, tell: Tell) -> Peak:
     found: list[AtSize] = []
     for message in MESSAGES:
         plan = Plan(first_look=FIRST_LOOK, most=MOST, warm_up_runs=0, resolution=1 / RUN_S)
-        search = _Search(lab, path, message)
 
         def enough(values: Sequence[float], plan: Plan = plan) -> bool:
             return judge_values(values, wish, "frames/s", plan).decision is not Decision.UNDECIDED
 
-        values = repeat_until(search.one_run, enough, plan)
+        with measuring.session(lab, path, Role.PEER) as session:
+            search = _Search(lab, session, message)
+            values = repeat_until(search.one_run, enough, plan)
         rate = estimate(values, plan, SAME_WITHIN)
         frame = message + UDP_HEADERS + ETHERNET
         result = judge_values(values, wish, "frames/s", plan)
@@ -124,7 +125,7 @@ class _Search:
     """Runs of one size: the offered rate is found with the first, and kept."""
 
     lab: Lab
-    path: BenchPath
+    session: Session
     message: int
 
     def __post_init__(self) -> None:
@@ -145,7 +146,7 @@ class _Search:
 
     def _measure(self, rate_bps: int | None) -> Run:
         order = Order(TrafficTest.UDP_STREAM, RUN_S, message_bytes=self.message, rate_bps=rate_bps)
-        return measuring.measure(self.lab, self.path, Role.PEER, order)
+        return self.session.measure(order)
 
     def _frames_per_s(self, run: Run) -> float:
         if not run.result.throughput_bps:
@@ -179,6 +180,17 @@ def judge(peak: Peak) -> None:
     limit.judge_results(asked)
 
 
+def same_within(lab: Lab) -> float:
+    """How many percent the frame rates may differ.
+
+    :raises NotApplicable: when the sheet does not say so.
+    """
+    known = lab.card.limits.frame_rate_same_within_percent
+    if known is None:
+        raise NotApplicable(f"sheet {lab.card.name} has no limits.frame_rate_same_within_percent")
+    return lab.card.known(known, "limits.frame_rate_same_within_percent")
+
+
 def judge_independence(lab: Lab, peak: Peak) -> None:
     """Is the frame rate the same at every size at which neither line nor bus comes first, as the sheet says?
 
@@ -186,8 +198,7 @@ def judge_independence(lab: Lab, peak: Peak) -> None:
     :raises CardFailure: when it is proven to differ by more.
     :raises Undecided: when the intervals cannot tell.
     """
-    known = lab.card.section(lab.card.limits.frame_rate_same_within_percent, "limits.frame_rate_same_within_percent")
-    percent = lab.card.known(known, "limits.frame_rate_same_within_percent")
+    percent = same_within(lab)
     free = [each for each in peak.found if each.binds == "frames/s"]
     if len(free) < 2:
         raise NotApplicable(f"{peak.subject}: the line or the bus comes first at all sizes but {len(free)}")

@@ -101,7 +101,7 @@ def ask(lab: Lab, path: BenchPath, sender: Role, budget: Budget, tell: Tell) -> 
     )
 
     def one_run() -> float:
-        found = measuring.measure(lab, path, sender, order)
+        found = session.measure(order)
         made.append(found)
         found_mbps = mbps(found, rate_mbps)
         progress.made(len(made), found_mbps)
@@ -115,7 +115,8 @@ def ask(lab: Lab, path: BenchPath, sender: Role, budget: Budget, tell: Tell) -> 
     measurement = _measurement(run, key)
     against = Against.stored(lab, measurement, plan)
     try:
-        values = repeat_until(one_run, enough, plan, lambda: not started.expired)
+        with measuring.session(lab, path, sender) as session:
+            values = repeat_until(one_run, enough, plan, lambda: not started.expired)
     except Undecided as error:
         raise Undecided(f"{run.name}: {error}") from error
     add(lab.run_dir, measurement.model_copy(update={"samples": tuple(values)}))

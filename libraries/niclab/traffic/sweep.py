@@ -25,7 +25,7 @@ from niclab.traffic import bottleneck, limit, measuring, mtu, serving
 from niclab.traffic.against import Against
 from niclab.traffic.bottleneck import Before
 from niclab.traffic.conditions import key_of
-from niclab.traffic.measuring import Run
+from niclab.traffic.measuring import Run, Session
 from niclab.traffic.progress import Tell
 from niclab.traffic.tool import Order, TrafficTest
 from niclab.traffic.tools import tool_of
@@ -203,13 +203,17 @@ class _Points:
         rate_mbps = limit.line_mbps(ends, self.path)
         links = {port.role: each.link for port, each in zip((ends.from_port, ends.to_port), self.before, strict=True)}
         key = key_of(self.lab, ends, self.path.name, wanted[0].order(self.budget.run_s), links)
+        with measuring.session(self.lab, self.path, self.sender) as session:
+            yield from self._each(session, wanted, rate_mbps, key)
+
+    def _each(self, session: Session, wanted: Sequence[Spot], rate_mbps: float, key: Key) -> Iterator[Found]:
         for spot in wanted:
             order = spot.order(self.budget.run_s)
             shared = {"mtu": str(spot.mtu)} | {name: key.parameters[name] for name in ("path", "sender")}
             own = key.model_copy(update={"parameters": order.parameters | shared})
-            yield self._one(spot, order, rate_mbps, own)
+            yield self._one(session, spot, order, rate_mbps, own)
 
-    def _one(self, spot: Spot, order: Order, rate_mbps: float, key: Key) -> Found:
+    def _one(self, session: Session, spot: Spot, order: Order, rate_mbps: float, key: Key) -> Found:
         plan, runs = self.plans[spot], list[Run]()
         wish = self._wish(spot, rate_mbps)
         measurement = Measurement(
@@ -219,7 +223,7 @@ class _Points:
         against = Against.stored(self.lab, measurement, plan)
 
         def one_run() -> float:
-            runs.append(measuring.measure(self.lab, self.path, self.sender, order))
+            runs.append(session.measure(order))
             return limit.mbps(runs[-1], rate_mbps)
 
         def enough(values: Sequence[float]) -> bool:
