@@ -228,8 +228,8 @@ class TestFragments:
     @pytest.mark.parametrize(
         ("old", "new", "words"),
         [
-            (" 7 8 ", " 8 ", "99 of 100 datagrams of 32768 bytes arrived whole, 0 twice, 0 with another content"),
-            (" 7 8 ", " 7 7 8 ", "100 of 100 datagrams of 32768 bytes arrived whole, 1 twice"),
+            (" 7 8 ", " 8 ", "59 of 60 datagrams of 32768 bytes arrived whole, 0 twice, 0 with another content"),
+            (" 7 8 ", " 7 7 8 ", "60 of 60 datagrams of 32768 bytes arrived whole, 1 twice"),
             ("damaged 0", "damaged 2", "2 with another content"),
         ],
     )

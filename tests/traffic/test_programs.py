@@ -52,10 +52,10 @@ def test_what_is_lost_twice_or_changed_is_told() -> None:
         text, _ = receiver.communicate(timeout=20)
     found = read_delivery(f"ready\n{text}", None)
     assert (found.whole, found.twice, found.damaged) == (1, 1, 3)
-    assert found.problem.startswith("1 of 100 datagrams") and "1 twice, 3 with another content" in found.problem
+    assert found.problem.startswith("1 of 60 datagrams") and "1 twice, 3 with another content" in found.problem
 
 
-@pytest.mark.parametrize("text", ["", "ready\nnumbers 1\ndamaged 0\n", "ready\nnumbers 100\ndamaged 0\nend\n"])
+@pytest.mark.parametrize("text", ["", "ready\nnumbers 1\ndamaged 0\n", "ready\nnumbers 60\ndamaged 0\nend\n"])
 def test_what_is_not_whole_is_an_error(text: str) -> None:
     with pytest.raises(ReadError):
         read_delivery(text, None)

@@ -18,7 +18,7 @@ from niclab.traffic.serving import Ends
 from niclab.verdict import BenchFault
 
 PORT = 7111
-COUNT, BYTES = 100, 32 << 10
+COUNT, BYTES = 60, 32 << 10
 """23 fragments each at MTU 1500, the size of a read of NFSv3 over UDP."""
 SECONDS = 30.0
 

@@ -141,7 +141,9 @@ def run(lab: Lab, path: BenchPath, sender: Role, test: TrafficTest, profile: Pro
         raise NotApplicable(f"sheet {lab.card.name} has none of the MTUs {', '.join(map(str, MTUS))}")
     ends = serving.ends(lab, path, sender)
     before = bottleneck.look_before(lab, ends)
-    points = _Points(lab, path, sender, BUDGETS[profile], before, _plans(lab, wanted, BUDGETS[profile]))
+    links = {port.role: each.link for port, each in zip((ends.from_port, ends.to_port), before, strict=True)}
+    key = key_of(lab, ends, path.name, wanted[0].order(BUDGETS[profile].run_s), links)
+    points = _Points(lab, path, sender, BUDGETS[profile], key, _plans(lab, wanted, BUDGETS[profile]))
     found: list[Found] = []
     for size in sorted({spot.mtu for spot in wanted}):
         with mtu.both_ends(lab, path, size):
@@ -184,13 +186,13 @@ def _plans(lab: Lab, wanted: Sequence[Spot], budget: Budget) -> dict[Spot, Plan]
 
 @dataclass(frozen=True)
 class _Points:
-    """Measures the points of one MTU that is set already."""
+    """Measures the points of one MTU that is set already. ``key``: of their conditions, but for what a point is."""
 
     lab: Lab
     path: BenchPath
     sender: Role
     budget: Budget
-    before: tuple[Before, Before]
+    key: Key
     plans: Mapping[Spot, Plan]
 
     @property
@@ -199,22 +201,16 @@ class _Points:
         return (self.budget.most + 1) * (self.budget.run_s + tool_of(self.lab.bench.traffic).omitted_s)
 
     def measure(self, wanted: Sequence[Spot]) -> Iterator[Found]:
-        ends = serving.ends(self.lab, self.path, self.sender)
-        rate_mbps = limit.line_mbps(ends, self.path)
-        links = {port.role: each.link for port, each in zip((ends.from_port, ends.to_port), self.before, strict=True)}
-        key = key_of(self.lab, ends, self.path.name, wanted[0].order(self.budget.run_s), links)
+        """The points in turn, with one server."""
+        rate_mbps = limit.line_mbps(serving.ends(self.lab, self.path, self.sender), self.path)
         with measuring.session(self.lab, self.path, self.sender) as session:
-            yield from self._each(session, wanted, rate_mbps, key)
+            for spot in wanted:
+                yield self._one(session, spot, rate_mbps)
 
-    def _each(self, session: Session, wanted: Sequence[Spot], rate_mbps: float, key: Key) -> Iterator[Found]:
-        for spot in wanted:
-            order = spot.order(self.budget.run_s)
-            shared = {"mtu": str(spot.mtu)} | {name: key.parameters[name] for name in ("path", "sender")}
-            own = key.model_copy(update={"parameters": order.parameters | shared})
-            yield self._one(session, spot, order, rate_mbps, own)
-
-    def _one(self, session: Session, spot: Spot, order: Order, rate_mbps: float, key: Key) -> Found:
-        plan, runs = self.plans[spot], list[Run]()
+    def _one(self, session: Session, spot: Spot, rate_mbps: float) -> Found:
+        plan, runs, order = self.plans[spot], list[Run](), spot.order(self.budget.run_s)
+        own = order.parameters | {name: self.key.parameters[name] for name in ("path", "sender")}
+        key = self.key.model_copy(update={"parameters": own | {"mtu": str(spot.mtu)}})
         wish = self._wish(spot, rate_mbps)
         measurement = Measurement(
             test=str(spot), metric=_METRICS[spot.test], unit=limit.UNIT, better=Direction.HIGHER, samples=(0.0,),
