@@ -33,25 +33,46 @@ class Effects:
         is not applicable.
         """
         taken = lab.current()
-        answers = []
+        answers, others = list[Answer](), list[str]()
         for each in _chosen(taken.card.effects, name):
             _warn(each.change + each.under)
-            answers.append(effect.ask(taken, _path(), each, effect.BUDGETS[profile], logger.console))
+            try:
+                answers.append(effect.ask(taken, _path(), each, effect.BUDGETS[profile], logger.console))
+            except NotApplicable as error:
+                others.append(f"{each.name}: {error}")
+                continue
             _show(f"Effect of {each.name}", [answers[-1]])
-        effect.judge(answers)
+        _judge(answers, others)
 
     @keyword
     def each_factor_alone_should_change_what_the_sheet_predicts(self, profile: Profile) -> None:
         """The sheet's ``sequence``: each step against its baseline and back, one factor at a time, in percent of it."""
         taken = lab.current()
         sequence = taken.card.section(taken.card.sequence, "sequence")
-        answers = []
+        answers, others = list[Answer](), list[str]()
         for step in sequence.steps:
             _warn(step.settings)
-            answers.append(effect.ask_step(taken, _path(), sequence, step, effect.BUDGETS[profile], logger.console))
+            try:
+                answers.append(effect.ask_step(taken, _path(), sequence, step, effect.BUDGETS[profile], logger.console))
+            except NotApplicable as error:
+                others.append(f"{step.name}: {error}")
+                continue
             logger.info(f"{step.name}: {answers[-1].result.reason}")
-        _show(f"One factor at a time {answers[0].run}", answers)
-        effect.judge(answers)
+        if answers:
+            _show(f"One factor at a time {answers[0].run}", answers)
+        _judge(answers, others)
+
+
+def _judge(answers: list[Answer], others: list[str]) -> None:
+    """Judge what could be asked; what could not is told.
+
+    :raises NotApplicable: when nothing could.
+    """
+    for text in others:
+        logger.info(f"not applicable: {text}")
+    if not answers:
+        raise NotApplicable("; ".join(others))
+    effect.judge(answers)
 
 
 def _chosen(effects: tuple[Effect, ...], name: str) -> list[Effect]:

@@ -22,6 +22,7 @@ from niclab.report.runfolder import finish_run, new_run
 from niclab.stats import baselines, measurements
 from niclab.stats.baselines import BaselineStore
 from niclab.traffic import bottleneck, effect, measuring, mtu, program
+from niclab.transports.ssh import Result
 from niclab.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 
 QUICK = Profile.QUICK
@@ -101,7 +102,7 @@ def test_a_sysctl_that_does_not_stay_is_a_bench_fault(states: States) -> None:
 
 
 def test_an_offload_that_cannot_be_switched_is_not_applicable(states: States) -> None:
-    with pytest.raises(NotApplicable, match="does not say that offload vlan-strip can be switched"):
+    with pytest.raises(NotApplicable, match=r"^fixed: sheet intel-82574l does not say that offload vlan-strip can be"):
         ask("fixed")
     assert len(states.commands) == 1, "only the warm-up of the other arm"
 
@@ -224,6 +225,20 @@ def test_the_sequence_is_told_in_percent_of_its_baseline(states: States, taken: 
     rows = (taken.evidence_folder / table.file).read_text().splitlines()
     assert [row.split(",")[0] for row in rows] == ["setting", "default", "reno"]
     assert rows[1].endswith(",met") and rows[2].endswith(",not judged")
+
+
+def test_a_step_that_the_system_has_not_leaves_the_others_judged(
+    states: States, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(logger, "info", lambda text, **_: said.append(text))
+    for ssh in states.bench.ssh.values():
+        ssh.replies = {"sysctl -n net.ipv4.tcp_congestion_control": Result("", 255, None, "", "unknown key", 0.1)} | (
+            ssh.replies
+        )
+    states.rate = lambda _: 49.5 if states.mtu() == 9000 else 47.0
+    Effects().each_factor_alone_should_change_what_the_sheet_predicts(QUICK)
+    assert any(line.startswith("not applicable: reno: dut: linux has no sysctl net.ipv4") for line in said)
 
 
 def test_a_step_that_is_not_as_predicted_is_named(states: States) -> None:
