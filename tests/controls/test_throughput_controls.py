@@ -60,7 +60,7 @@ CONTROLS = {
         SOLARFLARE, "card:dut", "vlan-slow=1500", {effect("vlan-on-bond"): "CardFailure"}, (effect("bond"), SENDS)
     ),
     "coalescing-ignored": Control(
-        SOLARFLARE, "card:peer", "coalesce-ignored=1", {effect("rx-usecs-latency"): "CardFailure"}, (SENDS,)
+        SOLARFLARE, "card:peer", "coalesce-ignored=1", {effect("rx-usecs-in-force"): "CardFailure"}, (SENDS,)
     ),
     "frame-cap": Control(
         ALTEON, "card:dut", "frame-rate-cap=16000", dict.fromkeys((FRAMES, RECEIVES, SENDS), "CardFailure"), ()
