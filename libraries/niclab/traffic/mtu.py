@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 
 from niclab.bench import BenchPath, Port, Role
 from niclab.changes import put_back
+from niclab.hosts.host import Host
 from niclab.lab import Lab
 from niclab.verdict import BenchFault, CardFailure, NotApplicable
 from niclab.wait import until
@@ -49,14 +50,19 @@ def both_ends(lab: Lab, path: BenchPath, mtu: int, *, bounce: bool = True) -> It
         yield
 
 
+def restoring(host: Host, iface: str) -> str:
+    """The command that puts back the MTU of now and takes the port down and up, for the journal."""
+    words = (
+        host.restoring_mtu(iface),
+        host.restoring_link(iface, up=False),
+        host.restoring_link(iface, up=True),
+    )
+    return " && ".join(words)
+
+
 def _prepared(lab: Lab, port: Port, mtu: int) -> AbstractContextManager[None]:
     server, iface = lab.server_of(port), lab.interface(port)
-    words = (
-        server.host.restoring_mtu(iface),
-        server.host.restoring_link(iface, up=False),
-        server.host.restoring_link(iface, up=True),
-    )
-    return put_back(lab, server, port.name, f"{iface} gets MTU {mtu}", " && ".join(words))
+    return put_back(lab, server, port.name, f"{iface} gets MTU {mtu}", restoring(server.host, iface))
 
 
 def _set(lab: Lab, port: Port, mtu: int, *, bounce: bool) -> None:
