@@ -18,8 +18,9 @@ from niclab.profile import Profile
 from niclab.report.charts import Limit, Line, LineChart, Point
 from niclab.stats.judge import judge_values
 from niclab.stats.plan import Plan
-from niclab.stats.precise import Estimate, estimate, repeat_until
-from niclab.stats.questions import Decision, Result, at_least, at_most
+from niclab.stats.precise import Estimate, estimate
+from niclab.stats.questions import Result, at_least, at_most
+from niclab.stats.runner import measure_limit
 from niclab.traffic import bottleneck, limit, measuring, serving
 from niclab.traffic.measuring import Run
 from niclab.traffic.progress import Tell
@@ -109,12 +110,8 @@ def run(lab: Lab, path: BenchPath, profile: Profile, tell: Tell) -> Scan:
             runs.append(session.measure(order))
             return limit.mbps(runs[-1], rate_mbps)
 
-        def enough(values: Sequence[float], plan: Plan = plan) -> bool:
-            return judge_values(values, wish, limit.UNIT, plan).decision is not Decision.UNDECIDED
-
         with measuring.session(lab, path, Role.PEER) as session:
-            values = repeat_until(one_run, enough, plan)
-        result = judge_values(values, wish, limit.UNIT, plan)
+            values, result = measure_limit(one_run, wish, limit.UNIT, plan)
         cpu = tuple(100 * each.receiver.cpu.mean_busy for each in runs[-len(values) :])
         found.append(
             AtCount(

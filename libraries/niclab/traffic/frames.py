@@ -6,17 +6,16 @@ way, once more at the rate that arrived, because a card that is flooded may deli
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from niclab.bench import BenchPath, Role
 from niclab.card import At, Effect, Prediction, Setting, SettingKind
 from niclab.lab import Lab
 from niclab.report.charts import Limit, Line, LineChart, Point
-from niclab.stats.judge import judge_values
 from niclab.stats.plan import Plan
-from niclab.stats.precise import Estimate, estimate, repeat_until
+from niclab.stats.precise import Estimate, estimate
 from niclab.stats.questions import Decision, Result, at_least
+from niclab.stats.runner import measure_limit
 from niclab.traffic import WorthlessResult, bottleneck, limit, measuring, serving
 from niclab.traffic.bottleneck import Before
 from niclab.traffic.measuring import Run, Session
@@ -103,15 +102,11 @@ def run(lab: Lab, path: BenchPath, tell: Tell) -> Peak:
     for message in MESSAGES:
         plan = Plan(first_look=FIRST_LOOK, most=MOST, warm_up_runs=0, resolution=1 / RUN_S)
 
-        def enough(values: Sequence[float], plan: Plan = plan) -> bool:
-            return judge_values(values, wish, "frames/s", plan).decision is not Decision.UNDECIDED
-
         with measuring.session(lab, path, Role.PEER) as session:
             search = _Search(lab, session, message)
-            values = repeat_until(search.one_run, enough, plan)
+            values, result = measure_limit(search.one_run, wish, "frames/s", plan)
         rate = estimate(values, plan, SAME_WITHIN)
         frame = message + UDP_HEADERS + ETHERNET
-        result = judge_values(values, wish, "frames/s", plan)
         binds = _binding(rate.estimate, frame, rate_mbps, bus_mbps)
         found.append(AtSize(frame, rate, result, binds, tuple(search.runs)))
         tell(f"{ends.name}: frames of {frame} bytes: {rate.estimate:.0f} a second, held back by {binds}")

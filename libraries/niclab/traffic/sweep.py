@@ -265,11 +265,6 @@ def judge(sweep: Sweep) -> None:
     limit.judge_results([(subject, result, sweep.hindrances) for subject, result in asked])
 
 
-def missed(found: Found) -> bool:
-    """Is this point proven to be below its limit or baseline?"""
-    return any(each is not None and each.decision is Decision.MISSED for each in (found.result, found.baseline))
-
-
 def chart(sweep: Sweep) -> LineChart:
     """Bandwidth against block size, one line an MTU, with the limit that stands highest."""
     lines = []
