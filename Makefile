@@ -67,6 +67,7 @@ bench-down:
 bench: setup
 	$(PYTHON) bench/ssh_latency.py
 	$(PYTHON) bench/snmp_latency.py
+	$(PYTHON) bench/sweep_cost.py
 
 bench-soak: setup
 	$(PYTHON) bench/card_soak.py
@@ -76,7 +77,7 @@ bench-statistics: $(STAMP)
 
 docs: setup
 	mkdir -p results/docs
-	for library in Lab Card PcieErrors DriverPackages Firmware Offloads Tuning HostLinks SwitchPorts Power Console Traffic Shell; do \
+	for library in Lab Card PcieErrors DriverPackages Firmware Offloads Tuning HostLinks SwitchPorts Power Console Traffic Shell Sweeps Effects Steering Recommendation; do \
 	    $(VENV)/bin/libdoc libraries/$$library.py results/docs/$$library.html; done
 
 clean:

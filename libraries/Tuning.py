@@ -15,6 +15,7 @@ from niclab.card import Card, CoalescingParameter, Ring, Rings, TunableWhere, Un
 from niclab.changes import put_back
 from niclab.hosts.host import Host
 from niclab.hosts.settings_records import Attempt
+from niclab.traffic import mtu as mtus
 from niclab.verdict import NotApplicable, fail_with
 from niclab.wait import Deadline, pause
 
@@ -221,7 +222,10 @@ class Tuning:
 
     @keyword
     def mtu_should_take_its_range(self) -> None:
-        """Every port takes the least and the largest MTU of the sheet, and refuses one byte more or less."""
+        """Every port takes the least and the largest MTU of the sheet, and refuses one byte more or less.
+
+        When it is put back, the port is taken down and up: some cards are slow until then (EMX-08).
+        """
         wish, problems = _section("mtu"), list[str]()
         largest = _sheet().known(wish.max, "mtu.max")
         least = None if isinstance(wish.min, Unknown) else wish.min
@@ -230,8 +234,13 @@ class Tuning:
             def setting(value: int, dut: Dut = dut) -> Attempt[Any]:
                 return dut.host.set_mtu(dut.iface, value)
 
-            trial = Trial(dut, "MTU", setting, dut.host.mtu, int, dut.host.restoring_mtu)
+            def restoring(iface: str, dut: Dut = dut) -> str:
+                return mtus.restoring(dut.host, iface)
+
+            trial = Trial(dut, "MTU", setting, dut.host.mtu, int, restoring)
             problems += trial.over(True, least, largest, refuses_less=True)
+        for path in lab.current().bench.paths:
+            mtus.wait_for_links(lab.current(), path)
         fail_with(problems)
 
 

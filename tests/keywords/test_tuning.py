@@ -8,6 +8,7 @@ import pytest
 from fake_bench import FakeBench
 from fake_settings import FakeSettings, settings_of, with_sheet
 
+from niclab.bench import Role
 from niclab.hosts.ethtool_records import Coalescing, Rings
 from niclab.hosts.settings_records import Attempt
 from niclab.lab import Lab
@@ -298,3 +299,12 @@ def test_nothing_to_refuse_is_not_applicable(bench: FakeBench, taken: Lab, names
     settings_of(bench)
     with pytest.raises(NotApplicable, match=r"lists (no parameter|every parameter that is tried) of coalescing"):
         Tuning().unsupported_coalescing_should_be_refused()
+
+
+def test_a_port_is_taken_down_and_up_when_its_mtu_comes_back(bench: FakeBench, settings: FakeSettings) -> None:
+    assert settings
+    Tuning().mtu_should_take_its_range()
+    undone = [command for command in bench.ssh[Role.DUT].commands if command.startswith("restore ")]
+    assert [command.partition(" && ")[2] for command in undone] == [
+        f"ip link set dev {iface} down && ip link set dev {iface} up" for iface in ("enp1s0", "enp2s0")
+    ]
