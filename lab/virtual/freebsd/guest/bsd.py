@@ -1,0 +1,71 @@
+#!/usr/bin/python3 -ESs
+"""The tools of a FreeBSD server: one program under many names, each printing what the tool of that name prints.
+
+It acts on the Linux kernel below; see ../README.md. Every module is loaded only by the tools that need it: a start is
+dear on an emulated processor.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+
+TOOLS = {
+    "ifconfig": "ifconfig",
+    "sysctl": "sysctl",
+    "kldload": "kld",
+    "kldunload": "kld",
+    "kldstat": "kld",
+    "pciconf": "pciconf",
+    "netstat": "netstat",
+    "sockstat": "netstat",
+    "vmstat": "vmstat",
+    "dmesg": "messages",
+    "pkg": "packages",
+    "pkg_add": "packages",
+    "pkg_delete": "packages",
+    "pkg_info": "packages",
+    "cxgbetool": "cxgbetool",
+    "uname": "system",
+    "kenv": "system",
+    "service": "system",
+    "shutdown": "system",
+    "reboot": "system",
+    "halt": "system",
+    "poweroff": "system",
+    "file": "system",
+    "time": "timing",
+    "ping": "ping",
+    "ping6": "ping",
+    "rc.bsd": "boot",
+}
+"""Name -> module with a function of that name (other signs than letters, digits and _ left out)."""
+
+
+def main(arguments: list[str]) -> int:
+    name = os.path.basename(arguments[0])
+    if name not in TOOLS:
+        sys.stderr.write(f"{name}: not a tool of this server\n")
+        return 127
+    from below import Refusal, ToolMissing
+
+    try:
+        run = getattr(importlib.import_module(TOOLS[name]), name.replace(".", "_"))
+        status: int = run(arguments[1:])
+        sys.stdout.flush()
+    except Refusal as refusal:
+        sys.stdout.flush()
+        sys.stderr.write(f"{refusal}\n" if str(refusal) else "")
+        return refusal.status
+    except ToolMissing as error:
+        sys.stderr.write(f"{name}: {error}\n")
+        return 71  # EX_OSERR of sysexits(3)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 141
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv))
