@@ -100,7 +100,8 @@ def _shell_package(cache: Path) -> Path:
 def _make(work: Path, archive: Path, card: str, shell: Path, key: str) -> None:
     tree = work / "os"
     shutil.copytree(HERE / "guest", tree / "root" / PROGRAM, ignore=shutil.ignore_patterns("__pycache__", "laid"))
-    (tree / "root" / PROGRAM / "bsd.py").chmod(0o755)
+    client = tree / "root" / PROGRAM / "client"
+    _run(["gcc", "-O2", "-static", "-o", str(client), str(client.with_suffix(".c"))])
     shutil.copytree(HERE / "guest/laid/root", tree / "root", dirs_exist_ok=True)
     shutil.copytree(HERE / "guest/laid/once", tree / "once")
     shutil.copy(HERE / "guest/laid/lay", tree / "lay")
@@ -127,11 +128,11 @@ def _put_shell(root: Path, unpacked: Path, package: Path) -> None:
 def _put_links(root: Path, card: str) -> None:
     """The folders of root's PATH, and what keeps the system below from loading drivers by itself."""
     old = OLD_PACKAGE_TOOLS if facts.driver_of(card).release is facts.RELEASE_9 else ()
-    _link(root / "freebsd/sbin", f"/{PROGRAM}/bsd.py", (*TOOLS, *old))
+    _link(root / "freebsd/sbin", f"/{PROGRAM}/client", (*TOOLS, *old))
     for folder, names in (("freebsd/bin", BASE), ("freebsd/local/bin", PACKAGED)):
         for name in names:
             _link(root / folder, f"/usr/bin/{name}", (name,))
-    _link(root / "usr/bin", f"/{PROGRAM}/bsd.py", ("time",))
+    _link(root / "usr/bin", f"/{PROGRAM}/client", ("time",))
     blacklist = "".join(f"blacklist {name}\n" for name in DRIVERS_BELOW)
     _write(root / "etc/modprobe.d/bsd.conf", f"# drivers are loaded by kldload and at boot\n{blacklist}")
     _link(root / "etc/udev/rules.d", "/dev/null", ("80-net-setup-link.rules",))

@@ -129,9 +129,18 @@ def remember(name: str, values: Mapping[str, str]) -> None:
 # --- devices
 
 
-def functions() -> dict[str, dict[str, str]]:
-    """PCI address -> vendor, device and the Linux driver that is bound (or empty), of every function."""
-    base, found = "/sys/bus/pci/devices", {}
+_FUNCTIONS: dict[str, dict[str, str]] = {}
+
+
+def functions(*, again: bool = False) -> dict[str, dict[str, str]]:
+    """PCI address -> vendor, device and the Linux driver that is bound (or empty), of every function.
+
+    :param again: look again, after drivers have come or gone.
+    """
+    if _FUNCTIONS and not again:
+        return _FUNCTIONS
+    base, found = "/sys/bus/pci/devices", _FUNCTIONS
+    found.clear()
     for address in sorted(os.listdir(f"{ROOT}{base}")):
         driver = f"{ROOT}{base}/{address}/driver"
         found[address] = {
@@ -187,8 +196,11 @@ def fact_of(iface: str) -> Mapping[str, Any] | None:
 
 def kernel_says(line: str) -> None:
     """A line of the kernel, into its log."""
-    with open(f"{ROOT}/dev/kmsg", "a", encoding="utf-8") as log:
-        log.write(f"<6>bsd: {line}\n")
+    log = os.open(f"{ROOT}/dev/kmsg", os.O_WRONLY | os.O_APPEND)
+    try:
+        os.write(log, f"<6>bsd: {line}\n".encode())
+    finally:
+        os.close(log)
 
 
 def release() -> tuple[int, int]:

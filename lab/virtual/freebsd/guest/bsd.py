@@ -1,8 +1,7 @@
-#!/usr/bin/python3 -ESs
 """The tools of a FreeBSD server: one program under many names, each printing what the tool of that name prints.
 
-It acts on the Linux kernel below; see ../README.md. Every module is loaded only by the tools that need it: a start is
-dear on an emulated processor.
+It acts on the Linux kernel below; see ../README.md. ``bsd.py serve`` stays resident and answers ``client.c``, which stands
+under the names of the tools; ``bsd.py TOOL ARGUMENTS`` is one call without it.
 """
 
 from __future__ import annotations
@@ -35,7 +34,6 @@ TOOLS = {
     "halt": "system",
     "poweroff": "system",
     "file": "system",
-    "time": "timing",
     "ping": "ping",
     "ping6": "ping",
     "rc.bsd": "boot",
@@ -67,5 +65,23 @@ def main(arguments: list[str]) -> int:
     return status
 
 
+def _resident() -> None:
+    """Serve in the background, in a session of its own."""
+    from serve import serve
+
+    if os.fork():
+        return
+    os.setsid()
+    with open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
+        file.write("-1000")
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for number in range(3):
+        os.dup2(nowhere, number)
+    serve(main)
+
+
 if __name__ == "__main__":
-    sys.exit(main(sys.argv))
+    if sys.argv[1:] == ["serve"]:
+        _resident()
+    else:
+        sys.exit(main(sys.argv[1:]))

@@ -6,7 +6,19 @@ import os
 import sys
 import time
 
-from below import ROOT, Refusal, drivers, kernel_says, netdevs, read, remember, remembered, run, units
+from below import (
+    ROOT,
+    Refusal,
+    drivers,
+    functions,
+    kernel_says,
+    netdevs,
+    read,
+    remember,
+    remembered,
+    run,
+    units,
+)
 
 KERNEL = ("0xffffffff80200000", 0x1323388)
 FIRST_MODULE = 0xFFFFFFFF81A11000
@@ -90,6 +102,7 @@ def unload(file: str) -> None:
         status, _, _ = run("modprobe", "-r", linux)
         if status:
             raise Refusal("kldunload: can't unload file: Device busy")
+        functions(again=True)
         for name in names:
             kernel_says(f"{name}: detached")
             _forget(name)
@@ -188,9 +201,11 @@ def attach(linux: str) -> None:
     """Wait until the driver's ports are there, give them the names they have on this system, and say so."""
     from probe import announce
 
+    functions(again=True)
     until = time.monotonic() + APPEARS_WITHIN_S
     while not _all_there(linux) and time.monotonic() < until:
         time.sleep(0.05)
+        functions(again=True)
     for address, device in sorted(units().items()):
         driver = device.rstrip("0123456789")
         fact = drivers()[driver]

@@ -59,8 +59,17 @@ def is_bridge(address: str) -> bool:
     return word(address, 0x0E, 1) & 0x7F == _BRIDGE
 
 
+_PATHS: dict[str, list[str]] = {}
+
+
 def path(address: str) -> list[str]:
     """What leads to a function: the root of its bus (``pci0000:80``), the bridges, the function itself."""
+    if address not in _PATHS:
+        _PATHS[address] = _path(address)
+    return _PATHS[address]
+
+
+def _path(address: str) -> list[str]:
     parts = os.path.realpath(f"{ROOT}/sys/bus/pci/devices/{address}").split("/")
     start = next((index for index, part in enumerate(parts) if part.startswith("pci") and ":" in part), len(parts) - 1)
     known = functions()

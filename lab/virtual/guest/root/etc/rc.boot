@@ -23,7 +23,7 @@ done
 udevadm settle --timeout=60
 
 # another system's own part of the boot, where the server has one
-[ ! -x /freebsd/sbin/rc.bsd ] || /freebsd/sbin/rc.bsd
+[ ! -x /etc/rc.other ] || /etc/rc.other
 
 ip link set lo up
 # the management interface is known by its address; the cards under test are left alone, as a server's installer leaves them
