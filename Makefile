@@ -29,7 +29,8 @@ certify: setup
 test: setup lint unit dryrun controls
 
 test-full: setup lint dryrun
-	$(PYTHON) -m pytest
+	$(PYTHON) -m pytest -n auto -m "not bench"
+	$(PYTHON) -m pytest -m bench
 
 setup: $(STAMP)
 	@$(VBENCH) image > /dev/null
@@ -49,7 +50,7 @@ lint:
 	$(VENV)/bin/robocop format --check suites resources
 
 unit:
-	$(PYTHON) -m pytest -m "not bench and not slow"
+	$(PYTHON) -m pytest -n auto -m "not bench and not slow"
 
 dryrun:
 	$(VENV)/bin/robot --dryrun --console dotted --output NONE --log NONE --report NONE suites
