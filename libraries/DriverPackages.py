@@ -8,9 +8,9 @@ from robot.api import logger
 from robot.api.deco import keyword, library
 
 from niclab import lab
-from niclab.bench import OperatingSystem, Role
+from niclab.bench import Role
 from niclab.card import Driver, Package, Unknown
-from niclab.server import Server, quoted
+from niclab.server import Server
 from niclab.undo import Action, ActionKind
 from niclab.verdict import BenchFault, CardFailure, NotApplicable, fail_with
 
@@ -103,7 +103,7 @@ class DriverPackages:
             raise NotApplicable(f"sheet {_sheet()} names no driver {driver.module} that comes with the kernel")
         target, problems = _target(server), []
         kernel, file = target.host.kernel(), target.host.modinfo(driver.module)
-        if file.filename is not None and not file.filename.startswith(f"/lib/modules/{kernel}/kernel/"):
+        if file.filename is not None and not target.host.is_own_module(file.filename):
             problems.append(f"{target.name}: module {driver.module} is {file.filename}, wanted the kernel's own")
         if target.host.is_build_on_disk(driver.module) is False:
             problems.append(f"{target.name}: module {driver.module} in memory is of another build than {file.filename}")
@@ -129,14 +129,7 @@ class DriverPackages:
             return
         package, module = _package(server), _driver(server).module
         before = target.host.package(package.name)
-        apt = ["apt-get", "-q", "--yes"]
-        words = (
-            [*apt, "purge", package.name]
-            if before is None
-            else [*apt, "--allow-downgrades", "install", f"{package.name}={before.version}"]
-        )
-        reload_it = f"modprobe -r {quoted(module)} && modprobe {quoted(module)}"
-        command = f"DEBIAN_FRONTEND=noninteractive {quoted(*words)} && {reload_it}"
+        command = target.host.restoring_package(package.name, before, module)
         what = f"package {package.name} was {'not installed' if before is None else before.version} and is changed"
         taken.journal.register(subject, what, Action(ActionKind.SHELL, target.name, command))
 
@@ -154,10 +147,8 @@ def _driver(server: Role) -> Driver:
 
 
 def _package(server: Role) -> Package:
-    """:raises NotApplicable: when the sheet names none, or the system's packages cannot be handled yet."""
+    """:raises NotApplicable: when the sheet names none."""
     system = _target(server).description.os
-    if system is not OperatingSystem.LINUX:
-        raise NotApplicable(f"packages of {system.value} cannot be installed yet")
     return lab.current().card.section(_driver(server).package, f"a driver package for {system.value}")
 
 

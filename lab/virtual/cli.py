@@ -81,7 +81,9 @@ def _parser(doc: str | None) -> argparse.ArgumentParser:
     up = command("up", _up)
     up.add_argument("--fresh", action="store_true", help="with new disks, and the cards as from the factory")
     _card_options(up)
-    up.add_argument("--os", action="append", type=_system, default=[], metavar="ROLE=OS", help="peer=freebsd, dut=linux")
+    up.add_argument(
+        "--os", action="append", type=_system, default=[], metavar="ROLE=OS", help="peer=freebsd, dut=linux"
+    )
     down = command("down", _down)
     down.add_argument("--now", action="store_true", help="do not wait for the operating systems")
     down.add_argument("--purge", action="store_true", help="remove disks, keys and logs as well")

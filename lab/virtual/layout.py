@@ -64,7 +64,7 @@ class Server:
 
     @property
     def disk(self) -> Path:
-        """Its system disk. Each system has one of its own; FreeBSD's is set up for a card, and there is one for each."""
+        """Its system disk: one of its own for each system, and of FreeBSD for each card."""
         return self.folder / ("disk.qcow2" if self.system == LINUX else f"disk-{self.system}-{self.card.name}.qcow2")
 
     @property

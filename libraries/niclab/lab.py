@@ -10,11 +10,11 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
 
-from niclab.bench import Bench, Port, Role, load_bench
+from niclab.bench import Bench, OperatingSystem, Port, Role, load_bench
 from niclab.card import Card
 from niclab.report.evidence import CommandLog, EvidenceStore
 from niclab.secrets import Secrets
@@ -92,6 +92,11 @@ def inserted_cards(command: str) -> dict[str, str]:
     if [row[0] for row in rows if len(row) == 2] != roles or len(rows) != len(roles):
         raise BenchFault(f"controller: {command!r} printed {text[:200]!r}, wanted lines 'dut NAME' and 'peer NAME'")
     return {row[0]: row[1] for row in rows}
+
+
+def booted_systems(command: str) -> dict[str, str]:
+    """The operating systems that the bench's command ``systems`` names: role -> name. As :func:`inserted_cards`."""
+    return inserted_cards(command)
 
 
 def cards_in_words(cards: dict[str, str]) -> str:
@@ -197,8 +202,23 @@ class Lab:
         self.journal.register("bench", what, Action(ActionKind.LOCAL, "controller", back))
         checked_local_command(there)
 
+    def _boot_systems(self) -> None:
+        """Boot the operating systems that the servers are to have; what they had comes back at the end."""
+        commands = self.bench.commands
+        if commands is None or commands.systems is None:
+            return
+        found = booted_systems(commands.systems)
+        wanted = {role.value: self.bench.server(role).os.value for role in Role}
+        back, there = commands.boot_command(found), commands.boot_command(wanted)
+        if found == wanted or back is None or there is None:
+            return
+        what = f"{self.bench.name} had {cards_in_words(found)} and boots {cards_in_words(wanted)}"
+        self.journal.register("bench", what, Action(ActionKind.LOCAL, "controller", back))
+        checked_local_command(there)
+
     def _bring_up(self) -> None:
         self._insert_card()
+        self._boot_systems()
         commands = self.bench.commands
         if commands is None or local_command(commands.status).returncode == 0:
             return
@@ -263,8 +283,8 @@ class Lab:
         commands = self.bench.commands
         if commands is None:
             return False
-        inserting = commands.insert is not None and command.startswith(commands.insert.partition("{")[0])
-        return inserting or command == commands.down
+        changing = [text.partition("{")[0] for text in (commands.insert, commands.boot_systems) if text is not None]
+        return any(command.startswith(text) for text in changing) or command == commands.down
 
     def give_back(self) -> None:
         """Undo every change, close every connection, release the bench.
@@ -366,9 +386,18 @@ class Lab:
         return [port for port, up in zip(ports, side_by_side(self.carrier, ports), strict=True) if not up]
 
 
-def take(bench_file: Path | str, card: Card, run_dir: Path, current_test: Callable[[], str | None]) -> Lab:
-    """Take a bench: see :meth:`Lab.open`. From then on it is :func:`current`."""
-    lab = Lab(load_bench(bench_file), card, run_dir, current_test)
+def take(
+    bench_file: Path | str,
+    card: Card,
+    run_dir: Path,
+    current_test: Callable[[], str | None],
+    systems: Mapping[Role, OperatingSystem] | None = None,
+) -> Lab:
+    """Take a bench: see :meth:`Lab.open`. From then on it is :func:`current`.
+
+    :param systems: operating systems of servers that are to run others than the bench file says.
+    """
+    lab = Lab(load_bench(bench_file).with_systems(systems or {}), card, run_dir, current_test)
     (run_dir / measurements.FILE).unlink(missing_ok=True)  # of an earlier run into the same folder
     lab.open()
     _CURRENT.append(lab)

@@ -180,16 +180,15 @@ def driver_of(card: str) -> Driver:
 
 def rendered(card: str) -> str:
     """The facts as the module that the guest's program imports."""
-    return f'"""Facts of this server and its card, made of the card\'s sheet."""\n\nFACTS = {pformat(of(card), width=110)}\n'
+    head = '"""Facts of this server and its card, made of the sheet of the card."""'
+    return f"{head}\n\nFACTS = {pformat(of(card), width=110)}\n"
 
 
 def _driver(card: str, sheet: Mapping[str, Any], driver: Driver) -> dict[str, Any]:
     identity, own = sheet["identity"], sheet["drivers"].get("freebsd") or {}
     version = str((own.get("version") or {}).get("required", [""])[0])
     shared = identity.get("port_layout") == "one-function"
-    tunables = {
-        one["name"]: str(one["actual_default"]) for one in own.get("tunables", ()) if one["where"] == "sysctl"
-    }
+    tunables = {one["name"]: str(one["actual_default"]) for one in own.get("tunables", ()) if one["where"] == "sysctl"}
     return {
         "linux": cardsheet.field(sheet, card, "drivers.linux.module", str),
         "module": driver.module,
@@ -217,10 +216,10 @@ def _driver(card: str, sheet: Mapping[str, Any], driver: Driver) -> dict[str, An
 def _options(sheet: Mapping[str, Any]) -> list[dict[str, Any]]:
     """A rule for each bit, as the sheet has it."""
     rows = [(row["name"], row["freebsd"]) for row in (sheet.get("offloads") or {}).get("table", ()) if "freebsd" in row]
-    found = [
-        _rule(name, row["label"], row["bit"], row.get("set_words", ()), row["change"], row.get("clears", ()), row["default"])
-        for name, row in rows
-    ]
+    found = []
+    for name, row in rows:
+        words, clears = row.get("set_words", ()), row.get("clears", ())
+        found.append(_rule(name, row["label"], row["bit"], words, row["change"], clears, row["default"]))
     return found or [_rule(*row, True) for row in _USUAL_OPTIONS]
 
 

@@ -1,4 +1,4 @@
-"""The kernel's modules, the driver's package and the loader's settings, as they are on a server that was just set up."""
+"""The kernel's modules, the driver's package and the loader's settings, as on a server that was just set up."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The system below: its files and tools, the facts of the card, and what lasts until the next boot.
 
-Facts are what the bench has laid at ``/etc/bsd/facts.py``, made of the card's sheet. ``BSD_ROOT`` and ``BSD_TOOLS`` move
-everything elsewhere, for tests.
+Facts are what the bench has laid at ``/etc/bsd/facts.py``, made of the card's sheet. ``BSD_ROOT`` and ``BSD_TOOLS``
+move everything elsewhere, for tests.
 """
 
 from __future__ import annotations

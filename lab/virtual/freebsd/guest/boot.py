@@ -24,7 +24,7 @@ MANAGEMENT_MAC = "52:54:00:12:34:56"
 LOADER_CONF = "/boot/loader.conf"
 
 
-def rc_bsd(arguments: list[str]) -> int:
+def rc_bsd(_: list[str]) -> int:
     """Run at boot, before the management network is set up."""
     _console()
     _management()
@@ -33,7 +33,7 @@ def rc_bsd(arguments: list[str]) -> int:
     remember("kenv", {**_own_environment(), **settings})
     for name, value in settings.items():
         if name.endswith("_load") and value.upper() == "YES":
-            _loaded(settings.get(name.removesuffix("_load") + "_name", name.removesuffix("_load")), settings)
+            _loaded(settings.get(name.removesuffix("_load") + "_name", name.removesuffix("_load")))
     for fact in drivers().values():
         if fact["built_in"] or (fact["plug_and_play"] and _present(fact)):
             _built_in(fact)
@@ -92,7 +92,7 @@ def loader_settings() -> dict[str, str]:
     return found
 
 
-def _loaded(module: str, settings: dict[str, str]) -> None:
+def _loaded(module: str) -> None:
     try:
         kld.load(module, silent=True)
     except Refusal:
@@ -129,7 +129,7 @@ def _rc_conf() -> None:
         if equals:
             settings[name] = value.strip().strip('"')
     for module in settings.get("kld_list", "").split():
-        _loaded(module, settings)
+        _loaded(module)
     for name, value in settings.items():
         iface = name.removeprefix("ifconfig_")
         if name.startswith("ifconfig_") and iface != MANAGEMENT and os.path.exists(f"{ROOT}/sys/class/net/{iface}"):

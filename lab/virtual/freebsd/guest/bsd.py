@@ -1,7 +1,7 @@
 """The tools of a FreeBSD server: one program under many names, each printing what the tool of that name prints.
 
-It acts on the Linux kernel below; see ../README.md. ``bsd.py serve`` stays resident and answers ``client.c``, which stands
-under the names of the tools; ``bsd.py TOOL ARGUMENTS`` is one call without it.
+It acts on the Linux kernel below; see ../README.md. ``bsd.py serve`` stays resident and answers ``client.c``, which
+stands under the names of the tools; ``bsd.py TOOL ARGUMENTS`` is one call without it.
 """
 
 from __future__ import annotations

@@ -73,7 +73,9 @@ def show(iface: str, *, media: bool) -> None:
     for entry in found:
         print(f"\t{_address(entry, iface)}")
     has_six = any(entry.family == "inet6" for entry in found)
-    print("\tnd6 options=" + ("21<PERFORMNUD,AUTO_LINKLOCAL>" if has_six else "29<PERFORMNUD,IFDISABLED,AUTO_LINKLOCAL>"))
+    print(
+        "\tnd6 options=" + ("21<PERFORMNUD,AUTO_LINKLOCAL>" if has_six else "29<PERFORMNUD,IFDISABLED,AUTO_LINKLOCAL>")
+    )
     if iface != links.LOOPBACK:
         _show_link(iface, media=media)
 

@@ -177,7 +177,7 @@ _SIMPLE: dict[str, Callable[[str], None]] = {
 
 def _is_address(word: str) -> bool:
     bare = word.partition("/")[0]
-    return bool(bare) and (bare.count(".") == 3 and bare.replace(".", "").isdecimal() or ":" in bare)
+    return bool(bare) and ((bare.count(".") == 3 and bare.replace(".", "").isdecimal()) or ":" in bare)
 
 
 def _address(iface: str, word: str, rest: list[str]) -> list[str]:

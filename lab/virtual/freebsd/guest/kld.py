@@ -1,4 +1,4 @@
-"""kldload, kldunload and kldstat: modules of the file system below /boot, which stand for drivers of the kernel below."""
+"""kldload, kldunload and kldstat: module files in /boot, which stand for drivers of the kernel below."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from dataclasses import dataclass
 
@@ -93,7 +94,7 @@ def addresses(iface: str) -> list[InternetAddress]:
             continue
         rest = words[words.index(family) + 1 :]
         address, _, length = rest[0].partition("/")
-        pairs = dict(zip(rest, rest[1:], strict=False))
+        pairs = dict(itertools.pairwise(rest))
         flags = tuple(word for word in rest if word in ("tentative", "dadfailed", "deprecated", "secondary"))
         found.append(
             InternetAddress(family, address, int(length or 32), pairs.get("brd"), pairs.get("scope", "global"), flags)

@@ -8,6 +8,7 @@ link are told in this system's words, errors as they are, and the rest is left o
 from __future__ import annotations
 
 import os
+import re
 
 from below import ROOT, Refusal, ports
 
@@ -15,6 +16,8 @@ _OWN = "bsd: "
 _LINK = (("Link is Up", "UP"), ("Link is Down", "DOWN"))
 _ERROR = 3
 _USER = 8
+_ESCAPED = re.compile(r"\\x([0-9a-f]{2})")
+"""How /dev/kmsg writes what cannot be printed, and a backslash."""
 
 
 def dmesg(arguments: list[str]) -> int:
@@ -84,5 +87,5 @@ def _split(text: str) -> list[tuple[int, str]]:
         head, semicolon, said = line.partition(";")
         priority = head.partition(",")[0]
         if semicolon and priority.isdecimal():
-            rows.append((int(priority), said))
+            rows.append((int(priority), _ESCAPED.sub(lambda found: chr(int(found[1], 16)), said)))
     return rows

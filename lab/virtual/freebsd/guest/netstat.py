@@ -40,9 +40,7 @@ def netstat(arguments: list[str]) -> int:
     iface = next((value for name, value in pairs if name == "-I"), None)
     chosen = [iface] if iface is not None else links.names()
     columns = [
-        name
-        for name in _COLUMNS
-        if ("-b" in options or name not in _BYTES) and ("-d" in options or name not in _DROP)
+        name for name in _COLUMNS if ("-b" in options or name not in _BYTES) and ("-d" in options or name not in _DROP)
     ]
     rows = [row for name in chosen if links.exists(name) for row in _rows(name, columns)]
     _print(columns, rows, wide="-W" in options)
@@ -83,9 +81,7 @@ def _print(columns: list[str], rows: list[list[str]], *, wide: bool) -> None:
     """Texts are cut to the width of their column unless all is wanted."""
     limits = (5, 6, 13, 17)
     heads = ["Name", "Mtu", "Network", "Address"]
-    widths = [
-        max([limit, *(len(row[index]) for row in rows)]) if wide else limit for index, limit in enumerate(limits)
-    ]
+    widths = [max([limit, *(len(row[index]) for row in rows)]) if wide else limit for index, limit in enumerate(limits)]
     numbers = [
         max([9 if "bytes" in column else 8 if column.endswith("pkts") else 5, *(len(row[index]) for row in rows)])
         for index, column in enumerate(columns, 4)
@@ -146,7 +142,9 @@ def sockstat(arguments: list[str]) -> int:
             continue
         name, pid, number = _process(process)
         places = [place.replace("[", "").replace("]", "").replace("0.0.0.0", "*") for place in (local, foreign)]
-        print(f"{'root':8} {name:10} {pid:5} {number:2} {protocol + ('6' if six else '4'):6} {places[0]:21} {places[1]}")
+        print(
+            f"{'root':8} {name:10} {pid:5} {number:2} {protocol + ('6' if six else '4'):6} {places[0]:21} {places[1]}"
+        )
     return 0
 
 

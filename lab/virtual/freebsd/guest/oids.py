@@ -92,7 +92,7 @@ def _boottime() -> str:
 
 
 def _cpu_times() -> list[list[int]]:
-    """Ticks of each processor: user, nice, system, interrupt, idle. softirq below is this system's interrupt threads."""
+    """Ticks of each processor: user, nice, system, interrupt (with softirq of the system below), idle."""
     rows = []
     for line in (read("/proc/stat") or "").splitlines():
         if line.startswith("cpu") and line[3:4].isdecimal():
@@ -101,6 +101,10 @@ def _cpu_times() -> list[list[int]]:
             ticks = (user, nice, system, irq + softirq, idle + iowait)
             rows.append([round(value * scale) for value in ticks])
     return rows
+
+
+def _hostname() -> str:
+    return (read("/proc/sys/kernel/hostname") or "").strip()
 
 
 def _msgbuf() -> str:
@@ -122,7 +126,7 @@ _KERN: dict[str, Callable[[], str]] = {
     "kern.osrelease": lambda: str(facts()["release"]),
     "kern.osrevision": lambda: "199506",
     "kern.version": lambda: str(facts()["version"]).partition("     ")[0],
-    "kern.hostname": lambda: (read("/proc/sys/kernel/hostname") or "").strip(),
+    "kern.hostname": _hostname,
     "kern.hz": lambda: "1000",
     "kern.osreldate": lambda: str(facts()["osreldate"]),
     "kern.boottime": _boottime,
@@ -135,4 +139,3 @@ _KERN: dict[str, Callable[[], str]] = {
     "kern.clockrate": lambda: f"{{ hz = 1000, tick = 1000, profhz = 8126, stathz = {_TICKS} }}",
     "kern.msgbuf": _msgbuf,
 }
-

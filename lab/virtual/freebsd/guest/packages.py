@@ -11,8 +11,7 @@ from below import ROOT, Refusal, facts, read, release, write
 
 _DB = "/var/db/pkg"
 _NOT_SET_UP = (
-    "The package management tool is not yet installed on your system.\n"
-    "Do you want to fetch and install it now? [y/N]: "
+    "The package management tool is not yet installed on your system.\nDo you want to fetch and install it now? [y/N]: "
 )
 
 
@@ -113,7 +112,9 @@ def _add(name: str, *, forced: bool) -> None:
                 if not member.name.startswith("+"):
                     _put(f"/{member.name}", _member(archive, member))
     except (tarfile.TarError, EOFError, OSError) as error:
-        raise Refusal(f"pkg_add: tar extract of {path} failed!\npkg_add: unable to extract '{path}': {error}") from error
+        raise Refusal(
+            f"pkg_add: tar extract of {path} failed!\npkg_add: unable to extract '{path}': {error}"
+        ) from error
     for file, text in texts.items():
         write(f"{_DB}/{full}/{file}", text.decode())
 
@@ -234,4 +235,6 @@ def _new_delete(names: list[str]) -> int:
 def _new_install(names: list[str]) -> None:
     """There is no repository: nothing matches."""
     for name in names:
-        raise Refusal(f"pkg: No packages available to install matching '{name}' have been found in the repositories", 70)
+        raise Refusal(
+            f"pkg: No packages available to install matching '{name}' have been found in the repositories", 70
+        )

@@ -20,7 +20,9 @@ def pciconf(arguments: list[str]) -> int:
     letters = "".join(word[1:] for word in arguments if word.startswith("-"))
     chosen = [word for word in arguments if not word.startswith("-")]
     if "l" not in letters or any(letter not in "lvbceV" for letter in letters) or len(chosen) > 1:
-        raise Refusal("usage: pciconf -l [-bcevV] [device]\n       pciconf -a device\n       pciconf -r [-b | -h] device addr")
+        raise Refusal(
+            "usage: pciconf -l [-bcevV] [device]\n       pciconf -a device\n       pciconf -r [-b | -h] device addr"
+        )
     names = newbus.pci_names()
     texts = _texts() if "v" in letters else {}
     wanted = {

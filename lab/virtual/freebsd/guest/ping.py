@@ -28,7 +28,9 @@ def _ping(arguments: list[str], *, six: bool) -> int:
     try:
         pairs, rest = getopt(arguments, "nqDoc:i:s:S:" + ("" if six else "W:t:"))
     except GetoptError as error:
-        raise Refusal(f"{name}: illegal option -- {error.opt}\nusage: {name} [-Dnoq] [-c count] host", _USAGE) from error
+        raise Refusal(
+            f"{name}: illegal option -- {error.opt}\nusage: {name} [-Dnoq] [-c count] host", _USAGE
+        ) from error
     if len(rest) != 1:
         raise Refusal(f"usage: {name} [-Dnoq] [-c count] [-i wait] [-S src_addr] [-s packetsize] host", _USAGE)
     options, host = dict(pairs), rest[0]
@@ -39,11 +41,11 @@ def _ping(arguments: list[str], *, six: bool) -> int:
     for mine, theirs in (("-c", "-c"), ("-i", "-i"), ("-S", "-I"), ("-t", "-w")):
         words += [theirs, options[mine]] if mine in options else []
     words += ["-q"] if "-q" in options else []
-    status, out, err = run(*words, host)
-    return _told(name, host, size, status, out, err)
+    _, out, err = run(*words, host)
+    return _told(name, host, size, out, err)
 
 
-def _told(name: str, host: str, size: int, status: int, out: str, err: str) -> int:
+def _told(name: str, host: str, size: int, out: str, err: str) -> int:
     summary = _SUMMARY.search(out)
     if summary is None:
         said = (err or out).strip().rpartition(": ")[2]

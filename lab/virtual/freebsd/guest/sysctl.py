@@ -1,4 +1,4 @@
-"""sysctl: the kernel's settings as a tree. Values of the system below where there are such, else what this system has."""
+"""sysctl: the kernel's settings as a tree, with values of the system below where there are such."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ def reboot(arguments: list[str]) -> int:
     return _down("reboot")
 
 
-def halt(arguments: list[str]) -> int:
+def halt(_: list[str]) -> int:
     return _down("poweroff")
 
 

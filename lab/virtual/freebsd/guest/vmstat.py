@@ -7,7 +7,9 @@ from below import Refusal, ports, read
 
 def vmstat(arguments: list[str]) -> int:
     if arguments not in (["-i"], ["-ia"], ["-ai"]):
-        raise Refusal("usage: vmstat [-afHhimPsz] [-M core [-N system]] [-c count] [-n devs]\n\t[-p type,if,pass] [wait]")
+        raise Refusal(
+            "usage: vmstat [-afHhimPsz] [-M core [-N system]] [-c count] [-n devs]\n\t[-p type,if,pass] [wait]"
+        )
     seconds = max(1, int(float((read("/proc/uptime") or "1 1").split()[0])))
     rows = [(name, total) for name, total in _sources() if total or arguments != ["-i"]]
     print(f"{'interrupt':32} {'total':>12} {'rate':>10}")
