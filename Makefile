@@ -45,7 +45,8 @@ lint:
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(PYTHON) -m mypy
-	cd lab/virtual && MYPYPATH=card ../../$(PYTHON) -m mypy --config-file ../../pyproject.toml -p bmc -p vendor $$(ls *.py | sed 's/\.py$$//; s/^/-m /')
+	cd lab/virtual && MYPYPATH=card ../../$(PYTHON) -m mypy --config-file ../../pyproject.toml -p bmc -p vendor -m freebsd.facts -m freebsd.kit -m freebsd.ports $$(ls *.py | sed 's/\.py$$//; s/^/-m /')
+	cd lab/virtual/freebsd/guest && MYPYPATH=. ../../../../$(PYTHON) -m mypy --config-file ../../../../pyproject.toml $$(ls *.py | sed 's/\.py$$//; s/^/-m /')
 	$(VENV)/bin/robocop check suites resources
 	$(VENV)/bin/robocop format --check suites resources
 

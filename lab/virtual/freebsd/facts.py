@@ -139,7 +139,7 @@ BELOW: Mapping[str, tuple[str, tuple[str, ...]]] = {
 """Offload -> feature of the kernel below, and the words of ethtool that switch it. LRO is in the driver on FreeBSD;
 below, received segments are merged by GRO."""
 
-_USUAL_OPTIONS = (
+_USUAL_OPTIONS: tuple[tuple[str, str, int, tuple[str, ...], str, tuple[str, ...]], ...] = (
     ("rx-checksum", "RXCSUM", 0, ("rxcsum",), "both", ()),
     ("tx-checksum", "TXCSUM", 1, ("txcsum",), "both", ("tso4",)),
     ("vlan-mtu", "VLAN_MTU", 3, (), "fixed", ()),

@@ -124,12 +124,12 @@ def kldstat(arguments: list[str]) -> int:
     if "-m" in options:
         return _module(options["-m"], rows, quiet="-q" in options)
     if "-n" in options or "-i" in options:
-        name, number = _file_name(options.get("-n", "")), options.get("-i")
-        rows = [row for row in rows if (row[1] == name or row[1] == options.get("-n")) or str(row[0]) == number]
+        wanted, identity = _file_name(options.get("-n", "")), options.get("-i")
+        rows = [row for row in rows if row[1] in (wanted, options.get("-n")) or str(row[0]) == identity]
         if not rows:
             if "-q" in options:
                 return 1
-            raise Refusal(f"kldstat: can't find file {options.get('-n', number)}: No such file or directory")
+            raise Refusal(f"kldstat: can't find file {options.get('-n', identity)}: No such file or directory")
     if "-q" in options:
         return 0
     print(f"Id Refs Address{'':12} Size     Name")
