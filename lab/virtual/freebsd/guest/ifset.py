@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import features
+import kld
 import links
 from below import Refusal, kernel_says, run
 
 _LAGG_MODES = {"failover": "active-backup", "lacp": "802.3ad", "loadbalance": "balance-xor", "roundrobin": "balance-rr"}
 _MIIMON_MS = "100"
+_LAGG = "if_lagg"
+"""ifconfig loads it when the first lagg is made."""
 _WITH_VALUE = (
     *("mtu", "name", "ether", "lladdr", "laggproto", "laggport", "-laggport", "lagghash", "vlan", "vlandev"),
     *("netmask", "broadcast", "prefixlen", "metric", "media", "mediaopt", "description"),
@@ -48,6 +51,8 @@ def _made(name: str) -> str | None:
         made = name if name != kind else free
         if kind == "vlan":
             raise Refusal("ifconfig: vlan: this server makes VLANs by name only, such as oce0.3")
+        kld.load(_LAGG, silent=True)
+        run("modprobe", "bonding", "max_bonds=0")  # without the bond that it makes by itself
         _ip("link", "add", made, "type", "bond", "mode", "active-backup", "miimon", _MIIMON_MS)
         return made
     below, dot, tag = name.rpartition(".")

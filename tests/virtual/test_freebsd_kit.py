@@ -1,0 +1,96 @@
+"""What makes a server FreeBSD's: its facts are the sheet's, and a fresh one is as the vendor's manual leaves it."""
+
+from __future__ import annotations
+
+import subprocess
+import tarfile
+from pathlib import Path
+
+import pytest
+
+import cardsheet
+import layout
+import slots
+from freebsd import facts, kit, ports
+
+
+@pytest.mark.parametrize("card", cardsheet.names())
+def test_there_are_facts_of_every_card(card: str) -> None:
+    found = facts.of(card)
+    (driver,) = found["drivers"].values()
+    assert driver["linux"] == cardsheet.read(card)["drivers"]["linux"]["module"]
+    assert driver["options"] and all(rule["bit"] >= 0 and rule["label"].isupper() for rule in driver["options"])
+    scope: dict[str, object] = {}
+    exec(facts.rendered(card), scope)
+    assert scope["FACTS"] == found
+
+
+def test_the_facts_are_those_of_the_sheet() -> None:
+    oce = facts.of("emulex-oce11102")["drivers"]["oce"]
+    assert sum(1 << rule["bit"] for rule in oce["options"]) == 0x507BB
+    assert oce["tunables"] == {"max_rsp_handled": "64"} and oce["version_text"] == "///4.2.116.0///"
+    rules = {rule["label"]: rule for rule in oce["options"]}
+    assert rules["TXCSUM"]["clears"] == ["tso4", "tso6"] and rules["TSO4"]["words"] == ["tso4", "tso"]
+    assert {label for label, rule in rules.items() if rule["change"] == "not-off"} == {
+        "VLAN_HWCSUM",
+        "TSO6",
+        "VLAN_HWTSO",
+    }
+    cxl = facts.of("chelsio-t580-cr")["drivers"]["t5nex"]
+    assert (cxl["port"], cxl["ports_per_function"], cxl["plug_and_play"]) == ("cxl", 2, True)
+
+
+def test_a_packaged_driver_is_installed_and_loaded_at_boot(tmp_path: Path) -> None:
+    ports.lay(tmp_path, "emulex-oce11102")
+    once = tmp_path / "once"
+    assert (once / "boot/loader.conf").read_text() == 'oce_load="YES"\n'
+    assert (once / "boot/modules/oce.ko").read_bytes() == ports.module_file("amd64")
+    assert (once / "var/db/pkg/oce-4.2.313.0/+COMMENT").read_text() == "oce driver for freebsd\n"
+    folder = once / ports.PACKAGES
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "oce-4.2.313.0-amd64.tbz",
+        "oce-4.2.313.0-i386.tbz",
+        "oce-4.2.313.0.tbz",
+    ]
+    with tarfile.open(folder / "oce-4.2.313.0-i386.tbz") as archive:
+        module = archive.extractfile("boot/modules/oce.ko")
+        assert module is not None and module.read() == ports.module_file("i386")
+    assert (folder / "oce-4.2.313.0.tbz").read_bytes() == (folder / "oce-4.2.313.0-amd64.tbz").read_bytes()
+
+
+def test_a_driver_of_the_kernel_needs_no_step(tmp_path: Path) -> None:
+    ports.lay(tmp_path, "chelsio-t580-cr")
+    once = tmp_path / "once"
+    assert (once / "boot/loader.conf").read_text() == "" and not (once / "var").exists()
+    assert (once / "boot/kernel/if_cxgbe.ko").exists() and not list((once / "boot/modules").iterdir())
+
+
+def test_the_client_compiles_without_a_warning_and_times_its_child(tmp_path: Path) -> None:
+    program = tmp_path / "time"
+    source = kit.HERE / "guest/client.c"
+    subprocess.run(["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-o", str(program), str(source)], check=True)
+    done = subprocess.run([program, "-p", "sh", "-c", "sleep 0.2; exit 7"], capture_output=True, text=True)
+    real = float(done.stderr.split()[1])
+    assert done.returncode == 7 and 0.2 <= real < 5
+    assert subprocess.run([program, "-p", "/no/such"], capture_output=True).returncode == 127
+
+
+class TestLayout:
+    def test_each_system_has_its_own_disk(self) -> None:
+        card = cardsheet.card("emulex-oce11102")
+        cards = dict.fromkeys(layout.ROLES, card)
+        bench = layout.bench("x", cards, {"dut": "freebsd"})
+        assert bench.server("dut").disk.name == "disk-freebsd-emulex-oce11102.qcow2"
+        assert (bench.server("peer").system, bench.server("peer").disk.name) == ("linux", "disk.qcow2")
+
+    def test_the_bench_remembers_its_systems(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(layout, "STATE", tmp_path)
+        (tmp_path / "x").mkdir()
+        slots.remember(slots.exchanged(layout.bench("x"), {}, {"peer": "freebsd"}))
+        assert [server.system for server in slots.bench("x").servers] == ["linux", "freebsd"]
+        (tmp_path / "x/systems.json").write_text('{"dut": "plan9", "peer": "linux"}')
+        with pytest.raises(slots.SlotError, match=r"systems\.json: .*plan9.*wanted linux or freebsd"):
+            slots.bench("x")
+        (tmp_path / "x/systems.json").write_text('{"dut": "linux"}')
+        with pytest.raises(slots.SlotError, match="wanted the operating systems of dut and peer"):
+            slots.bench("x")
