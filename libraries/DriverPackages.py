@@ -9,7 +9,7 @@ from robot.api.deco import keyword, library
 
 from niclab import lab
 from niclab.bench import Role
-from niclab.card import Driver, Package, Unknown
+from niclab.card import Driver, Package, Unknown, VersionVerdict
 from niclab.server import Server
 from niclab.undo import Action, ActionKind
 from niclab.verdict import BenchFault, CardFailure, NotApplicable, fail_with
@@ -80,12 +80,13 @@ class DriverPackages:
     def driver_should_be_of_the_package(self, release: Release, server: Role = Role.DUT) -> None:
         """The module on disk, the module in memory and every port report the package's version.
 
-        A sheet that says that the module's version differs from its package's leaves module and port to
-        `Driver Version Should Be As On The Sheet`.
+        Where the sheet says that the module's version differs from its package's, module in memory and ports must
+        report one that the sheet wants of the driver.
         """
         target, package, module = _target(server), _package(server), _driver(server).module
         if package.module_version_differs:
-            raise NotApplicable(f"sheet {_sheet()} says that module {module} has another version than its package")
+            _expect_own_versions(target, server)
+            return
         wanted = _version(package, release)
         on_disk, loaded = target.host.modinfo(module), target.host.loaded_module(module)
         found = {"the module on disk": on_disk.version, "the module in memory": loaded.version if loaded else None}
@@ -132,6 +133,27 @@ class DriverPackages:
         command = target.host.restoring_package(package.name, before, module)
         what = f"package {package.name} was {'not installed' if before is None else before.version} and is changed"
         taken.journal.register(subject, what, Action(ActionKind.SHELL, target.name, command))
+
+
+def _expect_own_versions(target: Server, server: Role) -> None:
+    """Module in memory and every port report a version that the sheet requires or allows of the driver.
+
+    :raises NotApplicable: when the sheet names none.
+    """
+    driver = _driver(server)
+    lists = lab.current().card.section(driver.version, f"versions of driver {driver.module}")
+    loaded = target.host.loaded_module(driver.module)
+    found = {f"{target.name}: the module in memory": loaded.version if loaded else None}
+    for port in lab.current().ports(server):
+        found[port.place] = target.host.driver_info(target.interface(port)).version
+    logger.info(f"{target.name}: {found}")
+    wanted = (VersionVerdict.REQUIRED, VersionVerdict.ALLOWED)
+    shown = [
+        f"{what} has version {version}, sheet {_sheet()} wants another of driver {driver.module}"
+        for what, version in found.items()
+        if version is None or lists.verdict(version) not in wanted
+    ]
+    fail_with(shown)
 
 
 def _subject(server: Role) -> str:
