@@ -54,6 +54,7 @@ case "$*" in
 *" up") : ;;
 esac
 """
+BUSYBOX = '#!/bin/sh\nexec "$@"\n'
 ADDRESSES = """3: oce0    inet 198.18.10.1/24 brd 198.18.10.255 scope global oce0\\  valid_lft forever
 3: oce0    inet6 fe80::200:c9ff:fea3:0/64 scope link \\  valid_lft forever
 """
@@ -80,7 +81,13 @@ class Root:
         for name, text in (("ifindex", "1"), ("flags", "0x9"), ("mtu", "65536"), ("address", "00:00:00:00:00:00")):
             self.write(f"sys/class/net/lo/{name}", text)
         self.write("etc/bsd/facts.py", facts.rendered(card))
-        for name, text in (("ethtool", ETHTOOL), ("ip", IP), ("modprobe", "#!/bin/sh\n"), ("lspci", "#!/bin/sh\n")):
+        for name, text in (
+            ("ethtool", ETHTOOL),
+            ("ip", IP),
+            ("busybox", BUSYBOX),
+            ("modprobe", "#!/bin/sh\n"),
+            ("lspci", "#!/bin/sh\n"),
+        ):
             self.write(f"tools/{name}", text)
             (self.path / "tools" / name).chmod(0o755)
         self.write("below/features", FEATURES)

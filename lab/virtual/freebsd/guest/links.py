@@ -85,9 +85,12 @@ class InternetAddress:
 
 
 def addresses(iface: str) -> list[InternetAddress]:
-    """Addresses of an interface, those of IPv4 first."""
+    """Addresses of an interface, those of IPv4 first.
+
+    By the ip of busybox: it is one static file, which starts in a quarter of the time.
+    """
     found = []
-    for line in run("ip", "-o", "address", "show", "dev", below_name(iface))[1].splitlines():
+    for line in run("busybox", "ip", "-o", "address", "show", "dev", below_name(iface))[1].splitlines():
         words = line.replace("\\", " ").split()
         family = next((word for word in words if word in ("inet", "inet6")), None)
         if family is None:
