@@ -294,3 +294,21 @@ def test_a_server_of_release_10_has_pkg_and_no_pkg_info(tmp_path: Path) -> None:
     assert root.run("pkg", "query", "%n %v %q", "oce").out == "oce 4.2.313.0 FreeBSD:10:amd64\n"
     assert root.run("pkg", "query", "%n %v %q", "nix").status == 1
     assert root.run("pkg_info").status == 127
+
+
+@pytest.mark.parametrize(
+    ("words", "changes"),
+    [
+        (("ifconfig", "oce0", "-txcsum"), True),
+        (("ifconfig", "oce0"), False),
+        (("ifconfig", "-m", "oce0"), False),
+        (("ifconfig", "-l"), False),
+        (("sysctl", "dev.oce.0.max_rsp_handled=1"), True),
+        (("sysctl", "-n", "kern.hz"), False),
+        (("kldload", "oce"), True),
+        (("kenv", "-q", "x"), False),
+    ],
+)
+def test_calls_that_change_something_wait_for_each_other(root: Root, words: tuple[str, ...], changes: bool) -> None:
+    root.run(*words)
+    assert (root.path / "run/bsd/lock").exists() is changes

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
+import sys
 import tarfile
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
+from guest_root import Root
 
 import cardsheet
 import layout
@@ -73,6 +80,55 @@ def test_the_client_compiles_without_a_warning_and_times_its_child(tmp_path: Pat
     real = float(done.stderr.split()[1])
     assert done.returncode == 7 and 0.2 <= real < 5
     assert subprocess.run([program, "-p", "/no/such"], capture_output=True).returncode == 127
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Callable[..., subprocess.CompletedProcess[str]]]:
+    """Calls of tools by the compiled client, answered by a resident program over a root of files."""
+    root = Root(tmp_path)
+    socket = tmp_path / "root/run/bsd/socket"
+    client = tmp_path / "client"
+    source = str(kit.HERE / "guest/client.c")
+    subprocess.run(["gcc", "-O2", f'-DSOCKET="{socket}"', "-o", str(client), source], check=True)
+    code = f"import sys; sys.path.insert(0, {str(kit.HERE / 'guest')!r}); import bsd, serve; serve.serve(bsd.main)"
+    place = {"BSD_ROOT": str(root.path), "BSD_TOOLS": f"{root.path}/tools:{os.environ['PATH']}"}
+    resident = subprocess.Popen([sys.executable, "-B", "-c", code], env={**os.environ, **place})
+
+    def call(name: str, *words: str, **how: Any) -> subprocess.CompletedProcess[str]:
+        link = tmp_path / name
+        if not link.exists():
+            link.symlink_to(client)
+        return subprocess.run([link, *words], capture_output=True, text=True, timeout=30, **how)
+
+    try:
+        for _ in range(200):
+            if socket.exists():
+                break
+            time.sleep(0.05)
+        yield call
+    finally:
+        resident.terminate()
+        resident.wait()
+
+
+class TestResident:
+    def test_output_errors_and_status_are_the_callers(self, served: Callable[..., Any]) -> None:
+        done = served("uname", "-sr")
+        assert (done.returncode, done.stdout, done.stderr) == (0, "FreeBSD 9.1-RELEASE\n", "")
+        done = served("ifconfig", "oce0", "lso")
+        assert (done.returncode, done.stdout, done.stderr) == (1, "", "ifconfig: lso: bad value\n")
+        assert served("nothing").returncode == 127
+
+    def test_calls_do_not_know_of_each_other(self, served: Callable[..., Any]) -> None:
+        with ThreadPoolExecutor(8) as pool:
+            found = list(pool.map(lambda number: served("kenv", f"x{number}={number}").stdout, range(8)))
+        assert found == [f'x{number}="{number}"\n' for number in range(8)]
+        assert set(served("kenv").stdout.splitlines()) == {f'x{number}="{number}"' for number in range(8)}
+
+    def test_folder_and_package_path_are_the_callers(self, served: Callable[..., Any], tmp_path: Path) -> None:
+        folder = {"PKG_PATH": "/usr/ports/packages/All", "PATH": os.environ["PATH"]}
+        assert served("pkg_delete", "oce-4.2.313.0").returncode == 0
+        assert served("pkg_add", "oce-4.2.313.0", env=folder, cwd=tmp_path).returncode == 0
 
 
 class TestLayout:

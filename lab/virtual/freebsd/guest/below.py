@@ -126,6 +126,14 @@ def remember(name: str, values: Mapping[str, str]) -> None:
     write(f"/run/bsd/{name}", "".join(f"{key}\t{value}\n" for key, value in values.items()))
 
 
+def alone() -> None:
+    """Wait for every other change to end; this process keeps the right to change until its own end."""
+    import fcntl
+
+    os.makedirs(STATE, exist_ok=True)
+    fcntl.flock(os.open(f"{STATE}/lock", os.O_CREAT | os.O_RDWR, 0o600), fcntl.LOCK_EX)
+
+
 # --- devices
 
 

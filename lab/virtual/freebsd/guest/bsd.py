@@ -39,6 +39,7 @@ TOOLS = {
     "rc.bsd": "boot",
 }
 """Name -> module with a function of that name (other signs than letters, digits and _ left out)."""
+_CHANGERS = ("kldload", "kldunload", "pkg", "pkg_add", "pkg_delete", "cxgbetool")
 
 
 def main(arguments: list[str]) -> int:
@@ -46,10 +47,12 @@ def main(arguments: list[str]) -> int:
     if name not in TOOLS:
         sys.stderr.write(f"{name}: not a tool of this server\n")
         return 127
-    from below import Refusal, ToolMissing
+    from below import Refusal, ToolMissing, alone
 
     try:
         run = getattr(importlib.import_module(TOOLS[name]), name.replace(".", "_"))
+        if _changes(name, arguments[1:]):
+            alone()
         status: int = run(arguments[1:])
         sys.stdout.flush()
     except Refusal as refusal:
@@ -63,6 +66,15 @@ def main(arguments: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 141
     return status
+
+
+def _changes(name: str, words: list[str]) -> bool:
+    """Does a call change what is remembered? Such calls come one after the other, until each ends."""
+    if name == "ifconfig":
+        while words and words[0].startswith("-"):
+            words = words[1:]
+        return len(words) > 1
+    return name in _CHANGERS or (name in ("sysctl", "kenv") and any("=" in word for word in words))
 
 
 def _resident() -> None:

@@ -16,7 +16,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#ifndef SOCKET
 #define SOCKET "/run/bsd/socket"
+#endif
 #define PROGRAM "/usr/libexec/bsd/bsd.py"
 #define MOST 65536
 
