@@ -32,13 +32,20 @@ class DriverPackages:
 
     @keyword
     def install_the_driver_package(self, release: Release, server: Role = Role.DUT) -> None:
-        """Install that version of the package over what is there; the driver in memory stays what it is."""
+        """Install that version of the package over what is there; the driver in memory stays what it is.
+
+        One of another architecture than the sheet's is told at once: its module cannot be loaded.
+        """
         target, package = _target(server), _package(server)
         version = _version(package, release)
         self._keep_for_undo(target, server)
         attempt = target.host.install_package(package.name, version)
         if attempt.refused is not None:
             raise CardFailure(f"{target.name}: package {package.name} {version} is not installed: {attempt.refused}")
+        found = attempt.now.architecture if attempt.now is not None else None
+        if package.architecture is not None and found != package.architecture:  # its module could not even be loaded
+            wanted = f"sheet {_sheet()} wants {package.architecture}"
+            raise CardFailure(f"{target.name}: package {package.name} {version} is of {found}, {wanted}")
 
     @keyword
     def remove_the_driver_package(self, server: Role = Role.DUT) -> None:

@@ -179,6 +179,12 @@ def test_a_package_without_previous_version_cannot_be_rolled_back(
     assert settings.packages == {}
 
 
+def test_a_package_of_another_architecture_is_told_before_its_module_is_loaded(settings: FakeSettings) -> None:
+    settings.faults.add("other architecture")
+    with pytest.raises(CardFailure, match=r"^dut: package e1000e-modules 3\.8\.7 is of i386, sheet \S+ wants amd64$"):
+        DriverPackages().install_the_driver_package(REQUIRED)
+
+
 @pytest.mark.usefixtures("settings")
 def test_a_module_of_another_version_than_its_package_is_judged_by_the_drivers_own(
     bench: FakeBench, taken: Lab
