@@ -11,7 +11,7 @@ from pathlib import Path
 from niclab import wiring
 from niclab.bench import Bench, Commands, OperatingSystem, Port, Role, load_bench
 from niclab.card import load_card
-from niclab.lab import Lab, booted_systems, cards_in_words, inserted_cards, local_command
+from niclab.lab import Lab, cards_in_words, inserted_cards, local_command
 from niclab.server import Server
 from niclab.switch.records import Admin
 from niclab.traffic.tools import tool_of
@@ -123,7 +123,7 @@ def _systems(bench: Bench) -> Finding | None:
     wanted = {role.value: bench.server(role).os.value for role in Role}
     mend = f"run: {commands.boot_command(wanted)}"
     try:
-        found = booted_systems(commands.systems)
+        found = inserted_cards(commands.systems)
     except BenchFault as error:
         return Finding("bench", "systems", "", str(error), mend)
     if found != wanted:

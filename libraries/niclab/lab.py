@@ -82,7 +82,7 @@ def checked_local_command(command: str, *, within_s: float = COMMAND_WITHIN_S) -
 
 
 def inserted_cards(command: str) -> dict[str, str]:
-    """The cards that the bench's command ``inserted`` names: role -> name.
+    """The cards that the bench's command ``inserted`` names, or the operating systems of ``systems``: role -> name.
 
     :raises BenchFault: when it fails, or prints something else than one line for each role.
     """
@@ -92,11 +92,6 @@ def inserted_cards(command: str) -> dict[str, str]:
     if [row[0] for row in rows if len(row) == 2] != roles or len(rows) != len(roles):
         raise BenchFault(f"controller: {command!r} printed {text[:200]!r}, wanted lines 'dut NAME' and 'peer NAME'")
     return {row[0]: row[1] for row in rows}
-
-
-def booted_systems(command: str) -> dict[str, str]:
-    """The operating systems that the bench's command ``systems`` names: role -> name. As :func:`inserted_cards`."""
-    return inserted_cards(command)
 
 
 def cards_in_words(cards: dict[str, str]) -> str:
@@ -192,27 +187,26 @@ class Lab:
     def _insert_card(self) -> None:
         """Put the card in where the bench can do that; the cards that were in come back at the end."""
         commands = self.bench.commands
-        if commands is None or commands.inserted is None:
-            return
-        found, wanted = inserted_cards(commands.inserted), dict.fromkeys((role.value for role in Role), self.card.name)
-        back, there = commands.insert_command(found), commands.insert_command(wanted)
-        if found == wanted or back is None or there is None:
-            return
-        what = f"{self.bench.name} had {cards_in_words(found)} and gets {self.card.name}"
-        self.journal.register("bench", what, Action(ActionKind.LOCAL, "controller", back))
-        checked_local_command(there)
+        if commands is not None and commands.inserted is not None:
+            wanted = dict.fromkeys((role.value for role in Role), self.card.name)
+            self._change_servers(commands.inserted, commands.insert_command, wanted, f"gets {self.card.name}")
 
     def _boot_systems(self) -> None:
         """Boot the operating systems that the servers are to have; what they had comes back at the end."""
         commands = self.bench.commands
-        if commands is None or commands.systems is None:
-            return
-        found = booted_systems(commands.systems)
-        wanted = {role.value: self.bench.server(role).os.value for role in Role}
-        back, there = commands.boot_command(found), commands.boot_command(wanted)
+        if commands is not None and commands.systems is not None:
+            wanted = {role.value: self.bench.server(role).os.value for role in Role}
+            self._change_servers(commands.systems, commands.boot_command, wanted, f"boots {cards_in_words(wanted)}")
+
+    def _change_servers(
+        self, showing: str, changing: Callable[[dict[str, str]], str | None], wanted: dict[str, str], news: str
+    ) -> None:
+        """Give the servers what is ``wanted`` (role -> name), by the bench's commands that show and change it."""
+        found = inserted_cards(showing)
+        back, there = changing(found), changing(wanted)
         if found == wanted or back is None or there is None:
             return
-        what = f"{self.bench.name} had {cards_in_words(found)} and boots {cards_in_words(wanted)}"
+        what = f"{self.bench.name} had {cards_in_words(found)} and {news}"
         self.journal.register("bench", what, Action(ActionKind.LOCAL, "controller", back))
         checked_local_command(there)
 
