@@ -92,13 +92,12 @@ def served(tmp_path: Path) -> Iterator[Callable[..., subprocess.CompletedProcess
     subprocess.run(["gcc", "-O2", f'-DSOCKET="{socket}"', "-o", str(client), source], check=True)
     code = f"import sys; sys.path.insert(0, {str(kit.HERE / 'guest')!r}); import bsd, serve; serve.serve(bsd.main)"
     place = {"BSD_ROOT": str(root.path), "BSD_TOOLS": f"{root.path}/tools:{os.environ['PATH']}"}
+    for name in ("uname", "ifconfig", "kenv", "pkg_add", "pkg_delete", "nothing"):
+        (tmp_path / name).symlink_to(client)
     resident = subprocess.Popen([sys.executable, "-B", "-c", code], env={**os.environ, **place})
 
     def call(name: str, *words: str, **how: Any) -> subprocess.CompletedProcess[str]:
-        link = tmp_path / name
-        if not link.exists():
-            link.symlink_to(client)
-        return subprocess.run([link, *words], capture_output=True, text=True, timeout=30, **how)
+        return subprocess.run([tmp_path / name, *words], capture_output=True, text=True, timeout=30, **how)
 
     try:
         for _ in range(200):
