@@ -45,14 +45,63 @@ case $1 in
 *) exit 1 ;;
 esac
 """
-IP = r"""#!/bin/sh
-echo "$*" >> "$BSD_ROOT/below/ip"
-case "$*" in
-"-o address show dev oce0") cat "$BSD_ROOT/below/addresses" ;;
-"-o address show dev"*) : ;;
-*"mtu 99999") echo "Error: mtu greater than device maximum." >&2; exit 2 ;;
-*" up") : ;;
-esac
+IP = r"""import os, shutil, sys
+from pathlib import Path
+root = Path(os.environ["BSD_ROOT"])
+net, words = root / "sys/class/net", sys.argv[1:]
+def put(name, **files):
+    for file, text in files.items():
+        path = net / name / file.replace("__", "/")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text + "\n")
+def made(name, index, **files):
+    (net / name).mkdir()
+    put(name, ifindex=index, flags="0x1002", mtu="1500", address="00:00:c9:a3:00:00", carrier="1", uevent="", **files)
+    counted = ("rx_packets", "rx_errors", "rx_dropped", "rx_bytes", "tx_packets", "tx_errors", "tx_bytes")
+    put(name, **{f"statistics__{each}": "0" for each in (*counted, "collisions", "tx_dropped", "rx_missed_errors")})
+def kept(name):
+    return root / "below" / f"addresses-{name}"
+with (root / "below/ip").open("a") as log:
+    log.write(" ".join(words) + "\n")
+match words:
+    case ["-o", "address", "show", "dev", name]:
+        print(kept(name).read_text() if kept(name).exists() else "", end="")
+    case ["address", "add", address, *_, "dev", name]:
+        old = kept(name).read_text() if kept(name).exists() else ""
+        kept(name).write_text(f"{old}3: {name}    inet {address} scope global {name}\n")
+    case ["address", "delete", address, "dev", name]:
+        lines = kept(name).read_text().splitlines(keepends=True)
+        kept(name).write_text("".join(line for line in lines if address not in line))
+    case ["link", "add", name, "type", "bond", "mode", mode, *_]:
+        made(name, "9", bonding__mode=f"{mode} 1", bonding__slaves="", bonding__active_slave="")
+    case ["link", "add", "link", below, "name", name, "type", "vlan", "id", tag]:
+        made(name, "10")
+        put(name, uevent="DEVTYPE=vlan")
+        (net / name / f"lower_{below}").mkdir()
+        (root / "proc/net/vlan").mkdir(parents=True, exist_ok=True)
+        (root / "proc/net/vlan" / name).write_text(f"{name}  VID: {tag}\t REORDER_HDR: 1\n")
+    case ["link", "delete", "dev", name]:
+        shutil.rmtree(net / name)
+    case ["link", "set", "dev", name, "name", new]:
+        (net / name).rename(net / new)
+    case ["link", "set", "dev", port, "master", bond]:
+        slaves = (net / bond / "bonding/slaves").read_text().split()
+        put(bond, bonding__slaves=" ".join([*slaves, port]))
+    case ["link", "set", "dev", port, "nomaster"]:
+        for file in net.glob("*/bonding/slaves"):
+            file.write_text(" ".join(name for name in file.read_text().split() if name != port) + "\n")
+    case ["link", "set", "dev", bond, "type", "bond", "primary", port, "primary_reselect", "always"]:
+        put(bond, bonding__active_slave=port)
+    case ["link", "set", "dev", bond, "type", "bond", "mode", mode]:
+        put(bond, bonding__mode=f"{mode} 4")
+    case ["link", "set", "dev", name, "mtu", mtu]:
+        if int(mtu) > 9000:
+            sys.exit("Error: mtu greater than device maximum.")
+        put(name, mtu=mtu)
+    case ["link", "set", "dev", name, ("up" | "down") as state]:
+        put(name, flags="0x1003" if state == "up" else "0x1002")
+    case _:
+        sys.exit(f"no such ip: {words}")
 """
 BUSYBOX = '#!/bin/sh\nexec "$@"\n'
 ADDRESSES = """3: oce0    inet 198.18.10.1/24 brd 198.18.10.255 scope global oce0\\  valid_lft forever
@@ -83,7 +132,7 @@ class Root:
         self.write("etc/bsd/facts.py", facts.rendered(card))
         for name, text in (
             ("ethtool", ETHTOOL),
-            ("ip", IP),
+            ("ip", f"#!{sys.executable} -ESs\n{IP}"),
             ("busybox", BUSYBOX),
             ("modprobe", "#!/bin/sh\n"),
             ("lspci", "#!/bin/sh\n"),
@@ -91,7 +140,7 @@ class Root:
             self.write(f"tools/{name}", text)
             (self.path / "tools" / name).chmod(0o755)
         self.write("below/features", FEATURES)
-        self.write("below/addresses", ADDRESSES)
+        self.write("below/addresses-oce0", ADDRESSES)
         self.write("proc/sys/kernel/hostname", "dut\n")
         self.write("proc/stat", "cpu  1 2 3 4 5 6 7 0\ncpu0 100 0 50 800 5 1 9 0\nbtime 1369826400\n")
         self.write("proc/meminfo", "MemTotal: 300000 kB\n")
