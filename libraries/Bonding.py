@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from dataclasses import dataclass
 
 from robot.api import logger
 from robot.api.deco import keyword, library
 
-from niclab import lab, stacks, wiring
+from niclab import lab, linkloss, stacks, wiring
 from niclab.bench import BenchPath, Role
-from niclab.hosts.bond_settings import BondMode, BondSettings, PrimaryReselect
+from niclab.hosts.bond_settings import BondMode, BondSettings, LacpRate, PrimaryReselect
 from niclab.hosts.link_records import Bond
+from niclab.linkloss import Cause
 from niclab.stacks import BOND, Stack
 from niclab.together import side_by_side
 from niclab.undo import Entry
@@ -24,6 +26,16 @@ LOOK_EVERY_S = 1.0
 PING_COUNT = 10
 
 
+@dataclass(frozen=True)
+class Loss:
+    """A link that was lost: its path, its undo, the ports without link by it, and what each bond used before."""
+
+    path: BenchPath
+    entry: Entry
+    ports: frozenset[str]
+    used: dict[Role, str | None]
+
+
 @library(scope="GLOBAL")
 class Bonding:
     """Keywords about bonds. Constructing the library connects to nothing."""
@@ -31,23 +43,34 @@ class Bonding:
     def __init__(self) -> None:
         self._bonds: list[Stack] = []
         self._settings: BondSettings | None = None
-        self._lost: list[tuple[BenchPath, Entry]] = []
+        self._lost: list[Loss] = []
 
     # --- bonds
 
     @keyword
-    def bond_both_hosts(self, mode: BondMode, miimon_ms: int, primary_reselect: PrimaryReselect | None = None) -> None:
+    def bond_both_hosts(
+        self,
+        mode: BondMode,
+        miimon_ms: int,
+        primary_reselect: PrimaryReselect | None = None,
+        lacp_rate: LacpRate | None = None,
+        min_links: int | None = None,
+    ) -> None:
         """Bond all test ports of each server; every setting is read back. `Remove Bonds From Both Hosts` undoes it.
 
         :param miimon_ms: how often the driver looks at the links.
         :param primary_reselect: the first path is preferred, and returned to by this rule; without it no path is.
+        :param lacp_rate: of 802.3ad: the partner is asked for a LACPDU each second (fast), or each 30 s (slow).
+        :param min_links: of 802.3ad: with fewer links the bond has no carrier.
         """
         taken = lab.current()
         if len(taken.bench.paths) < 2:
             raise NotApplicable(f"bench {taken.bench.name} has one path; a bond takes two")
         if self._bonds:
             raise BenchFault("the hosts are bonded already: 'Remove Bonds From Both Hosts' comes first")
-        settings = BondSettings(mode, miimon_ms=miimon_ms, primary_reselect=primary_reselect)
+        settings = BondSettings(
+            mode, miimon_ms=miimon_ms, primary_reselect=primary_reselect, lacp_rate=lacp_rate, min_links=min_links
+        )
         with ExitStack() as undoing:
             undoing.callback(self.remove_bonds_from_both_hosts)
             for role in Role:
@@ -90,14 +113,15 @@ class Bonding:
         fail_with([problem for problem in side_by_side(self._ping, [(0, 1), (1, 0)]) if problem])
 
     @keyword
-    def bonds_should_have_no_carrier(self) -> None:
-        """Both bonds say in time that they have no link, and use none.
+    def bonds_should_have_no_carrier(self, of: Role | None = None) -> None:
+        """Both bonds, or that of one server, say in time that they have no link, and use none.
 
         Time is the sheet's ``carrier_loss_within_ms`` and one look of miimon.
         """
         taken = lab.current()
         limit_ms = taken.card.known(taken.card.limits.carrier_loss_within_ms, "limits.carrier_loss_within_ms")
-        for bond in self._made():
+        bonds = [bond for bond in self._made() if of in (None, bond.server.role)]
+        for bond in bonds:
             wait = bond.server.host.await_carrier(bond.name, False, within_s=limit_ms / 1000 + self._miimon_s())
             if not wait.seen:
                 raise CardFailure(
@@ -105,7 +129,8 @@ class Bonding:
                     f"one look of miimon, all that sheet {taken.card.name} allows"
                 )
         problems = []
-        for bond, seen in zip(self._made(), self._seen(), strict=True):
+        for bond in bonds:
+            seen = bond.server.host.bond(bond.name)
             if seen.slaves_up or seen.active_slave or seen.mii_status != "down":
                 found = f"{seen.slaves_up} links up, active {seen.active_slave}, status {seen.mii_status}"
                 problems.append(f"{bond.server.name}: {bond.name} has {found}; wanted: none, none, down")
@@ -117,50 +142,67 @@ class Bonding:
         self._expect_active(lab.current().bench.paths[0])
 
     @keyword
-    def active_path_should_be_the_second(self) -> None:
-        """Both bonds use the second path of the bench file."""
-        self._expect_active(lab.current().bench.paths[1])
+    def active_path_should_be_the_second(self, of: Role | None = None) -> None:
+        """Both bonds, or that of one server, use the second path of the bench file."""
+        self._expect_active(lab.current().bench.paths[1], of)
 
     @keyword
     def active_path_should_be_another(self) -> None:
-        """Both bonds use a path that is not lost."""
-        left = [path for path in lab.current().bench.paths if path not in [lost for lost, _ in self._lost]]
-        self._expect_active(left[0])
+        """A bond whose active link is lost uses another one that is not; the other bond, if it has lost none, stays."""
+        if not self._lost:
+            raise BenchFault("no link is lost: 'Lose The Active Link' comes first")
+        lost, loss = {port for loss in self._lost for port in loss.ports}, self._lost[-1]
+        wanted = {}
+        for bond in self._made():
+            left = {interface.name: port for port, interface in bond.below.items() if port.name not in lost}
+            used = loss.used[bond.server.role]
+            wanted[bond.server.name] = used if used in left else next(iter(left), None)
+        self._expect_interfaces(wanted, "that has its link")
 
     # --- links
 
     @keyword
-    def lose_the_active_link(self) -> None:
-        """Pull the cable of the path that the dut's bond uses.
+    def lose_the_active_link(self, by: Cause = Cause.CABLE) -> None:
+        """Lose the link that the bond uses: the peer's bond where the cause is at the peer, else the dut's.
 
-        Skips the test where that cable cannot be pulled by a command.
+        Skips the test where the bench cannot do it, as where a cable cannot be pulled by a command.
         """
-        self._lose(self._active_path())
+        self._lose(self._active_path(by.loser), by)
 
     @keyword
-    def lose_the_backup_link(self) -> None:
-        """Pull the cable of a path that the dut's bond does not use."""
-        active = self._active_path()
-        self._lose(next(path for path in lab.current().bench.paths if path is not active))
+    def lose_the_backup_link(self, by: Cause = Cause.CABLE) -> None:
+        """Lose a link that the bond does not use."""
+        active = self._active_path(by.loser)
+        self._lose(next(path for path in lab.current().bench.paths if path is not active), by)
 
     @keyword
-    def lose_every_link(self) -> None:
-        """Pull the cables of all paths."""
+    def lose_the_first_link(self, by: Cause = Cause.CABLE) -> None:
+        """Lose the link of the first path, whether a bond uses it or not."""
+        self._lose(lab.current().bench.paths[0], by)
+
+    @keyword
+    def lose_the_second_link(self, by: Cause = Cause.CABLE) -> None:
+        """Lose the link of the second path, whether a bond uses it or not."""
+        self._lose(lab.current().bench.paths[1], by)
+
+    @keyword
+    def lose_every_link(self, by: Cause = Cause.CABLE) -> None:
+        """Lose the links of all paths."""
         for path in lab.current().bench.paths:
-            self._lose(path)
+            self._lose(path, by)
 
     @keyword
     def restore_every_link(self) -> None:
-        """Plug every cable that was pulled. Does not wait for links: `Every Member Should Be Up` does."""
+        """Give back every link that was lost. Does not wait for links: `Every Member Should Be Up` does."""
         while self._lost:
-            wiring.mend_path(lab.current(), self._lost[-1][1])
+            wiring.mend_path(lab.current(), self._lost[-1].entry)
             self._lost.pop()
 
     @keyword
-    def flap_the_active_link(self, times: int) -> None:
-        """Lose the active link, see the other one used, plug the cable and see all links up: ``times`` times."""
+    def flap_the_active_link(self, times: int, by: Cause = Cause.CABLE) -> None:
+        """Lose the active link, see the other one used, give it back and see all links up: ``times`` times."""
         for turn in range(times):
-            self.lose_the_active_link()
+            self.lose_the_active_link(by)
             self.active_path_should_be_another()
             self.restore_every_link()
             self.every_member_should_be_up()
@@ -181,36 +223,40 @@ class Bonding:
     def _seen(self) -> list[Bond]:
         return side_by_side(lambda bond: bond.server.host.bond(bond.name), self._made())
 
-    def _active_path(self) -> BenchPath:
-        """The path that the dut's bond uses now."""
-        taken, bond = lab.current(), self.stack(Role.DUT)
+    def _active_path(self, role: Role) -> BenchPath:
+        """The path that the bond of a server uses now."""
+        taken, bond = lab.current(), self.stack(role)
         active = bond.server.host.bond(BOND).active_slave
         for port, interface in bond.below.items():
             if interface.name == active:
                 return next(path for path in taken.bench.paths if port.name in path.ends)
-        raise CardFailure(f"dut: {BOND} uses {active or 'no link'}; wanted: one of its members")
+        raise CardFailure(f"{role.value}: {BOND} uses {active or 'no link'}; wanted: one of its members")
 
-    def _lose(self, path: BenchPath) -> None:
+    def _lose(self, path: BenchPath, by: Cause) -> None:
         taken = lab.current()
-        if not path.pull:
-            raise NotApplicable(f"bench {taken.bench.name} has no command to pull the cable of path {path.name}")
-        self._lost.append((path, wiring.break_path(taken, path)))
-        logger.info(f"cable of path {path.name} pulled: {' and '.join(path.ends)}")
+        used = {bond.server.role: seen.active_slave for bond, seen in zip(self._made(), self._seen(), strict=True)}
+        ports = linkloss.dark_ends(path, by)
+        self._lost.append(Loss(path, linkloss.lose(taken, path, by), ports, used))
+        logger.info(f"path {path.name} is lost by {by.value}: no link at {' and '.join(sorted(ports))}")
 
-    def _expect_active(self, path: BenchPath) -> None:
-        taken = lab.current()
-        wanted = {
+    def _expect_active(self, path: BenchPath, of: Role | None = None) -> None:
+        wanted: dict[str, str | None] = {
             bond.server.name: interface.name
             for bond in self._made()
             for port, interface in bond.below.items()
-            if port.name in path.ends
+            if port.name in path.ends and of in (None, bond.server.role)
         }
+        self._expect_interfaces(wanted, f"of path {path.name}")
+
+    def _expect_interfaces(self, wanted: dict[str, str | None], which: str) -> None:
+        """Each server's bond uses the interface wanted there, within the sheet's time for a link to return."""
+        taken = lab.current()
 
         def others() -> list[str]:
             return [
-                f"{bond.server.name} uses {seen.active_slave}, wanted {wanted[bond.server.name]} of path {path.name}"
+                f"{bond.server.name} uses {seen.active_slave}, wanted {wanted[bond.server.name]} {which}"
                 for bond, seen in zip(self._made(), self._seen(), strict=True)
-                if seen.active_slave != wanted[bond.server.name]
+                if seen.active_slave != wanted.get(bond.server.name, seen.active_slave)
             ]
 
         limit_ms = taken.card.known(taken.card.limits.carrier_return_within_ms, "limits.carrier_return_within_ms")

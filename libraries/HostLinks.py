@@ -10,7 +10,7 @@ from typing import TypeVar
 from robot.api import logger
 from robot.api.deco import keyword, library
 
-from niclab import lab, wiring
+from niclab import carriers, lab, wiring
 from niclab.bench import BenchPath, Port, Role
 from niclab.card import Duplex, Unknown
 from niclab.changes import put_back
@@ -18,7 +18,7 @@ from niclab.hosts.host import Host
 from niclab.hosts.records import CarrierChanges
 from niclab.together import side_by_side
 from niclab.undo import Entry
-from niclab.verdict import BenchFault, CardFailure, NotApplicable, Undecided, fail_with
+from niclab.verdict import BenchFault, CardFailure, NotApplicable, fail_with
 from niclab.wait import pause
 
 T = TypeVar("T")
@@ -39,7 +39,7 @@ class HostLinks:
     @keyword
     def every_link_should_be_up(self) -> None:
         """Every port of both servers has carrier within the time the sheet allows a link to come up."""
-        self._expect_carrier(self._ports(), up=True, since=time.monotonic())
+        carriers.expect(lab.current(), self._ports(), up=True, since=time.monotonic(), say=logger.info)
 
     @keyword
     def every_link_should_run_as_on_the_sheet(self) -> None:
@@ -93,7 +93,7 @@ class HostLinks:
             with ExitStack() as changes:
                 for port in ends:
                     changes.enter_context(self._mtu(port, largest))
-                self._expect_carrier(ends, up=True, since=time.monotonic())
+                carriers.expect(taken, ends, up=True, since=time.monotonic(), say=logger.info)
                 payload = largest - _IPV4_AND_ICMP
                 problems += side_by_side(lambda port, size=payload: self._ping_partner(port, size), ends)
         fail_with([problem for problem in problems if problem])
@@ -172,16 +172,16 @@ class HostLinks:
         """Both ends of the pulled cable report that carrier is gone within the sheet's ``carrier_loss_within_ms``."""
         if self._pulled is None:
             raise BenchFault("no cable is pulled: 'Pull A Cable' comes first")
-        path, _, since = self._pulled
-        self._expect_carrier([lab.current().bench.port(end) for end in path.ends], up=False, since=since)
+        taken, (path, _, since) = lab.current(), self._pulled
+        carriers.expect(taken, [taken.bench.port(end) for end in path.ends], up=False, since=since, say=logger.info)
 
     @keyword
     def both_ends_should_get_carrier_back_in_time(self) -> None:
         """Both ends of the cable report carrier within the sheet's ``carrier_return_within_ms`` of plugging."""
         if self._plugged is None:
             raise BenchFault("no cable was plugged: 'Pull A Cable' and 'Plug The Cable' come first")
-        path, since = self._plugged
-        self._expect_carrier([lab.current().bench.port(end) for end in path.ends], up=True, since=since)
+        taken, (path, since) = lab.current(), self._plugged
+        carriers.expect(taken, [taken.bench.port(end) for end in path.ends], up=True, since=since, say=logger.info)
 
     @keyword
     def other_links_should_have_kept_their_carrier(self) -> None:
@@ -211,36 +211,3 @@ class HostLinks:
         taken, ports = lab.current(), self._ports()
         answers = side_by_side(lambda port: question(taken.server_of(port).host, taken.interface(port)), ports)
         return list(zip(ports, answers, strict=True))
-
-    @staticmethod
-    def _expect_carrier(ports: list[Port], *, up: bool, since: float) -> None:
-        """Every port reaches the state within the sheet's time, counted from ``since`` (monotonic, controller).
-
-        All ports are watched at once, each by its own server. Watching begins after ``since``: a port that is not seen
-        in the state for the whole time of the sheet is late for sure. That it is seen is known when the answer arrives:
-        an upper bound. Where that is past the time, nobody can tell.
-        """
-        taken = lab.current()
-        field = "carrier_return_within_ms" if up else "carrier_loss_within_ms"
-        limit_ms = taken.card.known(getattr(taken.card.limits, field), f"limits.{field}")
-
-        def watch(port: Port) -> tuple[bool, float]:
-            wait = taken.server_of(port).host.await_carrier(taken.interface(port), up, within_s=limit_ms / 1000)
-            return wait.seen, (time.monotonic() - since) * 1000
-
-        outcomes = dict(zip(ports, side_by_side(watch, ports), strict=True))
-        problems, unknown = [], []
-        for port, (seen, took_ms) in outcomes.items():
-            logger.info(
-                f"{port.name}: carrier {'up' if up else 'gone'}: {seen}, known after {took_ms:.0f} ms of {limit_ms}"
-            )
-            if not seen:
-                state = "no carrier" if up else "still carrier"
-                problems.append(
-                    f"{port.place} has {state} after {limit_ms} ms, all that sheet {taken.card.name} allows"
-                )
-            elif took_ms > limit_ms:
-                unknown.append(f"{port.place}: known after {took_ms:.0f} ms only, too late to tell about {limit_ms} ms")
-        fail_with(problems)
-        if unknown:
-            raise Undecided("\n".join(unknown))

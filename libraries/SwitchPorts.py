@@ -7,7 +7,7 @@ from datetime import timedelta
 from robot.api import logger
 from robot.api.deco import keyword, library
 
-from niclab import lab, switchports, wiring
+from niclab import lab, switchports, switchwiring, wiring
 from niclab.bench import Port
 from niclab.switch.ports import difference
 from niclab.switch.records import Identity, LacpPort, Neighbour, Oper, PortCounters, PortState, PortVlans
@@ -22,6 +22,19 @@ class SwitchPorts:
 
     def __init__(self) -> None:
         self._counters: dict[str, PortCounters] = {}
+
+    @keyword
+    def connect_every_path_to_the_switch(self) -> None:
+        """Lay the card's cables to the switch, where the bench can and has them lie directly; prove where they lead.
+        Skips where the bench has no switch, or cannot."""
+        for line in switchwiring.connect(lab.current()):
+            logger.info(line)
+
+    @keyword
+    def lay_every_path_back(self) -> None:
+        """The cables lie as the bench file says; proven. Does nothing where they have not been moved. For teardowns."""
+        for line in switchwiring.disconnect(lab.current()):
+            logger.info(line)
 
     @keyword
     def shut_switch_port(self, port: str) -> None:

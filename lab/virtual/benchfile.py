@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import cardsheet
 import layout
+import uplinks
 from layout import DEFAULT_NAME, IPMI_PORT, REDFISH_PORT, RFC2217_PORT, ROLES, SSH_PORT, Bench, Port, Server
 
 
@@ -18,11 +19,11 @@ def render(bench: Bench) -> str:
     folder = f"~/.local/state/niclab/vbench/{bench.name}"
     head = f"""\
 # yaml-language-server: $schema={schema}
-# Two QEMU servers, their BMCs and consoles, on loopback addresses of this controller.
+# Two QEMU servers, their BMCs and consoles, and a switch, on loopback addresses of this controller.
 # Written by: lab/virtual/vbench bench-file{option}
 # Every field is explained in lab/benches/example-real.yaml.
 bench: {bench.name}
-description: Two virtual servers with two ports each, back to back
+description: Two virtual servers with two ports each, back to back, and a switch to connect them to
 secrets_file: {folder}/secrets.env
 
 commands:
@@ -49,7 +50,26 @@ servers:
 """
         for number, (name, ends) in enumerate(bench.cables.items())
     )
-    return f"{head}{servers}\npaths:\n{cables}{_cards(bench)}"
+    return f"{head}{servers}\n{_switch(bench, option)}\npaths:\n{cables}{_cards(bench)}"
+
+
+def _switch(bench: Bench, option: str) -> str:
+    ports = ", ".join(f"{port}: {name}" for port, name in uplinks.ports(bench).items())
+    return f"""\
+switch:
+  name: sw
+  model: virtual-switch
+  address: {uplinks.switch_address(bench)}
+  snmp:
+    port: {uplinks.SNMP_PORT}
+    v3:
+      user: {uplinks.USER}
+      auth_password_secret: VBENCH_SNMP_AUTH_PASSWORD
+      priv_password_secret: VBENCH_SNMP_PRIV_PASSWORD
+  ports: {{{ports}}}
+  connect: lab/virtual/vbench wiring switch{option}
+  disconnect: lab/virtual/vbench wiring direct{option}
+"""
 
 
 def _cards(bench: Bench) -> str:

@@ -5,6 +5,10 @@ cable carries frames at wire speed in each direction, with a small buffer before
 *carrier*: a port has a link while its cable is plugged and the machine at the far end has power. Carrier is QEMU's
 ``set_link``, so that the server's unmodified driver sees a PHY interrupt.
 
+The cables lead from server to server, or all of them to the switch (``{"wiring": "switch"}``): then every port has a
+cable of its own to the switch's port of :mod:`uplinks`, and a link while that port gives light (:mod:`outlets`). Such a
+cable is pulled at the dut: ``pull a`` is the one of the first server's end. The switch keeps wire time then.
+
 Time on the wire: a frame of ``n`` bytes (without FCS) takes ``(max(n, 60) + 24) * 8`` bit times: 4 bytes FCS,
 8 preamble, 12 inter-frame gap (IEEE 802.3-2018, 4A.4.2).
 """
@@ -12,27 +16,30 @@ Time on the wire: a frame of ``n`` bytes (without FCS) takes ``(max(n, 60) + 24)
 from __future__ import annotations
 
 import asyncio
-import itertools
 import json
 import math
 import random
 import socket
 import sys
 import time
-from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from cableend import End, open_end
 from control import serve
-from qmp import QmpError, QmpUnreachable
+from linkcontrol import Machine
+from outlets import Outlet
+from qmp import QmpError
 
 MIN_FRAME_BYTES = 60
 OVERHEAD_BYTES = 24
 BUFFER_S = 0.05
+BURST = 64
+"""Frames taken from a socket before others have their turn."""
+LIGHT_S = 1.5
+"""Within this time a machine has taken the light that the switch gives; less than the switch waits for it."""
+WIRINGS = ("direct", "switch")
 """Frames that would wait longer than this are dropped at the sender's end: 312 kB at 50 Mbit/s."""
-QMP_DEADLINE_S = 2.0
 TOLD_S = 3.0
 """Within this time both machines have taken a change of carrier, or the one who asked is told that they have not."""
 
@@ -52,106 +59,6 @@ def wire_time_s(frame_bytes: int, rate_bit_s: float) -> float:
     return (max(frame_bytes, MIN_FRAME_BYTES) + OVERHEAD_BYTES) * 8 / rate_bit_s
 
 
-@dataclass
-class End:
-    """One port of a server, and the lane of frames that leave it."""
-
-    server: str
-    port: str
-    socket: socket.socket
-    address: tuple[str, int]  # where QEMU listens for frames towards this port
-    rate_mbps: float
-    paced: bool = True
-    """Does the cable keep wire time? Not where the card does, unless a fault slows it down."""
-    faults: dict[str, float] = field(default_factory=dict)
-    queue: deque[tuple[float, bytes]] = field(default_factory=deque)
-    free_at: float = 0.0  # monotonic time at which the wire is free
-    frames: int = 0
-    dropped: int = 0
-    changed: asyncio.Event = field(default_factory=asyncio.Event)  # its carrier may have to change
-
-    @property
-    def name(self) -> str:
-        return f"{self.server}.{self.port}"
-
-
-class Machine:
-    """The link control (QMP) of one server; it exists while the server has power."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._writer: asyncio.StreamWriter | None = None
-        self._numbers = itertools.count()
-        self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
-        self.carrier: dict[str, bool] = {}
-        """Port -> carrier as taken by *this* QEMU: one that starts has every link up and has been told nothing."""
-
-    @property
-    def powered(self) -> bool:
-        return self._writer is not None
-
-    async def watch(self, changed: Callable[[], None]) -> None:
-        """Keep a connection for as long as there is a QEMU; call ``changed()`` when power comes or goes.
-
-        It is called as well when a machine that stood still gives a late answer: by then it may have to be told anew.
-        """
-        while True:
-            try:
-                reader, writer = await asyncio.open_unix_connection(self._path)
-            except OSError:
-                await asyncio.sleep(0.05)  # no machine: look again
-                continue
-            try:
-                await reader.readline()  # the greeting
-                writer.write(b'{"execute": "qmp_capabilities"}\n')
-                await reader.readline()
-                self._writer = writer
-                changed()
-                while line := await reader.readline():
-                    message = json.loads(line)
-                    if "event" not in message and not self._answered(message):
-                        changed()
-            except (OSError, ValueError) as error:
-                print(f"{self._path}: {error}", file=sys.stderr, flush=True)
-            finally:
-                writer.close()
-                self._writer, self.carrier = None, {}
-                for number in list(self._waiting):
-                    self._answered({"id": number, "error": "QEMU hung up"})
-                changed()
-
-    def _answered(self, message: dict[str, Any]) -> bool:
-        """Give the answer to the one who waits for it; tell whether there is one."""
-        waiting = self._waiting.pop(message.get("id", -1), None)
-        if waiting is None or waiting.done():
-            return False
-        waiting.set_result(message)
-        return True
-
-    async def set_link(self, port: str, up: bool) -> None:
-        """Give or take carrier at ``port``.
-
-        :raises QmpUnreachable: when the machine has no power or does not answer.
-        :raises QmpError: when QEMU refuses.
-        """
-        if self._writer is None:
-            raise QmpUnreachable(f"{self._path}: no power")
-        carrier, number = self.carrier, next(self._numbers)
-        carrier.pop(port, None)  # nobody knows it until the answer is here
-        answer = self._waiting[number] = asyncio.get_running_loop().create_future()
-        command = {"execute": "set_link", "arguments": {"name": port, "up": up}, "id": number}
-        self._writer.write(json.dumps(command).encode() + b"\n")
-        try:
-            message = await asyncio.wait_for(answer, QMP_DEADLINE_S)
-        except TimeoutError as error:
-            raise QmpUnreachable(f"{self._path}: no answer within {QMP_DEADLINE_S:g} s") from error
-        finally:
-            self._waiting.pop(number, None)
-        if "error" in message:
-            raise QmpError(f"{self._path}: set_link {port}: {message['error']}")
-        carrier[port] = up
-
-
 class Panel:
     """All cables of a bench."""
 
@@ -160,29 +67,37 @@ class Panel:
         self._machines = {name: Machine(Path(server["qmp"])) for name, server in config["servers"].items()}
         self._cables: dict[str, list[End]] = {}
         for name, cable in config["cables"].items():
-            self._cables[name] = [self._open(end, config, cable) for end in cable["ends"]]
+            self._cables[name] = [open_end(end, config, cable) for end in cable["ends"]]
+        self._outlets = {name: self._outlet(name, Path(server["outlet"])) for name, server in config["servers"].items()}
+        self._powers_changed = asyncio.Event()
+        self._switched = False
         self._pulled: set[str] = set()
         self._panel_faults: set[str] = set()
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._load_state()
 
-    @staticmethod
-    def _open(end: dict[str, Any], config: dict[str, Any], cable: dict[str, Any]) -> End:
-        link = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        link.setblocking(False)
-        link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
-        link.bind((config["address"], end["panel_udp"]))
-        address = (config["servers"][end["server"]]["address"], end["qemu_udp"])
-        return End(end["server"], end["port"], link, address, float(cable["rate_mbps"]), cable.get("paced", True))
+    def _outlet(self, server: str, path: Path) -> Outlet:
+        async def give_light(port: str, on: bool) -> None:
+            await self._give_light(server, port, on)
+
+        def dark() -> None:
+            for end in self._ends():
+                if end.server == server:
+                    end.light = None
+            self._carrier_changed()
+
+        return Outlet(path, give_light, dark)
 
     async def run(self) -> None:
         loop = asyncio.get_running_loop()
         async with asyncio.TaskGroup() as tasks:
             for end in self._ends():
                 loop.add_reader(end.socket, self._frames_from, end)
+                loop.add_reader(end.uplink, self._frames_to, end)
                 tasks.create_task(self._keep_carrier(end))
             for machine in self._machines.values():
                 tasks.create_task(machine.watch(self._carrier_changed))
+            tasks.create_task(self._keep_outlets())
 
     def _ends(self) -> list[End]:
         return [end for cable in self._cables.values() for end in cable]
@@ -203,16 +118,40 @@ class Panel:
                 return name, first
         raise LookupError(end.name)
 
-    def _frames_from(self, end: End) -> None:
+    def _place(self, end: End) -> End:
+        """The end whose place at the switch ``end`` is plugged into, and the other way round: itself if not crossed."""
+        (_, first), (_, second) = list(self._cables.values())[:2]
+        crossed = {first.name: second, second.name: first} if "crossed" in self._panel_faults else {}
+        return crossed.get(end.name, end)
+
+    def _is_pulled(self, end: End) -> bool:
+        """Is the cable that ``end`` is plugged into pulled? One to the switch has an end of its own there."""
         cable, _ = self._partner(end)
+        return cable in self._pulled and not (self._switched and end is not self._cables[cable][0])
+
+    def _frames_to(self, end: End) -> None:
+        """Frames of the switch have come, at the place of ``end``."""
+        target = self._place(end)
+        passing = self._switched and bool(end.light) and not self._is_pulled(target)
+        for _ in range(BURST):
+            try:
+                frame = end.uplink.recv(65536)
+                if passing and self._machines[target.server].powered:
+                    target.socket.sendto(frame, target.address)
+            except BlockingIOError:
+                return
+            except OSError:  # the machine's buffer is full, or it is gone: the frame is lost, as on a wire
+                continue
+
+    def _frames_from(self, end: End) -> None:
         rate_bit_s = end.rate_mbps * 1e6 * end.faults.get("rate_factor", 1.0)
         was_idle = not end.queue
-        for _ in range(64):
+        for _ in range(BURST):
             try:
                 frame = end.socket.recv(65536)
             except BlockingIOError:
                 break
-            if cable in self._pulled or "silent" in end.faults or random.random() < end.faults.get("loss", 0.0):
+            if self._is_pulled(end) or "silent" in end.faults or random.random() < end.faults.get("loss", 0.0):
                 end.dropped += 1
                 continue
             now = time.monotonic()
@@ -220,7 +159,7 @@ class Panel:
             if start - now > BUFFER_S:
                 end.dropped += 1
                 continue
-            slowed = end.paced or "rate_factor" in end.faults
+            slowed = (end.paced and not self._switched) or "rate_factor" in end.faults
             end.free_at = start + wire_time_s(len(frame), rate_bit_s) if slowed else start
             end.queue.append((end.free_at, frame))
         if was_idle and end.queue:
@@ -228,15 +167,15 @@ class Panel:
 
     def _release(self, end: End) -> None:
         """Hand over the frames whose last bit has arrived; come back when the next one is due."""
-        cable, partner = self._partner(end)
         now = time.monotonic()
         while end.queue and end.queue[0][0] <= now:
             _, frame = end.queue.popleft()
-            if cable in self._pulled or not self._machines[partner.server].powered:
+            way = self._way(end)
+            if way is None:
                 end.dropped += 1
                 continue
             try:
-                partner.socket.sendto(frame, partner.address)
+                way[0].sendto(frame, way[1])
                 end.frames += 1
             except OSError:  # the far machine's buffer is full, or it is gone: the frame is lost, as on a wire
                 end.dropped += 1
@@ -244,19 +183,58 @@ class Panel:
             loop = asyncio.get_running_loop()
             self._timers[end.name] = loop.call_at(loop.time() + end.queue[0][0] - now, self._release, end)
 
+    def _way(self, end: End) -> tuple[socket.socket, tuple[str, int]] | None:
+        """From where to where a frame goes that has left ``end``; ``None``: nowhere."""
+        if self._is_pulled(end):
+            return None
+        if self._switched:
+            place = self._place(end)
+            return (place.uplink, place.switch) if place.light else None
+        _, partner = self._partner(end)
+        return (partner.socket, partner.address) if self._machines[partner.server].powered else None
+
     # --- carrier
 
     def _wanted(self, end: End) -> bool:
-        cable, partner = self._partner(end)
-        return "carrier_stuck" in end.faults or (cable not in self._pulled and self._machines[partner.server].powered)
+        if "carrier_stuck" in end.faults:
+            return True
+        _, partner = self._partner(end)
+        lit = bool(self._place(end).light) if self._switched else self._machines[partner.server].powered
+        return lit and not self._is_pulled(end)
 
     def _carrier(self, end: End) -> bool | None:
         """The port's carrier as taken by its machine; ``None``: it has not been told, has not answered, or is off."""
         return self._machines[end.server].carrier.get(end.port)
 
     def _carrier_changed(self) -> None:
+        self._powers_changed.set()
         for end in self._ends():
             end.changed.set()
+
+    async def _keep_outlets(self) -> None:
+        while True:
+            await self._powers_changed.wait()
+            self._powers_changed.clear()
+            for server, outlet in self._outlets.items():
+                await outlet.keep(self._switched and self._machines[server].powered)
+
+    async def _give_light(self, server: str, port: str, on: bool) -> None:
+        """The switch gives light, or takes it, at the place of a port. Returns when the machine has taken it.
+
+        :raises ValueError: when no cable leads there, or the machine does not take it in time.
+        """
+        place = next(end for end in self._ends() if (end.server, end.port) == (server, port))
+        end = self._place(place)
+        place.light = on
+        end.changed.set()
+        if "carrier_delay_s" not in end.faults:
+            deadline = time.monotonic() + LIGHT_S
+            while self._carrier(end) != self._wanted(end) and time.monotonic() < deadline:
+                await asyncio.sleep(0.002)
+            if self._carrier(end) != self._wanted(end):
+                raise ValueError(f"{end.name} has not taken the change of carrier within {LIGHT_S:g} s")
+        if self._is_pulled(end):
+            raise ValueError(f"the cable to {end.name} is pulled")
 
     async def _keep_carrier(self, end: End) -> None:
         """Make the port's carrier what it must be, whenever something has changed. No port waits for another's."""
@@ -276,12 +254,16 @@ class Panel:
     # --- control
 
     async def handle(self, request: dict[str, Any]) -> dict[str, Any]:
-        """``{"pull": cable}``, ``{"plug": cable}``, ``{"status": true}``, ``{"fault": ...}``, ``{"clear": ...}``."""
+        """``{"pull": cable}``, ``{"plug": cable}``, ``{"wiring": "direct"}`` or ``"switch"``, ``{"status": true}``,
+        ``{"fault": ...}``, ``{"clear": ...}``."""
+        before = self._pulled.copy()
         match request:
             case {"pull": name}:
                 self._pulled.add(self._cable(name))
             case {"plug": name}:
                 self._pulled.discard(self._cable(name))
+            case {"wiring": str(wiring)}:
+                self._set_wiring(wiring)
             case {"fault": {"target": str(target), "name": str(name), "value": int() | float() as value}}:
                 self._set_fault(target, name, float(value))
             case {"clear": {}}:
@@ -294,27 +276,42 @@ class Panel:
                 raise ValueError(f"not understood: {request!r}")
         self._save_state()
         self._carrier_changed()
-        if "pull" in request or "plug" in request:
-            await self._carrier_told(request.get("pull") or request["plug"])
+        if name := request.get("pull") or request.get("plug"):
+            ends = [end for end in self._ends() if self._partner(end)[0] == name]
+            if self._switched:
+                ends = self._cables[name][:1]
+            if self._switched and self._pulled != before:
+                self._outlets[ends[0].server].cable_changed(self._place(ends[0]).port)
+            await self._carrier_told(f"cable {name!r}", ends)
+        if "wiring" in request:
+            await self._carrier_told(f"wiring {request['wiring']!r}", self._ends())
         return self.status()
 
-    async def _carrier_told(self, name: str) -> None:
-        """Wait until both machines know, so that the caller's clock starts with the change itself.
+    def _set_wiring(self, wiring: str) -> None:
+        """Lay all cables: from server to server, or from the servers to the switch."""
+        if wiring not in WIRINGS:
+            raise ValueError(f"no wiring {wiring!r}; there are {', '.join(WIRINGS)}")
+        self._switched = wiring == "switch"
+
+    async def _carrier_told(self, what: str, ends: list[End]) -> None:
+        """Wait until the machines know, so that the caller's clock starts with the change itself.
 
         :raises ValueError: when one does not take it in time, for example because it stands still.
         """
-        ends = [
-            end
-            for end in self._ends()
-            if self._partner(end)[0] == name
-            and self._machines[end.server].powered
-            and "carrier_delay_s" not in end.faults
-        ]
+        told = [end for end in ends if self._machines[end.server].powered and "carrier_delay_s" not in end.faults]
+
+        def late() -> list[End]:
+            return [
+                end
+                for end in told
+                if self._carrier(end) != self._wanted(end) or (self._switched and self._place(end).light is None)
+            ]
+
         deadline = time.monotonic() + TOLD_S
-        while late := [end for end in ends if self._carrier(end) != self._wanted(end)]:
+        while waiting := late():
             if time.monotonic() > deadline:
-                names = ", ".join(end.name for end in late)
-                raise ValueError(f"cable {name!r}: {names} has not taken the change of carrier within {TOLD_S:g} s")
+                names = ", ".join(end.name for end in waiting)
+                raise ValueError(f"{what}: {names} has not taken the change of carrier within {TOLD_S:g} s")
             await asyncio.sleep(0.01)
 
     def _cable(self, name: object) -> str:
@@ -355,6 +352,7 @@ class Panel:
                 }
                 for name, ends in self._cables.items()
             },
+            "wiring": WIRINGS[self._switched],
             "faults": sorted(self._panel_faults),
         }
 
@@ -364,15 +362,17 @@ class Panel:
         }
         draft = self._state_file.with_suffix(".new")
         state = {"pulled": sorted(self._pulled), "faults": faults, "panel_faults": sorted(self._panel_faults)}
+        state["wiring"] = WIRINGS[self._switched]
         draft.write_text(json.dumps(state))
         draft.replace(self._state_file)
 
     def _load_state(self) -> None:
-        """A pulled cable stays pulled when this process is started anew."""
+        """A pulled cable stays pulled, and leads where it led, when this process is started anew."""
         if not self._state_file.exists():
             return
         state = json.loads(self._state_file.read_text())
         self._pulled = {self._cable(name) for name in state["pulled"]}
+        self._set_wiring(state.get("wiring", "direct"))
         for name in state["panel_faults"]:
             self._set_fault(next(iter(self._cables)), name, 1.0)
         for target, faults in state["faults"].items():

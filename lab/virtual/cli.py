@@ -16,6 +16,7 @@ import tty
 from pathlib import Path
 
 import benchfile
+import cables
 import cardfaults
 import cardkit
 import cardsheet
@@ -29,6 +30,7 @@ import nvram
 import parts
 import process
 import slots
+import switchpanel
 from freebsd.kit import FreeBsdError
 from identity import Identity
 from vendor import deb, medium, signing
@@ -61,6 +63,7 @@ def main(doc: str | None, arguments: list[str] | None = None) -> int:
         deb.DebError,
         medium.MediumError,
         signing.SigningError,
+        switchpanel.SwitchError,
     ) as error:
         print(f"vbench: {error}", file=sys.stderr)
         return 1
@@ -99,11 +102,16 @@ def _parser(doc: str | None) -> argparse.ArgumentParser:
     cable = command("cable", _cable)
     cable.add_argument("action", choices=("pull", "plug"))
     cable.add_argument("cable")
+    wiring = command("wiring", _wiring)
+    wiring.add_argument("wiring", choices=cables.WIRINGS)
+    switch = command("switch", _switch)
+    switch.add_argument("action", choices=switchpanel.ACTIONS)
+    switch.add_argument("port", nargs="?")
     actions = commands.add_parser("fault").add_subparsers(required=True, metavar="ACTION")
     for name, run in (("list", _list_faults), ("set", _set_fault), ("clear", _clear_faults)):
         actions.add_parser(name, parents=[common]).set_defaults(run=run)
     setting = actions.choices["set"]
-    setting.add_argument("target", help="cable:a, cable:a.dut, bmc:dut, server:dut, card:dut, card:dut.p0")
+    setting.add_argument("target", help="cable:a, cable:a.dut, bmc:dut, server:dut, card:dut.p0, switch:, switch:port1")
     setting.add_argument("setting", help="FAULT or FAULT=VALUE")
     cards = command("cards", _cards)
     _card_options(cards)
@@ -220,6 +228,16 @@ def _ssh(bench: layout.Bench, options: argparse.Namespace) -> int:
 
 def _cable(bench: layout.Bench, options: argparse.Namespace) -> int:
     control.ask(bench.folder / "cables.control", {options.action: options.cable})
+    return 0
+
+
+def _wiring(bench: layout.Bench, options: argparse.Namespace) -> int:
+    control.ask(bench.folder / "cables.control", {"wiring": options.wiring})
+    return 0
+
+
+def _switch(bench: layout.Bench, options: argparse.Namespace) -> int:
+    print(switchpanel.run(bench, options.action, options.port))
     return 0
 
 

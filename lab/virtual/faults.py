@@ -12,6 +12,7 @@ import cardfaults
 import control
 import nvram
 import parts
+import switchfaults
 from layout import Bench
 
 
@@ -22,13 +23,15 @@ class FaultError(Exception):
 class Kind(StrEnum):
     """What a fault is put on.
 
-    The target is written ``cable:a``, ``cable:a.dut``, ``bmc:dut``, ``server:dut``, ``card:dut``, ``card:dut.p0``.
+    The target is written ``cable:a``, ``cable:a.dut``, ``bmc:dut``, ``server:dut``, ``card:dut``, ``card:dut.p0``,
+    ``switch:`` (all of it), ``switch:port1``.
     """
 
     CABLE = "cable"
     BMC = "bmc"
     SERVER = "server"
     CARD = "card"
+    SWITCH = "switch"
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,7 @@ FAULTS = (
         for word in nvram.words().values()
     ),
     *(Fault(Kind.CARD, name, *row) for name, row in cardfaults.CONTENT.items()),
+    *(Fault(Kind.SWITCH, *row) for row in switchfaults.ROWS),
 )
 
 
@@ -122,6 +126,9 @@ def set_fault(bench: Bench, target: str, setting: str) -> None:
             _signal(bench, where, signal.SIGSTOP)
         case Kind.CARD:
             cardfaults.set_word(bench, where, name, value)
+        case Kind.SWITCH:
+            request = {"fault": {"target": where, "name": name, "value": value}}
+            control.ask(bench.folder / "switch.control", request)
 
 
 def clear_all(bench: Bench) -> None:
@@ -131,6 +138,7 @@ def clear_all(bench: Bench) -> None:
     """
     requests: list[tuple[Path, dict[str, object]]] = [(bench.folder / "cables.control", {"clear": {}})]
     requests += [(server.folder / "bmc.control", {"fault": {}}) for server in bench.servers]
+    requests.append((bench.folder / "switch.control", {"clear": {}}))
     for server in bench.servers:
         if f"qemu-{server.role}" in parts.running(bench):
             _signal(bench, server.role, signal.SIGCONT)

@@ -14,7 +14,15 @@ from cryptography.x509.oid import NameOID
 
 from layout import SSH_PORT, Bench
 
-SECRETS = ("VBENCH_BMC_PASSWORD", "VBENCH_BMC_VIEWER_PASSWORD", "VBENCH_CONSOLE_PASSWORD")
+SECRETS = (
+    "VBENCH_BMC_PASSWORD",
+    "VBENCH_BMC_VIEWER_PASSWORD",
+    "VBENCH_CONSOLE_PASSWORD",
+    "VBENCH_SNMP_READ_COMMUNITY",
+    "VBENCH_SNMP_WRITE_COMMUNITY",
+    "VBENCH_SNMP_AUTH_PASSWORD",
+    "VBENCH_SNMP_PRIV_PASSWORD",
+)
 
 
 class Identity:
@@ -30,11 +38,18 @@ class Identity:
         self.user_public_key = self._key_pair(self.user_key)
         lines = [f"[{server.address}]:{SSH_PORT} {self.host_key(server.role)[1]}\n" for server in bench.servers]
         self.known_hosts.write_text("".join(lines))
-        if not self.secrets_file.exists():
-            # at most 16 characters: IPMI 1.5 tools and some BMCs take no more
-            _write_private(self.secrets_file, "".join(f"{name}={secrets.token_hex(8)}\n" for name in SECRETS))
+        self._make_secrets()
         if not self.certificate.exists():
             self._make_certificate()
+
+    def _make_secrets(self) -> None:
+        """Add those that are missing: a bench may be older than one of them."""
+        kept = self.secrets_file.read_text() if self.secrets_file.exists() else ""
+        known = [line.partition("=")[0] for line in kept.splitlines()]
+        # at most 16 characters: IPMI 1.5 tools and some BMCs take no more; at least 8: SNMPv3 takes no less
+        added = "".join(f"{name}={secrets.token_hex(8)}\n" for name in SECRETS if name not in known)
+        if added:
+            _write_private(self.secrets_file, kept + added)
 
     def secret(self, name: str) -> str:
         """One of the passwords of this bench."""

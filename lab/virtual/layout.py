@@ -82,6 +82,11 @@ class Server:
         return self.folder / f"qmp-{user}"
 
     @property
+    def outlet(self) -> Path:
+        """Where the switch takes hold of the server's cables; see :mod:`outlets`."""
+        return self.folder / "outlet"
+
+    @property
     def console_log(self) -> Path:
         """What its serial line said, with the host's time before each line."""
         return self.folder.parent / "console" / f"{self.role}.log"

@@ -24,6 +24,7 @@ import parts
 import process
 import server as machine
 import slots
+import uplinks
 from freebsd.kit import FreeBsdError
 from identity import Identity
 from layout import REDFISH_PORT, ROLES, SSH_PORT, Bench, Server
@@ -100,6 +101,8 @@ def up(
             for server in bench.servers:
                 shutil.rmtree(server.folder, ignore_errors=True)
             (bench.folder / "cables.json").unlink(missing_ok=True)
+            for name in uplinks.STATE_FILES:
+                (bench.folder / name).unlink(missing_ok=True)
         bench = exchange(bench, cards or {}, systems)
         identity = Identity(bench)
         alive = parts.running(bench)
@@ -142,7 +145,7 @@ def exchange(before: Bench, cards: Mapping[str, str], systems: Mapping[str, str]
         return before
     alive = parts.running(before)
     _shut_down(before, alive, roles)
-    parts.end(before, ["cables", *(f"qemu-{role}" for role in roles)])
+    parts.end(before, ["cables", "switch", *(f"qemu-{role}" for role in roles)])
     slots.remember(after)
     return after
 
@@ -278,7 +281,7 @@ def _shut_down(bench: Bench, alive: dict[str, list[process.Pid]], roles: Sequenc
 def status(bench: Bench) -> Status:
     """Look at every part. Takes longer than ``GREETING_S`` per server only when a part stands still."""
     alive = parts.running(bench)
-    names = [*(f"bmc-{server.role}" for server in bench.servers), "consoles", "cables"]
+    names = [*(f"bmc-{server.role}" for server in bench.servers), "consoles", "cables", "switch"]
     servers = {}
     for server in bench.servers:
         on = f"qemu-{server.role}" in alive

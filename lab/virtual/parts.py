@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO
 
 import process
+import uplinks
 from identity import Identity
 from layout import IPMI_PORT, RAW_CONSOLE_PORT, REDFISH_PORT, RFC2217_PORT, Bench, Server
 from wait import until
@@ -40,11 +41,12 @@ class Part:
 
 
 def parts(bench: Bench, identity: Identity) -> list[Part]:
-    """BMC of each server, console server, cables."""
+    """BMC of each server, console server, cables, switch."""
     return [
         *(Part(f"bmc-{server.role}", "bmc", _bmc(server, identity)) for server in bench.servers),
         Part("consoles", "consoles", _consoles(bench)),
         Part("cables", "cables", _cables(bench)),
+        Part("switch", "switch", uplinks.config(bench, identity)),
     ]
 
 
@@ -84,14 +86,19 @@ def _cables(bench: Bench) -> dict[str, object]:
             "paced": not ends[0][0].card.virtual,  # a virtual card keeps wire time itself
             "ends": [
                 {"server": server.role, "port": port.name, "qemu_udp": port.qemu_udp, "panel_udp": port.panel_udp}
+                | uplinks.cable_end(server, port)
                 for server, port in ends
             ],
         }
         for name, ends in bench.cables.items()
     }
-    servers = {server.role: {"qmp": str(server.qmp("cables")), "address": server.address} for server in bench.servers}
+    servers = {
+        server.role: {"qmp": str(server.qmp("cables")), "address": server.address, "outlet": str(server.outlet)}
+        for server in bench.servers
+    }
     return {
         "address": bench.panel_address,
+        "switch_address": uplinks.switch_address(bench),
         "control_socket": str(bench.folder / "cables.control"),
         "state_file": str(bench.folder / "cables.json"),
         "servers": servers,

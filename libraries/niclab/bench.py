@@ -209,7 +209,8 @@ class CardEntry(Record):
 class BenchPath(Record):
     """A connection between a port of the dut and a port of the peer.
 
-    ``rate_scale``: the path runs at line rate / ``rate_scale``. ``pull`` and ``plug``: commands that act on the cable.
+    ``rate_scale``: the path runs at line rate / ``rate_scale``. ``pull`` and ``plug``: commands that act on the cable;
+    on that of the dut, where the path goes through the switch.
     """
 
     name: Name
@@ -286,6 +287,15 @@ class Bench(Sheet):
         }
         return self.model_copy(update={"servers": Servers(**servers)})
 
+    def connected(self) -> Bench:
+        """The bench with its cables laid to the switch, by the switch's command ``connect``."""
+        on_switch = self.switch.ports if self.switch else {}
+        paths = tuple(
+            path.model_copy(update={"through": Wiring.SWITCH}) if {*path.ends} <= {*on_switch} else path
+            for path in self.paths
+        )
+        return self.model_copy(update={"paths": paths})
+
     @property
     def name(self) -> str:
         """The unique name; lock and undo journal are keyed by it."""
@@ -324,6 +334,10 @@ class Bench(Sheet):
                 return path
         names = ", ".join(path.name for path in self.paths)
         raise BenchFault(f"bench {self.name}: there is no path {name!r}; wanted: one of {names}")
+
+    def end(self, path: BenchPath, role: Role) -> Port:
+        """The port of ``path`` at that server."""
+        return next(port for port in map(self.port, path.ends) if port.role is role)
 
     def path_of(self, port: Port) -> BenchPath:
         """The path that ends at ``port``.

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from niclab.fieldtypes import Host, Name, PortName, Record, SecretName, UdpPort, User, Wanted
+from niclab.fieldtypes import Command, Host, Name, PortName, Record, SecretName, UdpPort, User, Wanted
 from niclab.transports.snmp_login import Auth, Privacy
 from niclab.yamlfile import Problem
 
@@ -44,13 +44,19 @@ class SnmpEntry(Record):
 
 
 class SwitchEntry(Record):
-    """The switch. ``model`` names a file of ``lab/switches``; ``ports`` maps bench ports to ports of the switch."""
+    """The switch. ``model`` names a file of ``lab/switches``; ``ports`` maps bench ports to ports of the switch.
+
+    ``connect``: lays the cables of ``ports`` to the switch, where ``paths`` has them lie directly (a patch panel);
+    ``disconnect`` lays them back. Without them the cables stay as ``paths`` says.
+    """
 
     name: Name
     model: Name
     address: Host
     snmp: SnmpEntry
     ports: Annotated[Mapping[PortName, SwitchPortName], Field(min_length=1)]
+    connect: Command | None = None
+    disconnect: Command | None = None
 
     @property
     def secret_names(self) -> tuple[str, ...]:
@@ -68,6 +74,9 @@ def switch_problems(switch: SwitchEntry, known: list[str]) -> Iterator[Problem]:
     if len(given) != 1:
         found = "both v3 and v2c" if given else "no login"
         yield Problem(("switch", "snmp"), found, "v3 (what a switch of this century can), or v2c")
+    if (switch.connect is None) != (switch.disconnect is None):
+        found = "connect" if switch.disconnect is None else "disconnect"
+        yield Problem(("switch",), f"{found} alone", "both connect and disconnect, or neither")
     seen: dict[str, str] = {}
     for name, port in switch.ports.items():
         if name not in known:
@@ -80,10 +89,18 @@ def switch_problems(switch: SwitchEntry, known: list[str]) -> Iterator[Problem]:
 def switched_path_problems(
     index: int, ends: tuple[str, str], switch: SwitchEntry | None, *, through_switch: bool
 ) -> Iterator[Problem]:
-    """A path through the switch has both its ends on it, a direct one has none there."""
+    """A path through the switch has both its ends on it, a direct one has none there.
+
+    A direct one that can be connected to the switch has both ends there, or none.
+    """
     field = ("paths", index, "through")
     if through_switch and switch is None:
         yield Problem(field, "the bench has no switch", "direct, or a section switch")
+    elif switch is not None and switch.connect is not None and not through_switch:
+        on_it = [end for end in ends if end in switch.ports]
+        if len(on_it) == 1:
+            found = f"{on_it[0]} alone is in switch.ports"
+            yield Problem(field, found, "both ends there, so that connect takes the path to the switch, or none")
     elif switch is not None:
         for end in ends:
             if through_switch is not (end in switch.ports):

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
 
-from niclab.bench import Bench, OperatingSystem, Port, Role, load_bench
+from niclab.bench import Bench, OperatingSystem, Port, Role, Wiring, load_bench
 from niclab.card import Card
 from niclab.report.evidence import CommandLog, EvidenceStore
 from niclab.secrets import Secrets
@@ -108,6 +108,8 @@ class Lab:
 
     def __init__(self, bench: Bench, card: Card, run_dir: Path, current_test: Callable[[], str | None]) -> None:
         self.bench, self.card, self.run_dir = bench.with_card(card.name), card, run_dir
+        self.described = self.bench
+        """The bench with its cables as the file has them; ``bench`` has them as they lie."""
         self.secrets = Secrets(bench.secrets_file)
         self.journal = Journal.for_bench(bench.name, run_dir.name)
         self.evidence_folder = run_dir / "evidence"
@@ -360,7 +362,17 @@ class Lab:
             undo = Action(ActionKind.SHELL, server.name, command)
             self._register_once(port.name, f"{iface} gets address {address}", undo)
             server.host.add_address(iface, str(address))
+        if self.bench.path_of(port).through is Wiring.SWITCH:
+            self._let_answer_alone(port, iface)
         return iface
+
+    def _let_answer_alone(self, port: Port, iface: str) -> None:
+        """On a switch every port hears who is asked for; only the one that is meant may answer, or paths get mixed."""
+        server = self.server_of(port)
+        if server.host.answers_arp_for_others(iface):
+            undo = Action(ActionKind.SHELL, server.name, server.host.answering_arp_for_others(iface, True))
+            self._register_once(port.name, f"{iface} answers ARP for its own address alone", undo)
+            server.run(server.host.answering_arp_for_others(iface, False))
 
     def _register_once(self, subject: str, what: str, undo: Action) -> None:
         """Register a change, unless its very undo is pending already (made again after a server's restart)."""

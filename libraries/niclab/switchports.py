@@ -23,20 +23,22 @@ def switch_port(lab: Lab, port: Port) -> str:
     return entry.ports[port.name]
 
 
-def shut(lab: Lab, port: Port) -> None:
-    """Take the light from ``port`` by shutting its port of the switch.
+def shut(lab: Lab, port: Port) -> Entry:
+    """Take the light from ``port`` by shutting its port of the switch; the journal's entry that opens it.
 
     :raises BenchFault: when it is shut already and this run has not done it, or the switch does not shut it.
     """
     theirs = switch_port(lab, port)
     undo = Action(ActionKind.SWITCH, "switch", open_command(theirs))
-    if _pending(lab, undo) is None:
+    entry = _pending(lab, undo)
+    if entry is None:
         admin = lab.switch.ports.state(theirs).admin
         if admin is not Admin.UP:
             found = f"{lab.switch.name}: {theirs} ({port.name}) is {admin.name} already, and not by this run"
             raise BenchFault(f"{found}; wanted: an open port, so that shutting it tells something")
-        lab.journal.register(port.name, f"{lab.switch.name} port {theirs} is shut", undo)
+        entry = lab.journal.register(port.name, f"{lab.switch.name} port {theirs} is shut", undo)
     lab.switch.ports.set_admin(theirs, Admin.DOWN)
+    return entry
 
 
 def open_port(lab: Lab, port: Port) -> None:

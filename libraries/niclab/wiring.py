@@ -8,7 +8,7 @@ file says, and at no other.
 
 from __future__ import annotations
 
-from niclab.bench import BenchPath, Port, Wiring
+from niclab.bench import BenchPath, Port, Role, Wiring
 from niclab.lab import Lab, checked_local_command
 from niclab.switchports import switch_port
 from niclab.undo import Action, ActionKind, Entry
@@ -119,7 +119,11 @@ def break_path(lab: Lab, path: BenchPath) -> Entry:
         )
         checked_local_command(path.pull)
         return entry
-    port = next(port for port in map(lab.bench.port, path.ends) if port.role.value == "dut")
+    return take_down(lab, lab.bench.end(path, Role.DUT))
+
+
+def take_down(lab: Lab, port: Port) -> Entry:
+    """Take the interface of a port down; the undo is in the journal before that."""
     server = lab.server_of(port)
     iface = server.interface(port)
     undo = Action(ActionKind.SHELL, server.name, server.host.restoring_link(iface, up=True))

@@ -28,3 +28,5 @@ def mended(bench: Bench) -> Iterator[None]:
     bench.vbench("fault", "clear")
     for cable in ("a", "b"):
         bench.vbench("cable", "plug", cable)
+    bench.vbench("switch", "reset")
+    bench.vbench("wiring", "direct")

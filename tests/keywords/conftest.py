@@ -8,6 +8,6 @@ from pathlib import Path
 TESTS = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(TESTS / "lab"), str(TESTS.parent / "libraries")]
 
-from bench_fixtures import bench, bench_folder, switch, taken  # noqa: E402 - found by the path set above
+from bench_fixtures import bench, bench_folder, patched, switch, taken  # noqa: E402 - found by the path set above
 
-__all__ = ["bench", "bench_folder", "switch", "taken"]
+__all__ = ["bench", "bench_folder", "patched", "switch", "taken"]

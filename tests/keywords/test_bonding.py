@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import pytest
 from fake_bench import FakeBench
+from fake_switch import FakeSwitch
 from stacking import Stacking, install
 
 import Bonding as bonding_module
 from Bonding import Bonding
+from niclab import switchwiring
 from niclab.bench import Role
 from niclab.hosts.bond_settings import BondMode, PrimaryReselect
 from niclab.lab import Lab
+from niclab.linkloss import Cause
 from niclab.verdict import BenchFault, CardFailure, NotApplicable
 
 
@@ -92,7 +95,7 @@ def test_a_bond_that_stays_on_the_lost_link_is_red(stacking: Stacking, bonding: 
     bonding.active_path_should_be_the_first()
     stacking.stays = True
     bonding.lose_the_active_link()
-    with pytest.raises(CardFailure, match=r"dut uses enp1s0, wanted enp2s0 of path b; .* allows 50 ms"):
+    with pytest.raises(CardFailure, match=r"dut uses enp1s0, wanted enp2s0 that has its link; .* allows 50 ms"):
         bonding.active_path_should_be_another()
 
 
@@ -147,3 +150,87 @@ def test_cables_that_nobody_can_pull_are_not_applicable(bench: FakeBench, taken:
     taken.bench = bench.load()[0]
     with pytest.raises(NotApplicable, match="no command to pull the cable of path a"):
         bonding.lose_the_active_link()
+
+
+@pytest.fixture
+def over_switch(stacking_at_switch: Stacking) -> Bonding:
+    """Bonds whose links lead to the switch."""
+    assert stacking_at_switch
+    made = Bonding()
+    made.bond_both_hosts(BondMode.ACTIVE_BACKUP, 100)
+    return made
+
+
+@pytest.fixture
+def stacking_at_switch(bench: FakeBench, patched: Lab, monkeypatch: pytest.MonkeyPatch) -> Stacking:
+    bench.edit(bench.sheet, ("carrier_return_within_ms: 5000", "carrier_return_within_ms: 50"))
+    patched.card = bench.load()[1]
+    switchwiring.connect(patched)
+    monkeypatch.setattr(bonding_module, "LINKS_WITHIN_S", 0.05)
+    monkeypatch.setattr(bonding_module, "LOOK_EVERY_S", 0.01)
+    return install(monkeypatch, bench)
+
+
+def active(stacking: Stacking) -> dict[str, str | None]:
+    return {role: stacking.seen(role, "niclab0").active_slave for role in ("dut", "peer")}
+
+
+class TestCauses:
+    """Through a switch one end alone loses its link; its bond changes, the other one's stays."""
+
+    @pytest.mark.parametrize(
+        ("cause", "port", "moved"),
+        [(Cause.SWITCH_PORT, "Gi1/0/3", "dut"), (Cause.PARTNER_SWITCH_PORT, "Gi1/0/4", "peer")],
+    )
+    def test_a_port_that_is_shut_and_opened(
+        self,
+        over_switch: Bonding,
+        stacking_at_switch: Stacking,
+        switch: FakeSwitch,
+        cause: Cause,
+        port: str,
+        moved: str,
+    ) -> None:
+        over_switch.lose_the_active_link(cause)
+        assert switch.admin(port) == 2
+        over_switch.active_path_should_be_another()
+        assert active(stacking_at_switch) == {"dut": "enp1s0", "peer": "enp1s0"} | {moved: "enp2s0"}
+        over_switch.restore_every_link()
+        assert switch.admin(port) == 1
+        over_switch.every_member_should_be_up()
+
+    @pytest.mark.parametrize(("cause", "name"), [(Cause.OWN_LINK, "dut.p0"), (Cause.PARTNER_LINK, "peer.p0")])
+    def test_an_interface_that_is_taken_down_and_up(
+        self, bench: FakeBench, over_switch: Bonding, cause: Cause, name: str
+    ) -> None:
+        over_switch.lose_the_first_link(cause)
+        assert not bench.nic(name).admin_up
+        over_switch.restore_every_link()
+        assert bench.nic(name).admin_up
+
+    def test_a_bond_that_moves_without_cause_is_red(self, bench: FakeBench, over_switch: Bonding) -> None:
+        over_switch.lose_the_active_link(Cause.SWITCH_PORT)
+        bench.cables.stuck["peer.p0"] = False
+        with pytest.raises(CardFailure, match=r"^peer uses enp2s0, wanted enp1s0 that has its link; sheet"):
+            over_switch.active_path_should_be_another()
+
+    def test_one_bond_s_link_is_asked_for(self, over_switch: Bonding) -> None:
+        over_switch.lose_the_active_link(Cause.SWITCH_PORT)
+        over_switch.active_path_should_be_the_second(Role.DUT)
+        with pytest.raises(CardFailure, match=r"^peer uses enp1s0, wanted enp2s0 of path b"):
+            over_switch.active_path_should_be_the_second()
+
+    def test_one_bond_without_any_link(self, over_switch: Bonding) -> None:
+        over_switch.lose_every_link(Cause.SWITCH_PORT)
+        over_switch.bonds_should_have_no_carrier(Role.DUT)
+        with pytest.raises(CardFailure, match=r"^peer: niclab0 has still carrier with every link lost"):
+            over_switch.bonds_should_have_no_carrier()
+
+    def test_what_was_not_lost_cannot_be_changed(self, over_switch: Bonding) -> None:
+        with pytest.raises(BenchFault, match="no link is lost: 'Lose The Active Link' comes first"):
+            over_switch.active_path_should_be_another()
+
+    def test_a_path_on_no_switch_is_not_applicable(self, bonding: Bonding) -> None:
+        with pytest.raises(NotApplicable, match=r"dut\.p0 is not on a managed switch"):
+            bonding.lose_the_active_link(Cause.SWITCH_PORT)
+        bonding.restore_every_link()

@@ -17,6 +17,14 @@ from niclab.lab import Lab
 from niclab.switch import connect
 from niclab.switch.model import load_model
 
+LEARNED = {
+    "dut.p0": ("52:54:00:00:00:00", "Gi1/0/3"),
+    "dut.p1": ("52:54:00:00:00:01", "Gi1/0/1"),
+    "peer.p0": ("52:54:00:00:01:00", "Gi1/0/4"),
+    "peer.p1": ("52:54:00:00:01:01", "Gi1/0/2"),
+}
+"""Port -> its address, and where the switch hears it when all cables lead there."""
+
 
 @pytest.fixture(scope="session")
 def bench_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -64,3 +72,17 @@ def switch(bench: FakeBench, monkeypatch: pytest.MonkeyPatch) -> FakeSwitch:
     for port, address in (("Gi1/0/1", "52:54:00:00:00:01"), ("Gi1/0/2", "52:54:00:00:01:01")):
         made.learn(address, port)
     return made
+
+
+@pytest.fixture
+def patched(bench: FakeBench, switch: FakeSwitch) -> Iterator[Lab]:
+    """A taken bench whose paths lie directly and can be connected to the switch, which has learned every port."""
+    bench.give_patch_panel()
+    for address, port in LEARNED.values():
+        switch.learn(address, port)
+    made = bench.take()
+    made.prepare_links()
+    yield made
+    lab._CURRENT.clear()
+    with made._stack:
+        made.close_servers()

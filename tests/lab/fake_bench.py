@@ -41,6 +41,8 @@ elif word == "systems":
     print("dut {}\\npeer {}".format(*state["systems"]))
 elif word == "inserted":
     print("dut {}\\npeer {}".format(*state["cards"]))
+elif word == "wiring":
+    state["wiring"] = sys.argv[3]
 elif word != "status":
     path = sys.argv[3]
     state["pulled"] = sorted({*state["pulled"], path} if word == "pull" else {*state["pulled"]} - {path})
@@ -60,7 +62,7 @@ class FakeBench:
         self.folder, self.home = folder, folder / "home"
         self.state_file, self.tool_file = folder / "bench.json", folder / "tool.py"
         self.tool_file.write_text(TOOL)
-        self.set_state(up=True, pulled=[], said=[], fail={})
+        self.set_state(up=True, pulled=[], said=[], fail={}, wiring="direct")
         secrets = self.home / ".local/state/niclab/vbench/virtual/secrets.env"
         secrets.parent.mkdir(parents=True)
         secrets.write_text("BMC_PASSWORD=bmc-secret\nCONSOLE_PASSWORD=console-secret\n")
@@ -77,6 +79,7 @@ class FakeBench:
         }
         self.consoles = {role: FakeConsole(role.value) for role in Role}
         self.ssh = {role: FakeSsh(self.hosts[role]) for role in Role}
+        self.at_switch = {"Gi1/0/1": "dut.p1", "Gi1/0/2": "peer.p1"}
         self.closed: list[str] = []
         self.up_when_closed: list[bool] = []
         self.cables.nics = {f"{role.value}.{nic.key}": nic for role in Role for nic in self.hosts[role].nics}
@@ -110,9 +113,20 @@ class FakeBench:
         secrets = self.home / ".local/state/niclab/vbench/virtual/secrets.env"
         secrets.write_text(secrets.read_text() + "SWITCH_READ=read-secret\nSWITCH_WRITE=write-secret\n")
 
+    def give_patch_panel(self) -> None:
+        """The switch's section names both paths, which lie directly, and commands that connect them to it."""
+        tool = f"{sys.executable} {self.tool_file} {self.state_file} wiring"
+        section = SECTION.replace(
+            "  ports: {dut.p1: Gi1/0/1, peer.p1: Gi1/0/2}\n",
+            "  ports: {dut.p0: Gi1/0/3, dut.p1: Gi1/0/1, peer.p0: Gi1/0/4, peer.p1: Gi1/0/2}\n"
+            f"  connect: {tool} switch\n  disconnect: {tool} direct\n",
+        )
+        self.edit(self.file, (SECTION, section), ("through: switch", "through: direct"))
+        self.at_switch |= {"Gi1/0/3": "dut.p0", "Gi1/0/4": "peer.p0"}
+
     def switch_carrier(self, port: str, up: bool) -> None:
         """A port of the switch goes up or down: the server's port that is cabled to it sees it."""
-        name = {"Gi1/0/1": "dut.p1", "Gi1/0/2": "peer.p1"}.get(port)
+        name = self.at_switch.get(port)
         if name is not None:
             self.cables.stuck[name] = up
 

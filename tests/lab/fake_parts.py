@@ -133,6 +133,8 @@ class FakeHost:
         self.unloading_driver, self.removing_link = words.unloading_driver, words.removing_link
         self.releasing_port, self.restoring_package = words.releasing_port, words.restoring_package
         self.panicking = words.panicking
+        self.answering_arp_for_others = words.answering_arp_for_others
+        self.mixed_arp: set[str] = set()
 
     def _nic(self, index: int) -> Nic:
         pci = f"0000:0{index + 1}:00.0"
@@ -144,6 +146,9 @@ class FakeHost:
             iface, 1000, Duplex.FULL, True, True, None, None, None, modes, modes, modes, True, True, True
         )
         return Nic(f"p{index}", iface, pci, mac, device, (link_of(pci),), settings=settings)
+
+    def answers_arp_for_others(self, iface: str) -> bool:
+        return iface in self.mixed_arp
 
     def by_iface(self, iface: str) -> Nic:
         return next(nic for nic in self.nics if nic.iface == iface)

@@ -113,6 +113,29 @@ def test_a_mistake_gets_one_clear_line(written: Edit, old: str, new: str, wanted
     assert wanted in faults(written((old, new)))
 
 
+PANEL = ("  ports: {dut.p1", "  connect: to-switch\n  disconnect: direct\n  ports: {dut.p1")
+
+
+def test_paths_that_can_be_connected_lie_directly_and_go_through_the_switch_when_they_are(edited_bench: Edit) -> None:
+    bench = load_bench(edited_bench(("paths:\n", SECTION), PANEL))
+    assert bench.switch is not None
+    assert (bench.switch.connect, bench.switch.disconnect) == ("to-switch", "direct")
+    assert [path.through for path in bench.paths] == [Wiring.DIRECT, Wiring.DIRECT]
+    assert [path.through for path in bench.connected().paths] == [Wiring.DIRECT, Wiring.SWITCH]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "wanted"),
+    [
+        ("  disconnect: direct\n", "", "switch: connect alone; wanted: both connect and disconnect, or neither"),
+        ("  connect: to-switch\n", "", "switch: disconnect alone; wanted: both connect and disconnect, or neither"),
+        (", peer.p1: Port 2", "", "paths.1.through: dut.p1 alone is in switch.ports; wanted: both ends there, so that"),
+    ],
+)
+def test_a_mistake_of_the_patch_panel_gets_one_clear_line(edited_bench: Edit, old: str, new: str, wanted: str) -> None:
+    assert wanted in faults(edited_bench(("paths:\n", SECTION), PANEL, (old, new)))
+
+
 def test_a_path_through_a_switch_needs_one(edited_bench: Edit) -> None:
     assert "paths.1.through: the bench has no switch; wanted: direct, or a section switch" in faults(
         edited_bench(*THROUGH)

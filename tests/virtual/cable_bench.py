@@ -57,25 +57,37 @@ class CableBench:
     """Two machines with two ports each, and the process that lies between.
 
     :ivar nics: port name (``dut.p0``) -> its socket.
+    :ivar at_switch: port name -> the socket of a made-up switch's port for it.
     """
 
     def __init__(self, folder: Path, rate_mbps: float, paced: bool = True) -> None:
         self.qemu = {role: FakeQemu(folder / f"qmp-{role}") for role in ROLES}
         self.nics: dict[str, Nic] = {}
+        self.at_switch: dict[str, Nic] = {}
+        self.outlets = {role: folder / f"outlet-{role}" for role in ROLES}
         panel = own_address(2)
         cables: dict[str, Any] = {name: {"rate_mbps": rate_mbps, "paced": paced, "ends": []} for name in "ab"}
         for number, role in enumerate(ROLES):
             for n, cable in enumerate(cables.values()):
                 udp, panel_udp = 5000 + n, 5000 + 10 * number + n
                 self.nics[f"{role}.p{n}"] = Nic((own_address(number), udp), (panel, panel_udp))
-                cable["ends"].append({"server": role, "port": f"p{n}", "qemu_udp": udp, "panel_udp": panel_udp})
+                ways = {"qemu_udp": udp, "panel_udp": panel_udp}
+                ways |= {"uplink_udp": 200 + panel_udp, "switch_udp": 100 + panel_udp}
+                self.at_switch[f"{role}.p{n}"] = Nic((own_address(3), 100 + panel_udp), (panel, 200 + panel_udp))
+                cable["ends"].append({"server": role, "port": f"p{n}"} | ways)
         self._control = folder / "cables.control"
         config = {
             "address": panel,
+            "switch_address": own_address(3),
             "control_socket": str(self._control),
             "state_file": str(folder / "cables.json"),
             "servers": {
-                role: {"qmp": str(self.qemu[role].path), "address": own_address(n)} for n, role in enumerate(ROLES)
+                role: {
+                    "qmp": str(self.qemu[role].path),
+                    "address": own_address(n),
+                    "outlet": str(self.outlets[role]),
+                }
+                for n, role in enumerate(ROLES)
             },
             "cables": cables,
         }
@@ -85,6 +97,14 @@ class CableBench:
 
     def ask(self, **request: Any) -> dict[str, Any]:
         return control.ask(self._control, request)
+
+    @contextmanager
+    def asked(self, **request: Any) -> Iterator[None]:
+        """A request that takes its time; nobody waits for the answer."""
+        with socket.socket(socket.AF_UNIX) as asking:
+            asking.connect(str(self._control))
+            asking.sendall(json.dumps(request).encode() + b"\n")
+            yield
 
     def fault(self, target: str, name: str, value: float = 1.0) -> None:
         self.ask(fault={"target": target, "name": name, "value": value})
@@ -136,7 +156,7 @@ class CableBench:
         self.part.kill()
         for qemu in self.qemu.values():
             qemu.power_off()
-        for nic in self.nics.values():
+        for nic in (*self.nics.values(), *self.at_switch.values()):
             nic.close()
 
 

@@ -17,6 +17,7 @@ import layout
 from bmc.control import FaultSet
 from control import ControlError
 from faults import FaultError, Kind
+from switch.defects import PORT_DEFECTS, SWITCH_DEFECTS
 
 
 @pytest.fixture
@@ -31,12 +32,13 @@ class Parts:
     def __init__(self, bench: layout.Bench) -> None:
         no_faults = FaultSet().model_dump()
         self.cables = ControlSocket(bench.folder / "cables.control", {})
+        self.switch = ControlSocket(bench.folder / "switch.control", {})
         self.bmc = {
             server.role: ControlSocket(server.folder / "bmc.control", {"faults": no_faults}) for server in bench.servers
         }
 
     def all(self) -> list[ControlSocket]:
-        return [self.cables, *self.bmc.values()]
+        return [self.cables, self.switch, *self.bmc.values()]
 
 
 @pytest.fixture
@@ -63,6 +65,7 @@ def test_the_table_holds_exactly_what_the_parts_can_do() -> None:
     assert by_kind[Kind.CABLE] == {*cables.END_FAULTS, *cables.PANEL_FAULTS}
     assert by_kind[Kind.BMC] == set(FaultSet.model_fields)
     assert by_kind[Kind.SERVER] == {"frozen"}
+    assert by_kind[Kind.SWITCH] == {*SWITCH_DEFECTS, *PORT_DEFECTS}
 
 
 @pytest.mark.parametrize(
@@ -71,7 +74,9 @@ def test_the_table_holds_exactly_what_the_parts_can_do() -> None:
         ("cable:a", "melted", "no fault 'melted' for 'cable'; there are cable:... rate_factor"),
         ("cable:a", "", "no fault '' for 'cable'"),
         ("bmc:dut", "loss=0.5", "no fault 'loss' for 'bmc'"),
-        ("switch:a", "silent", "no fault 'silent' for 'switch'"),
+        ("switch:port1", "melted", "no fault 'melted' for 'switch'"),
+        ("switch:", "agent_slow_s", "agent_slow_s takes a value: seconds"),
+        ("switch:", "set_ignored=1", "set_ignored takes no value"),
         ("", "silent", "no fault 'silent' for ''"),
         ("cable:a", "loss", "loss takes a value: fraction"),
         ("bmc:dut", "delay_s", "delay_s takes a value: seconds"),
@@ -89,7 +94,7 @@ def test_what_is_no_fault_is_refused_and_nobody_is_asked(
 ) -> None:
     with pytest.raises(FaultError, match=re.escape(complaint)):
         faults.set_fault(bench, target, setting)
-    assert [part.requests for part in answering.all()] == [[], [], []]
+    assert [part.requests for part in answering.all()] == [[], [], [], []]
 
 
 def test_a_cable_fault_goes_to_the_cables_with_its_value(bench: layout.Bench, answering: Parts) -> None:
@@ -98,6 +103,15 @@ def test_a_cable_fault_goes_to_the_cables_with_its_value(bench: layout.Bench, an
     assert answering.cables.requests == [
         {"fault": {"target": "a.dut", "name": "loss", "value": 0.25}},
         {"fault": {"target": "b", "name": "silent", "value": 1.0}},
+    ]
+
+
+def test_a_fault_of_the_switch_goes_to_it_with_its_port_and_value(bench: layout.Bench, answering: Parts) -> None:
+    faults.set_fault(bench, "switch:", "agent_slow_s=2.5")
+    faults.set_fault(bench, "switch:port3", "silent")
+    assert answering.switch.requests == [
+        {"fault": {"target": "", "name": "agent_slow_s", "value": 2.5}},
+        {"fault": {"target": "port3", "name": "silent", "value": 1.0}},
     ]
 
 
@@ -123,7 +137,7 @@ def test_frozen_stops_the_machine_and_clear_wakes_it(
     wait_for(lambda: process_state(dut_process.pid) == "T", "the machine stands still")
     faults.clear_all(bench)
     wait_for(lambda: process_state(dut_process.pid) == "S", "the machine goes on")
-    assert answering.cables.requests == [{"clear": {}}]
+    assert answering.cables.requests == answering.switch.requests == [{"clear": {}}]
     assert [bmc.requests for bmc in answering.bmc.values()] == [[{"fault": {}}], [{"fault": {}}]]
 
 
@@ -135,7 +149,8 @@ def test_a_dead_part_does_not_keep_the_others_from_being_cleared(
     wait_for(lambda: process_state(dut_process.pid) == "T", "the machine stands still")
     try:
         with pytest.raises(
-            FaultError, match=r"not everything is cleared: cables does not answer.*; bmc does not answer"
+            FaultError,
+            match=r"not everything is cleared: cables does not answer.*; bmc does not answer.*; switch does not answer",
         ):
             faults.clear_all(bench)
     finally:

@@ -71,6 +71,17 @@ def test_a_lost_file_is_made_anew_and_the_others_stay(bench: layout.Bench) -> No
     assert changed == {"secrets.env"}
 
 
+def test_a_secret_that_an_older_bench_does_not_have_is_added_and_the_others_stay(bench: layout.Bench) -> None:
+    first = Identity(bench)
+    lines = first.secrets_file.read_text().splitlines(keepends=True)
+    kept = {name: first.secret(name) for name in SECRETS if name != SECRETS[1]}
+    first.secrets_file.write_text("".join(line for line in lines if not line.startswith(SECRETS[1] + "=")))
+    second = Identity(bench)
+    assert {name: second.secret(name) for name in kept} == kept
+    assert len(second.secret(SECRETS[1])) == 16
+    assert stat.S_IMODE(second.secrets_file.stat().st_mode) == 0o600
+
+
 def test_what_an_interrupted_start_left_does_no_harm(bench: layout.Bench) -> None:
     (bench.folder / "id_ed25519.new").write_text("half a k")
     identity = Identity(bench)
@@ -84,7 +95,7 @@ def test_nothing_is_shared_by_two_benches_or_two_servers(folder: Path) -> None:
     keys += [identity.host_key(role)[1] for identity in (one, two) for role in layout.ROLES]
     secrets = [identity.secret(name) for identity in (one, two) for name in SECRETS]
     assert len(set(keys)) == 6
-    assert len(set(secrets)) == 6
+    assert len(set(secrets)) == 2 * len(SECRETS)
 
 
 def test_passwords_fit_an_ipmi_user(bench: layout.Bench) -> None:

@@ -154,7 +154,7 @@ def test_a_dead_process_that_nobody_has_reaped_does_not_run(bench: layout.Bench)
 
 def test_each_bmc_takes_the_configuration_written_for_it(bench: layout.Bench, tmp_path: Path) -> None:
     wanted = parts.parts(bench, Identity(bench))
-    assert [part.name for part in wanted] == ["bmc-dut", "bmc-peer", "consoles", "cables"]
+    assert [part.name for part in wanted] == ["bmc-dut", "bmc-peer", "consoles", "cables", "switch"]
     for part, server in zip(wanted[:2], bench.servers, strict=True):
         file = tmp_path / part.name
         file.write_text(json.dumps(part.config))

@@ -11,7 +11,7 @@ import pytest
 from real_bench import RealBench, elapsed_s, wait_for
 
 MACHINES = ("qemu-dut", "qemu-peer")
-PARTS = ("bmc-dut", "bmc-peer", "consoles", "cables")
+PARTS = ("bmc-dut", "bmc-peer", "consoles", "cables", "switch")
 CARRIER_S = 1.0
 PORT = "/sys/class/net/enp1s0"
 

@@ -27,6 +27,7 @@ LOADER_CONF = "/boot/loader.conf"
 def rc_bsd(_: list[str]) -> int:
     """Run at boot, before the management network is set up."""
     _console()
+    _arp()
     _management()
     _banner()
     settings = loader_settings()
@@ -49,6 +50,12 @@ def _console() -> None:
     if not os.path.islink(console):
         os.unlink(console)
         os.symlink("kmsg", console)
+
+
+def _arp() -> None:
+    """This system answers for an address on the interface that has it, and on no other."""
+    with open(f"{ROOT}/proc/sys/net/ipv4/conf/all/arp_ignore", "w", encoding="ascii") as setting:
+        setting.write("1\n")
 
 
 def _management() -> None:

@@ -27,7 +27,7 @@ from niclab.hosts.records import (
     PingResult,
     Statistics,
 )
-from niclab.verdict import BenchFault
+from niclab.verdict import BenchFault, NotApplicable
 
 _MISSED = "rx_missed_errors"
 _LARGEST_PING_BYTES = 65507  # largest ICMP payload of an IPv4 packet: 65535 - 20 - 8
@@ -142,6 +142,17 @@ class FreeBsdNetwork(FreeBsdCommands):
     def restoring_link(self, iface: str, up: bool) -> str:
         """A command that sets the interface up or down, for the journal."""
         return f"ifconfig {interface_name(self.name, iface)} {'up' if up else 'down'}"
+
+    def answers_arp_for_others(self, iface: str) -> bool:
+        """Never: an address is answered for by the interface that has it alone."""
+        interface_name(self.name, iface)
+        return False
+
+    def answering_arp_for_others(self, iface: str, answers: bool) -> str:
+        """A command that makes it do so, or not; the system knows the second alone, and has it so."""
+        if answers:
+            raise NotApplicable(f"{self.name}: FreeBSD answers ARP on {iface} for no other interface")
+        return "true"
 
     def removing_address(self, iface: str, cidr: str) -> str:
         """A command that removes an address, for the journal; no error when it is gone."""

@@ -29,6 +29,7 @@ from niclab.hosts.records import (
 from niclab.verdict import BenchFault
 
 _NET = "/sys/class/net"
+_ARP = "/proc/sys/net/ipv4/conf"
 _LARGEST_PING_BYTES = 65507  # largest ICMP payload of an IPv4 packet: 65535 - 20 - 8
 _PING_GRACE_S = 10
 _CARRIER_GRACE_S = 5
@@ -109,6 +110,23 @@ class LinuxNetwork(HostCommands):
     def restoring_link(self, iface: str, up: bool) -> str:
         """A command that sets the interface up or down, for the journal."""
         return f"ip link set dev {interface_name(self.name, iface)} {'up' if up else 'down'}"
+
+    def answers_arp_for_others(self, iface: str) -> bool:
+        """Does the interface answer ARP for addresses of the server's other interfaces?
+
+        Two interfaces in one VLAN then both answer for each: traffic to one goes over the other (ip-sysctl of the
+        kernel's documentation, arp_ignore: the larger value of the interface's and that of all counts).
+        """
+        name = interface_name(self.name, iface)
+        answer = self._run(f"cat {_ARP}/all/arp_ignore {_ARP}/{name}/arp_ignore")
+        values = answer.split()
+        if len(values) != len(("all", name)) or not all(value.isdecimal() for value in values):
+            raise BenchFault(f"{self.name}: arp_ignore of all and {name} reads {answer!r}; wanted: two numbers")
+        return max(map(int, values)) == 0
+
+    def answering_arp_for_others(self, iface: str, answers: bool) -> str:
+        """A command that makes it do so, or not."""
+        return f"echo {int(not answers)} > {_ARP}/{interface_name(self.name, iface)}/arp_ignore"
 
     def removing_address(self, iface: str, cidr: str) -> str:
         """A command that removes an address, for the journal; no error when it is gone."""

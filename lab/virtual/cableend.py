@@ -1,0 +1,58 @@
+"""One end of a cable: its sockets, and what goes over it. Part of :mod:`cables`."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass
+class End:
+    """One port of a server, and the lane of frames that leave it."""
+
+    server: str
+    port: str
+    uplink: socket.socket  # its place at the switch
+    socket: socket.socket
+    address: tuple[str, int]  # where QEMU listens for frames towards this port
+    switch: tuple[str, int]  # where the switch listens for frames from there
+    rate_mbps: float
+    paced: bool = True
+    """Does the cable keep wire time? Not where the card does, unless a fault slows it down."""
+    faults: dict[str, float] = field(default_factory=dict)
+    queue: deque[tuple[float, bytes]] = field(default_factory=deque)
+    free_at: float = 0.0  # monotonic time at which the wire is free
+    frames: int = 0
+    dropped: int = 0
+    changed: asyncio.Event = field(default_factory=asyncio.Event)  # its carrier may have to change
+    light: bool | None = None  # what the switch gives at its place there; None: the switch has not said
+
+    @property
+    def name(self) -> str:
+        return f"{self.server}.{self.port}"
+
+
+def open_end(end: dict[str, Any], config: dict[str, Any], cable: dict[str, Any]) -> End:
+    """An end as the configuration of the cables has it."""
+    return End(
+        server=end["server"],
+        port=end["port"],
+        uplink=_bound(config["address"], end["uplink_udp"]),
+        socket=_bound(config["address"], end["panel_udp"]),
+        address=(config["servers"][end["server"]]["address"], end["qemu_udp"]),
+        switch=(config["switch_address"], end["switch_udp"]),
+        rate_mbps=float(cable["rate_mbps"]),
+        paced=cable.get("paced", True),
+    )
+
+
+def _bound(address: str, port: int) -> socket.socket:
+    """A UDP socket with room for what comes while this process has no processor."""
+    link = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    link.setblocking(False)
+    link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
+    link.bind((address, port))
+    return link

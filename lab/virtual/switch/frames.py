@@ -1,0 +1,49 @@
+"""Ethernet frames: addresses, 802.1Q tags, sizes."""
+
+from __future__ import annotations
+
+import struct
+
+HEADER_BYTES = 14
+TAG_BYTES = 4
+FCS_BYTES = 4
+"""QEMU gives and takes frames without FCS; counters of octets count it (RFC 3635, 3.2.3)."""
+MIN_BYTES = 60
+MAX_BYTES = 9216 + HEADER_BYTES + TAG_BYTES
+"""Longest accepted frame without FCS: 9216 octets of payload is what most switches with jumbo frames take."""
+VLAN_TAG = 0x8100
+SLOW_PROTOCOLS = 0x8809
+LLDP = 0x88CC
+BROADCAST = b"\xff" * 6
+LINK_LOCAL = bytes.fromhex("0180c20000")
+"""01-80-C2-00-00-00 to -0F never pass a bridge (802.1Q-2018, table 8-1)."""
+MAX_VLAN = 4094
+
+
+def octets(frame: bytes) -> int:
+    """How many octets of counters the frame is: with FCS, and padded to the minimum."""
+    return max(len(frame), MIN_BYTES) + FCS_BYTES
+
+
+def link_local(frame: bytes) -> bool:
+    """Is it for the switch itself or for nobody (LACP, LLDP, spanning tree, pause)?"""
+    return frame[:5] == LINK_LOCAL and frame[5] < 0x10
+
+
+def ether_type(frame: bytes) -> int:
+    return int.from_bytes(frame[12:14], "big")
+
+
+def tagged_vlan(frame: bytes) -> int | None:
+    """The VLAN in the frame's tag, 0 for a tag with a priority alone, ``None`` without a tag."""
+    if ether_type(frame) != VLAN_TAG or len(frame) < HEADER_BYTES + TAG_BYTES:
+        return None
+    return int.from_bytes(frame[14:16], "big") & 0x0FFF
+
+
+def without_tag(frame: bytes) -> bytes:
+    return frame[:12] + frame[16:]
+
+
+def with_tag(frame: bytes, vlan: int) -> bytes:
+    return frame[:12] + struct.pack("!HH", VLAN_TAG, vlan) + frame[12:]

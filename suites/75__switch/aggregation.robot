@@ -1,0 +1,49 @@
+*** Settings ***
+Documentation    Links aggregated by LACP (802.3ad): the switch is the one partner, and any link may be lost.
+...
+...              Which link a connection takes is for both sides to choose, so each of them is lost once.
+
+Resource         ../../resources/switch.resource
+
+Test Setup       Aggregate And Measure
+Test Teardown    Run Keywords    Mend The Bonds    AND    Remove Bonds From Both Hosts
+
+Test Tags        needs:switch    req:CARD-04    slow
+
+
+*** Test Cases ***
+Losing The First Member Costs At Most The Allowed Gap
+    Lose The First Link    by=switch-port
+    Traffic Gap Should Be Within Card Limit
+    No Packet Should Arrive Twice
+    Bonds Should Carry Traffic
+
+Losing The Second Member Costs At Most The Allowed Gap
+    Lose The Second Link    by=switch-port
+    Traffic Gap Should Be Within Card Limit
+    No Packet Should Arrive Twice
+    Bonds Should Carry Traffic
+
+A Returned Member Is Aggregated Again
+    Stop Measuring Gaps
+    Lose The First Link    by=switch-port
+    Restore Every Link
+    Every Member Should Be Up
+    Every Member Should Be Aggregated
+    Bonds Should Carry Traffic
+
+The Switch Is Asked For LACPDUs At The Rate Of The Bond
+    [Setup]    Aggregate At The Slow Rate
+    Switch Should Be Asked For LACPDUs    rate=slow
+    Remove Bonds From Both Hosts
+    Aggregate Both Hosts
+    Switch Should Be Asked For LACPDUs    rate=fast
+
+A Bond With Fewer Links Than It Needs Has No Carrier
+    [Setup]    Aggregate With Two Links At Least
+    Lose The First Link    by=switch-port
+    Bond With Too Few Links Should Have No Carrier    role=dut
+    Restore Every Link
+    Every Member Should Be Up
+    Every Member Should Be Aggregated
+    Bonds Should Carry Traffic

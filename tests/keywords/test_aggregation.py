@@ -1,0 +1,143 @@
+"""Link aggregation with the switch: whole when both sides say so, and every way in which it is not is told."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+from fake_switch import PORTS, SYSTEM, FakeSwitch
+from stacking import BOND, MEMBER
+
+import Aggregation as aggregation_module
+from Aggregation import Aggregation
+from niclab import switchwiring
+from niclab.bench import Role
+from niclab.hosts.bond_settings import LacpRate
+from niclab.hosts.link_records import Aggregator, Bond
+from niclab.hosts.records import CarrierWait
+from niclab.lab import Lab
+from niclab.verdict import CardFailure
+
+WHOLE = b"\xfc"
+"""Active, short timeout, aggregatable, in sync, collecting, distributing (IEEE 802.1AX, 6.4.2.3)."""
+OF = {"dut": ("Gi1/0/3", "Gi1/0/1"), "peer": ("Gi1/0/4", "Gi1/0/2")}
+ADDRESS = {"dut": bytes.fromhex("0200000000d0"), "peer": bytes.fromhex("0200000000f0")}
+
+
+def coloned(octets: bytes) -> str:
+    return octets.hex(":")
+
+
+class Stacks:
+    """The bonds as the servers see them; tests bend them."""
+
+    def __init__(self) -> None:
+        partner = Aggregator(1, 2, 9, 5, coloned(SYSTEM))
+        members = tuple(replace(MEMBER, name=name, aggregator_id=1) for name in ("enp1s0", "enp2s0"))
+        self.bonds = {role: replace(BOND, aggregator=partner, slaves=members, slaves_up=2) for role in OF}
+        self.carrier_lost = True
+
+    def of(self, taken: Lab, role: Role) -> SimpleNamespace:
+        name = role.value
+        host = SimpleNamespace(
+            bond=lambda _: self.bonds[name],
+            interface=lambda _: SimpleNamespace(mac=coloned(ADDRESS[name])),
+            await_carrier=lambda *_, **__: CarrierWait(self.carrier_lost, 0),
+        )
+        below = {taken.bench.port(f"{name}.p{n}"): None for n in (0, 1)}
+        return SimpleNamespace(name="niclab0", server=SimpleNamespace(name=name, host=host, role=role), below=below)
+
+
+@pytest.fixture
+def stacks(patched: Lab, switch: FakeSwitch, monkeypatch: pytest.MonkeyPatch) -> Stacks:
+    """Two whole aggregations."""
+    made = Stacks()
+    for number, (role, ports) in enumerate(OF.items()):
+        for port in ports:
+            column(switch, port, "AttachedAggID", 900 + number)
+            column(switch, port, "PartnerOperSystemID", ADDRESS[role])
+            for side in ("Actor", "Partner"):
+                column(switch, port, f"{side}OperState", WHOLE)
+    switchwiring.connect(patched)
+    monkeypatch.setattr(aggregation_module, "_stack", lambda role: made.of(patched, role))
+    monkeypatch.setattr(aggregation_module, "AGGREGATED_WITHIN_S", 0.05)
+    monkeypatch.setattr(aggregation_module, "LOOK_EVERY_S", 0.01)
+    return made
+
+
+def column(switch: FakeSwitch, port: str, name: str, value: bytes | int) -> None:
+    switch.mib.put(f"dot3adAggPort{name}", [PORTS[port]], value)
+
+
+@pytest.mark.usefixtures("stacks")
+def test_whole_aggregations_are_green() -> None:
+    Aggregation().every_member_should_be_aggregated()
+
+
+@pytest.mark.usefixtures("stacks")
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("AttachedAggID", 0, r"sw1: the ports of dut are in aggregations \['900', 'None'\]"),
+        ("AttachedAggID", 77, r"sw1: the ports of dut are in aggregations"),
+        ("PartnerOperSystemID", ADDRESS["peer"], r"sw1: Gi1/0/3 \(dut.p0\) has partner 02:00:00:00:00:f0; wanted: 02:"),
+        ("ActorSystemID", b"\2other", "dut: the bond's partner is 00:50:56:00:00:01, the switch calls itself 00:50:56"),
+        ("ActorOperState", b"\xf8", r"sw1: Gi1/0/3 \(dut.p0\): the switch is .*distributing=.*; wanted: in sync, coll"),
+        ("PartnerOperState", b"\xfe", r"sw1: Gi1/0/3 \(dut.p0\): the bond is .*defaulted=True"),
+    ],
+    ids=["none", "another", "partner", "system", "not distributing", "defaulted"],
+)
+def test_what_the_switch_says_otherwise_is_red(switch: FakeSwitch, name: str, value: bytes | int, told: str) -> None:
+    column(switch, "Gi1/0/3", name, value)
+    with pytest.raises(CardFailure, match=told):
+        Aggregation().every_member_should_be_aggregated()
+
+
+def spoiled(bond: Bond, what: str) -> Bond:
+    if what == "no aggregator":
+        return replace(bond, aggregator=None)
+    first, second = bond.slaves
+    return replace(bond, slaves=(first, replace(second, aggregator_id=2)))
+
+
+@pytest.mark.parametrize(
+    ("what", "told"),
+    [
+        ("no aggregator", "peer: the bond has no active aggregator; wanted: one with the switch"),
+        ("apart", "peer: enp2s0 is in aggregator 2; wanted: 1, the active one"),
+    ],
+)
+def test_what_the_bond_says_otherwise_is_red(stacks: Stacks, what: str, told: str) -> None:
+    stacks.bonds["peer"] = spoiled(stacks.bonds["peer"], what)
+    with pytest.raises(CardFailure, match=f"^{told}"):
+        Aggregation().every_member_should_be_aggregated()
+
+
+@pytest.mark.usefixtures("stacks")
+def test_the_rate_that_the_switch_is_asked_for(switch: FakeSwitch) -> None:
+    for ports in OF.values():
+        for port in ports:
+            column(switch, port, "PartnerOperState", WHOLE)
+    keywords = Aggregation()
+    keywords.switch_should_be_asked_for_lacpdus(LacpRate.FAST)
+    with pytest.raises(CardFailure, match=r"^dut.p0 \(0000:01:00.0\) asks for LACPDUs at the rate fast; wanted: slow"):
+        keywords.switch_should_be_asked_for_lacpdus(LacpRate.SLOW)
+
+
+class TestMinLinks:
+    def test_a_bond_without_carrier_and_with_a_link_is_green(self, stacks: Stacks) -> None:
+        stacks.bonds["dut"] = replace(stacks.bonds["dut"], slaves_up=1)
+        Aggregation().bond_with_too_few_links_should_have_no_carrier(Role.DUT)
+
+    def test_a_bond_that_keeps_its_carrier_is_red(self, stacks: Stacks) -> None:
+        stacks.carrier_lost = False
+        with pytest.raises(
+            CardFailure, match=r"^dut: niclab0 has still carrier with 2 links; wanted: no carrier, and one"
+        ):
+            Aggregation().bond_with_too_few_links_should_have_no_carrier(Role.DUT)
+
+    def test_a_bond_without_any_link_proves_nothing(self, stacks: Stacks) -> None:
+        stacks.bonds["dut"] = replace(stacks.bonds["dut"], slaves_up=0)
+        with pytest.raises(CardFailure, match=r"^dut: niclab0 has no carrier with 0 links"):
+            Aggregation().bond_with_too_few_links_should_have_no_carrier(Role.DUT)

@@ -1,0 +1,164 @@
+"""The first path through the switch: a shut port seen by one end alone, VLANs kept apart, frames counted alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from bench_fixtures import LEARNED
+from fake_bench import FakeBench
+from fake_parts import PING
+from fake_switch import PORTS, FakeSwitch
+
+import SwitchLinks as links_module
+import SwitchVlans as vlans_module
+from niclab import switchwiring
+from niclab.hosts.records import PingResult
+from niclab.lab import Lab
+from niclab.verdict import BenchFault, CardFailure
+from SwitchLinks import SwitchLinks, _differences
+from SwitchVlans import SwitchVlans
+
+
+@pytest.fixture
+def links(bench: FakeBench, patched: Lab, monkeypatch: pytest.MonkeyPatch) -> SwitchLinks:
+    """The cables lead to the switch."""
+    bench.edit(bench.sheet, ("carrier_loss_within_ms: 1000", "carrier_loss_within_ms: 100"))
+    patched.card = bench.load()[1]
+    monkeypatch.setattr(links_module, "FORGOTTEN_WITHIN_S", 0.2)
+    switchwiring.connect(patched)
+    return SwitchLinks()
+
+
+class TestShutPort:
+    def test_the_dut_sees_it_and_nobody_else(self, bench: FakeBench, switch: FakeSwitch, links: SwitchLinks) -> None:
+        links.shut_the_switch_port()
+        assert switch.admin("Gi1/0/3") == 2
+        links.dut_should_lose_carrier_in_time()
+        links.no_other_port_should_have_seen_it()
+        switch.forget(LEARNED["dut.p0"][0])
+        links.switch_should_say_that_the_link_is_lost()
+        links.open_the_switch_port()
+        links.dut_should_get_carrier_back_in_time()
+        assert bench.nic("dut.p0").admin_up and switch.admin("Gi1/0/3") == 1
+
+    def test_a_carrier_that_stays_is_the_card_s_failure(self, bench: FakeBench, links: SwitchLinks) -> None:
+        links.shut_the_switch_port()
+        bench.cables.stuck["dut.p0"] = True
+        with pytest.raises(CardFailure, match=r"dut.p0 \(0000:01:00.0\) has still carrier after 100 ms, all that"):
+            links.dut_should_lose_carrier_in_time()
+
+    def test_a_carrier_that_stays_away_is_the_card_s_failure(self, bench: FakeBench, links: SwitchLinks) -> None:
+        links.shut_the_switch_port()
+        links.open_the_switch_port()
+        bench.cables.stuck["dut.p0"] = False
+        with pytest.raises(CardFailure, match=r"dut.p0 \(0000:01:00.0\) has no carrier after"):
+            links.dut_should_get_carrier_back_in_time()
+
+    @pytest.mark.parametrize("name", ["peer.p0", "dut.p1"])
+    def test_another_port_that_has_seen_it_is_named(self, bench: FakeBench, links: SwitchLinks, name: str) -> None:
+        links.shut_the_switch_port()
+        bench.nic(name).changes += 2
+        with pytest.raises(
+            CardFailure, match=f"^{name} .* counted 2 changes of carrier while the switch's port of dut"
+        ):
+            links.no_other_port_should_have_seen_it()
+
+    def test_a_switch_that_does_not_forget_is_a_bench_fault(self, links: SwitchLinks) -> None:
+        links.shut_the_switch_port()
+        with pytest.raises(BenchFault, match=r"^sw1: Gi1/0/3 has no link, and the address .* of dut.p0 is known there"):
+            links.switch_should_say_that_the_link_is_lost()
+
+    def test_a_switch_that_says_that_it_has_a_link_is_a_bench_fault(
+        self, switch: FakeSwitch, links: SwitchLinks
+    ) -> None:
+        switch.follows_admin = False
+        links.shut_the_switch_port()
+        with pytest.raises(BenchFault, match=r"port Gi1/0/3 DOWN: not within 0.2 s; its ifOperStatus is UP"):
+            links.switch_should_say_that_the_link_is_lost()
+
+
+COUNTED = dict.fromkeys(
+    (f"{way}_{what}" for way in ("in", "out") for what in ("unicast", "multicast", "broadcast", "errors", "discards")),
+    0,
+)
+DUT = COUNTED | {"in_unicast": 200, "in_broadcast": 1, "out_unicast": 200}
+PEER = COUNTED | {"in_unicast": 200, "in_multicast": 2, "out_unicast": 200, "out_broadcast": 1}
+
+
+@pytest.mark.parametrize(
+    ("sent", "of_dut", "of_peer", "problem"),
+    [
+        ([201, 202], {}, {}, None),
+        ([202, 202], {}, {}, r"dut.p0 \(0000:01:00.0\) has sent 202 frames, the switch has received 201; wanted: all"),
+        ([201, 202], {}, {"out_unicast": 199}, "received 200 frames of dut.p0 for its partner, and passed on 199"),
+        ([201, 202], {"in_errors": 1}, {}, "the switch's port of dut.p0 counts in_errors 1; wanted: none"),
+        ([201, 202], {}, {"out_discards": 3}, "the switch's port of peer.p0 counts out_discards 3; wanted: none"),
+        ([0, 202], {"in_unicast": 0, "in_broadcast": 0}, {"out_unicast": 0}, "has sent 0 frames, the switch has"),
+    ],
+)
+def test_frames_that_are_not_counted_alike_are_told(
+    taken: Lab, sent: list[int], of_dut: dict[str, int], of_peer: dict[str, int], problem: str | None
+) -> None:
+    ports = [taken.bench.port(name) for name in ("dut.p0", "peer.p0")]
+    found = _differences(ports, sent, [DUT | of_dut, PEER | of_peer])
+    assert len(found) == (problem is not None)
+    if problem:
+        with pytest.raises(CardFailure, match=problem):
+            raise CardFailure(found[0])
+
+
+Pings = list[tuple[PingResult, str]]
+
+
+@pytest.fixture
+def pinged(switch: FakeSwitch, links: SwitchLinks, monkeypatch: pytest.MonkeyPatch) -> Callable[..., SwitchVlans]:
+    """What the next pings do: how many are answered, what the switch receives and passes on at each end."""
+    assert links
+
+    def prepare(answered: int, received: int = 3, passed: int = 0) -> SwitchVlans:
+        def pings() -> Pings:
+            for name in ("Gi1/0/3", "Gi1/0/4"):
+                for counter, count in (("ifHCInBroadcastPkts", received), ("ifHCOutBroadcastPkts", passed)):
+                    before = switch.mib.value(counter, PORTS[name])
+                    assert isinstance(before, int)
+                    switch.mib.put(counter, [PORTS[name]], before + count)
+            return [(replace(PING, received=answered), f"{end}: {answered} of 10 answered") for end in ("dut", "peer")]
+
+        monkeypatch.setattr(vlans_module, "_pings", pings)
+        return SwitchVlans()
+
+    return prepare
+
+
+class TestVlans:
+    def test_ends_in_two_vlans_are_isolated(self, pinged: Callable[..., SwitchVlans], switch: FakeSwitch) -> None:
+        vlans = pinged(answered=0)
+        vlans.put_first_path_in_switch_vlans(101, 102)
+        assert (switch.members(101), switch.members(102)) == (({"Gi1/0/3"},) * 2, ({"Gi1/0/4"},) * 2)
+        vlans.first_path_should_be_isolated()
+
+    def test_an_answer_is_red(self, pinged: Callable[..., SwitchVlans]) -> None:
+        with pytest.raises(BenchFault, match=r"^dut: 1 of 10 answered; wanted: none, the VLANs differ\npeer: 1 of 10"):
+            pinged(answered=1).first_path_should_be_isolated()
+
+    def test_a_frame_that_is_passed_on_is_red_though_nothing_is_answered(
+        self, pinged: Callable[..., SwitchVlans]
+    ) -> None:
+        with pytest.raises(BenchFault, match=r"^sw1: Gi1/0/3 \(dut.p0\) has passed on 1 frames of another VLAN; wante"):
+            pinged(answered=0, passed=1).first_path_should_be_isolated()
+
+    def test_isolation_that_is_not_tried_is_no_isolation(self, pinged: Callable[..., SwitchVlans]) -> None:
+        with pytest.raises(BenchFault, match="has received nothing, so isolation is not tried"):
+            pinged(answered=0, received=0).first_path_should_be_isolated()
+
+    def test_one_vlan_carries(self, pinged: Callable[..., SwitchVlans]) -> None:
+        pinged(answered=10).first_path_should_carry_traffic()
+        with pytest.raises(CardFailure, match=r"^dut: 9 of 10 answered; wanted: all"):
+            pinged(answered=9).first_path_should_carry_traffic()
+
+    def test_every_port_becomes_a_trunk(self, pinged: Callable[..., SwitchVlans], switch: FakeSwitch) -> None:
+        pinged(answered=0).make_every_switch_port_a_trunk(103)
+        assert switch.members(103) == (set(PORTS), set())
+        assert switch.members(1) == (set(PORTS), set(PORTS))
