@@ -19,24 +19,24 @@ from niclab.card import Card, Effect, load_card
 EVERY = "every"
 
 
-def _offloads(card: Card) -> list[str]:
-    return [name.value for name in card.offloads.rows(OperatingSystem.LINUX)] if card.offloads else []
+def _offloads(card: Card, system: OperatingSystem) -> list[str]:
+    return [name.value for name in card.offloads.rows(system)] if card.offloads else []
 
 
-def _rings(card: Card) -> list[str]:
+def _rings(card: Card, _: OperatingSystem) -> list[str]:
     names = ("rx", "rx_mini", "rx_jumbo", "tx")
     return [name for name in names if getattr(card.rings, name, None) is not None]
 
 
-def _parameters(card: Card) -> list[str]:
+def _parameters(card: Card, _: OperatingSystem) -> list[str]:
     return [parameter.name for parameter in card.coalescing.parameters] if card.coalescing else []
 
 
-def _effects(card: Card) -> list[str]:
+def _effects(card: Card, _: OperatingSystem) -> list[str]:
     return [effect.name for effect in card.effects]
 
 
-ROWS: dict[str, Callable[[Card], list[str]]] = {
+ROWS: dict[str, Callable[[Card, OperatingSystem], list[str]]] = {
     "Offload": _offloads,
     "Ring": _rings,
     "Coalescing Parameter": _parameters,
@@ -48,10 +48,11 @@ class PerCard(SuiteVisitor):
     """Puts one test for each row into the place of a test for all rows.
 
     :param card: name of a sheet, or its file.
+    :param system: the operating system of the dut, whose rows of the offload table are meant.
     """
 
-    def __init__(self, card: str) -> None:
-        self._card = load_card(card)
+    def __init__(self, card: str, system: str = OperatingSystem.LINUX.value) -> None:
+        self._card, self._system = load_card(card), OperatingSystem(system)
 
     def start_suite(self, suite: TestSuite) -> None:
         suite.tests = [made for test in suite.tests for made in self._each(test)]
@@ -59,7 +60,7 @@ class PerCard(SuiteVisitor):
     def _each(self, test: TestCase) -> list[TestCase]:
         for noun, rows in ROWS.items():
             if test.name.startswith(f"Every {noun} ") and any(EVERY in call.args for call in _calls(test)):
-                return [self._one(test, noun, row) for row in rows(self._card)] or [test]
+                return [self._one(test, noun, row) for row in rows(self._card, self._system)] or [test]
         return [test]
 
     def _one(self, test: TestCase, noun: str, row: str) -> TestCase:

@@ -10,8 +10,8 @@ from robot.api import logger
 from robot.api.deco import keyword, library
 
 from niclab import lab
-from niclab.bench import Port, Role
-from niclab.card import Card, CoalescingParameter, Ring, Rings, TunableWhere, Unknown
+from niclab.bench import OperatingSystem, Port, Role
+from niclab.card import Card, CoalescingParameter, Ring, Rings, Unknown
 from niclab.changes import put_back
 from niclab.hosts.host import Host
 from niclab.hosts.settings_records import Attempt
@@ -19,6 +19,8 @@ from niclab.traffic import mtu as mtus
 from niclab.verdict import NotApplicable, fail_with
 from niclab.wait import Deadline, pause
 
+_OF_THE_DRIVER = ("rings", "coalescing", "channels")
+"""Sections of a sheet whose numbers are those of Linux' driver: another system's has others for the same card."""
 EVERY = "every"
 """Stands for all rings, or all parameters, of the sheet."""
 SETTLES_WITHIN_S = 3.0
@@ -114,8 +116,6 @@ class Tuning:
         facts = [fact for fact in driver.tunables if not isinstance(fact.actual_default, Unknown)]
         if not facts:
             raise NotApplicable(f"sheet {_sheet().name} knows no default of a tunable of {driver.module}")
-        if any(fact.where is not TunableWhere.MODULE_PARAMETER for fact in facts):
-            raise NotApplicable(f"tunables of {driver.module} are read by {TunableWhere.SYSCTL.value}, not here")
         problems = []
         for fact in facts:
             found = server.host.module_parameter(driver.module, fact.name)
@@ -333,6 +333,10 @@ def _sheet() -> Card:
 
 
 def _section(name: str) -> Any:
+    """:raises NotApplicable: when the sheet has none, or one of another system's driver than the dut's."""
+    system = lab.current().server(Role.DUT).description.os
+    if name in _OF_THE_DRIVER and system is not OperatingSystem.LINUX:
+        raise NotApplicable(f"sheet {_sheet().name} knows {name} of Linux' driver only, the dut runs {system.value}")
     return _sheet().section(getattr(_sheet(), name), name)
 
 
