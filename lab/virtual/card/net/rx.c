@@ -18,29 +18,31 @@ struct segment {
 	u32 sequence, length;
 	bool tcp, transport;	/* transport: TCP or UDP, not a fragment */
 	u8 protocol;
+	__be16 network;		/* ETH_P_IP or ETH_P_IPV6, behind the tag of a VLAN that the card leaves in */
+	unsigned int start;	/* of the network header from skb->data */
 	unsigned int offset;	/* of the transport header from skb->data */
 };
 
 static void parse_ip6(const struct sk_buff *skb, struct segment *s, unsigned int *total)
 {
-	const struct ipv6hdr *ip = (const struct ipv6hdr *)skb->data;
+	const struct ipv6hdr *ip = (const struct ipv6hdr *)(skb->data + s->start);
 
-	if (skb->len < sizeof(*ip))
+	if (skb->len < s->start + sizeof(*ip))
 		return;
-	s->offset = sizeof(*ip);
-	*total = sizeof(*ip) + ntohs(ip->payload_len);
+	s->offset = s->start + sizeof(*ip);
+	*total = s->offset + ntohs(ip->payload_len);
 	s->protocol = ip->nexthdr;
 	s->transport = s->protocol == IPPROTO_TCP || s->protocol == IPPROTO_UDP;
 }
 
 static void parse_ip4(const struct sk_buff *skb, struct segment *s, unsigned int *total)
 {
-	const struct iphdr *ip = (const struct iphdr *)skb->data;
+	const struct iphdr *ip = (const struct iphdr *)(skb->data + s->start);
 
-	if (skb->len < sizeof(*ip))
+	if (skb->len < s->start + sizeof(*ip))
 		return;
-	s->offset = 4 * ip->ihl;
-	*total = ntohs(ip->tot_len);
+	s->offset = s->start + 4 * ip->ihl;
+	*total = s->start + ntohs(ip->tot_len);
 	s->protocol = ip->protocol;
 	s->transport = (s->protocol == IPPROTO_TCP || s->protocol == IPPROTO_UDP) && !ip_is_fragment(ip);
 }
@@ -52,9 +54,14 @@ static void parse(struct sk_buff *skb, struct segment *s)
 	unsigned int total = 0;
 
 	memset(s, 0, sizeof(*s));
-	if (skb->protocol == htons(ETH_P_IP))
+	s->network = skb->protocol;
+	if (s->network == htons(ETH_P_8021Q) && skb->len >= VLAN_HLEN) {
+		s->network = ((const struct vlan_hdr *)skb->data)->h_vlan_encapsulated_proto;
+		s->start = VLAN_HLEN;
+	}
+	if (s->network == htons(ETH_P_IP))
 		parse_ip4(skb, s, &total);
-	else if (skb->protocol == htons(ETH_P_IPV6))
+	else if (s->network == htons(ETH_P_IPV6))
 		parse_ip6(skb, s, &total);
 	if (!s->transport || total > skb->len || total < s->offset + sizeof(struct udphdr)) {
 		s->transport = false;
@@ -72,17 +79,19 @@ static void parse(struct sk_buff *skb, struct segment *s)
 static bool checksum_good(const struct sk_buff *skb, const struct segment *s)
 {
 	unsigned int length = skb->len - s->offset;
+	const void *header = skb->data + s->start;
 	__wsum sum;
 
 	if (s->protocol == IPPROTO_UDP && !((const struct udphdr *)(skb->data + s->offset))->check)
-		return skb->protocol == htons(ETH_P_IP);
+		return s->network == htons(ETH_P_IP);
 	sum = skb_checksum(skb, s->offset, length, 0);
-	if (skb->protocol == htons(ETH_P_IP)) {
-		const struct iphdr *ip = (const struct iphdr *)skb->data;
+	if (s->network == htons(ETH_P_IP)) {
+		const struct iphdr *ip = header;
 
 		return !csum_tcpudp_magic(ip->saddr, ip->daddr, length, s->protocol, sum);
 	}
-	return !csum_ipv6_magic(&ipv6_hdr(skb)->saddr, &ipv6_hdr(skb)->daddr, length, s->protocol, sum);
+	return !csum_ipv6_magic(&((const struct ipv6hdr *)header)->saddr, &((const struct ipv6hdr *)header)->daddr,
+				length, s->protocol, sum);
 }
 
 static void checksum(struct vnet *v, struct vnet_queue *q, struct sk_buff *skb, const struct segment *s)
