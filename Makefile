@@ -72,7 +72,7 @@ bench-statistics: $(STAMP)
 
 docs: setup
 	mkdir -p results/docs
-	for library in Lab Card PcieErrors DriverPackages Firmware Offloads Tuning HostLinks SwitchPorts Power Console Traffic Shell; do \
+	for library in Lab Card PcieErrors DriverPackages Firmware Offloads Tuning HostLinks SwitchPorts SwitchLinks SwitchVlans Aggregation Power Console Traffic Shell; do \
 	    $(VENV)/bin/libdoc libraries/$$library.py results/docs/$$library.html; done
 
 clean:
