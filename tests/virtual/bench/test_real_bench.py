@@ -79,6 +79,8 @@ def test_the_card_s_own_ports_are_laid_to_the_switch_and_back(at: RealBench) -> 
     try:
         wait_for(lambda: _carriers(at) == {"dut": "1", "peer": "1"}, "both guests have a carrier", 10)
         assert " 0% packet loss" in at.ssh("dut", "ping -c 5 -i 0.2 -w 10 198.18.10.2")
+        told = at.ssh("dut", f"timeout 40 tcpdump -i {name} -c 1 -vv ether proto 0x88cc 2>/dev/null")  # each 30 s
+        assert "port1" in told and "virtual switch" in told, told
         at.must("switch", "shut", "port1")
         wait_for(lambda: _carriers(at) == {"dut": "0", "peer": "1"}, "the dut alone has lost its carrier", 5)
         at.must("switch", "open", "port1")
