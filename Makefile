@@ -14,14 +14,14 @@ DEBIAN := python3-venv:python3-venv qemu-system-x86_64:qemu-system-x86 qemu-img:
 	depmod:kmod gcc:gcc objcopy:binutils gpg:gpg gpg-agent:gpg-agent gpgv:gpgv \
 	snmpd:snmpd snmpget:snmp
 
-.PHONY: help certify test test-full setup lint unit dryrun controls bench-up bench-down bench bench-statistics docs clean
+.PHONY: help certify test test-full setup lint unit dryrun controls bench-up bench-down bench bench-soak bench-statistics docs clean
 
 help:
 	@echo "make certify [CARD=$(CARD)] [PROFILE=quick|full] [BENCH=$(BENCH)]   qualify a card"
 	@echo "make test        lints, types, unit tests, dry run, quick negative controls"
 	@echo "make test-full   the same, and everything slow"
 	@echo "make setup       Debian packages (as root), Python environment, guest image"
-	@echo "make bench-up | bench-down | bench | bench-statistics | docs | clean"
+	@echo "make bench-up | bench-down | bench | bench-soak | bench-statistics | docs | clean"
 
 certify: setup
 	$(VENV)/bin/niclab certify $(BENCH) --card $(CARD) --profile $(PROFILE)
@@ -29,7 +29,8 @@ certify: setup
 test: setup lint unit dryrun controls
 
 test-full: setup lint dryrun
-	$(PYTHON) -m pytest
+	$(PYTHON) -m pytest -n auto -m "not bench"
+	$(PYTHON) -m pytest -m bench
 
 setup: $(STAMP)
 	@$(VBENCH) image > /dev/null
@@ -49,7 +50,7 @@ lint:
 	$(VENV)/bin/robocop format --check suites resources
 
 unit:
-	$(PYTHON) -m pytest -m "not bench and not slow"
+	$(PYTHON) -m pytest -n auto -m "not bench and not slow"
 
 dryrun:
 	$(VENV)/bin/robot --dryrun --console dotted --output NONE --log NONE --report NONE suites
@@ -66,6 +67,9 @@ bench-down:
 bench: setup
 	$(PYTHON) bench/ssh_latency.py
 	$(PYTHON) bench/snmp_latency.py
+
+bench-soak: setup
+	$(PYTHON) bench/card_soak.py
 
 bench-statistics: $(STAMP)
 	PYTHONPATH=libraries $(PYTHON) bench/stats_simulation.py

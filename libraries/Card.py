@@ -74,6 +74,24 @@ class Card:
     # --- driver and firmware
 
     @keyword
+    def no_serial_number_should_be_on_both_servers(self) -> None:
+        """No serial number of a card, device serial number or that of its product data (VPD), is seen on both servers.
+
+        :raises NotApplicable: when the card of the dut shows none.
+        """
+        seen = {role: self._serial_numbers(role) for role in (Role.DUT, Role.PEER)}
+        if not seen[Role.DUT]:
+            raise NotApplicable(f"sheet {_sheet()}: the card shows no serial number")
+        logger.info(f"serial numbers: {seen}")
+        fail_with(
+            [
+                f"{port} and {seen[Role.PEER][serial]} have both serial number {serial}; wanted: each its own"
+                for serial, port in seen[Role.DUT].items()
+                if serial in seen[Role.PEER]
+            ]
+        )
+
+    @keyword
     def every_port_should_be_driven_by_the_driver_on_the_sheet(self) -> None:
         """The driver bound to every port, by ethtool and by PCI, is the one on the sheet."""
         wanted, problems = self._driver().module, []
@@ -184,6 +202,17 @@ class Card:
         fail_with(problems)
 
     # --- what is asked
+
+    @staticmethod
+    def _serial_numbers(role: Role) -> dict[str, str]:
+        """Serial number -> the first port that shows it."""
+        taken, found = lab.current(), dict[str, str]()
+        for port in taken.ports(role):
+            device = taken.server_of(port).host.pci_device(port.pci)
+            for serial in (device.serial_number, device.vpd.serial_number if device.vpd else None):
+                if serial:
+                    found.setdefault(serial, port.place)
+        return found
 
     @staticmethod
     def _driver() -> Driver:

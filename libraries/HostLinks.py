@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import TypeVar
 
 from robot.api import logger
 from robot.api.deco import keyword, library
 
 from niclab import carriers, lab, wiring
-from niclab.bench import BenchPath, Port, Wiring
+from niclab.bench import BenchPath, Port, Role, Wiring
 from niclab.card import Duplex, Unknown
+from niclab.changes import put_back
 from niclab.hosts.host import Host
 from niclab.hosts.records import CarrierChanges
 from niclab.together import side_by_side
 from niclab.undo import Entry
-from niclab.verdict import BenchFault, NotApplicable, fail_with
+from niclab.verdict import BenchFault, CardFailure, NotApplicable, fail_with
+from niclab.wait import pause
 
 T = TypeVar("T")
 
 PING_COUNT = 10
+_IPV4_AND_ICMP = 28  # bytes of headers (RFC 791 without options: 20, RFC 792 echo: 8)
 
 
 @library(scope="GLOBAL")
@@ -59,9 +63,68 @@ class HostLinks:
         """Ten pings over every path, from both ends, and every one is answered."""
         fail_with([problem for problem in side_by_side(self._ping_partner, self._ports()) if problem])
 
+    @keyword
+    def every_link_should_stay_up(self, seconds: float = 3) -> None:
+        """Every port of both servers has carrier, and counts no change of it for ``seconds``."""
+        self.every_link_should_be_up()
+        before = self._carrier_changes()
+        pause(seconds)
+        fail_with(
+            [
+                f"{port.place} counted {after.changes - before[port].changes} changes of carrier in {seconds:g} s in "
+                "which nobody touched it; wanted: none"
+                for port, after in self._carrier_changes().items()
+                if after.changes != before[port].changes
+            ]
+        )
+
+    @keyword
+    def frames_of_the_largest_mtu_should_arrive(self) -> None:
+        """Pings that fill the sheet's largest MTU cross every path in one piece, from both ends, and are answered.
+
+        Both ends of a path are given that MTU, and get back their own.
+        """
+        taken = lab.current()
+        mtu = taken.card.section(taken.card.mtu, "mtu")
+        largest = taken.card.known(mtu.max, "mtu.max")
+        problems: list[str] = []
+        for path in taken.bench.paths:
+            ends = [taken.bench.port(end) for end in path.ends]
+            with ExitStack() as changes:
+                for port in ends:
+                    changes.enter_context(self._mtu(port, largest))
+                carriers.expect(taken, ends, up=True, since=time.monotonic(), say=logger.info)
+                payload = largest - _IPV4_AND_ICMP
+                problems += side_by_side(lambda port, size=payload: self._ping_partner(port, size), ends)
+        fail_with([problem for problem in problems if problem])
+
     @staticmethod
-    def _ping_partner(port: Port) -> str:
-        """What is wrong with the pings from ``port`` to the other end of its path, or nothing."""
+    @contextmanager
+    def _mtu(port: Port, wish: int) -> Iterator[None]:
+        """The port has this MTU in the body.
+
+        :raises CardFailure: when a port of the dut does not take it.
+        :raises BenchFault: when the other end does not.
+        """
+        taken = lab.current()
+        server, iface = taken.server_of(port), taken.interface(port)
+        restoring = server.host.restoring_mtu(iface)
+        with put_back(taken, server, port.name, f"{iface}: the MTU is set to {wish}", restoring):
+            attempt = server.host.set_mtu(iface, wish)
+            if attempt.now != wish:
+                why = f" ({attempt.refused})" if attempt.refused else ""
+                problem = (
+                    f"{port.place}: MTU is {attempt.now} when set to {wish}{why}, sheet {taken.card.name} wants it"
+                )
+                raise CardFailure(problem) if port.role is Role.DUT else BenchFault(problem)
+            yield
+
+    @staticmethod
+    def _ping_partner(port: Port, size: int | None = None) -> str:
+        """What is wrong with the pings from ``port`` to the other end of its path, or nothing.
+
+        :param size: bytes of payload, sent in one piece.
+        """
         taken = lab.current()
         partner = taken.bench.partner(port)
         result = taken.server_of(port).host.ping(
@@ -69,11 +132,14 @@ class HostLinks:
             source=str(taken.bench.address(port).ip),
             count=PING_COUNT,
             interval_s=0.05,
+            size=size,
+            dont_fragment=size is not None,
         )
         if result.received == result.sent and not result.duplicates:
             return ""
+        kind = "pings" if size is None else f"pings of {size + _IPV4_AND_ICMP} bytes"
         return (
-            f"{port.place} to {partner.name}: {result.received} of {result.sent} pings answered"
+            f"{port.place} to {partner.name}: {result.received} of {result.sent} {kind} answered"
             f", {result.duplicates} twice; wanted: each once. {' '.join(result.errors)}".rstrip(" .")
         )
 

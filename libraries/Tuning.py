@@ -130,7 +130,8 @@ class Tuning:
     def ring_should_take_its_range(self, ring: str) -> None:
         """A ring (``rx``, ``tx``, ``rx_mini``, ``rx_jumbo``, ``every``) takes its least and largest size and no more.
 
-        Where the sheet says that rings cannot be set, every attempt must be refused or have no effect.
+        Where the sheet says that rings cannot be set, every attempt must be refused or have no effect. A link that is
+        up is up again after every change, within the sheet's time for a link to return.
         """
         rings, problems = _section("rings"), list[str]()
         for name, fact in _chosen(ring, _rings(rings), "ring").items():
@@ -147,8 +148,10 @@ class Tuning:
                     return dut.host.set_rings(dut.iface, {word: value})
 
                 least = fact.min if isinstance(fact.min, int) else None
+                had_carrier = dut.host.interface(dut.iface).carrier
                 trial = Trial(dut, f"ring {name}", setting, dut.host.rings, current, dut.host.restoring_rings)
                 problems += trial.over(rings.settable, least, largest)
+                problems += _link_not_back(dut, f"ring {name} was changed") if had_carrier else []
         fail_with(problems)
 
     @keyword
@@ -264,6 +267,14 @@ class Trial:
         if after != before:
             problems.append(f"{dut.port.place}: {self.what} did not come back: it is {after}, before {before}")
         return problems
+
+
+def _link_not_back(dut: Dut, after: str) -> list[str]:
+    """A problem when the port has no carrier within the time that the sheet allows a link to return."""
+    limit_ms = _sheet().known(_sheet().limits.carrier_return_within_ms, "limits.carrier_return_within_ms")
+    if dut.host.await_carrier(dut.iface, True, within_s=limit_ms / 1000).seen:
+        return []
+    return [f"{dut.port.place} has no carrier {limit_ms} ms after {after}, sheet {_sheet().name} allows no more"]
 
 
 def _combined(now: Any) -> int | None:

@@ -17,6 +17,9 @@ The Dut Shows As Many Ports As The Sheet Says
 Every Port Has A MAC Address Of Its Own
     Every Port Should Have A MAC Address Of Its Own
 
+No Serial Number Is On Both Servers
+    No Serial Number Should Be On Both Servers
+
 Every Port Is Driven By The Driver On The Sheet
     Every Port Should Be Driven By The Driver On The Sheet
 

@@ -18,6 +18,13 @@ Every Link Runs At The Speed On The Sheet
 Every Link Carries Traffic
     Every Link Should Carry Traffic
 
+A Link That Is Up Stays Up
+    Every Link Should Stay Up
+
+Frames Of The Largest MTU Arrive
+    [Tags]    req:EMX-07
+    Frames Of The Largest MTU Should Arrive
+
 A Pulled Cable Is Seen At Both Ends In Time
     [Tags]    needs:cable
     Pull A Cable

@@ -6,7 +6,7 @@ Documentation     A bond keeps carrying traffic when one of its links is lost.
 
 Resource          ../../resources/bonding.resource
 
-Suite Setup       Bond Both Hosts As Active Backup
+Suite Setup       Bond Both Hosts With A Primary Link
 Suite Teardown    Remove Bonds From Both Hosts
 Test Setup        Measure A Whole Bond
 Test Teardown     Mend The Bonds

@@ -25,7 +25,7 @@ VLANs Are Isolated
 
 A VLAN On A Bond Survives The Loss Of A Link
     [Tags]    req:CARD-04    req:SUS-07    needs:cable
-    Bond Both Hosts As Active Backup
+    Bond Both Hosts With A Primary Link
     Put Vlans On The Bonds    vlan=3
     Vlans Should Carry Traffic
     Start Measuring Gaps    over=vlan-on-bond

@@ -12,10 +12,19 @@ from pathlib import Path
 
 from robot.api import ExecutionResult
 
+import lifecycle
+import slots
+from identity import Identity
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 NAME = "controls"
 VBENCH = REPOSITORY / "lab" / "virtual" / "vbench"
 ROBOT_WITHIN_S = 600
+
+
+def only(*names: str) -> list[str]:
+    """The options of robot that select tests by name."""
+    return [option for name in names for option in ("--test", name)]
 
 
 @dataclass(frozen=True)
@@ -43,6 +52,12 @@ class Bench:
         assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
         return done.stdout
 
+    def power_cycle(self, role: str) -> None:
+        """Cut the power of a server and bring it up again."""
+        layout = slots.bench(NAME)
+        lifecycle.redfish(layout.server(role), Identity(layout), "ForceOff")
+        self.vbench("up")
+
     def ssh(self, role: str, command: str) -> str:
         return self.vbench("ssh", role, command)
 
@@ -58,17 +73,20 @@ class Bench:
         path.write_text(text)
         return path
 
-    def command(self, *options: str, card: Path | None = None) -> list[str]:
+    def command(self, *options: str, card: Path | str | None = None) -> list[str]:
         """The robot command for these suites on this bench; its output folder is new each time."""
         self._count += 1
         self.output = self._scratch / f"run-{self._count}"
         variables = ["--variable", f"BENCH:{self.file}"]
         if card is not None:
             variables += ["--variable", f"CARD:{card}"]
+        if isinstance(card, str):  # tests are made from its sheet as `niclab certify` makes them
+            sheet = REPOSITORY / "lab" / "cards" / f"{card}.yaml"
+            variables += ["--prerunmodifier", f"{REPOSITORY / 'libraries' / 'PerCard.py'}:{sheet}"]
         fixed = ["--outputdir", str(self.output), "--console", "none"]
         return [sys.executable, "-m", "robot", *variables, *options, *fixed, str(REPOSITORY / "suites")]
 
-    def run(self, *options: str, card: Path | None = None, inject: tuple[str, str, str] | None = None) -> Run:
+    def run(self, *options: str, card: Path | str | None = None, inject: tuple[str, str, str] | None = None) -> Run:
         """Run the suites selected by ``options``.
 
         :param inject: name of a test, and the ``vbench`` arguments that inject a defect into it and clear it.

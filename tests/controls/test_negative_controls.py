@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from control_bench import REPOSITORY, Bench
+from control_bench import REPOSITORY, Bench, only
 
 pytestmark = pytest.mark.bench
 
@@ -23,10 +23,6 @@ SENDS = "The Dut Sends At The Rate On The Sheet"
 RECEIVES = "The Dut Receives At The Rate On The Sheet"
 AT_BOOT = "The Driver Is Loaded After A Power Cycle"
 SHOWN = "Every BMC Reports The Power As It Is"
-
-
-def only(*names: str) -> list[str]:
-    return [option for name in names for option in ("--test", name)]
 
 
 class TestWrongSheet:

@@ -229,7 +229,7 @@ def test_defect_is_named(kind: str, name: str, old: str, new: str, said: str) ->
         READERS[kind](text.replace(old, new, 1))
 
 
-@pytest.mark.parametrize("kind", [*(set(ETHTOOL) - {"ethtool-S"}), "bonding"])
+@pytest.mark.parametrize("kind", [*sorted(set(ETHTOOL) - {"ethtool-S"}), "bonding"])
 def test_outputs_of_two_interfaces_are_ambiguous(kind: str) -> None:
     for path in sorted((CAPTURES / kind).glob("*.txt")):
         with pytest.raises(ReadError):

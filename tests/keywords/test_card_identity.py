@@ -11,6 +11,7 @@ from fake_parts import KERNEL, Nic
 
 from Card import Card
 from niclab.bench import Role
+from niclab.hosts.pci_records import Vpd
 from niclab.lab import Lab
 from niclab.verdict import CardFailure, NotApplicable, Undecided
 
@@ -154,6 +155,30 @@ class TestMac:
             Card().every_port_should_have_a_mac_address_of_its_own()
         found = "has MAC address 52:54:00:00:00:01, the bench file says 52:54:00:00:00:77"
         assert str(caught.value) == f"dut.p1 (0000:02:00.0) {found}"
+
+
+class TestSerialNumber:
+    @pytest.mark.usefixtures("taken")
+    @pytest.mark.parametrize("spoil", [lambda s: device(serial_number=s), lambda s: device(vpd=Vpd(serial_number=s))])
+    def test_one_on_both_servers_is_wrong(self, bench: FakeBench, spoil: Callable[[str], Spoil]) -> None:
+        spoil("00-1b-21")(bench.nic("dut.p1"))
+        spoil("00-1b-21")(bench.nic("peer.p0"))
+        with pytest.raises(CardFailure) as caught:
+            Card().no_serial_number_should_be_on_both_servers()
+        said = "have both serial number 00-1b-21; wanted: each its own"
+        assert str(caught.value) == f"dut.p1 (0000:02:00.0) and peer.p0 (0000:01:00.0) {said}"
+
+    @pytest.mark.usefixtures("taken")
+    def test_different_ones_and_one_on_all_ports_of_a_card_are_right(self, bench: FakeBench) -> None:
+        for name, serial in (("dut.p0", "1"), ("dut.p1", "1"), ("peer.p0", "2"), ("peer.p1", "2")):
+            device(serial_number=serial)(bench.nic(name))
+        Card().no_serial_number_should_be_on_both_servers()
+
+    @pytest.mark.usefixtures("taken")
+    def test_a_card_that_shows_none_is_not_applicable(self, bench: FakeBench) -> None:
+        device(serial_number="2")(bench.nic("peer.p0"))
+        with pytest.raises(NotApplicable, match="the card shows no serial number"):
+            Card().no_serial_number_should_be_on_both_servers()
 
 
 LISTS = 'version: {required: ["3.1"], allowed: [">=2, <3"], forbidden: ["2.5"]}'

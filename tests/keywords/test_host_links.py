@@ -134,6 +134,69 @@ class TestPing:
             HostLinks().every_link_should_carry_traffic()
 
 
+class TestStaysUp:
+    @pytest.fixture
+    def passing(self, monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], None]], None]:
+        """What happens while the check waits."""
+
+        def arrange(event: Callable[[], None]) -> None:
+            monkeypatch.setattr("HostLinks.pause", lambda _: event())
+
+        return arrange
+
+    def test_quiet_links_are_green(self, passing: Callable[[Callable[[], None]], None]) -> None:
+        passing(lambda: None)
+        HostLinks().every_link_should_stay_up()
+
+    @pytest.mark.parametrize("name", PORTS)
+    def test_one_that_came_and_went_is_named(
+        self, bench: FakeBench, passing: Callable[[Callable[[], None]], None], name: str
+    ) -> None:
+        passing(lambda: setattr(bench.nic(name), "changes", 5))
+        with pytest.raises(CardFailure) as caught:
+            HostLinks().every_link_should_stay_up(3)
+        said = "counted 2 changes of carrier in 3 s in which nobody touched it; wanted: none"
+        assert str(caught.value) == f"{name} ({PCI[name]}) {said}"
+
+    def test_one_that_is_down_is_named(self, bench: FakeBench) -> None:
+        bench.cables.stuck["dut.p1"] = False
+        with pytest.raises(CardFailure, match=r"dut\.p1 .* has no carrier"):
+            HostLinks().every_link_should_stay_up()
+
+
+class TestLargestMtu:
+    @pytest.fixture(autouse=True)
+    def _mtu(self, bench: FakeBench, taken: Lab) -> None:
+        bench.sheet.write_text(bench.sheet.read_text() + "mtu: {min: 68, max: 9000, default: 1500, source: test}\n")
+        taken.card = bench.load()[1]
+
+    def test_good_ports_are_green_and_get_their_mtu_back(self, bench: FakeBench, taken: Lab) -> None:
+        before = taken.journal.pending()
+        HostLinks().frames_of_the_largest_mtu_should_arrive()
+        assert bench.dut.calls == ["ping 198.18.10.1 198.18.10.2 8972", "ping 198.18.11.1 198.18.11.2 8972"]
+        assert {bench.nic(name).mtu for name in PORTS} == {1500}
+        assert taken.journal.pending() == before
+
+    @pytest.mark.parametrize("name", PORTS)
+    def test_one_that_loses_long_frames_is_named(self, bench: FakeBench, name: str) -> None:
+        bench.nic(name).longest = 4096
+        with pytest.raises(CardFailure, match=rf"^{name} .*: 0 of 10 pings of 9000 bytes answered, 0 twice; wanted:"):
+            HostLinks().frames_of_the_largest_mtu_should_arrive()
+
+    def test_a_dut_that_does_not_take_it_fails(self, bench: FakeBench) -> None:
+        bench.nic("dut.p1").most_mtu = 4000
+        with pytest.raises(CardFailure) as caught:
+            HostLinks().frames_of_the_largest_mtu_should_arrive()
+        said = "MTU is 1500 when set to 9000 (greater than device maximum), sheet intel-82574l wants it"
+        assert str(caught.value) == f"dut.p1 (0000:02:00.0): {said}"
+        assert {bench.nic(name).mtu for name in PORTS} == {1500}
+
+    def test_a_peer_that_does_not_take_it_is_a_bench_fault(self, bench: FakeBench) -> None:
+        bench.nic("peer.p0").most_mtu = 4000
+        with pytest.raises(BenchFault, match=r"^peer\.p0 .*: MTU is 1500 when set to 9000"):
+            HostLinks().frames_of_the_largest_mtu_should_arrive()
+
+
 class TestCable:
     def test_pull_and_plug_are_seen(self, bench: FakeBench, taken: Lab) -> None:
         before, links = taken.journal.pending(), HostLinks()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 from fake_bench import FakeBench
 from fake_settings import FakeSettings, settings_of, with_sheet
 
-from niclab.hosts.ethtool_records import Coalescing
+from niclab.hosts.ethtool_records import Coalescing, Rings
 from niclab.hosts.settings_records import Attempt
 from niclab.lab import Lab
 from niclab.verdict import BenchFault, CardFailure, NotApplicable
@@ -50,6 +52,18 @@ def test_a_card_keeps_its_range_and_is_left_as_it_was(settings: FakeSettings, ta
     tuning.mtu_should_take_its_range()
     assert str({name: vars(port) for name, port in settings.ports.items()}) == before
     assert taken.journal.pending() == pending
+
+
+def test_a_ring_change_that_loses_the_link_is_wrong(bench: FakeBench, settings: FakeSettings) -> None:
+    def set_rings(iface: str, sizes: Mapping[str, int]) -> Attempt[Rings]:
+        if iface == "enp2s0":
+            bench.cables.stuck["dut.p1"] = False
+        return settings.set_rings(iface, sizes)
+
+    bench.dut.set_rings = set_rings  # type: ignore[attr-defined]  # set by the fake settings as well
+    assert failure("ring_should_take_its_range", "rx") == [
+        "dut.p1 (0000:02:00.0) has no carrier 5000 ms after ring rx was changed, sheet intel-82574l allows no more"
+    ]
 
 
 def test_other_rings_are_wrong(settings: FakeSettings) -> None:

@@ -6,7 +6,7 @@ import re
 import shlex
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 
 from niclab.bench import Role
@@ -32,6 +32,7 @@ from niclab.hosts.records import (
     PingResult,
     Statistics,
 )
+from niclab.hosts.settings_records import Attempt
 from niclab.transports import ConnectionLost
 from niclab.transports.bmc import Bmc, BootDevice, PowerAction, PowerState, SelEntry, Sensor, SensorKind, SensorStatus
 from niclab.transports.ssh import Result
@@ -68,6 +69,10 @@ class Nic:
     addresses: list[str] = field(default_factory=list)
     tx_bytes: int = 0
     changes: int = 3
+    mtu: int = 1500
+    most_mtu: int = 9000
+    longest: int = 9000
+    """Bytes of the largest packet of the port that the other end answers."""
 
 
 class Cables:
@@ -216,7 +221,7 @@ class FakeHost:
         shown = [Address("inet", address.split("/")[0], 24, "global", False) for address in nic.addresses]
         carrier = self._cables.carrier(f"{self.name}.{nic.key}")
         return Interface(
-            iface, 2, nic.mac, 1500, nic.admin_up, Operstate.UP, None, None, tuple(shown), None, carrier=carrier
+            iface, 2, nic.mac, nic.mtu, nic.admin_up, Operstate.UP, None, None, tuple(shown), None, carrier=carrier
         )
 
     def driver_info(self, iface: str) -> DriverInfo:
@@ -252,18 +257,38 @@ class FakeHost:
         return CarrierWait(seen, 0.0 if seen else within_s)
 
     def ping(
-        self, destination: str, *, source: str | None = None, count: int = 3, interval_s: float = 0.2
+        self,
+        destination: str,
+        *,
+        source: str | None = None,
+        count: int = 3,
+        interval_s: float = 0.2,
+        size: int | None = None,
+        dont_fragment: bool = False,
     ) -> PingResult:
         assert source is not None and (count, interval_s) == (10, 0.05)
-        self.calls.append(f"ping {source} {destination}")
+        assert dont_fragment is (size is not None)
+        self.calls.append(f"ping {source} {destination}" if size is None else f"ping {source} {destination} {size}")
         nic = next(nic for nic in self.nics if f"{source}/24" in nic.addresses)
+        if size is not None and size + 28 > min(nic.mtu, nic.longest):
+            return replace(nic.ping, received=0)
         return nic.ping
+
+    def restoring_mtu(self, iface: str) -> str:
+        return f"ip link set dev {iface} mtu {self.by_iface(iface).mtu}"
 
     # --- what is changed
 
     def set_link(self, iface: str, up: bool) -> None:
         self._changed(f"{iface} {'up' if up else 'down'}")
         self.by_iface(iface).admin_up = up
+
+    def set_mtu(self, iface: str, mtu: int) -> Attempt[int]:
+        nic = self.by_iface(iface)
+        if mtu > nic.most_mtu:
+            return Attempt("greater than device maximum", nic.mtu)
+        nic.mtu = mtu
+        return Attempt(None, mtu)
 
     def add_address(self, iface: str, cidr: str) -> None:
         self._changed(f"{iface} {cidr}")
@@ -338,6 +363,8 @@ class FakeSsh:
         match shlex.split(command):
             case ["ip", "link", "set", "dev", iface, word]:
                 self.host.by_iface(iface).admin_up = word == "up"
+            case ["ip", "link", "set", "dev", iface, "mtu", mtu]:
+                self.host.by_iface(iface).mtu = int(mtu)
             case ["ip", "address", "flush", "dev", iface, "to", address]:
                 nic = self.host.by_iface(iface)
                 nic.addresses = [known for known in nic.addresses if known != address]

@@ -15,7 +15,10 @@ import pytest
 from throwaway_sshd import SshdMaker
 
 from niclab.transports import CommandTimeout, ConnectionLost
+from niclab.transports.loop import call
 from niclab.transports.ssh import GRACE_S, SshHost
+from niclab.transports.ssh_link import SshLink
+from niclab.wait import Deadline
 
 TIMEOUT_S = 0.5
 
@@ -116,6 +119,20 @@ def test_a_restarted_host_is_connected_to_again(make_sshd: SshdMaker) -> None:
             host.run("echo 2")
         server.start()
         assert host.run("echo 3").stdout == "3\n"
+
+
+def test_a_connection_that_is_just_being_lost_is_replaced_and_no_refusal_of_the_host(make_sshd: SshdMaker) -> None:
+    link = SshLink(make_sshd().endpoint)
+    deadline = Deadline(20)
+
+    async def lose_and_run() -> bytes:
+        (await link.connection(deadline)).abort()  # its transport is gone; it calls itself closed a turn later
+        return (await link.execute("echo once", lambda _: "echo once", 5, deadline, b"")).stdout
+
+    try:
+        assert call(lose_and_run(), within_s=20) == b"once\n"
+    finally:
+        call(link.close(), within_s=5)
 
 
 def test_a_connection_that_is_lost_before_the_command_starts_is_replaced_once(make_sshd: SshdMaker) -> None:

@@ -35,9 +35,9 @@ class TcpConsole:
         return f"{self.scheme}://127.0.0.1:{self.port}"
 
     def say(self, data: bytes) -> None:
-        until(lambda: self._client, within=10, what="a client", every=0.005)
-        assert self._client is not None
-        self._client.sendall(self.to_wire(data))
+        until(lambda: self._client or self._stopping, within=10, what="a client", every=0.005)
+        if self._client is not None:
+            self._client.sendall(self.to_wire(data))
 
     def hang_up(self) -> None:
         """Close the client's connection; the next client is served."""

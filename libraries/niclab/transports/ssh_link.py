@@ -26,6 +26,7 @@ KILL_AFTER_S = 3
 
 _KEEPALIVE_INTERVAL_S, _KEEPALIVE_COUNT = 5, 3  # a dead host is noticed after 5 * 3 + 5 s; measured 19 s
 _CLOSE_WITHIN_S = 1.0
+_TIDY_WITHIN_S = 0.1  # asyncssh tidies up after a lost transport in its loop's next turn
 # sshd allows 10 sessions a connection (MaxSessions of sshd_config) and counts an ended one until it has handled the
 # whole packet burst in which we closed it: a burst may end as many sessions as it begins. Seen with 8: "open failed".
 _CONCURRENT_COMMANDS = 5
@@ -211,7 +212,7 @@ class SshLink:
             await _give_up(connection, channel)
             raise self._out_of_time(command, deadline, session, started=channel is not None) from None
         except asyncssh.ChannelOpenError as error:
-            raise self._not_opened(command, connection, error) from error
+            raise self._not_opened(command, await _is_dead(connection), error) from error
         except (OSError, asyncssh.Error) as error:
             raise ConnectionLost(f"{name}: connection lost while {command!r} was handed over: {error}") from error
         finally:
@@ -223,11 +224,9 @@ class SshLink:
         status = session.exit_status if session.signal is None else None
         return Ended(status, session.signal, bytes(session.stdout), bytes(session.stderr), seconds, limit_s)
 
-    def _not_opened(
-        self, command: str, connection: asyncssh.SSHClientConnection, error: asyncssh.ChannelOpenError
-    ) -> BenchFault:
+    def _not_opened(self, command: str, connection_is_dead: bool, error: asyncssh.ChannelOpenError) -> BenchFault:
         name = self.endpoint.name
-        if not connection.is_closed():
+        if not connection_is_dead:
             return BenchFault(f"{name}: refuses to run {command!r}: {error.reason}")
         if error.code == asyncssh.OPEN_CONNECT_FAILED:
             return _NotStarted(f"{name}: connection lost before {command!r} was started")
@@ -287,7 +286,7 @@ class SshLink:
         except (OSError, asyncssh.Error) as error:
             if deadline.expired:
                 raise CommandTimeout(f"{name}: {what}: not done within {deadline.seconds:g} s") from error
-            if connection.is_closed():
+            if await _is_dead(connection):
                 raise ConnectionLost(f"{name}: {what}: connection lost: {error}") from error
             raise BenchFault(f"{name}: {what}: {error}") from error
         finally:
@@ -305,6 +304,16 @@ async def _give_up(connection: asyncssh.SSHClientConnection, channel: asyncssh.S
             connection.abort()
     else:
         connection.abort()
+
+
+async def _is_dead(connection: asyncssh.SSHClientConnection) -> bool:
+    """Is it lost? One whose transport has just gone calls itself closed some turns of the loop later only."""
+    try:
+        async with asyncio.timeout(_TIDY_WITHIN_S):
+            await connection.wait_closed()
+    except TimeoutError:
+        return False
+    return True
 
 
 def _reason(error: Exception) -> str:

@@ -1,0 +1,200 @@
+"""Defects of a card, and the tests that must see them: which turn red, with which words, among which that stay green.
+
+A defect that must not be there while the bench is proven good is injected into a test (``into``); one that the driver
+reads when it takes the card needs a ``reload``; one that leaves the server ill needs a ``power_cycle`` afterwards.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+BROADCOM, EMULEX = "broadcom-bcm57810", "emulex-oce11102"
+MODULES = {BROADCOM: "bnx2x", EMULEX: "be2net"}
+TSO, GRO, LRO = "1", "16", "512"
+"""Bits of feature defects, as in ``lab/virtual/card/mailbox.h``."""
+
+
+@dataclass(frozen=True)
+class Defect:
+    """``fault``: words of ``vbench fault set``. ``suites`` and ``tests`` are run; exactly ``red`` turn red."""
+
+    card: str
+    fault: tuple[str, str]
+    red: frozenset[str]
+    says: str
+    suites: tuple[str, ...] = ()
+    tests: tuple[str, ...] = ()
+    into: str = ""
+    reload: bool = False
+    power_cycle: bool = False
+    full: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.fault[1]}-{self.card.split('-')[0]}"
+
+
+def red(*names: str) -> frozenset[str]:
+    return frozenset(names)
+
+
+def switched(offload: str) -> str:
+    return f"Offload {offload} Can Be Switched As On The Sheet"
+
+
+def proven(offload: str) -> str:
+    return f"Offload {offload} Is Proven By Its Counters"
+
+
+IDLE, LOADED = "The Link Is As On The Sheet When Idle", "The Link Is As On The Sheet Under Load"
+RESTARTED, CYCLED = (
+    "The Link Is As On The Sheet After A Warm Restart",
+    "The Link Is As On The Sheet After A Power Cycle",
+)
+NO_ERRORS = ("The Link Counts No Errors Under Load", "The Link Counts No Errors While The Driver Is Loaded Anew")
+IS_CARD, MACS = "Every Port Is The Card On The Sheet", "Every Port Has A MAC Address Of Its Own"
+FIRMWARE, SAME_FIRMWARE = "The Firmware Is One The Sheet Wants", "All Ports Run The Same Firmware"
+SERIALS, DRIVEN = "No Serial Number Is On Both Servers", "Every Port Is Driven By The Driver On The Sheet"
+UP, STAYS, CARRIES = "Every Link Is Up", "A Link That Is Up Stays Up", "Every Link Carries Traffic"
+PULLED, JUMBO = "A Pulled Cable Is Seen At Both Ends In Time", "Frames Of The Largest MTU Arrive"
+VLAN, ISOLATED = "A VLAN Carries Traffic", "VLANs Are Isolated"
+RELOADS, RELOADS_LOADED = (
+    "Reloading The Driver Brings Every Link Back",
+    "Reloading The Driver Under Traffic Brings Every Link Back",
+)
+
+DEFECTS = (
+    Defect(BROADCOM, ("card:dut", "link-width=4"), red(IDLE, LOADED), "trained to x4", tests=(IDLE, LOADED, UP)),
+    Defect(BROADCOM, ("card:dut", "link-gen=1"), red(IDLE, LOADED), "trained to 2.5 GT/s", tests=(IDLE, LOADED, UP)),
+    Defect(BROADCOM, ("card:dut", "link-width-loaded=1"), red(LOADED), "trained to x1", tests=(IDLE, LOADED)),
+    Defect(
+        # the server came up by a power-on
+        BROADCOM,
+        ("card:dut", "link-width-cold=4"),
+        red(IDLE, CYCLED),
+        "trained to x4",
+        tests=(IDLE, RESTARTED, CYCLED),
+        power_cycle=True,
+    ),
+    Defect(BROADCOM, ("card:dut", "aer-correctable=5"), red(*NO_ERRORS), "correctable", tests=(*NO_ERRORS, IDLE)),
+    Defect(
+        BROADCOM,
+        ("card:dut.p1", "firmware=7.2.51"),
+        red(FIRMWARE, SAME_FIRMWARE),
+        "dut.p1",
+        suites=("*.identity.card", "firmware"),
+    ),
+    Defect(BROADCOM, ("card:dut", "same-serial"), red(SERIALS), "have both serial number", suites=("identity",)),
+    Defect(
+        BROADCOM, ("card:dut", "same-mac"), red(MACS), "which dut.p0 has too", suites=("*.identity.card",), reload=True
+    ),
+    Defect(
+        BROADCOM,
+        ("card:dut", "default-rx-ring=200"),
+        red("Rings Are As Delivered"),
+        "ring rx is 200",
+        suites=("identity",),
+        reload=True,
+    ),
+    Defect(
+        BROADCOM,
+        ("card:dut.p1", "default-tx-ring=100"),
+        red("Rings Are As Delivered"),
+        "dut.p1",
+        suites=("identity",),
+        reload=True,
+    ),
+    Defect(
+        BROADCOM,
+        ("card:dut", "default-rx-usecs=100"),
+        red("Coalescing Is As Delivered"),
+        "rx-usecs is 100",
+        suites=("identity",),
+        reload=True,
+    ),
+    Defect(
+        BROADCOM, ("card:dut", f"feature-stuck-on={GRO}"), red(switched("gro")), "gro", suites=("*.offload.offload",)
+    ),
+    Defect(
+        BROADCOM,
+        ("card:dut", f"feature-stuck-off={LRO}"),
+        red(switched("lro")),
+        "lro",
+        suites=("*.offload.offload",),
+    ),
+    Defect(
+        EMULEX,
+        ("card:dut", f"feature-lie={TSO}"),
+        red(proven("tso4")),
+        "",
+        suites=("*.offload.offload",),
+        full=True,
+    ),
+    Defect(
+        EMULEX,
+        ("card:dut", f"feature-unfixed={LRO}"),
+        red(switched("lro"), "Offloads Are As Delivered"),
+        "lro",
+        suites=("*.identity.defaults", "*.offload.offload"),
+        reload=True,
+    ),
+    Defect(
+        EMULEX,
+        ("card:dut", "tso-without-csum=1"),
+        red(switched("tx-checksum")),
+        "tso",
+        suites=("*.offload.offload",),
+    ),
+    Defect(
+        BROADCOM,
+        ("card:dut", "ring-kills-link=1"),
+        red("Ring rx Takes Its Range", "Ring tx Takes Its Range"),
+        "has no carrier",
+        suites=("*.offload.tuning",),
+    ),
+    Defect(BROADCOM, ("card:dut.p1", "jumbo-drop=4096"), red(JUMBO), "peer.p1", suites=("*.link.link",)),
+    Defect(BROADCOM, ("card:dut", "vlan-wrong-tag=7"), red(VLAN), "", tests=(VLAN, ISOLATED, UP)),
+    Defect(BROADCOM, ("card:dut", "vlan-leak=1"), red(ISOLATED), "", tests=(VLAN, ISOLATED)),
+    Defect(
+        BROADCOM,
+        ("card:dut", "carrier-stuck=1"),
+        red(PULLED),
+        "has still carrier",
+        tests=(UP, PULLED),
+        into=PULLED,
+    ),
+    Defect(
+        BROADCOM,
+        ("card:dut", "carrier-delay=5000"),
+        red(PULLED),
+        "has still carrier",
+        tests=(UP, PULLED),
+        into=PULLED,
+    ),
+    Defect(
+        BROADCOM,
+        ("card:dut.p1", "link-flap=1000"),
+        red(STAYS),
+        "dut.p1",
+        tests=(UP, STAYS, CARRIES),
+        into=STAYS,
+    ),
+    Defect(BROADCOM, ("card:dut.p1", "no-link=1"), red(CARRIES), "dut.p1", tests=(UP, CARRIES), into=CARRIES),
+    Defect(
+        BROADCOM,
+        ("card:dut", "vanish=1"),
+        red(IS_CARD),
+        "all ones",
+        tests=(IS_CARD, SERIALS),
+        into=IS_CARD,
+        power_cycle=True,
+    ),
+    Defect(
+        BROADCOM,
+        ("card:dut", "oops-on-unload=1"),
+        red(RELOADS),
+        "",
+        tests=(DRIVEN, RELOADS),
+        into=RELOADS,
+        power_cycle=True,
+    ),
+)
