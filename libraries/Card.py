@@ -13,8 +13,10 @@ from niclab.card import AnySubsystem, Driver, VersionLists, VersionVerdict
 from niclab.hosts.records import DriverInfo, PciDevice, PcieLink
 from niclab.server import quoted
 from niclab.together import side_by_side
+from niclab.transports import CommandTimeout, ConnectionLost
+from niclab.transports.kernel_death import sign_of
 from niclab.undo import Action, ActionKind
-from niclab.verdict import CardFailure, NotApplicable, Undecided, fail_with
+from niclab.verdict import BenchFault, CardFailure, NotApplicable, Undecided, fail_with
 
 ETHERNET_CLASS = "0200"
 
@@ -167,12 +169,25 @@ class Card:
 
     @keyword
     def reload_driver(self, server: Role = Role.DUT) -> None:
-        """Unload the driver of a server and load it again. Links and addresses are lost; see `Ready The Bench`."""
+        """Unload the driver of a server and load it again. Links and addresses are lost; see `Ready The Bench`.
+
+        A driver of the dut over which the kernel stumbles is a failure of the card.
+        """
         taken, module = lab.current(), self._driver().module
         target = taken.server(server)
         undo = Action(ActionKind.SHELL, target.name, target.host.loading_driver(module))
         entry = taken.journal.register(target.name, f"driver {module} is unloaded", undo)
-        target.host.reload_driver(module)
+        mark = target.host.dmesg_mark()
+        try:
+            target.host.reload_driver(module)
+        except (ConnectionLost, CommandTimeout):
+            raise
+        except BenchFault as error:
+            words = [line.text for line in target.host.dmesg_since(mark) if sign_of(line.text)]
+            if server is not Role.DUT or not words:
+                raise
+            said = f"{error}; the kernel said: {'; '.join(words)}"
+            raise CardFailure(f"dut: driver {module} cannot be loaded anew: {said}") from error
         taken.journal.done(entry)
 
     # --- PCI Express

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 
 from robot.api import logger
 from robot.api.deco import keyword, library
@@ -13,6 +13,7 @@ from niclab.bench import Role
 from niclab.hosts.records import PingResult
 from niclab.stacks import Stack
 from niclab.together import side_by_side
+from niclab.traffic.stray import StrayFrames, untagged_ipv4
 from niclab.verdict import BenchFault, fail_with
 
 PING_COUNT = 10
@@ -80,13 +81,18 @@ class Vlans:
 
     @keyword
     def vlans_should_be_isolated(self) -> None:
-        """No ping is answered from either end, though both have sent; and neither VLAN has received anything."""
+        """No ping is answered from either end, though both have sent; neither VLAN has received anything.
+
+        And nothing of it has arrived on either port without its tag: the port below would take it for its own.
+        """
         before, sent_before = self._received(), self._sent()
-        problems = [
-            f"{name}: {result.received} of {result.sent} pings answered; wanted: none, the VLANs differ"
-            for name, result in self._pings()
-            if result.received
-        ]
+        with ExitStack() as watches:
+            stray = [watches.enter_context(self._stray(vlan)) for vlan in self._made()]
+            problems = [
+                f"{name}: {result.received} of {result.sent} pings answered; wanted: none, the VLANs differ"
+                for name, result in self._pings()
+                if result.received
+            ]
         for vlan, was, now, sent in zip(self._made(), before, self._received(), self._sent(), strict=True):
             if now != was:
                 problems.append(
@@ -94,7 +100,21 @@ class Vlans:
                 )
             if sent == sent_before[self._made().index(vlan)]:
                 raise BenchFault(f"{vlan.server.name}: {vlan.name} has sent nothing, so isolation is not tried")
+        for vlan, seen in zip(self._made(), stray, strict=True):
+            if seen.first:
+                below = ", ".join(port.place for port in vlan.below)
+                problems.append(f"{below} has received a frame of another VLAN without its tag: {seen.first}")
         fail_with(problems)
+
+    @staticmethod
+    def _stray(vlan: Stack) -> AbstractContextManager[StrayFrames]:
+        """A watch on the port below ``vlan`` for untagged frames of the other end."""
+        taken, (port,) = lab.current(), vlan.below
+        other = taken.bench.partner(port)
+        mac = taken.server_of(other).host.interface(taken.interface(other)).mac
+        if mac is None:
+            raise BenchFault(f"{other.place} has no MAC address to watch for")
+        return untagged_ipv4(vlan.server, taken.interface(port), mac)
 
     @keyword
     def vlans_should_carry_packets_of_full_size(self) -> None:

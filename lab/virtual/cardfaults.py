@@ -56,8 +56,12 @@ OFFENDS = {
 
 CONTENT = {
     "firmware": ("version", "the port runs firmware of this version", "EMX-03, EMX-04, CARD-02 firmware version"),
-    "same-serial": (None, "the card has the serial number of the other server's", "EMX-03 identity"),
-    "same-mac": (None, "every port of the card has the MAC address of its first", "EMX-03 identity, wiring proof"),
+    "same-serial": (None, "the serial number of the other server's card, from its next power-on", "EMX-03 identity"),
+    "same-mac": (
+        None,
+        "every port has the MAC address of the first, from the next power-on",
+        "EMX-03 identity, wiring proof",
+    ),
 }
 """Defects that are content of the memory: name -> what the value means, effect, requirement."""
 

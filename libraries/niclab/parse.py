@@ -58,6 +58,11 @@ def _of_text(reader: Callable[[str], object]) -> Reader:
     return lambda text, _command: reader(text)
 
 
+def _read_any_dmesg(text: str) -> object:
+    """The kernel log of either system, told by lines that only FreeBSD's kernel writes."""
+    return bsd_dmesg.read_bsd_dmesg(text) if bsd_dmesg.is_bsd_log(text) else dmesg.read_kernel_log(text)
+
+
 _ALL = (
     Kind("console", "log of a serial console: Linux, FreeBSD, firmware, boot loaders", _of_text(read_console)),
     Kind("ethtool", "link settings: ethtool IFACE", _of_text(ethtool.read_link_settings)),
@@ -72,7 +77,7 @@ _ALL = (
     Kind("ip-link", "interfaces: ip [-j] [-d] [-s] link or addr", _of_text(ip_link.read_links)),
     Kind("bonding", "a bond: /proc/net/bonding/NAME", _of_text(bonding.read_bonding)),
     Kind("vlan", "VLANs: /proc/net/vlan/config, /proc/net/vlan/NAME, ip -d link", _of_text(vlan.read_vlans)),
-    Kind("dmesg", "kernel log: dmesg, syslog", _of_text(dmesg.read_kernel_log)),
+    Kind("dmesg", "kernel log of Linux or FreeBSD: dmesg, syslog", _of_text(_read_any_dmesg)),
     Kind("dpkg", "packages: dpkg -l, dpkg -s, dpkg-query -W", _of_text(dpkg.read_dpkg)),
     Kind("interrupts", "interrupts: /proc/interrupts", _of_text(interrupts.read_interrupts)),
     Kind("rpm", "packages: rpm -q, -qa, -qi", _of_text(rpm.read_rpm)),

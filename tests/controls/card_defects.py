@@ -1,7 +1,8 @@
 """Defects of a card, and the tests that must see them: which turn red, with which words, among which that stay green.
 
 A defect that must not be there while the bench is proven good is injected into a test (``into``); one that the driver
-reads when it takes the card needs a ``reload``; one that leaves the server ill needs a ``power_cycle`` afterwards.
+reads when it takes the card needs a ``reload``, one that the card reads when it gets power a ``cold_start``; one that
+leaves the server ill needs a ``power_cycle`` afterwards.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 
 BROADCOM, EMULEX = "broadcom-bcm57810", "emulex-oce11102"
 MODULES = {BROADCOM: "bnx2x", EMULEX: "be2net"}
-TSO, GRO, LRO = "1", "16", "512"
+GRO, LRO = "16", "512"
 """Bits of feature defects, as in ``lab/virtual/card/mailbox.h``."""
 
 
@@ -26,8 +27,11 @@ class Defect:
     tests: tuple[str, ...] = ()
     into: str = ""
     reload: bool = False
+    cold_start: bool = False
     power_cycle: bool = False
     full: bool = False
+    alone: bool = False
+    """No other test is run beside it: the server it leaves cannot be given back as it was."""
 
     def __str__(self) -> str:
         return f"{self.fault[1]}-{self.card.split('-')[0]}"
@@ -83,9 +87,23 @@ DEFECTS = (
         "dut.p1",
         suites=("*.identity.card", "firmware"),
     ),
-    Defect(BROADCOM, ("card:dut", "same-serial"), red(SERIALS), "have both serial number", suites=("identity",)),
     Defect(
-        BROADCOM, ("card:dut", "same-mac"), red(MACS), "which dut.p0 has too", suites=("*.identity.card",), reload=True
+        BROADCOM,
+        ("card:dut", "same-serial"),
+        red(SERIALS),
+        "have both serial number",
+        suites=("identity",),
+        cold_start=True,
+        power_cycle=True,
+    ),
+    Defect(
+        BROADCOM,
+        ("card:dut", "same-mac"),
+        red(MACS),
+        "which dut.p0 has too",
+        suites=("*.identity.card",),
+        cold_start=True,
+        power_cycle=True,
     ),
     Defect(
         BROADCOM,
@@ -116,16 +134,17 @@ DEFECTS = (
     ),
     Defect(
         BROADCOM,
+        # without receive checksums there is no LRO, so it is to come back with them
         ("card:dut", f"feature-stuck-off={LRO}"),
-        red(switched("lro")),
-        "lro",
+        red(switched("lro"), switched("rx-checksum")),
+        "large-receive-offload",
         suites=("*.offload.offload",),
     ),
     Defect(
-        EMULEX,
-        ("card:dut", f"feature-lie={TSO}"),
-        red(proven("tso4")),
-        "",
+        BROADCOM,
+        ("card:dut", f"feature-lie={LRO}"),
+        red(proven("lro")),
+        "lro",
         suites=("*.offload.offload",),
         full=True,
     ),
@@ -192,9 +211,10 @@ DEFECTS = (
         BROADCOM,
         ("card:dut", "oops-on-unload=1"),
         red(RELOADS),
-        "",
-        tests=(DRIVEN, RELOADS),
+        "the kernel said: ",
+        tests=(RELOADS,),
         into=RELOADS,
+        alone=True,
         power_cycle=True,
     ),
 )

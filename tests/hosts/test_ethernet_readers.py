@@ -344,3 +344,10 @@ def test_firmware_is_kept_as_it_stands(firmware: str) -> None:
 def test_bus_address_is_kept_as_it_stands(bus: str) -> None:
     text = capture("ethtool-i", "ixgbe").replace("0000:04:00.0", bus)
     assert read_driver_info(text).bus == bus
+
+
+def test_a_shortened_driver_text_needs_no_last_line_end() -> None:
+    shortened = "driver: be2net\n    version: 10.4.0.6\n  firmware-version: 4.2.313.0"
+    assert READERS["ethtool-i"](shortened).firmware == "4.2.313.0"
+    with pytest.raises(ReadError, match="the output was cut"):
+        READERS["ethtool-i"]("driver: be2n")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fake_bench import FakeBench
-from fake_parts import FakeHost, FakeSsh
+from fake_parts import FakeHost, FakeJob, FakeSsh
 
 from niclab.bench import Role
 from niclab.hosts.bond_settings import BondSettings
@@ -47,8 +47,15 @@ class Stacking:
         self.bench = bench
         self.uppers: dict[str, dict[str, Upper]] = {role.value: {} for role in Role}
         self.stays = self.leaks = self.mute = self.forgets = self.drops = self.refuses = self.clings = False
+        self.stray, self.watch_ends = "", None
         self.pending_at_creation: list[list[str]] = []
         self.modules_loaded: set[str] = set()
+
+    def watch(self, job: FakeJob) -> None:
+        """A tcpdump that listens, and has seen ``stray`` (or ended with ``watch_ends``)."""
+        assert job.command.startswith("tcpdump -p -n -l --immediate-mode -c 1 -i enp1s0 "), job.command
+        job.complained = "listening on enp1s0, link-type EN10MB (Ethernet)"
+        job.said, job.status = self.stray, 0 if self.stray else self.watch_ends
 
     def up(self, host: str, iface: str) -> bool:
         fake = self.bench.hosts[Role(host)]
@@ -89,6 +96,8 @@ class Stacking:
 def install(monkeypatch: Any, bench: FakeBench) -> Stacking:
     """Give the fake servers bonds and VLANs."""
     stacking = Stacking(bench)
+    for host in bench.hosts.values():
+        bench.ssh[host.role].prepare_job = stacking.watch
     plain_shell, plain_interface, plain_changed = FakeSsh._shell, FakeHost.interface, FakeHost.add_address
 
     def create_bond(self: FakeHost, name: str, settings: BondSettings, members: Sequence[str]) -> Bond:

@@ -12,8 +12,10 @@ from fake_parts import KERNEL, Nic
 from Card import Card
 from niclab.bench import Role
 from niclab.hosts.pci_records import Vpd
+from niclab.hosts.records import KernelLine
 from niclab.lab import Lab
-from niclab.verdict import CardFailure, NotApplicable, Undecided
+from niclab.transports import ConnectionLost
+from niclab.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 
 Spoil = Callable[[Nic], None]
 CHECKS = {
@@ -324,3 +326,28 @@ def test_the_driver_of_either_server_is_reloaded(bench: FakeBench, role: Role, t
     Card().reload_driver(role)
     assert bench.hosts[role].calls == ["reload e1000e"]
     assert taken.journal.pending() == pending
+
+
+@pytest.mark.usefixtures("taken")
+class TestReloadThatFails:
+    @pytest.fixture(autouse=True)
+    def _oops(self, bench: FakeBench) -> None:
+        for host in bench.hosts.values():
+            host.reload_fault = BenchFault(f"{host.name}: `modprobe -r e1000e` failed with exit status 137")
+            host.kernel_said = (KernelLine(1.0, "BUG: kernel NULL pointer dereference"), KernelLine(1.0, " x"))
+
+    def test_of_the_dut_is_the_cards_failure_with_the_kernels_words(self, taken: Lab) -> None:
+        with pytest.raises(CardFailure) as caught:
+            Card().reload_driver()
+        said = "dut: `modprobe -r e1000e` failed with exit status 137; the kernel said: BUG: kernel NULL pointer"
+        assert str(caught.value) == f"dut: driver e1000e cannot be loaded anew: {said} dereference"
+        assert taken.journal.pending(), "it is not loaded"
+
+    def test_of_the_peer_is_a_bench_fault(self) -> None:
+        with pytest.raises(BenchFault, match=r"^peer: `modprobe"):
+            Card().reload_driver(Role.PEER)
+
+    def test_a_lost_connection_is_a_bench_fault(self, bench: FakeBench) -> None:
+        bench.dut.reload_fault = ConnectionLost("dut: gone")
+        with pytest.raises(ConnectionLost):
+            Card().reload_driver()

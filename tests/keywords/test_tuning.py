@@ -66,6 +66,14 @@ def test_a_ring_change_that_loses_the_link_is_wrong(bench: FakeBench, settings: 
     ]
 
 
+@pytest.mark.usefixtures("settings")
+def test_a_link_that_was_lost_before_a_ring_is_changed_is_wrong(bench: FakeBench) -> None:
+    bench.cables.stuck["dut.p0"] = False
+    first, second = failure("ring_should_take_its_range", "rx")
+    assert first.startswith("dut.p0 (0000:01:00.0) has no carrier 5000 ms after the bench was made ready")
+    assert second.startswith("dut.p0 (0000:01:00.0) has no carrier 5000 ms after ring rx was changed")
+
+
 def test_other_rings_are_wrong(settings: FakeSettings) -> None:
     settings.ports["enp1s0"].rings["rx"] = 407
     settings.ports["enp2s0"].ring_max["tx"] = 2048

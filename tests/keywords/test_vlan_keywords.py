@@ -48,6 +48,27 @@ def test_vlans_that_differ_are_isolated(stacking: Stacking) -> None:
         vlans.vlans_should_be_isolated()
 
 
+def test_a_frame_of_another_vlan_that_lost_its_tag_is_told(stacking: Stacking) -> None:
+    vlans = Vlans()
+    vlans.put_vlans_on_the_first_path(3, 4)
+    stacking.stray = "12:00:00.1 ARP, Request who-has 198.18.10.1 tell 198.18.10.2, length 46"
+    with pytest.raises(CardFailure) as caught:
+        vlans.vlans_should_be_isolated()
+    first, second = str(caught.value).splitlines()
+    assert first.startswith(
+        "dut.p0 (0000:01:00.0) has received a frame of another VLAN without its tag: 12:00:00.1 ARP"
+    )
+    assert second.startswith("peer.p0 ")
+
+
+def test_a_watch_that_does_not_work_is_a_bench_fault(stacking: Stacking) -> None:
+    vlans = Vlans()
+    vlans.put_vlans_on_the_first_path(3, 4)
+    stacking.watch_ends = 127
+    with pytest.raises(BenchFault, match=r"^dut: tcpdump on enp1s0 ended with status 127"):
+        vlans.vlans_should_be_isolated()
+
+
 def test_the_same_vlan_is_not_isolated(stacking: Stacking) -> None:
     assert stacking
     vlans = Vlans()

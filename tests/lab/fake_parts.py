@@ -21,6 +21,8 @@ from niclab.hosts.records import (
     DriverInfo,
     Duplex,
     Interface,
+    KernelLine,
+    KernelLogMark,
     LinkSettings,
     LoadedModule,
     ModuleFile,
@@ -117,6 +119,8 @@ class FakeHost:
         self.loaded: LoadedModule | None = MODULE
         self.file, self.root = FILE, True
         self.same_build: bool | None = True
+        self.reload_fault: BenchFault | None = None
+        self.kernel_said: tuple[KernelLine, ...] = ()
         self.clock: Callable[[], float] | None = None
         self.missing_tools: set[str] = set()
         self.ticks, self.worked, self.busy_ticks = 0, 0, 10
@@ -199,6 +203,15 @@ class FakeHost:
         pending = [entry.action.command for entry in self.journal.pending()]
         assert pending[0] == f"modprobe {module}", pending
         self.calls.append(f"reload {module}")
+        if self.reload_fault is not None:
+            raise self.reload_fault
+
+    def dmesg_mark(self) -> KernelLogMark:
+        return KernelLogMark(self.boot_id(), "mark")
+
+    def dmesg_since(self, mark: KernelLogMark) -> tuple[KernelLine, ...]:
+        assert mark.token == "mark"
+        return self.kernel_said
 
     def reboot(self) -> None:
         self.calls.append("reboot")

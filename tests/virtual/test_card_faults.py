@@ -26,7 +26,8 @@ def bench(tmp_path: Path) -> layout.Bench:
 @pytest.fixture
 def answering(bench: layout.Bench) -> Iterator[None]:
     """The other parts of the bench, which ``clear_all`` asks as well."""
-    paths = [bench.folder / "cables.control", *(server.folder / "bmc.control" for server in bench.servers)]
+    paths = [bench.folder / f"{part}.control" for part in ("cables", "switch")]
+    paths += [server.folder / "bmc.control" for server in bench.servers]
     sockets = [ControlSocket(path, {}) for path in paths]
     yield
     for socket in sockets:

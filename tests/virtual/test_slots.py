@@ -191,6 +191,7 @@ def test_cables_of_virtual_cards_keep_no_wire_time(tmp_path: Path) -> None:
     for card, paced in ((CARD, False), ("alteon-acenic", False), ("intel-82574l", True)):
         bench = card_bench(tmp_path, card, card)
         rate_mbps = bench.servers[0].card.line_rate_mbps / bench.servers[0].card.rate_scale
-        config = parts.parts(bench, Identity(bench))[-1].config["cables"]
+        (panel,) = [part for part in parts.parts(bench, Identity(bench)) if part.name == "cables"]
+        config = panel.config["cables"]
         assert isinstance(config, dict)
         assert {(cable["paced"], cable["rate_mbps"]) for cable in config.values()} == {(paced, rate_mbps)}

@@ -9,9 +9,10 @@ from __future__ import annotations
 import csv
 import re
 
-from niclab.hosts import ipmitool_sel, ipmitool_sensors
+from niclab.hosts import ipmitool_sel, ipmitool_sensor_blocks, ipmitool_sensors
 from niclab.hosts.errors import ReadError, unreadable
 from niclab.hosts.ipmitool_records import Field, Fru, IpmiForm, IpmiSensor, IpmiText, SelLine
+from niclab.hosts.reading import dedented
 from niclab.hosts.transcript import transcript
 
 _KIND = "ipmi"
@@ -20,6 +21,7 @@ _POWER = re.compile(r"Chassis Power is (on|off)", re.IGNORECASE)
 _PAIR = re.compile(r"\s{0,40}([A-Za-z0-9][^:|]{0,60}?)\s{0,40}:(?:\s+(.*)|)")
 _CONTINUED = re.compile(r"\s+:\s{0,40}(.*)")
 _FRU = re.compile(r"FRU Device Description\s*:\s*(.*?)\s*(?:\(ID ([0-9]{1,3})\))?")
+_FRU_CUT = re.compile(r"\((?:I(?:D(?: [0-9]{0,3})?)?)?$")
 _FRU_PROBLEM = re.compile(
     r"Device not present.{0,80}|Unknown FRU header version.{0,20}|Unsupported device.{0,80}|FRU Read failed.{0,80}|"
     r"Invalid FRU size.{0,20}"
@@ -29,7 +31,8 @@ _NO_ENTRIES = "SEL has no entries"
 # What ipmitool 1.8 says beside a complete answer, the last ones with -v.
 _NOISE = re.compile(
     r"Close Session command failed|SEL has no more entries|Loading IANA PEN Registry\.\.\.|"
-    r"Using best available cipher suite \d{1,3}|Running Get (?:VSO|PICMG) .{0,80}|Discovered IPMB.{0,80}|"
+    r"Locating sensor record\.\.\.|Using best available cipher suite \d{1,3}|Discovered IPMB.{0,80}|"
+    r"Running Get (?:VSO|PICMG) .{0,80}|"
     r"Invalid completion code received: Invalid command|No PICMG Extension discovered|Iana: .{0,40}"
 )
 _CHASSIS_FLAGS = {"true": True, "false": False}
@@ -76,6 +79,9 @@ def read_ipmitool(text: str) -> IpmiText:
     name = first.split(":")[0].strip()
     if name == "SEL Record ID":
         return IpmiText(IpmiForm.SEL_LIST, entries=ipmitool_sel.verbose_entries(lines))
+    if name == ipmitool_sensor_blocks.FIRST:
+        lines = dedented(lines)
+        return IpmiText(IpmiForm.SDR_VERBOSE, sensors=ipmitool_sensor_blocks.sensor_blocks(lines))
     if name in _FORMS and (":" in first or name == "SEL Information"):
         return _pairs(_FORMS[name], lines)
     if "," in first and not first.lower().startswith(("error", "unable", "could not", "invalid")):
@@ -104,6 +110,7 @@ def _table(rows: list[tuple[int, list[str]]], *, comma: bool = False) -> IpmiTex
     number, first = rows[0]
     if ipmitool_sel.is_entry(first):
         entries: list[SelLine] = [ipmitool_sel.entry(number, cells) for number, cells in rows]
+        ipmitool_sel.refuse_cut(rows[-1][0], entries)
         return IpmiText(IpmiForm.SEL_LIST, entries=tuple(entries))
     form = _sensor_form(first, comma=comma)
     if form is None:
@@ -199,8 +206,8 @@ def _frus(lines: Lines) -> tuple[Fru, ...]:
         else:
             groups[-1][1].append((number, line))
     frus = tuple(_fru(head, tuple(rest)) for head, rest in groups)
-    if not any(fru.fields or fru.problem for fru in frus):
-        raise unreadable(_KIND, f"line {lines[0][0]}", lines[0][1], "the fields of an inventory below it")
+    if not (frus[-1].fields or frus[-1].problem) or _FRU_CUT.search(frus[-1].name):
+        raise unreadable(_KIND, f"line {lines[-1][0]}", lines[-1][1], "the fields of an inventory below it")
     return frus
 
 

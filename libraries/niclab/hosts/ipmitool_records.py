@@ -15,6 +15,7 @@ class IpmiForm(StrEnum):
     POWER_STATUS = "chassis power status"
     SDR_LIST = "sdr list"
     SDR_ELIST = "sdr elist"
+    SDR_VERBOSE = "sdr verbose"
     SENSOR_LIST = "sensor list"
     SEL_LIST = "sel list"
     SEL_INFO = "sel info"
@@ -40,7 +41,7 @@ class IpmiSensor:
     """``value``: a number, or of a discrete sensor its state as printed; None when there is no reading. ``status``: as
     printed (``ok``, ``nc``, ``cr``, ``0x0180``), None for ``na``. ``bad``: beyond a
     threshold or in a state that is a fault, None when nobody knows. ``number``: of the sensor, ``entity``: what it
-    belongs to (sdr elist). ``thresholds``: sensor list only."""
+    belongs to (sdr elist and verbose). ``thresholds``: sensor list and verbose only."""
 
     name: str
     value: float | str | None

@@ -18,6 +18,7 @@ _DATE = re.compile(r"[0-9]{1,4}[/.-][0-9]{1,2}[/.-][0-9]{2,4}")
 _TIME = re.compile(r"[0-9]{1,2}:[0-9]{2}:[0-9]{2}(?: [AP]M)?(?: [A-Z0-9+:-]{1,9})?")
 _PRE_INIT = re.compile(r"Pre-Init(?: Time-stamp)?|Unspecified|S\+.*", re.IGNORECASE)
 _UPTIME = re.compile(r"[0-9]{1,10}")
+_CROSSED = re.compile(r"Reading -?[0-9.]{1,12} (?:[<>=]{1,2}) Threshold -?[0-9.]{1,12}(?: .{0,30})?")
 _OEM = re.compile(r"OEM record [0-9a-f]{2}.*|Linux kernel panic: .*", re.IGNORECASE)
 
 # States that are good: when they go, something is wrong.
@@ -57,7 +58,9 @@ def entry(number: int, cells: list[str]) -> SelLine:
         event = " | ".join(cell for cell in rest[1:] if cell) or None
         panic = rest[0].lower().startswith("linux kernel panic")
         return SelLine(int(cells[0], 16), date, time, pre_init, uptime_s, rest[0], event, None, None, panic)
-    sensor, event_text, *more = [*rest, ""] if len(rest) == 1 else rest
+    if len(rest) < 2:
+        raise unreadable(_KIND, f"line {number}", " | ".join(cells), "an event after the sensor")
+    sensor, event_text, *more = rest
     asserted, reading = _direction(number, more)
     return SelLine(
         id=int(cells[0], 16),
@@ -71,6 +74,14 @@ def entry(number: int, cells: list[str]) -> SelLine:
         reading=reading,
         fault=is_fault(event_text, asserted),
     )
+
+
+def refuse_cut(number: int, entries: list[SelLine]) -> None:
+    """Refuse a list whose last event alone has no direction: one version prints that of every event or of none."""
+    *others, last = entries
+    told = others and all(entry.asserted is not None for entry in others)
+    if told and last.event and last.date is not None and last.asserted is None:
+        raise unreadable(_KIND, f"line {number}", last.event, "Asserted or Deasserted behind it, as in the other lines")
 
 
 def verbose_entries(lines: tuple[tuple[int, str], ...]) -> tuple[SelLine, ...]:
@@ -140,7 +151,7 @@ def _direction(number: int, cells: list[str]) -> tuple[bool | None, str | None]:
     for cell in cells:
         if cell in ("Asserted", "Deasserted"):
             asserted = cell == "Asserted"
-        elif cell.startswith("Reading ") or re.fullmatch(r"CPU [0-9]{1,2} DIMM [0-9]{1,2}", cell):
+        elif _CROSSED.fullmatch(cell) or re.fullmatch(r"CPU [0-9]{1,2} DIMM [0-9]{1,2}", cell):
             reading = cell.removeprefix("Reading ")
         elif cell:
             raise unreadable(_KIND, f"line {number}", cell, "Asserted, Deasserted or 'Reading ...'")

@@ -6,6 +6,7 @@ Shapes are those of lib/ipmi_sdr.c and lib/ipmi_sensor.c of ipmitool 1.8.8 to 1.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from niclab.hosts.errors import unreadable
 from niclab.hosts.ipmitool_records import IpmiSensor, Thresholds
@@ -17,6 +18,8 @@ _NUMBER = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,9})?(?:e[+-]?[0-9]{1,3})?", re.
 _COMMA = re.compile(r"(-?[0-9]{1,15}),([0-9]{3})")
 _PRINTED = re.compile(r"-?[0-9]{1,15}\.[0-9]{3}")
 _READING = re.compile(rf"({_NUMBER.pattern})\s+(\S.*)", re.IGNORECASE)
+# Units of analog sensors (unit_desc in lib/ipmi_sdr.c): what stands before one is a number.
+_UNIT_AT_END = re.compile(r"\S{0,40} (?:degrees [CFK]|Volts|Amps|Watts|RPM|percent|Hz|MHz)")
 _SENSOR_NUMBER = re.compile(r"([0-9A-Fa-f]{2})h")
 _ENTITY = re.compile(r"[0-9]{1,3}\.[0-9]{1,3}")
 _HEX = re.compile(r"0x[0-9A-Fa-f]{1,8}")
@@ -40,7 +43,7 @@ def sdr_row(number: int, cells: list[str]) -> IpmiSensor:
     """``BB +12.0V | 11.88 Volts | ok``."""
     name, reading, status = cells
     value, unit = _value(reading)
-    return _sensor(number, name, value, unit, status)
+    return _with_states(_sensor(number, name, value, unit, status), reading)
 
 
 def sdr_csv_row(number: int, cells: list[str]) -> IpmiSensor:
@@ -59,7 +62,7 @@ def elist_row(number: int, cells: list[str]) -> IpmiSensor:
     if not _ENTITY.fullmatch(entity):
         raise unreadable(_KIND, f"line {number}", entity, "an entity such as 3.1")
     value, unit = _value(reading)
-    return _sensor(number, name, value, unit, status, int(match[1], 16), entity)
+    return _with_states(_sensor(number, name, value, unit, status, int(match[1], 16), entity), reading)
 
 
 def sensor_row(number: int, cells: list[str]) -> IpmiSensor:
@@ -94,6 +97,12 @@ def _sensor(
     return IpmiSensor(_name(number, name), value, unit, known, bad, sensor_number, entity)
 
 
+def _with_states(sensor: IpmiSensor, reading: str) -> IpmiSensor:
+    """The sensor, bad when a state behind its number is a fault."""
+    states = reading.partition(", ")[2]
+    return replace(sensor, bad=True) if isinstance(sensor.value, float) and _bad_states(states) else sensor
+
+
 def _name(number: int, name: str) -> str:
     if not name:
         raise unreadable(_KIND, f"line {number}", name, "the name of a sensor")
@@ -114,12 +123,15 @@ def _bad_states(states: str) -> bool | None:
 
 
 def _value(reading: str) -> tuple[float | str | None, str | None]:
-    """Number and unit; of a discrete sensor its text."""
+    """Number and unit; of a discrete sensor its text. A number may have states behind it: ``110 Watts, Presence
+    detected``."""
     if reading.lower() in _NO_READING:
         return None, None
-    match = _READING.fullmatch(reading)
+    match = _READING.fullmatch(reading.partition(", ")[0])
     if match is not None:
         return float(match[1]), match[2].strip()
+    if _UNIT_AT_END.fullmatch(reading):
+        raise unreadable(_KIND, "reading", reading, "a number before the unit")
     return (float(reading), None) if _NUMBER.fullmatch(reading) else (reading, None)
 
 

@@ -1,5 +1,6 @@
 """What a terminal adds to the output of a tool: prompts with the command before it, empty prompts behind it, sudo's
-question for a password, carriage returns, NUL bytes.
+question for a password, colours and other escape sequences, carriage returns, NUL bytes, and the dots that people put
+where they left something out.
 
 Nothing else is taken away. A line that is no prompt stays, also when it is an error message of the tool.
 """
@@ -31,7 +32,8 @@ _SIGNS = re.compile(r"[#$%>❯+]")
 _PASSWORD = re.compile(r"(?:\[sudo\] |doas \()[^:]{1,80}:|Password: ?|Sorry, try again\.")
 _LONGEST_PROMPT = 1000
 # What a terminal multiplexer writes at the right edge while somebody copies from its history.
-_COPY_MODE = re.compile(r"\s{8,}\[[0-9]{1,7}/[0-9]{1,7}\]$")
+_COPY_MODE = re.compile(r"\s{8}\[[0-9]{1,7}/[0-9]{1,7}\]$")
+_COPY_MODE_CHARACTERS = 25
 # Words that may stand before the tool's name: they run it as somebody else, elsewhere or with a limit.
 _RUNNERS = frozenset(
     (
@@ -39,6 +41,13 @@ _RUNNERS = frozenset(
         *("nsenter", "jexec", "docker", "podman", "do", "then", "exec"),
     )
 )
+# They show a file or a part of what a tool said, so that any reader's text may stand behind them.
+_VIEWERS = ("cat", "more", "less", "head", "tail", "grep", "egrep", "zgrep", "sed", "awk", "watch")
+_LEFT_OUT = re.compile(r"\.{3,6}|\u2026|[\[(<]\s?(?:\.{3}|\u2026|snip(?:ped)?)\s?[\])>]|-{2,}\s?snip(?:ped)?\s?-{2,}")
+_ESCAPES = re.compile(r"\x1b(?:\[[0-9;:?]{0,40}[@-~]|\][^\x07\x1b\n]{0,500}(?:\x07|\x1b\\)|[()][A-Z0-9]|[=>78])|\x0f")
+_FENCE = re.compile(r"(?:```|~~~)[a-z]{0,12}")
+_RECORDER = re.compile(r"Script (?:started|done)(?: on|,).{0,200}")
+_LAST_OF_LEFT_OUT = frozenset(".\u2026])>-")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w{0,80}=.*")
 
 
@@ -59,18 +68,17 @@ class Transcript:
 def transcript(text: str, *tools: str, alone: str | None = None) -> Transcript:
     """The output of one of ``tools`` without prompts.
 
-    A line with a prompt is taken away when it calls one of the tools; empty prompts at the end are taken away. The
-    first line may be the bare command.
+    A line with a prompt is taken away when it calls one of the tools or shows a file; empty prompts at both ends and
+    lines of nothing but dots are taken away. The first line may be the bare command.
 
     :param alone: the kind of a reader that wants nothing but the output of these tools: another command after its
         user's prompt is an error.
     :raises ReadError: for the output of another tool behind this one's, when ``alone`` is given.
     """
-    text = text.removeprefix("\ufeff").replace("\x00", "")
+    text = _unquoted(_uncoloured(text.removeprefix("\ufeff").replace("\x00", "")).rstrip())
     stripped = ((number, line.rstrip()) for number, line in numbered(text))
-    lines = [(number, _COPY_MODE.sub("", line) if line[-1:] == "]" else line) for number, line in stripped]
-    while lines and (not lines[-1][1] or _EMPTY_PROMPT.fullmatch(lines[-1][1].strip()[:_LONGEST_PROMPT])):
-        lines.pop()
+    lines = [(number, _without_position(line) if line[-1:] == "]" else line) for number, line in stripped]
+    lines = _without_margins(lines)
     command: str | None = None
     kept: list[Line] = []
     begun, quiet = False, not _SIGNS.search(text)
@@ -83,12 +91,57 @@ def transcript(text: str, *tools: str, alone: str | None = None) -> Transcript:
         echoed = _echoed(line, tools, bare=not begun)
         if echoed is not None:
             command = command or echoed
+        elif not begun and _echoed(line, _VIEWERS, bare=False):
+            continue
         elif alone is not None and _USER_PROMPT.fullmatch(line.strip()[:_LONGEST_PROMPT]):
             raise unreadable(alone, f"line {number}", line, f"the output of {' or '.join(tools)} only")
         elif begun or not _PASSWORD.fullmatch(line.strip()):
             kept.append((number, line))
             begun = begun or bool(line)
     return Transcript(tuple(kept), command)
+
+
+def _without_position(line: str) -> str:
+    """Only the end is searched: blanks without end before it must not cost a search from each of them."""
+    match = _COPY_MODE.search(line, max(0, len(line) - _COPY_MODE_CHARACTERS))
+    return line[: match.start()].rstrip() if match else line
+
+
+def _uncoloured(text: str) -> str:
+    """The text without colours, titles of windows and other sequences to a terminal, and returns before a line."""
+    if "\x1b" not in text:
+        return text
+    return "\n".join(line.lstrip("\r") for line in _ESCAPES.sub("", text).split("\n"))
+
+
+def _unquoted(text: str) -> str:
+    """The text without the signs of a quotation in a mail, when each filled line has one."""
+    if not text.lstrip().startswith(">"):
+        return text
+    lines = text.split("\n")
+    if not all(line.startswith(">") for line in lines if line.strip()):
+        return text
+    return "\n".join(line[1:].removeprefix(" ") for line in lines)
+
+
+def _without_margins(lines: list[Line]) -> list[Line]:
+    """The lines without blank ones, empty prompts, fences of a page and the words of script(1) at both ends, and
+    without those that say something is left out."""
+    begin, end = 0, len(lines)
+    while end and _says_nothing(lines[end - 1][1]):
+        end -= 1
+    while begin < end and _says_nothing(lines[begin][1]):
+        begin += 1
+    return [
+        (number, line)
+        for number, line in lines[begin:end]
+        if not (line[-1:] in _LAST_OF_LEFT_OUT and _LEFT_OUT.fullmatch(line.strip()[:_LONGEST_PROMPT]))
+    ]
+
+
+def _says_nothing(line: str) -> bool:
+    begin = line.strip()[:_LONGEST_PROMPT]
+    return not begin or any(pattern.fullmatch(begin) for pattern in (_EMPTY_PROMPT, _FENCE, _RECORDER))
 
 
 def command_words(command: str | None) -> list[str]:

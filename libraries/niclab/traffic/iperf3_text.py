@@ -23,6 +23,7 @@ _LINE = re.compile(
     rf"(?P<size>{_N}) (?P<size_unit>[KMGTP]?Bytes)\s+"
     rf"(?P<rate>{_N}) (?P<rate_unit>[KMGTP]?(?:bits|Bytes)/sec)(?P<rest>.*)"
 )
+_REVERSE = re.compile(r"Reverse mode, remote host \S{1,255} is sending")
 _DATAGRAMS = re.compile(
     rf"\s+(?P<jitter>{_N}) ms\s+(?P<lost>[0-9]{{1,15}})/(?P<total>[0-9]{{1,15}})\s+\((?:{_N}(?:e[+-]\d+)?|-?nan)%\)"
 )
@@ -58,6 +59,7 @@ class Iperf3Summary:
     cpu_remote_pct: float | None
     streams: int
     version: str | None
+    reverse: bool | None = None
 
 
 def read_iperf3_output(text: str, command: str | None = None) -> Iperf3Result | Iperf3Summary:
@@ -67,6 +69,7 @@ def read_iperf3_output(text: str, command: str | None = None) -> Iperf3Result | 
     :raises WorthlessResult: when the run measured nothing usable.
     :raises ReadError: when the text is not iperf3's.
     """
+    text = text.removeprefix("\ufeff")
     if re.search(r"^\s{0,8}\{", text, re.MULTILINE):
         return read_iperf3(text)
     return read_iperf3_text(text, command)
@@ -107,7 +110,15 @@ def read_iperf3_text(text: str, command: str | None = None) -> Iperf3Summary:
         cpu_remote_pct=float(cpu[2]) if cpu else None,
         streams=streams,
         version=version[1] if version else None,
+        reverse=_reverse(lines),
     )
+
+
+def _reverse(lines: list[str]) -> bool | None:
+    """Whether the server sent; None where the beginning of a client's text is missing."""
+    if any(_REVERSE.match(line) for line in lines):
+        return True
+    return False if any(line.startswith("Connecting to host ") for line in lines) else None
 
 
 def _worthless(why: str) -> WorthlessResult:

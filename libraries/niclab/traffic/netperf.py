@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass, field, replace
 
 from niclab.hosts.errors import ReadError, unreadable
+from niclab.hosts.reading import dedented
 from niclab.hosts.transcript import transcript
 from niclab.traffic import netperf_omni
 from niclab.traffic.iperf3 import SHORTEST_PART
@@ -71,7 +72,7 @@ def read_netperf(text: str, command: str | None = None) -> NetperfResult:
     printed = transcript(text, "netperf")
     called = command if command is not None else printed.command
     asked = read_command(called) if called is not None else None
-    parts = _parts(printed.filled)
+    parts = _parts(dedented(printed.filled))
     result = _read(parts, asked)
     result = replace(result, confidence=result.confidence or _confidence(parts, asked, result), interim=_interim(parts))
     _refuse_short(result, asked)

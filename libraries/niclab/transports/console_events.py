@@ -153,6 +153,7 @@ _WORDS: tuple[tuple[ConsoleEventKind, tuple[str, ...]], ...] = (
             r"GNU GRUB|Welcome to GRUB",
             r"^GRUB ?[Ll]oading|^GRUB$",
             r"^grub(?: rescue)?>",
+            r"^Press any key to enter the menu",
             r"^Booting [`'\"]",
             r"^Loading (?:Linux|initial ramdisk)\b",
         ),

@@ -24,6 +24,8 @@ def read_inet(kind: str, where: str, line: str) -> InetAddress:
     address, _, prefix = words[0].partition("/") if words else ("", "", "")
     values = _pairs(kind, where, line, words[1:], ("-->", "netmask", "broadcast", "vhid", "pcp"))
     mask = values.get("netmask")
+    if mask is None and not prefix:
+        raise unreadable(kind, where, line, "'netmask 0xffffff00' or '/24' behind the address")
     for text in (address, values.get("-->"), values.get("broadcast")):
         if text is not None:
             _check_inet4(kind, where, line, text)

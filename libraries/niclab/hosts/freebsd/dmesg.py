@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from niclab.hosts.reading import numbered
 from niclab.hosts.transcript import refuse_error, transcript
 
 _KIND = "dmesg"
@@ -36,10 +37,11 @@ _RESOURCES = re.compile(r"\b(port|mem|iomem) (\S+)")
 _IRQ = re.compile(r"\birq ([0-9,]{1,40})")
 _ETHERNET = re.compile(rf"{_DEVICE}: Ethernet address: ([0-9a-f]{{2}}(?::[0-9a-f]{{2}}){{5}})", re.IGNORECASE)
 _NAMED = re.compile(rf"{_IFACE}: ")
-# What tells a kernel log of FreeBSD from any other text; others print "oce0: flags=", "irq16: " and "a0: 10 00 02 00".
+# What tells a kernel log of FreeBSD from any other text; others print "oce0: flags=", "irq16: ", "a0: 10 00 02 00" and
+# "iperf3: error - ...".
 _KERNEL_LINE = re.compile(
-    r"(?!irq[0-9]|cpu[0-9]+:? ?timer|[0-9a-f]{2,3}: [0-9a-f]{2} )"
-    rf"{_DEVICE}: (?!flags=|[a-z0-9_]{{1,40}}: [0-9]+$)\S"
+    r"(?!irq[0-9]|iperf3: |cpu[0-9]+:? ?timer|[0-9a-f]{2,3}: [0-9a-f]{2} )"
+    rf"{_DEVICE}: (?!flags=|error fetching |[a-z0-9_]{{1,40}}: [0-9]+$)\S"
     r"|.*The FreeBSD Project|FreeBSD [0-9]+\.[0-9]|---<<BOOT>>---|Trying to mount root|Fatal trap|panic: |KDB: |db> "
 )
 # Logs of other kernels, and sysctl, which prints this kernel's log among its values.
@@ -97,6 +99,10 @@ _FIRMWARE = re.compile(
     rf"{_DEVICE}: (?:.{{0,60}}[ (])?(?i:firmware|fw|nvm|boot code|bootcode|phy fw|etrack)\b.{{0,10}}?[ :=vV(][0-9]"
 )
 _RELEASE = re.compile(r"FreeBSD ([0-9]{1,2}\.[0-9]{1,2}-[A-Z][A-Za-z0-9.-]*)(?: |$)")
+_BSD_ALONE = re.compile(
+    r"The FreeBSD Project|\bFreeBSD [0-9]{1,2}\.[0-9]{1,2}-[A-Z]|: link state changed to (?:UP|DOWN)"
+    r"|\b[a-z][a-z0-9_]*[0-9]: <[^>]{1,200}> .{0,200}\bon [a-z]+[0-9]{1,3}$|^Fatal trap [0-9]|^KDB: "
+)
 _DETACHED = re.compile(rf"{_DEVICE}: detached$")
 _ATTACH_NAME = re.compile(r"device_attach: ([a-z][a-z0-9_]*[0-9]+) attach returned")
 
@@ -172,6 +178,11 @@ def read_bsd_dmesg(text: str) -> BsdLog:
     )
     releases = [match[1] for _, line in lines if (match := _RELEASE.match(line)) is not None]
     return BsdLog(releases[-1] if releases else None, events, devices, unattached, addresses, len(lines))
+
+
+def is_bsd_log(text: str) -> bool:
+    """Whether the text holds a line that FreeBSD's kernel writes and Linux's does not."""
+    return any(_BSD_ALONE.search(line[:_SEARCHED_CHARACTERS]) for _, line in numbered(text))
 
 
 def _bare(line: str) -> tuple[float | None, str]:

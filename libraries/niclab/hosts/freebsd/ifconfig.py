@@ -35,6 +35,7 @@ _BROKEN_LIST = re.compile(
 )
 _LIST_PART = re.compile(r"[A-Z0-9_, ]*(?:>.*)?")
 _MOST_PARTS = 8
+_LONGEST_LINE = 4096
 
 # Lines of software interfaces (bridge, carp, pfsync, tunnels, vxlan, wireless) and of other address families, by how
 # they begin in sbin/ifconfig. They are kept as they are.
@@ -56,6 +57,9 @@ _Line = tuple[int, str]
 def read_ifconfig(text: str, command: str | None = None) -> BsdInterfaces:
     """Read ``ifconfig``. Complaints of the tool beside interfaces are kept; alone they are an error."""
     found = transcript(text, *_TOOLS, alone=_KIND)
+    for number, line in found.filled:
+        if len(line) > _LONGEST_LINE:
+            raise unreadable(_KIND, f"line {number}", line, f"a line of at most {_LONGEST_LINE} characters")
     lines = _unbroken(tuple((number, line.strip()) for number, line in found.filled))
     errors = tuple(line for _, line in lines if line.startswith("ifconfig: "))
     blocks = _blocks(tuple((number, line) for number, line in lines if not line.startswith("ifconfig: ")))
@@ -86,6 +90,7 @@ def _blocks(lines: tuple[_Line, ...]) -> list[list[_Line]] | None:
     """The lines of each interface; None when no line begins one."""
     blocks: list[list[_Line]] = []
     names: set[str] = set()
+    begun = any(_HEADER.fullmatch(line) for _, line in lines)
     for number, line in lines:
         if (header := _HEADER.fullmatch(line)) is not None:
             if header[1] in names:
@@ -94,7 +99,7 @@ def _blocks(lines: tuple[_Line, ...]) -> list[list[_Line]] | None:
             blocks.append([(number, line)])
         elif blocks:
             blocks[-1].append((number, line))
-        elif any(_HEADER.fullmatch(later) for _, later in lines):
+        elif begun:
             raise unreadable(_KIND, f"line {number}", line, "an interface such as 'oce0: flags=8843<UP,...>'")
     return blocks or None
 
@@ -122,6 +127,8 @@ def _header(number: int, line: str) -> BsdInterface:
     assert header is not None
     rest = _AFTER_FLAGS.fullmatch(header[2])
     assert rest is not None
+    if rest[3] is None and "<" not in rest[1]:
+        raise unreadable(_KIND, where, line, "'oce0: flags=8843<UP,...> metric 0 mtu 1500'")
     return BsdInterface(
         name=header[1],
         flags=read_bits(_KIND, where, rest[1]),
@@ -165,6 +172,10 @@ def _bits(attribute: str, name: str) -> Callable[[BsdInterface, str, str], BsdIn
         value = line.removeprefix(name)
         if value.startswith("="):
             bits = read_bits(_KIND, where, value[1:])
+            if bits.names is None and interface.flags is not None and interface.flags.names is not None:
+                raise unreadable(
+                    _KIND, where, line, f"'{name}=507bb<RXCSUM,TXCSUM>', with names as the flags have them"
+                )
         elif re.fullmatch(r" [A-Z0-9_,]+", value):
             bits = Bits(None, tuple(value.strip().split(",")))
         else:
@@ -224,6 +235,8 @@ def _vlan(interface: BsdInterface, where: str, line: str) -> BsdInterface:
     if match is None:
         raise unreadable(_KIND, where, line, "'vlan: 100 parent interface: oce0'")
     parent = match[4] or match[5]
+    if parent is None:
+        raise unreadable(_KIND, where, line, "the parent interface behind the VLAN's number")
     vlan = Vlan(
         id=whole_number(_KIND, where, match[1], "vlan"),
         protocol=match[2],

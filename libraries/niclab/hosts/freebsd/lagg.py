@@ -12,6 +12,7 @@ from niclab.hosts.freebsd.ifconfig_records import Lagg, LaggPort
 from niclab.hosts.reading import whole_number
 
 _PROTOCOL = re.compile(r"laggproto (\S+)(?: lagghash (\S+))?(?: laggdev (\S+))?")
+_PROTOCOLS = ("failover", "fec", "lacp", "loadbalance", "roundrobin", "broadcast", "none", "default")
 _PORT = re.compile(r"laggport: (\S+) flags=(\S*)(?: state=(\S+))?(?: (\[\(.*))?")
 _PEER = re.compile(r"[0-9A-F]{1,4},([0-9A-F]{2}(?:-[0-9A-F]{2}){5}),[0-9A-F]{1,4},[0-9A-F]{1,4},[0-9A-F]{1,4}")
 _PEER_LINE = re.compile(r"\[?\([0-9A-F,-]{20,60}\)(?:,|\])?(?:\s*\([0-9A-F,-]{20,60}\)\])?")
@@ -24,8 +25,8 @@ def read_lagg_line(kind: str, where: str, line: str, known: Lagg | None) -> Lagg
     """``known`` with what this line adds; None when the line is not about a lagg."""
     if line.startswith("laggproto "):
         match = _PROTOCOL.fullmatch(line)
-        if match is None or known is not None:
-            raise unreadable(kind, where, line, "'laggproto NAME' once")
+        if match is None or known is not None or match[1] not in _PROTOCOLS:
+            raise unreadable(kind, where, line, f"'laggproto NAME' once, NAME of {', '.join(_PROTOCOLS)}")
         return Lagg(protocol=match[1], hash=tuple(match[2].split(",")) if match[2] else None, device=match[3])
     if known is None:
         return None

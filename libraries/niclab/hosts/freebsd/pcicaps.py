@@ -13,7 +13,8 @@ from niclab.hosts.freebsd.pciconf_records import AerCounts, Capability, Messages
 from niclab.hosts.pcie import SPEEDS_GTS, link_width, speed_gts
 
 _PORT = re.compile(
-    r"PCI-Express [0-9] ([A-Za-z ]+?[a-z]|type [0-9]{1,2})(?: slot)?"
+    r"PCI-Express [0-9] (endpoint|legacy endpoint|root port|upstream port|downstream port|PCI bridge|PCI to PCIe bridge"
+    r"|root endpoint|event collector|type [0-9]{1,2})(?: slot)?"
     r"(?: MSI [0-9]{1,2})?(?: IRQ [0-9]{1,2})?(?: max data .*)?"
 )
 _PAYLOAD = re.compile(r"max data ([0-9]{2,5})\(([0-9]{2,5})\)")

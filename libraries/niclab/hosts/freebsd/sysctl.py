@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from niclab.hosts.errors import ReadError, unreadable
 from niclab.hosts.freebsd.pciconf import slot_of
+from niclab.hosts.reading import dedented
 from niclab.hosts.transcript import command_words, refuse_error, transcript
 
 _KIND = "sysctl"
@@ -32,6 +33,7 @@ _ADDRESS = re.compile(r"\bpci[0-9]{1,5}(?::[0-9]{1,3}){3}\b")
 _LOG_LINE = re.compile(r"[a-z][a-z0-9_]*[0-9]: <.+")
 # Firmware and driver versions under the names that drivers give them.
 _FIRMWARE = ("firmware_version", "fw_version", "fw_ver", "ver.fw_ver", "hw.fw_version", "nvm_version", "tp_version")
+_VERSION_SAID = re.compile(r", Version - (\S{1,40})$")
 _VERSION = ("driver_version", "component_revision", "iflib.driver_version", "version", "ver.driver_ver")
 
 
@@ -106,8 +108,9 @@ def read_sysctl(text: str, command: str | None = None) -> Sysctls:
     for option, meaning in (("d", "descriptions"), ("t", "types"), ("N", "names only")):
         if option in options:
             raise unreadable(_KIND, "command", command, f"values; -{option} prints {meaning}")
-    errors = tuple(line for _, line in found.filled if line.startswith("sysctl: "))
-    lines = tuple((number, line) for number, line in found.filled if not line.startswith("sysctl: "))
+    filled = dedented(found.filled)
+    errors = tuple(line for _, line in filled if line.startswith("sysctl: "))
+    lines = tuple((number, line) for number, line in filled if not line.startswith("sysctl: "))
     if "n" in options:
         return Sysctls(_values_only(lines, names), errors=errors)
     return _named(lines, errors, found.filled)
@@ -197,18 +200,24 @@ def _device(driver: str, unit: int, leaves: dict[str, str]) -> BsdDevice:
         name=f"{driver}{unit}",
         driver=leaves.get("%driver") or driver,
         unit=unit,
-        description=leaves.get("%desc"),
-        parent=leaves.get("%parent"),
+        description=leaves.get("%desc") or None,
+        parent=leaves.get("%parent") or None,
         location=_words(leaves.get("%location", "")),
         pnpinfo=pnpinfo,
-        firmware=next((leaves[name] for name in _FIRMWARE if name in leaves), None),
-        version=next((leaves[name] for name in _VERSION if name in leaves), None),
+        firmware=next((leaves[name] for name in _FIRMWARE if leaves.get(name)), None),
+        version=next((leaves[name] for name in _VERSION if leaves.get(name)), None) or _said_version(leaves),
         bus=slot_of(_KIND, f"dev.{driver}.{unit}.%location", address[0]) if address else None,
         vendor_id=_pci_id(pnpinfo, "vendor"),
         device_id=_pci_id(pnpinfo, "device"),
         subvendor=_pci_id(pnpinfo, "subvendor"),
         subdevice=_pci_id(pnpinfo, "subdevice"),
     )
+
+
+def _said_version(leaves: dict[str, str]) -> str | None:
+    """Intel's drivers say theirs in the description: "... Network Driver, Version - 3.2.12-k"."""
+    match = _VERSION_SAID.search(leaves.get("%desc", ""))
+    return match[1] if match else None
 
 
 def _pci_id(pnpinfo: dict[str, str], name: str) -> str | None:

@@ -27,7 +27,7 @@ _FIELD = re.compile(r"\s*(NS IPv6 target/s \(xx::xx form\)|[A-Za-z0-9][^:]{0,60}
 _MODE = re.compile(r"(.{1,60}?)(?: \(fail_over_mac ([a-z]{1,20})\))?")
 _PRIMARY = re.compile(r"(\S{1,30})(?: \(primary_reselect ([a-z]{1,20})\))?")
 _SPEED = re.compile(r"([0-9]{1,9}) Mbps")
-_MAC = re.compile(r"[0-9A-Za-z]{2}(:[0-9A-Za-z]{2}){5,19}")  # letters beyond f: people blot out their addresses
+_MAC = re.compile(r"[0-9A-Za-z*]{2}(:[0-9A-Za-z*]{2}){5,19}")  # more than hex: people blot out their addresses
 _STATUSES = ("up", "down", "going down", "going back")
 # Titles of parts of their own; their fields are read under the part's name.
 _PARTS = {
@@ -53,6 +53,8 @@ class _Part:
 
     def count(self, name: str) -> int | None:
         value = self.text(name)
+        if self.fields.get(name, (0, "None"))[1] == "":
+            raise self.wrong(name, f"{name}: a whole number")
         return None if value is None else whole_number(_KIND, self.where(name), value, name)
 
     def mac(self, name: str) -> str | None:
@@ -107,6 +109,9 @@ def read_bonding(text: str) -> Bond:
         part.fields[prefix + key] = (number, value)
     if "Bonding Mode" not in bond.fields and not slaves:
         raise unreadable(_KIND, "text", text, "a line 'Bonding Mode: MODE' or at least one slave")
+    active = bond.text("Currently Active Slave")
+    if active is not None and not slaves:
+        raise bond.wrong("Currently Active Slave", "the lines of this slave: the output is incomplete")
     return _bond(version.strip() or None, bond, tuple(_member(slave) for slave in slaves))
 
 
@@ -176,6 +181,8 @@ def _member(slave: _Part) -> BondMember:
     name = slave.text("Slave Interface")
     if name is None:
         raise slave.wrong("Slave Interface", "the name of a slave")
+    if len(slave.fields) == 1:
+        raise slave.wrong("Slave Interface", "lines about this slave below it: the output is incomplete")
     return BondMember(
         name=name,
         mii_status=slave.status(),

@@ -6,7 +6,7 @@ import re
 
 from niclab.hosts.errors import unreadable
 from niclab.hosts.reading import JsonNode, dedented, load_json
-from niclab.hosts.transcript import Line, transcript
+from niclab.hosts.transcript import Line, command_words, transcript
 
 # ethtool writes these to standard error; they stand in the output when both streams were recorded in one file.
 _NOISE = ("Cannot get ", "netlink error:", "netlink warning:")
@@ -16,9 +16,21 @@ def content(text: str) -> list[Line]:
     """Number and text of every line that has content: no blank lines, no prompts, no complaint of the tool beside its
     answer, no margin of all lines."""
     lines = transcript(text, "ethtool", "ip", "cat", "bat", "bridge").filled
-    if any(noise in text for noise in _NOISE):
+    if "\x1b" in text or any(noise in text for noise in _NOISE):
         lines = tuple((number, line) for number, line in lines if not line.lstrip().startswith(_NOISE))
     return list(dedented(lines))
+
+
+def asked_interface(text: str, option: str) -> str | None:
+    """The interface of ``ethtool OPTION IFACE | ...`` that was echoed before the output; None for any other command.
+
+    A pipe may have taken the heading away, so that the command alone says what the lines are.
+    """
+    command = transcript(text, "ethtool").command
+    words = command_words(command)
+    if command is None or "|" not in command or option not in words[:-1]:
+        return None
+    return words[words.index(option) + 1]
 
 
 def is_json(lines: list[Line]) -> bool:

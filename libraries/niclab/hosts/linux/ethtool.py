@@ -19,7 +19,12 @@ _HEADER = re.compile(r"Settings for ([^\s:]+):\s*")
 _SETTING = re.compile(r"\s+([A-Za-z][^:]*):(.*)")
 _MODE = re.compile(r"[0-9]{1,7}base[A-Za-z0-9_]+(/(Half|Full))?")
 _SPEED = re.compile(r"([0-9]{1,10})Mb/s")
+_UNKNOWN = ("Unknown", "N/A", "n/a")
 _LINK_DETECTED = re.compile(r"(yes|no)(?: \((.+)\))?")
+# Names of ethtool's dump_link_settings(), a closed set; a part of one is an output that was cut.
+_PORTS = ("Twisted Pair", "AUI", "BNC", "MII", "FIBRE", "Direct Attach Copper", "None", "Other", *_UNKNOWN)
+_TRANSCEIVERS = ("internal", "external", *_UNKNOWN)
+_CUT_ADDRESS = re.compile(r"[0-9a-f]{4,5}:(?:[0-9a-f]{0,2}|[0-9a-f]{2}:(?:[0-9a-f]{0,2}|[0-9a-f]{2}\.))", re.IGNORECASE)
 _NOTHING = ("N/A", "n/a", "Unknown", "")
 
 
@@ -27,7 +32,7 @@ def read_driver_info(text: str) -> DriverInfo:
     """Read ``ethtool -i``. "N/A", an empty value and a missing line are None: the driver or the text does not say."""
     found: dict[str, str | None] = {}
     for number, line in content(text):
-        match = _DRIVER_LINE.fullmatch(line)
+        match = _DRIVER_LINE.fullmatch(line.strip())
         if match is None:
             raise unreadable(_DRIVER, f"line {number}", line, "'name: value'")
         key, value = match[1], match[2].strip()
@@ -39,11 +44,16 @@ def read_driver_info(text: str) -> DriverInfo:
     driver = found.get("driver")
     if driver is None:
         raise unreadable(_DRIVER, "text", text, "a line 'driver: NAME'")
+    bus = found.get("bus-info")
+    if bus is not None and _CUT_ADDRESS.fullmatch(bus):
+        raise unreadable(_DRIVER, "bus-info", bus, "a whole address such as 0000:04:00.0")
+    if len(found) == 1 and not text.endswith("\n"):
+        raise unreadable(_DRIVER, "text", text[-60:], "a line end, or another line: the output was cut")
     return DriverInfo(
         driver=driver,
         version=found.get("version"),
         firmware=found.get("firmware-version"),
-        bus=found.get("bus-info"),
+        bus=bus,
         expansion_rom=found.get("expansion-rom-version"),
     )
 
@@ -62,8 +72,8 @@ def read_link_settings(text: str) -> LinkSettings:
         autoneg=_choice(settings, "Auto-negotiation", {"on": True, "off": False}),
         link=link,
         link_reason=reason,
-        port=_words(settings, "Port"),
-        transceiver=_words(settings, "Transceiver"),
+        port=_word_of(settings, "Port", _PORTS),
+        transceiver=_word_of(settings, "Transceiver", _TRANSCEIVERS),
         supported=_modes(settings, "Supported link modes"),
         advertised=_modes(settings, "Advertised link modes"),
         partner=_modes(settings, "Link partner advertised link modes"),
@@ -81,6 +91,8 @@ _READ = {
 }
 _YES_NO = {"Yes": True, "No": False}
 _Setting = tuple[int, str]
+# Settings stand one tab in; what continues one stands below its value.
+_LEAST_CONTINUED = 8
 
 
 def _settings(lines: list[Line]) -> tuple[str, dict[str, _Setting]]:
@@ -101,7 +113,7 @@ def _settings(lines: list[Line]) -> tuple[str, dict[str, _Setting]]:
             if key in settings:
                 raise unreadable(_LINK, f"line {number}", line, f"{key!r} once")
             settings[key] = (number, match[2].strip())
-        elif key is not None and line[0] in " \t":
+        elif key is not None and _indentation(line) > _LEAST_CONTINUED:
             first, value = settings[key]
             settings[key] = (first, f"{value} {line.strip()}")
         else:
@@ -112,9 +124,16 @@ def _settings(lines: list[Line]) -> tuple[str, dict[str, _Setting]]:
     return iface, settings
 
 
-def _words(settings: dict[str, _Setting], key: str) -> str | None:
-    """The value as it stands; None when missing, empty or unknown."""
-    value = settings.get(key, (0, ""))[1]
+def _indentation(line: str) -> int:
+    whole = line.expandtabs()
+    return len(whole) - len(whole.lstrip())
+
+
+def _word_of(settings: dict[str, _Setting], key: str, words: tuple[str, ...]) -> str | None:
+    """The value as it stands; None when missing or unknown."""
+    number, value = settings.get(key, (0, _UNKNOWN[0]))
+    if value not in words and not value.startswith("Unknown!"):
+        raise unreadable(_LINK, f"line {number}", value, f"{key}: one of {', '.join(words)}")
     return None if value in _NOTHING or value.startswith("Unknown!") else value
 
 

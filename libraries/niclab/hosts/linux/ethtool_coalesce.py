@@ -76,7 +76,7 @@ def _coalescing_from_json(node: JsonNode) -> Coalescing:
 
 
 def read_pause(text: str) -> Pause:
-    """Read ``ethtool -a``: at least one row; what the text does not have is None."""
+    """Read ``ethtool -a``: at least one row, and all three that begin with the first one; what is missing is None."""
     lines = content(text)
     if is_json(lines):
         return _pause_from_json(json_interface(_PAUSE, lines))
@@ -96,8 +96,8 @@ def read_pause(text: str) -> Pause:
             raise unreadable(
                 _PAUSE, where, line, "'Autonegotiate: on', 'RX: on', 'TX: on', each once, of one interface"
             )
-    if not rows:
-        raise unreadable(_PAUSE, "text", iface, "at least one of Autonegotiate, RX and TX")
+    if not rows or ("Autonegotiate" in rows and not {"RX", "TX"} <= set(rows)):
+        raise unreadable(_PAUSE, "text", ", ".join(rows) or iface, "RX and TX: the output is incomplete")
     return Pause(
         iface=iface,
         autoneg=rows.get("Autonegotiate"),

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 
 from niclab.hosts.errors import unreadable
-from niclab.hosts.linux.capture import content, is_json, json_interface
+from niclab.hosts.linux.capture import asked_interface, content, is_json, json_interface
 from niclab.hosts.reading import JsonNode
 from niclab.hosts.records import Counters
 
 _KIND = "ethtool -S"
+_HEADING = "NIC statistics:"
 _STANDARD = re.compile(r"Standard stats for [^\s:]+:")
 _LONGEST = 20  # digits of the greatest 64-bit counter
 
@@ -19,10 +20,12 @@ def read_counters(text: str) -> Counters:
     lines = content(text)
     if is_json(lines):
         return _from_json(json_interface(_KIND, lines))
-    if lines and lines[0][1].strip() != "NIC statistics:" and not _STANDARD.fullmatch(lines[0][1].strip()):
-        raise unreadable(_KIND, f"line {lines[0][0]}", lines[0][1], "the heading 'NIC statistics:'")
+    if lines and (lines[0][1].strip() == _HEADING or _STANDARD.fullmatch(lines[0][1].strip())):
+        lines = lines[1:]
+    elif lines and asked_interface(text, "-S") is None:
+        raise unreadable(_KIND, f"line {lines[0][0]}", lines[0][1], f"the heading '{_HEADING}'")
     entries: list[tuple[str, int]] = []
-    for number, line in lines[1:]:
+    for number, line in lines:
         name, _, value = line.rpartition(":")
         name, value = name.strip(), value.strip()
         if not name:
@@ -61,5 +64,5 @@ def _histogram(group: str, name: str, entry: JsonNode) -> tuple[str, int]:
 
 def _complete(entries: list[tuple[str, int]], text: str) -> Counters:
     if not entries:
-        raise unreadable(_KIND, "text", text, "'NIC statistics:' and at least one counter")
+        raise unreadable(_KIND, "text", text, f"'{_HEADING}' and at least one counter")
     return Counters(tuple(entries))

@@ -6,7 +6,7 @@ import re
 
 from niclab.hosts.errors import unreadable
 from niclab.hosts.ethtool_records import Feature, Features
-from niclab.hosts.linux.capture import content, heading, is_json, json_bool, json_interface
+from niclab.hosts.linux.capture import asked_interface, content, heading, is_json, json_bool, json_interface
 from niclab.hosts.reading import JsonNode
 
 _KIND = "ethtool -k"
@@ -25,9 +25,12 @@ def read_features(text: str) -> Features:
     lines = content(text)
     if is_json(lines):
         return _from_json(json_interface(_KIND, lines))
-    iface = heading(_KIND, lines, _HEADING, "the heading 'Features for IFACE:' or 'Offload parameters for IFACE:'")
+    headed = bool(lines) and _HEADING.fullmatch(lines[0][1]) is not None
+    iface = None if headed else asked_interface(text, "-k")
+    if iface is None:
+        iface = heading(_KIND, lines, _HEADING, "the heading 'Features for IFACE:' or 'Offload parameters for IFACE:'")
     features: dict[str, Feature] = {}
-    for number, line in lines[1:]:
+    for number, line in lines[headed:]:
         match = _FEATURE.fullmatch(line)
         if match is None:
             raise unreadable(_KIND, f"line {number}", line, _WANTED)

@@ -19,6 +19,7 @@ _NUMBER = r"-?[0-9]{1,9}(?:\.[0-9]{1,9})?"
 _POWER = re.compile(rf"({_NUMBER}) mW / (-inf|{_NUMBER}) dBm")
 _TEMPERATURE = re.compile(rf"({_NUMBER}) degrees C(?: / {_NUMBER} degrees F)?")
 _QUANTITY = re.compile(rf"({_NUMBER})\s?([A-Za-z]{{1,4}})")
+_CUT_CODE = re.compile(r"0x[0-9a-f]?|0x[0-9a-f]{2} \([^)]*", re.IGNORECASE)
 _CHANNEL = re.compile(r"(.*?)\s*\((?:Chan|Channel) ([0-9]{1,2})\)")
 _ALARM = re.compile(r".*(?:high|low) (?:alarm|warning)")
 _THRESHOLD = re.compile(r"(.*(?:high|low) (?:alarm|warning)) threshold")
@@ -43,13 +44,27 @@ class _Rows:
             raise unreadable(_KIND, found[1][0], f"{name}: {found[1][1]}", f"{name} once, of one interface")
         return found[0][1].strip() or None if found else None
 
+    def _filled(self, name: str) -> str | None:
+        """The only value, which is not empty; None when the row is missing."""
+        value = self.text(name)
+        if value is None and name in self.values:
+            raise self.wrong(name, "a number with its unit")
+        return value
+
+    def code(self, name: str) -> str | None:
+        """A code with its meaning, such as ``0x03 (SFP)``; None when the row is missing."""
+        value = self.text(name)
+        if value is not None and _CUT_CODE.fullmatch(value):
+            raise self.wrong(name, "a code such as 0x03 (SFP)")
+        return value
+
     def wrong(self, name: str, expected: str) -> ReadError:
         where, value = self.values[name][0]
         return unreadable(_KIND, where, f"{name}: {value}", expected)
 
     def quantity(self, name: str, unit: str, pattern: re.Pattern[str] = _QUANTITY) -> float | None:
         """A number with its unit; None when the row is missing."""
-        value = self.text(name)
+        value = self._filled(name)
         if value is None or value.lower() in ("n/a", "unspecified"):
             return None
         match = pattern.fullmatch(value)
@@ -59,7 +74,7 @@ class _Rows:
 
     def power(self, name: str) -> tuple[float | None, float | None]:
         """mW and dBm; "-inf dBm" is None."""
-        value = self.text(name)
+        value = self._filled(name)
         if value is None:
             return None, None
         match = _POWER.fullmatch(value)
@@ -83,8 +98,8 @@ def read_module(text: str) -> ModuleEeprom:
     rx_mw, rx_dbm = rows.power(rx)
     rate = rows.quantity("BR, Nominal", "Mbps MBd")
     return ModuleEeprom(
-        identifier=rows.text("Identifier"),
-        connector=rows.text("Connector"),
+        identifier=rows.code("Identifier"),
+        connector=rows.code("Connector"),
         vendor_name=rows.text("Vendor name"),
         vendor_oui=rows.text("Vendor OUI"),
         vendor_pn=rows.text("Vendor PN"),

@@ -32,6 +32,8 @@ _SWITCHES = ("tx_push", "rx_push", "tcp_data_split")
 # TCP data split of a driver that leaves it to itself, or has a state that the tool does not know.
 _UNDECIDED = ("auto", "unsupported")
 _CHANNEL_ROWS = ("rx", "tx", "other", "combined")
+# Every version prints these rows in both sections or in none.
+_IN_BOTH = frozenset((*_RING_ROWS, *_CHANNEL_ROWS))
 
 _Sizes = dict[str, int | None]
 _Flags = dict[str, bool | None]
@@ -114,6 +116,10 @@ def _refuse_missing(kind: str, found: Mapping[str, tuple[_Sizes, _Flags]]) -> No
     for heading_line, name in _SECTIONS.items():
         if name not in found or not any(found[name]):
             raise unreadable(kind, "text", heading_line, "this section with at least one row: the output is incomplete")
+    maxima, current = (found[name][0] for name in _SECTIONS.values())
+    lost = [row for row in maxima if row in _IN_BOTH and row not in current]
+    if lost:
+        raise unreadable(kind, "text", ", ".join(current), f"{lost[0]} in both sections: the output is incomplete")
 
 
 def _json_sections(node: JsonNode, needed: tuple[str, ...], known: tuple[str, ...]) -> dict[str, tuple[_Sizes, _Flags]]:

@@ -15,8 +15,9 @@ KIND = "ip link"
 _HEAD = re.compile(r"([0-9]{1,9}): ([^\s@:]{1,30})(?:@([^\s:]{1,30}))?: <([A-Z0-9_,-]*)>((?: .*)?)")
 _ADDRESS = re.compile(r"(inet6?) (\S{1,60})/([0-9]{1,3})(?: (.*))?")
 _PEER = re.compile(r"(inet) (\S{1,40}) peer \S{1,40}/([0-9]{1,3})(?: (.*))?")
-_HARDWARE_ADDRESS = re.compile(r"[0-9A-Za-z.:]{2,60}")
-_MAC = re.compile(r"[0-9A-Za-z]{2}(:[0-9A-Za-z]{2}){5}")  # letters beyond f: people blot out their addresses
+_HARDWARE_ADDRESS = re.compile(r"[0-9A-Za-z.:*]{2,60}")
+_MAC = re.compile(r"[0-9A-Za-z*]{2}(:[0-9A-Za-z*]{2}){5}")  # more than hex: people blot out their addresses
+_CUT_TYPE = re.compile(r"link/(?:e(?:t(?:h(?:er?)?)?)?|l(?:o(?:o(?:p(?:b\w{0,3})?)?)?)?|i(?:n(?:f\w{0,7})?)?)?")
 _NUMBER = re.compile(r"[0-9]{1,20}")
 _STATISTICS = re.compile(r"(RX|TX)( errors)?:\s+(.*)")
 # Kinds of iproute2's "ip link help"; the line of details begins with one of them.
@@ -51,6 +52,10 @@ def links_of_text(lines: list[Line]) -> list[_Link]:
             raise unreadable(KIND, f"line {number}", line, "'2: eth0: <FLAGS> mtu 1500 ...' or its indented details")
         else:
             reader.detail(number, line)
+    if reader is not None and reader.heading_waits:
+        raise unreadable(
+            KIND, "text", lines[-1][1], "numbers below the heading of statistics: the output is incomplete"
+        )
     for link in links:
         if "link_type" not in link and not link["addr_info"]:
             raise unreadable(KIND, "text", link["ifname"], "a line 'link/ether MAC' or an address below it")
@@ -90,6 +95,11 @@ class _Reader:
         self.link = link
         self._heading: tuple[str, list[str]] | None = None
         self._below_vf = False
+
+    @property
+    def heading_waits(self) -> bool:
+        """Whether the last line was a heading, whose numbers are missing."""
+        return self._heading is not None
 
     def detail(self, number: int, line: str) -> None:
         words = line.split()
@@ -131,12 +141,16 @@ class _Reader:
     def _hardware(self, number: int, line: str, words: list[str]) -> None:
         if "link_type" in self.link:
             raise unreadable(KIND, f"line {number}", line, "link/... once an interface")
+        if len(words) == 1 and _CUT_TYPE.fullmatch(words[0]):
+            raise unreadable(KIND, f"line {number}", line, "'link/ether 00:1b:21:aa:bb:cc'")
         self.link["link_type"] = words[0].removeprefix("link/")
         if len(words) > 1 and _HARDWARE_ADDRESS.fullmatch(words[1]):
             self.link["address"] = words[1]
         if words[0] == "link/ether" and not (len(words) > 1 and _MAC.fullmatch(words[1])):
             raise unreadable(KIND, f"line {number}", line, "'link/ether 00:1b:21:aa:bb:cc'")
         pairs = dict(pairwise(words))
+        if words[0] == "link/ether" and "brd" in words and not _MAC.fullmatch(pairs.get("brd", "")):
+            raise unreadable(KIND, f"line {number}", line, "'brd ff:ff:ff:ff:ff:ff'")
         names = {"brd": "broadcast", "permaddr": "permaddr"}
         self.link.update({name: pairs[word] for word, name in names.items() if word in pairs})
 

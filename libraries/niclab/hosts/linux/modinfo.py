@@ -13,11 +13,13 @@ _KIND = "modinfo"
 
 _LINE = re.compile(r"([a-z][a-z0-9_]{0,30}):(?:\s+(.*)|)")
 _ONCE = ("filename", "name", "srcversion", "vermagic", "depends")
+_NEVER_EMPTY = ("firmware", "alias", "vermagic")
 _TELLING = ("filename", "srcversion", "vermagic")
 # Values that may run over several lines, which then begin anywhere.
 _MULTI_LINE = ("parm", "description", "author", "signature", "module_sig")
 _SIGNATURE_LINE = re.compile(r"\s*[0-9A-Fa-f]{2}(?::?[0-9A-Fa-f]{2})*:?\s*|\s*:\s*")
 _BUILT_IN = "(builtin)"
+_MODULE_FILE = re.compile(r"\.ko(?:\.[a-z0-9]{1,4})?$")
 # Fields of the record, or of no use in it (a signature is a page of digits).
 _NAMED = (*_ONCE, "version", "firmware", "description", "license", "author", "alias", "parm", "intree", "signer")
 _LEFT_OUT = ("signature", "module_sig")
@@ -37,7 +39,9 @@ def read_modinfo(text: str) -> ModuleFile:
     found = _fields(text)
     filename = _first(found, "filename")
     asked = bool(found) and transcript(text, _KIND).command is not None
-    if filename == "" or not (asked or any(_first(found, name) for name in _TELLING)):
+    if filename is not None and filename != _BUILT_IN and not _MODULE_FILE.search(filename):
+        raise unreadable(_KIND, "filename", filename, "the path of a module, FILE.ko, or (builtin)")
+    if not (asked or any(_first(found, name) for name in _TELLING)):
         raise unreadable(_KIND, "text", text, f"a line 'filename: PATH', or one of {', '.join(_TELLING[1:])}")
     depends = _first(found, "depends")
     return ModuleFile(
@@ -71,6 +75,8 @@ def _fields(text: str) -> dict[str, list[str]]:
         if match is not None:
             key = match[1]
             found.setdefault(key, []).append((match[2] or "").strip())
+            if key in _NEVER_EMPTY and not found[key][-1]:
+                raise unreadable(_KIND, f"line {number}", line, f"a value of {key}")
             if key in _ONCE and len(found[key]) > 1:
                 raise unreadable(_KIND, f"line {number}", line, f"{key} once, of one module")
         elif key in _MULTI_LINE and (key not in _LEFT_OUT or _SIGNATURE_LINE.fullmatch(line)):

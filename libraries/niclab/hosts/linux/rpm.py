@@ -25,6 +25,7 @@ _FIELD = re.compile(r"([A-Z][A-Za-z0-9 ]{2,20}?)\s*: ?(.*)")
 # The second column of rpm before 4.9 (RHEL 6).
 _SECOND_COLUMN = re.compile(r"(.*?)\s+(Relocations|Vendor|Build Date|Build Host|Source RPM|License)\s*: ?(.*)")
 _DESCRIPTION = "Description"
+_LONGEST_VALUE = 1000
 _NOISE = ("warning: ",)
 _WANTED = ("Name", "Version", "Release")
 
@@ -95,8 +96,10 @@ def _information(lines: list[tuple[int, str]]) -> list[Package]:
 
 
 def _take(number: int, fields: dict[str, str], key: str, value: str) -> None:
-    second = _SECOND_COLUMN.fullmatch(value)
-    if second is not None and key != _DESCRIPTION:
+    if len(value) > _LONGEST_VALUE and key != _DESCRIPTION:
+        raise unreadable(_INFO, f"line {number}", value, f"a value of at most {_LONGEST_VALUE} characters")
+    second = _SECOND_COLUMN.fullmatch(value) if key != _DESCRIPTION else None
+    if second is not None:
         _take(number, fields, second[2], second[3])
         value = second[1]
     if key in fields:
