@@ -17,14 +17,14 @@ DEBIAN := python3-venv:python3-venv qemu-system-x86_64:qemu-system-x86 qemu-img:
 .PHONY: help certify test test-full setup lint unit dryrun controls bench-up bench-down bench bench-soak bench-statistics docs clean
 
 help:
-	@echo "make certify [CARD=$(CARD)] [PROFILE=quick|full] [BENCH=$(BENCH)]   qualify a card"
+	@echo "make certify [CARD=$(CARD)] [PROFILE=quick|full] [BENCH=$(BENCH)] [DUT_OS=freebsd] [PEER_OS=freebsd]   qualify a card"
 	@echo "make test        lints, types, unit tests, dry run, quick negative controls"
 	@echo "make test-full   the same, and everything slow"
 	@echo "make setup       Debian packages (as root), Python environment, guest image"
 	@echo "make bench-up | bench-down | bench | bench-soak | bench-statistics | docs | clean"
 
 certify: setup
-	$(VENV)/bin/niclab certify $(BENCH) --card $(CARD) --profile $(PROFILE)
+	$(VENV)/bin/niclab certify $(BENCH) --card $(CARD) --profile $(PROFILE) $(if $(DUT_OS),--dut-os $(DUT_OS)) $(if $(PEER_OS),--peer-os $(PEER_OS))
 
 test: setup lint unit dryrun controls
 
@@ -45,7 +45,8 @@ lint:
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(PYTHON) -m mypy
-	cd lab/virtual && MYPYPATH=card ../../$(PYTHON) -m mypy --config-file ../../pyproject.toml -p bmc -p switch -p vendor $$(ls *.py | sed 's/\.py$$//; s/^/-m /')
+	cd lab/virtual && MYPYPATH=card ../../$(PYTHON) -m mypy --config-file ../../pyproject.toml -p bmc -p switch -p vendor -m freebsd.facts -m freebsd.kit -m freebsd.ports $$(ls *.py | sed 's/\.py$$//; s/^/-m /')
+	cd lab/virtual/freebsd/guest && MYPYPATH=. ../../../../$(PYTHON) -m mypy --config-file ../../../../pyproject.toml $$(ls *.py | sed 's/\.py$$//; s/^/-m /')
 	$(VENV)/bin/robocop check suites resources
 	$(VENV)/bin/robocop format --check suites resources
 
@@ -67,6 +68,7 @@ bench-down:
 bench: setup
 	$(PYTHON) bench/ssh_latency.py
 	$(PYTHON) bench/snmp_latency.py
+	$(PYTHON) bench/sweep_cost.py
 
 bench-soak: setup
 	$(PYTHON) bench/card_soak.py
@@ -76,7 +78,7 @@ bench-statistics: $(STAMP)
 
 docs: setup
 	mkdir -p results/docs
-	for library in Lab Card PcieErrors DriverPackages Firmware Offloads Tuning HostLinks SwitchPorts SwitchLinks SwitchVlans Aggregation Power Console Traffic Shell; do \
+	for library in Lab Card PcieErrors DriverPackages Firmware Offloads Tuning HostLinks SwitchPorts SwitchLinks SwitchVlans Aggregation Power Console Traffic Shell Sweeps Effects Steering Recommendation; do \
 	    $(VENV)/bin/libdoc libraries/$$library.py results/docs/$$library.html; done
 
 clean:

@@ -25,6 +25,7 @@ import predict  # noqa: E402
 
 VBENCH = ROOT / "lab/virtual/vbench"
 ADDRESS = {"dut": "198.18.10.1", "peer": "198.18.10.2"}
+READY_WITHIN_S = 20
 CASES = {
     "default": predict.Case(),
     "tso off": predict.Case(tso=False),
@@ -52,6 +53,11 @@ class Servers:
     def run(self, role: str, command: str) -> str:
         return self.vbench("ssh", "--name", self._name, role, command)
 
+    def until(self, role: str, condition: str) -> bool:
+        """Ask on the server until the shell's condition holds; False when it does not in time."""
+        asked = f"for i in $(seq {10 * READY_WITHIN_S}); do if {condition}; then echo yes; exit; fi; sleep 0.1; done"
+        return self.run(role, asked).strip() == "yes"
+
     def fault(self, role: str, setting: str) -> None:
         self.vbench("fault", "set", "--name", self._name, f"card:{role}", setting)
 
@@ -62,6 +68,27 @@ class Servers:
 def interface(servers: Servers, role: str) -> str:
     """The first port of the card in slot 0."""
     return servers.run(role, "ls /sys/bus/pci/devices/0000:81:00.0/net").split()[0]
+
+
+def want_carrier(servers: Servers, role: str, name: str) -> None:
+    """Wait until the port has its link.
+
+    :raises SystemExit: when it has none in time.
+    """
+    if not servers.until(role, f"grep -qx 1 /sys/class/net/{name}/carrier"):
+        raise SystemExit(f"{role}: {name} has no carrier after {READY_WITHIN_S} s; wanted: both ends of path a up")
+
+
+def serve(servers: Servers, role: str) -> None:
+    """Start an iperf3 server and wait until it listens; one that listens already is used.
+
+    :raises SystemExit: when it does not, with its own words.
+    """
+    listens = "ss -Hltn sport = :5201 | grep -q ."
+    servers.run(role, f"{listens} || iperf3 --server --daemon --logfile /tmp/iperf3.log")
+    if not servers.until(role, listens):
+        said = servers.run(role, "tail -n 5 /tmp/iperf3.log").strip()
+        raise SystemExit(f"{role}: iperf3 does not listen on port 5201 after {READY_WITHIN_S} s: {said}")
 
 
 def _offload(servers: Servers, role: str, name: str, word: str, on: bool) -> None:
@@ -82,9 +109,9 @@ def apply(servers: Servers, names: dict[str, str], sender: str, case: predict.Ca
         servers.run(receiver, f"ethtool -K {names[receiver]} lro {'on' if back else 'off'} 2>/dev/null || true")
     if case.mtu != 1500:
         for role, name in names.items():
-            servers.run(
-                role, f"ip link set {name} down mtu {1500 if back else case.mtu}; ip link set {name} up; sleep 1"
-            )
+            servers.run(role, f"ip link set {name} down mtu {1500 if back else case.mtu} && ip link set {name} up")
+        for role, name in names.items():
+            want_carrier(servers, role, name)
     if back and (case.width or case.gen):
         servers.clear()
     elif case.width or case.gen:
@@ -105,9 +132,10 @@ def card(servers: Servers, sheet: dict[str, Any], runs: int) -> None:
     """All cases of one card, both directions."""
     names = {role: interface(servers, role) for role in ADDRESS}
     for role, name in names.items():
-        servers.run(
-            role, f"ip addr replace {ADDRESS[role]}/24 dev {name}; ip link set {name} up; iperf3 -s -D || true; sleep 1"
-        )
+        servers.run(role, f"ip addr replace {ADDRESS[role]}/24 dev {name} && ip link set {name} up")
+    for role, name in names.items():
+        want_carrier(servers, role, name)
+        serve(servers, role)
     for title, case in CASES.items():
         if (not case.tso or not case.tx_checksum or case.width) and sheet.get("conventional_pci"):
             continue

@@ -8,10 +8,9 @@ from robot.api import logger
 from robot.api.deco import keyword, library
 
 from niclab import lab
-from niclab.bench import Port, Role
+from niclab.bench import OperatingSystem, Port, Role
 from niclab.card import AnySubsystem, Driver, VersionLists, VersionVerdict
 from niclab.hosts.records import DriverInfo, PciDevice, PcieLink
-from niclab.server import quoted
 from niclab.together import side_by_side
 from niclab.transports import CommandTimeout, ConnectionLost
 from niclab.transports.kernel_death import sign_of
@@ -49,9 +48,7 @@ class Card:
     def dut_should_show_as_many_ports_as_the_sheet_says(self) -> None:
         """The dut shows exactly as many PCI functions of this card as the sheet says."""
         identity = lab.current().card.identity
-        server = lab.current().server(Role.DUT)
-        command = quoted("lspci", "-Dn", "-d", f"{identity.vendor_id}:{identity.device_id}")
-        found = [line.split()[0] for line in server.run(command).stdout.splitlines()]
+        found = lab.current().server(Role.DUT).host.pci_functions(identity.vendor_id, identity.device_id)
         if len(found) != identity.ports:
             shown = ", ".join(found) or "none"
             raise CardFailure(f"dut shows {len(found)} ports ({shown}), sheet {_sheet()} wants {identity.ports}")
@@ -95,11 +92,12 @@ class Card:
 
     @keyword
     def every_port_should_be_driven_by_the_driver_on_the_sheet(self) -> None:
-        """The driver bound to every port, by ethtool and by PCI, is the one on the sheet."""
+        """The driver bound to every port, by its interface and by PCI, is the one on the sheet."""
         wanted, problems = self._driver().module, []
+        names = lab.current().server(Role.DUT).host.drivers_of(wanted)
         for (port, info), (_, device) in zip(self._drivers(), self._devices(), strict=True):
-            if {info.driver, device.driver} != {wanted}:
-                found = f"{info.driver} (ethtool), {device.driver} (PCI)"
+            if not {info.driver, device.driver} <= names:
+                found = f"{info.driver} (interface), {device.driver} (PCI)"
                 problems.append(f"{port.place} is driven by {found}, sheet {_sheet()} wants {wanted}")
         fail_with(problems)
 
@@ -107,6 +105,8 @@ class Card:
     def driver_version_should_be_as_on_the_sheet(self) -> None:
         """Every port reports a driver version that the sheet requires or allows; a kernel's driver the kernel's."""
         driver, kernel = self._driver(), lab.current().server(Role.DUT).host.kernel()
+        if driver.in_kernel and self._system() is OperatingSystem.FREEBSD:
+            raise NotApplicable(f"dut: {driver.module} comes with FreeBSD's kernel, and reports no version of its own")
         if driver.in_kernel:
             own = VersionLists(required=(kernel,))
         elif driver.version is None or not driver.version.is_known:
@@ -142,6 +142,7 @@ class Card:
         loaded, installed = host.loaded_module(module), host.modinfo(module)
         if loaded is None:
             raise CardFailure(f"dut: driver {module} is not loaded")
+        same = host.is_build_on_disk(module)
         for field in ("srcversion", "version"):
             in_memory, on_disk = getattr(loaded, field), getattr(installed, field)
             logger.info(f"{field}: {in_memory} loaded, {on_disk} installed")
@@ -149,7 +150,7 @@ class Card:
                 raise CardFailure(
                     f"dut: driver {module} in memory has {field} {in_memory}, {installed.filename} has {on_disk}"
                 )
-        if (same := host.is_build_on_disk(module)) is False:
+        if same is False:
             raise CardFailure(f"dut: driver {module} in memory is of another build than {installed.filename}")
         if same is None and loaded.srcversion is None and loaded.version is None:
             raise Undecided(f"dut: driver {module} tells neither build id nor source version nor version")
@@ -160,10 +161,11 @@ class Card:
         module = self._driver().module
         if lab.current().server(Role.DUT).host.loaded_module(module) is None:
             raise CardFailure(f"dut: driver {module} is not loaded after boot, sheet {_sheet()} wants it at boot")
+        names = lab.current().server(Role.DUT).host.drivers_of(module)
         problems = [
             f"{port.place} has driver {device.driver} after boot, sheet {_sheet()} wants {module}"
             for port, device in self._devices()
-            if device.driver != module
+            if device.driver not in names
         ]
         fail_with(problems)
 
@@ -230,8 +232,11 @@ class Card:
         return found
 
     @staticmethod
-    def _driver() -> Driver:
-        return lab.current().card.driver(lab.current().server(Role.DUT).description.os)
+    def _system() -> OperatingSystem:
+        return lab.current().server(Role.DUT).description.os
+
+    def _driver(self) -> Driver:
+        return lab.current().card.driver(self._system())
 
     @staticmethod
     def _devices() -> list[tuple[Port, PciDevice]]:

@@ -36,11 +36,11 @@ class Console:
 
     @keyword
     def crash(self, server: Role) -> None:
-        """Make the kernel of the server panic (sysrq c). The journal resets it should nobody else."""
+        """Make the kernel of the server panic on purpose. The journal resets it should nobody else."""
         target = lab.current().server(server)
         undo = Action(ActionKind.POWER, target.name, "on")
         lab.current().journal.register(target.name, "kernel is made to panic", undo)
-        target.ssh.start("sleep 0.5; echo c > /proc/sysrq-trigger")
+        target.ssh.start(f"sleep 0.5; {target.host.panicking()}")
         target.ssh.close()
 
     @keyword

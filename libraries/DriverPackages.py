@@ -8,9 +8,9 @@ from robot.api import logger
 from robot.api.deco import keyword, library
 
 from niclab import lab
-from niclab.bench import OperatingSystem, Role
-from niclab.card import Driver, Package, Unknown
-from niclab.server import Server, quoted
+from niclab.bench import Role
+from niclab.card import Driver, Package, Unknown, VersionVerdict
+from niclab.server import Server
 from niclab.undo import Action, ActionKind
 from niclab.verdict import BenchFault, CardFailure, NotApplicable, fail_with
 
@@ -32,13 +32,20 @@ class DriverPackages:
 
     @keyword
     def install_the_driver_package(self, release: Release, server: Role = Role.DUT) -> None:
-        """Install that version of the package over what is there; the driver in memory stays what it is."""
+        """Install that version of the package over what is there; the driver in memory stays what it is.
+
+        One of another architecture than the sheet's is told at once: its module cannot be loaded.
+        """
         target, package = _target(server), _package(server)
         version = _version(package, release)
         self._keep_for_undo(target, server)
         attempt = target.host.install_package(package.name, version)
         if attempt.refused is not None:
             raise CardFailure(f"{target.name}: package {package.name} {version} is not installed: {attempt.refused}")
+        found = attempt.now.architecture if attempt.now is not None else None
+        if package.architecture is not None and found != package.architecture:  # its module could not even be loaded
+            wanted = f"sheet {_sheet()} wants {package.architecture}"
+            raise CardFailure(f"{target.name}: package {package.name} {version} is of {found}, {wanted}")
 
     @keyword
     def remove_the_driver_package(self, server: Role = Role.DUT) -> None:
@@ -80,12 +87,13 @@ class DriverPackages:
     def driver_should_be_of_the_package(self, release: Release, server: Role = Role.DUT) -> None:
         """The module on disk, the module in memory and every port report the package's version.
 
-        A sheet that says that the module's version differs from its package's leaves module and port to
-        `Driver Version Should Be As On The Sheet`.
+        Where the sheet says that the module's version differs from its package's, module in memory and ports must
+        report one that the sheet wants of the driver.
         """
         target, package, module = _target(server), _package(server), _driver(server).module
         if package.module_version_differs:
-            raise NotApplicable(f"sheet {_sheet()} says that module {module} has another version than its package")
+            _expect_own_versions(target, server)
+            return
         wanted = _version(package, release)
         on_disk, loaded = target.host.modinfo(module), target.host.loaded_module(module)
         found = {"the module on disk": on_disk.version, "the module in memory": loaded.version if loaded else None}
@@ -103,7 +111,7 @@ class DriverPackages:
             raise NotApplicable(f"sheet {_sheet()} names no driver {driver.module} that comes with the kernel")
         target, problems = _target(server), []
         kernel, file = target.host.kernel(), target.host.modinfo(driver.module)
-        if file.filename is not None and not file.filename.startswith(f"/lib/modules/{kernel}/kernel/"):
+        if file.filename is not None and not target.host.is_own_module(file.filename):
             problems.append(f"{target.name}: module {driver.module} is {file.filename}, wanted the kernel's own")
         if target.host.is_build_on_disk(driver.module) is False:
             problems.append(f"{target.name}: module {driver.module} in memory is of another build than {file.filename}")
@@ -129,16 +137,30 @@ class DriverPackages:
             return
         package, module = _package(server), _driver(server).module
         before = target.host.package(package.name)
-        apt = ["apt-get", "-q", "--yes"]
-        words = (
-            [*apt, "purge", package.name]
-            if before is None
-            else [*apt, "--allow-downgrades", "install", f"{package.name}={before.version}"]
-        )
-        reload_it = f"modprobe -r {quoted(module)} && modprobe {quoted(module)}"
-        command = f"DEBIAN_FRONTEND=noninteractive {quoted(*words)} && {reload_it}"
+        command = target.host.restoring_package(package.name, before, module)
         what = f"package {package.name} was {'not installed' if before is None else before.version} and is changed"
         taken.journal.register(subject, what, Action(ActionKind.SHELL, target.name, command))
+
+
+def _expect_own_versions(target: Server, server: Role) -> None:
+    """Module in memory and every port report a version that the sheet requires or allows of the driver.
+
+    :raises NotApplicable: when the sheet names none.
+    """
+    driver = _driver(server)
+    lists = lab.current().card.section(driver.version, f"versions of driver {driver.module}")
+    loaded = target.host.loaded_module(driver.module)
+    found = {f"{target.name}: the module in memory": loaded.version if loaded else None}
+    for port in lab.current().ports(server):
+        found[port.place] = target.host.driver_info(target.interface(port)).version
+    logger.info(f"{target.name}: {found}")
+    wanted = (VersionVerdict.REQUIRED, VersionVerdict.ALLOWED)
+    shown = [
+        f"{what} has version {version}, sheet {_sheet()} wants another of driver {driver.module}"
+        for what, version in found.items()
+        if version is None or lists.verdict(version) not in wanted
+    ]
+    fail_with(shown)
 
 
 def _subject(server: Role) -> str:
@@ -154,10 +176,8 @@ def _driver(server: Role) -> Driver:
 
 
 def _package(server: Role) -> Package:
-    """:raises NotApplicable: when the sheet names none, or the system's packages cannot be handled yet."""
+    """:raises NotApplicable: when the sheet names none."""
     system = _target(server).description.os
-    if system is not OperatingSystem.LINUX:
-        raise NotApplicable(f"packages of {system.value} cannot be installed yet")
     return lab.current().card.section(_driver(server).package, f"a driver package for {system.value}")
 
 

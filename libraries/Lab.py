@@ -9,19 +9,13 @@ from robot.api.deco import keyword, library
 from robot.libraries.BuiltIn import BuiltIn
 
 from niclab import lab, wiring
-from niclab.bench import Role
+from niclab.bench import Role, chosen_systems
 from niclab.card import load_card
 from niclab.report.links import EvidenceLink
 from niclab.report.runfolder import RUN_FILE, record_facts
 from niclab.server import Server
 from niclab.together import side_by_side
 
-EVIDENCE_COMMANDS = (
-    ("kernel-log", "dmesg | tail -n 200"),
-    ("links", "ip -s -d link show"),
-    ("pci", "lspci -vv"),
-    ("interrupts", "cat /proc/interrupts"),
-)
 CONSOLE_TAIL_CHARACTERS = 20_000
 
 
@@ -30,14 +24,17 @@ class Lab:
     """Keywords that concern the bench as a whole. Constructing the library connects to nothing."""
 
     @keyword
-    def take_bench(self, bench: str, card: str) -> None:
+    def take_bench(self, bench: str, card: str, dut_os: str = "", peer_os: str = "") -> None:
         """Take the bench described by the file ``bench`` to qualify the card on sheet ``card``.
+
+        ``dut_os``, ``peer_os``: the operating systems (``linux``, ``freebsd``) where they are not those of the file.
 
         Locks it, undoes what a killed run left behind, brings it up if it is down, connects to both servers, sets the
         test ports up, and proves that the cables lie as the bench file says.
         """
         run_dir = Path(BuiltIn().get_variable_value("${OUTPUT DIR}"))
-        taken = lab.take(bench, load_card(card), run_dir, _current_test)
+        systems = {Role.DUT: dut_os, Role.PEER: peer_os}
+        taken = lab.take(bench, load_card(card), run_dir, _current_test, chosen_systems(systems))
         self.ready_the_bench()
         for line in wiring.prove(taken):
             logger.info(line)
@@ -66,7 +63,7 @@ class Lab:
         for server, module in zip(taken.servers.values(), missing, strict=True):
             if module:
                 logger.warn(f"{server.name}: driver {module} was not loaded; it is loaded now")
-                server.run(f"modprobe {module}")
+                server.run(server.host.loading_driver(module))
         taken.prepare_links()
 
     @keyword
@@ -79,7 +76,7 @@ class Lab:
             if server.description.console is not None:
                 self.attach_evidence(f"{server.name}-console.txt", server.console_text()[-CONSOLE_TAIL_CHARACTERS:])
             if server.answers():
-                server.files(EVIDENCE_COMMANDS, self.attach_evidence)
+                server.files(server.host.evidence_commands(), self.attach_evidence)
 
     @keyword
     def attach_evidence(self, name: str, text: str) -> None:

@@ -10,11 +10,12 @@ from robot.api import logger
 from robot.api.deco import keyword, library
 
 from niclab import lab
-from niclab.bench import OperatingSystem, Port, Role
-from niclab.card import Change, LinuxOffload, OffloadName, Unknown
+from niclab.bench import Port, Role
+from niclab.card import Change, FreebsdOffload, LinuxOffload, OffloadName, Proof, Unknown
 from niclab.card import Offloads as Table
 from niclab.changes import put_back
 from niclab.hosts.ethtool_records import Feature, Features
+from niclab.hosts.features import CAPABILITIES
 from niclab.hosts.records import Counters
 from niclab.server import Server
 from niclab.traffic import tcp
@@ -33,7 +34,36 @@ SENDERS = {
 }
 """Which end sends the TCP that an offload of the dut works on."""
 
-Rows = dict[OffloadName, LinuxOffload]
+
+@dataclass(frozen=True)
+class Switch:
+    """A row of the sheet's table, as the dut's system has it.
+
+    ``word``: what shows it; ``set_words``: what switches it, each of them alike; ``tried``: those, and for what cannot
+    be changed the words by which one would try. ``shows_fixed``: does the system show what cannot be changed? ifconfig
+    does not: there it is found out by trying only.
+    """
+
+    word: str
+    set_words: tuple[str, ...]
+    tried: tuple[str, ...]
+    default: bool | Unknown
+    change: Change | Unknown
+    clears: tuple[OffloadName, ...]
+    proof: Proof | None
+    shows_fixed: bool
+
+
+Rows = dict[OffloadName, Switch]
+
+
+def _switch(row: LinuxOffload | FreebsdOffload) -> Switch:
+    if isinstance(row, LinuxOffload):
+        words = (row.set_word or row.word,)
+        return Switch(row.word, words, words, row.default, row.change, row.clears, row.proof, shows_fixed=True)
+    own = next((one.word for one in CAPABILITIES if one.label == row.label), None)
+    tried = row.set_words or ((own,) if own else ())
+    return Switch(row.label, row.set_words, tried, row.default, row.change, row.clears, None, shows_fixed=False)
 
 
 @dataclass(frozen=True)
@@ -71,7 +101,7 @@ class Offloads:
                 feature = _feature(seen, shown, row)
                 if row.default in (True, False) and feature.on is not row.default:
                     problems.append(_said(seen, name, row, f"is {_word(feature.on)}", _word(bool(row.default))))
-                if row.change is Change.FIXED and not feature.fixed:
+                if row.shows_fixed and row.change is Change.FIXED and not feature.fixed:
                     problems.append(_said(seen, name, row, "can be changed", "it fixed"))
                 if row.change is Change.BOTH and feature.fixed:
                     problems.append(_said(seen, name, row, "is fixed", "that it can be changed"))
@@ -133,12 +163,17 @@ class Offloads:
 
     # --- one offload on one port
 
-    def _switched(self, seen: Seen, name: OffloadName, row: LinuxOffload) -> list[str]:
+    def _switched(self, seen: Seen, name: OffloadName, row: Switch) -> list[str]:
         before = seen.features()
         now_on = _feature(seen, before, row).on
         with self._put_back(seen, name):
             if row.change is Change.BOTH:
-                problems = self._told(seen, name, row, False) + self._told(seen, name, row, True)
+                problems = [
+                    problem
+                    for word in row.set_words
+                    for on in (False, True)
+                    for problem in self._told(seen, name, row, word, on)
+                ]
             else:
                 stays = now_on if row.change is Change.FIXED else row.change is Change.NOT_OFF
                 problems = self._resists(seen, name, row, stays)
@@ -148,10 +183,10 @@ class Offloads:
             problems.append(f"{seen.place}: after {name.value} was put back, {changed} did not come back")
         return problems
 
-    def _told(self, seen: Seen, name: OffloadName, row: LinuxOffload, on: bool) -> list[str]:
+    def _told(self, seen: Seen, name: OffloadName, row: Switch, word: str, on: bool) -> list[str]:
         """Switch it and look at the whole table: itself, what it takes along, and the rest."""
         before = seen.features()
-        attempt = seen.server.host.set_feature(seen.iface, row.set_word or row.word, on)
+        attempt = seen.server.host.set_feature(seen.iface, word, on)
         if _feature(seen, attempt.now, row).on is not on:
             why = f" ({attempt.refused})" if attempt.refused else ""
             return [
@@ -169,18 +204,20 @@ class Offloads:
                 problems.append(_said(seen, other, its_row, found, "it untouched"))
         return problems
 
-    def _resists(self, seen: Seen, name: OffloadName, row: LinuxOffload, stays: bool) -> list[str]:
-        attempt = seen.server.host.set_feature(seen.iface, row.set_word or row.word, not stays)
-        found = _feature(seen, attempt.now, row).on
-        if found is stays:
-            return []
-        wish = f"it {row.change.value}" if isinstance(row.change, Change) else "it as it was"
-        return [_said(seen, name, row, f"goes {_word(found)} when told to", wish)]
+    def _resists(self, seen: Seen, name: OffloadName, row: Switch, stays: bool) -> list[str]:
+        problems = []
+        for word in row.tried:
+            attempt = seen.server.host.set_feature(seen.iface, word, not stays)
+            found = _feature(seen, attempt.now, row).on
+            if found is not stays:
+                wish = f"it {row.change.value}" if isinstance(row.change, Change) else "it as it was"
+                problems.append(_said(seen, name, row, f"goes {_word(found)} when told to", wish))
+        return problems
 
-    def _proved(self, seen: Seen, name: OffloadName, row: LinuxOffload, on: bool, seconds: float) -> list[str]:
+    def _proved(self, seen: Seen, name: OffloadName, row: Switch, on: bool, seconds: float) -> list[str]:
         assert row.proof is not None
         with self._put_back(seen, name):
-            attempt = seen.server.host.set_feature(seen.iface, row.set_word or row.word, on)
+            attempt = seen.server.host.set_feature(seen.iface, row.set_words[0], on)
             if _feature(seen, attempt.now, row).on is not on:
                 raise BenchFault(f"{seen.place}: {name.value} could not be switched {_word(on)} ({attempt.refused})")
             before = seen.server.host.counters(seen.iface)
@@ -195,7 +232,7 @@ class Offloads:
 
     @staticmethod
     def _put_back(seen: Seen, name: OffloadName) -> AbstractContextManager[None]:
-        words = {row.word: row.set_word or row.word for row in _rows(EVERY).values()}
+        words = {row.word: row.set_words[0] for row in _rows(EVERY).values() if row.set_words}
         restoring = seen.server.host.restoring_features(seen.iface, words)
         what = f"{seen.iface}: {name.value} is switched"
         return put_back(lab.current(), seen.server, seen.port.name, what, restoring)
@@ -217,9 +254,7 @@ def _rows(offload: str) -> Rows:
     :raises BenchFault: for a name that is no offload.
     """
     system = lab.current().server(Role.DUT).description.os
-    if system is not OperatingSystem.LINUX:
-        raise NotApplicable(f"offloads of {system.value} cannot be switched yet")
-    rows = {name: row for name, row in _table().rows(system).items() if isinstance(row, LinuxOffload)}
+    rows = {name: _switch(row) for name, row in _table().rows(system).items()}
     if offload != EVERY:
         known = [name.value for name in OffloadName]
         if offload not in known:
@@ -237,7 +272,7 @@ def _ports() -> Iterator[Seen]:
         yield Seen(port, taken.server_of(port), taken.interface(port))
 
 
-def _feature(seen: Seen, shown: Features, row: LinuxOffload) -> Feature:
+def _feature(seen: Seen, shown: Features, row: Switch) -> Feature:
     """:raises BenchFault: when the port does not show the feature at all."""
     try:
         return shown[row.word]
@@ -262,7 +297,7 @@ def _total(counters: Counters, name: str) -> int:
     return sum(found)
 
 
-def _judged(seen: Seen, name: OffloadName, row: LinuxOffload, on: bool, grown: int, per: int | None) -> list[str]:
+def _judged(seen: Seen, name: OffloadName, row: Switch, on: bool, grown: int, per: int | None) -> list[str]:
     assert row.proof is not None
     counter, at_least = row.proof.counter, row.proof.at_least
     if per is None or at_least is None:
@@ -279,7 +314,7 @@ def _judged(seen: Seen, name: OffloadName, row: LinuxOffload, on: bool, grown: i
     return [_said(seen, name, row, found, wish)]
 
 
-def _said(seen: Seen, name: OffloadName, row: LinuxOffload, found: str, wish: str) -> str:
+def _said(seen: Seen, name: OffloadName, row: Switch, found: str, wish: str) -> str:
     return f"{seen.place}: offload {name.value} ({row.word}) {found}, sheet {_sheet()} wants {wish}"
 
 

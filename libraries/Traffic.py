@@ -90,6 +90,12 @@ class Traffic:
         chart = limit.chart(answer)
         self._attach(f"{chart.title}.svg", chart.svg(), "image/svg+xml")
         self._attach(f"{chart.title}.csv", chart.csv(), "text/csv")
+        logger.info(f"{answer.subject}: {answer.baseline.reason if answer.baseline else answer.against.text}")
+        if answer.resent is not None:
+            logger.info(f"{answer.subject}: {answer.resent.reason}")
+        if (trend := answer.against.trend(f"{chart.title} against the baseline", answer.values)) is not None:
+            self._attach(f"{trend.title}.svg", trend.svg(), "image/svg+xml")
+            self._attach(f"{trend.title}.csv", trend.csv(), "text/csv")
         runs = json.dumps(as_json(answer.runs), indent=2, ensure_ascii=False)
         self._attach(f"{chart.title}.json", runs, "application/json")
 

@@ -10,14 +10,17 @@ from robot.api import logger
 from robot.api.deco import keyword, library
 
 from niclab import lab
-from niclab.bench import Port, Role
-from niclab.card import Card, CoalescingParameter, Ring, Rings, TunableWhere, Unknown
+from niclab.bench import OperatingSystem, Port, Role
+from niclab.card import Card, CoalescingParameter, Ring, Rings, Unknown
 from niclab.changes import put_back
 from niclab.hosts.host import Host
 from niclab.hosts.settings_records import Attempt
+from niclab.traffic import mtu as mtus
 from niclab.verdict import NotApplicable, fail_with
 from niclab.wait import Deadline, pause
 
+_OF_THE_DRIVER = ("rings", "coalescing", "channels")
+"""Sections of a sheet whose numbers are those of Linux' driver: another system's has others for the same card."""
 EVERY = "every"
 """Stands for all rings, or all parameters, of the sheet."""
 SETTLES_WITHIN_S = 3.0
@@ -113,8 +116,6 @@ class Tuning:
         facts = [fact for fact in driver.tunables if not isinstance(fact.actual_default, Unknown)]
         if not facts:
             raise NotApplicable(f"sheet {_sheet().name} knows no default of a tunable of {driver.module}")
-        if any(fact.where is not TunableWhere.MODULE_PARAMETER for fact in facts):
-            raise NotApplicable(f"tunables of {driver.module} are read by {TunableWhere.SYSCTL.value}, not here")
         problems = []
         for fact in facts:
             found = server.host.module_parameter(driver.module, fact.name)
@@ -221,7 +222,10 @@ class Tuning:
 
     @keyword
     def mtu_should_take_its_range(self) -> None:
-        """Every port takes the least and the largest MTU of the sheet, and refuses one byte more or less."""
+        """Every port takes the least and the largest MTU of the sheet, and refuses one byte more or less.
+
+        When it is put back, the port is taken down and up: some cards are slow until then (EMX-08).
+        """
         wish, problems = _section("mtu"), list[str]()
         largest = _sheet().known(wish.max, "mtu.max")
         least = None if isinstance(wish.min, Unknown) else wish.min
@@ -230,8 +234,13 @@ class Tuning:
             def setting(value: int, dut: Dut = dut) -> Attempt[Any]:
                 return dut.host.set_mtu(dut.iface, value)
 
-            trial = Trial(dut, "MTU", setting, dut.host.mtu, int, dut.host.restoring_mtu)
+            def restoring(iface: str, dut: Dut = dut) -> str:
+                return mtus.restoring(dut.host, iface)
+
+            trial = Trial(dut, "MTU", setting, dut.host.mtu, int, restoring)
             problems += trial.over(True, least, largest, refuses_less=True)
+        for path in lab.current().bench.paths:
+            mtus.wait_for_links(lab.current(), path)
         fail_with(problems)
 
 
@@ -324,6 +333,10 @@ def _sheet() -> Card:
 
 
 def _section(name: str) -> Any:
+    """:raises NotApplicable: when the sheet has none, or one of another system's driver than the dut's."""
+    system = lab.current().server(Role.DUT).description.os
+    if name in _OF_THE_DRIVER and system is not OperatingSystem.LINUX:
+        raise NotApplicable(f"sheet {_sheet().name} knows {name} of Linux' driver only, the dut runs {system.value}")
     return _sheet().section(getattr(_sheet(), name), name)
 
 

@@ -32,6 +32,8 @@ commands:
   status: lab/virtual/vbench status --quiet{option}
   insert: lab/virtual/vbench cards --dut {{dut}} --peer {{peer}}{option}
   inserted: lab/virtual/vbench cards{option}
+  boot_systems: lab/virtual/vbench systems --dut {{dut}} --peer {{peer}}{option}
+  systems: lab/virtual/vbench systems{option}
 
 servers:
 """

@@ -31,6 +31,7 @@ import parts
 import process
 import slots
 import switchpanel
+from freebsd.kit import FreeBsdError
 from identity import Identity
 from vendor import deb, medium, signing
 
@@ -54,6 +55,7 @@ def main(doc: str | None, arguments: list[str] | None = None) -> int:
         layout.LayoutError,
         modules.ModuleError,
         cardkit.KitError,
+        FreeBsdError,
         nvram.CardMemoryError,
         parts.PartError,
         process.ProcessError,
@@ -82,6 +84,9 @@ def _parser(doc: str | None) -> argparse.ArgumentParser:
     up = command("up", _up)
     up.add_argument("--fresh", action="store_true", help="with new disks, and the cards as from the factory")
     _card_options(up)
+    up.add_argument(
+        "--os", action="append", type=_system, default=[], metavar="ROLE=OS", help="peer=freebsd, dut=linux"
+    )
     down = command("down", _down)
     down.add_argument("--now", action="store_true", help="do not wait for the operating systems")
     down.add_argument("--purge", action="store_true", help="remove disks, keys and logs as well")
@@ -110,6 +115,9 @@ def _parser(doc: str | None) -> argparse.ArgumentParser:
     setting.add_argument("setting", help="FAULT or FAULT=VALUE")
     cards = command("cards", _cards)
     _card_options(cards)
+    systems = command("systems", _systems)
+    for role in layout.ROLES:
+        systems.add_argument(f"--{role}", choices=layout.SYSTEMS, help=f"boot this operating system on {role}")
     command("bench-file", _bench_file)
     command("image", _image)
     return parser
@@ -127,9 +135,18 @@ def _chosen_cards(options: argparse.Namespace) -> dict[str, str]:
     return {role: name for role, name in chosen.items() if name}
 
 
+def _system(text: str) -> tuple[str, str]:
+    """``peer=freebsd``."""
+    role, _, system = text.partition("=")
+    if role not in layout.ROLES or system not in layout.SYSTEMS:
+        wanted = f"{' or '.join(layout.ROLES)}, =, {' or '.join(layout.SYSTEMS)}"
+        raise argparse.ArgumentTypeError(f"{text!r}, wanted {wanted}")
+    return role, system
+
+
 def _up(bench: layout.Bench, options: argparse.Namespace) -> int:
     start = time.monotonic()
-    lifecycle.up(bench, options.fresh, _chosen_cards(options))
+    lifecycle.up(bench, options.fresh, _chosen_cards(options), systems=dict(options.os))
     print(f"bench {bench.name} is up ({time.monotonic() - start:.1f} s)")
     return 0
 
@@ -149,6 +166,8 @@ def _status(bench: layout.Bench, options: argparse.Namespace) -> int:
             print(f"{name:10} {state}")
         for name, card in status.cards.items():
             print(f"card {name:5} {card}")
+        for name, system in status.systems.items():
+            print(f"os {name:7} {system}")
         for name, cable in status.cables.items():
             plugged = isinstance(cable, dict) and cable.get("plugged")
             print(f"cable {name:4} {'plugged' if plugged else 'pulled' if isinstance(cable, dict) else cable}")
@@ -162,6 +181,16 @@ def _cards(bench: layout.Bench, options: argparse.Namespace) -> int:
         bench = slots.bench(bench.name)
     for server in bench.servers:
         print(f"{server.role} {server.card.name}")
+    return 0
+
+
+def _systems(bench: layout.Bench, options: argparse.Namespace) -> int:
+    """Print the operating systems; boot others first where the command line says so, and power on what ran."""
+    if chosen := {role: getattr(options, role) for role in layout.ROLES if getattr(options, role)}:
+        lifecycle.change_cards(bench, {}, chosen)
+        bench = slots.bench(bench.name)
+    for server in bench.servers:
+        print(f"{server.role} {server.system}")
     return 0
 
 

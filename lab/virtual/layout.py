@@ -11,7 +11,7 @@ import os
 import re
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cardsheet import INTEL_82574L, Card
@@ -20,6 +20,9 @@ from nvram import Place
 STATE = Path("~/.local/state/niclab/vbench").expanduser()
 DEFAULT_NAME = "virtual"
 ROLES = ("dut", "peer")
+LINUX, FREEBSD = "linux", "freebsd"
+SYSTEMS = (LINUX, FREEBSD)
+"""Operating systems whose dialect a server can speak."""
 SSH_PORT, IPMI_PORT, REDFISH_PORT, RFC2217_PORT, RAW_CONSOLE_PORT = 2222, 6230, 8443, 7000, 7001
 SOCKET_PATH_LIMIT = 107  # sun_path of unix(7), less its terminating zero
 
@@ -57,6 +60,12 @@ class Server:
     bmc_address: str
     console_address: str
     ports: tuple[Port, ...]
+    system: str = LINUX
+
+    @property
+    def disk(self) -> Path:
+        """Its system disk: one of its own for each system, and of FreeBSD for each card."""
+        return self.folder / ("disk.qcow2" if self.system == LINUX else f"disk-{self.system}-{self.card.name}.qcow2")
 
     @property
     def nvram(self) -> Path:
@@ -109,10 +118,13 @@ class Bench:
         return ends
 
 
-def bench(name: str = DEFAULT_NAME, cards: Mapping[str, Card] | None = None) -> Bench:
+def bench(
+    name: str = DEFAULT_NAME, cards: Mapping[str, Card] | None = None, systems: Mapping[str, str] | None = None
+) -> Bench:
     """The layout of the bench called ``name``.
 
     :param cards: role -> the card in that server's slot; without it both carry an 82574L of QEMU's.
+    :param systems: role -> the operating system of that server; Linux where it is not named.
     :raises LayoutError: when the name is not of 1 to 20 lower-case letters, digits and dashes, or paths get too long.
     """
     if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,19}", name):
@@ -124,7 +136,10 @@ def bench(name: str = DEFAULT_NAME, cards: Mapping[str, Card] | None = None) -> 
             f"{folder} is too long for unix sockets ({SOCKET_PATH_LIMIT} bytes): choose a shorter name or HOME"
         )
     servers = tuple(
-        _server(role, number, index, folder, cards[role] if cards else INTEL_82574L)
+        replace(
+            _server(role, number, index, folder, cards[role] if cards else INTEL_82574L),
+            system=(systems or {}).get(role, LINUX),
+        )
         for number, role in enumerate(ROLES)
     )
     return Bench(name, index, folder, servers)

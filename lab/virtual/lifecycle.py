@@ -25,6 +25,7 @@ import process
 import server as machine
 import slots
 import uplinks
+from freebsd.kit import FreeBsdError
 from identity import Identity
 from layout import REDFISH_PORT, ROLES, SSH_PORT, Bench, Server
 from wait import until
@@ -44,11 +45,13 @@ class BenchError(Exception):
 
 @dataclass(frozen=True)
 class Status:
-    """How a bench is: ``parts`` running or dead; ``servers`` off, on or ready (SSH answers); names of ``cards``."""
+    """How a bench is: ``parts`` running or dead; ``servers`` off, on or ready (SSH answers); names of ``cards`` and of
+    operating ``systems``."""
 
     parts: dict[str, str]
     servers: dict[str, str]
     cards: dict[str, str]
+    systems: dict[str, str]
     cables: dict[str, object]
 
     @property
@@ -73,11 +76,18 @@ def locked(bench: Bench) -> Iterator[None]:
         yield
 
 
-def up(bench: Bench, fresh: bool, cards: Mapping[str, str] | None = None, say: Callable[[str], None] = print) -> None:
+def up(
+    bench: Bench,
+    fresh: bool,
+    cards: Mapping[str, str] | None = None,
+    say: Callable[[str], None] = print,
+    systems: Mapping[str, str] | None = None,
+) -> None:
     """Bring the bench up; start what is dead, power on what is off, leave alone what runs.
 
     :param fresh: end everything first and throw the servers' disks and the cards' memories away.
     :param cards: role -> name of the card to put in; a server that runs with another is powered off for it.
+    :param systems: role -> operating system to boot; a server that runs another is powered off for it.
     :raises BenchError: when a part or a server does not come up.
     """
     if missing := image.missing_tools():
@@ -93,7 +103,7 @@ def up(bench: Bench, fresh: bool, cards: Mapping[str, str] | None = None, say: C
             (bench.folder / "cables.json").unlink(missing_ok=True)
             for name in uplinks.STATE_FILES:
                 (bench.folder / name).unlink(missing_ok=True)
-        bench = exchange(bench, cards or {})
+        bench = exchange(bench, cards or {}, systems)
         identity = Identity(bench)
         alive = parts.running(bench)
         off = [server for server in bench.servers if f"qemu-{server.role}" not in alive]
@@ -105,29 +115,32 @@ def up(bench: Bench, fresh: bool, cards: Mapping[str, str] | None = None, say: C
                     if told := note.result():
                         say(told)
                 list(pool.map(lambda server: _power_on(server, identity, server in off), bench.servers))
-        except (parts.PartError, image.ImageError, BenchError):
+        except (parts.PartError, image.ImageError, FreeBsdError, BenchError):
             if not alive:
                 parts.end_all(bench)  # nothing ran before: leave nothing half-started behind
             raise
 
 
-def change_cards(bench: Bench, cards: Mapping[str, str]) -> None:
-    """Put other cards in; a bench of which anything runs is brought up again, one that is down stays down."""
+def change_cards(bench: Bench, cards: Mapping[str, str], systems: Mapping[str, str] | None = None) -> None:
+    """Put other cards in, or other systems on; a bench of which anything runs is brought up again, one that is down
+    stays down."""
     if parts.running(bench):
-        up(bench, fresh=False, cards=cards)
+        up(bench, fresh=False, cards=cards, systems=systems)
         return
     with locked(bench):
-        exchange(bench, cards)
+        exchange(bench, cards, systems)
 
 
-def exchange(before: Bench, cards: Mapping[str, str]) -> Bench:
+def exchange(before: Bench, cards: Mapping[str, str], systems: Mapping[str, str] | None = None) -> Bench:
     """Put other cards in: servers that run with the former ones are shut down, and the cables are laid anew.
 
     :param cards: role -> name of the new card; that of a role not named stays.
+    :param systems: role -> the new operating system; likewise.
     :return: the bench with its new cards; nothing is powered on.
     """
-    after = slots.exchanged(before, cards)
-    roles = [new.role for old, new in zip(before.servers, after.servers, strict=True) if old.card != new.card]
+    after = slots.exchanged(before, cards, systems)
+    pairs = zip(before.servers, after.servers, strict=True)
+    roles = [new.role for old, new in pairs if (old.card, old.system) != (new.card, new.system)]
     if not roles:
         return before
     alive = parts.running(before)
@@ -282,4 +295,5 @@ def status(bench: Bench) -> Status:
         except control.ControlError as error:
             cables = {"error": str(error)}
     cards = {server.role: server.card.name for server in bench.servers}
-    return Status({name: "running" if name in alive else "dead" for name in names}, servers, cards, cables)
+    systems = {server.role: server.system for server in bench.servers}
+    return Status({name: "running" if name in alive else "dead" for name in names}, servers, cards, systems, cables)

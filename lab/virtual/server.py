@@ -15,8 +15,9 @@ import cardkit
 import hostcpu
 import image
 import nvram
+from freebsd import kit as freebsd_kit
 from identity import Identity
-from layout import Server
+from layout import LINUX, Server
 
 MEMORY_MIB = 320
 TRANSLATION_MIB = 128  # emulated code; with the memory and QEMU itself about 500 MiB a server
@@ -41,7 +42,7 @@ def prepare(server: Server, identity: Identity, current_image: Path) -> str | No
     :raises ImageError: when that image is so old that it cannot carry a virtual card.
     """
     server.folder.mkdir(parents=True, exist_ok=True)
-    disk, origin = server.folder / "disk.qcow2", server.folder / "image.json"
+    disk, origin = server.disk, server.folder / f"image{server.disk.stem.removeprefix('disk')}.json"
     if not disk.exists():
         base = current_image / "root.ext4"
         subprocess.run(["qemu-img", "create", "-q", "-f", "qcow2", "-b", str(base), "-F", "raw", str(disk)], check=True)
@@ -50,7 +51,8 @@ def prepare(server: Server, identity: Identity, current_image: Path) -> str | No
     kit = _kit(server, mine) if server.card.virtual else None
     if kit and not server.nvram.exists():
         nvram.lay_out(server.nvram, server.card.name, server.serial, {port.place: port.mac for port in server.ports})
-    _make_initrd(server, identity, [mine / "initrd.cpio", *([kit.initrd] if kit else [])])
+    system = [_system(server, mine)] if server.system != LINUX else []
+    _make_initrd(server, identity, [mine / "initrd.cpio", *([kit.initrd] if kit else []), *system])
     description = {"argv": argv(server, mine, kit.disk if kit else None), "cwd": str(server.folder)}
     (server.folder / "qemu.json").write_text(json.dumps(description, indent=1))
     if mine != current_image:
@@ -65,6 +67,16 @@ def _kit(server: Server, base: Path) -> cardkit.Kit:
             "'vbench up --fresh' makes a new one"
         )
     return cardkit.ensure(base, server.card.name)
+
+
+def _system(server: Server, base: Path) -> Path:
+    """The archive that makes a server another system's."""
+    if "systems" not in json.loads((base / "manifest.json").read_text()).get("carries", []):
+        raise image.ImageError(
+            f"{server.role}: its disk was made from an image that cannot be {server.system}'s; "
+            "'vbench up --fresh' makes a new one"
+        )
+    return freebsd_kit.ensure(server.card.name)
 
 
 def _make_initrd(server: Server, identity: Identity, before: list[Path]) -> None:
@@ -110,7 +122,7 @@ def argv(server: Server, base: Path, disk: Path | None) -> list[str]:
         *("-accel", *PROCESSOR[accel]),
         *("-M", "q35,sata=off,smbus=off", "-m", str(MEMORY_MIB), "-smp", "1", "-rtc", "base=utc,clock=host"),
         *("-kernel", str(base / "vmlinux"), "-initrd", str(folder / "initrd.cpio"), "-append", " ".join(kernel)),
-        *("-drive", f"file={folder}/disk.qcow2,if=none,id=disk,cache=unsafe", "-device", "virtio-blk-pci,drive=disk"),
+        *("-drive", f"file={server.disk},if=none,id=disk,cache=unsafe", "-device", "virtio-blk-pci,drive=disk"),
         *("-device", "virtio-rng-pci"),
         *("-chardev", f"socket,id=serial,path={folder}/serial,reconnect=1", "-serial", "chardev:serial"),
         *("-netdev", f"user,id=mgmt,restrict=on,hostfwd=tcp:{server.address}:2222-:22"),

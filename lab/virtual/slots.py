@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 
 import cardsheet
 import layout
 from cardsheet import Card
-from layout import DEFAULT_NAME, ROLES, Bench
+from layout import DEFAULT_NAME, ROLES, SYSTEMS, Bench
 
 
 class SlotError(Exception):
@@ -22,29 +23,44 @@ def bench(name: str = DEFAULT_NAME) -> Bench:
     :raises SheetError: when a card's sheet is gone.
     """
     file = layout.bench(name).folder / "cards.json"
+    names = _remembered(file, "names of the cards")
+    systems = _remembered(file.with_name("systems.json"), "operating systems")
+    if systems is not None and not set(systems.values()) <= set(SYSTEMS):
+        raise SlotError(f"{file.with_name('systems.json')}: {systems}, wanted {' or '.join(SYSTEMS)}")
+    cards = {role: cardsheet.card(names[role]) for role in ROLES} if names is not None else None
+    return layout.bench(name, cards, systems)
+
+
+def _remembered(file: Path, what: str) -> dict[str, str] | None:
+    """What is remembered of each role; None when nothing is.
+
+    :raises SlotError: when the file is damaged.
+    """
     try:
         text = file.read_text()
     except FileNotFoundError:
-        return layout.bench(name)
+        return None
     try:
-        names = json.loads(text)
+        found = json.loads(text)
     except ValueError as error:
         raise SlotError(f"{file}: not JSON: {error}") from error
-    if not isinstance(names, dict) or sorted(names) != sorted(ROLES):
-        raise SlotError(f"{file}: {text[:80]!r}, wanted the names of the cards of {' and '.join(ROLES)}")
-    return layout.bench(name, {role: cardsheet.card(str(names[role])) for role in ROLES})
+    if not isinstance(found, dict) or sorted(found) != sorted(ROLES):
+        raise SlotError(f"{file}: {text[:80]!r}, wanted the {what} of {' and '.join(ROLES)}")
+    return {role: str(value) for role, value in found.items()}
 
 
-def exchanged(before: Bench, names: Mapping[str, str]) -> Bench:
+def exchanged(before: Bench, names: Mapping[str, str], systems: Mapping[str, str] | None = None) -> Bench:
     """The layout of the bench ``before`` with other cards: ``names`` has the new one of each role that changes.
 
+    :param systems: the new operating system of each role that changes.
     :raises SheetError: when there is no sheet of that name.
     :raises SlotError: when the two cards cannot be connected.
     """
     cards = {server.role: server.card for server in before.servers}
     cards |= {role: cardsheet.card(name) for role, name in names.items()}
     check_pair(cards["dut"], cards["peer"])
-    return layout.bench(before.name, cards)
+    after = {server.role: server.system for server in before.servers} | dict(systems or {})
+    return layout.bench(before.name, cards, after)
 
 
 def check_pair(dut: Card, peer: Card) -> None:
@@ -64,8 +80,11 @@ def check_pair(dut: Card, peer: Card) -> None:
 
 
 def remember(bench: Bench) -> None:
-    """Keep the cards of ``bench``, in one step: whoever looks sees the old or the new ones."""
-    file = bench.folder / "cards.json"
-    draft = file.with_suffix(".new")
-    draft.write_text(json.dumps({server.role: server.card.name for server in bench.servers}))
-    draft.replace(file)
+    """Keep cards and systems of ``bench``, each in one step: whoever looks sees the old or the new ones."""
+    for name, values in (
+        ("cards.json", {server.role: server.card.name for server in bench.servers}),
+        ("systems.json", {server.role: server.system for server in bench.servers}),
+    ):
+        draft = (bench.folder / name).with_suffix(".new")
+        draft.write_text(json.dumps(values))
+        draft.replace(bench.folder / name)

@@ -175,6 +175,7 @@ class Commands(Record):
 
     ``insert`` puts cards in, ``{dut}`` and ``{peer}`` in it being their names; a bench that is up is up again after it,
     one that is down stays down. ``inserted`` prints the cards that are in: a line ``dut NAME``, a line ``peer NAME``.
+    ``boot_systems`` and ``systems`` do the same with the servers' operating systems (``linux``, ``freebsd``).
     """
 
     up: Command
@@ -182,6 +183,14 @@ class Commands(Record):
     status: Command
     insert: Command | None = None
     inserted: Command | None = None
+    boot_systems: Command | None = None
+    systems: Command | None = None
+
+    def boot_command(self, systems: Mapping[str, str]) -> str | None:
+        """The command that boots the ``systems`` (role -> name); ``None`` where the bench cannot."""
+        if self.boot_systems is None:
+            return None
+        return self.boot_systems.replace("{dut}", systems["dut"]).replace("{peer}", systems["peer"])
 
     def insert_command(self, cards: Mapping[str, str]) -> str | None:
         """The command that puts in the ``cards`` (role -> name); ``None`` where the bench cannot."""
@@ -260,6 +269,23 @@ class Bench(Sheet):
         }
         paths = tuple(path.model_copy(update={"rate_scale": entry.rate_scale}) for path in self.paths)
         return self.model_copy(update={"servers": Servers(**servers), "paths": paths, "cards": {}})
+
+    def with_systems(self, systems: Mapping[Role, OperatingSystem]) -> Bench:
+        """The bench with other operating systems on its servers, which the file's commands can boot.
+
+        :raises BenchFault: when a server is to run another one than the file says, and the bench has no such command.
+        """
+        others = {role: system for role, system in systems.items() if self.server(role).os is not system}
+        if not others:
+            return self
+        if self.commands is None or self.commands.boot_systems is None:
+            said = ", ".join(f"{role.value} {system.value}" for role, system in others.items())
+            raise BenchFault(f"bench {self.bench}: no command boots {said}; wanted: commands.boot_systems in the file")
+        servers = {
+            role.value: self.server(role).model_copy(update={"os": others.get(role, self.server(role).os)})
+            for role in Role
+        }
+        return self.model_copy(update={"servers": Servers(**servers)})
 
     def connected(self) -> Bench:
         """The bench with its cables laid to the switch, by the switch's command ``connect``."""
@@ -405,13 +431,15 @@ class Bench(Sheet):
         commands = self.commands
         if commands is None:
             return
-        if (commands.insert is None) != (commands.inserted is None):
-            given = "insert" if commands.inserted is None else "inserted"
-            yield Problem(("commands",), f"{given} alone", "both insert and inserted, or neither")
-        for role in Role:
-            if commands.insert is not None and f"{{{role.value}}}" not in commands.insert:
-                wanted = f"{{{role.value}}} where the name of the card of {role.value} goes"
-                yield Problem(("commands", "insert"), commands.insert, wanted)
+        for change, shown, what in (("insert", "inserted", "card"), ("boot_systems", "systems", "system")):
+            changing, showing = getattr(commands, change), getattr(commands, shown)
+            if (changing is None) != (showing is None):
+                given = change if showing is None else shown
+                yield Problem(("commands",), f"{given} alone", f"both {change} and {shown}, or neither")
+            for role in Role:
+                if changing is not None and f"{{{role.value}}}" not in changing:
+                    wanted = f"{{{role.value}}} where the name of the {what} of {role.value} goes"
+                    yield Problem(("commands", change), changing, wanted)
 
     def _path_problems(self) -> Iterator[Problem]:
         names: set[str] = set()
@@ -493,6 +521,18 @@ def _inside(host: str, subnet: IPv4Network) -> bool:
         return ipaddress.ip_address(host) in subnet
     except ValueError:  # a name, or a device
         return False
+
+
+def chosen_systems(names: Mapping[Role, str]) -> dict[Role, OperatingSystem]:
+    """The operating systems that were chosen by name; an empty name chooses nothing.
+
+    :raises BenchFault: for a name that is no system's.
+    """
+    known = {system.value: system for system in OperatingSystem}
+    for role, name in names.items():
+        if name and name not in known:
+            raise BenchFault(f"{role.value}: operating system {name!r}; wanted: {' or '.join(known)}")
+    return {role: known[name] for role, name in names.items() if name}
 
 
 def load_bench(path: Path | str) -> Bench:

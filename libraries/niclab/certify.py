@@ -6,9 +6,10 @@ import subprocess
 import sys
 import tempfile
 import xml.etree.ElementTree as ET
+from collections.abc import Mapping
 from pathlib import Path
 
-from niclab.bench import load_bench
+from niclab.bench import OperatingSystem, Role, load_bench
 from niclab.card import load_card
 from niclab.profile import Profile
 from niclab.report import allure, certificate
@@ -22,16 +23,25 @@ PER_CARD = REPOSITORY / "libraries" / "PerCard.py"
 LISTENER = REPOSITORY / "libraries" / "AllureResults.py"
 
 
-def run(bench_file: Path, card: str, profile: Profile, results: Path) -> int:
+def run(
+    bench_file: Path,
+    card: str,
+    profile: Profile,
+    results: Path,
+    systems: Mapping[Role, OperatingSystem] | None = None,
+) -> int:
     """Qualify ``card`` on the bench; return 0 only for a clean certificate.
 
+    :param systems: operating systems of servers that are to run others than the bench file says.
     :raises BenchFault: when bench file, sheet or suites are wrong, or a report cannot be made.
     """
-    bench, sheet = load_bench(bench_file), load_card(card)
+    bench, sheet = load_bench(bench_file).with_systems(systems or {}), load_card(card)
+    chosen = [f"{role.name}_OS:{system.value}" for role, system in (systems or {}).items()]
     options = [
+        *(word for variable in chosen for word in ("--variable", variable)),
         *("--variable", f"BENCH:{bench.file}", "--variable", f"CARD:{card}", "--variable", f"PROFILE:{profile.value}"),
         *("--name", "Qualification", "--settag", f"allure.label.card:{sheet.name}"),
-        *("--prerunmodifier", f"{PER_CARD}:{sheet.file}"),
+        *("--prerunmodifier", f"{PER_CARD}:{sheet.file}:{bench.server(Role.DUT).os.value}"),
         *("--prerunmodifier", f"{MODIFIER}:{profile.value}"),
     ]
     expected = count_tests(options)

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 from niclab import certify, doctor, parse
-from niclab.bench import load_bench
+from niclab.bench import OperatingSystem, Role, chosen_systems, load_bench
 from niclab.card import load_card
 from niclab.lab import Lab
 from niclab.parity_page import parity_page
@@ -39,6 +39,7 @@ def _parser() -> argparse.ArgumentParser:
     look.add_argument("bench", nargs="?", type=Path, default=DEFAULT_BENCH)
     look.add_argument("--card", default=DEFAULT_CARD, help="sheet of the card on the bench")
     look.add_argument("--no-cables", action="store_true", help="leave every link alone")
+    _systems_options(look)
     look.set_defaults(run=_doctor)
     restore = commands.add_parser("restore", help="undo what a killed run left changed on a bench")
     restore.add_argument("bench", nargs="?", type=Path, default=DEFAULT_BENCH)
@@ -48,6 +49,7 @@ def _parser() -> argparse.ArgumentParser:
     qualify.add_argument("--card", default=DEFAULT_CARD)
     qualify.add_argument("--profile", type=Profile, default=Profile.QUICK, metavar="quick|full")
     qualify.add_argument("--results", type=Path, default=REPOSITORY / "results", help="folder of the run folders")
+    _systems_options(qualify)
     qualify.set_defaults(run=_certify)
     read = commands.add_parser("parse", help="read a tool's output from standard input, print its record as JSON")
     what = read.add_mutually_exclusive_group(required=True)
@@ -62,10 +64,28 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _systems_options(parser: argparse.ArgumentParser) -> None:
+    names = [system.value for system in OperatingSystem]
+    for role in Role:
+        parser.add_argument(
+            f"--{role.value}-os", choices=names, default="", help=f"operating system of {role.value}, if another"
+        )
+
+
+def _systems(options: argparse.Namespace) -> dict[Role, OperatingSystem]:
+    return chosen_systems({Role.DUT: options.dut_os, Role.PEER: options.peer_os})
+
+
 def _doctor(options: argparse.Namespace) -> int:
     faults = 0
     with tempfile.TemporaryDirectory() as scratch:
-        for finding in doctor.examine(options.bench, options.card, cables=not options.no_cables, scratch=Path(scratch)):
+        for finding in doctor.examine(
+            options.bench,
+            options.card,
+            cables=not options.no_cables,
+            scratch=Path(scratch),
+            systems=_systems(options),
+        ):
             print(finding, flush=True)
             faults += bool(finding.fault)
     print(f"{faults} fault{'s' * (faults != 1)}" if faults else "the bench is ready")
@@ -85,7 +105,7 @@ def _restore(options: argparse.Namespace) -> int:
 
 
 def _certify(options: argparse.Namespace) -> int:
-    return certify.run(options.bench, options.card, options.profile, options.results)
+    return certify.run(options.bench, options.card, options.profile, options.results, _systems(options))
 
 
 def _parse(options: argparse.Namespace) -> int:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from niclab import wiring
-from niclab.bench import Bench, Commands, Port, Role, load_bench
+from niclab.bench import Bench, Commands, OperatingSystem, Port, Role, load_bench
 from niclab.card import load_card
 from niclab.lab import Lab, cards_in_words, inserted_cards, local_command
 from niclab.server import Server
@@ -17,7 +17,6 @@ from niclab.switch.records import Admin
 from niclab.traffic.tools import tool_of
 from niclab.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 
-TOOLS = ("ip", "ethtool", "lspci", "modprobe", "modinfo", "ping", "ss", "timeout", "python3")
 CLOCK_ERROR_S = 2.0
 """House rule: logs of two servers can still be read side by side."""
 
@@ -38,14 +37,22 @@ class Finding:
         return f"FAULT  {self.subject:5} {self.what:12} {self.fault}\n       {'':18} mend: {self.mend}"
 
 
-def examine(bench_file: Path, card: str, *, cables: bool, scratch: Path) -> Iterator[Finding]:
+def examine(
+    bench_file: Path,
+    card: str,
+    *,
+    cables: bool,
+    scratch: Path,
+    systems: Mapping[Role, OperatingSystem] | None = None,
+) -> Iterator[Finding]:
     """Look at everything, in the order in which one thing needs the other; yields findings as they are made.
 
     :param cables: prove the wiring too: takes links down for a moment.
     :param scratch: folder for logs.
+    :param systems: operating systems of servers that are to run others than the bench file says.
     """
     try:
-        bench, sheet = load_bench(bench_file), load_card(card)
+        bench, sheet = load_bench(bench_file).with_systems(systems or {}), load_card(card)
     except BenchFault as error:
         yield Finding(
             "bench", "file", "", str(error), "correct the file; lab/benches/example-real.yaml explains every field"
@@ -57,6 +64,10 @@ def examine(bench_file: Path, card: str, *, cables: bool, scratch: Path) -> Iter
         yield Finding("bench", "power", "", fault, f"run: {bench.commands.up}")
         return
     if bench.commands and (finding := _cards(bench.commands, sheet.name)):
+        yield finding
+        if finding.fault:
+            return
+    if bench.commands and (finding := _systems(bench)):
         yield finding
         if finding.fault:
             return
@@ -102,6 +113,22 @@ def _cards(commands: Commands, card: str) -> Finding | None:
     if found != wanted:
         return Finding("bench", "cards", "", f"{cards_in_words(found)}, wanted {card} in both servers", mend)
     return Finding("bench", "cards", cards_in_words(found))
+
+
+def _systems(bench: Bench) -> Finding | None:
+    """Do the servers run what they are to run? Nothing where the bench cannot tell."""
+    commands = bench.commands
+    if commands is None or commands.systems is None:
+        return None
+    wanted = {role.value: bench.server(role).os.value for role in Role}
+    mend = f"run: {commands.boot_command(wanted)}"
+    try:
+        found = inserted_cards(commands.systems)
+    except BenchFault as error:
+        return Finding("bench", "systems", "", str(error), mend)
+    if found != wanted:
+        return Finding("bench", "systems", "", f"{cards_in_words(found)}, wanted {cards_in_words(wanted)}", mend)
+    return Finding("bench", "systems", cards_in_words(found))
 
 
 def _journal(lab: Lab) -> Finding:
@@ -210,7 +237,7 @@ def _root(server: Server) -> str:
 
 
 def _tools(server: Server, bench: Bench) -> str:
-    wanted = (*TOOLS, *tool_of(bench.traffic).programs)
+    wanted = (*server.host.needed_tools(), *tool_of(bench.traffic).programs)
     versions = server.host.tools(wanted)
     if missing := [name for name in wanted if name not in versions or versions[name] is None]:
         raise BenchFault(f"{server.name}: missing: {', '.join(missing)}")

@@ -10,11 +10,11 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
 
-from niclab.bench import Bench, Port, Role, Wiring, load_bench
+from niclab.bench import Bench, OperatingSystem, Port, Role, Wiring, load_bench
 from niclab.card import Card
 from niclab.report.evidence import CommandLog, EvidenceStore
 from niclab.secrets import Secrets
@@ -82,7 +82,7 @@ def checked_local_command(command: str, *, within_s: float = COMMAND_WITHIN_S) -
 
 
 def inserted_cards(command: str) -> dict[str, str]:
-    """The cards that the bench's command ``inserted`` names: role -> name.
+    """The cards that the bench's command ``inserted`` names, or the operating systems of ``systems``: role -> name.
 
     :raises BenchFault: when it fails, or prints something else than one line for each role.
     """
@@ -189,18 +189,32 @@ class Lab:
     def _insert_card(self) -> None:
         """Put the card in where the bench can do that; the cards that were in come back at the end."""
         commands = self.bench.commands
-        if commands is None or commands.inserted is None:
-            return
-        found, wanted = inserted_cards(commands.inserted), dict.fromkeys((role.value for role in Role), self.card.name)
-        back, there = commands.insert_command(found), commands.insert_command(wanted)
+        if commands is not None and commands.inserted is not None:
+            wanted = dict.fromkeys((role.value for role in Role), self.card.name)
+            self._change_servers(commands.inserted, commands.insert_command, wanted, f"gets {self.card.name}")
+
+    def _boot_systems(self) -> None:
+        """Boot the operating systems that the servers are to have; what they had comes back at the end."""
+        commands = self.bench.commands
+        if commands is not None and commands.systems is not None:
+            wanted = {role.value: self.bench.server(role).os.value for role in Role}
+            self._change_servers(commands.systems, commands.boot_command, wanted, f"boots {cards_in_words(wanted)}")
+
+    def _change_servers(
+        self, showing: str, changing: Callable[[dict[str, str]], str | None], wanted: dict[str, str], news: str
+    ) -> None:
+        """Give the servers what is ``wanted`` (role -> name), by the bench's commands that show and change it."""
+        found = inserted_cards(showing)
+        back, there = changing(found), changing(wanted)
         if found == wanted or back is None or there is None:
             return
-        what = f"{self.bench.name} had {cards_in_words(found)} and gets {self.card.name}"
+        what = f"{self.bench.name} had {cards_in_words(found)} and {news}"
         self.journal.register("bench", what, Action(ActionKind.LOCAL, "controller", back))
         checked_local_command(there)
 
     def _bring_up(self) -> None:
         self._insert_card()
+        self._boot_systems()
         commands = self.bench.commands
         if commands is None or local_command(commands.status).returncode == 0:
             return
@@ -265,8 +279,8 @@ class Lab:
         commands = self.bench.commands
         if commands is None:
             return False
-        inserting = commands.insert is not None and command.startswith(commands.insert.partition("{")[0])
-        return inserting or command == commands.down
+        changing = [text.partition("{")[0] for text in (commands.insert, commands.boot_systems) if text is not None]
+        return any(command.startswith(text) for text in changing) or command == commands.down
 
     def give_back(self) -> None:
         """Undo every change, close every connection, release the bench.
@@ -378,9 +392,18 @@ class Lab:
         return [port for port, up in zip(ports, side_by_side(self.carrier, ports), strict=True) if not up]
 
 
-def take(bench_file: Path | str, card: Card, run_dir: Path, current_test: Callable[[], str | None]) -> Lab:
-    """Take a bench: see :meth:`Lab.open`. From then on it is :func:`current`."""
-    lab = Lab(load_bench(bench_file), card, run_dir, current_test)
+def take(
+    bench_file: Path | str,
+    card: Card,
+    run_dir: Path,
+    current_test: Callable[[], str | None],
+    systems: Mapping[Role, OperatingSystem] | None = None,
+) -> Lab:
+    """Take a bench: see :meth:`Lab.open`. From then on it is :func:`current`.
+
+    :param systems: operating systems of servers that are to run others than the bench file says.
+    """
+    lab = Lab(load_bench(bench_file).with_systems(systems or {}), card, run_dir, current_test)
     (run_dir / measurements.FILE).unlink(missing_ok=True)  # of an earlier run into the same folder
     lab.open()
     _CURRENT.append(lab)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
@@ -12,7 +11,7 @@ from niclab.bench import Port, Role
 from niclab.hosts.bond_settings import BondSettings
 from niclab.hosts.records import Address, Interface
 from niclab.lab import Lab
-from niclab.server import Server, quoted
+from niclab.server import Server
 from niclab.undo import Action, ActionKind, Entry
 from niclab.verdict import BenchFault
 
@@ -49,10 +48,12 @@ def bond(lab: Lab, role: Role, settings: BondSettings, *, first_is_primary: bool
         settings = replace(settings, primary=members[0])
     stack = Stack(server, BOND, lab.bench.address(ports[0]), _before(lab, ports))
     with _whole(lab, stack):
-        _register_module(lab, stack, "bonding")
+        _register_module(lab, stack, server.host.stacking_modules()[0])
         for port, was in stack.below.items():
             _register_port(lab, stack, port, was)
-        _register(lab, stack, server.name, f"bond {BOND} of {', '.join(members)} is made", _removal(BOND))
+        _register(
+            lab, stack, server.name, f"bond {BOND} of {', '.join(members)} is made", server.host.removing_link(BOND)
+        )
         server.host.create_bond(BOND, settings, members)
         server.host.add_address(BOND, str(stack.address))
     return stack
@@ -66,7 +67,7 @@ def vlan_on_port(lab: Lab, port: Port, vlan_id: int) -> Stack:
     server, iface, address = lab.server_of(port), lab.interface(port), lab.bench.address(port)
     stack = Stack(server, f"{iface}.{vlan_id}", address, _before(lab, [port]))
     with _whole(lab, stack):
-        _register_module(lab, stack, "8021q")
+        _register_module(lab, stack, stack.server.host.stacking_modules()[1])
         _register_port(lab, stack, port, stack.below[port])
         _add_vlan(lab, stack, iface, vlan_id)
     return stack
@@ -82,7 +83,7 @@ def vlan_on_bond(lab: Lab, below: Stack, vlan_id: int) -> Stack:
         raise BenchFault(f"{below.server.name}: a VLAN on a bond takes the second path's address; there is one path")
     stack = Stack(below.server, f"{below.name}.{vlan_id}", lab.bench.address(ports[1]), {})
     with _whole(lab, stack):
-        _register_module(lab, stack, "8021q")
+        _register_module(lab, stack, stack.server.host.stacking_modules()[1])
         _add_vlan(lab, stack, below.name, vlan_id)
     return stack
 
@@ -134,7 +135,7 @@ def _before(lab: Lab, ports: list[Port]) -> dict[Port, Interface]:
 
 def _add_vlan(lab: Lab, stack: Stack, below: str, vlan_id: int) -> None:
     host = stack.server.host
-    _register(lab, stack, stack.server.name, f"VLAN {stack.name} is made", _removal(stack.name))
+    _register(lab, stack, stack.server.name, f"VLAN {stack.name} is made", host.removing_link(stack.name))
     if str(stack.address.ip) in [entry.address for entry in host.interface(below).addresses]:
         host.remove_address(below, str(stack.address))
     host.create_vlan(stack.name, below, vlan_id)
@@ -147,18 +148,13 @@ def _register(lab: Lab, stack: Stack, subject: str, what: str, command: str) -> 
 
 
 def _register_module(lab: Lab, stack: Stack, module: str) -> None:
-    if stack.server.host.loaded_module(module) is None:
-        _register(lab, stack, stack.server.name, f"{module} is loaded", quoted("modprobe", "-r", module))
+    host = stack.server.host
+    if host.loaded_module(module) is None:
+        _register(lab, stack, stack.server.name, f"{module} is loaded", host.unloading_driver(module))
 
 
 def _register_port(lab: Lab, stack: Stack, port: Port, was: Interface) -> None:
     """The port belongs to nothing again, has its state and its addresses. Each step may have been done already."""
-    words = [quoted("ip", "link", "set", "dev", was.name, "nomaster")]
-    words.append(quoted("ip", "link", "set", "dev", was.name, "up" if was.admin_up else "down"))
-    for entry in _ipv4(was):
-        words.append(quoted("ip", "address", "replace", f"{entry.address}/{entry.prefix_length}", "dev", was.name))
-    _register(lab, stack, port.name, f"{was.name} joins {stack.name}", " && ".join(words))
-
-
-def _removal(name: str) -> str:
-    return f"[ ! -e /sys/class/net/{shlex.quote(name)} ] || {quoted('ip', 'link', 'delete', 'dev', name)}"
+    addresses = [f"{entry.address}/{entry.prefix_length}" for entry in _ipv4(was)]
+    command = stack.server.host.releasing_port(was.name, bool(was.admin_up), addresses)
+    _register(lab, stack, port.name, f"{was.name} joins {stack.name}", command)

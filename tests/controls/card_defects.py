@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 BROADCOM, EMULEX = "broadcom-bcm57810", "emulex-oce11102"
 MODULES = {BROADCOM: "bnx2x", EMULEX: "be2net"}
-GRO, LRO = "16", "512"
+GRO, VLAN_STRIP, LRO = "16", "64", "512"
 """Bits of feature defects, as in ``lab/virtual/card/mailbox.h``."""
 
 
@@ -150,9 +150,9 @@ DEFECTS = (
     ),
     Defect(
         EMULEX,
-        ("card:dut", f"feature-unfixed={LRO}"),
-        red(switched("lro"), "Offloads Are As Delivered"),
-        "lro",
+        ("card:dut", f"feature-unfixed={VLAN_STRIP}"),
+        red(switched("vlan-strip"), "Offloads Are As Delivered"),
+        "vlan-strip",
         suites=("*.identity.defaults", "*.offload.offload"),
         reload=True,
     ),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from card_defects import DEFECTS, MODULES, Defect
-from control_bench import Bench, only
+from control_bench import NAME, Bench, only
 
 pytestmark = [pytest.mark.bench, pytest.mark.slow]
 
@@ -36,7 +36,7 @@ def test_a_defect_turns_exactly_the_intended_tests_red(bench: Bench, defect: Def
     options = [option for suite in defect.suites for option in ("--suite", suite)] + only(*defect.tests)
     options += [] if defect.full else ["--exclude", "slow"]
     if defect.into:
-        inject = (defect.into, f"fault set --name controls {where} {what}", "fault clear --name controls")
+        inject = (defect.into, f"fault set --name {NAME} {where} {what}", f"fault clear --name {NAME}")
         run = bench.run(*options, card=defect.card, inject=inject)
     else:
         bench.vbench("fault", "set", where, what)

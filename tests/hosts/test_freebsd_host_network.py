@@ -23,11 +23,10 @@ from freebsd_host_texts import (
 )
 from goldens import capture
 
-from niclab.hosts.bond_settings import BondMode, BondSettings
 from niclab.hosts.errors import ReadError
 from niclab.hosts.freebsd.host import FreeBsdHost
 from niclab.hosts.records import CarrierChanges, CarrierWait, Duplex, Operstate
-from niclab.verdict import BenchFault, NotApplicable
+from niclab.verdict import BenchFault
 
 
 def shown(text: str, counted: str = NETSTAT) -> str:
@@ -332,26 +331,4 @@ def test_what_is_no_name_reaches_no_shell(ask: Callable[[FreeBsdHost], object]) 
     dut, shell = host({})
     with pytest.raises(BenchFault, match="wanted"):
         ask(dut)
-    assert shell.commands == []
-
-
-@pytest.mark.parametrize(
-    ("question", "arguments", "why"),
-    [
-        ("cpu_times", (), "kern.cp_times"),
-        ("frame_counters", ("oce0",), "netstat -I"),
-        ("create_bond", ("lagg0", BondSettings(mode=BondMode.ACTIVE_BACKUP), ["oce0"]), r"lagg\(4\)"),
-        ("bond", ("lagg0",), r"lagg\(4\)"),
-        ("bond_settings", ("lagg0",), r"lagg\(4\)"),
-        ("create_vlan", ("vlan3", "oce0", 3), r"vlan\(4\)"),
-        ("vlan", ("vlan3",), r"vlan\(4\)"),
-        ("remove_link", ("vlan3",), r"vlan\(4\)"),
-    ],
-)
-def test_what_cannot_be_asked_yet_says_why_and_runs_nothing(
-    question: str, arguments: tuple[object, ...], why: str
-) -> None:
-    dut, shell = host({})
-    with pytest.raises(NotApplicable, match=f"^dut: .*{why}"):
-        getattr(dut, question)(*arguments)
     assert shell.commands == []

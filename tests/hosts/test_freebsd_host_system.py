@@ -189,7 +189,7 @@ def test_reload() -> None:
     dut, _ = host(
         {
             reload_it: ["", "", failed("kldunload: can't unload file: Device busy\n")],
-            "kldstat -v": [KLDSTAT, KLDSTAT.split(" 2    1")[0]],
+            "kldstat -v": [KLDSTAT, KLDSTAT, KLDSTAT, KLDSTAT.split(" 2    1")[0], KLDSTAT],
             "sysctl dev.oce": OCE,
         }
     )
@@ -199,6 +199,13 @@ def test_reload() -> None:
         dut.reload_driver("oce")
     with pytest.raises(BenchFault, match="Device busy"):
         dut.reload_driver("oce")
+
+
+def test_a_driver_in_the_kernel_cannot_be_reloaded() -> None:
+    dut, shell = host({"kldstat -v": KLDSTAT})
+    with pytest.raises(NotApplicable, match="driver if_em is in FreeBSD's kernel and cannot be unloaded"):
+        dut.reload_driver("if_em")
+    assert not any("kldunload" in command for command in shell.commands)
 
 
 UNKNOWN = failed("sysctl: unknown oid 'x'\n")

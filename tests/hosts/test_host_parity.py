@@ -43,9 +43,7 @@ def test_what_is_not_native_says_how_or_why(system: str) -> None:
 def test_what_is_never_available_raises_nothing_else() -> None:
     """That these raise NotApplicable is tested where they are; here, that the list is known."""
     never = {question for question in questions() if parity(HOSTS["FreeBSD"], question).support is Support.NONE}
-    stacks = {"create_bond", "bond", "bond_settings", "create_vlan", "vlan", "remove_link"}
-    load = {"cpu_times", "frame_counters"}
-    assert never == {"is_build_on_disk", "aer", "set_channels", "restoring_channels"} | stacks | load
+    assert never == {"is_build_on_disk", "aer", "set_channels", "restoring_channels"}
 
 
 def test_the_page_is_what_the_code_says() -> None:

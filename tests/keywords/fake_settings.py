@@ -239,7 +239,8 @@ class FakeSettings:
             return Attempt("post-installation script failed", self.package(name))
         status = "half-configured" if "half-way" in self.faults else "installed"
         installed = "9.9" if "other version" in self.faults else version
-        self.packages[name] = Package(name, installed, "amd64", status)
+        architecture = "i386" if "other architecture" in self.faults else "amd64"
+        self.packages[name] = Package(name, installed, architecture, status)
         return Attempt(None, self.packages[name])
 
     def remove_package(self, name: str) -> Attempt[Package | None]:

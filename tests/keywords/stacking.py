@@ -53,6 +53,8 @@ class Stacking:
 
     def watch(self, job: FakeJob) -> None:
         """A tcpdump that listens, and has seen ``stray`` (or ended with ``watch_ends``)."""
+        if not job.command.startswith("tcpdump "):
+            return
         assert job.command.startswith("tcpdump -p -n -l --immediate-mode -c 1 -i enp1s0 "), job.command
         job.complained = "listening on enp1s0, link-type EN10MB (Ethernet)"
         job.said, job.status = self.stray, 0 if self.stray else self.watch_ends

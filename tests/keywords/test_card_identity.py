@@ -71,9 +71,9 @@ WRONG: list[tuple[str, Spoil, str]] = [
     ("mac", mac("00:00:00:00:00:00"), "{where} has MAC address 00:00:00:00:00:00, wanted a unicast address"),
     ("mac", mac("01:54:00:00:00:01"), "{where} has MAC address 01:54:00:00:00:01, wanted a unicast address"),
     ("mac", mac("ff:ff:ff:ff:ff:ff"), "{where} has MAC address ff:ff:ff:ff:ff:ff, wanted a unicast address"),
-    ("bound", info(driver="igb"), f"{{where}} is driven by igb (ethtool), e1000e (PCI), {SHEET} e1000e"),
-    ("bound", device(driver="igb"), f"{{where}} is driven by e1000e (ethtool), igb (PCI), {SHEET} e1000e"),
-    ("bound", device(driver=None), f"{{where}} is driven by e1000e (ethtool), None (PCI), {SHEET} e1000e"),
+    ("bound", info(driver="igb"), f"{{where}} is driven by igb (interface), e1000e (PCI), {SHEET} e1000e"),
+    ("bound", device(driver="igb"), f"{{where}} is driven by e1000e (interface), igb (PCI), {SHEET} e1000e"),
+    ("bound", device(driver=None), f"{{where}} is driven by e1000e (interface), None (PCI), {SHEET} e1000e"),
     ("version", info(version="5.10"), f"{{where}} runs driver 5.10, the kernel is {KERNEL}"),
     ("loaded", device(driver="vfio-pci"), f"{{where}} has driver vfio-pci after boot, {SHEET} e1000e"),
 ]
@@ -130,7 +130,10 @@ class TestNumberOfPorts:
         [
             ("", r"dut shows 0 ports \(none\), sheet intel-82574l wants 2"),
             ("0000:01:00.0 0200: 8086:10d3\n", r"dut shows 1 ports \(0000:01:00\.0\), sheet intel-82574l wants 2"),
-            ("1 x\n2 x\n3 x\n", r"dut shows 3 ports \(1, 2, 3\), sheet intel-82574l wants 2"),
+            (
+                "0000:01:00.0 x\n0000:02:00.0 x\n0000:03:00.0 x\n",
+                r"dut shows 3 ports \(0000:01:00.0, 0000:02:00.0, 0000:03:00.0\), sheet intel-82574l wants 2",
+            ),
         ],
     )
     @pytest.mark.usefixtures("taken")

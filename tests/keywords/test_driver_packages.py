@@ -179,11 +179,29 @@ def test_a_package_without_previous_version_cannot_be_rolled_back(
     assert settings.packages == {}
 
 
-def test_a_module_of_another_version_than_its_package_is_not_compared(
-    bench: FakeBench, settings: FakeSettings, taken: Lab
+def test_a_package_of_another_architecture_is_told_before_its_module_is_loaded(settings: FakeSettings) -> None:
+    settings.faults.add("other architecture")
+    with pytest.raises(CardFailure, match=r"^dut: package e1000e-modules 3\.8\.7 is of i386, sheet \S+ wants amd64$"):
+        DriverPackages().install_the_driver_package(REQUIRED)
+
+
+@pytest.mark.usefixtures("settings")
+def test_a_module_of_another_version_than_its_package_is_judged_by_the_drivers_own(
+    bench: FakeBench, taken: Lab
 ) -> None:
     bench.edit(bench.sheet, ("architecture: amd64", "module_version_differs: true"))
     taken.card = bench.load()[1]
-    with pytest.raises(NotApplicable, match="says that module e1000e has another version than its package"):
+    with pytest.raises(NotApplicable, match="versions of driver e1000e"):
         DriverPackages().driver_should_be_of_the_package(REQUIRED)
-    assert settings.packages == {}
+    bench.edit(bench.sheet, ("in_kernel: true\n", 'version: {required: ["3.8.1"]}\n'))
+    taken.card = bench.load()[1]
+    runs(bench, "3.8.1")
+    DriverPackages().driver_should_be_of_the_package(REQUIRED)
+    bench.dut.loaded = replace(MODULE, version="3.8.7")
+    bench.dut.nics[1].info = replace(bench.dut.nics[1].info, version="3.8.2")
+    with pytest.raises(CardFailure) as caught:
+        DriverPackages().driver_should_be_of_the_package(REQUIRED)
+    assert str(caught.value).splitlines() == [
+        "dut: the module in memory has version 3.8.7, sheet intel-82574l wants another of driver e1000e",
+        "dut.p1 (0000:02:00.0) has version 3.8.2, sheet intel-82574l wants another of driver e1000e",
+    ]

@@ -88,9 +88,9 @@ def test_a_wrong_image_that_is_taken_is_wrong(settings: FakeSettings, keyword: s
 def test_missing_files_are_the_labs_fault(settings: FakeSettings) -> None:
     settings.files.clear()
     for keyword in ("foreign_image_should_be_refused", "write_other_firmware"):
-        with pytest.raises(BenchFault, match=r"^dut: /lib/firmware/\S+ is missing, sheet intel-82574l names it$"):
+        with pytest.raises(BenchFault, match=r"^dut: firmware image \S+ is missing, sheet intel-82574l names it$"):
             getattr(Firmware(), keyword)()
-    with pytest.raises(NotApplicable, match=r"none of fw-2\.1-0-truncated\.bin, fw-2\.1-0-bit-flipped\.bin is in"):
+    with pytest.raises(NotApplicable, match=r"none of fw-2\.1-0-truncated\.bin, fw-2\.1-0-bit-flipped\.bin is where"):
         Firmware().damaged_images_should_be_refused()
     assert settings.told == []
 

@@ -70,3 +70,12 @@ def test_a_test_of_another_name_or_argument_is_left_alone(tmp_path: Path, name: 
 def test_a_card_without_sheet_stops_the_run() -> None:
     with pytest.raises(BenchFault, match="there is no card sheet 'no-card'"):
         PerCard("no-card")
+
+
+def test_each_effect_has_a_test_with_its_requirement_and_parameters() -> None:
+    made = modified("solarflare-sfn5122f")
+    test = made["Setting gro-off Has The Effect On The Sheet"]
+    assert [call.args for call in test.body] == [("gro-off",)]
+    assert {"req:SUS-04", "slow", "allure.param.setting:offload gro off at the receiver"} <= set(test.tags)
+    assert "Setting vlan-on-bond Has The Effect On The Sheet" in made
+    assert "Every Setting Has The Effect On The Sheet" not in made

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -20,7 +21,9 @@ from niclab.lab import Lab
 from niclab.profile import Profile
 from niclab.report.evidence import read_index
 from niclab.report.links import evidence_links
-from niclab.stats import measurements
+from niclab.report.runfolder import finish_run, new_run
+from niclab.stats import baselines, measurements
+from niclab.stats.baselines import BaselineStore
 from niclab.traffic import WorthlessResult, bottleneck, limit, measuring, tcp
 from niclab.traffic.limit import BUDGETS
 from niclab.verdict import BenchFault, CardFailure, NotApplicable, Undecided
@@ -333,3 +336,90 @@ class TestSteady:
         traffic.start_steady_traffic()
         traffic.stop_steady_traffic()
         assert flows == ["starts on a from dut", "stops"]
+
+
+class TestTheBaseline:
+    """A run is accepted, and later runs of the same conditions are judged against it."""
+
+    @pytest.fixture
+    def accepted(self, bench: FakeBench, taken: Lab, rates: Rates) -> Rates:
+        """The figures of the first run are the baseline: 47 Mbit/s."""
+        run_dir = taken.run_dir
+        Traffic().tcp_should_reach_the_limit(Role.DUT, QUICK)
+        earlier = new_run(run_dir.parent / "earlier", "intel-82574l", "virtual", repository=run_dir.parent)
+        for each in measured(taken).values():
+            measurements.add(earlier, each)
+        finish_run(earlier, 0)
+        BaselineStore(run_dir.parent / baselines.FOLDER).accept(earlier)
+        (run_dir / measurements.FILE).unlink()
+        assert bench
+        return rates
+
+    @pytest.mark.parametrize(("figures", "words"), [(GOOD, None), ((49.0, 49.1, 48.9), "better than the baseline")])
+    def test_the_same_or_better_is_green_and_told(
+        self, accepted: Rates, said: list[str], figures: tuple[float, ...], words: str | None
+    ) -> None:
+        accepted.figures = {(path, Role.DUT): figures for path in ("a", "b")}
+        Traffic().tcp_should_reach_the_limit(Role.DUT, QUICK)
+        told = [line for line in said if "baseline of" in line]
+        assert len(told) == 2 and all(words is None or line.endswith(words) for line in told)
+
+    def test_worse_is_red_though_the_limit_is_met(self, accepted: Rates) -> None:
+        accepted.figures["b", Role.DUT] = (44.0, 44.1, 43.9)
+        with pytest.raises(CardFailure) as caught:
+            Traffic().tcp_should_reach_the_limit(Role.DUT, QUICK)
+        message = str(caught.value)
+        assert message.startswith("dut.p1 to peer.p1, baseline: -6.38 % of baseline") and "\n" not in message
+        assert re.search(r"wanted at most 5 % worse \(higher is better\) \(baseline of .*, run \S+\): missed", message)
+
+    def test_runs_go_on_until_the_baseline_is_clear_too(self, accepted: Rates) -> None:
+        before = accepted.runs["a", Role.DUT]
+        accepted.figures["a", Role.DUT] = (45.5, 44.3, 45.2, 44.5)
+        with pytest.raises(Undecided, match=r"^dut\.p0 to peer\.p0, baseline: "):
+            Traffic().tcp_should_reach_the_limit(Role.DUT, QUICK)
+        assert accepted.runs["a", Role.DUT] - before == 8
+
+    def test_other_conditions_are_not_compared_but_told(
+        self, bench: FakeBench, accepted: Rates, said: list[str]
+    ) -> None:
+        nic = bench.nic("dut.p0")
+        nic.info = replace(nic.info, firmware="2.2-0")
+        accepted.figures["a", Role.DUT] = (44.0, 44.1, 43.9)
+        Traffic().tcp_should_reach_the_limit(Role.DUT, QUICK)
+        assert any("no baseline of these conditions; the nearest: 47 Mbit/s" in line for line in said)
+        assert any("firmware: 2.2-0 here, 2.1-0 there" in line for line in said)
+
+    def test_a_damaged_baseline_is_a_bench_fault(self, accepted: Rates, taken: Lab) -> None:
+        for file in (taken.run_dir.parent / baselines.FOLDER).glob("*.json"):
+            file.write_text("{")
+        with pytest.raises(BenchFault, match="is not JSON"):
+            Traffic().tcp_should_reach_the_limit(Role.DUT, QUICK)
+        assert accepted.runs
+
+
+class TestRetransmissions:
+    """Frames that are lost and sent again are seen before the throughput is."""
+
+    @pytest.fixture(autouse=True)
+    def limited(self, bench: FakeBench, taken: Lab, rates: Rates) -> None:
+        assert rates
+        bench.edit(bench.sheet, ("limits:\n", "limits:\n  retransmitted_percent: 0.05\n"))
+        taken.card = bench.load()[1]
+
+    @pytest.mark.parametrize(("each_run", "verdict"), [(0, None), (1, None), (5, Undecided), (8, CardFailure)])
+    def test_more_than_the_sheet_allows_is_red(
+        self, rates: Rates, each_run: int, verdict: type[Exception] | None
+    ) -> None:
+        rates.tool_says = {"retransmits": each_run}  # of 24344 segments in three runs; 12 are allowed
+        if verdict is None:
+            Traffic().tcp_should_reach_the_limit(Role.DUT, QUICK)
+            return
+        with pytest.raises(verdict) as caught:
+            Traffic().tcp_should_reach_the_limit(Role.DUT, QUICK)
+        first = str(caught.value).splitlines()[0]
+        assert first.startswith(f"dut.p0 to peer.p0, retransmissions: {3 * each_run} of 24344 segments sent again, ")
+        assert "limit at most 0.05 (sheet intel-82574l, retransmitted_percent)" in first
+
+    def test_what_the_tool_does_not_count_is_not_judged(self, rates: Rates) -> None:
+        rates.tool_says = {"retransmits": None}
+        Traffic().tcp_should_reach_the_limit(Role.DUT, QUICK)

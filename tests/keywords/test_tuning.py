@@ -8,6 +8,7 @@ import pytest
 from fake_bench import FakeBench
 from fake_settings import FakeSettings, settings_of, with_sheet
 
+from niclab.bench import OperatingSystem, Role
 from niclab.hosts.ethtool_records import Coalescing, Rings
 from niclab.hosts.settings_records import Attempt
 from niclab.lab import Lab
@@ -238,11 +239,22 @@ class TestTunables:
         wanted = "dut: tunable IntMode of e1000e is 2, sheet intel-82574l wants 1"
         assert failure("tunables_should_be_as_on_the_sheet") == [wanted]
 
-    def test_what_is_read_by_sysctl_is_not_applicable(self, bench: FakeBench, taken: Lab) -> None:
-        bench.edit(bench.sheet, ("in_kernel: true", f"in_kernel: true{TUNABLE.replace('module-parameter', 'sysctl')}"))
+    def test_what_is_read_by_sysctl_is_judged_as_well(
+        self, settings: FakeSettings, bench: FakeBench, taken: Lab
+    ) -> None:
+        bench.edit(bench.sheet, ("where: module-parameter", "where: sysctl"))
         taken.card = bench.load()[1]
-        with pytest.raises(NotApplicable, match="are read by sysctl"):
+        settings.parameters = {"IntMode": "never so"}
+        with pytest.raises(CardFailure, match="is never so, sheet"):
             Tuning().tunables_should_be_as_on_the_sheet()
+
+    @pytest.mark.usefixtures("settings")
+    @pytest.mark.parametrize("section", ["rings", "coalescing", "channels"])
+    def test_numbers_of_the_other_systems_driver_judge_nothing(self, section: str, taken: Lab) -> None:
+        server = taken.server(Role.DUT)
+        server.description = server.description.model_copy(update={"os": OperatingSystem.FREEBSD})
+        with pytest.raises(NotApplicable, match=f"knows {section} of Linux' driver only, the dut runs freebsd"):
+            getattr(Tuning(), f"{section}_should_be_as_delivered")()
 
     @pytest.mark.usefixtures("taken")
     def test_no_tunable_is_not_applicable(self) -> None:
@@ -298,3 +310,12 @@ def test_nothing_to_refuse_is_not_applicable(bench: FakeBench, taken: Lab, names
     settings_of(bench)
     with pytest.raises(NotApplicable, match=r"lists (no parameter|every parameter that is tried) of coalescing"):
         Tuning().unsupported_coalescing_should_be_refused()
+
+
+def test_a_port_is_taken_down_and_up_when_its_mtu_comes_back(bench: FakeBench, settings: FakeSettings) -> None:
+    assert settings
+    Tuning().mtu_should_take_its_range()
+    undone = [command for command in bench.ssh[Role.DUT].commands if command.startswith("restore ")]
+    assert [command.partition(" && ")[2] for command in undone] == [
+        f"ip link set dev {iface} down && ip link set dev {iface} up" for iface in ("enp1s0", "enp2s0")
+    ]

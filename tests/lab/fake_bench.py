@@ -35,6 +35,10 @@ if word in ("up", "down"):
     state["up"] = word == "up"
 elif word == "insert":
     state["cards"] = sys.argv[3:5]
+elif word == "boot":
+    state["systems"] = sys.argv[3:5]
+elif word == "systems":
+    print("dut {}\\npeer {}".format(*state["systems"]))
 elif word == "inserted":
     print("dut {}\\npeer {}".format(*state["cards"]))
 elif word == "wiring":
@@ -147,8 +151,8 @@ class FakeBench:
 
     @property
     def said(self) -> list[str]:
-        """The words the bench's own command was called with, ``status`` and ``inserted`` left out."""
-        return [word for word in self.state["said"] if word not in ("status", "inserted")]
+        """The words the bench's own command was called with, but those that only ask."""
+        return [word for word in self.state["said"] if word not in ("status", "inserted", "systems")]
 
     def give_slots(self, dut: str, peer: str) -> None:
         """From now on the bench can get other cards; these are in."""
@@ -157,6 +161,14 @@ class FakeBench:
         slots = f"  insert: {tool} insert {{dut}} {{peer}}\n  inserted: {tool} inserted\n"
         self.edit(self.file, (status, status + slots))
         self.set_state(cards=[dut, peer])
+
+    def give_systems(self, dut: str, peer: str) -> None:
+        """From now on the bench can boot other operating systems; these are on."""
+        tool = f"{sys.executable} {self.tool_file} {self.state_file}"
+        status = f"  status: {tool} status\n"
+        systems = f"  boot_systems: {tool} boot {{dut}} {{peer}}\n  systems: {tool} systems\n"
+        self.edit(self.file, (status, status + systems))
+        self.set_state(systems=[dut, peer])
 
     def pulled(self) -> set[str]:
         return set(self.state["pulled"])

@@ -132,6 +132,11 @@ class FakeHost:
         words = LinuxHost(_NoShell(), self.name)
         self.restoring_link, self.removing_address = words.restoring_link, words.removing_address
         self.showing_links, self.loading_driver = words.showing_links, words.loading_driver
+        self.needed_tools, self.evidence_commands = words.needed_tools, words.evidence_commands
+        self.drivers_of, self.stacking_modules = words.drivers_of, words.stacking_modules
+        self.unloading_driver, self.removing_link = words.unloading_driver, words.removing_link
+        self.releasing_port, self.restoring_package = words.releasing_port, words.restoring_package
+        self.panicking = words.panicking
         self.answering_arp_for_others = words.answering_arp_for_others
         self.mixed_arp: set[str] = set()
 
@@ -337,6 +342,16 @@ class FakeJob:
         self.stopped += 1
 
 
+class _AsAsked:
+    """The shell of a host's methods over a fake SSH, without the setting of the locale before each command."""
+
+    def __init__(self, ssh: FakeSsh) -> None:
+        self._ssh = ssh
+
+    def run(self, command: str, *, timeout_s: float = 60, check: bool = False) -> Result:
+        return self._ssh.run(command.removeprefix("export LC_ALL=C; "), timeout_s=timeout_s, check=check)
+
+
 class FakeSsh:
     """SSH to a fake host. Changes its links as a shell would; other commands are answered by ``replies``."""
 
@@ -349,6 +364,9 @@ class FakeSsh:
         self.jobs: list[FakeJob] = []
         self.prepare_job: Callable[[FakeJob], None] = lambda _: None
         self.closed = 0
+        asked = LinuxHost(_AsAsked(self), host.name)
+        host.pci_functions, host.tcp_listeners = asked.pci_functions, asked.tcp_listeners  # type: ignore[attr-defined]
+        host.is_own_module = asked.is_own_module  # type: ignore[attr-defined]
 
     def run(self, command: str, *, timeout_s: float = 60, check: bool = False) -> Result:
         assert timeout_s > 0
@@ -381,6 +399,8 @@ class FakeSsh:
             case ["ip", "address", "flush", "dev", iface, "to", address]:
                 nic = self.host.by_iface(iface)
                 nic.addresses = [known for known in nic.addresses if known != address]
+            case ["uname", "-r"]:
+                return f"{KERNEL}\n"
             case ["uname", "-n"]:
                 return f"{self.host.name}\n"
             case ["true"]:

@@ -6,7 +6,7 @@ import pytest
 from fake_bench import FakeBench
 
 from niclab import lab
-from niclab.bench import load_bench
+from niclab.bench import OperatingSystem, Role, chosen_systems, load_bench
 from niclab.undo import Action, ActionKind, Journal
 from niclab.verdict import BenchFault
 
@@ -74,3 +74,33 @@ def test_a_bench_that_does_not_say_which_cards_are_in_is_at_fault(bench: FakeBen
     with pytest.raises(BenchFault, match=r"^controller: '.* inserted' (printed|failed)"):
         bench.take()
     assert Journal.for_bench("virtual").pending() == []
+
+
+def test_the_systems_of_the_run_are_booted_and_the_former_ones_come_back(bench: FakeBench) -> None:
+    bench.give_systems("freebsd", "linux")
+    taken = bench.take()
+    assert bench.state["systems"] == ["linux", "linux"]
+    assert undos(taken) == ["boot freebsd linux"]
+    assert "had dut freebsd, peer linux and boots dut linux, peer linux" in str(taken.journal.pending()[0])
+    lab.give_back()
+    assert bench.state["systems"] == ["freebsd", "linux"] and bench.up_when_closed[:2] == [True, True]
+
+
+def test_systems_that_are_on_stay_on(bench: FakeBench) -> None:
+    bench.give_systems("linux", "linux")
+    assert undos(bench.take()) == [] and bench.said == []
+
+
+def test_another_system_is_chosen_where_the_bench_can_boot_it(bench: FakeBench) -> None:
+    with pytest.raises(BenchFault, match=r"no command boots dut freebsd; wanted: commands\.boot_systems in the file"):
+        load_bench(bench.file).with_systems({Role.DUT: OperatingSystem.FREEBSD})
+    assert load_bench(bench.file).with_systems({Role.DUT: OperatingSystem.LINUX}).server(Role.DUT).os.value == "linux"
+    bench.give_systems("linux", "linux")
+    chosen = load_bench(bench.file).with_systems({Role.DUT: OperatingSystem.FREEBSD})
+    assert (chosen.server(Role.DUT).os, chosen.server(Role.PEER).os) == (OperatingSystem.FREEBSD, OperatingSystem.LINUX)
+
+
+def test_a_name_that_is_no_system_is_refused() -> None:
+    assert chosen_systems({Role.DUT: "freebsd", Role.PEER: ""}) == {Role.DUT: OperatingSystem.FREEBSD}
+    with pytest.raises(BenchFault, match=r"^peer: operating system 'plan9'; wanted: linux or freebsd$"):
+        chosen_systems({Role.PEER: "plan9"})

@@ -8,6 +8,7 @@ import pytest
 from fake_bench import FakeBench
 
 from niclab import certify, cli
+from niclab.bench import OperatingSystem, Role
 from niclab.report import allure, certificate
 from niclab.report.runfolder import read_run
 from niclab.undo import Action, ActionKind, Journal
@@ -121,7 +122,13 @@ class TestCommand:
 
         monkeypatch.setattr(certify, "run", run)
         assert cli.main(["certify", "x.yaml", "--card", "c", "--profile", "full", "--results", "r"]) == status
-        assert asked == [Path("x.yaml"), "c", certify.Profile.FULL, Path("r")]
+        assert asked == [Path("x.yaml"), "c", certify.Profile.FULL, Path("r"), {}]
+
+    def test_other_systems_are_chosen_by_name(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        asked: list[object] = []
+        monkeypatch.setattr(certify, "run", lambda *arguments: asked.append(arguments[-1]) or 0)
+        assert cli.main(["certify", "x.yaml", "--dut-os", "freebsd"]) == 0
+        assert asked == [{Role.DUT: OperatingSystem.FREEBSD}]
 
     def test_restore_undoes_what_a_killed_run_left(self, bench: FakeBench, capsys: pytest.CaptureFixture[str]) -> None:
         bench.nic("dut.p0").admin_up = True

@@ -231,6 +231,8 @@ def test_what_is_wrong_with_the_ports_of_another_card(edited_bench: Edit, old: s
         ("  insert: put {dut} {peer}\n", "commands: insert alone"),
         ("  inserted: show\n", "commands: inserted alone"),
         ("  insert: put {dut}\n  inserted: show\n", "commands.insert: put {dut}"),
+        ("  boot_systems: boot {dut} {peer}\n", "commands: boot_systems alone"),
+        ("  boot_systems: boot {peer}\n  systems: show\n", "commands.boot_systems: boot {peer}"),
     ],
 )
 def test_commands_that_put_cards_in_are_whole(edited_bench: Edit, commands: str, complaint: str) -> None:

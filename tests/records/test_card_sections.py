@@ -44,6 +44,24 @@ EMULEX, CHELSIO, ALTEON = "emulex-oce11102", "chelsio-t580-cr", "alteon-acenic"
 BROADCOM, INTEL, SOLARFLARE = "broadcom-bcm57810", "intel-x520", "solarflare-sfn5122f"
 
 RULES = [
+    # effects
+    (SOLARFLARE, "kind: sysctl, name", "kind: sysctls, name", "effects.0.change.0.kind", "one of: offload, mtu,"),
+    (SOLARFLARE, "{ratio: 1.05, within", "{ratio: 0, within", "effects.1.wanted.ratio", "a number of more than 0 and"),
+    (SOLARFLARE, "{ratio: 1.05, within_percent: 3}", "{}", "effects.1.wanted", "one of ratio, more_percent"),
+    (SOLARFLARE, "ratio: 0.64,", "more_percent: 1, ratio: 0.64,", "effects.5.wanted", "one of ratio, more_percent"),
+    (SOLARFLARE, "{ratio: 0.64, within_percent: 10}", "{ratio: 0.64}", "effects.5.wanted", "both or neither"),
+    (SOLARFLARE, "name: gro-off", "name: tso-off", "effects", "each effect once"),
+    (
+        SOLARFLARE,
+        "kind: bond, to",
+        "kind: bond, name: x, to",
+        "effects.6.change.0",
+        "none",
+    ),
+    (SOLARFLARE, "kind: offload, name: gro,", "kind: offload,", "effects.4.change.0", "a name"),
+    (SOLARFLARE, "workload: TCP_RR", "workload: TCP_CRR", "effects.2.workload", "TCP_STREAM, TCP_SENDFILE or TCP_RR"),
+    (SOLARFLARE, "change: [{kind: bond, to: active-backup}]", "change: []", "effects.6.change", "at least one"),
+    (BROADCOM, "name: reno", "name: jumbo", "sequence.steps", "each step once"),
     # values
     (EMULEX, 'pci_class: "020000"', 'pci_class: "2000"', "identity.pci_class", "a PCI class of 6 hex digits"),
     (EMULEX, '"00:00:c9"', '"01:00:c9"', "identity.mac_ouis.0", "the first three bytes of a unicast MAC"),
@@ -80,7 +98,7 @@ RULES = [
         "a fraction",
     ),
     (ALTEON, "frames_per_s: 22500", "frames_per_s: 0", "limits.frames_per_s", "a whole number of at least 1"),
-    (EMULEX, "requirement: EMX-08", "requirement: emx8", "references.0.requirement", "the ID of a requirement"),
+    (EMULEX, "requirement: EMX-08", "requirement: emx8", "effects.0.requirement", "the ID of a requirement"),
     (EMULEX, "metric: mbps", "metric: furlongs", "references.0.metric", "mbps, mbytes-per-s"),
     (EMULEX, "scale: 200", "scale: 0", "model.scale", "a whole number 1..10000"),
     (EMULEX, "tx_skb_ns: 1600", "tx_skb_ns: -1", "model.costs.tx_skb_ns", "a whole number 0..1000000"),

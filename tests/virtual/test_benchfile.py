@@ -42,7 +42,7 @@ def test_the_lab_takes_the_file_of_another_bench(rendered: Path) -> None:
 
 def test_its_commands_name_the_bench(rendered: Path) -> None:
     commands = [line for line in rendered.read_text().splitlines() if "lab/virtual/vbench " in line]
-    assert len(commands) == 1 + 5 + 4 + 2
+    assert len(commands) == 1 + 7 + 4 + 2
     assert all(line.endswith(" --name vt") for line in commands)
     assert " --name" not in benchfile.render(layout.bench())
 

@@ -4,6 +4,17 @@ A fact that nobody knows stands as ``unknown``, never as a guess, and a section 
 check that needs it is then not applicable. :meth:`Card.known` and :meth:`Card.section` turn them into that verdict.
 """
 
+from niclab.card.effects import (
+    At,
+    Effect,
+    Figure,
+    Prediction,
+    Sequence,
+    Setting,
+    SettingKind,
+    Step,
+    Workload,
+)
 from niclab.card.identity import AnySubsystem, ConventionalPci, Identity, Pcie, PortLayout, Vpd
 from niclab.card.limits import Foible, Limits, Metric, Reference
 from niclab.card.model import Costs, Model
@@ -59,6 +70,7 @@ __all__ = [
     "CARDS",
     "Activation",
     "AnySubsystem",
+    "At",
     "Card",
     "Change",
     "Channels",
@@ -69,6 +81,8 @@ __all__ = [
     "Driver",
     "Drivers",
     "Duplex",
+    "Effect",
+    "Figure",
     "Firmware",
     "FirmwareImage",
     "FirmwareText",
@@ -91,6 +105,7 @@ __all__ = [
     "Pause",
     "Pcie",
     "PortLayout",
+    "Prediction",
     "Proof",
     "QueueCount",
     "Recommended",
@@ -98,6 +113,10 @@ __all__ = [
     "RefusedWord",
     "Ring",
     "Rings",
+    "Sequence",
+    "Setting",
+    "SettingKind",
+    "Step",
     "TunableFact",
     "TunableWhere",
     "Unknown",
@@ -107,6 +126,7 @@ __all__ = [
     "VersionRange",
     "VersionVerdict",
     "Vpd",
+    "Workload",
     "load_card",
     "matches",
 ]

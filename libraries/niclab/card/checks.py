@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from niclab.bench import OperatingSystem
+from niclab.card.effects import Prediction, Setting, SettingKind
 from niclab.card.offloads import Change, FreebsdOffload, LinuxOffload, Offloads
 from niclab.card.settings import Recommended, Ring
 from niclab.card.software import Driver, Firmware, FlashTool
@@ -30,6 +31,7 @@ def sheet_problems(card: Card) -> Iterator[Problem]:
         yield from _offloads(card.offloads)
     if card.recommended is not None:
         yield from _recommended(card, card.recommended)
+    yield from _effects(card)
 
 
 def _bus(card: Card) -> Iterator[Problem]:
@@ -195,3 +197,43 @@ def _recommended(card: Card, wish: Recommended) -> Iterator[Problem]:
             yield Problem((*field, "name"), found, "a supported parameter")
         elif row is not None and _above(parameter.value, row.max):
             yield Problem((*field, "value"), f"{parameter.value} is above max {row.max}", "a value the card takes")
+
+
+_NAMED = (SettingKind.OFFLOAD, SettingKind.SYSCTL, SettingKind.COALESCING, SettingKind.RING, SettingKind.PAUSE)
+
+
+def _effects(card: Card) -> Iterator[Problem]:
+    for name in _twice(effect.name for effect in card.effects):
+        yield Problem(("effects",), f"{name} stands there twice", "each effect once")
+    for index, effect in enumerate(card.effects):
+        where: FieldPath = ("effects", index)
+        if not effect.change:
+            yield Problem((*where, "change"), "no settings", "at least one")
+        yield from _prediction((*where, "wanted"), effect.wanted)
+        yield from _each_setting((*where, "change"), effect.change)
+        yield from _each_setting((*where, "under"), effect.under)
+        yield from _each_setting((*where, "against"), effect.against)
+    if card.sequence is None:
+        return
+    yield from _each_setting(("sequence", "baseline"), card.sequence.baseline)
+    for name in _twice(step.name for step in card.sequence.steps):
+        yield Problem(("sequence", "steps"), f"{name} stands there twice", "each step once")
+    for index, step in enumerate(card.sequence.steps):
+        yield from _prediction(("sequence", "steps", index, "wanted"), step.wanted)
+        yield from _each_setting(("sequence", "steps", index, "settings"), step.settings)
+
+
+def _prediction(field: FieldPath, wanted: Prediction) -> Iterator[Problem]:
+    if len(wanted.forms) != 1:
+        found = " and ".join(wanted.forms) or "nothing"
+        yield Problem(field, found, "one of ratio, more_percent, less_percent, loses_at_most_percent and unknown")
+    if (wanted.ratio is None) != (wanted.within_percent is None):
+        yield Problem(field, "one of ratio and within_percent alone", "both or neither")
+
+
+def _each_setting(field: FieldPath, settings: tuple[Setting, ...]) -> Iterator[Problem]:
+    for index, setting in enumerate(settings):
+        named = setting.kind in _NAMED
+        if named is (setting.name is None):
+            found = "no name" if named else f"the name {setting.name}"
+            yield Problem((*field, index), f"{setting.kind.value} with {found}", "a name" if named else "none")

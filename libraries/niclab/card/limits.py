@@ -40,6 +40,8 @@ class Limits(Section):
     failover_within_ms: Milliseconds | None = None
     receiver_cpu_percent: Percent | None = None
     frames_per_s: Rate | None = None
+    frame_rate_same_within_percent: Percent | None = None
+    retransmitted_percent: Percent | None = None
 
 
 class Reference(Section):

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from niclab.bench import OperatingSystem
 from niclab.card.checks import sheet_problems
+from niclab.card.effects import Effect, Sequence
 from niclab.card.identity import ConventionalPci, Identity, Pcie
 from niclab.card.limits import Foible, Limits, Reference
 from niclab.card.model import Model
@@ -46,6 +47,8 @@ class Card(Sheet):
     offloads: Offloads | None = None
     limits: Limits
     recommended: Recommended | None = None
+    effects: tuple[Effect, ...] = ()
+    sequence: Sequence | None = None
     references: tuple[Reference, ...] = ()
     foibles: tuple[Foible, ...] = ()
     model: Model | None = None

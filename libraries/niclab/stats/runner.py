@@ -6,42 +6,24 @@ from collections.abc import Callable, Sequence
 
 from niclab.stats.judge import judge_pairs, judge_values
 from niclab.stats.plan import Plan, schedule
+from niclab.stats.precise import repeat_until
 from niclab.stats.questions import Decision, Result, Wish
 from niclab.verdict import Undecided
-
-
-def repeat_until_decided(
-    measure: Callable[[], float],
-    judge: Callable[[Sequence[float]], Result],
-    plan: Plan,
-    may_go_on: Callable[[], bool] = lambda: True,
-) -> tuple[list[float], Result]:
-    """Run ``measure`` again and again; return the counted values and the answer of ``judge``.
-
-    :param measure: one run; returns its figure. The plan's warm-up runs come first and are not counted.
-    :param may_go_on: asked before each run; False when the time is spent.
-    :raises Undecided: when the time was spent before the first look.
-    """
-    for _ in range(plan.warm_up_runs):
-        measure()
-    values: list[float] = []
-    result: Result | None = None
-    while len(values) < plan.most and may_go_on():
-        values.append(measure())
-        if len(values) in plan.looks:
-            result = judge(values)
-            if result.decision is not Decision.UNDECIDED:
-                break
-    if result is None:
-        raise Undecided(f"{len(values)} runs made when the time was spent; wanted: at least {plan.first_look}")
-    return values, result
 
 
 def measure_limit(
     measure: Callable[[], float], wish: Wish, unit: str, plan: Plan, may_go_on: Callable[[], bool] = lambda: True
 ) -> tuple[list[float], Result]:
-    """:func:`repeat_until_decided` for a limit."""
-    return repeat_until_decided(measure, lambda values: judge_values(values, wish, unit, plan), plan, may_go_on)
+    """Run ``measure`` until ``wish`` is decided or the budget is spent; return the counted values and the answer.
+
+    :raises Undecided: when the time was spent before the first look.
+    """
+
+    def enough(values: Sequence[float]) -> bool:
+        return judge_values(values, wish, unit, plan).decision is not Decision.UNDECIDED
+
+    values = repeat_until(measure, enough, plan, may_go_on)
+    return values, judge_values(values, wish, unit, plan)
 
 
 def measure_effect(

@@ -14,7 +14,7 @@ from niclab.verdict import NotApplicable
 
 @dataclass(frozen=True)
 class Iperf3Tool:
-    """Every run has its own server, which ends with it. The first second of TCP, its slow start, is not counted."""
+    """The server serves run after run. The first second of TCP, its slow start, is not counted."""
 
     name: TrafficToolName = TrafficToolName.IPERF3
     programs: tuple[str, ...] = ("iperf3",)
@@ -22,7 +22,7 @@ class Iperf3Tool:
     omitted_s: int = 1
 
     def server_command(self, address: str) -> str:
-        return shlex.join(("iperf3", "--server", "--one-off", "--bind", address, "--port", str(self.port)))
+        return shlex.join(("iperf3", "--server", "--bind", address, "--port", str(self.port)))
 
     def client_command(self, route: Route, order: Order) -> str:
         if order.test is TrafficTest.TCP_RR:

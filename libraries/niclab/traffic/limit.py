@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from niclab.bench import BenchPath, Role
@@ -11,14 +11,17 @@ from niclab.profile import Profile
 from niclab.report import now
 from niclab.report.charts import Limit, Line, LineChart, Point
 from niclab.stats.conclude import conclude
+from niclab.stats.judge import judge_values
 from niclab.stats.measurements import Key, Measurement, add
 from niclab.stats.plan import Plan
+from niclab.stats.precise import repeat_until
 from niclab.stats.questions import Decision, Direction, Result, Wish, at_least
-from niclab.stats.runner import measure_limit
-from niclab.traffic import WorthlessResult, bottleneck, measuring, serving
+from niclab.traffic import WorthlessResult, bottleneck, measuring, resent, serving
+from niclab.traffic.against import Against
 from niclab.traffic.bottleneck import Before
 from niclab.traffic.conditions import key_of
 from niclab.traffic.measuring import Run
+from niclab.traffic.progress import Progress, Tell
 from niclab.traffic.serving import Ends
 from niclab.traffic.tool import Order
 from niclab.traffic.tools import tool_of
@@ -26,12 +29,8 @@ from niclab.verdict import BenchFault, CardFailure, Undecided
 from niclab.wait import Deadline
 
 METRIC, UNIT = "tcp_mbps", "Mbit/s"
-LONG_S = 60.0
-"""Who waits longer than this is told how far it is."""
 _LINE_SLACK = 1.02
 """House rule: payload above the rate of the line by more than rounding and clocks is no measurement."""
-
-Tell = Callable[[str], object]
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ BUDGETS: Mapping[Profile, Budget] = {
 @dataclass(frozen=True)
 class Answer:
     """What was asked of one path and direction, and all that was found. ``hindrances``: what of the bench may have held
-    the traffic back."""
+    the traffic back. ``against``: what there is to compare with. ``resent``: the answer about retransmissions."""
 
     subject: str
     result: Result
@@ -62,6 +61,13 @@ class Answer:
     runs: tuple[Run, ...]
     before: tuple[Before, Before]
     hindrances: tuple[str, ...]
+    against: Against
+    resent: Result | None
+
+    @property
+    def baseline(self) -> Result | None:
+        """The answer against the accepted baseline, if there is one."""
+        return self.against.result(self.values)
 
 
 def ask(lab: Lab, path: BenchPath, sender: Role, budget: Budget, tell: Tell) -> Answer:
@@ -74,9 +80,9 @@ def ask(lab: Lab, path: BenchPath, sender: Role, budget: Budget, tell: Tell) -> 
     """
     fraction = lab.card.known(lab.card.limits.tcp_fraction_of_line_rate, "limits.tcp_fraction_of_line_rate")
     run, tool = serving.ends(lab, path, sender), tool_of(lab.bench.traffic)
-    line_mbps = _line_mbps(run, path)
-    source = f"sheet {lab.card.name} wants at least {fraction} of line rate, {line_mbps:g} Mbit/s"
-    wish = at_least(fraction * line_mbps, source)
+    rate_mbps = line_mbps(run, path)
+    source = f"sheet {lab.card.name} wants at least {fraction} of line rate, {rate_mbps:g} Mbit/s"
+    wish = at_least(fraction * rate_mbps, source)
     order = Order(duration_s=budget.run_s)
     before = bottleneck.look_before(lab, run)
     bottleneck.want_room(before, wish.low * 1e6, source)
@@ -90,40 +96,49 @@ def ask(lab: Lab, path: BenchPath, sender: Role, budget: Budget, tell: Tell) -> 
         resolution=tool.resolution_bps(order) / 1e6,
     )
     made: list[Run] = []
-    progress = _Progress(run.name, plan, budget.run_s + tool.omitted_s, budget.most_s, tell)
+    progress = Progress(
+        run.name, UNIT, plan.most, plan.warm_up_runs, budget.run_s + tool.omitted_s, budget.most_s, tell
+    )
 
     def one_run() -> float:
-        found = measuring.measure(lab, path, sender, order)
+        found = session.measure(order)
         made.append(found)
-        mbps = _mbps(found, line_mbps)
-        progress.made(len(made), mbps)
-        return mbps
+        found_mbps = mbps(found, rate_mbps)
+        progress.made(len(made), found_mbps)
+        return found_mbps
+
+    def enough(sample: Sequence[float]) -> bool:
+        is_clear = judge_values(sample, wish, UNIT, plan).decision is not Decision.UNDECIDED
+        return is_clear and against.decided(sample)
 
     started = Deadline(budget.most_s)
+    measurement = _measurement(run, key)
+    against = Against.stored(lab, measurement, plan)
     try:
-        values, result = measure_limit(one_run, wish, UNIT, plan, lambda: not started.expired)
+        with measuring.session(lab, path, sender) as session:
+            values = repeat_until(one_run, enough, plan, lambda: not started.expired)
     except Undecided as error:
         raise Undecided(f"{run.name}: {error}") from error
-    _keep(lab, run, values, key)
-    found = bottleneck.hindrances(before, made, line_mbps * 1e6)
-    return Answer(run.name, result, tuple(values), tuple(made), before, tuple(found))
+    add(lab.run_dir, measurement.model_copy(update={"samples": tuple(values)}))
+    result = judge_values(values, wish, UNIT, plan)
+    found = bottleneck.hindrances(before, made, rate_mbps * 1e6)
+    return Answer(run.name, result, tuple(values), tuple(made), before, tuple(found), against, resent.result(lab, made))
 
 
-def _keep(lab: Lab, run: Ends, values: Sequence[float], key: Key) -> None:
-    """Add the figures to the run folder."""
-    measurement = Measurement(
+def _measurement(run: Ends, key: Key) -> Measurement:
+    """What is measured, with no figure yet worth keeping."""
+    return Measurement(
         test=f"{run.name} reaches the limit of TCP",
         metric=METRIC,
         unit=UNIT,
         better=Direction.HIGHER,
-        samples=tuple(values),
+        samples=(0.0,),
         taken=now(),
         key=key,
     )
-    add(lab.run_dir, measurement)
 
 
-def _line_mbps(run: Ends, path: BenchPath) -> float:
+def line_mbps(run: Ends, path: BenchPath) -> float:
     """What the link negotiated, as the sender's port says, over the scale of the path."""
     speed_mbps = run.sender.host.link_settings(run.sender.interface(run.from_port)).speed_mbps
     if not speed_mbps:
@@ -131,52 +146,42 @@ def _line_mbps(run: Ends, path: BenchPath) -> float:
     return speed_mbps / path.rate_scale
 
 
-def _mbps(run: Run, line_mbps: float) -> float:
+def mbps(run: Run, rate_mbps: float) -> float:
     """The throughput of a run.
 
     :raises WorthlessResult: above line rate.
     """
     bps = run.result.throughput_bps
-    if bps is None or bps > line_mbps * 1e6 * _LINE_SLACK:
+    if bps is None or bps > rate_mbps * 1e6 * _LINE_SLACK:
         found = "no throughput" if bps is None else f"{bps / 1e6:.1f} Mbit/s"
         raise WorthlessResult(
-            f"worthless result: {found}, wanted at most the {line_mbps:g} Mbit/s of the line", run.receiver.port
+            f"worthless result: {found}, wanted at most the {rate_mbps:g} Mbit/s of the line", run.receiver.port
         )
     return bps / 1e6
 
 
-@dataclass(frozen=True)
-class _Progress:
-    """Tells how far a question is, when it may last long."""
-
-    subject: str
-    plan: Plan
-    run_s: float
-    most_s: float
-    tell: Tell
-
-    def made(self, number: int, mbps: float) -> None:
-        most = self.plan.most + self.plan.warm_up_runs
-        if most * self.run_s < LONG_S:
-            return
-        left_s = min((most - number) * self.run_s, self.most_s)
-        warm_up = " (warm-up)" if number <= self.plan.warm_up_runs else ""
-        self.tell(
-            f"{self.subject}: run {number} of at most {most}{warm_up}: {mbps:.1f} {UNIT}, at most {left_s:.0f} s left"
-        )
-
-
 def judge(answers: Sequence[Answer]) -> None:
-    """End the check: returns only when every limit is met.
+    """End the check: returns only when every limit is met, and no figure is worse than its baseline allows.
 
     :raises CardFailure: when a limit is missed and nothing of the bench explains it.
     :raises BenchFault: when a limit is missed and the bench may be why.
     :raises Undecided: when the runs cannot tell.
     """
-    hindered = [each for each in answers if each.result.decision is Decision.MISSED and each.hindrances]
-    others = {each.subject: each.result for each in answers if each not in hindered}
+    asked = [(each.subject, each.result, each.hindrances) for each in answers]
+    for each in answers:
+        if (compared := each.baseline) is not None:
+            asked.append((f"{each.subject}, baseline", compared, each.hindrances))
+        if each.resent is not None:
+            asked.append((f"{each.subject}, retransmissions", each.resent, each.hindrances))
+    judge_results(asked)
+
+
+def judge_results(asked: Sequence[tuple[str, Result, Sequence[str]]]) -> None:
+    """See :func:`judge`; of each question its subject, the answer, and what of the bench may be why it is missed."""
+    hindered = [each for each in asked if each[1].decision is Decision.MISSED and each[2]]
+    others = {subject: result for subject, result, why in asked if (subject, result, why) not in hindered}
     faults = [
-        f"{each.subject}: {each.result.reason}; the bench may be why: {'; '.join(each.hindrances)}" for each in hindered
+        f"{subject}: {result.reason}; the bench may be why: {'; '.join(why)}" for subject, result, why in hindered
     ]
     if others:
         try:

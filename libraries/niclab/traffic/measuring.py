@@ -6,6 +6,9 @@ must be possible, and its run must have lasted as long as asked.
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from niclab.bench import BenchPath, Role
@@ -17,7 +20,7 @@ from niclab.together import side_by_side
 from niclab.traffic import WorthlessResult, serving
 from niclab.traffic.iperf3 import SHORTEST_PART
 from niclab.traffic.serving import Ends
-from niclab.traffic.tool import CpuScale, Order, ToolResult, TrafficTest
+from niclab.traffic.tool import CpuScale, Order, Route, ToolResult, TrafficTest, TrafficTool
 from niclab.traffic.tools import tool_of
 from niclab.wait import Deadline, pause
 
@@ -33,11 +36,14 @@ STRAY_FRAMES = 50
 
 @dataclass(frozen=True)
 class EndOfRun:
-    """One end of a run: its port, the load of its CPUs, and what its port counted from before to after."""
+    """One end of a run: its port, the load of its CPUs, and what its port counted from before to after.
+
+    ``seconds``: between the two looks at the CPUs; longer than the run."""
 
     port: str
     cpu: CpuLoad
     frames: FrameCounters
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -83,53 +89,90 @@ class Run:
 
 @dataclass(frozen=True)
 class _Look:
+    at: float
     cpu: CpuTimes
     frames: FrameCounters
 
 
-def measure(lab: Lab, path: BenchPath, sender: Role, order: Order) -> Run:
-    """Make one run over ``path``.
+def measure(lab: Lab, path: BenchPath, sender: Role, order: Order, over: Mapping[Role, str] | None = None) -> Run:
+    """Make one run over ``path``, with a server of its own.
 
+    :param over: the interface of each server that has the path's address, where it is not its port: a bond, a VLAN.
     :raises NotApplicable: when the bench's tool cannot do what is asked.
     :raises BenchFault: when the run fails, its result is worthless, or the servers' counters contradict it.
     """
+    tool_of(lab.bench.traffic).client_command(serving.route(lab, serving.ends(lab, path, sender)), order)
+    with session(lab, path, sender, over) as made:
+        return made.measure(order)
+
+
+@contextmanager
+def session(lab: Lab, path: BenchPath, sender: Role, over: Mapping[Role, str] | None = None) -> Iterator[Session]:
+    """Runs over ``path`` with one server that listens inside the ``with`` block, and ends with it."""
     run, tool = serving.ends(lab, path, sender), tool_of(lab.bench.traffic)
     route = serving.route(lab, run)
-    command = tool.client_command(route, order)
-    interfaces = (lab.interface(run.from_port), lab.interface(run.to_port))
     with serving.listening(run, tool, route.receiver):
-        before = _looks(run, interfaces)
+        yield Session(run, tool, route, _interfaces(lab, run, over))
+
+
+class Session:
+    """Runs one after the other; what was counted after one is what was counted before the next: nothing flows between.
+
+    See :func:`session`.
+    """
+
+    def __init__(self, run: Ends, tool: TrafficTool, route: Route, interfaces: tuple[str, str]) -> None:
+        self._run, self._tool, self._route, self._interfaces = run, tool, route, interfaces
+        self._last: tuple[_Look, _Look] | None = None
+
+    def measure(self, order: Order) -> Run:
+        """Make one run; raises as :func:`measure` does."""
+        run, tool = self._run, self._tool
+        command = tool.client_command(self._route, order)
+        before, self._last = self._last or _looks(run, self._interfaces), None
         timeout_s = order.duration_s + tool.omitted_s + serving.SLACK_S
         ended = run.sender.ssh.run(command, timeout_s=timeout_s)
-        after = _looks(run, interfaces)
+        after = _looks(run, self._interfaces)
         try:
-            result = tool.read(ended.stdout, route, order)
+            result = tool.read(ended.stdout, self._route, order)
             _refuse_short(result, order)
         except ReadError as error:
             said = f"; {ended.stderr.strip()[-200:]}" if ended.stderr.strip() else ""
             raise error.about(f"{run.sender.name}: `{command}` ({ended.ending}{said})") from error
-    sides = (_end(run.sender, run.from_port.name, before[0], after[0]),
-             _end(run.receiver, run.to_port.name, before[1], after[1]))  # fmt: skip
-    sides = _settled(run, interfaces, before, sides, result)
-    _refuse_impossible_cpu(run, result, sides)
-    _refuse_other_ways(result, sides[1])
-    return Run(tool.name.value, command, order, result, *sides, _conservation(sides, result))
+        sides, self._last = _settled(run, self._interfaces, before, after, result)
+        _refuse_impossible_cpu(run, result, sides)
+        _refuse_other_ways(result, sides[1])
+        return Run(tool.name.value, command, order, result, *sides, _conservation(sides, result))
+
+
+def _interfaces(lab: Lab, run: Ends, over: Mapping[Role, str] | None) -> tuple[str, str]:
+    if over is not None:
+        return over[run.from_port.role], over[run.to_port.role]
+    return lab.interface(run.from_port), lab.interface(run.to_port)
 
 
 def _looks(run: Ends, interfaces: tuple[str, str]) -> tuple[_Look, _Look]:
-    """Both ends, side by side."""
+    """Both ends, CPUs and ports, all side by side: each question costs a server a process, and the bench a moment."""
+    ends = list(zip((run.sender, run.receiver), interfaces, strict=True))
+    cpu = [(server, None) for server, _ in ends]
 
-    def look(end: tuple[Server, str]) -> _Look:
-        server, iface = end
-        return _Look(server.host.cpu_times(), server.host.frame_counters(iface))
+    def look(what: tuple[Server, str | None]) -> tuple[float, CpuTimes | FrameCounters]:
+        server, iface = what
+        found = server.host.cpu_times() if iface is None else server.host.frame_counters(iface)
+        return time.monotonic(), found
 
-    first, second = side_by_side(look, zip((run.sender, run.receiver), interfaces, strict=True))
-    return first, second
+    found = side_by_side(look, [*cpu, *ends])
+    looks = []
+    for (at, times), (_, frames) in zip(found[:2], found[2:], strict=True):
+        assert isinstance(times, CpuTimes) and isinstance(frames, FrameCounters)
+        looks.append(_Look(at, times, frames))
+    return looks[0], looks[1]
 
 
 def _end(server: Server, port: str, before: _Look, after: _Look) -> EndOfRun:
     try:
-        return EndOfRun(port, load_between(before.cpu, after.cpu), after.frames.since(before.frames))
+        load, frames = load_between(before.cpu, after.cpu), after.frames.since(before.frames)
+        return EndOfRun(port, load, frames, after.at - before.at)
     except ReadError as error:
         raise error.about(f"{server.name}: {port} before and after the run") from error
 
@@ -138,19 +181,24 @@ def _settled(
     run: Ends,
     interfaces: tuple[str, str],
     before: tuple[_Look, _Look],
-    sides: tuple[EndOfRun, EndOfRun],
+    after: tuple[_Look, _Look],
     result: ToolResult,
-) -> tuple[EndOfRun, EndOfRun]:
-    """The ends with counters that agree, or with what they are when the time for that has passed."""
+) -> tuple[tuple[EndOfRun, EndOfRun], tuple[_Look, _Look]]:
+    """The ends with counters that agree, or as they are when the time for that has passed; and the last looks."""
+    ports = (run.from_port.name, run.to_port.name)
+    sides = (
+        _end(run.sender, ports[0], before[0], after[0]),
+        _end(run.receiver, ports[1], before[1], after[1]),
+    )
     deadline = Deadline(COUNTERS_WITHIN_S)
     while not (_conservation(sides, result).holds and _passed(result, sides[1])) and not deadline.expired:
         pause(min(_COUNTERS_EVERY_S, deadline.left))
-        later = _looks(run, interfaces)
+        after = _looks(run, interfaces)
         sides = (
-            replace(sides[0], frames=later[0].frames.since(before[0].frames)),
-            replace(sides[1], frames=later[1].frames.since(before[1].frames)),
+            replace(sides[0], frames=after[0].frames.since(before[0].frames)),
+            replace(sides[1], frames=after[1].frames.since(before[1].frames)),
         )
-    return sides
+    return sides, after
 
 
 def _conservation(sides: tuple[EndOfRun, EndOfRun], result: ToolResult) -> Conservation:

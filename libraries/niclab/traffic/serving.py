@@ -53,13 +53,12 @@ def listening(run: Ends, tool: TrafficTool, address: str) -> Iterator[None]:
     program = tool.programs[-1]
     job = run.receiver.ssh.start(tool.server_command(address))
     try:
-        question = f"ss -Hltn src {address} and sport = :{tool.port}"
 
         def ready() -> bool:
             if (status := job.poll()) is not None:
                 said = (job.errors() + job.output()).strip()[-300:]
                 raise BenchFault(f"{run.receiver.name}: {program} server ended with status {status}: {said}")
-            return bool(run.receiver.run(question).stdout.strip())
+            return bool(run.receiver.host.tcp_listeners(tool.port, address))
 
         what = f"{run.receiver.name}: {program} to listen on {address}:{tool.port}"
         until(ready, within=LISTEN_WITHIN_S, what=what)
@@ -70,6 +69,6 @@ def listening(run: Ends, tool: TrafficTool, address: str) -> Iterator[None]:
 
 def _want_free(server: Server, tool: TrafficTool) -> None:
     """Another server on the port would answer in place of ours, or carry somebody else's traffic."""
-    listener = server.run(f"ss -Hlntup sport = :{tool.port}").stdout.strip()
+    listener = "\n".join(server.host.tcp_listeners(tool.port))
     if listener:
         raise BenchFault(f"{server.name}: port {tool.port} is taken already; wanted: free: {listener[:300]}")

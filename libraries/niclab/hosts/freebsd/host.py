@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from niclab.hosts.freebsd.host_bond import FreeBsdBonds
+from niclab.hosts.freebsd.host_control import FreeBsdControl
 from niclab.hosts.freebsd.host_drivers import FreeBsdDrivers
 from niclab.hosts.freebsd.host_loader import FreeBsdLoader
 from niclab.hosts.freebsd.host_network import FreeBsdNetwork
@@ -22,6 +23,7 @@ class FreeBsdHost(
     FreeBsdPackages,
     FreeBsdLoader,
     FreeBsdBonds,
+    FreeBsdControl,
 ):
     """A FreeBSD server, releases 9 to 14, over a shell, see :class:`niclab.hosts.host.Host`. Connects to nothing by
     itself.

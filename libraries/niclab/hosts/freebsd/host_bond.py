@@ -1,42 +1,159 @@
-"""FreeBSD host, stacked interfaces: lagg(4) and vlan(4) are not made or read back yet."""
+"""FreeBSD host, stacked interfaces: bonds are lagg(4), VLANs vlan(4); both are made, read back and removed."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
 
-from niclab.hosts.bond_settings import BondSettings
+from niclab.hosts.bond_settings import BondMode, BondSettings, PrimaryReselect
+from niclab.hosts.errors import unreadable
 from niclab.hosts.freebsd.commands import FreeBsdCommands
-from niclab.hosts.link_records import Bond, Vlan
-from niclab.hosts.parity import not_available
-from niclab.verdict import NotApplicable
+from niclab.hosts.freebsd.ifconfig import read_ifconfig
+from niclab.hosts.freebsd.ifconfig_records import BsdInterface, Lagg
+from niclab.hosts.link_records import Bond, BondMember, Vlan
+from niclab.hosts.names import interface_name
+from niclab.hosts.parity import emulated, partly
+from niclab.verdict import BenchFault, NotApplicable
 
-_LAGG = "bonds are lagg(4) there, which this release does not make or read back"
-_VLAN = "vlan(4) interfaces are not made or read back by this release"
+_MODES = {
+    BondMode.ACTIVE_BACKUP: ("failover", 1),
+    BondMode.LACP: ("lacp", 4),
+    BondMode.BALANCE_XOR: ("loadbalance", 2),
+    BondMode.BALANCE_RR: ("roundrobin", 0),
+}
+_NAMES = {protocol: (mode.value, number) for mode, (protocol, number) in _MODES.items()}
+_TAKEN = ("mode", "miimon_ms", "primary", "primary_reselect")
+_BONDS = (
+    "lagg(4) in the modes failover, lacp, loadbalance and roundrobin; the first port is the primary, always used again"
+)
+_LOOKED = "`ifconfig` of the lagg and of its ports; links are not looked at every so often, drivers tell"
+_VLAN_IDS = range(1, 4095)
 
 
 class FreeBsdBonds(FreeBsdCommands):
     """See :class:`niclab.hosts.host.Host` for the meaning of each method."""
 
-    @not_available(_LAGG)
+    @partly(_BONDS)
     def create_bond(self, name: str, settings: BondSettings, members: Sequence[str]) -> Bond:
-        raise NotApplicable(f"{self.name}: cannot make bond {name} of {', '.join(members)} ({settings}): {_LAGG}")
+        """Make a lagg of ``members``, set it up, and see that it is as asked. The members lose their IPv4 addresses.
 
-    @not_available(_LAGG)
+        ``miimon_ms`` asks for nothing here: a driver tells a change of its link at once.
+
+        :raises NotApplicable: for a mode or a setting that lagg(4) does not have.
+        :raises BenchFault: when a step fails, or it reads back otherwise.
+        """
+        bond = interface_name(self.name, name)
+        ports = [interface_name(self.name, member) for member in members]
+        if not ports:
+            raise BenchFault(f"{self.name}: bond {bond}: no members; at least one is wanted")
+        self._refuse_what_lagg_has_not(bond, settings, ports)
+        protocol = _MODES[settings.mode][0]
+        steps = [f"ifconfig lagg create name {bond} >/dev/null"]
+        for port in ports:
+            taken = self._ifconfig(f"ifconfig {port}", port).inet or ()
+            steps += [f"ifconfig {port} inet {address.address} -alias" for address in taken]
+            steps.append(f"ifconfig {port} up")
+        joined = " ".join(f"laggport {port}" for port in ports)
+        self._run(" && ".join([*steps, f"ifconfig {bond} laggproto {protocol} {joined} up"]))
+        found = self._lagg(bond)[1]
+        if found.protocol != protocol or [port.name for port in found.ports] != ports:
+            shown = f"{found.protocol} of {', '.join(port.name for port in found.ports)}"
+            raise BenchFault(f"{self.name}: bond {bond} is {shown}, wanted {protocol} of {', '.join(ports)}")
+        return self.bond(bond)
+
+    @emulated(_LOOKED)
     def bond(self, name: str) -> Bond:
-        raise NotApplicable(f"{self.name}: cannot read bond {name}: {_LAGG}")
+        """What ifconfig says of a lagg, with the link of each port."""
+        bond = interface_name(self.name, name)
+        shown, lagg = self._lagg(bond)
+        command = " && ".join(["true", *(f"ifconfig {port.name}" for port in lagg.ports)])
+        found = {one.name: one for one in self._shown(command)} if lagg.ports else {}
+        slaves = tuple(_member(found, port.name, command) for port in lagg.ports)
+        active = [port.name for port in lagg.ports if port.flags.has("ACTIVE", 2)]
+        mode = _NAMES.get(lagg.protocol)
+        known = {
+            "mode": lagg.protocol,
+            "mode_name": mode[0] if mode else None,
+            "mode_id": mode[1] if mode else None,
+            "active_slave": active[0] if active and lagg.protocol == "failover" else None,
+            "primary": lagg.ports[0].name if lagg.ports and lagg.protocol == "failover" else None,
+            "mii_status": "up" if shown.link else "down",
+            "slaves": slaves,
+            "slaves_up": sum(one.mii_status == "up" for one in slaves),
+        }
+        return Bond(**{field.name: known.get(field.name) for field in fields(Bond)})  # type: ignore[arg-type]
 
-    @not_available(_LAGG)
+    @emulated("the lines of `ifconfig`")
     def bond_settings(self, name: str) -> dict[str, str]:
-        raise NotApplicable(f"{self.name}: cannot read the settings of bond {name}: {_LAGG}")
+        """Mode and members of a lagg; ``primary`` where there is such."""
+        lagg = self._lagg(interface_name(self.name, name))[1]
+        ports = [port.name for port in lagg.ports]
+        settings = {"mode": lagg.protocol, "slaves": " ".join(ports)}
+        return {**settings, "primary": ports[0]} if ports and lagg.protocol == "failover" else settings
 
-    @not_available(_VLAN)
     def create_vlan(self, name: str, below: str, vlan_id: int) -> Vlan:
-        raise NotApplicable(f"{self.name}: cannot make VLAN {vlan_id} {name} on {below}: {_VLAN}")
+        """Make a VLAN interface (802.1Q) on ``below``, set it up, and see its id and what it lies on."""
+        if vlan_id not in _VLAN_IDS:
+            raise BenchFault(f"{self.name}: VLAN {vlan_id}: an id of 1 to 4094 is wanted")
+        vlan, lower = interface_name(self.name, name), interface_name(self.name, below)
+        made = f"ifconfig {vlan} create"
+        if vlan != f"{lower}.{vlan_id}":
+            made = f"ifconfig vlan create vlan {vlan_id} vlandev {lower} name {vlan} >/dev/null"
+        self._run(f"{made} && ifconfig {vlan} up")
+        found = self.vlan(vlan)
+        if (found.id, found.link) != (vlan_id, lower):
+            raise BenchFault(f"{self.name}: {vlan} is VLAN {found.id} on {found.link}, wanted {vlan_id} on {lower}")
+        return found
 
-    @not_available(_VLAN)
     def vlan(self, name: str) -> Vlan:
-        raise NotApplicable(f"{self.name}: cannot read VLAN {name}: {_VLAN}")
+        """A VLAN interface."""
+        vlan = interface_name(self.name, name)
+        shown = self._ifconfig(f"ifconfig {vlan}", vlan).vlan
+        if shown is None:
+            raise BenchFault(f"{self.name}: `ifconfig {vlan}` shows no VLAN")
+        return Vlan(vlan, shown.id, shown.parent, shown.protocol)
 
-    @not_available(_VLAN)
     def remove_link(self, name: str) -> None:
-        raise NotApplicable(f"{self.name}: cannot remove {name}: {_VLAN}")
+        """Remove a lagg or VLAN, and see that it is gone."""
+        link = interface_name(self.name, name)
+        left = self._run(f"ifconfig {link} destroy && ifconfig -l").split()
+        if link in left:
+            raise BenchFault(f"{self.name}: {link} is still there after `ifconfig {link} destroy`")
+
+    def _refuse_what_lagg_has_not(self, bond: str, settings: BondSettings, ports: list[str]) -> None:
+        asked = [field.name for field in fields(settings) if getattr(settings, field.name) is not None]
+        others = [name for name in asked if name not in _TAKEN]
+        if settings.mode not in _MODES or others:
+            what = ", ".join(others) or f"mode {settings.mode.value}"
+            raise NotApplicable(f"{self.name}: bond {bond}: FreeBSD's lagg(4) has no {what}")
+        if settings.primary_reselect not in (None, PrimaryReselect.ALWAYS):
+            raise NotApplicable(
+                f"{self.name}: bond {bond}: FreeBSD's lagg(4) uses its primary again as soon as it returns, never"
+                f" {settings.primary_reselect.value!r}"
+            )
+        if settings.primary not in (None, ports[0]):
+            raise BenchFault(
+                f"{self.name}: bond {bond}: primary {settings.primary}, the first port of a lagg is wanted"
+            )
+
+    def _lagg(self, bond: str) -> tuple[BsdInterface, Lagg]:
+        shown = self._ifconfig(f"ifconfig {bond}", bond)
+        if shown.lagg is None:
+            raise BenchFault(f"{self.name}: `ifconfig {bond}` shows no lagg")
+        return shown, shown.lagg
+
+    def _shown(self, command: str) -> tuple[BsdInterface, ...]:
+        return self._read(command, lambda text: read_ifconfig(text, "ifconfig -a")).interfaces
+
+
+def _member(found: dict[str, BsdInterface], name: str, command: str) -> BondMember:
+    if name not in found:
+        raise unreadable(command, name, ", ".join(found), "each port of the lagg")
+    shown = found[name]
+    known = {
+        "name": name,
+        "mii_status": "up" if shown.up and shown.link else "down",
+        "speed_mbps": shown.speed_mbps,
+        "duplex": shown.duplex,
+    }
+    return BondMember(**{field.name: known.get(field.name) for field in fields(BondMember)})  # type: ignore[arg-type]

@@ -59,12 +59,17 @@ class FreeBsdDrivers(FreeBsdCommands):
     def is_build_on_disk(self, module: str) -> bool | None:
         raise NotApplicable(f"{self.name}: is {module} in memory the file on disk? FreeBSD: {_NO_BUILD_ID}")
 
+    @partly("those that are modules; a driver in the kernel cannot be unloaded")
     def reload_driver(self, module: str) -> None:
         """Unload and load a module, then see it loaded.
 
         One command does both, so that a connection lost with the driver does not leave the host without it.
+
+        :raises NotApplicable: when the driver is in the kernel.
         """
         name = module_name(self.name, module)
+        if self.loaded_module(name) is None and self._is_in_kernel(name):
+            raise NotApplicable(f"{self.name}: driver {name} is in FreeBSD's kernel and cannot be unloaded")
         self._run(f"kldunload {name} && kldload {name}", timeout_s=_RELOAD_TIMEOUT_S)
         if self.loaded_module(name) is None:
             raise BenchFault(f"{self.name}: module {name} is not loaded after `kldload {name}`")

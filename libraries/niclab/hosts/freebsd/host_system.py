@@ -7,17 +7,16 @@ from collections.abc import Sequence
 
 from niclab.hosts.freebsd.commands import BOOT_ID, FreeBsdCommands
 from niclab.hosts.freebsd.kernel_lines import kernel_lines, lines_after
-from niclab.hosts.freebsd.system import read_boot_id, read_clock_s, read_release, read_uptime_s
+from niclab.hosts.freebsd.system import read_boot_id, read_clock_s, read_cpu_times, read_release, read_uptime_s
 from niclab.hosts.linux.system import read_kernel, read_tool_version
 from niclab.hosts.load_records import CpuTimes
 from niclab.hosts.names import tool_name
-from niclab.hosts.parity import emulated, not_available
+from niclab.hosts.parity import emulated
 from niclab.hosts.records import KernelLine, KernelLogMark, OsRelease
-from niclab.verdict import BenchFault, NotApplicable
+from niclab.verdict import BenchFault
 
 _VERSION_OPTIONS = {"netperf": "-V", "fio": "-v"}
 _NOT_FOUND = 127
-_NO_CPU_TIMES = "`kern.cp_times` does not tell the work of interrupts from that of the network's threads"
 _MESSAGES = "sysctl -n kern.msgbuf"
 
 
@@ -43,9 +42,10 @@ class FreeBsdSystem(FreeBsdCommands):
     def clock_s(self) -> float:
         return self._read("date +%s", read_clock_s)
 
-    @not_available(_NO_CPU_TIMES)
+    @emulated("`kern.cp_times`; interrupt threads, which do the network's work, stand for irq and softirq together")
     def cpu_times(self) -> CpuTimes:
-        raise NotApplicable(f"{self.name}: what its CPUs have done is not known: {_NO_CPU_TIMES}")
+        """Ticks of each CPU; waiting for a disk is idle there."""
+        return self._read("sysctl -n kern.cp_times", read_cpu_times)
 
     def kernel(self) -> str:
         return self._read("uname -r", read_kernel)

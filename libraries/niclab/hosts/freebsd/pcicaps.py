@@ -58,7 +58,7 @@ def _with_capability(kind: str, where: str, device: PciconfDevice, capability: C
             return replace(device, aer=AerCounts(int(match[1]), int(match[2]), int(match[3])))
         case (True, 0x0003) if text not in ("Serial 0",):
             match = _wanted(kind, where, text, _SERIAL, "'Serial 1 ' and 16 hexadecimal digits")
-            return replace(device, serial=match[1])
+            return replace(device, serial=match[1], serial_number="-".join(re.findall("..", match[1])))
     return device
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 
 from niclab.hosts.errors import unreadable
+from niclab.hosts.load_records import CpuTime, CpuTimes
 from niclab.hosts.records import OsRelease
 
 _BOOT_TIME = re.compile(r"\{ sec = ([0-9]{1,12}), usec = [0-9]{1,6} \}.*")
 _BOOT_ID = re.compile(r"[0-9a-f]{32}")
 _RELEASE = re.compile(r"([A-Za-z]+) (([0-9]{1,2}\.[0-9]{1,2})-[A-Z][A-Za-z0-9.-]*)")
+_CPU_STATES = 5
 _SECONDS = re.compile(r"[0-9]{1,12}")
 
 
@@ -23,6 +25,25 @@ def read_uptime_s(text: str) -> float:
     if boot is None or len(lines) != 2 or int(boot[1]) > int(read_clock_s(lines[1])):
         raise unreadable("kern.boottime", "text", text, "'{ sec = 1369826400, usec = 0 } ...', then seconds since 1970")
     return read_clock_s(lines[1]) - int(boot[1])
+
+
+def read_cpu_times(text: str) -> CpuTimes:
+    """Read ``sysctl -n kern.cp_times``: of each CPU user, nice, system, interrupt and idle (sys/resource.h, CPUSTATES).
+
+    Interrupt threads are counted as interrupt: what softirq is on Linux.
+    """
+    words = text.split()
+    if not words or len(words) % _CPU_STATES or not all(re.fullmatch(r"[0-9]{1,19}", word) for word in words):
+        raise unreadable("kern.cp_times", "text", text, f"{_CPU_STATES} whole numbers of each CPU")
+    rows = [[int(word) for word in words[start : start + _CPU_STATES]] for start in range(0, len(words), _CPU_STATES)]
+    return CpuTimes(
+        {
+            number: CpuTime(
+                user=user, nice=nice, system=system, idle=idle, iowait=0, irq=0, softirq=interrupt, steal=None
+            )
+            for number, (user, nice, system, interrupt, idle) in enumerate(rows)
+        }
+    )
 
 
 def read_clock_s(text: str) -> float:

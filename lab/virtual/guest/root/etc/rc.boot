@@ -22,6 +22,9 @@ for list in /etc/modules /etc/modules-load.d/*.conf; do
 done
 udevadm settle --timeout=60
 
+# another system's own part of the boot, where the server has one
+[ ! -x /etc/rc.other ] || /etc/rc.other
+
 ip link set lo up
 # the management interface is known by its address; the cards under test are left alone, as a server's installer leaves them
 for path in /sys/class/net/*; do

@@ -1,0 +1,1 @@
+"""A server whose command dialect is FreeBSD's: see README.md."""

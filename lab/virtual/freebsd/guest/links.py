@@ -1,0 +1,105 @@
+"""Interfaces as the kernel below has them: names, kinds, members, addresses."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from dataclasses import dataclass
+
+from below import ROOT, read, run
+
+LOOPBACK = "lo0"
+_UP = 0x1
+
+
+def below_name(iface: str) -> str:
+    """The kernel below calls the loopback interface ``lo``."""
+    return "lo" if iface == LOOPBACK else iface
+
+
+def names() -> list[str]:
+    """Every interface, in the order in which they were made."""
+    folder = f"{ROOT}/sys/class/net"
+    found = [name for name in os.listdir(folder) if os.path.isdir(f"{folder}/{name}")]
+    found.sort(key=index)
+    return [name for name in found if name != "lo"] + ([LOOPBACK] if "lo" in found else [])
+
+
+def exists(iface: str) -> bool:
+    return "/" not in iface and os.path.isdir(f"{ROOT}/sys/class/net/{below_name(iface)}")
+
+
+def value(iface: str, file: str) -> str:
+    """One file of an interface in sysfs; empty when it cannot be read."""
+    return (read(f"/sys/class/net/{below_name(iface)}/{file}") or "").strip()
+
+
+def index(iface: str) -> int:
+    return int(value(iface, "ifindex") or 0)
+
+
+def is_up(iface: str) -> bool:
+    return bool(int(value(iface, "flags") or "0", 16) & _UP)
+
+
+def has_carrier(iface: str) -> bool:
+    return value(iface, "carrier") == "1"
+
+
+def is_lagg(iface: str) -> bool:
+    return os.path.isdir(f"{ROOT}/sys/class/net/{below_name(iface)}/bonding")
+
+
+def is_vlan(iface: str) -> bool:
+    return "DEVTYPE=vlan" in value(iface, "uevent").split("\n")
+
+
+def members(lagg: str) -> list[str]:
+    return value(lagg, "bonding/slaves").split()
+
+
+def parent(vlan: str) -> str:
+    """The interface below a VLAN."""
+    folder = f"{ROOT}/sys/class/net/{vlan}"
+    return next((name.removeprefix("lower_") for name in os.listdir(folder) if name.startswith("lower_")), "")
+
+
+def vlan_id(vlan: str) -> str:
+    for line in (read(f"/proc/net/vlan/{vlan}") or "").splitlines():
+        words = line.split()
+        if "VID:" in words:
+            return words[words.index("VID:") + 1]
+    return "0"
+
+
+@dataclass(frozen=True)
+class InternetAddress:
+    """``family``: inet or inet6; ``scope`` and ``flags`` in the words of ip."""
+
+    family: str
+    address: str
+    length: int
+    broadcast: str | None
+    scope: str
+    flags: tuple[str, ...]
+
+
+def addresses(iface: str) -> list[InternetAddress]:
+    """Addresses of an interface, those of IPv4 first.
+
+    By the ip of busybox: it is one static file, which starts in a quarter of the time.
+    """
+    found = []
+    for line in run("busybox", "ip", "-o", "address", "show", "dev", below_name(iface))[1].splitlines():
+        words = line.replace("\\", " ").split()
+        family = next((word for word in words if word in ("inet", "inet6")), None)
+        if family is None:
+            continue
+        rest = words[words.index(family) + 1 :]
+        address, _, length = rest[0].partition("/")
+        pairs = dict(itertools.pairwise(rest))
+        flags = tuple(word for word in rest if word in ("tentative", "dadfailed", "deprecated", "secondary"))
+        found.append(
+            InternetAddress(family, address, int(length or 32), pairs.get("brd"), pairs.get("scope", "global"), flags)
+        )
+    return sorted(found, key=lambda one: one.family)

@@ -1,0 +1,84 @@
+"""The kernel's modules, the driver's package and the loader's settings, as on a server that was just set up."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import cardsheet
+from freebsd import facts
+
+PACKAGES = "usr/ports/packages/All"
+"""Where PKG_PATH of root's shell points to."""
+_MACHINES = {"amd64": (2, 62), "i386": (1, 3)}
+"""Class and machine of the ELF header."""
+_MODULE_BYTES = 228_544
+
+
+def module_file(architecture: str) -> bytes:
+    """A module file: an ELF header of that architecture, and the size of such a module."""
+    kind, machine = _MACHINES[architecture]
+    head = b"\x7fELF" + bytes((kind, 1, 1, 9)) + bytes(8) + (1).to_bytes(2, "little") + machine.to_bytes(2, "little")
+    return head.ljust(_MODULE_BYTES, b"\0")
+
+
+def lay(tree: Path, card: str) -> None:
+    """Lay modules, packages and /boot/loader.conf of a server with that card into ``tree/once``.
+
+    A driver that comes as a package is installed and set to be loaded at boot, as the vendor's manual says; one that
+    comes with the system has its file in /boot/kernel. For the architecture that the vendor has published by mistake
+    there is a package as well.
+    """
+    once, driver = tree / "once", facts.driver_of(card)
+    for name in ("kernel", "if_lagg.ko", "if_vlan.ko", "if_tap.ko"):
+        _write(once / "boot/kernel" / name, module_file("amd64"))
+    own = cardsheet.read(card)["drivers"].get("freebsd") or {}
+    package = own.get("package")
+    (once / "boot/modules").mkdir(parents=True, exist_ok=True)
+    if package is None:
+        if not driver.built_in:
+            _write(once / "boot/kernel" / f"{driver.module}.ko", module_file("amd64"))
+        _write(once / "boot/loader.conf", b"")
+        return
+    name, version = str(package["name"]), str(package["required"][0])
+    for architecture in _MACHINES:
+        content = _package(name, version, driver.module, architecture)
+        _write(once / PACKAGES / f"{name}-{version}-{architecture}.tbz", content)
+        if architecture == package.get("architecture", "amd64"):
+            _write(once / PACKAGES / f"{name}-{version}.tbz", content)
+    for file, text in _records(name, version, driver.module).items():
+        _write(once / "var/db/pkg" / f"{name}-{version}" / file, text)
+    _write(once / "boot/modules" / f"{driver.module}.ko", module_file("amd64"))
+    _write(once / "boot/loader.conf", f'{driver.module}_load="YES"\n'.encode())
+
+
+def _records(name: str, version: str, module: str) -> Mapping[str, bytes]:
+    """What the package tools keep of a package."""
+    contents = (
+        "@comment PKG_FORMAT_REVISION:1.1\n"
+        f"@name {name}-{version}\n@comment ORIGIN:net/{name}\n@cwd /\nboot/modules/{module}.ko\n"
+    )
+    return {
+        "+CONTENTS": contents.encode(),
+        "+COMMENT": f"{name} driver for freebsd\n".encode(),
+        "+DESC": f"Driver {module}.ko, version {version}.\n".encode(),
+    }
+
+
+def _package(name: str, version: str, module: str, architecture: str) -> bytes:
+    files: dict[str, Any] = {**_records(name, version, module), f"boot/modules/{module}.ko": module_file(architecture)}
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:bz2") as archive:
+        for path, content in files.items():
+            entry = tarfile.TarInfo(path)
+            entry.size, entry.mode = len(content), 0o644
+            archive.addfile(entry, io.BytesIO(content))
+    return buffer.getvalue()
+
+
+def _write(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)

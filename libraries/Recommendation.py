@@ -1,0 +1,97 @@
+"""The recommended configuration of the card, and the memory that its rings take."""
+
+from __future__ import annotations
+
+import re
+
+from robot.api import logger
+from robot.api.deco import keyword, library
+
+from niclab import lab, recommended
+from niclab.bench import Role
+from niclab.lab import Lab
+from niclab.undo import Entry
+from niclab.verdict import BenchFault, fail_with
+
+TSO_BYTES = 64 << 10
+"""What one descriptor of sending may stand for with segmentation offload."""
+
+
+@library(scope="GLOBAL")
+class Recommendation:
+    """Keywords about the sheet's recommendation. Constructing the library connects to nothing."""
+
+    def __init__(self) -> None:
+        self._entries: list[Entry] = []
+
+    @keyword
+    def make_the_recommended_configuration_stay(self) -> None:
+        """Write the sheet's ``recommended`` into files of the dut that are read at each start.
+
+        `Take The Recommended Configuration Away` undoes it.
+        """
+        taken = lab.current()
+        wish = recommended.wish_of(taken)
+        if wish.irq_affinity_per_queue:
+            logger.info("interrupts for each queue: tried at run time; no file makes them stay")
+        self._entries += recommended.make_persistent(taken, wish)
+
+    @keyword
+    def restart_the_dut(self) -> None:
+        """Restart the dut in an orderly way, and wait until it answers."""
+        lab.current().server(Role.DUT).reboot()
+
+    @keyword
+    def recommended_configuration_should_be_in_force(self) -> None:
+        """Every recommended value is shown by every port of the dut."""
+        taken = lab.current()
+        fail_with(recommended.problems(taken, recommended.wish_of(taken)))
+
+    @keyword
+    def take_the_recommended_configuration_away(self) -> None:
+        """The files are removed, and the settings are as they were. Does nothing when there are none."""
+        taken, problems = lab.current(), list[str]()
+        while self._entries:
+            try:
+                taken.journal.undo(self._entries.pop(), taken.undo)
+            except BenchFault as error:
+                problems.append(str(error))
+        if problems:
+            raise BenchFault("\n".join(problems))
+
+    @keyword
+    def largest_rings_should_fit_in_memory(self) -> None:
+        """What the largest receive rings of all ports take at the largest MTU is free on the dut.
+
+        An estimate: descriptors times MTU for receiving; for sending with segmentation, descriptors times 64 KiB.
+        """
+        taken = lab.current()
+        rings, card = taken.card.section(taken.card.rings, "rings"), taken.card
+        mtu = card.known(card.section(card.mtu, "mtu").max, "mtu.max")
+        rx, tx = card.known(rings.rx.max, "rings.rx.max"), card.known(rings.tx.max, "rings.tx.max")
+        ports = len(taken.ports(Role.DUT))
+        receiving, sending = rx * mtu, tx * TSO_BYTES
+        free = _available_bytes(taken)
+        logger.info(
+            f"largest rings: {receiving / 2**20:.0f} MiB a port for receiving ({rx} descriptors of {mtu} bytes), up to "
+            f"{sending / 2**20:.0f} MiB for sending with segmentation; dut has {free / 2**20:.0f} MiB available"
+        )
+        if ports * receiving > free:
+            raise BenchFault(
+                f"dut: {free / 2**20:.0f} MiB of memory are available; wanted: {ports * receiving / 2**20:.0f} MiB for "
+                f"the largest receive rings of {ports} ports, sheet {card.name}"
+            )
+
+
+def _available_bytes(taken: Lab) -> int:
+    """``MemAvailable`` of Linux, ``hw.usermem`` of FreeBSD.
+
+    :raises BenchFault: when neither can be read.
+    """
+    server = taken.server(Role.DUT)
+    text = server.ssh.run("cat /proc/meminfo 2>/dev/null || sysctl -n hw.usermem").stdout
+    if found := re.search(r"^MemAvailable: +([0-9]+) kB$", text, re.MULTILINE):
+        return int(found[1]) * 1024
+    if text.strip().isdigit():
+        return int(text)
+    raise BenchFault(f"{server.name}: available memory: {text[:80]!r}; wanted: MemAvailable or a number")

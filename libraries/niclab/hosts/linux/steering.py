@@ -1,0 +1,80 @@
+"""Which CPUs a Linux host lets take a port's interrupts and packets: files of the kernel, and what stands in them.
+
+Documentation/networking/scaling.rst (RPS, RFS, XPS), Documentation/core-api/irq/irq-affinity.rst.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from niclab.hosts.errors import ReadError
+from niclab.hosts.interrupt_records import Interrupts
+
+
+class Steering(Enum):
+    """What steers.
+
+    ``irq``: the CPU of each interrupt; ``rps``: CPUs that may take over received packets; ``rfs``: flows of a queue
+    that are followed to their reader; ``xps``: CPUs that send by a queue.
+    """
+
+    IRQ = "irq"
+    RPS = "rps"
+    RFS = "rfs"
+    XPS = "xps"
+
+
+RFS_TABLE = "/proc/sys/net/core/rps_sock_flow_entries"
+
+
+def irqs_of(interrupts: Interrupts, iface: str) -> list[int]:
+    """The interrupts that bear the name of ``iface``: ``eth5``, ``eth5-rx-0``, ``eth5-TxRx-1``."""
+    found = []
+    for each in interrupts.irqs:
+        named = any(action == iface or action.startswith((f"{iface}-", f"{iface}:")) for action in each.actions)
+        if isinstance(each.irq, int) and named:
+            found.append(each.irq)
+    return found
+
+
+def affinity_file(irq: int) -> str:
+    return f"/proc/irq/{irq}/smp_affinity_list"
+
+
+def queue_files(iface: str, steering: Steering) -> str:
+    """The files of all queues, as a pattern of the shell."""
+    name = {Steering.RPS: "rx-*/rps_cpus", Steering.RFS: "rx-*/rps_flow_cnt", Steering.XPS: "tx-*/xps_cpus"}[steering]
+    return f"/sys/class/net/{iface}/queues/{name}"
+
+
+def cpus_of_list(text: str) -> frozenset[int]:
+    """``0-2,5``: 0, 1, 2 and 5.
+
+    :raises ReadError: for another text.
+    """
+    found: set[int] = set()
+    for part in text.strip().split(","):
+        low, dash, high = part.partition("-")
+        if not (low.isdigit() and (high.isdigit() if dash else True)):
+            raise ReadError(f"CPU list {text.strip()!r}; wanted: numbers and ranges such as 0-2,5")
+        found |= set(range(int(low), int(high or low) + 1))
+    return frozenset(found)
+
+
+def cpus_of_mask(text: str) -> frozenset[int]:
+    """``00000000,00000005``: 0 and 2.
+
+    :raises ReadError: for another text.
+    """
+    try:
+        mask = int(text.strip().replace(",", ""), 16)
+    except ValueError as error:
+        raise ReadError(f"CPU mask {text.strip()!r}; wanted: hexadecimal digits in groups") from error
+    return frozenset(cpu for cpu in range(mask.bit_length()) if mask >> cpu & 1)
+
+
+def mask_of(cpus: frozenset[int]) -> str:
+    """The mask as the kernel takes it: groups of 32 bits with commas between them."""
+    digits = f"{sum(1 << cpu for cpu in cpus):x}"
+    padded = digits.zfill(-(-len(digits) // 8) * 8)
+    return ",".join(padded[at : at + 8] for at in range(0, len(padded), 8))

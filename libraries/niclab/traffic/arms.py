@@ -1,0 +1,248 @@
+"""The arms of a comparison: settings of a card sheet put on both ends of a path, read back, and put back.
+
+A setting that the card or its system does not offer makes the comparison not applicable; one that is taken and not
+done is the card's failure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass, replace
+
+from niclab import stacks
+from niclab.bench import BenchPath, OperatingSystem, Role
+from niclab.card import At, Change, LinuxOffload, Setting, SettingKind
+from niclab.changes import put_back
+from niclab.hosts.bond_settings import BondMode, BondSettings
+from niclab.lab import Lab
+from niclab.server import Server, quoted
+from niclab.stacks import Stack
+from niclab.traffic import mtu
+from niclab.verdict import BenchFault, CardFailure, NotApplicable, fail_with
+from niclab.wait import until
+
+MIIMON_MS = 100
+
+
+@dataclass(frozen=True)
+class Way:
+    """Where traffic flows. ``over``: the interface of each server that has the address of ``path``, where it is not
+    its port; ``bonds``: what a VLAN can be made on."""
+
+    path: BenchPath
+    sender: Role
+    over: Mapping[Role, str] | None = None
+    bonds: Mapping[Role, Stack] | None = None
+
+    def roles(self, at: At) -> list[Role]:
+        """The servers that ``at`` means."""
+        receiver = Role.PEER if self.sender is Role.DUT else Role.DUT
+        return {At.SENDER: [self.sender], At.RECEIVER: [receiver], At.BOTH: [self.sender, receiver]}[at]
+
+
+@contextmanager
+def applied(lab: Lab, way: Way, settings: tuple[Setting, ...]) -> Iterator[Way]:
+    """Everything in ``settings`` is so inside the ``with`` block, one after the other; yields the way to use then.
+
+    :raises NotApplicable: when the sheet or a system does not offer a setting.
+    :raises CardFailure: when the dut takes a setting and does not show it.
+    :raises BenchFault: when the peer or a system does not, or a change could not be put back.
+    """
+    with ExitStack() as undoing:
+        for setting in settings:
+            way = undoing.enter_context(_applied(lab, way, setting))
+        yield way
+
+
+@contextmanager
+def _applied(lab: Lab, way: Way, setting: Setting) -> Iterator[Way]:
+    match setting.kind:
+        case SettingKind.MTU | SettingKind.MTU_IN_FLIGHT:
+            size = _number(setting)
+            mtu.want_allowed(lab, size)
+            with mtu.both_ends(lab, way.path, size, bounce=setting.kind is SettingKind.MTU):
+                yield way
+        case SettingKind.BOND:
+            with _bonded(lab, way, setting) as bonded:
+                yield bonded
+        case SettingKind.VLAN_ON_BOND:
+            with _tagged(lab, way, setting) as tagged:
+                yield tagged
+        case _:
+            with ExitStack() as undoing:
+                for role in way.roles(setting.at):
+                    undoing.enter_context(_on_one(_End.of(lab, way, role), setting))
+                yield way
+
+
+@dataclass(frozen=True)
+class _End:
+    """One end of a way."""
+
+    lab: Lab
+    server: Server
+    port: str
+    place: str
+    iface: str
+
+    @classmethod
+    def of(cls, lab: Lab, way: Way, role: Role) -> _End:
+        (port,) = [each for each in map(lab.bench.port, way.path.ends) if each.role is role]
+        return cls(lab, lab.server_of(port), port.name, port.place, lab.interface(port))
+
+    def changing(self, what: str, restoring: str) -> AbstractContextManager[None]:
+        return put_back(self.lab, self.server, self.port, f"{self.iface}: {what}", restoring)
+
+    def expect(self, setting: Setting, found: object, wish: object, refused: str | None) -> None:
+        """Judge what was read back: the dut's is the card's business, the peer's the bench's."""
+        if found == wish:
+            return
+        why = f" ({refused})" if refused else ""
+        said = f"{self.place}: {setting} was set, it shows {found}{why}"
+        raise CardFailure(said) if self.server.role is Role.DUT else BenchFault(said)
+
+
+def _number(setting: Setting) -> int:
+    if isinstance(setting.to, bool) or not isinstance(setting.to, int):
+        raise BenchFault(f"setting {setting.kind.value}: {setting.to!r} is not wanted; wanted: a whole number")
+    return setting.to
+
+
+def _switch(setting: Setting) -> bool:
+    if not isinstance(setting.to, bool):
+        raise BenchFault(f"setting {setting.kind.value}: {setting.to!r} is not wanted; wanted: true or false")
+    return setting.to
+
+
+def _on_one(end: _End, setting: Setting) -> AbstractContextManager[None]:
+    chosen = {
+        SettingKind.OFFLOAD: _offload,
+        SettingKind.SYSCTL: _sysctl,
+        SettingKind.COALESCING: _coalescing,
+        SettingKind.RING: _ring,
+        SettingKind.PAUSE: _pause,
+    }[setting.kind]
+    return chosen(end, setting)
+
+
+@contextmanager
+def _offload(end: _End, setting: Setting) -> Iterator[None]:
+    card, system, on = end.lab.card, end.server.description.os, _switch(setting)
+    rows = card.section(card.offloads, "offloads").rows(system)
+    row = next((row for name, row in rows.items() if name.value == setting.name), None)
+    if not isinstance(row, LinuxOffload):
+        raise NotApplicable(f"sheet {card.name} has no offload {setting.name} that can be switched on {system.value}")
+    if row.change is not Change.BOTH:
+        raise NotApplicable(f"sheet {card.name} does not say that offload {setting.name} can be switched")
+    host = end.server.host
+    words = {each.word: each.set_word or each.word for each in rows.values() if isinstance(each, LinuxOffload)}
+    with end.changing(str(setting), host.restoring_features(end.iface, words)):
+        attempt = host.set_feature(end.iface, row.set_word or row.word, on)
+        end.expect(setting, attempt.now[row.word].on, on, attempt.refused)
+        yield
+
+
+@contextmanager
+def _coalescing(end: _End, setting: Setting) -> Iterator[None]:
+    host, name, value = end.server.host, str(setting.name), _number(setting)
+    shown = host.coalescing(end.iface)
+    if shown.parameters.get(name) is None:
+        raise NotApplicable(f"{end.place}: coalescing shows no {name}")
+    values: dict[str, int | bool] = {} if shown.adaptive_rx is None else {"adaptive-rx": False}
+    with end.changing(str(setting), host.restoring_coalescing(end.iface, (name,))):
+        attempt = host.set_coalescing(end.iface, values | {name: value})
+        end.expect(setting, attempt.now.parameters.get(name), value, attempt.refused)
+        yield
+
+
+@contextmanager
+def _ring(end: _End, setting: Setting) -> Iterator[None]:
+    host, name = end.server.host, str(setting.name)
+    card = end.lab.card
+    if not card.section(card.rings, "rings").settable:
+        raise NotApplicable(f"sheet {card.name} says that rings cannot be set")
+    shown = host.rings(end.iface)
+    size = getattr(shown.max, name) if setting.to == "largest" else _number(setting)
+    if size is None:
+        raise NotApplicable(f"{end.place}: no largest size of ring {name} is shown")
+    if getattr(shown.current, name) == size:
+        yield
+        return
+    with end.changing(str(setting), host.restoring_rings(end.iface)):
+        attempt = host.set_rings(end.iface, {name: size})
+        end.expect(setting, getattr(attempt.now.current, name), size, attempt.refused)
+        yield
+
+
+@contextmanager
+def _pause(end: _End, setting: Setting) -> Iterator[None]:
+    host, name, on = end.server.host, str(setting.name), _switch(setting)
+    card = end.lab.card
+    if not card.section(card.pause, "pause").settable:
+        raise NotApplicable(f"sheet {card.name} says that pause frames cannot be set")
+    with end.changing(str(setting), host.restoring_pause(end.iface)):
+        attempt = host.set_pause(end.iface, {name: on})
+        end.expect(setting, getattr(attempt.now, name), on, attempt.refused)
+        yield
+
+
+@contextmanager
+def _sysctl(end: _End, setting: Setting) -> Iterator[None]:
+    """``sysctl name=value`` is the same on Linux and FreeBSD."""
+    name, value = str(setting.name), str(setting.to)
+    shown = end.server.ssh.run(quoted("sysctl", "-n", name))
+    if not shown.succeeded:
+        system = end.server.description.os.value
+        raise NotApplicable(f"{end.server.name}: {system} has no sysctl {name} ({shown.stderr.strip()[:200]})")
+    if end.server.description.os is not OperatingSystem.LINUX and not value.isdigit():
+        raise NotApplicable(f"{end.server.name}: sysctl {name} takes other words than {value} there")
+    before = " ".join(shown.stdout.split())
+    with end.changing(str(setting), quoted("sysctl", f"{name}={before}")):
+        told = end.server.ssh.run(quoted("sysctl", f"{name}={value}"))
+        found = " ".join(end.server.run(quoted("sysctl", "-n", name)).stdout.split())
+        if found != value:
+            said = told.stderr.strip()[:200]
+            raise BenchFault(f"{end.server.name}: sysctl {name} is {found!r} when set to {value!r} ({said})")
+        yield
+
+
+@contextmanager
+def _bonded(lab: Lab, way: Way, setting: Setting) -> Iterator[Way]:
+    """Both ports of each server in a bond, which has the addresses of the first path."""
+    if len(lab.bench.paths) < 2:
+        raise NotApplicable(f"bench {lab.bench.name} has one path; a bond takes two")
+    settings = BondSettings(BondMode(str(setting.to)), miimon_ms=MIIMON_MS)
+    made: dict[Role, Stack] = {}
+    with ExitStack() as undoing:
+        for path in lab.bench.paths:
+            undoing.callback(mtu.wait_for_links, lab, path)
+        for role in Role:
+            made[role] = stacks.bond(lab, role, settings)
+            undoing.callback(_removed, lab, made[role])
+
+        def ready() -> bool:
+            bonds = [bond.server.host.bond(bond.name) for bond in made.values()]
+            return all(seen.slaves_up == len(lab.bench.paths) for seen in bonds)
+
+        until(ready, within=mtu.LINKS_WITHIN_S, what="every member of both bonds to have its link")
+        over = {role: stack.name for role, stack in made.items()}
+        yield replace(way, path=lab.bench.paths[0], over=over, bonds=made)
+
+
+@contextmanager
+def _tagged(lab: Lab, way: Way, setting: Setting) -> Iterator[Way]:
+    """A VLAN on each bond, with the addresses of the second path."""
+    if way.bonds is None:
+        raise BenchFault("a VLAN on a bond is wanted without a bond; wanted: a bond among the settings before it")
+    over: dict[Role, str] = {}
+    with ExitStack() as undoing:
+        for role, bond in way.bonds.items():
+            vlan = stacks.vlan_on_bond(lab, bond, _number(setting))
+            undoing.callback(_removed, lab, vlan)
+            over[role] = vlan.name
+        yield replace(way, path=lab.bench.paths[1], over=over)
+
+
+def _removed(lab: Lab, stack: Stack) -> None:
+    fail_with(stacks.remove(lab, stack))

@@ -1,0 +1,173 @@
+"""Throughput and receiver's CPU against the number of connections, in each mode that the card can work in.
+
+After the Chelsio paper (CHE-01, CHE-02): messages of 32 KiB, line rate with one connection as with many, in the modes
+NIC, TOE (the card does TCP) and TOE with direct data placement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from statistics import fmean
+
+from niclab.bench import BenchPath, OperatingSystem, Role
+from niclab.card import OffloadName
+from niclab.lab import Lab
+from niclab.profile import Profile
+from niclab.report.charts import Limit, Line, LineChart, Point
+from niclab.stats.judge import judge_values
+from niclab.stats.plan import Plan
+from niclab.stats.precise import Estimate, estimate
+from niclab.stats.questions import Result, at_least, at_most
+from niclab.stats.runner import measure_limit
+from niclab.traffic import bottleneck, limit, measuring, serving
+from niclab.traffic.measuring import Run
+from niclab.traffic.progress import Tell
+from niclab.traffic.tool import Order
+from niclab.traffic.tools import tool_of
+from niclab.verdict import NotApplicable
+
+MESSAGE_BYTES = 32 << 10
+COUNTS: Mapping[Profile, tuple[int, ...]] = {Profile.QUICK: (1, 4), Profile.FULL: (1, 2, 4, 8, 16)}
+RUN_S: Mapping[Profile, int] = {Profile.QUICK: 2, Profile.FULL: 4}
+FIRST_LOOK, MOST = 3, 6
+WIDTH = 0.05
+
+
+class Mode(Enum):
+    """How the card receives: ``nic`` leaves TCP to the system, ``toe`` does it, ``toe-ddp`` also places the data."""
+
+    NIC = "nic"
+    TOE = "toe"
+    TOE_DDP = "toe-ddp"
+
+
+@dataclass(frozen=True)
+class AtCount:
+    """What was found with so many connections. ``cpu``: percent of all processors of the receiver, of each run."""
+
+    connections: int
+    values: tuple[float, ...]
+    rate: Estimate
+    result: Result
+    cpu: tuple[float, ...]
+    cpu_result: Result | None
+    runs: tuple[Run, ...]
+
+
+@dataclass(frozen=True)
+class Scan:
+    """All numbers of connections over one path, received in one mode."""
+
+    subject: str
+    found: tuple[AtCount, ...]
+    hindrances: tuple[str, ...]
+
+
+def want_mode(lab: Lab, mode: Mode) -> None:
+    """:raises NotApplicable: when the dut cannot receive so."""
+    system, card = lab.server(Role.DUT).description.os, lab.card
+    if mode is Mode.NIC:
+        return
+    rows = card.section(card.offloads, "offloads").rows(system)
+    if OffloadName.TOE not in rows:
+        driver = card.driver(system).module
+        raise NotApplicable(f"mode {mode.value}: sheet {card.name} names no offload toe of {driver} on {system.value}")
+    raise NotApplicable(
+        f"mode {mode.value}: offloads of {system.value} cannot be switched yet"
+        if system is not OperatingSystem.LINUX
+        else f"mode {mode.value}: {system.value} has no switch for a TCP offload engine"
+    )
+
+
+def run(lab: Lab, path: BenchPath, profile: Profile, tell: Tell) -> Scan:
+    """The dut receives over ``path`` with each number of connections.
+
+    :raises NotApplicable: when the sheet does not know the limit.
+    :raises BenchFault: when the bench cannot reach it, or a run fails or is worthless.
+    """
+    fraction = lab.card.known(lab.card.limits.tcp_fraction_of_line_rate, "limits.tcp_fraction_of_line_rate")
+    ends = serving.ends(lab, path, Role.PEER)
+    rate_mbps = limit.line_mbps(ends, path)
+    before = bottleneck.look_before(lab, ends)
+    source = f"sheet {lab.card.name} wants at least {fraction} of line rate, {rate_mbps:g} Mbit/s"
+    bottleneck.want_room(before, fraction * rate_mbps * 1e6, source)
+    wish = at_least(fraction * rate_mbps, source)
+    found: list[AtCount] = []
+    for count in COUNTS[profile]:
+        order = Order(duration_s=RUN_S[profile], connections=count, message_bytes=MESSAGE_BYTES)
+        tool = tool_of(lab.bench.traffic)
+        plan = Plan(
+            first_look=FIRST_LOOK,
+            most=MOST,
+            warm_up_runs=int(not tool.omitted_s),
+            resolution=tool.resolution_bps(order) / 1e6,
+        )
+        runs: list[Run] = []
+
+        def one_run(order: Order = order, runs: list[Run] = runs) -> float:
+            runs.append(session.measure(order))
+            return limit.mbps(runs[-1], rate_mbps)
+
+        with measuring.session(lab, path, Role.PEER) as session:
+            values, result = measure_limit(one_run, wish, limit.UNIT, plan)
+        cpu = tuple(100 * each.receiver.cpu.mean_busy for each in runs[-len(values) :])
+        found.append(
+            AtCount(
+                count,
+                tuple(values),
+                estimate(values, plan, WIDTH),
+                result,
+                cpu,
+                _cpu_result(lab, cpu, plan),
+                tuple(runs),
+            )
+        )
+        tell(f"{ends.name}: {count} of {COUNTS[profile]} connections: {found[-1].rate.estimate:.1f} {limit.UNIT}")
+    made = [each for one in found for each in one.runs]
+    return Scan(ends.name, tuple(found), tuple(bottleneck.hindrances(before, made, rate_mbps * 1e6)))
+
+
+def _cpu_result(lab: Lab, cpu: Sequence[float], plan: Plan) -> Result | None:
+    most = lab.card.limits.receiver_cpu_percent
+    if not isinstance(most, float):
+        return None
+    counted = Plan(first_look=plan.first_look, most=plan.most, resolution=0.1)
+    return judge_values(cpu, at_most(most, f"sheet {lab.card.name}, receiver_cpu_percent"), "percent CPU", counted)
+
+
+def judge(scan: Scan) -> None:
+    """As :func:`niclab.traffic.limit.judge`, for every number of connections."""
+    asked = []
+    for each in scan.found:
+        subject = f"{scan.subject}, {each.connections} connections"
+        asked.append((subject, each.result, scan.hindrances))
+        if each.cpu_result is not None:
+            asked.append((f"{subject}, receiver's CPU", each.cpu_result, ()))
+    limit.judge_results(asked)
+
+
+def charts(scan: Scan) -> tuple[LineChart, LineChart]:
+    """Throughput and receiver's CPU against the number of connections."""
+    rates = [Point(each.connections, each.rate.estimate, each.rate.low, each.rate.high) for each in scan.found]
+    cpus = [Point(each.connections, fmean(each.cpu), min(each.cpu), max(each.cpu)) for each in scan.found]
+    low = scan.found[0].result.wish.low
+    note = f"messages of {MESSAGE_BYTES} bytes; band: 95 % interval of the mean"
+    return (
+        LineChart(
+            f"Throughput against connections {scan.subject}",
+            note,
+            "connections",
+            limit.UNIT,
+            (Line("received", tuple(rates)),),
+            Limit(low, f"limit at least {low:g} {limit.UNIT}"),
+        ),
+        LineChart(
+            f"Receiver CPU against connections {scan.subject}",
+            f"messages of {MESSAGE_BYTES} bytes; band: least and most of the runs",
+            "connections",
+            "% of all processors",
+            (Line("receiver", tuple(cpus)),),
+        ),
+    )

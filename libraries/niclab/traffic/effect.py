@@ -1,0 +1,309 @@
+"""What a setting does to the traffic: runs with and without it in turns, compared in percent, until that is clear."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+
+from niclab.bench import BenchPath, TrafficToolName
+from niclab.card import At, Change, Effect, Figure, LinuxOffload, OffloadName, Prediction, Setting, SettingKind, Step
+from niclab.card import Sequence as Steps
+from niclab.lab import Lab
+from niclab.profile import Profile
+from niclab.report.charts import ChangeChart, ChangeRow
+from niclab.stats.plan import Plan
+from niclab.stats.questions import Direction, Result, Wish, lowers_by, not_worse_by, raises_by
+from niclab.stats.runner import measure_effect
+from niclab.traffic import WorthlessResult, bottleneck, limit, measuring, round_trips, serving, triage
+from niclab.traffic.arms import Way, applied
+from niclab.traffic.bottleneck import Before
+from niclab.traffic.measuring import EndOfRun, Run
+from niclab.traffic.progress import Progress, Tell
+from niclab.traffic.tool import Order, TrafficTest
+from niclab.traffic.tools import tool_of
+from niclab.traffic.triage import Compared
+from niclab.verdict import NotApplicable, Undecided
+from niclab.wait import Deadline
+
+WITHOUT, WITH = "without", "with"
+SEED = 1
+"""Of the order of the runs; any number will do, as long as it is fixed before."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """``run_s``: a run; ``first_look``, ``most``: pairs of runs; ``most_s``: no pair begins later than this."""
+
+    run_s: int
+    first_look: int
+    most: int
+    most_s: float
+
+
+BUDGETS: Mapping[Profile, Budget] = {
+    Profile.QUICK: Budget(run_s=2, first_look=3, most=6, most_s=180),
+    Profile.FULL: Budget(run_s=4, first_look=4, most=10, most_s=300),
+}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What was asked of one effect, and all that was found. ``judged``: False where nobody knows what is wanted."""
+
+    run: str
+    name: str
+    what: str
+    wanted: Prediction
+    result: Result
+    pairs: tuple[tuple[float, float], ...]
+    runs: tuple[tuple[str, Run], ...]
+    before: tuple[Before, Before]
+    hindrances: tuple[str, ...]
+    compared: tuple[Compared, ...]
+
+    @property
+    def subject(self) -> str:
+        return f"{self.run}, {self.name}"
+
+    @property
+    def judged(self) -> bool:
+        return self.wanted.unknown is None
+
+
+def wish_of(wanted: Prediction, source: str) -> Wish:
+    """The region of the change, in percent of the figure without the setting; all numbers where nobody knows it."""
+    if wanted.unknown is not None:
+        return Wish(f"nobody knows what is wanted: {wanted.unknown}", -100.0, math.inf)
+    if wanted.ratio is not None and wanted.within_percent is not None:
+        low, high = (100 * (wanted.ratio * (1 + sign * wanted.within_percent / 100) - 1) for sign in (-1, 1))
+        text = f"wanted {wanted.ratio:g} times as much within {wanted.within_percent:g} % ({source})"
+        return Wish(text, low, high)
+    if wanted.more_percent is not None:
+        return raises_by(wanted.more_percent, source)
+    if wanted.less_percent is not None:
+        return lowers_by(wanted.less_percent, source)
+    assert wanted.loses_at_most_percent is not None  # a sheet that has none of them is refused
+    return not_worse_by(wanted.loses_at_most_percent, Direction.HIGHER, source)
+
+
+@dataclass
+class Arms:
+    """Puts the settings of an arm on the path before its run, and leaves them there until another arm is wanted."""
+
+    lab: Lab
+    base: Way
+    settings: Mapping[str, tuple[Setting, ...]]
+    _stack: ExitStack = field(default_factory=ExitStack)
+    _now: tuple[str, Way] | None = None
+
+    def way(self, arm: str) -> Way:
+        """The way to use with the settings of ``arm``."""
+        if self._now is None or self._now[0] != arm:
+            self.close()
+            self._now = (arm, self._stack.enter_context(applied(self.lab, self.base, self.settings[arm])))
+        return self._now[1]
+
+    def close(self) -> None:
+        """Put everything back."""
+        self._now = None
+        stack, self._stack = self._stack, ExitStack()
+        stack.close()
+
+
+def can_switch(row: object) -> bool:
+    """Does the sheet say that this offload goes on and off?"""
+    return isinstance(row, LinuxOffload) and row.change is Change.BOTH
+
+
+def switched(name: OffloadName, on: bool, at: At = At.BOTH) -> Setting:
+    """The setting of an offload."""
+    return Setting(kind=SettingKind.OFFLOAD, name=name.value, to=on, at=at)
+
+
+def order_of(lab: Lab, effect: Effect, run_s: int) -> Order:
+    """The runs of an effect.
+
+    :raises NotApplicable: when a server has no such processor to bind them to.
+    """
+    if effect.cpu is not None:
+        for server in lab.servers.values():
+            if effect.cpu not in server.host.cpu_times().cpus:
+                raise NotApplicable(f"{server.name} has no processor {effect.cpu} to bind the traffic to")
+    return Order(
+        test=TrafficTest(effect.workload.value),
+        duration_s=run_s,
+        connections=effect.connections,
+        message_bytes=effect.message_bytes,
+        sender_cpu=effect.cpu,
+        receiver_cpu=effect.cpu,
+    )
+
+
+def ask_step(lab: Lab, path: BenchPath, sequence: Steps, step: Step, budget: Budget, tell: Tell) -> Answer:
+    """Does one step of a sequence change what the sheet predicts, against the baseline? See :func:`ask`."""
+    as_effect = Effect(
+        name=step.name,
+        requirement=sequence.requirement,
+        change=step.settings,
+        sender=sequence.sender,
+        wanted=step.wanted,
+        source=sequence.source,
+    )
+    return ask(lab, path, as_effect, budget, tell, {WITHOUT: sequence.baseline, WITH: step.settings})
+
+
+def ask(
+    lab: Lab,
+    path: BenchPath,
+    effect: Effect,
+    budget: Budget,
+    tell: Tell,
+    settings: Mapping[str, tuple[Setting, ...]] | None = None,
+    source: str | None = None,
+) -> Answer:
+    """Does ``effect`` show over ``path``?
+
+    :param settings: of each arm, where they are not what the effect is measured under, and that with its change.
+    :param source: where the prediction is from, when that is not the sheet.
+    :raises NotApplicable: when the setting, the workload or the figure is not to be had here.
+    :raises BenchFault: when a run fails or is worthless.
+    :raises Undecided: when the time was spent before the first look.
+    """
+    order = order_of(lab, effect, budget.run_s)
+    source = source or f"sheet {lab.card.name}, {effect.name}"
+    run = serving.ends(lab, path, effect.sender)
+    before = bottleneck.look_before(lab, run)
+    rate_mbps = limit.line_mbps(run, path)
+    plan = Plan(
+        first_look=budget.first_look, most=budget.most, warm_up_runs=1, resolution=_resolution(lab, effect, order)
+    )
+    run_s = order.duration_s + tool_of(lab.bench.traffic).omitted_s
+    subject = f"{run.name}, {effect.name}"
+    progress = Progress(subject, effect.figure.value, 2 * plan.most, 2, run_s, budget.most_s, tell)
+    settings = _settings(effect) if settings is None else settings
+    arms = Arms(lab, Way(path, effect.sender), settings)
+    runs = _Runs(lab, effect, order, rate_mbps, arms, progress)
+    started = Deadline(budget.most_s)
+    wish = wish_of(effect.wanted, source)
+    try:
+        pairs, result = measure_effect(
+            runs.one, (WITHOUT, WITH), wish, plan, seed=SEED, may_go_on=lambda: not started.expired
+        )
+    except Undecided as error:
+        raise Undecided(f"{run.name}: {effect.name}: {error}") from error
+    finally:
+        arms.close()
+    hindrances = bottleneck.hindrances(before, [each for _, each in runs.made], rate_mbps * 1e6)
+    figures = {
+        WITHOUT: (settings[WITHOUT], [one for one, _ in pairs]),
+        WITH: (settings[WITH], [two for _, two in pairs]),
+    }
+    compared = triage.compare(lab, path, effect, order, before, figures, plan)
+    return Answer(
+        run=run.name,
+        name=effect.name,
+        what=", ".join(map(str, effect.change)) or effect.name,
+        wanted=effect.wanted,
+        result=result,
+        pairs=tuple(pairs),
+        runs=tuple(runs.made),
+        before=before,
+        hindrances=tuple(hindrances),
+        compared=compared,
+    )
+
+
+@dataclass
+class _Runs:
+    """Makes the runs of an effect, and keeps them. ``made``: arm and run, those of our own program left out."""
+
+    lab: Lab
+    effect: Effect
+    order: Order
+    rate_mbps: float
+    arms: Arms
+    progress: Progress
+    made: list[tuple[str, Run]] = field(default_factory=list)
+    count: int = 0
+
+    def one(self, arm: str) -> float:
+        """The figure of a run of ``arm``."""
+        way = self.arms.way(arm)
+        # iperf3 has no request/response
+        if self.order.test is TrafficTest.TCP_RR and self.lab.bench.traffic is TrafficToolName.IPERF3:
+            ends = serving.ends(self.lab, way.path, self.effect.sender)
+            value = round_trips.per_second(self.lab, ends, self.order.duration_s)
+        else:
+            found = measuring.measure(self.lab, way.path, self.effect.sender, self.order, way.over)
+            self.made.append((arm, found))
+            value = value_of(found, self.effect.figure, self.rate_mbps)
+        self.count += 1
+        self.progress.made(self.count, value)
+        return value
+
+
+def _settings(effect: Effect) -> dict[str, tuple[Setting, ...]]:
+    return {WITHOUT: effect.under + effect.against, WITH: effect.under + effect.change}
+
+
+def _resolution(lab: Lab, effect: Effect, order: Order) -> float:
+    if effect.figure is Figure.MBPS:
+        return tool_of(lab.bench.traffic).resolution_bps(order) / 1e6
+    return 0.0
+
+
+def value_of(run: Run, figure: Figure, rate_mbps: float) -> float:
+    """The figure of a run, above 0.
+
+    :raises WorthlessResult: when the run does not have it.
+    """
+    if figure is Figure.MBPS:
+        return limit.mbps(run, rate_mbps)
+    if figure is Figure.TRANSACTIONS_PER_S:
+        found = run.result.transactions_per_s
+    else:
+        found = cpu_s_per_gbit(run.sender if figure is Figure.SENDER_CPU else run.receiver, run)
+    if not found:
+        raise WorthlessResult(f"worthless result: no {figure.value}, wanted more than 0", run.receiver.port)
+    return found
+
+
+def cpu_s_per_gbit(end: EndOfRun, run: Run) -> float:
+    """Seconds of all processors of ``end`` for each gigabit that arrived meanwhile, both counted by the servers."""
+    busy_s = sum(share.busy for share in end.cpu.cpus.values()) * end.seconds
+    return busy_s / (run.receiver.frames.rx_bytes * 8e-9)
+
+
+def judge(answers: Sequence[Answer]) -> None:
+    """End the check: returns only when there is one that is judged, and every one of these shows as predicted.
+
+    An arm that is proven worse than its baseline is a failure as well.
+
+    :raises CardFailure: when one does not, and nothing of the bench explains it.
+    :raises BenchFault: when one does not, and the bench may be why.
+    :raises Undecided: when the runs cannot tell.
+    :raises NotApplicable: when nobody knows what is wanted of any.
+    """
+    judged = [(each.subject, each.result, each.hindrances) for each in answers if each.judged]
+    for each in answers:
+        judged += [
+            (f"{each.subject}, {one.arm} it, baseline", one.result, each.hindrances)
+            for one in each.compared
+            if one.worse and one.result is not None
+        ]
+    if not judged:
+        raise NotApplicable("; ".join(f"{each.subject}: {each.result.reason}" for each in answers))
+    limit.judge_results(judged)
+
+
+def chart(title: str, answers: Sequence[Answer]) -> ChangeChart:
+    """A bar for each effect, in percent of the figure without it."""
+    rows = []
+    for each in answers:
+        wish = each.result.wish
+        marks = tuple(bound for bound in (wish.low, wish.high) if math.isfinite(bound)) if each.judged else ()
+        decision = each.result.decision.value if each.judged else "not judged"
+        rows.append(ChangeRow(each.name, each.result.estimate, each.result.low, each.result.high, marks, decision))
+    return ChangeChart(title, "; ".join(each.result.reason for each in answers), "% of the baseline", tuple(rows))

@@ -1,0 +1,241 @@
+"""The frames a second that a card can receive, whatever their size, and what jumbo frames gain by it (NFS-01).
+
+A datagram is a frame here. The peak is searched: first as fast as the sender goes; where much of that is lost on the
+way, once more at the rate that arrived, because a card that is flooded may deliver less than it can.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from niclab.bench import BenchPath, Role
+from niclab.card import At, Effect, Prediction, Setting, SettingKind
+from niclab.lab import Lab
+from niclab.report.charts import Limit, Line, LineChart, Point
+from niclab.stats.plan import Plan
+from niclab.stats.precise import Estimate, estimate
+from niclab.stats.questions import Decision, Result, at_least
+from niclab.stats.runner import measure_limit
+from niclab.traffic import WorthlessResult, bottleneck, limit, measuring, serving
+from niclab.traffic.bottleneck import Before
+from niclab.traffic.measuring import Run, Session
+from niclab.traffic.progress import Tell
+from niclab.traffic.tool import Order, TrafficTest
+from niclab.traffic.tools import tool_of
+from niclab.verdict import CardFailure, NotApplicable, Undecided
+
+UDP_HEADERS, TCP_HEADERS = 28, 52
+"""IPv4 20 and UDP 8; IPv4 20, TCP 20 and time stamps 12 (RFC 7323)."""
+ETHERNET, ON_THE_WIRE = 14, 24
+"""Of a frame: its header; and beside it checksum 4, preamble 8, gap 12 (IEEE 802.3-2018, 4A.4.2)."""
+MESSAGES = (64, 470, 982, 1472)
+"""Datagrams in frames of 106 to 1514 bytes."""
+RUN_S, FIRST_LOOK, MOST = 2, 3, 8
+FLOODED = 0.01
+SAME_WITHIN = 0.1
+"""House rule: frame rates of all sizes within a tenth of each other are the same."""
+STANDARD_MTU, JUMBO_MTU = 1500, 9000
+GAIN_WITHIN_PERCENT = 10.0
+"""House rule: the gain is predicted from figures that are each known to a few percent."""
+
+
+@dataclass(frozen=True)
+class AtSize:
+    """Frames a second at one size. ``binds``: what held them back: ``frames/s``, ``line`` or ``PCIe``."""
+
+    frame_bytes: int
+    rate: Estimate
+    result: Result
+    binds: str
+    runs: tuple[Run, ...]
+
+
+@dataclass(frozen=True)
+class Peak:
+    """The frame rates over one path. ``rate_mbps``: of the line."""
+
+    subject: str
+    found: tuple[AtSize, ...]
+    rate_mbps: float
+    bus_mbps: float | None
+    hindrances: tuple[str, ...]
+
+    @property
+    def frames_per_s(self) -> float:
+        """The rate at the largest size: that of standard frames, which jumbo frames are compared with."""
+        return self.found[-1].rate.estimate
+
+    @property
+    def independent(self) -> bool:
+        """Is it the same at every size at which neither line nor bus comes first?"""
+        rates = [each.rate.estimate for each in self.found if each.binds == "frames/s"]
+        return len(rates) >= 2 and min(rates) >= (1 - SAME_WITHIN) * max(rates)
+
+    def carried_mbps(self, mtu: int) -> tuple[float, str]:
+        """TCP payload at an MTU by the lowest of the limits, and which that is."""
+        payload, wire = mtu - TCP_HEADERS, mtu + ETHERNET + ON_THE_WIRE
+        by = {
+            "frames/s": self.frames_per_s * payload * 8e-6,
+            "line": self.rate_mbps * payload / wire,
+        }
+        if self.bus_mbps is not None:
+            by["PCIe"] = self.bus_mbps * payload / (mtu + ETHERNET)
+        binds = min(by, key=lambda name: by[name])
+        return by[binds], binds
+
+
+def run(lab: Lab, path: BenchPath, tell: Tell) -> Peak:
+    """The dut receives frames of each size over ``path``, as many as it can.
+
+    :raises NotApplicable: when the sheet knows no frame rate.
+    :raises BenchFault: when a run fails or is worthless.
+    """
+    known = lab.card.limits.frames_per_s
+    if known is None:
+        raise NotApplicable(f"sheet {lab.card.name} has no limits.frames_per_s")
+    least = lab.card.known(known, "limits.frames_per_s") / path.rate_scale
+    ends = serving.ends(lab, path, Role.PEER)
+    rate_mbps, before = limit.line_mbps(ends, path), bottleneck.look_before(lab, ends)
+    bus_mbps = _bus_mbps(before)
+    wish = at_least(least, f"sheet {lab.card.name}, frames_per_s, over {path.rate_scale:g}")
+    found: list[AtSize] = []
+    for message in MESSAGES:
+        plan = Plan(first_look=FIRST_LOOK, most=MOST, warm_up_runs=0, resolution=1 / RUN_S)
+
+        with measuring.session(lab, path, Role.PEER) as session:
+            search = _Search(lab, session, message)
+            values, result = measure_limit(search.one_run, wish, "frames/s", plan)
+        rate = estimate(values, plan, SAME_WITHIN)
+        frame = message + UDP_HEADERS + ETHERNET
+        binds = _binding(rate.estimate, frame, rate_mbps, bus_mbps)
+        found.append(AtSize(frame, rate, result, binds, tuple(search.runs)))
+        tell(f"{ends.name}: frames of {frame} bytes: {rate.estimate:.0f} a second, held back by {binds}")
+    made = [each for one in found for each in one.runs]
+    hindrances = bottleneck.hindrances(before, made, rate_mbps * 1e6)
+    return Peak(ends.name, tuple(found), rate_mbps, bus_mbps, tuple(hindrances))
+
+
+@dataclass
+class _Search:
+    """Runs of one size: the offered rate is found with the first, and kept."""
+
+    lab: Lab
+    session: Session
+    message: int
+
+    def __post_init__(self) -> None:
+        self.runs: list[Run] = []
+        self._rate_bps: int | None = None
+
+    def one_run(self) -> float:
+        found = self._measure(self._rate_bps)
+        if self.runs or (found.result.loss or 0) <= FLOODED or tool_of(self.lab.bench.traffic).name.value != "iperf3":
+            self.runs.append(found)
+            return self._frames_per_s(found)
+        self._rate_bps = round(found.result.throughput_bps or 0)
+        paced = self._measure(self._rate_bps)
+        if self._frames_per_s(found) >= self._frames_per_s(paced):
+            self._rate_bps, paced = None, found
+        self.runs.append(paced)
+        return self._frames_per_s(paced)
+
+    def _measure(self, rate_bps: int | None) -> Run:
+        order = Order(TrafficTest.UDP_STREAM, RUN_S, message_bytes=self.message, rate_bps=rate_bps)
+        return self.session.measure(order)
+
+    def _frames_per_s(self, run: Run) -> float:
+        if not run.result.throughput_bps:
+            raise WorthlessResult("worthless result: no datagram was received", run.receiver.port)
+        return run.result.throughput_bps / 8 / self.message
+
+
+def _bus_mbps(before: tuple[Before, Before]) -> float | None:
+    known = [each.ceiling.bps / 1e6 for each in before if each.ceiling is not None]
+    return min(known) if known else None
+
+
+def _binding(frames_per_s: float, frame: int, rate_mbps: float, bus_mbps: float | None) -> str:
+    """``line`` or ``PCIe`` when the frames take up nine tenths of it, else the rate of frames itself."""
+    if frames_per_s * (frame + ON_THE_WIRE) * 8e-6 >= (1 - SAME_WITHIN) * rate_mbps:
+        return "line"
+    if bus_mbps is not None and frames_per_s * frame * 8e-6 >= (1 - SAME_WITHIN) * bus_mbps:
+        return "PCIe"
+    return "frames/s"
+
+
+def judge(peak: Peak) -> None:
+    """As :func:`niclab.traffic.limit.judge`; a size at which the line or the bus comes first is not judged."""
+    asked = [
+        (f"{peak.subject}, frames of {each.frame_bytes} bytes", each.result, peak.hindrances)
+        for each in peak.found
+        if each.binds == "frames/s" or each.result.decision is Decision.MET
+    ]
+    if not asked:
+        raise NotApplicable(f"{peak.subject}: the line or the bus is full at every size of frame")
+    limit.judge_results(asked)
+
+
+def same_within(lab: Lab) -> float:
+    """How many percent the frame rates may differ.
+
+    :raises NotApplicable: when the sheet does not say so.
+    """
+    known = lab.card.limits.frame_rate_same_within_percent
+    if known is None:
+        raise NotApplicable(f"sheet {lab.card.name} has no limits.frame_rate_same_within_percent")
+    return lab.card.known(known, "limits.frame_rate_same_within_percent")
+
+
+def judge_independence(lab: Lab, peak: Peak) -> None:
+    """Is the frame rate the same at every size at which neither line nor bus comes first, as the sheet says?
+
+    :raises NotApplicable: when the sheet does not say so, or there are less than two such sizes.
+    :raises CardFailure: when it is proven to differ by more.
+    :raises Undecided: when the intervals cannot tell.
+    """
+    percent = same_within(lab)
+    free = [each for each in peak.found if each.binds == "frames/s"]
+    if len(free) < 2:
+        raise NotApplicable(f"{peak.subject}: the line or the bus comes first at all sizes but {len(free)}")
+    least, most = (pick(free, key=lambda each: each.rate.estimate) for pick in (min, max))
+    part = 1 - percent / 100
+    said = (
+        f"{peak.subject}: {least.rate.estimate:.0f} frames/s of {least.frame_bytes} bytes ({least.rate.low:.0f} to "
+        f"{least.rate.high:.0f}), {most.rate.estimate:.0f} of {most.frame_bytes} bytes ({most.rate.low:.0f} to "
+        f"{most.rate.high:.0f}); sheet {lab.card.name} wants the same within {percent:g} %"
+    )
+    if least.rate.high < part * most.rate.low:
+        raise CardFailure(said)
+    if least.rate.low < part * most.rate.high:
+        raise Undecided(said)
+
+
+def jumbo_gain(lab: Lab, peak: Peak) -> Effect:
+    """What jumbo frames must gain by the frame rate that was found, unless another limit comes first."""
+    (standard, _), (jumbo, binds) = peak.carried_mbps(STANDARD_MTU), peak.carried_mbps(JUMBO_MTU)
+    return Effect(
+        name="jumbo-gain",
+        requirement="NFS-01",
+        change=(Setting(kind=SettingKind.MTU, to=JUMBO_MTU, at=At.BOTH),),
+        sender=Role.PEER,
+        wanted=Prediction(ratio=jumbo / standard, within_percent=GAIN_WITHIN_PERCENT),
+        source=(
+            f"sheet {lab.card.name}: predicted from {peak.frames_per_s:.0f} frames a second, then held back by {binds}"
+        ),
+    )
+
+
+def chart(peak: Peak) -> LineChart:
+    """Frames a second against their size."""
+    points = tuple(Point(e.frame_bytes, e.rate.estimate, e.rate.low, e.rate.high) for e in peak.found)
+    low = peak.found[0].result.wish.low
+    same = "the same at every size" if peak.independent else "not the same at every size"
+    bound = ", ".join(f"{each.frame_bytes} bytes: {each.binds}" for each in peak.found)
+    return LineChart(
+        f"Frame rate {peak.subject}",
+        f"{same}; held back by: {bound}",
+        "frame, bytes",
+        "frames/s",
+        (Line("received", points),),
+        Limit(low, f"limit at least {low:g} frames/s"),
+    )

@@ -1,0 +1,44 @@
+"""A program of ours on a server for a moment: sent there as source, gone afterwards."""
+
+from __future__ import annotations
+
+import shlex
+from contextlib import ExitStack
+from pathlib import Path
+from types import ModuleType
+
+from niclab.server import Server, quoted
+from niclab.transports.ssh import Job
+from niclab.verdict import BenchFault
+from niclab.wait import until
+
+BEGINS_WITHIN_S = 20.0
+
+
+def placed(undoing: ExitStack, server: Server, module: ModuleType) -> str:
+    """Put the program on the server; return its file there. It is removed when ``undoing`` ends."""
+    folder = server.run("mktemp -d /tmp/niclab.XXXXXX").stdout.strip()
+    undoing.callback(server.run, f"rm -rf {shlex.quote(folder)}")
+    file = f"{folder}/program.py"
+    server.ssh.put_text(Path(str(module.__file__)).read_text(), file)
+    return file
+
+
+def command(file: str, *words: object) -> str:
+    """The command that runs it."""
+    return "exec " + quoted("python3", file, *map(str, words))
+
+
+def wait_until_ready(server: Server, job: Job, what: str) -> None:
+    """Wait until the program prints ``ready``.
+
+    :raises BenchFault: when it ends before, or does not within ``BEGINS_WITHIN_S``; its words are in the message.
+    """
+
+    def ready() -> bool:
+        if (status := job.poll()) is not None:
+            said = (job.errors() + job.output()).strip()[-300:]
+            raise BenchFault(f"{server.name}: {what} ended with status {status}: {said}")
+        return job.output().startswith("ready\n")
+
+    until(ready, within=BEGINS_WITHIN_S, what=f"{server.name}: {what} to begin")

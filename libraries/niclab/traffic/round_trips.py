@@ -1,0 +1,55 @@
+"""Transactions a second of one byte each way over TCP, for benches whose traffic tool has no request/response.
+
+The figure is netperf's TCP_RR: one transaction at a time over one connection, so that its inverse is the latency.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import ExitStack
+
+from niclab.hosts.errors import ReadError
+from niclab.lab import Lab
+from niclab.traffic import WorthlessResult, program, round_trip_program, serving
+from niclab.traffic.iperf3 import SHORTEST_PART
+from niclab.traffic.serving import Ends
+from niclab.verdict import BenchFault
+
+PORT = 7112
+SLACK_S = 30.0
+
+
+def per_second(lab: Lab, run: Ends, seconds: int) -> float:
+    """One run from the sender to the receiver and back.
+
+    :raises BenchFault: when a program fails, or its result is worthless.
+    """
+    route = serving.route(lab, run)
+    with ExitStack() as undoing:
+        asker, server = (program.placed(undoing, each, round_trip_program) for each in (run.sender, run.receiver))
+        words = ("serve", route.receiver, PORT, seconds + SLACK_S)
+        job = run.receiver.ssh.start(program.command(server, *words), limit_s=seconds + 2 * SLACK_S)
+        undoing.callback(job.stop)
+        program.wait_until_ready(run.receiver, job, "round trip server")
+        command = program.command(asker, "ask", route.sender, route.receiver, PORT, seconds)
+        ended = run.sender.ssh.run(command, timeout_s=seconds + SLACK_S)
+        if not ended.succeeded:
+            raise BenchFault(f"{run.sender.name}: round trips: {ended.ending}: {ended.stderr.strip()[-300:]}")
+    try:
+        return read_rate(ended.stdout, seconds)
+    except ReadError as error:
+        raise error.about(f"{run.sender.name}: round trips") from error
+
+
+def read_rate(text: str, seconds: int) -> float:
+    """Round trips a second, from what the program printed.
+
+    :raises ReadError: when it is not whole, or (:class:`~niclab.traffic.WorthlessResult`) proves nothing.
+    """
+    found = re.fullmatch(r"trips ([0-9]+)\nseconds ([0-9]+\.[0-9]+)\nend\n", text)
+    if found is None:
+        raise ReadError(f"{text[-200:]!r}; wanted: trips, seconds, end")
+    trips, lasted = int(found[1]), float(found[2])
+    if trips == 0 or lasted < SHORTEST_PART * seconds:
+        raise WorthlessResult(f"worthless result: {trips} round trips in {lasted:g} s of {seconds} s")
+    return trips / lasted

@@ -1,0 +1,288 @@
+"""The sweep of MTU, message size and test: what the card carries at each point, and the limit where the sheet has one.
+
+The points are those of the Emulex document (EMX-07): MTU 576, 1500 and 9000, TCP_STREAM and TCP_SENDFILE with messages
+of 64 bytes to 256 KiB, UDP_STREAM with messages of 64 bytes to 65500 and socket buffers of 128 KiB; 111 in all. There
+each point is one run of 60 s; here runs are repeated until the interval of the mean is narrow enough, or the limit is
+clearly met or missed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from niclab.bench import BenchPath, Role
+from niclab.lab import Lab
+from niclab.profile import Profile
+from niclab.report import now
+from niclab.report.charts import Limit, Line, LineChart, Point
+from niclab.stats.judge import judge_values
+from niclab.stats.measurements import Key, Measurement, add
+from niclab.stats.plan import Plan
+from niclab.stats.precise import Estimate, estimate, repeat_until
+from niclab.stats.questions import Decision, Direction, Result, Wish, at_least
+from niclab.traffic import bottleneck, limit, measuring, mtu, serving
+from niclab.traffic.against import Against
+from niclab.traffic.bottleneck import Before
+from niclab.traffic.conditions import key_of
+from niclab.traffic.measuring import Run, Session
+from niclab.traffic.progress import Tell
+from niclab.traffic.tool import Order, TrafficTest
+from niclab.traffic.tools import tool_of
+from niclab.verdict import NotApplicable
+
+MTUS = (576, 1500, 9000)
+TCP_BYTES = tuple(64 << power for power in range(13))
+UDP_BYTES = (*(64 << power for power in range(10)), 65500)
+UDP_SOCKET_BYTES = 128 << 10
+SIZES: Mapping[TrafficTest, tuple[int, ...]] = {
+    TrafficTest.TCP_STREAM: TCP_BYTES,
+    TrafficTest.TCP_SENDFILE: TCP_BYTES,
+    TrafficTest.UDP_STREAM: UDP_BYTES,
+}
+QUICK_SIZES: Mapping[TrafficTest, tuple[int, ...]] = {
+    TrafficTest.TCP_STREAM: (2 << 10, 64 << 10),
+    TrafficTest.TCP_SENDFILE: (64 << 10,),
+    TrafficTest.UDP_STREAM: (8 << 10,),
+}
+"""A dozen points: three MTUs each."""
+LARGE_BYTES = 32 << 10
+"""House rule: messages of this size and more are the "large blocks" that the document wants close to line rate."""
+WIDTH = 0.05
+"""The interval wanted at a point without a limit, as a part of its mean: the 5 % that netperf's ``-I`` is asked for."""
+STANDARD_MTU, JUMBO_MTU = 1500, 9000
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Of one point. ``run_s``: a run; ``first_look``, ``most``: runs."""
+
+    run_s: int
+    first_look: int
+    most: int
+
+
+BUDGETS: Mapping[Profile, Budget] = {
+    Profile.QUICK: Budget(run_s=2, first_look=3, most=6),
+    Profile.FULL: Budget(run_s=2, first_look=3, most=10),
+}
+
+
+@dataclass(frozen=True)
+class Spot:
+    """One point of the sweep."""
+
+    test: TrafficTest
+    mtu: int
+    message_bytes: int
+
+    def order(self, run_s: int) -> Order:
+        is_udp = self.test is TrafficTest.UDP_STREAM
+        buffers = UDP_SOCKET_BYTES if is_udp else None
+        return Order(self.test, run_s, message_bytes=self.message_bytes, socket_bytes=buffers)
+
+    def __str__(self) -> str:
+        return f"{self.test.value} of {self.message_bytes} bytes at MTU {self.mtu}"
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was found at a point. ``result``: the answer where the sheet has a limit; ``baseline``: where one stands."""
+
+    spot: Spot
+    estimate: Estimate
+    result: Result | None
+    baseline: Result | None
+    runs: tuple[Run, ...]
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """All points of one test over one path."""
+
+    subject: str
+    test: TrafficTest
+    found: tuple[Found, ...]
+    before: tuple[Before, Before]
+    hindrances: tuple[str, ...]
+
+
+def spots(test: TrafficTest, profile: Profile) -> list[Spot]:
+    """The points of a test, in the order in which they are measured."""
+    sizes = (QUICK_SIZES if profile is Profile.QUICK else SIZES)[test]
+    return [Spot(test, each, size) for each in MTUS for size in sizes]
+
+
+def limit_of(lab: Lab, spot: Spot) -> tuple[float, str] | None:
+    """The fraction of line rate that the sheet wants at a point, and the field it is from; None where it wants none."""
+    if spot.message_bytes < LARGE_BYTES:
+        return None
+    limits = lab.card.limits
+    name = {
+        (TrafficTest.UDP_STREAM, STANDARD_MTU): "udp_fraction_of_line_rate",
+        (TrafficTest.TCP_STREAM, STANDARD_MTU): "tcp_fraction_of_line_rate",
+        (TrafficTest.TCP_SENDFILE, STANDARD_MTU): "tcp_fraction_of_line_rate",
+        (TrafficTest.TCP_STREAM, JUMBO_MTU): "jumbo_tcp_fraction_of_line_rate",
+        (TrafficTest.TCP_SENDFILE, JUMBO_MTU): "jumbo_tcp_fraction_of_line_rate",
+    }.get((spot.test, spot.mtu))
+    fraction = getattr(limits, name) if name else None
+    return (fraction, name) if name and isinstance(fraction, float) else None
+
+
+def run(lab: Lab, path: BenchPath, sender: Role, test: TrafficTest, profile: Profile, tell: Tell) -> Sweep:
+    """Measure every point of ``test`` over ``path``.
+
+    :raises NotApplicable: when the sheet does not say which MTUs the card takes, or the tool cannot do the test.
+    :raises CardFailure: when the card does not take an MTU of the sheet.
+    :raises BenchFault: when a run fails or is worthless.
+    """
+    wanted = [spot for spot in spots(test, profile) if _is_allowed(lab, spot.mtu)]
+    if not wanted:
+        raise NotApplicable(f"sheet {lab.card.name} has none of the MTUs {', '.join(map(str, MTUS))}")
+    ends = serving.ends(lab, path, sender)
+    before = bottleneck.look_before(lab, ends)
+    links = {port.role: each.link for port, each in zip((ends.from_port, ends.to_port), before, strict=True)}
+    key = key_of(lab, ends, path.name, wanted[0].order(BUDGETS[profile].run_s), links)
+    points = _Points(lab, path, sender, BUDGETS[profile], key, _plans(lab, wanted, BUDGETS[profile]))
+    found: list[Found] = []
+    for size in sorted({spot.mtu for spot in wanted}):
+        with mtu.both_ends(lab, path, size):
+            for each in points.measure([spot for spot in wanted if spot.mtu == size]):
+                found.append(each)
+                left_s = (len(wanted) - len(found)) * points.longest_s
+                tell(
+                    f"{ends.name}: point {len(found)} of {len(wanted)}: {each.spot}: {each.estimate.estimate:.1f} "
+                    f"{limit.UNIT} ({each.estimate.n} runs), at most {left_s:.0f} s left"
+                )
+    made = [each for one in found for each in one.runs]
+    hindrances = bottleneck.hindrances(before, made, limit.line_mbps(ends, path) * 1e6)
+    return Sweep(ends.name, test, tuple(found), before, tuple(hindrances))
+
+
+def _is_allowed(lab: Lab, size: int) -> bool:
+    """Does the sheet say that the card takes this MTU?"""
+    lab.card.section(lab.card.mtu, "mtu")
+    try:
+        mtu.want_allowed(lab, size)
+    except NotApplicable:
+        return False
+    return True
+
+
+def _plans(lab: Lab, wanted: Sequence[Spot], budget: Budget) -> dict[Spot, Plan]:
+    tool = tool_of(lab.bench.traffic)
+    plans = {}
+    for spot in wanted:
+        order = spot.order(budget.run_s)
+        is_slow_to_start = not tool.omitted_s and spot.test is not TrafficTest.UDP_STREAM
+        plans[spot] = Plan(
+            first_look=budget.first_look,
+            most=budget.most,
+            warm_up_runs=int(is_slow_to_start),
+            resolution=tool.resolution_bps(order) / 1e6,
+        )
+    return plans
+
+
+@dataclass(frozen=True)
+class _Points:
+    """Measures the points of one MTU that is set already. ``key``: of their conditions, but for what a point is."""
+
+    lab: Lab
+    path: BenchPath
+    sender: Role
+    budget: Budget
+    key: Key
+    plans: Mapping[Spot, Plan]
+
+    @property
+    def longest_s(self) -> float:
+        """Of a point, at most."""
+        return (self.budget.most + 1) * (self.budget.run_s + tool_of(self.lab.bench.traffic).omitted_s)
+
+    def measure(self, wanted: Sequence[Spot]) -> Iterator[Found]:
+        """The points in turn, with one server."""
+        rate_mbps = limit.line_mbps(serving.ends(self.lab, self.path, self.sender), self.path)
+        with measuring.session(self.lab, self.path, self.sender) as session:
+            for spot in wanted:
+                yield self._one(session, spot, rate_mbps)
+
+    def _one(self, session: Session, spot: Spot, rate_mbps: float) -> Found:
+        plan, runs, order = self.plans[spot], list[Run](), spot.order(self.budget.run_s)
+        own = order.parameters | {name: self.key.parameters[name] for name in ("path", "sender")}
+        key = self.key.model_copy(update={"parameters": own | {"mtu": str(spot.mtu)}})
+        wish = self._wish(spot, rate_mbps)
+        measurement = Measurement(
+            test=str(spot), metric=_METRICS[spot.test], unit=limit.UNIT, better=Direction.HIGHER, samples=(0.0,),
+            taken=now(), key=key,
+        )  # fmt: skip
+        against = Against.stored(self.lab, measurement, plan)
+
+        def one_run() -> float:
+            runs.append(session.measure(order))
+            return limit.mbps(runs[-1], rate_mbps)
+
+        def enough(values: Sequence[float]) -> bool:
+            if wish is None:
+                return against.decided(values) and estimate(values, plan, WIDTH).narrow
+            is_clear = judge_values(values, wish, limit.UNIT, plan).decision is not Decision.UNDECIDED
+            return is_clear and against.decided(values)
+
+        values = repeat_until(one_run, enough, plan)
+        add(self.lab.run_dir, measurement.model_copy(update={"samples": tuple(values)}))
+        result = judge_values(values, wish, limit.UNIT, plan) if wish else None
+        return Found(spot, estimate(values, plan, WIDTH), result, against.result(values), tuple(runs))
+
+    def _wish(self, spot: Spot, rate_mbps: float) -> Wish | None:
+        known = limit_of(self.lab, spot)
+        if known is None:
+            return None
+        fraction, name = known
+        source = f"sheet {self.lab.card.name}, {name} {fraction} of {rate_mbps:g} Mbit/s"
+        return at_least(fraction * rate_mbps, source)
+
+
+_METRICS = {
+    TrafficTest.TCP_STREAM: "tcp_mbps",
+    TrafficTest.TCP_SENDFILE: "sendfile_mbps",
+    TrafficTest.UDP_STREAM: "udp_mbps",
+}
+
+
+def judge(sweep: Sweep) -> None:
+    """End the check: returns only when a limit or baseline was there to judge by, and all of them are met.
+
+    :raises NotApplicable: when there was none: the sweep is measured and charted, and says nothing of the card.
+    :raises CardFailure, BenchFault, Undecided: as :func:`niclab.traffic.limit.judge`.
+    """
+    asked = [(f"{sweep.subject}, {each.spot}", each.result) for each in sweep.found if each.result]
+    asked += [(f"{sweep.subject}, {each.spot}, baseline", each.baseline) for each in sweep.found if each.baseline]
+    if not asked:
+        raise NotApplicable(
+            f"{sweep.subject}: {len(sweep.found)} points of {sweep.test.value} are measured; no limit of the sheet and "
+            "no baseline says what they must be"
+        )
+    limit.judge_results([(subject, result, sweep.hindrances) for subject, result in asked])
+
+
+def chart(sweep: Sweep) -> LineChart:
+    """Bandwidth against block size, one line an MTU, with the limit that stands highest."""
+    lines = []
+    for size in sorted({each.spot.mtu for each in sweep.found}):
+        mine = sorted((each for each in sweep.found if each.spot.mtu == size), key=lambda each: each.spot.message_bytes)
+        points = [
+            Point(each.spot.message_bytes, each.estimate.estimate, each.estimate.low, each.estimate.high)
+            for each in mine
+        ]
+        lines.append(Line(f"MTU {size}", tuple(points)))
+    limits = [each.result.wish.low for each in sweep.found if each.result and each.spot.mtu == STANDARD_MTU]
+    runs = sum(len(each.runs) for each in sweep.found)
+    return LineChart(
+        title=f"{sweep.test.value} {sweep.subject}",
+        note=f"{len(sweep.found)} points, {runs} runs; band: 95 % interval of the mean, over all looks at it",
+        x_label="message, bytes",
+        y_label=limit.UNIT,
+        lines=tuple(lines),
+        limit=Limit(limits[0], f"limit at least {limits[0]:g} {limit.UNIT} at MTU {STANDARD_MTU}") if limits else None,
+        x_bytes=True,
+    )

@@ -1,0 +1,84 @@
+"""The figures of both arms of an effect, kept and compared with accepted baselines.
+
+An effect that does not show has a reason somewhere: was it so with the release before, another driver, another kernel?
+The nearest baseline of the same card says so, with what differs (SUS-07).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from niclab.bench import BenchPath
+from niclab.card import Effect, Figure, Setting, Workload
+from niclab.lab import Lab
+from niclab.report import now
+from niclab.stats.measurements import Measurement, add
+from niclab.stats.plan import Plan
+from niclab.stats.questions import Decision, Direction, Result
+from niclab.traffic import serving
+from niclab.traffic.against import Against
+from niclab.traffic.bottleneck import Before
+from niclab.traffic.conditions import key_of
+from niclab.traffic.tool import Order
+
+_METRICS: Mapping[Figure, tuple[str, str]] = {
+    Figure.MBPS: ("tcp_mbps", "Mbit/s"),
+    Figure.TRANSACTIONS_PER_S: ("transactions_per_s", "1/s"),
+    Figure.SENDER_CPU: ("sender_cpu", "s/Gbit"),
+    Figure.RECEIVER_CPU: ("receiver_cpu", "s/Gbit"),
+}
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One arm against what was accepted for it. ``result`` None: there is no baseline of these conditions."""
+
+    arm: str
+    result: Result | None
+    text: str
+
+    @property
+    def worse(self) -> bool:
+        """Is it proven to be worse than its baseline allows?"""
+        return self.result is not None and self.result.decision is Decision.MISSED
+
+    def __str__(self) -> str:
+        return f"{self.arm}: {self.result.reason if self.result else self.text}"
+
+
+def compare(
+    lab: Lab,
+    path: BenchPath,
+    effect: Effect,
+    order: Order,
+    before: tuple[Before, Before],
+    arms: Mapping[str, tuple[tuple[Setting, ...], Sequence[float]]],
+    plan: Plan,
+) -> tuple[Compared, ...]:
+    """Add the samples of each arm to the run folder, and compare them with their baseline.
+
+    :param arms: settings and figures of each arm, by name.
+    :raises BenchFault: when the conditions or a baseline cannot be read.
+    """
+    run = serving.ends(lab, path, effect.sender)
+    links = {port.role: each.link for port, each in zip((run.from_port, run.to_port), before, strict=True)}
+    key = key_of(lab, run, path.name, order, links)
+    metric, unit = _METRICS[effect.figure]
+    is_cpu = effect.figure in (Figure.SENDER_CPU, Figure.RECEIVER_CPU)
+    compared = []
+    for arm, (settings, values) in arms.items():
+        own = {"effect": effect.name, "arm": arm, "settings": ", ".join(map(str, settings)) or "as delivered"}
+        measurement = Measurement(
+            test=f"{run.name}, {effect.name}, {arm} it",
+            metric="sendfile_mbps" if effect.workload is Workload.TCP_SENDFILE and not is_cpu else metric,
+            unit=unit,
+            better=Direction.LOWER if is_cpu else Direction.HIGHER,
+            samples=tuple(values),
+            taken=now(),
+            key=key.model_copy(update={"parameters": key.parameters | own}),
+        )
+        against = Against.stored(lab, measurement, plan)
+        add(lab.run_dir, measurement)
+        compared.append(Compared(arm, against.result(values), against.text))
+    return tuple(compared)

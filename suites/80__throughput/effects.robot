@@ -1,0 +1,19 @@
+*** Settings ***
+Documentation    What each setting does to the traffic, against what the sheet predicts, with its source.
+...
+...              Runs with and without the setting are made in turns. `robot --prerunmodifier
+...              libraries/PerCard.py:CARD suites/` makes a test of its own of every effect.
+
+Resource         ../../resources/sweeps.resource
+
+Test Tags        req:CARD-06    slow
+
+
+*** Test Cases ***
+Every Setting Has The Effect On The Sheet
+    [Tags]    allure.severity:critical
+    Setting Should Have Its Effect    every
+
+Each Factor Alone Changes What The Sheet Predicts
+    [Tags]    req:DEL-02
+    Each Factor Alone Should Have Its Effect

@@ -1,0 +1,21 @@
+*** Settings ***
+Documentation    Bandwidth against message size at MTU 576, 1500 and 9000: large messages reach the sheet's limits.
+...
+...              The quick profile measures a dozen points, the full one all 111. A point is repeated until its answer
+...              is clear, or, where the sheet has no limit, until its interval is narrow.
+
+Resource         ../../resources/sweeps.resource
+
+Test Tags        req:EMX-07    req:CARD-06    allure.severity:critical
+
+
+*** Test Cases ***
+TCP Stream Reaches The Limits At Every MTU
+    Every Size And MTU Should Reach The Limit    TCP_STREAM
+
+TCP Sendfile Reaches The Limits At Every MTU
+    [Tags]    req:SUS-02
+    Every Size And MTU Should Reach The Limit    TCP_SENDFILE
+
+UDP Stream Reaches The Limits At Every MTU
+    Every Size And MTU Should Reach The Limit    UDP_STREAM

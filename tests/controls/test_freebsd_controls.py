@@ -1,0 +1,63 @@
+"""The checks of a FreeBSD dut are seen red by the defects of the Emulex document: EMX-01, EMX-02, EMX-05, EMX-06."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from control_bench import REPOSITORY, Bench
+
+pytestmark = [pytest.mark.bench, pytest.mark.slow]
+
+CARD = "emulex-oce11102"
+IDLE = "The Link Is As On The Sheet When Idle"
+TUNABLES = "Tunables Of The Driver Are As On The Sheet"
+SWITCHED = "Every Offload Can Be Switched As On The Sheet"
+AT_BOOT = "The Driver Is Loaded After A Power Cycle"
+PACKAGE = "The Required Driver Is Installed And Runs On The Dut"
+CHOSEN = ("--variable", "DUT_OS:freebsd")
+SHEET = REPOSITORY / "lab/cards" / f"{CARD}.yaml"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def freebsd(bench: Bench) -> Iterator[None]:
+    """The dut speaks FreeBSD's dialect; the bench is as it was at the end."""
+    bench.vbench("up", "--card", CARD, "--os", "dut=freebsd")
+    yield
+    bench.vbench("up", "--card", "intel-82574l", "--os", "dut=linux")
+
+
+def only(*names: str) -> list[str]:
+    return [*CHOSEN, *(option for name in names for option in ("--test", name))]
+
+
+def test_what_the_card_does_wrong_is_seen(bench: Bench) -> None:
+    bench.vbench("fault", "set", "card:dut", "link-width=4")
+    bench.vbench("fault", "set", "card:dut.p0", "tso-without-csum=1")
+    bench.ssh("dut", "sysctl dev.oce.0.max_rsp_handled=512 dev.oce.1.max_rsp_handled=512")
+    run = bench.run(*only(IDLE, TUNABLES, SWITCHED, "Every Link Is Up"), card=SHEET)
+    assert set(run.red) == {IDLE, TUNABLES, SWITCHED} and run.green == {"Every Link Is Up"}
+    assert "trained to x4" in run.red[IDLE] and "sheet emulex-oce11102 wants x8" in run.red[IDLE]
+    assert "tunable max_rsp_handled of oce is 512, sheet emulex-oce11102 wants 64" in run.red[TUNABLES]
+    assert "offload tso4 (TSO4) stays on when tx-checksum goes off" in run.red[SWITCHED]
+
+
+def test_a_driver_that_the_loader_does_not_load_is_seen(bench: Bench) -> None:
+    bench.ssh("dut", "sed -i /oce_load/d /boot/loader.conf && sync")
+    try:
+        run = bench.run(*only(AT_BOOT, "Every Link Is Up"), card=SHEET)
+    finally:
+        bench.ssh("dut", "echo 'oce_load=\"YES\"' >> /boot/loader.conf && kldload -n oce && sync")
+    assert set(run.red) == {AT_BOOT}
+    assert run.red[AT_BOOT].startswith("CardFailure: dut: driver oce is not loaded after boot")
+
+
+def test_a_package_of_the_wrong_architecture_is_seen(bench: Bench) -> None:
+    folder = "/usr/ports/packages/All"
+    bench.ssh("dut", f"cp {folder}/oce-4.2.313.0-i386.tbz {folder}/oce-4.2.313.0.tbz && sync")
+    try:
+        run = bench.run(*only(PACKAGE), card=SHEET)
+    finally:
+        bench.ssh("dut", f"cp {folder}/oce-4.2.313.0-amd64.tbz {folder}/oce-4.2.313.0.tbz && sync")
+    assert set(run.red) == {PACKAGE}
+    assert "package oce 4.2.313.0 is of i386, sheet emulex-oce11102 wants amd64" in run.red[PACKAGE]

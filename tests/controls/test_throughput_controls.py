@@ -1,0 +1,103 @@
+"""Each throughput test is seen red: by the defect it is there for, and by that alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+from control_bench import REPOSITORY, Bench, Run
+
+pytestmark = [pytest.mark.bench, pytest.mark.slow]
+
+SENDS = "The Dut Sends At The Rate On The Sheet"
+RECEIVES = "The Dut Receives At The Rate On The Sheet"
+COUNTED = "Offload tso4 Is Proven By Its Counters"
+SWITCHED = "Offload tso4 Can Be Switched As On The Sheet"
+WHOLE = "Fragmented Datagrams Arrive Whole With Checksum Offload"
+FRAMES = "The Frame Rate Is That On The Sheet At Every Size"
+JUMBO_GAIN = "Jumbo Frames Gain What The Frame Rate Predicts"
+WIDTH = "The Link Is As On The Sheet When Idle"
+EMULEX, SOLARFLARE, ALTEON = "emulex-oce11102", "solarflare-sfn5122f", "alteon-acenic"
+TSO = 1
+"""Bit of segmentation in lab/virtual/card/mailbox.h."""
+
+
+def effect(name: str) -> str:
+    return f"Setting {name} Has The Effect On The Sheet"
+
+
+@dataclass(frozen=True)
+class Control:
+    """With ``defect`` on ``target``, of ``tests`` just ``red`` fail, and with the kind of verdict given there."""
+
+    card: str
+    target: str
+    defect: str
+    red: dict[str, str]
+    green: tuple[str, ...]
+
+
+CONTROLS = {
+    "tso-lied": Control(
+        EMULEX, "card:dut", f"feature-lie={TSO}", {COUNTED: "CardFailure", SENDS: "CardFailure"}, (SWITCHED, RECEIVES)
+    ),
+    "tso-stuck": Control(EMULEX, "card:dut", f"feature-stuck-on={TSO}", {SWITCHED: "CardFailure"}, (SENDS,)),
+    "mtu-foible": Control(
+        EMULEX,
+        "card:dut",
+        "mtu-degrades=1500",
+        {effect("mtu-without-down-up"): "CardFailure"},
+        (effect("jumbo"), SENDS),
+    ),
+    "one-direction-slow": Control(EMULEX, "card:dut", "tx-slow=800", {SENDS: "CardFailure"}, (RECEIVES,)),
+    "drops": Control(EMULEX, "card:dut", "rx-drop=1000", {RECEIVES: "CardFailure"}, (SENDS,)),
+    "narrow-link": Control(
+        EMULEX, "card:dut", "link-width=1", {WIDTH: "CardFailure", SENDS: "CardFailure", RECEIVES: "CardFailure"}, ()
+    ),
+    "fragments": Control(SOLARFLARE, "card:dut", "csum-fragments=1", {WHOLE: "CardFailure"}, (SENDS,)),
+    "vlan-on-bond": Control(
+        SOLARFLARE, "card:dut", "vlan-slow=1500", {effect("vlan-on-bond"): "CardFailure"}, (effect("bond"), SENDS)
+    ),
+    "coalescing-ignored": Control(
+        SOLARFLARE, "card:peer", "coalesce-ignored=1", {effect("rx-usecs-in-force"): "CardFailure"}, (SENDS,)
+    ),
+    "frame-cap": Control(
+        ALTEON, "card:dut", "frame-rate-cap=16000", dict.fromkeys((FRAMES, RECEIVES, SENDS), "CardFailure"), ()
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def cards(bench: Bench) -> Iterator[Bench]:
+    """The bench of the controls; its own cards come back at the end."""
+    yield bench
+    bench.vbench("up", "--card", "intel-82574l")
+
+
+def run(bench: Bench, control: Control) -> Run:
+    """The named tests, each row of the sheet as a test of its own."""
+    bench.vbench("up", "--card", control.card)
+    bench.file.write_text(bench.vbench("bench-file"))
+    bench.vbench("fault", "set", control.target, control.defect)
+    per_card = ("--prerunmodifier", f"{REPOSITORY / 'libraries' / 'PerCard.py'}:{control.card}")
+    names = [option for name in (*control.red, *control.green) for option in ("--test", name)]
+    return bench.run(*per_card, "--variable", f"CARD:{control.card}", *names)
+
+
+@pytest.mark.parametrize("name", CONTROLS)
+def test_the_defect_turns_its_tests_red_and_no_other(cards: Bench, name: str) -> None:
+    control = CONTROLS[name]
+    found = run(cards, control)
+    assert set(found.red) == set(control.red), found.red
+    assert found.green == set(control.green)
+    verdicts = {test: message.partition(":")[0] for test, message in found.red.items()}
+    assert verdicts == control.red, found.red
+
+
+@pytest.mark.parametrize("card", [EMULEX, SOLARFLARE])
+def test_without_a_defect_the_same_tests_are_green(cards: Bench, card: str) -> None:
+    mine = [control for control in CONTROLS.values() if control.card == card]
+    names = tuple({name: None for control in mine for name in (*control.red, *control.green)})
+    found = run(cards, Control(card, "card:dut", "rx-slow=100", {}, names))
+    assert not found.red and found.green == set(names)

@@ -1,0 +1,52 @@
+"""What a run needs around its questions of a Linux host: words for the journal, ids, listeners."""
+
+from __future__ import annotations
+
+import pytest
+from fake_shell import FakeShell
+
+from niclab.hosts.linux.host import LinuxHost
+from niclab.hosts.settings_records import Package
+from niclab.verdict import BenchFault
+
+FUNCTIONS = "0000:81:00.0 0200: 19a2:0710 (rev 03)\n0000:81:00.1 0200: 19a2:0710 (rev 03)\n"
+LISTENING = 'LISTEN 0 128 10.1.1.1:5201 0.0.0.0:* users:(("iperf3",pid=1,fd=3))\n'
+
+
+def host(**script: str) -> tuple[LinuxHost, FakeShell]:
+    shell = FakeShell({**script})
+    return LinuxHost(shell, "dut"), shell
+
+
+def test_functions_are_found_by_their_ids() -> None:
+    dut, _ = host(**{"lspci -Dn -d 19a2:0710": FUNCTIONS, "lspci -Dn -d 19a2:0711": ""})
+    assert dut.pci_functions("19a2", "0710") == ("0000:81:00.0", "0000:81:00.1")
+    assert dut.pci_functions("19a2", "0711") == ()
+    with pytest.raises(BenchFault, match="four hexadecimal digits"):
+        dut.pci_functions("19a2", "0710; reboot")
+
+
+def test_listeners_are_told() -> None:
+    dut, _ = host(**{"ss -Hlntup sport = :5201": LISTENING, "ss -Hltn src 10.1.1.2 and sport = :5201": ""})
+    assert dut.tcp_listeners(5201) == (LISTENING.strip(),)
+    assert dut.tcp_listeners(5201, "10.1.1.2") == ()
+
+
+def test_the_kernels_own_modules_stand_in_its_folder() -> None:
+    dut, _ = host(**{"uname -r": "6.1.0-1-amd64\n"})
+    assert dut.is_own_module("/lib/modules/6.1.0-1-amd64/kernel/drivers/net/be2net.ko")
+    assert not dut.is_own_module("/lib/modules/6.1.0-1-amd64/updates/dkms/be2net.ko")
+
+
+def test_commands_for_the_journal() -> None:
+    dut, shell = host()
+    assert dut.drivers_of("be2net") == {"be2net"} and dut.stacking_modules() == ("bonding", "8021q")
+    assert dut.unloading_driver("bonding") == "modprobe -r bonding"
+    assert dut.removing_link("niclab0") == "[ ! -e /sys/class/net/niclab0 ] || ip link delete dev niclab0"
+    assert dut.releasing_port("eth0", True, ["10.1.1.1/24"]) == (
+        "ip link set dev eth0 nomaster && ip link set dev eth0 up && ip address replace 10.1.1.1/24 dev eth0"
+    )
+    assert "purge be2net-modules &&" in dut.restoring_package("be2net-modules", None, "be2net")
+    before = Package("be2net-modules", "1.2", "amd64", "installed")
+    assert "install be2net-modules=1.2 &&" in dut.restoring_package("be2net-modules", before, "be2net")
+    assert shell.commands == []

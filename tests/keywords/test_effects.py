@@ -1,0 +1,303 @@
+"""What settings do, against the sheet: as predicted is green, not so is red, and all is put back."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+from itertools import cycle
+
+import pytest
+from fake_bench import FakeBench
+from fake_parts import FakeJob
+from fake_settings import with_sheet
+from measured_states import MORE, States
+from robot.api import logger
+
+from Effects import Effects
+from niclab.bench import Role
+from niclab.lab import Lab
+from niclab.profile import Profile
+from niclab.report.evidence import read_index
+from niclab.report.runfolder import finish_run, new_run
+from niclab.stats import baselines, measurements
+from niclab.stats.baselines import BaselineStore
+from niclab.traffic import bottleneck, effect, measuring, mtu, program
+from niclab.transports.ssh import Result
+from niclab.verdict import BenchFault, CardFailure, NotApplicable, Undecided
+
+QUICK = Profile.QUICK
+
+
+@pytest.fixture
+def states(bench: FakeBench, taken: Lab, monkeypatch: pytest.MonkeyPatch) -> States:
+    monkeypatch.setattr(bottleneck, "LOOK_S", 0.001)
+    monkeypatch.setattr(measuring, "COUNTERS_WITHIN_S", 0.02)
+    monkeypatch.setattr(mtu, "LINKS_WITHIN_S", 0.2)
+    bench.sheet.write_text(bench.sheet.read_text().replace("foibles: []\n", ""))
+    with_sheet(bench, taken, more=MORE)
+    return States(bench)
+
+
+def ask(name: str) -> None:
+    Effects().effect_should_be_as_on_the_sheet(name, QUICK)
+
+
+def test_an_effect_as_predicted_is_green_and_put_back(states: States, taken: Lab) -> None:
+    before = {role: copy.deepcopy(vars(each.ports["enp1s0"])) for role, each in states.settings.items()}
+    states.rate = lambda _: 47.0 if states.tso() else 30.1
+    ask("tso-off")
+    after = {role: vars(each.ports["enp1s0"]) for role, each in states.settings.items()}
+    assert {role: port["features"] for role, port in after.items()} == {
+        role: port["features"] for role, port in before.items()
+    }
+    assert not taken.journal.pending() or all("tso4" not in entry.what for entry in taken.journal.pending())
+    kinds = [entry.file.rsplit(".", 1)[-1] for entry in read_index(taken.evidence_folder)]
+    assert kinds == ["svg", "csv", "json"]
+    assert {"--bind 198.18.10.1" in command for command in states.commands} == {True}
+
+
+@pytest.mark.parametrize("rate", [47.0, 20.0])
+def test_an_effect_that_does_not_show_is_the_cards(states: States, rate: float) -> None:
+    states.rate = lambda _: 47.0 if states.tso() else rate
+    with pytest.raises(CardFailure) as caught:
+        ask("tso-off")
+    message = str(caught.value)
+    assert message.startswith("dut.p0 to peer.p0, tso-off: ")
+    assert "wanted 0.64 times as much within 10 % (sheet intel-82574l, tso-off): missed" in message
+    assert states.tso(), "put back all the same"
+
+
+def test_an_effect_at_the_edge_is_undecided(states: States) -> None:
+    states.rate = lambda _: 47.0 if states.tso() else 47.0 * 0.576
+    with pytest.raises(Undecided, match=r"the budget of 6 pairs is spent$"):
+        ask("tso-off")
+
+
+def test_a_missed_effect_on_a_bench_without_free_cpu_is_the_benchs(bench: FakeBench, states: States) -> None:
+    bench.dut.busy_ticks = 99
+    with pytest.raises(BenchFault, match=r"tso-off: .*missed; the bench may be why: dut\.p0: "):
+        ask("tso-off")
+    assert states.commands
+
+
+def test_what_nobody_knows_is_measured_and_not_applicable(states: States, taken: Lab) -> None:
+    seen: set[str] = set()
+
+    def rate(_: str) -> float:
+        seen.add(states.sysctls[Role.DUT]["net.ipv4.tcp_window_scaling"])
+        return 47.0
+
+    states.rate = rate
+    with pytest.raises(NotApplicable, match="nobody knows what is wanted: the round trip decides"):
+        ask("nobody-knows")
+    assert seen == {"0", "1"}
+    assert {known["net.ipv4.tcp_window_scaling"] for known in states.sysctls.values()} == {"1"}
+    assert read_index(taken.evidence_folder)
+
+
+def test_a_sysctl_that_does_not_stay_is_a_bench_fault(states: States) -> None:
+    states.deaf.add("net.ipv4.tcp_window_scaling")
+    with pytest.raises(BenchFault, match=r"^dut: sysctl net\.ipv4\.tcp_window_scaling is '1' when set to '0'"):
+        ask("nobody-knows")
+
+
+def test_an_offload_that_cannot_be_switched_is_not_applicable(states: States) -> None:
+    with pytest.raises(NotApplicable, match=r"^fixed: sheet intel-82574l does not say that offload vlan-strip can be"):
+        ask("fixed")
+    assert len(states.commands) == 1, "only the warm-up of the other arm"
+
+
+def test_an_offload_that_is_stuck_is_the_cards(states: States) -> None:
+    states.settings[Role.DUT].faults.add("tx-tcp-segmentation stuck")
+    with pytest.raises(CardFailure, match=r"^dut\.p0 \(.*\): offload tso4 off at the sender was set, it shows True"):
+        ask("tso-off")
+
+
+def test_unsafe_checksums_are_warned_of(states: States, monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(logger, "warn", said.append)
+    states.rate = lambda _: 40.0
+    ask("sums-off")
+    assert said == ["offload tx-checksum off at the sender: Sums stay on. (test)"]
+
+
+@pytest.mark.parametrize(("slow", "verdict"), [(47.0, None), (31.0, CardFailure)])
+def test_the_mtu_foible_is_seen_where_the_card_has_it(
+    states: States, slow: float, verdict: type[Exception] | None
+) -> None:
+    states.rate = lambda _: 47.0 if states.was_bounced else slow
+    if verdict is None:
+        ask("in-flight")
+    else:
+        with pytest.raises(verdict, match=r"dut\.p0 to peer\.p0, in-flight: -34"):
+            ask("in-flight")
+    assert {port.mtu for each in states.settings.values() for port in each.ports.values()} == {1500}
+
+
+def test_a_card_that_refuses_the_mtu_of_its_sheet_fails(states: States) -> None:
+    states.settings[Role.DUT].faults.add("small frames")
+    with pytest.raises(CardFailure, match=r"the MTU is 1500 when set to 9000 \(mtu out of range\)"):
+        ask("in-flight")
+
+
+def test_a_processor_that_is_not_there_is_not_applicable(states: States) -> None:
+    with pytest.raises(NotApplicable, match="has no processor 9 to bind the traffic to"):
+        ask("processor-9")
+    assert not states.commands
+
+
+@pytest.fixture
+def trips(bench: FakeBench, states: States, monkeypatch: pytest.MonkeyPatch) -> dict[int, str]:
+    """What the program for round trips prints, by rx-usecs of the receiver."""
+    texts = {18: "trips 16000\nseconds 2.0\nend\n", 50: "trips 20020\nseconds 2.0\nend\n"}
+    figures = cycle((1.0, 1.001, 0.999))
+    monkeypatch.setattr(program, "BEGINS_WITHIN_S", 0.1)
+
+    def ask_for_trips(_: str) -> str:
+        now = states.settings[Role.PEER].ports["enp1s0"].coalescing["rx-usecs"]
+        text = texts[now or 0]
+        return text.replace("seconds 2.0", f"seconds {2 * next(figures):.4f}")
+
+    for ssh in bench.ssh.values():
+        ssh.replies |= {"mktemp": "/tmp/niclab.1\n", "rm -rf": "", "exec python3": ask_for_trips}
+        ssh.put_text = lambda *_: None  # type: ignore[attr-defined]
+
+        def start(command: str, *, limit_s: float) -> FakeJob:
+            assert limit_s > 0
+            job = FakeJob(command)
+            job.said = "ready\n"
+            return job
+
+        ssh.start = start  # type: ignore[assignment, method-assign]
+    return texts
+
+
+def test_latency_follows_coalescing_with_a_program_of_ours(states: States, trips: dict[int, str]) -> None:
+    assert trips
+    ask("latency")
+    assert not states.commands
+    assert states.settings[Role.PEER].ports["enp1s0"].coalescing["rx-usecs"] == 18
+
+
+def test_coalescing_that_is_stored_and_not_done_is_red(states: States, trips: dict[int, str]) -> None:
+    trips[50] = trips[18]
+    with pytest.raises(
+        CardFailure, match=r"latency: [+-]0\.\d+ % of baseline, .*wanted 1\.25 times as much within 10 %"
+    ):
+        ask("latency")
+    assert states
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("trips 0\nseconds 2.0\nend\n", "worthless result: 0 round trips in"),
+        ("trips 80\nseconds 2.0\n", "wanted: trips, seconds, end"),
+    ],
+)
+def test_round_trips_that_prove_nothing_are_a_bench_fault(
+    states: States, trips: dict[int, str], text: str, words: str
+) -> None:
+    trips[18] = trips[50] = text
+    with pytest.raises(BenchFault, match=f"^dut: round trips: .*{words}"):
+        ask("latency")
+    assert states
+
+
+def test_an_unknown_name_is_a_bench_fault(states: States) -> None:
+    with pytest.raises(BenchFault, match=r"effect 'tso-on' is not on sheet intel-82574l; wanted: every, tso-off,"):
+        ask("tso-on")
+    assert not states.commands
+
+
+def test_a_sheet_without_effects_is_not_applicable(bench: FakeBench, taken: Lab) -> None:
+    assert bench and taken
+    with pytest.raises(NotApplicable, match="predicts no effects"):
+        ask("every")
+    with pytest.raises(NotApplicable, match="says nothing about sequence"):
+        Effects().each_factor_alone_should_change_what_the_sheet_predicts(QUICK)
+
+
+def test_the_sequence_is_told_in_percent_of_its_baseline(states: States, taken: Lab) -> None:
+    states.rate = lambda _: 49.5 if states.mtu() == 9000 else 47.0
+    Effects().each_factor_alone_should_change_what_the_sheet_predicts(QUICK)
+    (table,) = [entry for entry in read_index(taken.evidence_folder) if entry.file.endswith(".csv")]
+    rows = (taken.evidence_folder / table.file).read_text().splitlines()
+    assert [row.split(",")[0] for row in rows] == ["setting", "default", "reno"]
+    assert rows[1].endswith(",met") and rows[2].endswith(",not judged")
+
+
+def test_a_step_that_the_system_has_not_leaves_the_others_judged(
+    states: States, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(logger, "info", lambda text, **_: said.append(text))
+    for ssh in states.bench.ssh.values():
+        ssh.replies = {"sysctl -n net.ipv4.tcp_congestion_control": Result("", 255, None, "", "unknown key", 0.1)} | (
+            ssh.replies
+        )
+    states.rate = lambda _: 49.5 if states.mtu() == 9000 else 47.0
+    Effects().each_factor_alone_should_change_what_the_sheet_predicts(QUICK)
+    assert any(line.startswith("not applicable: reno: dut: linux has no sysctl net.ipv4") for line in said)
+
+
+def test_a_step_that_is_not_as_predicted_is_named(states: States) -> None:
+    states.rate = lambda _: 49.5
+    with pytest.raises(CardFailure, match=r"^dut\.p0 to peer\.p0, default: [+-]0\.\d+ % of baseline, .*: missed$"):
+        Effects().each_factor_alone_should_change_what_the_sheet_predicts(QUICK)
+
+
+def test_cpu_is_told_for_each_gigabit(states: States, taken: Lab) -> None:
+    assert states
+    found = measuring.measure(taken, taken.bench.paths[0], Role.DUT, effect.order_of(taken, taken.card.effects[0], 1))
+    busy_s = 0.1 * found.receiver.seconds
+    assert effect.cpu_s_per_gbit(found.receiver, found) == pytest.approx(busy_s / 48)
+
+
+class TestTriage:
+    """Both arms are kept, and compared with what was accepted for them."""
+
+    @pytest.fixture
+    def accepted(self, states: States, taken: Lab) -> States:
+        """Accepted: 47 Mbit/s with segmentation, 30.1 without."""
+        states.rate = lambda _: 47.0 if states.tso() else 30.1
+        ask("tso-off")
+        earlier = new_run(taken.run_dir.parent / "earlier", "intel-82574l", "virtual", repository=taken.run_dir.parent)
+        for each in measurements.read(taken.run_dir):
+            measurements.add(earlier, each)
+        finish_run(earlier, 0)
+        BaselineStore(taken.run_dir.parent / baselines.FOLDER).accept(earlier)
+        (taken.run_dir / measurements.FILE).unlink()
+        return states
+
+    def test_both_arms_are_kept_with_their_settings(self, states: States, taken: Lab) -> None:
+        states.rate = lambda _: 47.0 if states.tso() else 30.1
+        ask("tso-off")
+        kept = measurements.read(taken.run_dir)
+        assert [(each.key.parameters["arm"], each.key.parameters["settings"]) for each in kept] == [
+            ("without", "as delivered"),
+            ("with", "offload tso4 off at the sender"),
+        ]
+        assert [round(each.samples[0]) for each in kept] == [47, 30]
+
+    def test_both_slower_than_before_is_red_though_the_effect_shows(self, accepted: States) -> None:
+        accepted.rate = lambda _: 40.0 if accepted.tso() else 25.6
+        with pytest.raises(CardFailure) as caught:
+            ask("tso-off")
+        lines = str(caught.value).splitlines()
+        assert [line.split(": ")[0] for line in lines] == [
+            "dut.p0 to peer.p0, tso-off, without it, baseline",
+            "dut.p0 to peer.p0, tso-off, with it, baseline",
+        ]
+
+    def test_other_releases_are_a_hint(
+        self, bench: FakeBench, accepted: States, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        said: list[str] = []
+        monkeypatch.setattr(logger, "info", lambda text, **_: said.append(text))
+        nic = bench.nic("dut.p0")
+        nic.info = replace(nic.info, firmware="2.2-0")
+        accepted.rate = lambda _: 40.0 if accepted.tso() else 25.6
+        ask("tso-off")
+        assert any("tso-off, with: no baseline of these conditions; the nearest: 30" in line for line in said)
+        assert any("firmware: 2.2-0 here, 2.1-0 there" in line for line in said)

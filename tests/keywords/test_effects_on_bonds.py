@@ -1,0 +1,107 @@
+"""What a bond and a VLAN on it cost: a VLAN that is slow is red, and everything is taken away again."""
+
+from __future__ import annotations
+
+import pytest
+from fake_bench import FakeBench
+from fake_parts import FakeHost
+from fake_settings import with_sheet
+from measured_states import States
+from stacking import Stacking, install
+
+from Effects import Effects
+from niclab.hosts.load_records import FrameCounters
+from niclab.lab import Lab
+from niclab.profile import Profile
+from niclab.traffic import bottleneck, measuring, mtu
+from niclab.verdict import BenchFault, CardFailure
+
+EFFECTS = """
+effects:
+  - name: bond
+    requirement: SUS-06
+    change: [{kind: bond, to: active-backup}]
+    wanted: {loses_at_most_percent: 20}
+    source: test
+  - name: vlan-on-bond
+    requirement: SUS-07
+    under: [{kind: bond, to: active-backup}]
+    change: [{kind: vlan-on-bond, to: 3}]
+    wanted: {loses_at_most_percent: 10}
+    source: test
+  - name: vlan-alone
+    requirement: SUS-07
+    change: [{kind: vlan-on-bond, to: 3}]
+    wanted: {loses_at_most_percent: 10}
+    source: test
+"""
+
+
+@pytest.fixture
+def stacking(bench: FakeBench, taken: Lab, monkeypatch: pytest.MonkeyPatch) -> Stacking:
+    monkeypatch.setattr(bottleneck, "LOOK_S", 0.001)
+    monkeypatch.setattr(measuring, "COUNTERS_WITHIN_S", 0.02)
+    monkeypatch.setattr(mtu, "LINKS_WITHIN_S", 0.2)
+    with_sheet(bench, taken, more=EFFECTS)
+    made = install(monkeypatch, bench)
+    plain = FakeHost.frame_counters
+
+    def frame_counters(self: FakeHost, iface: str) -> FrameCounters:
+        upper = made.uppers[self.name].get(iface)
+        return plain(self, iface if upper is None else self.nics[1 if upper.vlan_id else 0].iface)
+
+    monkeypatch.setattr(FakeHost, "frame_counters", frame_counters)
+    return made
+
+
+@pytest.fixture
+def states(bench: FakeBench, stacking: Stacking) -> States:
+    assert stacking
+    return States(bench)
+
+
+def ask(name: str) -> None:
+    Effects().effect_should_be_as_on_the_sheet(name, Profile.QUICK)
+
+
+@pytest.mark.parametrize(("tagged", "verdict"), [(46.0, None), (15.5, CardFailure)])
+def test_a_vlan_on_a_bond_is_as_fast_as_the_bond(
+    states: States, stacking: Stacking, taken: Lab, tagged: float, verdict: type[Exception] | None
+) -> None:
+    before = taken.journal.pending()
+    states.rate = lambda command: tagged if "198.18.11." in command else 47.0
+    if verdict is None:
+        ask("vlan-on-bond")
+    else:
+        with pytest.raises(
+            verdict, match=r"^dut\.p0 to peer\.p0, vlan-on-bond: -67\.0\d? % of baseline.*at most 10 % worse"
+        ):
+            ask("vlan-on-bond")
+    assert {"198.18.11.2" in command for command in states.commands} == {True, False}
+    assert stacking.uppers == {"dut": {}, "peer": {}} and taken.journal.pending() == before
+
+
+@pytest.mark.parametrize(("bonded", "verdict"), [(40.0, None), (30.0, CardFailure)])
+def test_a_bond_may_cost_what_the_sheet_says(
+    states: States, stacking: Stacking, bonded: float, verdict: type[Exception] | None
+) -> None:
+    states.rate = lambda _: bonded if stacking.uppers["dut"] else 47.0
+    if verdict is None:
+        ask("bond")
+    else:
+        with pytest.raises(verdict, match=r"bond: -36\."):
+            ask("bond")
+    assert stacking.uppers == {"dut": {}, "peer": {}}
+
+
+def test_a_vlan_without_a_bond_to_lie_on_is_refused(states: States) -> None:
+    with pytest.raises(BenchFault, match="a VLAN on a bond is wanted without a bond"):
+        ask("vlan-alone")
+    assert len(states.commands) == 1
+
+
+def test_a_bond_that_cannot_be_made_leaves_nothing(states: States, stacking: Stacking) -> None:
+    stacking.refuses = True
+    with pytest.raises(BenchFault, match="miimon reads 0"):
+        ask("bond")
+    assert stacking.uppers == {"dut": {}, "peer": {}} and states

@@ -1,0 +1,98 @@
+"""The offload table of a FreeBSD server: labels of ifconfig, its words, and what cannot be seen but by trying."""
+
+from __future__ import annotations
+
+import pytest
+from fake_bench import FakeBench
+from fake_settings import FakeSettings, settings_of
+
+from niclab.bench import OperatingSystem, Role
+from niclab.hosts.ethtool_records import Feature
+from niclab.hosts.settings_records import Attempt
+from niclab.lab import Lab
+from niclab.verdict import CardFailure
+from Offloads import Offloads
+
+ROWS = """offloads:
+  table:
+    - name: tx-checksum
+      freebsd: {label: TXCSUM, bit: 1, set_words: [txcsum], default: true, change: both, clears: [tso4]}
+    - name: tso4
+      freebsd: {label: TSO4, bit: 8, set_words: [tso4, tso], default: true, change: both}
+    - name: tso6
+      freebsd: {label: TSO6, bit: 9, set_words: [tso6], default: true, change: not-off}
+    - name: vlan-mtu
+      freebsd: {label: VLAN_MTU, bit: 3, default: true, change: fixed}
+    - name: jumbo-mtu
+      freebsd: {label: JUMBO_MTU, bit: 5, default: true, change: fixed}
+  refused:
+    - {os: freebsd, word: lso, why: a misprint, source: t}
+  source: t
+"""
+WORDS = {"txcsum": "TXCSUM", "tso4": "TSO4", "tso": "TSO4", "tso6": "TSO6", "vlanmtu": "VLAN_MTU"}
+
+
+@pytest.fixture
+def settings(bench: FakeBench, taken: Lab, monkeypatch: pytest.MonkeyPatch) -> FakeSettings:
+    """A dut that speaks FreeBSD: ``faults`` are words that do what they should not."""
+    text = bench.sheet.read_text()
+    head, _, rest = text.partition("offloads:\n")
+    after = rest[rest.index("\n\n") :] if "\n\n" in rest else "\n"
+    bench.sheet.write_text(head + ROWS + after)
+    taken.card = bench.load()[1]
+    server = taken.server(Role.DUT)
+    server.description = server.description.model_copy(update={"os": OperatingSystem.FREEBSD})
+    made = settings_of(bench)
+    for port in made.ports.values():
+        port.features = {label: Feature(True, False, None) for label in {*WORDS.values(), "JUMBO_MTU"}}
+
+    def set_feature(iface: str, word: str, on: bool) -> object:
+        made.told.append(f"{'' if on else '-'}{word}")
+        features = made.ports[iface].features
+        if word not in WORDS:
+            taken_word = "takes lso" in made.faults
+            return Attempt(None if taken_word else f"ifconfig: {word}: bad value", made.features(iface))
+        stays = WORDS[word] in ("TSO6", "VLAN_MTU") and f"{word} goes" not in made.faults
+        if not stays and f"{word} stuck" not in made.faults:
+            features[WORDS[word]] = Feature(on, False, None)
+            if word == "txcsum" and not on and "keeps tso" not in made.faults:
+                features["TSO4"] = Feature(False, False, None)
+        return Attempt(None, made.features(iface))
+
+    monkeypatch.setattr(bench.hosts[Role.DUT], "set_feature", set_feature, raising=False)
+    return made
+
+
+def run_all() -> None:
+    offloads = Offloads()
+    offloads.offloads_should_be_as_delivered()
+    offloads.offload_should_switch_as_on_the_sheet("every")
+    offloads.refused_words_should_be_refused()
+
+
+def test_a_good_card_is_green_and_every_word_is_tried(settings: FakeSettings) -> None:
+    run_all()
+    assert {"-txcsum", "txcsum", "-tso4", "tso4", "-tso", "tso", "-tso6", "-vlanmtu", "lso"} <= set(settings.told)
+    assert not any("jumbo" in word for word in settings.told)
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ("keeps tso", r"offload tso4 \(TSO4\) stays on when tx-checksum goes off"),
+        ("tso stuck", r"offload tso4 \(TSO4\) stays on when told to go off"),
+        ("tso6 goes", r"offload tso6 \(TSO6\) goes off when told to, sheet \S+ wants it not-off"),
+        ("vlanmtu goes", r"offload vlan-mtu \(VLAN_MTU\) goes off when told to, sheet \S+ wants it fixed"),
+        ("takes lso", "took the word lso"),
+    ],
+)
+def test_each_fault_is_red(settings: FakeSettings, fault: str, words: str) -> None:
+    settings.faults.add(fault)
+    with pytest.raises(CardFailure, match=words):
+        run_all()
+
+
+def test_another_default_is_red(settings: FakeSettings) -> None:
+    settings.ports["enp1s0"].features["TSO6"] = Feature(False, False, None)
+    with pytest.raises(CardFailure, match=r"offload tso6 \(TSO6\) is off, sheet \S+ wants on"):
+        Offloads().offloads_should_be_as_delivered()

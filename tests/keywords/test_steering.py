@@ -1,0 +1,132 @@
+"""Steering of interrupts and packets: what is taken and shown is green, what is not is red, and all comes back."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from fake_bench import FakeBench
+
+from niclab.bench import Role
+from niclab.hosts.errors import ReadError
+from niclab.hosts.linux.steering import Steering as Kind
+from niclab.hosts.linux.steering import cpus_of_list, cpus_of_mask, mask_of
+from niclab.hosts.load_records import CpuTime, CpuTimes
+from niclab.lab import Lab
+from niclab.transports.ssh import Result
+from niclab.verdict import CardFailure, NotApplicable
+from Steering import Steering
+
+INTERRUPTS = """           CPU0       CPU1
+ 24:        100          0   PCI-MSI 524288-edge      enp1s0-rx-0
+ 25:          0        100   PCI-MSI 524289-edge      enp1s0-tx-0
+ 26:          0        100   PCI-MSI 1048576-edge      enp2s0
+ 27:          0        100   PCI-MSI 1048577-edge      enp1s01
+"""
+
+
+class Files:
+    """The kernel's files of the dut. ``deaf``: files that take every value and keep their own."""
+
+    def __init__(self, bench: FakeBench) -> None:
+        self.content = {"/proc/sys/net/core/rps_sock_flow_entries": "0", "/proc/interrupts": INTERRUPTS}
+        self.content |= {f"/proc/irq/{irq}/smp_affinity_list": "0-1" for irq in (24, 25, 26)}
+        for iface in ("enp1s0", "enp2s0"):
+            queues = f"/sys/class/net/{iface}/queues"
+            self.content |= {f"{queues}/rx-0/rps_cpus": "0", f"{queues}/rx-0/rps_flow_cnt": "0"}
+            self.content |= {f"{queues}/tx-{number}/xps_cpus": "3" for number in (0, 1)}
+        self.deaf: set[str] = set()
+        self.written: list[str] = []
+        ssh = bench.ssh[Role.DUT]
+        ssh.replies |= {"cat /proc/irq": self._cat, "cat /proc/interrupts": self._cat, "cat /sys": self._cat}
+        ssh.replies |= {"cat /proc/sys/net": self._cat, "ls /sys": self._list, "echo": self._echo}
+
+    def _cat(self, command: str) -> str | Result:
+        files = command.split()[1:]
+        missing = [file for file in files if file not in self.content]
+        if missing:
+            return Result(command, 1, None, "", f"cat: {missing[0]}: No such file or directory", 0.01)
+        return "".join(self.content[file].rstrip("\n") + "\n" for file in files)
+
+    def _list(self, command: str) -> str | Result:
+        before, after = command.split()[1].split("*")
+        found = [file for file in self.content if file.startswith(before) and file.endswith(after)]
+        return " ".join(found) if found else Result(command, 2, None, "", "ls: cannot access", 0.01)
+
+    def _echo(self, command: str) -> str:
+        for each in re.split(" && |; ", command):
+            _, value, _, file = each.replace("'", "").split()
+            self.written.append(file)
+            if file not in self.deaf:
+                self.content[file] = value
+        return ""
+
+
+@pytest.fixture
+def files(bench: FakeBench, taken: Lab) -> Files:
+    assert taken
+    return Files(bench)
+
+
+@pytest.mark.parametrize("kind", list(Kind))
+def test_what_is_taken_and_shown_is_green_and_put_back(files: Files, kind: Kind) -> None:
+    before = dict(files.content)
+    Steering().steering_should_be_settable(kind)
+    assert files.content == before and files.written
+
+
+@pytest.mark.parametrize(
+    ("kind", "file"),
+    [
+        (Kind.IRQ, "/proc/irq/25/smp_affinity_list"),
+        (Kind.RPS, "/sys/class/net/enp2s0/queues/rx-0/rps_cpus"),
+        (Kind.RFS, "/proc/sys/net/core/rps_sock_flow_entries"),
+        (Kind.XPS, "/sys/class/net/enp1s0/queues/tx-1/xps_cpus"),
+    ],
+)
+def test_what_is_taken_and_not_done_is_red(files: Files, kind: Kind, file: str) -> None:
+    files.deaf.add(file)
+    with pytest.raises(CardFailure) as caught:
+        Steering().steering_should_be_settable(kind)
+    assert f"{file} is '{files.content[file]}' when set to '" in str(caught.value)
+
+
+def test_interrupts_are_those_of_the_port_alone(files: Files) -> None:
+    Steering().steering_should_be_settable(Kind.IRQ)
+    assert {file.split("/")[3] for file in files.written} == {"24", "25", "26"}
+
+
+@pytest.mark.parametrize(("kind", "words"), [(Kind.IRQ, "no interrupt bears the name"), (Kind.XPS, "has no xps")])
+def test_what_is_not_there_is_not_applicable(files: Files, kind: Kind, words: str) -> None:
+    files.content = {"/proc/interrupts": "           CPU0\n 24:          1   PCI-MSI 1-edge      other\n"}
+    with pytest.raises(NotApplicable, match=words):
+        Steering().steering_should_be_settable(kind)
+
+
+def test_one_cpu_leaves_no_choice(bench: FakeBench, files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench.dut, "cpu_times", lambda: CpuTimes({0: CpuTime(0, 0, 0, 1, 0, 0, 0, 0)}))
+    with pytest.raises(NotApplicable, match="dut has one CPU"):
+        Steering().steering_should_be_settable(Kind.IRQ)
+    assert not files.written
+
+
+@pytest.mark.parametrize(("text", "cpus"), [("0", {0}), ("0-2,5", {0, 1, 2, 5}), ("3,1\n", {1, 3})])
+def test_lists_of_cpus(text: str, cpus: set[int]) -> None:
+    assert cpus_of_list(text) == cpus
+
+
+@pytest.mark.parametrize("text", ["", "a", "1-", "-1", "1,,2"])
+def test_what_is_no_list_is_an_error(text: str) -> None:
+    with pytest.raises(ReadError):
+        cpus_of_list(text)
+
+
+@pytest.mark.parametrize(("text", "cpus"), [("0", set()), ("5", {0, 2}), ("1,00000000", {32}), ("00000003", {0, 1})])
+def test_masks_of_cpus(text: str, cpus: set[int]) -> None:
+    assert cpus_of_mask(text) == cpus
+    assert cpus_of_mask(mask_of(frozenset(cpus))) == cpus
+
+
+def test_what_is_no_mask_is_an_error() -> None:
+    with pytest.raises(ReadError, match="CPU mask 'x'"):
+        cpus_of_mask("x")

@@ -1,0 +1,258 @@
+"""Sweeps over sizes, connections and frames, and datagrams in fragments: good cards are green, each defect is red."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from fake_bench import FakeBench
+from fake_parts import FakeJob
+from fake_settings import with_sheet
+from measured_states import MORE, States
+
+from niclab.bench import Role
+from niclab.lab import Lab
+from niclab.profile import Profile
+from niclab.report.evidence import read_index
+from niclab.stats import measurements
+from niclab.traffic import bottleneck, datagram_program, datagrams, measuring, mtu, program, sweep
+from niclab.traffic.connections import Mode
+from niclab.traffic.tool import TrafficTest
+from niclab.transports.ssh import Result
+from niclab.verdict import BenchFault, CardFailure, NotApplicable, Undecided
+from Sweeps import Sweeps
+
+QUICK, FULL = Profile.QUICK, Profile.FULL
+STREAM, SENDFILE, UDP = TrafficTest.TCP_STREAM, TrafficTest.TCP_SENDFILE, TrafficTest.UDP_STREAM
+SNMP = "Udp: InDatagrams InErrors InCsumErrors\nUdp: 10 0 {}\n"
+
+
+@pytest.fixture
+def states(bench: FakeBench, taken: Lab, monkeypatch: pytest.MonkeyPatch) -> States:
+    monkeypatch.setattr(bottleneck, "LOOK_S", 0.001)
+    monkeypatch.setattr(measuring, "COUNTERS_WITHIN_S", 0.02)
+    monkeypatch.setattr(mtu, "LINKS_WITHIN_S", 0.2)
+    bench.sheet.write_text(
+        bench.sheet.read_text().replace("foibles: []\n", "").replace("limits:\n", "limits:\n  frames_per_s: 20000\n")
+    )
+    with_sheet(bench, taken, more=MORE)
+    return States(bench)
+
+
+def use_limits(bench: FakeBench, taken: Lab, line: str) -> None:
+    bench.edit(bench.sheet, ("limits:\n", f"limits:\n  {line}\n"))
+    taken.card = bench.load()[1]
+
+
+def length(command: str) -> int:
+    return int(re.findall(r"--length (\d+)", command)[0])
+
+
+class TestSweep:
+    def test_the_points_are_those_of_the_document(self) -> None:
+        assert sum(len(sweep.spots(test, FULL)) for test in (STREAM, SENDFILE, UDP)) == 111
+        assert sum(len(sweep.spots(test, QUICK)) for test in (STREAM, SENDFILE, UDP)) == 12
+        sizes = [spot.message_bytes for spot in sweep.spots(UDP, FULL) if spot.mtu == 576]
+        assert sizes == [64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65500]
+        assert {spot.order(1).socket_bytes for spot in sweep.spots(UDP, FULL)} == {131072}
+
+    def test_a_good_card_is_green_with_a_curve_an_mtu(self, states: States, taken: Lab) -> None:
+        states.rate = lambda command: 49.4 if states.mtu() == 9000 else 30.0 if length(command) < 4096 else 47.0
+        Sweeps().sweep_should_reach_the_limits(STREAM, QUICK)
+        assert {states.mtu()} == {1500} and len(states.commands) == 18
+        (table,) = [entry for entry in read_index(taken.evidence_folder) if entry.file.endswith(".csv")]
+        rows = (taken.evidence_folder / table.file).read_text().splitlines()
+        assert [row.split(",")[:2] for row in rows[1:]] == [
+            [f"MTU {size}", str(message)] for size in (576, 1500, 9000) for message in (2048, 65536)
+        ]
+        found = measurements.read(taken.run_dir)
+        assert len({each.identity for each in found}) == 6
+        assert {each.key.parameters["mtu"] for each in found} == {"576", "1500", "9000"}
+
+    @pytest.mark.parametrize("test", [STREAM, SENDFILE])
+    def test_large_blocks_below_the_limit_are_red(self, states: States, test: TrafficTest) -> None:
+        states.rate = lambda _: 41.0 if states.mtu() == 1500 else 49.4
+        with pytest.raises(CardFailure) as caught:
+            Sweeps().sweep_should_reach_the_limits(test, QUICK)
+        message = str(caught.value)
+        assert message.startswith(f"dut.p0 to peer.p0, {test.value} of 65536 bytes at MTU 1500: 41.0")
+        assert "tcp_fraction_of_line_rate 0.85 of 50 Mbit/s): missed" in message and "\n" not in message
+        assert states.mtu() == 1500
+
+    def test_a_loss_at_jumbo_frames_only_is_seen(self, bench: FakeBench, states: States, taken: Lab) -> None:
+        use_limits(bench, taken, "jumbo_tcp_fraction_of_line_rate: 0.95")
+        states.rate = lambda _: 47.0
+        with pytest.raises(
+            CardFailure, match=r"65536 bytes at MTU 9000: 4[67]\..*jumbo_tcp_fraction_of_line_rate 0\.95"
+        ):
+            Sweeps().sweep_should_reach_the_limits(STREAM, QUICK)
+
+    def test_without_a_limit_it_is_measured_and_not_applicable(self, states: States, taken: Lab) -> None:
+        with pytest.raises(NotApplicable, match=r"3 points of UDP_STREAM are measured; no limit of the sheet and no "):
+            Sweeps().sweep_should_reach_the_limits(UDP, QUICK)
+        assert len(measurements.read(taken.run_dir)) == 3 and len(states.commands) == 9
+
+    def test_a_card_whose_mtus_nobody_knows_is_not_swept(self, bench: FakeBench, states: States, taken: Lab) -> None:
+        bench.edit(bench.sheet, ("mtu: {min: 68, max: 9000, default: 1500, source: test}\n", ""))
+        taken.card = bench.load()[1]
+        with pytest.raises(NotApplicable, match="says nothing about mtu"):
+            Sweeps().sweep_should_reach_the_limits(STREAM, QUICK)
+        assert not states.commands
+
+    def test_a_port_that_stays_without_link_is_a_bench_fault(self, bench: FakeBench, states: States) -> None:
+        bench.cables.stuck["peer.p0"] = False
+        with pytest.raises(BenchFault, match="path a to have its link"):
+            Sweeps().sweep_should_reach_the_limits(STREAM, QUICK)
+        assert states.mtu() == 1500
+
+
+class TestConnections:
+    def test_line_rate_with_any_number_is_green(self, states: States, taken: Lab) -> None:
+        Sweeps().connections_should_reach_the_limit(Mode.NIC, FULL)
+        counts = [re.findall(r"--parallel (\d+)", command) for command in states.commands]
+        assert counts == [found for found in ([], ["2"], ["4"], ["8"], ["16"]) for _ in range(3)]
+        assert sum(entry.file.endswith(".svg") for entry in read_index(taken.evidence_folder)) == 2
+
+    def test_one_connection_that_is_slow_is_red(self, states: States) -> None:
+        states.rate = lambda command: 47.0 if "--parallel" in command else 40.0
+        with pytest.raises(CardFailure, match=r"^peer\.p0 to dut\.p0, 1 connections: 40\.\d+ Mbit/s"):
+            Sweeps().connections_should_reach_the_limit(Mode.NIC, QUICK)
+
+    @pytest.mark.parametrize(("most", "red"), [(6.0, False), (4.0, True)])
+    def test_the_cpu_of_the_receiver_has_a_limit(
+        self, bench: FakeBench, states: States, taken: Lab, most: float, red: bool
+    ) -> None:
+        use_limits(bench, taken, f"receiver_cpu_percent: {most}")  # one of two processors is a tenth busy
+        if red:
+            with pytest.raises(CardFailure, match=r"receiver's CPU: 5\.\d+ percent CPU"):
+                Sweeps().connections_should_reach_the_limit(Mode.NIC, QUICK)
+        else:
+            Sweeps().connections_should_reach_the_limit(Mode.NIC, QUICK)
+        assert states.commands
+
+    @pytest.mark.parametrize("mode", [Mode.TOE, Mode.TOE_DDP])
+    def test_a_mode_that_the_driver_has_not_is_not_applicable(self, states: States, mode: Mode) -> None:
+        with pytest.raises(
+            NotApplicable, match=f"^mode {mode.value}: sheet intel-82574l names no offload toe of e1000e"
+        ):
+            Sweeps().connections_should_reach_the_limit(mode, QUICK)
+        assert not states.commands
+
+
+class TestFrames:
+    def test_a_rate_that_is_the_same_at_every_size_is_green(self, states: States, taken: Lab) -> None:
+        states.rate = lambda command: 1100 * length(command) * 8e-6
+        Sweeps().frame_rate_should_reach_the_limit()
+        (table,) = [entry for entry in read_index(taken.evidence_folder) if entry.file.endswith(".csv")]
+        rows = (taken.evidence_folder / table.file).read_text().splitlines()[1:]
+        assert [row.split(",")[1] for row in rows] == ["106", "512", "1024", "1514"]
+
+    def test_a_lower_rate_is_red_at_every_size(self, states: States) -> None:
+        states.rate = lambda command: 900 * length(command) * 8e-6
+        with pytest.raises(CardFailure) as caught:
+            Sweeps().frame_rate_should_reach_the_limit()
+        assert "frames of 1514 bytes" in str(caught.value) and "limit at least 1000 (sheet intel-82574l" in str(
+            caught.value
+        )
+
+    @pytest.mark.parametrize(
+        ("small", "verdict"), [(1100, None), (1020, Undecided), (900, CardFailure), (2000, CardFailure)]
+    )
+    def test_a_rate_that_depends_on_the_size_is_red(
+        self, bench: FakeBench, states: States, taken: Lab, small: float, verdict: type[Exception] | None
+    ) -> None:
+        use_limits(bench, taken, "frame_rate_same_within_percent: 7.0")
+        states.rate = lambda command: (small if length(command) == 64 else 1100) * length(command) * 8e-6
+        if verdict is None:
+            Sweeps().frame_rate_should_be_the_same_at_every_size()
+            return
+        with pytest.raises(verdict, match=rf"^peer\.p0 to dut\.p0: .*{small} .*wants the same within 7 %$"):
+            Sweeps().frame_rate_should_be_the_same_at_every_size()
+
+    def test_a_sheet_that_does_not_say_so_is_not_asked(self, states: States) -> None:
+        with pytest.raises(NotApplicable, match=r"has no limits\.frame_rate_same_within_percent"):
+            Sweeps().frame_rate_should_be_the_same_at_every_size()
+        assert not states.commands
+
+    @pytest.mark.parametrize(("jumbo", "red"), [(49.4, False), (30.0, True)])
+    def test_the_jumbo_gain_is_predicted_by_the_limit_that_comes_first(
+        self, states: States, jumbo: float, red: bool
+    ) -> None:
+        def rate(command: str) -> float:
+            if "--udp" in command:
+                return 1100 * length(command) * 8e-6
+            return jumbo if states.mtu() == 9000 else 1100 * 1448 * 8e-6
+
+        states.rate = rate
+        if red:
+            with pytest.raises(CardFailure, match=r"jumbo-gain: .*then held back by line\): missed"):
+                Sweeps().jumbo_frames_should_gain_as_predicted(QUICK)
+        else:
+            Sweeps().jumbo_frames_should_gain_as_predicted(QUICK)
+
+    def test_a_sheet_without_a_frame_rate_is_not_applicable(self, bench: FakeBench, states: States, taken: Lab) -> None:
+        bench.edit(bench.sheet, ("  frames_per_s: 20000\n", ""))
+        taken.card = bench.load()[1]
+        with pytest.raises(NotApplicable, match=r"has no limits\.frames_per_s"):
+            Sweeps().frame_rate_should_reach_the_limit()
+        assert not states.commands
+
+
+class TestFragments:
+    @pytest.fixture
+    def said(self, bench: FakeBench, states: States, monkeypatch: pytest.MonkeyPatch) -> dict[Role, str]:
+        """What the receiver on each server prints; each may be changed."""
+        assert states
+        whole = f"ready\nnumbers {' '.join(map(str, range(datagrams.COUNT)))}\ndamaged 0\nend\n"
+        texts = dict.fromkeys(Role, whole)
+        monkeypatch.setattr(program, "BEGINS_WITHIN_S", 0.1)
+        for role, ssh in bench.ssh.items():
+            ssh.replies |= {"mktemp": "/tmp/niclab.1\n", "rm -rf": "", "exec python3": ""}
+            ssh.replies["cat /proc/net/snmp"] = SNMP.format(0)
+            ssh.put_text = lambda *_: None  # type: ignore[attr-defined]
+
+            def start(command: str, *, limit_s: float, role: Role = role) -> FakeJob:
+                assert limit_s > 0
+                job = FakeJob(command)
+                job.said = texts[role]
+                job.wait = lambda _: Result(command, 0, None, texts[role], "", 0.1)  # type: ignore[attr-defined]
+                return job
+
+            ssh.start = start  # type: ignore[assignment, method-assign]
+        return texts
+
+    def test_whole_datagrams_both_ways_are_green(self, said: dict[Role, str]) -> None:
+        assert said
+        Sweeps().fragments_should_arrive_whole()
+
+    @pytest.mark.parametrize(
+        ("old", "new", "words"),
+        [
+            (" 7 8 ", " 8 ", "59 of 60 datagrams of 32768 bytes arrived whole, 0 twice, 0 with another content"),
+            (" 7 8 ", " 7 7 8 ", "60 of 60 datagrams of 32768 bytes arrived whole, 1 twice"),
+            ("damaged 0", "damaged 2", "2 with another content"),
+        ],
+    )
+    def test_each_way_to_be_broken_is_red(self, said: dict[Role, str], old: str, new: str, words: str) -> None:
+        said[Role.PEER] = said[Role.PEER].replace(old, new)
+        with pytest.raises(CardFailure) as caught:
+            Sweeps().fragments_should_arrive_whole()
+        assert str(caught.value).startswith("dut.p0 to peer.p0: ") and words in str(caught.value)
+        assert "peer.p0 to dut.p0" not in str(caught.value)
+
+    def test_wrong_checksums_are_counted(self, bench: FakeBench, said: dict[Role, str]) -> None:
+        counts = iter((5, 12))
+        bench.ssh[Role.DUT].replies["cat /proc/net/snmp"] = lambda _: SNMP.format(next(counts))
+        with pytest.raises(CardFailure, match=r"^peer\.p0 to dut\.p0: .*, 7 with a wrong checksum; wanted: each once"):
+            Sweeps().fragments_should_arrive_whole()
+        assert said
+
+    def test_a_receiver_that_says_too_little_is_a_bench_fault(self, said: dict[Role, str]) -> None:
+        said[Role.PEER] = "ready\nnumbers 1 2\n"
+        with pytest.raises(BenchFault, match=r"^peer: datagram receiver: .*; wanted: ready, numbers, damaged, end"):
+            Sweeps().fragments_should_arrive_whole()
+
+    def test_the_program_tells_its_datagrams_apart(self) -> None:
+        one, other = datagram_program.content(1, 32768), datagram_program.content(2, 32768)
+        assert len(one) == len(other) == 32768 and one[:4] == b"\0\0\0\1"
+        assert all(one[at : at + 1480] != other[at : at + 1480] for at in range(0, 32768, 1480))

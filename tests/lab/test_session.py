@@ -1,0 +1,63 @@
+"""Several runs with one server: it is started once, ended with the last, and the counters of the runs do not mix."""
+
+from __future__ import annotations
+
+import pytest
+from fake_bench import FakeBench
+from fake_traffic import LISTENING, carry, iperf3_text
+
+from niclab.bench import Role
+from niclab.lab import Lab
+from niclab.traffic import WorthlessResult, measuring
+from niclab.traffic.tool import Order, TrafficTest
+from niclab.verdict import BenchFault, NotApplicable
+
+
+@pytest.fixture(autouse=True)
+def iperf3(bench: FakeBench, taken: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert taken
+    monkeypatch.setattr(measuring, "COUNTERS_WITHIN_S", 0.02)
+    sizes = iter((12_000_000, 13_000_000, 12_500_000))
+
+    def run(command: str) -> str:
+        carry(bench, command, size=next(sizes), frames=9000)
+        return iperf3_text(47.0)
+
+    for ssh in bench.ssh.values():
+        ssh.replies["ss -Hltn"] = LISTENING
+        ssh.replies["iperf3 --client"] = run
+
+
+def test_runs_share_a_server_and_not_their_counts(bench: FakeBench, taken: Lab) -> None:
+    with measuring.session(taken, taken.bench.paths[0], Role.DUT) as session:
+        runs = [session.measure(Order(duration_s=2)) for _ in range(3)]
+        (job,) = bench.ssh[Role.PEER].jobs
+        assert job.stopped == 0
+    assert job.stopped == 1
+    assert [run.receiver.frames.rx_bytes for run in runs] == [12_000_000, 13_000_000, 12_500_000]
+    assert [run.conservation.missing for run in runs] == [0, 0, 0]
+
+
+def test_the_server_ends_when_a_run_fails(bench: FakeBench, taken: Lab) -> None:
+    bench.ssh[Role.DUT].replies["iperf3 --client"] = "{}"
+    with (
+        pytest.raises(BenchFault, match="iperf3"),
+        measuring.session(taken, taken.bench.paths[0], Role.DUT) as session,
+    ):
+        session.measure(Order(duration_s=2))
+    assert bench.ssh[Role.PEER].jobs[0].stopped == 1
+
+
+def test_what_the_tool_cannot_do_starts_no_server(bench: FakeBench, taken: Lab) -> None:
+    with pytest.raises(NotApplicable):
+        measuring.measure(taken, taken.bench.paths[0], Role.DUT, Order(TrafficTest.TCP_RR, 2))
+    assert not bench.ssh[Role.PEER].jobs
+
+
+def test_bytes_of_the_run_before_do_not_vouch_for_the_next(bench: FakeBench, taken: Lab) -> None:
+    """A run whose traffic goes another way is worthless, though the port has counted much before it."""
+    with measuring.session(taken, taken.bench.paths[0], Role.DUT) as session:
+        session.measure(Order(duration_s=2))
+        bench.ssh[Role.DUT].replies["iperf3 --client"] = iperf3_text(47.0)
+        with pytest.raises(WorthlessResult, match="the traffic went another way"):
+            session.measure(Order(duration_s=2))

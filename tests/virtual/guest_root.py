@@ -1,0 +1,221 @@
+"""A server's files for the guest program of a FreeBSD server: an Emulex card behind a root port, and the tools below.
+
+``ethtool`` and ``ip`` are small programs that keep their state in files, with the rule of the kernel below that
+segmentation needs checksums.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from freebsd import facts, ports
+
+GUEST = Path(facts.__file__).parent / "guest"
+FEATURES = """Features for oce0:
+rx-checksumming: on
+tx-checksumming: on
+\ttx-checksum-ipv4: on
+tcp-segmentation-offload: on
+\ttx-tcp-segmentation: on
+\ttx-tcp6-segmentation: on
+generic-receive-offload: on
+large-receive-offload: off [fixed]
+rx-vlan-offload: on [fixed]
+tx-vlan-offload: on
+rx-vlan-filter: on [fixed]
+"""
+ETHTOOL = r"""#!/bin/sh
+S=$BSD_ROOT/below
+case $1 in
+-k) cat "$S/features" ;;
+-i) printf 'driver: be2net\nversion: 6.1\nfirmware-version: 4.4.249.3\n' ;;
+-K) echo "$*" >> "$S/told"
+    case $3 in rx) f=rx-checksumming ;; tx) f=tx-checksumming ;; gro) f=generic-receive-offload ;;
+        txvlan) f=tx-vlan-offload ;; rxvlan) f=rx-vlan-offload ;; *) f=$3 ;; esac
+    [ -e "$S/stuck-$f" ] && exit 0
+    sed -i "s/^\(\t*$f\): o[nf]*$/\1: $4/" "$S/features"
+    if [ "$3 $4" = "tx off" ] && [ ! -e "$S/stuck-tso" ]; then
+        sed -i 's/^\(\ttx-tcp6*-segmentation\): on$/\1: off/' "$S/features"
+    fi ;;
+*) exit 1 ;;
+esac
+"""
+IP = r"""import os, shutil, sys
+from pathlib import Path
+root = Path(os.environ["BSD_ROOT"])
+net, words = root / "sys/class/net", sys.argv[1:]
+def put(name, **files):
+    for file, text in files.items():
+        path = net / name / file.replace("__", "/")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text + "\n")
+def made(name, index, **files):
+    (net / name).mkdir()
+    put(name, ifindex=index, flags="0x1002", mtu="1500", address="00:00:c9:a3:00:00", carrier="1", uevent="", **files)
+    counted = ("rx_packets", "rx_errors", "rx_dropped", "rx_bytes", "tx_packets", "tx_errors", "tx_bytes")
+    put(name, **{f"statistics__{each}": "0" for each in (*counted, "collisions", "tx_dropped", "rx_missed_errors")})
+def kept(name):
+    return root / "below" / f"addresses-{name}"
+with (root / "below/ip").open("a") as log:
+    log.write(" ".join(words) + "\n")
+match words:
+    case ["-o", "address", "show", "dev", name]:
+        print(kept(name).read_text() if kept(name).exists() else "", end="")
+    case ["address", "add", address, *_, "dev", name]:
+        old = kept(name).read_text() if kept(name).exists() else ""
+        kept(name).write_text(f"{old}3: {name}    inet {address} scope global {name}\n")
+    case ["address", "delete", address, "dev", name]:
+        lines = kept(name).read_text().splitlines(keepends=True)
+        kept(name).write_text("".join(line for line in lines if address not in line))
+    case ["link", "add", name, "type", "bond", "mode", mode, *_]:
+        made(name, "9", bonding__mode=f"{mode} 1", bonding__slaves="", bonding__active_slave="")
+    case ["link", "add", "link", below, "name", name, "type", "vlan", "id", tag]:
+        made(name, "10")
+        put(name, uevent="DEVTYPE=vlan")
+        (net / name / f"lower_{below}").mkdir()
+        (root / "proc/net/vlan").mkdir(parents=True, exist_ok=True)
+        (root / "proc/net/vlan" / name).write_text(f"{name}  VID: {tag}\t REORDER_HDR: 1\n")
+    case ["link", "delete", "dev", name]:
+        shutil.rmtree(net / name)
+    case ["link", "set", "dev", name, "name", new]:
+        (net / name).rename(net / new)
+    case ["link", "set", "dev", port, "master", bond]:
+        slaves = (net / bond / "bonding/slaves").read_text().split()
+        put(bond, bonding__slaves=" ".join([*slaves, port]))
+    case ["link", "set", "dev", port, "nomaster"]:
+        for file in net.glob("*/bonding/slaves"):
+            file.write_text(" ".join(name for name in file.read_text().split() if name != port) + "\n")
+    case ["link", "set", "dev", bond, "type", "bond", "primary", port, "primary_reselect", "always"]:
+        put(bond, bonding__active_slave=port)
+    case ["link", "set", "dev", bond, "type", "bond", "mode", mode]:
+        put(bond, bonding__mode=f"{mode} 4")
+    case ["link", "set", "dev", name, "mtu", mtu]:
+        if int(mtu) > 9000:
+            sys.exit("Error: mtu greater than device maximum.")
+        put(name, mtu=mtu)
+    case ["link", "set", "dev", name, ("up" | "down") as state]:
+        put(name, flags="0x1003" if state == "up" else "0x1002")
+    case _:
+        sys.exit(f"no such ip: {words}")
+"""
+BUSYBOX = '#!/bin/sh\nexec "$@"\n'
+ADDRESSES = """3: oce0    inet 198.18.10.1/24 brd 198.18.10.255 scope global oce0\\  valid_lft forever
+3: oce0    inet6 fe80::200:c9ff:fea3:0/64 scope link \\  valid_lft forever
+"""
+
+
+@dataclass(frozen=True)
+class Said:
+    status: int
+    out: str
+    err: str
+
+
+class Root:
+    """The files. ``oce``: is the driver loaded?"""
+
+    def __init__(self, folder: Path, card: str = "emulex-oce11102") -> None:
+        self.path, self.card = folder / "root", card
+        self._pci("0000:80:02.0", "pci0000:80/0000:80:02.0", bridge_to=0x81)
+        for function in (0, 1):
+            address = f"0000:81:00.{function}"
+            self._pci(address, f"pci0000:80/0000:80:02.0/{address}")
+            self._port(address, f"oce{function}", 3 + function)
+        (self.path / "sys/class/net/lo").mkdir()
+        for name, text in (("ifindex", "1"), ("flags", "0x9"), ("mtu", "65536"), ("address", "00:00:00:00:00:00")):
+            self.write(f"sys/class/net/lo/{name}", text)
+        self.write("etc/bsd/facts.py", facts.rendered(card))
+        for name, text in (
+            ("ethtool", ETHTOOL),
+            ("ip", f"#!{sys.executable} -ESs\n{IP}"),
+            ("busybox", BUSYBOX),
+            ("modprobe", "#!/bin/sh\n"),
+            ("lspci", "#!/bin/sh\n"),
+        ):
+            self.write(f"tools/{name}", text)
+            (self.path / "tools" / name).chmod(0o755)
+        self.write("below/features", FEATURES)
+        self.write("below/addresses-oce0", ADDRESSES)
+        self.write("proc/sys/kernel/hostname", "dut\n")
+        self.write("proc/stat", "cpu  1 2 3 4 5 6 7 0\ncpu0 100 0 50 800 5 1 9 0\nbtime 1369826400\n")
+        self.write("proc/meminfo", "MemTotal: 300000 kB\n")
+        self.write("proc/cpuinfo", "model name : QEMU\n")
+        self.write("proc/uptime", "100.5 90.0\n")
+        self.write("proc/interrupts", "     CPU0\n 24:  500  PCI-MSI  oce0-rx-0\nLOC: 900  Local timer\n")
+        self.write("dev/kmsg", "14,1,1,-;bsd: oce0: Ethernet address: 00:00:c9:a3:00:00\n")
+        ports.lay(self.path, card)
+        self.write("run/bsd/klds", "oce.ko\t2 /boot/modules/oce.ko\n")
+        for file in sorted((self.path / "once").rglob("*")):
+            if file.is_file():
+                target = self.path / file.relative_to(self.path / "once")
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(file.read_bytes())
+
+    def write(self, path: str, text: str) -> None:
+        file = self.path / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+
+    def run(self, *words: str, **environment: str) -> Said:
+        """One call of a tool."""
+        place = {"BSD_ROOT": str(self.path), "BSD_TOOLS": f"{self.path}/tools:{os.environ['PATH']}"}
+        done = subprocess.run(
+            [sys.executable, "-ESsB", str(GUEST / "bsd.py"), *words],
+            capture_output=True,
+            text=True,
+            env={**os.environ, **place, **environment},
+            timeout=60,
+        )
+        return Said(done.returncode, done.stdout, done.stderr)
+
+    def _pci(self, address: str, place: str, bridge_to: int | None = None) -> None:
+        folder = self.path / "sys/devices" / place
+        folder.mkdir(parents=True)
+        link = self.path / "sys/bus/pci/devices" / address
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(folder)
+        vendor, device = (0x8086, 0x3C08) if bridge_to else (0x19A2, 0x0710)
+        (folder / "vendor").write_text(f"0x{vendor:04x}\n")
+        (folder / "device").write_text(f"0x{device:04x}\n")
+        (folder / "config").write_bytes(config(vendor, device, bridge_to))
+        (folder / "resource").write_text("0x00000000f0480000 0x00000000f0483fff 0x0000000000140204\n")
+        (folder / "irq").write_text("16\n")
+
+    def _port(self, address: str, name: str, index: int) -> None:
+        device = (self.path / "sys/bus/pci/devices" / address).resolve()
+        driver = self.path / "sys/bus/pci/drivers/be2net"
+        driver.mkdir(parents=True, exist_ok=True)
+        (device / "driver").symlink_to(driver)
+        folder = self.path / "sys/class/net" / name
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        (device / "net" / name).mkdir(parents=True)
+        folder.symlink_to(device / "net" / name)
+        values = {"ifindex": index, "flags": "0x1003", "mtu": 1500, "address": f"00:00:c9:a3:00:0{address[-1]}"}
+        values |= {"carrier": 1, "speed": 10000, "duplex": "full", "dev_port": 0}
+        counted = ("rx_packets", "rx_errors", "rx_dropped", "rx_bytes", "tx_packets", "tx_errors", "tx_bytes")
+        values |= {f"statistics/{name}": number for number, name in enumerate(counted, 10)}
+        values |= {"statistics/collisions": 0, "statistics/tx_dropped": 5, "statistics/rx_missed_errors": 4}
+        for file, value in values.items():
+            (folder / file).parent.mkdir(exist_ok=True)
+            (folder / file).write_text(f"{value}\n")
+
+
+def config(vendor: int, device: int, bridge_to: int | None) -> bytes:
+    """Configuration space: ids, a power and an Express capability; x4 of x8 at 5 GT/s."""
+    space = bytearray(256)
+    struct.pack_into("<HHHHBBBB", space, 0, vendor, device, 6, 0x10, 3, 0, 4 if bridge_to else 0, 6 if bridge_to else 2)
+    space[0x0E] = 1 if bridge_to else 0
+    if bridge_to:
+        space[0x19] = bridge_to
+    else:
+        struct.pack_into("<HH", space, 0x2C, 0x10DF, 0xE602)
+    space[0x34] = 0x40
+    struct.pack_into("<BBHH", space, 0x40, 1, 0x70, 0x0003, 0)
+    flags = 0x0142 if bridge_to else 0x0002
+    struct.pack_into("<BBHIHHIHH", space, 0x70, 0x10, 0, flags, 0x10000001, 0, 0, 0x82, 0, 0x0042)
+    return bytes(space)

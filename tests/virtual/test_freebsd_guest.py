@@ -1,0 +1,314 @@
+"""The tools of a FreeBSD server, run here over a root of files: what they print is read by the lab's readers.
+
+The shapes are those of the real captures in ``tests/hosts/captures``, which the same readers read.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from guest_root import Root
+
+from niclab.hosts.freebsd.ifconfig import read_ifconfig
+from niclab.hosts.freebsd.ifconfig_records import BsdInterface
+from niclab.hosts.freebsd.interrupts import read_vmstat_interrupts
+from niclab.hosts.freebsd.kernel_lines import kernel_lines, lines_after, link_changes
+from niclab.hosts.freebsd.kldstat import read_kldstat
+from niclab.hosts.freebsd.netstat import read_netstat
+from niclab.hosts.freebsd.newbus import read_path
+from niclab.hosts.freebsd.packages import read_pkg
+from niclab.hosts.freebsd.pciconf import read_pciconf
+from niclab.hosts.freebsd.sysctl import read_sysctl
+from niclab.hosts.freebsd.system import read_cpu_times, read_release, read_uptime_s
+
+ALL = {
+    *("RXCSUM", "TXCSUM", "VLAN_MTU", "VLAN_HWTAGGING", "JUMBO_MTU", "VLAN_HWCSUM", "TSO4", "TSO6", "LRO"),
+    *("VLAN_HWFILTER", "VLAN_HWTSO"),
+}
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Root:
+    return Root(tmp_path)
+
+
+def shown(root: Root, *words: str) -> BsdInterface:
+    said = root.run("ifconfig", *words)
+    assert said.status == 0, said
+    (interface,) = read_ifconfig(said.out, "ifconfig -m oce0").interfaces
+    return interface
+
+
+def options(root: Root) -> set[str]:
+    found = shown(root, "oce0").options
+    assert found is not None and found.names is not None
+    return set(found.names)
+
+
+class TestIfconfig:
+    def test_an_interface_is_shown_as_in_the_document(self, root: Root) -> None:
+        oce = shown(root, "-m", "oce0")
+        assert (
+            root.run("ifconfig", "-m", "oce0").out.splitlines()[1].startswith("\toptions=507bb<RXCSUM,TXCSUM,VLAN_MTU")
+        )
+        assert oce.capabilities == oce.options and set(oce.options.names) == ALL
+        assert (oce.up, oce.mtu, oce.ether, oce.link, oce.speed_mbps) == (True, 1500, "00:00:c9:a3:00:00", True, 10000)
+        assert oce.inet is not None and (oce.inet[0].address, oce.inet[0].prefix_length) == ("198.18.10.1", 24)
+        assert oce.inet6 is not None and oce.inet6[0].zone == "oce0"
+        assert oce.supported_media == ("autoselect",)
+
+    def test_one_that_is_down_has_no_carrier_and_no_speed(self, root: Root) -> None:
+        root.write("sys/class/net/oce0/flags", "0x1002\n")
+        oce = shown(root, "oce0")
+        assert (oce.up, oce.link, oce.speed_mbps) == (False, False, None)
+        assert root.run("ifconfig", "oce0").out.startswith("oce0: flags=8002<BROADCAST,MULTICAST> metric 0 mtu 1500\n")
+
+    def test_names_are_listed_in_the_order_of_their_making(self, root: Root) -> None:
+        assert root.run("ifconfig", "-l").out == "oce0 oce1 lo0\n"
+
+    @pytest.mark.parametrize(
+        ("words", "message"),
+        [
+            (("oce9",), "ifconfig: interface oce9 does not exist"),
+            (("oce0", "lso"), "ifconfig: lso: bad value"),
+            (("oce0", "-lso"), "ifconfig: -lso: bad value"),
+            (("oce0", "toe"), "ifconfig: toe: Invalid argument"),
+            (("oce0", "mtu", "99999"), "ifconfig: ioctl (set mtu): Invalid argument"),
+            (("oce0", "mtu"), "ifconfig: 'mtu' requires 1 argument"),
+            (
+                ("oce0", "inet", "198.18.10.9", "-alias"),
+                "ifconfig: ioctl (SIOCDIFADDR): Can't assign requested address",
+            ),
+            (("bond0", "create"), "ifconfig: SIOCIFCREATE2: Invalid argument"),
+            (("oce0", "laggport", "oce1"), "ifconfig: SIOCSLAGGPORT: Invalid argument"),
+        ],
+    )
+    def test_what_it_does_not_know_it_refuses(self, root: Root, words: tuple[str, ...], message: str) -> None:
+        said = root.run("ifconfig", *words)
+        assert (said.status, said.out, said.err.strip()) == (1, "", message)
+
+
+class TestOptions:
+    def test_checksums_take_segmentation_along_and_do_not_bring_it_back(self, root: Root) -> None:
+        assert root.run("ifconfig", "oce0", "-txcsum").status == 0
+        assert options(root) == ALL - {"TXCSUM", "TSO4", "TSO6"}
+        assert root.run("ifconfig", "oce0", "txcsum").status == 0
+        assert options(root) == ALL - {"TSO4", "TSO6"}
+        assert root.run("ifconfig", "oce0", "tso4", "tso6").status == 0
+        assert options(root) == ALL
+
+    def test_segmentation_without_checksums_is_refused(self, root: Root) -> None:
+        root.run("ifconfig", "oce0", "-txcsum")
+        said = root.run("ifconfig", "oce0", "tso4")
+        assert (said.status, said.err) == (1, "ifconfig: tso4: Resource temporarily unavailable\n")
+        assert "TSO4" not in options(root)
+
+    @pytest.mark.parametrize("word", ["tso", "tso4"])
+    def test_tso_and_tso4_act_on_tso4_only(self, root: Root, word: str) -> None:
+        root.run("ifconfig", "oce0", f"-{word}")
+        assert options(root) == ALL - {"TSO4"}
+
+    @pytest.mark.parametrize("word", ["-tso6", "-vlanhwcsum", "-vlanhwtso", "-vlanmtu"])
+    def test_what_cannot_be_changed_stays_and_nobody_complains(self, root: Root, word: str) -> None:
+        assert root.run("ifconfig", "oce0", word).status == 0
+        assert options(root) == ALL
+
+    @pytest.mark.parametrize(
+        ("word", "label"), [("vlanhwfilter", "VLAN_HWFILTER"), ("lro", "LRO"), ("rxcsum", "RXCSUM")]
+    )
+    def test_the_rest_goes_alone(self, root: Root, word: str, label: str) -> None:
+        root.run("ifconfig", "oce0", f"-{word}")
+        assert options(root) == ALL - {label}
+        root.run("ifconfig", "oce0", word)
+        assert options(root) == ALL
+
+    def test_what_the_card_does_wrong_is_seen(self, root: Root) -> None:
+        root.write("below/stuck-tx-tcp-segmentation", "")
+        root.run("ifconfig", "oce0", "-tso4")
+        assert "TSO4" in options(root)
+        root.write("below/stuck-tso", "")
+        root.run("ifconfig", "oce0", "-txcsum")
+        assert {"TSO4", "TSO6"} <= options(root) and "TXCSUM" not in options(root)
+
+    def test_a_bit_that_only_the_system_below_loses_is_held(self, tmp_path: Path) -> None:
+        """The sheet of another card says that checksums take TSO4 along only; the kernel below takes both."""
+        root = Root(tmp_path)
+        text = (root.path / "etc/bsd/facts.py").read_text()
+        root.write("etc/bsd/facts.py", text.replace("['tso4', 'tso6']", "['tso4']"))
+        root.run("ifconfig", "oce0", "-txcsum")
+        assert options(root) == ALL - {"TXCSUM", "TSO4"}
+        assert "\ttx-tcp6-segmentation: off" in (root.path / "below/features").read_text()
+
+
+class TestOtherTools:
+    def test_counters_are_those_of_the_kernel_below(self, root: Root) -> None:
+        rows = read_netstat(root.run("netstat", "-I", "oce0", "-bdnW").out).rows
+        (own,) = [row for row in rows if row.link_index is not None]
+        counted = own.counters
+        assert (own.name, own.mtu, own.link_index, own.address) == ("oce0", 1500, 3, "00:00:c9:a3:00:00")
+        assert (counted.rx_packets, counted.rx_dropped, counted.tx_bytes, counted.tx_dropped) == (10, 12 + 4, 16, 5)
+        assert any(row.network == "198.18.10.0/24" for row in rows)
+
+    def test_the_card_is_described_by_sysctl_as_in_the_document(self, root: Root) -> None:
+        said = root.run("sysctl", "dev.oce")
+        first, second = read_sysctl(said.out).devices()
+        assert (first.name, first.version, first.firmware) == ("oce0", "///4.2.116.0///", "4.4.249.3")
+        assert (first.vendor_id, first.device_id, first.parent, second.name) == ("19a2", "0710", "pci129", "oce1")
+        assert "dev.oce.0.max_rsp_handled: 64\n" in said.out and "dev.oce.0.stats.rx.total_pkts: 10\n" in said.out
+
+    @pytest.mark.parametrize(
+        ("words", "status", "out", "err"),
+        [
+            (("-n", "dev.oce.0.%parent"), 0, "pci129\n", ""),
+            (("dev.oce.0.max_rsp_handled=512",), 0, "dev.oce.0.max_rsp_handled: 64 -> 512\n", ""),
+            (("dev.oce.7",), 1, "", "sysctl: unknown oid 'dev.oce.7'\n"),
+            (("kern.nothing",), 1, "", "sysctl: unknown oid 'kern.nothing'\n"),
+            (("kern.ostype=Linux",), 1, "", "sysctl: oid 'kern.ostype' is read only\n"),
+            (("net.inet.ip.forwarding=x",), 1, "", "sysctl: invalid integer 'x'\n"),
+        ],
+    )
+    def test_sysctl_answers(self, root: Root, words: tuple[str, ...], status: int, out: str, err: str) -> None:
+        said = root.run("sysctl", *words)
+        assert (said.status, said.out, said.err) == (status, out, err)
+
+    def test_what_is_set_lasts(self, root: Root) -> None:
+        root.run("sysctl", "dev.oce.0.max_rsp_handled=512")
+        assert root.run("sysctl", "-n", "dev.oce.0.max_rsp_handled").out == "512\n"
+        root.write("run/bsd/kenv", "hw.oce.max_rsp_handled\t128\n")
+        assert root.run("sysctl", "-n", "dev.oce.1.max_rsp_handled").out == "128\n"
+
+    def test_times_are_read(self, root: Root) -> None:
+        times = read_cpu_times(root.run("sysctl", "-n", "kern.cp_times").out).cpus[0]
+        assert (times.user, times.softirq, times.idle) == (128, 13, 1030)
+        assert read_uptime_s(root.run("sysctl", "-n", "kern.boottime").out + "1369826500\n") == 100
+        assert read_release(root.run("uname", "-sr").out).version_id == "9.1"
+
+    def test_the_functions_and_their_links_are_shown(self, root: Root) -> None:
+        found = {one.slot: one for one in read_pciconf(root.run("pciconf", "-lvbc").out).devices}
+        card, port = found["0000:81:00.0"], found["0000:80:02.0"]
+        assert (card.driver, card.unit, card.vendor_id, card.subdevice) == ("oce", 0, "19a2", "e602")
+        assert (card.lnksta_width, card.lnkcap_width, card.lnksta_gts) == (4, 8, 5.0)
+        assert (port.driver, port.port_type) == ("pcib", "root port")
+
+    def test_the_way_up_to_the_host_bridge_is_told(self, root: Root) -> None:
+        at, steps = "oce1", []
+        for _ in range(5):
+            driver, unit = at.rstrip("0123456789"), at.lstrip("abcdefghijklmnopqrstuvwxyz")
+            above = root.run("sysctl", "-n", f"dev.{driver}.{unit}.%parent").out.strip()
+            steps.append(f"{at} {above}\n")
+            at = above
+        assert read_path("".join(steps), "oce1") == ("oce1", "pcib1")
+
+    def test_modules_are_loaded_once(self, root: Root) -> None:
+        files = {one.name: one for one in read_kldstat(root.run("kldstat", "-v").out).modules}
+        assert files["oce.ko"].contains == ("pci/oce",) and files["oce.ko"].path == "/boot/modules/oce.ko"
+        assert root.run("kldload", "oce").err == "kldload: can't load oce: File exists\n"
+        assert root.run("kldload", "-n", "oce").status == 0
+        assert root.run("kldload", "nix").err == "kldload: can't load nix: No such file or directory\n"
+        assert root.run("kldstat", "-q", "-n", "oce").status == 0 and root.run("kldstat", "-q", "-n", "x").status == 1
+
+    def test_a_module_of_the_wrong_architecture_is_not_loaded(self, root: Root) -> None:
+        root.write("run/bsd/klds", "")
+        assert root.run("pkg_delete", "oce-4.2.313.0").status == 0
+        assert root.run("kldload", "oce").err == "kldload: can't load oce: No such file or directory\n"
+        packages = {"PKG_PATH": "/usr/ports/packages/All"}
+        assert root.run("pkg_add", "oce-4.2.313.0-i386.tbz", **packages).status == 0
+        assert root.run("file", "-b", "/boot/modules/oce.ko").out.startswith(
+            "ELF 32-bit LSB shared object, Intel 80386"
+        )
+        said = root.run("kldload", "oce")
+        assert (said.status, said.err) == (1, "kldload: can't load oce: Exec format error\n")
+
+    def test_packages_are_told_added_and_deleted(self, root: Root) -> None:
+        (package,) = read_pkg(root.run("pkg_info").out).packages
+        assert (package.name, package.version, package.comment) == ("oce", "4.2.313.0", "oce driver for freebsd")
+        assert root.run("pkg_info", "-E", "oce-[0-9]*").out == "oce-4.2.313.0\n"
+        assert root.run("pkg_info", "-qL", "oce-4.2.313.0").out == "/boot/modules/oce.ko\n"
+        assert root.run("pkg_delete", "-f", "oce-4.2.313.0").status == 0
+        assert root.run("pkg_info", "-E", "oce-[0-9]*").status == 1
+        missing = root.run("pkg_add", "oce-9")
+        assert (missing.status, missing.err) == (1, "pkg_add: can't stat package file 'oce-9'\n")
+        assert root.run("pkg_add", "oce-4.2.313.0", PKG_PATH="/usr/ports/packages/All").status == 0
+        assert (root.path / "boot/modules/oce.ko").read_bytes()[:4] == b"\x7fELF"
+        assert root.run("pkg", "-N").status == 1
+
+    def test_the_log_tells_links_errors_and_marks_and_nothing_else_of_the_kernel_below(self, root: Root) -> None:
+        root.write(
+            "dev/kmsg",
+            "6,1,1,-;Linux version 6.1\n14,2,2,-;bsd: Copyright (c) 1992-2012 The FreeBSD Project.\n"
+            "14,3,3,-;bsd: \\x09The Regents\n6,4,4,-;be2net 0000:81:00.0 oce0: Link is Up - 10000 Mbps full duplex\n"
+            "12,5,5,-;niclab mark 0123\n3,6,6,-;be2net 0000:81:00.0 oce0: adapter does not answer\n"
+            "6,7,7,-;be2net 0000:81:00.0 oce0: Link is Down\n",
+        )
+        text = root.run("sysctl", "-n", "kern.msgbuf").out
+        assert link_changes(text, "oce0") == (1, 1)
+        after = lines_after(text, "niclab mark 0123")
+        assert after is not None and [line.text for line in after] == [
+            "be2net 0000:81:00.0 oce0: adapter does not answer",
+            "oce0: link state changed to DOWN",
+        ]
+        assert not any("Linux" in line.text for line in kernel_lines(text))
+        assert "niclab mark" not in root.run("dmesg").out and "\tThe Regents" in root.run("dmesg").out
+
+    def test_interrupts_are_told(self, root: Root) -> None:
+        rows = read_vmstat_interrupts(root.run("vmstat", "-i").out).interrupts
+        assert [(one.source, one.device, one.total) for one in rows] == [
+            ("irq24", "oce0:rx0", 500),
+            ("cpu0", "timer", 900),
+        ]
+
+    def test_the_environment_of_the_kernel_lasts_until_the_next_boot(self, root: Root) -> None:
+        assert (root.run("kenv", "-q", "niclab_boot_id").status, root.run("kenv", "-q", "x").err) == (1, "")
+        assert root.run("kenv", "x").err == "kenv: unable to get x\n"
+        assert root.run("kenv", "niclab_boot_id=ab12").out == 'niclab_boot_id="ab12"\n'
+        assert root.run("kenv", "-q", "niclab_boot_id").out == "ab12\n"
+
+    @pytest.mark.parametrize(
+        "words",
+        [
+            ("uname", "-x"),
+            ("netstat", "-Z"),
+            ("pciconf", "-x"),
+            ("vmstat",),
+            ("kldload",),
+            ("kldstat", "-z"),
+            ("service", "nothing", "status"),
+            ("shutdown",),
+            ("dmesg", "-x"),
+            ("sockstat", "-z"),
+            ("cxgbetool", "t5nex0"),
+        ],
+    )
+    def test_unknown_options_are_refused(self, root: Root, words: tuple[str, ...]) -> None:
+        said = root.run(*words)
+        assert said.status != 0 and said.err and not said.out
+        assert "Traceback" not in said.err
+
+
+def test_a_server_of_release_10_has_pkg_and_no_pkg_info(tmp_path: Path) -> None:
+    root = Root(tmp_path)
+    text = (root.path / "etc/bsd/facts.py").read_text()
+    root.write("etc/bsd/facts.py", text.replace("9.1-RELEASE", "10.1-RELEASE"))
+    assert root.run("pkg", "-N").status == 0
+    assert root.run("pkg", "query", "%n %v %q", "oce").out == "oce 4.2.313.0 FreeBSD:10:amd64\n"
+    assert root.run("pkg", "query", "%n %v %q", "nix").status == 1
+    assert root.run("pkg_info").status == 127
+
+
+@pytest.mark.parametrize(
+    ("words", "changes"),
+    [
+        (("ifconfig", "oce0", "-txcsum"), True),
+        (("ifconfig", "oce0"), False),
+        (("ifconfig", "-m", "oce0"), False),
+        (("ifconfig", "-l"), False),
+        (("sysctl", "dev.oce.0.max_rsp_handled=1"), True),
+        (("sysctl", "-n", "kern.hz"), False),
+        (("kldload", "oce"), True),
+        (("kenv", "-q", "x"), False),
+    ],
+)
+def test_calls_that_change_something_wait_for_each_other(root: Root, words: tuple[str, ...], changes: bool) -> None:
+    root.run(*words)
+    assert (root.path / "run/bsd/lock").exists() is changes

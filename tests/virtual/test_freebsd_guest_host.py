@@ -1,0 +1,128 @@
+"""The lab's FreeBSD host over the tools of a FreeBSD server: every question is answered, every change undone.
+
+Commands run in a shell of this machine, with the tools in its PATH and a root of files below them.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from guest_root import GUEST, Root
+
+from freebsd import kit
+from niclab.hosts.bond_settings import BondMode, BondSettings, PrimaryReselect
+from niclab.hosts.freebsd.host import FreeBsdHost
+from niclab.transports.ssh import Result
+from niclab.verdict import NotApplicable
+
+BANNER = "14,1,1,-;bsd: Copyright (c) 1992-2012 The FreeBSD Project.\n"
+SETTINGS = BondSettings(BondMode.ACTIVE_BACKUP, miimon_ms=100, primary="oce0", primary_reselect=PrimaryReselect.ALWAYS)
+
+
+class LocalShell:
+    """``sh`` with the tools of the server in front of this machine's."""
+
+    def __init__(self, root: Root) -> None:
+        self.root, tools = root, root.path / "names"
+        tools.mkdir()
+        for name in {*kit.TOOLS, *kit.OLD_PACKAGE_TOOLS} - {"time", "rc.bsd", "reboot", "shutdown", "halt", "poweroff"}:
+            (tools / name).write_text(f'#!/bin/sh\nexec {sys.executable} -ESsB {GUEST}/bsd.py {name} "$@"\n')
+            (tools / name).chmod(0o755)
+        below = {"BSD_ROOT": str(root.path), "BSD_TOOLS": f"{root.path}/tools:{os.environ['PATH']}"}
+        path = f"{tools}:{os.environ['PATH']}"
+        self.environment = {**os.environ, **below, "PATH": path, "PKG_PATH": "/usr/ports/packages/All"}
+
+    def run(self, command: str, *, timeout_s: float = 60, check: bool = False) -> Result:
+        for path in ("/boot/loader.conf", "/dev/console"):
+            command = command.replace(path, f"{self.root.path}{path}")
+        shell = ["sh", "-c", command]
+        done = subprocess.run(shell, capture_output=True, text=True, env=self.environment, timeout=timeout_s)
+        assert not check or done.returncode == 0, done
+        return Result(command, done.returncode, None, done.stdout, done.stderr, 0.0)
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> LocalShell:
+    root = Root(tmp_path)
+    root.write("dev/kmsg", BANNER + "6,2,2,-;be2net 0000:81:00.0 oce0: Link is Up - 10000 Mbps full duplex\n")
+    return LocalShell(root)
+
+
+@pytest.fixture
+def dut(shell: LocalShell) -> FreeBsdHost:
+    return FreeBsdHost(shell, "dut")
+
+
+def test_the_server_and_its_card_are_described(dut: FreeBsdHost) -> None:
+    assert dut.os_release().version_id == "9.1" and dut.kernel() == "9.1-RELEASE"
+    assert dut.boot_id() == dut.boot_id()
+    assert dut.pci_functions("19a2", "0710") == ("0000:81:00.0", "0000:81:00.1")
+    assert [dut.interface_at(address) for address in dut.pci_functions("19a2", "0710")] == ["oce0", "oce1"]
+    (link,) = dut.pcie_path("0000:81:00.1")
+    assert (link.upstream.slot, link.width, link.gts) == ("0000:80:02.0", 4, 5.0)
+    info = dut.driver_info("oce0")
+    assert (info.driver, info.version, info.firmware, info.bus) == ("oce", "4.2.116.0", "4.4.249.3", "0000:81:00.0")
+    assert dut.drivers_of("oce") == {"oce"} and dut.loaded_module("oce") is not None
+    assert dut.module_parameter("oce", "max_rsp_handled") == "64"
+    assert dut.carrier_changes("oce0").changes == 1
+    assert dut.link_settings("oce0").speed_mbps == 10000 and dut.frame_counters("oce0").rx_dropped == 16
+    with pytest.raises(NotApplicable, match="no tool that writes firmware of oce cards"):
+        dut.flash("oce0", "any.ufi")
+
+
+def test_options_are_switched_and_put_back(dut: FreeBsdHost, shell: LocalShell) -> None:
+    before = dut.features("oce0")
+    words = {"TXCSUM": "txcsum", "TSO4": "tso4", "TSO6": "tso6", "LRO": "lro", "VLAN_HWFILTER": "vlanhwfilter"}
+    restoring = dut.restoring_features("oce0", words)
+    off = dut.set_feature("oce0", "txcsum", False)
+    assert off.refused is None and not off.now["TSO4"].on and not off.now["TSO6"].on
+    refused = dut.set_feature("oce0", "lso", True)
+    assert refused.refused == "ifconfig: lso: bad value" and refused.now == off.now
+    shell.run(restoring, check=True)
+    assert dut.features("oce0") == before
+
+
+def test_the_mtu_is_set_within_its_range(dut: FreeBsdHost) -> None:
+    assert dut.set_mtu("oce0", 9000).now == 9000
+    beyond = dut.set_mtu("oce0", 9001)
+    assert (beyond.refused, beyond.now) == ("ifconfig: ioctl (set mtu): Invalid argument", 9000)
+
+
+def test_a_bond_is_made_used_and_taken_away(dut: FreeBsdHost, shell: LocalShell) -> None:
+    before = dut.interface("oce0")
+    addresses = [f"{one.address}/{one.prefix_length}" for one in before.addresses if "." in one.address]
+    releasing = dut.releasing_port("oce0", True, addresses)
+    bond = dut.create_bond("niclab0", SETTINGS, ["oce0", "oce1"])
+    assert (bond.mode_name, bond.active_slave, bond.slaves_up, bond.mii_status) == ("active-backup", "oce0", 2, "up")
+    dut.add_address("niclab0", "198.18.10.1/24")
+    assert dut.create_vlan("niclab0.3", "niclab0", 3).link == "niclab0"
+    assert dut.loaded_module("if_lagg") is not None
+    shell.root.write("sys/class/net/oce0/carrier", "0\n")
+    shell.root.write("sys/class/net/niclab0/bonding/active_slave", "oce1\n")
+    seen = dut.bond("niclab0")
+    assert (seen.active_slave, seen.slaves_up, seen.slaves[0].mii_status) == ("oce1", 1, "down")
+    for _ in range(2):  # each may have been done already
+        shell.run(dut.removing_link("niclab0.3"), check=True)
+        shell.run(dut.removing_link("niclab0"), check=True)
+        shell.run(releasing, check=True)
+        shell.run(dut.unloading_driver("if_lagg"), check=True)
+    shell.root.write("sys/class/net/oce0/carrier", "1\n")
+    after = dut.interface("oce0")
+    assert (after.mac, after.mtu, after.admin_up) == (before.mac, before.mtu, True)
+    assert after.addresses == before.addresses
+    assert dut.loaded_module("if_lagg") is None
+
+
+def test_packages_and_the_loaders_settings_are_changed_and_put_back(dut: FreeBsdHost) -> None:
+    before = dut.package("oce")
+    assert before is not None and (before.version, before.architecture) == ("4.2.313.0", "amd64")
+    assert dut.remove_package("oce").now is None
+    assert dut.install_package("oce", "4.2.313.0").now == before
+    restoring = dut.restoring_loader_conf("oce_load")
+    assert not dut.set_loader_conf("oce_load", "NO").now.modules["oce"]
+    dut._run(restoring)
+    assert dut.loader_conf().values == {"oce_load": "YES"}
