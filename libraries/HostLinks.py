@@ -11,7 +11,7 @@ from robot.api import logger
 from robot.api.deco import keyword, library
 
 from niclab import carriers, lab, wiring
-from niclab.bench import BenchPath, Port, Role
+from niclab.bench import BenchPath, Port, Role, Wiring
 from niclab.card import Duplex, Unknown
 from niclab.changes import put_back
 from niclab.hosts.host import Host
@@ -145,12 +145,13 @@ class HostLinks:
 
     @keyword
     def pull_a_cable(self) -> None:
-        """Pull the cable of the first path that can be pulled by a command; `Plug The Cable` or the journal plugs it.
+        """Pull the first cable of a direct path that a command can pull; `Plug The Cable` or the journal plugs it.
 
-        Skips the test where no path of the bench can be pulled.
+        Skips the test where no direct path of the bench can be pulled.
         """
         taken = lab.current()
-        path = next((path for path in taken.bench.paths if path.pull), None)
+        direct = (path for path in taken.bench.paths if path.through is Wiring.DIRECT)
+        path = next((path for path in direct if path.pull), None)
         if path is None:
             raise NotApplicable(f"bench {taken.bench.name} has no command to pull a cable")
         self._before = self._carrier_changes()

@@ -43,6 +43,13 @@ class Traffic:
             stack.close()
 
     @keyword
+    def steady_traffic_should_flow_on(self) -> None:
+        """The connection of `Start Steady Traffic` is alive, and what it carries arrives at the peer."""
+        if self._steady is None:
+            raise BenchFault("no traffic flows: 'Start Steady Traffic' comes first")
+        tcp.require_flow(lab.current(), Role.PEER)
+
+    @keyword
     def send_tcp(self, sender: Role, seconds: int) -> None:
         """Send TCP over every path, one after the other, and see that it arrived. How fast it is, is not judged.
 

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from control_bench import NAME, REPOSITORY, Bench, Run
+from control_bench import NAME, REPOSITORY, Bench, Run, only
 
 pytestmark = pytest.mark.bench
 
@@ -19,14 +19,14 @@ SHUT = "A Shut Switch Port Is Seen By The Card In Time"
 COUNTED = "Every Frame Is Counted By The Card And The Switch Alike"
 FAILOVER = "Losing The Active Link At The Switch Costs At Most The Allowed Gap"
 ISOLATED = "Ends In Different VLANs Of The Switch Are Isolated"
+DIRECT = "Every Link Carries Traffic"
 AGGREGATED = "A Returned Member Is Aggregated Again"
 
 
 def run_with(bench: Bench, into: str, target: str, fault: str, *others: str) -> Run:
     """Run the test ``into`` with the fault, and others without."""
     inject = (into, f"fault set --name {NAME} {target} {fault}", f"fault clear --name {NAME}")
-    names = [word for name in (into, *others) for word in ("--test", name)]
-    run = bench.run(*names, inject=inject)
+    run = bench.run(*only(into, *others), inject=inject)
     assert set(run.red) == {into} and run.green == set(others)
     return run
 
@@ -83,15 +83,15 @@ def test_a_partner_that_is_not_one_or_not_in_sync(bench: Bench, defect: str) -> 
 @pytest.mark.slow
 def test_a_port_that_has_shut_itself_stops_the_suites_at_the_switch_alone(bench: Bench) -> None:
     bench.vbench("fault", "set", "switch:port1", "err_disabled")
-    run = bench.run("--test", COUNTED, "--test", "Every Link Carries Traffic")
-    assert set(run.red) == {COUNTED} and run.green == {"Every Link Carries Traffic"}
+    run = bench.run(*only(COUNTED, DIRECT))
+    assert set(run.red) == {COUNTED} and run.green == {DIRECT}
     assert "before the wiring proof: no carrier at dut.p0" in run.red[COUNTED]
 
 
 @pytest.mark.slow
 def test_crossed_cables_stop_the_suites_at_the_switch(bench: Bench) -> None:
-    inject = ("Every Link Carries Traffic", f"fault set --name {NAME} cable:a crossed", "")
-    run = bench.run("--test", COUNTED, "--test", "Every Link Carries Traffic", inject=inject)
+    inject = (DIRECT, f"fault set --name {NAME} cable:a crossed", "")
+    run = bench.run(*only(COUNTED, DIRECT), inject=inject)
     assert COUNTED in run.red
     assert re.search(r"sw: the address .* of peer\.p0 is at port4; wanted: port3 alone", run.red[COUNTED]), run.red
 
@@ -99,7 +99,7 @@ def test_crossed_cables_stop_the_suites_at_the_switch(bench: Bench) -> None:
 @pytest.mark.slow
 def test_a_port_found_shut_is_told_and_left_shut(bench: Bench) -> None:
     bench.vbench("switch", "shut", "port4")
-    run = bench.run("--test", COUNTED)
+    run = bench.run(*only(COUNTED))
     assert "ports found shut that no run of this bench has shut: peer.p1 (port4) is DOWN" in run.setup_message
     assert "port4  peer.p1  shut" in bench.vbench("switch", "show")
 
@@ -110,7 +110,7 @@ def test_a_run_killed_with_a_port_shut_is_undone(bench: Bench) -> None:
     # a switch that forgets nothing keeps the test waiting with the port shut: time enough to kill it there
     bench.vbench("fault", "set", "switch:", "fdb_not_flushed")
     process = subprocess.Popen(
-        bench.command("--test", SHUT), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True
+        bench.command(*only(SHUT)), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True
     )
     try:
         deadline = time.monotonic() + 120

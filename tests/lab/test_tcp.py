@@ -11,12 +11,13 @@ from fake_parts import FakeJob
 from fake_traffic import LISTENING, client
 
 from niclab.bench import BenchPath, Role
+from niclab.hosts.records import Statistics
 from niclab.lab import Lab
 from niclab.traffic import WorthlessResult, measuring, serving, tcp
 from niclab.traffic.measuring import Run
 from niclab.traffic.tool import Order
 from niclab.transports.ssh import Result
-from niclab.verdict import BenchFault
+from niclab.verdict import BenchFault, CardFailure
 
 CAPTURES = Path(__file__).parents[1] / "traffic" / "captures"
 OTHER = {Role.DUT: Role.PEER, Role.PEER: Role.DUT}
@@ -145,3 +146,24 @@ class TestSteady:
         with pytest.raises(KeyError), tcp.steady(taken, taken.bench.path("a"), Role.PEER):
             raise KeyError("a test")
         assert [job_of(bench, role).stopped for role in Role] == [1, 1]
+
+
+@pytest.mark.parametrize("port", [0, 1])
+def test_what_arrives_over_any_port_flows(
+    bench: FakeBench, taken: Lab, monkeypatch: pytest.MonkeyPatch, port: int
+) -> None:
+    arrived = iter(range(0, 10**9, tcp.FLOW_BYTES + 1))
+    monkeypatch.setattr(
+        bench.peer, "statistics", lambda iface: received(next(arrived) if iface.startswith(f"enp{port + 1}") else 0)
+    )
+    tcp.require_flow(taken, Role.PEER)
+
+
+def test_traffic_that_stands_still_is_red(bench: FakeBench, taken: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench.peer, "statistics", lambda _: received(7))
+    with pytest.raises(CardFailure, match=r"^peer: enp1s0, enp2s0 have received 0 bytes in 0.05 s, while TCP is sent"):
+        tcp.require_flow(taken, Role.PEER)
+
+
+def received(octets: int) -> Statistics:
+    return Statistics(octets, 0, 0, 0, 0, 0, 0, 0)

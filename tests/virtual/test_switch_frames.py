@@ -177,6 +177,15 @@ def test_a_port_taken_out_of_a_vlan_hears_no_more_of_it_at_once(bench: SwitchBen
 # --- sizes, counters, speed
 
 
+def test_a_pause_is_neither_counted_nor_passed_on(bench: SwitchBench) -> None:
+    before = bench.number("1.3.6.1.2.1.31.1.1.1.8.101")
+    pause = bytes.fromhex("0180c2000001") + A + bytes.fromhex("88080001ffff")
+    assert bench.arrivals(1, pause.ljust(60, b"\0")) == {}
+    assert bench.number("1.3.6.1.2.1.31.1.1.1.8.101") == before
+    bench.arrivals(1, frame(bytes.fromhex("0180c200000e"), A))
+    assert bench.number("1.3.6.1.2.1.31.1.1.1.8.101") == before + 1  # any other frame to a group is
+
+
 def test_a_jumbo_frame_passes_and_a_longer_one_is_an_error(bench: SwitchBench) -> None:
     longest = frame(B, A, size=9216 + 18)
     assert bench.arrivals(1, longest)[3] == longest

@@ -13,6 +13,8 @@ MAX_BYTES = 9216 + HEADER_BYTES + TAG_BYTES
 """Longest accepted frame without FCS: 9216 octets of payload is what most switches with jumbo frames take."""
 VLAN_TAG = 0x8100
 SLOW_PROTOCOLS = 0x8809
+MAC_CONTROL = 0x8808
+"""Pause: the port's MAC keeps it. Counters of packets have what a MAC delivers to a higher layer (RFC 2863)."""
 LLDP = 0x88CC
 BROADCAST = b"\xff" * 6
 LINK_LOCAL = bytes.fromhex("0180c20000")

@@ -143,8 +143,8 @@ class Port:
                 self._in.put(frame, self.rate_bit_s)
 
     def _arrived(self, frame: bytes) -> None:
-        if not self.up:
-            return
+        if not self.up or frames.ether_type(frame) == frames.MAC_CONTROL:
+            return  # no flow control: the port goes on sending
         if len(frame) < frames.HEADER_BYTES:
             self.counters.in_errors += 1
         elif len(frame) > frames.MAX_BYTES:

@@ -11,10 +11,12 @@ from niclab.traffic import serving
 from niclab.traffic.tool import Order
 from niclab.traffic.tools import tool_of
 from niclab.transports.ssh import Job
-from niclab.verdict import BenchFault
+from niclab.verdict import BenchFault, CardFailure
 from niclab.wait import until
 
 FLOW_WITHIN_S = 10.0
+FLOW_BYTES = 100_000
+"""So much is more than what a connection that is stuck sends again and again in that time."""
 
 
 @contextmanager
@@ -31,7 +33,7 @@ def steady(lab: Lab, path: BenchPath, sender: Role, at_most_s: int = 600) -> Ite
             iface = run.sender.interface(run.from_port)
             start = run.sender.host.statistics(iface).tx_bytes
             until(
-                lambda: run.sender.host.statistics(iface).tx_bytes - start > 100_000,
+                lambda: run.sender.host.statistics(iface).tx_bytes - start > FLOW_BYTES,
                 within=FLOW_WITHIN_S,
                 what=f"traffic from {run.name} to flow",
             )
@@ -41,3 +43,25 @@ def steady(lab: Lab, path: BenchPath, sender: Role, at_most_s: int = 600) -> Ite
                 raise BenchFault(f"{run.sender.name}: `{job.command}` ended early with status {status}: {said}")
         finally:
             job.stop()
+
+
+def require_flow(lab: Lab, receiver: Role) -> None:
+    """Traffic arrives at a server, over whichever of its ports.
+
+    :raises CardFailure: when so much as :data:`FLOW_BYTES` does not in time.
+    """
+    server = lab.server(receiver)
+    ifaces = [lab.interface(port) for port in lab.ports(receiver)]
+
+    def received() -> int:
+        return sum(server.host.statistics(iface).rx_bytes for iface in ifaces)
+
+    start = received()
+    what = f"traffic to arrive at {server.name}"
+    try:
+        until(lambda: received() - start > FLOW_BYTES, within=FLOW_WITHIN_S, what=what, every=0.5)
+    except BenchFault as error:
+        raise CardFailure(
+            f"{server.name}: {', '.join(ifaces)} have received {received() - start} bytes in {FLOW_WITHIN_S:g} s, "
+            f"while TCP is sent to it; wanted: more than {FLOW_BYTES}"
+        ) from error

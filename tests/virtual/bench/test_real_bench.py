@@ -66,6 +66,31 @@ def test_both_guests_see_a_cable_pulled_and_plugged_within_a_second(at: RealBenc
     assert max(plugged.values()) < CARRIER_S + 2, plugged  # the driver looks at a new link for up to 2 s
 
 
+def _carriers(at: RealBench) -> dict[str, str]:
+    return {role: at.ssh(role, f"cat {PORT}/carrier") for role in ("dut", "peer")}
+
+
+def test_the_card_s_own_ports_are_laid_to_the_switch_and_back(at: RealBench) -> None:
+    """A port shut there takes carrier from one guest; the switch hears the guests where the cables lead."""
+    name = PORT.rpartition("/")[2]
+    for number, role in enumerate(("dut", "peer"), start=1):
+        at.ssh(role, f"ip link set {name} up; ip address replace 198.18.10.{number}/24 dev {name}")
+    at.must("wiring", "switch")
+    try:
+        wait_for(lambda: _carriers(at) == {"dut": "1", "peer": "1"}, "both guests have a carrier", 10)
+        assert " 0% packet loss" in at.ssh("dut", "ping -c 5 -i 0.2 -w 10 198.18.10.2")
+        told = at.ssh("dut", f"timeout 40 tcpdump -i {name} -c 1 -vv ether proto 0x88cc 2>/dev/null")  # each 30 s
+        assert "port1" in told and "virtual switch" in told, told
+        at.must("switch", "shut", "port1")
+        wait_for(lambda: _carriers(at) == {"dut": "0", "peer": "1"}, "the dut alone has lost its carrier", 5)
+        at.must("switch", "open", "port1")
+        wait_for(lambda: _carriers(at) == {"dut": "1", "peer": "1"}, "both guests have a carrier", 10)
+    finally:
+        at.must("wiring", "direct")
+    wait_for(lambda: _carriers(at) == {"dut": "1", "peer": "1"}, "both guests have a carrier", 10)
+    assert "up" not in at.must("switch", "show")
+
+
 @pytest.mark.parametrize("part", [*PARTS, *MACHINES])
 def test_a_killed_process_is_named_and_up_repairs_it_alone(at: RealBench, part: str) -> None:
     before = at.pids()

@@ -1,0 +1,22 @@
+*** Settings ***
+Documentation     A connection that fills the link goes on when the link is lost at the switch, and when it returns.
+
+Resource          ../../resources/switch.resource
+Resource          ../../resources/traffic.resource
+
+Suite Setup       Bond Both Hosts With A Primary Link
+Suite Teardown    Remove Bonds From Both Hosts
+Test Setup        Start Steady Traffic
+Test Teardown     Run Keywords    Stop Steady Traffic    AND    Mend The Bonds
+
+Test Tags         needs:switch    req:CARD-04    slow
+
+
+*** Test Cases ***
+A Connection Under Load Survives The Loss And Return Of Its Link
+    Lose The Active Link    by=switch-port
+    Active Path Should Be Another
+    Steady Traffic Should Flow On
+    Restore Every Link
+    Active Path Should Be The First
+    Steady Traffic Should Flow On
