@@ -139,6 +139,7 @@ DEFECTS = (
         red(switched("lro"), switched("rx-checksum")),
         "large-receive-offload",
         suites=("*.offload.offload",),
+        reload=True,
     ),
     Defect(
         BROADCOM,
@@ -172,7 +173,7 @@ DEFECTS = (
     ),
     Defect(BROADCOM, ("card:dut.p1", "jumbo-drop=4096"), red(JUMBO), "peer.p1", suites=("*.link.link",)),
     Defect(BROADCOM, ("card:dut", "vlan-wrong-tag=7"), red(VLAN), "", tests=(VLAN, ISOLATED, UP)),
-    Defect(BROADCOM, ("card:dut", "vlan-leak=1"), red(ISOLATED), "", tests=(VLAN, ISOLATED)),
+    Defect(EMULEX, ("card:dut", "vlan-leak=1"), red(ISOLATED), "without its tag", tests=(VLAN, ISOLATED)),
     Defect(
         BROADCOM,
         ("card:dut", "carrier-stuck=1"),
