@@ -23,10 +23,17 @@ class Grip:
     """A made-up switch's hold of one server's cables."""
 
     def __init__(self, outlet: Path) -> None:
-        wait_for(outlet.exists, "the outlet is open")
         self._socket = socket.socket(socket.AF_UNIX)
         self._socket.settimeout(3)
-        self._socket.connect(str(outlet))
+
+        def connected() -> bool:
+            try:
+                self._socket.connect(str(outlet))
+            except (FileNotFoundError, ConnectionRefusedError):  # its file is there before anybody listens
+                return False
+            return True
+
+        wait_for(connected, "the outlet is open")
         self._stream = self._socket.makefile("rwb")
         assert "QMP" in self.next()
 
