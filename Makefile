@@ -11,7 +11,7 @@ VBENCH := PATH="$(CURDIR)/$(VENV)/bin:$$PATH" lab/virtual/vbench
 # Programs of the controller -> Debian packages (tests use ipmitool, net-snmp and the OpenSSH server as independent peers)
 DEBIAN := python3-venv:python3-venv qemu-system-x86_64:qemu-system-x86 qemu-img:qemu-utils mmdebstrap:mmdebstrap \
 	fakeroot:fakeroot mke2fs:e2fsprogs cpio:cpio newuidmap:uidmap ssh:openssh-client sshd:openssh-server ipmitool:ipmitool \
-	depmod:kmod gcc:gcc objcopy:binutils gpg:gpg gpg-agent:gpg-agent gpgv:gpgv \
+	depmod:kmod gcc:gcc gencat:libc6-dev objcopy:binutils gpg:gpg gpg-agent:gpg-agent gpgv:gpgv \
 	snmpd:snmpd snmpget:snmp
 
 .PHONY: help certify test test-full setup lint unit dryrun controls bench-up bench-down bench bench-soak bench-statistics docs clean
