@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+import debian
 import image
 from card import build  # it puts its own folder on the path
 
@@ -63,14 +64,17 @@ def without_symbol(module: Path) -> bytes:
 def dkms_packages() -> list[Path]:
     """Debian's own packages that vendors' DKMS packages need, fetched once.
 
-    :raises ModuleError: when the archive does not answer.
+    :raises ModuleError: when the archive does not have them.
     """
     folder = image.CACHE / "dkms"
     if not folder.exists():
         with tempfile.TemporaryDirectory(dir=image.CACHE, prefix="dkms-") as work:
             made = Path(work) / "made"
             made.mkdir()
-            _run(["apt-get", "download", "-q", *DKMS], made)
+            try:
+                debian.download(DKMS, made)
+            except debian.PackageError as error:
+                raise ModuleError(str(error)) from error
             made.rename(folder)
     return sorted(folder.glob("*.deb"))
 

@@ -25,6 +25,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 import models  # noqa: E402
 
+import debian  # noqa: E402
 import image  # noqa: E402 - the lines above make them importable
 
 CARDS = HERE.parents[1] / "cards"
@@ -78,7 +79,10 @@ def headers(base: Path) -> Path:
     with tempfile.TemporaryDirectory(dir=image.CACHE, prefix="headers-") as folder:
         work = Path(folder)
         names = [f"{name}={version}" for name in (f"linux-headers-{kernel}", f"linux-headers-{common}", kbuild)]
-        _run(["apt-get", "download", "-q", *names], work)
+        try:
+            debian.download(names, work)
+        except debian.PackageError as error:
+            raise BuildError(str(error)) from error
         root = work / "root"
         for package in work.glob("*.deb"):
             _run(["dpkg-deb", "-x", str(package), str(root)], work)

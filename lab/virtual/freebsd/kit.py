@@ -20,6 +20,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import cardsheet
+import debian
 import image
 from freebsd import facts, ports
 
@@ -118,7 +119,10 @@ def _shell_package(cache: Path) -> Path:
         with tempfile.TemporaryDirectory(dir=cache, prefix="tcsh-") as work:
             made = Path(work) / "made"
             made.mkdir()
-            _run(["apt-get", "download", "-q", SHELL], made)
+            try:
+                debian.download([SHELL], made)
+            except debian.PackageError as error:
+                raise FreeBsdError(str(error)) from error
             made.rename(folder)
     found = sorted(folder.glob("*.deb"))
     if len(found) != 1:
