@@ -34,7 +34,7 @@ class TestWrongSheet:
         assert set(run.red) == {"The Firmware Is One The Sheet Wants"}
         message = run.red["The Firmware Is One The Sheet Wants"]
         assert message.startswith("CardFailure: dut.p0 (0000:01:00.0) runs firmware 2.1-0, sheet intel-82574l")
-        assert len(run.green) == 5
+        assert {"Every Port Is The Card On The Sheet", "All Ports Run The Same Firmware"} <= run.green
 
     @pytest.mark.slow
     def test_device_id(self, bench: Bench) -> None:
