@@ -186,6 +186,18 @@ def test_a_pause_is_neither_counted_nor_passed_on(bench: SwitchBench) -> None:
     assert bench.number("1.3.6.1.2.1.31.1.1.1.8.101") == before + 1  # any other frame to a group is
 
 
+def test_a_virtual_cards_pulse_is_answered_with_light_and_is_no_frame(bench: SwitchBench) -> None:
+    before = bench.number("1.3.6.1.2.1.31.1.1.1.9.101")
+    asking = (BROADCAST + A + bytes.fromhex("88b5") + b"DRCV" + (3).to_bytes(4, "big")).ljust(60, b"\0")
+    dark = asking[:18] + (0).to_bytes(4, "big") + asking[22:]
+    for pulse in (asking, dark):
+        came = bench.arrivals(1, pulse)
+        assert list(came) == [1]
+        assert came[1][12:22] == bytes.fromhex("88b5") + b"DRCV" + (1).to_bytes(4, "big")
+        assert came[1][6:12] != A
+    assert bench.number("1.3.6.1.2.1.31.1.1.1.9.101") == before
+
+
 def test_a_jumbo_frame_passes_and_a_longer_one_is_an_error(bench: SwitchBench) -> None:
     longest = frame(B, A, size=9216 + 18)
     assert bench.arrivals(1, longest)[3] == longest

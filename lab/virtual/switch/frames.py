@@ -15,6 +15,10 @@ VLAN_TAG = 0x8100
 SLOW_PROTOCOLS = 0x8809
 MAC_CONTROL = 0x8808
 """Pause: the port's MAC keeps it. Counters of packets have what a MAC delivers to a higher layer (RFC 2863)."""
+PULSE = bytes.fromhex("88b5") + (0x44524356).to_bytes(4, "big")
+"""How light begins behind the addresses, as virtual cards see it (``card/silicon/wire.c``, ``VCARD_MAGIC``)."""
+PULSE_FLAGS = slice(18, 22)
+PULSE_LIGHT = 1
 LLDP = 0x88CC
 BROADCAST = b"\xff" * 6
 LINK_LOCAL = bytes.fromhex("0180c20000")
@@ -30,6 +34,17 @@ def octets(frame: bytes) -> int:
 def link_local(frame: bytes) -> bool:
     """Is it for the switch itself or for nobody (LACP, LLDP, spanning tree, pause)?"""
     return frame[:5] == LINK_LOCAL and frame[5] < 0x10
+
+
+def is_pulse(frame: bytes) -> bool:
+    """Is it what a wire of virtual cards carries instead of light, and no frame?"""
+    return frame[12 : PULSE_FLAGS.start] == PULSE
+
+
+def light(pulse: bytes, source: bytes) -> bytes:
+    """The pulse of a port that gives light, as an answer to ``pulse``; it asks for none."""
+    shining = PULSE_LIGHT.to_bytes(4, "big")
+    return pulse[:6] + source + pulse[12 : PULSE_FLAGS.start] + shining + pulse[PULSE_FLAGS.stop :]
 
 
 def ether_type(frame: bytes) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 from collections import deque
 from collections.abc import Callable
@@ -143,6 +144,9 @@ class Port:
                 self._in.put(frame, self.rate_bit_s)
 
     def _arrived(self, frame: bytes) -> None:
+        if self.up and frames.is_pulse(frame):
+            self._shine(frame)
+            return
         if not self.up or frames.ether_type(frame) == frames.MAC_CONTROL:
             return  # no flow control: the port goes on sending
         if len(frame) < frames.HEADER_BYTES:
@@ -153,6 +157,11 @@ class Port:
         else:
             self.counters.received(frame)
             self.received(frame)
+
+    def _shine(self, pulse: bytes) -> None:
+        """A port with a link gives light: its own, whatever that of other ports is."""
+        with contextlib.suppress(OSError):  # a full socket: the next pulse is answered
+            self.socket.sendto(frames.light(pulse, self.mac), self.cable)
 
     def send(self, frame: bytes) -> None:
         """Put the frame on the wire; without room in the buffer it is discarded, and counted so."""
