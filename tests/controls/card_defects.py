@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 BROADCOM, EMULEX = "broadcom-bcm57810", "emulex-oce11102"
-MODULES = {BROADCOM: "bnx2x", EMULEX: "be2net"}
 GRO, VLAN_STRIP, LRO = "16", "64", "512"
 """Bits of feature defects, as in ``lab/virtual/card/mailbox.h``."""
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from card_defects import DEFECTS, MODULES, Defect
+from card_defects import DEFECTS, Defect
 from control_bench import NAME, Bench, only
+
+import cardsheet
 
 pytestmark = [pytest.mark.bench, pytest.mark.slow]
 
@@ -27,7 +29,7 @@ def defect(request: pytest.FixtureRequest, bench: Bench) -> Iterator[Defect]:
 
 
 def reload_driver(bench: Bench, defect: Defect) -> None:
-    module = MODULES[defect.card]
+    module = cardsheet.read(defect.card)["drivers"]["linux"]["module"]
     bench.ssh("dut", f"modprobe -r {module} && modprobe {module} && udevadm settle")
 
 
