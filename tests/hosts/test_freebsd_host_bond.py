@@ -10,6 +10,7 @@ from freebsd_host_texts import DOWN, KLDSTAT, NETSTAT, UNPLUGGED, UP, host, pcic
 
 from niclab.hosts.bond_settings import BondMode, BondSettings, HashPolicy, PrimaryReselect
 from niclab.hosts.errors import ReadError
+from niclab.hosts.freebsd.system import read_cpu_times
 from niclab.hosts.load_records import load_between
 from niclab.hosts.settings_records import Package
 from niclab.verdict import BenchFault, NotApplicable
@@ -33,6 +34,8 @@ MAKING = (
     " && ifconfig oce1 inet 10.1.1.1 -alias && ifconfig oce1 up"
     " && ifconfig niclab0 laggproto failover laggport oce0 laggport oce1 up"
 )
+LOOK = "sysctl -n kern.cp_times && netstat -I oce0 -bdnW"
+TIMES = "150 0 50 60 840 1 2 3 4 190"
 MEMBERS = "true && ifconfig oce0 && ifconfig oce1"
 
 
@@ -134,7 +137,9 @@ class TestLoad:
             host({"sysctl -n kern.cp_times": text})[0].cpu_times()
 
     def test_frames_are_those_of_the_interface_itself(self) -> None:
-        counters = host({"netstat -I oce0 -bdnW": NETSTAT})[0].frame_counters("oce0")
+        load = host({LOOK: f"{TIMES}\n{NETSTAT}"})[0].load("oce0")
+        counters = load.frames
+        assert load.cpu == read_cpu_times(TIMES)
         assert (counters.rx_packets, counters.rx_errors, counters.rx_dropped, counters.tx_dropped) == (
             92712345,
             17,
@@ -146,7 +151,7 @@ class TestLoad:
     def test_a_column_that_is_missing_is_a_fault(self) -> None:
         short = "\n".join(line.rpartition(" ")[0] for line in NETSTAT.splitlines()) + "\n"
         with pytest.raises(BenchFault, match="does not show all counters of oce0"):
-            host({"netstat -I oce0 -bdnW": short})[0].frame_counters("oce0")
+            host({LOOK: f"{TIMES}\n{short}"})[0].load("oce0")
 
 
 class TestAround:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import subprocess
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
-from fake_shell import FakeShell
+from fake_shell import Answer, FakeShell
 
 from niclab.hosts.errors import ReadError
 from niclab.hosts.linux.host import LinuxHost
-from niclab.hosts.linux.load import FRAME_COUNTERS, read_frame_counters, read_proc_stat
-from niclab.hosts.load_records import CpuTime, CpuTimes, FrameCounters, load_between
+from niclab.hosts.linux.load import FRAME_COUNTERS, read_frame_counters, read_load, read_proc_stat
+from niclab.hosts.load_records import CpuTime, CpuTimes, FrameCounters, Load, load_between
+from niclab.verdict import BenchFault
 
 # Of proc(5) and a Debian 12 server: the sum, two CPUs, and lines that are not of CPUs.
 STAT = """\
@@ -109,8 +112,36 @@ def test_counters_that_run_backwards_are_no_difference() -> None:
         replace(COUNTERS, tx_bytes=6).since(COUNTERS)
 
 
-def test_a_linux_host_reads_both() -> None:
-    grep = "cd /sys/class/net/enp1s0/statistics && grep . " + " ".join(FRAME_COUNTERS)
-    host = LinuxHost(FakeShell({"cat /proc/stat": STAT, grep: TEXT}), "dut")
-    assert list(host.cpu_times().cpus) == [0, 1]
-    assert host.frame_counters("enp1s0") == COUNTERS
+CPU_LINES = "".join(line for line in STAT.splitlines(keepends=True) if line.startswith("cpu"))
+
+
+def test_a_look_has_the_cpus_first_and_the_counters_after_them() -> None:
+    assert read_load(CPU_LINES + TEXT) == Load(read_proc_stat(STAT), COUNTERS)
+
+
+@pytest.mark.parametrize("text", ["", TEXT, CPU_LINES, CPU_LINES + TEXT.replace("tx_errors:9\n", ""), TEXT + CPU_LINES])
+def test_half_a_look_is_refused(text: str) -> None:
+    with pytest.raises(ReadError):
+        read_load(text)
+
+
+def test_a_shell_looks_without_starting_a_program(tmp_path: Path) -> None:
+    """The command itself, run by a shell on files like those of a host."""
+    statistics = tmp_path / "enp1s0" / "statistics"
+    statistics.mkdir(parents=True)
+    for line in TEXT.splitlines():
+        name, _, value = line.partition(":")
+        (statistics / name).write_text(f"{value}\n")
+    (tmp_path / "stat").write_text(STAT)
+
+    def here(command: str) -> Answer:
+        moved = command.replace("/proc/stat", f"{tmp_path}/stat").replace("/sys/class/net", str(tmp_path))
+        done = subprocess.run(["/bin/sh", "-c", moved], capture_output=True, text=True, env={"PATH": ""}, check=False)
+        return Answer(done.stdout, exit_status=done.returncode, stderr=done.stderr)
+
+    shell = FakeShell({"while read ...": here})
+    assert LinuxHost(shell, "dut").load("enp1s0") == Load(read_proc_stat(STAT), COUNTERS)
+    assert len(shell.commands) == 1
+    (statistics / "tx_errors").unlink()
+    with pytest.raises(BenchFault, match="tx_errors"):
+        LinuxHost(shell, "dut").load("enp1s0")

@@ -13,7 +13,7 @@ from niclab.bench import Role
 from niclab.hosts.errors import NoInterface
 from niclab.hosts.linux.host import LinuxHost
 from niclab.hosts.linux.load import FRAME_COUNTERS
-from niclab.hosts.load_records import CpuTime, CpuTimes, FrameCounters
+from niclab.hosts.load_records import CpuTime, CpuTimes, FrameCounters, Load
 from niclab.hosts.records import (
     Address,
     CarrierChanges,
@@ -265,6 +265,9 @@ class FakeHost:
     def frame_counters(self, iface: str) -> FrameCounters:
         nic = self.by_iface(iface)
         return FrameCounters(**{name: nic.frames.get(name, 0) for name in FRAME_COUNTERS})
+
+    def load(self, iface: str) -> Load:
+        return Load(self.cpu_times(), self.frame_counters(iface))
 
     def carrier_changes(self, iface: str) -> CarrierChanges:
         return CarrierChanges(self.by_iface(iface).changes, None, None)

@@ -71,6 +71,7 @@ def test_a_server_that_dies_is_told_in_its_own_words(bench: FakeBench, taken: La
         job.status, job.complained = 1, "iperf3: error - Address already in use\n"
 
     bench.ssh[Role.PEER].prepare_job = die
+    bench.ssh[Role.PEER].replies["ss -Hltn"] = "\n"
     wanted = r"^peer: iperf3 server ended with status 1: iperf3: error - Address already in use$"
     with pytest.raises(BenchFault, match=wanted):
         measure(taken, taken.bench.path("a"), Role.DUT, 3)
@@ -79,6 +80,7 @@ def test_a_server_that_dies_is_told_in_its_own_words(bench: FakeBench, taken: La
 
 def test_a_server_that_ended_well_too_soon_is_a_fault_too(bench: FakeBench, taken: Lab) -> None:
     bench.ssh[Role.PEER].prepare_job = lambda job: setattr(job, "status", 0)
+    bench.ssh[Role.PEER].replies["ss -Hltn"] = "\n"
     with pytest.raises(BenchFault, match=r"ended with status 0"):
         measure(taken, taken.bench.path("a"), Role.DUT, 3)
 

@@ -69,7 +69,7 @@ def test_the_server_and_its_card_are_described(dut: FreeBsdHost) -> None:
     assert dut.drivers_of("oce") == {"oce"} and dut.loaded_module("oce") is not None
     assert dut.module_parameter("oce", "max_rsp_handled") == "64"
     assert dut.carrier_changes("oce0").changes == 1
-    assert dut.link_settings("oce0").speed_mbps == 10000 and dut.frame_counters("oce0").rx_dropped == 16
+    assert dut.link_settings("oce0").speed_mbps == 10000 and dut.load("oce0").frames.rx_dropped == 16
     with pytest.raises(NotApplicable, match="no tool that writes firmware of oce cards"):
         dut.flash("oce0", "any.ufi")
 

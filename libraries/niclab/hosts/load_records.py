@@ -116,3 +116,11 @@ class FrameCounters:
     def rx_lost(self) -> int:
         """Frames that arrived and were counted as lost. A driver may count one in two places."""
         return self.rx_dropped + self.rx_missed_errors + self.rx_errors
+
+
+@dataclass(frozen=True)
+class Load:
+    """One look at a host: its CPUs, and one port, in this order within a few milliseconds of each other."""
+
+    cpu: CpuTimes
+    frames: FrameCounters

@@ -66,12 +66,12 @@ def look_before(lab: Lab, run: Ends) -> tuple[Before, Before]:
 def _before(lab: Lab, server: Server, port: Port) -> Before:
     iface = lab.interface(port)
     links = _links(server, port)
-    start, cpu, frames = time.monotonic(), server.host.cpu_times(), server.host.frame_counters(iface)
+    start, before = time.monotonic(), server.host.load(iface)
     pause(LOOK_S)
-    cpu_later, frames_later = server.host.cpu_times(), server.host.frame_counters(iface)
+    later = server.host.load(iface)
     seconds = time.monotonic() - start
     try:
-        gained, load = frames_later.since(frames), load_between(cpu, cpu_later)
+        gained, load = later.frames.since(before.frames), load_between(before.cpu, later.cpu)
     except ReadError as error:
         raise error.about(f"{server.name}: {port.name} before the runs") from error
     traffic_bps = (gained.rx_bytes + gained.tx_bytes) * 8 / seconds

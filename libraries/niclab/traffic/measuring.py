@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from niclab.bench import BenchPath, Role
 from niclab.hosts.errors import ReadError
-from niclab.hosts.load_records import CpuLoad, CpuTimes, FrameCounters, load_between
+from niclab.hosts.load_records import CpuLoad, FrameCounters, Load, load_between
 from niclab.lab import Lab
 from niclab.server import Server
 from niclab.together import side_by_side
@@ -90,8 +90,7 @@ class Run:
 @dataclass(frozen=True)
 class _Look:
     at: float
-    cpu: CpuTimes
-    frames: FrameCounters
+    load: Load
 
 
 def measure(lab: Lab, path: BenchPath, sender: Role, order: Order, over: Mapping[Role, str] | None = None) -> Run:
@@ -152,26 +151,20 @@ def _interfaces(lab: Lab, run: Ends, over: Mapping[Role, str] | None) -> tuple[s
 
 
 def _looks(run: Ends, interfaces: tuple[str, str]) -> tuple[_Look, _Look]:
-    """Both ends, CPUs and ports, all side by side: each question costs a server a process, and the bench a moment."""
-    ends = list(zip((run.sender, run.receiver), interfaces, strict=True))
-    cpu = [(server, None) for server, _ in ends]
+    """Both ends side by side, each with one question: it costs a server a process, and the bench a moment."""
 
-    def look(what: tuple[Server, str | None]) -> tuple[float, CpuTimes | FrameCounters]:
-        server, iface = what
-        found = server.host.cpu_times() if iface is None else server.host.frame_counters(iface)
-        return time.monotonic(), found
+    def look(end: tuple[Server, str]) -> _Look:
+        server, iface = end
+        load = server.host.load(iface)
+        return _Look(time.monotonic(), load)
 
-    found = side_by_side(look, [*cpu, *ends])
-    looks = []
-    for (at, times), (_, frames) in zip(found[:2], found[2:], strict=True):
-        assert isinstance(times, CpuTimes) and isinstance(frames, FrameCounters)
-        looks.append(_Look(at, times, frames))
-    return looks[0], looks[1]
+    first, second = side_by_side(look, zip((run.sender, run.receiver), interfaces, strict=True))
+    return first, second
 
 
 def _end(server: Server, port: str, before: _Look, after: _Look) -> EndOfRun:
     try:
-        load, frames = load_between(before.cpu, after.cpu), after.frames.since(before.frames)
+        load, frames = load_between(before.load.cpu, after.load.cpu), after.load.frames.since(before.load.frames)
         return EndOfRun(port, load, frames, after.at - before.at)
     except ReadError as error:
         raise error.about(f"{server.name}: {port} before and after the run") from error
@@ -195,8 +188,8 @@ def _settled(
         pause(min(_COUNTERS_EVERY_S, deadline.left))
         after = _looks(run, interfaces)
         sides = (
-            replace(sides[0], frames=after[0].frames.since(before[0].frames)),
-            replace(sides[1], frames=after[1].frames.since(before[1].frames)),
+            replace(sides[0], frames=after[0].load.frames.since(before[0].load.frames)),
+            replace(sides[1], frames=after[1].load.frames.since(before[1].load.frames)),
         )
     return sides, after
 

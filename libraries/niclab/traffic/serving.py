@@ -55,10 +55,12 @@ def listening(run: Ends, tool: TrafficTool, address: str) -> Iterator[None]:
     try:
 
         def ready() -> bool:
+            if run.receiver.host.tcp_listeners(tool.port, address):
+                return True
             if (status := job.poll()) is not None:
                 said = (job.errors() + job.output()).strip()[-300:]
                 raise BenchFault(f"{run.receiver.name}: {program} server ended with status {status}: {said}")
-            return bool(run.receiver.host.tcp_listeners(tool.port, address))
+            return False
 
         what = f"{run.receiver.name}: {program} to listen on {address}:{tool.port}"
         until(ready, within=LISTEN_WITHIN_S, what=what)

@@ -46,7 +46,8 @@ state() {
 }
 """
 
-# $1 directory, $2 waiter, $3 tenths of a second before KILL, $4 tenths of a second for KILL to work.
+# $1 directory, $2 waiter, $3 tenths of a second before KILL, $4 tenths of a second for KILL to work. Prints the state,
+# and after that of an ended job what it has written.
 _STOP = (
     _STATE
     + """
@@ -55,7 +56,8 @@ await() { n=$3; while [ "$n" -gt 0 ] && ! over "$1" "$2"; do sleep 0.1; n=$((n -
 signal_group() { kill -s "$2" -- "-$(cat "$1/pid")" 2>/dev/null || kill -s "$2" "$(cat "$1/pid")" 2>/dev/null; }
 over "$1" "$2" || { signal_group "$1" TERM; await "$1" "$2" "$3"; }
 over "$1" "$2" || { signal_group "$1" KILL; await "$1" "$2" "$4"; }
-state "$1" "$2"
+s=$(state "$1" "$2"); echo "$s"
+case "$s" in status*) cat "$1/out"; cat "$1/err" >&2 ;; esac
 """
 )
 
@@ -136,7 +138,7 @@ class Job:
 
         what = f"{self._subject} to end by itself"
         (state,) = until(ended, within=within_s, what=what, every=_POLL_EVERY_S, error=CommandTimeout)
-        return self._collect(state)
+        return self._ended(state, self._read("out"), self._read("err"))
 
     def output(self) -> str:
         """What it has written to stdout so far."""
@@ -157,12 +159,13 @@ class Job:
             return self._result
         script = _script(_STOP, self.directory, self._waiter, max(1, round(term_s * 10)), _KILL_WORKS_WITHIN_S * 10)
         answer = self.host.run(script, timeout_s=term_s + _KILL_WORKS_WITHIN_S + _TALK_S, check=True)
-        ended = self._state(answer.stdout)
+        state, _, said = answer.stdout.partition("\n")
+        ended = self._state(state)
         if ended is None:
             raise BenchFault(
                 f"{self._subject} still runs {_KILL_WORKS_WITHIN_S} s after SIGKILL (waiter {self._waiter})"
             )
-        result = self._collect(ended)
+        result = self._ended(ended, said, answer.stderr)
         self.host.run(f"rm -rf {shlex.quote(self.directory)}", check=True)
         self._result = result
         self.over = True
@@ -195,10 +198,9 @@ class Job:
     def _read(self, name: str) -> str:
         return self.host.run(f"cat {shlex.quote(f'{self.directory}/{name}')}", check=True).stdout
 
-    def _collect(self, ended: _Ended) -> Result:
+    def _ended(self, ended: _Ended, out: str, err: str) -> Result:
         name = _signal_name(ended.status)
-        status = None if name else ended.status
-        return Result(self.command, status, name, self._read("out"), self._read("err"), ended.seconds)
+        return Result(self.command, None if name else ended.status, name, out, err, ended.seconds)
 
 
 def _script(text: str, *arguments: object) -> str:

@@ -14,8 +14,9 @@ from niclab.hosts.freebsd.ifconfig_records import BsdInterface
 from niclab.hosts.freebsd.kernel_lines import link_changes
 from niclab.hosts.freebsd.netstat import NetstatRow, read_netstat
 from niclab.hosts.freebsd.network_records import interface_of, link_of, statistics_of
+from niclab.hosts.freebsd.system import read_cpu_times
 from niclab.hosts.linux.ping import read_ping
-from niclab.hosts.load_records import FrameCounters
+from niclab.hosts.load_records import FrameCounters, Load
 from niclab.hosts.names import interface_name, ip_address, ip_cidr
 from niclab.hosts.parity import emulated
 from niclab.hosts.records import (
@@ -75,11 +76,15 @@ class FreeBsdNetwork(FreeBsdCommands):
             raise BenchFault(f"{self.name}: `netstat -I {iface} -bdnW` does not show all statistics of {iface}")
         return statistics
 
-    @emulated("`netstat -I`; frames that the card had no room for are among the dropped ones or the errors")
-    def frame_counters(self, iface: str) -> FrameCounters:
+    @emulated("`kern.cp_times` and `netstat -I`; frames that the card had no room for are dropped ones or errors")
+    def load(self, iface: str) -> Load:
         """``rx_missed_errors`` is 0: those frames are in ``rx_dropped`` or ``rx_errors``; ``rx_lost`` has all."""
-        command = f"netstat -I {interface_name(self.name, iface)} -bdnW"
-        own = [row for row in self._read(command, read_netstat).rows if row.link_index is not None]
+        command = f"sysctl -n kern.cp_times && netstat -I {interface_name(self.name, iface)} -bdnW"
+        times, _, counted = self._run(command).partition("\n")
+        return Load(self._understood(command, read_cpu_times, times), self._frames(command, iface, counted))
+
+    def _frames(self, command: str, iface: str, text: str) -> FrameCounters:
+        own = [row for row in self._understood(command, read_netstat, text).rows if row.link_index is not None]
         counted = own[0].counters if len(own) == 1 and own[0].name == iface else None
         names = [field.name for field in fields(FrameCounters) if field.name != _MISSED]
         shown = {name: getattr(counted, name, None) for name in names}

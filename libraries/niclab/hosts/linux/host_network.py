@@ -11,9 +11,9 @@ from niclab.hosts.errors import unreadable
 from niclab.hosts.linux.ethtool import read_driver_info, read_link_settings
 from niclab.hosts.linux.ethtool_counters import read_counters
 from niclab.hosts.linux.ip import read_interfaces
-from niclab.hosts.linux.load import FRAME_COUNTERS, read_frame_counters
+from niclab.hosts.linux.load import FRAME_COUNTERS, read_load
 from niclab.hosts.linux.ping import read_ping
-from niclab.hosts.load_records import FrameCounters
+from niclab.hosts.load_records import Load
 from niclab.hosts.names import interface_name, ip_address, ip_cidr
 from niclab.hosts.reading import numbered, whole_number
 from niclab.hosts.records import (
@@ -69,10 +69,17 @@ class LinuxNetwork(HostCommands):
             raise BenchFault(f"{self.name}: `ip -s` showed no statistics of {iface}")
         return statistics
 
-    def frame_counters(self, iface: str) -> FrameCounters:
-        """The kernel's counters of frames, lost ones with their cause."""
-        command = f"cd {_NET}/{interface_name(self.name, iface)}/statistics && grep . {' '.join(FRAME_COUNTERS)}"
-        return self._read(command, read_frame_counters)
+    def load(self, iface: str) -> Load:
+        """What each CPU has done since boot, and the kernel's counters of frames, lost ones with their cause.
+
+        The shell reads by itself: a program started to look is load too.
+        """
+        command = (
+            'while read -r line; do case $line in cpu*) echo "$line" ;; *) break ;; esac; done < /proc/stat; '
+            f"cd {_NET}/{interface_name(self.name, iface)}/statistics && for name in {' '.join(FRAME_COUNTERS)}; do "
+            'read -r value < $name || exit; echo "$name:$value"; done'
+        )
+        return self._read(command, read_load)
 
     def carrier_changes(self, iface: str) -> CarrierChanges:
         """Read before and after: a carrier that went and came back between two looks still shows here."""

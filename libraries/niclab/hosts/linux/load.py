@@ -6,7 +6,7 @@ import re
 from dataclasses import fields
 
 from niclab.hosts.errors import unreadable
-from niclab.hosts.load_records import CpuTime, CpuTimes, FrameCounters
+from niclab.hosts.load_records import CpuTime, CpuTimes, FrameCounters, Load
 from niclab.hosts.reading import numbered, whole_number
 
 _PROC_STAT = "/proc/stat"
@@ -52,3 +52,13 @@ def read_frame_counters(text: str) -> FrameCounters:
     if missing:
         raise unreadable(_STATISTICS, "text", text, f"also {', '.join(missing)}")
     return FrameCounters(**found)
+
+
+def read_load(text: str) -> Load:
+    """Read lines of ``/proc/stat`` that begin with ``cpu``, and after them the counters of a port.
+
+    :raises ReadError: as :func:`read_proc_stat` and :func:`read_frame_counters`.
+    """
+    lines = text.splitlines(keepends=True)
+    cpus = [line for line in lines if line.startswith("cpu")]
+    return Load(read_proc_stat("".join(cpus)), read_frame_counters("".join(lines[len(cpus) :])))
