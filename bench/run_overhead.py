@@ -1,7 +1,10 @@
 """What a measured run costs beyond its traffic: ``bench/run_overhead.py BENCH_FILE [--card CARD] [--runs N]``.
 
-Takes the bench as a test run does, makes runs of 2 s over its first path, and tells the seconds each took beyond those
-in which traffic flows (the tool's warm-up counted as traffic), and beside it the load of this machine. Target: 0.3 s.
+Takes the bench as a test run does and makes runs of 2 s over its first path, one after the other as every limit and
+sweep does. Told for each: the seconds that the tool's own command took beyond those in which traffic flows (its warm-up
+counted as traffic), and those that the framework took beyond the tool's command: looking at both ends, reading, judging
+the counters. Beside them the cost of one listening server, which a whole series of runs shares, and the load of this
+machine. Target of the framework: 0.3 s a run.
 """
 
 from __future__ import annotations
@@ -28,6 +31,25 @@ RUN_S = 2
 TARGET_S = 0.3
 
 
+def measured(taken: labs.Lab, runs: int) -> tuple[list[float], list[float], float]:
+    """Seconds of each run beyond its traffic that are the tool's, those that are the framework's, and of the server."""
+    omitted_s = tool_of(taken.bench.traffic).omitted_s
+    tool, framework = [], []
+    start = time.monotonic()
+    with measuring.session(taken, taken.bench.paths[0], Role.DUT) as session:
+        server_s = time.monotonic() - start
+        session.measure(Order(duration_s=RUN_S))  # the first one also looks before it
+        for number in range(runs):
+            start = time.monotonic()
+            run = session.measure(Order(duration_s=RUN_S))
+            framework.append(time.monotonic() - start - run.seconds)
+            tool.append(run.seconds - RUN_S - omitted_s)
+            told = f"tool {tool[-1]:.2f} s beyond {RUN_S} + {omitted_s} s, framework {framework[-1]:.2f} s"
+            print(f"run {number + 1}: {told}", flush=True)
+        start = time.monotonic()
+    return tool, framework, server_s + time.monotonic() - start
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("bench", type=Path)
@@ -38,17 +60,15 @@ def main() -> None:
         taken = labs.take(options.bench, load_card(options.card), Path(folder), lambda: None)
         try:
             taken.prepare_links()
-            omitted_s = tool_of(taken.bench.traffic).omitted_s
-            beyond = []
-            for number in range(options.runs):
-                start = time.monotonic()
-                measuring.measure(taken, taken.bench.paths[0], Role.DUT, Order(duration_s=RUN_S))
-                beyond.append(time.monotonic() - start - RUN_S - omitted_s)
-                print(f"run {number + 1}: {beyond[-1]:.2f} s beyond {RUN_S} + {omitted_s} s", flush=True)
+            tool, framework, server_s = measured(taken, options.runs)
         finally:
             labs.give_back()
     load = " ".join(f"{each:.1f}" for each in os.getloadavg())
-    print(f"median {statistics.median(beyond):.2f} s of {len(beyond)} runs; target {TARGET_S} s; load here {load}")
+    tool_s, framework_s = statistics.median(tool), statistics.median(framework)
+    print(
+        f"median of {len(tool)} runs: tool {tool_s:.2f} s, framework {framework_s:.2f} s (target {TARGET_S} s); "
+        f"server {server_s:.2f} s a series; load here {load}"
+    )
 
 
 if __name__ == "__main__":

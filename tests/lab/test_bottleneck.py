@@ -28,7 +28,7 @@ def run(sender: float, receiver: float) -> Run:
         for port, busy in (("dut.p0", sender), ("peer.p0", receiver))
     ]
     result = ToolResult(40e6, None, 2.0, 1.0, None, 0, None, None, CpuScale.ONE_CPU)
-    return Run("iperf3", "iperf3", Order(), result, ends[0], ends[1], Conservation(0, 0, 0, 0))
+    return Run("iperf3", "iperf3", Order(), result, ends[0], ends[1], Conservation(0, 0, 0, 0), 2.1)
 
 
 def test_a_quiet_bench_with_free_cpus_hinders_nothing() -> None:

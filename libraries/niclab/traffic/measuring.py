@@ -76,7 +76,8 @@ class Conservation:
 
 @dataclass(frozen=True)
 class Run:
-    """One run. ``tool``: name of the tool; ``command``: of the client."""
+    """One run. ``tool``: name of the tool; ``command``: of the client; ``seconds``: how long that command took, its
+    start and the connection's included."""
 
     tool: str
     command: str
@@ -85,6 +86,7 @@ class Run:
     sender: EndOfRun
     receiver: EndOfRun
     conservation: Conservation
+    seconds: float
 
 
 @dataclass(frozen=True)
@@ -141,7 +143,7 @@ class Session:
         sides, self._last = _settled(run, self._interfaces, before, after, result)
         _refuse_impossible_cpu(run, result, sides)
         _refuse_other_ways(result, sides[1])
-        return Run(tool.name.value, command, order, result, *sides, _conservation(sides, result))
+        return Run(tool.name.value, command, order, result, *sides, _conservation(sides, result), ended.seconds)
 
 
 def _interfaces(lab: Lab, run: Ends, over: Mapping[Role, str] | None) -> tuple[str, str]:
