@@ -91,6 +91,12 @@ def serve(servers: Servers, role: str) -> None:
         raise SystemExit(f"{role}: iperf3 does not listen on port 5201 after {READY_WITHIN_S} s: {said}")
 
 
+def has_lro(servers: Servers, role: str, name: str) -> bool:
+    """Can merging by the card be switched there?"""
+    (line,) = servers.run(role, f"ethtool -k {name} | grep '^large-receive-offload:'").splitlines()
+    return "[fixed]" not in line
+
+
 def _offload(servers: Servers, role: str, name: str, word: str, on: bool) -> None:
     servers.run(role, f"ethtool -K {name} {word} {'on' if on else 'off'}")
 
@@ -106,7 +112,8 @@ def apply(servers: Servers, names: dict[str, str], sender: str, case: predict.Ca
             _offload(servers, sender, names[sender], "tso", True)
     if not case.merging:
         _offload(servers, receiver, names[receiver], "gro", back)
-        servers.run(receiver, f"ethtool -K {names[receiver]} lro {'on' if back else 'off'} 2>/dev/null || true")
+        if has_lro(servers, receiver, names[receiver]):
+            _offload(servers, receiver, names[receiver], "lro", back)
     if case.mtu != 1500:
         for role, name in names.items():
             servers.run(role, f"ip link set {name} down mtu {1500 if back else case.mtu} && ip link set {name} up")
