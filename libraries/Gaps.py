@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from datetime import UTC, datetime
 from enum import Enum
 
 from robot.api import logger
@@ -12,7 +13,7 @@ from niclab import lab
 from niclab.bench import Role
 from niclab.traffic import gap_run
 from niclab.traffic.gap_records import Direction, GapReport
-from niclab.traffic.gap_run import End, Probing
+from niclab.traffic.gap_run import ClockFix, End, Probing
 from niclab.verdict import BenchFault, NotApplicable, Undecided, fail_with
 from niclab.wait import pause
 
@@ -106,13 +107,18 @@ class Gaps:
             raise BenchFault("no gaps are measured: 'Start Measuring Gaps' comes first")
         if self._probing.report is None:
             pause(watched_s + SETTLED_S)
-            for direction in self._probing.stop().directions:
-                _log(direction)
+            for direction, clock in zip(self._probing.stop().directions, self._probing.clocks, strict=True):
+                _log(direction, clock)
         assert self._probing.report is not None
         return self._probing.report
 
 
-def _log(direction: Direction) -> None:
+def _log(direction: Direction, clock: ClockFix) -> None:
+    """The direction, and its outages by the controller's time. ``clock``: of the sender."""
     logger.info(f"{direction}\n  sender: {direction.sender}\n  receiver: {direction.receiver}")
     for outage in direction.outages:
-        logger.info(f"  outage {outage}")
+        began = datetime.fromtimestamp(outage.start_us / 1e6 - clock.ahead_s, UTC)
+        logger.info(
+            f"  outage {outage}, from {began:%H:%M:%S}.{began.microsecond // 1000:03} UTC by the controller's clock, "
+            f"within {1000 * clock.bound_s:.0f} ms"
+        )

@@ -15,7 +15,7 @@ from Gaps import Gaps, Over
 from niclab.lab import Lab
 from niclab.traffic import gap_run
 from niclab.traffic.gap_records import Direction, GapReport, Noise, Outage
-from niclab.traffic.gap_run import End
+from niclab.traffic.gap_run import ClockFix, End
 from niclab.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 
 QUIET = Noise(3000, 1.0, 1.2, 2.0, 5.0, ())
@@ -40,6 +40,7 @@ def gaps(bench: FakeBench, taken: Lab, monkeypatch: pytest.MonkeyPatch) -> Itera
 
     class Probing:
         report: GapReport | None = None
+        clocks = (ClockFix(0.25, 0.004), ClockFix(-86400.0, 0.5))
 
         def stop(self) -> GapReport:
             self.report = GapReport(found.forth, found.back, 0, 0)
@@ -105,6 +106,18 @@ def test_what_may_be_longer_cannot_be_told(gaps: Gaps, change: dict[str, object]
     find(gaps, **change)
     with pytest.raises(Undecided, match=r"^peer to dut: .* allows 1100 ms; sender: 3000 ticks"):
         gaps.traffic_gap_should_be_within_card_limit()
+
+
+def test_an_outage_is_told_by_the_controllers_clock(gaps: Gaps, monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(gaps_module.logger, "info", said.append)
+    lost = (replace(outage(20, 25), start_us=3_600_500_000),)
+    gaps.found.forth = replace(GOOD, outages=lost)  # type: ignore[attr-defined]
+    gaps.found.back = replace(GOOD, name="peer to dut", outages=lost)  # type: ignore[attr-defined]
+    gaps.traffic_gap_should_be_within_card_limit()
+    told = [line for line in said if line.startswith("  outage")]
+    assert "from 01:00:00.250 UTC by the controller's clock, within 4 ms" in told[0]
+    assert "from 01:00:00.500 UTC by the controller's clock, within 500 ms" in told[1]
 
 
 def test_a_gap_is_waited_for_until_it_must_be_proven(gaps: Gaps) -> None:

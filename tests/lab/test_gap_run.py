@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 
 import pytest
 from fake_bench import FakeBench
@@ -73,16 +74,20 @@ def ends(taken: Lab) -> tuple[End, End]:
 
 
 def test_both_ends_probe_each_other_and_nothing_stays(bench: FakeBench, taken: Lab, probes: Probes) -> None:
+    bench.dut.clock, bench.peer.clock = time.time, lambda: time.time() + 100
     with gap_run.probing(*ends(taken)) as probing:
         report = probing.stop()
         assert probing.stop() is report
+    assert [round(clock.ahead_s) for clock in probing.clocks] == [0, 100]
     assert [direction.name for direction in report.directions] == ["dut to peer", "peer to dut"]
     assert all(direction.lost == 0 and direction.sent > 190 for direction in report.directions)
-    assert probes.files[f"{FOLDER}/gap.py"].startswith('"""The gap prober\'s program')
+    assert probes.files[f"{FOLDER}/program.py"].startswith('"""The gap prober\'s program')
     tokens = set()
     for role, mine, theirs in ((Role.DUT, 1, 2), (Role.PEER, 2, 1)):
         (job,) = bench.ssh[role].jobs
-        words = rf"exec python3 {FOLDER}/gap\.py 198\.18\.10\.{mine} 7110 198\.18\.10\.{theirs} 7110 (\d+) 1000 300\.0"
+        words = (
+            rf"exec python3 {FOLDER}/program\.py 198\.18\.10\.{mine} 7110 198\.18\.10\.{theirs} 7110 (\d+) 1000 300\.0"
+        )
         match = re.fullmatch(words, job.command)
         assert match and job.stopped == 1
         tokens.add(match[1])
@@ -125,3 +130,13 @@ def test_the_best_exchange_tells_the_clock(bench: FakeBench, taken: Lab, monkeyp
     bench.dut.clock = lambda: next(told)
     fix = gap_run.clock_fix(taken.server(Role.DUT))
     assert fix.ahead_s == pytest.approx(100.2) and fix.bound_s == pytest.approx(0.05)
+
+
+def test_a_clock_of_whole_seconds_is_known_to_half_a_second_more(
+    bench: FakeBench, taken: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times = iter([0.0, 0.2] * 5)
+    monkeypatch.setattr(gap_run.time, "time", lambda: next(times))
+    bench.dut.clock = lambda: 100.0
+    fix = gap_run.clock_fix(taken.server(Role.DUT))
+    assert fix.ahead_s == pytest.approx(100.4) and fix.bound_s == pytest.approx(0.6)

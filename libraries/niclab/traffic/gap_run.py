@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import secrets
-import shlex
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 from niclab.hosts.errors import ReadError
 from niclab.server import Server, quoted
 from niclab.together import side_by_side
-from niclab.traffic import gap, gap_program
+from niclab.traffic import gap, gap_program, program
 from niclab.traffic.gap_records import EndLog, GapReport
 from niclab.traffic.gap_text import read_end_log, read_ready
 from niclab.transports.ssh import Job
@@ -53,11 +51,12 @@ class _Started:
 
 
 class Probing:
-    """A measurement that goes on until :meth:`stop`."""
+    """A measurement that goes on until :meth:`stop`. ``clocks``: of both ends, compared when it ended."""
 
     def __init__(self, started: list[_Started]) -> None:
         self._started = started
         self.report: GapReport | None = None
+        self.clocks: list[ClockFix] = []
 
     def stop(self) -> GapReport:
         """End both programs and return what they saw.
@@ -68,6 +67,7 @@ class Probing:
             first, second = side_by_side(_notes, self._started)
             names = (self._started[0].end.server.name, self._started[1].end.server.name)
             self.report = gap.analyse(first, second, names)
+            self.clocks = side_by_side(lambda each: clock_fix(each.end.server), self._started)
         return self.report
 
 
@@ -78,45 +78,34 @@ def probing(first: End, second: End) -> Iterator[Probing]:
     :raises BenchFault: when a program does not begin in time (its own words are in the message).
     """
     token = secrets.randbits(63)
-    folders = side_by_side(_placed, [first, second])
     jobs: list[Job] = []
-    try:
-        pairs = ((first, second, folders[0]), (second, first, folders[1]))
+    with ExitStack() as undoing:
+        files = side_by_side(lambda end: program.placed(undoing, end.server, gap_program), (first, second))
+        undoing.callback(lambda: side_by_side(lambda job: job.stop(), jobs))
+        pairs = ((first, second, files[0]), (second, first, files[1]))
         jobs += side_by_side(lambda pair: _started_job(*pair, token), pairs)
         pids = side_by_side(_ready, list(zip((first, second), jobs, strict=True)))
         yield Probing([_Started(*each) for each in zip((first, second), jobs, pids, strict=True)])
-    finally:
-        side_by_side(lambda job: job.stop(), jobs)
-        side_by_side(_removed, list(zip((first, second), folders, strict=True)))
 
 
-def _started_job(end: End, other: End, folder: str, token: int) -> Job:
-    words = (end.address, PORT, other.address, PORT, token, PERIOD_US, LIMIT_S)
-    command = quoted("python3", f"{folder}/gap.py", *map(str, words))
-    return end.server.ssh.start(f"exec {command}", limit_s=LIMIT_S + NOTES_WITHIN_S)
-
-
-def _removed(pair: tuple[End, str]) -> None:
-    end, folder = pair
-    end.server.run(f"rm -rf {shlex.quote(folder)}")
+def _started_job(end: End, other: End, file: str, token: int) -> Job:
+    command = program.command(file, end.address, PORT, other.address, PORT, token, PERIOD_US, LIMIT_S)
+    return end.server.ssh.start(command, limit_s=LIMIT_S + NOTES_WITHIN_S)
 
 
 def clock_fix(server: Server) -> ClockFix:
-    """Compare a server's wall clock with the controller's: the best of several exchanges."""
+    """Compare a server's wall clock with the controller's: the best of several exchanges.
+
+    A server may tell whole seconds only (FreeBSD before 14): its clock is then known to half a second more.
+    """
     fixes = []
     for _ in range(EXCHANGES):
         asked = time.time()
         told = server.host.clock_s()
         answered = time.time()
-        fixes.append(ClockFix(told - (asked + answered) / 2, (answered - asked) / 2))
+        unknown_s = 0.5 if told.is_integer() else 0.0
+        fixes.append(ClockFix(told + unknown_s - (asked + answered) / 2, (answered - asked) / 2 + unknown_s))
     return min(fixes, key=lambda fix: fix.bound_s)
-
-
-def _placed(end: End) -> str:
-    """The program on the server; its folder there."""
-    folder = end.server.run("mktemp -d /tmp/niclab-gap.XXXXXX").stdout.strip()
-    end.server.ssh.put_text(Path(gap_program.__file__).read_text(), f"{folder}/gap.py")
-    return folder
 
 
 def _ready(pair: tuple[End, Job]) -> int:
