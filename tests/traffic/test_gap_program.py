@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -110,6 +113,52 @@ def test_it_ends_by_itself() -> None:
     with programs(limit_s=0.3) as processes:
         for process in processes:
             assert len(read_end_log(process.communicate(timeout=20)[0]).ticks_us) > 20
+
+
+@pytest.mark.parametrize(
+    ("kernel", "kind", "fractions"), [(gap_program.LINUX, 35, 250_400_999), (gap_program.FREEBSD, 2, 250_400)]
+)
+def test_the_kernels_stamp_is_read(kernel: gap_program.Kernel, kind: int, fractions: int) -> None:
+    """struct timespec of Linux, struct timeval of FreeBSD (SCM_TIMESTAMP)."""
+    stamp = (socket.SOL_SOCKET, kind, struct.pack("@qq", 1_700_000_000, fractions))
+    other = (socket.SOL_SOCKET, 40, b"\0\0\0\0")
+    assert gap_program.arrived_us(kernel, [other, stamp]) == 1_700_000_000_250_400
+    assert gap_program.arrived_us(kernel, [other]) is None
+
+
+UDP_STATISTICS = """udp:
+\t118 datagrams received
+\t0 with incomplete header
+\t2 dropped due to no socket
+\t%d dropped due to full socket buffers
+\t116 delivered
+"""
+
+
+def test_drops_of_freebsd_are_those_of_all_sockets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """netstat(1) -s -p udp, as releases 9 to 14 print it."""
+    netstat = tmp_path / "netstat"
+    netstat.write_text(f"#!/bin/sh\ncat <<'END'\n{UDP_STATISTICS % 17}END\n")
+    netstat.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    assert gap_program.dropped_by_all() == 17
+    netstat.write_text("#!/bin/sh\necho udp:\n")
+    with pytest.raises(SystemExit, match="no line 'N dropped due to full socket buffers'"):
+        gap_program.dropped_by_all()
+
+
+def test_a_buffer_is_as_large_as_the_kernel_allows(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Narrow:
+        asked: ClassVar[list[tuple[int, int]]] = []
+
+        def setsockopt(self, _: int, option: int, size: int) -> None:
+            self.asked.append((option, size))
+            if size > 2 << 20:
+                raise OSError(errno.ENOBUFS, "No buffer space available")
+
+    monkeypatch.setattr(gap_program, "KERNEL", gap_program.FREEBSD)
+    gap_program.enlarge(Narrow())  # type: ignore[arg-type]
+    assert Narrow.asked == [(socket.SO_RCVBUF, 4 << 20), (socket.SO_RCVBUF, 2 << 20)]
 
 
 def test_notes_are_read() -> None:

@@ -1,13 +1,14 @@
 """The gap prober's program: runs on a server, sent there as source, and needs Python 3.7 and its standard library only.
 
 Sends numbered UDP packets to its partner at a steady pace, and notes when each was sent and when each of the partner's
-arrived. Arrivals are stamped by the kernel (``SO_TIMESTAMPNS``), so that a pause of this program delays none of them.
-A send that comes late is not made up for: its tick is noted when it happens, and the pause is told by the ticks.
+arrived. Arrivals are stamped by the kernel, so that a pause of this program delays none of them. A send that comes late
+is not made up for: its tick is noted when it happens, and the pause is told by the ticks. Runs on Linux and FreeBSD.
 
 Prints ``ready PID`` when it sends, and its notes when it gets SIGUSR1 or SIGTERM, or its time is over::
 
     clock -12                 microseconds by which the wall clock was stepped against the monotonic one meanwhile
-    overflowed 0              packets that the kernel dropped because this program had not fetched the earlier ones
+    overflowed 0              packets that the kernel dropped because this program had not fetched the earlier ones; on
+                              FreeBSD those of all programs
     refused 17 18             numbers of packets that the kernel refused to send
     ticks 1700000000000000 1003 998
                               wall clock of the first send in microseconds, then the steps to the next ones
@@ -20,15 +21,33 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import select
 import signal
 import socket
 import struct
+import subprocess
 import sys
 import time
 from array import array
+from typing import NamedTuple
 
-SO_TIMESTAMPNS, SO_RXQ_OVFL = 35, 40  # Linux, include/uapi/asm-generic/socket.h; Python's socket module has no names
+
+class Kernel(NamedTuple):
+    """What a kernel calls its time stamps, how many of their fractions are a microsecond, and its count of drops."""
+
+    stamp_option: int
+    stamp_kind: int
+    per_us: int
+    drops_option: int | None
+
+
+# Python's socket module has no names for them. Linux: include/uapi/asm-generic/socket.h, SO_TIMESTAMPNS, SO_RXQ_OVFL.
+LINUX = Kernel(35, 35, 1000, 40)
+# FreeBSD: sys/sys/socket.h, SO_TIMESTAMP and SCM_TIMESTAMP; a socket has no count of its own there.
+FREEBSD = Kernel(0x0400, 0x02, 1, None)
+KERNEL = FREEBSD if sys.platform.startswith("freebsd") else LINUX
+FULL_BUFFERS = re.compile(r"^\s*(\d+) dropped due to full socket buffers$", re.MULTILINE)
 PACKET = struct.Struct("!QI")
 """Token of the run, number of the packet."""
 STAMP = struct.Struct("@qq")
@@ -37,6 +56,8 @@ FETCH_EVERY = 32
 """Ticks between two looks at the socket: fetching costs more than sending, and the kernel's stamps lose nothing."""
 LISTEN_ON_S = 0.3
 BUFFER_BYTES = 4 << 20
+SO_RCVBUFFORCE = 33
+"""Linux: root may have more than net.core.rmem_max."""
 
 
 class Notes:
@@ -51,17 +72,44 @@ class Notes:
 def opened(address: str, port: int) -> socket.socket:
     """A socket that stamps what arrives."""
     sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    sock.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
-    sock.setsockopt(socket.SOL_SOCKET, SO_RXQ_OVFL, 1)
-    for option in (33, socket.SO_RCVBUF):  # SO_RCVBUFFORCE first: root may have more than net.core.rmem_max
-        try:
-            sock.setsockopt(socket.SOL_SOCKET, option, BUFFER_BYTES)
-            break
-        except PermissionError:
-            continue
+    sock.setsockopt(socket.SOL_SOCKET, KERNEL.stamp_option, 1)
+    if KERNEL.drops_option is not None:
+        sock.setsockopt(socket.SOL_SOCKET, KERNEL.drops_option, 1)
+    enlarge(sock)
     sock.bind((address, port))
     sock.setblocking(False)
     return sock
+
+
+def enlarge(sock: socket.socket) -> None:
+    """Give the socket the largest buffer up to BUFFER_BYTES that the kernel allows (FreeBSD: kern.ipc.maxsockbuf)."""
+    options = [(SO_RCVBUFFORCE, BUFFER_BYTES)] if KERNEL is LINUX else []
+    options += [(socket.SO_RCVBUF, BUFFER_BYTES >> halved) for halved in range(6)]
+    for option, size in options:
+        try:
+            sock.setsockopt(socket.SOL_SOCKET, option, size)
+            return
+        except OSError as error:
+            refused = error
+    raise refused
+
+
+def dropped_by_all() -> int:
+    """Packets that FreeBSD has dropped, of all programs, because a socket's buffer was full."""
+    said = subprocess.run(["netstat", "-s", "-p", "udp"], stdout=subprocess.PIPE, check=True).stdout.decode()
+    found = FULL_BUFFERS.search(said)
+    if found is None:
+        raise SystemExit(f"netstat -s -p udp: no line 'N dropped due to full socket buffers' in {said!r}")
+    return int(found.group(1))
+
+
+def arrived_us(kernel: Kernel, extras: list[tuple[int, int, bytes]]) -> int | None:
+    """When a packet arrived, by its ancillary data: wall clock in microseconds."""
+    for level, kind, value in extras:
+        if level == socket.SOL_SOCKET and kind == kernel.stamp_kind:
+            seconds, fractions = STAMP.unpack(value[: STAMP.size])
+            return int(seconds * 1000000 + fractions // kernel.per_us)
+    return None
 
 
 def fetch(sock: socket.socket, token: int, notes: Notes) -> None:
@@ -71,13 +119,10 @@ def fetch(sock: socket.socket, token: int, notes: Notes) -> None:
             data, extras, _, _ = sock.recvmsg(64, 128)
         except BlockingIOError:
             return
-        stamp = None
         for level, kind, value in extras:
-            if level == socket.SOL_SOCKET and kind == SO_TIMESTAMPNS:
-                seconds, nanoseconds = STAMP.unpack(value[: STAMP.size])
-                stamp = seconds * 1000000 + nanoseconds // 1000
-            elif level == socket.SOL_SOCKET and kind == SO_RXQ_OVFL:
+            if level == socket.SOL_SOCKET and kind == KERNEL.drops_option:
                 notes.overflowed = DROPS.unpack(value[: DROPS.size])[0]
+        stamp = arrived_us(KERNEL, extras)
         if len(data) == PACKET.size and stamp is not None:
             of, number = PACKET.unpack(data)
             if of == token:
@@ -151,11 +196,14 @@ def main(arguments: list[str]) -> None:
         signal.signal(number, lambda caught, _: stop.append(caught))
     gc.disable()
     sock = opened(address, int(port))
+    dropped = dropped_by_all() if KERNEL is FREEBSD else 0
     print(f"ready {os.getpid()}", flush=True)
     before = wall_ahead_ns()
     partner_at = (partner, int(partner_port))
     notes = probe(sock, partner_at, int(token), int(period_us) * 1000, float(limit_s), stop)
     stepped_us = (wall_ahead_ns() - before) // 1000
+    if KERNEL is FREEBSD:
+        notes.overflowed = dropped_by_all() - dropped
     sys.stdout.write(told(notes, stepped_us))
 
 
