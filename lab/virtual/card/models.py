@@ -17,6 +17,7 @@ import yaml
 DRIVERS = ("be2net", "cxgb4", "bnx2x", "ixgbe", "sfc", "acenic")
 GENERATIONS = {2.5: 1, 5.0: 2, 8.0: 3}  # GT/s of a lane, PCI Express Base Specification 3.0
 MTU_MIN = 68  # RFC 791: every internet module must be able to forward 68 octets
+MTU_MAX = 10000  # fits into BUFFER_BYTES of silicon/wire.c
 RING_MIN, RING_WHERE_NONE = 32, 512  # house figures, where a sheet gives none
 RX_AGGREGATE = 16  # house figure: frames merged into one packet
 BUS_EFFICIENCY = 0.75  # house figure: arbitration and addresses of a conventional bus
@@ -175,6 +176,14 @@ def channels(sheet: Sheet) -> dict[str, str]:
     }
 
 
+def largest_mtu(sheet: Sheet) -> int:
+    """The largest MTU; frames of it fit into the buffers of the virtual wire."""
+    largest = int(sheet["mtu"]["max"])
+    if largest > MTU_MAX:
+        raise SheetError(f"{sheet['card']}: mtu.max {largest}: the virtual wire carries at most {MTU_MAX}")
+    return largest
+
+
 def pause(sheet: Sheet) -> dict[str, str]:
     section = sheet.get("pause")
     if not section:
@@ -213,7 +222,7 @@ def model(sheet: Sheet) -> dict[str, str]:
         "autoneg": _bool(known(sheet["link"]["autoneg"], False)),
         "copper": _bool("SFP" not in media and "SX" not in media and "BASE-T" in media),
         "mtu_min": str(known(sheet["mtu"]["min"], MTU_MIN)),
-        "mtu_max": str(sheet["mtu"]["max"]),
+        "mtu_max": str(largest_mtu(sheet)),
         "flash_ms": str(constants["flash_ms"]),
         "bar": "{ " + ", ".join(map(str, bars)) + " }",
         **bus(sheet),

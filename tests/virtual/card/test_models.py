@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -72,6 +73,18 @@ def test_an_unknown_offload_is_refused() -> None:
     sheet = sheet_of("emulex-oce11102")
     sheet["offloads"]["table"].append({"name": "warp", "linux": {"default": True, "change": "both"}})
     with pytest.raises(models.SheetError, match="emulex-oce11102: offload 'warp': wanted one of rx-checksum"):
+        models.table([sheet])
+
+
+def test_frames_that_no_buffer_of_the_wire_holds_are_refused() -> None:
+    """The buffer has the headers of virtio (12) and Ethernet (14), two VLAN tags (8), and the MTU."""
+    (buffer,) = re.findall(r"#define BUFFER_BYTES (\d+)", (ROOT / "lab/virtual/card/silicon/wire.c").read_text())
+    assert int(buffer) >= models.MTU_MAX + 34
+    sheet = sheet_of("intel-x520")
+    sheet["mtu"]["max"] = models.MTU_MAX + 1
+    with pytest.raises(
+        models.SheetError, match=r"^intel-x520: mtu\.max 10001: the virtual wire carries at most 10000$"
+    ):
         models.table([sheet])
 
 
