@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import tempfile
@@ -21,6 +22,7 @@ SUITES = REPOSITORY / "suites"
 MODIFIER = REPOSITORY / "libraries" / "Profile.py"
 PER_CARD = REPOSITORY / "libraries" / "PerCard.py"
 LISTENER = REPOSITORY / "libraries" / "AllureResults.py"
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def run(
@@ -74,7 +76,23 @@ def count_tests(options: list[str]) -> int:
 
 
 def _robot(options: list[str]) -> int:
-    return subprocess.run(_command(options), stdin=subprocess.DEVNULL, check=False).returncode
+    """Run Robot Framework to its end, whatever ends it: it takes the bench back to what it was.
+
+    A signal that would end this process is passed on as one of those at which Robot Framework stops its tests and runs
+    their teardowns; a second one ends it at once. It has a session of its own, so that a Ctrl-C at the terminal reaches
+    it once, from here.
+    """
+    with subprocess.Popen(_command(options), stdin=subprocess.DEVNULL, start_new_session=True) as robot:
+
+        def pass_on(caught: int, _: object) -> None:
+            robot.send_signal(signal.SIGINT if caught == signal.SIGINT else signal.SIGTERM)
+
+        before = {number: signal.signal(number, pass_on) for number in _ENDING}
+        try:
+            return robot.wait()
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
 
 def _command(options: list[str]) -> list[str]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
 from pathlib import Path
 
 import pytest
@@ -13,9 +16,22 @@ from niclab.report import allure, certificate
 from niclab.report.runfolder import read_run
 from niclab.undo import Action, ActionKind, Journal
 from niclab.verdict import BenchFault
+from niclab.wait import until
 
 PASSING = "*** Test Cases ***\nFirst\n    No Operation\nSecond\n    [Tags]    slow\n    No Operation\n"
 FAILING = "*** Test Cases ***\nThird\n    Fail    CardFailure: dut.p0 is wrong\n"
+SLOW = """*** Settings ***
+Library    OperatingSystem
+Suite Teardown    Create File    {undone}
+
+*** Test Cases ***
+First
+    Create File    {begun}
+    Sleep    60s
+
+Second
+    Fail    CardFailure: begun after the end
+"""
 UNKNOWN = "*** Test Cases ***\nFourth\n    There Is No Such Keyword\n"
 
 
@@ -67,6 +83,26 @@ class TestRun:
 
     def run(self, bench: FakeBench, profile: certify.Profile = certify.Profile.FULL) -> int:
         return certify.run(bench.file, str(bench.sheet), profile, bench.folder / "results")
+
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+    def test_a_run_that_is_ended_puts_the_bench_back(
+        self, bench: FakeBench, suites: Path, asked: dict[str, object], number: signal.Signals
+    ) -> None:
+        before = signal.getsignal(number)
+        begun, undone = suites / "begun", suites / "undone"
+        (suites / "passing.robot").write_text(SLOW.format(begun=begun, undone=undone))
+        asked["certified"] = False
+
+        def end() -> None:
+            until(begun.exists, within=20, what="the first test to begin", every=0.05)
+            os.kill(os.getpid(), number)
+
+        ender = threading.Thread(target=end)
+        ender.start()
+        assert self.run(bench) == 1
+        ender.join()
+        assert undone.exists() and asked["robot_rc"] == 2  # both failed: the second never began
+        assert signal.getsignal(number) is before
 
     def test_a_passed_run(
         self, bench: FakeBench, suites: Path, asked: dict[str, object], capsys: pytest.CaptureFixture[str]
