@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
 from robot.api import logger
 from robot.api.deco import keyword, library
 
 from niclab import lab, recommended
 from niclab.bench import Role
-from niclab.lab import Lab
 from niclab.undo import Entry
 from niclab.verdict import BenchFault, fail_with
 
@@ -71,7 +68,7 @@ class Recommendation:
         rx, tx = card.known(rings.rx.max, "rings.rx.max"), card.known(rings.tx.max, "rings.tx.max")
         ports = len(taken.ports(Role.DUT))
         receiving, sending = rx * mtu, tx * TSO_BYTES
-        free = _available_bytes(taken)
+        free = taken.server(Role.DUT).host.available_bytes()
         logger.info(
             f"largest rings: {receiving / 2**20:.0f} MiB a port for receiving ({rx} descriptors of {mtu} bytes), up to "
             f"{sending / 2**20:.0f} MiB for sending with segmentation; dut has {free / 2**20:.0f} MiB available"
@@ -81,17 +78,3 @@ class Recommendation:
                 f"dut: {free / 2**20:.0f} MiB of memory are available; wanted: {ports * receiving / 2**20:.0f} MiB for "
                 f"the largest receive rings of {ports} ports, sheet {card.name}"
             )
-
-
-def _available_bytes(taken: Lab) -> int:
-    """``MemAvailable`` of Linux, ``hw.usermem`` of FreeBSD.
-
-    :raises BenchFault: when neither can be read.
-    """
-    server = taken.server(Role.DUT)
-    text = server.ssh.run("cat /proc/meminfo 2>/dev/null || sysctl -n hw.usermem").stdout
-    if found := re.search(r"^MemAvailable: +([0-9]+) kB$", text, re.MULTILINE):
-        return int(found[1]) * 1024
-    if text.strip().isdigit():
-        return int(text)
-    raise BenchFault(f"{server.name}: available memory: {text[:80]!r}; wanted: MemAvailable or a number")

@@ -30,6 +30,12 @@ def test_uptime_and_clock() -> None:
     assert dut.uptime_s() == 100 and dut.clock_s() == 1369826500
 
 
+def test_available_memory_is_what_the_kernel_has_not_wired() -> None:
+    assert host({"sysctl -n hw.usermem": "987654321\n"})[0].available_bytes() == 987654321
+    with pytest.raises(BenchFault, match=r"^dut: `sysctl -n hw\.usermem` said 'many': bytes are wanted"):
+        host({"sysctl -n hw.usermem": "many\n"})[0].available_bytes()
+
+
 @pytest.mark.parametrize("text", ["", lines(BOOT_TIME), lines(BOOT_TIME, "x"), lines(BOOT_TIME, 1369826399), "1\n2\n"])
 def test_an_uptime_that_is_none(text: str) -> None:
     dut, _ = host({UPTIME: text})

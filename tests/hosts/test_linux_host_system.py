@@ -55,8 +55,21 @@ def test_time_and_identity() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "kib"),
+    [
+        ("MemTotal:        2035396 kB\nMemFree:          123 kB\nMemAvailable:     456 kB\nHugePages_Total:  0\n", 456),
+        ("MemTotal:  1 kB\nMemFree:  100 kB\nBuffers:  20 kB\nCached:  3 kB\nSwapCached:  9 kB\n", 123),  # before 3.14
+    ],
+)
+def test_available_memory_is_what_the_kernel_or_free_calls_so(text: str, kib: int) -> None:
+    dut, _ = host({"cat /proc/meminfo": text})
+    assert dut.available_bytes() == 1024 * kib
+
+
+@pytest.mark.parametrize(
     ("command", "text", "method"),
     [
+        ("cat /proc/meminfo", "MemTotal: 1 kB\nMemFree: 1 kB\n", "available_bytes"),
         ("cat /proc/uptime", "up 3 days\n", "uptime_s"),
         ("date +%s.%N", "1795258980.%N\n", "clock_s"),
         (BOOT_ID_COMMAND, "\n", "boot_id"),

@@ -148,15 +148,9 @@ class TestMemory:
     @pytest.mark.parametrize(("free_kb", "fits"), [(80_000, True), (70_000, False)])
     def test_the_rings_of_all_ports_must_fit(self, bench: FakeBench, dut: Dut, free_kb: int, fits: bool) -> None:
         assert dut
-        bench.ssh[Role.DUT].replies["cat /proc/meminfo"] = f"MemTotal:  1 kB\nMemAvailable:   {free_kb} kB\n"
+        bench.dut.memory = 1024 * free_kb
         if fits:
             Recommendation().largest_rings_should_fit_in_memory()
             return
         with pytest.raises(BenchFault, match="dut: 68 MiB of memory are available; wanted: 70 MiB for the largest"):
-            Recommendation().largest_rings_should_fit_in_memory()
-
-    def test_memory_that_cannot_be_read_is_a_bench_fault(self, bench: FakeBench, dut: Dut) -> None:
-        assert dut
-        bench.ssh[Role.DUT].replies["cat /proc/meminfo"] = "MemTotal: 1 kB\n"
-        with pytest.raises(BenchFault, match="available memory: 'MemTotal"):
             Recommendation().largest_rings_should_fit_in_memory()

@@ -122,6 +122,7 @@ class FakeHost:
         self.reload_fault: BenchFault | None = None
         self.kernel_said: tuple[KernelLine, ...] = ()
         self.clock: Callable[[], float] | None = None
+        self.memory = 1 << 30
         self.missing_tools: set[str] = set()
         self.ticks, self.worked, self.busy_ticks = 0, 0, 10
         self.journal: Journal | None = None
@@ -174,6 +175,9 @@ class FakeHost:
 
     def boot_id(self) -> str:
         return f"{self.name}-boot-{self.boots}"
+
+    def available_bytes(self) -> int:
+        return self.memory
 
     def clock_s(self) -> float:
         assert self.clock is not None

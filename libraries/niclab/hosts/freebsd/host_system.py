@@ -47,6 +47,14 @@ class FreeBsdSystem(FreeBsdCommands):
         """Ticks of each CPU; waiting for a disk is idle there."""
         return self._read("sysctl -n kern.cp_times", read_cpu_times)
 
+    @emulated("`hw.usermem`: what the kernel has not wired")
+    def available_bytes(self) -> int:
+        command = "sysctl -n hw.usermem"
+        value = self._run(command).strip()
+        if not value.isdecimal():
+            raise BenchFault(f"{self.name}: `{command}` said {value!r}: bytes are wanted")
+        return int(value)
+
     def kernel(self) -> str:
         return self._read("uname -r", read_kernel)
 

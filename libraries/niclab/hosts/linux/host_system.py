@@ -16,6 +16,7 @@ from niclab.hosts.linux.load import read_proc_stat
 from niclab.hosts.linux.modinfo import read_modinfo
 from niclab.hosts.linux.modules import read_proc_modules
 from niclab.hosts.linux.system import (
+    read_available_bytes,
     read_boot_id,
     read_clock_s,
     read_kernel,
@@ -61,6 +62,10 @@ class LinuxSystem(HostCommands):
     def cpu_times(self) -> CpuTimes:
         """What each CPU has done since boot."""
         return self._read_file("/proc/stat", read_proc_stat)
+
+    def available_bytes(self) -> int:
+        """Memory that programs and drivers may still have."""
+        return self._read_file("/proc/meminfo", read_available_bytes)
 
     def kernel(self) -> str:
         return self._read("uname -r", read_kernel)

@@ -14,6 +14,7 @@ _CLOCK = re.compile(r"([0-9]{1,12}\.[0-9]{1,9})\s*")
 _BOOT_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _KERNEL = re.compile(r"[0-9]+\.[0-9]+\S*")
 _OS_RELEASE_LINE = re.compile(r"([A-Z][A-Z0-9_]*)=(.*)")
+_MEMORY = re.compile(r"^([A-Za-z]+): +([0-9]+) kB$", re.MULTILINE)
 _BUSYBOX = re.compile(r"BusyBox v?([0-9][0-9A-Za-z.]*)")
 _VERSION = re.compile(r"(?<![\w.])v?([0-9]+(?:\.[0-9]+)*[0-9A-Za-z.+~-]*)")
 
@@ -34,6 +35,22 @@ def read_clock_s(text: str) -> float:
     if match is None:
         raise unreadable("date +%s.%N", "text", text, "seconds and nanoseconds such as 1795258980.123456789")
     return float(match[1])
+
+
+def read_available_bytes(text: str) -> int:
+    """Read ``/proc/meminfo``: what programs may have without swapping.
+
+    Kernels before 3.14 do not say MemAvailable; there it is what free(1) called free then: unused, buffers and cache.
+
+    :raises ReadError: when neither is there.
+    """
+    found = {match[1]: int(match[2]) * 1024 for match in _MEMORY.finditer(text)}
+    if "MemAvailable" in found:
+        return found["MemAvailable"]
+    parts = ("MemFree", "Buffers", "Cached")
+    if not found.keys() >= set(parts):
+        raise unreadable("/proc/meminfo", "text", text, f"a line 'MemAvailable: N kB', or {', '.join(parts)}")
+    return sum(found[part] for part in parts)
 
 
 def read_boot_id(text: str) -> str:
