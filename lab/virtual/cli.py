@@ -29,6 +29,7 @@ import modules
 import nvram
 import parts
 import process
+import prune
 import slots
 import switchpanel
 from freebsd.kit import FreeBsdError
@@ -120,6 +121,8 @@ def _parser(doc: str | None) -> argparse.ArgumentParser:
         systems.add_argument(f"--{role}", choices=layout.SYSTEMS, help=f"boot this operating system on {role}")
     command("bench-file", _bench_file)
     command("image", _image)
+    pruned = command("prune", _prune)
+    pruned.add_argument("--days", type=float, default=30.0, help="what was not read for so long goes (30)")
     return parser
 
 
@@ -260,6 +263,14 @@ def _clear_faults(bench: layout.Bench, _: argparse.Namespace) -> int:
 
 def _bench_file(bench: layout.Bench, _: argparse.Namespace) -> int:
     print(benchfile.render(bench), end="")
+    return 0
+
+
+def _prune(_: layout.Bench, options: argparse.Namespace) -> int:
+    removed = prune.prune(image.CACHE, options.days, prune.images_in_use(layout.STATE))
+    for each in removed:
+        print(f"removed {each.folder}: {each.size_bytes / 2**20:.0f} MiB, not read for {each.unread_days:.1f} days")
+    print(f"{sum(each.size_bytes for each in removed) / 2**20:.0f} MiB are free again")
     return 0
 
 
