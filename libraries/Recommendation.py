@@ -8,7 +8,8 @@ from robot.api import logger
 from robot.api.deco import keyword, library
 
 from niclab import lab, recommended
-from niclab.bench import Role
+from niclab.bench import OperatingSystem, Role
+from niclab.card import Rings
 from niclab.lab import Lab
 from niclab.undo import Entry
 from niclab.verdict import BenchFault, fail_with
@@ -66,9 +67,12 @@ class Recommendation:
         An estimate: descriptors times MTU for receiving; for sending with segmentation, descriptors times 64 KiB.
         """
         taken = lab.current()
-        rings, card = taken.card.section(taken.card.rings, "rings"), taken.card
+        card, system = taken.card, taken.server(Role.DUT).description.os
+        rings = card.section(card.of_driver("rings", system), f"rings of {system.value}'s driver")
+        assert isinstance(rings, Rings)
         mtu = card.known(card.section(card.mtu, "mtu").max, "mtu.max")
-        rx, tx = card.known(rings.rx.max, "rings.rx.max"), card.known(rings.tx.max, "rings.tx.max")
+        rx = card.known(rings.largest(rings.rx), "rings.rx.max")
+        tx = card.known(rings.largest(rings.tx), "rings.tx.max")
         ports = len(taken.ports(Role.DUT))
         receiving, sending = rx * mtu, tx * TSO_BYTES
         free = _available_bytes(taken)
@@ -89,7 +93,8 @@ def _available_bytes(taken: Lab) -> int:
     :raises BenchFault: when neither can be read.
     """
     server = taken.server(Role.DUT)
-    text = server.ssh.run("cat /proc/meminfo 2>/dev/null || sysctl -n hw.usermem").stdout
+    linux = server.description.os is OperatingSystem.LINUX
+    text = server.ssh.run("cat /proc/meminfo" if linux else "sysctl -n hw.usermem").stdout
     if found := re.search(r"^MemAvailable: +([0-9]+) kB$", text, re.MULTILINE):
         return int(found[1]) * 1024
     if text.strip().isdigit():
