@@ -44,7 +44,8 @@ class Driver:
 
     ``name``: of the newbus device of a PCI function, ``port``: of its ports. ``module``: its file, without ``.ko``.
     ``built_in``: in the kernel GENERIC. ``counters``: sysctl -> file of the kernel's statistics below, and what the
-    count is divided by. ``acting``: settings of a port that act on the card.
+    count is divided by. ``acting``: settings of a port that act on the card. ``flashes``: the setting of a function
+    that takes the name of a firmware module, and has its image written.
     """
 
     name: str
@@ -61,6 +62,7 @@ class Driver:
     constants: Mapping[str, str] = field(default_factory=dict)
     counters: Mapping[str, tuple[str, int]] = field(default_factory=dict)
     acting: tuple[str, ...] = ()
+    flashes: str | None = None
 
 
 DRIVERS: Mapping[str, Driver] = {
@@ -83,6 +85,7 @@ DRIVERS: Mapping[str, Driver] = {
             "stats.tx.total_tx_pkts": ("tx_packets", 1),
             "stats.tx.total_tx_bytes": ("tx_bytes", 1),
         },
+        flashes="fw_upgrade",
     ),
     "cxgb4": Driver(
         "t5nex",
@@ -209,6 +212,7 @@ def _driver(card: str, sheet: Mapping[str, Any], driver: Driver) -> dict[str, An
         "constants": dict(driver.constants),
         "counters": {name: list(place) for name, place in driver.counters.items()},
         "acting": list(driver.acting),
+        "flashes": driver.flashes,
         "options": _options(sheet),
     }
 

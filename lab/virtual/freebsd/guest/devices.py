@@ -63,6 +63,8 @@ def _function(device: Device, fact: Mapping[str, Any]) -> Leaves:
         yield f"{device.tree}.{leaf}", set_to.get(f"{device.tree}.{leaf}", str(loader))
     for leaf, value in fact["constants"].items():
         yield f"{device.tree}.{leaf}", str(value)
+    if fact["flashes"]:
+        yield f"{device.tree}.{fact['flashes']}", ""
 
 
 def _port(device: Device, fact: Mapping[str, Any]) -> Leaves:
@@ -87,6 +89,11 @@ def change(name: str, value: str) -> str:
             raise Refusal(f"invalid integer '{value}'")
         remember("sysctl", {**remembered("sysctl"), name: value})
         return value
+    if fact is not None and leaf and leaf == fact["flashes"]:
+        from flashing import by_module
+
+        by_module(name, f"{driver}{unit}", value)
+        return ""
     port = next((one for one in drivers().values() if one["port"] == driver), None)
     if port is not None and leaf in port["acting"]:
         act: Callable[[str, str, str], str] = settings.change
