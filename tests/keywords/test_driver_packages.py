@@ -179,6 +179,19 @@ def test_a_package_without_previous_version_cannot_be_rolled_back(
     assert settings.packages == {}
 
 
+def test_a_driver_that_no_kernel_brings_is_not_removed_to_be_replaced_by_it(
+    bench: FakeBench, settings: FakeSettings, taken: Lab
+) -> None:
+    packages = DriverPackages()
+    packages.kernel_should_bring_the_driver()
+    bench.edit(bench.sheet, ("in_kernel: true\n", 'version: {required: ["3.8.1"]}\n'))
+    taken.card = bench.load()[1]
+    for ask in (packages.kernel_should_bring_the_driver, packages.driver_should_be_of_the_kernel):
+        with pytest.raises(NotApplicable, match="names no driver e1000e that comes with the kernel"):
+            ask()
+    assert settings.told == []
+
+
 def test_a_package_of_another_architecture_is_told_before_its_module_is_loaded(settings: FakeSettings) -> None:
     settings.faults.add("other architecture")
     with pytest.raises(CardFailure, match=r"^dut: package e1000e-modules 3\.8\.7 is of i386, sheet \S+ wants amd64$"):
