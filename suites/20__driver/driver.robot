@@ -17,6 +17,12 @@ The Driver Version Is One The Sheet Wants
 The Driver In Memory Is The Installed One
     Loaded Driver Should Be The Installed One
 
+The Card Is Usable Without An Install Step
+    [Tags]    req:CHE-03
+    Driver Should Be The Systems Own
+    Every Link Should Be Up
+    Every Link Should Carry Traffic
+
 Reloading The Driver Brings Every Link Back
     Reload The Driver
     Every Link Should Be Up
