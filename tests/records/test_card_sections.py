@@ -87,7 +87,7 @@ RULES = [
     (EMULEX, "min: 256", "min: 45", "mtu.min", "an MTU of 46..65535 bytes"),
     (EMULEX, "name: vlan-mtu", "name: vlan-magic", "offloads.table.3.name", "rx-checksum, tx-checksum"),
     (EMULEX, "label: TSO4", "label: tso4", "offloads.table.9.freebsd.label", "a label in capitals"),
-    (EMULEX, "bit: 8,", "bit: 64,", "offloads.table.9.freebsd.bit", "a bit 0..63"),
+    (EMULEX, "bit: 9,", "bit: 64,", "offloads.table.10.freebsd.bit", "a bit 0..63"),
     (EMULEX, "at_least: 1.5", "at_least: 1", "offloads.table.9.linux.proof.at_least", "a number more than 1"),
     (EMULEX, "os: freebsd", "os: windows", "offloads.refused.0.os", "linux or freebsd"),
     (

@@ -186,7 +186,7 @@ def _offload(field: FieldPath, name: Any, row: LinuxOffload | FreebsdOffload, ro
         yield Problem((*field, "change"), "not-on of an offload that is on", "not-off, both or fixed")
     if isinstance(row, FreebsdOffload) and not row.set_words and row.change is not Change.FIXED:
         yield Problem((*field, "set_words"), "none, though it can be changed", "the words of ifconfig that set it")
-    if isinstance(row, LinuxOffload) and row.proof and (row.proof.per is None) != (row.proof.at_least is None):
+    if row.proof and (row.proof.per is None) != (row.proof.at_least is None):
         yield Problem((*field, "proof"), "one of per and at_least alone", "both or neither")
 
 

@@ -59,7 +59,7 @@ class Proof(Record):
 
     counter: CounterName
     per: CounterName | None = None
-    at_least: Annotated[float, Field(gt=1, le=64), Wanted("a number more than 1 and at most 64")] | None = None
+    at_least: Annotated[float, Field(gt=1, le=65536), Wanted("a number more than 1 and at most 65536")] | None = None
 
 
 class LinuxOffload(Record):
@@ -92,6 +92,7 @@ class FreebsdOffload(Record):
     default: Switch
     change: Annotated[Change | Unknown, Wanted("both, not-off, not-on, fixed or unknown")]
     clears: tuple[NamedOffload, ...] = ()
+    proof: Proof | None = None
 
     @property
     def shown_as(self) -> str:
