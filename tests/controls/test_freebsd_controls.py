@@ -1,4 +1,4 @@
-"""The checks of a FreeBSD dut are seen red by the defects of the Emulex document: EMX-01 to EMX-06, and EMX-08."""
+"""The checks of a FreeBSD dut are seen red by the defects that they are there for: EMX-01 to EMX-06, EMX-08, CHE-03."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from control_bench import REPOSITORY, Bench
 
 pytestmark = [pytest.mark.bench, pytest.mark.slow]
 
-CARD = "emulex-oce11102"
+CARD, CHELSIO = "emulex-oce11102", "chelsio-t580-cr"
 IDLE = "The Link Is As On The Sheet When Idle"
 TUNABLES = "Tunables Of The Driver Are As On The Sheet"
 SWITCHED = "Every Offload Can Be Switched As On The Sheet"
@@ -22,6 +22,7 @@ FLASHED, FOREIGN = (
     "An Image Of Another Card Is Refused",
 )
 FOIBLE, JUMBO = (f"Setting {name} Has The Effect On The Sheet" for name in ("mtu-without-down-up", "jumbo"))
+PLUG_AND_PLAY = "The Card Is Usable Without An Install Step"
 CHOSEN = ("--variable", "DUT_OS:freebsd")
 SHEET = REPOSITORY / "lab/cards" / f"{CARD}.yaml"
 
@@ -89,3 +90,14 @@ def test_the_mtu_foible_is_seen(bench: Bench) -> None:
     run = bench.run(*only(FOIBLE, JUMBO), card=CARD)
     assert set(run.red) == {FOIBLE} and run.green == {JUMBO}
     assert run.red[FOIBLE].startswith("CardFailure: dut.p0 to peer.p0, mtu-without-down-up: ")
+
+
+def test_a_driver_that_was_installed_is_seen(bench: Bench) -> None:
+    bench.vbench("up", "--card", CHELSIO, "--os", "dut=freebsd")
+    bench.ssh("dut", "mv /boot/kernel/if_cxgbe.ko /boot/modules/if_cxgbe.ko")
+    try:
+        run = bench.run(*only(PLUG_AND_PLAY, "Every Link Is Up"), card=REPOSITORY / "lab/cards" / f"{CHELSIO}.yaml")
+    finally:
+        bench.ssh("dut", "mv /boot/modules/if_cxgbe.ko /boot/kernel/if_cxgbe.ko")
+    assert set(run.red) == {PLUG_AND_PLAY} and run.green == {"Every Link Is Up"}
+    assert "module if_cxgbe is /boot/modules/if_cxgbe.ko, wanted the system's own" in run.red[PLUG_AND_PLAY]
