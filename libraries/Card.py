@@ -158,16 +158,30 @@ class Card:
     @keyword
     def driver_should_be_loaded(self) -> None:
         """The driver on the sheet is in memory, and bound to every port."""
-        module = self._driver().module
-        if lab.current().server(Role.DUT).host.loaded_module(module) is None:
+        module, host = self._driver().module, lab.current().server(Role.DUT).host
+        if host.loaded_module(module) is None and not host.modinfo(module).built_in:
             raise CardFailure(f"dut: driver {module} is not loaded after boot, sheet {_sheet()} wants it at boot")
-        names = lab.current().server(Role.DUT).host.drivers_of(module)
-        problems = [
-            f"{port.place} has driver {device.driver} after boot, sheet {_sheet()} wants {module}"
-            for port, device in self._devices()
-            if device.driver not in names
-        ]
-        fail_with(problems)
+        fail_with(self._bound_to_others(module, " after boot"))
+
+    @keyword
+    def driver_should_be_the_systems_own(self) -> None:
+        """The driver came with the system, drives every port, and no step has installed it (CHE-03).
+
+        Skips the test where the sheet names a package of it, or no driver that comes with the system.
+        """
+        driver, system = self._driver(), self._system().value
+        if not driver.in_kernel or driver.package is not None:
+            what = "a package of" if driver.package is not None else "no driver that comes with the system beside"
+            raise NotApplicable(f"sheet {_sheet()} names {what} {driver.module} for {system}")
+        host = lab.current().server(Role.DUT).host
+        file, problems = host.modinfo(driver.module), list[str]()
+        if file.filename is not None and not host.is_own_module(file.filename):
+            problems.append(f"dut: module {driver.module} is {file.filename}, wanted the system's own")
+        if host.loaded_module(driver.module) is None and not file.built_in:
+            fail_with(
+                [*problems, f"dut: driver {driver.module} is not loaded, sheet {_sheet()} wants no step for that"]
+            )
+        fail_with([*problems, *self._bound_to_others(driver.module)])
 
     @keyword
     def reload_driver(self, server: Role = Role.DUT) -> None:
@@ -230,6 +244,15 @@ class Card:
                 if serial:
                     found.setdefault(serial, port.place)
         return found
+
+    def _bound_to_others(self, module: str, when: str = "") -> list[str]:
+        """The ports of the dut that another driver drives, or none."""
+        names = lab.current().server(Role.DUT).host.drivers_of(module)
+        return [
+            f"{port.place} has driver {device.driver}{when}, sheet {_sheet()} wants {module}"
+            for port, device in self._devices()
+            if device.driver not in names
+        ]
 
     @staticmethod
     def _system() -> OperatingSystem:

@@ -10,6 +10,7 @@ from robot.api.deco import keyword, library
 from niclab import lab
 from niclab.bench import Role
 from niclab.card import Driver, Package, Unknown, VersionVerdict
+from niclab.hosts.settings_records import Package as Installed
 from niclab.server import Server
 from niclab.undo import Action, ActionKind
 from niclab.verdict import BenchFault, CardFailure, NotApplicable, fail_with
@@ -60,19 +61,25 @@ class DriverPackages:
     def driver_package_should_be_installed(self, release: Release, server: Role = Role.DUT) -> None:
         """The package is there, complete, in that version and the sheet's architecture."""
         target, package = _target(server), _package(server)
-        version, problems = _version(package, release), []
-        found = target.host.package(package.name)
-        if found is None:
-            raise CardFailure(
-                f"{target.name}: package {package.name} is not installed, sheet {_sheet()} wants {version}"
-            )
-        if not found.complete:
-            problems.append(f"{target.name}: package {found.name} is {found.status}, wanted installed")
+        version = _version(package, release)
+        found, problems = _installed(target, package, version)
         if found.version != version:
             problems.append(f"{target.name}: package {found.name} is {found.version}, sheet {_sheet()} wants {version}")
-        if package.architecture is not None and found.architecture != package.architecture:
-            wanted = f"sheet {_sheet()} wants {package.architecture}"
-            problems.append(f"{target.name}: package {found.name} is of {found.architecture}, {wanted}")
+        fail_with(problems)
+
+    @keyword
+    def package_should_be_as_on_the_sheet(self, server: Role = Role.DUT) -> None:
+        """The package is there as it was found, complete, of a version and the architecture that the sheet wants.
+
+        Skips the test where the driver comes with the kernel: then no package needs to be there.
+        """
+        target, package, driver = _target(server), _package(server), _driver(server)
+        if driver.in_kernel:
+            raise NotApplicable(f"sheet {_sheet()}: {driver.module} comes with the kernel and needs no package")
+        lists = lab.current().card.section(package if package.is_known else None, f"versions of package {package.name}")
+        found, problems = _installed(target, package, "it")
+        if lists.verdict(found.version) not in (VersionVerdict.REQUIRED, VersionVerdict.ALLOWED):
+            problems.append(f"{target.name}: package {found.name} is {found.version}, sheet {_sheet()} wants another")
         fail_with(problems)
 
     @keyword
@@ -104,12 +111,20 @@ class DriverPackages:
         fail_with([f"{text}, package {package.name} is {wanted}" for text in shown])
 
     @keyword
-    def driver_should_be_of_the_kernel(self, server: Role = Role.DUT) -> None:
-        """Module on disk and in memory are the ones that came with the kernel, and every port reports its version."""
+    def kernel_should_bring_the_driver(self, server: Role = Role.DUT) -> None:
+        """Skips the test where the sheet names no driver that comes with the kernel of that server's system.
+
+        Without one nothing is left to be loaded when the package is removed.
+        """
         driver = _driver(server)
         if not driver.in_kernel:
             raise NotApplicable(f"sheet {_sheet()} names no driver {driver.module} that comes with the kernel")
-        target, problems = _target(server), []
+
+    @keyword
+    def driver_should_be_of_the_kernel(self, server: Role = Role.DUT) -> None:
+        """Module on disk and in memory are the ones that came with the kernel, and every port reports its version."""
+        self.kernel_should_bring_the_driver(server)
+        driver, target, problems = _driver(server), _target(server), list[str]()
         kernel, file = target.host.kernel(), target.host.modinfo(driver.module)
         if file.filename is not None and not target.host.is_own_module(file.filename):
             problems.append(f"{target.name}: module {driver.module} is {file.filename}, wanted the kernel's own")
@@ -140,6 +155,22 @@ class DriverPackages:
         command = target.host.restoring_package(package.name, before, module)
         what = f"package {package.name} was {'not installed' if before is None else before.version} and is changed"
         taken.journal.register(subject, what, Action(ActionKind.SHELL, target.name, command))
+
+
+def _installed(target: Server, package: Package, wanted: str) -> tuple[Installed, list[str]]:
+    """The package that is there, and what is wrong with it beside its version.
+
+    :raises CardFailure: when there is none; ``wanted`` says of it what should be.
+    """
+    found, problems = target.host.package(package.name), list[str]()
+    if found is None:
+        raise CardFailure(f"{target.name}: package {package.name} is not installed, sheet {_sheet()} wants {wanted}")
+    if not found.complete:
+        problems.append(f"{target.name}: package {found.name} is {found.status}, wanted installed")
+    if package.architecture is not None and found.architecture != package.architecture:
+        wish = f"sheet {_sheet()} wants {package.architecture}"
+        problems.append(f"{target.name}: package {found.name} is of {found.architecture}, {wish}")
+    return found, problems
 
 
 def _expect_own_versions(target: Server, server: Role) -> None:

@@ -63,7 +63,7 @@ def _switch(row: LinuxOffload | FreebsdOffload) -> Switch:
         return Switch(row.word, words, words, row.default, row.change, row.clears, row.proof, shows_fixed=True)
     own = next((one.word for one in CAPABILITIES if one.label == row.label), None)
     tried = row.set_words or ((own,) if own else ())
-    return Switch(row.label, row.set_words, tried, row.default, row.change, row.clears, None, shows_fixed=False)
+    return Switch(row.label, row.set_words, tried, row.default, row.change, row.clears, row.proof, shows_fixed=False)
 
 
 @dataclass(frozen=True)
@@ -287,11 +287,11 @@ def _differences(before: Features, after: Features) -> str:
 
 
 def _total(counters: Counters, name: str) -> int:
-    """A counter, or the sum of it over all queues (``txq0: NAME``, ``[0]: NAME``).
+    """A counter, or the sum of it over all queues (``txq0: NAME``, ``[0]: NAME``, ``txq.0.NAME``).
 
     :raises BenchFault: when there is none of that name.
     """
-    found = [value for known, value in counters.entries if known == name or known.endswith(f": {name}")]
+    found = [value for known, value in counters.entries if known == name or known.endswith((f": {name}", f".{name}"))]
     if not found:
         raise BenchFault(f"no counter {name!r} among {len(counters.entries)}; sheet {_sheet()} names it as a proof")
     return sum(found)

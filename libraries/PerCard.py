@@ -14,7 +14,7 @@ from robot.api import SuiteVisitor
 from robot.running import Keyword, TestCase, TestSuite
 
 from niclab.bench import OperatingSystem
-from niclab.card import Card, Effect, load_card
+from niclab.card import Card, Coalescing, Effect, load_card
 
 EVERY = "every"
 
@@ -23,13 +23,14 @@ def _offloads(card: Card, system: OperatingSystem) -> list[str]:
     return [name.value for name in card.offloads.rows(system)] if card.offloads else []
 
 
-def _rings(card: Card, _: OperatingSystem) -> list[str]:
-    names = ("rx", "rx_mini", "rx_jumbo", "tx")
-    return [name for name in names if getattr(card.rings, name, None) is not None]
+def _rings(card: Card, system: OperatingSystem) -> list[str]:
+    rings = card.of_driver("rings", system)
+    return [name for name in ("rx", "rx_mini", "rx_jumbo", "tx") if getattr(rings, name, None) is not None]
 
 
-def _parameters(card: Card, _: OperatingSystem) -> list[str]:
-    return [parameter.name for parameter in card.coalescing.parameters] if card.coalescing else []
+def _parameters(card: Card, system: OperatingSystem) -> list[str]:
+    coalescing = card.of_driver("coalescing", system)
+    return [parameter.name for parameter in coalescing.parameters] if isinstance(coalescing, Coalescing) else []
 
 
 def _effects(card: Card, _: OperatingSystem) -> list[str]:
@@ -48,7 +49,7 @@ class PerCard(SuiteVisitor):
     """Puts one test for each row into the place of a test for all rows.
 
     :param card: name of a sheet, or its file.
-    :param system: the operating system of the dut, whose rows of the offload table are meant.
+    :param system: the operating system of the dut, whose rows are meant.
     """
 
     def __init__(self, card: str, system: str = OperatingSystem.LINUX.value) -> None:

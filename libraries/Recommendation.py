@@ -7,6 +7,7 @@ from robot.api.deco import keyword, library
 
 from niclab import lab, recommended
 from niclab.bench import Role
+from niclab.card import Rings
 from niclab.undo import Entry
 from niclab.verdict import BenchFault, fail_with
 
@@ -63,9 +64,12 @@ class Recommendation:
         An estimate: descriptors times MTU for receiving; for sending with segmentation, descriptors times 64 KiB.
         """
         taken = lab.current()
-        rings, card = taken.card.section(taken.card.rings, "rings"), taken.card
+        card, system = taken.card, taken.server(Role.DUT).description.os
+        rings = card.section(card.of_driver("rings", system), f"rings of {system.value}'s driver")
+        assert isinstance(rings, Rings)
         mtu = card.known(card.section(card.mtu, "mtu").max, "mtu.max")
-        rx, tx = card.known(rings.rx.max, "rings.rx.max"), card.known(rings.tx.max, "rings.tx.max")
+        rx = card.known(rings.largest(rings.rx), "rings.rx.max")
+        tx = card.known(rings.largest(rings.tx), "rings.tx.max")
         ports = len(taken.ports(Role.DUT))
         receiving, sending = rx * mtu, tx * TSO_BYTES
         free = taken.server(Role.DUT).host.available_bytes()

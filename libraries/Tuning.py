@@ -20,7 +20,7 @@ from niclab.verdict import NotApplicable, fail_with
 from niclab.wait import Deadline, pause
 
 _OF_THE_DRIVER = ("rings", "coalescing", "channels")
-"""Sections of a sheet whose numbers are those of Linux' driver: another system's has others for the same card."""
+"""Sections of a sheet whose numbers are those of a driver: another system's has others for the same card."""
 EVERY = "every"
 """Stands for all rings, or all parameters, of the sheet."""
 SETTLES_WITHIN_S = 3.0
@@ -136,7 +136,7 @@ class Tuning:
         """
         rings, problems = _section("rings"), list[str]()
         for name, fact in _chosen(ring, _rings(rings), "ring").items():
-            largest = _sheet().known(fact.max, f"rings.{name}.max")
+            largest = _sheet().known(rings.largest(fact), f"rings.{name}.max")
             word = name.replace("_", "-")
 
             def current(now: Any, name: str = name) -> int | None:
@@ -268,7 +268,7 @@ class Trial:
                     why = f" ({attempt.refused})" if attempt.refused else ""
                     problems.append(_wanted(dut, self.what, f"{found} when set to {wish}{why}", wish))
             beyond = [largest + 1, *([least - 1] if refuses_less and least else [])]
-            for wish in beyond if settable else [largest - 1, largest + 1]:
+            for wish in beyond if settable else [largest // 2, largest - 1, largest + 1]:
                 attempt = self.setting(wish)
                 if self.value(attempt.now) == wish:
                     problems.append(_wanted(dut, self.what, f"{wish}", "it refused"))
@@ -335,9 +335,14 @@ def _sheet() -> Card:
 def _section(name: str) -> Any:
     """:raises NotApplicable: when the sheet has none, or one of another system's driver than the dut's."""
     system = lab.current().server(Role.DUT).description.os
-    if name in _OF_THE_DRIVER and system is not OperatingSystem.LINUX:
+    if name not in _OF_THE_DRIVER:
+        return _sheet().section(getattr(_sheet(), name), name)
+    section = _sheet().of_driver(name, system)
+    if section is None and system is not OperatingSystem.LINUX:
+        for dut in _ports():
+            getattr(dut.host, name)(dut.iface)  # a driver that shows nothing of the kind says so itself
         raise NotApplicable(f"sheet {_sheet().name} knows {name} of Linux' driver only, the dut runs {system.value}")
-    return _sheet().section(getattr(_sheet(), name), name)
+    return _sheet().section(section, name)
 
 
 def _ports() -> Iterator[Dut]:

@@ -37,7 +37,10 @@ def tried(lab: Lab, port: Port, steering: Steering) -> list[str]:
     """
     server, iface = lab.server_of(port), lab.interface(port)
     if server.description.os is not OperatingSystem.LINUX:
-        raise NotApplicable(f"{server.name}: {steering.value} of {server.description.os.value} cannot be steered yet")
+        system = server.description.os.value
+        if steering is not Steering.IRQ:
+            raise NotApplicable(f"{server.name}: {system} has no {steering.value}, which is Linux' own")
+        raise NotApplicable(f"{server.name}: interrupts of {system} are not steered by this lab")
     cpus = sorted(server.host.cpu_times().cpus)
     if steering is Steering.IRQ and len(cpus) < 2:
         raise NotApplicable(f"{server.name} has one CPU: there is no other to give an interrupt to")

@@ -28,6 +28,7 @@ The Required Driver Is Rolled Back To The Former One
     Run The Packaged Driver    PREVIOUS    dut
 
 A Removed Driver Leaves The Kernel's Own
+    Kernel Should Bring The Driver    dut
     Run The Packaged Driver    REQUIRED    dut
     Run The Kernel's Driver    dut
 

@@ -1,4 +1,4 @@
-"""The checks of a FreeBSD dut are seen red by the defects of the Emulex document: EMX-01, EMX-02, EMX-05, EMX-06."""
+"""The checks of a FreeBSD dut are seen red by the defects that they are there for: EMX-01 to EMX-06, EMX-08, CHE-03."""
 
 from __future__ import annotations
 
@@ -9,12 +9,20 @@ from control_bench import REPOSITORY, Bench
 
 pytestmark = [pytest.mark.bench, pytest.mark.slow]
 
-CARD = "emulex-oce11102"
+CARD, CHELSIO = "emulex-oce11102", "chelsio-t580-cr"
 IDLE = "The Link Is As On The Sheet When Idle"
 TUNABLES = "Tunables Of The Driver Are As On The Sheet"
 SWITCHED = "Every Offload Can Be Switched As On The Sheet"
 AT_BOOT = "The Driver Is Loaded After A Power Cycle"
 PACKAGE = "The Required Driver Is Installed And Runs On The Dut"
+FIRMWARE, SAME_FIRMWARE = "The Firmware Is One The Sheet Wants", "All Ports Run The Same Firmware"
+DRIVER_VERSION = "The Driver Version Is One The Sheet Wants"
+FLASHED, FOREIGN = (
+    "Firmware That Runs After A Restart Can Be Changed And Put Back",
+    "An Image Of Another Card Is Refused",
+)
+FOIBLE, JUMBO = (f"Setting {name} Has The Effect On The Sheet" for name in ("mtu-without-down-up", "jumbo"))
+PLUG_AND_PLAY = "The Card Is Usable Without An Install Step"
 CHOSEN = ("--variable", "DUT_OS:freebsd")
 SHEET = REPOSITORY / "lab/cards" / f"{CARD}.yaml"
 
@@ -61,3 +69,35 @@ def test_a_package_of_the_wrong_architecture_is_seen(bench: Bench) -> None:
         bench.ssh("dut", f"cp {folder}/oce-4.2.313.0-amd64.tbz {folder}/oce-4.2.313.0.tbz && sync")
     assert set(run.red) == {PACKAGE}
     assert "package oce 4.2.313.0 is of i386, sheet emulex-oce11102 wants amd64" in run.red[PACKAGE]
+
+
+def test_another_firmware_of_one_port_is_seen(bench: Bench) -> None:
+    bench.vbench("fault", "set", "card:dut.p1", "firmware=4.2.324.30")
+    run = bench.run(*only(FIRMWARE, SAME_FIRMWARE, DRIVER_VERSION), card=SHEET)
+    assert set(run.red) == {FIRMWARE, SAME_FIRMWARE} and run.green == {DRIVER_VERSION}
+    assert "runs firmware 4.2.324.30, sheet emulex-oce11102 forbids it" in run.red[FIRMWARE]
+
+
+def test_firmware_that_is_not_written_is_seen(bench: Bench) -> None:
+    bench.vbench("fault", "set", "card:dut", "flash-fails=1")
+    run = bench.run(*only(FLASHED, FOREIGN), card=SHEET)
+    assert set(run.red) == {FLASHED} and run.green == {FOREIGN}
+    assert "refused firmware image oc11-10.6.144.21.ufi: sysctl: dev.oce.0.fw_upgrade: " in run.red[FLASHED]
+
+
+def test_the_mtu_foible_is_seen(bench: Bench) -> None:
+    bench.vbench("fault", "set", "card:dut", "mtu-degrades=1500")
+    run = bench.run(*only(FOIBLE, JUMBO), card=CARD)
+    assert set(run.red) == {FOIBLE} and run.green == {JUMBO}
+    assert run.red[FOIBLE].startswith("CardFailure: dut.p0 to peer.p0, mtu-without-down-up: ")
+
+
+def test_a_driver_that_was_installed_is_seen(bench: Bench) -> None:
+    bench.vbench("up", "--card", CHELSIO, "--os", "dut=freebsd")
+    bench.ssh("dut", "mv /boot/kernel/if_cxgbe.ko /boot/modules/if_cxgbe.ko")
+    try:
+        run = bench.run(*only(PLUG_AND_PLAY, "Every Link Is Up"), card=REPOSITORY / "lab/cards" / f"{CHELSIO}.yaml")
+    finally:
+        bench.ssh("dut", "mv /boot/modules/if_cxgbe.ko /boot/kernel/if_cxgbe.ko")
+    assert set(run.red) == {PLUG_AND_PLAY} and run.green == {"Every Link Is Up"}
+    assert "module if_cxgbe is /boot/modules/if_cxgbe.ko, wanted the system's own" in run.red[PLUG_AND_PLAY]

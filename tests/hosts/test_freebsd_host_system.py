@@ -271,6 +271,7 @@ def test_firmware() -> None:
             "sysctl -n dev.cxl.0.%parent": "t5nex0\n",
             loading: ["", failed("cxgbetool: Invalid argument\n"), failed("sh: cxgbetool: not found\n", 127)],
             "test -f /boot/firmware/t5fw.bin": ["", failed(""), failed("", 2)],
+            "test -f /boot/modules/t5fw.ko": failed(""),
         }
     )
     assert dut.firmware_file("t5fw.bin") and not dut.firmware_file("t5fw.bin")
@@ -281,8 +282,34 @@ def test_firmware() -> None:
     with pytest.raises(BenchFault, match="not found"):
         dut.flash("cxl0", "t5fw.bin")
     assert dut.flashing("cxl0", "t5fw.bin") == loading
-    with pytest.raises(NotApplicable, match=r"^dut: FreeBSD has no tool that writes firmware of oce cards$"):
-        dut.flash("oce0", "oc11.ufi")
+    with pytest.raises(NotApplicable, match=r"^dut: FreeBSD has no tool that writes firmware of sfxge cards$"):
+        dut.flash("sfxge0", "sfn.bin")
+
+
+def test_firmware_that_the_driver_writes_of_a_module() -> None:
+    module, image = "/boot/modules/oc11_4_4_249_3.ko", "oc11-4.4.249.3.ufi"
+    writing = "sysctl dev.oce.0.fw_upgrade=oc11_4_4_249_3"
+    refused = "sysctl: dev.oce.0.fw_upgrade: Invalid argument\n"
+    dut, shell = host(
+        {
+            "pciconf -l": pciconf(),
+            "sysctl dev.oce.0": OCE,
+            writing: ["dev.oce.0.fw_upgrade:  -> \n", failed(refused)],
+            f"test -f {module}": ["", "", "", failed("")],
+            f"test -f /boot/firmware/{image}": failed(""),
+        }
+    )
+    assert dut.firmware_file(image)
+    first, second = dut.flash("oce0", image), dut.flash("oce0", image)
+    assert first.refused is None and first.now.firmware == "4.4.249.3"
+    assert second.refused == refused.strip()
+    before = len(shell.commands)
+    with pytest.raises(BenchFault, match=f"^dut: firmware module {module} is missing; wanted: one made of {image}, as"):
+        dut.flash("oce0", image)
+    assert writing not in shell.commands[before:]
+    assert dut.flashing("oce0", image) == writing
+    with pytest.raises(BenchFault, match="file name"):
+        dut.flashing("oce0", "../x")
 
 
 HOSTILE: list[Callable[[FreeBsdHost], object]] = [

@@ -46,7 +46,7 @@ def test_commands_for_the_journal() -> None:
     assert dut.releasing_port("eth0", True, ["10.1.1.1/24"]) == (
         "ip link set dev eth0 nomaster && ip link set dev eth0 up && ip address replace 10.1.1.1/24 dev eth0"
     )
-    assert "purge be2net-modules &&" in dut.restoring_package("be2net-modules", None, "be2net")
+    assert "dpkg --purge be2net-modules &&" in dut.restoring_package("be2net-modules", None, "be2net")
     before = Package("be2net-modules", "1.2", "amd64", "installed")
     assert "install be2net-modules=1.2 &&" in dut.restoring_package("be2net-modules", before, "be2net")
     assert shell.commands == []

@@ -82,8 +82,6 @@ def test_an_installation_that_stops_half_way_is_a_refusal_with_what_is_there() -
 @pytest.mark.parametrize(
     "said",
     [
-        "E: Unable to locate package be2net-modules",
-        "E: Version '12.0.0.0' for 'be2net-modules' was not found",
         "E: Could not get lock /var/lib/dpkg/lock-frontend",
         "W: Failed to fetch http://mirror.example/x.deb",
         "E: Could not open lock file - open (13: Permission denied)",
@@ -92,6 +90,20 @@ def test_an_installation_that_stops_half_way_is_a_refusal_with_what_is_there() -
 def test_what_the_lab_lacks_is_no_refusal(said: str) -> None:
     with pytest.raises(BenchFault, match=r"^dut: `DEBIAN_FRONTEND=\S+ apt-get .*` failed with exit status 100"):
         host({INSTALL: failed(said, exit_status=100)})[0].install_package("be2net-modules", "12.0.0.0")
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["E: Unable to locate package be2net-modules", "E: Version '12.0.0.0' for 'be2net-modules' was not found"],
+)
+def test_a_version_that_apt_does_not_know_is_looked_for_in_new_lists(said: str) -> None:
+    unknown = failed(said, exit_status=100)
+    dut, shell = host({INSTALL: [unknown, ""], "apt-get -q update": "", QUERY: INSTALLED})
+    assert dut.install_package("be2net-modules", "12.0.0.0").refused is None
+    assert shell.commands[:3] == [INSTALL, "apt-get -q update", INSTALL]
+    dut, _ = host({INSTALL: unknown, "apt-get -q update": failed("E: no network", exit_status=100)})
+    with pytest.raises(BenchFault, match=r"^dut: `DEBIAN_FRONTEND=\S+ apt-get .*` failed with exit status 100"):
+        dut.install_package("be2net-modules", "12.0.0.0")
 
 
 def test_firmware_is_written_and_read_back() -> None:

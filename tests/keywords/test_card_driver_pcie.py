@@ -6,11 +6,55 @@ from dataclasses import replace
 
 import pytest
 from fake_bench import FakeBench
-from fake_parts import FILE, MODULE, link_of
+from fake_parts import FILE, KERNEL, MODULE, link_of
 
 from Card import Card
 from niclab.lab import Lab
 from niclab.verdict import BenchFault, CardFailure, NotApplicable, Undecided
+
+
+class TestDriverOfTheSystem:
+    @pytest.mark.usefixtures("taken")
+    def test_one_that_came_with_it_is_green(self, bench: FakeBench) -> None:
+        bench.dut.file = replace(FILE, filename=f"/lib/modules/{KERNEL}/kernel/drivers/net/e1000e.ko")
+        Card().driver_should_be_the_systems_own()
+        bench.dut.loaded, bench.dut.file = None, replace(FILE, filename=None, built_in=True)
+        Card().driver_should_be_the_systems_own()
+        Card().driver_should_be_loaded()
+
+    @pytest.mark.usefixtures("taken")
+    def test_one_that_was_installed_or_is_not_there_is_wrong(self, bench: FakeBench) -> None:
+        bench.dut.file = replace(FILE, filename=f"/lib/modules/{KERNEL}/updates/e1000e.ko")
+        with pytest.raises(
+            CardFailure, match=r"^dut: module e1000e is /lib/\S*/updates/e1000e\.ko, wanted the system's"
+        ):
+            Card().driver_should_be_the_systems_own()
+        bench.dut.loaded = None
+        with pytest.raises(CardFailure, match="\ndut: driver e1000e is not loaded, sheet intel-82574l wants no step"):
+            Card().driver_should_be_the_systems_own()
+
+    @pytest.mark.usefixtures("taken")
+    def test_a_port_that_another_driver_drives_is_wrong(self, bench: FakeBench) -> None:
+        bench.dut.file = replace(FILE, filename=f"/lib/modules/{KERNEL}/kernel/drivers/net/e1000e.ko")
+        bench.dut.nics[1].device = replace(bench.dut.nics[1].device, driver="vfio-pci")
+        with pytest.raises(CardFailure, match=r"^dut\.p1 \(.*\) has driver vfio-pci, sheet intel-82574l wants e1000e$"):
+            Card().driver_should_be_the_systems_own()
+
+    @pytest.mark.parametrize(
+        ("change", "words"),
+        [
+            ('version: {required: ["3.8.1"]}', "names no driver that comes with the system beside e1000e for linux"),
+            (
+                "in_kernel: true\n    package: {name: ab, required: ['1'], source: t}",
+                "names a package of e1000e for linux",
+            ),
+        ],
+    )
+    def test_one_that_takes_a_step_is_not_asked(self, bench: FakeBench, taken: Lab, change: str, words: str) -> None:
+        bench.edit(bench.sheet, ("in_kernel: true", change))
+        taken.card = bench.load()[1]
+        with pytest.raises(NotApplicable, match=words):
+            Card().driver_should_be_the_systems_own()
 
 
 @pytest.mark.usefixtures("taken")

@@ -63,9 +63,7 @@ def test_the_undo_of_the_first_change_is_kept_and_carried_out(settings: FakeSett
     packages.install_the_driver_package(PREVIOUS)
     packages.install_the_driver_package(REQUIRED)
     (entry,) = [entry for entry in taken.journal.pending() if entry not in before]
-    purge = (
-        "DEBIAN_FRONTEND=noninteractive apt-get -q --yes purge e1000e-modules && modprobe -r e1000e && modprobe e1000e"
-    )
+    purge = "DEBIAN_FRONTEND=noninteractive dpkg --purge e1000e-modules && modprobe -r e1000e && modprobe e1000e"
     assert entry.action.command == purge
     packages.restore_the_driver_package()
     assert settings.told == [purge]
@@ -177,6 +175,42 @@ def test_a_package_without_previous_version_cannot_be_rolled_back(
     with pytest.raises(NotApplicable, match="says nothing about the previous version of package e1000e-modules"):
         DriverPackages().install_the_driver_package(PREVIOUS)
     assert settings.packages == {}
+
+
+def test_a_package_as_it_was_found_is_judged_where_the_driver_needs_one(
+    bench: FakeBench, settings: FakeSettings, taken: Lab
+) -> None:
+    ask = DriverPackages().package_should_be_as_on_the_sheet
+    with pytest.raises(NotApplicable, match="e1000e comes with the kernel and needs no package"):
+        ask()
+    bench.edit(bench.sheet, ("in_kernel: true\n", 'version: {required: ["3.8.1"]}\n'))
+    taken.card = bench.load()[1]
+    with pytest.raises(CardFailure, match=r"^dut: package e1000e-modules is not installed, sheet intel-82574l"):
+        ask()
+    settings.packages["e1000e-modules"] = Package("e1000e-modules", "3.8.7", "amd64", "installed")
+    ask()
+    settings.packages["e1000e-modules"] = Package("e1000e-modules", "3.8.4", "i386", "half-configured")
+    with pytest.raises(CardFailure) as caught:
+        ask()
+    assert str(caught.value).splitlines() == [
+        "dut: package e1000e-modules is half-configured, wanted installed",
+        "dut: package e1000e-modules is of i386, sheet intel-82574l wants amd64",
+        "dut: package e1000e-modules is 3.8.4, sheet intel-82574l wants another",
+    ]
+    assert settings.told == []
+
+
+def test_a_driver_that_no_kernel_brings_is_not_removed_to_be_replaced_by_it(
+    bench: FakeBench, settings: FakeSettings, taken: Lab
+) -> None:
+    packages = DriverPackages()
+    packages.kernel_should_bring_the_driver()
+    bench.edit(bench.sheet, ("in_kernel: true\n", 'version: {required: ["3.8.1"]}\n'))
+    taken.card = bench.load()[1]
+    for ask in (packages.kernel_should_bring_the_driver, packages.driver_should_be_of_the_kernel):
+        with pytest.raises(NotApplicable, match="names no driver e1000e that comes with the kernel"):
+            ask()
+    assert settings.told == []
 
 
 def test_a_package_of_another_architecture_is_told_before_its_module_is_loaded(settings: FakeSettings) -> None:

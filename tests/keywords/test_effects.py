@@ -6,6 +6,7 @@ import copy
 from dataclasses import replace
 from itertools import cycle
 
+import fake_settings
 import pytest
 from fake_bench import FakeBench
 from fake_parts import FakeJob
@@ -14,7 +15,7 @@ from measured_states import MORE, States
 from robot.api import logger
 
 from Effects import Effects
-from niclab.bench import Role
+from niclab.bench import OperatingSystem, Role
 from niclab.lab import Lab
 from niclab.profile import Profile
 from niclab.report.evidence import read_index
@@ -111,6 +112,25 @@ def test_an_offload_that_is_stuck_is_the_cards(states: States) -> None:
     states.settings[Role.DUT].faults.add("tx-tcp-segmentation stuck")
     with pytest.raises(CardFailure, match=r"^dut\.p0 \(.*\): offload tso4 off at the sender was set, it shows True"):
         ask("tso-off")
+
+
+def test_an_offload_is_switched_by_the_words_of_the_duts_system(
+    bench: FakeBench, taken: Lab, monkeypatch: pytest.MonkeyPatch, states: States
+) -> None:
+    row = "freebsd: {label: TSO4, bit: 8, set_words: [tso4, tso], default: true, change: both}"
+    bench.edit(bench.sheet, ("    - name: gro\n", f"      {row}\n    - name: gro\n"))
+    taken.card = bench.load()[1]
+    server = taken.server(Role.DUT)
+    server.description = server.description.model_copy(update={"os": OperatingSystem.FREEBSD})
+    monkeypatch.setitem(fake_settings.WORDS, "tso4", "TSO4")
+    port = states.settings[Role.DUT].ports["enp1s0"]
+    port.features["TSO4"] = fake_settings.ON
+    states.rate = lambda _: 47.0 if states.settings[Role.DUT].ports["enp1s0"].features["TSO4"].on else 30.1
+    ask("tso-off")
+    assert "tso4 False" in states.settings[Role.DUT].told
+    assert states.settings[Role.DUT].ports["enp1s0"].features["TSO4"].on, "put back"
+    with pytest.raises(NotApplicable, match="has no offload vlan-strip that can be switched on freebsd"):
+        ask("fixed")
 
 
 def test_unsafe_checksums_are_warned_of(states: States, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import pytest
 from fake_bench import FakeBench
 from fake_settings import FakeSettings, settings_of
 
 from niclab.bench import OperatingSystem, Role
+from niclab.card import OffloadName, Proof
 from niclab.hosts.ethtool_records import Feature
+from niclab.hosts.records import Counters
 from niclab.hosts.settings_records import Attempt
 from niclab.lab import Lab
 from niclab.verdict import CardFailure
@@ -90,6 +94,28 @@ def test_each_fault_is_red(settings: FakeSettings, fault: str, words: str) -> No
     settings.faults.add(fault)
     with pytest.raises(CardFailure, match=words):
         run_all()
+
+
+@pytest.mark.parametrize(("lied", "red"), [(False, None), (True, "tso_wrs grew by 50 with it off")])
+def test_counters_below_a_queue_prove_an_offload(
+    settings: FakeSettings, taken: Lab, monkeypatch: pytest.MonkeyPatch, lied: bool, red: str | None
+) -> None:
+    row = next(row for row in taken.card.offloads.table if row.name is OffloadName.TSO4)  # type: ignore[union-attr]
+    monkeypatch.setitem(row.freebsd.__dict__, "proof", Proof(counter="tso_wrs"))
+    monkeypatch.setattr("Offloads.tcp.steady", lambda *_: nullcontext())
+    counted = {"txq.0.tso_wrs": 0, "txq.1.tso_wrs": 0, "txq.0.imm_wrs": 7}
+
+    def counters(iface: str) -> Counters:
+        found = Counters(tuple(counted.items()))
+        counted["txq.1.tso_wrs"] += 50 if lied or settings.ports[iface].features["TSO4"].on else 0
+        return found
+
+    monkeypatch.setattr(settings.host, "counters", counters)
+    if red is None:
+        Offloads().offload_counters_should_follow_the_switch("tso4", 0.01)
+        return
+    with pytest.raises(CardFailure, match=red):
+        Offloads().offload_counters_should_follow_the_switch("tso4", 0.01)
 
 
 def test_another_default_is_red(settings: FakeSettings) -> None:

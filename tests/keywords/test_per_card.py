@@ -18,10 +18,10 @@ def all_tests(suite: running.TestSuite) -> list[running.TestCase]:
     return [*suite.tests, *(test for child in suite.suites for test in all_tests(child))]
 
 
-def modified(card: str) -> dict[str, running.TestCase]:
+def modified(card: str, system: str = "linux") -> dict[str, running.TestCase]:
     """The tests of the suites as the modifier leaves them."""
     suite = running.TestSuite.from_file_system(SUITES)
-    suite.visit(PerCard(card))
+    suite.visit(PerCard(card, system))
     return {test.name: test for test in all_tests(suite)}
 
 
@@ -42,6 +42,16 @@ def test_every_row_of_the_sheet_has_one() -> None:
     rows = [row.name.value for row in card.offloads.table if row.linux is not None]
     assert [f"Offload {row} Can Be Switched As On The Sheet" in made for row in rows] == [True] * len(rows)
     assert "Offload vlan-mtu Can Be Switched As On The Sheet" not in made  # a row of FreeBSD alone
+
+
+def test_rows_are_those_of_the_duts_system() -> None:
+    chelsio, emulex = modified("chelsio-t580-cr", "freebsd"), modified("emulex-oce11102", "freebsd")
+    assert "Ring rx Takes Its Range" in chelsio and "Ring rx_mini Takes Its Range" not in chelsio
+    assert [name for name in chelsio if name.startswith("Coalescing Parameter")] == [
+        "Coalescing Parameter rx-usecs Can Be Set"
+    ]
+    assert "Every Coalescing Parameter Can Be Set" in emulex  # which says why it cannot
+    assert "Offload vlan-mtu Can Be Switched As On The Sheet" in emulex
 
 
 def test_a_sheet_without_rows_keeps_the_test_that_says_so() -> None:

@@ -8,7 +8,8 @@ import pytest
 from fake_bench import FakeBench
 from fake_settings import SHEET, FakeSettings, settings_of, with_sheet
 
-from niclab.bench import Role
+from niclab.bench import OperatingSystem, Role
+from niclab.card import Driver, Drivers, Ring, Rings, Unknown
 from niclab.hosts.linux.persistent import Persistent, link_file
 from niclab.lab import Lab
 from niclab.verdict import BenchFault, CardFailure, NotApplicable
@@ -153,4 +154,20 @@ class TestMemory:
             Recommendation().largest_rings_should_fit_in_memory()
             return
         with pytest.raises(BenchFault, match="dut: 68 MiB of memory are available; wanted: 70 MiB for the largest"):
+            Recommendation().largest_rings_should_fit_in_memory()
+
+    def test_on_freebsd_the_rings_are_those_of_its_driver(self, bench: FakeBench, dut: Dut, taken: Lab) -> None:
+        assert dut
+        server = taken.server(Role.DUT)
+        server.description = server.description.model_copy(update={"os": OperatingSystem.FREEBSD})
+        with pytest.raises(NotApplicable, match="says nothing about rings of freebsd's driver"):
+            Recommendation().largest_rings_should_fit_in_memory()
+        ring = Ring(max=Unknown.UNKNOWN, default=1024)
+        rings = Rings(settable=False, rx=ring, tx=ring, source="test")
+        drivers = Drivers(freebsd=Driver(module="em", in_kernel=True, rings=rings, source="test"))
+        taken.card = taken.card.model_copy(update={"drivers": drivers})
+        bench.dut.memory = 20 << 20
+        Recommendation().largest_rings_should_fit_in_memory()
+        bench.dut.memory = 17 << 20
+        with pytest.raises(BenchFault, match="dut: 17 MiB of memory are available; wanted: 18 MiB for the largest"):
             Recommendation().largest_rings_should_fit_in_memory()

@@ -7,7 +7,7 @@ import re
 import pytest
 from fake_bench import FakeBench
 
-from niclab.bench import Role
+from niclab.bench import OperatingSystem, Role
 from niclab.hosts.errors import ReadError
 from niclab.hosts.linux.steering import Steering as Kind
 from niclab.hosts.linux.steering import cpus_of_list, cpus_of_mask, mask_of
@@ -130,3 +130,13 @@ def test_masks_of_cpus(text: str, cpus: set[int]) -> None:
 def test_what_is_no_mask_is_an_error() -> None:
     with pytest.raises(ReadError, match="CPU mask 'x'"):
         cpus_of_mask("x")
+
+
+def test_freebsd_has_none_of_linuxs_steering(taken: Lab) -> None:
+    server = taken.server(Role.DUT)
+    server.description = server.description.model_copy(update={"os": OperatingSystem.FREEBSD})
+    for kind in (Kind.RPS, Kind.RFS, Kind.XPS):
+        with pytest.raises(NotApplicable, match=f"^dut: freebsd has no {kind.value}, which is Linux' own$"):
+            Steering().steering_should_be_settable(kind)
+    with pytest.raises(NotApplicable, match="interrupts of freebsd are not steered by this lab"):
+        Steering().steering_should_be_settable(Kind.IRQ)

@@ -248,18 +248,75 @@ class TestTunables:
         with pytest.raises(CardFailure, match="is never so, sheet"):
             Tuning().tunables_should_be_as_on_the_sheet()
 
-    @pytest.mark.usefixtures("settings")
     @pytest.mark.parametrize("section", ["rings", "coalescing", "channels"])
-    def test_numbers_of_the_other_systems_driver_judge_nothing(self, section: str, taken: Lab) -> None:
-        server = taken.server(Role.DUT)
-        server.description = server.description.model_copy(update={"os": OperatingSystem.FREEBSD})
+    def test_numbers_of_the_other_systems_driver_judge_nothing(
+        self, settings: FakeSettings, section: str, taken: Lab
+    ) -> None:
+        runs_freebsd(taken)
         with pytest.raises(NotApplicable, match=f"knows {section} of Linux' driver only, the dut runs freebsd"):
+            getattr(Tuning(), f"{section}_should_be_as_delivered")()
+
+        def shows_none(_: str) -> object:
+            raise NotApplicable(f"dut: em0: FreeBSD's driver em shows no {section}")
+
+        setattr(settings.host, section, shows_none)
+        with pytest.raises(NotApplicable, match=f"driver em shows no {section}"):
             getattr(Tuning(), f"{section}_should_be_as_delivered")()
 
     @pytest.mark.usefixtures("taken")
     def test_no_tunable_is_not_applicable(self) -> None:
         with pytest.raises(NotApplicable, match="knows no default of a tunable of e1000e"):
             Tuning().tunables_should_be_as_on_the_sheet()
+
+
+OWN = """
+  freebsd:
+    module: if_em
+    in_kernel: true
+    rings: {settable: false, rx: {max: unknown, default: 1024}, tx: {max: 2048, default: 512}, source: test}
+    coalescing: {parameters: [{name: rx-usecs, default: 5, max: 200}], source: test}
+    channels: {settable: false, rx: {max: unknown, default: 8}, source: test}
+    source: test
+
+firmware:
+"""
+
+
+def runs_freebsd(taken: Lab) -> None:
+    server = taken.server(Role.DUT)
+    server.description = server.description.model_copy(update={"os": OperatingSystem.FREEBSD})
+
+
+class TestNumbersOfFreeBsdsDriver:
+    @pytest.fixture
+    def settings(self, bench: FakeBench, taken: Lab) -> FakeSettings:
+        bench.edit(bench.sheet, ("\nfirmware:\n", OWN))
+        with_sheet(bench, taken)
+        runs_freebsd(taken)
+        made = settings_of(bench)
+        for port in made.ports.values():
+            port.rings, port.ring_max = {"rx": 1024, "tx": 512}, {"rx": 0, "tx": 2048}
+            port.coalescing = {"rx-usecs": 5}
+        return made
+
+    def test_are_what_a_freebsd_dut_is_judged_by(self, settings: FakeSettings) -> None:
+        Tuning().rings_should_be_as_delivered()
+        settings.ports["enp1s0"].rings["rx"] = 256
+        settings.ports["enp2s0"].coalescing["rx-usecs"] = 18
+        assert failure("rings_should_be_as_delivered") == [
+            "dut.p0 (0000:01:00.0): ring rx is 256, sheet intel-82574l wants 1024"
+        ]
+        assert failure("coalescing_should_be_as_delivered") == [
+            "dut.p1 (0000:02:00.0): rx-usecs is 18, sheet intel-82574l wants 5"
+        ]
+
+    def test_a_ring_that_cannot_be_set_is_tried_from_the_size_it_has(self, settings: FakeSettings) -> None:
+        Tuning().ring_should_take_its_range("rx")  # the fake refuses what is above its largest, 0
+        settings.ports["enp1s0"].ring_max["rx"] = 4096
+        assert failure("ring_should_take_its_range", "rx") == [
+            f"dut.p0 (0000:01:00.0): ring rx is {size}, sheet intel-82574l wants it refused"
+            for size in (512, 1023, 1025)
+        ]
 
 
 def test_a_change_that_cannot_be_put_back_is_told(settings: FakeSettings, bench: FakeBench, taken: Lab) -> None:

@@ -34,6 +34,9 @@ S=$BSD_ROOT/below
 case $1 in
 -k) cat "$S/features" ;;
 -i) printf 'driver: be2net\nversion: 6.1\nfirmware-version: 4.4.249.3\n' ;;
+-S) printf 'NIC statistics:\n     txq0: tx_pkts: 90\n     txq0: tx_reqs: 4\n     txq1: tx_reqs: 3\n' ;;
+-f) head -c 8 "$BSD_ROOT/usr/lib/firmware/$3" | grep -qx VCARDFW1 || exit 1
+    cp "$BSD_ROOT/usr/lib/firmware/$3" "$S/flashed-$2" ;;
 -K) echo "$*" >> "$S/told"
     case $3 in rx) f=rx-checksumming ;; tx) f=tx-checksumming ;; gro) f=generic-receive-offload ;;
         txvlan) f=tx-vlan-offload ;; rxvlan) f=rx-vlan-offload ;; *) f=$3 ;; esac

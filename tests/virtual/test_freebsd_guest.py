@@ -157,6 +157,10 @@ class TestOtherTools:
         assert (first.vendor_id, first.device_id, first.parent, second.name) == ("19a2", "0710", "pci129", "oce1")
         assert "dev.oce.0.max_rsp_handled: 64\n" in said.out and "dev.oce.0.stats.rx.total_pkts: 10\n" in said.out
 
+    def test_what_the_driver_below_counts_is_added_up_over_its_queues(self, root: Root) -> None:
+        assert root.run("sysctl", "-n", "dev.oce.0.stats.tx.total_tx_pkts").out == "7\n"
+        assert "dev.oce.1.stats.tx.total_tx_pkts: 7\n" in root.run("sysctl", "dev.oce").out
+
     @pytest.mark.parametrize(
         ("words", "status", "out", "err"),
         [

@@ -13,11 +13,12 @@ from pathlib import Path
 import pytest
 from guest_root import GUEST, Root
 
-from freebsd import kit
+from freebsd import kit, ports
 from niclab.hosts.bond_settings import BondMode, BondSettings, PrimaryReselect
 from niclab.hosts.freebsd.host import FreeBsdHost
 from niclab.transports.ssh import Result
-from niclab.verdict import NotApplicable
+from niclab.verdict import BenchFault
+from vendor import medium
 
 BANNER = "14,1,1,-;bsd: Copyright (c) 1992-2012 The FreeBSD Project.\n"
 SETTINGS = BondSettings(BondMode.ACTIVE_BACKUP, miimon_ms=100, primary="oce0", primary_reselect=PrimaryReselect.ALWAYS)
@@ -37,7 +38,7 @@ class LocalShell:
         self.environment = {**os.environ, **below, "PATH": path, "PKG_PATH": "/usr/ports/packages/All"}
 
     def run(self, command: str, *, timeout_s: float = 60, check: bool = False) -> Result:
-        for path in ("/boot/loader.conf", "/dev/console"):
+        for path in ("/boot/loader.conf", "/boot/modules", "/boot/firmware", "/dev/console"):
             command = command.replace(path, f"{self.root.path}{path}")
         shell = ["sh", "-c", command]
         done = subprocess.run(shell, capture_output=True, text=True, env=self.environment, timeout=timeout_s)
@@ -70,8 +71,26 @@ def test_the_server_and_its_card_are_described(dut: FreeBsdHost) -> None:
     assert dut.module_parameter("oce", "max_rsp_handled") == "64"
     assert dut.carrier_changes("oce0").changes == 1
     assert dut.link_settings("oce0").speed_mbps == 10000 and dut.load("oce0").frames.rx_dropped == 16
-    with pytest.raises(NotApplicable, match="no tool that writes firmware of oce cards"):
-        dut.flash("oce0", "any.ufi")
+
+
+def test_firmware_is_written_by_the_driver_of_a_module(dut: FreeBsdHost, shell: LocalShell) -> None:
+    image = "oc11-10.6.144.21.ufi"
+    assert dut.firmware_file(image) and not dut.firmware_file("oc11-9.ufi")
+    assert dut.flash("oce1", image).refused is None
+    assert (shell.root.path / "below/flashed-oce1").read_bytes() == medium.firmware_of(shell.root.card)[image]
+    assert not list((shell.root.path / "usr/lib/firmware").iterdir())
+    module = shell.root.path / "boot/modules/oc11_4_4_249_3.ko"
+    module.write_bytes(module.read_bytes()[: ports.IMAGE_AT])
+    refused = dut.flash("oce0", "oc11-4.4.249.3.ufi")
+    assert refused.refused == "sysctl: dev.oce.0.fw_upgrade: Invalid argument"
+    assert not (shell.root.path / "below/flashed-oce0").exists()
+    with pytest.raises(BenchFault, match=r"firmware module /boot/modules/nobodys\.ko is missing"):
+        dut.flash("oce0", "nobodys.ufi")
+    said = shell.run("sysctl dev.oce.0.fw_upgrade=nobodys")
+    assert (said.exit_status, said.stderr) == (1, "sysctl: dev.oce.0.fw_upgrade: No such file or directory\n")
+    told = (shell.root.path / "dev/kmsg").read_text()
+    assert "oce1: Firmware Flashed successfully" in told and "oce0: Firmware Upgrade failed" in told
+    assert "Make sure nobodys is copied to /boot/modules" in told
 
 
 def test_options_are_switched_and_put_back(dut: FreeBsdHost, shell: LocalShell) -> None:

@@ -19,6 +19,8 @@ import cardsheet
 import layout
 import slots
 from freebsd import facts, kit, ports
+from niclab.hosts.freebsd.driver_settings import firmware_module
+from vendor import medium
 
 
 @pytest.mark.parametrize("card", cardsheet.names())
@@ -70,6 +72,18 @@ def test_a_driver_of_the_kernel_needs_no_step(tmp_path: Path) -> None:
     once = tmp_path / "once"
     assert (once / "boot/loader.conf").read_text() == "" and not (once / "var").exists()
     assert (once / "boot/kernel/if_cxgbe.ko").exists() and not list((once / "boot/modules").iterdir())
+
+
+def test_firmware_images_of_a_driver_that_takes_modules_are_modules(tmp_path: Path) -> None:
+    ports.lay(tmp_path, "emulex-oce11102")
+    folder, images = tmp_path / "once/boot/modules", medium.firmware_of("emulex-oce11102")
+    content = (folder / "oc11_4_4_249_3.ko").read_bytes()
+    assert content[:4] == b"\x7fELF" and content[ports.IMAGE_AT :] == images["oc11-4.4.249.3.ufi"]
+    assert {file.name for file in folder.glob("*.ko")} == {"oce.ko", *ports.firmware_modules("emulex-oce11102")}
+    assert len(images) == len(ports.firmware_modules("emulex-oce11102"))
+    for file in images:
+        assert (folder / f"{firmware_module(file)}.ko").exists(), "the lab looks for this name"
+    assert f"\nIMAGE_AT = {ports.IMAGE_AT}\n" in (kit.HERE / "guest/flashing.py").read_text()
 
 
 def test_the_client_compiles_without_a_warning_and_times_its_child(tmp_path: Path) -> None:

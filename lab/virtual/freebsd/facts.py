@@ -44,7 +44,9 @@ class Driver:
 
     ``name``: of the newbus device of a PCI function, ``port``: of its ports. ``module``: its file, without ``.ko``.
     ``built_in``: in the kernel GENERIC. ``counters``: sysctl -> file of the kernel's statistics below, and what the
-    count is divided by. ``acting``: settings of a port that act on the card.
+    count is divided by. ``acting``: settings of a port that act on the card. ``flashes``: the setting of a function
+    that takes the name of a firmware module, and has its image written. ``statistics``: sysctl -> counter of
+    ``ethtool -S``, of which all queues are added up.
     """
 
     name: str
@@ -61,6 +63,8 @@ class Driver:
     constants: Mapping[str, str] = field(default_factory=dict)
     counters: Mapping[str, tuple[str, int]] = field(default_factory=dict)
     acting: tuple[str, ...] = ()
+    flashes: str | None = None
+    statistics: Mapping[str, str] = field(default_factory=dict)
 
 
 DRIVERS: Mapping[str, Driver] = {
@@ -80,9 +84,10 @@ DRIVERS: Mapping[str, Driver] = {
             "stats.rx.total_mcast_pkts": ("multicast", 1),
             "stats.rx.err.rx_drops_no_pbuf": ("rx_missed_errors", 1),
             "stats.rx.err.crc_alignsymbol_errors": ("rx_crc_errors", 1),
-            "stats.tx.total_tx_pkts": ("tx_packets", 1),
             "stats.tx.total_tx_bytes": ("tx_bytes", 1),
         },
+        flashes="fw_upgrade",
+        statistics={"stats.tx.total_tx_pkts": "tx_reqs"},
     ),
     "cxgb4": Driver(
         "t5nex",
@@ -103,6 +108,14 @@ DRIVERS: Mapping[str, Driver] = {
             "stats.tx_frames": ("tx_packets", 1),
         },
         acting=("nrxq", "ntxq", "holdoff_tmr_idx", "holdoff_pktc_idx", "qsize_rxq", "qsize_txq", "pause_settings"),
+        statistics={
+            "rxq.0.lro_queued": "gro_merged",
+            "rxq.0.rxcsum": "rx_csum_good",
+            "rxq.0.vlan_extraction": "vlan_extractions",
+            "txq.0.txcsum": "tx_csum_offload",
+            "txq.0.vlan_insertion": "vlan_insertions",
+            "txq.0.tso_wrs": "tso",
+        },
     ),
     "bnx2x": Driver("bxe", "bxe", "if_bxe", "QLogic NetXtreme II BCM57810 10GbE", built_in=True, media="10Gbase-SR"),
     "ixgbe": Driver(
@@ -209,6 +222,8 @@ def _driver(card: str, sheet: Mapping[str, Any], driver: Driver) -> dict[str, An
         "constants": dict(driver.constants),
         "counters": {name: list(place) for name, place in driver.counters.items()},
         "acting": list(driver.acting),
+        "flashes": driver.flashes,
+        "statistics": dict(driver.statistics),
         "options": _options(sheet),
     }
 

@@ -109,6 +109,8 @@ def _key(card: str, shell: Path) -> str:
         if file.is_file() and "__pycache__" not in file.parts and file.suffix != ".md":
             digest.update(f"{file.relative_to(HERE)}\n".encode() + file.read_bytes())
     digest.update((cardsheet.SHEETS / f"{card}.yaml").read_bytes())
+    for name, content in ports.firmware_modules(card).items():
+        digest.update(name.encode() + content)
     return digest.hexdigest()[:16]
 
 

@@ -10,12 +10,15 @@ from typing import Any
 
 import cardsheet
 from freebsd import facts
+from vendor import medium
 
 PACKAGES = "usr/ports/packages/All"
 """Where PKG_PATH of root's shell points to."""
 _MACHINES = {"amd64": (2, 62), "i386": (1, 3)}
 """Class and machine of the ELF header."""
 _MODULE_BYTES = 228_544
+IMAGE_AT = 4096
+"""Where the image begins in a firmware module; ``guest/flashing.py`` knows it too."""
 
 
 def module_file(architecture: str) -> bytes:
@@ -23,6 +26,22 @@ def module_file(architecture: str) -> bytes:
     kind, machine = _MACHINES[architecture]
     head = b"\x7fELF" + bytes((kind, 1, 1, 9)) + bytes(8) + (1).to_bytes(2, "little") + machine.to_bytes(2, "little")
     return head.ljust(_MODULE_BYTES, b"\0")
+
+
+def firmware_modules(card: str) -> dict[str, bytes]:
+    """Module file -> content, of the card's firmware images, for a driver that takes them so.
+
+    The names are those of bsd.kmod.mk, which puts ``_`` for ``-`` and ``.``.
+    """
+    if facts.driver_of(card).flashes is None:
+        return {}
+    images = medium.firmware_of(card).items()
+    head = module_file("amd64")[:IMAGE_AT]
+    return {f"{_symbol(file.rpartition('.')[0])}.ko": head + image for file, image in images}
+
+
+def _symbol(name: str) -> str:
+    return name.replace("-", "_").replace(".", "_")
 
 
 def lay(tree: Path, card: str) -> None:
@@ -38,6 +57,8 @@ def lay(tree: Path, card: str) -> None:
     own = cardsheet.read(card)["drivers"].get("freebsd") or {}
     package = own.get("package")
     (once / "boot/modules").mkdir(parents=True, exist_ok=True)
+    for file, content in firmware_modules(card).items():
+        _write(once / "boot/modules" / file, content)
     if package is None:
         if not driver.built_in:
             _write(once / "boot/kernel" / f"{driver.module}.ko", module_file("amd64"))

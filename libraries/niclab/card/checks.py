@@ -105,25 +105,38 @@ def _above(small: Any, large: Any) -> bool:
 
 
 def _settings(card: Card) -> Iterator[Problem]:
-    for name in ("rx", "tx", "rx_mini", "rx_jumbo"):
-        ring: Ring | None = getattr(card.rings, name, None)
-        if ring is not None:
-            yield from _in_range(("rings", name), ring)
-    for kind in ("rx", "tx", "combined"):
-        queues = getattr(card.channels, kind, None)
-        if queues is not None:
-            yield from _in_range(("channels", kind), queues)
+    yield from _of_driver((), card)
+    if card.drivers.linux is not None:
+        for name in ("rings", "coalescing", "channels"):
+            if getattr(card.drivers.linux, name) is not None:
+                found = f"{name} of Linux' driver"
+                yield Problem(("drivers", "linux", name), found, f"them in the card's own section {name}")
+    if card.drivers.freebsd is not None:
+        yield from _of_driver(("drivers", "freebsd"), card.drivers.freebsd)
     if card.mtu is not None:
         yield from _in_range(("mtu",), card.mtu)
-    if card.coalescing is not None:
-        for index, parameter in enumerate(card.coalescing.parameters):
-            yield from _in_range(("coalescing", "parameters", index), parameter)
-        for name in _twice(parameter.name for parameter in card.coalescing.parameters):
-            yield Problem(("coalescing", "parameters"), f"{name} stands there twice", "each parameter once")
     speeds = card.link.speeds_mbps
     if speeds and not isinstance(card.link.speed_mbps, Unknown) and card.link.speed_mbps not in speeds:
         found = f"{card.link.speed_mbps} is not among them"
         yield Problem(("link", "speeds_mbps"), found, "every speed of the card, speed_mbps too")
+
+
+def _of_driver(where: FieldPath, place: Card | Driver) -> Iterator[Problem]:
+    """What is wrong in the sections ``rings``, ``channels`` and ``coalescing`` of a driver."""
+    for name in ("rx", "tx", "rx_mini", "rx_jumbo"):
+        ring: Ring | None = getattr(place.rings, name, None)
+        if ring is not None:
+            yield from _in_range((*where, "rings", name), ring)
+    for kind in ("rx", "tx", "combined"):
+        queues = getattr(place.channels, kind, None)
+        if queues is not None:
+            yield from _in_range((*where, "channels", kind), queues)
+    if place.coalescing is not None:
+        field = (*where, "coalescing", "parameters")
+        for index, parameter in enumerate(place.coalescing.parameters):
+            yield from _in_range((*field, index), parameter)
+        for name in _twice(parameter.name for parameter in place.coalescing.parameters):
+            yield Problem(field, f"{name} stands there twice", "each parameter once")
 
 
 def _in_range(field: FieldPath, fact: Any) -> Iterator[Problem]:
@@ -173,7 +186,7 @@ def _offload(field: FieldPath, name: Any, row: LinuxOffload | FreebsdOffload, ro
         yield Problem((*field, "change"), "not-on of an offload that is on", "not-off, both or fixed")
     if isinstance(row, FreebsdOffload) and not row.set_words and row.change is not Change.FIXED:
         yield Problem((*field, "set_words"), "none, though it can be changed", "the words of ifconfig that set it")
-    if isinstance(row, LinuxOffload) and row.proof and (row.proof.per is None) != (row.proof.at_least is None):
+    if row.proof and (row.proof.per is None) != (row.proof.at_least is None):
         yield Problem((*field, "proof"), "one of per and at_least alone", "both or neither")
 
 

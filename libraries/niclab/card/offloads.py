@@ -59,7 +59,7 @@ class Proof(Record):
 
     counter: CounterName
     per: CounterName | None = None
-    at_least: Annotated[float, Field(gt=1, le=64), Wanted("a number more than 1 and at most 64")] | None = None
+    at_least: Annotated[float, Field(gt=1, le=65536), Wanted("a number more than 1 and at most 65536")] | None = None
 
 
 class LinuxOffload(Record):
@@ -72,6 +72,16 @@ class LinuxOffload(Record):
     clears: tuple[NamedOffload, ...] = ()
     proof: Proof | None = None
 
+    @property
+    def shown_as(self) -> str:
+        """What the system shows it under."""
+        return self.word
+
+    @property
+    def set_with(self) -> str | None:
+        """The word that switches it; None when there is none."""
+        return self.set_word or self.word
+
 
 class FreebsdOffload(Record):
     """``label`` and ``bit``: of the options word of ``ifconfig``; ``set_words``: what sets it, if anything."""
@@ -82,6 +92,17 @@ class FreebsdOffload(Record):
     default: Switch
     change: Annotated[Change | Unknown, Wanted("both, not-off, not-on, fixed or unknown")]
     clears: tuple[NamedOffload, ...] = ()
+    proof: Proof | None = None
+
+    @property
+    def shown_as(self) -> str:
+        """What the system shows it under."""
+        return self.label
+
+    @property
+    def set_with(self) -> str | None:
+        """The word that switches it; None when there is none."""
+        return self.set_words[0] if self.set_words else None
 
 
 class Offload(Record):

@@ -52,6 +52,10 @@ class Rings(Section):
     rx_mini: Ring | None = None
     rx_jumbo: Ring | None = None
 
+    def largest(self, ring: Ring) -> int | Unknown:
+        """The largest size of a ring; of one that cannot be set the size it has, where nobody knows the largest."""
+        return ring.default if isinstance(ring.max, Unknown) and not self.settable else ring.max
+
 
 class CoalescingParameter(Record):
     """A parameter of ``ethtool -c`` that the driver supports: its value as delivered, and the largest it takes.

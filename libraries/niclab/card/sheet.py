@@ -68,6 +68,12 @@ class Card(Sheet):
             raise NotApplicable(f"sheet {self.name} names no driver for {system.value}")
         return driver
 
+    def of_driver(self, name: str, system: OperatingSystem) -> Rings | Coalescing | Channels | None:
+        """``rings``, ``coalescing`` or ``channels`` of a system's driver; None when nobody has written them."""
+        place = self if system is OperatingSystem.LINUX else self.drivers.freebsd
+        section: Rings | Coalescing | Channels | None = getattr(place, name, None)
+        return section
+
     def known(self, fact: T | Unknown, field: str) -> T:
         """``fact`` when it is known; ``field`` is its name on the sheet, such as ``pcie.width``.
 

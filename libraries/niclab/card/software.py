@@ -9,6 +9,7 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
+from niclab.card.settings import Channels, Coalescing, Rings
 from niclab.card.values import FirmwareShape, Module, PackageName, Section, Tunable, Unknown
 from niclab.card.versions import VersionLists, VersionSpec
 from niclab.fieldtypes import Record, Text, Wanted
@@ -66,13 +67,20 @@ class Package(VersionLists, Section):
 
 
 class Driver(Section):
-    """A driver: either versions of its own, or ``in_kernel``: it comes with the kernel and has the kernel's version."""
+    """A driver: either versions of its own, or ``in_kernel``: it comes with the kernel and has the kernel's version.
+
+    ``rings``, ``coalescing``, ``channels``: its numbers, where they are not those of Linux' driver, which stand in the
+    card's own sections.
+    """
 
     module: Module
     version: VersionLists | None = None
     in_kernel: bool | None = None
     package: Package | None = None
     tunables: tuple[TunableFact, ...] = ()
+    rings: Rings | None = None
+    coalescing: Coalescing | None = None
+    channels: Channels | None = None
 
 
 class Drivers(Record):
@@ -83,7 +91,10 @@ class Drivers(Record):
 
 
 class FirmwareImage(Record):
-    """A firmware image in ``/lib/firmware`` of the servers. ``version``: what runs once it is active."""
+    """A firmware image in ``/lib/firmware`` of a Linux server, ``/boot/firmware`` of one of FreeBSD's.
+
+    ``version``: what runs once it is active.
+    """
 
     version: VersionSpec
     file: FileName

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from niclab import stacks
 from niclab.bench import BenchPath, OperatingSystem, Role
-from niclab.card import At, Change, LinuxOffload, Setting, SettingKind
+from niclab.card import At, Change, Setting, SettingKind
 from niclab.changes import put_back
 from niclab.hosts.bond_settings import BondMode, BondSettings
 from niclab.lab import Lab
@@ -131,15 +131,15 @@ def _offload(end: _End, setting: Setting) -> Iterator[None]:
     card, system, on = end.lab.card, end.server.description.os, _switch(setting)
     rows = card.section(card.offloads, "offloads").rows(system)
     row = next((row for name, row in rows.items() if name.value == setting.name), None)
-    if not isinstance(row, LinuxOffload):
+    if row is None or row.set_with is None:
         raise NotApplicable(f"sheet {card.name} has no offload {setting.name} that can be switched on {system.value}")
     if row.change is not Change.BOTH:
         raise NotApplicable(f"sheet {card.name} does not say that offload {setting.name} can be switched")
     host = end.server.host
-    words = {each.word: each.set_word or each.word for each in rows.values() if isinstance(each, LinuxOffload)}
+    words = {each.shown_as: each.set_with for each in rows.values() if each.set_with is not None}
     with end.changing(str(setting), host.restoring_features(end.iface, words)):
-        attempt = host.set_feature(end.iface, row.set_word or row.word, on)
-        end.expect(setting, attempt.now[row.word].on, on, attempt.refused)
+        attempt = host.set_feature(end.iface, row.set_with, on)
+        end.expect(setting, attempt.now[row.shown_as].on, on, attempt.refused)
         yield
 
 

@@ -75,7 +75,7 @@ def want_mode(lab: Lab, mode: Mode) -> None:
         driver = card.driver(system).module
         raise NotApplicable(f"mode {mode.value}: sheet {card.name} names no offload toe of {driver} on {system.value}")
     raise NotApplicable(
-        f"mode {mode.value}: offloads of {system.value} cannot be switched yet"
+        f"mode {mode.value}: nothing that {system.value} shows would prove that TCP was the card's, not the system's"
         if system is not OperatingSystem.LINUX
         else f"mode {mode.value}: {system.value} has no switch for a TCP offload engine"
     )

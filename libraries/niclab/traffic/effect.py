@@ -8,7 +8,19 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 from niclab.bench import BenchPath, TrafficToolName
-from niclab.card import At, Change, Effect, Figure, LinuxOffload, OffloadName, Prediction, Setting, SettingKind, Step
+from niclab.card import (
+    At,
+    Change,
+    Effect,
+    Figure,
+    FreebsdOffload,
+    LinuxOffload,
+    OffloadName,
+    Prediction,
+    Setting,
+    SettingKind,
+    Step,
+)
 from niclab.card import Sequence as Steps
 from niclab.lab import Lab
 from niclab.profile import Profile
@@ -112,9 +124,9 @@ class Arms:
         stack.close()
 
 
-def can_switch(row: object) -> bool:
+def can_switch(row: LinuxOffload | FreebsdOffload) -> bool:
     """Does the sheet say that this offload goes on and off?"""
-    return isinstance(row, LinuxOffload) and row.change is Change.BOTH
+    return row.set_with is not None and row.change is Change.BOTH
 
 
 def switched(name: OffloadName, on: bool, at: At = At.BOTH) -> Setting:

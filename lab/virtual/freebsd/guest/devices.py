@@ -31,6 +31,7 @@ def leaves(name: str) -> Leaves:
         port = next((one for one in drivers().values() if one["port"] == driver), None)
         if port is not None:
             yield from _port(device, port)
+            yield from _statistics(device, port, words[3:4])
 
 
 def _newbus(device: Device) -> Leaves:
@@ -63,6 +64,8 @@ def _function(device: Device, fact: Mapping[str, Any]) -> Leaves:
         yield f"{device.tree}.{leaf}", set_to.get(f"{device.tree}.{leaf}", str(loader))
     for leaf, value in fact["constants"].items():
         yield f"{device.tree}.{leaf}", str(value)
+    if fact["flashes"]:
+        yield f"{device.tree}.{fact['flashes']}", ""
 
 
 def _port(device: Device, fact: Mapping[str, Any]) -> Leaves:
@@ -73,6 +76,20 @@ def _port(device: Device, fact: Mapping[str, Any]) -> Leaves:
             yield f"{device.tree}.{leaf}", str(int(text) // divisor)
     for leaf in fact["acting"]:
         yield f"{device.tree}.{leaf}", settings.shown(device.name, leaf)
+
+
+def _statistics(device: Device, fact: Mapping[str, Any], branch: list[str]) -> Leaves:
+    """What the driver below counts of a port, over all queues; only for who asks for their branch, or for all."""
+    from below import run
+
+    wanted = {leaf: name for leaf, name in fact["statistics"].items() if branch in ([], [leaf.partition(".")[0]])}
+    if not wanted:
+        return
+    lines = [line.strip().rpartition(": ") for line in run("ethtool", "-S", device.name)[1].splitlines()]
+    for leaf, name in wanted.items():
+        found = [int(value) for label, _, value in lines if label == name or label.endswith(f": {name}")]
+        if found:
+            yield f"{device.tree}.{leaf}", str(sum(found))
 
 
 def change(name: str, value: str) -> str:
@@ -87,6 +104,11 @@ def change(name: str, value: str) -> str:
             raise Refusal(f"invalid integer '{value}'")
         remember("sysctl", {**remembered("sysctl"), name: value})
         return value
+    if fact is not None and leaf and leaf == fact["flashes"]:
+        from flashing import by_module
+
+        by_module(name, f"{driver}{unit}", value)
+        return ""
     port = next((one for one in drivers().values() if one["port"] == driver), None)
     if port is not None and leaf in port["acting"]:
         act: Callable[[str, str, str], str] = settings.change

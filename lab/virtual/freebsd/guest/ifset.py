@@ -7,7 +7,7 @@ from collections.abc import Callable
 import features
 import kld
 import links
-from below import Refusal, kernel_says, run
+from below import Refusal, kernel_says, remember, remembered, run
 
 _LAGG_MODES = {"failover": "active-backup", "lacp": "802.3ad", "loadbalance": "balance-xor", "roundrobin": "balance-rr"}
 _MIIMON_MS = "100"
@@ -166,6 +166,8 @@ def _destroy(iface: str) -> None:
 
 def _state(up: bool) -> Callable[[str], None]:
     def switched(iface: str) -> None:
+        if not up and links.is_up(iface):
+            remember("were-up", {**remembered("were-up"), iface: "1"})
         _ip("link", "set", "dev", links.below_name(iface), "up" if up else "down")
 
     return switched

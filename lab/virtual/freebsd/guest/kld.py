@@ -230,6 +230,8 @@ def _forget(iface: str) -> None:
     """What was set of an interface is gone with its driver."""
     if remembered(f"options-{iface}"):
         remember(f"options-{iface}", {})
+    if iface in remembered("were-up"):
+        remember("were-up", {name: value for name, value in remembered("were-up").items() if name != iface})
 
 
 def _all_there(linux: str) -> bool:

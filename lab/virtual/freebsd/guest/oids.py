@@ -76,6 +76,8 @@ def _hardware() -> Iterator[tuple[str, str]]:
     yield "hw.ncpu", str(len(cpus))
     yield "hw.byteorder", "1234"
     yield "hw.physmem", str(int(memory.split()[1]) * 1024) if memory else "0"
+    free = next((line for line in (read("/proc/meminfo") or "").splitlines() if line.startswith("MemAvailable")), "")
+    yield "hw.usermem", str(int(free.split()[1]) * 1024) if free else "0"
     yield "hw.pagesize", "4096"
     yield "hw.machine_arch", str(fact["machine"])
     environment = remembered("kenv")

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from below import Refusal, run
+import links
+from below import Refusal, remembered, run
 
 TIMERS = (1, 5, 10, 50, 100, 200)
 PACKETS = (1, 8, 16, 32)
-_RINGS = {"qsize_rxq": "RX", "qsize_txq": "TX"}
+_RINGS = {"qsize_rxq": "RX Mini", "qsize_txq": "TX"}
+"""Of ethtool: what Linux' driver calls RX Mini is the queue of responses, which the size stands for here."""
+_BEFORE_UP = (*_RINGS, "holdoff_pktc_idx")
+"""Taken only until the interface is marked up for the first time (cxgbe(4))."""
 _PAUSE_RX, _PAUSE_TX, _AUTONEG = 1, 2, 4
 
 
@@ -36,8 +40,10 @@ def change(iface: str, leaf: str, value: str) -> str:
     if not value.lstrip("-").isdecimal():
         raise Refusal(f"invalid integer '{value}'")
     number = int(value)
+    if leaf in _BEFORE_UP and (links.is_up(iface) or iface in remembered("were-up")):
+        raise Refusal(f"{_oid(iface, leaf)}: Device busy")
     if leaf in _RINGS:
-        words = ["-G", iface, _RINGS[leaf].lower(), value]
+        words = ["-G", iface, _RINGS[leaf].lower().replace(" ", "-"), value]
     elif leaf == "holdoff_tmr_idx":
         words = ["-C", iface, "rx-usecs", str(_of(TIMERS, number, iface, leaf))]
     elif leaf == "holdoff_pktc_idx":

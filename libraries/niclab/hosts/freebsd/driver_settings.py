@@ -12,8 +12,12 @@ from niclab.hosts.errors import unreadable
 
 CHELSIO = ("cxgbe", "cxl", "cc")
 """Ports of cxgbe(4). Their timers and packet counts stand at the device they hang on."""
+FLASHED_BY_MODULE = ("oce",)
+"""Drivers that write a firmware image which was made a firmware module, named in ``fw_upgrade`` (oce(4))."""
 FLOW_CONTROL = ("ix", "em", "igb", "ixl")
 """Drivers with ``dev.DRIVER.N.fc``."""
+
+_NO_SYMBOL = re.compile(r"[-.]")
 
 _RX, _TX, _AUTONEG = 1, 2, 4
 _PAUSE = re.compile(r"(?:0x)?([0-7])(?:<[A-Z_,]*>)?")
@@ -26,6 +30,14 @@ def pause_bits(name: str, value: int | str) -> tuple[bool, bool, bool]:
         raise unreadable("sysctl", name, str(value), "bits such as '3<PAUSE_RX,PAUSE_TX>'")
     bits = int(match[1])
     return bool(bits & _RX), bool(bits & _TX), bool(bits & _AUTONEG)
+
+
+def firmware_module(file: str) -> str:
+    """The name of the firmware module of an image, without ``.ko``: ``oc11_4_4_249_3`` of ``oc11-4.4.249.3.ufi``.
+
+    sys/tools/fw_stub.awk puts ``_`` into names where ``-`` and ``.`` stand.
+    """
+    return _NO_SYMBOL.sub("_", file.rpartition(".")[0] or file)
 
 
 def pause_word(rx: bool, tx: bool, autoneg: bool) -> int:

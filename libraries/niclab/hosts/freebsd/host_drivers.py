@@ -7,7 +7,7 @@ import shlex
 
 from niclab.hosts.errors import unreadable
 from niclab.hosts.freebsd.commands import FreeBsdCommands
-from niclab.hosts.freebsd.driver_settings import CHELSIO
+from niclab.hosts.freebsd.driver_settings import CHELSIO, FLASHED_BY_MODULE, firmware_module
 from niclab.hosts.freebsd.kldstat import KernelFile, read_kldstat
 from niclab.hosts.names import interface_name, module_name
 from niclab.hosts.parity import emulated, not_available, partly
@@ -19,8 +19,11 @@ _RELOAD_TIMEOUT_S = 180
 _FLASH_TIMEOUT_S = 600
 _PARAMETER = re.compile(r"[A-Za-z0-9_.]{1,64}")
 _FIRMWARE_FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,127}")
-_FIRMWARE = "/boot/firmware"
-_FLASHED = "cxgbe, with `cxgbetool`; others have tools of their vendors, which run offline"
+_FIRMWARE, _MODULES = "/boot/firmware", "/boot/modules"
+_FLASHED = (
+    "cxgbe, with `cxgbetool`; oce, by `fw_upgrade`, of images that were made modules; others have tools of their"
+    " vendors, which run offline"
+)
 _NO_BUILD_ID = "the kernel shows no build id of a module in memory"
 
 
@@ -101,20 +104,24 @@ class FreeBsdDrivers(FreeBsdCommands):
             raise BenchFault(f"{self.name}: the devices of {driver} differ in {name}: {shown}")
         return next(iter(shown.values()))
 
-    @emulated("a file in /boot/firmware")
+    @emulated("a file in /boot/firmware, or its firmware module in /boot/modules")
     def firmware_file(self, file: str) -> bool:
-        path = f"{_FIRMWARE}/{self._checked_file(file)}"
-        result = self._try(f"test -f {shlex.quote(path)}")
-        if result.exit_status not in (0, 1):
-            raise self._failed(f"test -f {path}", result)
-        return result.exit_status == 0
+        module = f"{_MODULES}/{firmware_module(self._checked_file(file))}.ko"
+        return self._is_file(f"{_FIRMWARE}/{file}") or self._is_file(module)
 
     @partly(_FLASHED)
     def flash(self, iface: str, file: str) -> Attempt[DriverInfo]:
-        """Write a firmware image of /boot/firmware into the card.
+        """Write a firmware image into the card: of /boot/firmware, or by its firmware module in /boot/modules.
 
         :raises NotApplicable: when FreeBSD has no tool for the card.
+        :raises BenchFault: when there is no such module: nobody has made one of the image.
         """
+        device = self._newbus(iface)
+        module = f"{_MODULES}/{firmware_module(self._checked_file(file))}.ko"
+        if device.driver in FLASHED_BY_MODULE and not self._is_file(module):
+            raise BenchFault(
+                f"{self.name}: firmware module {module} is missing; wanted: one made of {file}, as oce(4) says"
+            )
         refused = self._told(self.flashing(iface, file), timeout_s=_FLASH_TIMEOUT_S)
         return Attempt(refused, self.driver_info(iface))
 
@@ -122,6 +129,8 @@ class FreeBsdDrivers(FreeBsdCommands):
     def flashing(self, iface: str, file: str) -> str:
         """The command of :meth:`flash`, for the journal."""
         device = self._newbus(iface)
+        if device.driver in FLASHED_BY_MODULE:
+            return f"sysctl {device.tree}.fw_upgrade={firmware_module(self._checked_file(file))}"
         if device.driver not in CHELSIO:
             raise NotApplicable(f"{self.name}: FreeBSD has no tool that writes firmware of {device.driver} cards")
         return f"cxgbetool {self._parent(device).name} loadfw {_FIRMWARE}/{self._checked_file(file)}"
@@ -163,6 +172,12 @@ class FreeBsdDrivers(FreeBsdCommands):
                 if device.version is not None:
                     return _bare(device.version)
         return None
+
+    def _is_file(self, path: str) -> bool:
+        result = self._try(f"test -f {shlex.quote(path)}")
+        if result.exit_status not in (0, 1):
+            raise self._failed(f"test -f {path}", result)
+        return result.exit_status == 0
 
     def _checked_file(self, file: str) -> str:
         if not _FIRMWARE_FILE.fullmatch(file):

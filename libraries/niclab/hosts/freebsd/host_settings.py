@@ -31,6 +31,7 @@ from niclab.verdict import BenchFault, NotApplicable
 T = TypeVar("T")
 
 _WORD = re.compile(r"[a-z][a-z0-9_]{0,31}")
+_PARAMETER = re.compile(r"[a-z]{2,8}(-[a-z]{2,8}){1,3}")
 _RINGS = {"rx": "qsize_rxq", "tx": "qsize_txq"}
 # Neutral word -> (the setting that holds an index, the list at the parent device that it points into).
 _HOLDOFF = {"rx-usecs": ("holdoff_tmr_idx", "holdoff_timers"), "rx-frames": ("holdoff_pktc_idx", "holdoff_pkt_counts")}
@@ -111,9 +112,11 @@ class FreeBsdSettings(FreeBsdCommands):
 
     @partly(_HELD)
     def set_coalescing(self, iface: str, values: Mapping[str, int | bool]) -> Attempt[Coalescing]:
-        """``rx-usecs`` and ``rx-frames``: one of the values that the card's lists hold; any other is refused."""
+        """``rx-usecs`` and ``rx-frames``: one of the values that the card's lists hold; anything else is refused."""
         device, changes = self._chelsio(iface, "takes no microseconds for its interrupts"), list[str]()
         for word, value in values.items():
+            if word not in _HOLDOFF and _PARAMETER.fullmatch(word):
+                return Attempt(f"driver {device.driver} has no {word}", self.coalescing(iface))
             index, place = self._leaf(_HOLDOFF, word)
             known = self._list(device, place)
             if isinstance(value, bool) or value not in known:
@@ -125,7 +128,7 @@ class FreeBsdSettings(FreeBsdCommands):
     def set_pause(self, iface: str, values: Mapping[str, bool]) -> Attempt[Pause]:
         """``autoneg`` (cxgbe), ``rx``, ``tx``; what is not named stays."""
         now, device = self.pause(iface), self._newbus(iface)
-        if "autoneg" in values and now.autoneg is None:
+        if values.get("autoneg") and now.autoneg is None:
             return Attempt(f"{device.driver} has no switch for the negotiation of flow control", now)
         wish = {"autoneg": bool(now.autoneg), "rx": bool(now.rx), "tx": bool(now.tx)}
         for word, value in values.items():

@@ -69,10 +69,9 @@ class LinuxControl(HostCommands):
 
     def restoring_package(self, name: str, before: Package | None, module: str) -> str:
         """A command that brings a package and its driver back to what they are now, for the journal."""
-        apt = ["apt-get", "-q", "--yes"]
-        words = [*apt, "purge", name]
+        words = ["dpkg", "--purge", name]  # no error when it is not installed, nor when nobody knows such a package
         if before is not None:
-            words = [*apt, "--allow-downgrades", "install", f"{name}={before.version}"]
+            words = ["apt-get", "-q", "--yes", "--allow-downgrades", "install", f"{name}={before.version}"]
         reload_it = f"modprobe -r {module_name(self.name, module)} && modprobe {module_name(self.name, module)}"
         return f"DEBIAN_FRONTEND=noninteractive {shlex.join(words)} && {reload_it}"
 

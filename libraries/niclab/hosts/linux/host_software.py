@@ -7,6 +7,7 @@ import shlex
 
 from niclab.hosts.commands import HostCommands, is_no_answer, refusal
 from niclab.hosts.errors import unreadable
+from niclab.hosts.host import CommandResult
 from niclab.hosts.linux.aer import read_aer_classes
 from niclab.hosts.linux.ethtool import read_driver_info
 from niclab.hosts.names import interface_name, module_name, pci_address
@@ -20,6 +21,7 @@ _PARAMETER = re.compile(r"[A-Za-z0-9_]{1,64}")
 _FIRMWARE_FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,127}")
 _PACKAGE_FIELDS = r"${Package} ${db:Status-Status} ${Architecture} ${Version}\n"
 _INSTALL_TIMEOUT_S = 300
+_UNKNOWN = ("was not found", "Unable to locate package")
 _FLASH_TIMEOUT_S = 600
 
 
@@ -42,12 +44,14 @@ class LinuxSoftware(HostCommands):
     def install_package(self, name: str, version: str) -> Attempt[Package | None]:
         """Install this very version with ``apt-get``, from where the host gets its packages; it may be an older one.
 
+        A version that apt does not know is looked for once more, when apt has fetched its lists anew.
+
         :raises BenchFault: when the tool could not try: no such version to be had, no lock, no rights.
         """
         if not _VERSION.fullmatch(version):
             raise BenchFault(f"{self.name}: package version {version!r}: letters, digits and . + ~ : - are wanted")
         words = f"install --yes --allow-downgrades --no-install-recommends {self._named(name)}={version}"
-        return self._apt(words, name, ("was not found",))
+        return self._apt(words, name, _UNKNOWN)
 
     def remove_package(self, name: str) -> Attempt[Package | None]:
         """Remove the package and its configuration. One that is not there is removed already."""
@@ -95,8 +99,10 @@ class LinuxSoftware(HostCommands):
     def _apt(self, words: str, name: str, missing: tuple[str, ...]) -> Attempt[Package | None]:
         command = f"DEBIAN_FRONTEND=noninteractive apt-get -q {words}"
         result = self._try(command, timeout_s=_INSTALL_TIMEOUT_S)
-        said = result.stderr + result.stdout
-        if result.exit_status != 0 and (is_no_answer(result) or any(words in said for words in missing)):
+        if _says(result, missing):
+            self._try("apt-get -q update", timeout_s=_INSTALL_TIMEOUT_S)  # whether that helped, apt says next
+            result = self._try(command, timeout_s=_INSTALL_TIMEOUT_S)
+        if result.exit_status != 0 and (is_no_answer(result) or _says(result, missing)):
             raise self._failed(command, result)
         return Attempt(refusal(result), self.package(name))
 
@@ -109,6 +115,10 @@ class LinuxSoftware(HostCommands):
         if not _FIRMWARE_FILE.fullmatch(file):
             raise BenchFault(f"{self.name}: firmware file {file!r}: a file name of /lib/firmware is wanted")
         return file
+
+
+def _says(result: CommandResult, words: tuple[str, ...]) -> bool:
+    return result.exit_status != 0 and any(one in result.stderr + result.stdout for one in words)
 
 
 def _read_package(text: str) -> Package:
