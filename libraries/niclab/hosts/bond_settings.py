@@ -1,4 +1,5 @@
-"""How a bond is to be set up, in the words of Linux' bonding driver (Documentation/networking/bonding.rst)."""
+"""How a bond is to be set up, in the words of Linux' bonding driver (Documentation/networking/bonding.rst), and which
+tag a VLAN puts on its frames."""
 
 from __future__ import annotations
 
@@ -43,6 +44,14 @@ class HashPolicy(Enum):
     ENCAP23 = "encap2+3"
     ENCAP34 = "encap3+4"
     VLAN_SRCMAC = "vlan+srcmac"
+
+
+class VlanTag(Enum):
+    """The tag of a VLAN's frames, in the words of ``ip link``."""
+
+    CUSTOMER = "802.1Q"
+    SERVICE = "802.1ad"
+    """The outer one of two: a provider's."""
 
 
 @dataclass(frozen=True)
