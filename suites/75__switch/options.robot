@@ -10,13 +10,11 @@ Test Tags        needs:switch    req:CARD-04    slow
 
 *** Test Cases ***
 A Bond That Watches By ARP Survives The Loss Of Its Link
-    [Setup]    Bond Both Hosts And Watch By ARP
-    Measure A Whole Bond
+    [Setup]    Run Keywords    Bond Both Hosts And Watch By ARP    AND    Measure A Whole Bond
     Lose The Active Link    by=switch-port
     Traffic Should Have Failed Over
 
 A Bond Whose Address Moves With Its Link Survives The Loss Of Its Link
-    [Setup]    Bond Both Hosts With Addresses That Move
-    Measure A Whole Bond
+    [Setup]    Run Keywords    Bond Both Hosts With Addresses That Move    AND    Measure A Whole Bond
     Lose The Active Link    by=switch-port
     Traffic Should Have Failed Over
