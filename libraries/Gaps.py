@@ -64,14 +64,9 @@ class Gaps:
         An interruption that is proven to be longer is the card's failure; where the measurement was disturbed so much
         that a longer one may hide in it, nobody can tell.
         """
-        taken = lab.current()
-        limit = taken.card.limits.failover_within_ms
-        if limit is None:
-            raise NotApplicable(f"sheet {taken.card.name} has no limits.failover_within_ms")
-        limit_ms = taken.card.known(limit, "limits.failover_within_ms")
+        limit_ms, wish = _allowed()
         problems, unknown = [], []
         for direction in self._report(LIMITS_WATCHED * limit_ms / 1000).directions:
-            wish = f"sheet {taken.card.name} allows {limit_ms} ms"
             if direction.proven_ms > limit_ms:
                 problems.append(f"{direction}; {wish}")
             elif direction.at_most_ms > limit_ms or not direction.over:
@@ -79,6 +74,25 @@ class Gaps:
         fail_with(problems)
         if unknown:
             raise Undecided("\n".join(unknown))
+
+    @keyword
+    def lost_packets_should_fit_the_allowed_gap(self) -> None:
+        """In each direction no more packets were lost than are sent in the sheet's ``failover_within_ms``.
+
+        Where packets take the links in turn, those of a lost one are missed one by one: no time between two of them
+        is proven to be an interruption, but each of them was lost. Packets that a receiver may not have heard, because
+        it stood still, are not counted.
+        """
+        limit_ms, wish = _allowed()
+        problems = []
+        for direction in self._report(LIMITS_WATCHED * limit_ms / 1000).directions:
+            heard = sum(outage.heard for outage in direction.outages)
+            lost_ms = heard * direction.sender.median_ms
+            if lost_ms > limit_ms:
+                problems.append(
+                    f"{direction}; {heard} were lost for sure, as many as are sent in {lost_ms:.0f} ms; {wish}"
+                )
+        fail_with(problems)
 
     @keyword
     def traffic_should_be_unbroken(self) -> None:
@@ -111,6 +125,16 @@ class Gaps:
                 _log(direction, clock)
         assert self._probing.report is not None
         return self._probing.report
+
+
+def _allowed() -> tuple[int, str]:
+    """How long traffic may be interrupted, in ms, and who says so."""
+    card = lab.current().card
+    limit = card.limits.failover_within_ms
+    if limit is None:
+        raise NotApplicable(f"sheet {card.name} has no limits.failover_within_ms")
+    limit_ms = card.known(limit, "limits.failover_within_ms")
+    return limit_ms, f"sheet {card.name} allows {limit_ms} ms"
 
 
 def _log(direction: Direction, clock: ClockFix) -> None:

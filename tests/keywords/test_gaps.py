@@ -133,6 +133,30 @@ def test_a_gap_that_does_not_end_and_is_longer_is_red(gaps: Gaps) -> None:
         gaps.traffic_gap_should_be_within_card_limit()
 
 
+class TestPacketsLostOneByOne:
+    """A bond that sends round robin loses every second packet with a link."""
+
+    def test_as_many_as_are_sent_in_the_allowed_time_are_green(self, gaps: Gaps) -> None:
+        find(gaps, outages=(outage(0, 2, heard=1),) * LIMIT_MS)
+        gaps.lost_packets_should_fit_the_allowed_gap()
+
+    @pytest.mark.parametrize("direction", ["forth", "back"])
+    def test_one_more_is_red(self, gaps: Gaps, direction: str) -> None:
+        find(gaps, direction, outages=(outage(0, 2, heard=1),) * (LIMIT_MS + 1))
+        wanted = r"1101 were lost for sure, as many as are sent in 1101 ms; sheet intel-82574l allows 1100 ms$"
+        with pytest.raises(CardFailure, match=wanted):
+            gaps.lost_packets_should_fit_the_allowed_gap()
+
+    def test_an_end_that_sends_seldom_sends_few_in_that_time(self, gaps: Gaps) -> None:
+        find(gaps, outages=(outage(0, 4, heard=1),) * 600, sender=replace(QUIET, median_ms=2.0))
+        with pytest.raises(CardFailure, match="600 were lost for sure, as many as are sent in 1200 ms"):
+            gaps.lost_packets_should_fit_the_allowed_gap()
+
+    def test_what_the_receiver_may_not_have_heard_is_not_counted(self, gaps: Gaps) -> None:
+        find(gaps, outages=(outage(0, 3000, heard=0),))
+        gaps.lost_packets_should_fit_the_allowed_gap()
+
+
 def test_one_lost_packet_breaks_unbroken_traffic(gaps: Gaps) -> None:
     find(gaps, outages=(outage(0, 2, heard=1),))
     with pytest.raises(CardFailure, match=r"^peer to dut: .*; wanted: every packet once, and in time$"):
