@@ -15,4 +15,4 @@ Losing Any Link Of Bonds That Balance What They Send Costs At Most The Allowed G
 
 Losing Any Link Of Bonds That Balance Both Ways Costs At Most The Allowed Gap
     [Setup]    Bond Both Hosts To Balance Both Ways
-    Losing Each Link Should Cost At Most The Allowed Gap    by=switch-port
+    Losing Each Link Should Cost At Most The Allowed Gap    by=switch-port    mode=balance-alb

@@ -60,7 +60,7 @@ def test_a_link_of_a_hash_that_is_reported_lost_too_late(bench: Bench) -> None:
 @pytest.mark.parametrize("mode", BALANCED)
 def test_a_balancing_bond_whose_lost_link_is_seen_too_late(bench: Bench, mode: str) -> None:
     test = BALANCED[mode]
-    message = run_with(bench, test, "cable:a.dut", "carrier_delay_s=5").red[test]
+    message = run_with(bench, test, "cable:a.dut", "carrier_delay_s=8").red[test]
     assert message.startswith("CardFailure: ") and re.search(GAP, message), message
 
 

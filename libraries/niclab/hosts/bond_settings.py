@@ -17,6 +17,15 @@ class BondMode(Enum):
     BALANCE_TLB = "balance-tlb"
     BALANCE_ALB = "balance-alb"
 
+    @property
+    def own_delay_ms(self) -> int:
+        """What the driver itself may take, beyond noticing the loss, until partners send over another link.
+
+        balance-alb tells each partner by ARP to which link it shall send, and keeps that back for 2 s after the last
+        time, and after any ARP request of its own (RLB_UPDATE_DELAY, drivers/net/bonding/bond_alb.c of Linux).
+        """
+        return 2000 if self is BondMode.BALANCE_ALB else 0
+
 
 class PrimaryReselect(Enum):
     """When the primary becomes active again after it has returned."""
