@@ -44,9 +44,9 @@ class NetworkLink:
     """
 
     name: str
-    index: int
+    index: int | None
     flags: tuple[str, ...]
-    mtu: int
+    mtu: int | None
     qdisc: str | None
     state: Operstate | None
     master: str | None
