@@ -15,6 +15,7 @@ _PROMPT = re.compile(
 )
 _BARE_PROMPT = re.compile(r"\s*([#$%]) ?([a-z./].*)")
 _LONGEST_PROMPT = 1000
+_MOST_PARTS = 100  # more is no text that somebody shows
 _SHORT_ANSWER = 3  # lines: an error message, the rest of a pipe
 
 
@@ -36,7 +37,8 @@ class SessionPart:
 
 
 def parts_of_session(text: str) -> list[SessionPart]:
-    """Each command with its prompt and what stands below it up to the next prompt; empty when there are not several.
+    """Each command with its prompt and what stands below it up to the next prompt; empty when there are not several,
+    or far too many.
 
     What stands before the first prompt is a part of its own. A prompt that is nothing but its sign counts where the
     text begins with such a prompt.
@@ -47,7 +49,7 @@ def parts_of_session(text: str) -> list[SessionPart]:
     bounds = [0, *(at for at, command in enumerate(commands) if at and command is not None), len(lines)]
     parts = [SessionPart(commands[begin], "\n".join(lines[begin:end]) + "\n") for begin, end in pairwise(bounds)]
     filled = [part for part in parts if part.text.strip()]
-    return filled if len(filled) > 1 else []
+    return filled if 1 < len(filled) <= _MOST_PARTS else []
 
 
 def _command(line: str, sign: str | None) -> str | None:

@@ -24,7 +24,7 @@ _EMPTY_PROMPT = re.compile(
     r"(?:\s*(?:exit|logout))?"
 )
 # What stands before the sign does not matter where a call of the tool stands behind it. "+ " is the shell's own trace.
-_NAMED_PROMPT = re.compile(r"(?:[^#$%>❯|<]{0,100}[#$%>❯]|\+{1,3} )\s*(?=[A-Za-z/.(])(.+)")
+_NAMED_PROMPT = re.compile(r"(?:>\s?)?(?:[^#$%>❯|<]{0,100}[#$%>❯]|\+{1,3} )\s*(?:\*\*|`)?(?=[A-Za-z/.(])(.+)")
 _USER_PROMPT = re.compile(
     r"(?:\[[^\s\]]{1,40}@[^\]]{1,80}\]|[A-Za-z0-9_.-]{1,40}@[A-Za-z0-9.-]{1,60}(?::[^ ]{0,80})?) ?[#$%>] \S.*"
 )
@@ -56,6 +56,7 @@ _ARROWS = ("<--", "<==", "\u2190")
 _FENCE = re.compile(r"(?:```|~~~)[a-z]{0,12}")
 _RECORDER = re.compile(r"Script (?:started|done)(?: on|,).{0,200}")
 _LAST_OF_LEFT_OUT = frozenset(".\u2026])>-pdt")
+_TAG = re.compile(r"</?[a-z][a-z0-9]{0,10}(?: [^<>\n]{0,200})?/?>")
 _ENTITIES = {"&lt;": "<", "&gt;": ">", "&quot;": '"', "&#39;": "'", "&nbsp;": " ", "&amp;": "&"}
 # What the shell's own "time" says below an output.
 _TIMES = re.compile(r"(?:real|user|sys)\s+[0-9]{1,6}m[0-9.,]{1,10}s")
@@ -86,8 +87,11 @@ def transcript(text: str, *tools: str, alone: str | None = None) -> Transcript:
         user's prompt is an error.
     :raises ReadError: for the output of another tool behind this one's, when ``alone`` is given.
     """
-    stripped = ((number, line.rstrip()) for number, line in numbered(cleaned(text)))
-    lines = [(number, _without_position(_without_arrow(line))) for number, line in stripped]
+    text = cleaned(text)
+    stripped = ((number, line.rstrip()) for number, line in numbered(text))
+    if any(arrow in text for arrow in (*_ARROWS, "->", "=>")):
+        stripped = ((number, _without_arrow(line)) for number, line in stripped)
+    lines = [(number, _without_position(line) if line[-1:] == "]" else line) for number, line in stripped]
     lines = _without_margins(lines)
     command: str | None = None
     kept: list[Line] = []
@@ -129,8 +133,6 @@ def _without_arrow(line: str) -> str:
 
 def _without_position(line: str) -> str:
     """Only the end is searched: blanks without end before it must not cost a search from each of them."""
-    if line[-1:] != "]":
-        return line
     match = _COPY_MODE.search(line, max(0, len(line) - _COPY_MODE_CHARACTERS))
     return line[: match.start()].rstrip() if match else line
 
@@ -143,9 +145,10 @@ def _uncoloured(text: str) -> str:
 
 
 def _unescaped(text: str) -> str:
-    """The text of a page whose source was taken: ``&lt;UP&gt;``. No tool of these prints such a name itself."""
-    if "&lt;" not in text and "&gt;" not in text:
+    """The text of a page whose source was taken: ``<b>&lt;UP&gt;</b>``. No tool of these prints such a name itself."""
+    if not any(name in text for name in ("&lt;", "&gt;", "&quot;")):
         return text
+    text = _TAG.sub("", text)
     for name, sign in _ENTITIES.items():
         text = text.replace(name, sign)
     return text
@@ -207,7 +210,7 @@ def _echoed(line: str, tools: tuple[str, ...], *, bare: bool) -> str | None:
     if not line or len(line) > _LONGEST_PROMPT:
         return None
     arrow, match = _ARROW_PROMPT.fullmatch(line), _NAMED_PROMPT.fullmatch(line)
-    commands = arrow.groups() if arrow else (match[1],) if match else (line,) if bare else ()
+    commands = arrow.groups() if arrow else (match[1].rstrip("*`"),) if match else (line,) if bare else ()
     for command in commands:
         if any(_calls(part.split(), tools) for part in re.split(r"[;|&]+", command)):
             return command

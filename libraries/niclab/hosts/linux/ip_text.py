@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from niclab.hosts.errors import unreadable
-from niclab.hosts.reading import whole_number
+from niclab.hosts.reading import unbroken, whole_number
 from niclab.hosts.transcript import Line
 
 KIND = "ip link"
@@ -37,6 +37,7 @@ _KINDS = re.compile(
     r"ip6tnl|ipip|ipoib|ipvlan|ipvtap|lowpan|macsec|macvlan|macvtap|netdevsim|netkit|nlmon|openvswitch|ovpn|pfcp|ppp|"
     r"rmnet|sit|team|tun|vcan|veth|virt_wifi|vlan|vrf|vti|vti6|vxcan|vxlan|wireguard|wwan|xfrm"
 )
+_NUMBERED = re.compile(r"[0-9]{1,9}: ")
 _HEAD_WORDS = {"qdisc": "qdisc", "state": "operstate", "master": "master", "group": "group"}
 # Statistics whose heading differs from iproute2's JSON name.
 _OLD_NAMES = {
@@ -54,7 +55,7 @@ def links_of_text(lines: list[Line]) -> list[_Link]:
     """One object an interface, with the names of ``ip -j``."""
     links: list[_Link] = []
     reader: _Reader | None = None
-    for number, line in _unfolded(lines):
+    for number, line in _unfolded(unbroken(lines, _begins)):
         match, brief = _HEAD.fullmatch(line), _BRIEF.fullmatch(line)
         if match is not None:
             reader = _Reader(_head(number, line, match))
@@ -73,6 +74,10 @@ def links_of_text(lines: list[Line]) -> list[_Link]:
         if "ifindex" in link and "link_type" not in link and not link["addr_info"]:
             raise unreadable(KIND, "text", link["ifname"], "a line 'link/ether MAC' or an address below it")
     return links
+
+
+def _begins(line: str) -> bool:
+    return _NUMBERED.match(line) is not None or any(pattern.fullmatch(line) for pattern in (_BRIEF, _BARE))
 
 
 def _unfolded(lines: list[Line]) -> list[Line]:

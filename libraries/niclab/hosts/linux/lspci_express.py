@@ -15,7 +15,7 @@ _KIND = "lspci"
 _LINK_STATE = re.compile(
     r"Speed (unknown|Unknown|[0-9.]{1,4}G[Tb]/s)(?: \([a-z]+\))?, Width x([0-9]{1,3})(?: \([a-z]+\))?(?:,.*)?"
 )
-_LINK_CAPABILITY = re.compile(r"Port #[0-9]{1,3}, (.*)")
+_LINK_CAPABILITY = re.compile(r"(?:Port #[0-9]{1,3}, )?(Speed .*)")
 _PORT = re.compile(r"Express (?:\(v[0-9]+\) )?([A-Z].*?)(?: \(Slot[+-]\))?(?:,.*| IRQ [0-9]{1,3})?")
 _PAYLOAD = re.compile(r"MaxPayload ([0-9]{2,5}) bytes, MaxReadReq ([0-9]{2,5}) bytes")
 _FLAG = re.compile(r"[<>]?[A-Za-z0-9/_]{1,24}[+-]")
@@ -37,7 +37,7 @@ def port_type(text: str) -> str | None:
 def lnkcap(device: PciDevice, number: int, value: str) -> PciDevice:
     match = _LINK_CAPABILITY.fullmatch(value)
     if match is None:
-        raise unreadable(_KIND, f"line {number}", value, "LnkCap: 'Port #N, Speed SGT/s, Width xW'")
+        raise unreadable(_KIND, f"line {number}", value, "LnkCap: 'Port #N, Speed 8GT/s, Width x8'")
     speed, width = _link_state(number, match[1])
     return replace(device, lnkcap_gts=speed, lnkcap_width=width)
 
