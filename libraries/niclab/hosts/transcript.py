@@ -24,7 +24,7 @@ _EMPTY_PROMPT = re.compile(
     r"(?:\s*(?:exit|logout))?"
 )
 # What stands before the sign does not matter where a call of the tool stands behind it. "+ " is the shell's own trace.
-_NAMED_PROMPT = re.compile(r"(?:>\s?)?(?:[^#$%>❯|<]{0,100}[#$%>❯]|\+{1,3} )\s*(?:\*\*|`)?(?=[A-Za-z/.(])(.+)")
+_NAMED_PROMPT = re.compile(r"(?:>\s?)?(?:[^#$%>❯|<]{0,100}(?:#{1,4}|[$%>❯])|\+{1,3} )\s*(?:\*\*|`)?(?=[A-Za-z/.(])(.+)")
 _USER_PROMPT = re.compile(
     r"(?:\[[^\s\]]{1,40}@[^\]]{1,80}\]|[A-Za-z0-9_.-]{1,40}@[A-Za-z0-9.-]{1,60}(?::[^ ]{0,80})?) ?[#$%>] \S.*"
 )
@@ -210,8 +210,8 @@ def _echoed(line: str, tools: tuple[str, ...], *, bare: bool) -> str | None:
     if not line or len(line) > _LONGEST_PROMPT:
         return None
     arrow, match = _ARROW_PROMPT.fullmatch(line), _NAMED_PROMPT.fullmatch(line)
-    commands = arrow.groups() if arrow else (match[1].rstrip("*`"),) if match else (line,) if bare else ()
-    for command in commands:
+    commands = arrow.groups() if arrow else (match[1].rstrip("*`"),) if match else ()
+    for command in (*commands, line) if bare else commands:
         if any(_calls(part.split(), tools) for part in re.split(r"[;|&]+", command)):
             return command
     return None

@@ -9,6 +9,7 @@ from niclab.hosts.reading import JsonNode, dedented, load_json
 from niclab.hosts.transcript import Line, command_words, transcript
 
 # ethtool writes these to standard error; they stand in the output when both streams were recorded in one file.
+_SEPARATOR = "--"  # grep -A writes it between groups of lines
 _NOISE = ("Cannot get ", "netlink error:", "netlink warning:")
 
 
@@ -18,7 +19,7 @@ def content(text: str) -> list[Line]:
     lines = transcript(text, "ethtool", "ip", "cat", "bat", "bridge").filled
     if "\x1b" in text or any(noise in text for noise in _NOISE):
         lines = tuple((number, line) for number, line in lines if not line.lstrip().startswith(_NOISE))
-    return list(dedented(lines))
+    return [entry for entry in dedented(lines) if entry[1] != _SEPARATOR]
 
 
 def asked_interface(text: str, option: str) -> str | None:

@@ -27,7 +27,10 @@ _PEER = re.compile(r"(inet) (\S{1,40}) peer \S{1,40}/([0-9]{1,3})(?: (.*))?")
 # Of a link that is no Ethernet; behind "link/none" and "link/ppp" the next word may stand at once.
 _HARDWARE_ADDRESS = re.compile(r"[0-9A-Za-z*]{1,4}[.:][0-9A-Za-z*.:]{0,60}|[0-9]{1,10}|::")
 _MAC = re.compile(r"[0-9A-Za-z*]{2}(:[0-9A-Za-z*]{2}){5}")  # more than hex: people blot out their addresses
-_CUT_TYPE = re.compile(r"link/(?:e(?:t(?:h(?:er?)?)?)?|l(?:o(?:o(?:p(?:b\w{0,3})?)?)?)?|i(?:n(?:f\w{0,7})?)?)?")
+_GUID = re.compile(r"[0-9A-Za-z*]{2}(:[0-9A-Za-z*]{2}){19}")
+_CUT_TYPE = re.compile(
+    r"link/(?:n(?:on?)?|pp?|si?|ca?|v(?:oi?)?|gr?|e(?:t(?:h(?:er?)?)?)?|l(?:o(?:o(?:p(?:b\w{0,3})?)?)?)?|i(?:n(?:f\w{0,7})?)?)?"
+)
 _MORE = ("prog/xdp", "promiscuity", "RX", "TX", "addrgenmode", "valid_lft")
 _NUMBER = re.compile(r"[0-9]{1,20}")
 _STATISTICS = re.compile(r"(RX|TX)( errors)?:\s+(.*)")
@@ -37,6 +40,7 @@ _KINDS = re.compile(
     r"ip6tnl|ipip|ipoib|ipvlan|ipvtap|lowpan|macsec|macvlan|macvtap|netdevsim|netkit|nlmon|openvswitch|ovpn|pfcp|ppp|"
     r"rmnet|sit|team|tun|vcan|veth|virt_wifi|vlan|vrf|vti|vti6|vxcan|vxlan|wireguard|wwan|xfrm"
 )
+_WITH_MAC = ("link/ether", "link/loopback")
 _NUMBERED = re.compile(r"[0-9]{1,9}: ")
 _HEAD_WORDS = {"qdisc": "qdisc", "state": "operstate", "master": "master", "group": "group"}
 # Statistics whose heading differs from iproute2's JSON name.
@@ -176,11 +180,15 @@ class _Reader:
         self.link["link_type"] = words[0].removeprefix("link/")
         if len(words) > 1 and _HARDWARE_ADDRESS.fullmatch(words[1]):
             self.link["address"] = words[1]
-        if words[0] == "link/ether" and not (len(words) > 1 and _MAC.fullmatch(words[1])):
-            raise unreadable(KIND, f"line {number}", line, "'link/ether 00:1b:21:aa:bb:cc'")
+        if words[0] in _WITH_MAC and not (len(words) > 1 and _MAC.fullmatch(words[1])):
+            raise unreadable(KIND, f"line {number}", line, f"'{words[0]} 00:1b:21:aa:bb:cc'")
+        if words[0] == "link/infiniband" and not (len(words) > 1 and _GUID.fullmatch(words[1])):
+            raise unreadable(KIND, f"line {number}", line, "an address of 20 bytes")
         pairs = dict(pairwise(words))
-        if words[0] == "link/ether" and "brd" in words and not _MAC.fullmatch(pairs.get("brd", "")):
-            raise unreadable(KIND, f"line {number}", line, "'brd ff:ff:ff:ff:ff:ff'")
+        whole = _MAC if words[0] in _WITH_MAC else _GUID if words[0] == "link/infiniband" else None
+        for word in ("brd", "permaddr") if whole else ():
+            if word in words and whole is not None and not whole.fullmatch(pairs.get(word, "")):
+                raise unreadable(KIND, f"line {number}", line, f"'{word} ff:ff:ff:ff:ff:ff'")
         names = {"brd": "broadcast", "permaddr": "permaddr"}
         self.link.update({name: pairs[word] for word, name in names.items() if word in pairs})
 

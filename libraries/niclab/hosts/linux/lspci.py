@@ -206,7 +206,10 @@ class _Reading:
         elif text.startswith("Subsystem: ") and self._device.subsystem_name is None and self._device.subvendor is None:
             self._device = _subsystem(self._device, number, text.removeprefix("Subsystem: "))
         elif text.startswith("Express "):
-            self._device = replace(self._device, port_type=express.port_type(text))
+            kind = express.port_type(text)
+            if express.is_cut_port_type(kind):
+                raise unreadable(KIND, f"line {number}", text, "a kind of port such as Endpoint")
+            self._device = replace(self._device, port_type=kind)
         else:
             self._device = _interrupts(self._device, text)
             serial = _SERIAL.match(text)

@@ -17,6 +17,14 @@ _LINK_STATE = re.compile(
 )
 _LINK_CAPABILITY = re.compile(r"(?:Port #[0-9]{1,3}, )?(Speed .*)")
 _PORT = re.compile(r"Express (?:\(v[0-9]+\) )?([A-Z].*?)(?: \(Slot[+-]\))?(?:,.*| IRQ [0-9]{1,3})?")
+_PORTS = (
+    "Endpoint",
+    "Legacy Endpoint",
+    "Root Port",
+    "Upstream Port",
+    "Downstream Port",
+    "Root Complex Event Collector",
+)
 _PAYLOAD = re.compile(r"MaxPayload ([0-9]{2,5}) bytes, MaxReadReq ([0-9]{2,5}) bytes")
 _FLAG = re.compile(r"[<>]?[A-Za-z0-9/_]{1,24}[+-]")
 # What a mail program leaves at the beginning of a line when it breaks the long lines of lspci.
@@ -32,6 +40,11 @@ def port_type(text: str) -> str | None:
     """``Endpoint``, ``Root Port`` ... of ``Express (v2) Root Port (Slot+), MSI 00``."""
     match = _PORT.fullmatch(text)
     return match[1] if match else None
+
+
+def is_cut_port_type(kind: str | None) -> bool:
+    """Whether this is the beginning of a kind of port."""
+    return kind is not None and kind not in _PORTS and any(port.startswith(kind) for port in _PORTS)
 
 
 def lnkcap(device: PciDevice, number: int, value: str) -> PciDevice:

@@ -19,6 +19,7 @@ _PACKAGE = re.compile(
     r"([A-Za-z0-9_][A-Za-z0-9+._-]{0,127})-(?:([0-9]{1,6}):)?([A-Za-z0-9_.+~^]{1,80})-([A-Za-z0-9_.+~^]{1,80})"
 )
 _ARCHITECTURE = re.compile(rf"(.*)\.({_ARCHITECTURES})")
+_CUT_ARCHITECTURE = re.compile(r"\.(?:x8(?:6_?6?)?|no(?:a(?:rc?)?)?|aa(?:r(?:ch?6?)?)?|i[3-6]8?|pp|ppc64l|s3(?:90?)?)$")
 _LINE = re.compile(r"([^\s]{5,400})(?:\s{1,200}([A-Z][a-z]{2} \S[^\t]*)(?:\t.*)?)?")
 _ABSENT = re.compile(r"package (\S+) is not installed")
 _FIELD = re.compile(r"([A-Z][A-Za-z0-9 ]{2,20}?)\s*: ?(.*)")
@@ -57,6 +58,8 @@ def _package(number: int, line: str) -> Package:
     match = _LINE.fullmatch(line.strip())
     label = match[1] if match else ""
     split = _ARCHITECTURE.fullmatch(label)
+    if split is None and _CUT_ARCHITECTURE.search(label):
+        raise unreadable(_KIND, f"line {number}", line, "a whole architecture such as x86_64")
     named = _PACKAGE.fullmatch(split[1] if split else label)
     if match is None or named is None or not (re.search("[0-9]", named[3]) or named[1] == "gpg-pubkey"):
         raise unreadable(_KIND, f"line {number}", line, "'NAME-VERSION-RELEASE.ARCHITECTURE'")
