@@ -66,6 +66,7 @@ def texts(kind: str) -> list[dict[str, Any]]:
         and first[0] not in PROMPTS
         and not first.startswith(BEGUN)
         and "command" not in entry
+        and not any(line.endswith("=") for line in entry["text"])  # a mail as it travels bears no other dressing
     ]
 
 

@@ -7,6 +7,7 @@ Nothing else is taken away. A line that is no prompt stays, also when it is an e
 
 from __future__ import annotations
 
+import quopri
 import re
 import shlex
 from dataclasses import dataclass
@@ -57,6 +58,8 @@ _FENCE = re.compile(r"(?:```|~~~)[a-z]{0,12}")
 _RECORDER = re.compile(r"Script (?:started|done)(?: on|,).{0,200}")
 _LAST_OF_LEFT_OUT = frozenset(".\u2026])>-pdt")
 _TAG = re.compile(r"</?[a-z][a-z0-9]{0,10}(?: [^<>\n]{0,200})?/?>")
+_PRINTABLE = re.compile(r"=3D|=20$", re.MULTILINE)
+_NO_PRINTABLE = re.compile(r"=(?![0-9A-F]{2}|\r?\n|$)")
 _ENTITIES = {"&lt;": "<", "&gt;": ">", "&quot;": '"', "&#39;": "'", "&nbsp;": " ", "&amp;": "&"}
 # What the shell's own "time" says below an output.
 _TIMES = re.compile(r"(?:real|user|sys)\s+[0-9]{1,6}m[0-9.,]{1,10}s")
@@ -116,8 +119,10 @@ def transcript(text: str, *tools: str, alone: str | None = None) -> Transcript:
 
 
 def cleaned(text: str) -> str:
-    """The text without byte order mark, NULs, sequences to a terminal, entities of a page and signs of a quotation."""
-    return _unquoted(_unescaped(_uncoloured(text.removeprefix("\ufeff").replace("\x00", ""))).rstrip())
+    """The text without byte order mark, NULs, sequences to a terminal, a mail's encoding, entities of a page and signs
+    of a quotation."""
+    text = _uncoloured(text.removeprefix("\ufeff").replace("\x00", ""))
+    return _unquoted(_unescaped(_decoded(text)).rstrip())
 
 
 def _without_arrow(line: str) -> str:
@@ -142,6 +147,16 @@ def _uncoloured(text: str) -> str:
     if "\x1b" not in text:
         return text
     return "\n".join(line.lstrip("\r") for line in _ESCAPES.sub("", text).split("\n"))
+
+
+def _decoded(text: str) -> str:
+    """The text of a mail that was taken as it travels, quoted-printable: each of its signs of equality is a code."""
+    if not _PRINTABLE.search(text) or _NO_PRINTABLE.search(text):
+        return text
+    try:
+        return quopri.decodestring(text.encode()).decode()
+    except UnicodeDecodeError:
+        return text
 
 
 def _unescaped(text: str) -> str:
