@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,7 +10,7 @@ from dataclasses import dataclass, field
 from niclab.hosts.errors import ReadError, unreadable
 from niclab.hosts.ethtool_records import ModuleEeprom, ModuleLane
 from niclab.hosts.linux.capture import content, is_json, json_interface
-from niclab.hosts.linux.ethtool_module_json import rows_of_json
+from niclab.hosts.linux.ethtool_module_json import rows_of_json, with_thresholds
 from niclab.hosts.transcript import Line
 
 _KIND = "ethtool -m"
@@ -125,9 +126,10 @@ def read_module(text: str) -> ModuleEeprom:
 
 
 def _json(lines: list[Line]) -> Mapping[str, object]:
-    value = json_interface(_KIND, lines).value
-    assert isinstance(value, dict)
-    return value
+    json_interface(_KIND, lines)
+    document = json.loads("\n".join(line for _, line in lines), object_pairs_hook=with_thresholds)[0]
+    assert isinstance(document, dict)
+    return document
 
 
 def _rows(lines: list[Line]) -> _Rows:
