@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 from niclab.hosts.errors import unreadable
@@ -16,6 +17,7 @@ from niclab.hosts.linux.capture import (
     on_off,
 )
 from niclab.hosts.reading import JsonNode, whole_number
+from niclab.hosts.transcript import Line
 
 _COALESCE = "ethtool -c"
 _PAUSE = "ethtool -a"
@@ -38,7 +40,7 @@ def read_coalescing(text: str) -> Coalescing:
     """Read ``ethtool -c``: at least one parameter or mode; what the text does not have is None."""
     lines = content(text)
     if is_json(lines):
-        return _coalescing_from_json(json_interface(_COALESCE, lines))
+        return _coalescing_from_json(_named_switches(lines))
     iface, rows = headed(_COALESCE, lines, _COALESCE_HEADING, _MODES, "the heading 'Coalesce parameters for IFACE:'")
     modes: dict[str, tuple[bool | None, bool | None]] = {}
     parameters: dict[str, int | None] = {}
@@ -57,6 +59,22 @@ def read_coalescing(text: str) -> Coalescing:
         raise unreadable(_COALESCE, "text", iface or "", "at least one parameter")
     adaptive, cqe = (modes.get(name, (None, None)) for name in ("Adaptive", "CQE mode"))
     return Coalescing(iface, *adaptive, *cqe, parameters)
+
+
+def _named_switches(lines: list[Line]) -> JsonNode:
+    """The only object, with the names of later versions: before 6.14 the switches of the adaptive moderation and those of
+    the CQE mode are both called rx and tx, the first before the parameters, the others behind them."""
+    json_interface(_COALESCE, lines)
+    document = json.loads("\n".join(line for _, line in lines), object_pairs_hook=_switches)
+    return JsonNode(_COALESCE, "[0]", document[0])
+
+
+def _switches(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    values: dict[str, object] = {}
+    for name, value in pairs:
+        mode = "cqe-mode" if any(_JSON_NAME.fullmatch(known) for known in values) else "adaptive"
+        values[f"{mode}-{name}" if name in ("rx", "tx") else name] = value
+    return values
 
 
 def _coalescing_from_json(node: JsonNode) -> Coalescing:
