@@ -62,8 +62,8 @@ def read_coalescing(text: str) -> Coalescing:
 
 
 def _named_switches(lines: list[Line]) -> JsonNode:
-    """The only object, with the names of later versions: before 6.14 the switches of the adaptive moderation and those of
-    the CQE mode are both called rx and tx, the first before the parameters, the others behind them."""
+    """The only object, with the names of later versions: before 6.14 the switches of the adaptive moderation and those
+    of the CQE mode are both called rx and tx, the first before the parameters, the others behind them."""
     json_interface(_COALESCE, lines)
     document = json.loads("\n".join(line for _, line in lines), object_pairs_hook=_switches)
     return JsonNode(_COALESCE, "[0]", document[0])
