@@ -31,6 +31,7 @@ _NO_ENTRIES = "SEL has no entries"
 # What ipmitool 1.8 says beside a complete answer, the last ones with -v.
 _NOISE = re.compile(
     r"Close Session command failed|SEL has no more entries|Loading IANA PEN Registry\.\.\.|"
+    r"IANA PEN registry open failed: .{0,80}|Error response 0x[0-9a-f]{2} from Get PICMG .{0,20}|"
     r"Locating sensor record\.\.\.|Using best available cipher suite \d{1,3}|Discovered IPMB.{0,80}|"
     r"Running Get (?:VSO|PICMG) .{0,80}|"
     r"Invalid completion code received: Invalid command|No PICMG Extension discovered|Iana: .{0,40}"
@@ -206,7 +207,8 @@ def _frus(lines: Lines) -> tuple[Fru, ...]:
         else:
             groups[-1][1].append((number, line))
     frus = tuple(_fru(head, tuple(rest)) for head, rest in groups)
-    if not (frus[-1].fields or frus[-1].problem) or _FRU_CUT.search(frus[-1].name):
+    told = [fru for fru in frus if fru.fields or fru.problem]
+    if not told or (told[-1] is not frus[-1] and frus[-1].id is None) or _FRU_CUT.search(frus[-1].name):
         raise unreadable(_KIND, f"line {lines[-1][0]}", lines[-1][1], "the fields of an inventory below it")
     return frus
 

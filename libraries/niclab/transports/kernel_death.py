@@ -8,7 +8,7 @@ from enum import Enum
 from niclab.verdict import BenchFault
 
 _LINE_LIMIT = 4096
-_STAMP = r"^(?:<\d+>)?(?:\[ *\d+\.\d+\] ?)?"  # kernels put a priority or a time before the text
+_STAMP = r"^(?:<\d+>)?(?:\[ *\d+(?:\.\d+)?\] ?)?"  # kernels put a priority or a time before the text
 
 
 class Sign(Enum):

@@ -19,11 +19,14 @@ _LEVEL = re.compile(r"(?:<[0-9]{1,3}>|[a-z]{3,8}\s*:[a-z]{3,6}\s*: )")
 _CALLER = r"(?: ?\[\s*[TC][0-9]{1,10}\])?"
 _UPTIME = re.compile(rf"\[\s*([0-9]{{1,10}}\.[0-9]{{1,9}})(?:\s*<\s*[0-9.]{{1,20}}>)?\]{_CALLER} ?")
 _WALL_CLOCK = re.compile(
-    r"(?:\[([A-Z][a-z]{2} [A-Z][a-z]{2} [ 0-9][0-9] [0-9:]{8} [0-9]{4})\]|([0-9-]{10}T[0-9:,.+-]{14,24})"
+    r"(?:\[([A-Z][a-z]{2} [A-Z][a-z]{2} [ 0-9]?[0-9] [0-9:]{8} [0-9]{4})\]|([0-9-]{10}T[0-9:,.+-]{14,24})"
     rf"|\[([A-Z][a-z]{{2}} ?[ 0-9][0-9] [0-9:]{{5}}|\s*\+[0-9]{{1,8}}\.[0-9]{{1,9}})\]){_CALLER} ?"
 )
+# A day of one digit has one blank before it where a page shows two blanks as one.
+# OpenWrt's logread writes the day of the week, the year, and facility and level where others have the host.
 _SYSLOG = re.compile(
-    r"([A-Z][a-z]{2} [ 0-9][0-9] [0-9:]{8}(?:\.[0-9]{1,9})?|[0-9-]{10}T[0-9:.]{8,18}(?:Z|[+-][0-9:]{4,5}))"
+    r"([A-Z][a-z]{2} [ 0-9]?[0-9] [0-9:]{8}(?:\.[0-9]{1,9})?|[0-9-]{10}T[0-9:.]{8,18}(?:Z|[+-][0-9:]{4,5})"
+    r"|[A-Z][a-z]{2} [A-Z][a-z]{2} [ 0-9]?[0-9] [0-9:]{8} [0-9]{4}(?= [a-z0-9]{3,10}\.[a-z]{3,6} ))"
     r"(?: [A-Za-z0-9][A-Za-z0-9._-]{0,80})? ([A-Za-z0-9_./()-]{1,60})(?:\[[0-9]{1,10}\])?: ?(.*)"
 )
 # How lines of a log without any stamp begin (printk.time is off on RHEL 5 and older).

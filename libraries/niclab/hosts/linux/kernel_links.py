@@ -19,6 +19,7 @@ _IN_PARENTHESES = re.compile(r"\([^()]{0,80}\)")
 _OTHER_LINKS = re.compile(
     r"ata[0-9]|SATA|lpfc|qla[0-9]|pciehp|pcieport|scsi|\[drm|usb|tipc|can[0-9]|SLIP|rport", re.IGNORECASE
 )
+_PCIE_LINK = re.compile(r"\bPCIe(?: Gen\.?[ ]?[0-9])?(?: x[0-9]{1,2})? link|\bpcie? [0-9a-f]+\.pcie?: ", re.IGNORECASE)
 # Words between the interface and "Link is": media, ports, and function names of old Intel drivers.
 _NOT_AN_INTERFACE = re.compile(
     r"NIC|Copper|SerDes|Fiber|Fibre|Remote|Optical|Logical|GbE|port|PHY|MAC|Ethernet|[0-9/]+BaseT|[a-z0-9]+(?:_[a-z]+)*"
@@ -31,7 +32,7 @@ def link_event(line: KernelLine, text: str) -> KernelEvent | None:
     """``text``: the line's own text, of bounded length."""
     change = _LINK_CHANGE.search(text)
     link = _LINK.search(text)
-    if (link is None and change is None) or _OTHER_LINKS.match(text):
+    if (link is None and change is None) or _OTHER_LINKS.match(text) or _PCIE_LINK.search(text):
         return None
     subject = read_subject(text)
     if link is None:
