@@ -136,7 +136,7 @@ def read_iperf3_text(text: str, command: str | None = None) -> Iperf3Summary:
         test=_test(started, datagrams),
         throughput_bps=None if mixed else _rate(receiver),
         elapsed_s=round(elapsed_s, 3),
-        send_throughput_bps=None if sender is None or (mixed and _is_servers(lines)) else _rate(sender),
+        send_throughput_bps=None if sender is None or _is_unknown(sender, lines) else _rate(sender),
         retransmits=_retransmits(sender, datagrams),
         loss=_loss(datagrams),
         jitter_ms=float(datagrams["jitter"]) if datagrams else None,
@@ -172,9 +172,10 @@ def _mixed(matches: list[tuple[int, re.Match[str]]], separator: int | None) -> r
     return chosen[0] if len(chosen) == 1 else None
 
 
-def _is_servers(lines: list[str]) -> bool:
-    """Old servers do not know what was sent: their line of results has a rate of 0, or one of another meaning."""
-    return any(line.startswith("Accepted connection from ") for line in lines)
+def _is_unknown(sender: re.Match[str], lines: list[str]) -> bool:
+    """Old servers do not know what was sent: they print 0, and for UDP a rate of another meaning."""
+    on_a_server = any(line.startswith("Accepted connection from ") for line in lines)
+    return on_a_server and (not sender["rest"].endswith("sender") or _number(sender["size"], "the transfer") == 0)
 
 
 def _reverse(lines: list[str]) -> bool | None:

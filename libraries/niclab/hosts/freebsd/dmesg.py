@@ -31,8 +31,10 @@ _DEVICE = r"([a-z][a-z0-9_]*?)([0-9]{1,5})"
 _IFACE = r"([A-Za-z][A-Za-z0-9_.]{0,20})"
 _STAMPS = (
     re.compile(r"<[0-9]{1,3}>"),
+    # A page shows two blanks as one.
     re.compile(
-        r"(?:[A-Z][a-z]{2} [ 0-9]?[0-9] [0-9:]{8}|[0-9-]{10}[T ][0-9:]{8}[0-9.,:+Z-]{0,14}|\(\.\.\.\)) \s{0,2}(?:<\S{1,20}> )?"
+        r"(?:[A-Z][a-z]{2} [ 0-9]?[0-9] [0-9:]{8}|[0-9-]{10}[T ][0-9:]{8}[0-9.,:+Z-]{0,14}|\(\.\.\.\)) \s{0,2}"
+        r"(?:<\S{1,20}> )?"
     ),
     re.compile(r"(?!kernel: )[A-Za-z0-9][A-Za-z0-9.-]{0,63} (?=kernel(?:\[[0-9]{1,9}\])?: )"),
     re.compile(r"kernel(?:\[[0-9]{1,9}\])?: "),
@@ -109,7 +111,8 @@ _WORDS: tuple[tuple[BsdEventKind, str], ...] = (
 _PATTERNS = tuple((kind, re.compile(words)) for kind, words in _WORDS)
 _LINK = re.compile(rf"{_IFACE}: (?:.{{0,60}}\b)?[Ll]ink (?:state changed to |is |)([Uu][Pp]|[Dd][Oo][Ww][Nn])\b")
 _FIRMWARE = re.compile(
-    rf"{_DEVICE}: (?:.{{0,60}}[ (])?(?i:firmware|fw|nvm|boot code|bootcode|b/c|phy fw|etrack)\b.{{0,10}}?[ :=vV(][0-9]"
+    rf"{_DEVICE}: (?:.{{0,60}}[ (])?(?i:firmware|fw|nvm|boot code|bootcode|b/c|phy fw|etrack)\b"
+    r"(?: upgraded from|.{0,10}?)[ :=vV(][0-9]"
 )
 _RELEASE = re.compile(r"FreeBSD ([0-9]{1,2}\.[0-9]{1,2}-[A-Z][A-Za-z0-9.-]*)(?: |$)")
 _BSD_ALONE = re.compile(

@@ -10,6 +10,8 @@ from niclab.hosts.records import Duplex
 
 # The words of each driver: ix, ixl, em and igc (iflib), bce, bxe, cxgbe, mlx5, oce.
 _FIRMWARE = (
+    re.compile(r"\bfirmware on card \((?P<v>[0-9][0-9A-Za-z.]*)\)"),
+    re.compile(r"\bfirmware upgraded from \S+ to (?P<v>[0-9][0-9A-Za-z.]*[0-9A-Za-z])"),
     re.compile(r"\bEEPROM V(?P<v>[0-9]+\.[0-9]+(?:-[0-9]+)?)"),
     re.compile(r"\bB/C \((?P<v>[0-9][0-9.]*)\)"),
     re.compile(

@@ -16,6 +16,7 @@ _WITH_DRIVER = re.compile(r"([a-z][a-z0-9_]{1,30}): (.*)", re.DOTALL)
 _QEDE = re.compile(rf"\[(qede?)_[a-z_]{{1,40}}:[0-9]{{1,6}}\(({_IFACE})\)\] ?(.*)", re.DOTALL)
 _LEADING_IFACE = re.compile(rf"({_IFACE})(?: \([a-z_ ]{{1,40}}\))*: ")
 _NAME = re.compile(_IFACE)
+_NO_DRIVERS = ("PCI", "pci")  # the bus, of a device that no driver has taken
 # Where any word may stand before the colon, only names as udev and the kernel give them are taken: eth3, em1, p6p4.
 _GIVEN_NAME = re.compile(r"[a-z][a-z0-9_.-]*[0-9][a-z0-9_.@-]*")
 
@@ -53,7 +54,7 @@ def read_subject(text: str) -> Subject:
     addressed = _WITH_ADDRESS.match(text)
     if addressed is not None:
         driver, address, rest = addressed[1], addressed[2], addressed[4]
-        driver, surely_iface = None if driver == "PCI" else driver, addressed[3] == " "
+        driver, surely_iface = None if driver in _NO_DRIVERS else driver, addressed[3] == " "
     else:
         named = _WITH_DRIVER.match(text)
         if named is not None and named[1] in DRIVERS:
@@ -62,6 +63,8 @@ def read_subject(text: str) -> Subject:
     iface = leading[1] if leading and is_interface(leading[1]) else None
     if iface is not None and not surely_iface and not _GIVEN_NAME.fullmatch(iface):
         iface = None
+    if iface is not None and driver is not None and iface.startswith(f"{driver}_"):
+        iface = None  # the name of a function: "e1000: 0000:00:19.0: e1000_probe: ..."
     return Subject(driver, address, iface, rest)
 
 
