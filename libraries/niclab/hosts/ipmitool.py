@@ -28,8 +28,9 @@ _FRU_PROBLEM = re.compile(
 )
 _FRU_RECORD = re.compile(r"[A-Za-z0-9 ()/.-]{1,60} Record")  # the heading of a multirecord
 _NO_ENTRIES = "SEL has no entries"
-# What ipmitool 1.8 says beside a complete answer, the last ones with -v.
+# What ipmitool 1.8 says beside a complete answer, the last ones with -v; "<<" and ">>" are the packets of lanplus.
 _NOISE = re.compile(
+    r"(?:<<|>>).{0,200}|"
     r"Close Session command failed|SEL has no more entries|Loading IANA PEN Registry\.\.\.|"
     r"IANA PEN registry open failed: .{0,80}|Error response 0x[0-9a-f]{2} from Get PICMG .{0,20}|"
     r"Locating sensor record\.\.\.|Using best available cipher suite \d{1,3}|Discovered IPMB.{0,80}|"
@@ -190,7 +191,7 @@ def _fields(lines: Lines) -> dict[str, Field]:
 def _value(text: str) -> Field:
     if text in _CHASSIS_FLAGS:
         return _CHASSIS_FLAGS[text]
-    if text in ("", "na", "N/A", "n/a", "Not Available"):
+    if text in ("", "na", "N/A", "n/a", "Not Available", "unknown"):
         return None
     if re.fullmatch(r"[0-9]{1,15}", text):
         return int(text)

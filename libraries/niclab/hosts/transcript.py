@@ -20,18 +20,21 @@ Line = tuple[int, str]
 # has a prompt of its own, which is part of the log.
 _HOST = r"(?:\[[^\]]{1,80}\]|[A-Za-z0-9(-][A-Za-z0-9@.:~/_()-]{0,80})"
 _EMPTY_PROMPT = re.compile(
-    rf"(?!db>)(?:\([\w.-]{{1,40}}\) )?(?:{_HOST}(?: ?[~/][A-Za-z0-9~/._-]{{0,80}})?(?<!:))?\s?[#$%>❯]"
-    r"(?:\s*(?:exit|logout))?"
+    rf"(?!db>)(?:\([\w.-]{{1,40}}\) )?(?:{_HOST}(?: ?[~/][A-Za-z0-9~/._-]{{0,80}})?(?<!:))?\s?[#$%>❯»]"
+    r"(?:\s*(?:exit|logout))?|➜\s{1,3}\S{1,60}(?: git:\(\S{1,60}\))?(?: ✗)?"
 )
 # What stands before the sign does not matter where a call of the tool stands behind it. "+ " is the shell's own trace.
-_NAMED_PROMPT = re.compile(r"(?:[^#$%>❯|<]{0,100}[#$%>❯]|\+{1,3} )\s*(?=[A-Za-z/.(])(.+)")
+# "➜  ~ git:(main) ✗ " has its sign before the directory.
+_NAMED_PROMPT = re.compile(
+    r"(?:[^#$%>❯»|<]{0,100}[#$%>❯»]|➜\s{1,3}\S{1,60}(?: git:\(\S{1,60}\))?(?: ✗)?|\+{1,3} )\s*(?=[A-Za-z/.(])(.+)"
+)
 _USER_PROMPT = re.compile(
     r"(?:\[[^\s\]]{1,40}@[^\]]{1,80}\](?:[~/][^ ]{0,80})?"
     r"|[A-Za-z0-9_.-]{1,40}@[A-Za-z0-9.-]{1,60}(?::[^ ]{0,80})?) ?[#$%>] \S.*"
 )
 # The same of a user who shows no name. A sharp may begin a comment.
-_NAMELESS_PROMPT = re.compile(r"[$%❯] [a-z./][A-Za-z0-9_./ -]{0,200}")
-_SIGNS = re.compile(r"[#$%>❯+]")
+_NAMELESS_PROMPT = re.compile(r"[$%❯»➜] [a-z./][A-Za-z0-9_./ -]{0,200}")
+_SIGNS = re.compile(r"[#$%>❯»➜+]")
 _PASSWORD = re.compile(r"(?:\[sudo\] |doas \()[^:]{1,80}:|Password: ?|Sorry, try again\.")
 _LONGEST_PROMPT = 1000
 _DEEPEST_QUOTATION = 5

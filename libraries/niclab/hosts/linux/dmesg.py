@@ -65,14 +65,14 @@ def read_kernel_log(text: str) -> KernelLog:
 
 
 def _line(line: str) -> KernelLine | None:
-    """None for a line of a syslog file that another program wrote."""
+    """None for a line of a syslog file that another program wrote. People cut the time and the host away as well."""
     syslog = _SYSLOG.match(line.lstrip(" \t"))
     if syslog is not None:
         if syslog[2] != "kernel":
             return None
         inner = _stamped(syslog[3])
         return KernelLine(inner.seconds, inner.text, syslog[1])
-    return _stamped(line)
+    return _stamped(line.lstrip(" \t").removeprefix("kernel: ") if line.lstrip(" \t").startswith("kernel: ") else line)
 
 
 def _stamped(line: str) -> KernelLine:
