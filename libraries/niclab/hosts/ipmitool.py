@@ -53,6 +53,9 @@ _NEEDED = {
     IpmiForm.LAN_PRINT: ("ip_address", "mac_address"),
 }
 
+_SENSOR_COLUMNS = 10  # of "sensor list"
+_SDR_COLUMNS = 5  # of "sdr elist", the widest of the others
+
 Lines = tuple[tuple[int, str], ...]
 
 
@@ -75,7 +78,7 @@ def read_ipmitool(text: str) -> IpmiText:
         _refuse_more(lines[1:])
         return IpmiText(IpmiForm.SEL_LIST, entries=())
     if "|" in first:
-        return _table([(number, [cell.strip() for cell in line.split("|")]) for number, line in lines])
+        return _table(_unfolded([(number, [cell.strip() for cell in line.split("|")]) for number, line in lines]))
     if _FRU.fullmatch(first):
         return IpmiText(IpmiForm.FRU_PRINT, frus=_frus(lines))
     name = first.split(":")[0].strip()
@@ -134,8 +137,22 @@ def _table(rows: list[tuple[int, list[str]]], *, comma: bool = False) -> IpmiTex
     return IpmiText(form, sensors=tuple(sensors))
 
 
+def _unfolded(rows: list[tuple[int, list[str]]]) -> list[tuple[int, list[str]]]:
+    """The rows of ``sensor list`` that a mail or a page has folded at a column; other rows as they are."""
+    if len(rows[0][1]) <= _SDR_COLUMNS or len(rows[0][1]) >= _SENSOR_COLUMNS or ipmitool_sel.is_entry(rows[0][1]):
+        return rows
+    whole: list[tuple[int, list[str]]] = []
+    for number, cells in rows:
+        if whole and len(whole[-1][1]) < _SENSOR_COLUMNS and "" in (whole[-1][1][-1], cells[0]):
+            before = whole[-1][1]
+            whole[-1] = (whole[-1][0], before[:-1] + cells if before[-1] == "" else before + cells[1:])
+        else:
+            whole.append((number, cells))
+    return whole if all(len(cells) == _SENSOR_COLUMNS for _, cells in whole) else rows
+
+
 def _sensor_form(cells: list[str], *, comma: bool) -> IpmiForm | None:
-    if len(cells) == 10:
+    if len(cells) == _SENSOR_COLUMNS:
         return IpmiForm.SENSOR_LIST
     if comma:
         return IpmiForm.SDR_LIST if len(cells) in (3, 4) and ipmitool_sensors.is_status(cells[-1]) else None

@@ -17,7 +17,7 @@ from niclab.hosts.freebsd.kernel_values import (
     pcie_link,
 )
 from niclab.hosts.kernel_records import PcieLinkReport
-from niclab.hosts.reading import numbered
+from niclab.hosts.reading import numbered, ungrepped
 from niclab.hosts.records import Duplex
 from niclab.hosts.transcript import refuse_error, transcript
 
@@ -212,7 +212,7 @@ def is_bsd_log(text: str) -> bool:
 
 def _bare(line: str) -> tuple[float | None, str]:
     """A line without what syslog and the kernel put before it, and its seconds since boot."""
-    line = line.strip()
+    line = ungrepped(line.strip())
     for stamp in _STAMPS:
         match = stamp.match(line)
         line = line[match.end() :] if match else line

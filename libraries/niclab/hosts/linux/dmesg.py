@@ -9,7 +9,7 @@ from niclab.hosts.kernel_records import KernelEventKind, KernelLog
 from niclab.hosts.linux.kernel_drivers import driver_event
 from niclab.hosts.linux.kernel_events import kernel_event
 from niclab.hosts.linux.kernel_subject import DRIVERS
-from niclab.hosts.reading import numbered
+from niclab.hosts.reading import numbered, ungrepped
 from niclab.hosts.records import KernelLine
 from niclab.hosts.transcript import transcript
 
@@ -55,7 +55,7 @@ def read_kernel_log(text: str) -> KernelLog:
     for number, line in seen:
         if line.startswith(("dmesg: ", "klogctl: ")):
             raise unreadable(_KIND, f"line {number}", line, "the kernel log; the tool complains")
-    lines = read_dmesg("\n".join(line for _, line in seen))
+    lines = read_dmesg("\n".join(ungrepped(line) for _, line in seen))
     events = tuple(event for line in lines for event in (kernel_event(line), driver_event(line)) if event is not None)
     stamped = any(line.seconds is not None or line.time is not None for line in lines)
     telling = any(event.kind is not KernelEventKind.CARD_FOUND for event in events)  # names of cards stand in any text

@@ -8,7 +8,10 @@ from niclab.hosts.kernel_records import KernelEvent, KernelEventKind
 from niclab.hosts.linux.kernel_subject import DRIVERS, is_interface, read_subject
 from niclab.hosts.records import Duplex, KernelLine
 
-_LINK = re.compile(r"(?:^|[ :\]])(?:NIC )?link (?:is )?(up|down)\b(?! events)", re.IGNORECASE)
+_LINK = re.compile(
+    r"(?:^|[ :\]])(?:NIC )?link (?:is )?(up|down)\b(?! events)|(?<=: )Media Link (On|Off)\b",  # Media: sis900
+    re.IGNORECASE,
+)
 _LINK_CHANGE = re.compile(r"link change old ([0-9]{1,6}) new ([0-9]{1,6})$")  # atlantic: Mbit/s before and after
 _SPEED = re.compile(r"\b([0-9]{1,6}(?:\.[0-9])?) ?([MG])b(?:ps|/s|it/s)", re.IGNORECASE)
 _DUPLEX = re.compile(r"[ /(](full|half)(?:[ -]duplex\b|$|[ ,-])", re.IGNORECASE)
@@ -44,7 +47,7 @@ def link_event(line: KernelLine, text: str) -> KernelEvent | None:
             if subject.iface
             else None
         )
-    up = link[1].lower() == "up"
+    up = (link[1] or link[2]).lower() in ("up", "on")
     after = text[link.end() :]
     iface = subject.iface or _last_name(_IN_PARENTHESES.sub(" ", text[: link.start() + 1]), subject.driver)
     if iface is None and subject.driver not in DRIVERS:
