@@ -21,6 +21,7 @@ _POWER = re.compile(r"Chassis Power is (on|off)", re.IGNORECASE)
 _PAIR = re.compile(r"\s{0,40}([A-Za-z0-9][^:|]{0,60}?)\s{0,40}:(?:\s+(.*)|)")
 _CONTINUED = re.compile(r"\s+:\s{0,40}(.*)")
 _FRU = re.compile(r"FRU Device Description\s*:\s*(.*?)\s*(?:\(ID ([0-9]{1,3})\))?")
+_FRU_FIRST = ("Chassis Type", "Board Mfg Date", "Board Mfg", "Product Manufacturer")  # each begins one of three areas
 _FRU_CUT = re.compile(r"\((?:I(?:D(?: [0-9]{0,3})?)?)?$")
 _FRU_PROBLEM = re.compile(
     r"Device not present.{0,80}|Unknown FRU header version.{0,20}|Unsupported device.{0,80}|FRU Read failed.{0,80}|"
@@ -82,6 +83,8 @@ def read_ipmitool(text: str) -> IpmiText:
     if _FRU.fullmatch(first):
         return IpmiText(IpmiForm.FRU_PRINT, frus=_frus(lines))
     name = first.split(":")[0].strip()
+    if name in _FRU_FIRST and ":" in first:
+        return IpmiText(IpmiForm.FRU_PRINT, frus=(_fru(None, None, lines),))  # "fru print 0" does not name the unit
     if name == "SEL Record ID":
         return IpmiText(IpmiForm.SEL_LIST, entries=ipmitool_sel.verbose_entries(lines))
     if name == ipmitool_sensor_blocks.FIRST:
@@ -224,26 +227,25 @@ def _frus(lines: Lines) -> tuple[Fru, ...]:
             groups.append((head, []))
         else:
             groups[-1][1].append((number, line))
-    frus = tuple(_fru(head, tuple(rest)) for head, rest in groups)
+    frus = tuple(_fru(head[1], int(head[2]) if head[2] else None, tuple(rest)) for head, rest in groups)
     told = [fru for fru in frus if fru.fields or fru.problem]
-    if not told or (told[-1] is not frus[-1] and frus[-1].id is None) or _FRU_CUT.search(frus[-1].name):
+    if not told or (told[-1] is not frus[-1] and frus[-1].id is None) or _FRU_CUT.search(frus[-1].name or ""):
         raise unreadable(_KIND, f"line {lines[-1][0]}", lines[-1][1], "the fields of an inventory below it")
     return frus
 
 
-def _fru(head: re.Match[str], lines: Lines) -> Fru:
-    number = int(head[2]) if head[2] else None
+def _fru(unit: str | None, number: int | None, lines: Lines) -> Fru:
     if lines and _FRU_PROBLEM.fullmatch(problem := lines[0][1].strip()):
         _refuse_more(lines[1:])
-        return Fru(head[1], number, False if problem.startswith("Device not") else None, {}, problem)
+        return Fru(unit, number, False if problem.startswith("Device not") else None, {}, problem)
     fields: dict[str, str | tuple[str, ...]] = {}
     for place, line in lines:
         if _FRU_RECORD.fullmatch(line.strip()):
             continue
         pair = _PAIR.fullmatch(line[:1000])
-        if pair is None:
+        if pair is None or _FRU.fullmatch(line.strip()):
             raise unreadable(_KIND, f"line {place}", line, "a line 'Name : value' of an inventory")
         name, value = pair[1].strip(), (pair[2] or "").strip()
         before = fields.get(name)
         fields[name] = value if before is None else (*([before] if isinstance(before, str) else before), value)
-    return Fru(head[1], number, True, fields, None)
+    return Fru(unit, number, True, fields, None)

@@ -37,6 +37,7 @@ _STARTING = re.compile(r"Starting Test: protocol: (\S{1,8}), .{0,200}?(?:([0-9]{
 _TROUBLE = re.compile(
     r"iperf3: (?:error|interrupt|fatal|getsockopt|exiting)|(?:\S{0,20}sh|-bash): |Usage: iperf3|.*not found"
 )
+_ROUNDING = 0.05  # three digits of each stream
 # Transfers count by 1024, bit rates by 1000 (units.c of iperf).
 _BITS = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
 _BYTES = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3, "T": 1024**4, "P": 1024**5}
@@ -48,7 +49,7 @@ class Iperf3Summary:
     """One run as printed: figures have the three digits that iperf3 prints. ``throughput_bps``: what the receiver got,
     in bit/s of payload, None for UDP of versions that print the sender's rate alone; ``send_throughput_bps``: None on
     a server that received. ``loss``: a fraction, UDP only. ``retransmits``: of the sender, None where not counted. CPU
-    in percent of one core, with -V only. ``streams``: None where only their sum is told."""
+    in percent of one core, with -V only. ``streams``: None where their sum is told without all of them."""
 
     test: Iperf3Test
     throughput_bps: float | None
@@ -194,8 +195,8 @@ def _first(pattern: re.Pattern[str], lines: Iterable[str]) -> re.Match[str] | No
 
 
 def _results(ended: list[tuple[int, re.Match[str]]]) -> tuple[re.Match[str] | None, re.Match[str], int | None]:
-    """The lines of sender and receiver, of all streams together, and how many streams there are, None when only their
-    sum is there.
+    """The lines of sender and receiver, of all streams together, and how many streams there are, None when not all
+    of them are there beside their sum.
 
     :raises ReadError: when there are several results.
     """
@@ -212,7 +213,14 @@ def _results(ended: list[tuple[int, re.Match[str]]]) -> tuple[re.Match[str] | No
     receiver = found.get((of, "receiver"))
     if receiver is None:
         raise _worthless("no line of the receiver: the run did not end, or it gives only the sender's rate")
-    return found.get((of, "sender")), receiver, streams or None
+    parts = sum(_transferred(match) for key, match in found.items() if key[0] != "SUM" and key[1] == "receiver")
+    # Of many streams people leave most lines out, and the number of those that are left says nothing.
+    complete = of != "SUM" or abs(parts - _transferred(receiver)) <= _ROUNDING * _transferred(receiver)
+    return found.get((of, "sender")), receiver, streams if streams and complete else None
+
+
+def _transferred(match: re.Match[str]) -> float:
+    return _number(match["size"], "the transfer") * _BYTES[match["size_unit"].removesuffix("Bytes")]
 
 
 def _number(text: str, what: str) -> float:
