@@ -26,6 +26,7 @@ OLD_UDP = """[ ID] Interval           Transfer     Bandwidth       Jitter    Los
 [  4]   0.00-10.00  sec  1.24 GBytes  1.06 Gbits/sec  0.001 ms  135795/162217 (84%)
 [  4] Sent 162217 datagrams
 """
+OLD_UDP_ENDED = f"{'- ' * 25}\n{OLD_UDP}"
 STREAM = Path(__file__).parents[1] / "hosts" / "captures" / "iperf3" / "json-stream.txt"
 
 
@@ -47,10 +48,16 @@ def test_a_text_of_udp_gives_the_loss() -> None:
     assert result.loss == 8632 / 863180
 
 
+def test_udp_of_an_old_version_gives_losses_and_no_rate_of_the_receiver() -> None:
+    result = summary(OLD_UDP_ENDED)
+    assert (result.throughput_bps, result.send_throughput_bps, result.loss) == (None, 1.06e9, 135795 / 162217)
+    on_the_server = summary(f"Accepted connection from 10.0.0.1, port 40000\n{OLD_UDP_ENDED}")
+    assert (on_the_server.throughput_bps, on_the_server.send_throughput_bps) == (None, None)
+
+
 @pytest.mark.parametrize(
     ("text", "command", "said"),
     [
-        (OLD_UDP, None, "no line of the receiver"),
         (TCP.replace("receiver", "sender2"), None, "no line of the receiver"),
         (TCP, "iperf3 -c h -t 60", "it lasted 10.04 s of 60 s"),
         (TCP.replace("10.0", "5.0"), "iperf3 --client h", "it lasted 5.04 s of 10 s"),

@@ -21,6 +21,7 @@ _POWER = re.compile(r"Chassis Power is (on|off)", re.IGNORECASE)
 _PAIR = re.compile(r"\s{0,40}([A-Za-z0-9][^:|]{0,60}?)\s{0,40}:(?:\s+(.*)|)")
 _CONTINUED = re.compile(r"\s+:\s{0,40}(.*)")
 _FRU = re.compile(r"FRU Device Description\s*:\s*(.*?)\s*(?:\(ID ([0-9]{1,3})\))?")
+_FRU_FIRST = ("Chassis Type", "Board Mfg Date", "Board Mfg", "Product Manufacturer")  # each begins one of three areas
 _FRU_CUT = re.compile(r"\((?:I(?:D(?: [0-9]{0,3})?)?)?$")
 _FRU_PROBLEM = re.compile(
     r"Device not present.{0,80}|Unknown FRU header version.{0,20}|Unsupported device.{0,80}|FRU Read failed.{0,80}|"
@@ -28,9 +29,11 @@ _FRU_PROBLEM = re.compile(
 )
 _FRU_RECORD = re.compile(r"[A-Za-z0-9 ()/.-]{1,60} Record")  # the heading of a multirecord
 _NO_ENTRIES = "SEL has no entries"
-# What ipmitool 1.8 says beside a complete answer, the last ones with -v.
+# What ipmitool 1.8 says beside a complete answer, the last ones with -v; "<<" and ">>" are the packets of lanplus.
 _NOISE = re.compile(
+    r"(?:<<|>>).{0,200}|"
     r"Close Session command failed|SEL has no more entries|Loading IANA PEN Registry\.\.\.|"
+    r"IANA PEN registry open failed: .{0,80}|Error response 0x[0-9a-f]{2} from Get PICMG .{0,20}|"
     r"Locating sensor record\.\.\.|Using best available cipher suite \d{1,3}|Discovered IPMB.{0,80}|"
     r"Running Get (?:VSO|PICMG) .{0,80}|"
     r"Invalid completion code received: Invalid command|No PICMG Extension discovered|Iana: .{0,40}"
@@ -50,6 +53,9 @@ _NEEDED = {
     IpmiForm.MC_INFO: ("device_id", "firmware_revision", "ipmi_version", "manufacturer_id"),
     IpmiForm.LAN_PRINT: ("ip_address", "mac_address"),
 }
+
+_SENSOR_COLUMNS = 10  # of "sensor list"
+_SDR_COLUMNS = 5  # of "sdr elist", the widest of the others
 
 Lines = tuple[tuple[int, str], ...]
 
@@ -73,10 +79,12 @@ def read_ipmitool(text: str) -> IpmiText:
         _refuse_more(lines[1:])
         return IpmiText(IpmiForm.SEL_LIST, entries=())
     if "|" in first:
-        return _table([(number, [cell.strip() for cell in line.split("|")]) for number, line in lines])
+        return _table(_unfolded([(number, [cell.strip() for cell in line.split("|")]) for number, line in lines]))
     if _FRU.fullmatch(first):
         return IpmiText(IpmiForm.FRU_PRINT, frus=_frus(lines))
     name = first.split(":")[0].strip()
+    if name in _FRU_FIRST and ":" in first:
+        return IpmiText(IpmiForm.FRU_PRINT, frus=(_fru(None, None, lines),))  # "fru print 0" does not name the unit
     if name == "SEL Record ID":
         return IpmiText(IpmiForm.SEL_LIST, entries=ipmitool_sel.verbose_entries(lines))
     if name == ipmitool_sensor_blocks.FIRST:
@@ -132,8 +140,22 @@ def _table(rows: list[tuple[int, list[str]]], *, comma: bool = False) -> IpmiTex
     return IpmiText(form, sensors=tuple(sensors))
 
 
+def _unfolded(rows: list[tuple[int, list[str]]]) -> list[tuple[int, list[str]]]:
+    """The rows of ``sensor list`` that a mail or a page has folded at a column; other rows as they are."""
+    if len(rows[0][1]) <= _SDR_COLUMNS or len(rows[0][1]) >= _SENSOR_COLUMNS or ipmitool_sel.is_entry(rows[0][1]):
+        return rows
+    whole: list[tuple[int, list[str]]] = []
+    for number, cells in rows:
+        if whole and len(whole[-1][1]) < _SENSOR_COLUMNS and "" in (whole[-1][1][-1], cells[0]):
+            before = whole[-1][1]
+            whole[-1] = (whole[-1][0], before[:-1] + cells if before[-1] == "" else before + cells[1:])
+        else:
+            whole.append((number, cells))
+    return whole if all(len(cells) == _SENSOR_COLUMNS for _, cells in whole) else rows
+
+
 def _sensor_form(cells: list[str], *, comma: bool) -> IpmiForm | None:
-    if len(cells) == 10:
+    if len(cells) == _SENSOR_COLUMNS:
         return IpmiForm.SENSOR_LIST
     if comma:
         return IpmiForm.SDR_LIST if len(cells) in (3, 4) and ipmitool_sensors.is_status(cells[-1]) else None
@@ -189,7 +211,7 @@ def _fields(lines: Lines) -> dict[str, Field]:
 def _value(text: str) -> Field:
     if text in _CHASSIS_FLAGS:
         return _CHASSIS_FLAGS[text]
-    if text in ("", "na", "N/A", "n/a", "Not Available"):
+    if text in ("", "na", "N/A", "n/a", "Not Available", "unknown"):
         return None
     if re.fullmatch(r"[0-9]{1,15}", text):
         return int(text)
@@ -205,25 +227,25 @@ def _frus(lines: Lines) -> tuple[Fru, ...]:
             groups.append((head, []))
         else:
             groups[-1][1].append((number, line))
-    frus = tuple(_fru(head, tuple(rest)) for head, rest in groups)
-    if not (frus[-1].fields or frus[-1].problem) or _FRU_CUT.search(frus[-1].name):
+    frus = tuple(_fru(head[1], int(head[2]) if head[2] else None, tuple(rest)) for head, rest in groups)
+    told = [fru for fru in frus if fru.fields or fru.problem]
+    if not told or (told[-1] is not frus[-1] and frus[-1].id is None) or _FRU_CUT.search(frus[-1].name or ""):
         raise unreadable(_KIND, f"line {lines[-1][0]}", lines[-1][1], "the fields of an inventory below it")
     return frus
 
 
-def _fru(head: re.Match[str], lines: Lines) -> Fru:
-    number = int(head[2]) if head[2] else None
+def _fru(unit: str | None, number: int | None, lines: Lines) -> Fru:
     if lines and _FRU_PROBLEM.fullmatch(problem := lines[0][1].strip()):
         _refuse_more(lines[1:])
-        return Fru(head[1], number, False if problem.startswith("Device not") else None, {}, problem)
+        return Fru(unit, number, False if problem.startswith("Device not") else None, {}, problem)
     fields: dict[str, str | tuple[str, ...]] = {}
     for place, line in lines:
         if _FRU_RECORD.fullmatch(line.strip()):
             continue
         pair = _PAIR.fullmatch(line[:1000])
-        if pair is None:
+        if pair is None or _FRU.fullmatch(line.strip()):
             raise unreadable(_KIND, f"line {place}", line, "a line 'Name : value' of an inventory")
         name, value = pair[1].strip(), (pair[2] or "").strip()
         before = fields.get(name)
         fields[name] = value if before is None else (*([before] if isinstance(before, str) else before), value)
-    return Fru(head[1], number, True, fields, None)
+    return Fru(unit, number, True, fields, None)

@@ -85,12 +85,20 @@ def refuse_cut(number: int, entries: list[SelLine]) -> None:
 
 
 def verbose_entries(lines: tuple[tuple[int, str], ...]) -> tuple[SelLine, ...]:
-    """The entries of ``sel list -v`` and ``sel get``: blocks that begin with ``SEL Record ID``."""
+    """The entries of ``sel list -v`` and ``sel get``: blocks that begin with ``SEL Record ID``.
+
+    ``sel get`` prints the sensor below its entry, as it is now: that is no part of the entry.
+    """
     blocks: list[tuple[int, dict[str, str]]] = []
+    of_sensor = False
     for number, line in lines:
         name, colon, value = (part.strip() for part in line.partition(":"))
         if name == "SEL Record ID":
             blocks.append((number, {}))
+            of_sensor = False
+        of_sensor = of_sensor or name == "Sensor ID"
+        if of_sensor or name == "--":  # grep's line between what it found
+            continue
         if not colon or not name:
             raise unreadable(_KIND, f"line {number}", line, "a line 'Name : value' of an entry")
         blocks[-1][1].setdefault(name, value)

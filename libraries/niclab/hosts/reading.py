@@ -19,6 +19,11 @@ from niclab.hosts.errors import ReadError, unreadable
 _WIDEST_MAIL = 80
 _RAGGED = 8
 _WHOLE = re.compile(r"[0-9]{1,20}")
+# "/var/log/messages.0.gz:", "messages-" (a line of context), "1534:" (-n), where a stamp of a log follows.
+_OF_GREP = re.compile(
+    r"(?:(?:/\S{1,120}?|(?:messages|syslog|kern|dmesg)[A-Za-z0-9._]{0,40})[:-])?(?:[0-9]{1,8}[:-])?"
+    r"(?=[A-Z][a-z]{2} [ 0-9]?[0-9] [0-9:]{8} |[0-9]{4}-[0-9]{2}-[0-9]{2}T|\[ *[0-9]|<[0-9]{1,3}>)"
+)
 
 
 def numbered(text: str) -> list[tuple[int, str]]:
@@ -28,6 +33,12 @@ def numbered(text: str) -> list[tuple[int, str]]:
     inside kernel messages and counter names).
     """
     return [(number, line.removesuffix("\r")) for number, line in enumerate(text.split("\n"), start=1)]
+
+
+def ungrepped(line: str) -> str:
+    """A line of a log without the name of the file and the number of the line that grep puts before it."""
+    match = _OF_GREP.match(line)
+    return line[match.end() :] if match else line
 
 
 def dedented(lines: Sequence[tuple[int, str]]) -> tuple[tuple[int, str], ...]:

@@ -21,20 +21,26 @@ Line = tuple[int, str]
 # has a prompt of its own, which is part of the log.
 _HOST = r"(?:\[[^\]]{1,80}\]|[A-Za-z0-9(-][A-Za-z0-9@.:~/_()-]{0,80})"
 _EMPTY_PROMPT = re.compile(
-    rf"(?!db>)(?:\([\w.-]{{1,40}}\) )?(?:{_HOST}(?: ?[~/][A-Za-z0-9~/._-]{{0,80}})?(?<!:))?\s?[#$%>❯]"
-    r"(?:\s*(?:exit|logout))?"
+    rf"(?!db>)(?:\([\w.-]{{1,40}}\) )?(?:{_HOST}(?: ?[~/][A-Za-z0-9~/._-]{{0,80}})?(?<!:))?\s?[#$%>❯»]"
+    r"(?:\s*(?:exit|logout))?|➜\s{1,3}\S{1,60}(?: git:\(\S{1,60}\))?(?: ✗)?"
 )
 # What stands before the sign does not matter where a call of the tool stands behind it. "+ " is the shell's own trace.
-_NAMED_PROMPT = re.compile(r"(?:>\s?)?(?:[^#$%>❯|<]{0,100}(?:#{1,4}|[$%>❯])|\+{1,3} )\s*(?:\*\*|`)?(?=[A-Za-z/.(])(.+)")
-_USER_PROMPT = re.compile(
-    r"(?:\[[^\s\]]{1,40}@[^\]]{1,80}\]|[A-Za-z0-9_.-]{1,40}@[A-Za-z0-9.-]{1,60}(?::[^ ]{0,80})?) ?[#$%>] \S.*"
+_NAMED_PROMPT = re.compile(
+    r"(?:>\s?)?(?:[^#$%>❯»|<]{0,100}(?:#{1,4}|[$%>❯»])|\+{1,3} )\s*(?:\*\*|`)?(?=[A-Za-z/.(])(.+)"
 )
+_USER_PROMPT = re.compile(
+    r"(?:\[[^\s\]]{1,40}@[^\]]{1,80}\](?:[~/][^ ]{0,80})?"
+    r"|[A-Za-z0-9_.-]{1,40}@[A-Za-z0-9.-]{1,60}(?::[^ ]{0,80})?) ?[#$%>] \S.*"
+)
+# The same of a user who shows no name. A sharp may begin a comment.
+_NAMELESS_PROMPT = re.compile(r"[$%❯»➜] [a-z./][A-Za-z0-9_./ -]{0,200}")
 # "➜ ", "➜  ~ ", "➜  src git:(main) ✗ ": the directory may stand behind the sign.
 _ARROW_PROMPT = re.compile(r"[^➜]{0,40}➜\s+((?:\S{1,60}\s+(?:git:\(\S{1,60}\)\s+)?(?:✗\s+)?)?(\S.*))")
-_SIGNS = re.compile(r"[#$%>❯➜+]")
+_SIGNS = re.compile(r"[#$%>❯»➜+]")
 _PASSWORD = re.compile(r"(?:\[sudo\] |doas \()[^:]{1,80}:|Password: ?|Sorry, try again\.")
 _LONGEST_PROMPT = 1000
 _DEEPEST_QUOTATION = 10
+_CONTINUES = "\\"  # at the end of a line of a command
 # What a terminal multiplexer writes at the right edge while somebody copies from its history.
 _COPY_MODE = re.compile(r"\s{8}\[[0-9]{1,7}/[0-9]{1,7}\]$")
 _COPY_MODE_CHARACTERS = 25
@@ -98,8 +104,11 @@ def transcript(text: str, *tools: str, alone: str | None = None) -> Transcript:
     lines = _without_margins(lines)
     command: str | None = None
     kept: list[Line] = []
-    begun, quiet = False, not _SIGNS.search(text)
+    begun, quiet, continued = False, not _SIGNS.search(text), False
     for index, (number, line) in enumerate(lines):
+        if continued:
+            command, continued = f"{(command or '').removesuffix(_CONTINUES)}{line.strip()}", line[-1:] == _CONTINUES
+            continue
         if begun and quiet:
             return Transcript((*kept, *lines[index:]), command)
         if begun and not _SIGNS.search(line):
@@ -107,6 +116,7 @@ def transcript(text: str, *tools: str, alone: str | None = None) -> Transcript:
             continue
         echoed = _echoed(line, tools, bare=not begun)
         if echoed is not None:
+            continued = command is None and echoed[-1:] == _CONTINUES
             command = command or echoed
         elif not begun and _echoed(line, _VIEWERS, bare=False):
             continue
@@ -183,7 +193,7 @@ def _without_margins(lines: list[Line]) -> list[Line]:
     """The lines without blank ones, empty prompts, fences of a page, the words of script(1) and the shell's times at
     both ends, and without those that say something is left out."""
     begin, end = 0, len(lines)
-    while end and _says_nothing(lines[end - 1][1]):
+    while end and (_says_nothing(lines[end - 1][1]) or _asks_on(lines[end - 1][1])):
         end -= 1
     while begin < end and _says_nothing(lines[begin][1]):
         begin += 1
@@ -192,6 +202,12 @@ def _without_margins(lines: list[Line]) -> list[Line]:
         for number, line in lines[begin:end]
         if not (line[-1:] in _LAST_OF_LEFT_OUT and _LEFT_OUT.fullmatch(line.strip()[:_LONGEST_PROMPT]))
     ]
+
+
+def _asks_on(line: str) -> bool:
+    """A user's prompt with a command: at the end of a text nothing of what it printed was taken along."""
+    begin = line.strip()[:_LONGEST_PROMPT]
+    return any(pattern.fullmatch(begin) for pattern in (_USER_PROMPT, _NAMELESS_PROMPT))
 
 
 def _says_nothing(line: str) -> bool:

@@ -67,10 +67,23 @@ def read_iperf3(text: str, *, asked_s: float | None = None) -> Iperf3Result:
     :raises WorthlessResult: when the run measured nothing usable.
     :raises ReadError: when the text is not iperf3's.
     """
+    return read_document(document(text), asked_s=asked_s)
+
+
+def document(text: str) -> JsonNode:
+    """The JSON document of ``-J``, or the one that the events of ``--json-stream`` make.
+
+    :raises WorthlessResult: when iperf3 reports an error, or the run did not end.
+    """
     root = _streamed(text) or load_first_json_object(_KIND, text)
     error = root.optional("error")
     if error is not None:
         raise _worthless(f"iperf3 reports the error {error.value!r}")
+    return root
+
+
+def read_document(root: JsonNode, *, asked_s: float | None = None) -> Iperf3Result:
+    """The result of a document, see :func:`read_iperf3`."""
     start, end = root.child("start"), root.child("end")
     asked = start.child("test_start")
     test = _test(asked.child("protocol"))
@@ -110,17 +123,17 @@ def _streamed(text: str) -> JsonNode | None:
     lines = [line.strip() for _, line in numbered(text) if line.lstrip().startswith("{")]
     if not lines or not _EVENT.match(lines[0]):
         return None
-    document: dict[str, object] = {}
+    members: dict[str, object] = {}
     for line in lines:
         event = load_json(_KIND, line)
         name = event.child("event").text()
-        if name in document:
+        if name in members:
             raise unreadable(_KIND, "stream", line, f"the event {name!r} once, of one result")
         if name in ("start", "end", "error"):
-            document[name] = event.child("data").value
-    if "error" not in document and "end" not in document:
+            members[name] = event.child("data").value
+    if "error" not in members and "end" not in members:
         raise _worthless("a stream without its last event: the run did not end")
-    return JsonNode(_KIND, "", document)
+    return JsonNode(_KIND, "", members)
 
 
 def _worthless(why: str) -> WorthlessResult:

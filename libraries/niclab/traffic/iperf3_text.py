@@ -1,7 +1,7 @@
 """Reader of what iperf3 prints for people (iperf 3.0 to 3.18), of the client or the server.
 
-Only the lines that end in ``sender`` or ``receiver`` are results. UDP of versions before 3.7 has neither: its one rate
-is the sender's, and is refused.
+Only the lines that end in ``sender`` or ``receiver`` are results. UDP of versions before 3.7 has neither: its one
+line below the intervals tells the receiver's losses beside the sender's rate, so that what was received is not known.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from niclab.hosts.errors import unreadable
+from niclab.hosts.reading import JsonNode
 from niclab.hosts.transcript import transcript
 from niclab.traffic import WorthlessResult
-from niclab.traffic.iperf3 import COUNTER_FULL, SHORTEST_PART, Iperf3Result, Iperf3Test, read_iperf3
+from niclab.traffic.iperf3 import COUNTER_FULL, SHORTEST_PART, Iperf3Result, Iperf3Test, document, read_document
 
 _KIND = "iperf3"
 
@@ -23,6 +24,8 @@ _LINE = re.compile(
     rf"(?P<size>{_N}) (?P<size_unit>[KMGTP]?Bytes)\s+"
     rf"(?P<rate>{_N}) (?P<rate_unit>[KMGTP]?(?:bits|Bytes)/sec)(?P<rest>.*)"
 )
+_SEPARATOR = re.compile(r"(?:- ){5,}-?|Test Complete\. Summary Results:")
+_TITLED = re.compile(r"(\S.{0,40}?:  )\S")  # what -T puts before every line
 _REVERSE = re.compile(r"Reverse mode, remote host \S{1,255} is sending")
 _DATAGRAMS = re.compile(
     rf"\s+(?P<jitter>{_N}) ms\s+(?P<lost>[0-9]{{1,15}})/(?P<total>[0-9]{{1,15}})\s+\((?:{_N}(?:e[+-]\d+)?|-?nan)%\)"
@@ -34,6 +37,7 @@ _STARTING = re.compile(r"Starting Test: protocol: (\S{1,8}), .{0,200}?(?:([0-9]{
 _TROUBLE = re.compile(
     r"iperf3: (?:error|interrupt|fatal|getsockopt|exiting)|(?:\S{0,20}sh|-bash): |Usage: iperf3|.*not found"
 )
+_ROUNDING = 0.05  # three digits of each stream
 # Transfers count by 1024, bit rates by 1000 (units.c of iperf).
 _BITS = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
 _BYTES = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3, "T": 1024**4, "P": 1024**5}
@@ -43,11 +47,12 @@ _DEFAULT_LENGTH_S = 10.0
 @dataclass(frozen=True)
 class Iperf3Summary:
     """One run as printed: figures have the three digits that iperf3 prints. ``throughput_bps``: what the receiver got,
-    in bit/s of payload; ``send_throughput_bps``: None on a server that received. ``loss``: a fraction, UDP only.
-    ``retransmits``: of the sender, None where not counted. CPU in percent of one core, with -V only."""
+    in bit/s of payload, None for UDP of versions that print the sender's rate alone; ``send_throughput_bps``: None on
+    a server that received. ``loss``: a fraction, UDP only. ``retransmits``: of the sender, None where not counted. CPU
+    in percent of one core, with -V only. ``streams``: None where their sum is told without all of them."""
 
     test: Iperf3Test
-    throughput_bps: float
+    throughput_bps: float | None
     elapsed_s: float
     send_throughput_bps: float | None
     retransmits: int | None
@@ -57,7 +62,7 @@ class Iperf3Summary:
     lost_packets: int | None
     cpu_local_pct: float | None
     cpu_remote_pct: float | None
-    streams: int
+    streams: int | None
     version: str | None
     reverse: bool | None = None
 
@@ -71,36 +76,68 @@ def read_iperf3_output(text: str, command: str | None = None) -> Iperf3Result | 
     """
     text = text.removeprefix("\ufeff")
     if re.search(r"^\s{0,8}\{", text, re.MULTILINE):
-        return read_iperf3(text)
+        root = document(text)
+        return _mixed_document(root) or read_document(root)
     return read_iperf3_text(text, command)
+
+
+def _mixed_document(root: JsonNode) -> Iperf3Summary | None:
+    """UDP of versions without ``sum_received``: their only sum has the sender's rate beside the receiver's losses."""
+    asked, end = root.at("start", "test_start"), root.child("end")
+    udp = asked.optional("protocol") is not None and asked.child("protocol").value == Iperf3Test.UDP
+    if not udp or end.optional("sum_received") is not None or end.optional("sum") is None:
+        return None
+    total = end.child("sum")
+    lost, packets = total.child("lost_packets").count(), total.child("packets").count()
+    elapsed_s = total.child("seconds")
+    _refuse_short(elapsed_s.number(), asked.child("duration").number() or None)
+    cpu, reverse = end.optional("cpu_utilization_percent"), asked.optional("reverse")
+    return Iperf3Summary(
+        test=Iperf3Test.UDP,
+        throughput_bps=None,
+        elapsed_s=elapsed_s.number(),
+        send_throughput_bps=total.child("bits_per_second").number(),
+        retransmits=None,
+        loss=_lost_part(lost, packets),
+        jitter_ms=total.child("jitter_ms").number(),
+        packets=packets,
+        lost_packets=lost,
+        cpu_local_pct=cpu.child("host_total").number() if cpu else None,
+        cpu_remote_pct=cpu.child("remote_total").number() if cpu else None,
+        streams=asked.child("num_streams").count(),
+        version=root.at("start", "version").text().removeprefix("iperf").strip(),
+        reverse=bool(reverse.count()) if reverse else None,
+    )
 
 
 def read_iperf3_text(text: str, command: str | None = None) -> Iperf3Summary:
     """See :func:`read_iperf3_output`."""
     printed = transcript(text, "iperf3")
+    filled = _untitled(printed.filled)
     called = command if command is not None else printed.command
-    for number, line in printed.filled:
+    for number, line in filled:
         if _TROUBLE.match(line.strip()[:400]):
             raise unreadable(_KIND, f"line {number}", line.strip(), "a result, not a message")
-    matches = [(number, match) for number, line in printed.filled if (match := _LINE.fullmatch(line.strip()[:400]))]
+    matches = [(number, match) for number, line in filled if (match := _LINE.fullmatch(line.strip()[:400]))]
     if not matches:
         raise unreadable(_KIND, "text", text, "lines such as '[  5]  0.00-10.00  sec  1.10 GBytes  9.41 Gbits/sec'")
     if any(match["role"] for _, match in matches):
         raise _worthless("both directions at once (--bidir) in one text; run the directions one by one")
     ended = [(number, match) for number, match in matches if match["rest"].split()[-1:] in (["sender"], ["receiver"])]
-    sender, receiver, streams = _results(ended)
-    lines = [line.strip()[:400] for _, line in printed.filled]
+    lines = [line.strip()[:400] for _, line in filled]
+    mixed = None if ended else _mixed(matches, _separator(filled))
+    sender, receiver, streams = (mixed, mixed, 1 if mixed["id"] != "SUM" else None) if mixed else _results(ended)
     started = _first(_STARTING, lines)
     elapsed_s = float(receiver["end"]) - float(receiver["begin"])
-    _refuse_short(elapsed_s, started, called)
+    _refuse_short(elapsed_s, float(started[2]) if started and started[2] else _asked_s(called))
     datagrams = _DATAGRAMS.match(receiver["rest"])
     cpu = _first(_CPU, lines)
     version = _first(re.compile(r"iperf (3\.[0-9.]{1,10}\S{0,20})"), lines)
     return Iperf3Summary(
         test=_test(started, datagrams),
-        throughput_bps=_rate(receiver),
+        throughput_bps=None if mixed else _rate(receiver),
         elapsed_s=round(elapsed_s, 3),
-        send_throughput_bps=_rate(sender) if sender else None,
+        send_throughput_bps=None if sender is None or _is_unknown(sender, lines) else _rate(sender),
         retransmits=_retransmits(sender, datagrams),
         loss=_loss(datagrams),
         jitter_ms=float(datagrams["jitter"]) if datagrams else None,
@@ -112,6 +149,34 @@ def read_iperf3_text(text: str, command: str | None = None) -> Iperf3Summary:
         version=version[1] if version else None,
         reverse=_reverse(lines),
     )
+
+
+def _untitled(lines: tuple[tuple[int, str], ...]) -> tuple[tuple[int, str], ...]:
+    """The lines without the title of ``-T``, when each has the same one."""
+    titled = _TITLED.match(lines[0][1]) if lines else None
+    if titled is None or not all(line.startswith(titled[1].rstrip()) for _, line in lines):
+        return lines
+    return tuple((number, line.removeprefix(titled[1].rstrip())) for number, line in lines)
+
+
+def _separator(lines: tuple[tuple[int, str], ...]) -> int | None:
+    """The number of the last line that stands between intervals and results; None without one."""
+    return next((number for number, line in reversed(lines) if _SEPARATOR.fullmatch(line.strip()[:400])), None)
+
+
+def _mixed(matches: list[tuple[int, re.Match[str]]], separator: int | None) -> re.Match[str] | None:
+    """The line of results of UDP as versions before 3.7 print it, of all streams together; None without one."""
+    results = [match for number, match in matches if separator is not None and number > separator]
+    results = [match for match in results if _DATAGRAMS.fullmatch(match["rest"].rstrip())]
+    together = [match for match in results if match["id"] == "SUM"]
+    chosen = together or results
+    return chosen[0] if len(chosen) == 1 else None
+
+
+def _is_unknown(sender: re.Match[str], lines: list[str]) -> bool:
+    """Old servers do not know what was sent: they print 0, and for UDP a rate of another meaning."""
+    on_a_server = any(line.startswith("Accepted connection from ") for line in lines)
+    return on_a_server and (not sender["rest"].endswith("sender") or _number(sender["size"], "the transfer") == 0)
 
 
 def _reverse(lines: list[str]) -> bool | None:
@@ -129,8 +194,9 @@ def _first(pattern: re.Pattern[str], lines: Iterable[str]) -> re.Match[str] | No
     return next((match for line in lines if (match := pattern.match(line))), None)
 
 
-def _results(ended: list[tuple[int, re.Match[str]]]) -> tuple[re.Match[str] | None, re.Match[str], int]:
-    """The lines of sender and receiver, of all streams together, and how many streams there are.
+def _results(ended: list[tuple[int, re.Match[str]]]) -> tuple[re.Match[str] | None, re.Match[str], int | None]:
+    """The lines of sender and receiver, of all streams together, and how many streams there are, None when not all
+    of them are there beside their sum.
 
     :raises ReadError: when there are several results.
     """
@@ -147,7 +213,14 @@ def _results(ended: list[tuple[int, re.Match[str]]]) -> tuple[re.Match[str] | No
     receiver = found.get((of, "receiver"))
     if receiver is None:
         raise _worthless("no line of the receiver: the run did not end, or it gives only the sender's rate")
-    return found.get((of, "sender")), receiver, streams
+    parts = sum(_transferred(match) for key, match in found.items() if key[0] != "SUM" and key[1] == "receiver")
+    # Of many streams people leave most lines out, and the number of those that are left says nothing.
+    complete = of != "SUM" or abs(parts - _transferred(receiver)) <= _ROUNDING * _transferred(receiver)
+    return found.get((of, "sender")), receiver, streams if streams and complete else None
+
+
+def _transferred(match: re.Match[str]) -> float:
+    return _number(match["size"], "the transfer") * _BYTES[match["size_unit"].removesuffix("Bytes")]
 
 
 def _number(text: str, what: str) -> float:
@@ -181,7 +254,10 @@ def _retransmits(sender: re.Match[str] | None, datagrams: re.Match[str] | None) 
 def _loss(datagrams: re.Match[str] | None) -> float | None:
     if datagrams is None:
         return None
-    lost, total = int(datagrams["lost"]), int(datagrams["total"])
+    return _lost_part(int(datagrams["lost"]), int(datagrams["total"]))
+
+
+def _lost_part(lost: int, total: int) -> float:
     if total >= COUNTER_FULL:
         raise _worthless(f"the counter of datagrams is full at {total}")
     if total == 0 or lost >= total:
@@ -189,8 +265,7 @@ def _loss(datagrams: re.Match[str] | None) -> float | None:
     return lost / total
 
 
-def _refuse_short(elapsed_s: float, started: re.Match[str] | None, command: str | None) -> None:
-    asked_s = float(started[2]) if started and started[2] else _asked_s(command)
+def _refuse_short(elapsed_s: float, asked_s: float | None) -> None:
     if elapsed_s <= 0 or (asked_s is not None and elapsed_s < SHORTEST_PART * asked_s):
         raise _worthless(f"it lasted {elapsed_s:g} s" + (f" of {asked_s:g} s" if asked_s else ""))
 

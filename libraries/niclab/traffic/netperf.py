@@ -34,6 +34,8 @@ _TESTS = (
     (re.compile(r"(TCP|SCTP) Connect/(?:Close|Accept) TEST", re.IGNORECASE), r"\1_CC"),
     (re.compile(r"UDP UNIDIRECTIONAL SEND TEST", re.IGNORECASE), "UDP_STREAM"),
     (re.compile(r"(TCP|UDP|SCTP|SDP|DCCP|UDPLITE) (STREAM|MAERTS|SENDFILE) TEST", re.IGNORECASE), r"\1_\2"),
+    (re.compile(r"SCTP 1-TO-MANY STREAM TEST", re.IGNORECASE), "SCTP_STREAM_MANY"),
+    (re.compile(r"SCTP 1-TO-MANY REQUEST/RESPONSE TEST", re.IGNORECASE), "SCTP_RR_MANY"),
     (re.compile(r"OMNI (?:Send|Receive|Send\|Recv|Recv|RR|CRR|CC)?\s?TEST", re.IGNORECASE), "OMNI"),
 )
 _ASKED = re.compile(r"\+/-\s{0,3}([0-9.]{1,10})%\s{0,3}@?\s{0,3}([0-9]{1,3})%\s+conf")

@@ -218,7 +218,7 @@ _PATTERNS = tuple((kind, re.compile("|".join(f"(?:{word})" for word in words))) 
 _BREAK = re.compile(r"\n|\r|\x1b\[[0-9;]{0,10}[HfJ]")
 _STAMPS = re.compile(
     r"(?:\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,6})?(?:Z|[+-]\d\d:?\d\d)?\]? |\[\d\d:\d\d:\d\d\] )?"
-    r"(?:<\d{1,3}>)?(?:\[ {0,10}(?P<uptime>\d{1,10}\.\d{1,9})\](?:\[\s{0,5}[TC]\d{1,7}\])? ?)?"
+    r"(?:<\d{1,3}>)?(?:\[ {0,10}(?P<uptime>\d{1,10}(?:\.\d{1,9})?)\](?:\[\s{0,5}[TC]\d{1,7}\])? ?)?"
 )
 # Somebody has logged in, or init tells what it starts.
 _SESSION = re.compile(

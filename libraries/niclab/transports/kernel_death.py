@@ -8,7 +8,7 @@ from enum import Enum
 from niclab.verdict import BenchFault
 
 _LINE_LIMIT = 4096
-_STAMP = r"^(?:<\d+>)?(?:\[ *\d+\.\d+\] ?)?"  # kernels put a priority or a time before the text
+_STAMP = r"^(?:<\d+>)?(?:\[ *\d+(?:\.\d+)?\] ?)?"  # kernels put a priority or a time before the text
 
 
 class Sign(Enum):
@@ -28,7 +28,8 @@ class Sign(Enum):
     HARD_LOCKUP = r"hard LOCKUP"
     RCU_STALL = r"\brcu\w*\b[^\n]{0,200}\bstall"
     FREEBSD_TRAP = r"Fatal trap \d+"
-    FREEBSD_PANIC = rf"(?:{_STAMP}|^[^\n]{{0,80}}\blogin: ?)panic: "  # also behind a waiting login prompt
+    # Also behind a waiting login prompt, or glued to what a program was printing: "Extracting ...:  98%panic: ufs_".
+    FREEBSD_PANIC = rf"(?:{_STAMP}|^[^\n]{{0,80}}\blogin: ?|(?<=[%.\])>0-9]))panic: "
     FREEBSD_DEBUGGER = r"^db> "
     FREEBSD_DEBUGGER_ENTERED = r"^KDB: enter: "
 

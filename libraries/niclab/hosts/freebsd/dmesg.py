@@ -7,7 +7,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from niclab.hosts.reading import numbered
+from niclab.hosts.freebsd.kernel_values import (
+    driver_version,
+    firmware_version,
+    link_duplex,
+    link_flow_control,
+    link_speed_mbps,
+    nvm_version,
+    pcie_link,
+)
+from niclab.hosts.kernel_records import PcieLinkReport
+from niclab.hosts.reading import numbered, ungrepped
+from niclab.hosts.records import Duplex
 from niclab.hosts.transcript import refuse_error, transcript
 
 _KIND = "dmesg"
@@ -20,8 +31,10 @@ _DEVICE = r"([a-z][a-z0-9_]*?)([0-9]{1,5})"
 _IFACE = r"([A-Za-z][A-Za-z0-9_.]{0,20})"
 _STAMPS = (
     re.compile(r"<[0-9]{1,3}>"),
+    # A page shows two blanks as one.
     re.compile(
-        r"(?:[A-Z][a-z]{2} [ 0-9][0-9] [0-9:]{8}|[0-9-]{10}[T ][0-9:]{8}[0-9.,:+Z-]{0,14}|\(\.\.\.\)) (?:<\S{1,20}> )?"
+        r"(?:[A-Z][a-z]{2} [ 0-9]?[0-9] [0-9:]{8}|[0-9-]{10}[T ][0-9:]{8}[0-9.,:+Z-]{0,14}|\(\.\.\.\)) \s{0,2}"
+        r"(?:<\S{1,20}> )?"
     ),
     re.compile(r"(?!kernel: )[A-Za-z0-9][A-Za-z0-9.-]{0,63} (?=kernel(?:\[[0-9]{1,9}\])?: )"),
     re.compile(r"kernel(?:\[[0-9]{1,9}\])?: "),
@@ -37,6 +50,7 @@ _RESOURCES = re.compile(r"\b(port|mem|iomem) (\S+)")
 _IRQ = re.compile(r"\birq ([0-9,]{1,40})")
 _ETHERNET = re.compile(rf"{_DEVICE}: Ethernet address: ([0-9a-f]{{2}}(?::[0-9a-f]{{2}}){{5}})", re.IGNORECASE)
 _NAMED = re.compile(rf"{_IFACE}: ")
+_NAMED_DEVICE = re.compile(rf"{_DEVICE}: ")
 # What tells a kernel log of FreeBSD from any other text; others print "oce0: flags=", "irq16: ", "a0: 10 00 02 00" and
 # "iperf3: error - ...".
 _KERNEL_LINE = re.compile(
@@ -58,6 +72,7 @@ class BsdEventKind(StrEnum):
     TRANSMIT_TIMEOUT = "transmit timeout"
     FIRMWARE_LOAD_FAILED = "firmware load failed"
     FIRMWARE = "firmware"
+    PCIE_LINK = "PCIe link"
     ATTACH_FAILED = "attach failed"
     DETACHED = "detached"
     MACHINE_CHECK = "machine check"
@@ -96,7 +111,8 @@ _WORDS: tuple[tuple[BsdEventKind, str], ...] = (
 _PATTERNS = tuple((kind, re.compile(words)) for kind, words in _WORDS)
 _LINK = re.compile(rf"{_IFACE}: (?:.{{0,60}}\b)?[Ll]ink (?:state changed to |is |)([Uu][Pp]|[Dd][Oo][Ww][Nn])\b")
 _FIRMWARE = re.compile(
-    rf"{_DEVICE}: (?:.{{0,60}}[ (])?(?i:firmware|fw|nvm|boot code|bootcode|phy fw|etrack)\b.{{0,10}}?[ :=vV(][0-9]"
+    rf"{_DEVICE}: (?:.{{0,60}}[ (])?(?i:firmware|fw|nvm|boot code|bootcode|b/c|phy fw|etrack)\b"
+    r"(?: upgraded from|.{0,10}?)[ :=vV(][0-9]"
 )
 _RELEASE = re.compile(r"FreeBSD ([0-9]{1,2}\.[0-9]{1,2}-[A-Z][A-Za-z0-9.-]*)(?: |$)")
 _BSD_ALONE = re.compile(
@@ -110,18 +126,26 @@ _ATTACH_NAME = re.compile(r"device_attach: ([a-z][a-z0-9_]*[0-9]+) attach return
 @dataclass(frozen=True)
 class BsdEvent:
     """A notable line. ``iface`` is the device or interface it begins with, None when there is none. ``seconds``
-    since boot, when the log has such stamps."""
+    since boot, when the log has such stamps. ``firmware`` and ``nvm``: of the card, where the line has a version.
+    ``speed_mbps``, ``duplex``, ``flow_control``: of a link that came up."""
 
     kind: BsdEventKind
     iface: str | None
     seconds: float | None
     text: str
+    firmware: str | None = None
+    nvm: str | None = None
+    speed_mbps: int | None = None
+    duplex: Duplex | None = None
+    flow_control: str | None = None
+    pcie: PcieLinkReport | None = None
 
 
 @dataclass(frozen=True)
 class ProbedDevice:
     """A device the kernel found. ``location`` such as ``device 0.0``; ``irq`` None for devices without a line
-    interrupt; ``ethernet_address`` when the log tells it later."""
+    interrupt; ``ethernet_address`` when the log tells it later. ``version``: the driver's, where its description has
+    one."""
 
     name: str
     driver: str
@@ -133,6 +157,7 @@ class ProbedDevice:
     memory: tuple[str, ...]
     ports: tuple[str, ...]
     ethernet_address: str | None = None
+    version: str | None = None
 
 
 @dataclass(frozen=True)
@@ -187,7 +212,7 @@ def is_bsd_log(text: str) -> bool:
 
 def _bare(line: str) -> tuple[float | None, str]:
     """A line without what syslog and the kernel put before it, and its seconds since boot."""
-    line = line.strip()
+    line = ungrepped(line.strip())
     for stamp in _STAMPS:
         match = stamp.match(line)
         line = line[match.end() :] if match else line
@@ -201,12 +226,17 @@ def _event(seconds: float | None, line: str) -> BsdEvent | None:
         if pattern.search(text):
             return BsdEvent(kind, _named(kind, text), seconds, line)
     if (link := _LINK.match(text)) is not None:
-        kind = _Kind.LINK_UP if link[2].lower() == "up" else _Kind.LINK_DOWN
-        return BsdEvent(kind, link[1], seconds, line)
+        if link[2].lower() == "down":
+            return BsdEvent(_Kind.LINK_DOWN, link[1], seconds, line)
+        values = link_speed_mbps(text), link_duplex(text), link_flow_control(text)
+        return BsdEvent(_Kind.LINK_UP, link[1], seconds, line, None, None, *values)
     if (match := _DETACHED.match(text)) is not None:
         return BsdEvent(_Kind.DETACHED, f"{match[1]}{match[2]}", seconds, line)
+    firmware, nvm, pcie = firmware_version(text), nvm_version(text), pcie_link(text)
     if (match := _FIRMWARE.match(text)) is not None:
-        return BsdEvent(_Kind.FIRMWARE, f"{match[1]}{match[2]}", seconds, line)
+        return BsdEvent(_Kind.FIRMWARE, f"{match[1]}{match[2]}", seconds, line, firmware, nvm, pcie=pcie)
+    if pcie is not None and (match := _NAMED_DEVICE.match(text)) is not None:
+        return BsdEvent(_Kind.PCIE_LINK, f"{match[1]}{match[2]}", seconds, line, pcie=pcie)
     return None
 
 
@@ -260,4 +290,5 @@ def _probe(line: str, addresses: dict[str, str]) -> ProbedDevice | None:
         memory=tuple(part for name, text in found if name in ("mem", "iomem") for part in text.split(",")),
         ports=tuple(part for name, text in found if name == "port" for part in text.split(",")),
         ethernet_address=addresses.get(f"{match[1]}{match[2]}"),
+        version=driver_version(match[3]),
     )

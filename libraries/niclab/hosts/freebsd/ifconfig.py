@@ -43,7 +43,7 @@ _OTHER = (
     *("id ", "maxage ", "root id ", "member: ", "ifmaxaddr ", "port ", "priority "),
     *("carp: ", "pfsync: ", "syncdev: ", "syncok: ", "syncpeer: ", "maxupd: ", "peer ", "stats: ", "bridge flags="),
     *("tunnel ", "tunnelfib: ", "fib: ", "Opened by PID ", "grekey: ", "reqid: ", "vxlan ", "config: ", "ftable: "),
-    *("maclabel ", "atalk ", "ipx ", "lladdr ", "infiniband ", "pcp ", "vf ", "level: "),
+    *("ch ", "geneve ", "pflow: ", "maclabel ", "atalk ", "ipx ", "lladdr ", "infiniband ", "pcp ", "vf ", "level: "),
     *("ssid ", "regdomain ", "country ", "authmode ", "privacy ", "parent interface: "),
 )
 _TUNNEL_OPTIONS = re.compile(

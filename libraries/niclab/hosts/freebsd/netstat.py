@@ -23,7 +23,7 @@ _COLUMNS = {
     "Coll": "collisions",
     "Drop": "tx_dropped",
 }
-_LINK = re.compile(r"<Link#([0-9]{1,5})>")
+_LINK = re.compile(r"<Link(?:#([0-9]{1,5}))?>")  # without a number: old releases, and DragonFly
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.:-]{0,15}\*?")
 _INTERVAL_TOP = re.compile(r"\s*input\s+\(?([A-Za-z0-9_.:-]{1,20})\)?\s+output\s*")
 _INPUT = {"packets": "rx_packets", "errs": "rx_errors", "idrops": "rx_dropped", "bytes": "rx_bytes"}
@@ -124,13 +124,13 @@ def _row(number: int, line: str, columns: list[str]) -> NetstatRow:
     if len(front) not in (3, 4) or not _NAME.fullmatch(front[0]):
         raise unreadable(_KIND, where, line, f"'NAME MTU NETWORK ADDRESS' and {len(columns)} counts")
     link = _LINK.fullmatch(front[2])
-    if link is None and front[2].startswith("<"):
+    if link is None and front[2].startswith("<L"):
         raise unreadable(_KIND, where, line, "'<Link#1>', or a network")
     return NetstatRow(
         name=front[0].removesuffix("*"),
         down=front[0].endswith("*"),
         mtu=None if front[1] == "-" else whole_number(_KIND, where, front[1], "mtu"),
-        link_index=int(link[1]) if link else None,
+        link_index=int(link[1]) if link and link[1] else None,
         network=front[2],
         address=front[3] if len(front) == 4 else None,
         counters=_counters(where, columns, counts),

@@ -24,6 +24,7 @@ _VERSIONED = re.compile(rf"({_NAME})-({_VERSION})")
 _LISTED = re.compile(r"(\S+)(?:\s+(\S.*))?")
 _FIELD = re.compile(r"([A-Z][A-Za-z ]{2,20}?)\s*:(?: (.*)|)")
 _ORIGIN = re.compile(r"[a-z0-9][a-z0-9-]*/[A-Za-z0-9_.+-]+(?:@[a-z0-9]+)?")
+_ABI = re.compile(r"[A-Za-z]+:[0-9*]+:[A-Za-z0-9:_*-]+")
 _SIZE = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,6})?) ?([KMGT]?i?B)")
 _NO_PACKAGE = re.compile(r"(?:pkg(?:-static)?: No package\(s\) (?:matching|installed)|pkg_info: (?:no|can't find)).*")
 _ANNOTATION = re.compile(r"([A-Za-z0-9_.-]+)\s*: (.*)")
@@ -71,7 +72,7 @@ class Package:
 
     def as_json(self) -> dict[str, object]:
         values: dict[str, object] = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return {**values, "abi": self.arch if self.arch and self.arch.count(":") >= 2 else None}
+        return {**values, "abi": self.arch if self.arch and _ABI.fullmatch(self.arch) else None}
 
 
 @dataclass(frozen=True)

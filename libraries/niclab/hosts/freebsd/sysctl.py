@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field
 
 from niclab.hosts.errors import ReadError, unreadable
+from niclab.hosts.freebsd.kernel_values import driver_version
 from niclab.hosts.freebsd.pciconf import slot_of
 from niclab.hosts.reading import dedented
 from niclab.hosts.transcript import command_words, refuse_error, transcript
@@ -15,7 +16,8 @@ _TOOLS = ("sysctl",)
 
 # Every value has a name of at least two parts, the first one of the tree's roots; "%" begins the names of newbus.
 # Messages of old Linux drivers begin with a name of their source ("acenic.c: v0.92").
-_OID = r"(?![a-z0-9_]+\.[ch][:=])(?:[a-z][a-z_]*|p1003_1b)(?:\.[A-Za-z0-9_%:@/+-]+)+"
+# The dummy child of a node of jail parameters has an empty name: "security.jail.param.sysvshm.: 0".
+_OID = r"(?![a-z0-9_]+\.[ch][:=])(?:[a-z][a-z_]*|p1003_1b)(?:\.[A-Za-z0-9_%:@/+-]+)+\.?"
 _LINE = re.compile(rf"({_OID})(: |:$|=)(.*)")
 _NAME_ALONE = re.compile(rf"{_OID}:?")
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,19}")
@@ -33,7 +35,6 @@ _ADDRESS = re.compile(r"\bpci[0-9]{1,5}(?::[0-9]{1,3}){3}\b")
 _LOG_LINE = re.compile(r"[a-z][a-z0-9_]*[0-9]: <.+")
 # Firmware and driver versions under the names that drivers give them.
 _FIRMWARE = ("firmware_version", "fw_version", "fw_ver", "ver.fw_ver", "hw.fw_version", "nvm_version", "tp_version")
-_VERSION_SAID = re.compile(r", Version - (\S{1,40})$")
 _VERSION = ("driver_version", "component_revision", "iflib.driver_version", "version", "ver.driver_ver")
 
 
@@ -158,6 +159,8 @@ def _named(lines: tuple[tuple[int, str], ...], errors: tuple[str, ...], whole: t
         raise refuse_error(_KIND, whole, _TOOLS, "'name: value' such as 'dev.oce.0.%driver: oce'")
     if not any(part for parts in texts.values() for part in parts):
         raise unreadable(_KIND, "text", ", ".join(texts), "a value of at least one name")
+    if texts.get("kern.ostype", ["FreeBSD"]) != ["FreeBSD"]:
+        raise unreadable(_KIND, "kern.ostype", texts["kern.ostype"][0], "FreeBSD")
     changed: dict[str, int | str] = {}
     values: dict[str, int | str] = {}
     for name, parts in texts.items():
@@ -205,19 +208,14 @@ def _device(driver: str, unit: int, leaves: dict[str, str]) -> BsdDevice:
         location=_words(leaves.get("%location", "")),
         pnpinfo=pnpinfo,
         firmware=next((leaves[name] for name in _FIRMWARE if leaves.get(name)), None),
-        version=next((leaves[name] for name in _VERSION if leaves.get(name)), None) or _said_version(leaves),
+        version=next((leaves[name] for name in _VERSION if leaves.get(name)), None)
+        or driver_version(leaves.get("%desc", "")),
         bus=slot_of(_KIND, f"dev.{driver}.{unit}.%location", address[0]) if address else None,
         vendor_id=_pci_id(pnpinfo, "vendor"),
         device_id=_pci_id(pnpinfo, "device"),
         subvendor=_pci_id(pnpinfo, "subvendor"),
         subdevice=_pci_id(pnpinfo, "subdevice"),
     )
-
-
-def _said_version(leaves: dict[str, str]) -> str | None:
-    """Intel's drivers say theirs in the description: "... Network Driver, Version - 3.2.12-k"."""
-    match = _VERSION_SAID.search(leaves.get("%desc", ""))
-    return match[1] if match else None
 
 
 def _pci_id(pnpinfo: dict[str, str], name: str) -> str | None:

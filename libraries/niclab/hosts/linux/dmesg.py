@@ -9,7 +9,7 @@ from niclab.hosts.kernel_records import KernelEventKind, KernelLog
 from niclab.hosts.linux.kernel_drivers import driver_event
 from niclab.hosts.linux.kernel_events import kernel_event
 from niclab.hosts.linux.kernel_subject import DRIVERS
-from niclab.hosts.reading import numbered
+from niclab.hosts.reading import numbered, ungrepped
 from niclab.hosts.records import KernelLine
 from niclab.hosts.transcript import transcript
 
@@ -19,11 +19,14 @@ _LEVEL = re.compile(r"(?:<[0-9]{1,3}>|[a-z]{3,8}\s*:[a-z]{3,6}\s*: )")
 _CALLER = r"(?: ?\[\s*[TC][0-9]{1,10}\])?"
 _UPTIME = re.compile(rf"\[\s*([0-9]{{1,10}}\.[0-9]{{1,9}})(?:\s*<\s*[0-9.]{{1,20}}>)?\]{_CALLER} ?")
 _WALL_CLOCK = re.compile(
-    r"(?:\[([A-Z][a-z]{2} [A-Z][a-z]{2} [ 0-9][0-9] [0-9:]{8} [0-9]{4})\]|([0-9-]{10}T[0-9:,.+-]{14,24})"
+    r"(?:\[([A-Z][a-z]{2} [A-Z][a-z]{2} [ 0-9]?[0-9] [0-9:]{8} [0-9]{4})\]|([0-9-]{10}T[0-9:,.+-]{14,24})"
     rf"|\[([A-Z][a-z]{{2}} ?[ 0-9][0-9] [0-9:]{{5}}|\s*\+[0-9]{{1,8}}\.[0-9]{{1,9}})\]){_CALLER} ?"
 )
+# A day of one digit has one blank before it where a page shows two blanks as one.
+# OpenWrt's logread writes the day of the week, the year, and facility and level where others have the host.
 _SYSLOG = re.compile(
-    r"([A-Z][a-z]{2} [ 0-9][0-9] [0-9:]{8}(?:\.[0-9]{1,9})?|[0-9-]{10}T[0-9:.]{8,18}(?:Z|[+-][0-9:]{4,5}))"
+    r"([A-Z][a-z]{2} [ 0-9]?[0-9] [0-9:]{8}(?:\.[0-9]{1,9})?|[0-9-]{10}T[0-9:.]{8,18}(?:Z|[+-][0-9:]{4,5})"
+    r"|[A-Z][a-z]{2} [A-Z][a-z]{2} [ 0-9]?[0-9] [0-9:]{8} [0-9]{4}(?= [a-z0-9]{3,10}\.[a-z]{3,6} ))"
     r"(?: [A-Za-z0-9][A-Za-z0-9._-]{0,80})? ([A-Za-z0-9_./()-]{1,60})(?:\[[0-9]{1,10}\])?: ?(.*)"
 )
 # How lines of a log without any stamp begin (printk.time is off on RHEL 5 and older).
@@ -52,7 +55,7 @@ def read_kernel_log(text: str) -> KernelLog:
     for number, line in seen:
         if line.startswith(("dmesg: ", "klogctl: ")):
             raise unreadable(_KIND, f"line {number}", line, "the kernel log; the tool complains")
-    lines = read_dmesg("\n".join(line for _, line in seen))
+    lines = read_dmesg("\n".join(ungrepped(line) for _, line in seen))
     events = tuple(event for line in lines for event in (kernel_event(line), driver_event(line)) if event is not None)
     stamped = any(line.seconds is not None or line.time is not None for line in lines)
     telling = any(event.kind is not KernelEventKind.CARD_FOUND for event in events)  # names of cards stand in any text
@@ -62,14 +65,14 @@ def read_kernel_log(text: str) -> KernelLog:
 
 
 def _line(line: str) -> KernelLine | None:
-    """None for a line of a syslog file that another program wrote."""
+    """None for a line of a syslog file that another program wrote. People cut the time and the host away as well."""
     syslog = _SYSLOG.match(line.lstrip(" \t"))
     if syslog is not None:
         if syslog[2] != "kernel":
             return None
         inner = _stamped(syslog[3])
         return KernelLine(inner.seconds, inner.text, syslog[1])
-    return _stamped(line)
+    return _stamped(line.lstrip(" \t").removeprefix("kernel: ") if line.lstrip(" \t").startswith("kernel: ") else line)
 
 
 def _stamped(line: str) -> KernelLine:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from niclab.hosts.kernel_records import KernelEvent, KernelEventKind, PcieLinkReport
 from niclab.hosts.linux.kernel_events import SEARCHED_CHARACTERS
 from niclab.hosts.linux.kernel_subject import DRIVERS, Subject, read_subject
-from niclab.hosts.pcie import speed_gts
+from niclab.hosts.pcie import WIDTHS, speed_gts
 from niclab.hosts.records import KernelLine
 
 _VERSION = r"v?([0-9][A-Za-z0-9._+~-]*)"
@@ -70,9 +70,10 @@ _RENAMED = re.compile(r"([A-Za-z0-9_.@-]{1,15}): renamed from \S{1,15}")
 
 _GTS = r"([0-9]{1,2}(?:\.[0-9])?) ?(?:GT/s|G[Bb]/s|GHz)(?: PCIe)?"
 _ADDRESS = r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]"
+_TRAINED = rf"(?:{_GTS}|Unknown(?: speed)?) x([0-9]{{1,3}})"  # "Unknown x0": the link did not come up
 _LIMITED = re.compile(
-    rf"([0-9.]{{1,9}}) Gb/s available PCIe bandwidth, limited by {_GTS} x([0-9]{{1,2}}) link at ({_ADDRESS})"
-    rf" \(capable of ([0-9.]{{1,9}}) Gb/s with {_GTS} x([0-9]{{1,2}}) link\)"
+    rf"([0-9.]{{1,9}}) Gb/s available PCIe bandwidth, limited by {_TRAINED} link at ({_ADDRESS})"
+    rf" \(capable of ([0-9.]{{1,9}}) Gb/s with {_TRAINED} link\)"
 )
 _UNLIMITED = re.compile(rf"([0-9.]{{1,9}}) Gb/s available PCIe bandwidth \({_GTS} x([0-9]{{1,2}}) link\)")
 _OLD_BANDWIDTH = re.compile(r"PCI Express bandwidth of ([0-9]{1,4})GT/s available")
@@ -101,8 +102,8 @@ def driver_event(line: KernelLine) -> KernelEvent | None:
 
 # A quick look that spares most lines the patterns above.
 _SIGNS = re.compile(
-    r"\.c: ?v|ersion|[Ff]irmware|\b[Ff][Ww] |PCI|v[0-9]|renamed from|GT/s|FastLinQ|OneConnect|Chelsio|Solarflare|Tigon3"
-    r"|found at|AceNIC|3C985|GA620|Intel\(R\)"
+    r"\.c: ?v|ersion|[Ff]irmware|\b[Ff][Ww][ :]|PCI|v[0-9]|renamed from|GT/s|FastLinQ|OneConnect|Chelsio|Solarflare"
+    r"|Tigon3|found at|AceNIC|3C985|GA620|Intel\(R\)"
 )
 
 
@@ -155,19 +156,23 @@ def _pcie_report(text: str) -> PcieLinkReport | None:
     limited = _LIMITED.search(text)
     if limited is not None:
         return PcieLinkReport(
-            gts=speed_gts(limited[2]),
-            width=int(limited[3]),
+            gts=speed_gts(limited[2] or ""),
+            width=_lanes(limited[3]),
             available_gbps=float(limited[1]),
             limited=True,
             limited_by=limited[4],
-            capable_gts=speed_gts(limited[6]),
-            capable_width=int(limited[7]),
+            capable_gts=speed_gts(limited[6] or ""),
+            capable_width=_lanes(limited[7]),
             capable_gbps=float(limited[5]),
         )
     free = _UNLIMITED.search(text)
     if free is not None:
         return PcieLinkReport(speed_gts(free[2]), int(free[3]), available_gbps=float(free[1]), limited=False)
     return _older_report(text)
+
+
+def _lanes(text: str) -> int | None:
+    return int(text) if int(text) in WIDTHS else None
 
 
 def _older_report(text: str) -> PcieLinkReport | None:

@@ -13,7 +13,7 @@ from niclab.hosts.records import KernelLine
 _PCI_ADDRESS = re.compile(r"\b[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]\b")
 _WATCHDOG_OLD = re.compile(r"NETDEV WATCHDOG: ([^\s:(]+)(?: \(([^\s:()]{1,30})\)|: transmit)")
 _WATCHDOG_NEW = re.compile(r"([^\s:]+): NETDEV WATCHDOG: CPU: ")
-_HANG = re.compile(r"([^\s:]+):? (?:Detected (?:Hardware|Tx) Unit Hang|[Tt]ransmit timed out|TX timeout)")
+_HANG = re.compile(r"([^\s:]+):? (?:Detected (?:Hardware|Tx) Unit Hang|[Tt]ransmit time(?:d out|out, )|TX timeout)")
 
 # The kernel cuts its lines at 1 kB (CONSOLE_LOG_MAX in kernel/printk/internal.h); looking no further keeps the search
 # linear in the size of the log, whatever stands in it.
@@ -85,7 +85,13 @@ _WORDS: tuple[tuple[KernelEventKind, tuple[str, ...]], ...] = (
     (_Kind.PROBE_FAILED, ("[Pp]robe of \\S+ failed with error", "probe with driver \\S+ failed with error")),
     (
         _Kind.TRANSMIT_TIMEOUT,
-        ("NETDEV WATCHDOG: ", "Detected (?:Hardware|Tx) Unit Hang", "[Tt]ransmit timed out", "TX timeout"),
+        (
+            "NETDEV WATCHDOG: ",
+            "Detected (?:Hardware|Tx) Unit Hang",
+            "[Tt]ransmit timed out",
+            "Transmit timeout, status ",
+            "TX timeout",
+        ),
     ),
     (_Kind.WARNING, ("^WARNING: (?:CPU: |at |.* at )",)),
     (_Kind.CALL_TRACE, ("^Call [Tt]race:",)),

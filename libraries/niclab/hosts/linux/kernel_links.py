@@ -8,7 +8,10 @@ from niclab.hosts.kernel_records import KernelEvent, KernelEventKind
 from niclab.hosts.linux.kernel_subject import DRIVERS, is_interface, read_subject
 from niclab.hosts.records import Duplex, KernelLine
 
-_LINK = re.compile(r"(?:^|[ :\]])(?:NIC )?link (?:is )?(up|down)\b(?! events)", re.IGNORECASE)
+_LINK = re.compile(
+    r"(?:^|[ :\]])(?:NIC )?link (?:is )?(up|down)\b(?! events)|(?<=: )Media Link (On|Off)\b",  # Media: sis900
+    re.IGNORECASE,
+)
 _LINK_CHANGE = re.compile(r"link change old ([0-9]{1,6}) new ([0-9]{1,6})$")  # atlantic: Mbit/s before and after
 _SPEED = re.compile(r"\b([0-9]{1,6}(?:\.[0-9])?) ?([MG])b(?:ps|/s|it/s)", re.IGNORECASE)
 _DUPLEX = re.compile(r"[ /(](full|half)(?:[ -]duplex\b|$|[ ,-])", re.IGNORECASE)
@@ -19,6 +22,7 @@ _IN_PARENTHESES = re.compile(r"\([^()]{0,80}\)")
 _OTHER_LINKS = re.compile(
     r"ata[0-9]|SATA|lpfc|qla[0-9]|pciehp|pcieport|scsi|\[drm|usb|tipc|can[0-9]|SLIP|rport", re.IGNORECASE
 )
+_PCIE_LINK = re.compile(r"\bPCIe(?: Gen\.?[ ]?[0-9])?(?: x[0-9]{1,2})? link|\bpcie? [0-9a-f]+\.pcie?: ", re.IGNORECASE)
 # Words between the interface and "Link is": media, ports, and function names of old Intel drivers.
 _NOT_AN_INTERFACE = re.compile(
     r"NIC|Copper|SerDes|Fiber|Fibre|Remote|Optical|Logical|GbE|port|PHY|MAC|Ethernet|[0-9/]+BaseT|[a-z0-9]+(?:_[a-z]+)*"
@@ -31,7 +35,7 @@ def link_event(line: KernelLine, text: str) -> KernelEvent | None:
     """``text``: the line's own text, of bounded length."""
     change = _LINK_CHANGE.search(text)
     link = _LINK.search(text)
-    if (link is None and change is None) or _OTHER_LINKS.match(text):
+    if (link is None and change is None) or _OTHER_LINKS.match(text) or _PCIE_LINK.search(text):
         return None
     subject = read_subject(text)
     if link is None:
@@ -43,7 +47,7 @@ def link_event(line: KernelLine, text: str) -> KernelEvent | None:
             if subject.iface
             else None
         )
-    up = link[1].lower() == "up"
+    up = (link[1] or link[2]).lower() in ("up", "on")
     after = text[link.end() :]
     iface = subject.iface or _last_name(_IN_PARENTHESES.sub(" ", text[: link.start() + 1]), subject.driver)
     if iface is None and subject.driver not in DRIVERS:

@@ -1,7 +1,8 @@
 """Whom a kernel line is about: driver, PCI address and interface, in the ways drivers have written them.
 
 ``igb 0000:02:00.0 enp2s0: ...`` (netdev_info since 3.8), ``ixgbe 0000:04:00.0: eth0: ...`` (before),
-``e1000e: eth0 NIC ...``, ``0000:00:19.0: eth0: ...`` and ``eth2: ...`` (2.6), ``[qede_link_update:2419(p6p4)]...``.
+``fec 2188000.ethernet eth0: ...``, ``e1000e: eth0 NIC ...``, ``0000:00:19.0: eth0: ...`` and ``eth2: ...`` (2.6),
+``[qede_link_update:2419(p6p4)]...``.
 """
 
 from __future__ import annotations
@@ -12,10 +13,19 @@ from dataclasses import dataclass
 _PCI = r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]"
 _IFACE = r"[A-Za-z][A-Za-z0-9_.@-]{0,14}"
 _WITH_ADDRESS = re.compile(rf"(?:([A-Za-z0-9][A-Za-z0-9_-]{{0,30}}):? )?({_PCI})(: ?| )(.*)", re.DOTALL)
+# A card on no PCI bus: platform, USB, virtio, MDIO and Hyper-V's names of devices. The interface comes after a blank.
+_WITH_DEVICE = re.compile(
+    r"([A-Za-z0-9][A-Za-z0-9_-]{0,30}) (?:[0-9a-f]{4,16}\.[a-z][a-z0-9_@-]{1,40}|[0-9]{1,3}-[0-9.]{1,20}:[0-9.]{3,7}"
+    r"|virtio[0-9]{1,4}|mdio-bus:[0-9a-f]{2}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}) "
+    rf"(?={_IFACE}(?: \([a-z_ ]{{1,40}}\))*: )(.*)",
+    re.DOTALL,
+)
 _WITH_DRIVER = re.compile(r"([a-z][a-z0-9_]{1,30}): (.*)", re.DOTALL)
 _QEDE = re.compile(rf"\[(qede?)_[a-z_]{{1,40}}:[0-9]{{1,6}}\(({_IFACE})\)\] ?(.*)", re.DOTALL)
 _LEADING_IFACE = re.compile(rf"({_IFACE})(?: \([a-z_ ]{{1,40}}\))*: ")
+_LEADING_PROBED = re.compile(r"(eth[0-9]{1,3}) - ")  # be2net of 2.6: no udev name yet when the driver finds the card
 _NAME = re.compile(_IFACE)
+_NO_DRIVERS = ("PCI", "pci")  # the bus, of a device that no driver has taken
 # Where any word may stand before the colon, only names as udev and the kernel give them are taken: eth3, em1, p6p4.
 _GIVEN_NAME = re.compile(r"[a-z][a-z0-9_.-]*[0-9][a-z0-9_.@-]*")
 
@@ -51,17 +61,22 @@ def read_subject(text: str) -> Subject:
     address: str | None = None
     rest, surely_iface = text, False
     addressed = _WITH_ADDRESS.match(text)
-    if addressed is not None:
+    device = _WITH_DEVICE.match(text)
+    if device is not None:
+        driver, rest, surely_iface = device[1], device[2], True
+    elif addressed is not None:
         driver, address, rest = addressed[1], addressed[2], addressed[4]
-        driver, surely_iface = None if driver == "PCI" else driver, addressed[3] == " "
+        driver, surely_iface = None if driver in _NO_DRIVERS else driver, addressed[3] == " "
     else:
         named = _WITH_DRIVER.match(text)
         if named is not None and named[1] in DRIVERS:
             driver, rest = named[1], named[2]
-    leading = _LEADING_IFACE.match(rest)
+    leading = _LEADING_IFACE.match(rest) or _LEADING_PROBED.match(rest)
     iface = leading[1] if leading and is_interface(leading[1]) else None
     if iface is not None and not surely_iface and not _GIVEN_NAME.fullmatch(iface):
         iface = None
+    if iface is not None and driver is not None and iface.startswith(f"{driver}_"):
+        iface = None  # the name of a function: "e1000: 0000:00:19.0: e1000_probe: ..."
     return Subject(driver, address, iface, rest)
 
 
