@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from fake_shell import Answer, FakeShell, Script, failed
 
+from niclab.hosts.linux.ethtool_features import read_features
 from niclab.hosts.linux.host import LinuxHost
 from niclab.verdict import BenchFault
 
@@ -217,3 +218,13 @@ def test_a_word_that_is_none_reaches_no_shell(word: str) -> None:
         with pytest.raises(BenchFault, match=r"a word of letters, digits and - _ \. is wanted"):
             ask()
     assert shell.commands == []
+
+
+@pytest.mark.parametrize(("ip4", "ip6", "fixed"), [(" [fixed]", " [fixed]", True), ("", " [fixed]", False)])
+def test_a_group_is_fixed_when_all_its_members_are(ip4: str, ip6: str, fixed: bool) -> None:
+    """As ``ethtool -k lo`` prints it: of a group it never says so."""
+    text = f"Features for eth0:\ntx-checksumming: on\n\ttx-checksum-ipv4: on{ip4}\n\ttx-checksum-ipv6: off{ip6}\n"
+    features = read_features(text)
+    assert features["tx-checksumming"].fixed is fixed and features["tx-checksumming"].on
+    assert features.features["tx-checksumming"].fixed is False
+    assert read_features("Features for eth0:\ntx-checksumming: on\n")["tx-checksumming"].fixed is False

@@ -16,6 +16,7 @@ from niclab.card import (
     FreebsdOffload,
     LinuxOffload,
     OffloadName,
+    Unknown,
     load_card,
 )
 from niclab.verdict import BenchFault, NotApplicable, Undecided
@@ -291,6 +292,12 @@ def test_figures_of_the_seeds_are_on_the_sheets() -> None:
     assert (broadcom.pause.autoneg, intel.pause.autoneg) == (True, False)
     freebsd = load_card(EMULEX).driver(OperatingSystem.FREEBSD)
     assert [(fact.documented_default, fact.actual_default) for fact in freebsd.tunables] == [(512, 64)]
+
+
+def test_an_unknown_default_of_a_tunable_is_no_word(tmp_path: Path) -> None:
+    sheet = edited(tmp_path, EMULEX, ("documented_default: 512", "documented_default: unknown"))
+    (fact,) = load_card(str(sheet)).driver(OperatingSystem.FREEBSD).tunables
+    assert fact.documented_default is Unknown.UNKNOWN
 
 
 def test_a_card_on_conventional_pci_has_no_link_that_trains() -> None:

@@ -49,8 +49,8 @@ class TunableFact(Section):
 
     name: Text
     where: Annotated[TunableWhere, Wanted("sysctl or module-parameter")]
-    documented_default: Tunable | Unknown
-    actual_default: Tunable | Unknown
+    documented_default: Tunable
+    actual_default: Tunable
 
 
 class Package(VersionLists, Section):

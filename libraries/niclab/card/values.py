@@ -80,7 +80,10 @@ FirmwareShape = Annotated[
     AfterValidator(_check_pattern),
     Wanted("a regular expression in quotes, with a group (?P<version>...) around what the lists judge"),
 ]
-Tunable = Annotated[int | str, Wanted("a whole number or a word")]
+# Unknown comes first: the word is a text as well.
+Tunable = Annotated[
+    Unknown | int | str, Field(union_mode="left_to_right"), Wanted("a whole number, a word, or unknown")
+]
 SpeedGts = Annotated[
     Annotated[float, one_of(2.5, 5, 8, 16, 32, 64)] | Unknown,
     Wanted("2.5, 5, 8, 16, 32 or 64 (GT/s, PCI Express generations 1 to 6), or unknown"),

@@ -7,7 +7,7 @@ None where the heading that names it was left out.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from niclab.hosts.errors import ReadError
 
@@ -21,6 +21,14 @@ class Feature:
     requested: bool | None
 
 
+# How the names of a group's members begin (off_flag_def of ethtool.c; the kernel's are in net/ethtool/common.c).
+_MEMBERS = {
+    "tx-checksumming": "tx-checksum-",
+    "scatter-gather": "tx-scatter-gather",
+    "tcp-segmentation-offload": "tx-tcp",
+}
+
+
 @dataclass(frozen=True)
 class Features:
     """``ethtool -k``. Names are as printed: ethtool before 2.6.34 writes "tcp segmentation offload" with blanks."""
@@ -29,10 +37,15 @@ class Features:
     features: Mapping[str, Feature]
 
     def __getitem__(self, name: str) -> Feature:
-        """The feature of that name, blanks and dashes being the same."""
+        """The feature of that name, blanks and dashes being the same.
+
+        Of a group ethtool never says that it is fixed: it is when all its members are.
+        """
         for known, feature in self.features.items():
             if known.replace(" ", "-") == name.replace(" ", "-"):
-                return feature
+                begin = _MEMBERS.get(name.replace(" ", "-"))
+                members = [each for word, each in self.features.items() if begin and word.startswith(begin)]
+                return replace(feature, fixed=feature.fixed or (bool(members) and all(one.fixed for one in members)))
         raise ReadError(f"no feature {name!r} among {len(self.features)}")
 
 
