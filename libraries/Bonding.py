@@ -9,11 +9,18 @@ from robot.api import logger
 from robot.api.deco import keyword, library
 
 from niclab import lab, linkloss, stacks, wiring
-from niclab.bench import BenchPath, Role
-from niclab.hosts.bond_settings import BondMode, BondSettings, LacpRate, PrimaryReselect
+from niclab.bench import BenchPath, Port, Role
+from niclab.hosts.bond_settings import (
+    BondMode,
+    BondSettings,
+    FailOverMac,
+    HashPolicy,
+    LacpRate,
+    PrimaryReselect,
+)
 from niclab.hosts.link_records import Bond
 from niclab.linkloss import Cause
-from niclab.stacks import BOND, Stack
+from niclab.stacks import Stack
 from niclab.together import side_by_side
 from niclab.undo import Entry
 from niclab.verdict import BenchFault, CardFailure, NotApplicable, fail_with
@@ -51,14 +58,26 @@ class Bonding:
     def bond_both_hosts(
         self,
         mode: BondMode,
-        miimon_ms: int,
+        miimon_ms: int | None = None,
         primary_reselect: PrimaryReselect | None = None,
         lacp_rate: LacpRate | None = None,
         min_links: int | None = None,
+        arp_interval_ms: int | None = None,
+        updelay_ms: int | None = None,
+        downdelay_ms: int | None = None,
+        fail_over_mac: FailOverMac | None = None,
+        num_grat_arp: int | None = None,
+        xmit_hash_policy: HashPolicy | None = None,
     ) -> None:
         """Bond all test ports of each server; every setting is read back. `Remove Bonds From Both Hosts` undoes it.
 
         :param miimon_ms: how often the driver looks at the links.
+        :param arp_interval_ms: instead of that: how often the other bond is asked over each link by ARP.
+        :param updelay_ms: how long a link must have returned before it is used; ``downdelay_ms``: how long it must be
+            lost before it is left.
+        :param fail_over_mac: whose address the bond has.
+        :param num_grat_arp: how often a bond that has changed its link tells its address to everybody.
+        :param xmit_hash_policy: by what of a frame its link is chosen.
         :param primary_reselect: the first path is preferred, and returned to by this rule; without it no path is.
         :param lacp_rate: of 802.3ad: the partner is asked for a LACPDU each second (fast), or each 30 s (slow).
         :param min_links: of 802.3ad: with fewer links the bond has no carrier.
@@ -68,8 +87,20 @@ class Bonding:
             raise NotApplicable(f"bench {taken.bench.name} has one path; a bond takes two")
         if self._bonds:
             raise BenchFault("the hosts are bonded already: 'Remove Bonds From Both Hosts' comes first")
+        if (miimon_ms is None) is (arp_interval_ms is None):
+            raise BenchFault("a bond looks at its links by miimon_ms or by arp_interval_ms; wanted: one of the two")
         settings = BondSettings(
-            mode, miimon_ms=miimon_ms, primary_reselect=primary_reselect, lacp_rate=lacp_rate, min_links=min_links
+            mode,
+            miimon_ms=miimon_ms,
+            updelay_ms=updelay_ms,
+            downdelay_ms=downdelay_ms,
+            arp_interval_ms=arp_interval_ms,
+            primary_reselect=primary_reselect,
+            fail_over_mac=fail_over_mac,
+            num_grat_arp=num_grat_arp,
+            min_links=min_links,
+            lacp_rate=lacp_rate,
+            xmit_hash_policy=xmit_hash_policy,
         )
         with ExitStack() as undoing:
             undoing.callback(self.remove_bonds_from_both_hosts)
@@ -212,6 +243,21 @@ class Bonding:
         """The bond of a server, for libraries that build on it."""
         return next(bond for bond in self._made() if bond.server.role is role)
 
+    def active_port(self, role: Role) -> Port:
+        """The port that the bond of a server uses now."""
+        bond = self.stack(role)
+        active = bond.server.host.bond(bond.name).active_slave
+        for port, interface in bond.below.items():
+            if interface.name == active:
+                return port
+        raise CardFailure(f"{role.value}: {bond.name} uses {active or 'no link'}; wanted: one of its members")
+
+    def described(self) -> str:
+        """What the bonds are, by which figures over them are told from others."""
+        if self._settings is None:
+            raise BenchFault("there is no bond: 'Bond Both Hosts' comes first")
+        return f"{self._settings.mode.value} bond"
+
     def _made(self) -> list[Stack]:
         if not self._bonds:
             raise BenchFault("there is no bond: 'Bond Both Hosts' comes first")
@@ -225,12 +271,7 @@ class Bonding:
 
     def _active_path(self, role: Role) -> BenchPath:
         """The path that the bond of a server uses now."""
-        taken, bond = lab.current(), self.stack(role)
-        active = bond.server.host.bond(BOND).active_slave
-        for port, interface in bond.below.items():
-            if interface.name == active:
-                return next(path for path in taken.bench.paths if port.name in path.ends)
-        raise CardFailure(f"{role.value}: {BOND} uses {active or 'no link'}; wanted: one of its members")
+        return lab.current().bench.path_of(self.active_port(role))
 
     def _lose(self, path: BenchPath, by: Cause) -> None:
         taken = lab.current()

@@ -11,6 +11,7 @@ from robot.api.deco import keyword, library
 
 from niclab import lab
 from niclab.bench import Role
+from niclab.hosts.bond_settings import BondMode
 from niclab.traffic import gap_run
 from niclab.traffic.gap_records import Direction, GapReport
 from niclab.traffic.gap_run import ClockFix, End, Probing
@@ -58,20 +59,17 @@ class Gaps:
         stack.close()
 
     @keyword
-    def traffic_gap_should_be_within_card_limit(self) -> None:
+    def traffic_gap_should_be_within_card_limit(self, mode: BondMode | None = None) -> None:
         """In each direction traffic was interrupted for no longer than the sheet's ``failover_within_ms`` allows.
+
+        :param mode: of the bonds, where their driver takes a time of its own in it, that is no matter of the card.
 
         An interruption that is proven to be longer is the card's failure; where the measurement was disturbed so much
         that a longer one may hide in it, nobody can tell.
         """
-        taken = lab.current()
-        limit = taken.card.limits.failover_within_ms
-        if limit is None:
-            raise NotApplicable(f"sheet {taken.card.name} has no limits.failover_within_ms")
-        limit_ms = taken.card.known(limit, "limits.failover_within_ms")
+        limit_ms, wish = _allowed(mode)
         problems, unknown = [], []
         for direction in self._report(LIMITS_WATCHED * limit_ms / 1000).directions:
-            wish = f"sheet {taken.card.name} allows {limit_ms} ms"
             if direction.proven_ms > limit_ms:
                 problems.append(f"{direction}; {wish}")
             elif direction.at_most_ms > limit_ms or not direction.over:
@@ -79,6 +77,27 @@ class Gaps:
         fail_with(problems)
         if unknown:
             raise Undecided("\n".join(unknown))
+
+    @keyword
+    def lost_packets_should_fit_the_allowed_gap(self, mode: BondMode | None = None) -> None:
+        """In each direction no more packets were lost than are sent in the sheet's ``failover_within_ms``.
+
+        :param mode: as of `Traffic Gap Should Be Within Card Limit`.
+
+        Where packets take the links in turn, those of a lost one are missed one by one: no time between two of them
+        is proven to be an interruption, but each of them was lost. Packets that a receiver may not have heard, because
+        it stood still, are not counted.
+        """
+        limit_ms, wish = _allowed(mode)
+        problems = []
+        for direction in self._report(LIMITS_WATCHED * limit_ms / 1000).directions:
+            heard = sum(outage.heard for outage in direction.outages)
+            lost_ms = heard * direction.sender.median_ms
+            if lost_ms > limit_ms:
+                problems.append(
+                    f"{direction}; {heard} were lost for sure, as many as are sent in {lost_ms:.0f} ms; {wish}"
+                )
+        fail_with(problems)
 
     @keyword
     def traffic_should_be_unbroken(self) -> None:
@@ -111,6 +130,19 @@ class Gaps:
                 _log(direction, clock)
         assert self._probing.report is not None
         return self._probing.report
+
+
+def _allowed(mode: BondMode | None) -> tuple[int, str]:
+    """How long traffic may be interrupted, in ms, and who says so."""
+    card = lab.current().card
+    limit = card.limits.failover_within_ms
+    if limit is None:
+        raise NotApplicable(f"sheet {card.name} has no limits.failover_within_ms")
+    limit_ms = card.known(limit, "limits.failover_within_ms")
+    wish = f"sheet {card.name} allows {limit_ms} ms"
+    if mode is None or not mode.own_delay_ms:
+        return limit_ms, wish
+    return limit_ms + mode.own_delay_ms, f"{wish}, and {mode.value} takes up to {mode.own_delay_ms} ms of its own"
 
 
 def _log(direction: Direction, clock: ClockFix) -> None:

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 
 from robot.api import logger
 from robot.api.deco import keyword, library
+from robot.libraries.BuiltIn import BuiltIn
 
 from niclab import lab
 from niclab.bench import BenchPath, Role
@@ -77,6 +78,26 @@ class Traffic:
             answers.append(limit.ask(taken, path, sender, BUDGETS[profile], logger.console))
             self._show(answers[-1])
         limit.judge(answers)
+
+    @keyword
+    def tcp_over_the_bonds_should_reach_the_limit(self, sender: Role, profile: Profile) -> None:
+        """Over the links that the bonds use now, TCP sent by ``sender`` reaches the sheet's fraction of line rate.
+
+        As `TCP Should Reach The Limit`, of bonds that use one link at a time.
+
+        :param sender: ``dut`` or ``peer``.
+        :param profile: ``quick`` or ``full``.
+        """
+        bonding = BuiltIn().get_library_instance("Bonding")
+        bonds = {role: bonding.stack(role) for role in Role}
+        over = limit.Over(
+            interfaces={role: bond.name for role, bond in bonds.items()},
+            ports={role: bonding.active_port(role) for role in bonds},
+            words=bonding.described(),
+        )
+        answer = limit.ask(lab.current(), self._path(), sender, BUDGETS[profile], logger.console, over)
+        self._show(answer)
+        limit.judge([answer])
 
     def _show(self, answer: Answer) -> None:
         """The answer in the log, with all that stands beside it as evidence."""

@@ -27,6 +27,7 @@ class Vlans:
 
     def __init__(self) -> None:
         self._vlans: list[Stack] = []
+        self._outer: list[Stack] = []
 
     @keyword
     def put_vlans_on_the_first_path(self, dut_vlan: int, peer_vlan: int) -> None:
@@ -53,11 +54,25 @@ class Vlans:
             undoing.pop_all()
 
     @keyword
+    def put_vlans_in_vlans_on_the_first_path(self, outer: int, inner: int) -> None:
+        """A VLAN of 802.1ad on each end of the first path, and in it one of 802.1Q with the port's address: every frame
+        has two tags. `Remove Vlans` undoes it."""
+        taken = lab.current()
+        self._refuse_more()
+        with self._whole() as undoing:
+            for role in Role:
+                below, above = stacks.vlan_in_vlan(taken, stacks.bonded_ports(taken, role)[0], outer, inner)
+                self._outer.append(below)
+                self._vlans.append(above)
+            undoing.pop_all()
+
+    @keyword
     def remove_vlans(self) -> None:
         """Take the VLANs away, if there are any; every port is then as it was: MAC, MTU, up, addresses."""
         problems = []
-        while self._vlans:
-            problems += stacks.remove(lab.current(), self._vlans.pop())
+        for made in (self._vlans, self._outer):
+            while made:
+                problems += stacks.remove(lab.current(), made.pop())
         fail_with(problems)
 
     @keyword
@@ -145,7 +160,7 @@ class Vlans:
         return self._vlans
 
     def _refuse_more(self) -> None:
-        if self._vlans:
+        if self._vlans or self._outer:
             raise BenchFault("there are VLANs already: 'Remove Vlans' comes first")
 
     def _whole(self) -> ExitStack:

@@ -24,6 +24,8 @@ class Cause(Enum):
     """The dut's interface is taken down."""
     PARTNER_LINK = "partner-link"
     """The peer's interface is taken down."""
+    DRIVER_UNLOAD = "driver-unload"
+    """The driver is taken from the PCI function of the dut's port."""
 
     @property
     def loser(self) -> Role:
@@ -46,6 +48,8 @@ def lose(lab: Lab, path: BenchPath, cause: Cause) -> Entry:
             return switchports.shut(lab, port)
         case Cause.OWN_LINK | Cause.PARTNER_LINK:
             return wiring.take_down(lab, port)
+        case Cause.DRIVER_UNLOAD:
+            return wiring.take_driver(lab, port)
 
 
 def dark_ends(path: BenchPath, cause: Cause) -> frozenset[str]:

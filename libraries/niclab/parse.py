@@ -37,6 +37,7 @@ from niclab.hosts.linux import ethtool_counters as counters
 from niclab.hosts.linux import ethtool_features as features
 from niclab.hosts.linux import ethtool_module as module
 from niclab.hosts.linux import ethtool_sizes as sizes
+from niclab.hosts.sessions import SessionPart, parts_of_session
 from niclab.traffic.iperf3_text import read_iperf3_output
 from niclab.traffic.netperf import read_netperf
 from niclab.transports.console_events import read_console
@@ -101,6 +102,16 @@ _ALL = (
 KINDS: Mapping[str, Kind] = {kind.name: kind for kind in sorted(_ALL, key=lambda kind: kind.name)}
 
 
+# Kinds whose output is found among several commands of one session. Logs hold commands and prompts of their own, a run
+# of traffic is judged with all that stands beside it, and the readers of FreeBSD want nothing beside their output.
+_IN_SESSIONS = frozenset(
+    (
+        *("ethtool", "ethtool-S", "ethtool-a", "ethtool-c", "ethtool-g", "ethtool-i", "ethtool-k", "ethtool-l"),
+        *("ethtool-m", "lspci", "ip-link", "bonding", "vlan", "modinfo", "interrupts", "dpkg", "rpm"),
+    )
+)
+
+
 def parse(kind: str, text: str, command: str | None = None) -> dict[str, object]:
     """The record of ``text`` as JSON values.
 
@@ -109,9 +120,41 @@ def parse(kind: str, text: str, command: str | None = None) -> dict[str, object]
     """
     if kind not in KINDS:
         raise ReadError(f"unknown kind {kind!r}: expected one of {', '.join(KINDS)}")
+    try:
+        return _record(kind, text, command)
+    except ReadError:
+        found = _of_session(kind, text)
+        if found is None:
+            raise
+        return found
+
+
+def _record(kind: str, text: str, command: str | None) -> dict[str, object]:
     record = as_json(KINDS[kind].read(text, command))
     assert isinstance(record, dict)
     return record
+
+
+def _of_session(kind: str, text: str) -> dict[str, object] | None:
+    """The record of the only command of a session whose output is of this kind; None when there is not just one.
+
+    The same command beside it, of another interface or module, whose longer answer cannot be read makes it two. What
+    stands before the first prompt counts as well, but nothing says that it is whole: it is never the one.
+    """
+    found: list[tuple[SessionPart, dict[str, object]]] = []
+    unread: list[SessionPart] = []
+    for part in parts_of_session(text) if kind in _IN_SESSIONS else ():
+        try:
+            found.append((part, _record(kind, part.text, None)))
+        except ReadError:
+            unread.append(part)
+    if (
+        len(found) != 1
+        or found[0][0].command is None
+        or any(part.asks_as(found[0][0]) and part.is_long for part in unread)
+    ):
+        return None
+    return found[0][1]
 
 
 def parse_batch(lines: Iterable[str]) -> Iterator[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Interface
 
 from niclab.bench import Port, Role
-from niclab.hosts.bond_settings import BondSettings
+from niclab.hosts.bond_settings import BondSettings, VlanTag
 from niclab.hosts.records import Address, Interface
 from niclab.lab import Lab
 from niclab.server import Server
@@ -38,7 +38,8 @@ def bonded_ports(lab: Lab, role: Role) -> list[Port]:
 
 
 def bond(lab: Lab, role: Role, settings: BondSettings, *, first_is_primary: bool = False) -> Stack:
-    """Bond all ports of a server; the bond gets the address of the first one.
+    """Bond all ports of a server; the bond gets the address of the first one. One that asks by ARP asks for the other
+    server's bond.
 
     :raises BenchFault: when it cannot be made, or does not read back as asked. What was changed is undone.
     """
@@ -46,6 +47,9 @@ def bond(lab: Lab, role: Role, settings: BondSettings, *, first_is_primary: bool
     members = [lab.interface(port) for port in ports]
     if first_is_primary:
         settings = replace(settings, primary=members[0])
+    if settings.arp_interval_ms is not None:
+        other = lab.bench.address(lab.bench.partner(ports[0]))
+        settings = replace(settings, arp_ip_target=(str(other.ip),))
     stack = Stack(server, BOND, lab.bench.address(ports[0]), _before(lab, ports))
     with _whole(lab, stack):
         _register_module(lab, stack, server.host.stacking_modules()[0])
@@ -71,6 +75,26 @@ def vlan_on_port(lab: Lab, port: Port, vlan_id: int) -> Stack:
         _register_port(lab, stack, port, stack.below[port])
         _add_vlan(lab, stack, iface, vlan_id)
     return stack
+
+
+def vlan_in_vlan(lab: Lab, port: Port, outer: int, inner: int) -> list[Stack]:
+    """Make a VLAN of 802.1ad on a port, and in it one of 802.1Q that gets the port's address; the outer one first.
+
+    :raises NotApplicable: when the system has no such tags.
+    :raises BenchFault: when they cannot be made. What was changed is undone.
+    """
+    server, iface = lab.server_of(port), lab.interface(port)
+    below = Stack(server, f"{iface}.{outer}", lab.bench.address(port), _before(lab, [port]))
+    above = Stack(server, f"niclab.{outer}.{inner}", below.address, {})
+    with _whole(lab, below):
+        _register_module(lab, below, server.host.stacking_modules()[1])
+        _register_port(lab, below, port, below.below[port])
+        _register(lab, below, server.name, f"VLAN {below.name} is made", server.host.removing_link(below.name))
+        server.host.remove_address(iface, str(below.address))
+        server.host.create_vlan(below.name, iface, outer, VlanTag.SERVICE)
+        with _whole(lab, above):
+            _add_vlan(lab, above, below.name, inner)
+    return [below, above]
 
 
 def vlan_on_bond(lab: Lab, below: Stack, vlan_id: int) -> Stack:

@@ -12,7 +12,7 @@ from niclab.bench import BenchPath, Port, Role, Wiring
 from niclab.lab import Lab, checked_local_command
 from niclab.switchports import switch_port
 from niclab.undo import Action, ActionKind, Entry
-from niclab.verdict import BenchFault
+from niclab.verdict import BenchFault, NotApplicable
 from niclab.wait import until
 
 LOSS_WITHIN_S = 10.0
@@ -129,6 +129,22 @@ def take_down(lab: Lab, port: Port) -> Entry:
     undo = Action(ActionKind.SHELL, server.name, server.host.restoring_link(iface, up=True))
     entry = lab.journal.register(port.name, f"{iface} is taken down", undo)
     server.host.set_link(iface, False)
+    return entry
+
+
+def take_driver(lab: Lab, port: Port) -> Entry:
+    """Take the driver from the PCI function of a port; the undo is in the journal before that.
+
+    :raises NotApplicable: when that cannot be done to this port alone.
+    """
+    server = lab.server_of(port)
+    shared = [other.name for other in lab.ports(port.role) if other.name != port.name and other.pci == port.pci]
+    if shared:
+        raise NotApplicable(f"{port.place} shares its PCI function with {', '.join(shared)}: both lose the driver")
+    iface = lab.interface(port)
+    undo = Action(ActionKind.SHELL, server.name, server.host.restoring_driver(port.pci, iface))
+    entry = lab.journal.register(port.name, f"{iface} loses its driver", undo)
+    server.host.detach_driver(port.pci)
     return entry
 
 

@@ -23,6 +23,13 @@ VLANs Are Isolated
     Put Vlans On The First Path    dut_vlan=3    peer_vlan=4
     Vlans Should Be Isolated
 
+A VLAN In A VLAN Carries Traffic
+    [Tags]    slow
+    Put Vlans In Vlans On The First Path    outer=5    inner=3
+    Vlans Should Carry Traffic
+    Remove Vlans
+    Every Link Should Carry Traffic
+
 A VLAN On A Bond Survives The Loss Of A Link
     [Tags]    req:CARD-04    req:SUS-07    needs:cable
     Bond Both Hosts With A Primary Link

@@ -40,6 +40,14 @@ Taking The Partner's Link Down Costs At Most The Allowed Gap
     Lose The Active Link    by=partner-link
     Traffic Should Have Failed Over
 
+Losing The Driver Of The Active Link Costs At Most The Allowed Gap
+    [Tags]    slow
+    Lose The Active Link    by=driver-unload
+    Traffic Should Have Failed Over
+    Restore Every Link
+    Every Member Should Be Up
+    Bonds Should Carry Traffic
+
 Losing The Backup Link At The Switch Costs Nothing
     [Tags]    slow
     Lose The Backup Link    by=switch-port

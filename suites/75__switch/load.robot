@@ -1,5 +1,6 @@
 *** Settings ***
-Documentation     A connection that fills the link goes on when the link is lost at the switch, and when it returns.
+Documentation     A connection that fills the link goes on when the link is lost at the switch, and when it
+...               returns; the link that is left is as fast as any.
 
 Resource          ../../resources/switch.resource
 Resource          ../../resources/traffic.resource
@@ -20,3 +21,10 @@ A Connection Under Load Survives The Loss And Return Of Its Link
     Restore Every Link
     Active Path Should Be The First
     Steady Traffic Should Flow On
+
+Traffic Has Its Full Rate After The Loss Of Its Link
+    [Setup]    Every Member Should Be Up
+    Lose The Active Link    by=switch-port
+    Active Path Should Be Another
+    TCP Over The Bonds From The Dut Should Reach The Limit
+    TCP Over The Bonds From The Peer Should Reach The Limit

@@ -126,3 +126,11 @@ class Bench:
             seconds=seconds,
             setup_message=suite.setup.message or suite.message,
         )
+
+
+def run_with(bench: Bench, into: str, target: str, fault: str, *others: str) -> Run:
+    """Run the test ``into`` with the fault, from the end of its setup on, and others without."""
+    inject = (into, f"fault set --name {NAME} {target} {fault}", f"fault clear --name {NAME}")
+    run = bench.run(*only(into, *others), inject=inject)
+    assert set(run.red) == {into} and run.green == set(others), run.red
+    return run

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from control_bench import NAME, REPOSITORY, Bench, Run, only
+from control_bench import NAME, REPOSITORY, Bench, only, run_with
 
 pytestmark = pytest.mark.bench
 
@@ -21,14 +21,6 @@ FAILOVER = "Losing The Active Link At The Switch Costs At Most The Allowed Gap"
 ISOLATED = "Ends In Different VLANs Of The Switch Are Isolated"
 DIRECT = "Every Link Carries Traffic"
 AGGREGATED = "A Returned Member Is Aggregated Again"
-
-
-def run_with(bench: Bench, into: str, target: str, fault: str, *others: str) -> Run:
-    """Run the test ``into`` with the fault, and others without."""
-    inject = (into, f"fault set --name {NAME} {target} {fault}", f"fault clear --name {NAME}")
-    run = bench.run(*only(into, *others), inject=inject)
-    assert set(run.red) == {into} and run.green == set(others)
-    return run
 
 
 def test_a_set_that_is_accepted_and_not_done(bench: Bench) -> None:

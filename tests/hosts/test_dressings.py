@@ -52,7 +52,7 @@ DRESSINGS: dict[str, Callable[[str, str], str]] = {
 # A console's log has its own prompts and screens. A text that begins with a prompt has had its dressing.
 UNDRESSED = ("console",)
 PROMPTS = "#[$>\x1b"
-BEGUN = ("root@", "user@", "zcu102", "solopharm", "cat ", "netperf ")
+BEGUN = ("root@", "user@", "zcu102", "solopharm", "cat ", "netperf ", "lspci ")
 # A log's and a run's time belongs to the command, which these dressings make up.
 TIMED = {"netperf", "iperf3"}
 
@@ -66,6 +66,7 @@ def texts(kind: str) -> list[dict[str, Any]]:
         and first[0] not in PROMPTS
         and not first.startswith(BEGUN)
         and "command" not in entry
+        and not any(line.endswith("=") for line in entry["text"])  # a mail as it travels bears no other dressing
     ]
 
 

@@ -74,7 +74,6 @@ NO_OUTPUTS = [
     "ethtool: bad command line argument(s)\nFor more information run ethtool -h\n",
     "-bash: /sbin/ethtool: No such file or directory\n",
     'Device "eth9" does not exist.\n',
-    "eth0             UP             00:1b:21:aa:bb:cc <BROADCAST,MULTICAST,UP,LOWER_UP> \n",
     "cat: /proc/net/bonding/bond9: No such file or directory\n",
     "[root@host ~]# ethtool -k eth0\n",
     "[ ]\n",

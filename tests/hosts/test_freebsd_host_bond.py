@@ -8,7 +8,7 @@ import pytest
 from fake_shell import lines
 from freebsd_host_texts import DOWN, KLDSTAT, NETSTAT, UNPLUGGED, UP, host, pciconf
 
-from niclab.hosts.bond_settings import BondMode, BondSettings, HashPolicy, PrimaryReselect
+from niclab.hosts.bond_settings import BondMode, BondSettings, HashPolicy, PrimaryReselect, VlanTag
 from niclab.hosts.errors import ReadError
 from niclab.hosts.freebsd.system import read_cpu_times
 from niclab.hosts.load_records import load_between
@@ -191,3 +191,10 @@ class TestAround:
         assert "pkg_add oce-4.2.313.0" in before and before.endswith("kldload -n oce")
         assert "; :; else env" in dut.restoring_package("oce", None, "oce")
         assert shell.commands == []
+
+
+def test_the_outer_one_of_two_tags_is_not_applicable() -> None:
+    dut, shell = host({})
+    with pytest.raises(NotApplicable, match=r"^dut: VLAN oce0\.3: FreeBSD's vlan\(4\) has no tag 802\.1ad before"):
+        dut.create_vlan("oce0.3", "oce0", 3, VlanTag.SERVICE)
+    assert shell.commands == []

@@ -169,6 +169,8 @@ NOT_OF_OCE: dict[str, Ask] = {
     "set_channels": lambda dut: dut.set_channels("oce0", {"combined": 1}),
     "restoring_channels": lambda dut: dut.restoring_channels("oce0"),
     "is_build_on_disk": lambda dut: dut.is_build_on_disk("oce"),
+    "detach_driver": lambda dut: dut.detach_driver("0000:81:00.0"),
+    "restoring_driver": lambda dut: dut.restoring_driver("0000:81:00.0", "oce0"),
 }
 
 

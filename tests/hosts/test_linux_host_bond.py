@@ -15,6 +15,7 @@ from niclab.hosts.bond_settings import (
     HashPolicy,
     LacpRate,
     PrimaryReselect,
+    VlanTag,
 )
 from niclab.hosts.errors import ReadError
 from niclab.hosts.linux.host import LinuxHost
@@ -171,6 +172,15 @@ def test_a_vlan_is_made_and_read_back() -> None:
     for below, vlan_id in (("v0", 4), ("v1", 3)):
         with pytest.raises(BenchFault, match=f"v0.3 is VLAN 3 on v0, wanted {vlan_id} on {below}"):
             dut.create_vlan("v0.3", below, vlan_id)
+
+
+def test_the_outer_one_of_two_tags_is_read_back() -> None:
+    outer = json.dumps([{**VLAN[0], "linkinfo": {"info_kind": "vlan", "info_data": {"protocol": "802.1ad", "id": 3}}}])
+    dut, shell = host({"modprobe 8021q...": "", "ip -j -d link show dev v0.3": outer})
+    assert dut.create_vlan("v0.3", "v0", 3, VlanTag.SERVICE).protocol == "802.1ad"
+    assert "ip link add link v0 name v0.3 type vlan proto 802.1ad id 3 &&" in shell.commands[0]
+    with pytest.raises(BenchFault, match=r"^dut: v0\.3 tags its frames by 802\.1ad, wanted 802\.1Q$"):
+        dut.create_vlan("v0.3", "v0", 3)
 
 
 @pytest.mark.parametrize("vlan_id", [0, 4095, -1])

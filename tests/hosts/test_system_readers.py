@@ -74,7 +74,7 @@ REFUSED = [
     ("dmesg", "May 26 11:37:28 dut systemd[1]: Link is down\n", "lines of a kernel log"),
     ("interrupts", "           CPU0       CPU1\n", "at least one interrupt"),
     ("interrupts", "           CPU0       CPU1\n 24:        100\n", "line 2 .*2 counts, found 1"),
-    ("interrupts", "           CPU0       CPU1       CPU2\nNMI:        100   200\n", "line 2 .*3 counts or one"),
+    ("interrupts", "           CPU0       CPU1       CPU2\nNMI:        100   200\n", "line 2 .*3 counts"),
     (
         "interrupts",
         "           CPU0       CPU1\n 24:        -1      0  PCI-MSI-edge eth0\n",

@@ -18,6 +18,11 @@ from niclab.hosts.transcript import transcript
         ("$ sudo /usr/sbin/tool -i eth0", "sudo /usr/sbin/tool -i eth0"),
         ("# LD_PRELOAD=x.so tool -i eth0", "LD_PRELOAD=x.so tool -i eth0"),
         ("tool -i eth0", "tool -i eth0"),
+        ("\u279c  ~ tool -i eth0", "tool -i eth0"),
+        ("\u279c  src git:(main) \u2717 sudo tool -i eth0", "sudo tool -i eth0"),
+        ("root@dut:~# **tool -i eth0**", "tool -i eth0"),
+        ("> [root@dut ~]# tool -i eth0", "tool -i eth0"),
+        ("tool -l x && echo $SHELL", "tool -l x && echo $SHELL"),
     ],
 )
 def test_the_prompt_with_the_command_is_taken_away(first: str, command: str) -> None:
@@ -66,3 +71,22 @@ def test_other_lines_stay(line: str) -> None:
 
 def test_a_prompt_between_lines_stays() -> None:
     assert (2, "[root@dut ~]#") in transcript("a: b\n[root@dut ~]# \nc: d\n", "tool").filled
+
+
+@pytest.mark.parametrize(
+    ("text", "filled"),
+    [
+        ("> > name: value\n> >\n> > more: 2\n", ["name: value", "more: 2"]),
+        ("> name: value\nmore: 2\n", ["> name: value", "more: 2"]),
+        ("name: &lt;UP&gt;\n<b>more: 2</b>\n", ["name: <UP>", "more: 2"]),
+        ("name: <UP>\n<b>more: 2</b>\n", ["name: <UP>", "<b>more: 2</b>"]),
+        ("name: a =3D b=20\nmore: 2, and a long li=\nne\n", ["name: a = b", "more: 2, and a long line"]),
+        ("name: a=3D b=8843 c\n", ["name: a=3D b=8843 c"]),
+        ("name: a=b, =3D\n", ["name: a=b, =3D"]),
+        ("name: 256      <--- too small\n----> more: 2\n", ["name: 256", "      more: 2"]),
+        ("name: value\n....snip....\nmore: 2\n--snip--\n", ["name: value", "more: 2"]),
+        ("name: value\n\nreal\t0m0.160s\nuser\t0m0.004s\nsys\t0m0.001s\n", ["name: value"]),
+    ],
+)
+def test_what_mails_and_pages_add_is_taken_away(text: str, filled: list[str]) -> None:
+    assert [line for _, line in transcript(text, "tool").filled] == filled

@@ -11,10 +11,10 @@ from fake_bench import FakeBench
 from fake_parts import FakeHost, FakeJob, FakeSsh
 
 from niclab.bench import Role
-from niclab.hosts.bond_settings import BondSettings
+from niclab.hosts.bond_settings import BondSettings, VlanTag
 from niclab.hosts.link_records import Bond, BondMember, Vlan
 from niclab.hosts.records import Address, CarrierWait, Interface, Operstate, PingResult, Statistics
-from niclab.verdict import BenchFault
+from niclab.verdict import BenchFault, NotApplicable
 
 MEMBER = BondMember("", "up", 1000, None, 0, None, None, None, None, None, None, None, None, None)
 BOND = Bond(
@@ -29,6 +29,7 @@ class Upper:
 
     below: list[str]
     vlan_id: int | None = None
+    tag: VlanTag = VlanTag.CUSTOMER
     settings: BondSettings | None = None
     addresses: list[str] = field(default_factory=list)
     active: str | None = None
@@ -41,6 +42,7 @@ class Stacking:
 
     ``stays`` keeps bonds on a lost link; ``leaks`` delivers frames of other VLANs; ``mute`` sends nothing;
     ``forgets`` leaves a port without its address after an undo; ``drops`` pings of the full size are not answered.
+    ``driverless``: PCI functions without a driver, by server; ``idle``: ports over which no datagram goes.
     """
 
     def __init__(self, bench: FakeBench) -> None:
@@ -50,6 +52,9 @@ class Stacking:
         self.stray, self.watch_ends = "", None
         self.pending_at_creation: list[list[str]] = []
         self.modules_loaded: set[str] = set()
+        self.driverless: set[tuple[str, str]] = set()
+        self.idle: set[str] = set()
+        self.unknown_tags: set[VlanTag] = set()
 
     def watch(self, job: FakeJob) -> None:
         """A tcpdump that listens, and has seen ``stray`` (or ended with ``watch_ends``)."""
@@ -61,7 +66,8 @@ class Stacking:
 
     def up(self, host: str, iface: str) -> bool:
         fake = self.bench.hosts[Role(host)]
-        return bool(fake._cables.carrier(f"{host}.{fake.by_iface(iface).key}"))
+        nic = fake.by_iface(iface)
+        return (host, nic.pci) not in self.driverless and bool(fake._cables.carrier(f"{host}.{nic.key}"))
 
     def seen(self, host: str, name: str) -> Bond:
         upper = self.uppers[host][name]
@@ -73,10 +79,21 @@ class Stacking:
             elif upper.active not in alive:
                 upper.active = alive[0] if alive else None
         members = tuple(
-            replace(MEMBER, name=iface, mii_status="up" if iface in alive else "down") for iface in upper.below
+            replace(MEMBER, name=iface, mii_status="up" if iface in alive else "down")
+            for iface in upper.below
+            if (host, self.bench.hosts[Role(host)].by_iface(iface).pci) not in self.driverless
         )
         status = "up" if alive or self.clings else "down"
         return replace(BOND, active_slave=upper.active, mii_status=status, slaves=members, slaves_up=len(alive))
+
+    def send_datagrams(self, host: str) -> None:
+        """256 datagrams, over each link as many; those of an idle one are lost on the way."""
+        for nic in self.bench.hosts[Role(host)].nics:
+            (wire,) = [ends for ends in self.bench.cables.wires.values() if f"{host}.{nic.key}" in ends]
+            (other,) = [end for end in wire if end != f"{host}.{nic.key}"]
+            nic.frames["tx"] = nic.frames.get("tx", 0) + 128
+            theirs = self.bench.nic(other).frames
+            theirs["rx"] = theirs.get("rx", 0) + (0 if f"{host}.{nic.key}" in self.idle else 128)
 
     def answered(self, host: str, source: str, destination: str, count: int) -> int:
         """How many pings are answered, counted by both VLANs on the way."""
@@ -112,11 +129,23 @@ def install(monkeypatch: Any, bench: FakeBench) -> Stacking:
             raise BenchFault("peer: bond niclab0: miimon reads 0, wanted 100")
         return stacking.seen(self.name, name)
 
-    def create_vlan(self: FakeHost, name: str, below: str, vlan_id: int) -> Vlan:
+    def create_vlan(self: FakeHost, name: str, below: str, vlan_id: int, tag: VlanTag = VlanTag.CUSTOMER) -> Vlan:
         assert self.journal is not None
+        if tag in stacking.unknown_tags:
+            raise NotApplicable(f"{self.name}: no tag {tag.value}")
         stacking.pending_at_creation.append([entry.action.command for entry in self.journal.pending()])
-        stacking.uppers[self.name][name] = Upper([below], vlan_id)
-        return Vlan(name, vlan_id, below)
+        stacking.uppers[self.name][name] = Upper([below], vlan_id, tag=tag)
+        return Vlan(name, vlan_id, below, tag.value)
+
+    def restoring_driver(self: FakeHost, address: str, iface: str) -> str:
+        assert self.by_pci(address).iface == iface
+        return f"bind {address} {iface}"
+
+    def detach_driver(self: FakeHost, address: str) -> None:
+        assert self.journal is not None
+        iface = self.by_pci(address).iface
+        assert self.journal.pending()[0].action.command == f"bind {address} {iface}"
+        stacking.driverless.add((self.name, address))
 
     def interface(self: FakeHost, iface: str) -> Interface:
         upper = stacking.uppers[self.name].get(iface)
@@ -135,7 +164,10 @@ def install(monkeypatch: Any, bench: FakeBench) -> Stacking:
         self.by_iface(iface).addresses.remove(cidr)
 
     def statistics(self: FakeHost, iface: str) -> Statistics:
-        upper = stacking.uppers[self.name][iface]
+        upper = stacking.uppers[self.name].get(iface)
+        if upper is None:
+            frames = self.by_iface(iface).frames
+            return Statistics(0, frames.get("rx", 0), 0, 0, 0, frames.get("tx", 0), 0, 0)
         return Statistics(0, upper.received, 0, 0, 0, upper.sent, 0, 0)
 
     def await_carrier(self: FakeHost, iface: str, up: bool, within_s: float) -> CarrierWait:
@@ -158,11 +190,17 @@ def install(monkeypatch: Any, bench: FakeBench) -> Stacking:
             nic = self.host.by_iface(back[1])
             nic.admin_up = back[2] == "up"
             nic.addresses = [] if stacking.forgets else re.findall(r"replace (\S+) dev", command)
+        elif bound := re.fullmatch(r"bind (\S+) \w+", command):
+            stacking.driverless.discard((self.host.name, bound[1]))
+        elif command.startswith("python3 -c ") and "niclab" in command:
+            stacking.send_datagrams(self.host.name)
         elif not command.startswith("modprobe -r "):
             return plain_shell(self, command)
         return ""
 
     methods = (
+        restoring_driver,
+        detach_driver,
         create_bond,
         create_vlan,
         interface,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 from fake_bench import FakeBench
 from fake_switch import FakeSwitch
@@ -11,7 +14,7 @@ import Bonding as bonding_module
 from Bonding import Bonding
 from niclab import switchwiring
 from niclab.bench import Role
-from niclab.hosts.bond_settings import BondMode, PrimaryReselect
+from niclab.hosts.bond_settings import BondMode, BondSettings, FailOverMac, HashPolicy, PrimaryReselect
 from niclab.lab import Lab
 from niclab.linkloss import Cause
 from niclab.verdict import BenchFault, CardFailure, NotApplicable
@@ -234,3 +237,66 @@ class TestCauses:
         with pytest.raises(NotApplicable, match=r"dut\.p0 is not on a managed switch"):
             bonding.lose_the_active_link(Cause.SWITCH_PORT)
         bonding.restore_every_link()
+
+    def test_a_driver_that_is_taken_and_given_back(self, over_switch: Bonding, stacking_at_switch: Stacking) -> None:
+        over_switch.lose_the_active_link(Cause.DRIVER_UNLOAD)
+        assert stacking_at_switch.driverless == {("dut", "0000:01:00.0")}
+        over_switch.active_path_should_be_another()
+        assert active(stacking_at_switch) == {"dut": "enp2s0", "peer": "enp1s0"}
+        with pytest.raises(CardFailure, match=r"^dut: 1 of 2 links; wanted: all"):
+            over_switch.every_member_should_be_up()
+        over_switch.restore_every_link()
+        assert not stacking_at_switch.driverless
+        over_switch.every_member_should_be_up()
+
+    def test_a_driver_of_two_ports_is_not_taken_from_one(
+        self, patched: Lab, over_switch: Bonding, stacking_at_switch: Stacking, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        both = [replace(port, pci="0000:01:00.0", index=n) for n, port in enumerate(patched.ports(Role.DUT))]
+        monkeypatch.setattr(Lab, "ports", lambda *_: both)
+        with pytest.raises(
+            NotApplicable,
+            match=r"^dut\.p0 \(0000:01:00\.0\) shares its PCI function with dut\.p1: both lose the driver",
+        ):
+            over_switch.lose_the_active_link(Cause.DRIVER_UNLOAD)
+        assert not stacking_at_switch.driverless
+
+
+class TestOptions:
+    """What a bond is asked for reaches the driver of both servers."""
+
+    def test_a_bond_that_asks_by_arp_asks_for_the_other(self, stacking: Stacking) -> None:
+        Bonding().bond_both_hosts(BondMode.ACTIVE_BACKUP, arp_interval_ms=200)
+        for role, other in (("dut", "198.18.10.2"), ("peer", "198.18.10.1")):
+            settings = stacking.uppers[role]["niclab0"].settings
+            assert settings == BondSettings(BondMode.ACTIVE_BACKUP, arp_interval_ms=200, arp_ip_target=(other,))
+
+    @pytest.mark.parametrize("looks", [{}, {"miimon_ms": 100, "arp_interval_ms": 200}], ids=["none", "both"])
+    def test_links_are_looked_at_in_one_way(self, stacking: Stacking, looks: dict[str, int]) -> None:
+        with pytest.raises(BenchFault, match=r"by miimon_ms or by arp_interval_ms; wanted: one of the two$"):
+            Bonding().bond_both_hosts(BondMode.ACTIVE_BACKUP, **looks)
+        assert stacking.uppers == {"dut": {}, "peer": {}}
+
+    def test_every_other_option(self, stacking: Stacking) -> None:
+        given: dict[str, Any] = {
+            "miimon_ms": 100,
+            "updelay_ms": 200,
+            "downdelay_ms": 300,
+            "fail_over_mac": FailOverMac.ACTIVE,
+            "num_grat_arp": 3,
+            "xmit_hash_policy": HashPolicy.LAYER34,
+        }
+        Bonding().bond_both_hosts(BondMode.BALANCE_XOR, **given)
+        assert stacking.uppers["peer"]["niclab0"].settings == BondSettings(BondMode.BALANCE_XOR, **given)
+
+
+class TestWhatOthersAsk:
+    def test_what_bonds_are_and_use(self, bonding: Bonding) -> None:
+        assert bonding.described() == "active-backup bond"
+        assert bonding.active_port(Role.PEER).name == "peer.p0"
+        bonding.lose_the_active_link()
+        assert bonding.active_port(Role.PEER).name == "peer.p1"
+
+    def test_no_bond_is_nothing(self) -> None:
+        with pytest.raises(BenchFault, match="'Bond Both Hosts' comes first"):
+            Bonding().described()

@@ -12,6 +12,7 @@ from fake_bench import FakeBench
 
 import Gaps as gaps_module
 from Gaps import Gaps, Over
+from niclab.hosts.bond_settings import BondMode
 from niclab.lab import Lab
 from niclab.traffic import gap_run
 from niclab.traffic.gap_records import Direction, GapReport, Noise, Outage
@@ -131,6 +132,45 @@ def test_a_gap_that_does_not_end_and_is_longer_is_red(gaps: Gaps) -> None:
     find(gaps, outages=(outage(LIMIT_MS + 1, LIMIT_MS + 1, over=False),))
     with pytest.raises(CardFailure, match="not over"):
         gaps.traffic_gap_should_be_within_card_limit()
+
+
+def test_what_the_driver_of_the_bond_takes_is_not_the_cards(gaps: Gaps) -> None:
+    find(gaps, outages=(outage(LIMIT_MS + 1990, LIMIT_MS + 2000, heard=LIMIT_MS + 2000),))
+    gaps.traffic_gap_should_be_within_card_limit(BondMode.BALANCE_ALB)
+    gaps.lost_packets_should_fit_the_allowed_gap(BondMode.BALANCE_ALB)
+    for mode in (None, BondMode.BALANCE_TLB):
+        with pytest.raises(CardFailure, match=r"; sheet intel-82574l allows 1100 ms$"):
+            gaps.traffic_gap_should_be_within_card_limit(mode)
+    gaps.stop_measuring_gaps()
+    gaps.start_measuring_gaps()
+    find(gaps, outages=(outage(LIMIT_MS + 2001, LIMIT_MS + 2003, heard=LIMIT_MS + 2001),))
+    for judged in (gaps.traffic_gap_should_be_within_card_limit, gaps.lost_packets_should_fit_the_allowed_gap):
+        with pytest.raises(CardFailure, match=r"allows 1100 ms, and balance-alb takes up to 2000 ms of its own$"):
+            judged(BondMode.BALANCE_ALB)
+
+
+class TestPacketsLostOneByOne:
+    """A bond that sends round robin loses every second packet with a link."""
+
+    def test_as_many_as_are_sent_in_the_allowed_time_are_green(self, gaps: Gaps) -> None:
+        find(gaps, outages=(outage(0, 2, heard=1),) * LIMIT_MS)
+        gaps.lost_packets_should_fit_the_allowed_gap()
+
+    @pytest.mark.parametrize("direction", ["forth", "back"])
+    def test_one_more_is_red(self, gaps: Gaps, direction: str) -> None:
+        find(gaps, direction, outages=(outage(0, 2, heard=1),) * (LIMIT_MS + 1))
+        wanted = r"1101 were lost for sure, as many as are sent in 1101 ms; sheet intel-82574l allows 1100 ms$"
+        with pytest.raises(CardFailure, match=wanted):
+            gaps.lost_packets_should_fit_the_allowed_gap()
+
+    def test_an_end_that_sends_seldom_sends_few_in_that_time(self, gaps: Gaps) -> None:
+        find(gaps, outages=(outage(0, 4, heard=1),) * 600, sender=replace(QUIET, median_ms=2.0))
+        with pytest.raises(CardFailure, match="600 were lost for sure, as many as are sent in 1200 ms"):
+            gaps.lost_packets_should_fit_the_allowed_gap()
+
+    def test_what_the_receiver_may_not_have_heard_is_not_counted(self, gaps: Gaps) -> None:
+        find(gaps, outages=(outage(0, 3000, heard=0),))
+        gaps.lost_packets_should_fit_the_allowed_gap()
 
 
 def test_one_lost_packet_breaks_unbroken_traffic(gaps: Gaps) -> None:

@@ -7,12 +7,14 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from fake_bench import FakeBench
 from fake_parts import link_of
 from fake_traffic import GOOD, Rates, carry
 from robot.api import logger
+from robot.libraries.BuiltIn import BuiltIn
 
 from niclab import lab
 from niclab.bench import BenchPath, Role
@@ -423,3 +425,61 @@ class TestRetransmissions:
     def test_what_the_tool_does_not_count_is_not_judged(self, rates: Rates) -> None:
         rates.tool_says = {"retransmits": None}
         Traffic().tcp_should_reach_the_limit(Role.DUT, QUICK)
+
+
+class TestOverBonds:
+    """TCP over a bond is judged against the line of the ports that its servers use, and told from TCP over a port."""
+
+    @pytest.fixture
+    def bonding(self, bench: FakeBench, rates: Rates, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+        """Bonds with the addresses of the first path: the dut's uses its second port, the peer's its first."""
+        assert rates
+        used = {Role.DUT: "dut.p1", Role.PEER: "peer.p0"}
+        for role in Role:
+            bench.hosts[role].nics.append(replace(bench.nic(f"{role.value}.p0"), iface="niclab0"))
+        made = SimpleNamespace(
+            stack=lambda _: SimpleNamespace(name="niclab0"),
+            active_port=lambda role: lab.current().bench.port(used[role]),
+            described=lambda: "active-backup bond",
+            used=used,
+        )
+        monkeypatch.setattr(BuiltIn, "get_library_instance", lambda *_: made)
+        return made
+
+    def test_what_is_kept_says_so(self, bonding: SimpleNamespace, rates: Rates, taken: Lab) -> None:
+        assert bonding
+        Traffic().tcp_over_the_bonds_should_reach_the_limit(Role.DUT, QUICK)
+        assert rates.runs == {("a", Role.DUT): 3}
+        ((test, found),) = measured(taken).items()
+        assert test == "dut.p1 to peer.p0 over active-backup bond reaches the limit of TCP"
+        assert (found.key.parameters["over"], found.key.parameters["path"]) == ("active-backup bond", "a")
+        assert found.key.slot == "0000:02:00.0"
+
+    def test_a_link_that_is_slow_is_named(self, bonding: SimpleNamespace, rates: Rates) -> None:
+        assert bonding
+        rates.figures["a", Role.PEER] = LOW
+        with pytest.raises(
+            CardFailure, match=r"^peer\.p0 to dut\.p1 over active-backup bond: 23\.50 Mbit/s, .*: missed$"
+        ):
+            Traffic().tcp_over_the_bonds_should_reach_the_limit(Role.PEER, QUICK)
+
+    def test_the_line_is_that_of_the_port_in_use(
+        self, bench: FakeBench, bonding: SimpleNamespace, rates: Rates
+    ) -> None:
+        """The other port of the dut has lost its link: it has no speed."""
+        assert rates
+        nic = bench.nic("dut.p0")
+        assert nic.settings is not None
+        nic.settings = replace(nic.settings, speed_mbps=None)
+        Traffic().tcp_over_the_bonds_should_reach_the_limit(Role.DUT, QUICK)
+        bonding.used[Role.DUT] = "dut.p0"
+        with pytest.raises(BenchFault, match=r"^dut\.p0: link speed is unknown"):
+            Traffic().tcp_over_the_bonds_should_reach_the_limit(Role.DUT, QUICK)
+
+    def test_traffic_that_did_not_pass_the_bond_is_worthless(
+        self, bench: FakeBench, bonding: SimpleNamespace, rates: Rates
+    ) -> None:
+        assert bonding and rates
+        bench.hosts[Role.PEER].by_iface("niclab0").frames = {}
+        with pytest.raises(WorthlessResult, match="the traffic went another way"):
+            Traffic().tcp_over_the_bonds_should_reach_the_limit(Role.DUT, QUICK)

@@ -8,9 +8,9 @@ from robot.libraries.BuiltIn import BuiltIn
 from stacking import Stacking, install
 
 from Bonding import Bonding
-from niclab.hosts.bond_settings import BondMode
+from niclab.hosts.bond_settings import BondMode, VlanTag
 from niclab.lab import Lab
-from niclab.verdict import BenchFault, CardFailure
+from niclab.verdict import BenchFault, CardFailure, NotApplicable
 from Vlans import Vlans
 
 
@@ -110,3 +110,36 @@ def test_a_vlan_on_bonds_has_the_second_paths_address(
     assert bench.nic("peer.p1").addresses == ["198.18.11.2/24"]
     with pytest.raises(BenchFault, match="there is no VLAN"):
         vlans.vlans_should_carry_traffic()
+
+
+class TestVlansInVlans:
+    def test_the_inner_one_has_the_address_and_both_are_taken_away(
+        self, bench: FakeBench, taken: Lab, stacking: Stacking
+    ) -> None:
+        entries = taken.journal.pending()
+        vlans = Vlans()
+        vlans.put_vlans_in_vlans_on_the_first_path(5, 3)
+        outer, inner = stacking.uppers["dut"]["enp1s0.5"], stacking.uppers["dut"]["niclab.5.3"]
+        assert (outer.below, outer.vlan_id, outer.tag, outer.addresses) == (["enp1s0"], 5, VlanTag.SERVICE, [])
+        assert (inner.below, inner.vlan_id, inner.tag) == (["enp1s0.5"], 3, VlanTag.CUSTOMER)
+        assert inner.addresses == ["198.18.10.1/24"] and bench.nic("dut.p0").addresses == []
+        assert stacking.pending_at_creation[1][:2] == [
+            "[ ! -e /sys/class/net/niclab.5.3 ] || ip link delete dev niclab.5.3",
+            "[ ! -e /sys/class/net/enp1s0.5 ] || ip link delete dev enp1s0.5",
+        ]
+        vlans.vlans_should_carry_traffic()
+        with pytest.raises(BenchFault, match="there are VLANs already"):
+            vlans.put_vlans_in_vlans_on_the_first_path(5, 3)
+        vlans.remove_vlans()
+        assert bench.nic("dut.p0").addresses == ["198.18.10.1/24"]
+        assert stacking.uppers == {"dut": {}, "peer": {}} and taken.journal.pending() == entries
+
+    def test_a_system_without_such_tags_is_left_as_it_was(
+        self, bench: FakeBench, taken: Lab, stacking: Stacking
+    ) -> None:
+        entries = taken.journal.pending()
+        stacking.unknown_tags.add(VlanTag.SERVICE)
+        with pytest.raises(NotApplicable, match=r"^dut: no tag 802\.1ad"):
+            Vlans().put_vlans_in_vlans_on_the_first_path(5, 3)
+        assert bench.nic("dut.p0").addresses == ["198.18.10.1/24"]
+        assert stacking.uppers == {"dut": {}, "peer": {}} and taken.journal.pending() == entries

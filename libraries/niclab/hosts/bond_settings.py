@@ -1,4 +1,5 @@
-"""How a bond is to be set up, in the words of Linux' bonding driver (Documentation/networking/bonding.rst)."""
+"""How a bond is to be set up, in the words of Linux' bonding driver (Documentation/networking/bonding.rst), and which
+tag a VLAN puts on its frames."""
 
 from __future__ import annotations
 
@@ -15,6 +16,15 @@ class BondMode(Enum):
     LACP = "802.3ad"
     BALANCE_TLB = "balance-tlb"
     BALANCE_ALB = "balance-alb"
+
+    @property
+    def own_delay_ms(self) -> int:
+        """What the driver itself may take, beyond noticing the loss, until partners send over another link.
+
+        balance-alb tells each partner by ARP to which link it shall send, and keeps that back for 2 s after the last
+        time, and after any ARP request of its own (RLB_UPDATE_DELAY, drivers/net/bonding/bond_alb.c of Linux).
+        """
+        return 2000 if self is BondMode.BALANCE_ALB else 0
 
 
 class PrimaryReselect(Enum):
@@ -43,6 +53,14 @@ class HashPolicy(Enum):
     ENCAP23 = "encap2+3"
     ENCAP34 = "encap3+4"
     VLAN_SRCMAC = "vlan+srcmac"
+
+
+class VlanTag(Enum):
+    """The tag of a VLAN's frames, in the words of ``ip link``."""
+
+    CUSTOMER = "802.1Q"
+    SERVICE = "802.1ad"
+    """The outer one of two: a provider's."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """What ``ethtool`` says of an interface's features, rings, channels, coalescing, pause frames and module.
 
-A field the text does not have, and one the tool answers with "n/a", is None. It never means zero or off.
+A field the text does not have, and one the tool answers with "n/a", is None. It never means zero or off. ``iface`` is
+None where the heading that names it was left out.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ class Feature:
 class Features:
     """``ethtool -k``. Names are as printed: ethtool before 2.6.34 writes "tcp segmentation offload" with blanks."""
 
-    iface: str
+    iface: str | None
     features: Mapping[str, Feature]
 
     def __getitem__(self, name: str) -> Feature:
@@ -56,7 +57,7 @@ class RingSizes:
 class Rings:
     """``ethtool -g``."""
 
-    iface: str
+    iface: str | None
     max: RingSizes
     current: RingSizes
 
@@ -75,7 +76,7 @@ class ChannelCounts:
 class Channels:
     """``ethtool -l``."""
 
-    iface: str
+    iface: str | None
     max: ChannelCounts
     current: ChannelCounts
 
@@ -84,7 +85,7 @@ class Channels:
 class Coalescing:
     """``ethtool -c``. ``parameters`` by the tool's names: microseconds where the name ends in usecs, else counts."""
 
-    iface: str
+    iface: str | None
     adaptive_rx: bool | None
     adaptive_tx: bool | None
     cqe_mode_rx: bool | None
@@ -96,7 +97,7 @@ class Coalescing:
 class Pause:
     """``ethtool -a``. ``rx_negotiated`` and ``tx_negotiated`` are printed by newer tools, with ``autoneg`` on."""
 
-    iface: str
+    iface: str | None
     autoneg: bool | None
     rx: bool | None
     tx: bool | None

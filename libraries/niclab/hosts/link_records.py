@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -44,9 +45,9 @@ class NetworkLink:
     """
 
     name: str
-    index: int
+    index: int | None
     flags: tuple[str, ...]
-    mtu: int
+    mtu: int | None
     qdisc: str | None
     state: Operstate | None
     master: str | None
@@ -68,12 +69,21 @@ class NetworkLink:
     addresses: tuple[Address, ...]
     statistics: Mapping[str, int] | None
 
+    def as_json(self) -> dict[str, object]:
+        """``iface`` beside ``name``: the other readers call it so."""
+        return {"iface": self.name} | {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+
 
 @dataclass(frozen=True)
 class NetworkLinks:
     """All interfaces of one text, in its order."""
 
     interfaces: tuple[NetworkLink, ...]
+
+    def as_json(self) -> dict[str, object]:
+        """The list, and of a single interface its values beside it."""
+        values = self.interfaces[0].as_json() if len(self.interfaces) == 1 else {}
+        return values | {"interfaces": self.interfaces}
 
 
 @dataclass(frozen=True)
@@ -152,6 +162,11 @@ class Vlan:
     reorder_header: bool | None = None
     counters: Mapping[str, int] | None = None
 
+    def as_json(self) -> dict[str, object]:
+        """``iface`` beside ``name``, ``vlan_id`` beside ``id``: ``ip link`` calls it so."""
+        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return {"iface": self.name, "vlan_id": self.id} | values
+
 
 @dataclass(frozen=True)
 class Vlans:
@@ -159,3 +174,8 @@ class Vlans:
 
     name_type: str | None
     vlans: tuple[Vlan, ...]
+
+    def as_json(self) -> dict[str, object]:
+        """The list, and of a single VLAN its values beside it."""
+        values = self.vlans[0].as_json() if len(self.vlans) == 1 else {}
+        return values | {"name_type": self.name_type, "vlans": self.vlans}

@@ -43,3 +43,8 @@ class Packages:
     """All packages of one answer, in its order."""
 
     packages: tuple[Package, ...]
+
+    def as_json(self) -> dict[str, object]:
+        """The list, and of a single package its values beside it."""
+        values = self.packages[0].as_json() if len(self.packages) == 1 else {}
+        return values | {"packages": self.packages}

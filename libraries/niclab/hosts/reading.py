@@ -9,12 +9,15 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
 from niclab.hosts.errors import ReadError, unreadable
 
+# Mails are broken at 72 to 80 characters.
+_WIDEST_MAIL = 80
+_RAGGED = 8
 _WHOLE = re.compile(r"[0-9]{1,20}")
 
 
@@ -38,6 +41,23 @@ def dedented(lines: Sequence[tuple[int, str]]) -> tuple[tuple[int, str], ...]:
     if not prefix or not all(line.startswith(prefix) for line in filled):
         return tuple(lines)
     return tuple((number, line.removeprefix(prefix)) for number, line in lines)
+
+
+def unbroken(lines: Sequence[tuple[int, str]], begins: Callable[[str], bool]) -> list[tuple[int, str]]:
+    """Numbered lines without the breaks of a mail: the word that did not fit into its width begins the next line.
+
+    :param begins: whether a line that is not indented begins something of its own.
+    """
+    whole: list[tuple[int, str]] = []
+    width = 0
+    for number, line in lines:
+        room = _WIDEST_MAIL - _RAGGED - 1 - len(line.split(None, 1)[0]) if line.strip() else 0
+        if whole and not line[:1].isspace() and room < width <= _WIDEST_MAIL and not begins(line):
+            whole[-1] = (whole[-1][0], f"{whole[-1][1]} {line.strip()}")
+        else:
+            whole.append((number, line))
+        width = len(line.expandtabs())
+    return whole
 
 
 def whole_number(kind: str, where: str, text: str, what: str) -> int:

@@ -50,9 +50,10 @@ class DriverInfo:
 @dataclass(frozen=True)
 class LinkSettings:
     """Link of an interface. ``supported``, ``advertised``, ``partner`` are mode names such as ``1000baseT/Full``;
-    None when not said or "Not reported". ``link_reason`` is what newer tools add to "no"."""
+    None when not said or "Not reported". ``link_reason`` is what newer tools add to "no". ``iface`` is None where the
+    heading that names it was left out."""
 
-    iface: str
+    iface: str | None
     speed_mbps: int | None
     duplex: Duplex | None
     autoneg: bool | None

@@ -7,6 +7,7 @@ Nothing else is taken away. A line that is no prompt stays, also when it is an e
 
 from __future__ import annotations
 
+import quopri
 import re
 import shlex
 from dataclasses import dataclass
@@ -24,13 +25,16 @@ _EMPTY_PROMPT = re.compile(
     r"(?:\s*(?:exit|logout))?"
 )
 # What stands before the sign does not matter where a call of the tool stands behind it. "+ " is the shell's own trace.
-_NAMED_PROMPT = re.compile(r"(?:[^#$%>❯|<]{0,100}[#$%>❯]|\+{1,3} )\s*(?=[A-Za-z/.(])(.+)")
+_NAMED_PROMPT = re.compile(r"(?:>\s?)?(?:[^#$%>❯|<]{0,100}(?:#{1,4}|[$%>❯])|\+{1,3} )\s*(?:\*\*|`)?(?=[A-Za-z/.(])(.+)")
 _USER_PROMPT = re.compile(
     r"(?:\[[^\s\]]{1,40}@[^\]]{1,80}\]|[A-Za-z0-9_.-]{1,40}@[A-Za-z0-9.-]{1,60}(?::[^ ]{0,80})?) ?[#$%>] \S.*"
 )
-_SIGNS = re.compile(r"[#$%>❯+]")
+# "➜ ", "➜  ~ ", "➜  src git:(main) ✗ ": the directory may stand behind the sign.
+_ARROW_PROMPT = re.compile(r"[^➜]{0,40}➜\s+((?:\S{1,60}\s+(?:git:\(\S{1,60}\)\s+)?(?:✗\s+)?)?(\S.*))")
+_SIGNS = re.compile(r"[#$%>❯➜+]")
 _PASSWORD = re.compile(r"(?:\[sudo\] |doas \()[^:]{1,80}:|Password: ?|Sorry, try again\.")
 _LONGEST_PROMPT = 1000
+_DEEPEST_QUOTATION = 10
 # What a terminal multiplexer writes at the right edge while somebody copies from its history.
 _COPY_MODE = re.compile(r"\s{8}\[[0-9]{1,7}/[0-9]{1,7}\]$")
 _COPY_MODE_CHARACTERS = 25
@@ -43,11 +47,22 @@ _RUNNERS = frozenset(
 )
 # They show a file or a part of what a tool said, so that any reader's text may stand behind them.
 _VIEWERS = ("cat", "more", "less", "head", "tail", "grep", "egrep", "zgrep", "sed", "awk", "watch")
-_LEFT_OUT = re.compile(r"\.{3,6}|\u2026|[\[(<]\s?(?:\.{3}|\u2026|snip(?:ped)?)\s?[\])>]|-{2,}\s?snip(?:ped)?\s?-{2,}")
+_LEFT_OUT = re.compile(
+    r"\.{3,6}|\u2026|[\[(<]\s?(?:\.{3}|\u2026|snip(?:ped)?|cut)\s?[\])>]"
+    r"|([-.])\1+\s?(?:snip(?:ped)?|cut)\s?(?:\1\1+)?"
+)
 _ESCAPES = re.compile(r"\x1b(?:\[[0-9;:?]{0,40}[@-~]|\][^\x07\x1b\n]{0,500}(?:\x07|\x1b\\)|[()][A-Z0-9]|[=>78])|\x0f")
+_ARROW_BEFORE = re.compile(r"[-=]{2,20}>(?=\s)")
+_ARROWS = ("<--", "<==", "\u2190")
 _FENCE = re.compile(r"(?:```|~~~)[a-z]{0,12}")
 _RECORDER = re.compile(r"Script (?:started|done)(?: on|,).{0,200}")
-_LAST_OF_LEFT_OUT = frozenset(".\u2026])>-")
+_LAST_OF_LEFT_OUT = frozenset(".\u2026])>-pdt")
+_TAG = re.compile(r"</?[a-z][a-z0-9]{0,10}(?: [^<>\n]{0,200})?/?>")
+_PRINTABLE = re.compile(r"=3D|=20$", re.MULTILINE)
+_NO_PRINTABLE = re.compile(r"=(?![0-9A-F]{2}|\r?\n|$)")
+_ENTITIES = {"&lt;": "<", "&gt;": ">", "&quot;": '"', "&#39;": "'", "&nbsp;": " ", "&amp;": "&"}
+# What the shell's own "time" says below an output.
+_TIMES = re.compile(r"(?:real|user|sys)\s+[0-9]{1,6}m[0-9.,]{1,10}s")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w{0,80}=.*")
 
 
@@ -75,8 +90,10 @@ def transcript(text: str, *tools: str, alone: str | None = None) -> Transcript:
         user's prompt is an error.
     :raises ReadError: for the output of another tool behind this one's, when ``alone`` is given.
     """
-    text = _unquoted(_uncoloured(text.removeprefix("\ufeff").replace("\x00", "")).rstrip())
+    text = cleaned(text)
     stripped = ((number, line.rstrip()) for number, line in numbered(text))
+    if any(arrow in text for arrow in (*_ARROWS, "->", "=>")):
+        stripped = ((number, _without_arrow(line)) for number, line in stripped)
     lines = [(number, _without_position(line) if line[-1:] == "]" else line) for number, line in stripped]
     lines = _without_margins(lines)
     command: str | None = None
@@ -101,6 +118,24 @@ def transcript(text: str, *tools: str, alone: str | None = None) -> Transcript:
     return Transcript(tuple(kept), command)
 
 
+def cleaned(text: str) -> str:
+    """The text without byte order mark, NULs, sequences to a terminal, a mail's encoding, entities of a page and signs
+    of a quotation."""
+    text = _uncoloured(text.removeprefix("\ufeff").replace("\x00", ""))
+    return _unquoted(_unescaped(_decoded(text)).rstrip())
+
+
+def _without_arrow(line: str) -> str:
+    """The line without the arrow that points at it and what somebody says behind it: ``RX: 256   <--- too small``.
+
+    An arrow before the line gives way to blanks.
+    """
+    arrow = _ARROW_BEFORE.match(line)
+    line = f"{' ' * arrow.end()}{line[arrow.end() :]}" if arrow else line
+    ends = [at for arrow in _ARROWS if (at := line.find(arrow)) > 0 and line[at - 1].isspace()]
+    return line[: min(ends)].rstrip() if ends else line
+
+
 def _without_position(line: str) -> str:
     """Only the end is searched: blanks without end before it must not cost a search from each of them."""
     match = _COPY_MODE.search(line, max(0, len(line) - _COPY_MODE_CHARACTERS))
@@ -114,19 +149,39 @@ def _uncoloured(text: str) -> str:
     return "\n".join(line.lstrip("\r") for line in _ESCAPES.sub("", text).split("\n"))
 
 
+def _decoded(text: str) -> str:
+    """The text of a mail that was taken as it travels, quoted-printable: each of its signs of equality is a code."""
+    if not _PRINTABLE.search(text) or _NO_PRINTABLE.search(text):
+        return text
+    try:
+        return quopri.decodestring(text.encode()).decode()
+    except UnicodeDecodeError:
+        return text
+
+
+def _unescaped(text: str) -> str:
+    """The text of a page whose source was taken: ``<b>&lt;UP&gt;</b>``. No tool of these prints such a name itself."""
+    if not any(name in text for name in ("&lt;", "&gt;", "&quot;")):
+        return text
+    text = _TAG.sub("", text)
+    for name, sign in _ENTITIES.items():
+        text = text.replace(name, sign)
+    return text
+
+
 def _unquoted(text: str) -> str:
-    """The text without the signs of a quotation in a mail, when each filled line has one."""
-    if not text.lstrip().startswith(">"):
-        return text
-    lines = text.split("\n")
-    if not all(line.startswith(">") for line in lines if line.strip()):
-        return text
-    return "\n".join(line[1:].removeprefix(" ") for line in lines)
+    """The text without the signs of a quotation in a mail, or of one in another, when each filled line has them."""
+    for _ in range(_DEEPEST_QUOTATION):
+        lines = text.split("\n")
+        if not text.lstrip().startswith(">") or not all(line.startswith(">") for line in lines if line.strip()):
+            break
+        text = "\n".join(line[1:].removeprefix(" ") for line in lines)
+    return text
 
 
 def _without_margins(lines: list[Line]) -> list[Line]:
-    """The lines without blank ones, empty prompts, fences of a page and the words of script(1) at both ends, and
-    without those that say something is left out."""
+    """The lines without blank ones, empty prompts, fences of a page, the words of script(1) and the shell's times at
+    both ends, and without those that say something is left out."""
     begin, end = 0, len(lines)
     while end and _says_nothing(lines[end - 1][1]):
         end -= 1
@@ -141,7 +196,7 @@ def _without_margins(lines: list[Line]) -> list[Line]:
 
 def _says_nothing(line: str) -> bool:
     begin = line.strip()[:_LONGEST_PROMPT]
-    return not begin or any(pattern.fullmatch(begin) for pattern in (_EMPTY_PROMPT, _FENCE, _RECORDER))
+    return not begin or any(pattern.fullmatch(begin) for pattern in (_EMPTY_PROMPT, _FENCE, _RECORDER, _TIMES))
 
 
 def command_words(command: str | None) -> list[str]:
@@ -169,11 +224,12 @@ def _echoed(line: str, tools: tuple[str, ...], *, bare: bool) -> str | None:
     line = line.strip()
     if not line or len(line) > _LONGEST_PROMPT:
         return None
-    match = _NAMED_PROMPT.fullmatch(line)
-    command = match[1] if match else line if bare else None
-    if command is None:
-        return None
-    return command if any(_calls(part.split(), tools) for part in re.split(r"[;|&]+", command)) else None
+    arrow, match = _ARROW_PROMPT.fullmatch(line), _NAMED_PROMPT.fullmatch(line)
+    commands = arrow.groups() if arrow else (match[1].rstrip("*`"),) if match else ()
+    for command in (*commands, line) if bare else commands:
+        if any(_calls(part.split(), tools) for part in re.split(r"[;|&]+", command)):
+            return command
+    return None
 
 
 def _calls(words: list[str], tools: tuple[str, ...]) -> bool:

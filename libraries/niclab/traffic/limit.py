@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from niclab.bench import BenchPath, Role
+from niclab.bench import BenchPath, Port, Role
 from niclab.lab import Lab
 from niclab.profile import Profile
 from niclab.report import now
@@ -51,6 +51,19 @@ BUDGETS: Mapping[Profile, Budget] = {
 
 
 @dataclass(frozen=True)
+class Over:
+    """What has the addresses of a path in place of its ports.
+
+    ``interfaces``: of each server; ``ports``: of each server that through which it sends and receives now. ``words``:
+    what it is, by which its figures are told from those of others, such as ``active-backup bond``.
+    """
+
+    interfaces: Mapping[Role, str]
+    ports: Mapping[Role, Port]
+    words: str
+
+
+@dataclass(frozen=True)
 class Answer:
     """What was asked of one path and direction, and all that was found. ``hindrances``: what of the bench may have held
     the traffic back. ``against``: what there is to compare with. ``resent``: the answer about retransmissions."""
@@ -70,16 +83,17 @@ class Answer:
         return self.against.result(self.values)
 
 
-def ask(lab: Lab, path: BenchPath, sender: Role, budget: Budget, tell: Tell) -> Answer:
+def ask(lab: Lab, path: BenchPath, sender: Role, budget: Budget, tell: Tell, over: Over | None = None) -> Answer:
     """Does TCP from ``sender`` reach the sheet's limit over ``path``? Adds what was measured to the run folder.
 
     :param tell: is told the progress of what lasts long.
+    :param over: what has the addresses of ``path``, where its ports have not; the line is then that of its port.
     :raises NotApplicable: when the sheet does not know the limit.
     :raises BenchFault: when the bench cannot reach it, or a run fails or is worthless.
     :raises Undecided: when the time was spent before the first look.
     """
     fraction = lab.card.known(lab.card.limits.tcp_fraction_of_line_rate, "limits.tcp_fraction_of_line_rate")
-    run, tool = serving.ends(lab, path, sender), tool_of(lab.bench.traffic)
+    run, tool = _ends(lab, path, sender, over), tool_of(lab.bench.traffic)
     rate_mbps = line_mbps(run, path)
     source = f"sheet {lab.card.name} wants at least {fraction} of line rate, {rate_mbps:g} Mbit/s"
     wish = at_least(fraction * rate_mbps, source)
@@ -88,6 +102,8 @@ def ask(lab: Lab, path: BenchPath, sender: Role, budget: Budget, tell: Tell) -> 
     bottleneck.want_room(before, wish.low * 1e6, source)
     links = {port.role: each.link for port, each in zip((run.from_port, run.to_port), before, strict=True)}
     key = key_of(lab, run, path.name, order, links)
+    if over is not None:
+        key = key.model_copy(update={"parameters": {**key.parameters, "over": over.words}})
     plan = Plan(
         first_look=budget.first_look,
         most=budget.most,
@@ -112,23 +128,32 @@ def ask(lab: Lab, path: BenchPath, sender: Role, budget: Budget, tell: Tell) -> 
         return is_clear and against.decided(sample)
 
     started = Deadline(budget.most_s)
-    measurement = _measurement(run, key)
+    name = run.name if over is None else f"{run.name} over {over.words}"
+    measurement = _measurement(name, key)
     against = Against.stored(lab, measurement, plan)
     try:
-        with measuring.session(lab, path, sender) as session:
+        with measuring.session(lab, path, sender, over.interfaces if over else None) as session:
             values = repeat_until(one_run, enough, plan, lambda: not started.expired)
     except Undecided as error:
-        raise Undecided(f"{run.name}: {error}") from error
+        raise Undecided(f"{name}: {error}") from error
     add(lab.run_dir, measurement.model_copy(update={"samples": tuple(values)}))
     result = judge_values(values, wish, UNIT, plan)
     found = bottleneck.hindrances(before, made, rate_mbps * 1e6)
-    return Answer(run.name, result, tuple(values), tuple(made), before, tuple(found), against, resent.result(lab, made))
+    return Answer(name, result, tuple(values), tuple(made), before, tuple(found), against, resent.result(lab, made))
 
 
-def _measurement(run: Ends, key: Key) -> Measurement:
+def _ends(lab: Lab, path: BenchPath, sender: Role, over: Over | None) -> Ends:
+    """Who sends to whom; through which ports, is for what lies over them to say."""
+    run = serving.ends(lab, path, sender)
+    if over is None:
+        return run
+    return replace(run, from_port=over.ports[run.from_port.role], to_port=over.ports[run.to_port.role])
+
+
+def _measurement(name: str, key: Key) -> Measurement:
     """What is measured, with no figure yet worth keeping."""
     return Measurement(
-        test=f"{run.name} reaches the limit of TCP",
+        test=f"{name} reaches the limit of TCP",
         metric=METRIC,
         unit=UNIT,
         better=Direction.HIGHER,

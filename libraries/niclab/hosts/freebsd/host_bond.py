@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import fields
 
-from niclab.hosts.bond_settings import BondMode, BondSettings, PrimaryReselect
+from niclab.hosts.bond_settings import BondMode, BondSettings, PrimaryReselect, VlanTag
 from niclab.hosts.errors import unreadable
 from niclab.hosts.freebsd.commands import FreeBsdCommands
 from niclab.hosts.freebsd.ifconfig import read_ifconfig
@@ -91,8 +91,14 @@ class FreeBsdBonds(FreeBsdCommands):
         settings = {"mode": lagg.protocol, "slaves": " ".join(ports)}
         return {**settings, "primary": ports[0]} if ports and lagg.protocol == "failover" else settings
 
-    def create_vlan(self, name: str, below: str, vlan_id: int) -> Vlan:
-        """Make a VLAN interface (802.1Q) on ``below``, set it up, and see its id and what it lies on."""
+    @partly("those of 802.1Q; tags of 802.1ad came with FreeBSD 13")
+    def create_vlan(self, name: str, below: str, vlan_id: int, tag: VlanTag = VlanTag.CUSTOMER) -> Vlan:
+        """Make a VLAN interface (802.1Q) on ``below``, set it up, and see its id and what it lies on.
+
+        :raises NotApplicable: for another tag.
+        """
+        if tag is not VlanTag.CUSTOMER:
+            raise NotApplicable(f"{self.name}: VLAN {name}: FreeBSD's vlan(4) has no tag {tag.value} before release 13")
         if vlan_id not in _VLAN_IDS:
             raise BenchFault(f"{self.name}: VLAN {vlan_id}: an id of 1 to 4094 is wanted")
         vlan, lower = interface_name(self.name, name), interface_name(self.name, below)

@@ -24,6 +24,10 @@ _FLASHED = (
     "cxgbe, with `cxgbetool`; oce, by `fw_upgrade`, of images that were made modules; others have tools of their"
     " vendors, which run offline"
 )
+_NO_DETACH = (
+    "`devctl detach`, which takes the driver from one function alone, came with FreeBSD 10.3; `kldunload` takes it from"
+    " every port"
+)
 _NO_BUILD_ID = "the kernel shows no build id of a module in memory"
 
 
@@ -76,6 +80,14 @@ class FreeBsdDrivers(FreeBsdCommands):
         self._run(f"kldunload {name} && kldload {name}", timeout_s=_RELOAD_TIMEOUT_S)
         if self.loaded_module(name) is None:
             raise BenchFault(f"{self.name}: module {name} is not loaded after `kldload {name}`")
+
+    @not_available(_NO_DETACH)
+    def detach_driver(self, address: str) -> None:
+        raise NotApplicable(f"{self.name}: the driver of {address} stays: FreeBSD: {_NO_DETACH}")
+
+    @not_available(_NO_DETACH)
+    def restoring_driver(self, address: str, iface: str) -> str:
+        raise NotApplicable(f"{self.name}: the driver of {iface} ({address}) stays: FreeBSD: {_NO_DETACH}")
 
     def loading_driver(self, module: str) -> str:
         """A command that loads a module, for the journal; no error when it is loaded."""

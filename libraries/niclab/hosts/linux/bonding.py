@@ -35,6 +35,13 @@ _PARTS = {
     "details actor lacp pdu": "actor",
     "details partner lacp pdu": "partner",
 }
+# Their fields, by which a part is known where its indentation was lost.
+_PDU = {"system priority", "system mac address", "port key", "oper key", "port priority", "port number", "port state"}
+_FIELDS_OF = {
+    "aggregator": {"Aggregator ID", "Number of ports", "Actor Key", "Partner Key", "Partner Mac Address"},
+    "actor": _PDU,
+    "partner": _PDU,
+}
 # Where a text begins whose title somebody has left out.
 _FIRST = re.compile(r"Bonding Mode: |Slave Interface: ")
 _TITLES = re.compile(r"802\.3ad info|bond \S{1,30} has no active aggregator")
@@ -96,13 +103,14 @@ def read_bonding(text: str) -> Bond:
         if match is None:
             raise unreadable(_KIND, f"line {number}", line, "'Name: value' of one bond")
         key, value = match[1], (match[2] or "").strip()
-        if key in _PARTS and not value:
-            prefix = _PARTS[key] + " "
+        named = _PARTS.get(key.replace("Partner", "partner"))
+        if named is not None and not value:
+            prefix = named + " "
             continue
         if key == "Slave Interface":
             part = _Part()
             slaves.append(part)
-        if not line[0].isspace():
+        if not line[0].isspace() and key not in _FIELDS_OF.get(prefix.rstrip(), ()):
             prefix = ""
         if prefix + key in part.fields or key == _TITLE:
             raise unreadable(_KIND, f"line {number}", line, f"{key} once")

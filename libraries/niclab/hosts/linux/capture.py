@@ -9,6 +9,7 @@ from niclab.hosts.reading import JsonNode, dedented, load_json
 from niclab.hosts.transcript import Line, command_words, transcript
 
 # ethtool writes these to standard error; they stand in the output when both streams were recorded in one file.
+_SEPARATOR = "--"  # grep -A writes it between groups of lines
 _NOISE = ("Cannot get ", "netlink error:", "netlink warning:")
 
 
@@ -18,19 +19,21 @@ def content(text: str) -> list[Line]:
     lines = transcript(text, "ethtool", "ip", "cat", "bat", "bridge").filled
     if "\x1b" in text or any(noise in text for noise in _NOISE):
         lines = tuple((number, line) for number, line in lines if not line.lstrip().startswith(_NOISE))
-    return list(dedented(lines))
+    return [entry for entry in dedented(lines) if entry[1] != _SEPARATOR]
 
 
 def asked_interface(text: str, option: str) -> str | None:
     """The interface of ``ethtool OPTION IFACE | ...`` that was echoed before the output; None for any other command.
 
-    A pipe may have taken the heading away, so that the command alone says what the lines are.
+    A pipe may have taken the heading away, so that the command alone says what the lines are. The option "ethtool" is
+    that of the link settings, which have none.
     """
     command = transcript(text, "ethtool").command
     words = command_words(command)
     if command is None or "|" not in command or option not in words[:-1]:
         return None
-    return words[words.index(option) + 1]
+    asked = words[words.index(option) + 1]
+    return None if asked.startswith("-") else asked
 
 
 def is_json(lines: list[Line]) -> bool:
@@ -51,15 +54,23 @@ def json_interface(kind: str, lines: list[Line]) -> JsonNode:
     return entries[0]
 
 
-def heading(kind: str, lines: list[Line], pattern: re.Pattern[str], wanted: str) -> str:
-    """The interface of the heading, which is the first line."""
+def headed(
+    kind: str, lines: list[Line], pattern: re.Pattern[str], first: re.Pattern[str], wanted: str
+) -> tuple[str | None, list[Line]]:
+    """The interface of the heading and the lines below it.
+
+    :param first: the line that stands below the heading in every version. Where a text begins with it, a pipe or a
+        person has taken the heading away, and nothing says what interface it is: None.
+    """
     if not lines:
         raise unreadable(kind, "text", "", wanted)
     number, line = lines[0]
     match = pattern.fullmatch(line)
-    if match is None:
-        raise unreadable(kind, f"line {number}", line, wanted)
-    return match[1]
+    if match is not None:
+        return match[1], lines[1:]
+    if first.fullmatch(line.strip()):
+        return None, lines
+    raise unreadable(kind, f"line {number}", line, wanted)
 
 
 def on_off(kind: str, where: str, text: str, what: str) -> bool | None:

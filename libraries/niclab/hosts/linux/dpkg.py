@@ -115,7 +115,7 @@ def _listed_package(number: int, match: re.Match[str], column: bool | None) -> P
     architecture, description = suffix, rest
     words = (rest or "").split(None, 1)
     if words and (column is True or (column is None and words[0] in _ARCHITECTURES)):
-        architecture = None if words[0] == "<none>" else suffix or words[0]
+        architecture = None if words[0] == "<none>" else words[0] if column or suffix not in _ARCHITECTURES else suffix
         description = words[1] if len(words) > 1 else None
     broken = marks[2:3] == "R"
     return Package(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from niclab.hosts.errors import unreadable
-from niclab.hosts.linux.capture import content, is_json, json_bool, json_interface, json_text
+from niclab.hosts.linux.capture import asked_interface, content, is_json, json_bool, json_interface, json_text
 from niclab.hosts.reading import JsonNode
 from niclab.hosts.records import DriverInfo, Duplex, LinkSettings
 from niclab.hosts.transcript import Line
@@ -15,6 +15,7 @@ _LINK = "ethtool IFACE"
 
 _DRIVER_KEYS = ("driver", "version", "firmware-version", "expansion-rom-version", "bus-info")
 _DRIVER_LINE = re.compile(r"([a-z][a-z-]*):(.*)")
+_REMARK = re.compile(r"\s(?:#|//|<-|\u2190)")
 _HEADER = re.compile(r"Settings for ([^\s:]+):\s*")
 _SETTING = re.compile(r"\s+([A-Za-z][^:]*):(.*)")
 _MODE = re.compile(r"[0-9]{1,7}base[A-Za-z0-9_]+(/(Half|Full))?")
@@ -40,7 +41,9 @@ def read_driver_info(text: str) -> DriverInfo:
             raise unreadable(_DRIVER, f"line {number}", line, f"{key} once, of one interface")
         if key not in _DRIVER_KEYS and not (key.startswith("supports-") and value in ("yes", "no")):
             raise unreadable(_DRIVER, f"line {number}", line, f"one of {', '.join(_DRIVER_KEYS)}, or 'supports-X: yes'")
-        found[key] = None if value in ("", "N/A", "n/a") else value
+        if _REMARK.search(value):
+            raise unreadable(_DRIVER, f"line {number}", line, "the tool's own words, without a remark behind them")
+        found[key] = None if value in ("", "N/A", "n/a") or not value.strip(".\u2026") else value
     driver = found.get("driver")
     if driver is None:
         raise unreadable(_DRIVER, "text", text, "a line 'driver: NAME'")
@@ -64,6 +67,7 @@ def read_link_settings(text: str) -> LinkSettings:
     if is_json(lines):
         return _settings_from_json(json_interface(_LINK, lines))
     iface, settings = _settings(lines)
+    iface = iface or asked_interface(text, "ethtool")
     link, reason = _link_detected(settings)
     return LinkSettings(
         iface=iface,
@@ -93,32 +97,41 @@ _YES_NO = {"Yes": True, "No": False}
 _Setting = tuple[int, str]
 # Settings stand one tab in; what continues one stands below its value.
 _LEAST_CONTINUED = 8
+# Settings whose indentation or heading was lost: a page or a pipe has taken it away.
+_BARE_SETTING = re.compile(
+    r"((?:Supported|Advertised|Link partner advertised) (?:link modes|pause frame use|auto-negotiation|FEC modes)"
+    r"|Supported ports|Supports auto-negotiation|Speed|Lanes|Duplex|Port|PHYAD|Transceiver|Auto-negotiation|MDI-X"
+    r"|master-slave (?:cfg|status)|Supports Wake-on|Wake-on|SecureOn password|Current message level|SQI"
+    r"|Link Down Events|Link detected):(.*)"
+)
 
 
-def _settings(lines: list[Line]) -> tuple[str, dict[str, _Setting]]:
+def _settings(lines: list[Line]) -> tuple[str | None, dict[str, _Setting]]:
     """Interface name, and each setting's line number and value; continuation lines are joined with a blank."""
     iface: str | None = None
+    begun = bare = bool(lines) and _BARE_SETTING.fullmatch(lines[0][1]) is not None
     settings: dict[str, _Setting] = {}
     key: str | None = None
     for number, line in lines:
         header = _HEADER.fullmatch(line)
-        if header is not None and iface is None:
-            iface = header[1]
+        if header is not None and not begun:
+            iface, begun = header[1], True
             continue
-        if iface is None or header is not None:
+        if not begun or header is not None:
             raise unreadable(_LINK, f"line {number}", line, "one heading 'Settings for IFACE:', then its settings")
-        match = _SETTING.fullmatch(line)
+        bare = bare or (key is None and not line[0].isspace())
+        match = _BARE_SETTING.fullmatch(line) if bare else _SETTING.fullmatch(line)
         if match is not None:
             key = match[1]
             if key in settings:
                 raise unreadable(_LINK, f"line {number}", line, f"{key!r} once")
             settings[key] = (number, match[2].strip())
-        elif key is not None and _indentation(line) > _LEAST_CONTINUED:
+        elif key is not None and (_indentation(line) > _LEAST_CONTINUED or (bare and ":" not in line)):
             first, value = settings[key]
             settings[key] = (first, f"{value} {line.strip()}")
         else:
             raise unreadable(_LINK, f"line {number}", line, "an indented 'Name: value' or its continuation")
-    if iface is None or not _READ.intersection(settings):
+    if not _READ.intersection(settings):
         shown = "\n".join(line for _, line in lines)
         raise unreadable(_LINK, "text", shown, "'Settings for IFACE:' and a line such as Speed or Link detected")
     return iface, settings

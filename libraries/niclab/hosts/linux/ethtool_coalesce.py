@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 from niclab.hosts.errors import unreadable
 from niclab.hosts.ethtool_records import Coalescing, Pause
 from niclab.hosts.linux.capture import (
     content,
-    heading,
+    headed,
     is_json,
     json_bool,
     json_count,
@@ -16,6 +17,7 @@ from niclab.hosts.linux.capture import (
     on_off,
 )
 from niclab.hosts.reading import JsonNode, whole_number
+from niclab.hosts.transcript import Line
 
 _COALESCE = "ethtool -c"
 _PAUSE = "ethtool -a"
@@ -28,6 +30,7 @@ _JSON_NAME = re.compile(_NAME)
 _PARAMETER = re.compile(rf"({_NAME})(?::\s*|\s+)(\S{{1,30}})")
 # Steps of the adaptive moderation (ethtool 6.11 and later), which nothing here asks for.
 _PROFILE = re.compile(r"[rt]x-profile:(?:\s*n/a)?|\{\.usec = .{1,80}\},?")
+_PAUSE_FIRST = re.compile(r"Autonegotiate\s*:\s*\S{1,10}")
 _PAUSE_ROW = re.compile(r"(Autonegotiate|RX|TX|RX negotiated|TX negotiated)\s*:\s*(\S{1,10})")
 _PAUSE_JSON = {"ifname", "autonegotiate", "rx", "tx", "negotiated", "statistics"}
 _PAUSE_STATISTIC = re.compile(r"\s+([a-z][a-z0-9_-]{0,40}):\s*(\S{1,30})")
@@ -37,11 +40,11 @@ def read_coalescing(text: str) -> Coalescing:
     """Read ``ethtool -c``: at least one parameter or mode; what the text does not have is None."""
     lines = content(text)
     if is_json(lines):
-        return _coalescing_from_json(json_interface(_COALESCE, lines))
-    iface = heading(_COALESCE, lines, _COALESCE_HEADING, "the heading 'Coalesce parameters for IFACE:'")
+        return _coalescing_from_json(_named_switches(lines))
+    iface, rows = headed(_COALESCE, lines, _COALESCE_HEADING, _MODES, "the heading 'Coalesce parameters for IFACE:'")
     modes: dict[str, tuple[bool | None, bool | None]] = {}
     parameters: dict[str, int | None] = {}
-    for number, line in lines[1:]:
+    for number, line in rows:
         where = f"line {number}"
         mode, parameter = _MODES.fullmatch(line.strip()), _PARAMETER.fullmatch(line.strip())
         if mode is not None and mode[1] not in modes:
@@ -53,9 +56,25 @@ def read_coalescing(text: str) -> Coalescing:
         elif not _PROFILE.fullmatch(line.strip()):
             raise unreadable(_COALESCE, where, line, "'Adaptive RX: on  TX: off' or 'rx-usecs: 3', each once")
     if not modes and not parameters:
-        raise unreadable(_COALESCE, "text", iface, "at least one parameter")
+        raise unreadable(_COALESCE, "text", iface or "", "at least one parameter")
     adaptive, cqe = (modes.get(name, (None, None)) for name in ("Adaptive", "CQE mode"))
     return Coalescing(iface, *adaptive, *cqe, parameters)
+
+
+def _named_switches(lines: list[Line]) -> JsonNode:
+    """The only object, with the names of later versions: before 6.14 the switches of the adaptive moderation and those
+    of the CQE mode are both called rx and tx, the first before the parameters, the others behind them."""
+    json_interface(_COALESCE, lines)
+    document = json.loads("\n".join(line for _, line in lines), object_pairs_hook=_switches)
+    return JsonNode(_COALESCE, "[0]", document[0])
+
+
+def _switches(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    values: dict[str, object] = {}
+    for name, value in pairs:
+        mode = "cqe-mode" if any(_JSON_NAME.fullmatch(known) for known in values) else "adaptive"
+        values[f"{mode}-{name}" if name in ("rx", "tx") else name] = value
+    return values
 
 
 def _coalescing_from_json(node: JsonNode) -> Coalescing:
@@ -80,10 +99,10 @@ def read_pause(text: str) -> Pause:
     lines = content(text)
     if is_json(lines):
         return _pause_from_json(json_interface(_PAUSE, lines))
-    iface = heading(_PAUSE, lines, _PAUSE_HEADING, "the heading 'Pause parameters for IFACE:'")
+    iface, lines = headed(_PAUSE, lines, _PAUSE_HEADING, _PAUSE_FIRST, "the heading 'Pause parameters for IFACE:'")
     rows: dict[str, bool | None] = {}
     statistics: dict[str, int] | None = None
-    for number, line in lines[1:]:
+    for number, line in lines:
         where = f"line {number}"
         row, statistic = _PAUSE_ROW.fullmatch(line.strip()), _PAUSE_STATISTIC.fullmatch(line)
         if line.strip() == "Statistics:" and statistics is None:
@@ -97,7 +116,7 @@ def read_pause(text: str) -> Pause:
                 _PAUSE, where, line, "'Autonegotiate: on', 'RX: on', 'TX: on', each once, of one interface"
             )
     if not rows or ("Autonegotiate" in rows and not {"RX", "TX"} <= set(rows)):
-        raise unreadable(_PAUSE, "text", ", ".join(rows) or iface, "RX and TX: the output is incomplete")
+        raise unreadable(_PAUSE, "text", ", ".join(rows) or iface or "", "RX and TX: the output is incomplete")
     return Pause(
         iface=iface,
         autoneg=rows.get("Autonegotiate"),

@@ -8,10 +8,12 @@ from niclab.hosts.errors import unreadable
 from niclab.hosts.linux.capture import asked_interface, content, is_json, json_interface
 from niclab.hosts.reading import JsonNode
 from niclab.hosts.records import Counters
+from niclab.hosts.transcript import transcript
 
 _KIND = "ethtool -S"
 _HEADING = "NIC statistics:"
 _STANDARD = re.compile(r"Standard stats for [^\s:]+:")
+_LEAST_MARGIN = 5
 _LONGEST = 20  # digits of the greatest 64-bit counter
 
 
@@ -22,7 +24,7 @@ def read_counters(text: str) -> Counters:
         return _from_json(json_interface(_KIND, lines))
     if lines and (lines[0][1].strip() == _HEADING or _STANDARD.fullmatch(lines[0][1].strip())):
         lines = lines[1:]
-    elif lines and asked_interface(text, "-S") is None:
+    elif lines and asked_interface(text, "-S") is None and not _has_the_margin(text):
         raise unreadable(_KIND, f"line {lines[0][0]}", lines[0][1], f"the heading '{_HEADING}'")
     entries: list[tuple[str, int]] = []
     for number, line in lines:
@@ -34,6 +36,12 @@ def read_counters(text: str) -> Counters:
             raise unreadable(_KIND, f"line {number}", value, f"counter {name}: a whole number")
         entries.append((name, int(value)))
     return _complete(entries, text)
+
+
+def _has_the_margin(text: str) -> bool:
+    """Whether all lines stand as ethtool prints counters, so that it is only the heading that somebody left out."""
+    margins = {len(line) - len(line.lstrip(" ")) for _, line in transcript(text, "ethtool").filled}
+    return len(margins) == 1 and margins.pop() >= _LEAST_MARGIN
 
 
 def _from_json(node: JsonNode) -> Counters:

@@ -6,11 +6,16 @@ import re
 
 from niclab.hosts.errors import unreadable
 from niclab.hosts.ethtool_records import Feature, Features
-from niclab.hosts.linux.capture import asked_interface, content, heading, is_json, json_bool, json_interface
+from niclab.hosts.linux.capture import asked_interface, content, headed, is_json, json_bool, json_interface
 from niclab.hosts.reading import JsonNode
 
 _KIND = "ethtool -k"
 _HEADING = re.compile(r"(?:Features for|Offload parameters for) ([^\s:]+):")
+# Names of a text without its heading: switches of a driver (--show-priv-flags) and pause frames have others.
+_FIRST = re.compile(
+    r"(?:[rt]x|tcp|udp|generic|large|scatter|ntuple|receive|highdma|esp|hw|l2|busy|tls|fcoe|macsec|loopback|netns|vlan)"
+    r"[a-z0-9 -]{0,60}: (?:on|off)(?:\s*\[[a-z ]{1,20}\])*"
+)
 _FEATURE = re.compile(r"\s*([A-Za-z][A-Za-z0-9 _-]{0,63}):\s*(on|off)((?:\s*\[[a-z ]{1,20}\])*)")
 _NOTES = re.compile(r"\[([a-z ]{1,20})\]")
 _REQUESTED = {"requested on": True, "requested off": False, "not requested": False}
@@ -25,12 +30,11 @@ def read_features(text: str) -> Features:
     lines = content(text)
     if is_json(lines):
         return _from_json(json_interface(_KIND, lines))
-    headed = bool(lines) and _HEADING.fullmatch(lines[0][1]) is not None
-    iface = None if headed else asked_interface(text, "-k")
-    if iface is None:
-        iface = heading(_KIND, lines, _HEADING, "the heading 'Features for IFACE:' or 'Offload parameters for IFACE:'")
+    wanted = "the heading 'Features for IFACE:' or 'Offload parameters for IFACE:'"
+    iface, rows = headed(_KIND, lines, _HEADING, _FIRST, wanted)
+    iface = iface or asked_interface(text, "-k")
     features: dict[str, Feature] = {}
-    for number, line in lines[headed:]:
+    for number, line in rows:
         match = _FEATURE.fullmatch(line)
         if match is None:
             raise unreadable(_KIND, f"line {number}", line, _WANTED)
@@ -64,7 +68,7 @@ def _from_json(node: JsonNode) -> Features:
     return _complete(node.child("ifname").text(), features)
 
 
-def _complete(iface: str, features: dict[str, Feature]) -> Features:
+def _complete(iface: str | None, features: dict[str, Feature]) -> Features:
     if not features:
-        raise unreadable(_KIND, "text", iface, "at least one feature")
+        raise unreadable(_KIND, "text", iface or "", "at least one feature")
     return Features(iface, features)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,7 +10,7 @@ from dataclasses import dataclass, field
 from niclab.hosts.errors import ReadError, unreadable
 from niclab.hosts.ethtool_records import ModuleEeprom, ModuleLane
 from niclab.hosts.linux.capture import content, is_json, json_interface
-from niclab.hosts.linux.ethtool_module_json import rows_of_json
+from niclab.hosts.linux.ethtool_module_json import rows_of_json, with_thresholds
 from niclab.hosts.transcript import Line
 
 _KIND = "ethtool -m"
@@ -27,6 +28,7 @@ _LENGTH = re.compile(r"Length(?: \((.{1,40})\))?|Cable assembly length")
 _BIAS = ("Laser bias current", "Laser tx bias current")
 _TX = ("Laser output power", "Transmit avg optical power")
 _RX = ("Receiver signal average optical power", "Receiver signal OMA", "Rcvr signal avg optical power")
+_RATE = ("BR, Nominal", "BR Nominal")
 # Rows that tell a module from any other text of names and values.
 _TELLING = {"Identifier", "Vendor PN", "Vendor OUI", "Module temperature", "Module voltage", *_BIAS, *_TX, *_RX}
 
@@ -91,12 +93,12 @@ def read_module(text: str) -> ModuleEeprom:
     else:
         rows = _rows(lines)
     said = {_CHANNEL.sub(r"\1", name) for name, found in rows.values.items() if any(value for _, value in found)}
-    if not _TELLING & said:
+    if not _TELLING & said and not any(_THRESHOLD.fullmatch(name) for name in said):
         raise unreadable(_KIND, "text", lines[0][1] if lines else "", "a row 'Identifier : 0x03 (SFP)'")
     bias, tx, rx = (_first(rows, names) for names in (_BIAS, _TX, _RX))
     tx_mw, tx_dbm = rows.power(tx)
     rx_mw, rx_dbm = rows.power(rx)
-    rate = rows.quantity("BR, Nominal", "Mbps MBd")
+    rate = rows.quantity(_first(rows, _RATE), "Mbps MBd")
     return ModuleEeprom(
         identifier=rows.code("Identifier"),
         connector=rows.code("Connector"),
@@ -124,14 +126,15 @@ def read_module(text: str) -> ModuleEeprom:
 
 
 def _json(lines: list[Line]) -> Mapping[str, object]:
-    value = json_interface(_KIND, lines).value
-    assert isinstance(value, dict)
-    return value
+    json_interface(_KIND, lines)
+    document = json.loads("\n".join(line for _, line in lines), object_pairs_hook=with_thresholds)[0]
+    assert isinstance(document, dict)
+    return document
 
 
 def _rows(lines: list[Line]) -> _Rows:
     rows = _Rows()
-    for number, line in lines:
+    for number, line in _unwrapped(lines):
         if _HEX_DUMP.fullmatch(line.strip()):
             raise unreadable(_KIND, f"line {number}", line, "decoded rows; this is a hex dump")
         match = _ROW.fullmatch(line)
@@ -139,6 +142,17 @@ def _rows(lines: list[Line]) -> _Rows:
             raise unreadable(_KIND, f"line {number}", line, "'Name : value'")
         rows.values.setdefault(match[1], []).append((f"line {number}", match[2].strip()))
     return rows
+
+
+def _unwrapped(lines: list[Line]) -> list[Line]:
+    """The lines without the breaks of a mail, which stand behind the slash between two units."""
+    whole: list[Line] = []
+    for number, line in lines:
+        if whole and whole[-1][1].endswith(" /"):
+            whole[-1] = (whole[-1][0], f"{whole[-1][1]} {line.strip()}")
+        else:
+            whole.append((number, line))
+    return whole
 
 
 def _first(rows: _Rows, names: tuple[str, ...]) -> str:

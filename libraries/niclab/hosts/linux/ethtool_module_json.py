@@ -25,12 +25,27 @@ _NAMES = {
     "module_temperature": "Module temperature",
     "module_temperature_measurement": "Module temperature",
 }
+_THRESHOLD = "_threshold"
 _BIAS = {"laser_bias_current": "Laser bias current", "laser_tx_bias_current": "Laser tx bias current"}
 _POWER = {
     "laser_output_power": "Laser output power",
     "transmit_avg_optical_power": "Transmit avg optical power",
     "rx_power": "Rcvr signal avg optical power",
 }
+
+
+def with_thresholds(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """An object whose names may stand twice: ethtool 6.15 to 6.18 give a measurement and its thresholds one name.
+
+    The thresholds get the name that later versions give them: ``laser_bias_current_threshold``, in it ``high_alarm``.
+    """
+    values: dict[str, object] = {}
+    for name, value in pairs:
+        if isinstance(value, dict) and value and all(part.endswith(_THRESHOLD) for part in value):
+            values[f"{name}{_THRESHOLD}"] = {part.removesuffix(_THRESHOLD): number for part, number in value.items()}
+        else:
+            values[name] = value
+    return values
 
 
 def rows_of_json(document: Mapping[str, object]) -> dict[str, list[str]]:
@@ -49,9 +64,10 @@ def rows_of_json(document: Mapping[str, object]) -> dict[str, list[str]]:
     if types is not None:
         rows["Transceiver type"] = [str(entry) for entry in (types if isinstance(types, list) else [types])]
     for key, value in document.items():
-        _add_length(rows, key, value)
+        _add_length(rows, key, value, in_metres=any("km" in name for name in document))
         _add_monitor(rows, key, value)
         _add_alarm(rows, key, value)
+        _add_thresholds(rows, key, value)
     return rows
 
 
@@ -61,9 +77,10 @@ def _coded(code: object, description: object) -> str:
     return str(code)
 
 
-def _add_length(rows: dict[str, list[str]], key: str, value: object) -> None:
+def _add_length(rows: dict[str, list[str]], key: str, value: object, *, in_metres: bool) -> None:
+    """Of single mode fibre kilometres, and metres under the same name where another one says kilometres."""
     if key.startswith("length_"):
-        unit = "km" if "km" in key else "m"
+        unit = "km" if "km" in key or ("smf" in key and not in_metres) else "m"
         rows[f"Length ({key.removeprefix('length_').strip('()')})"] = [f"{value}{unit}"]
 
 
@@ -85,6 +102,19 @@ def _power(value: object) -> str:
     if not isinstance(value, int | float) or isinstance(value, bool) or value < 0:
         return str(value)
     return f"{value} mW / {f'{10 * math.log10(value):.2f}' if value > 0 else '-inf'} dBm"
+
+
+def _add_thresholds(rows: dict[str, list[str]], key: str, value: object) -> None:
+    if not key.endswith(_THRESHOLD) or not isinstance(value, dict):
+        return
+    name = key.removesuffix(_THRESHOLD).replace("_", " ").capitalize()
+    for part, number in value.items():
+        row = f"{name} {part.replace('_', ' ')} threshold"
+        rows[row] = [_power(number) if "power" in key else f"{number}{_unit_of(key)}"]
+
+
+def _unit_of(key: str) -> str:
+    return " degrees C" if "temperature" in key else " V" if "voltage" in key else " mA"
 
 
 def _add_alarm(rows: dict[str, list[str]], key: str, value: object) -> None:

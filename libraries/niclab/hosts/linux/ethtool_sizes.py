@@ -9,7 +9,7 @@ from niclab.hosts.errors import unreadable
 from niclab.hosts.ethtool_records import ChannelCounts, Channels, Rings, RingSizes
 from niclab.hosts.linux.capture import (
     content,
-    heading,
+    headed,
     is_json,
     json_bool,
     json_count,
@@ -23,6 +23,7 @@ _RINGS = "ethtool -g"
 _CHANNELS = "ethtool -l"
 _RING_HEADING = re.compile(r"Ring parameters for ([^\s:]+):")
 _CHANNEL_HEADING = re.compile(r"Channel parameters for ([^\s:]+):")
+_FIRST = re.compile(r"Pre-set maximums:")
 _SECTIONS = {"Pre-set maximums:": "max", "Current hardware settings:": "current"}
 _ROW = re.compile(r"\s*([A-Za-z][A-Za-z ]{0,30}):\s*(\S{1,30})")
 
@@ -43,24 +44,27 @@ def read_rings(text: str) -> Rings:
     """Read ``ethtool -g``. Both sections must be there, each with a row; a row that is missing is None."""
     lines = content(text)
     known = _RING_ROWS + _RING_MORE
+    iface: str | None
     if is_json(lines):
         node = json_interface(_RINGS, lines)
         iface, sections = node.child("ifname").text(), _json_sections(node, _RING_ROWS, known)
     else:
-        iface = heading(_RINGS, lines, _RING_HEADING, "the heading 'Ring parameters for IFACE:'")
-        sections = _sections(_RINGS, lines[1:], known)
+        iface, rows = headed(_RINGS, lines, _RING_HEADING, _FIRST, "the heading 'Ring parameters for IFACE:'")
+        sections = _sections(_RINGS, rows, known)
     return Rings(iface, _ring_sizes(*sections["max"]), _ring_sizes(*sections["current"]))
 
 
 def read_channels(text: str) -> Channels:
     """Read ``ethtool -l``. Both sections must be there, each with a row; a row that is missing is None."""
     lines = content(text)
+    iface: str | None
     if is_json(lines):
         node = json_interface(_CHANNELS, lines)
         iface, sections = node.child("ifname").text(), _json_sections(node, _CHANNEL_ROWS, _CHANNEL_ROWS)
     else:
-        iface = heading(_CHANNELS, lines, _CHANNEL_HEADING, "the heading 'Channel parameters for IFACE:'")
-        sections = _sections(_CHANNELS, lines[1:], _CHANNEL_ROWS)
+        wanted = "the heading 'Channel parameters for IFACE:'"
+        iface, rows = headed(_CHANNELS, lines, _CHANNEL_HEADING, _FIRST, wanted)
+        sections = _sections(_CHANNELS, rows, _CHANNEL_ROWS)
     return Channels(iface, _channel_counts(sections["max"][0]), _channel_counts(sections["current"][0]))
 
 

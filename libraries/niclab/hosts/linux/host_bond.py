@@ -6,7 +6,7 @@ import ipaddress
 import re
 from collections.abc import Sequence
 
-from niclab.hosts.bond_settings import BondSettings
+from niclab.hosts.bond_settings import BondSettings, VlanTag
 from niclab.hosts.commands import HostCommands
 from niclab.hosts.errors import unreadable
 from niclab.hosts.link_records import Bond, Vlan
@@ -61,18 +61,21 @@ class LinuxBonds(HostCommands):
         directory = f"{_NET}/{interface_name(self.name, name)}/bonding"
         return self._read(f"cd {directory} && grep -s . *", _read_settings)
 
-    def create_vlan(self, name: str, below: str, vlan_id: int) -> Vlan:
-        """Make a VLAN interface (802.1Q) on ``below``, set it up, and see its id and what it lies on."""
+    def create_vlan(self, name: str, below: str, vlan_id: int, tag: VlanTag = VlanTag.CUSTOMER) -> Vlan:
+        """Make a VLAN interface on ``below``, set it up, and see its id, its tag and what it lies on."""
         if vlan_id not in _VLAN_IDS:
             raise BenchFault(f"{self.name}: VLAN {vlan_id}: an id of 1 to 4094 is wanted")
         vlan, lower = interface_name(self.name, name), interface_name(self.name, below)
+        kind = "vlan" if tag is VlanTag.CUSTOMER else f"vlan proto {tag.value}"
         self._run(
-            f"modprobe 8021q && ip link add link {lower} name {vlan} type vlan id {vlan_id}"
+            f"modprobe 8021q && ip link add link {lower} name {vlan} type {kind} id {vlan_id}"
             f" && ip link set dev {vlan} up"
         )
         found = self.vlan(vlan)
         if (found.id, found.link) != (vlan_id, lower):
             raise BenchFault(f"{self.name}: {vlan} is VLAN {found.id} on {found.link}, wanted {vlan_id} on {lower}")
+        if found.protocol != tag.value:
+            raise BenchFault(f"{self.name}: {vlan} tags its frames by {found.protocol}, wanted {tag.value}")
         return found
 
     def vlan(self, name: str) -> Vlan:

@@ -13,6 +13,8 @@ _KIND = "/proc/interrupts"
 
 _HEADING = re.compile(r"(?:CPU[0-9]{1,5}\s*)+")
 _ROW = re.compile(r"\s*([A-Za-z0-9_]{1,10}):(?:\s(.*)|)")
+_OF_THE_MACHINE = ("ERR", "MIS", "BAD")
+_UNCOUNTED = "FIQ"
 _COUNT = re.compile(r"[0-9]{1,20}")
 _TYPES = "edge|level|fasteoi|fasteoi_irq|fasteoi_mask|simple|percpu|event|virq|ipi|msi|msi-x|demux|bad"
 # Chip, number at the chip and type (kernel/irq/proc.c, show_interrupts): "IR-PCI-MSI 524288-edge", "GICv3  27 Level",
@@ -67,13 +69,15 @@ def _row(number: int, line: str, cpus: tuple[int, ...] | None) -> Interrupt:
         raise unreadable(_KIND, where, line, "'IRQ: COUNTS CHIP ACTIONS'")
     name, rest = match[1], (match[2] or "").strip()
     wanted = len(cpus) if cpus is not None else None
+    if name == _UNCOUNTED and rest and not rest[0].isdecimal():
+        return Interrupt(name, (), None, None, None, None, _actions(rest), None)
     words = _leading_counts(rest, wanted)
     if not words:
         raise unreadable(_KIND, where, line, "a count for each CPU")
     if name.isdecimal() and wanted is not None and len(words) < wanted:
         raise unreadable(_KIND, where, line, f"{wanted} counts, found {len(words)}")
-    if wanted is not None and 1 < len(words) < wanted:
-        raise unreadable(_KIND, where, line, f"{wanted} counts or one, found {len(words)}")
+    if wanted is not None and len(words) < wanted and (len(words) > 1 or name.upper() not in _OF_THE_MACHINE):
+        raise unreadable(_KIND, where, line, f"{wanted} counts, found {len(words)}")
     counts = tuple(whole_number(_KIND, where, word, "a count") for word in words)
     tail = rest.split(None, len(words))[len(words)] if len(rest.split(None, len(words))) > len(words) else ""
     if not name.isdecimal():

@@ -16,7 +16,9 @@ _T = TypeVar("_T")
 
 
 def read_links(text: str) -> NetworkLinks:
-    """Read all interfaces. No interface at all, and one name or index twice, are errors.
+    """Read all interfaces; the brief form (``-br``) has neither index nor MTU.
+
+    No interface at all, and one name or index twice, are errors.
 
     Empty objects are skipped: iproute2 before 5.3 prints one for every interface its filter left out.
     """
@@ -28,7 +30,7 @@ def read_links(text: str) -> NetworkLinks:
     links = tuple(_link(node) for node in nodes if node.value != {})
     if not links:
         raise unreadable(KIND, "text", text.strip(), "at least one interface")
-    for seen in ([link.name for link in links], [link.index for link in links]):
+    for seen in ([link.name for link in links], [link.index for link in links if link.index is not None]):
         if len(set(seen)) != len(seen):
             raise unreadable(KIND, "text", text.strip(), "each interface once")
     return NetworkLinks(links)
@@ -58,9 +60,9 @@ def _link(node: JsonNode) -> NetworkLink:
     kind, slave_kind = _text(info, "info_kind"), _text(info, "info_slave_kind")
     return NetworkLink(
         name=node.child("ifname").text(),
-        index=node.child("ifindex").count(),
+        index=_count(node, "ifindex"),
         flags=_texts(node.child("flags")),
-        mtu=node.child("mtu").count(),
+        mtu=_count(node, "mtu"),
         qdisc=_text(node, "qdisc"),
         state=_optional(node, "operstate", _state),
         master=_text(node, "master"),

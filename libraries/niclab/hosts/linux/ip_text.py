@@ -7,17 +7,31 @@ from itertools import pairwise
 from typing import Any
 
 from niclab.hosts.errors import unreadable
-from niclab.hosts.reading import whole_number
+from niclab.hosts.reading import unbroken, whole_number
 from niclab.hosts.transcript import Line
 
 KIND = "ip link"
 
 _HEAD = re.compile(r"([0-9]{1,9}): ([^\s@:]{1,30})(?:@([^\s:]{1,30}))?: <([A-Z0-9_,-]*)>((?: .*)?)")
+# "ip -br link": no index, no MTU.
+_BRIEF = re.compile(
+    r"([^\s@:]{1,30})(?:@(\S{1,30}))?\s+(UP|DOWN|UNKNOWN|LOWERLAYERDOWN|DORMANT|NOTPRESENT|TESTING)\s+"
+    r"(?:([0-9A-Za-z*:.]{2,60})\s+)?<([A-Z0-9_,-]*)>\s*"
+)
+# How details begin where their indentation was lost.
+_BARE = re.compile(
+    r"(?:link/|inet6? |[RT]X: |[RT]X errors|altname |alias |valid_lft |promiscuity |vlan |bond(?:_slave)? ).*"
+)
 _ADDRESS = re.compile(r"(inet6?) (\S{1,60})/([0-9]{1,3})(?: (.*))?")
 _PEER = re.compile(r"(inet) (\S{1,40}) peer \S{1,40}/([0-9]{1,3})(?: (.*))?")
-_HARDWARE_ADDRESS = re.compile(r"[0-9A-Za-z.:*]{2,60}")
+# Of a link that is no Ethernet; behind "link/none" and "link/ppp" the next word may stand at once.
+_HARDWARE_ADDRESS = re.compile(r"[0-9A-Za-z*]{1,4}[.:][0-9A-Za-z*.:]{0,60}|[0-9]{1,10}|::")
 _MAC = re.compile(r"[0-9A-Za-z*]{2}(:[0-9A-Za-z*]{2}){5}")  # more than hex: people blot out their addresses
-_CUT_TYPE = re.compile(r"link/(?:e(?:t(?:h(?:er?)?)?)?|l(?:o(?:o(?:p(?:b\w{0,3})?)?)?)?|i(?:n(?:f\w{0,7})?)?)?")
+_GUID = re.compile(r"[0-9A-Za-z*]{2}(:[0-9A-Za-z*]{2}){19}")
+_CUT_TYPE = re.compile(
+    r"link/(?:n(?:on?)?|pp?|si?|ca?|v(?:oi?)?|gr?|e(?:t(?:h(?:er?)?)?)?|l(?:o(?:o(?:p(?:b\w{0,3})?)?)?)?|i(?:n(?:f\w{0,7})?)?)?"
+)
+_MORE = ("prog/xdp", "promiscuity", "RX", "TX", "addrgenmode", "valid_lft")
 _NUMBER = re.compile(r"[0-9]{1,20}")
 _STATISTICS = re.compile(r"(RX|TX)( errors)?:\s+(.*)")
 # Kinds of iproute2's "ip link help"; the line of details begins with one of them.
@@ -26,6 +40,8 @@ _KINDS = re.compile(
     r"ip6tnl|ipip|ipoib|ipvlan|ipvtap|lowpan|macsec|macvlan|macvtap|netdevsim|netkit|nlmon|openvswitch|ovpn|pfcp|ppp|"
     r"rmnet|sit|team|tun|vcan|veth|virt_wifi|vlan|vrf|vti|vti6|vxcan|vxlan|wireguard|wwan|xfrm"
 )
+_WITH_MAC = ("link/ether", "link/loopback")
+_NUMBERED = re.compile(r"[0-9]{1,9}: ")
 _HEAD_WORDS = {"qdisc": "qdisc", "state": "operstate", "master": "master", "group": "group"}
 # Statistics whose heading differs from iproute2's JSON name.
 _OLD_NAMES = {
@@ -43,12 +59,14 @@ def links_of_text(lines: list[Line]) -> list[_Link]:
     """One object an interface, with the names of ``ip -j``."""
     links: list[_Link] = []
     reader: _Reader | None = None
-    for number, line in _unfolded(lines):
-        match = _HEAD.fullmatch(line)
+    for number, line in _unfolded(unbroken(lines, _begins)):
+        match, brief = _HEAD.fullmatch(line), _BRIEF.fullmatch(line)
         if match is not None:
             reader = _Reader(_head(number, line, match))
             links.append(reader.link)
-        elif reader is None or not line[0].isspace():
+        elif brief is not None and reader is None:
+            links.append(_brief(brief))
+        elif reader is None or not (line[0].isspace() or reader.heading_waits or _BARE.fullmatch(line)):
             raise unreadable(KIND, f"line {number}", line, "'2: eth0: <FLAGS> mtu 1500 ...' or its indented details")
         else:
             reader.detail(number, line)
@@ -57,9 +75,13 @@ def links_of_text(lines: list[Line]) -> list[_Link]:
             KIND, "text", lines[-1][1], "numbers below the heading of statistics: the output is incomplete"
         )
     for link in links:
-        if "link_type" not in link and not link["addr_info"]:
+        if "ifindex" in link and "link_type" not in link and not link["addr_info"]:
             raise unreadable(KIND, "text", link["ifname"], "a line 'link/ether MAC' or an address below it")
     return links
+
+
+def _begins(line: str) -> bool:
+    return _NUMBERED.match(line) is not None or any(pattern.fullmatch(line) for pattern in (_BRIEF, _BARE))
 
 
 def _unfolded(lines: list[Line]) -> list[Line]:
@@ -85,6 +107,12 @@ def _head(number: int, line: str, match: re.Match[str]) -> _Link:
     link.update({name: pairs[word] for word, name in _HEAD_WORDS.items() if word in pairs})
     if "qlen" in pairs:
         link["txqlen"] = whole_number(KIND, where, pairs["qlen"], "qlen")
+    return link
+
+
+def _brief(match: re.Match[str]) -> _Link:
+    link: _Link = {"ifname": match[1], "operstate": match[3], "flags": match[5].split(",") if match[5] else []}
+    link.update({name: match[at] for name, at in (("link", 2), ("address", 4)) if match[at] not in (None, "NONE")})
     return link
 
 
@@ -123,7 +151,13 @@ class _Reader:
 
     def _is_continuation(self, line: str) -> bool:
         """Deeper lines (lifetimes, priority maps), and hardware details on a line of their own."""
-        return line.startswith("      ") or line.split()[0] in ("prog/xdp", "promiscuity", "RX", "TX", "addrgenmode")
+        return line.expandtabs().startswith("      ") or line.split()[0] in (
+            "prog/xdp",
+            "promiscuity",
+            "RX",
+            "TX",
+            "addrgenmode",
+        )
 
     def _numbers(self, number: int, line: str, words: list[str]) -> None:
         """Values below a heading. Of errors in detail and of virtual functions they are only checked."""
@@ -146,11 +180,15 @@ class _Reader:
         self.link["link_type"] = words[0].removeprefix("link/")
         if len(words) > 1 and _HARDWARE_ADDRESS.fullmatch(words[1]):
             self.link["address"] = words[1]
-        if words[0] == "link/ether" and not (len(words) > 1 and _MAC.fullmatch(words[1])):
-            raise unreadable(KIND, f"line {number}", line, "'link/ether 00:1b:21:aa:bb:cc'")
+        if words[0] in _WITH_MAC and not (len(words) > 1 and _MAC.fullmatch(words[1])):
+            raise unreadable(KIND, f"line {number}", line, f"'{words[0]} 00:1b:21:aa:bb:cc'")
+        if words[0] == "link/infiniband" and not (len(words) > 1 and _GUID.fullmatch(words[1])):
+            raise unreadable(KIND, f"line {number}", line, "an address of 20 bytes")
         pairs = dict(pairwise(words))
-        if words[0] == "link/ether" and "brd" in words and not _MAC.fullmatch(pairs.get("brd", "")):
-            raise unreadable(KIND, f"line {number}", line, "'brd ff:ff:ff:ff:ff:ff'")
+        whole = _MAC if words[0] in _WITH_MAC else _GUID if words[0] == "link/infiniband" else None
+        for word in ("brd", "permaddr") if whole else ():
+            if word in words and whole is not None and not whole.fullmatch(pairs.get(word, "")):
+                raise unreadable(KIND, f"line {number}", line, f"'{word} ff:ff:ff:ff:ff:ff'")
         names = {"brd": "broadcast", "permaddr": "permaddr"}
         self.link.update({name: pairs[word] for word, name in names.items() if word in pairs})
 

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field, replace
 
 from niclab.hosts.errors import unreadable
 from niclab.hosts.linux import lspci_express as express
-from niclab.hosts.linux.lspci_names import SLOT, Heading, read_heading, read_names
+from niclab.hosts.linux.lspci_names import SLOT, Heading, Names, read_heading, read_names
 from niclab.hosts.linux.lspci_vpd import is_vpd_line, read_vpd
 from niclab.hosts.linux.pci import with_domain
 from niclab.hosts.pcie import is_degraded
-from niclab.hosts.reading import dedented
+from niclab.hosts.reading import dedented, unbroken
 from niclab.hosts.records import PciDevice
-from niclab.hosts.transcript import transcript
+from niclab.hosts.transcript import Transcript, command_words, transcript
 
 KIND = "lspci"
 
@@ -37,8 +37,9 @@ _BARE = re.compile(
     r"|I/O behind bridge|Memory behind bridge|Prefetchable memory behind bridge|Secondary status"
     r"|(?:Dev|Lnk|Slt|Root|AER|ACS|ARI|ATS|IOV)(?:Cap|Ctl|Sta)[23]?|UESta|UEMsk|UESvrt|CESta|CEMsk|HeaderLog"
     r"|Region [0-5]|\[[A-Z][A-Z0-9]\] [A-Z][a-z ]+):.*"
-    r"|(?:Memory|I/O ports|Expansion ROM) at .*|Read-only fields:|Read/write fields:|End"
+    r"|!!! Unknown header type 7f|(?:Memory|I/O ports|Expansion ROM) at .*|Read-only fields:|Read/write fields:|End"
 )
+_SLOT = re.compile(SLOT)
 _SEPARATOR = "--"  # grep -A writes it between groups of lines
 _MSIX = re.compile(r"MSI-X: Enable([+-]) (?:Count=([0-9]{1,4}) Masked[+-]|Mask[+-] TabSize=([0-9]{1,4}))")
 _MSI = re.compile(r"(?:MSI|Message Signalled Interrupts): .*")
@@ -67,9 +68,12 @@ def read_lspci(text: str) -> tuple[PciDevice, ...]:
     No device at all is an error: lspci prints nothing and exits with 0 when the slot asked for is empty. So is a device
     that stands twice (two outputs in one text): nobody can tell which of the two was meant.
     """
+    seen = transcript(text, "lspci")
     blocks: dict[str, _Block] = {}
-    block: _Block | None = None
-    for number, line in dedented(transcript(text, "lspci").filled):
+    block = _block_of_command(seen)
+    if block is not None:
+        blocks[block.slot] = block
+    for number, line in unbroken(dedented(seen.filled), _begins):
         noise = _NOISE.fullmatch(line)
         if noise is not None and noise[1] is None:
             continue
@@ -90,6 +94,21 @@ def read_lspci(text: str) -> tuple[PciDevice, ...]:
     if not blocks:
         raise unreadable(KIND, "text", text, "at least one device")
     return tuple(map(_device, blocks.values()))
+
+
+def _block_of_command(seen: Transcript) -> _Block | None:
+    """The device of ``lspci -s SLOT | grep Lnk``, whose own line the pipe has taken away."""
+    words = command_words(seen.command)
+    first = seen.filled[0][1] if seen.filled else ""
+    if "|" not in (seen.command or "") or "-s" not in words[:-1] or not _FIELD.fullmatch(f"\t{first.strip()}"):
+        return None
+    slot = words[words.index("-s") + 1]
+    nothing = Heading(None, None, Names(None, None, None), None)
+    return _Block(seen.filled[0][0], with_domain(slot), nothing) if _SLOT.fullmatch(slot) else None
+
+
+def _begins(line: str) -> bool:
+    return any(pattern.fullmatch(line) for pattern in (_HEADER, _BARE, _HEX_DUMP, _NOISE))
 
 
 def _started(blocks: dict[str, _Block], number: int, match: re.Match[str]) -> _Block:
@@ -187,7 +206,10 @@ class _Reading:
         elif text.startswith("Subsystem: ") and self._device.subsystem_name is None and self._device.subvendor is None:
             self._device = _subsystem(self._device, number, text.removeprefix("Subsystem: "))
         elif text.startswith("Express "):
-            self._device = replace(self._device, port_type=express.port_type(text))
+            kind = express.port_type(text)
+            if express.is_cut_port_type(kind):
+                raise unreadable(KIND, f"line {number}", text, "a kind of port such as Endpoint")
+            self._device = replace(self._device, port_type=kind)
         else:
             self._device = _interrupts(self._device, text)
             serial = _SERIAL.match(text)

@@ -15,8 +15,16 @@ _KIND = "lspci"
 _LINK_STATE = re.compile(
     r"Speed (unknown|Unknown|[0-9.]{1,4}G[Tb]/s)(?: \([a-z]+\))?, Width x([0-9]{1,3})(?: \([a-z]+\))?(?:,.*)?"
 )
-_LINK_CAPABILITY = re.compile(r"Port #[0-9]{1,3}, (.*)")
+_LINK_CAPABILITY = re.compile(r"(?:Port #[0-9]{1,3}, )?(Speed .*)")
 _PORT = re.compile(r"Express (?:\(v[0-9]+\) )?([A-Z].*?)(?: \(Slot[+-]\))?(?:,.*| IRQ [0-9]{1,3})?")
+_PORTS = (
+    "Endpoint",
+    "Legacy Endpoint",
+    "Root Port",
+    "Upstream Port",
+    "Downstream Port",
+    "Root Complex Event Collector",
+)
 _PAYLOAD = re.compile(r"MaxPayload ([0-9]{2,5}) bytes, MaxReadReq ([0-9]{2,5}) bytes")
 _FLAG = re.compile(r"[<>]?[A-Za-z0-9/_]{1,24}[+-]")
 # What a mail program leaves at the beginning of a line when it breaks the long lines of lspci.
@@ -34,10 +42,15 @@ def port_type(text: str) -> str | None:
     return match[1] if match else None
 
 
+def is_cut_port_type(kind: str | None) -> bool:
+    """Whether this is the beginning of a kind of port."""
+    return kind is not None and kind not in _PORTS and any(port.startswith(kind) for port in _PORTS)
+
+
 def lnkcap(device: PciDevice, number: int, value: str) -> PciDevice:
     match = _LINK_CAPABILITY.fullmatch(value)
     if match is None:
-        raise unreadable(_KIND, f"line {number}", value, "LnkCap: 'Port #N, Speed SGT/s, Width xW'")
+        raise unreadable(_KIND, f"line {number}", value, "LnkCap: 'Port #N, Speed 8GT/s, Width x8'")
     speed, width = _link_state(number, match[1])
     return replace(device, lnkcap_gts=speed, lnkcap_width=width)
 

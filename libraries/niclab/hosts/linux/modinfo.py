@@ -15,6 +15,8 @@ _LINE = re.compile(r"([a-z][a-z0-9_]{0,30}):(?:\s+(.*)|)")
 _ONCE = ("filename", "name", "srcversion", "vermagic", "depends")
 _NEVER_EMPTY = ("firmware", "alias", "vermagic")
 _TELLING = ("filename", "srcversion", "vermagic")
+# How fields begin; a part of it in the last line is no continuation of the value above.
+_FIELDS = ("filename:", "version:", "vermagic:", "license:", "alias:", "author:", "depends:", "description:", "parm:")
 # Values that may run over several lines, which then begin anywhere.
 _MULTI_LINE = ("parm", "description", "author", "signature", "module_sig")
 _SIGNATURE_LINE = re.compile(r"\s*[0-9A-Fa-f]{2}(?::?[0-9A-Fa-f]{2})*:?\s*|\s*:\s*")
@@ -24,6 +26,8 @@ _MODULE_FILE = re.compile(r"\.ko(?:\.[a-z0-9]{1,4})?$")
 _NAMED = (*_ONCE, "version", "firmware", "description", "license", "author", "alias", "parm", "intree", "signer")
 _LEFT_OUT = ("signature", "module_sig")
 
+_SRCVERSION = 23  # characters
+_PCI_ALIAS = re.compile(r"pci:v[0-9A-F*]{1,8}d[0-9A-F*]{1,8}sv\S{1,8}sd\S{1,8}bc\S{1,2}sc\S{1,2}i\S{1,3}")
 _PARAMETER = re.compile(r"([A-Za-z0-9_.-]{1,80}):(.*)", re.DOTALL)
 _TYPE = re.compile(
     r"(?:array of )?(?:byte|hexint|short|ushort|int|uint|long|ulong|ullong|bool|invbool|bint|charp|string)"
@@ -68,7 +72,9 @@ def _fields(text: str) -> dict[str, list[str]]:
     """Every field with its values; a value of several lines keeps its line ends."""
     found: dict[str, list[str]] = {}
     key = ""
-    for number, line in dedented(transcript(text, "modinfo").filled):
+    lines = dedented(transcript(text, "modinfo").filled)
+    last = lines[-1][0] if lines else 0
+    for number, line in lines:
         match = _LINE.fullmatch(line)
         if match is not None and match[1] == _KIND:
             raise unreadable(_KIND, f"line {number}", line, "the fields of a module; the tool complains")
@@ -77,13 +83,26 @@ def _fields(text: str) -> dict[str, list[str]]:
             found.setdefault(key, []).append((match[2] or "").strip())
             if key in _NEVER_EMPTY and not found[key][-1]:
                 raise unreadable(_KIND, f"line {number}", line, f"a value of {key}")
+            if number == last and not text.endswith("\n") and _is_cut(key, found[key][-1]):
+                raise unreadable(_KIND, f"line {number}", line, f"a whole value of {key}: the output was cut")
             if key in _ONCE and len(found[key]) > 1:
                 raise unreadable(_KIND, f"line {number}", line, f"{key} once, of one module")
+        elif number == last and not text.endswith("\n") and any(name.startswith(line) for name in _FIELDS):
+            raise unreadable(_KIND, f"line {number}", line, "a whole line 'name: value': the output was cut")
         elif key in _MULTI_LINE and (key not in _LEFT_OUT or _SIGNATURE_LINE.fullmatch(line)):
             found[key][-1] += f"\n{line.strip()}"
         else:
             raise unreadable(_KIND, f"line {number}", line, "'name: value'")
     return found
+
+
+def _is_cut(key: str, value: str) -> bool:
+    """Whether the last value of a text without line end is less than such a value always is."""
+    if key == "srcversion":
+        return len(value) < _SRCVERSION
+    if key == "alias":
+        return value.startswith("pci") and _PCI_ALIAS.fullmatch(value) is None
+    return not value and key in ("author", "description", "license", "file")
 
 
 def _parameter(value: str) -> ModuleParameter:

@@ -19,12 +19,17 @@ _PACKAGE = re.compile(
     r"([A-Za-z0-9_][A-Za-z0-9+._-]{0,127})-(?:([0-9]{1,6}):)?([A-Za-z0-9_.+~^]{1,80})-([A-Za-z0-9_.+~^]{1,80})"
 )
 _ARCHITECTURE = re.compile(rf"(.*)\.({_ARCHITECTURES})")
+_CUT_ARCHITECTURE = re.compile(r"\.(?:x8(?:6_?6?)?|no(?:a(?:rc?)?)?|aa(?:r(?:ch?6?)?)?|i[3-6]8?|pp|ppc64l|s3(?:90?)?)$")
 _LINE = re.compile(r"([^\s]{5,400})(?:\s{1,200}([A-Z][a-z]{2} \S[^\t]*)(?:\t.*)?)?")
 _ABSENT = re.compile(r"package (\S+) is not installed")
 _FIELD = re.compile(r"([A-Z][A-Za-z0-9 ]{2,20}?)\s*: ?(.*)")
 # The second column of rpm before 4.9 (RHEL 6).
 _SECOND_COLUMN = re.compile(r"(.*?)\s+(Relocations|Vendor|Build Date|Build Host|Source RPM|License)\s*: ?(.*)")
 _DESCRIPTION = "Description"
+_SIGNATURES = "Signature"  # rpm 6 writes each of them on a line of its own
+_BELOW = 14 * " "
+# Fields of "yum info" and "dnf info", which tell of packages to be had as well as of installed ones.
+_OF_OTHERS = ("Repo", "Repository", "From repo", "Arch")
 _LONGEST_VALUE = 1000
 _NOISE = ("warning: ",)
 _WANTED = ("Name", "Version", "Release")
@@ -53,6 +58,8 @@ def _package(number: int, line: str) -> Package:
     match = _LINE.fullmatch(line.strip())
     label = match[1] if match else ""
     split = _ARCHITECTURE.fullmatch(label)
+    if split is None and _CUT_ARCHITECTURE.search(label):
+        raise unreadable(_KIND, f"line {number}", line, "a whole architecture such as x86_64")
     named = _PACKAGE.fullmatch(split[1] if split else label)
     if match is None or named is None or not (re.search("[0-9]", named[3]) or named[1] == "gpg-pubkey"):
         raise unreadable(_KIND, f"line {number}", line, "'NAME-VERSION-RELEASE.ARCHITECTURE'")
@@ -77,6 +84,7 @@ def _information(lines: list[tuple[int, str]]) -> list[Package]:
     """``rpm -qi``: fields until the description, whose lines are free text until the next package."""
     packages: list[Package] = []
     fields: dict[str, str] = {}
+    last = ""
     for number, line in lines:
         absent = _absent(line)
         match = _FIELD.fullmatch(line.strip())
@@ -86,10 +94,13 @@ def _information(lines: list[tuple[int, str]]) -> list[Package]:
             fields = {}
         if absent is not None:
             packages.append(absent)
+        elif last == _SIGNATURES and line.startswith(_BELOW) and _DESCRIPTION not in fields:
+            continue
         elif line.strip() and _DESCRIPTION not in fields:
             if match is None or (not fields and not begins):
                 raise unreadable(_INFO, f"line {number}", line, "'Field : value'")
             _take(number, fields, match[1], match[2])
+            last = match[1]
     if fields:
         packages.append(_informed(lines[-1][0], fields))
     return packages
@@ -108,6 +119,9 @@ def _take(number: int, fields: dict[str, str], key: str, value: str) -> None:
 
 
 def _informed(number: int, fields: dict[str, str]) -> Package:
+    strange = [key for key in _OF_OTHERS if key in fields]
+    if strange:
+        raise unreadable(_INFO, f"before line {number}", strange[0], "fields of rpm -qi; dnf writes this one")
     missing = [key for key in _WANTED if not fields.get(key)]
     if missing:
         raise unreadable(_INFO, f"before line {number}", ", ".join(fields), f"also {' and '.join(missing)}")
@@ -119,7 +133,7 @@ def _informed(number: int, fields: dict[str, str]) -> Package:
         version=fields["Version"],
         architecture=_said(fields, "Architecture"),
         status=None,
-        installed=_said(fields, "Install Date") is not None,
+        installed=_said(fields, "Install Date") is not None if "Install Date" in fields else None,
         epoch=int(epoch) if epoch.isdecimal() else None,
         release=fields["Release"],
         description=_said(fields, "Summary"),

@@ -1,0 +1,159 @@
+"""How long a bond's traffic is interrupted: ``bench/failover.py BENCH_FILE [--card CARD] [--mode active-backup]
+[--cause switch-port] [--times 30]``.
+
+Takes the bench as a test run does, lays its paths to the switch, and loses the link that carries what the dut sends, as
+often as asked, for each mode and cause (all of them where none is chosen: about 10 s a time, so half an hour).
+Tells of each direction what is proven of the outages and what they can have been at most: least, median, 95 %, most;
+and how long the prober itself was blind, at both ends, since an outage shorter than that is its own. Times in which a
+direction was not interrupted, because its traffic took the other link, are counted and left out of its figures.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "libraries"))
+
+from Bonding import Bonding  # noqa: E402 - found by the path set above
+from niclab import lab as labs  # noqa: E402
+from niclab import switchwiring  # noqa: E402
+from niclab.bench import Role  # noqa: E402
+from niclab.card import load_card  # noqa: E402
+from niclab.hosts.bond_settings import BondMode, LacpRate  # noqa: E402
+from niclab.linkloss import Cause  # noqa: E402
+from niclab.traffic import gap_run  # noqa: E402
+from niclab.traffic.gap_records import Direction, GapReport  # noqa: E402
+from niclab.traffic.gap_run import End  # noqa: E402
+from niclab.wait import until  # noqa: E402
+
+MODES = (BondMode.ACTIVE_BACKUP, BondMode.LACP)
+CAUSES = (Cause.SWITCH_PORT, Cause.CABLE, Cause.OWN_LINK)
+MIIMON_MS = 100
+SETTLED_S, WATCHED_S = 1.0, 2.5
+AGGREGATED_WITHIN_S = 40.0
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("bench", type=Path)
+    parser.add_argument("--card", default="intel-82574l")
+    parser.add_argument("--mode", type=BondMode, choices=MODES, action="append")
+    parser.add_argument("--cause", type=Cause, choices=CAUSES, action="append")
+    parser.add_argument("--times", type=int, default=30)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        taken = labs.take(options.bench, load_card(options.card), Path(folder), lambda: None)
+        try:
+            taken.prepare_links()
+            switchwiring.connect(taken)
+            for mode in options.mode or MODES:
+                for cause in options.cause or CAUSES:
+                    measure(taken, mode, cause, options.times)
+            switchwiring.disconnect(taken)
+        finally:
+            labs.give_back()
+
+
+def measure(taken: labs.Lab, mode: BondMode, cause: Cause, times: int) -> None:
+    """Bond both servers and lose a link ``times`` times by ``cause``; print what was found."""
+    bonding = Bonding()
+    bonding.bond_both_hosts(mode, MIIMON_MS, lacp_rate=LacpRate.FAST if mode is BondMode.LACP else None)
+    try:
+        began, reports = time.monotonic(), []
+        for number in range(times):
+            wait_whole(bonding, mode)
+            reports.append(failover(taken, bonding, cause))
+            told = ", ".join(f"{each.proven_ms:.0f} to {each.at_most_ms:.0f} ms" for each in reports[-1].directions)
+            print(f"  {mode.value} {cause.value} {number + 1}: {told}", flush=True)
+        seconds = time.monotonic() - began
+    finally:
+        bonding.remove_bonds_from_both_hosts()
+    load = " ".join(f"{each:.1f}" for each in os.getloadavg())
+    print(f"{mode.value}, {cause.value}: {times} failovers in {seconds:.0f} s, load here {load}")
+    for number in (0, 1):
+        tell([report.directions[number] for report in reports])
+
+
+def wait_whole(bonding: Bonding, mode: BondMode) -> None:
+    """Every link is there, and with LACP carries."""
+    bonding.every_member_should_be_up()
+
+    def aggregated() -> bool:
+        bonds = [bonding.stack(role).server.host.bond(bonding.stack(role).name) for role in Role]
+        return all(
+            bond.aggregator is not None and {member.aggregator_id for member in bond.slaves} == {bond.aggregator.id}
+            for bond in bonds
+        )
+
+    if mode is BondMode.LACP:
+        until(aggregated, within=AGGREGATED_WITHIN_S, what="every member to be aggregated", every=0.5)
+    bonding.bonds_should_carry_traffic()
+
+
+def failover(taken: labs.Lab, bonding: Bonding, cause: Cause) -> GapReport:
+    """Lose the link over which the dut sends, watch, and give it back."""
+    path = taken.bench.paths[0]
+    ports = sorted(map(taken.bench.port, path.ends), key=lambda port: port.role is not Role.DUT)
+    first, second = (End(taken.server_of(port), str(taken.bench.address(port).ip)) for port in ports)
+    try:
+        with gap_run.probing(first, second) as probing:
+            carries = busiest_path(bonding)
+            (bonding.lose_the_first_link, bonding.lose_the_second_link)[carries](cause)
+            time.sleep(WATCHED_S)
+            return probing.stop()
+    finally:
+        bonding.restore_every_link()
+
+
+def busiest_path(bonding: Bonding) -> int:
+    """Which path carries most of what the dut sends: 0 for the first of the bench file."""
+    bond = bonding.stack(Role.DUT)
+    names = [interface.name for interface in bond.below.values()]
+
+    def sent() -> list[int]:
+        return [bond.server.host.statistics(name).tx_packets for name in names]
+
+    before = sent()
+    time.sleep(SETTLED_S)
+    gained = [now - then for now, then in zip(sent(), before, strict=True)]
+    return gained.index(max(gained))
+
+
+def tell(found: Sequence[Direction]) -> None:
+    """The distribution of one direction."""
+    hit = [each for each in found if any(outage.heard for outage in each.outages)]
+    print(f"  {found[0].name}: interrupted {len(hit)} of {len(found)} times", end="")
+    if hit:
+        print(
+            f"; proven {spread([each.proven_ms for each in hit])}; at most {spread([each.at_most_ms for each in hit])}"
+        )
+    else:
+        print()
+    for end, noises in (("sender", [each.sender for each in found]), ("receiver", [each.receiver for each in found])):
+        print(
+            f"    {end} of it: longest pause {spread([noise.longest_ms for noise in noises])}; "
+            f"blind in all {spread([noise.blind_ms for noise in noises])}"
+        )
+    duplicated, reordered = (sum(getattr(each, what) for each in found) for what in ("duplicated", "reordered"))
+    unended = sum(not each.over for each in found)
+    print(f"    {duplicated} duplicated, {reordered} reordered, {unended} not over within {WATCHED_S:g} s")
+
+
+def spread(values: Sequence[float]) -> str:
+    """Least, median, 95 % (nearest rank) and most, in ms."""
+    ordered = sorted(values)
+    at_95 = ordered[math.ceil(0.95 * len(ordered)) - 1]
+    return f"{ordered[0]:.0f} / {statistics.median(ordered):.0f} / {at_95:.0f} / {ordered[-1]:.0f} ms"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,20 @@
+*** Settings ***
+Documentation    Other ways to watch the links of a bond, and to tell partners where it is, fail over in time as well.
+
+Resource         ../../resources/switch.resource
+
+Test Teardown    Run Keywords    Mend The Bonds    AND    Remove Bonds From Both Hosts
+
+Test Tags        needs:switch    req:CARD-04    slow
+
+
+*** Test Cases ***
+A Bond That Watches By ARP Survives The Loss Of Its Link
+    [Setup]    Run Keywords    Bond Both Hosts And Watch By ARP    AND    Measure A Whole Bond
+    Lose The Active Link    by=switch-port
+    Traffic Should Have Failed Over
+
+A Bond Whose Address Moves With Its Link Survives The Loss Of Its Link
+    [Setup]    Run Keywords    Bond Both Hosts With Addresses That Move    AND    Measure A Whole Bond
+    Lose The Active Link    by=switch-port
+    Traffic Should Have Failed Over

@@ -1,0 +1,56 @@
+"""A bond that balances uses every link, as the counters of both ends say; one that does not is named."""
+
+from __future__ import annotations
+
+import pytest
+from fake_bench import FakeBench
+from robot.libraries.BuiltIn import BuiltIn
+from stacking import Stacking, install
+
+import Balancing as balancing_module
+from Balancing import Balancing
+from Bonding import Bonding
+from niclab.hosts.bond_settings import BondMode
+from niclab.lab import Lab
+from niclab.verdict import CardFailure
+
+
+@pytest.fixture
+def stacking(bench: FakeBench, taken: Lab, monkeypatch: pytest.MonkeyPatch) -> Stacking:
+    assert taken
+    monkeypatch.setattr(balancing_module, "COUNTED_WITHIN_S", 0.02)
+    made = install(monkeypatch, bench)
+    bonding = Bonding()
+    bonding.bond_both_hosts(BondMode.BALANCE_RR, 100)
+    monkeypatch.setattr(BuiltIn, "get_library_instance", lambda *_: bonding)
+    return made
+
+
+def test_an_even_share_of_every_link_is_green(bench: FakeBench, stacking: Stacking) -> None:
+    assert stacking
+    Balancing().every_member_should_carry_its_share()
+    for ssh in bench.ssh.values():
+        (sent,) = [command for command in ssh.commands if command.startswith("python3 -c")]
+        mine, theirs = (1, 2) if ssh.host.name == "dut" else (2, 1)
+        assert sent.endswith(f" 198.18.10.{mine} 198.18.10.{theirs} 20000 64 4 9")
+
+
+def test_a_link_whose_frames_do_not_arrive_is_red(stacking: Stacking) -> None:
+    stacking.idle.add("dut.p1")
+    with pytest.raises(CardFailure) as caught:
+        Balancing().every_member_should_carry_its_share()
+    assert str(caught.value) == (
+        "peer.p1 (0000:02:00.0) has received 0 of 256 datagrams of niclab0; wanted: at least 64, half of an even share "
+        "of 2 links"
+    )
+
+
+def test_a_link_that_is_not_sent_over_is_red(stacking: Stacking, monkeypatch: pytest.MonkeyPatch) -> None:
+    def one_link(self: Stacking, host: str) -> None:
+        nic = self.bench.nic(f"{host}.p0")
+        nic.frames["tx"] = nic.frames.get("tx", 0) + 256
+
+    monkeypatch.setattr(Stacking, "send_datagrams", one_link)
+    with pytest.raises(CardFailure, match=r"dut\.p1 \(0000:02:00\.0\) has sent 0 of 256 datagrams"):
+        Balancing().every_member_should_carry_its_share()
+    assert stacking
