@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from control_bench import REPOSITORY, Bench
+from control_bench import NAME, REPOSITORY, Bench
 
 pytestmark = [pytest.mark.bench, pytest.mark.slow]
 
@@ -80,8 +80,8 @@ def test_another_firmware_of_one_port_is_seen(bench: Bench) -> None:
 
 
 def test_firmware_that_is_not_written_is_seen(bench: Bench) -> None:
-    bench.vbench("fault", "set", "card:dut", "flash-fails=1")
-    run = bench.run(*only(FLASHED, FOREIGN), card=SHEET)
+    inject = (FLASHED, f"fault set --name {NAME} card:dut flash-fails=1", f"fault clear --name {NAME}")
+    run = bench.run(*only(FLASHED, FOREIGN), card=SHEET, inject=inject)
     assert set(run.red) == {FLASHED} and run.green == {FOREIGN}
     assert "refused firmware image oc11-10.6.144.21.ufi: sysctl: dev.oce.0.fw_upgrade: " in run.red[FLASHED]
 
