@@ -139,7 +139,7 @@ class FreeBsdBonds(FreeBsdCommands):
     def _refuse_what_lagg_has_not(self, bond: str, settings: BondSettings, ports: list[str]) -> None:
         asked = [field.name for field in fields(settings) if getattr(settings, field.name) is not None]
         others = [name for name in asked if name not in _TAKEN]
-        if settings.xmit_hash_policy not in (None, *_HASHES):
+        if settings.xmit_hash_policy is not None and settings.xmit_hash_policy not in _HASHES:
             others.append(f"xmit_hash_policy {settings.xmit_hash_policy.value}")
         if settings.mode not in _MODES or others:
             what = ", ".join(others) or f"mode {settings.mode.value}"
