@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from control_bench import REPOSITORY, Bench
+from control_bench import NAME, REPOSITORY, Bench
 
 pytestmark = [pytest.mark.bench, pytest.mark.slow]
 
 CARD, CHELSIO = "emulex-oce11102", "chelsio-t580-cr"
 IDLE = "The Link Is As On The Sheet When Idle"
 TUNABLES = "Tunables Of The Driver Are As On The Sheet"
-SWITCHED = "Every Offload Can Be Switched As On The Sheet"
+SWITCHED, ALONE = (f"Offload {name} Can Be Switched As On The Sheet" for name in ("tx-checksum", "vlan-filter"))
 AT_BOOT = "The Driver Is Loaded After A Power Cycle"
 PACKAGE = "The Required Driver Is Installed And Runs On The Dut"
 FIRMWARE, SAME_FIRMWARE = "The Firmware Is One The Sheet Wants", "All Ports Run The Same Firmware"
@@ -23,8 +23,9 @@ FLASHED, FOREIGN = (
 )
 FOIBLE, JUMBO = (f"Setting {name} Has The Effect On The Sheet" for name in ("mtu-without-down-up", "jumbo"))
 PLUG_AND_PLAY = "The Card Is Usable Without An Install Step"
-CHOSEN = ("--variable", "DUT_OS:freebsd")
 SHEET = REPOSITORY / "lab/cards" / f"{CARD}.yaml"
+PER_ROW = f"{REPOSITORY / 'libraries' / 'PerCard.py'}:{SHEET}:freebsd"
+CHOSEN = ("--variable", "DUT_OS:freebsd", "--prerunmodifier", PER_ROW)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -43,8 +44,8 @@ def test_what_the_card_does_wrong_is_seen(bench: Bench) -> None:
     bench.vbench("fault", "set", "card:dut", "link-width=4")
     bench.vbench("fault", "set", "card:dut.p0", "tso-without-csum=1")
     bench.ssh("dut", "sysctl dev.oce.0.max_rsp_handled=512 dev.oce.1.max_rsp_handled=512")
-    run = bench.run(*only(IDLE, TUNABLES, SWITCHED, "Every Link Is Up"), card=SHEET)
-    assert set(run.red) == {IDLE, TUNABLES, SWITCHED} and run.green == {"Every Link Is Up"}
+    run = bench.run(*only(IDLE, TUNABLES, SWITCHED, ALONE, "Every Link Is Up"), card=SHEET)
+    assert set(run.red) == {IDLE, TUNABLES, SWITCHED} and run.green == {ALONE, "Every Link Is Up"}
     assert "trained to x4" in run.red[IDLE] and "sheet emulex-oce11102 wants x8" in run.red[IDLE]
     assert "tunable max_rsp_handled of oce is 512, sheet emulex-oce11102 wants 64" in run.red[TUNABLES]
     assert "offload tso4 (TSO4) stays on when tx-checksum goes off" in run.red[SWITCHED]
@@ -79,15 +80,15 @@ def test_another_firmware_of_one_port_is_seen(bench: Bench) -> None:
 
 
 def test_firmware_that_is_not_written_is_seen(bench: Bench) -> None:
-    bench.vbench("fault", "set", "card:dut", "flash-fails=1")
-    run = bench.run(*only(FLASHED, FOREIGN), card=SHEET)
+    inject = (FLASHED, f"fault set --name {NAME} card:dut flash-fails=1", f"fault clear --name {NAME}")
+    run = bench.run(*only(FLASHED, FOREIGN), card=SHEET, inject=inject)
     assert set(run.red) == {FLASHED} and run.green == {FOREIGN}
     assert "refused firmware image oc11-10.6.144.21.ufi: sysctl: dev.oce.0.fw_upgrade: " in run.red[FLASHED]
 
 
 def test_the_mtu_foible_is_seen(bench: Bench) -> None:
     bench.vbench("fault", "set", "card:dut", "mtu-degrades=1500")
-    run = bench.run(*only(FOIBLE, JUMBO), card=CARD)
+    run = bench.run(*only(FOIBLE, JUMBO), card=SHEET)
     assert set(run.red) == {FOIBLE} and run.green == {JUMBO}
     assert run.red[FOIBLE].startswith("CardFailure: dut.p0 to peer.p0, mtu-without-down-up: ")
 

@@ -50,6 +50,21 @@ def test_a_bond_is_a_lagg_with_its_first_port_as_primary() -> None:
     assert dut.bond_settings("niclab0") == {"mode": "failover", "slaves": "oce0 oce1", "primary": "oce0"}
 
 
+@pytest.mark.parametrize(("shown", "wrong"), [("l3,l4", False), ("l2,l3,l4", True)])
+def test_a_hash_is_asked_for_by_its_layers_and_read_back(shown: str, wrong: bool) -> None:
+    making = MAKING.replace("failover", "loadbalance lagghash l3,l4")
+    balanced = LAGG.replace("failover", f"loadbalance lagghash {shown}").replace("5<MASTER,ACTIVE>", "4<ACTIVE>")
+    settings = BondSettings(BondMode.BALANCE_XOR, miimon_ms=100, xmit_hash_policy=HashPolicy.LAYER34)
+    script = {"ifconfig oce0": UP, "ifconfig oce1": SECOND, making: "", "ifconfig niclab0": balanced}
+    dut, _ = host({**script, MEMBERS: UP + SECOND})
+    if wrong:
+        with pytest.raises(BenchFault, match=r"bond niclab0 has lagghash \('l2', 'l3', 'l4'\), wanted l3,l4"):
+            dut.create_bond("niclab0", settings, ["oce0", "oce1"])
+        return
+    bond = dut.create_bond("niclab0", settings, ["oce0", "oce1"])
+    assert (bond.mode_name, bond.active_slave, bond.slaves_up) == ("balance-xor", None, 2)
+
+
 @pytest.mark.parametrize(
     ("shown", "first", "active", "status", "alive"),
     [
@@ -69,7 +84,7 @@ def test_a_bond_says_what_ifconfig_says(shown: str, first: str, active: str | No
     [
         (BondSettings(BondMode.BROADCAST), "has no mode broadcast"),
         (BondSettings(BondMode.ACTIVE_BACKUP, min_links=1), "has no min_links"),
-        (BondSettings(BondMode.LACP, xmit_hash_policy=HashPolicy.LAYER2), "has no xmit_hash_policy"),
+        (BondSettings(BondMode.LACP, xmit_hash_policy=HashPolicy.ENCAP34), "has no xmit_hash_policy encap3"),
         (replace(SETTINGS, primary_reselect=PrimaryReselect.FAILURE), "as soon as it returns, never 'failure'"),
     ],
 )

@@ -95,6 +95,8 @@ match words:
             file.write_text(" ".join(name for name in file.read_text().split() if name != port) + "\n")
     case ["link", "set", "dev", bond, "type", "bond", "primary", port, "primary_reselect", "always"]:
         put(bond, bonding__active_slave=port)
+    case ["link", "set", "dev", bond, "type", "bond", "xmit_hash_policy", policy]:
+        put(bond, bonding__xmit_hash_policy=f"{policy} 1")
     case ["link", "set", "dev", bond, "type", "bond", "mode", mode]:
         put(bond, bonding__mode=f"{mode} 4")
     case ["link", "set", "dev", name, "mtu", mtu]:

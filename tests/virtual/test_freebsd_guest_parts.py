@@ -61,7 +61,7 @@ class TestWhatIfconfigSets:
         assert root.run("ifconfig", "lagg", "create").out == "lagg0\n"
         assert root.run("ifconfig", "lagg0", "create").err == "ifconfig: SIOCIFCREATE2: File exists\n"
         assert root.run("ifconfig", "lagg0", "laggproto", "magic").err == (
-            "ifconfig: invalid aggregation protocol: magic\n"
+            "ifconfig: Invalid aggregation protocol: magic\n"
         )
         assert (
             root.run("ifconfig", "lagg0", "laggproto", "lacp", "laggport", "oce0", "laggport", "oce1", "up").status == 0
@@ -76,6 +76,22 @@ class TestWhatIfconfigSets:
         }
         for words, message in refused.items():
             assert root.run("ifconfig", "lagg0", *words).err == f"ifconfig: {message}\n"
+
+    @pytest.mark.parametrize(
+        ("protocol", "layers", "below"),
+        [("loadbalance", "l3,l4", "layer3+4"), ("lacp", "l2", "layer2"), ("roundrobin", "l2,l3", None)],
+    )
+    def test_a_lagg_hashes_what_it_is_told_and_shows_its_protocol(
+        self, root: Root, protocol: str, layers: str, below: str | None
+    ) -> None:
+        root.run("ifconfig", "lagg0", "create")
+        assert root.run("ifconfig", "lagg0", "laggproto", protocol, "lagghash", layers, "laggport", "oce0").status == 0
+        lagg = read_ifconfig(root.run("ifconfig", "lagg0").out, "ifconfig lagg0").interfaces[0].lagg
+        assert lagg is not None and (lagg.protocol, lagg.hash) == (protocol, tuple(layers.split(",")))
+        told = f"link set dev lagg0 type bond xmit_hash_policy {below}"
+        assert (told in (root.path / "below/ip").read_text().splitlines()) is (below is not None)
+        wrong = root.run("ifconfig", "lagg0", "lagghash", "l3,l5")
+        assert (wrong.status, wrong.err) == (1, "ifconfig: Invalid lagghash option: l5\n")
 
     def test_a_destroyed_lagg_takes_its_vlans_along_and_gives_its_ports_back(self, root: Root) -> None:
         root.run("ifconfig", "lagg0", "create", "laggport", "oce0", "up")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import features
 import links
-from below import Refusal, fact_of
+from below import Refusal, fact_of, remembered
 from links import InternetAddress
 
 _FLAGS = {
@@ -93,10 +93,9 @@ def _show_link(iface: str, *, media: bool) -> None:
 
 
 def _show_lagg(iface: str) -> None:
-    protocol = "lacp" if links.value(iface, "bonding/mode").startswith("802.3ad") else "failover"
-    if not links.value(iface, "bonding/mode").startswith(("802.3ad", "active-backup")):
-        protocol = "loadbalance"
-    print(f"\tlaggproto {protocol}" + (" lagghash l2,l3,l4" if protocol != "failover" else ""))
+    protocol = links.lagg_protocol(iface)
+    layers = remembered("lagghash").get(iface, links.ALL_LAYERS)
+    print(f"\tlaggproto {protocol} lagghash {layers}")
     active = links.value(iface, "bonding/active_slave")
     for number, member in enumerate(links.members(iface)):
         names = ["MASTER"] if protocol == "failover" and number == 0 else []

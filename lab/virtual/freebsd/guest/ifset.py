@@ -9,7 +9,6 @@ import kld
 import links
 from below import Refusal, kernel_says, remember, remembered, run
 
-_LAGG_MODES = {"failover": "active-backup", "lacp": "802.3ad", "loadbalance": "balance-xor", "roundrobin": "balance-rr"}
 _MIIMON_MS = "100"
 _LAGG = "if_lagg"
 """ifconfig loads it when the first lagg is made."""
@@ -104,7 +103,9 @@ def _with_value(iface: str, word: str, value: str) -> str:
         _protocol(iface, value)
     elif word in ("laggport", "-laggport"):
         _member(iface, value, joins=word == "laggport")
-    elif word in ("metric", "description", "lagghash", "media", "mediaopt"):
+    elif word == "lagghash":
+        _hash(iface, value)
+    elif word in ("metric", "description", "media", "mediaopt"):
         if word.startswith("media") and value not in ("autoselect", "auto", "full-duplex"):
             raise Refusal(f"ifconfig: unknown media subtype: {value}")
     else:
@@ -123,12 +124,25 @@ def _mtu(iface: str, value: str) -> None:
 def _protocol(iface: str, value: str) -> None:
     if not links.is_lagg(iface):
         raise Refusal("ifconfig: SIOCSLAGG: Invalid argument")
-    if value not in _LAGG_MODES:
-        raise Refusal(f"ifconfig: invalid aggregation protocol: {value}")
-    if not links.value(iface, "bonding/mode").startswith(_LAGG_MODES[value]):
+    if value not in links.LAGG_MODES:
+        raise Refusal(f"ifconfig: Invalid aggregation protocol: {value}")
+    if links.lagg_protocol(iface) != value:
         if links.members(iface):
             raise Refusal("ifconfig: SIOCSLAGG: Device busy")
-        _ip("link", "set", "dev", iface, "type", "bond", "mode", _LAGG_MODES[value])
+        _ip("link", "set", "dev", iface, "type", "bond", "mode", links.LAGG_MODES[value])
+
+
+def _hash(iface: str, value: str) -> None:
+    if not links.is_lagg(iface):
+        raise Refusal("ifconfig: SIOCSLAGGHASH: Invalid argument")
+    wrong = [layer for layer in value.split(",") if layer not in ("l2", "l3", "l4")]
+    if wrong:
+        raise Refusal(f"ifconfig: Invalid lagghash option: {wrong[0]}")
+    layers = ",".join(sorted(set(value.split(","))))
+    if links.lagg_protocol(iface) in ("lacp", "loadbalance"):
+        policy = links.LAGG_HASHES.get(layers, links.LAGG_HASHES[links.ALL_LAYERS])
+        _ip("link", "set", "dev", iface, "type", "bond", "xmit_hash_policy", policy)
+    remember("lagghash", {**remembered("lagghash"), iface: layers})
 
 
 def _member(iface: str, port: str, *, joins: bool) -> None:
@@ -159,6 +173,7 @@ def _destroy(iface: str) -> None:
         if links.is_vlan(name) and links.parent(name) == iface:
             _ip("link", "delete", "dev", name)
     _ip("link", "delete", "dev", iface)
+    remember("lagghash", {name: layers for name, layers in remembered("lagghash").items() if name != iface})
     for name, was_up in members:
         if was_up:
             _ip("link", "set", "dev", name, "up")

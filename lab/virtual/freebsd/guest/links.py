@@ -54,6 +54,18 @@ def is_vlan(iface: str) -> bool:
     return "DEVTYPE=vlan" in value(iface, "uevent").split("\n")
 
 
+LAGG_MODES = {"failover": "active-backup", "lacp": "802.3ad", "loadbalance": "balance-xor", "roundrobin": "balance-rr"}
+"""Protocol of a lagg -> mode of the bond below."""
+LAGG_HASHES = {"l2": "layer2", "l2,l3": "layer2+3", "l3,l4": "layer3+4", "l2,l3,l4": "layer3+4"}
+"""Layers that a lagg hashes -> policy of the bond below; it has none for all three."""
+ALL_LAYERS = "l2,l3,l4"
+
+
+def lagg_protocol(lagg: str) -> str:
+    mode = value(lagg, "bonding/mode").partition(" ")[0]
+    return next((protocol for protocol, below in LAGG_MODES.items() if below == mode), "none")
+
+
 def members(lagg: str) -> list[str]:
     return value(lagg, "bonding/slaves").split()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import fields
 
-from niclab.hosts.bond_settings import BondMode, BondSettings, PrimaryReselect, VlanTag
+from niclab.hosts.bond_settings import BondMode, BondSettings, HashPolicy, PrimaryReselect, VlanTag
 from niclab.hosts.errors import unreadable
 from niclab.hosts.freebsd.commands import FreeBsdCommands
 from niclab.hosts.freebsd.ifconfig import read_ifconfig
@@ -22,9 +22,15 @@ _MODES = {
     BondMode.BALANCE_RR: ("roundrobin", 0),
 }
 _NAMES = {protocol: (mode.value, number) for mode, (protocol, number) in _MODES.items()}
-_TAKEN = ("mode", "miimon_ms", "primary", "primary_reselect")
+_HASHES = {
+    HashPolicy.LAYER2: ("l2",),
+    HashPolicy.LAYER23: ("l2", "l3"),
+    HashPolicy.LAYER34: ("l3", "l4"),
+}
+_TAKEN = ("mode", "miimon_ms", "primary", "primary_reselect", "xmit_hash_policy")
 _BONDS = (
-    "lagg(4) in the modes failover, lacp, loadbalance and roundrobin; the first port is the primary, always used again"
+    "lagg(4) in the modes failover, lacp, loadbalance and roundrobin; the first port is the primary, always used again;"
+    " hashes by `lagghash`"
 )
 _LOOKED = "`ifconfig` of the lagg and of its ports; links are not looked at every so often, drivers tell"
 _VLAN_IDS = range(1, 4095)
@@ -48,17 +54,21 @@ class FreeBsdBonds(FreeBsdCommands):
             raise BenchFault(f"{self.name}: bond {bond}: no members; at least one is wanted")
         self._refuse_what_lagg_has_not(bond, settings, ports)
         protocol = _MODES[settings.mode][0]
+        layers = _HASHES[settings.xmit_hash_policy] if settings.xmit_hash_policy else None
+        chosen = f" lagghash {','.join(layers)}" if layers else ""
         steps = [f"ifconfig lagg create name {bond} >/dev/null"]
         for port in ports:
             taken = self._ifconfig(f"ifconfig {port}", port).inet or ()
             steps += [f"ifconfig {port} inet {address.address} -alias" for address in taken]
             steps.append(f"ifconfig {port} up")
         joined = " ".join(f"laggport {port}" for port in ports)
-        self._run(" && ".join([*steps, f"ifconfig {bond} laggproto {protocol} {joined} up"]))
+        self._run(" && ".join([*steps, f"ifconfig {bond} laggproto {protocol}{chosen} {joined} up"]))
         found = self._lagg(bond)[1]
         if found.protocol != protocol or [port.name for port in found.ports] != ports:
             shown = f"{found.protocol} of {', '.join(port.name for port in found.ports)}"
             raise BenchFault(f"{self.name}: bond {bond} is {shown}, wanted {protocol} of {', '.join(ports)}")
+        if layers is not None and found.hash != layers:
+            raise BenchFault(f"{self.name}: bond {bond} has lagghash {found.hash}, wanted {','.join(layers)}")
         return self.bond(bond)
 
     @emulated(_LOOKED)
@@ -129,6 +139,8 @@ class FreeBsdBonds(FreeBsdCommands):
     def _refuse_what_lagg_has_not(self, bond: str, settings: BondSettings, ports: list[str]) -> None:
         asked = [field.name for field in fields(settings) if getattr(settings, field.name) is not None]
         others = [name for name in asked if name not in _TAKEN]
+        if settings.xmit_hash_policy is not None and settings.xmit_hash_policy not in _HASHES:
+            others.append(f"xmit_hash_policy {settings.xmit_hash_policy.value}")
         if settings.mode not in _MODES or others:
             what = ", ".join(others) or f"mode {settings.mode.value}"
             raise NotApplicable(f"{self.name}: bond {bond}: FreeBSD's lagg(4) has no {what}")
