@@ -152,3 +152,13 @@ def test_an_image_that_is_there_is_not_built_again(tmp_path: Path, monkeypatch: 
         image.ensure()  # half an image, without its manifest, is none
     (there / "manifest.json").write_text("{}")
     assert image.ensure() == there
+
+
+def test_every_probe_of_the_e1000e_driver_has_its_word() -> None:
+    """One beyond the list would use MSI-X, and see no change of carrier; 32 words are all that the driver takes."""
+    (line,) = [
+        line
+        for line in (image.HERE / "guest/root/etc/modprobe.d/e1000e.conf").read_text().splitlines()
+        if line.startswith("options ")
+    ]
+    assert line.split() == ["options", "e1000e", f"IntMode={','.join('1' * 32)}"]
