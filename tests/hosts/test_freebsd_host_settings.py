@@ -190,7 +190,10 @@ def test_restoring_commands_set_what_is_there_now() -> None:
     assert (
         host({"ifconfig -m oce0": off})[0].restoring_features("oce0", {"RXCSUM": "rxcsum"}) == "ifconfig oce0 -rxcsum"
     )
-    assert dut.restoring_rings("cxl0") == "sysctl dev.cxl.0.qsize_rxq=1024 dev.cxl.0.qsize_txq=2048"
+    assert dut.restoring_rings("cxl0") == (
+        "{ test $(sysctl -n dev.cxl.0.qsize_rxq) = 1024 || sysctl dev.cxl.0.qsize_rxq=1024; }"
+        " && { test $(sysctl -n dev.cxl.0.qsize_txq) = 2048 || sysctl dev.cxl.0.qsize_txq=2048; }"
+    ), "busy for every value once a port was up"
     assert dut.restoring_coalescing("cxl0", ("rx-usecs",)) == "sysctl dev.cxl.0.holdoff_tmr_idx=1"
     both = "sysctl dev.cxl.0.holdoff_tmr_idx=1 dev.cxl.0.holdoff_pktc_idx=-1"
     assert dut.restoring_coalescing("cxl0", ("rx-usecs", "rx-frames")) == both

@@ -165,8 +165,11 @@ class FreeBsdSettings(FreeBsdCommands):
 
     @partly(_SIZES)
     def restoring_rings(self, iface: str) -> str:
+        """cxgbe is busy for every value once a port was up, also for the one it has: only another one is set."""
         now, tree = self.rings(iface).current, self._newbus(iface).tree
-        return f"sysctl {tree}.qsize_rxq={now.rx} {tree}.qsize_txq={now.tx}"
+        sizes = {f"{tree}.qsize_rxq": now.rx, f"{tree}.qsize_txq": now.tx}
+        steps = [f"{{ test $(sysctl -n {name}) = {size} || sysctl {name}={size}; }}" for name, size in sizes.items()]
+        return " && ".join(steps)
 
     @partly(_HELD)
     def restoring_coalescing(self, iface: str, names: tuple[str, ...]) -> str:
