@@ -100,7 +100,7 @@ class SwitchLinks:
         Reading takes time: counters that differ are read again while the switch may still have to count.
         """
         taken, ports = lab.current(), [lab.current().bench.port(end) for end in _path().ends]
-        before, sent_before = _of_switch(ports), _sent(ports)
+        before, sent_before = _begin(ports)
         result = taken.server_of(_dut()).host.ping(
             str(taken.bench.address(taken.bench.partner(_dut())).ip),
             source=str(taken.bench.address(_dut()).ip),
@@ -156,6 +156,22 @@ def _dut() -> Port:
 def _of_switch(ports: list[Port]) -> list[PortCounters]:
     taken = lab.current()
     return [taken.switch.ports.counters(switchports.switch_port(taken, port)) for port in ports]
+
+
+def _begin(ports: list[Port]) -> tuple[list[PortCounters], list[int]]:
+    """What the switch and the ports of the card have counted when neither port was sending.
+
+    :raises BenchFault: when they never rest: somebody else sends over the card.
+    """
+    while_still: list[tuple[list[PortCounters], list[int]]] = []
+
+    def still() -> bool:
+        sent, counted = _sent(ports), _of_switch(ports)
+        while_still[:] = [(counted, sent)]
+        return _sent(ports) == sent
+
+    until(still, within=COUNTED_WITHIN_S, what="the ports of the card to send nothing by themselves", every=0.5)
+    return while_still[0]
 
 
 def _sent(ports: list[Port]) -> list[int]:

@@ -109,6 +109,27 @@ def test_frames_that_are_not_counted_alike_are_told(
             raise CardFailure(found[0])
 
 
+@pytest.mark.parametrize(("restless", "looks"), [(0, 1), (2, 3)])
+def test_counting_begins_while_no_port_sends(
+    taken: Lab, monkeypatch: pytest.MonkeyPatch, restless: int, looks: int
+) -> None:
+    """A frame between the look at the ports and the one at the switch would be counted by one of them alone."""
+    sent, seen = iter([*([1], [2]) * restless, *([9], [9])]), []
+    monkeypatch.setattr(links_module, "_sent", lambda _: next(sent))
+    monkeypatch.setattr(links_module, "_of_switch", lambda _: seen.append(len(seen)) or [len(seen)])
+    assert taken and links_module._begin([]) == ([looks], [9])
+
+
+def test_ports_that_never_rest_are_a_bench_fault(taken: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    frames = iter(range(1000))
+    monkeypatch.setattr(links_module, "COUNTED_WITHIN_S", 0.05)
+    monkeypatch.setattr(links_module, "_sent", lambda _: next(frames))
+    monkeypatch.setattr(links_module, "_of_switch", lambda _: [])
+    with pytest.raises(BenchFault, match="the ports of the card to send nothing by themselves: not within"):
+        links_module._begin([])
+    assert taken
+
+
 Pings = list[tuple[PingResult, str]]
 
 
