@@ -33,7 +33,7 @@ from niclab.linkloss import Cause  # noqa: E402
 from niclab.traffic import gap_run  # noqa: E402
 from niclab.traffic.gap_records import Direction, GapReport  # noqa: E402
 from niclab.traffic.gap_run import End  # noqa: E402
-from niclab.wait import until  # noqa: E402
+from niclab.wait import pause, until  # noqa: E402
 
 MODES = (BondMode.ACTIVE_BACKUP, BondMode.LACP)
 CAUSES = (Cause.SWITCH_PORT, Cause.CABLE, Cause.OWN_LINK)
@@ -108,7 +108,7 @@ def failover(taken: labs.Lab, bonding: Bonding, cause: Cause) -> GapReport:
         with gap_run.probing(first, second) as probing:
             carries = busiest_path(bonding)
             (bonding.lose_the_first_link, bonding.lose_the_second_link)[carries](cause)
-            time.sleep(WATCHED_S)
+            pause(WATCHED_S)
             return probing.stop()
     finally:
         bonding.restore_every_link()
@@ -123,7 +123,7 @@ def busiest_path(bonding: Bonding) -> int:
         return [bond.server.host.statistics(name).tx_packets for name in names]
 
     before = sent()
-    time.sleep(SETTLED_S)
+    pause(SETTLED_S)
     gained = [now - then for now, then in zip(sent(), before, strict=True)]
     return gained.index(max(gained))
 

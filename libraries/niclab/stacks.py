@@ -9,7 +9,7 @@ from ipaddress import IPv4Interface
 
 from niclab.bench import Port, Role
 from niclab.hosts.bond_settings import BondSettings, VlanTag
-from niclab.hosts.records import Address, Interface
+from niclab.hosts.records import Interface
 from niclab.lab import Lab
 from niclab.server import Server
 from niclab.undo import Action, ActionKind, Entry
@@ -141,12 +141,7 @@ def _whole(lab: Lab, stack: Stack) -> Iterator[None]:
 
 
 def _state(interface: Interface) -> tuple[object, ...]:
-    addresses = sorted(f"{entry.address}/{entry.prefix_length}" for entry in _ipv4(interface))
-    return interface.mac, interface.mtu, interface.admin_up, interface.master, addresses
-
-
-def _ipv4(interface: Interface) -> list[Address]:
-    return [entry for entry in interface.addresses if "." in entry.address]
+    return interface.mac, interface.mtu, interface.admin_up, interface.master, sorted(interface.ipv4)
 
 
 def _before(lab: Lab, ports: list[Port]) -> dict[Port, Interface]:
@@ -179,6 +174,5 @@ def _register_module(lab: Lab, stack: Stack, module: str) -> None:
 
 def _register_port(lab: Lab, stack: Stack, port: Port, was: Interface) -> None:
     """The port belongs to nothing again, has its state and its addresses. Each step may have been done already."""
-    addresses = [f"{entry.address}/{entry.prefix_length}" for entry in _ipv4(was)]
-    command = stack.server.host.releasing_port(was.name, bool(was.admin_up), addresses)
+    command = stack.server.host.releasing_port(was.name, bool(was.admin_up), was.ipv4)
     _register(lab, stack, port.name, f"{was.name} joins {stack.name}", command)

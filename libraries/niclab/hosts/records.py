@@ -222,6 +222,11 @@ class Interface:
     carrier: bool
     carrier_reason: str | None = None
 
+    @property
+    def ipv4(self) -> list[str]:
+        """Its IPv4 addresses with their prefix, as ``198.18.10.1/24``."""
+        return [f"{one.address}/{one.prefix_length}" for one in self.addresses if "." in one.address]
+
 
 @dataclass(frozen=True)
 class CarrierChanges:

@@ -6,7 +6,6 @@ from niclab.hosts.errors import unreadable
 from niclab.hosts.linux.host_network import LinuxNetwork
 from niclab.hosts.linux.host_pci import LinuxPci
 from niclab.hosts.names import interface_name, module_name, pci_address
-from niclab.hosts.records import Address, Interface
 from niclab.verdict import BenchFault
 
 _PCI = "/sys/bus/pci"
@@ -45,7 +44,7 @@ class LinuxBinding(LinuxPci, LinuxNetwork):
             "udevadm settle --timeout=30",
             _waiting(address, interface_name(self.name, iface)),
             f"ip link set dev {iface} mtu {was.mtu}",
-            *(f"ip address replace {one.address}/{one.prefix_length} dev {iface}" for one in _ipv4(was)),
+            *(f"ip address replace {one} dev {iface}" for one in was.ipv4),
             self.answering_arp_for_others(iface, self.answers_arp_for_others(iface)),
         ]
         if was.master is not None:
@@ -81,7 +80,3 @@ def _waiting(address: str, iface: str) -> str:
     mine = f"case $(readlink -f {_NET}/{iface}/device) in */{address}|*/{address}/*) true ;; *) false ;; esac"
     late = f"echo '{address} has no interface {iface} although its driver was given back' >&2; exit 1"
     return f"{{ n=0; until {mine}; do n=$((n+1)); [ $n -le {_APPEARS_LOOKS} ] || {{ {late}; }}; sleep 0.1; done; }}"
-
-
-def _ipv4(interface: Interface) -> list[Address]:
-    return [entry for entry in interface.addresses if "." in entry.address]
