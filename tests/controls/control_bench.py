@@ -38,6 +38,12 @@ class Run:
     seconds: float
     setup_message: str
 
+    def should_show(self, red: set[str], green: set[str] | None = None) -> None:
+        """Assert that these tests and no others are red, and green; the message quotes what the red ones say."""
+        shown = "".join(f"\n  {name}: {message}" for name, message in self.red.items())
+        assert set(self.red) == red, f"red should be {sorted(red)}, and is:{shown or ' nothing'}"
+        assert green is None or self.green == green, f"green should be {sorted(green)}, and is {sorted(self.green)}"
+
 
 class Bench:
     """The virtual bench of the controls, and the suites run against it."""
@@ -132,5 +138,5 @@ def run_with(bench: Bench, into: str, target: str, fault: str, *others: str) -> 
     """Run the test ``into`` with the fault, from the end of its setup on, and others without."""
     inject = (into, f"fault set --name {NAME} {target} {fault}", f"fault clear --name {NAME}")
     run = bench.run(*only(into, *others), inject=inject)
-    assert set(run.red) == {into} and run.green == set(others), run.red
+    run.should_show(red={into}, green=set(others))
     return run

@@ -18,7 +18,7 @@ def run_with(bench: Bench, test: str, target: str, fault: str) -> str:
     """The message of the test that must go red when the fault comes while gaps are measured."""
     inject = (test, f"fault set --name {NAME} {target} {fault}", f"fault clear --name {NAME}")
     run = bench.run("--test", test, inject=inject)
-    assert set(run.red) == {test}
+    run.should_show(red={test})
     return run.red[test]
 
 

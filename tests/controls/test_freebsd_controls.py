@@ -45,7 +45,7 @@ def test_what_the_card_does_wrong_is_seen(bench: Bench) -> None:
     bench.vbench("fault", "set", "card:dut.p0", "tso-without-csum=1")
     bench.ssh("dut", "sysctl dev.oce.0.max_rsp_handled=512 dev.oce.1.max_rsp_handled=512")
     run = bench.run(*only(IDLE, TUNABLES, SWITCHED, ALONE, "Every Link Is Up"), card=SHEET)
-    assert set(run.red) == {IDLE, TUNABLES, SWITCHED} and run.green == {ALONE, "Every Link Is Up"}
+    run.should_show(red={IDLE, TUNABLES, SWITCHED}, green={ALONE, "Every Link Is Up"})
     assert "trained to x4" in run.red[IDLE] and "sheet emulex-oce11102 wants x8" in run.red[IDLE]
     assert "tunable max_rsp_handled of oce is 512, sheet emulex-oce11102 wants 64" in run.red[TUNABLES]
     assert "offload tso4 (TSO4) stays on when tx-checksum goes off" in run.red[SWITCHED]
@@ -57,7 +57,7 @@ def test_a_driver_that_the_loader_does_not_load_is_seen(bench: Bench) -> None:
         run = bench.run(*only(AT_BOOT, "Every Link Is Up"), card=SHEET)
     finally:
         bench.ssh("dut", "echo 'oce_load=\"YES\"' >> /boot/loader.conf && kldload -n oce && sync")
-    assert set(run.red) == {AT_BOOT}
+    run.should_show(red={AT_BOOT})
     assert run.red[AT_BOOT].startswith("CardFailure: dut: driver oce is not loaded after boot")
 
 
@@ -68,28 +68,28 @@ def test_a_package_of_the_wrong_architecture_is_seen(bench: Bench) -> None:
         run = bench.run(*only(PACKAGE), card=SHEET)
     finally:
         bench.ssh("dut", f"cp {folder}/oce-4.2.313.0-amd64.tbz {folder}/oce-4.2.313.0.tbz && sync")
-    assert set(run.red) == {PACKAGE}
+    run.should_show(red={PACKAGE})
     assert "package oce 4.2.313.0 is of i386, sheet emulex-oce11102 wants amd64" in run.red[PACKAGE]
 
 
 def test_another_firmware_of_one_port_is_seen(bench: Bench) -> None:
     bench.vbench("fault", "set", "card:dut.p1", "firmware=4.2.324.30")
     run = bench.run(*only(FIRMWARE, SAME_FIRMWARE, DRIVER_VERSION), card=SHEET)
-    assert set(run.red) == {FIRMWARE, SAME_FIRMWARE} and run.green == {DRIVER_VERSION}
+    run.should_show(red={FIRMWARE, SAME_FIRMWARE}, green={DRIVER_VERSION})
     assert "runs firmware 4.2.324.30, sheet emulex-oce11102 forbids it" in run.red[FIRMWARE]
 
 
 def test_firmware_that_is_not_written_is_seen(bench: Bench) -> None:
     inject = (FLASHED, f"fault set --name {NAME} card:dut flash-fails=1", f"fault clear --name {NAME}")
     run = bench.run(*only(FLASHED, FOREIGN), card=SHEET, inject=inject)
-    assert set(run.red) == {FLASHED} and run.green == {FOREIGN}
+    run.should_show(red={FLASHED}, green={FOREIGN})
     assert "refused firmware image oc11-10.6.144.21.ufi: sysctl: dev.oce.0.fw_upgrade: " in run.red[FLASHED]
 
 
 def test_the_mtu_foible_is_seen(bench: Bench) -> None:
     bench.vbench("fault", "set", "card:dut", "mtu-degrades=1500")
     run = bench.run(*only(FOIBLE, JUMBO), card=SHEET)
-    assert set(run.red) == {FOIBLE} and run.green == {JUMBO}
+    run.should_show(red={FOIBLE}, green={JUMBO})
     assert run.red[FOIBLE].startswith("CardFailure: dut.p0 to peer.p0, mtu-without-down-up: ")
 
 
@@ -100,5 +100,5 @@ def test_a_driver_that_was_installed_is_seen(bench: Bench) -> None:
         run = bench.run(*only(PLUG_AND_PLAY, "Every Link Is Up"), card=REPOSITORY / "lab/cards" / f"{CHELSIO}.yaml")
     finally:
         bench.ssh("dut", "mv /boot/modules/if_cxgbe.ko /boot/kernel/if_cxgbe.ko")
-    assert set(run.red) == {PLUG_AND_PLAY} and run.green == {"Every Link Is Up"}
+    run.should_show(red={PLUG_AND_PLAY}, green={"Every Link Is Up"})
     assert "module if_cxgbe is /boot/modules/if_cxgbe.ko, wanted the system's own" in run.red[PLUG_AND_PLAY]

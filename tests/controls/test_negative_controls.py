@@ -31,7 +31,7 @@ class TestWrongSheet:
     def test_firmware(self, bench: Bench) -> None:
         sheet = bench.sheet(firmware=('required: ["2.1-0"]', 'required: ["2.2-0"]'))
         run = bench.run("--suite", "identity", "--suite", "firmware", card=sheet)
-        assert set(run.red) == {"The Firmware Is One The Sheet Wants"}
+        run.should_show(red={"The Firmware Is One The Sheet Wants"})
         message = run.red["The Firmware Is One The Sheet Wants"]
         assert message.startswith("CardFailure: dut.p0 (0000:01:00.0) runs firmware 2.1-0, sheet intel-82574l")
         assert {"Every Port Is The Card On The Sheet", "All Ports Run The Same Firmware"} <= run.green
@@ -40,13 +40,13 @@ class TestWrongSheet:
     def test_device_id(self, bench: Bench) -> None:
         sheet = bench.sheet(device=('device_id: "10d3"', 'device_id: "10d4"'))
         run = bench.run("--suite", "identity", card=sheet)
-        assert set(run.red) == {"Every Port Is The Card On The Sheet", "The Dut Shows As Many Ports As The Sheet Says"}
+        run.should_show(red={"Every Port Is The Card On The Sheet", "The Dut Shows As Many Ports As The Sheet Says"})
         assert "is 8086:10d3, sheet intel-82574l wants 8086:10d4" in run.red["Every Port Is The Card On The Sheet"]
 
     def test_pcie_width(self, bench: Bench) -> None:
         sheet = bench.sheet(width=("  width: 1\n", "  width: 4\n"))
         run = bench.run(*only(IDLE, "Every Link Is Up"), card=sheet)
-        assert set(run.red) == {IDLE}
+        run.should_show(red={IDLE})
         assert "dut.p0 (0000:01:00.0) trained to x1 (" in run.red[IDLE]
         assert "sheet intel-82574l wants x4" in run.red[IDLE]
 
@@ -61,21 +61,21 @@ class TestWrongSheet:
     def test_link_speed(self, bench: Bench) -> None:
         sheet = bench.sheet(speed=("speed_mbps: 1000", "speed_mbps: 10000"))
         run = bench.run(*only("Every Link Is Up", "Every Link Runs At The Speed On The Sheet"), card=sheet)
-        assert set(run.red) == {"Every Link Runs At The Speed On The Sheet"}
+        run.should_show(red={"Every Link Runs At The Speed On The Sheet"})
         assert "has speed_mbps 1000, sheet intel-82574l wants 10000" in next(iter(run.red.values()))
 
     @pytest.mark.slow
     def test_driver(self, bench: Bench) -> None:
         sheet = bench.sheet(module=("module: e1000e", "module: igb"))
         run = bench.run("--suite", "identity", card=sheet)
-        assert set(run.red) == {"Every Port Is Driven By The Driver On The Sheet"}
+        run.should_show(red={"Every Port Is Driven By The Driver On The Sheet"})
 
 
 class TestCables:
     def test_carrier_that_stays_is_seen(self, bench: Bench) -> None:
         inject = (PULLED, "fault set --name controls cable:a.dut carrier_stuck", "fault clear --name controls")
         run = bench.run(*only(PULLED, PLUGGED), inject=inject)
-        assert set(run.red) == {PULLED}
+        run.should_show(red={PULLED})
         wanted = "dut.p0 (0000:01:00.0) has still carrier after 1000 ms, all that sheet intel-82574l allows"
         assert run.red[PULLED] == f"CardFailure: {wanted}"
 
@@ -88,14 +88,14 @@ class TestCables:
     def test_a_silent_cable_is_seen(self, bench: Bench) -> None:
         inject = (CARRIES, "fault set --name controls cable:b.peer silent", "fault clear --name controls")
         run = bench.run(*only("Every Link Is Up", CARRIES), inject=inject)
-        assert set(run.red) == {CARRIES}
+        run.should_show(red={CARRIES})
         assert "dut.p1 (0000:02:00.0) to peer.p1: 0 of 10 pings answered" in run.red[CARRIES]
         assert "dut.p0" not in run.red[CARRIES]
 
     def test_a_slow_direction_is_seen_in_that_direction(self, bench: Bench) -> None:
         bench.vbench("fault", "set", "cable:a.dut", "rate_factor=0.5")
         run = bench.run(*only(SENDS, RECEIVES))
-        assert set(run.red) == {SENDS} and run.green == {RECEIVES}
+        run.should_show(red={SENDS}, green={RECEIVES})
         assert "dut.p0 to peer.p0: 2" in run.red[SENDS]  # 23.5 of 50 Mbit/s
         assert "sheet intel-82574l wants at least 0.85 of line rate" in run.red[SENDS]
 
@@ -119,7 +119,7 @@ class TestDriver:
             run = bench.run(*only(AT_BOOT, "Every Link Is Up"))
         finally:
             bench.ssh("dut", "rm /etc/modprobe.d/control.conf && sync")
-        assert set(run.red) == {AT_BOOT}
+        run.should_show(red={AT_BOOT})
         assert run.red[AT_BOOT].startswith("CardFailure: dut: driver e1000e is not loaded after boot")
 
 
@@ -142,7 +142,7 @@ class TestRecovery:
         frozen, later = "Every Port Is Driven By The Driver On The Sheet", "All Ports Run The Same Firmware"
         inject = (frozen, "fault set --name controls server:dut frozen", "")
         run = bench.run(*only(frozen, later), inject=inject)
-        assert set(run.red) == {frozen} and run.green == {later}
+        run.should_show(red={frozen}, green={later})
         assert re.match("(ConnectionLost|CommandTimeout): dut: ", run.red[frozen])  # bench faults by their kind
         assert run.seconds < 150
 

@@ -77,7 +77,7 @@ def test_a_partner_that_is_not_one_or_not_in_sync(bench: Bench, defect: str) -> 
 def test_a_port_that_has_shut_itself_stops_the_suites_at_the_switch_alone(bench: Bench) -> None:
     bench.vbench("fault", "set", "switch:port1", "err_disabled")
     run = bench.run(*only(COUNTED, DIRECT))
-    assert set(run.red) == {COUNTED} and run.green == {DIRECT}
+    run.should_show(red={COUNTED}, green={DIRECT})
     assert "before the wiring proof: no carrier at dut.p0" in run.red[COUNTED]
 
 

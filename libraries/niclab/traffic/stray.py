@@ -27,7 +27,8 @@ def untagged_ipv4(server: Server, iface: str, sender_mac: str) -> Iterator[Stray
 
     :raises BenchFault: when tcpdump does not start (it is not installed), or ends for another reason than a frame.
     """
-    expression = f"not vlan and ether src {sender_mac} and (arp or icmp)"
+    # "not vlan" stands last: in pcap's language it moves the offsets of all that follows it by a tag
+    expression = f"ether src {sender_mac} and (arp or icmp) and not vlan"
     job = server.ssh.start(quoted("tcpdump", "-p", "-n", "-l", "--immediate-mode", "-c", "1", "-i", iface, expression))
     found = StrayFrames()
 
