@@ -310,9 +310,7 @@ class Bonding:
 
     def _ping(self, ends: tuple[int, int]) -> str:
         mine, theirs = (self._made()[end] for end in ends)
-        result = mine.server.host.ping(
-            str(theirs.address.ip), source=str(mine.address.ip), count=PING_COUNT, interval_s=0.05
-        )
+        result = mine.server.host.ping(str(theirs.address.ip), source=str(mine.address.ip), count=PING_COUNT)
         if result.received == result.sent and not result.duplicates:
             return ""
         return (

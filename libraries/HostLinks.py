@@ -131,7 +131,6 @@ class HostLinks:
             str(taken.bench.address(partner).ip),
             source=str(taken.bench.address(port).ip),
             count=PING_COUNT,
-            interval_s=0.05,
             size=size,
             dont_fragment=size is not None,
         )

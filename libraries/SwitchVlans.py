@@ -81,7 +81,7 @@ def _pings() -> list[tuple[PingResult, str]]:
     def ping(port: Port) -> tuple[PingResult, str]:
         partner = taken.bench.partner(port)
         source, target = (str(taken.bench.address(end).ip) for end in (port, partner))
-        result = taken.server_of(port).host.ping(target, source=source, count=PINGS, interval_s=0.05)
+        result = taken.server_of(port).host.ping(target, source=source, count=PINGS)
         return result, f"{port.place} to {partner.name}: {result.received} of {result.sent} pings answered"
 
     return side_by_side(ping, _ends())

@@ -142,7 +142,6 @@ class Vlans:
                 str(self._made()[theirs].address.ip),
                 source=str(vlan.address.ip),
                 count=PING_COUNT,
-                interval_s=0.05,
                 size=mtu - PING_OVERHEAD_BYTES,
                 dont_fragment=True,
             )
@@ -179,9 +178,7 @@ class Vlans:
 
         def ping(ends: tuple[Stack, Stack]) -> tuple[str, PingResult]:
             mine, theirs = ends
-            result = mine.server.host.ping(
-                str(theirs.address.ip), source=str(mine.address.ip), count=PING_COUNT, interval_s=0.05
-            )
+            result = mine.server.host.ping(str(theirs.address.ip), source=str(mine.address.ip), count=PING_COUNT)
             return f"{mine.server.name} to {theirs.server.name} over {mine.name}", result
 
         dut, peer = self._made()

@@ -53,7 +53,7 @@ def _told(name: str, host: str, size: int, out: str, err: str) -> int:
     print(f"PING {host} ({host}): {size} data bytes")
     for line in out.splitlines():
         if (reply := _REPLY.match(line)) is not None:
-            print(f"{reply[1]}{int(reply[2]) - 1}{reply[3].replace(' (DUP!)', ' (DUP!)')}")
+            print(f"{reply[1]}{int(reply[2]) - 1}{reply[3]}")
     for line in err.splitlines():
         if "essage too long" in line:
             sys.stderr.write(f"{name}: sendto: Message too long\n")

@@ -179,8 +179,9 @@ class LinuxNetwork(HostCommands):
         """Ping ``destination``; no answer at all is a result, not an error.
 
         :param source: interface or address to send from.
-        :param interval_s: seconds between packets.
-        :param wait_s: whole seconds to wait for the last answer.
+        :param interval_s: seconds between packets. The last answer, too, may take so long, or twice the longest round
+            trip before it: iputils looks at its ``-W`` only while nothing has been answered (``ping_common.c``).
+        :param wait_s: whole seconds to wait for the last answer, where none has come.
         :param size: ICMP payload in bytes (the packet is 28 bytes longer with IPv4, 48 with IPv6).
         :raises BenchFault: when ping refuses its options or cannot send at all (exit status 2, or no summary).
         """
