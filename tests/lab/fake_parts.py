@@ -291,7 +291,7 @@ class FakeHost:
         size: int | None = None,
         dont_fragment: bool = False,
     ) -> PingResult:
-        assert source is not None and (count, interval_s) == (10, 0.05)
+        assert source is not None and (count, interval_s) == (10, 0.2)
         assert dont_fragment is (size is not None)
         self.calls.append(f"ping {source} {destination}" if size is None else f"ping {source} {destination} {size}")
         nic = next(nic for nic in self.nics if f"{source}/24" in nic.addresses)
