@@ -39,6 +39,8 @@ class Server:
         self.description = bench.server(role)
         self._bench, self._secrets, self._evidence = bench, secrets, evidence
         self.ssh = SshHost(_ssh_endpoint(self.name, self.description.ssh))
+        self.host_only_bps: float | None = None
+        """What it carries with itself alone, bit/s, once that has been measured."""
         self._console: SerialConsole | None = None
         self._console_mark = 0
 

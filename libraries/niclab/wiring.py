@@ -55,7 +55,6 @@ def _let_be_heard(lab: Lab, port: Port) -> None:
             str(lab.bench.address(partner).ip),
             source=str(lab.bench.address(port).ip),
             count=PINGS,
-            interval_s=0.05,
         )
         return result.received > 0
 

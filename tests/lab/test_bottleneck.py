@@ -17,7 +17,7 @@ from niclab.traffic.measuring import Conservation, EndOfRun, Run
 from niclab.traffic.tool import CpuScale, Order, ToolResult
 
 LINE_BPS = 50e6
-QUIET = Before("dut.p0", None, None, 0.1, 1000.0)
+QUIET = Before("dut.p0", None, None, 900e6, 0.1, 1000.0)
 NONE = FrameCounters(*[0] * 9)
 
 
@@ -33,6 +33,12 @@ def run(sender: float, receiver: float) -> Run:
 
 def test_a_quiet_bench_with_free_cpus_hinders_nothing() -> None:
     assert hindrances([QUIET], [run(0.95, 0.5)] * 3, LINE_BPS) == []
+
+
+def test_a_server_that_carries_less_than_the_line_with_itself_is_told() -> None:
+    assert hindrances([replace(QUIET, host_only_bps=LINE_BPS)], [run(0.1, 0.1)], LINE_BPS) == []
+    (found,) = hindrances([QUIET, replace(QUIET, host_only_bps=49.9e6)], [run(0.1, 0.1)], LINE_BPS)
+    assert found == "dut.p0: its server carries 49.9 Mbit/s with itself alone, the line 50"
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
 """Is it the bench that holds the traffic back? Asked before a limit is judged, so that a card is not blamed for it.
 
-A limit above the PCIe ceiling of an end is not measured at all. Load that was there before, or a CPU without free time
-during the runs, is shown beside the limit; it makes a missed limit a fault of the bench, and leaves a met one alone.
+A limit above the PCIe ceiling of an end is not measured at all. A server that carries less than the line with itself
+alone, load that was there before, or a CPU without free time during the runs, is shown beside the limit; it makes a
+missed limit a fault of the bench, and leaves a met one alone.
 """
 
 from __future__ import annotations
@@ -18,9 +19,11 @@ from niclab.hosts.records import PcieLink
 from niclab.lab import Lab
 from niclab.server import Server
 from niclab.together import side_by_side
+from niclab.traffic.host_only import host_only_bps
 from niclab.traffic.measuring import EndOfRun, Run
 from niclab.traffic.pcie import Ceiling, ceiling
 from niclab.traffic.serving import Ends
+from niclab.traffic.tools import tool_of
 from niclab.verdict import BenchFault
 from niclab.wait import pause
 
@@ -38,25 +41,28 @@ class Before:
     """One end before the runs.
 
     ``link``: of the card itself; it and ``ceiling``, of its whole path, are None on a conventional PCI bus.
-    ``busiest``: part 0..1 of its busiest CPU; ``traffic_bps``: over its port, both directions, with headers.
+    ``host_only_bps``: what its server carries with itself alone. ``busiest``: part 0..1 of its busiest CPU;
+    ``traffic_bps``: over its port, both directions, with headers.
     """
 
     port: str
     link: PcieLink | None
     ceiling: Ceiling | None
+    host_only_bps: float
     busiest: float
     traffic_bps: float
 
     def __str__(self) -> str:
         carries = self.ceiling.text if self.ceiling else "no ceiling known of its PCI bus"
         return (
-            f"{self.port}: {carries}; before: busiest CPU {100 * self.busiest:.0f} % busy, "
+            f"{self.port}: {carries}; its server with itself alone: {self.host_only_bps / 1e6:.0f} Mbit/s; "
+            f"before: busiest CPU {100 * self.busiest:.0f} % busy, "
             f"{self.traffic_bps / 1e6:.3f} Mbit/s"
         )
 
 
 def look_before(lab: Lab, run: Ends) -> tuple[Before, Before]:
-    """Both ends before the first run: takes about half a second."""
+    """Both ends before the first run: takes about half a second, and once a server a run of its own, with itself."""
     first, second = side_by_side(
         lambda end: _before(lab, *end), ((run.sender, run.from_port), (run.receiver, run.to_port))
     )
@@ -65,7 +71,7 @@ def look_before(lab: Lab, run: Ends) -> tuple[Before, Before]:
 
 def _before(lab: Lab, server: Server, port: Port) -> Before:
     iface = lab.interface(port)
-    links = _links(server, port)
+    links, alone_bps = _links(server, port), host_only_bps(server, tool_of(lab.bench.traffic))
     start, before = time.monotonic(), server.host.load(iface)
     pause(LOOK_S)
     later = server.host.load(iface)
@@ -76,7 +82,7 @@ def _before(lab: Lab, server: Server, port: Port) -> Before:
         raise error.about(f"{server.name}: {port.name} before the runs") from error
     traffic_bps = (gained.rx_bytes + gained.tx_bytes) * 8 / seconds
     carries = ceiling(links) if links else None
-    return Before(port.name, links[-1] if links else None, carries, load.busiest[1].busy, traffic_bps)
+    return Before(port.name, links[-1] if links else None, carries, alone_bps, load.busiest[1].busy, traffic_bps)
 
 
 def _links(server: Server, port: Port) -> tuple[PcieLink, ...]:
@@ -110,6 +116,11 @@ def hindrances(befores: Sequence[Before], runs: Sequence[Run], line_bps: float) 
     """Why the bench may be what holds the traffic back; empty when nothing shows that it does."""
     found = []
     for each in befores:
+        if each.host_only_bps < line_bps:
+            found.append(
+                f"{each.port}: its server carries {each.host_only_bps / 1e6:.1f} Mbit/s with itself alone, "
+                f"the line {line_bps / 1e6:g}"
+            )
         if each.busiest > BUSY_BEFORE:
             found.append(f"{each.port}: a CPU was {100 * each.busiest:.0f} % busy before the runs")
         if each.traffic_bps > TRAFFIC_BEFORE * line_bps:

@@ -112,7 +112,7 @@ def session(lab: Lab, path: BenchPath, sender: Role, over: Mapping[Role, str] | 
     """Runs over ``path`` with one server that listens inside the ``with`` block, and ends with it."""
     run, tool = serving.ends(lab, path, sender), tool_of(lab.bench.traffic)
     route = serving.route(lab, run)
-    with serving.listening(run, tool, route.receiver):
+    with serving.listening(run.receiver, tool, route.receiver):
         yield Session(run, tool, route, _interfaces(lab, run, over))
 
 

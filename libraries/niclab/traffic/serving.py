@@ -44,25 +44,25 @@ def route(lab: Lab, run: Ends) -> Route:
 
 
 @contextmanager
-def listening(run: Ends, tool: TrafficTool, address: str) -> Iterator[None]:
-    """The tool's server at the receiver's ``address``; ended with the block, whatever happens in it.
+def listening(server: Server, tool: TrafficTool, address: str) -> Iterator[None]:
+    """The tool's server at an ``address`` of ``server``; ended with the block, whatever happens in it.
 
     :raises BenchFault: when its port is taken, or it does not listen in time (its own words are in the message).
     """
-    _want_free(run.receiver, tool)
+    _want_free(server, tool)
     program = tool.programs[-1]
-    job = run.receiver.ssh.start(tool.server_command(address))
+    job = server.ssh.start(tool.server_command(address))
     try:
 
         def ready() -> bool:
-            if run.receiver.host.tcp_listeners(tool.port, address):
+            if server.host.tcp_listeners(tool.port, address):
                 return True
             if (status := job.poll()) is not None:
                 said = (job.errors() + job.output()).strip()[-300:]
-                raise BenchFault(f"{run.receiver.name}: {program} server ended with status {status}: {said}")
+                raise BenchFault(f"{server.name}: {program} server ended with status {status}: {said}")
             return False
 
-        what = f"{run.receiver.name}: {program} to listen on {address}:{tool.port}"
+        what = f"{server.name}: {program} to listen on {address}:{tool.port}"
         until(ready, within=LISTEN_WITHIN_S, what=what)
         yield
     finally:

@@ -27,7 +27,7 @@ def steady(lab: Lab, path: BenchPath, sender: Role, at_most_s: int = 600) -> Ite
     """
     run, tool = serving.ends(lab, path, sender), tool_of(lab.bench.traffic)
     route = serving.route(lab, run)
-    with serving.listening(run, tool, route.receiver):
+    with serving.listening(run.receiver, tool, route.receiver):
         job = run.sender.ssh.start(tool.client_command(route, Order(duration_s=at_most_s)))
         try:
             iface = run.sender.interface(run.from_port)

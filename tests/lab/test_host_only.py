@@ -1,0 +1,65 @@
+"""What a server carries with itself alone is measured once, over its loopback, and worthless results are refused."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from fake_bench import FakeBench
+from fake_traffic import iperf3_text
+
+from niclab.bench import Role, TrafficToolName
+from niclab.lab import Lab
+from niclab.server import Server
+from niclab.traffic import WorthlessResult, serving
+from niclab.traffic.host_only import host_only_bps
+from niclab.traffic.tools import tool_of
+from niclab.verdict import BenchFault
+
+LISTENING = "LISTEN 0 5 127.0.0.1:5201 0.0.0.0:*"
+IPERF3 = tool_of(TrafficToolName.IPERF3)
+
+
+@pytest.fixture
+def server(bench: FakeBench, taken: Lab, monkeypatch: pytest.MonkeyPatch) -> Server:
+    """A server that was not measured yet, whose iperf3 server listens at once."""
+    monkeypatch.setattr(serving, "LISTEN_WITHIN_S", 0.05)
+    bench.ssh[Role.DUT].replies["ss -Hltn src 127.0.0.1"] = LISTENING
+    found = taken.server(Role.DUT)
+    found.host_only_bps = None
+    return found
+
+
+def test_it_is_measured_over_the_loopback_and_only_once(bench: FakeBench, server: Server) -> None:
+    ssh = bench.ssh[Role.DUT]
+    ssh.replies["iperf3 --client"] = iperf3_text(640, 1)
+    assert [host_only_bps(server, IPERF3) for _ in range(2)] == [640e6] * 2
+    clients = [command for command in ssh.commands if command.startswith("iperf3 --client")]
+    assert clients == ["iperf3 --client 127.0.0.1 --bind 127.0.0.1 --port 5201 --time 1 --omit 1 --json"]
+    assert [job.command for job in ssh.jobs] == ["iperf3 --server --bind 127.0.0.1 --port 5201"]
+    assert ssh.jobs[0].stopped
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (iperf3_text(0, 1), "worthless result"),
+        (json.dumps({"error": "unable to connect to server"}), "unable to connect to server"),
+        ("", "iperf3"),
+    ],
+    ids=["zero", "error", "nothing"],
+)
+def test_a_run_that_proves_nothing_is_refused_and_not_remembered(
+    bench: FakeBench, server: Server, text: str, told: str
+) -> None:
+    bench.ssh[Role.DUT].replies["iperf3 --client"] = text
+    with pytest.raises(BenchFault, match=rf"^dut: `iperf3 --client 127\.0\.0\.1 .*{told}"):
+        host_only_bps(server, IPERF3)
+    assert server.host_only_bps is None and bench.ssh[Role.DUT].jobs[0].stopped
+
+
+def test_a_server_of_somebody_else_on_the_port_is_told(bench: FakeBench, server: Server) -> None:
+    bench.ssh[Role.DUT].replies["ss -Hlntup"] = 'tcp LISTEN 0 5 *:5201 *:* users:(("iperf3",pid=77,fd=3))'
+    with pytest.raises(BenchFault, match=r"^dut: port 5201 is taken already") as caught:
+        host_only_bps(server, IPERF3)
+    assert not isinstance(caught.value, WorthlessResult)
