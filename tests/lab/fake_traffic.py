@@ -45,7 +45,15 @@ def iperf3_text(mbps: float, seconds: float = 2, **changes: object) -> str:
     retransmits = changes.pop("retransmits", 0)
     cpu = {"host_total": changes.pop("local_pct", 30.5), "remote_total": changes.pop("remote_pct", 20.5)}
     size = round(mbps * 1e6 * elapsed / 8)
-    asked = {"protocol": "TCP", "num_streams": 1, "duration": int(seconds), "bytes": 0, "blocks": 0, "blksize": 131072}
+    asked = {
+        "protocol": "TCP",
+        "num_streams": 1,
+        "duration": int(seconds),
+        "bytes": 0,
+        "blocks": 0,
+        "blksize": 131072,
+        "omit": 1,
+    }
     asked |= {"reverse": 0, **changes}
     sums = {"seconds": elapsed, "bytes": size, "bits_per_second": mbps * 1e6}
     streams = [{}] * int(str(asked["num_streams"]))

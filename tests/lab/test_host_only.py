@@ -32,10 +32,10 @@ def server(bench: FakeBench, taken: Lab, monkeypatch: pytest.MonkeyPatch) -> Ser
 
 def test_it_is_measured_over_the_loopback_and_only_once(bench: FakeBench, server: Server) -> None:
     ssh = bench.ssh[Role.DUT]
-    ssh.replies["iperf3 --client"] = iperf3_text(640, 1)
+    ssh.replies["iperf3 --client"] = iperf3_text(640)
     assert [host_only_bps(server, IPERF3) for _ in range(2)] == [640e6] * 2
     clients = [command for command in ssh.commands if command.startswith("iperf3 --client")]
-    assert clients == ["iperf3 --client 127.0.0.1 --bind 127.0.0.1 --port 5201 --time 1 --omit 1 --json"]
+    assert clients == ["iperf3 --client 127.0.0.1 --bind 127.0.0.1 --port 5201 --time 2 --omit 1 --json"]
     assert [job.command for job in ssh.jobs] == ["iperf3 --server --bind 127.0.0.1 --port 5201"]
     assert ssh.jobs[0].stopped
 
@@ -43,7 +43,7 @@ def test_it_is_measured_over_the_loopback_and_only_once(bench: FakeBench, server
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        (iperf3_text(0, 1), "worthless result"),
+        (iperf3_text(0), "worthless result"),
         (json.dumps({"error": "unable to connect to server"}), "unable to connect to server"),
         ("", "iperf3"),
     ],

@@ -123,9 +123,9 @@ def test_a_short_run_is_worthless_whatever_the_tool_thinks(
     bench: FakeBench, taken: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert bench
-    monkeypatch.setattr("niclab.traffic.iperf3.SHORTEST_PART", 0.1)
-    answers(bench, iperf3_text(40, elapsed=1.9))
-    with pytest.raises(WorthlessResult, match=r"^dut: `iperf3 .*worthless result: it lasted 1\.9 s of 2 s$"):
+    monkeypatch.setattr("niclab.traffic.iperf3.shortest_s", lambda *_: 0.1)
+    answers(bench, iperf3_text(40, elapsed=1.7))
+    with pytest.raises(WorthlessResult, match=r"^dut: `iperf3 .*worthless result: it lasted 1\.7 s of 2 s$"):
         measure(taken)
 
 

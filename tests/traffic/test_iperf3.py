@@ -124,6 +124,23 @@ def test_another_duration_than_asked_for_is_refused() -> None:
         read_iperf3(text("tcp"), asked_s=10)
 
 
+def lasted(seconds: float, omit: int) -> Callable[[Any], object]:
+    def change(document: Any) -> None:
+        document["start"]["test_start"].update(omit=omit)
+        for sums in (document["end"]["sum_sent"], document["end"]["sum_received"]):
+            sums.update(seconds=seconds, bytes=round(1e6 * seconds), bits_per_second=8e6)
+
+    return change
+
+
+def test_an_omission_that_ended_late_shortens_a_run_a_little() -> None:
+    read_iperf3(changed("tcp", lasted(0.79, omit=1)))
+    read_iperf3(changed("tcp", lasted(0.99, omit=0)))
+    for seconds, omit in ((0.77, 1), (0.97, 0)):
+        with pytest.raises(WorthlessResult, match=rf"it lasted {seconds:.3f} s of 1 s"):
+            read_iperf3(changed("tcp", lasted(seconds, omit)))
+
+
 def sum_received(**values: object) -> Callable[[Any], object]:
     return lambda document: document["end"]["sum_received"].update(values)
 

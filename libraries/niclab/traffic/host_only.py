@@ -11,7 +11,7 @@ from niclab.traffic import WorthlessResult, serving
 from niclab.traffic.tool import Order, Route, TrafficTool
 
 LOOPBACK = "127.0.0.1"
-RUN_S = 1
+RUN_S = 2
 
 
 def host_only_bps(server: Server, tool: TrafficTool) -> float:

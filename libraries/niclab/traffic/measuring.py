@@ -18,7 +18,7 @@ from niclab.lab import Lab
 from niclab.server import Server
 from niclab.together import side_by_side
 from niclab.traffic import WorthlessResult, serving
-from niclab.traffic.iperf3 import SHORTEST_PART
+from niclab.traffic.iperf3 import shortest_s
 from niclab.traffic.serving import Ends
 from niclab.traffic.tool import CpuScale, Order, Route, ToolResult, TrafficTest, TrafficTool
 from niclab.traffic.tools import tool_of
@@ -136,7 +136,7 @@ class Session:
         after = _looks(run, self._interfaces)
         try:
             result = tool.read(ended.stdout, self._route, order)
-            _refuse_short(result, order)
+            _refuse_short(result, order, tool.omitted_s)
         except ReadError as error:
             said = f"; {ended.stderr.strip()[-200:]}" if ended.stderr.strip() else ""
             raise error.about(f"{run.sender.name}: `{command}` ({ended.ending}{said})") from error
@@ -210,8 +210,8 @@ def _passed(result: ToolResult, receiver: EndOfRun) -> bool:
     return result.received_bytes is None or receiver.frames.rx_bytes >= _PORT_PART * result.received_bytes
 
 
-def _refuse_short(result: ToolResult, order: Order) -> None:
-    if result.elapsed_s < SHORTEST_PART * order.duration_s:
+def _refuse_short(result: ToolResult, order: Order, omitted_s: int) -> None:
+    if result.elapsed_s < shortest_s(order.duration_s, omitted_s):
         raise WorthlessResult(f"worthless result: it lasted {result.elapsed_s:g} s of {order.duration_s} s")
 
 
