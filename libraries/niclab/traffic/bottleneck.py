@@ -71,7 +71,8 @@ def look_before(lab: Lab, run: Ends) -> tuple[Before, Before]:
 
 def _before(lab: Lab, server: Server, port: Port) -> Before:
     iface = lab.interface(port)
-    links, alone_bps = _links(server, port), host_only_bps(server, tool_of(lab.bench.traffic))
+    alone_bps = host_only_bps(server, tool_of(lab.bench.traffic))
+    links = _links(server, port)
     start, before = time.monotonic(), server.host.load(iface)
     pause(LOOK_S)
     later = server.host.load(iface)
