@@ -52,7 +52,7 @@ _RUNNERS = frozenset(
     )
 )
 # They show a file or a part of what a tool said, so that any reader's text may stand behind them.
-_VIEWERS = ("cat", "more", "less", "head", "tail", "grep", "egrep", "zgrep", "sed", "awk", "watch")
+_VIEWERS = ("cat", "more", "less", "show", "head", "tail", "grep", "egrep", "zgrep", "sed", "awk", "watch")
 _LEFT_OUT = re.compile(
     r"\.{3,6}|\u2026|[\[(<]\s?(?:\.{3}|\u2026|snip(?:ped)?|cut)\s?[\])>]"
     r"|([-.])\1+\s?(?:snip(?:ped)?|cut)\s?(?:\1\1+)?"

@@ -15,7 +15,7 @@ _SHOW = "dpkg-query -W"
 
 _NAME = r"[a-z0-9][a-z0-9+.-]{0,127}"
 _ARCH = r"(?:[a-z]+-)*[a-z][a-z0-9_]{1,14}"
-_VERSION = r"(?:[0-9]{1,6}:)?[0-9][A-Za-z0-9.+~:-]{0,120}"
+_VERSION = r"(?:[0-9]{1,6}:)?[0-9][A-Za-z0-9.+~:-]{0,120}(?<!:)"
 # First letters: wish and state of dpkg(1), third: an error.
 _DESIRED = {"u": "unknown", "i": "install", "r": "deinstall", "p": "purge", "h": "hold"}
 _STATES = {
@@ -114,7 +114,7 @@ def _listed_package(number: int, match: re.Match[str], column: bool | None) -> P
         raise unreadable(_LIST, f"line {number}", version, "a version that begins with a digit, or '<none>'")
     architecture, description = suffix, rest
     words = (rest or "").split(None, 1)
-    if words and (column is True or (column is None and words[0] in _ARCHITECTURES)):
+    if words and (column is True or (column is None and words[0] in (*_ARCHITECTURES, "<none>"))):
         architecture = None if words[0] == "<none>" else words[0] if column or suffix not in _ARCHITECTURES else suffix
         description = words[1] if len(words) > 1 else None
     broken = marks[2:3] == "R"
@@ -156,6 +156,9 @@ def _stanzas(lines: list[tuple[int, str]]) -> list[Package]:
 
 def _stanza_package(number: int, fields: dict[str, str]) -> Package:
     name, status = fields.get("Package", ""), fields.get("Status")
+    empty = [key for key in ("Version", "Architecture", "Status") if fields.get(key) == ""]
+    if empty:
+        raise unreadable(_STATUS, f"before line {number}", f"{empty[0]}:", f"a value of {empty[0]}")
     if not re.fullmatch(_NAME, name):
         raise unreadable(_STATUS, f"before line {number}", name, "'Package: NAME'")
     version = fields.get("Version") or None

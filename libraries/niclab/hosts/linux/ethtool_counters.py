@@ -73,4 +73,8 @@ def _histogram(group: str, name: str, entry: JsonNode) -> tuple[str, int]:
 def _complete(entries: list[tuple[str, int]], text: str) -> Counters:
     if not entries:
         raise unreadable(_KIND, "text", text, f"'{_HEADING}' and at least one counter")
+    names = [name for name, _ in entries]
+    half = len(names) // 2
+    if half > 1 and names[:half] == names[half:]:
+        raise unreadable(_KIND, "text", names[half], "the counters of one interface, once")
     return Counters(tuple(entries))

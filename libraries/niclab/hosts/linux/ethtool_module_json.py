@@ -58,8 +58,9 @@ def rows_of_json(document: Mapping[str, object]) -> dict[str, list[str]]:
         if key in document:
             rows[name] = [f"{document[key]}{_UNITS.get(name, '')}"]
     oui = document.get("vendor_oui")
-    if isinstance(oui, list) and all(isinstance(part, int) and 0 <= part < 256 for part in oui):
-        rows["Vendor OUI"] = [":".join(f"{part:02x}" for part in oui)]
+    if oui is not None:
+        parts = oui if isinstance(oui, list) else [oui]
+        rows["Vendor OUI"] = [":".join(f"{part:02x}" if isinstance(part, int) else str(part) for part in parts)]
     types = document.get("transceiver_type")
     if types is not None:
         rows["Transceiver type"] = [str(entry) for entry in (types if isinstance(types, list) else [types])]

@@ -26,6 +26,8 @@ _NEW_CHIP = re.compile(
 _OLD_CHIP = re.compile(rf"(\S+?)\s*-({_TYPES})(?:\s+(\S.*))?\s*")
 # Chips without numbers where the kernel shows levels: "xen-dyn     Edge    -virq      hvc_console".
 _LEVEL_CHIP = re.compile(r"(\S+)\s+(Edge|Level)(?:\s+-\S+)?(?:\s+(\S.*))?\s*")
+# Type and number stand behind the chip: where they are taken for an action, something before them cannot be read.
+_NO_ACTION = re.compile(rf"(?:\S+\s*)?-(?:{_TYPES})(?:\s|$)|(?:\S+\s+)?(?:Edge|Level)\s")
 _BARE_CHIP = re.compile(r"(\S+)(?:\s+(\S.*))?\s*")
 
 
@@ -83,6 +85,8 @@ def _row(number: int, line: str, cpus: tuple[int, ...] | None) -> Interrupt:
     if not name.isdecimal():
         return Interrupt(name, counts, sum(counts), None, None, None, (), tail.strip() or None)
     chip, hwirq, kind, actions = _chip(tail.strip())
+    if actions and _NO_ACTION.match(actions[0]):
+        raise unreadable(_KIND, where, tail.strip(), "chip, number at the chip and type, then actions")
     return Interrupt(int(name), counts, sum(counts), chip, hwirq, kind, actions, None)
 
 

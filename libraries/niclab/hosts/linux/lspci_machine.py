@@ -94,6 +94,7 @@ def _each_once(kind: str, text: str, devices: list[PciDevice]) -> tuple[PciDevic
 
 
 def _block_device(fields: dict[str, str], modules: list[str]) -> PciDevice:
+    fields = {key: value for key, value in fields.items() if value}
     slot = fields.get("Slot", "")
     if not re.fullmatch(SLOT, slot):
         raise unreadable(_BLOCKS, "Slot", slot, "an address such as 0000:01:00.0")
@@ -102,6 +103,8 @@ def _block_device(fields: dict[str, str], modules: list[str]) -> PciDevice:
         raise unreadable(_BLOCKS, f"device {slot}", ", ".join(fields), f"also {' and '.join(missing)}")
     class_name, class_code = read_class(fields["Class"])
     vendor, device, subvendor, subdevice = (_named_id(fields, key) for key in _KEYS[1:])
+    if vendor == (None, fields["Vendor"]) and None in (device[1], subdevice[1] or not fields.get("SDevice")):
+        raise unreadable(_BLOCKS, f"device {slot}", ", ".join(fields.values()), "ids of four digits beside an id")
     revision = fields.get("Rev")
     return PciDevice(
         slot=with_domain(slot),
@@ -112,7 +115,7 @@ def _block_device(fields: dict[str, str], modules: list[str]) -> PciDevice:
         class_code=class_code,
         revision=revision,
         driver=fields.get("Driver"),
-        modules=tuple(modules) or None,
+        modules=tuple(module for module in modules if module) or None,
         physical_slot=fields.get("PhySlot"),
         dead=revision == "ff",
         class_name=class_name,

@@ -15,6 +15,12 @@ SLOT = r"(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[01][0-9a-f]\.[0-7]"
 _ID = "[0-9a-f]{4}"
 _BOTH_IDS = re.compile(rf"(?:(.*) )?\[?({_ID}):({_ID})\]?")
 _ONE_ID = re.compile(rf"(?:(.*) )?(?:Unknown d|D)evice ({_ID})")
+# Ids that cannot be read and would else be taken for a part of the name; the id of a device without its vendor.
+_UNREAD = re.compile(
+    r"\[(?=[^\]]{6})[0-9A-Za-z.-]{0,30}:[0-9A-Za-z.-]{0,30}\]|^(?:Unknown d|D)evice(?: [0-9a-f]{0,4})?$"
+    r"|(?:Unknown d| D)evice (?![0-9a-f]{4}$)-?[0-9a-f.]{1,8}$"
+)
+_UNREAD_REVISION = re.compile(r"\(rev(?: |$)|\(prog-if")
 _UNNAMED = re.compile(r"(?:Unknown d|D)evice")
 _PROGRAMMING = re.compile(r" \(prog-if [0-9a-f]{2}[^)]{0,80}\)$")
 _REVISION = re.compile(r" \(rev ([0-9a-f]{2})\)$")
@@ -40,13 +46,15 @@ class Heading:
     revision: str | None
 
 
-def read_names(text: str) -> Names:
-    """Vendor and device (or subsystem) in one text."""
+def read_names(text: str) -> Names | None:
+    """Vendor and device (or subsystem) in one text; None when a part of it cannot be read."""
     text = text.strip()
     match = _BOTH_IDS.fullmatch(text)
     if match is not None:
         name = match[1]
         return Names(None if name is None or _UNNAMED.fullmatch(name) else name.strip() or None, match[2], match[3])
+    if _UNREAD.search(text):
+        return None
     match = _ONE_ID.fullmatch(text)
     return Names(text or None, None, match[2] if match else None)
 
@@ -58,10 +66,13 @@ def read_heading(text: str) -> Heading | None:
     if revision is not None:
         text = text[: revision.start()]
     category, colon, names = text.partition(": ")
-    if not colon or not category.strip() or not names.strip():
+    if not colon or not category.strip() or not names.strip() or _UNREAD_REVISION.search(names):
         return None
     class_name, class_code = read_class(category)
-    return Heading(class_name, class_code, read_names(names), revision[1] if revision else None)
+    read = read_names(names)
+    if read is None or (class_name or "").endswith("]"):
+        return None
+    return Heading(class_name, class_code, read, revision[1] if revision else None)
 
 
 def read_class(text: str) -> tuple[str | None, str | None]:

@@ -21,6 +21,8 @@ _PACKAGE = re.compile(
 _ARCHITECTURE = re.compile(rf"(.*)\.({_ARCHITECTURES})")
 _CUT_ARCHITECTURE = re.compile(r"\.(?:x8(?:6_?6?)?|no(?:a(?:rc?)?)?|aa(?:r(?:ch?6?)?)?|i[3-6]8?|pp|ppc64l|s3(?:90?)?)$")
 _LINE = re.compile(r"([^\s]{5,400})(?:\s{1,200}([A-Z][a-z]{2} \S[^\t]*)(?:\t.*)?)?")
+# Whatever the language: a year, no number below zero, and no end within the time of day.
+_TIME = re.compile(r"(?!.*(?:^|\s)-[0-9])(?=.*(?<![0-9])[0-9]{4}(?![0-9])).*[^:\s]")
 _ABSENT = re.compile(r"package (\S+) is not installed")
 _FIELD = re.compile(r"([A-Z][A-Za-z0-9 ]{2,20}?)\s*: ?(.*)")
 # The second column of rpm before 4.9 (RHEL 6).
@@ -33,6 +35,8 @@ _OF_OTHERS = ("Repo", "Repository", "From repo", "Arch")
 _LONGEST_VALUE = 1000
 _NOISE = ("warning: ",)
 _WANTED = ("Name", "Version", "Release")
+_VERSION = r"[A-Za-z0-9_.+~^]{1,80}"
+_NEVER = "(not installed)"
 
 
 def read_rpm(text: str) -> Packages:
@@ -63,6 +67,8 @@ def _package(number: int, line: str) -> Package:
     named = _PACKAGE.fullmatch(split[1] if split else label)
     if match is None or named is None or not (re.search("[0-9]", named[3]) or named[1] == "gpg-pubkey"):
         raise unreadable(_KIND, f"line {number}", line, "'NAME-VERSION-RELEASE.ARCHITECTURE'")
+    if match[2] is not None and not _TIME.fullmatch(match[2]):
+        raise unreadable(_KIND, f"line {number}", match[2], "the time of the installation with its year")
     return Package(
         name=named[1],
         version=named[3],
@@ -125,8 +131,15 @@ def _informed(number: int, fields: dict[str, str]) -> Package:
     missing = [key for key in _WANTED if not fields.get(key)]
     if missing:
         raise unreadable(_INFO, f"before line {number}", ", ".join(fields), f"also {' and '.join(missing)}")
-    if not re.search("[0-9]", fields["Version"]) or len(fields["Version"].split()) > 1:
+    if not re.fullmatch(_VERSION, fields["Version"]) or not re.fullmatch(_VERSION, fields["Release"]):
+        raise unreadable(
+            _INFO, f"before line {number}", f"{fields['Version']} {fields['Release']}", "a version and a release"
+        )
+    if not re.search("[0-9]", fields["Version"]):
         raise unreadable(_INFO, f"before line {number}", fields["Version"], "a version")
+    time = fields.get("Install Date")
+    if time is not None and time != _NEVER and not _TIME.fullmatch(time):
+        raise unreadable(_INFO, f"before line {number}", f"Install Date: {time}", "a time with its year")
     epoch = fields.get("Epoch", "")
     return Package(
         name=fields["Name"],
@@ -145,4 +158,4 @@ def _informed(number: int, fields: dict[str, str]) -> Package:
 
 def _said(fields: dict[str, str], key: str) -> str | None:
     value = fields.get(key)
-    return None if value in (None, "", "(none)", "(not installed)") else value
+    return None if value in (None, "", "(none)", _NEVER) else value
