@@ -26,7 +26,7 @@ _EMPTY_PROMPT = re.compile(
 )
 # What stands before the sign does not matter where a call of the tool stands behind it. "+ " is the shell's own trace.
 _NAMED_PROMPT = re.compile(
-    r"(?:>\s?)?(?:[^#$%>❯»|<]{0,100}(?:#{1,4}|[$%>❯»])|\+{1,3} )\s*(?:\*\*|`)?(?=[A-Za-z/.(])(.+)"
+    r"(?:>\s?)?(?:[^#$%>❯»|<]{0,100}(?:#{1,4}|[$%>❯»])|\+{1,3} |.{0,100}▶|~\] )\s*(?:\*\*|`)?(?=[A-Za-z/.(])(.+)"
 )
 _USER_PROMPT = re.compile(
     r"(?:\[[^\s\]]{1,40}@[^\]]{1,80}\](?:[~/][^ ]{0,80})?"
@@ -36,7 +36,7 @@ _USER_PROMPT = re.compile(
 _NAMELESS_PROMPT = re.compile(r"[$%❯»➜] [a-z./][A-Za-z0-9_./ -]{0,200}")
 # "➜ ", "➜  ~ ", "➜  src git:(main) ✗ ": the directory may stand behind the sign.
 _ARROW_PROMPT = re.compile(r"[^➜]{0,40}➜\s+((?:\S{1,60}\s+(?:git:\(\S{1,60}\)\s+)?(?:✗\s+)?)?(\S.*))")
-_SIGNS = re.compile(r"[#$%>❯»➜+]")
+_SIGNS = re.compile(r"[#$%>❯»➜▶+]|~\]")
 _PASSWORD = re.compile(r"(?:\[sudo\] |doas \()[^:]{1,80}:|Password: ?|Sorry, try again\.")
 _LONGEST_PROMPT = 1000
 _DEEPEST_QUOTATION = 10
@@ -242,7 +242,7 @@ def _echoed(line: str, tools: tuple[str, ...], *, bare: bool) -> str | None:
         return None
     arrow, match = _ARROW_PROMPT.fullmatch(line), _NAMED_PROMPT.fullmatch(line)
     commands = arrow.groups() if arrow else (match[1].rstrip("*`"),) if match else ()
-    for command in (*commands, line) if bare else commands:
+    for command in (*commands, line.strip("*`")) if bare else commands:
         if any(_calls(part.split(), tools) for part in re.split(r"[;|&]+", command)):
             return command
     return None

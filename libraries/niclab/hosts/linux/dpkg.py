@@ -6,7 +6,7 @@ import re
 
 from niclab.hosts.errors import unreadable
 from niclab.hosts.package_records import Package, Packages
-from niclab.hosts.reading import dedented
+from niclab.hosts.reading import dedented, unbroken
 from niclab.hosts.transcript import Transcript, transcript
 
 _LIST = "dpkg -l"
@@ -15,7 +15,7 @@ _SHOW = "dpkg-query -W"
 
 _NAME = r"[a-z0-9][a-z0-9+.-]{0,127}"
 _ARCH = r"(?:[a-z]+-)*[a-z][a-z0-9_]{1,14}"
-_VERSION = r"(?:[0-9]{1,6}:)?[0-9][A-Za-z0-9.+~:-]{0,120}(?<!:)"
+_VERSION = r"(?:[0-9]{1,6}:)?[0-9][A-Za-z0-9.+~:_-]{0,120}(?<!:)"
 # First letters: wish and state of dpkg(1), third: an error.
 _DESIRED = {"u": "unknown", "i": "install", "r": "deinstall", "p": "purge", "h": "hold"}
 _STATES = {
@@ -42,6 +42,7 @@ _COLUMNS = re.compile(r"\|\|/ Name\s+Version\s+(Architecture\s+)?Description\s*"
 _FIELD = re.compile(r"([A-Z][A-Za-z0-9-]{0,40}):(?:\s+(.*)|)")
 _STATUS_WORDS = re.compile(r"(install|hold|deinstall|purge|unknown) (ok|reinstreq|hold|hold-reinstreq) ([a-z-]{6,20})")
 _SHOW_LINE = re.compile(rf"({_NAME})(?::({_ARCH}))?(?:[\t ]+({_VERSION})?(?:[\t ]+({_ARCH}))?(?:[\t ]+(\S.*))?)?")
+_SEPARATOR = "--"  # grep -A writes it between groups of lines
 _ABSENT = (
     re.compile(r"(?:dpkg-query: )?[Nn]o packages found matching (\S+?)\.?"),
     re.compile(
@@ -93,9 +94,7 @@ def _listed(lines: list[tuple[int, str]]) -> list[Package]:
     """``dpkg -l``. The architecture is a column of its own since dpkg 1.16.2."""
     column: bool | None = None
     packages: list[Package] = []
-    for number, line in lines:
-        if not line.strip():
-            continue
+    for number, line in unbroken([entry for entry in lines if entry[1].strip()], _begins):
         if _HEADING.fullmatch(line):
             columns = _COLUMNS.fullmatch(line)
             column = columns[1] is not None if columns else column
@@ -105,6 +104,10 @@ def _listed(lines: list[tuple[int, str]]) -> list[Package]:
             raise unreadable(_LIST, f"line {number}", line, "'ii  NAME  VERSION  [ARCHITECTURE]  DESCRIPTION'")
         packages.append(_listed_package(number, match, column))
     return packages
+
+
+def _begins(line: str) -> bool:
+    return any(pattern.fullmatch(line) for pattern in (_LIST_LINE, _HEADING))
 
 
 def _listed_package(number: int, match: re.Match[str], column: bool | None) -> Package:
@@ -136,7 +139,7 @@ def _stanzas(lines: list[tuple[int, str]]) -> list[Package]:
     packages: list[Package] = []
     fields: dict[str, str] = {}
     for number, line in [*lines, (0, "")]:
-        if not line.strip():
+        if not line.strip() or line == _SEPARATOR:
             if fields:
                 packages.append(_stanza_package(number, fields))
                 fields = {}

@@ -21,7 +21,7 @@ _POWER = re.compile(rf"({_NUMBER}) mW / (-inf|{_NUMBER}) dBm")
 _TEMPERATURE = re.compile(rf"({_NUMBER}) degrees C(?: / {_NUMBER} degrees F)?")
 _QUANTITY = re.compile(rf"({_NUMBER})\s?([A-Za-z]{{1,4}})")
 _NAMED_CODE = re.compile(r"0x[0-9a-fA-F]{2}(?: \(.*\))?")
-_OUI = re.compile(r"[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){2}")
+_OUI = re.compile(r"[0-9A-Fa-fXx*]{2}(?::[0-9A-Fa-fXx*]{2}){2}|[Xx*]{3,8}")  # people blot them out
 _NO_CHANNEL = re.compile(r".*\((?:Chan|Channel) (?![0-9]{1,2}\)).*\)")
 _CHANNEL = re.compile(r"(.*?)\s*\((?:Chan|Channel) ([0-9]{1,2})\)")
 _ALARM = re.compile(r".*(?:high|low) (?:alarm|warning)")
@@ -83,7 +83,7 @@ class _Rows:
         number = float(match[1])
         if number < 0 and pattern is not _TEMPERATURE:
             raise self.wrong(name, f"a number in {unit} from 0 on")
-        return number
+        return number or 0.0  # "-0.00 degrees C"
 
     def power(self, name: str) -> tuple[float | None, float | None]:
         """mW and dBm; "-inf dBm" is None."""

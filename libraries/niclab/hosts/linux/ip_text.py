@@ -83,8 +83,8 @@ def links_of_text(lines: list[Line]) -> list[_Link]:
             KIND, "text", lines[-1][1], "numbers below the heading of statistics: the output is incomplete"
         )
     for link in links:
-        if "ifindex" in link and "link_type" not in link and not link["addr_info"]:
-            raise unreadable(KIND, "text", link["ifname"], "a line 'link/ether MAC' or an address below it")
+        if "ifindex" in link and not any(link.get(said) for said in ("link_type", "addr_info", "linkinfo")):
+            raise unreadable(KIND, "text", link["ifname"], "a line 'link/ether MAC', an address or a kind below it")
     return links
 
 
@@ -171,13 +171,7 @@ class _Reader:
 
     def _is_continuation(self, line: str) -> bool:
         """Deeper lines (lifetimes, priority maps), and hardware details on a line of their own."""
-        return line.expandtabs().startswith("      ") or line.split()[0] in (
-            "prog/xdp",
-            "promiscuity",
-            "RX",
-            "TX",
-            "addrgenmode",
-        )
+        return line.expandtabs().startswith("      ") or line.split()[0] in _MORE
 
     def _numbers(self, number: int, line: str, words: list[str]) -> None:
         """Values below a heading. Of errors in detail and of virtual functions they are only checked."""
