@@ -60,6 +60,8 @@ _LEFT_OUT = re.compile(
 _ESCAPES = re.compile(r"\x1b(?:\[[0-9;:?]{0,40}[@-~]|\][^\x07\x1b\n]{0,500}(?:\x07|\x1b\\)|[()][A-Z0-9]|[=>78])|\x0f")
 _ARROW_BEFORE = re.compile(r"[-=]{2,20}>(?=\s)")
 _ARROWS = ("<--", "<==", "\u2190")
+_HARD_BLANK = "\u00a0"  # what pages and mails put in place of an indentation
+_RULER = re.compile(r"[-=_*~]{4,200}")
 _FENCE = re.compile(r"(?:```|~~~)[a-z]{0,12}")
 _RECORDER = re.compile(r"Script (?:started|done)(?: on|,).{0,200}")
 _LAST_OF_LEFT_OUT = frozenset(".\u2026])>-pdt")
@@ -116,6 +118,8 @@ def transcript(text: str, *tools: str, alone: str | None = None) -> Transcript:
             continue
         echoed = _echoed(line, tools, bare=not begun)
         if echoed is not None:
+            if not begun:  # what stands before the command can only be remarks
+                kept = []
             continued = command is None and echoed[-1:] == _CONTINUES
             command = command or echoed
         elif not begun and _echoed(line, _VIEWERS, bare=False):
@@ -124,7 +128,7 @@ def transcript(text: str, *tools: str, alone: str | None = None) -> Transcript:
             raise unreadable(alone, f"line {number}", line, f"the output of {' or '.join(tools)} only")
         elif begun or not _PASSWORD.fullmatch(line.strip()):
             kept.append((number, line))
-            begun = begun or bool(line)
+            begun = begun or not (not line or line.lstrip().startswith("#"))
     return Transcript(tuple(kept), command)
 
 
@@ -132,7 +136,7 @@ def cleaned(text: str) -> str:
     """The text without byte order mark, NULs, sequences to a terminal, a mail's encoding, entities of a page and signs
     of a quotation."""
     text = _uncoloured(text.removeprefix("\ufeff").replace("\x00", ""))
-    return _unquoted(_unescaped(_decoded(text)).rstrip())
+    return _unquoted(_unescaped(_decoded(text)).replace(_HARD_BLANK, " ").rstrip())
 
 
 def _without_arrow(line: str) -> str:
@@ -212,7 +216,7 @@ def _asks_on(line: str) -> bool:
 
 def _says_nothing(line: str) -> bool:
     begin = line.strip()[:_LONGEST_PROMPT]
-    return not begin or any(pattern.fullmatch(begin) for pattern in (_EMPTY_PROMPT, _FENCE, _RECORDER, _TIMES))
+    return not begin or any(pattern.fullmatch(begin) for pattern in (_EMPTY_PROMPT, _FENCE, _RECORDER, _TIMES, _RULER))
 
 
 def command_words(command: str | None) -> list[str]:
