@@ -19,7 +19,7 @@ Line = tuple[int, str]
 
 # "root@host:~ # ", "[root@host ~]$ ", "[root@host]~# ", "(venv) joe@host:~$ ", "host# ", "# ". The kernel's debugger
 # has a prompt of its own, which is part of the log.
-_HOST = r"(?:\[[^\]]{1,80}\]|[A-Za-z0-9(-][A-Za-z0-9@.:~/_()-]{0,80})"
+_HOST = r"(?:\[[^\]]{1,80}\]|[~/][A-Za-z0-9._/-]{0,80}|[A-Za-z0-9(-][A-Za-z0-9@.:~/_()-]{0,80})"
 _EMPTY_PROMPT = re.compile(
     rf"(?!db>)(?:\([\w.-]{{1,40}}\) )?(?:{_HOST}(?: ?[~/][A-Za-z0-9~/._-]{{0,80}})?(?<!:))?\s?[#$%>❯»]"
     r"(?:\s*(?:exit|logout))?|➜\s{1,3}\S{1,60}(?: git:\(\S{1,60}\))?(?: ✗)?"

@@ -23,7 +23,13 @@ _CUT_ARCHITECTURE = re.compile(r"\.(?:x8(?:6_?6?)?|no(?:a(?:rc?)?)?|aa(?:r(?:ch?
 _LINE = re.compile(r"([^\s]{5,400})(?:\s{1,200}([A-Z][a-z]{2} \S[^\t]*)(?:\t.*)?)?")
 # Whatever the language: a year, no number below zero, and no end within the time of day.
 _TIME = re.compile(r"(?!.*(?:^|\s)-[0-9])(?=.*(?<![0-9])[0-9]{4}(?![0-9])).*[^:\s]")
-_ABSENT = re.compile(r"package (\S+) is not installed")
+# The only line of rpm's that is translated.
+_ABSENT = re.compile(
+    r"package (\S+) is not installed|[Dd]as Paket (\S+) ist nicht installiert|[Ll]e paquet (\S+) n'est pas installé"
+    r"|[Ee]l paquete (\S+) no está instalado|[Ii]l pacchetto (\S+) non è installato"
+    r"|[Oo] pacote (\S+) não está instalado|[Пп]акет (\S+) не установлен"
+    r"|パッケージ (\S+) はインストールされていません。|未安装软件包 (\S+)"
+)
 _FIELD = re.compile(r"([A-Z][A-Za-z0-9 ]{2,20}?)\s*: ?(.*)")
 # The second column of rpm before 4.9 (RHEL 6).
 _SECOND_COLUMN = re.compile(r"(.*?)\s+(Relocations|Vendor|Build Date|Build Host|Source RPM|License)\s*: ?(.*)")
@@ -83,7 +89,7 @@ def _package(number: int, line: str) -> Package:
 
 def _absent(line: str) -> Package | None:
     match = _ABSENT.fullmatch(line.strip())
-    return Package(match[1], None, None, None, False) if match else None
+    return Package(next(filter(None, match.groups())), None, None, None, False) if match else None
 
 
 def _information(lines: list[tuple[int, str]]) -> list[Package]:
