@@ -116,3 +116,17 @@ def test_what_cannot_be_told_is_not_called_readable() -> None:
     for denied in ("<access denied>", "<available only to root>"):
         devices = parse("lspci", f"{flags}\tCapabilities: {denied}\n")["devices"]
         assert isinstance(devices, list) and devices[0]["capabilities_readable"] is False
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("ethtool-g", '[{"ifname": "e0", "rx-max": 4096, "rx": 512, "rx": 4096, "tx-max": 1, "tx": 1}]'),
+        ("ethtool-c", '[{"ifname": "e0", "rx-usecs": 3, "rx-usecs": 30}]'),
+        ("ethtool-m", '[{"identifier": 3, "identifier": 17, "vendor_pn": "X"}]'),
+        ("ip-link", '[{"ifname": "e0", "ifindex": 2, "flags": [], "mtu": 1500, "mtu": 9000}]'),
+    ],
+)
+def test_two_values_of_one_name_are_not_the_last(kind: str, text: str) -> None:
+    with pytest.raises(ReadError, match="has two values"):
+        parse(kind, text)

@@ -54,17 +54,18 @@ _RUNNERS = frozenset(
 # They show a file or a part of what a tool said, so that any reader's text may stand behind them.
 _VIEWERS = ("cat", "more", "less", "show", "head", "tail", "grep", "egrep", "zgrep", "sed", "awk", "watch")
 _LEFT_OUT = re.compile(
-    r"\.{3,6}|\u2026|[\[(<]\s?(?:\.{3}|\u2026|snip(?:ped)?|cut)\s?[\])>]"
+    r"\.{3,6}|\u00b7{3,6}|\u2026|[\[(<]\s?(?:\.{3}|\u2026|snip(?:ped)?|cut)\s?[\])>]"
     r"|([-.])\1+\s?(?:snip(?:ped)?|cut)\s?(?:\1\1+)?"
 )
 _ESCAPES = re.compile(r"\x1b(?:\[[0-9;:?]{0,40}[@-~]|\][^\x07\x1b\n]{0,500}(?:\x07|\x1b\\)|[()][A-Z0-9]|[=>78])|\x0f")
 _ARROW_BEFORE = re.compile(r"[-=]{2,20}>(?=\s)")
 _ARROWS = ("<--", "<==", "\u2190")
 _HARD_BLANK = "\u00a0"  # what pages and mails put in place of an indentation
+_REMARKS = ("#", "//")
 _RULER = re.compile(r"[-=_*~]{4,200}")
 _FENCE = re.compile(r"(?:```|~~~)[a-z]{0,12}")
 _RECORDER = re.compile(r"Script (?:started|done)(?: on|,).{0,200}")
-_LAST_OF_LEFT_OUT = frozenset(".\u2026])>-pdt")
+_LAST_OF_LEFT_OUT = frozenset(".\u00b7\u2026])>-pdt")
 _TAG = re.compile(r"</?[a-z][a-z0-9]{0,10}(?: [^<>\n]{0,200})?/?>")
 _PRINTABLE = re.compile(r"=3D|=20$", re.MULTILINE)
 _NO_PRINTABLE = re.compile(r"=(?![0-9A-F]{2}|\r?\n|$)")
@@ -128,7 +129,7 @@ def transcript(text: str, *tools: str, alone: str | None = None) -> Transcript:
             raise unreadable(alone, f"line {number}", line, f"the output of {' or '.join(tools)} only")
         elif begun or not _PASSWORD.fullmatch(line.strip()):
             kept.append((number, line))
-            begun = begun or not (not line or line.lstrip().startswith("#"))
+            begun = begun or not (not line or line.lstrip().startswith(_REMARKS))
     return Transcript(tuple(kept), command)
 
 

@@ -21,7 +21,7 @@ _POWER = re.compile(rf"({_NUMBER}) mW / (-inf|{_NUMBER}) dBm")
 _TEMPERATURE = re.compile(rf"({_NUMBER}) degrees C(?: / {_NUMBER} degrees F)?")
 _QUANTITY = re.compile(rf"({_NUMBER})\s?([A-Za-z]{{1,4}})")
 _NAMED_CODE = re.compile(r"0x[0-9a-fA-F]{2}(?: \(.*\))?")
-_OUI = re.compile(r"[0-9A-Fa-fXx*]{2}(?::[0-9A-Fa-fXx*]{2}){2}|[Xx*]{3,8}")  # people blot them out
+_OUI = re.compile(r"[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){2}|.*[^0-9A-Fa-f:. -].*")  # people blot them out
 _NO_CHANNEL = re.compile(r".*\((?:Chan|Channel) (?![0-9]{1,2}\)).*\)")
 _CHANNEL = re.compile(r"(.*?)\s*\((?:Chan|Channel) ([0-9]{1,2})\)")
 _ALARM = re.compile(r".*(?:high|low) (?:alarm|warning)")
@@ -139,8 +139,12 @@ def read_module(text: str) -> ModuleEeprom:
 
 
 def _json(lines: list[Line]) -> Mapping[str, object]:
-    json_interface(_KIND, lines)
-    document = json.loads("\n".join(line for _, line in lines), object_pairs_hook=with_thresholds)[0]
+    json_interface(_KIND, lines, repeated=True)
+    text = "\n".join(line for _, line in lines)
+    try:
+        document = json.loads(text, object_pairs_hook=with_thresholds)[0]
+    except ValueError as error:
+        raise unreadable(_KIND, "JSON", text, f"each value once ({error})") from error
     assert isinstance(document, dict)
     return document
 
