@@ -136,6 +136,7 @@ def _device(block: _Block) -> PciDevice:
         device_id=heading.names.device,
         class_code=heading.class_code,
         revision=heading.revision,
+        driver=heading.driver,
         dead=heading.revision == "ff",
         class_name=heading.class_name,
         name=heading.names.name,

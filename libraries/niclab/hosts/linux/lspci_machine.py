@@ -22,7 +22,7 @@ _QUOTED_LINE = re.compile(rf'({SLOT})((?: "[^"]*"| -[a-z][0-9a-f]{{2}}){{3,8}})\
 _QUOTED_WORD = re.compile(r' (?:"([^"]*)"|-([a-z])([0-9a-f]{2}))')
 _NAMED_ID = re.compile(r"(?:(.*\S) )?\[?([0-9a-f]{4})\]?")
 _UNNAMED_ID = re.compile(r"(?:Unknown d|D)evice \[?([0-9a-f]{4})\]?")
-# The keys in the order in which -mm prints the same values without keys.
+# The keys in the order in which -mm prints the same values without keys; busybox's -mk adds the driver.
 _KEYS = ("Class", "Vendor", "Device", "SVendor", "SDevice")
 
 
@@ -77,7 +77,7 @@ def read_lspci_quoted(text: str) -> tuple[PciDevice, ...]:
             raise unreadable(_LINES, f"line {number}", line, '\'SLOT "Class" "Vendor" "Device" ...\'')
         words = _QUOTED_WORD.findall(match[2])
         values = [value for value, option, _ in words if not option]
-        fields = {"Slot": match[1], **dict(zip(_KEYS, values, strict=False))}
+        fields = {"Slot": match[1], **dict(zip((*_KEYS, "Driver"), values, strict=False))}
         fields["Rev"] = next((digits for _, option, digits in words if option == "r"), "")
         devices.append(_block_device({key: value for key, value in fields.items() if value}, []))
     return _each_once(_LINES, text, devices)

@@ -20,6 +20,10 @@ _UNREAD = re.compile(
     r"\[(?=[^\]]{6})[0-9A-Za-z.-]{0,30}:[0-9A-Za-z.-]{0,30}\]|^(?:Unknown d|D)evice(?: [0-9a-f]{0,4})?$"
     r"|(?:Unknown d| D)evice (?![0-9a-f]{4}$)-?[0-9a-f.]{1,8}$"
 )
+# Text behind the ids; the line of another device, which has lost its line end before it.
+_RUN_ON = re.compile(rf"^{_ID}:{_ID} |{SLOT} [A-Z0-9]")
+# busybox's lspci -k prints the driver behind the ids.
+_BUSYBOX = re.compile(rf"Class {_ID}: {_ID}:{_ID}(?= ([A-Za-z][A-Za-z0-9_-]{{1,40}}|[0-9][a-z0-9_-]{{1,40}})$)")
 _UNREAD_REVISION = re.compile(r"\(rev(?: |$)|\(prog-if")
 _UNNAMED = re.compile(r"(?:Unknown d|D)evice")
 _PROGRAMMING = re.compile(r" \(prog-if [0-9a-f]{2}[^)]{0,80}\)$")
@@ -44,11 +48,14 @@ class Heading:
     class_code: str | None
     names: Names
     revision: str | None
+    driver: str | None = None
 
 
 def read_names(text: str) -> Names | None:
     """Vendor and device (or subsystem) in one text; None when a part of it cannot be read."""
     text = text.strip()
+    if _RUN_ON.search(text):
+        return None
     match = _BOTH_IDS.fullmatch(text)
     if match is not None:
         name = match[1]
@@ -62,6 +69,9 @@ def read_names(text: str) -> Names | None:
 def read_heading(text: str) -> Heading | None:
     """``Ethernet controller [0200]: Intel Corporation 82574L [8086:10d3] (rev 01) (prog-if 00)``; None for no such."""
     text = _PROGRAMMING.sub("", text.rstrip())
+    of_busybox = _BUSYBOX.match(text)
+    if of_busybox is not None:
+        text = of_busybox[0]
     revision = _REVISION.search(text)
     if revision is not None:
         text = text[: revision.start()]
@@ -72,7 +82,8 @@ def read_heading(text: str) -> Heading | None:
     read = read_names(names)
     if read is None or (class_name or "").endswith("]"):
         return None
-    return Heading(class_name, class_code, read, revision[1] if revision else None)
+    driver = of_busybox[1] if of_busybox else None
+    return Heading(class_name, class_code, read, revision[1] if revision else None, driver)
 
 
 def read_class(text: str) -> tuple[str | None, str | None]:
