@@ -52,7 +52,7 @@ DRESSINGS: dict[str, Callable[[str, str], str]] = {
 # A console's log has its own prompts and screens. A text that begins with a prompt has had its dressing.
 UNDRESSED = ("console",)
 PROMPTS = "#[$>\x1b"
-BEGUN = ("root@", "user@", "zcu102", "solopharm", "cat ", "netperf ", "lspci ")
+BEGUN = ("~ #", "root@", "user@", "zcu102", "solopharm", "cat ", "netperf ", "lspci ", "ethtool -")
 # A log's and a run's time belongs to the command, which these dressings make up.
 TIMED = {"netperf", "iperf3"}
 

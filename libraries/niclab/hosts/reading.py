@@ -78,13 +78,26 @@ def whole_number(kind: str, where: str, text: str, what: str) -> int:
     return int(text)
 
 
-def load_json(kind: str, text: str) -> JsonNode:
-    """The JSON document ``text``; NaN and infinity are refused, they are no measurements."""
+def load_json(kind: str, text: str, *, repeated: bool = False) -> JsonNode:
+    """The JSON document ``text``; NaN and infinity are refused, they are no measurements.
+
+    :param repeated: the tool gives one name to several values of an object; else two values are an error.
+    """
     try:
-        value = json.loads(text, parse_constant=_refuse_constant)
+        value = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=dict if repeated else once_each)
     except (ValueError, RecursionError) as error:
         raise unreadable(kind, "JSON", text, f"one JSON document ({error})") from error
     return JsonNode(kind, "", value)
+
+
+def once_each(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """An object of a JSON document; a ValueError when one name has two values."""
+    values: dict[str, object] = {}
+    for name, value in pairs:
+        if name in values and values[name] != value:
+            raise ValueError(f"{name!r} has two values")
+        values[name] = value
+    return values
 
 
 def load_first_json_object(kind: str, text: str) -> JsonNode:

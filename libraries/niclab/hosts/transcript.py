@@ -19,14 +19,14 @@ Line = tuple[int, str]
 
 # "root@host:~ # ", "[root@host ~]$ ", "[root@host]~# ", "(venv) joe@host:~$ ", "host# ", "# ". The kernel's debugger
 # has a prompt of its own, which is part of the log.
-_HOST = r"(?:\[[^\]]{1,80}\]|[A-Za-z0-9(-][A-Za-z0-9@.:~/_()-]{0,80})"
+_HOST = r"(?:\[[^\]]{1,80}\]|[~/][A-Za-z0-9._/-]{0,80}|[A-Za-z0-9(-][A-Za-z0-9@.:~/_()-]{0,80})"
 _EMPTY_PROMPT = re.compile(
     rf"(?!db>)(?:\([\w.-]{{1,40}}\) )?(?:{_HOST}(?: ?[~/][A-Za-z0-9~/._-]{{0,80}})?(?<!:))?\s?[#$%>❯»]"
     r"(?:\s*(?:exit|logout))?|➜\s{1,3}\S{1,60}(?: git:\(\S{1,60}\))?(?: ✗)?"
 )
 # What stands before the sign does not matter where a call of the tool stands behind it. "+ " is the shell's own trace.
 _NAMED_PROMPT = re.compile(
-    r"(?:>\s?)?(?:[^#$%>❯»|<]{0,100}(?:#{1,4}|[$%>❯»])|\+{1,3} )\s*(?:\*\*|`)?(?=[A-Za-z/.(])(.+)"
+    r"(?:>\s?)?(?:[^#$%>❯»|<]{0,100}(?:#{1,4}|[$%>❯»])|\+{1,3} |.{0,100}▶|~\] )\s*(?:\*\*|`)?(?=[A-Za-z/.(])(.+)"
 )
 _USER_PROMPT = re.compile(
     r"(?:\[[^\s\]]{1,40}@[^\]]{1,80}\](?:[~/][^ ]{0,80})?"
@@ -36,7 +36,7 @@ _USER_PROMPT = re.compile(
 _NAMELESS_PROMPT = re.compile(r"[$%❯»➜] [a-z./][A-Za-z0-9_./ -]{0,200}")
 # "➜ ", "➜  ~ ", "➜  src git:(main) ✗ ": the directory may stand behind the sign.
 _ARROW_PROMPT = re.compile(r"[^➜]{0,40}➜\s+((?:\S{1,60}\s+(?:git:\(\S{1,60}\)\s+)?(?:✗\s+)?)?(\S.*))")
-_SIGNS = re.compile(r"[#$%>❯»➜+]")
+_SIGNS = re.compile(r"[#$%>❯»➜▶+]|~\]")
 _PASSWORD = re.compile(r"(?:\[sudo\] |doas \()[^:]{1,80}:|Password: ?|Sorry, try again\.")
 _LONGEST_PROMPT = 1000
 _DEEPEST_QUOTATION = 10
@@ -52,17 +52,20 @@ _RUNNERS = frozenset(
     )
 )
 # They show a file or a part of what a tool said, so that any reader's text may stand behind them.
-_VIEWERS = ("cat", "more", "less", "head", "tail", "grep", "egrep", "zgrep", "sed", "awk", "watch")
+_VIEWERS = ("cat", "more", "less", "show", "head", "tail", "grep", "egrep", "zgrep", "sed", "awk", "watch")
 _LEFT_OUT = re.compile(
-    r"\.{3,6}|\u2026|[\[(<]\s?(?:\.{3}|\u2026|snip(?:ped)?|cut)\s?[\])>]"
+    r"\.{3,6}|\u00b7{3,6}|\u2026|[\[(<]\s?(?:\.{3}|\u2026|snip(?:ped)?|cut)\s?[\])>]"
     r"|([-.])\1+\s?(?:snip(?:ped)?|cut)\s?(?:\1\1+)?"
 )
 _ESCAPES = re.compile(r"\x1b(?:\[[0-9;:?]{0,40}[@-~]|\][^\x07\x1b\n]{0,500}(?:\x07|\x1b\\)|[()][A-Z0-9]|[=>78])|\x0f")
 _ARROW_BEFORE = re.compile(r"[-=]{2,20}>(?=\s)")
 _ARROWS = ("<--", "<==", "\u2190")
+_HARD_BLANK = "\u00a0"  # what pages and mails put in place of an indentation
+_REMARKS = ("#", "//")
+_RULER = re.compile(r"[-=_*~]{4,200}")
 _FENCE = re.compile(r"(?:```|~~~)[a-z]{0,12}")
 _RECORDER = re.compile(r"Script (?:started|done)(?: on|,).{0,200}")
-_LAST_OF_LEFT_OUT = frozenset(".\u2026])>-pdt")
+_LAST_OF_LEFT_OUT = frozenset(".\u00b7\u2026])>-pdt")
 _TAG = re.compile(r"</?[a-z][a-z0-9]{0,10}(?: [^<>\n]{0,200})?/?>")
 _PRINTABLE = re.compile(r"=3D|=20$", re.MULTILINE)
 _NO_PRINTABLE = re.compile(r"=(?![0-9A-F]{2}|\r?\n|$)")
@@ -116,6 +119,8 @@ def transcript(text: str, *tools: str, alone: str | None = None) -> Transcript:
             continue
         echoed = _echoed(line, tools, bare=not begun)
         if echoed is not None:
+            if not begun:  # what stands before the command can only be remarks
+                kept = []
             continued = command is None and echoed[-1:] == _CONTINUES
             command = command or echoed
         elif not begun and _echoed(line, _VIEWERS, bare=False):
@@ -124,7 +129,7 @@ def transcript(text: str, *tools: str, alone: str | None = None) -> Transcript:
             raise unreadable(alone, f"line {number}", line, f"the output of {' or '.join(tools)} only")
         elif begun or not _PASSWORD.fullmatch(line.strip()):
             kept.append((number, line))
-            begun = begun or bool(line)
+            begun = begun or not (not line or line.lstrip().startswith(_REMARKS))
     return Transcript(tuple(kept), command)
 
 
@@ -132,7 +137,7 @@ def cleaned(text: str) -> str:
     """The text without byte order mark, NULs, sequences to a terminal, a mail's encoding, entities of a page and signs
     of a quotation."""
     text = _uncoloured(text.removeprefix("\ufeff").replace("\x00", ""))
-    return _unquoted(_unescaped(_decoded(text)).rstrip())
+    return _unquoted(_unescaped(_decoded(text)).replace(_HARD_BLANK, " ").rstrip())
 
 
 def _without_arrow(line: str) -> str:
@@ -212,7 +217,7 @@ def _asks_on(line: str) -> bool:
 
 def _says_nothing(line: str) -> bool:
     begin = line.strip()[:_LONGEST_PROMPT]
-    return not begin or any(pattern.fullmatch(begin) for pattern in (_EMPTY_PROMPT, _FENCE, _RECORDER, _TIMES))
+    return not begin or any(pattern.fullmatch(begin) for pattern in (_EMPTY_PROMPT, _FENCE, _RECORDER, _TIMES, _RULER))
 
 
 def command_words(command: str | None) -> list[str]:
@@ -242,7 +247,7 @@ def _echoed(line: str, tools: tuple[str, ...], *, bare: bool) -> str | None:
         return None
     arrow, match = _ARROW_PROMPT.fullmatch(line), _NAMED_PROMPT.fullmatch(line)
     commands = arrow.groups() if arrow else (match[1].rstrip("*`"),) if match else ()
-    for command in (*commands, line) if bare else commands:
+    for command in (*commands, line.strip("*`")) if bare else commands:
         if any(_calls(part.split(), tools) for part in re.split(r"[;|&]+", command)):
             return command
     return None

@@ -28,6 +28,26 @@ _MODE = re.compile(r"(.{1,60}?)(?: \(fail_over_mac ([a-z]{1,20})\))?")
 _PRIMARY = re.compile(r"(\S{1,30})(?: \(primary_reselect ([a-z]{1,20})\))?")
 _SPEED = re.compile(r"([0-9]{1,9}) Mbps")
 _MAC = re.compile(r"[0-9A-Za-z*]{2}(:[0-9A-Za-z*]{2}){5,19}")  # more than hex: people blot out their addresses
+_POLICY = re.compile(
+    r"(?:layer(?:2|2\+3|3\+4|)|encap[23]\+[34]|vlan\+?src(?:mac)?|unknown)(?: \([0-9]{1,2}\))?", re.IGNORECASE
+)
+_TARGET = re.compile(r"(?:[0-9]{1,3}|[xX*]{1,3})(?:\.(?:[0-9]{1,3}|[A-Za-z*]{1,3})){3}")
+_FASTEST_MBPS = 10_000_000
+_CHURN = ("monitoring", "churned", "none", "unknown")
+_WORDS = {
+    "LACP rate": ("slow", "fast"),
+    "Aggregator selection policy (ad_select)": ("stable", "bandwidth", "count", "actor_port_prio"),
+    "Actor Churn State": _CHURN,
+    "Partner Churn State": _CHURN,
+}
+# Sizes of the fields of an LACP frame (IEEE 802.1AX): 8 bits of state, 16 bits of key.
+_GREATEST = {"port state": 255, "Key": 65535, "Slave queue ID": 65535, "Aggregator ID": 65535}
+# Fields whose value no kernel leaves out: an empty one is a line that was cut.
+_NEVER_EMPTY = (
+    *("Primary Slave", "Currently Active Slave", "Transmit Hash Policy", "LACP active", "Permanent HW addr", "Duplex"),
+    *("aggregator Partner Mac Address", "actor system mac address", "partner system mac address", "Speed", *_WORDS),
+    "System MAC address",
+)
 _STATUSES = ("up", "down", "going down", "going back")
 # Titles of parts of their own; their fields are read under the part's name.
 _PARTS = {
@@ -62,7 +82,23 @@ class _Part:
         value = self.text(name)
         if self.fields.get(name, (0, "None"))[1] == "":
             raise self.wrong(name, f"{name}: a whole number")
-        return None if value is None else whole_number(_KIND, self.where(name), value, name)
+        number = None if value is None else whole_number(_KIND, self.where(name), value, name)
+        greatest = next((limit for end, limit in _GREATEST.items() if name.endswith(end)), None)
+        if number is not None and greatest is not None and number > greatest:
+            raise self.wrong(name, f"{name}: at most {greatest}")
+        return number
+
+    def word(self, name: str) -> str | None:
+        """One of the words that the driver has for it."""
+        value = self.text(name)
+        if value is not None and value not in _WORDS[name]:
+            raise self.wrong(name, f"{name}: one of {', '.join(_WORDS[name])}")
+        return value
+
+    def refuse_empty(self) -> None:
+        for name in _NEVER_EMPTY:
+            if self.fields.get(name, (0, "None"))[1] == "":
+                raise self.wrong(name, f"a value of {name}: the line was cut")
 
     def mac(self, name: str) -> str | None:
         value = self.text(name)
@@ -117,10 +153,15 @@ def read_bonding(text: str) -> Bond:
         part.fields[prefix + key] = (number, value)
     if "Bonding Mode" not in bond.fields and not slaves:
         raise unreadable(_KIND, "text", text, "a line 'Bonding Mode: MODE' or at least one slave")
+    for each in (bond, *slaves):
+        each.refuse_empty()
     active = bond.text("Currently Active Slave")
     if active is not None and not slaves:
         raise bond.wrong("Currently Active Slave", "the lines of this slave: the output is incomplete")
-    return _bond(version.strip() or None, bond, tuple(_member(slave) for slave in slaves))
+    members = tuple(_member(slave) for slave in slaves)
+    if len({member.name for member in members}) < len(members):
+        raise unreadable(_KIND, "text", ", ".join(member.name for member in members), "each slave once, of one bond")
+    return _bond(version.strip() or None, bond, members)
 
 
 def _bond(version: str | None, bond: _Part, slaves: tuple[BondMember, ...]) -> Bond:
@@ -128,7 +169,9 @@ def _bond(version: str | None, bond: _Part, slaves: tuple[BondMember, ...]) -> B
     if "Bonding Mode" in bond.fields and (match is None or match[1] not in _MODES):
         raise bond.wrong("Bonding Mode", f"Bonding Mode: one of {', '.join(_MODES)}")
     mode_name, mode_id = _MODES[match[1]] if match else (None, None)
-    primary = _PRIMARY.fullmatch(bond.fields.get("Primary Slave", (0, ""))[1])
+    primary = _PRIMARY.fullmatch(bond.fields.get("Primary Slave", (0, "None"))[1])
+    if primary is None:
+        raise bond.wrong("Primary Slave", "Primary Slave: 'None' or 'eth0 (primary_reselect always)'")
     return Bond(
         driver_version=version,
         mode=match[1] if match else None,
@@ -136,8 +179,8 @@ def _bond(version: str | None, bond: _Part, slaves: tuple[BondMember, ...]) -> B
         mode_id=mode_id,
         fail_over_mac=match[2] if match else None,
         active_slave=bond.text("Currently Active Slave"),
-        primary=primary[1] if primary and primary[1] != "None" else None,
-        primary_reselect=primary[2] if primary else None,
+        primary=primary[1] if primary[1] != "None" else None,
+        primary_reselect=primary[2],
         mii_status=bond.status(),
         miimon_ms=bond.count("MII Polling Interval (ms)"),
         updelay_ms=bond.count("Up Delay (ms)"),
@@ -145,11 +188,11 @@ def _bond(version: str | None, bond: _Part, slaves: tuple[BondMember, ...]) -> B
         peer_notify_delay_ms=bond.count("Peer Notification Delay (ms)"),
         arp_interval_ms=bond.count("ARP Polling Interval (ms)"),
         arp_targets=_targets(bond),
-        xmit_hash_policy=bond.text("Transmit Hash Policy"),
+        xmit_hash_policy=_policy(bond),
         lacp_active=_lacp_active(bond),
-        lacp_rate=bond.text("LACP rate"),
+        lacp_rate=bond.word("LACP rate"),
         min_links=bond.count("Min links"),
-        ad_select=bond.text("Aggregator selection policy (ad_select)"),
+        ad_select=bond.word("Aggregator selection policy (ad_select)"),
         system_mac=bond.mac("System MAC address"),
         aggregator=_aggregator(bond),
         slaves=slaves,
@@ -161,8 +204,18 @@ def _targets(bond: _Part) -> tuple[str, ...] | None:
     for name in ("ARP IP target/s (n.n.n.n form)", "ARP IP target/s"):
         value = bond.text(name)
         if value is not None:
-            return tuple(target.strip() for target in value.split(",") if target.strip())
+            targets = tuple(target.strip() for target in value.split(",") if target.strip())
+            if not all(_TARGET.fullmatch(target) for target in targets):
+                raise bond.wrong(name, "addresses such as 10.0.0.1")
+            return targets
     return None
+
+
+def _policy(bond: _Part) -> str | None:
+    value = bond.text("Transmit Hash Policy")
+    if value is not None and not _POLICY.fullmatch(value):
+        raise bond.wrong("Transmit Hash Policy", "a policy such as 'layer3+4 (1)'")
+    return value
 
 
 def _lacp_active(bond: _Part) -> bool | None:
@@ -200,8 +253,8 @@ def _member(slave: _Part) -> BondMember:
         mac=slave.mac("Permanent HW addr"),
         queue_id=slave.count("Slave queue ID"),
         aggregator_id=slave.count("Aggregator ID"),
-        actor_churn_state=slave.text("Actor Churn State"),
-        partner_churn_state=slave.text("Partner Churn State"),
+        actor_churn_state=slave.word("Actor Churn State"),
+        partner_churn_state=slave.word("Partner Churn State"),
         actor_mac=slave.mac("actor system mac address"),
         actor_port_state=slave.count("actor port state"),
         partner_mac=slave.mac("partner system mac address"),
@@ -215,7 +268,7 @@ def _speed(slave: _Part) -> int | None:
     if value is None or value in ("Unknown Mbps", "-1 Mbps", "65535 Mbps", "4294967295 Mbps"):
         return None
     match = _SPEED.fullmatch(value)
-    if match is None or int(match[1]) == 0:
+    if match is None or not 0 < int(match[1]) <= _FASTEST_MBPS:
         raise slave.wrong("Speed", "Speed: '1000 Mbps' or 'Unknown'")
     return int(match[1])
 

@@ -10,16 +10,28 @@ from niclab.hosts.transcript import Line, command_words, transcript
 
 # ethtool writes these to standard error; they stand in the output when both streams were recorded in one file.
 _SEPARATOR = "--"  # grep -A writes it between groups of lines
+_REMARK = re.compile(r"^(\s*)#(?: |$)")
+_LEAST_REMARKS = 2
 _NOISE = ("Cannot get ", "netlink error:", "netlink warning:")
 
 
 def content(text: str) -> list[Line]:
     """Number and text of every line that has content: no blank lines, no prompts, no complaint of the tool beside its
     answer, no margin of all lines."""
-    lines = transcript(text, "ethtool", "ip", "cat", "bat", "bridge").filled
+    lines = transcript(_uncommented(text), "ethtool", "ip", "cat", "bat", "bridge").filled
     if "\x1b" in text or any(noise in text for noise in _NOISE):
         lines = tuple((number, line) for number, line in lines if not line.lstrip().startswith(_NOISE))
     return [entry for entry in dedented(lines) if entry[1] != _SEPARATOR]
+
+
+def _uncommented(text: str) -> str:
+    """The text without the sharps of a script's remarks, in which pages show what a command prints: they stand before
+    every line below the first, which may be the command."""
+    lines = text.split("\n")
+    shown = [line for line in lines if line.strip()][1:]
+    if len(shown) < _LEAST_REMARKS or not all(_REMARK.match(line) for line in shown):
+        return text
+    return "\n".join(_REMARK.sub(r"\1", line) for line in lines)
 
 
 def asked_interface(text: str, option: str) -> str | None:
@@ -41,14 +53,14 @@ def is_json(lines: list[Line]) -> bool:
     return bool(lines) and lines[0][1].lstrip().startswith(("[", "{"))
 
 
-def json_document(kind: str, lines: list[Line]) -> JsonNode:
+def json_document(kind: str, lines: list[Line], *, repeated: bool = False) -> JsonNode:
     """The document of ``lines``."""
-    return load_json(kind, "\n".join(line for _, line in lines))
+    return load_json(kind, "\n".join(line for _, line in lines), repeated=repeated)
 
 
-def json_interface(kind: str, lines: list[Line]) -> JsonNode:
+def json_interface(kind: str, lines: list[Line], *, repeated: bool = False) -> JsonNode:
     """The only object of ``ethtool --json``'s list: several interfaces are ambiguous, none is no answer."""
-    entries = json_document(kind, lines).items()
+    entries = json_document(kind, lines, repeated=repeated).items()
     if len(entries) != 1 or not isinstance(entries[0].value, dict):
         raise unreadable(kind, "JSON", f"{len(entries)} entries", "one object, of one interface")
     return entries[0]

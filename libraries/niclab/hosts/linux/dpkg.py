@@ -6,7 +6,7 @@ import re
 
 from niclab.hosts.errors import unreadable
 from niclab.hosts.package_records import Package, Packages
-from niclab.hosts.reading import dedented
+from niclab.hosts.reading import dedented, unbroken
 from niclab.hosts.transcript import Transcript, transcript
 
 _LIST = "dpkg -l"
@@ -15,7 +15,7 @@ _SHOW = "dpkg-query -W"
 
 _NAME = r"[a-z0-9][a-z0-9+.-]{0,127}"
 _ARCH = r"(?:[a-z]+-)*[a-z][a-z0-9_]{1,14}"
-_VERSION = r"(?:[0-9]{1,6}:)?[0-9][A-Za-z0-9.+~:-]{0,120}"
+_VERSION = r"(?:[0-9]{1,6}:)?[0-9][A-Za-z0-9.+~:_-]{0,120}(?<!:)"
 # First letters: wish and state of dpkg(1), third: an error.
 _DESIRED = {"u": "unknown", "i": "install", "r": "deinstall", "p": "purge", "h": "hold"}
 _STATES = {
@@ -28,7 +28,7 @@ _STATES = {
     "t": "triggers-pending",
     "i": "installed",
 }
-_LIST_LINE = re.compile(rf"([uirph][ncHUFWti][ RX]?)\s+({_NAME})(?::({_ARCH}))?\s+(\S+)(?:\s+(\S.*))?")
+_LIST_LINE = re.compile(rf"([uirph][ncHUFWti][ RX]?)\s+({_NAME})(?::({_ARCH})?)?\s+(\S+)(?:\s+(\S.*))?")
 _ARCHITECTURES = frozenset(
     " ".join(
         (
@@ -37,11 +37,18 @@ _ARCHITECTURES = frozenset(
         )
     ).split()
 )
-_HEADING = re.compile(r"(?:Desired=|\| Status=|\|/ Err\?=|\|\|/ Name\b|\+\+\+-).*")
-_COLUMNS = re.compile(r"\|\|/ Name\s+Version\s+(Architecture\s+)?Description\s*")
+# The headings are translated ("Gewünscht=Unbekannt/Installieren/..."), the letters below them are not.
+_HEADING = re.compile(
+    r"\w{2,30}=[^/=]{1,40}(?:/[^/]{1,60}){2,6}|\| \w{2,30}=.*|\|/ \w{2,30}\?=.*|\|\|/ \w.*|\+\+\+-[=-]*"
+)
+_COLUMNS = re.compile(r"\|\|/ \w+\s+\w+\s+(\w+\s+)?\w+\s*")
+# The meanings of the letters may take two lines.
+_MORE_HEADING = re.compile(r"\s+\S[^/]*(?:/[^/]+)+")
+_NOTHING = re.compile(r"<\w{2,20}>")  # "<none>" and its translations
 _FIELD = re.compile(r"([A-Z][A-Za-z0-9-]{0,40}):(?:\s+(.*)|)")
 _STATUS_WORDS = re.compile(r"(install|hold|deinstall|purge|unknown) (ok|reinstreq|hold|hold-reinstreq) ([a-z-]{6,20})")
 _SHOW_LINE = re.compile(rf"({_NAME})(?::({_ARCH}))?(?:[\t ]+({_VERSION})?(?:[\t ]+({_ARCH}))?(?:[\t ]+(\S.*))?)?")
+_SEPARATOR = "--"  # grep -A writes it between groups of lines
 _ABSENT = (
     re.compile(r"(?:dpkg-query: )?[Nn]o packages found matching (\S+?)\.?"),
     re.compile(
@@ -92,11 +99,11 @@ def _absent(line: str) -> list[Package]:
 def _listed(lines: list[tuple[int, str]]) -> list[Package]:
     """``dpkg -l``. The architecture is a column of its own since dpkg 1.16.2."""
     column: bool | None = None
+    heading = False
     packages: list[Package] = []
-    for number, line in lines:
-        if not line.strip():
-            continue
-        if _HEADING.fullmatch(line):
+    for number, line in unbroken([entry for entry in lines if entry[1].strip()], _begins):
+        heading = bool(_HEADING.fullmatch(line) or (heading and _MORE_HEADING.fullmatch(line)))
+        if heading:
             columns = _COLUMNS.fullmatch(line)
             column = columns[1] is not None if columns else column
             continue
@@ -107,15 +114,28 @@ def _listed(lines: list[tuple[int, str]]) -> list[Package]:
     return packages
 
 
+def _description(text: str | None, *, known: bool) -> str | None:
+    """None for "(no description available)", which stands cut and translated with packages that are not there."""
+    if text is None or text == "(no description available)" or (not known and text.startswith("(")):
+        return None
+    return text.strip()
+
+
+def _begins(line: str) -> bool:
+    return any(pattern.fullmatch(line) for pattern in (_LIST_LINE, _HEADING))
+
+
 def _listed_package(number: int, match: re.Match[str], column: bool | None) -> Package:
     marks, name, suffix, version, rest = match.groups()
-    known, state = version != "<none>", _STATES[marks[1]]
+    known, state = not _NOTHING.fullmatch(version), _STATES[marks[1]]
     if known and not re.fullmatch(_VERSION, version):
         raise unreadable(_LIST, f"line {number}", version, "a version that begins with a digit, or '<none>'")
     architecture, description = suffix, rest
-    words = (rest or "").split(None, 1)
-    if words and (column is True or (column is None and words[0] in _ARCHITECTURES)):
-        architecture = None if words[0] == "<none>" else words[0] if column or suffix not in _ARCHITECTURES else suffix
+    # What is not there may have an empty column.
+    words = [] if rest is None or (not known and rest.startswith("(")) else rest.split(None, 1)
+    nothing = bool(words) and _NOTHING.fullmatch(words[0]) is not None
+    if words and (column is True or (column is None and (nothing or words[0] in _ARCHITECTURES))):
+        architecture = None if nothing else words[0] if column or suffix not in _ARCHITECTURES else suffix
         description = words[1] if len(words) > 1 else None
     broken = marks[2:3] == "R"
     return Package(
@@ -127,7 +147,7 @@ def _listed_package(number: int, match: re.Match[str], column: bool | None) -> P
         desired=_DESIRED[marks[0]],
         state=state,
         broken=broken,
-        description=None if description in (None, "(no description available)") else description.strip(),
+        description=_description(description, known=known),
     )
 
 
@@ -136,7 +156,7 @@ def _stanzas(lines: list[tuple[int, str]]) -> list[Package]:
     packages: list[Package] = []
     fields: dict[str, str] = {}
     for number, line in [*lines, (0, "")]:
-        if not line.strip():
+        if not line.strip() or line == _SEPARATOR:
             if fields:
                 packages.append(_stanza_package(number, fields))
                 fields = {}
@@ -156,6 +176,9 @@ def _stanzas(lines: list[tuple[int, str]]) -> list[Package]:
 
 def _stanza_package(number: int, fields: dict[str, str]) -> Package:
     name, status = fields.get("Package", ""), fields.get("Status")
+    empty = [key for key in ("Version", "Architecture", "Status") if fields.get(key) == ""]
+    if empty:
+        raise unreadable(_STATUS, f"before line {number}", f"{empty[0]}:", f"a value of {empty[0]}")
     if not re.fullmatch(_NAME, name):
         raise unreadable(_STATUS, f"before line {number}", name, "'Package: NAME'")
     version = fields.get("Version") or None

@@ -18,14 +18,20 @@ _DRIVER_LINE = re.compile(r"([a-z][a-z-]*):(.*)")
 _REMARK = re.compile(r"\s(?:#|//|<-|\u2190)")
 _HEADER = re.compile(r"Settings for ([^\s:]+):\s*")
 _SETTING = re.compile(r"\s+([A-Za-z][^:]*):(.*)")
-_MODE = re.compile(r"[0-9]{1,7}base[A-Za-z0-9_]+(/(Half|Full))?")
+# Only the mode "10000baseR_FEC" says nothing of its duplex.
+_MODE = re.compile(r"[1-9][0-9]{1,6}base(?:[A-Za-z0-9_]+/(?:Half|Full)|R_FEC)")
 _SPEED = re.compile(r"([0-9]{1,10})Mb/s")
+_FASTEST_MBPS = 10_000_000
+_UNKNOWN_VALUE = re.compile(r"Unknown!(?: \((?:[0-9]{1,10}|0x[0-9a-fA-F]{1,8})\))?")
 _UNKNOWN = ("Unknown", "N/A", "n/a")
 _LINK_DETECTED = re.compile(r"(yes|no)(?: \((.+)\))?")
 # Names of ethtool's dump_link_settings(), a closed set; a part of one is an output that was cut.
 _PORTS = ("Twisted Pair", "AUI", "BNC", "MII", "FIBRE", "Direct Attach Copper", "None", "Other", *_UNKNOWN)
 _TRANSCEIVERS = ("internal", "external", *_UNKNOWN)
 _CUT_ADDRESS = re.compile(r"[0-9a-f]{4,5}:(?:[0-9a-f]{0,2}|[0-9a-f]{2}:(?:[0-9a-f]{0,2}|[0-9a-f]{2}\.))", re.IGNORECASE)
+# An address that no kernel prints: a sign, a domain that is too long, a domain alone.
+_NO_ADDRESS = re.compile(r"-.*|[0-9]{9,}(?::.*)?|0{1,4}")
+_NO_VERSION = re.compile(r"-[0-9].*")
 _NOTHING = ("N/A", "n/a", "Unknown", "")
 
 
@@ -43,12 +49,14 @@ def read_driver_info(text: str) -> DriverInfo:
             raise unreadable(_DRIVER, f"line {number}", line, f"one of {', '.join(_DRIVER_KEYS)}, or 'supports-X: yes'")
         if _REMARK.search(value):
             raise unreadable(_DRIVER, f"line {number}", line, "the tool's own words, without a remark behind them")
+        if _NO_VERSION.fullmatch(value):
+            raise unreadable(_DRIVER, f"line {number}", line, f"{key}: no number below zero")
         found[key] = None if value in ("", "N/A", "n/a") or not value.strip(".\u2026") else value
     driver = found.get("driver")
     if driver is None:
         raise unreadable(_DRIVER, "text", text, "a line 'driver: NAME'")
     bus = found.get("bus-info")
-    if bus is not None and _CUT_ADDRESS.fullmatch(bus):
+    if bus is not None and (_CUT_ADDRESS.fullmatch(bus) or _NO_ADDRESS.fullmatch(bus)):
         raise unreadable(_DRIVER, "bus-info", bus, "a whole address such as 0000:04:00.0")
     if len(found) == 1 and not text.endswith("\n"):
         raise unreadable(_DRIVER, "text", text[-60:], "a line end, or another line: the output was cut")
@@ -98,12 +106,16 @@ _Setting = tuple[int, str]
 # Settings stand one tab in; what continues one stands below its value.
 _LEAST_CONTINUED = 8
 # Settings whose indentation or heading was lost: a page or a pipe has taken it away.
-_BARE_SETTING = re.compile(
-    r"((?:Supported|Advertised|Link partner advertised) (?:link modes|pause frame use|auto-negotiation|FEC modes)"
+_NAMES = (
+    r"(?:(?:Supported|Advertised|Link partner advertised) (?:link modes|pause frame use|auto-negotiation|FEC modes)"
     r"|Supported ports|Supports auto-negotiation|Speed|Lanes|Duplex|Port|PHYAD|Transceiver|Auto-negotiation|MDI-X"
     r"|master-slave (?:cfg|status)|Supports Wake-on|Wake-on|SecureOn password|Current message level|SQI"
-    r"|Link Down Events|Link detected):(.*)"
+    r"|Link Down Events|Link detected)"
 )
+_BARE_SETTING = re.compile(rf"({_NAMES}):(.*)")
+_LOST_COLON = re.compile(rf"{_NAMES}(?:\s.*|)")
+# Numbers that are not kept, by which a damaged text is known.
+_NUMBERS = {"PHYAD": re.compile(r"[0-9]{1,3}"), "Lanes": re.compile(r"[0-9]{1,3}|Unknown!")}
 
 
 def _settings(lines: list[Line]) -> tuple[str | None, dict[str, _Setting]]:
@@ -126,15 +138,26 @@ def _settings(lines: list[Line]) -> tuple[str | None, dict[str, _Setting]]:
             if key in settings:
                 raise unreadable(_LINK, f"line {number}", line, f"{key!r} once")
             settings[key] = (number, match[2].strip())
-        elif key is not None and (_indentation(line) > _LEAST_CONTINUED or (bare and ":" not in line)):
+        elif key is not None and _continues(line, bare=bare):
             first, value = settings[key]
             settings[key] = (first, f"{value} {line.strip()}")
         else:
             raise unreadable(_LINK, f"line {number}", line, "an indented 'Name: value' or its continuation")
+    for name in _NUMBERS.keys() & settings:
+        number, value = settings[name]
+        if not _NUMBERS[name].fullmatch(value):
+            raise unreadable(_LINK, f"line {number}", value, f"{name}: a whole number")
     if not _READ.intersection(settings):
         shown = "\n".join(line for _, line in lines)
         raise unreadable(_LINK, "text", shown, "'Settings for IFACE:' and a line such as Speed or Link detected")
     return iface, settings
+
+
+def _continues(line: str, *, bare: bool) -> bool:
+    """Whether this is more of the value above; a name that has lost its colon is not."""
+    if _LOST_COLON.fullmatch(line.strip()):
+        return False
+    return _indentation(line) > _LEAST_CONTINUED or (bare and ":" not in line)
 
 
 def _indentation(line: str) -> int:
@@ -145,7 +168,7 @@ def _indentation(line: str) -> int:
 def _word_of(settings: dict[str, _Setting], key: str, words: tuple[str, ...]) -> str | None:
     """The value as it stands; None when missing or unknown."""
     number, value = settings.get(key, (0, _UNKNOWN[0]))
-    if value not in words and not value.startswith("Unknown!"):
+    if value not in words and not _UNKNOWN_VALUE.fullmatch(value):
         raise unreadable(_LINK, f"line {number}", value, f"{key}: one of {', '.join(words)}")
     return None if value in _NOTHING or value.startswith("Unknown!") else value
 
@@ -154,7 +177,7 @@ def _choice(settings: dict[str, _Setting], key: str, choices: dict[str, bool]) -
     if key not in settings:
         return None
     number, value = settings[key]
-    if value.startswith("Unknown!"):
+    if _UNKNOWN_VALUE.fullmatch(value):
         return None
     if value not in choices:
         raise unreadable(_LINK, f"line {number}", value, f"{key}: {' or '.join(choices)}")
@@ -166,17 +189,19 @@ def _speed_mbps(settings: dict[str, _Setting]) -> int | None:
 
     Before 2.6.34 it wrote the 65535 of a driver without carrier as a speed.
     """
-    if "Speed" not in settings or settings["Speed"][1].startswith("Unknown!"):
+    if "Speed" not in settings or _UNKNOWN_VALUE.fullmatch(settings["Speed"][1]):
         return None
     number, value = settings["Speed"]
     match = _SPEED.fullmatch(value)
-    if match is None or int(match[1]) == 0:
+    if match is not None and match[1] in ("65535", "4294967295"):
+        return None
+    if match is None or not 0 < int(match[1]) <= _FASTEST_MBPS:
         raise unreadable(_LINK, f"line {number}", value, "Speed: '1000Mb/s' or 'Unknown!'")
-    return None if match[1] in ("65535", "4294967295") else int(match[1])
+    return int(match[1])
 
 
 def _duplex(settings: dict[str, _Setting]) -> Duplex | None:
-    if "Duplex" not in settings or settings["Duplex"][1].startswith("Unknown!"):
+    if "Duplex" not in settings or _UNKNOWN_VALUE.fullmatch(settings["Duplex"][1]):
         return None
     number, value = settings["Duplex"]
     if value not in ("Full", "Half"):

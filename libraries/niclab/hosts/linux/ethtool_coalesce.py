@@ -16,7 +16,7 @@ from niclab.hosts.linux.capture import (
     json_interface,
     on_off,
 )
-from niclab.hosts.reading import JsonNode, whole_number
+from niclab.hosts.reading import JsonNode, once_each, whole_number
 from niclab.hosts.transcript import Line
 
 _COALESCE = "ethtool -c"
@@ -64,17 +64,22 @@ def read_coalescing(text: str) -> Coalescing:
 def _named_switches(lines: list[Line]) -> JsonNode:
     """The only object, with the names of later versions: before 6.14 the switches of the adaptive moderation and those
     of the CQE mode are both called rx and tx, the first before the parameters, the others behind them."""
-    json_interface(_COALESCE, lines)
-    document = json.loads("\n".join(line for _, line in lines), object_pairs_hook=_switches)
+    json_interface(_COALESCE, lines, repeated=True)
+    text = "\n".join(line for _, line in lines)
+    try:
+        document = json.loads(text, object_pairs_hook=_switches)
+    except ValueError as error:
+        raise unreadable(_COALESCE, "JSON", text, f"each parameter once ({error})") from error
     return JsonNode(_COALESCE, "[0]", document[0])
 
 
 def _switches(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    values: dict[str, object] = {}
+    renamed: list[tuple[str, object]] = []
+    mode = "adaptive"
     for name, value in pairs:
-        mode = "cqe-mode" if any(_JSON_NAME.fullmatch(known) for known in values) else "adaptive"
-        values[f"{mode}-{name}" if name in ("rx", "tx") else name] = value
-    return values
+        renamed.append((f"{mode}-{name}" if name in ("rx", "tx") else name, value))
+        mode = "cqe-mode" if _JSON_NAME.fullmatch(name) else mode
+    return once_each(renamed)
 
 
 def _coalescing_from_json(node: JsonNode) -> Coalescing:

@@ -8,7 +8,7 @@ from niclab.hosts.errors import unreadable
 from niclab.hosts.linux.capture import asked_interface, content, is_json, json_interface
 from niclab.hosts.reading import JsonNode
 from niclab.hosts.records import Counters
-from niclab.hosts.transcript import transcript
+from niclab.hosts.transcript import Line, transcript
 
 _KIND = "ethtool -S"
 _HEADING = "NIC statistics:"
@@ -26,6 +26,8 @@ def read_counters(text: str) -> Counters:
         lines = lines[1:]
     elif lines and asked_interface(text, "-S") is None and not _has_the_margin(text):
         raise unreadable(_KIND, f"line {lines[0][0]}", lines[0][1], f"the heading '{_HEADING}'")
+    else:
+        _refuse_twice(lines)
     entries: list[tuple[str, int]] = []
     for number, line in lines:
         name, _, value = line.rpartition(":")
@@ -36,6 +38,14 @@ def read_counters(text: str) -> Counters:
             raise unreadable(_KIND, f"line {number}", value, f"counter {name}: a whole number")
         entries.append((name, int(value)))
     return _complete(entries, text)
+
+
+def _refuse_twice(lines: list[Line]) -> None:
+    """Without headings nothing else tells that the counters of one interface stand behind those of another."""
+    names = [line.rpartition(":")[0].strip() for _, line in lines]
+    half = len(names) // 2
+    if half > 1 and names[:half] == names[half:]:
+        raise unreadable(_KIND, f"line {lines[half][0]}", lines[half][1], "the counters of one interface, once")
 
 
 def _has_the_margin(text: str) -> bool:

@@ -20,7 +20,9 @@ _NUMBER = r"-?[0-9]{1,9}(?:\.[0-9]{1,9})?"
 _POWER = re.compile(rf"({_NUMBER}) mW / (-inf|{_NUMBER}) dBm")
 _TEMPERATURE = re.compile(rf"({_NUMBER}) degrees C(?: / {_NUMBER} degrees F)?")
 _QUANTITY = re.compile(rf"({_NUMBER})\s?([A-Za-z]{{1,4}})")
-_CUT_CODE = re.compile(r"0x[0-9a-f]?|0x[0-9a-f]{2} \([^)]*", re.IGNORECASE)
+_NAMED_CODE = re.compile(r"0x[0-9a-fA-F]{2}(?: \(.*\))?")
+_OUI = re.compile(r"[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){2}|.*[^0-9A-Fa-f:. -].*")  # people blot them out
+_NO_CHANNEL = re.compile(r".*\((?:Chan|Channel) (?![0-9]{1,2}\)).*\)")
 _CHANNEL = re.compile(r"(.*?)\s*\((?:Chan|Channel) ([0-9]{1,2})\)")
 _ALARM = re.compile(r".*(?:high|low) (?:alarm|warning)")
 _THRESHOLD = re.compile(r"(.*(?:high|low) (?:alarm|warning)) threshold")
@@ -50,14 +52,20 @@ class _Rows:
         """The only value, which is not empty; None when the row is missing."""
         value = self.text(name)
         if value is None and name in self.values:
-            raise self.wrong(name, "a number with its unit")
+            raise self.wrong(name, "a value: the line was cut")
         return value
 
     def code(self, name: str) -> str | None:
         """A code with its meaning, such as ``0x03 (SFP)``; None when the row is missing."""
-        value = self.text(name)
-        if value is not None and _CUT_CODE.fullmatch(value):
+        value = self._filled(name)
+        if value is not None and not _NAMED_CODE.fullmatch(value):
             raise self.wrong(name, "a code such as 0x03 (SFP)")
+        return value
+
+    def oui(self) -> str | None:
+        value = self.text("Vendor OUI")
+        if value is not None and not _OUI.fullmatch(value):
+            raise self.wrong("Vendor OUI", "three bytes such as 00:1b:21")
         return value
 
     def wrong(self, name: str, expected: str) -> ReadError:
@@ -72,7 +80,10 @@ class _Rows:
         match = pattern.fullmatch(value)
         if match is None or (pattern is _QUANTITY and match[2] not in unit.split()):
             raise self.wrong(name, f"a number in {unit}")
-        return float(match[1])
+        number = float(match[1])
+        if number < 0 and pattern is not _TEMPERATURE:
+            raise self.wrong(name, f"a number in {unit} from 0 on")
+        return number or 0.0  # "-0.00 degrees C"
 
     def power(self, name: str) -> tuple[float | None, float | None]:
         """mW and dBm; "-inf dBm" is None."""
@@ -82,6 +93,8 @@ class _Rows:
         match = _POWER.fullmatch(value)
         if match is None:
             raise self.wrong(name, "'0.5671 mW / -2.46 dBm'")
+        if match[1].startswith("-"):
+            raise self.wrong(name, "a power in mW from 0 on")
         return float(match[1]), None if match[2] == "-inf" else float(match[2])
 
 
@@ -103,7 +116,7 @@ def read_module(text: str) -> ModuleEeprom:
         identifier=rows.code("Identifier"),
         connector=rows.code("Connector"),
         vendor_name=rows.text("Vendor name"),
-        vendor_oui=rows.text("Vendor OUI"),
+        vendor_oui=rows.oui(),
         vendor_pn=rows.text("Vendor PN"),
         vendor_rev=rows.text("Vendor rev") or rows.text("Vendor Rev"),
         vendor_sn=rows.text("Vendor SN"),
@@ -126,8 +139,12 @@ def read_module(text: str) -> ModuleEeprom:
 
 
 def _json(lines: list[Line]) -> Mapping[str, object]:
-    json_interface(_KIND, lines)
-    document = json.loads("\n".join(line for _, line in lines), object_pairs_hook=with_thresholds)[0]
+    json_interface(_KIND, lines, repeated=True)
+    text = "\n".join(line for _, line in lines)
+    try:
+        document = json.loads(text, object_pairs_hook=with_thresholds)[0]
+    except ValueError as error:
+        raise unreadable(_KIND, "JSON", text, f"each value once ({error})") from error
     assert isinstance(document, dict)
     return document
 
@@ -140,6 +157,10 @@ def _rows(lines: list[Line]) -> _Rows:
         match = _ROW.fullmatch(line)
         if match is None:
             raise unreadable(_KIND, f"line {number}", line, "'Name : value'")
+        if _NO_CHANNEL.fullmatch(match[1]):
+            raise unreadable(_KIND, f"line {number}", line, "the number of a channel")
+        if match[1] == "Transceiver type" and not match[2].strip():
+            raise unreadable(_KIND, f"line {number}", line, "a type of transceiver")
         rows.values.setdefault(match[1], []).append((f"line {number}", match[2].strip()))
     return rows
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from niclab.hosts.reading import once_each
+
 _UNITS = {
     "Laser wavelength": "nm",
     "BR, Nominal": "Mbps",
@@ -39,13 +41,14 @@ def with_thresholds(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
     The thresholds get the name that later versions give them: ``laser_bias_current_threshold``, in it ``high_alarm``.
     """
-    values: dict[str, object] = {}
+    renamed: list[tuple[str, object]] = []
     for name, value in pairs:
         if isinstance(value, dict) and value and all(part.endswith(_THRESHOLD) for part in value):
-            values[f"{name}{_THRESHOLD}"] = {part.removesuffix(_THRESHOLD): number for part, number in value.items()}
+            limits = {part.removesuffix(_THRESHOLD): number for part, number in value.items()}
+            renamed.append((f"{name}{_THRESHOLD}", limits))
         else:
-            values[name] = value
-    return values
+            renamed.append((name, value))
+    return once_each(renamed)
 
 
 def rows_of_json(document: Mapping[str, object]) -> dict[str, list[str]]:
@@ -58,8 +61,9 @@ def rows_of_json(document: Mapping[str, object]) -> dict[str, list[str]]:
         if key in document:
             rows[name] = [f"{document[key]}{_UNITS.get(name, '')}"]
     oui = document.get("vendor_oui")
-    if isinstance(oui, list) and all(isinstance(part, int) and 0 <= part < 256 for part in oui):
-        rows["Vendor OUI"] = [":".join(f"{part:02x}" for part in oui)]
+    if oui is not None:
+        parts = oui if isinstance(oui, list) else [oui]
+        rows["Vendor OUI"] = [":".join(f"{part:02x}" if isinstance(part, int) else str(part) for part in parts)]
     types = document.get("transceiver_type")
     if types is not None:
         rows["Transceiver type"] = [str(entry) for entry in (types if isinstance(types, list) else [types])]

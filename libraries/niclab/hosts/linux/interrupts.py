@@ -12,20 +12,25 @@ from niclab.hosts.transcript import transcript
 _KIND = "/proc/interrupts"
 
 _HEADING = re.compile(r"(?:CPU[0-9]{1,5}\s*)+")
-_ROW = re.compile(r"\s*([A-Za-z0-9_]{1,10}):(?:\s(.*)|)")
+_ROW = re.compile(r"\s*([A-Za-z0-9_/]{1,10}):(?:\s(.*)|)")
 _OF_THE_MACHINE = ("ERR", "MIS", "BAD")
 _UNCOUNTED = "FIQ"
 _COUNT = re.compile(r"[0-9]{1,20}")
 _TYPES = "edge|level|fasteoi|fasteoi_irq|fasteoi_mask|simple|percpu|event|virq|ipi|msi|msi-x|demux|bad"
 # Chip, number at the chip and type (kernel/irq/proc.c, show_interrupts): "IR-PCI-MSI 524288-edge", "GICv3  27 Level",
-# "ITS-PCI-MSI-0000:01:00.0   1 Edge".
+# "ITS-PCI-MSI-0000:01:00.0   1 Edge"; the words of a chip's name stand one blank apart: "MIPS GIC  10  ethernet".
 _NEW_CHIP = re.compile(
-    rf"(\S+)\s+([0-9]{{1,12}})(?:\s*-\s*({_TYPES})|\s+(Edge|Level)(?:-\S+)?)?(?:\s+(\S.*))?\s*", re.IGNORECASE
+    rf"(\S+(?: [A-Za-z]\S*){{0,4}})\s+([0-9]{{1,12}})(?:\s*-\s*({_TYPES})|\s+(Edge|Level)(?:-\S+)?)?(?:\s+(\S.*))?\s*",
+    re.IGNORECASE,
 )
 # Before 4.0: chip and type in one word, "PCI-MSI-edge", "xen-dyn-event"; or a chip without type, "PCI-MSI-X", "XT-PIC".
 _OLD_CHIP = re.compile(rf"(\S+?)\s*-({_TYPES})(?:\s+(\S.*))?\s*")
+# The same with any name of a handler, which stands behind blanks: "xen-pirq     -ioapic-level  acpi".
+_NAMED_HANDLER = re.compile(r"(\S+)\s+-([a-z][a-z0-9_-]{1,20})(?:\s+(\S.*))?\s*")
 # Chips without numbers where the kernel shows levels: "xen-dyn     Edge    -virq      hvc_console".
 _LEVEL_CHIP = re.compile(r"(\S+)\s+(Edge|Level)(?:\s+-\S+)?(?:\s+(\S.*))?\s*")
+# Type and number stand behind the chip: where they are taken for an action, something before them cannot be read.
+_NO_ACTION = re.compile(rf"(?:\S+\s*)?-(?:{_TYPES})(?:\s|$)|(?:\S+\s+)?(?:Edge|Level)\s")
 _BARE_CHIP = re.compile(r"(\S+)(?:\s+(\S.*))?\s*")
 
 
@@ -83,6 +88,8 @@ def _row(number: int, line: str, cpus: tuple[int, ...] | None) -> Interrupt:
     if not name.isdecimal():
         return Interrupt(name, counts, sum(counts), None, None, None, (), tail.strip() or None)
     chip, hwirq, kind, actions = _chip(tail.strip())
+    if actions and _NO_ACTION.match(actions[0]):
+        raise unreadable(_KIND, where, tail.strip(), "chip, number at the chip and type, then actions")
     return Interrupt(int(name), counts, sum(counts), chip, hwirq, kind, actions, None)
 
 
@@ -99,12 +106,14 @@ def _leading_counts(text: str, wanted: int | None) -> list[str]:
 def _chip(text: str) -> tuple[str | None, int | None, str | None, tuple[str, ...]]:
     """Chip, number at the chip, type and actions of what stands after the counts."""
     new, old, bare = _NEW_CHIP.fullmatch(text), _OLD_CHIP.fullmatch(text), _BARE_CHIP.fullmatch(text)
-    level = _LEVEL_CHIP.fullmatch(text)
+    level, handled = _LEVEL_CHIP.fullmatch(text), _NAMED_HANDLER.fullmatch(text)
     if level is not None:
         return _named(level[1]), None, level[2].lower(), _actions(level[3])
     if new is not None:
         kind = new[3] or new[4]
         return _named(new[1]), int(new[2]), kind.lower() if kind else None, _actions(new[5])
+    if handled is not None:
+        return _named(handled[1]), None, handled[2], _actions(handled[3])
     if old is not None:
         return _named(old[1]), None, old[2], _actions(old[3])
     if bare is not None:

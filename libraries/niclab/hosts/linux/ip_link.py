@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -13,6 +14,9 @@ from niclab.hosts.reading import JsonNode
 from niclab.hosts.records import Address, Operstate
 
 _T = TypeVar("_T")
+
+_MAC = re.compile(r"[0-9A-Za-z*]{2}(?::[0-9A-Za-z*]{2}){5}(?:(?::[0-9A-Za-z*]{2}){14})?")  # people blot them out
+_WITH_MAC = ("ether", "loopback", "infiniband")
 
 
 def read_links(text: str) -> NetworkLinks:
@@ -70,13 +74,13 @@ def _link(node: JsonNode) -> NetworkLink:
         group=_text(node, "group"),
         qlen=_count(node, "txqlen"),
         link_type=_text(node, "link_type"),
-        mac=_text(node, "address"),
-        broadcast=_text(node, "broadcast"),
-        permanent_mac=_text(node, "permaddr"),
+        mac=_optional(node, "address", _mac if _text(node, "link_type") in _WITH_MAC else JsonNode.text),
+        broadcast=_optional(node, "broadcast", _mac if _text(node, "link_type") in _WITH_MAC else JsonNode.text),
+        permanent_mac=_optional(node, "permaddr", _mac),
         kind=kind,
         slave_kind=slave_kind,
         vlan_id=_count(data, "id") if kind == "vlan" else None,
-        vlan_protocol=_text(data, "protocol") if kind == "vlan" else None,
+        vlan_protocol=_optional(data, "protocol", _protocol) if kind == "vlan" else None,
         bond=_bond(data) if kind == "bond" and data else None,
         bond_slave=_slave(slave) if slave_kind == "bond" and slave else None,
         alias=_text(node, "ifalias"),
@@ -93,19 +97,45 @@ def _state(node: JsonNode) -> Operstate:
         raise node.wrong(f"one of {', '.join(Operstate)}") from error
 
 
+def _mac(node: JsonNode) -> str:
+    """An address of 6 bytes (Ethernet) or 20 (InfiniBand)."""
+    if not _MAC.fullmatch(node.text()):
+        raise node.wrong("an address such as 00:1b:21:aa:bb:cc")
+    return node.text()
+
+
+def _one_of(words: tuple[str, ...]) -> Callable[[JsonNode], str]:
+    """A reader of one of the words, or of the number that an old tool writes for one that it does not know."""
+
+    def read(node: JsonNode) -> str:
+        if isinstance(node.value, int) and not isinstance(node.value, bool) and node.value >= 0:
+            return str(node.value)
+        if node.text() not in words:
+            raise node.wrong(f"one of {', '.join(words)}")
+        return node.text()
+
+    return read
+
+
+_protocol = _one_of(("802.1Q", "802.1ad", "802.1q"))
+_mode = _one_of(("balance-rr", "active-backup", "balance-xor", "broadcast", "802.3ad", "balance-tlb", "balance-alb"))
+_lacp_rate = _one_of(("slow", "fast"))
+_policy = _one_of(("layer2", "layer2+3", "layer3+4", "encap2+3", "encap3+4", "vlan+srcmac", "vlansrc"))
+
+
 def _bond(data: JsonNode) -> LinkBond:
     ad_info = data.optional("ad_info")
     return LinkBond(
-        mode=data.child("mode").text(),
+        mode=_mode(data.child("mode")),
         active_slave=_text(data, "active_slave"),
         primary=_text(data, "primary"),
         miimon_ms=_count(data, "miimon"),
         updelay_ms=_count(data, "updelay"),
         downdelay_ms=_count(data, "downdelay"),
-        lacp_rate=_text(data, "ad_lacp_rate"),
-        xmit_hash_policy=_text(data, "xmit_hash_policy"),
+        lacp_rate=_optional(data, "ad_lacp_rate", _lacp_rate),
+        xmit_hash_policy=_optional(data, "xmit_hash_policy", _policy),
         aggregator_id=_count(ad_info, "aggregator"),
-        partner_mac=_text(ad_info, "partner_mac"),
+        partner_mac=_optional(ad_info, "partner_mac", _mac),
     )
 
 
@@ -114,7 +144,7 @@ def _slave(data: JsonNode) -> LinkSlave:
         state=_text(data, "state"),
         mii_status=_text(data, "mii_status"),
         link_failures=_count(data, "link_failure_count"),
-        permanent_mac=_text(data, "perm_hwaddr"),
+        permanent_mac=_optional(data, "perm_hwaddr", _mac),
         aggregator_id=_count(data, "ad_aggregator_id"),
     )
 

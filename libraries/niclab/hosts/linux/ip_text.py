@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from ipaddress import ip_address
 from itertools import pairwise
 from typing import Any
 
@@ -22,15 +23,22 @@ _BRIEF = re.compile(
 _BARE = re.compile(
     r"(?:link/|inet6? |[RT]X: |[RT]X errors|altname |alias |valid_lft |promiscuity |vlan |bond(?:_slave)? ).*"
 )
-_ADDRESS = re.compile(r"(inet6?) (\S{1,60})/([0-9]{1,3})(?: (.*))?")
-_PEER = re.compile(r"(inet) (\S{1,40}) peer \S{1,40}/([0-9]{1,3})(?: (.*))?")
+_ADDRESS = re.compile(r"(inet6?) ([^\s/]{1,60})/([0-9]{1,3})(?: (.*))?")
+_PEER = re.compile(r"(inet6?) ([^\s/]{1,60}) peer \S{1,60}/([0-9]{1,3})(?: (.*))?")
+_SCOPES = ("host", "link", "global", "site", "nowhere")
+_BLOTS = frozenset("ghijklmnopqrstuvwxyz*#?<[")
+_BITS = {"inet": 32, "inet6": 128}
 # Of a link that is no Ethernet; behind "link/none" and "link/ppp" the next word may stand at once.
 _HARDWARE_ADDRESS = re.compile(r"[0-9A-Za-z*]{1,4}[.:][0-9A-Za-z*.:]{0,60}|[0-9]{1,10}|::")
 _MAC = re.compile(r"[0-9A-Za-z*]{2}(:[0-9A-Za-z*]{2}){5}")  # more than hex: people blot out their addresses
 _GUID = re.compile(r"[0-9A-Za-z*]{2}(:[0-9A-Za-z*]{2}){19}")
+_TUNNEL_ADDRESS = re.compile(
+    r"[0-9*xX]{1,3}(?:\.[0-9A-Za-z*]{1,3}){3}|(?:[0-9a-f]{0,4}:){1,7}:[0-9a-f]{0,4}|::|[0-9]{1,10}"
+)
 _CUT_TYPE = re.compile(
     r"link/(?:n(?:on?)?|pp?|si?|ca?|v(?:oi?)?|gr?|e(?:t(?:h(?:er?)?)?)?|l(?:o(?:o(?:p(?:b\w{0,3})?)?)?)?|i(?:n(?:f\w{0,7})?)?)?"
 )
+_CUT_NUMBER = re.compile(r"link/\[[^\]]*")
 _MORE = ("prog/xdp", "promiscuity", "RX", "TX", "addrgenmode", "valid_lft")
 _NUMBER = re.compile(r"[0-9]{1,20}")
 _STATISTICS = re.compile(r"(RX|TX)( errors)?:\s+(.*)")
@@ -65,7 +73,7 @@ def links_of_text(lines: list[Line]) -> list[_Link]:
             reader = _Reader(_head(number, line, match))
             links.append(reader.link)
         elif brief is not None and reader is None:
-            links.append(_brief(brief))
+            links.append(_brief(number, line, brief))
         elif reader is None or not (line[0].isspace() or reader.heading_waits or _BARE.fullmatch(line)):
             raise unreadable(KIND, f"line {number}", line, "'2: eth0: <FLAGS> mtu 1500 ...' or its indented details")
         else:
@@ -75,8 +83,8 @@ def links_of_text(lines: list[Line]) -> list[_Link]:
             KIND, "text", lines[-1][1], "numbers below the heading of statistics: the output is incomplete"
         )
     for link in links:
-        if "ifindex" in link and "link_type" not in link and not link["addr_info"]:
-            raise unreadable(KIND, "text", link["ifname"], "a line 'link/ether MAC' or an address below it")
+        if "ifindex" in link and not any(link.get(said) for said in ("link_type", "addr_info", "linkinfo")):
+            raise unreadable(KIND, "text", link["ifname"], "a line 'link/ether MAC', an address or a kind below it")
     return links
 
 
@@ -110,10 +118,22 @@ def _head(number: int, line: str, match: re.Match[str]) -> _Link:
     return link
 
 
-def _brief(match: re.Match[str]) -> _Link:
+def _brief(number: int, line: str, match: re.Match[str]) -> _Link:
+    if match[4] is not None and not any(each.fullmatch(match[4]) for each in (_MAC, _GUID, _TUNNEL_ADDRESS)):
+        raise unreadable(KIND, f"line {number}", line, "an address such as 00:1b:21:aa:bb:cc")
     link: _Link = {"ifname": match[1], "operstate": match[3], "flags": match[5].split(",") if match[5] else []}
     link.update({name: match[at] for name, at in (("link", 2), ("address", 4)) if match[at] not in (None, "NONE")})
     return link
+
+
+def _is_address(family: str, text: str, bits: int) -> bool:
+    """Whether this is an address of that family; one with letters that it cannot have was blotted out by somebody."""
+    if bits > _BITS[family]:
+        return False
+    try:
+        return ip_address(text).version == (4 if family == "inet" else 6)
+    except ValueError:
+        return any(char in _BLOTS for char in text.lower()) and "-" not in text[:1]
 
 
 class _Reader:
@@ -151,13 +171,7 @@ class _Reader:
 
     def _is_continuation(self, line: str) -> bool:
         """Deeper lines (lifetimes, priority maps), and hardware details on a line of their own."""
-        return line.expandtabs().startswith("      ") or line.split()[0] in (
-            "prog/xdp",
-            "promiscuity",
-            "RX",
-            "TX",
-            "addrgenmode",
-        )
+        return line.expandtabs().startswith("      ") or line.split()[0] in _MORE
 
     def _numbers(self, number: int, line: str, words: list[str]) -> None:
         """Values below a heading. Of errors in detail and of virtual functions they are only checked."""
@@ -175,7 +189,8 @@ class _Reader:
     def _hardware(self, number: int, line: str, words: list[str]) -> None:
         if "link_type" in self.link:
             raise unreadable(KIND, f"line {number}", line, "link/... once an interface")
-        if len(words) == 1 and _CUT_TYPE.fullmatch(words[0]):
+        unread = len(words) > 1 and words[1].startswith("-")
+        if unread or (len(words) == 1 and (_CUT_TYPE.fullmatch(words[0]) or _CUT_NUMBER.fullmatch(words[0]))):
             raise unreadable(KIND, f"line {number}", line, "'link/ether 00:1b:21:aa:bb:cc'")
         self.link["link_type"] = words[0].removeprefix("link/")
         if len(words) > 1 and _HARDWARE_ADDRESS.fullmatch(words[1]):
@@ -199,21 +214,27 @@ class _Reader:
             words = line.split()
             match = _ADDRESS.fullmatch(f"{words[0]} {words[1]}/32 {' '.join(words[2:])}") if len(words) > 1 else None
         words = (match[4] or "").split() if match else []
-        if match is None or "scope" not in words[:-1]:
+        if match is None or "scope" not in words[:-1] or not _is_address(match[1], match[2], int(match[3])):
             raise unreadable(KIND, f"line {number}", line, "'inet 10.0.0.1/24 scope global'")
-        self.link["addr_info"].append(
-            {
-                "family": match[1],
-                "local": match[2],
-                "prefixlen": int(match[3]),
-                "scope": words[words.index("scope") + 1],
-                "tentative": "tentative" in words,
-            }
-        )
+        scope = words[words.index("scope") + 1]
+        if scope not in _SCOPES and any(known.startswith(scope) for known in _SCOPES):
+            raise unreadable(KIND, f"line {number}", line, "a whole scope such as global")
+        address = {
+            "family": match[1],
+            "local": match[2],
+            "prefixlen": int(match[3]),
+            "scope": scope,
+            "tentative": "tentative" in words,
+        }
+        if address in self.link["addr_info"]:
+            raise unreadable(KIND, f"line {number}", line, "each address once")
+        self.link["addr_info"].append(address)
 
     def _name(self, number: int, line: str, words: list[str]) -> None:
         if len(words) < 2:
             raise unreadable(KIND, f"line {number}", line, f"a name behind {words[0]}")
+        if words[1] in self.link.get("altnames", []):
+            raise unreadable(KIND, f"line {number}", line, "each name once")
         if words[0] == "altname":
             self.link.setdefault("altnames", []).append(words[1])
         else:

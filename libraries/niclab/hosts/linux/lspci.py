@@ -24,7 +24,9 @@ KIND = "lspci"
 
 _HEADER = re.compile(rf"({SLOT}) (\S.*)")
 _FIELD = re.compile(r"\s+([A-Z][A-Za-z ]{1,30}):(?:\s+(.*)|)")
-_CAPABILITY = re.compile(r"\s+Capabilities: (?:\[[0-9a-f]{2,3}(?: v[0-9]{1,2})?\]|(<access denied>)) ?(.*)")
+_CAPABILITY = re.compile(
+    r"\s+Capabilities: (?:\[[0-9a-f]{2,3}(?: v[0-9]{1,2})?\]|(<access denied>|<available only to root>)) ?(.*)"
+)
 # pciutils before 3.3 forgot the line end after the label of a device.
 _LABEL_AND_SUBSYSTEM = re.compile(r"(\s+DeviceName: .*?)\s+(Subsystem: .*)")
 _HEX_DUMP = re.compile(r"[0-9a-f]{2,3}: [0-9a-f]{2}(?: [0-9a-f]{2})*\s*")
@@ -40,6 +42,8 @@ _BARE = re.compile(
     r"|!!! Unknown header type 7f|(?:Memory|I/O ports|Expansion ROM) at .*|Read-only fields:|Read/write fields:|End"
 )
 _SLOT = re.compile(SLOT)
+# Lines of names, in which no flags stand that a mail could break away.
+_WHOLE = re.compile(r"\s*(?:Subsystem|DeviceName|Physical Slot|Kernel driver in use|Kernel modules):")
 _SEPARATOR = "--"  # grep -A writes it between groups of lines
 _MSIX = re.compile(r"MSI-X: Enable([+-]) (?:Count=([0-9]{1,4}) Masked[+-]|Mask[+-] TabSize=([0-9]{1,4}))")
 _MSI = re.compile(r"(?:MSI|Message Signalled Interrupts): .*")
@@ -47,9 +51,11 @@ _MSI_ENABLED = re.compile(r"Enable([+-])")
 _MSI_COUNT = re.compile(r"(?:Count|Queue)=[0-9]{1,2}/([0-9]{1,2})")
 _SERIAL = re.compile(r"Device Serial Number ([0-9a-f]{2}(?:-[0-9a-f]{2}){7})")
 _BUS = re.compile(r"primary=[0-9a-f]{2}, secondary=([0-9a-f]{2}), subordinate=([0-9a-f]{2}), .*")
-_IRQ = re.compile(r"(?:.*, |.*routed to )?IRQ ([0-9]{1,10})(?:,.*)?")
-# These fields stand in verbose forms only, whether or not the capabilities could be read.
-_VERBOSE_FIELDS = ("Control", "Flags", "Status")
+# An interrupt that nobody has routed is printed with the kernel's mark in its highest bit, as a number below zero.
+_NOT_ROUTED = "-2147483648"
+_IRQ = re.compile(rf"(?:.*, |pin [A-D?] routed to )?IRQ ([0-9]{{1,10}}|{_NOT_ROUTED})(?:,.*)?")
+_SAYS_IRQ = re.compile(r"(?:.*, )?IRQ\b.*")
+_CAPABILITIES = ("Express ", "MSI: ", "MSI-X: ", "Message Signalled Interrupts: ", "Vital Product Data ")
 
 
 @dataclass
@@ -86,7 +92,7 @@ def read_lspci(text: str) -> tuple[PciDevice, ...]:
             block.body.append((number, line))
         elif block is not None and _BARE.fullmatch(line):
             block.body.append((number, f"\t{line}"))
-        elif block is not None and block.body and express.is_wrapped(line):
+        elif block is not None and block.body and express.is_wrapped(line) and not _WHOLE.match(block.body[-1][1]):
             first, start = block.body[-1]
             block.body[-1] = (first, f"{start} {line.strip()}")
         else:
@@ -108,7 +114,7 @@ def _block_of_command(seen: Transcript) -> _Block | None:
 
 
 def _begins(line: str) -> bool:
-    return any(pattern.fullmatch(line) for pattern in (_HEADER, _BARE, _HEX_DUMP, _NOISE))
+    return express.is_wrapped(line) or any(each.fullmatch(line) for each in (_HEADER, _BARE, _HEX_DUMP, _NOISE))
 
 
 def _started(blocks: dict[str, _Block], number: int, match: re.Match[str]) -> _Block:
@@ -130,6 +136,7 @@ def _device(block: _Block) -> PciDevice:
         device_id=heading.names.device,
         class_code=heading.class_code,
         revision=heading.revision,
+        driver=heading.driver,
         dead=heading.revision == "ff",
         class_name=heading.class_name,
         name=heading.names.name,
@@ -171,7 +178,7 @@ class _Reading:
         match = _FIELD.fullmatch(line)
         if match is not None:
             self._field(number, line, match[1], (match[2] or "").strip())
-        elif self._flags is not None and express.is_flags(line):
+        elif self._flags is not None and express.is_more(self._flags, line):
             self._device = express.more_flags(self._device, self._flags, line)
         else:
             self._flags = None
@@ -179,7 +186,7 @@ class _Reading:
 
     def _field(self, number: int, line: str, name: str, value: str) -> None:
         self._flags = None
-        if name in _VERBOSE_FIELDS and self._device.capabilities_readable is None and not self._device.dead:
+        if name == "Status" and "Cap-" in value.split() and not self._device.dead:
             self._device = replace(self._device, capabilities_readable=True)
         if name in express.FLAG_FIELDS:
             if name not in self._seen:  # pciutils 3.0 prints the mask of corrected errors under the same name
@@ -187,11 +194,15 @@ class _Reading:
                 self._device = express.flags(self._device, number, name, value)
             self._seen.add(name)
             return
+        if name == "Capabilities":
+            raise unreadable(KIND, f"line {number}", line, "'Capabilities: [40] NAME' or <access denied>")
         reader = _FIELD_READERS.get(name)
         if reader is None:
             return
         if name in self._seen and name not in _REPEATED:
             raise unreadable(KIND, f"line {number}", line, f"{name} once per device")
+        if not value and name not in _OFTEN_EMPTY:
+            raise unreadable(KIND, f"line {number}", line, f"a value of {name}")
         self._seen.add(name)
         self._device = reader(self._device, number, value)
 
@@ -205,13 +216,15 @@ class _Reading:
             self._vpd = []
         elif text.startswith("Subsystem: ") and self._device.subsystem_name is None and self._device.subvendor is None:
             self._device = _subsystem(self._device, number, text.removeprefix("Subsystem: "))
+        elif any(name.startswith(text) for name in _CAPABILITIES if text):
+            raise unreadable(KIND, f"line {number}", text, "the whole line of this capability")
         elif text.startswith("Express "):
             kind = express.port_type(text)
-            if express.is_cut_port_type(kind):
+            if not express.is_port_type(kind):
                 raise unreadable(KIND, f"line {number}", text, "a kind of port such as Endpoint")
             self._device = replace(self._device, port_type=kind)
         else:
-            self._device = _interrupts(self._device, text)
+            self._device = _interrupts(self._device, number, text)
             serial = _SERIAL.match(text)
             if serial is not None:
                 self._device = replace(self._device, serial_number=serial[1])
@@ -223,21 +236,25 @@ class _Reading:
         self._vpd = None
 
 
-def _interrupts(device: PciDevice, text: str) -> PciDevice:
+def _interrupts(device: PciDevice, number: int, text: str) -> PciDevice:
     """``MSI-X: Enable+ Count=64 Masked-`` and ``MSI: Enable- Count=1/4 Maskable+ 64bit+``, new and old shapes."""
     msix = _MSIX.match(text)
     if msix is not None:
         return replace(device, msix_enabled=msix[1] == "+", msix_count=int(msix[2] or msix[3]))
+    if text.startswith("MSI-X: ") or ("=" in text and _MSI.fullmatch(text) and not _MSI_COUNT.search(text)):
+        raise unreadable(KIND, f"line {number}", text, "'MSI-X: Enable+ Count=64 Masked-' or 'MSI: ... Count=1/4 ...'")
     if not _MSI.fullmatch(text):
         return device
     enabled, count = _MSI_ENABLED.search(text), _MSI_COUNT.search(text)
     old = text.startswith("Message ")  # pciutils 2 prints the two-to-the-power instead of the number
-    number = None if count is None else 2 ** int(count[1]) if old else int(count[1])
-    return replace(device, msi_enabled=enabled[1] == "+" if enabled else None, msi_count=number)
+    messages = None if count is None else 2 ** int(count[1]) if old else int(count[1])
+    return replace(device, msi_enabled=enabled[1] == "+" if enabled else None, msi_count=messages)
 
 
-def _subsystem(device: PciDevice, _number: int, value: str) -> PciDevice:
+def _subsystem(device: PciDevice, number: int, value: str) -> PciDevice:
     names = read_names(value)
+    if names is None:
+        raise unreadable(KIND, f"line {number}", value, "a subsystem: its name, its ids, or both")
     return replace(device, subvendor=names.vendor, subdevice=names.device, subsystem_name=names.name)
 
 
@@ -259,14 +276,22 @@ def _label(device: PciDevice, _number: int, value: str) -> PciDevice:
     return replace(device, label=value or None)
 
 
-def _bus(device: PciDevice, _number: int, value: str) -> PciDevice:
+def _bus(device: PciDevice, number: int, value: str) -> PciDevice:
     match = _BUS.fullmatch(value)
-    return replace(device, secondary_bus=match[1], subordinate_bus=match[2]) if match else device
+    if match is None:
+        raise unreadable(KIND, f"line {number}", value, "Bus: 'primary=00, secondary=01, subordinate=01, ...'")
+    return replace(device, secondary_bus=match[1], subordinate_bus=match[2])
 
 
-def _irq(device: PciDevice, _number: int, value: str) -> PciDevice:
+def _interrupt(device: PciDevice, number: int, value: str) -> PciDevice:
     match = _IRQ.fullmatch(value)
-    return replace(device, irq=int(match[1])) if match else device
+    if match is None:
+        raise unreadable(KIND, f"line {number}", value, "Interrupt: 'pin A routed to IRQ 16'")
+    return device if match[1] == _NOT_ROUTED else replace(device, irq=int(match[1]))
+
+
+def _flags(device: PciDevice, number: int, value: str) -> PciDevice:
+    return _interrupt(device, number, value) if _SAYS_IRQ.fullmatch(value) else device
 
 
 def _numa_node(device: PciDevice, number: int, value: str) -> PciDevice:
@@ -287,8 +312,8 @@ def _small(number: int, name: str, value: str) -> int:
 _FIELD_READERS: dict[str, Callable[[PciDevice, int, str], PciDevice]] = {
     "Subsystem": _subsystem,
     "DeviceName": _label,
-    "Flags": _irq,
-    "Interrupt": _irq,
+    "Flags": _flags,
+    "Interrupt": _interrupt,
     "Bus": _bus,
     "NUMA node": _numa_node,
     "IOMMU group": _iommu_group,
@@ -301,3 +326,4 @@ _FIELD_READERS: dict[str, Callable[[PciDevice, int, str], PciDevice]] = {
 }
 # Flags stand below other capabilities too; Link is the only name pciutils 2 has for all link lines.
 _REPEATED = ("Flags", "Link")
+_OFTEN_EMPTY = ("DeviceName", "Flags")

@@ -24,8 +24,14 @@ _PORTS = (
     "Upstream Port",
     "Downstream Port",
     "Root Complex Event Collector",
+    "Root Complex Integrated Endpoint",
+    "PCI/PCI-X Bridge",
+    "PCI-Express to PCI/PCI-X Bridge",
+    "PCI/PCI-X to PCI-Express Bridge",
 )
+_UNKNOWN_PORT = re.compile(r"Unknown type [0-9]{1,2}")
 _PAYLOAD = re.compile(r"MaxPayload ([0-9]{2,5}) bytes, MaxReadReq ([0-9]{2,5}) bytes")
+_PAYLOADS = {"128", "256", "512", "1024", "2048", "4096"}
 _FLAG = re.compile(r"[<>]?[A-Za-z0-9/_]{1,24}[+-]")
 # What a mail program leaves at the beginning of a line when it breaks the long lines of lspci.
 _WRAPPED = re.compile(
@@ -33,6 +39,7 @@ _WRAPPED = re.compile(
     r"|-?[0-9.]{1,4}dB|de-emphasis|preshoot"
 )
 
+_DEVICE_FLAGS = {"CorrErr", "UncorrErr", "NonFatalErr", "FatalErr", "UnsuppReq", "UnsupReq", "AuxPwr", "TransPend"}
 FLAG_FIELDS = {"DevSta": "devsta", "UESta": "uesta", "CESta": "cesta"}
 
 
@@ -42,9 +49,9 @@ def port_type(text: str) -> str | None:
     return match[1] if match else None
 
 
-def is_cut_port_type(kind: str | None) -> bool:
-    """Whether this is the beginning of a kind of port."""
-    return kind is not None and kind not in _PORTS and any(port.startswith(kind) for port in _PORTS)
+def is_port_type(kind: str | None) -> bool:
+    """Whether this is a kind of port in pciutils' words."""
+    return kind in _PORTS or (kind is not None and _UNKNOWN_PORT.fullmatch(kind) is not None)
 
 
 def lnkcap(device: PciDevice, number: int, value: str) -> PciDevice:
@@ -72,7 +79,11 @@ def payload(device: PciDevice, line: str) -> PciDevice:
     """The sizes that are set; DevCap, which tells what the device could, has no MaxReadReq."""
     match = _PAYLOAD.search(line)
     if match is None:
+        if "MaxReadReq" in line:
+            raise unreadable(_KIND, "line", line.strip(), "'MaxPayload 256 bytes, MaxReadReq 512 bytes'")
         return device
+    if not {match[1], match[2]} <= _PAYLOADS:
+        raise unreadable(_KIND, "line", line.strip(), f"sizes of {', '.join(sorted(_PAYLOADS, key=int))} bytes")
     return replace(device, max_payload_bytes=int(match[1]), max_read_request_bytes=int(match[2]))
 
 
@@ -93,6 +104,12 @@ def is_flags(text: str) -> bool:
     """Nothing but flags, each with its sign."""
     words = text.replace(",", " ").split()
     return bool(words) and all(_FLAG.fullmatch(word) for word in words)
+
+
+def is_more(name: str, line: str) -> bool:
+    """Whether these flags go on with those of field ``name``; those of the device's status are few and known."""
+    words = {word.lstrip("<>")[:-1] for word in line.replace(",", " ").split()}
+    return is_flags(line) and (name != "DevSta" or words <= _DEVICE_FLAGS)
 
 
 def is_wrapped(line: str) -> bool:

@@ -22,7 +22,7 @@ _QUOTED_LINE = re.compile(rf'({SLOT})((?: "[^"]*"| -[a-z][0-9a-f]{{2}}){{3,8}})\
 _QUOTED_WORD = re.compile(r' (?:"([^"]*)"|-([a-z])([0-9a-f]{2}))')
 _NAMED_ID = re.compile(r"(?:(.*\S) )?\[?([0-9a-f]{4})\]?")
 _UNNAMED_ID = re.compile(r"(?:Unknown d|D)evice \[?([0-9a-f]{4})\]?")
-# The keys in the order in which -mm prints the same values without keys.
+# The keys in the order in which -mm prints the same values without keys; busybox's -mk adds the driver.
 _KEYS = ("Class", "Vendor", "Device", "SVendor", "SDevice")
 
 
@@ -77,7 +77,7 @@ def read_lspci_quoted(text: str) -> tuple[PciDevice, ...]:
             raise unreadable(_LINES, f"line {number}", line, '\'SLOT "Class" "Vendor" "Device" ...\'')
         words = _QUOTED_WORD.findall(match[2])
         values = [value for value, option, _ in words if not option]
-        fields = {"Slot": match[1], **dict(zip(_KEYS, values, strict=False))}
+        fields = {"Slot": match[1], **dict(zip((*_KEYS, "Driver"), values, strict=False))}
         fields["Rev"] = next((digits for _, option, digits in words if option == "r"), "")
         devices.append(_block_device({key: value for key, value in fields.items() if value}, []))
     return _each_once(_LINES, text, devices)
@@ -94,6 +94,7 @@ def _each_once(kind: str, text: str, devices: list[PciDevice]) -> tuple[PciDevic
 
 
 def _block_device(fields: dict[str, str], modules: list[str]) -> PciDevice:
+    fields = {key: value for key, value in fields.items() if value}
     slot = fields.get("Slot", "")
     if not re.fullmatch(SLOT, slot):
         raise unreadable(_BLOCKS, "Slot", slot, "an address such as 0000:01:00.0")
@@ -102,6 +103,8 @@ def _block_device(fields: dict[str, str], modules: list[str]) -> PciDevice:
         raise unreadable(_BLOCKS, f"device {slot}", ", ".join(fields), f"also {' and '.join(missing)}")
     class_name, class_code = read_class(fields["Class"])
     vendor, device, subvendor, subdevice = (_named_id(fields, key) for key in _KEYS[1:])
+    if vendor == (None, fields["Vendor"]) and None in (device[1], subdevice[1] or not fields.get("SDevice")):
+        raise unreadable(_BLOCKS, f"device {slot}", ", ".join(fields.values()), "ids of four digits beside an id")
     revision = fields.get("Rev")
     return PciDevice(
         slot=with_domain(slot),
@@ -112,7 +115,7 @@ def _block_device(fields: dict[str, str], modules: list[str]) -> PciDevice:
         class_code=class_code,
         revision=revision,
         driver=fields.get("Driver"),
-        modules=tuple(modules) or None,
+        modules=tuple(module for module in modules if module) or None,
         physical_slot=fields.get("PhySlot"),
         dead=revision == "ff",
         class_name=class_name,

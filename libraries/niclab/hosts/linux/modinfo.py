@@ -20,6 +20,8 @@ _FIELDS = ("filename:", "version:", "vermagic:", "license:", "alias:", "author:"
 # Values that may run over several lines, which then begin anywhere.
 _MULTI_LINE = ("parm", "description", "author", "signature", "module_sig")
 _SIGNATURE_LINE = re.compile(r"\s*[0-9A-Fa-f]{2}(?::?[0-9A-Fa-f]{2})*:?\s*|\s*:\s*")
+_LONG_DIGITS = re.compile(r"[0-9A-Fa-f]{24,}")  # the rest of a signature whose first line is missing
+_NO_VERSION = re.compile(r"-[0-9].*")
 _BUILT_IN = "(builtin)"
 _MODULE_FILE = re.compile(r"\.ko(?:\.[a-z0-9]{1,4})?$")
 # Fields of the record, or of no use in it (a signature is a page of digits).
@@ -27,6 +29,7 @@ _NAMED = (*_ONCE, "version", "firmware", "description", "license", "author", "al
 _LEFT_OUT = ("signature", "module_sig")
 
 _SRCVERSION = 23  # characters
+_IS_SRCVERSION = re.compile(r"[0-9A-F]{1,24}")
 _PCI_ALIAS = re.compile(r"pci:v[0-9A-F*]{1,8}d[0-9A-F*]{1,8}sv\S{1,8}sd\S{1,8}bc\S{1,2}sc\S{1,2}i\S{1,3}")
 _PARAMETER = re.compile(r"([A-Za-z0-9_.-]{1,80}):(.*)", re.DOTALL)
 _TYPE = re.compile(
@@ -81,7 +84,7 @@ def _fields(text: str) -> dict[str, list[str]]:
         if match is not None:
             key = match[1]
             found.setdefault(key, []).append((match[2] or "").strip())
-            if key in _NEVER_EMPTY and not found[key][-1]:
+            if _is_damaged(key, found[key][-1]):
                 raise unreadable(_KIND, f"line {number}", line, f"a value of {key}")
             if number == last and not text.endswith("\n") and _is_cut(key, found[key][-1]):
                 raise unreadable(_KIND, f"line {number}", line, f"a whole value of {key}: the output was cut")
@@ -89,11 +92,28 @@ def _fields(text: str) -> dict[str, list[str]]:
                 raise unreadable(_KIND, f"line {number}", line, f"{key} once, of one module")
         elif number == last and not text.endswith("\n") and any(name.startswith(line) for name in _FIELDS):
             raise unreadable(_KIND, f"line {number}", line, "a whole line 'name: value': the output was cut")
-        elif key in _MULTI_LINE and (key not in _LEFT_OUT or _SIGNATURE_LINE.fullmatch(line)):
+        elif key in _MULTI_LINE and _continues(key, found[key][-1], line):
             found[key][-1] += f"\n{line.strip()}"
         else:
             raise unreadable(_KIND, f"line {number}", line, "'name: value'")
     return found
+
+
+def _is_damaged(key: str, value: str) -> bool:
+    if key == "srcversion":
+        return bool(value) and _IS_SRCVERSION.fullmatch(value) is None
+    if key in ("version", "vermagic") and _NO_VERSION.fullmatch(value):
+        return True
+    return key in _NEVER_EMPTY and not value
+
+
+def _continues(key: str, value: str, line: str) -> bool:
+    """Whether this is another line of the value; that of a parameter ends with its type."""
+    if key in _LEFT_OUT:
+        return _SIGNATURE_LINE.fullmatch(line) is not None
+    if key == "parm" and _TYPE_AT_END.search(value):
+        return False
+    return _LONG_DIGITS.fullmatch(line.strip()) is None
 
 
 def _is_cut(key: str, value: str) -> bool:

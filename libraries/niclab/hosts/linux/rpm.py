@@ -21,7 +21,15 @@ _PACKAGE = re.compile(
 _ARCHITECTURE = re.compile(rf"(.*)\.({_ARCHITECTURES})")
 _CUT_ARCHITECTURE = re.compile(r"\.(?:x8(?:6_?6?)?|no(?:a(?:rc?)?)?|aa(?:r(?:ch?6?)?)?|i[3-6]8?|pp|ppc64l|s3(?:90?)?)$")
 _LINE = re.compile(r"([^\s]{5,400})(?:\s{1,200}([A-Z][a-z]{2} \S[^\t]*)(?:\t.*)?)?")
-_ABSENT = re.compile(r"package (\S+) is not installed")
+# Whatever the language: a year, no number below zero, and no end within the time of day.
+_TIME = re.compile(r"(?!.*(?:^|\s)-[0-9])(?=.*(?<![0-9])[0-9]{4}(?![0-9])).*[^:\s]")
+# The only line of rpm's that is translated.
+_ABSENT = re.compile(
+    r"package (\S+) is not installed|[Dd]as Paket (\S+) ist nicht installiert|[Ll]e paquet (\S+) n'est pas installé"
+    r"|[Ee]l paquete (\S+) no está instalado|[Ii]l pacchetto (\S+) non è installato"
+    r"|[Oo] pacote (\S+) não está instalado|[Пп]акет (\S+) не установлен"
+    r"|パッケージ (\S+) はインストールされていません。|未安装软件包 (\S+)"
+)
 _FIELD = re.compile(r"([A-Z][A-Za-z0-9 ]{2,20}?)\s*: ?(.*)")
 # The second column of rpm before 4.9 (RHEL 6).
 _SECOND_COLUMN = re.compile(r"(.*?)\s+(Relocations|Vendor|Build Date|Build Host|Source RPM|License)\s*: ?(.*)")
@@ -33,6 +41,8 @@ _OF_OTHERS = ("Repo", "Repository", "From repo", "Arch")
 _LONGEST_VALUE = 1000
 _NOISE = ("warning: ",)
 _WANTED = ("Name", "Version", "Release")
+_VERSION = r"[A-Za-z0-9_.+~^]{1,80}"
+_NEVER = "(not installed)"
 
 
 def read_rpm(text: str) -> Packages:
@@ -63,6 +73,8 @@ def _package(number: int, line: str) -> Package:
     named = _PACKAGE.fullmatch(split[1] if split else label)
     if match is None or named is None or not (re.search("[0-9]", named[3]) or named[1] == "gpg-pubkey"):
         raise unreadable(_KIND, f"line {number}", line, "'NAME-VERSION-RELEASE.ARCHITECTURE'")
+    if match[2] is not None and not _TIME.fullmatch(match[2]):
+        raise unreadable(_KIND, f"line {number}", match[2], "the time of the installation with its year")
     return Package(
         name=named[1],
         version=named[3],
@@ -77,7 +89,7 @@ def _package(number: int, line: str) -> Package:
 
 def _absent(line: str) -> Package | None:
     match = _ABSENT.fullmatch(line.strip())
-    return Package(match[1], None, None, None, False) if match else None
+    return Package(next(filter(None, match.groups())), None, None, None, False) if match else None
 
 
 def _information(lines: list[tuple[int, str]]) -> list[Package]:
@@ -125,8 +137,15 @@ def _informed(number: int, fields: dict[str, str]) -> Package:
     missing = [key for key in _WANTED if not fields.get(key)]
     if missing:
         raise unreadable(_INFO, f"before line {number}", ", ".join(fields), f"also {' and '.join(missing)}")
-    if not re.search("[0-9]", fields["Version"]) or len(fields["Version"].split()) > 1:
+    if not re.fullmatch(_VERSION, fields["Version"]) or not re.fullmatch(_VERSION, fields["Release"]):
+        raise unreadable(
+            _INFO, f"before line {number}", f"{fields['Version']} {fields['Release']}", "a version and a release"
+        )
+    if not re.search("[0-9]", fields["Version"]):
         raise unreadable(_INFO, f"before line {number}", fields["Version"], "a version")
+    time = fields.get("Install Date")
+    if time is not None and time != _NEVER and not _TIME.fullmatch(time):
+        raise unreadable(_INFO, f"before line {number}", f"Install Date: {time}", "a time with its year")
     epoch = fields.get("Epoch", "")
     return Package(
         name=fields["Name"],
@@ -145,4 +164,4 @@ def _informed(number: int, fields: dict[str, str]) -> Package:
 
 def _said(fields: dict[str, str], key: str) -> str | None:
     value = fields.get(key)
-    return None if value in (None, "", "(none)", "(not installed)") else value
+    return None if value in (None, "", "(none)", _NEVER) else value

@@ -13,7 +13,7 @@ from niclab.hosts.transcript import Line
 
 _KIND = "/proc/net/vlan"
 _CONFIG = re.compile(r"VLAN Dev name\s*\|\s*VLAN ID")
-_NAME_TYPE = re.compile(r"Name-Type: (\S+)(?: bad_proto_recvd: \d{1,20})?")
+_NAME_TYPE = re.compile(r"Name-Type: (\S+)(?:\s+bad_proto_recvd: \d{1,20})?")
 _ROW = re.compile(r"(\S{1,30})\s*\|\s*(\S{1,10})\s*\|\s*(\S{1,30})")
 _DEVICE = re.compile(r"(\S{1,30})\s+VID:\s*(\S{1,10})\s+REORDER_HDR:\s*([01])\s+dev->priv_flags:\s*[0-9a-f]{1,16}")
 _COUNTER = re.compile(r"\s+([A-Za-z][A-Za-z /]{2,60}?)\s+(\S{1,30})")
