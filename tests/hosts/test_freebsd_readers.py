@@ -486,7 +486,7 @@ def test_printed_sysctls_are_read_back(values: dict[str, int | str], separator: 
 def test_printed_interrupts_are_read_back(rows: list[tuple[int, int]]) -> None:
     text = "interrupt                          total       rate\n"
     text += "".join(
-        f"irq{256 + at}: ix0:que {at:<10} {total:>12} {rate:>10}\n" for at, (total, rate) in enumerate(rows)
+        f"irq{256 + at}: ix0:que {at:<11} {total:>12} {rate:>10}\n" for at, (total, rate) in enumerate(rows)
     )
     read: Any = parse("vmstat-freebsd", text)["interrupts"]
     assert [(row["total"], row["rate"]) for row in read] == rows

@@ -19,7 +19,15 @@ _TOOLS = ("pciconf",)
 _SELECTOR = re.compile(r"([a-z][A-Za-z0-9_]*?)([0-9]{1,4})@(pci[0-9]{1,5}(?::[0-9]{1,3}){2,3}):\s*(\S.*)")
 _WORD = re.compile(r"(class|card|chip|rev|hdr|vendor|device|subvendor|subdevice)=0x([0-9a-f]{1,8})")
 _NAME = re.compile(r"(vendor|device|class|subclass)\s*= ?(.*)")
-_CAPABILITY = re.compile(r"(e?cap) ([0-9a-f]{2,4})\[([0-9a-f]{2,3})\] = (.*)")
+_CAPABILITY = re.compile(r"(?:(cap) ([0-9a-f]{2})\[([0-9a-f]{2})\]|(ecap) ([0-9a-f]{4})\[([0-9a-f]{3})\]) = (.*)")
+# The beginning of something that cannot be read, which is not the rest of the capability above it.
+_NO_REST = re.compile(r"e?cap\b.*|bar\b.*|e|ec|eca|c|ca|[a-z][A-Za-z0-9_]*@.*|.*@pci[0-9].*")
+# By the first byte of the class code (usr.sbin/pciconf/pciconf.c).
+_CLASSES = (
+    *("old", "mass storage", "network", "display", "multimedia", "memory", "bridge", "simple comms"),
+    *("base peripheral", "input device", "docking station", "processor", "serial bus", "wireless"),
+    *("intelligent I/O", "satellite comms", "encrypt/decrypt", "dasp", "accelerator", "instrumentation"),
+)
 _BAR = re.compile(
     r"(?:iov )?bar\s+\[([0-9a-f]{2,3})\] = type ([A-Za-z/ ]+), range\s+(-?[0-9]{1,2}), base (?:0x)?([0-9a-f]{1,16}),"
     r" size\s*([0-9]{1,20}), (enabled|disabled)"
@@ -64,18 +72,20 @@ def _device(block: list[_Line]) -> PciconfDevice:
     kind = "header"
     for number, line in block[1:]:
         where = f"line {number}"
+        if _is_of_another(line, kind):
+            raise unreadable(_KIND, where, line, "the line of its device, 'oce0@pci0:4:0:0: ...', before it")
         if (match := _NAME.fullmatch(line)) is not None:
             device, kind = _with_name(device, where, line, match), "name"
         elif (match := _CAPABILITY.fullmatch(line)) is not None:
-            capabilities.append(Capability(match[2], match[3], match[1] == "ecap", match[4].strip()))
+            _add_capability(capabilities, where, line, match)
             kind = "capability"
         elif line.startswith(("bar ", "iov bar ")):
-            device, kind = replace(device, bars=(*device.bars, _bar(where, line))), "bar"
+            device, kind = _with_bar(device, where, line), "bar"
         elif (match := _ERRORS.fullmatch(line)) is not None:
             device, kind = replace(device, errors=(*device.errors, match[2].strip())), "errors"
         elif _MORE.fullmatch(line):
             kind = "more"
-        elif kind == "capability":
+        elif kind == "capability" and not _NO_REST.fullmatch(line):
             capabilities[-1] = replace(capabilities[-1], text=f"{capabilities[-1].text} {line}")
         elif kind == "errors":
             device = replace(device, errors=(*device.errors, line))
@@ -83,6 +93,28 @@ def _device(block: list[_Line]) -> PciconfDevice:
             raise unreadable(_KIND, where, line, "a line of pciconf -l, -v, -b, -c or -e")
     device = with_capabilities(_KIND, device, tuple(capabilities))
     return replace(device, degraded=is_degraded(device))
+
+
+def _is_of_another(line: str, kind: str) -> bool:
+    """Whether the line stands below what comes after it in each device: names, addresses, capabilities, errors."""
+    if _NAME.fullmatch(line):
+        return kind not in ("header", "name")
+    return line.startswith("bar ") and kind in ("capability", "errors")
+
+
+def _add_capability(known: list[Capability], where: str, line: str, match: re.Match[str]) -> None:
+    extended = match[4] is not None
+    found = Capability(match[5] or match[2], match[6] or match[3], extended, match[7].strip())
+    if any((other.offset, other.extended) == (found.offset, extended) for other in known):
+        raise unreadable(_KIND, where, line, f"one capability at {found.offset}")
+    known.append(found)
+
+
+def _with_bar(device: PciconfDevice, where: str, line: str) -> PciconfDevice:
+    bar = _bar(where, line)
+    if not line.startswith("iov ") and any(bar.register == other.register for other in device.bars):
+        raise unreadable(_KIND, where, line, f"one address at {bar.register}")
+    return replace(device, bars=(*device.bars, bar))
 
 
 def _header(number: int, line: str) -> PciconfDevice:
@@ -146,6 +178,9 @@ def _with_name(device: PciconfDevice, where: str, line: str, match: re.Match[str
     quoted = _QUOTED.fullmatch(text)
     if quoted is None and (attribute in ("vendor", "device") or not text):
         raise unreadable(_KIND, where, line, f"{match[1]} = 'NAME'")
+    code = int((device.class_code or "ff")[:2], 16)
+    if match[1] == "class" and code < len(_CLASSES) and text != _CLASSES[code]:
+        raise unreadable(_KIND, where, line, f"{_CLASSES[code]}, the class of {device.selector}")
     return with_fields(device, {attribute: (quoted[1] or quoted[2] or "").strip() if quoted else text})
 
 
