@@ -30,7 +30,12 @@ _AER = re.compile(r"AER [0-9]{1,2} ([0-9]{1,3}) fatal ([0-9]{1,3}) non-fatal ([0
 _SERIAL = re.compile(r"Serial [0-9]{1,2} ([0-9a-f]{16})")
 _POWER = re.compile(r"powerspec [0-9]{1,2} +supports .* current (D[0-3]|unknown)")
 # Words of the PCI-Express capability, each of which stands there once.
-_EXPRESS_WORDS = (re.compile(r"\bmax data "), re.compile(r"\bmax read "), re.compile(r" link x"), re.compile(r" speed "))
+_EXPRESS_WORDS = (
+    re.compile(r"\bmax data "),
+    re.compile(r"\bmax read "),
+    re.compile(r" link x"),
+    re.compile(r" speed "),
+)
 _LINK_ALONE = re.compile(r"\blink x[0-9]{1,2}\(x[0-9]{1,2}\)|\bspeed [0-9.]{3,5}\([0-9.]{3,5}\)")
 _UNKNOWN_SPEEDS = ("undef", "0.0")
 _EXPRESS = 0x10
