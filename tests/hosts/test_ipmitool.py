@@ -134,6 +134,7 @@ NAMES = st.text(st.characters(whitelist_categories=("Lu", "Ll", "Nd"), max_codep
         ),
         min_size=1,
         max_size=20,
+        unique_by=lambda row: row[0],
     )
 )
 def test_a_printed_event_log_reads_back(rows: list[tuple[int, str, str, bool]]) -> None:

@@ -23,9 +23,18 @@ _CONTINUED = re.compile(r"\s+:\s{0,40}(.*)")
 _FRU = re.compile(r"FRU Device Description\s*:\s*(.*?)\s*(?:\(ID ([0-9]{1,3})\))?")
 _FRU_FIRST = ("Chassis Type", "Board Mfg Date", "Board Mfg", "Product Manufacturer")  # each begins one of three areas
 _FRU_CUT = re.compile(r"\((?:I(?:D(?: [0-9]{0,3})?)?)?$")
+_FRU_BAD_ID = re.compile(r"\(ID [^)]*\)$")
+# Of each unit one: what stands twice belongs to two units, the heading of the second being lost.
+_FRU_ONCE = frozenset(
+    (
+        *("Chassis Type", "Chassis Part Number", "Chassis Serial", "Board Mfg Date", "Board Mfg", "Board Product"),
+        *("Board Serial", "Board Part Number", "Product Manufacturer", "Product Name", "Product Part Number"),
+        *("Product Version", "Product Serial", "Product Asset Tag"),
+    )
+)
 _FRU_PROBLEM = re.compile(
-    r"Device not present.{0,80}|Unknown FRU header version.{0,20}|Unsupported device.{0,80}|FRU Read failed.{0,80}|"
-    r"Invalid FRU size.{0,20}"
+    r"Device not present(?: \(.{0,80}\))?|Unknown FRU header version.{0,20}|Unsupported device.{0,80}|"
+    r"FRU Read failed.{0,80}|Invalid FRU size.{0,20}"
 )
 _FRU_RECORD = re.compile(r"[A-Za-z0-9 ()/.-]{1,60} Record")  # the heading of a multirecord
 _NO_ENTRIES = "SEL has no entries"
@@ -52,6 +61,26 @@ _NEEDED = {
     IpmiForm.SEL_INFO: ("entries", "overflow"),
     IpmiForm.MC_INFO: ("device_id", "firmware_revision", "ipmi_version", "manufacturer_id"),
     IpmiForm.LAN_PRINT: ("ip_address", "mac_address"),
+}
+
+_CHASSIS_WORDS = (
+    *("true", "false", "active", "inactive", "allowed", "not allowed", "on", "off"),
+    *("always-on", "always-off", "previous", "unknown"),
+)
+# Four numbers, or four parts of which some are blotted out, or no number at all.
+_IP = re.compile(
+    r"(?:(?:[0-9]{1,2}|1[0-9]{2}|2[0-4][0-9]|25[0-5]|[0-9]{0,2}[xX*]{1,3}|[^0-9.]{1,12})(?:\.|$)){4}(?<!\.)|[^0-9]+"
+)
+_SHAPES = {
+    "device_id": re.compile(r"[0-9]{1,3}"),
+    "device_revision": re.compile(r"[0-9]{1,3}"),
+    "manufacturer_id": re.compile(r"[0-9]{1,8}"),
+    "firmware_revision": re.compile(r"[0-9]{1,3}\.[0-9a-fA-F]{1,4}"),
+    "ipmi_version": re.compile(r"[0-9]\.[0-9a-fA-F]{1,2}"),
+    "ip_address": _IP,
+    "subnet_mask": _IP,
+    "default_gateway_ip": _IP,
+    "mac_address": re.compile(r"[0-9a-fA-FxX*#]{2}(?::[0-9a-fA-FxX*#]{2}){5}|[^0-9:]+"),
 }
 
 _SENSOR_COLUMNS = 10  # of "sensor list"
@@ -119,6 +148,7 @@ def _table(rows: list[tuple[int, list[str]]], *, comma: bool = False) -> IpmiTex
     if ipmitool_sel.is_entry(first):
         entries: list[SelLine] = [ipmitool_sel.entry(number, cells) for number, cells in rows]
         ipmitool_sel.refuse_cut(rows[-1][0], entries)
+        ipmitool_sel.refuse_twice(entries)
         return IpmiText(IpmiForm.SEL_LIST, entries=tuple(entries))
     form = _sensor_form(first, comma=comma)
     if form is None:
@@ -137,7 +167,17 @@ def _table(rows: list[tuple[int, list[str]]], *, comma: bool = False) -> IpmiTex
             sensors.append(ipmitool_sensors.elist_row(number, cells))
         else:
             sensors.append(ipmitool_sensors.sdr_row(number, cells))
+    _refuse_two_lists(sensors)
     return IpmiText(form, sensors=tuple(sensors))
+
+
+def _refuse_two_lists(sensors: list[IpmiSensor]) -> None:
+    """Two lists of one BMC, and a numbered sensor twice. The names alone may stand twice ("Temp" of each CPU)."""
+    names = [(sensor.name, sensor.number, sensor.entity) for sensor in sensors]
+    half = len(names) // 2
+    numbered = [name for name in names if name[1] is not None]
+    if (half > 1 and names == names[:half] * 2) or len(set(numbered)) < len(numbered):
+        raise unreadable(_KIND, "output", ", ".join(name[0] for name in names[:5]), "one list, each sensor once")
 
 
 def _unfolded(rows: list[tuple[int, list[str]]]) -> list[tuple[int, list[str]]]:
@@ -173,6 +213,7 @@ def _pairs(form: IpmiForm, lines: Lines) -> IpmiText:
         if not isinstance(found["entries"], int):
             raise unreadable(_KIND, "Entries", found["entries"], "a whole number")
         return IpmiText(form, sel_info=found)
+    _refuse_odd(form, found)
     if form is IpmiForm.MC_INFO:
         return IpmiText(form, controller=found)
     if form is IpmiForm.LAN_PRINT:
@@ -185,6 +226,21 @@ def _pairs(form: IpmiForm, lines: Lines) -> IpmiText:
         if name in found and not isinstance(found[name], bool):
             raise unreadable(_KIND, name.replace("_", " "), found[name], "true or false")
     return IpmiText(form, power=str(power), faults=faults, chassis=found)
+
+
+def _refuse_odd(form: IpmiForm, found: dict[str, Field]) -> None:
+    """Values of another shape than ipmitool prints them, and words that are the beginning of one."""
+    for name, value in found.items():
+        pattern = _SHAPES.get(name) if form in (IpmiForm.MC_INFO, IpmiForm.LAN_PRINT) else None
+        if value is not None and pattern is not None and not pattern.fullmatch(str(value)):
+            raise unreadable(_KIND, name.replace("_", " "), value, "a value as ipmitool prints it")
+        cut = isinstance(value, str) and value not in _CHASSIS_WORDS and _begins_one(value)
+        if form is IpmiForm.CHASSIS_STATUS and cut:
+            raise unreadable(_KIND, name.replace("_", " "), value, f"one of {', '.join(_CHASSIS_WORDS)}")
+
+
+def _begins_one(value: str) -> bool:
+    return any(word.startswith(value) for word in _CHASSIS_WORDS)
 
 
 def _fields(lines: Lines) -> dict[str, Field]:
@@ -229,6 +285,11 @@ def _frus(lines: Lines) -> tuple[Fru, ...]:
             groups[-1][1].append((number, line))
     frus = tuple(_fru(head[1], int(head[2]) if head[2] else None, tuple(rest)) for head, rest in groups)
     told = [fru for fru in frus if fru.fields or fru.problem]
+    for head, _ in groups:
+        if _FRU_BAD_ID.search(head[1]):
+            raise unreadable(_KIND, "FRU Device Description", head[1], "'NAME (ID 0)'")
+    if len({(fru.name, fru.id) for fru in frus}) < len(frus):
+        raise unreadable(_KIND, "output", [fru.name for fru in frus], "each unit once")
     if not told or (told[-1] is not frus[-1] and frus[-1].id is None) or _FRU_CUT.search(frus[-1].name or ""):
         raise unreadable(_KIND, f"line {lines[-1][0]}", lines[-1][1], "the fields of an inventory below it")
     return frus
@@ -247,5 +308,7 @@ def _fru(unit: str | None, number: int | None, lines: Lines) -> Fru:
             raise unreadable(_KIND, f"line {place}", line, "a line 'Name : value' of an inventory")
         name, value = pair[1].strip(), (pair[2] or "").strip()
         before = fields.get(name)
+        if before is not None and name in _FRU_ONCE:
+            raise unreadable(_KIND, f"line {place}", line, f"{name} once, of one unit")
         fields[name] = value if before is None else (*([before] if isinstance(before, str) else before), value)
-    return Fru(unit, number, True, fields, None)
+    return Fru(unit, number, True if fields else None, fields, None)

@@ -84,6 +84,15 @@ def refuse_cut(number: int, entries: list[SelLine]) -> None:
         raise unreadable(_KIND, f"line {number}", last.event, "Asserted or Deasserted behind it, as in the other lines")
 
 
+def refuse_twice(entries: list[SelLine]) -> None:
+    """Refuse two logs in one text: an id is that of one entry."""
+    seen: set[int] = set()
+    for entry in entries:
+        if entry.id in seen:
+            raise unreadable(_KIND, "id of an entry", f"{entry.id:x}", "each id once, of one log")
+        seen.add(entry.id)
+
+
 def verbose_entries(lines: tuple[tuple[int, str], ...]) -> tuple[SelLine, ...]:
     """The entries of ``sel list -v`` and ``sel get``: blocks that begin with ``SEL Record ID``.
 
@@ -102,7 +111,9 @@ def verbose_entries(lines: tuple[tuple[int, str], ...]) -> tuple[SelLine, ...]:
         if not colon or not name:
             raise unreadable(_KIND, f"line {number}", line, "a line 'Name : value' of an entry")
         blocks[-1][1].setdefault(name, value)
-    return tuple(_verbose_entry(number, fields) for number, fields in blocks)
+    entries = [_verbose_entry(number, fields) for number, fields in blocks]
+    refuse_twice(entries)
+    return tuple(entries)
 
 
 def _verbose_entry(number: int, fields: dict[str, str]) -> SelLine:
