@@ -20,10 +20,10 @@ _EXPECTED = "output of ipmitool chassis, sdr, sensor, sel, fru, mc or lan"
 _POWER = re.compile(r"Chassis Power is (on|off)", re.IGNORECASE)
 _PAIR = re.compile(r"\s{0,40}([A-Za-z0-9][^:|]{0,60}?)\s{0,40}:(?:\s+(.*)|)")
 _CONTINUED = re.compile(r"\s+:\s{0,40}(.*)")
-_FRU = re.compile(r"FRU Device Description\s*:\s*(.*?)\s*(?:\(ID ([0-9]{1,3})\))?")
+_FRU = re.compile(r"FRU Device Description\s*:\s*(.*?)\s*(?:\((?:LUN [0-9]{1,2} )?ID ([0-9]{1,3})\))?")
 _FRU_FIRST = ("Chassis Type", "Board Mfg Date", "Board Mfg", "Product Manufacturer")  # each begins one of three areas
-_FRU_CUT = re.compile(r"\((?:I(?:D(?: [0-9]{0,3})?)?)?$")
-_FRU_BAD_ID = re.compile(r"\(ID [^)]*\)$")
+_FRU_CUT = re.compile(r"\((?:L|LU|LUN(?: [0-9]{0,2} ?)?)?(?:I|ID(?: [0-9]{0,3})?)?$")
+_FRU_BAD_ID = re.compile(r"\((?:LUN \S{1,30} )?ID [^)]*\)$")
 # Of each unit one: what stands twice belongs to two units, the heading of the second being lost.
 _FRU_ONCE = frozenset(
     (
@@ -288,7 +288,8 @@ def _frus(lines: Lines) -> tuple[Fru, ...]:
     for head, _ in groups:
         if _FRU_BAD_ID.search(head[1]):
             raise unreadable(_KIND, "FRU Device Description", head[1], "'NAME (ID 0)'")
-    if len({(fru.name, fru.id) for fru in frus}) < len(frus):
+    known = [(fru.name, fru.id) for fru in frus if fru.id is not None]
+    if len(set(known)) < len(known):
         raise unreadable(_KIND, "output", [fru.name for fru in frus], "each unit once")
     if not told or (told[-1] is not frus[-1] and frus[-1].id is None) or _FRU_CUT.search(frus[-1].name or ""):
         raise unreadable(_KIND, f"line {lines[-1][0]}", lines[-1][1], "the fields of an inventory below it")
