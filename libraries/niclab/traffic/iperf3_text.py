@@ -31,6 +31,7 @@ _OF_A_STREAM = re.compile(
     r"|Sent [0-9]+ datagrams|\((?:sender|receiver) statistics not available\)"
     rf"|{_N}-\s*{_N}\s+sec\s+[0-9]+ datagrams received out-of-order).*"
 )
+_SENT = re.compile(r"\[ {0,3}[0-9]{1,4}\]\s+Sent [0-9]+ datagrams")
 _STREAM_BEGINS = re.compile(r"\[ {0,5}(?:-?[0-9]|SUM|S$|SU$|$|[a-z]{1,5}\])")
 _SEPARATOR = re.compile(r"(?:- ){5,}-?|Test Complete\. Summary Results:")
 _TITLED = re.compile(r"(\S.{0,40}?:  )\S")  # what -T puts before every line
@@ -207,7 +208,11 @@ def _separator(lines: tuple[tuple[int, str], ...]) -> int | None:
     found = [(number, line) for number, line in lines if _SEPARATOR.fullmatch(line.strip()[:400])]
     if len(found) > 1:
         raise unreadable(_KIND, f"line {found[1][0]}", found[1][1].strip(), "one result only")
-    return found[0][0] if found else None
+    if found or not any(_SENT.match(line.strip()) for _, line in lines):
+        return found[0][0] if found else None
+    # The line itself was left out: of a client only the heading of its results tells of losses.
+    headings = [number for number, line in lines if "Lost/Total Datagrams" in line]
+    return headings[0] if len(headings) == 1 else None
 
 
 def _mixed(matches: list[tuple[int, re.Match[str]]], lines: tuple[tuple[int, str], ...]) -> re.Match[str] | None:

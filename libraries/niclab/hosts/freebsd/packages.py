@@ -205,9 +205,9 @@ def _one_long(lines: tuple[tuple[int, str], ...]) -> Package:
     number, first = lines[0]
     if not values.get("Name") or not values.get("Version"):
         raise unreadable(_KIND, f"line {number}", first, "the fields Name and Version")
-    for name, pattern in _WHOLE.items():
-        if values.get(name) and not pattern.fullmatch(values[name]):
-            raise unreadable(_KIND, name, values[name], "a whole value, as pkg info prints it")
+    for field, pattern in _WHOLE.items():
+        if values.get(field) and not pattern.fullmatch(values[field]):
+            raise unreadable(_KIND, field, values[field], "a whole value, as pkg info prints it")
     texts = {_FIELDS[name]: text or None for name, text in values.items() if name != "Flat size"}
     size = _SIZE.fullmatch(values["Flat size"]) if values.get("Flat size") else None
     if values.get("Flat size") and (size is None or size[2] not in _UNITS):
