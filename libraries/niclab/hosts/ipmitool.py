@@ -18,7 +18,7 @@ from niclab.hosts.transcript import transcript
 _KIND = "ipmi"
 _EXPECTED = "output of ipmitool chassis, sdr, sensor, sel, fru, mc or lan"
 _POWER = re.compile(r"Chassis Power is (on|off)", re.IGNORECASE)
-_PAIR = re.compile(r"\s{0,40}([A-Za-z0-9][^:|]{0,60}?)\s{0,40}:(?:\s+(.*)|)")
+_PAIR = re.compile(r"\s{0,40}(?:# )?([A-Za-z0-9][^:|]{0,60}?)\s{0,40}:(?:\s+(.*)|)")
 _CONTINUED = re.compile(r"\s+:\s{0,40}(.*)")
 _FRU = re.compile(r"FRU Device Description\s*:\s*(.*?)\s*(?:\((?:LUN [0-9]{1,2} )?ID ([0-9]{1,3})\))?")
 _FRU_FIRST = ("Chassis Type", "Board Mfg Date", "Board Mfg", "Product Manufacturer")  # each begins one of three areas
@@ -36,6 +36,7 @@ _FRU_PROBLEM = re.compile(
     r"Device not present(?: \(.{0,80}\))?|Unknown FRU header version.{0,20}|Unsupported device.{0,80}|"
     r"FRU Read failed.{0,80}|Invalid FRU size.{0,20}"
 )
+_FRU_FIELD = re.compile(r"(?:Board|Chassis|Product|FRU|OEM|Multi|Unknown)\b.*")
 _FRU_RECORD = re.compile(r"[A-Za-z0-9 ()/.-]{1,60} Record")  # the heading of a multirecord
 _NO_ENTRIES = "SEL has no entries"
 # What ipmitool 1.8 says beside a complete answer, the last ones with -v; "<<" and ">>" are the packets of lanplus.
@@ -81,6 +82,27 @@ _SHAPES = {
     "subnet_mask": _IP,
     "default_gateway_ip": _IP,
     "mac_address": re.compile(r"[0-9a-fA-FxX*#]{2}(?::[0-9a-fA-FxX*#]{2}){5}|[^0-9:]+"),
+}
+
+# What ipmi_chassis.c, ipmi_mc.c, ipmi_sel.c and ipmi_lanp.c print; other lines are of another tool.
+_NAMES = {
+    IpmiForm.CHASSIS_STATUS: re.compile(
+        r"system_power|power_overload|power_interlock|main_power_fault|power_control_fault|power_restore_policy"
+        r"|last_power_event|chassis_intrusion|front_panel_lockout|drive_fault|cooling_fan_fault"
+        r"|(?:sleep|diag|reset|power|standby)_button_\w+|front_panel_\w+|\w+_identify_\w+"
+    ),
+    IpmiForm.SEL_INFO: re.compile(
+        r"version|entries|free_space|percent_used|last_(?:add|del)_time|overflow|supported_cmds|of_alloc_units"
+        r"|alloc_unit_size|free_units|largest_free_blk|max_record_size"
+    ),
+    IpmiForm.LAN_PRINT: re.compile(
+        r"(?:set_in_progress|auth_type|ip_|subnet|mac_address|snmp|bmc_arp|gratui?tous|default_gateway|backup_gateway|802_1q"
+        r"|rmcp|cipher|bad_password|invalid_password|attempt_count|user_lockout|ipv6|arp|vlan|dhcp|oem|lan_)\w*"
+    ),
+    IpmiForm.MC_INFO: re.compile(
+        r"device_(?:id|revision|available)|firmware_revision\w*|ipmi_version|manufacturer_(?:id|name)"
+        r"|product_(?:id|name)|provides_device_sdrs|additional_device_support|aux_firmware_rev\w*|guid|system_guid"
+    ),
 }
 
 _SENSOR_COLUMNS = 10  # of "sensor list"
@@ -209,11 +231,11 @@ def _pairs(form: IpmiForm, lines: Lines) -> IpmiText:
     for name in _NEEDED[form]:
         if found.get(name) is None:
             raise unreadable(_KIND, "output", sorted(found), f"the line '{name.replace('_', ' ')}' of {form.value}")
+    _refuse_odd(form, found)
     if form is IpmiForm.SEL_INFO:
         if not isinstance(found["entries"], int):
             raise unreadable(_KIND, "Entries", found["entries"], "a whole number")
         return IpmiText(form, sel_info=found)
-    _refuse_odd(form, found)
     if form is IpmiForm.MC_INFO:
         return IpmiText(form, controller=found)
     if form is IpmiForm.LAN_PRINT:
@@ -230,7 +252,10 @@ def _pairs(form: IpmiForm, lines: Lines) -> IpmiText:
 
 def _refuse_odd(form: IpmiForm, found: dict[str, Field]) -> None:
     """Values of another shape than ipmitool prints them, and words that are the beginning of one."""
+    known = _NAMES.get(form)
     for name, value in found.items():
+        if known is not None and not known.fullmatch(name):
+            raise unreadable(_KIND, "output", name.replace("_", " "), f"names of {form.value} only")
         pattern = _SHAPES.get(name) if form in (IpmiForm.MC_INFO, IpmiForm.LAN_PRINT) else None
         if value is not None and pattern is not None and not pattern.fullmatch(str(value)):
             raise unreadable(_KIND, name.replace("_", " "), value, "a value as ipmitool prints it")
@@ -301,11 +326,14 @@ def _fru(unit: str | None, number: int | None, lines: Lines) -> Fru:
         _refuse_more(lines[1:])
         return Fru(unit, number, False if problem.startswith("Device not") else None, {}, problem)
     fields: dict[str, str | tuple[str, ...]] = {}
+    in_record = False
     for place, line in lines:
         if _FRU_RECORD.fullmatch(line.strip()):
+            in_record = True
             continue
         pair = _PAIR.fullmatch(line[:1000])
-        if pair is None or _FRU.fullmatch(line.strip()):
+        known = pair is not None and (_FRU_FIELD.fullmatch(pair[1].strip()) or (in_record and line[0] in " \t"))
+        if pair is None or not known or _FRU.fullmatch(line.strip()):
             raise unreadable(_KIND, f"line {place}", line, "a line 'Name : value' of an inventory")
         name, value = pair[1].strip(), (pair[2] or "").strip()
         before = fields.get(name)

@@ -19,6 +19,7 @@ _TIME = re.compile(r"[0-9]{1,2}:[0-9]{2}:[0-9]{2}(?: [AP]M)?(?: [A-Z0-9+:-]{1,9}
 _PRE_INIT = re.compile(r"Pre-Init(?: Time-stamp)?|Unspecified|S\+.*", re.IGNORECASE)
 _UPTIME = re.compile(r"[0-9]{1,10}")
 _CROSSED = re.compile(r"Reading -?[0-9.]{1,12} (?:[<>=]{1,2}) Threshold -?[0-9.]{1,12}(?: .{0,30})?")
+_OF_A_BLOCK = re.compile(r"\s*(?:[A-Z][^:|]{0,60}:|\[.{0,80}\]|--$)")
 _OEM = re.compile(r"OEM record [0-9a-f]{2}.*|Linux kernel panic: .*", re.IGNORECASE)
 
 # States that are good: when they go, something is wrong.
@@ -106,6 +107,8 @@ def verbose_entries(lines: tuple[tuple[int, str], ...]) -> tuple[SelLine, ...]:
             blocks.append((number, {}))
             of_sensor = False
         of_sensor = of_sensor or name == "Sensor ID"
+        if not _OF_A_BLOCK.match(line):
+            raise unreadable(_KIND, f"line {number}", line, "a line 'Name : value' of an entry or its sensor")
         if of_sensor or name == "--":  # grep's line between what it found
             continue
         if not colon or not name:

@@ -22,6 +22,11 @@ _NAME = re.compile(r"(vendor|device|class|subclass)\s*= ?(.*)")
 _CAPABILITY = re.compile(r"(?:(cap) ([0-9a-f]{2})\[([0-9a-f]{2})\]|(ecap) ([0-9a-f]{4})\[([0-9a-f]{3})\]) = (.*)")
 # The beginning of something that cannot be read, which is not the rest of the capability above it.
 _NO_REST = re.compile(r"e?cap\b.*|bar\b.*|e|ec|eca|c|ca|[a-z][A-Za-z0-9_]*@.*|.*@pci[0-9].*")
+_REST_WORD = re.compile(
+    r"x?[0-9.]{1,5}\(x?[0-9.]{1,5}\)|[0-9]{1,5}|(?:L0s|L1|disabled)\S{0,12}|D[0-3],?"
+    r"|0x[0-9a-f]{1,4}(?:\[0x[0-9a-f]{1,6}\])?,?|link|speed|max|data|read|ASPM|ClockPM|NS|RO|FLR|NFEC|slot|power|limit|mW|ARI|enabled|with|messages?,?|in|maps?"
+    r"|Table|PBA|64|bit,?|vector|masks?|supports|current|fatal|non-fatal|corrected|unavailable,?"
+)
 # By the first byte of the class code (usr.sbin/pciconf/pciconf.c).
 _CLASSES = (
     *("old", "mass storage", "network", "display", "multimedia", "memory", "bridge", "simple comms"),
@@ -46,10 +51,10 @@ def read_pciconf(text: str) -> PciconfDevices:
     """Read ``pciconf -l``. No device at all is an error."""
     found = transcript(text, *_TOOLS, alone=_KIND)
     blocks: list[list[_Line]] = []
-    for number, line in ((number, line.strip()) for number, line in found.filled):
-        if _SELECTOR.fullmatch(line):
+    for number, line in found.filled:
+        if _SELECTOR.fullmatch(line.strip()):
             blocks.append([(number, line)])
-        elif line == "--" and blocks:
+        elif line.strip() == "--" and blocks:
             continue
         elif blocks and not line.startswith("pciconf: "):
             blocks[-1].append((number, line))
@@ -67,10 +72,10 @@ def read_pciconf(text: str) -> PciconfDevices:
 
 
 def _device(block: list[_Line]) -> PciconfDevice:
-    device = _header(*block[0])
+    device = _header(block[0][0], block[0][1].strip())
     capabilities: list[Capability] = []
-    kind = "header"
-    for number, line in block[1:]:
+    kind, outer = "header", _outer(block)
+    for number, line in ((number, line.strip()) for number, line in block[1:]):
         where = f"line {number}"
         if _is_of_another(line, kind):
             raise unreadable(_KIND, where, line, "the line of its device, 'oce0@pci0:4:0:0: ...', before it")
@@ -85,6 +90,8 @@ def _device(block: list[_Line]) -> PciconfDevice:
             device, kind = replace(device, errors=(*device.errors, match[2].strip())), "errors"
         elif _MORE.fullmatch(line):
             kind = "more"
+        elif kind in ("capability", "errors") and number in outer and not _is_rest(line):
+            raise unreadable(_KIND, where, line, "a line of pciconf, set in like the others of its device")
         elif kind == "capability" and not _NO_REST.fullmatch(line):
             capabilities[-1] = replace(capabilities[-1], text=f"{capabilities[-1].text} {line}")
         elif kind == "errors":
@@ -93,6 +100,21 @@ def _device(block: list[_Line]) -> PciconfDevice:
             raise unreadable(_KIND, where, line, "a line of pciconf -l, -v, -b, -c or -e")
     device = with_capabilities(_KIND, device, tuple(capabilities))
     return replace(device, degraded=is_degraded(device))
+
+
+def _outer(block: list[_Line]) -> frozenset[int]:
+    """The numbers of lines that are not set in further than capabilities, in a device whose lines are set in at all."""
+    margins = {number: len(line.expandtabs()) - len(line.expandtabs().lstrip()) for number, line in block}
+    own = margins.pop(block[0][0])
+    inner = any(margin > own for margin in margins.values())
+    capabilities = [margins[number] for number, line in block[1:] if _CAPABILITY.fullmatch(line.strip())]
+    edge = min((margin for margin in capabilities if margin > own), default=own)
+    return frozenset(number for number, margin in margins.items() if inner and margin <= edge)
+
+
+def _is_rest(line: str) -> bool:
+    """Whether a mail or a page has put these words of a capability on a line of their own."""
+    return all(_REST_WORD.fullmatch(word) for word in line.split())
 
 
 def _is_of_another(line: str, kind: str) -> bool:

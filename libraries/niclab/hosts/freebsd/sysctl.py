@@ -23,6 +23,10 @@ _NAME_ALONE = re.compile(rf"{_OID}:?")
 # A single word that could become a name; the values of several lines end in other things.
 _BEGINNING = re.compile(r"[a-z][a-z0-9_]*\.?(?:[A-Za-z0-9_%.]*)")
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,19}")
+_OF_SEVERAL_LINES = (
+    *("kern.version", "kern.geom.conf", "kern.conftxt", "kern.msgbuf", "kern.sched.topology_spec", "kern.console"),
+    *("vm.", "debug.", "vfs.", "kern.timecounter.", "kern.eventtimer."),
+)
 _CHANGE = re.compile(r"(.*) -> (.*)")
 _DEVICE = re.compile(r"dev\.([a-z][a-z0-9_]*)\.([0-9]{1,4})\.(.+)")
 # What sysctl -d says of the names that every device has (sys/kern/subr_bus.c), and -t of their type.
@@ -153,7 +157,7 @@ def _named(lines: tuple[tuple[int, str], ...], errors: tuple[str, ...], whole: t
             texts[name] = [match[3]]
         elif _belongs_to_a_log(line, name, texts, unnamed):
             unnamed.append(line)
-        elif name is None or _WHOLE.fullmatch(texts[name][0]) or _cut_off(number, line, lines):
+        elif name is None or _is_whole(name, texts[name], line) or _cut_off(number, line, lines):
             raise unreadable(_KIND, f"line {number}", line, "'name: value' such as 'dev.oce.0.%driver: oce'")
         else:
             texts[name].append(line)
@@ -182,6 +186,14 @@ def _belongs_to_a_log(line: str, name: str | None, texts: dict[str, list[str]], 
     if _LOG_LINE.fullmatch(line):
         return True
     return bool(unnamed) and (name is None or _WHOLE.fullmatch(texts[name][0]) is not None)
+
+
+def _is_whole(name: str, parts: list[str], line: str) -> bool:
+    """Whether the value above this line has one line only: a number, and what does not begin on the next line, unless
+    it is known to have several or the line is set in."""
+    if _WHOLE.fullmatch(parts[0]) or "%" in name:
+        return True
+    return bool(parts[0]) and not line[:1].isspace() and not name.startswith(_OF_SEVERAL_LINES)
 
 
 def _cut_off(number: int, line: str, lines: tuple[tuple[int, str], ...]) -> bool:
