@@ -6,9 +6,10 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from niclab.hosts import features
 from niclab.hosts.errors import unreadable
 from niclab.hosts.freebsd.addresses import read_inet, read_inet6
-from niclab.hosts.freebsd.bits import CAPABILITIES, FLAGS, ND6_OPTIONS, Bits, read_bits
+from niclab.hosts.freebsd.bits import FLAGS, ND6_OPTIONS, Bits, read_bits
 from niclab.hosts.freebsd.fields import with_fields
 from niclab.hosts.freebsd.ifconfig_records import BsdInterface, BsdInterfaces, Vlan
 from niclab.hosts.freebsd.lagg import read_lagg_line
@@ -24,6 +25,7 @@ _HEADER = re.compile(r"([A-Za-z0-9_.:-]{1,64}): flags=(.*)")
 _AFTER_FLAGS = re.compile(r"(.*?)(?:\s+metric (\S+))?(?:\s+mtu (\S+))?")
 _NAMES = re.compile(r"[a-z][a-z0-9_]{0,14}[0-9](?:\.[0-9]{1,4})?")
 # Digits that somebody blotted out ("xx") before publishing are kept as they are.
+_CAPABILITIES = {capability.label: capability.bit for capability in features.CAPABILITIES}
 _BLOTTED = frozenset("xX*")
 _ETHER = re.compile(r"[0-9a-fx*]{2}(?::[0-9a-fx*]{2}){5}", re.IGNORECASE)
 _VLAN = re.compile(
@@ -291,8 +293,8 @@ def _groups(interface: BsdInterface, where: str, line: str) -> BsdInterface:
 
 
 _READERS: dict[str, Callable[[BsdInterface, str, str], BsdInterface]] = {
-    "options": _bits("options", "options", CAPABILITIES),
-    "capabilities": _bits("capabilities", "capabilities", CAPABILITIES),
+    "options": _bits("options", "options", _CAPABILITIES),
+    "capabilities": _bits("capabilities", "capabilities", _CAPABILITIES),
     "nd6 options": _bits("nd6_options", "nd6 options", ND6_OPTIONS),
     "ether": _address("ether"),
     "hwaddr": _address("hwaddr"),
