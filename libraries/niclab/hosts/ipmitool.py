@@ -105,6 +105,7 @@ _NAMES = {
     ),
 }
 
+_MANY = 5  # different names
 _SENSOR_COLUMNS = 10  # of "sensor list"
 _SDR_COLUMNS = 5  # of "sdr elist", the widest of the others
 
@@ -194,11 +195,13 @@ def _table(rows: list[tuple[int, list[str]]], *, comma: bool = False) -> IpmiTex
 
 
 def _refuse_two_lists(sensors: list[IpmiSensor]) -> None:
-    """Two lists of one BMC, and a numbered sensor twice. The names alone may stand twice ("Temp" of each CPU)."""
+    """Two lists of one BMC, and a numbered sensor twice. The names alone may stand twice ("Temp" of each CPU), a whole
+    list of different ones does not."""
     names = [(sensor.name, sensor.number, sensor.entity) for sensor in sensors]
     half = len(names) // 2
     numbered = [name for name in names if name[1] is not None]
-    if (half > 1 and names == names[:half] * 2) or len(set(numbered)) < len(numbered):
+    doubled = half >= _MANY and len(set(names)) == half and names == names[:half] * 2
+    if doubled or len(set(numbered)) < len(numbered):
         raise unreadable(_KIND, "output", ", ".join(name[0] for name in names[:5]), "one list, each sensor once")
 
 

@@ -28,7 +28,7 @@ _LINE = re.compile(
 _OF_A_STREAM = re.compile(
     r"\[ {0,3}(?P<id>[0-9]{1,4}|SUM)\](?:\[[A-Z-]{1,6}\])?\s+"
     r"(?:local \S+ port [0-9]+ connected to \S+ port [0-9]+"
-    r"|Sent [0-9]+ datagrams|\((?:sender|receiver) statistics not available\)"
+    r"|Sent [0-9]+ datagrams|\.{2,}|\((?:sender|receiver) statistics not available\)"
     rf"|{_N}-\s*{_N}\s+sec\s+[0-9]+ datagrams received out-of-order).*"
 )
 _SENT = re.compile(r"\[ {0,3}[0-9]{1,4}\]\s+Sent [0-9]+ datagrams")
