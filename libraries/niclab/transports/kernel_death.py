@@ -19,7 +19,7 @@ class Sign(Enum):
     """
 
     PANIC = r"Kernel panic - not syncing"
-    OOPS = r"Oops: "
+    OOPS = r"Oops: |Internal error: [^\n]{0,120}\[#\d"
     BUG = r"\bBUG: "
     BUG_AT = r"\bkernel BUG at "
     BAD_ADDRESS = r"Unable to handle kernel "  # arm64, s390, powerpc

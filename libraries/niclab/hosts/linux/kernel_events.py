@@ -31,6 +31,8 @@ _WORDS: tuple[tuple[KernelEventKind, tuple[str, ...]], ...] = (
             "[Kk]ernel BUG at ",
             "general protection fault(?! ip:)",  # "traps: NAME[PID] general protection fault ip:" is one of a program
             "Unable to handle kernel ",
+            r"^Internal error: .{0,120}\[#[0-9]",
+            "^PANIC: double fault",
             r"^(?:invalid opcode|divide error|double fault|stack segment|int3|bad frame): [0-9a-f]{4} \[#?[0-9]",
         ),
     ),
@@ -101,7 +103,16 @@ _WORDS: tuple[tuple[KernelEventKind, tuple[str, ...]], ...] = (
             r"\btx_timeout: VSI",  # i40e, iavf, ice
         ),
     ),
-    (_Kind.WARNING, ("^WARNING: (?:CPU: |at |.* at )",)),
+    (
+        _Kind.WARNING,
+        (
+            "^WARNING: (?:CPU: |at |.* at )",
+            # Of the checks of locks (kernel/locking/lockdep.c).
+            "^WARNING: (?:possible |suspicious |inconsistent |bad unlock|(?:nested )?(?:held )?lock )",
+            "^INFO: (?:possible |suspicious |inconsistent lock|trying to register non-static key)",
+            "^UBSAN: ",
+        ),
+    ),
     (_Kind.CALL_TRACE, ("^Call [Tt]race:",)),
 )
 # First match wins. Only errors of AER: "AER: enabled with IRQ 24" is printed at every boot.
