@@ -203,7 +203,7 @@ def test_defect_is_named(kind: str, name: str, old: str, new: str, said: str) ->
             "ifconfig-freebsd",
             "eth0: flags=4163<UP,BROADCAST,RUNNING,MULTICAST>  mtu 1500\n        inet 10.0.0.1  netmask 255.255.255.0\n"
             "        ether 00:1b:21:d4:3f:28  txqueuelen 1000  (Ethernet)\n",
-            "a line of FreeBSD's ifconfig",
+            "bit 15 set",
         ),
         ("sysctl-freebsd", "net.ipv4.tcp_window_scaling = 1\n", "'name: value' such as"),
         ("sysctl-freebsd", "sysctl: unknown oid 'x'\nsysctl: unknown oid 'y'\n", "unknown oid 'x'"),
@@ -467,7 +467,7 @@ words_of_a_value = st.text(st.characters(codec="ascii", categories=["L", "N", "P
     values=st.dictionaries(
         st.from_regex(r"dev\.[a-z]{2,5}\.[0-9]\.[a-z_]{1,12}", fullmatch=True),
         st.integers(-(2**63), 2**64 - 1)
-        | words_of_a_value.filter(lambda text: text == text.strip() and " -> " not in text),
+        | words_of_a_value.filter(lambda text: text == text.strip() and " -> " not in text and "&" not in text),
         min_size=1,
         max_size=8,
     ),
@@ -486,7 +486,7 @@ def test_printed_sysctls_are_read_back(values: dict[str, int | str], separator: 
 def test_printed_interrupts_are_read_back(rows: list[tuple[int, int]]) -> None:
     text = "interrupt                          total       rate\n"
     text += "".join(
-        f"irq{256 + at}: ix0:que {at:<10} {total:>12} {rate:>10}\n" for at, (total, rate) in enumerate(rows)
+        f"irq{256 + at}: ix0:que {at:<11} {total:>12} {rate:>10}\n" for at, (total, rate) in enumerate(rows)
     )
     read: Any = parse("vmstat-freebsd", text)["interrupts"]
     assert [(row["total"], row["rate"]) for row in read] == rows

@@ -134,6 +134,7 @@ NAMES = st.text(st.characters(whitelist_categories=("Lu", "Ll", "Nd"), max_codep
         ),
         min_size=1,
         max_size=20,
+        unique_by=lambda row: row[0],
     )
 )
 def test_a_printed_event_log_reads_back(rows: list[tuple[int, str, str, bool]]) -> None:
@@ -152,6 +153,7 @@ def test_a_printed_event_log_reads_back(rows: list[tuple[int, str, str, bool]]) 
         st.tuples(NAMES, st.none() | st.integers(-(10**6), 10**6), st.sampled_from(["ok", "nc", "cr", "nr"])),
         min_size=1,
         max_size=20,
+        unique_by=lambda row: row[0],
     )
 )
 def test_a_printed_sensor_list_reads_back(rows: list[tuple[str, int | None, str]]) -> None:
@@ -159,7 +161,7 @@ def test_a_printed_sensor_list_reads_back(rows: list[tuple[str, int | None, str]
     for name, value, status in rows:
         reading = "na" if value is None else f"{value / 1000:.3f}"
         shown = "na" if value is None else status
-        lines.append(f"{name:<16} | {reading:<10} | {'RPM':<10} | {shown:<6}" + "| na        " * 6 + "\n")
+        lines.append(f"{name:<16} | {reading:<10} | {'Volts':<10} | {shown:<6}" + "| na        " * 6 + "\n")
     record = read_ipmitool("".join(lines))
     assert record.form is IpmiForm.SENSOR_LIST
     assert record.sensors is not None

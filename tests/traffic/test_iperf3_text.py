@@ -118,7 +118,10 @@ def test_a_version_that_does_not_name_the_direction() -> None:
     arrived=st.integers(1, 10**6),
 )
 def test_a_printed_summary_reads_back(rate: int, unit: tuple[str, float], lost: int, arrived: int) -> None:
-    figures = f"1.10 GBytes  {rate} {unit[0]}  0.009 ms  {lost}/{lost + arrived} ({100 * lost / (lost + arrived):.2g}%)"
+    moved = rate * unit[1] * 10.04 / 8
+    name, amount = ("GBytes", 2**30) if unit[1] > 1000 else ("Bytes", 1)
+    size = f"{moved / amount:.3f} {name}"
+    figures = f"{size}  {rate} {unit[0]}  0.009 ms  {lost}/{lost + arrived} ({100 * lost / (lost + arrived):.2g}%)"
     result = summary(f"[  5]   0.00-10.04  sec  {figures}  receiver\n")
     assert result.throughput_bps == rate * unit[1]
     assert result.loss == lost / (lost + arrived)

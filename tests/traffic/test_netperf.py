@@ -112,8 +112,8 @@ UNREADABLE = [
     (f"{TITLE}\nnetperf: remote error 11\n", "not a message"),
     ("bash: netperf: command not found\n", "not a message"),
     ("THROUGHPUT=9413.81\n", "THROUGHPUT_UNITS, or the command that tells the unit"),
-    ("THROUGHPUT=fast\nTHROUGHPUT_UNITS=10^6bits/s\n", "THROUGHPUT 'fast': expected a number"),
-    ("THROUGHPUT_UNITS=10^6bits/s\nTHROUGHPUT=94", "THROUGHPUT '94': expected a number as netperf prints it"),
+    ("THROUGHPUT=fast\nTHROUGHPUT_UNITS=10^6bits/s\n", "THROUGHPUT=fast': expected a whole value"),
+    ("THROUGHPUT_UNITS=10^6bits/s\nTHROUGHPUT=94", "THROUGHPUT=94': expected a whole value as netperf prints it"),
     (
         f"{TITLE}\n{STREAM}".removesuffix("13.81\n"),
         "a throughput, a number with 2 digits behind the point, in column 5",
@@ -123,7 +123,7 @@ UNREADABLE = [
     (f"{UDP_TITLE}\n{UDP}".removesuffix("6\n"), "the throughput, a number with 2 digits"),
     ("THROUGHPUT=1.00\nTHROUGHPUT=2.00\nTHROUGHPUT_UNITS=10^6bits/s\n", "THROUGHPUT once"),
     ("THROUGHPUT=1.00\nTHROUGHPUT_UNITS=furlongs\n", "a unit such as 10\\^6bits/s"),
-    ("ELAPSED_TIME=1.0\n", "THROUGHPUT or TRANSACTION_RATE among the selectors"),
+    ("ELAPSED_TIME=1.00\n", "THROUGHPUT or TRANSACTION_RATE among the selectors"),
     ("Throughput,Throughput Units\n1.0\n", "2 values, as many as names"),
 ]
 
@@ -203,8 +203,8 @@ def test_a_warning_without_headings_is_kept() -> None:
 
 def test_omni_confidence_is_computed_not_believed() -> None:
     keys = "THROUGHPUT=1.00\nTHROUGHPUT_UNITS=10^6bits/s\nCONFIDENCE_LEVEL=95\nCONFIDENCE_INTERVAL=5.0\n"
-    keys += "THROUGHPUT_CONFID=5.1\n"
-    wide, narrow = read_netperf(keys).confidence, read_netperf(keys.replace("5.1", "4.9")).confidence
+    keys += "THROUGHPUT_CONFID=5.100\n"
+    wide, narrow = read_netperf(keys).confidence, read_netperf(keys.replace("5.100", "4.900")).confidence
     assert wide is not None and wide.met is False
     assert narrow is not None and narrow.met is True
 

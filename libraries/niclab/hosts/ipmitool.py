@@ -18,15 +18,25 @@ from niclab.hosts.transcript import transcript
 _KIND = "ipmi"
 _EXPECTED = "output of ipmitool chassis, sdr, sensor, sel, fru, mc or lan"
 _POWER = re.compile(r"Chassis Power is (on|off)", re.IGNORECASE)
-_PAIR = re.compile(r"\s{0,40}([A-Za-z0-9][^:|]{0,60}?)\s{0,40}:(?:\s+(.*)|)")
+_PAIR = re.compile(r"\s{0,40}(?:# )?([A-Za-z0-9][^:|]{0,60}?)\s{0,40}:(?:\s+(.*)|)")
 _CONTINUED = re.compile(r"\s+:\s{0,40}(.*)")
-_FRU = re.compile(r"FRU Device Description\s*:\s*(.*?)\s*(?:\(ID ([0-9]{1,3})\))?")
+_FRU = re.compile(r"FRU Device Description\s*:\s*(.*?)\s*(?:\((?:LUN [0-9]{1,2} )?ID ([0-9]{1,3})\))?")
 _FRU_FIRST = ("Chassis Type", "Board Mfg Date", "Board Mfg", "Product Manufacturer")  # each begins one of three areas
-_FRU_CUT = re.compile(r"\((?:I(?:D(?: [0-9]{0,3})?)?)?$")
-_FRU_PROBLEM = re.compile(
-    r"Device not present.{0,80}|Unknown FRU header version.{0,20}|Unsupported device.{0,80}|FRU Read failed.{0,80}|"
-    r"Invalid FRU size.{0,20}"
+_FRU_CUT = re.compile(r"\((?:L|LU|LUN(?: [0-9]{0,2} ?)?)?(?:I|ID(?: [0-9]{0,3})?)?$")
+_FRU_BAD_ID = re.compile(r"\((?:LUN \S{1,30} )?ID [^)]*\)$")
+# Of each unit one: what stands twice belongs to two units, the heading of the second being lost.
+_FRU_ONCE = frozenset(
+    (
+        *("Chassis Type", "Chassis Part Number", "Chassis Serial", "Board Mfg Date", "Board Mfg", "Board Product"),
+        *("Board Serial", "Board Part Number", "Product Manufacturer", "Product Name", "Product Part Number"),
+        *("Product Version", "Product Serial", "Product Asset Tag"),
+    )
 )
+_FRU_PROBLEM = re.compile(
+    r"Device not present(?: \(.{0,80}\))?|Unknown FRU header version.{0,20}|Unsupported device.{0,80}|"
+    r"FRU Read failed.{0,80}|Invalid FRU size.{0,20}"
+)
+_FRU_FIELD = re.compile(r"(?:Board|Chassis|Product|FRU|OEM|Multi|Unknown)\b.*")
 _FRU_RECORD = re.compile(r"[A-Za-z0-9 ()/.-]{1,60} Record")  # the heading of a multirecord
 _NO_ENTRIES = "SEL has no entries"
 # What ipmitool 1.8 says beside a complete answer, the last ones with -v; "<<" and ">>" are the packets of lanplus.
@@ -54,6 +64,48 @@ _NEEDED = {
     IpmiForm.LAN_PRINT: ("ip_address", "mac_address"),
 }
 
+_CHASSIS_WORDS = (
+    *("true", "false", "active", "inactive", "allowed", "not allowed", "on", "off"),
+    *("always-on", "always-off", "previous", "unknown"),
+)
+# Four numbers, or four parts of which some are blotted out, or no number at all.
+_IP = re.compile(
+    r"(?:(?:[0-9]{1,2}|1[0-9]{2}|2[0-4][0-9]|25[0-5]|[0-9]{0,2}[xX*]{1,3}|[^0-9.]{1,12})(?:\.|$)){4}(?<!\.)|[^0-9]+"
+)
+_SHAPES = {
+    "device_id": re.compile(r"[0-9]{1,3}"),
+    "device_revision": re.compile(r"[0-9]{1,3}"),
+    "manufacturer_id": re.compile(r"[0-9]{1,8}"),
+    "firmware_revision": re.compile(r"[0-9]{1,3}\.[0-9a-fA-F]{1,4}"),
+    "ipmi_version": re.compile(r"[0-9]\.[0-9a-fA-F]{1,2}"),
+    "ip_address": _IP,
+    "subnet_mask": _IP,
+    "default_gateway_ip": _IP,
+    "mac_address": re.compile(r"[0-9a-fA-FxX*#]{2}(?::[0-9a-fA-FxX*#]{2}){5}|[^0-9:]+"),
+}
+
+# What ipmi_chassis.c, ipmi_mc.c, ipmi_sel.c and ipmi_lanp.c print; other lines are of another tool.
+_NAMES = {
+    IpmiForm.CHASSIS_STATUS: re.compile(
+        r"system_power|power_overload|power_interlock|main_power_fault|power_control_fault|power_restore_policy"
+        r"|last_power_event|chassis_intrusion|front_panel_lockout|drive_fault|cooling_fan_fault"
+        r"|(?:sleep|diag|reset|power|standby)_button_\w+|front_panel_\w+|\w+_identify_\w+"
+    ),
+    IpmiForm.SEL_INFO: re.compile(
+        r"version|entries|free_space|percent_used|last_(?:add|del)_time|overflow|supported_cmds|of_alloc_units"
+        r"|alloc_unit_size|free_units|largest_free_blk|max_record_size"
+    ),
+    IpmiForm.LAN_PRINT: re.compile(
+        r"(?:set_in_progress|auth_type|ip_|subnet|mac_address|snmp|bmc_arp|gratui?tous|default_gateway|backup_gateway|802_1q"
+        r"|rmcp|cipher|bad_password|invalid_password|attempt_count|user_lockout|ipv6|arp|vlan|dhcp|oem|lan_)\w*"
+    ),
+    IpmiForm.MC_INFO: re.compile(
+        r"device_(?:id|revision|available)|firmware_revision\w*|ipmi_version|manufacturer_(?:id|name)"
+        r"|product_(?:id|name)|provides_device_sdrs|additional_device_support|aux_firmware_rev\w*|guid|system_guid"
+    ),
+}
+
+_MANY = 5  # different names
 _SENSOR_COLUMNS = 10  # of "sensor list"
 _SDR_COLUMNS = 5  # of "sdr elist", the widest of the others
 
@@ -119,6 +171,7 @@ def _table(rows: list[tuple[int, list[str]]], *, comma: bool = False) -> IpmiTex
     if ipmitool_sel.is_entry(first):
         entries: list[SelLine] = [ipmitool_sel.entry(number, cells) for number, cells in rows]
         ipmitool_sel.refuse_cut(rows[-1][0], entries)
+        ipmitool_sel.refuse_twice(entries)
         return IpmiText(IpmiForm.SEL_LIST, entries=tuple(entries))
     form = _sensor_form(first, comma=comma)
     if form is None:
@@ -137,7 +190,19 @@ def _table(rows: list[tuple[int, list[str]]], *, comma: bool = False) -> IpmiTex
             sensors.append(ipmitool_sensors.elist_row(number, cells))
         else:
             sensors.append(ipmitool_sensors.sdr_row(number, cells))
+    _refuse_two_lists(sensors)
     return IpmiText(form, sensors=tuple(sensors))
+
+
+def _refuse_two_lists(sensors: list[IpmiSensor]) -> None:
+    """Two lists of one BMC, and a numbered sensor twice. The names alone may stand twice ("Temp" of each CPU), a whole
+    list of different ones does not."""
+    names = [(sensor.name, sensor.number, sensor.entity) for sensor in sensors]
+    half = len(names) // 2
+    numbered = [name for name in names if name[1] is not None]
+    doubled = half >= _MANY and len(set(names)) == half and names == names[:half] * 2
+    if doubled or len(set(numbered)) < len(numbered):
+        raise unreadable(_KIND, "output", ", ".join(name[0] for name in names[:5]), "one list, each sensor once")
 
 
 def _unfolded(rows: list[tuple[int, list[str]]]) -> list[tuple[int, list[str]]]:
@@ -169,6 +234,7 @@ def _pairs(form: IpmiForm, lines: Lines) -> IpmiText:
     for name in _NEEDED[form]:
         if found.get(name) is None:
             raise unreadable(_KIND, "output", sorted(found), f"the line '{name.replace('_', ' ')}' of {form.value}")
+    _refuse_odd(form, found)
     if form is IpmiForm.SEL_INFO:
         if not isinstance(found["entries"], int):
             raise unreadable(_KIND, "Entries", found["entries"], "a whole number")
@@ -185,6 +251,24 @@ def _pairs(form: IpmiForm, lines: Lines) -> IpmiText:
         if name in found and not isinstance(found[name], bool):
             raise unreadable(_KIND, name.replace("_", " "), found[name], "true or false")
     return IpmiText(form, power=str(power), faults=faults, chassis=found)
+
+
+def _refuse_odd(form: IpmiForm, found: dict[str, Field]) -> None:
+    """Values of another shape than ipmitool prints them, and words that are the beginning of one."""
+    known = _NAMES.get(form)
+    for name, value in found.items():
+        if known is not None and not known.fullmatch(name):
+            raise unreadable(_KIND, "output", name.replace("_", " "), f"names of {form.value} only")
+        pattern = _SHAPES.get(name) if form in (IpmiForm.MC_INFO, IpmiForm.LAN_PRINT) else None
+        if value is not None and pattern is not None and not pattern.fullmatch(str(value)):
+            raise unreadable(_KIND, name.replace("_", " "), value, "a value as ipmitool prints it")
+        cut = isinstance(value, str) and value not in _CHASSIS_WORDS and _begins_one(value)
+        if form is IpmiForm.CHASSIS_STATUS and cut:
+            raise unreadable(_KIND, name.replace("_", " "), value, f"one of {', '.join(_CHASSIS_WORDS)}")
+
+
+def _begins_one(value: str) -> bool:
+    return any(word.startswith(value) for word in _CHASSIS_WORDS)
 
 
 def _fields(lines: Lines) -> dict[str, Field]:
@@ -229,6 +313,12 @@ def _frus(lines: Lines) -> tuple[Fru, ...]:
             groups[-1][1].append((number, line))
     frus = tuple(_fru(head[1], int(head[2]) if head[2] else None, tuple(rest)) for head, rest in groups)
     told = [fru for fru in frus if fru.fields or fru.problem]
+    for head, _ in groups:
+        if _FRU_BAD_ID.search(head[1]):
+            raise unreadable(_KIND, "FRU Device Description", head[1], "'NAME (ID 0)'")
+    known = [(fru.name, fru.id) for fru in frus if fru.id is not None]
+    if len(set(known)) < len(known):
+        raise unreadable(_KIND, "output", [fru.name for fru in frus], "each unit once")
     if not told or (told[-1] is not frus[-1] and frus[-1].id is None) or _FRU_CUT.search(frus[-1].name or ""):
         raise unreadable(_KIND, f"line {lines[-1][0]}", lines[-1][1], "the fields of an inventory below it")
     return frus
@@ -239,13 +329,18 @@ def _fru(unit: str | None, number: int | None, lines: Lines) -> Fru:
         _refuse_more(lines[1:])
         return Fru(unit, number, False if problem.startswith("Device not") else None, {}, problem)
     fields: dict[str, str | tuple[str, ...]] = {}
+    in_record = False
     for place, line in lines:
         if _FRU_RECORD.fullmatch(line.strip()):
+            in_record = True
             continue
         pair = _PAIR.fullmatch(line[:1000])
-        if pair is None or _FRU.fullmatch(line.strip()):
+        known = pair is not None and (_FRU_FIELD.fullmatch(pair[1].strip()) or (in_record and line[0] in " \t"))
+        if pair is None or not known or _FRU.fullmatch(line.strip()):
             raise unreadable(_KIND, f"line {place}", line, "a line 'Name : value' of an inventory")
         name, value = pair[1].strip(), (pair[2] or "").strip()
         before = fields.get(name)
+        if before is not None and name in _FRU_ONCE:
+            raise unreadable(_KIND, f"line {place}", line, f"{name} once, of one unit")
         fields[name] = value if before is None else (*([before] if isinstance(before, str) else before), value)
-    return Fru(unit, number, True, fields, None)
+    return Fru(unit, number, True if fields else None, fields, None)

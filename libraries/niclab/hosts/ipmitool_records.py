@@ -75,7 +75,8 @@ class SelLine:
 @dataclass(frozen=True)
 class Fru:
     """A replaceable unit. ``fields``: as printed; a name that stands several times has all its values. ``problem``: why
-    its inventory cannot be read, as printed; ``present``: None when it is not known because of that. ``name``: None in
+    its inventory cannot be read, as printed; ``present``: None when it is not known because of that, or where nothing
+    stands below its name. ``name``: None in
     ``fru print 0``, which does not tell it."""
 
     name: str | None

@@ -19,6 +19,7 @@ _TIME = re.compile(r"[0-9]{1,2}:[0-9]{2}:[0-9]{2}(?: [AP]M)?(?: [A-Z0-9+:-]{1,9}
 _PRE_INIT = re.compile(r"Pre-Init(?: Time-stamp)?|Unspecified|S\+.*", re.IGNORECASE)
 _UPTIME = re.compile(r"[0-9]{1,10}")
 _CROSSED = re.compile(r"Reading -?[0-9.]{1,12} (?:[<>=]{1,2}) Threshold -?[0-9.]{1,12}(?: .{0,30})?")
+_OF_A_BLOCK = re.compile(r"\s*(?:[A-Z][^:|]{0,60}:|\[.{0,80}\]|--$)")
 _OEM = re.compile(r"OEM record [0-9a-f]{2}.*|Linux kernel panic: .*", re.IGNORECASE)
 
 # States that are good: when they go, something is wrong.
@@ -84,6 +85,15 @@ def refuse_cut(number: int, entries: list[SelLine]) -> None:
         raise unreadable(_KIND, f"line {number}", last.event, "Asserted or Deasserted behind it, as in the other lines")
 
 
+def refuse_twice(entries: list[SelLine]) -> None:
+    """Refuse two logs in one text: an id is that of one entry."""
+    seen: set[int] = set()
+    for entry in entries:
+        if entry.id in seen:
+            raise unreadable(_KIND, "id of an entry", f"{entry.id:x}", "each id once, of one log")
+        seen.add(entry.id)
+
+
 def verbose_entries(lines: tuple[tuple[int, str], ...]) -> tuple[SelLine, ...]:
     """The entries of ``sel list -v`` and ``sel get``: blocks that begin with ``SEL Record ID``.
 
@@ -97,12 +107,16 @@ def verbose_entries(lines: tuple[tuple[int, str], ...]) -> tuple[SelLine, ...]:
             blocks.append((number, {}))
             of_sensor = False
         of_sensor = of_sensor or name == "Sensor ID"
+        if not _OF_A_BLOCK.match(line):
+            raise unreadable(_KIND, f"line {number}", line, "a line 'Name : value' of an entry or its sensor")
         if of_sensor or name == "--":  # grep's line between what it found
             continue
         if not colon or not name:
             raise unreadable(_KIND, f"line {number}", line, "a line 'Name : value' of an entry")
         blocks[-1][1].setdefault(name, value)
-    return tuple(_verbose_entry(number, fields) for number, fields in blocks)
+    entries = [_verbose_entry(number, fields) for number, fields in blocks]
+    refuse_twice(entries)
+    return tuple(entries)
 
 
 def _verbose_entry(number: int, fields: dict[str, str]) -> SelLine:

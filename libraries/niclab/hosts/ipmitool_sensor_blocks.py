@@ -52,7 +52,10 @@ def sensor_blocks(lines: Lines) -> tuple[IpmiSensor, ...]:
                 blocks[-1][2].append(state[1])
         else:
             raise unreadable(_KIND, f"line {number}", line, f"'{FIRST} : NAME (0x1)', then 'Name : value' or '[state]'")
-    return tuple(_sensor(*block) for block in blocks)
+    sensors = tuple(_sensor(*block) for block in blocks)
+    if len({(sensor.name, sensor.number, sensor.entity) for sensor in sensors}) < len(sensors):
+        raise unreadable(_KIND, "output", ", ".join(sensor.name for sensor in sensors[:5]), "each sensor once")
+    return sensors
 
 
 def _sensor(number: int, fields: dict[str, str], states: list[str]) -> IpmiSensor:

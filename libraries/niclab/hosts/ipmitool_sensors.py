@@ -20,6 +20,7 @@ _PRINTED = re.compile(r"-?[0-9]{1,15}\.[0-9]{3}")
 _READING = re.compile(rf"({_NUMBER.pattern})\s+(\S.*)", re.IGNORECASE)
 # Units of analog sensors (unit_desc in lib/ipmi_sdr.c): what stands before one is a number.
 _UNIT_AT_END = re.compile(r"\S{0,40} (?:degrees [CFK]|Volts|Amps|Watts|RPM|percent|Hz|MHz)")
+_NEVER_NEGATIVE = frozenset(("RPM", "percent", "Hz", "MHz"))
 _SENSOR_NUMBER = re.compile(r"([0-9A-Fa-f]{2})h")
 _ENTITY = re.compile(r"[0-9]{1,3}\.[0-9]{1,3}")
 _HEX = re.compile(r"0x[0-9A-Fa-f]{1,8}")
@@ -50,6 +51,9 @@ def sdr_csv_row(number: int, cells: list[str]) -> IpmiSensor:
     """``BB +12.0V,11.88,Volts,ok``; a discrete sensor has no unit column in old versions."""
     value, _ = _value(cells[1])
     unit = cells[2] or None if len(cells) > 3 else None
+    if unit is not None and isinstance(value, str):
+        raise unreadable(_KIND, f"line {number}", ",".join(cells), f"a number of {unit}")
+    _refuse_negative(number, value, unit)
     return _sensor(number, cells[0], value, unit, cells[-1])
 
 
@@ -69,6 +73,7 @@ def sensor_row(number: int, cells: list[str]) -> IpmiSensor:
     """``Temp | 45.000 | degrees C | ok | na | 5.000 | 10.000 | 70.000 | 75.000 | na``."""
     name, reading, unit, status, *levels = cells
     value = _reading(number, reading)
+    _refuse_negative(number, value, unit)
     if not (is_status(status) or _HEX.fullmatch(status)):
         raise unreadable(_KIND, f"line {number}", status, "a status such as ok, cr, na or 0x0180")
     return IpmiSensor(
@@ -129,10 +134,18 @@ def _value(reading: str) -> tuple[float | str | None, str | None]:
         return None, None
     match = _READING.fullmatch(reading.partition(", ")[0])
     if match is not None:
+        _refuse_negative(None, float(match[1]), match[2].strip())
         return float(match[1]), match[2].strip()
     if _UNIT_AT_END.fullmatch(reading):
         raise unreadable(_KIND, "reading", reading, "a number before the unit")
     return (float(reading), None) if _NUMBER.fullmatch(reading) else (reading, None)
+
+
+def _refuse_negative(number: int | None, value: float | str | None, unit: str | None) -> None:
+    if unit in _NEVER_NEGATIVE and isinstance(value, float) and value < 0:
+        raise unreadable(
+            _KIND, "reading" if number is None else f"line {number}", value, f"no negative number of {unit}"
+        )
 
 
 def _reading(number: int, text: str) -> float | str | None:

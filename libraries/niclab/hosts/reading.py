@@ -54,6 +54,17 @@ def dedented(lines: Sequence[tuple[int, str]]) -> tuple[tuple[int, str], ...]:
     return tuple((number, line.removeprefix(prefix)) for number, line in lines)
 
 
+def ends_early(lines: Sequence[tuple[int, str]], *, headed: bool) -> bool:
+    """Whether the last row of a table ends before the column in which all others end flush right: its last number was
+    cut. Rows whose blanks a page has collapsed tell nothing, and a single row above it may be the wider one.
+
+    :param headed: the first line is the heading, which is never wider than a row.
+    """
+    *others, last = [line.expandtabs() for _, line in lines] or [""]
+    ends = {len(line) for line in others}
+    return len(others) > (0 if headed else 1) and len(ends) == 1 and len(last) < ends.pop() and "   " in last
+
+
 def unbroken(lines: Sequence[tuple[int, str]], begins: Callable[[str], bool]) -> list[tuple[int, str]]:
     """Numbered lines without the breaks of a mail: the word that did not fit into its width begins the next line.
 

@@ -24,12 +24,22 @@ _LINE = re.compile(
     rf"(?P<size>{_N}) (?P<size_unit>[KMGTP]?Bytes)\s+"
     rf"(?P<rate>{_N}) (?P<rate_unit>[KMGTP]?(?:bits|Bytes)/sec)(?P<rest>.*)"
 )
+# What else begins with the number of a stream.
+_OF_A_STREAM = re.compile(
+    r"\[ {0,3}(?P<id>[0-9]{1,4}|SUM)\](?:\[[A-Z-]{1,6}\])?\s+"
+    r"(?:local \S+ port [0-9]+ connected to \S+ port [0-9]+"
+    r"|Sent [0-9]+ datagrams|\.{2,}|\((?:sender|receiver) statistics not available\)"
+    rf"|{_N}-\s*{_N}\s+sec\s+[0-9]+ datagrams received out-of-order).*"
+)
+_SENT = re.compile(r"\[ {0,3}[0-9]{1,4}\]\s+Sent [0-9]+ datagrams")
+_STREAM_BEGINS = re.compile(r"\[ {0,5}(?:-?[0-9]|SUM|S$|SU$|$|[a-z]{1,5}\])")
 _SEPARATOR = re.compile(r"(?:- ){5,}-?|Test Complete\. Summary Results:")
 _TITLED = re.compile(r"(\S.{0,40}?:  )\S")  # what -T puts before every line
 _REVERSE = re.compile(r"Reverse mode, remote host \S{1,255} is sending")
 _DATAGRAMS = re.compile(
     rf"\s+(?P<jitter>{_N}) ms\s+(?P<lost>[0-9]{{1,15}})/(?P<total>[0-9]{{1,15}})\s+\((?:{_N}(?:e[+-]\d+)?|-?nan)%\)"
 )
+_RESULT = re.compile(rf"\s+(?:[0-9]{{1,12}}\s+)?(?:sender|receiver)|{_DATAGRAMS.pattern}\s+(?:sender|receiver)")
 _CPU = re.compile(
     r"CPU Utilization: local/(?:sender|receiver) ([0-9.]{1,8})% .{0,40}, remote/(?:sender|receiver) ([0-9.]{1,8})%"
 )
@@ -38,6 +48,7 @@ _TROUBLE = re.compile(
     r"iperf3: (?:error|interrupt|fatal|getsockopt|exiting)|(?:\S{0,20}sh|-bash): |Usage: iperf3|.*not found"
 )
 _ROUNDING = 0.05  # three digits of each stream
+_CONTRADICTION = 0.1  # three digits of each figure, and the other side's time in old versions
 # Transfers count by 1024, bit rates by 1000 (units.c of iperf).
 _BITS = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
 _BYTES = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3, "T": 1024**4, "P": 1024**5}
@@ -121,17 +132,22 @@ def read_iperf3_text(text: str, command: str | None = None) -> Iperf3Summary:
     matches = [(number, match) for number, line in filled if (match := _LINE.fullmatch(line.strip()[:400]))]
     if not matches:
         raise unreadable(_KIND, "text", text, "lines such as '[  5]  0.00-10.00  sec  1.10 GBytes  9.41 Gbits/sec'")
+    named = _named_streams(filled)
     if any(match["role"] for _, match in matches):
         raise _worthless("both directions at once (--bidir) in one text; run the directions one by one")
     ended = [(number, match) for number, match in matches if match["rest"].split()[-1:] in (["sender"], ["receiver"])]
     lines = [line.strip()[:400] for _, line in filled]
-    mixed = None if ended else _mixed(matches, _separator(filled))
+    mixed = None if ended else _mixed(matches, filled)
+    _refuse_incomplete(named, [mixed] if mixed else [match for _, match in ended])
     sender, receiver, streams = (mixed, mixed, 1 if mixed["id"] != "SUM" else None) if mixed else _results(ended)
     started = _first(_STARTING, lines)
     elapsed_s = float(receiver["end"]) - float(receiver["begin"])
     _refuse_short(elapsed_s, float(started[2]) if started and started[2] else _asked_s(called))
     datagrams = _DATAGRAMS.match(receiver["rest"])
     cpu = _first(_CPU, lines)
+    for line in lines if cpu is None else ():
+        if line.startswith("CPU Utilization"):
+            raise unreadable(_KIND, "CPU Utilization", line, "'local/sender N% (...), remote/receiver N%'")
     version = _first(re.compile(r"iperf (3\.[0-9.]{1,10}\S{0,20})"), lines)
     return Iperf3Summary(
         test=_test(started, datagrams),
@@ -159,18 +175,60 @@ def _untitled(lines: tuple[tuple[int, str], ...]) -> tuple[tuple[int, str], ...]
     return tuple((number, line.removeprefix(titled[1].rstrip())) for number, line in lines)
 
 
+def _named_streams(lines: tuple[tuple[int, str], ...]) -> set[str]:
+    """The streams that have a line, and ``SUM``.
+
+    :raises ReadError: for a line of a stream that is damaged or cut.
+    """
+    named: set[str] = set()
+    for number, line in lines:
+        text = line.strip()[:400]
+        if not _STREAM_BEGINS.match(text):
+            continue
+        match = _LINE.fullmatch(text) or _OF_A_STREAM.fullmatch(text)
+        if match is None:
+            raise unreadable(_KIND, f"line {number}", text, "a whole line of a stream")
+        named.add(match["id"])
+    return named
+
+
+def _refuse_incomplete(named: set[str], results: list[re.Match[str]]) -> None:
+    """Results of some of the streams only: the text ends, or somebody left lines out, before those of all together.
+    Interval lines of a single stream may have been left out with it."""
+    told = {match["id"] for match in results}
+    if results and "SUM" not in told and named - told:
+        raise _worthless(f"results of {', '.join(sorted(told))} and none of {', '.join(sorted(named - told))}")
+
+
 def _separator(lines: tuple[tuple[int, str], ...]) -> int | None:
-    """The number of the last line that stands between intervals and results; None without one."""
-    return next((number for number, line in reversed(lines) if _SEPARATOR.fullmatch(line.strip()[:400])), None)
+    """The number of the line that stands between intervals and results; None without one.
+
+    :raises ReadError: when there are several, of several runs.
+    """
+    found = [(number, line) for number, line in lines if _SEPARATOR.fullmatch(line.strip()[:400])]
+    if len(found) > 1:
+        raise unreadable(_KIND, f"line {found[1][0]}", found[1][1].strip(), "one result only")
+    if found or not any(_SENT.match(line.strip()) for _, line in lines):
+        return found[0][0] if found else None
+    # The line itself was left out: of a client only the heading of its results tells of losses.
+    headings = [number for number, line in lines if "Lost/Total Datagrams" in line]
+    return headings[0] if len(headings) == 1 else None
 
 
-def _mixed(matches: list[tuple[int, re.Match[str]]], separator: int | None) -> re.Match[str] | None:
-    """The line of results of UDP as versions before 3.7 print it, of all streams together; None without one."""
-    results = [match for number, match in matches if separator is not None and number > separator]
-    results = [match for match in results if _DATAGRAMS.fullmatch(match["rest"].rstrip())]
-    together = [match for match in results if match["id"] == "SUM"]
+def _mixed(matches: list[tuple[int, re.Match[str]]], lines: tuple[tuple[int, str], ...]) -> re.Match[str] | None:
+    """The line of results of UDP as versions before 3.7 print it, of all streams together; None without one.
+
+    A text that ends in it may be a newer one whose last word, ``sender``, was cut; older ones say "Bandwidth".
+    """
+    separator = _separator(lines)
+    found = [(number, match) for number, match in matches if separator is not None and number > separator]
+    results = [(number, match) for number, match in found if _DATAGRAMS.fullmatch(match["rest"].rstrip())]
+    together = [(number, match) for number, match in results if match["id"] == "SUM"]
     chosen = together or results
-    return chosen[0] if len(chosen) == 1 else None
+    if len(chosen) != 1:
+        return None
+    old = chosen[0][0] != lines[-1][0] or any("Bandwidth" in line for _, line in lines)
+    return chosen[0][1] if old else None
 
 
 def _is_unknown(sender: re.Match[str], lines: list[str]) -> bool:
@@ -203,6 +261,8 @@ def _results(ended: list[tuple[int, re.Match[str]]]) -> tuple[re.Match[str] | No
     found: dict[tuple[str, str], re.Match[str]] = {}
     for number, match in ended:
         key = (match["id"], match["rest"].split()[-1])
+        if not _RESULT.fullmatch(match["rest"]):
+            raise unreadable(_KIND, f"line {number}", match[0], "retransmits or losses before 'sender' or 'receiver'")
         if key in found:
             raise unreadable(_KIND, f"line {number}", match[0], "one result only")
         found[key] = match
@@ -237,6 +297,9 @@ def _rate(match: re.Match[str]) -> float:
     figure = round(value * (_BITS[prefix] if bits else 8 * _BYTES[prefix]), 3)
     if figure == 0 or _number(match["size"], "the transfer") == 0:
         raise _worthless(f"{match['size']} {match['size_unit']} at {match['rate']} {match['rate_unit']}")
+    seconds = float(match["end"]) - float(match["begin"])
+    if seconds > 0 and abs(_transferred(match) * 8 / seconds / figure - 1) > _CONTRADICTION:
+        raise unreadable(_KIND, "the line of a result", match[0], "a rate that the transfer and the time give")
     return figure
 
 

@@ -40,14 +40,16 @@ _TESTS = (
 )
 _ASKED = re.compile(r"\+/-\s{0,3}([0-9.]{1,10})%\s{0,3}@?\s{0,3}([0-9]{1,3})%\s+conf")
 _WIDTH = re.compile(
-    r"!!!\s+(?:Confidence intervals:\s+)?(Throughput|Local CPU util|Remote CPU util)\s*:\s*(-?[0-9.]{1,12})\s?%"
+    r"!!!\s+(?:Confidence intervals:\s+)?(Throughput|Local CPU util|Remote CPU util)\s*:\s*([0-9.]{1,12})\s?%"
 )
+_OF_A_WIDTH = re.compile(r"Throughput\s*:|CPU util\s*:")
 _INTERIM = re.compile(
-    r"Interim result:\s+(-?[0-9.]{1,20}|nan|inf) (\S{1,12}\s?/s(?:ec)?) over ([0-9.]{1,12}) seconds"
-    r"(?: ending at ([0-9]{1,12}\.[0-9]{1,6}))?"
+    r"Interim result:\s+([0-9.]{1,20}|nan|inf) (\S{1,12}\s?/s(?:ec)?) over ([0-9.]{1,12}) seconds"
+    r"(?: ending at ([0-9]{1,12}\.[0-9]{1,6})|\s*$)"
 )
 _INTERIM_CSV = re.compile(r"\s*([0-9.]{1,20}),(\S{1,12}/s),([0-9.]{1,12}),([0-9]{9,12}\.[0-9]{3})")
-_INTERIM_KEY = re.compile(r"NETPERF_(INTERIM_RESULT|UNITS|INTERVAL|ENDING)\[[0-9]{1,6}\]=(.*)")
+_INTERIM_KEY = re.compile(r"NETPERF_(INTERIM_RESULT|UNITS|INTERVAL|ENDING)\[[0-9]{1,6}\]=(?!-|[0-9]{15})(.*)")
+_BROKEN_INTERIM = re.compile(r"Interim result:|NETPERF_(?:INTERIM_RESULT|UNITS|INTERVAL|ENDING)\[")
 _TROUBLE = re.compile(
     r"(?:\S*/)?netperf(?:\.exe)?: |establish[_ ]control|recv_response|send_request|send_data|recv_data|udp_send|"
     r"shutdown_control|remote error|resolve_host|complete_addrinfo|create_data_socket|allocate_buffer_ring|"
@@ -131,9 +133,13 @@ def _sort(parts: _Parts, number: int, line: str, short: str) -> bool:
     elif width is not None:
         parts.widths[width[1]] = _float(number, width[2])
     elif short.startswith("!!!"):
+        if _OF_A_WIDTH.search(short):
+            raise unreadable(KIND, f"line {number}", line.strip(), "the width of an interval in percent")
         parts.warned = True
     elif interim is not None:
         parts.interim.append((number, interim[1], interim[2], interim[3], interim[4]))
+    elif keyed_interim is None and _BROKEN_INTERIM.match(short):
+        raise unreadable(KIND, f"line {number}", line.strip(), "a whole interim result")
     elif keyed_interim is not None:
         _add_interim(parts, number, keyed_interim[1], keyed_interim[2].strip())
     elif key is not None:
@@ -193,7 +199,16 @@ def _table(parts: _Parts, test: str | None) -> NetperfResult:
         test = "UDP_STREAM"
     if test is not None and head.shape != _shape(test):
         raise unreadable(KIND, f"line {number}", f"the heading of a {head.shape} test", f"that of {test}")
+    if head.shape == REQUEST and len(rows) == 1:
+        _refuse_broken_row(parts, rows[0].number)
     return read_rows(test, head, head.shape, head.unit, rows)
+
+
+def _refuse_broken_row(parts: _Parts, number: int) -> None:
+    """The two socket sizes of the remote host stand below the result; a line of two words there is meant to be them."""
+    below = next(((place, line.split()) for place, line in parts.all if place > number), None)
+    if below is not None and len(below[1]) == 2 and any(word.isdigit() for word in below[1]):
+        raise unreadable(KIND, f"line {below[0]}", " ".join(below[1]), "two socket sizes of the remote host")
 
 
 def _omni_table(parts: _Parts, asked: NetperfCommand | None) -> netperf_omni.Selectors | None:
@@ -207,11 +222,16 @@ def _omni_table(parts: _Parts, asked: NetperfCommand | None) -> netperf_omni.Sel
         first = heads[0]
         if "," in lines[first][1] and len(lines) > first + 1:
             number, values = lines[first + 1]
+            for place, line in lines[first + 2 :]:
+                if line.count(",") == values.count(","):
+                    raise unreadable(KIND, f"line {place}", line, "one result only")
             return netperf_omni.from_csv(lines[first][1], values, number, None)
         *above, (number, values) = lines[first:]
         if not above or not any(_NUMBER.fullmatch(word) for word in values.split()):
             raise worthless("a heading without a result: the run did not end")
-        for place, line in above:
+        for at, (place, line) in enumerate(above):
+            if at and line.split() == above[at - 1][1].split():
+                raise unreadable(KIND, f"line {place}", line, "each line of the heading once")
             if all(_NUMBER.fullmatch(word) for word in line.split()):
                 raise unreadable(KIND, f"line {place}", line, "one result only")
         return netperf_omni.from_columns([line for _, line in above], values, number)

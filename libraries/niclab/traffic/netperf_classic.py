@@ -31,7 +31,9 @@ def percent(value: float, what: str) -> float | None:
 
 
 def demand(value: float) -> float | None:
-    """A service demand; None when it was not measured or could not be computed."""
+    """A service demand; None when it was not measured (-1) or could not be computed."""
+    if value < 0 and value != _NOT_MEASURED and math.isfinite(value):
+        raise unreadable(KIND, "service demand", value, "a number that is not negative, or -1")
     return value if math.isfinite(value) and value >= 0 else None
 
 
@@ -77,7 +79,7 @@ def _stream(test: str | None, unit: str, first: Row, _second: Row | None, per: s
         service_demand_per=per,
         recv_socket_bytes=first.whole(0, "the receiver's socket size"),
         send_socket_bytes=first.whole(1, "the sender's socket size"),
-        message_bytes=first.whole(2, "the message size"),
+        message_bytes=first.size(2, "the message size"),
     )
 
 
@@ -99,8 +101,8 @@ def _request(test: str | None, unit: str, first: Row, second: Row | None, per: s
         service_demand_per=per,
         send_socket_bytes=first.whole(0, "the local send socket size"),
         recv_socket_bytes=first.whole(1, "the local receive socket size"),
-        request_bytes=first.whole(2, "the request size"),
-        response_bytes=first.whole(3, "the response size"),
+        request_bytes=first.size(2, "the request size"),
+        response_bytes=first.size(3, "the response size"),
         remote_send_socket_bytes=second.whole(0, "the remote send socket size") if second else None,
         remote_recv_socket_bytes=second.whole(1, "the remote receive socket size") if second else None,
     )
@@ -112,8 +114,8 @@ def _udp(test: str | None, unit: str, first: Row, second: Row | None, per: str |
     if len(second.words) - 4 != len(first.words) - 6:
         raise unreadable(KIND, f"line {second.number}", second.line, f"{len(first.words) - 2} columns")
     digits = None if per else 2  # with CPU columns behind it one digit or two, by version
-    sent, failed = first.whole(3, "messages sent"), first.whole(4, "messages failed")
-    received = second.whole(2, "messages received")
+    sent, failed = first.size(3, "messages sent"), first.size(4, "messages failed")
+    received = second.size(2, "messages received")
     elapsed_s, received_s = first.decimal(2, 2, "the elapsed time"), second.decimal(1, 2, "the elapsed time")
     if not sent or not received:
         raise worthless(f"{sent} messages sent, {received} received")
@@ -137,7 +139,7 @@ def _udp(test: str | None, unit: str, first: Row, second: Row | None, per: str |
         messages_received=received,
         send_socket_bytes=first.whole(0, "the sender's socket size"),
         recv_socket_bytes=second.whole(0, "the receiver's socket size"),
-        message_bytes=first.whole(1, "the message size"),
+        message_bytes=first.size(1, "the message size"),
     )
 
 

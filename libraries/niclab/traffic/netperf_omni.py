@@ -66,8 +66,24 @@ _LONG_NAMES = {
     "99th Percentile Latency Microseconds": "P99_LATENCY",
 }
 _TEXTS = frozenset(("PROTOCOL", "DIRECTION", "THROUGHPUT_UNITS", "SD_UNITS", "COMMAND_LINE", "NETPERF_VERSION"))
+_NO_NUMBER = ("", "nan", "-nan", "inf", "-inf", "N/A", "(null)")
+# Words of which netperf prints one; the beginning of one is what is left of a text that was cut.
+_WORDS = {
+    "PROTOCOL": ("TCP", "UDP", "SCTP", "SDP", "DCCP", "UDPLITE"),
+    "DIRECTION": ("Send", "Receive", "Send|Recv"),
+    "SD_UNITS": ("usec/KB", "usec/Tran"),
+}
 _WHOLE = re.compile(r"-?[0-9]{1,20}")
-_TWO_DIGITS = re.compile(r"-?[0-9]{1,20}\.[0-9]{2}")
+_NOT_NEGATIVE = re.compile(r"-1(?:\.0{1,6})?|[0-9]{1,20}(?:\.[0-9]{1,10})?")
+# The formats of netperf_output_source, by the end of the name.
+_FORMS = (
+    (("THROUGHPUT", "ELAPSED_TIME", "CPU_UTIL"), re.compile(r"-1\.00|-?0\.00|[0-9]{1,20}\.[0-9]{2}")),
+    (("_SD", "_CONFID"), re.compile(r"-1\.000|-?0\.000|[0-9]{1,20}\.[0-9]{3}")),
+    (("_SIZE", "_SIZE_END"), re.compile(r"-1|[0-9]{1,15}|[0-9]{1,10},[0-9]{1,10}")),
+    (("_LATENCY", "_RETRANS", "_ITERATION"), re.compile(r"-1(?:\.0{1,6})?|[0-9]{1,15}(?:\.[0-9]{1,6})?")),
+    (("CONFIDENCE_LEVEL",), re.compile(r"-1|[0-9]{2,3}")),
+    (("CONFIDENCE_INTERVAL",), re.compile(r"-1\.0{6}|[0-9]{1,3}\.[0-9]{6}")),
+)
 _DECIMAL = re.compile(r"-?[0-9]{1,20}\.[0-9]{1,10}")
 
 
@@ -77,11 +93,31 @@ def keyed(pairs: list[tuple[int, str, str]]) -> Selectors:
     :raises ReadError: when a key stands twice: several results, and nobody can tell which was meant.
     """
     found: Selectors = {}
-    for number, key, value in pairs:
+    for place, (number, key, value) in enumerate(pairs, start=1):
         if key in found:
             raise unreadable(KIND, f"line {number}", f"{key}={value}", f"{key} once, of one result")
+        if not _is_whole(key, value.strip(), last=place == len(pairs)):
+            raise unreadable(KIND, f"line {number}", f"{key}={value}", "a whole value as netperf prints it")
         found[key] = _value(key, value.strip().strip('"'))
     return found
+
+
+def _is_whole(key: str, value: str, *, last: bool) -> bool:
+    """Whether this is what netperf prints of this selector, and not the beginning of it or something else. The last
+    value of a text, which may have been cut, must have all its digits.
+
+    -1 stands for what was not measured.
+    """
+    if value in _NO_NUMBER and key not in _WORDS:
+        return True
+    if key in _WORDS:
+        return value in _WORDS[key] or not any(word.startswith(value) for word in _WORDS[key])
+    if key == "COMMAND_LINE":
+        return value[:1] != '"' or (len(value) > 1 and value[-1] == '"')
+    form = next((pattern for ends, pattern in _FORMS if key.endswith(ends)), None)
+    if form is None or form.fullmatch(value):
+        return True
+    return not last and key != "THROUGHPUT" and _NOT_NEGATIVE.fullmatch(value) is not None
 
 
 def from_csv(header: str | None, values: str, number: int, names: tuple[str, ...] | None) -> Selectors:
@@ -100,6 +136,9 @@ def from_columns(heads: list[str], values: str, number: int) -> Selectors:
     begins = [match.start() for match in re.finditer(r"\S+", values)]
     ends = [*begins[1:], None]
     spans = list(zip(begins, ends, strict=True))
+    for head in (head.expandtabs() for head in heads):
+        if any(head[begin - 1 : begin].strip() and head[begin : begin + 1].strip() for begin in begins):
+            raise unreadable(KIND, f"line {number}", values, f"a value below each word of the heading {head.strip()!r}")
     pieces = [[head.expandtabs()[begin:end].strip() for head in heads] for begin, end in spans]
     keys = [key_of(" ".join(piece for piece in column if piece)) for column in pieces]
     if not all(keys):
@@ -165,12 +204,11 @@ def _test(found: Selectors) -> str | None:
 def _value(key: str, text: str) -> str | float | int | None:
     if key in _TEXTS:
         return text
-    if not text or text in ("nan", "-nan", "inf", "-inf", "N/A", "(null)"):
+    if text in _NO_NUMBER:
         return None
     if _WHOLE.fullmatch(text) and key != "THROUGHPUT":
         return int(text)
-    cut = key == "THROUGHPUT" and not _TWO_DIGITS.fullmatch(text)  # what is left of a text that was cut
-    return float(text) if _DECIMAL.fullmatch(text) and not cut else text
+    return float(text) if _DECIMAL.fullmatch(text) else text
 
 
 def _number(found: Mapping[str, object], key: str) -> float | None:

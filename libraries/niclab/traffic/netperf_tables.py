@@ -46,11 +46,18 @@ class Row:
     line: str
     words: tuple[str, ...]
 
+    def size(self, place: int, what: str) -> int:
+        """A size that the command sets, which is always known."""
+        value = self.whole(place, what)
+        if value is None:
+            raise unreadable(KIND, f"line {self.number}", self.line, f"{what}, not negative, in column {place + 1}")
+        return value
+
     def whole(self, place: int, what: str) -> int | None:
-        """A size or count; None for a negative one, which netperf prints where the system did not tell."""
-        if not _WHOLE.fullmatch(self.words[place]):
+        """A size or count; None for -1, which netperf prints where the system did not tell."""
+        value = int(self.words[place]) if _WHOLE.fullmatch(self.words[place]) else None
+        if value is None or value < -1:
             raise unreadable(KIND, f"line {self.number}", self.line, f"{what}, a whole number, in column {place + 1}")
-        value = int(self.words[place])
         return None if value < 0 else value
 
     def decimal(self, place: int, digits: int | None, what: str) -> float:
@@ -98,7 +105,7 @@ def check_columns(shape: str, first: Row, *, cpu: bool | None) -> bool:
     wanted = (plain, full) if cpu is None else (full,) if cpu else (plain,)
     numbers = next((place for place, word in enumerate(first.words) if not _DECIMAL.fullmatch(word)), len(first.words))
     brand = first.words[numbers:]
-    if numbers not in wanted or (brand and cpu is not None):
+    if numbers not in wanted or (brand and cpu is not None) or any(_DECIMAL.fullmatch(word) for word in brand):
         said = " or ".join(map(str, wanted))
         raise unreadable(KIND, f"line {first.number}", first.line, f"{said} numbers, the columns of a {shape} test")
     return numbers == full

@@ -19,7 +19,7 @@ class Sign(Enum):
     """
 
     PANIC = r"Kernel panic - not syncing"
-    OOPS = r"Oops: "
+    OOPS = r"Oops: |Internal error: [^\n]{0,120}\[#\d"
     BUG = r"\bBUG: "
     BUG_AT = r"\bkernel BUG at "
     BAD_ADDRESS = r"Unable to handle kernel "  # arm64, s390, powerpc
@@ -27,7 +27,7 @@ class Sign(Enum):
     SOFT_LOCKUP = r"soft lockup"
     HARD_LOCKUP = r"hard LOCKUP"
     RCU_STALL = r"\brcu\w*\b[^\n]{0,200}\bstall"
-    FREEBSD_TRAP = r"Fatal trap \d+"
+    FREEBSD_TRAP = r"Fatal (?:trap \d+|double fault)"
     # Also behind a waiting login prompt, or glued to what a program was printing: "Extracting ...:  98%panic: ufs_".
     FREEBSD_PANIC = rf"(?:{_STAMP}|^[^\n]{{0,80}}\blogin: ?|(?<=[%.\])>0-9]))panic: "
     FREEBSD_DEBUGGER = r"^db> "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 
 from niclab.hosts.errors import unreadable
@@ -11,6 +12,7 @@ from niclab.hosts.reading import whole_number
 # Digits that somebody blotted out ("x", "*") before publishing are kept as they are.
 _INET4 = re.compile(r"(?:[0-9]{1,3}|[xX*]{1,3})(?:\.(?:[0-9]{1,3}|[xX*]{1,3})){3}")
 _INET6 = re.compile(r"([0-9a-fA-FxX*:.]{2,45})(?:%([A-Za-z0-9._:-]{1,20}))?")
+_HEXADECIMAL = re.compile(r"[0-9a-fA-F:.]+")
 _FLAGS = (
     *("anycast", "tentative", "duplicated", "detached", "deprecated"),
     *("autoconf", "temporary", "prefer_source", "no_dad", "permanent", "secondary"),
@@ -29,11 +31,15 @@ def read_inet(kind: str, where: str, line: str) -> InetAddress:
     for text in (address, values.get("-->"), values.get("broadcast")):
         if text is not None:
             _check_inet4(kind, where, line, text)
-    length = whole_number(kind, where, prefix, "prefix length") if prefix else None
+    length = _length(kind, where, prefix, 32) if prefix else _mask_length(kind, where, mask or "")
+    broadcast = values.get("broadcast")
+    whole = _broadcast(address, length)
+    if broadcast is not None and whole is not None and broadcast != whole and whole.startswith(broadcast):
+        raise unreadable(kind, where, broadcast, f"{whole}, the broadcast address of {address}/{length}; it was cut")
     return InetAddress(
         address=address,
-        prefix_length=_mask_length(kind, where, mask) if mask else length,
-        broadcast=values.get("broadcast"),
+        prefix_length=length,
+        broadcast=broadcast,
         destination=values.get("-->"),
         vhid=_number(kind, where, values, "vhid"),
     )
@@ -44,7 +50,7 @@ def read_inet6(kind: str, where: str, line: str) -> Inet6Address:
     words = line.split()[1:]
     address, _, prefix = words[0].partition("/") if words else ("", "", "")
     match = _INET6.fullmatch(address)
-    if match is None or ":" not in match[1]:
+    if match is None or ":" not in match[1] or not _is_inet6(match[1]):
         raise unreadable(kind, where, line, "'inet6 ADDRESS prefixlen N'")
     flags = tuple(word for word in words[1:] if word in _FLAGS)
     rest = [word for word in words[1:] if word not in _FLAGS]
@@ -54,15 +60,42 @@ def read_inet6(kind: str, where: str, line: str) -> Inet6Address:
     if scope is not None and not re.fullmatch(r"0x[0-9a-f]{1,8}", scope):
         raise unreadable(kind, where, scope, "a scope id such as 0x2")
     prefix = values.get("prefixlen", prefix)
+    if not prefix:
+        raise unreadable(kind, where, line, "'prefixlen 64' or '/64' behind the address")
     return Inet6Address(
         address=match[1],
         zone=match[2],
-        prefix_length=whole_number(kind, where, prefix, "prefix length") if prefix else None,
+        prefix_length=_length(kind, where, prefix, 128),
         scope_id=int(scope, 16) if scope else None,
         destination=values.get("-->"),
         flags=flags,
         vhid=_number(kind, where, values, "vhid"),
     )
+
+
+def _is_inet6(address: str) -> bool:
+    if not _HEXADECIMAL.fullmatch(address):
+        return True  # blotted out
+    try:
+        ipaddress.IPv6Address(address)
+    except ValueError:
+        return False
+    return True
+
+
+def _length(kind: str, where: str, text: str, most: int) -> int:
+    length = whole_number(kind, where, text, "prefix length")
+    if length > most:
+        raise unreadable(kind, where, text, f"a prefix length up to {most}")
+    return length
+
+
+def _broadcast(address: str, length: int) -> str | None:
+    """The last address of the network; None of an address with digits blotted out."""
+    try:
+        return str(ipaddress.IPv4Interface(f"{address}/{length}").network.broadcast_address)
+    except ValueError:
+        return None
 
 
 def _pairs(kind: str, where: str, line: str, words: list[str], known: tuple[str, ...]) -> dict[str, str]:

@@ -80,6 +80,7 @@ class BsdEventKind(StrEnum):
     HANG = "hang"
     LACP_FLAPPING = "LACP flapping"
     MODULE_LOAD_FAILED = "module load failed"
+    OUT_OF_MEMORY = "out of memory"
 
 
 _Kind = BsdEventKind
@@ -105,6 +106,7 @@ _WORDS: tuple[tuple[BsdEventKind, str], ...] = (
         r"|^module_register: module \S+ already exists|^module_register_init: MOD_LOAD ",
     ),
     (_Kind.LACP_FLAPPING, r"Interface stopped DISTRIBUTING"),
+    (_Kind.OUT_OF_MEMORY, r"was killed: (?:out of swap space|failed to reclaim memory|a thread waited too long)"),
     (_Kind.INTERRUPT_STORM, r"interrupt storm detected"),
     (_Kind.HANG, r"spin lock held too long|sleeping thread .* owns a non-sleepable lock|deadlkres: possible deadlock"),
 )

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from niclab.hosts import features
 from niclab.hosts.errors import unreadable
 from niclab.hosts.freebsd.addresses import read_inet, read_inet6
-from niclab.hosts.freebsd.bits import Bits, read_bits
+from niclab.hosts.freebsd.bits import FLAGS, ND6_OPTIONS, Bits, read_bits
 from niclab.hosts.freebsd.fields import with_fields
 from niclab.hosts.freebsd.ifconfig_records import BsdInterface, BsdInterfaces, Vlan
 from niclab.hosts.freebsd.lagg import read_lagg_line
-from niclab.hosts.freebsd.media import read_media
+from niclab.hosts.freebsd.media import check_supported, read_media
 from niclab.hosts.freebsd.transceiver import read_transceiver_line
 from niclab.hosts.reading import whole_number
 from niclab.hosts.transcript import refuse_error, transcript
@@ -24,6 +25,8 @@ _HEADER = re.compile(r"([A-Za-z0-9_.:-]{1,64}): flags=(.*)")
 _AFTER_FLAGS = re.compile(r"(.*?)(?:\s+metric (\S+))?(?:\s+mtu (\S+))?")
 _NAMES = re.compile(r"[a-z][a-z0-9_]{0,14}[0-9](?:\.[0-9]{1,4})?")
 # Digits that somebody blotted out ("xx") before publishing are kept as they are.
+_CAPABILITIES = {capability.label: capability.bit for capability in features.CAPABILITIES}
+_BLOTTED = frozenset("xX*")
 _ETHER = re.compile(r"[0-9a-fx*]{2}(?::[0-9a-fx*]{2}){5}", re.IGNORECASE)
 _VLAN = re.compile(
     r"vlan: (\S+)(?: vlanproto: (\S+))?(?: vlanpcp: (\S+))?(?: parent interface: (\S+)| vlandev: (\S+))?"
@@ -36,6 +39,8 @@ _BROKEN_LIST = re.compile(
 _LIST_PART = re.compile(r"[A-Z0-9_, ]*(?:>.*)?")
 _MOST_PARTS = 8
 _LONGEST_LINE = 4096
+_SMALLEST_MTU = 68
+_MOST_VLAN, _MOST_PCP = 4095, 7
 
 # Lines of software interfaces (bridge, carp, pfsync, tunnels, vxlan, wireless) and of other address families, by how
 # they begin in sbin/ifconfig. They are kept as they are.
@@ -72,11 +77,14 @@ def read_ifconfig(text: str, command: str | None = None) -> BsdInterfaces:
 
 
 def _unbroken(lines: tuple[_Line, ...]) -> tuple[_Line, ...]:
-    """Lists of names that run over several lines, joined; the list must close within a few lines."""
+    """Lists of names that run over several lines, joined; the list must close within a few lines. A backslash at the
+    end of a line is a book's sign for a line that was too wide."""
     joined: list[_Line] = []
     rest = list(reversed(lines))
     while rest:
         number, line = rest.pop()
+        while line.endswith("\\") and rest:
+            line = f"{line[:-1].rstrip()} {rest.pop()[1]}"
         if _BROKEN_LIST.fullmatch(line):
             for _ in range(_MOST_PARTS):
                 if line.count(">") or not rest or not _LIST_PART.fullmatch(rest[-1][1]):
@@ -131,10 +139,18 @@ def _header(number: int, line: str) -> BsdInterface:
         raise unreadable(_KIND, where, line, "'oce0: flags=8843<UP,...> metric 0 mtu 1500'")
     return BsdInterface(
         name=header[1],
-        flags=read_bits(_KIND, where, rest[1]),
+        flags=read_bits(_KIND, where, rest[1], FLAGS),
         metric=whole_number(_KIND, where, rest[2], "metric") if rest[2] else None,
-        mtu=whole_number(_KIND, where, rest[3], "mtu") if rest[3] else None,
+        mtu=_mtu(where, rest[3]) if rest[3] else None,
     )
+
+
+def _mtu(where: str, text: str) -> int:
+    """0 of what carries no packets (usbus); else no less than every IPv4 packet needs (RFC 791)."""
+    mtu = whole_number(_KIND, where, text, "mtu")
+    if 0 < mtu < _SMALLEST_MTU:
+        raise unreadable(_KIND, where, text, f"an mtu of at least {_SMALLEST_MTU}")
+    return mtu
 
 
 def _with_line(interface: BsdInterface, where: str, line: str) -> BsdInterface:
@@ -166,12 +182,12 @@ def _once(interface: BsdInterface, attribute: str, where: str, line: str) -> Non
         raise unreadable(_KIND, where, line, f"{attribute} once per interface")
 
 
-def _bits(attribute: str, name: str) -> Callable[[BsdInterface, str, str], BsdInterface]:
+def _bits(attribute: str, name: str, known: Mapping[str, int]) -> Callable[[BsdInterface, str, str], BsdInterface]:
     def read(interface: BsdInterface, where: str, line: str) -> BsdInterface:
         _once(interface, attribute, where, line)
         value = line.removeprefix(name)
         if value.startswith("="):
-            bits = read_bits(_KIND, where, value[1:])
+            bits = read_bits(_KIND, where, value[1:], known)
             if bits.names is None and interface.flags is not None and interface.flags.names is not None:
                 raise unreadable(
                     _KIND, where, line, f"'{name}=507bb<RXCSUM,TXCSUM>', with names as the flags have them"
@@ -197,11 +213,17 @@ def _address(attribute: str) -> Callable[[BsdInterface, str, str], BsdInterface]
 
 
 def _inet(interface: BsdInterface, where: str, line: str) -> BsdInterface:
-    return replace(interface, inet=(*(interface.inet or ()), read_inet(_KIND, where, line)))
+    found, known = read_inet(_KIND, where, line), interface.inet or ()
+    if found in known and _BLOTTED.isdisjoint(found.address):
+        raise unreadable(_KIND, where, line, f"{found.address} once")
+    return replace(interface, inet=(*known, found))
 
 
 def _inet6(interface: BsdInterface, where: str, line: str) -> BsdInterface:
-    return replace(interface, inet6=(*(interface.inet6 or ()), read_inet6(_KIND, where, line)))
+    found, known = read_inet6(_KIND, where, line), interface.inet6 or ()
+    if found in known and _BLOTTED.isdisjoint(found.address):
+        raise unreadable(_KIND, where, line, f"{found.address} once")
+    return replace(interface, inet6=(*known, found))
 
 
 def _media(interface: BsdInterface, where: str, line: str) -> BsdInterface:
@@ -211,7 +233,10 @@ def _media(interface: BsdInterface, where: str, line: str) -> BsdInterface:
         return replace(interface, media=read_media(_KIND, where, line.removeprefix("media: ").strip()))
     if interface.supported_media is None or not re.fullmatch(r"media [A-Za-z0-9<].*", line):
         raise unreadable(_KIND, where, line, "'media: ...', or 'media NAME' below 'supported media:'")
-    return replace(interface, supported_media=(*interface.supported_media, line.removeprefix("media ").strip()))
+    supported = line.removeprefix("media ").strip()
+    if not interface.name.startswith("wlan") and (interface.media is None or interface.media.type == "Ethernet"):
+        check_supported(_KIND, where, supported)
+    return replace(interface, supported_media=(*interface.supported_media, supported))
 
 
 def _supported_media(interface: BsdInterface, where: str, line: str) -> BsdInterface:
@@ -237,10 +262,14 @@ def _vlan(interface: BsdInterface, where: str, line: str) -> BsdInterface:
     parent = match[4] or match[5]
     if parent is None:
         raise unreadable(_KIND, where, line, "the parent interface behind the VLAN's number")
+    identity = whole_number(_KIND, where, match[1], "vlan")
+    pcp = whole_number(_KIND, where, match[3], "vlanpcp") if match[3] else None
+    if identity > _MOST_VLAN or (pcp or 0) > _MOST_PCP or match[2] not in (None, "802.1q", "802.1ad"):
+        raise unreadable(_KIND, where, line, "a VLAN up to 4095, 802.1q or 802.1ad, a priority up to 7")
     vlan = Vlan(
-        id=whole_number(_KIND, where, match[1], "vlan"),
+        id=identity,
         protocol=match[2],
-        pcp=whole_number(_KIND, where, match[3], "vlanpcp") if match[3] else None,
+        pcp=pcp,
         parent=None if parent == "<none>" else parent,
     )
     return replace(interface, vlan=vlan)
@@ -264,9 +293,9 @@ def _groups(interface: BsdInterface, where: str, line: str) -> BsdInterface:
 
 
 _READERS: dict[str, Callable[[BsdInterface, str, str], BsdInterface]] = {
-    "options": _bits("options", "options"),
-    "capabilities": _bits("capabilities", "capabilities"),
-    "nd6 options": _bits("nd6_options", "nd6 options"),
+    "options": _bits("options", "options", _CAPABILITIES),
+    "capabilities": _bits("capabilities", "capabilities", _CAPABILITIES),
+    "nd6 options": _bits("nd6_options", "nd6 options", ND6_OPTIONS),
     "ether": _address("ether"),
     "hwaddr": _address("hwaddr"),
     "inet": _inet,

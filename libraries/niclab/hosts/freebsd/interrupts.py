@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from niclab.hosts.reading import whole_number
+from niclab.hosts.errors import unreadable
+from niclab.hosts.reading import ends_early, whole_number
 from niclab.hosts.transcript import refuse_error, transcript
 
 _KIND = "vmstat -i"
@@ -58,7 +59,22 @@ def read_vmstat_interrupts(text: str) -> InterruptCounts:
             rows.append(row)
     if not rows:
         raise refuse_error(_KIND, found.filled, _TOOLS, _EXPECTED)
+    if ends_early(found.filled, headed=headed):
+        raise unreadable(_KIND, f"line {number}", line, "a rate that ends in the column of the others; it was cut")
+    _refuse_contradictions(rows, sums)
     return InterruptCounts(tuple(rows), sums.total if sums else None, sums.rate if sums else None)
+
+
+def _refuse_contradictions(rows: list[InterruptCount], sums: InterruptCount | None) -> None:
+    """A source that stands there twice, or more interrupts than their total."""
+    sources: set[tuple[str, str | None]] = set()
+    for row in rows:
+        if (row.source, row.device) in sources:
+            raise unreadable(_KIND, "source", f"{row.source}: {row.device}", "each source once")
+        sources.add((row.source, row.device))
+    together = sum(row.total for row in rows)
+    if sums is not None and together > sums.total:
+        raise unreadable(_KIND, "Total", sums.total, f"at least {together}, the sum of the rows")
 
 
 def _row(where: str, match: re.Match[str]) -> InterruptCount:

@@ -19,6 +19,8 @@ _FILE = re.compile(
 )
 _PLAIN = re.compile(r"\s*([0-9]{1,6})\s+([0-9]{1,6})\s+([A-Za-z_]\S*)")
 _CONTAINS = re.compile(r"\s*Contains modules:")
+# Files of modules are called so; the kernel's own may have something behind it ("kernel.old").
+_WHOLE_NAME = re.compile(r"\S+\.ko|kernel(?:[._-]\S+)?")
 _MODULE_HEADING = re.compile(r"\s*Id\s+Name")
 _MODULE = re.compile(r"\s*([0-9]{1,6})\s+(\S+)(?:\s+\(.*\))?\s*")
 
@@ -58,9 +60,15 @@ def read_kldstat(text: str) -> KernelFiles:
                 raise unreadable(_KIND, f"line {number}", line, f"id {file.id} once")
             ids.add(file.id)
             files.append(file)
-        elif files and (_CONTAINS.fullmatch(line) or _MODULE_HEADING.fullmatch(line)):
-            files[-1] = replace(files[-1], contains=files[-1].contains or ())
+        elif files and _CONTAINS.fullmatch(line):
+            if files[-1].contains is not None:
+                raise unreadable(_KIND, f"line {number}", line, "a row 'ID REFS ADDRESS SIZE NAME' before it")
+            files[-1] = replace(files[-1], contains=())
+        elif files and files[-1].contains == () and _MODULE_HEADING.fullmatch(line):
+            continue
         elif files and files[-1].contains is not None and (match := _MODULE.fullmatch(line)):
+            if match[2] in files[-1].contains:
+                raise unreadable(_KIND, f"line {number}", line, f"{match[2]} once")
             files[-1] = replace(files[-1], contains=(*files[-1].contains, match[2]))
         elif line.startswith("kldstat: ") or not files:
             raise refuse_error(_KIND, found.filled, _TOOLS, "'Id Refs Address Size Name' and at least one row")
@@ -68,6 +76,9 @@ def read_kldstat(text: str) -> KernelFiles:
             raise unreadable(_KIND, f"line {number}", line, "'ID REFS ADDRESS SIZE NAME'")
     if not files:
         raise refuse_error(_KIND, found.filled, _TOOLS, "'Id Refs Address Size Name' and at least one row")
+    number, last = found.filled[-1]
+    if not plain and files[-1].contains is None and not _WHOLE_NAME.fullmatch(files[-1].name):
+        raise unreadable(_KIND, f"line {number}", last, "the name of a file, 'kernel' or '....ko'; it was cut")
     return KernelFiles(tuple(files))
 
 

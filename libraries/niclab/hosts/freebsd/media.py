@@ -17,6 +17,13 @@ _WORD = re.compile(
     r"(?: <([^<>()]*)>)?"
     r"(?: instance ([0-9]{1,4}))?"
 )
+# What an Ethernet's subtypes look like (IFM_SUBTYPE_ETHERNET_DESCRIPTIONS of net/if_media.h); "1000base" was cut.
+_ETHERNET = re.compile(
+    r"autoselect|none|manual|[Uu]nknown|Other|homePNA|<unknown (?:type|subtype)>"
+    r"|[0-9.]{1,5}G?(?i:base)-?[A-Z0-9][A-Za-z0-9/-]{0,20}"
+)
+_SUPPORTED = re.compile(r"(\S+)(?: mode \S+)?(?: mediaopt (\S+))?(?: instance [0-9]{1,4})?")
+_OPTIONS = ("full-duplex", "half-duplex", "flowcontrol", "hw-loopback", "master", "rxpause", "txpause")
 _SPEED = re.compile(r"([0-9]{1,4}(?:\.[0-9])?)(G?)base", re.IGNORECASE)
 
 
@@ -72,7 +79,24 @@ def read_media(kind: str, where: str, text: str) -> Media:
     if rest.endswith(")") and " (" in rest:
         rest, _, inner = rest[:-1].partition(" (")
         active = _word(kind, where, inner)
-    return Media(text, name, _word(kind, where, rest), active)
+    selected = _word(kind, where, rest)
+    for word in (selected, active):
+        if name == "Ethernet" and word is not None and not _ETHERNET.fullmatch(word.subtype):
+            raise unreadable(kind, where, word.subtype, "a medium of Ethernet such as 'autoselect' or '10Gbase-SR'")
+    return Media(text, name, selected, active)
+
+
+def check_supported(kind: str, where: str, text: str) -> None:
+    """Refuse what is no medium of Ethernet as ``ifconfig -m`` lists them, or only the beginning of one."""
+    match = _SUPPORTED.fullmatch(text)
+    options = (match[2] or "").split(",") if match else []
+    cut = [option for option in options if option and option not in _OPTIONS and _begins_one(option)]
+    if match is None or not _ETHERNET.fullmatch(match[1]) or cut:
+        raise unreadable(kind, where, text, "'10Gbase-SR mediaopt full-duplex'")
+
+
+def _begins_one(option: str) -> bool:
+    return any(known.startswith(option) for known in _OPTIONS)
 
 
 def _word(kind: str, where: str, text: str) -> MediaWord:

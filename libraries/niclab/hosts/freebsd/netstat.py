@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 
 from niclab.hosts.errors import unreadable
-from niclab.hosts.reading import whole_number
+from niclab.hosts.reading import ends_early, whole_number
 from niclab.hosts.transcript import refuse_error, transcript
 
 _KIND = "netstat -i"
@@ -25,6 +25,8 @@ _COLUMNS = {
 }
 _LINK = re.compile(r"<Link(?:#([0-9]{1,5}))?>")  # without a number: old releases, and DragonFly
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.:-]{0,15}\*?")
+# Digits with a sign, or behind a slash something that is no length; names of networks and hosts stand there, too.
+_NO_PLACE = re.compile(r"-.+|.*/(?![0-9]{0,3}$).*|[0-9.]*[0-9]{4,}\..*|.*\.[0-9]{4,}")
 _INTERVAL_TOP = re.compile(r"\s*input\s+\(?([A-Za-z0-9_.:-]{1,20})\)?\s+output\s*")
 _INPUT = {"packets": "rx_packets", "errs": "rx_errors", "idrops": "rx_dropped", "bytes": "rx_bytes"}
 _OUTPUT = {
@@ -98,6 +100,12 @@ def read_netstat(text: str) -> NetstatTable:
             rows.append(_row(number, line, columns))
     if not rows:
         raise refuse_error(_KIND, lines, _TOOLS, "at least one row")
+    if not rows[-1].groups and ends_early(lines, headed=True):
+        raise unreadable(_KIND, f"line {number}", line, "a count that ends in the column of the others; it was cut")
+    indexes = [row.link_index for row in rows if row.link_index is not None]
+    for index in set(indexes):
+        if indexes.count(index) > 1:
+            raise unreadable(_KIND, "table", f"<Link#{index}>", "the row of each interface once")
     return NetstatTable(rows=tuple(rows))
 
 
@@ -126,6 +134,9 @@ def _row(number: int, line: str, columns: list[str]) -> NetstatRow:
     link = _LINK.fullmatch(front[2])
     if link is None and front[2].startswith("<L"):
         raise unreadable(_KIND, where, line, "'<Link#1>', or a network")
+    for place in (front[2], front[3] if len(front) == 4 else ""):
+        if link is None and _NO_PLACE.fullmatch(place):
+            raise unreadable(_KIND, where, place, "a network and an address")
     return NetstatRow(
         name=front[0].removesuffix("*"),
         down=front[0].endswith("*"),

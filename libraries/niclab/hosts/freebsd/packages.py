@@ -27,6 +27,14 @@ _ORIGIN = re.compile(r"[a-z0-9][a-z0-9-]*/[A-Za-z0-9_.+-]+(?:@[a-z0-9]+)?")
 _ABI = re.compile(r"[A-Za-z]+:[0-9*]+:[A-Za-z0-9:_*-]+")
 _SIZE = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,6})?) ?([KMGT]?i?B)")
 _NO_PACKAGE = re.compile(r"(?:pkg(?:-static)?: No package\(s\) (?:matching|installed)|pkg_info: (?:no|can't find)).*")
+# What the long form prints in one shape; anything else was cut or is of another tool.
+_WHOLE = {
+    "Version": re.compile(r"(?!-)(?=.*[0-9]).*[0-9A-Za-z]"),
+    "Architecture": re.compile(r"\S+:\S+:\S+|\*"),
+    "Installed on": re.compile(r".*[0-9]{1,2}:[0-9]{2}:[0-9]{2}.* [0-9]{4}(?: \S{1,8})?|[0-9]{4}-[0-9]{2}-[0-9]{2}.*"),
+    "Origin": re.compile(r"[^/\s]+/[^/\s]+"),
+    "Prefix": re.compile(r"/.*"),
+}
 _ANNOTATION = re.compile(r"([A-Za-z0-9_.-]+)\s*: (.*)")
 _OLD_INFORMATION = re.compile(r"Information for (\S+):")
 # Fields of rpm -qi, which begins with a name and a version as well.
@@ -102,8 +110,22 @@ def read_pkg(text: str, command: str | None = None) -> Packages:
         return Packages(_long(lines))
     if _OLD_INFORMATION.fullmatch(lines[0][1]):
         return Packages(_old_long(lines))
-    packages = tuple(_listed(number, line) for number, line in lines)
-    return Packages(packages)
+    return Packages(_all_listed(lines))
+
+
+def _all_listed(lines: tuple[tuple[int, str], ...]) -> tuple[Package, ...]:
+    """One package a line; the same name and version twice are two lists in one text."""
+    packages: list[Package] = []
+    seen: set[tuple[str, str]] = set()
+    for number, line in lines:
+        package = _listed(number, line)
+        if (package.name, package.version) in seen:
+            raise unreadable(_KIND, f"line {number}", line, f"{package.name}-{package.version} once")
+        seen.add((package.name, package.version))
+        packages.append(package)
+    if not _WHOLE["Version"].fullmatch(packages[-1].version):
+        raise unreadable(_KIND, f"line {number}", line, "a whole version; it was cut")
+    return tuple(packages)
 
 
 def _listed(number: int, line: str) -> Package:
@@ -183,6 +205,9 @@ def _one_long(lines: tuple[tuple[int, str], ...]) -> Package:
     number, first = lines[0]
     if not values.get("Name") or not values.get("Version"):
         raise unreadable(_KIND, f"line {number}", first, "the fields Name and Version")
+    for field, pattern in _WHOLE.items():
+        if values.get(field) and not pattern.fullmatch(values[field]):
+            raise unreadable(_KIND, field, values[field], "a whole value, as pkg info prints it")
     texts = {_FIELDS[name]: text or None for name, text in values.items() if name != "Flat size"}
     size = _SIZE.fullmatch(values["Flat size"]) if values.get("Flat size") else None
     if values.get("Flat size") and (size is None or size[2] not in _UNITS):

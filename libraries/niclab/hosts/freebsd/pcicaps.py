@@ -18,16 +18,27 @@ _PORT = re.compile(
     r"(?: MSI [0-9]{1,2})?(?: IRQ [0-9]{1,2})?(?: max data .*)?"
 )
 _PAYLOAD = re.compile(r"max data ([0-9]{2,5})\(([0-9]{2,5})\)")
-_READ = re.compile(r"max read ([0-9]{2,5})")
+_READ = re.compile(r"max read ([0-9]{2,5})(?: |$)")
 _LINK = re.compile(r"link x([0-9]{1,3})\(x([0-9]{1,3})\)(?: |$)")
 _SPEED = re.compile(r"speed ([0-9.]{3,5}|undef)\(([0-9.]{3,5}|undef)\)(?: |$)")
 _ASPM = re.compile(r"ASPM (\S+)\(")
 _MSIX = re.compile(r"MSI-X supports ([0-9]{1,5}) messages?(,? in maps? .*|, enabled.*| .*)?")
-_MSI = re.compile(r"MSI supports ([0-9]{1,3}) messages?(.*)")
+_MSI = re.compile(
+    r"MSI supports ([0-9]{1,3}) messages?(?:, 64 bit)?(?:, vector masks?)?( enabled with [0-9]{1,3} messages?)?"
+)
 _AER = re.compile(r"AER [0-9]{1,2} ([0-9]{1,3}) fatal ([0-9]{1,3}) non-fatal ([0-9]{1,3}) corrected")
 _SERIAL = re.compile(r"Serial [0-9]{1,2} ([0-9a-f]{16})")
-_POWER = re.compile(r"powerspec .* current (D[0-3]|unknown)\b.*")
+_POWER = re.compile(r"powerspec [0-9]{1,2} +supports .* current (D[0-3]|unknown)")
+# Words of the PCI-Express capability, each of which stands there once.
+_EXPRESS_WORDS = (
+    re.compile(r"\bmax data "),
+    re.compile(r"\bmax read "),
+    re.compile(r" link x"),
+    re.compile(r" speed "),
+)
+_LINK_ALONE = re.compile(r"\blink x[0-9]{1,2}\(x[0-9]{1,2}\)|\bspeed [0-9.]{3,5}\([0-9.]{3,5}\)")
 _UNKNOWN_SPEEDS = ("undef", "0.0")
+_EXPRESS = 0x10
 
 
 def with_capabilities(kind: str, device: PciconfDevice, capabilities: tuple[Capability, ...]) -> PciconfDevice:
@@ -41,18 +52,20 @@ def with_capabilities(kind: str, device: PciconfDevice, capabilities: tuple[Capa
 
 def _with_capability(kind: str, where: str, device: PciconfDevice, capability: Capability) -> PciconfDevice:
     text = " ".join(capability.text.split())
+    if int(capability.id, 16) != _EXPRESS and _LINK_ALONE.search(text):
+        raise unreadable(kind, where, text, "the link below its own capability, 'cap 10[..] = PCI-Express ...'")
     match (capability.extended, int(capability.id, 16)):
         case (False, 0x10):
             return _express(kind, where, device, text)
         case (False, 0x05):
             match = _wanted(kind, where, text, _MSI, "'MSI supports N messages'")
-            return replace(device, msi=Messages(int(match[1]), "enabled" in match[2]))
+            return replace(device, msi=Messages(int(match[1]), match[2] is not None))
         case (False, 0x11):
             match = _wanted(kind, where, text, _MSIX, "'MSI-X supports N messages'")
             return replace(device, msix=Messages(int(match[1]), "enabled" in (match[2] or "")))
         case (False, 0x01):
-            power = _POWER.fullmatch(text)
-            return replace(device, power_state=power[1] if power and power[1] != "unknown" else None)
+            power = _wanted(kind, where, text, _POWER, "'powerspec 3 supports D0 D3 current D0'")
+            return replace(device, power_state=power[1] if power[1] != "unknown" else None)
         case (True, 0x0001) if text not in ("AER 0",):
             match = _wanted(kind, where, text, _AER, "'AER 1 0 fatal 0 non-fatal 0 corrected'")
             return replace(device, aer=AerCounts(int(match[1]), int(match[2]), int(match[3])))
@@ -68,7 +81,9 @@ def _express(kind: str, where: str, device: PciconfDevice, text: str) -> Pciconf
         raise unreadable(kind, where, text, "one PCI-Express capability per device")
     payload, read, aspm = _PAYLOAD.search(text), _READ.search(text), _ASPM.search(text)
     link, speed = _LINK.search(text), _SPEED.search(text)
-    for word, match in (("max data", payload), (" link ", link), (" speed ", speed)):
+    if any(len(word.findall(text)) > 1 for word in _EXPRESS_WORDS):
+        raise unreadable(kind, where, text, "max data, max read, link and speed once")
+    for word, match in (("max data", payload), ("max read", read), (" link ", link), (" speed ", speed)):
         if word in text and match is None:
             raise unreadable(kind, where, text, "'link x4(x8) speed 5.0(8.0)'")
     return replace(

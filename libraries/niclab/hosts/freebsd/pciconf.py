@@ -19,7 +19,20 @@ _TOOLS = ("pciconf",)
 _SELECTOR = re.compile(r"([a-z][A-Za-z0-9_]*?)([0-9]{1,4})@(pci[0-9]{1,5}(?::[0-9]{1,3}){2,3}):\s*(\S.*)")
 _WORD = re.compile(r"(class|card|chip|rev|hdr|vendor|device|subvendor|subdevice)=0x([0-9a-f]{1,8})")
 _NAME = re.compile(r"(vendor|device|class|subclass)\s*= ?(.*)")
-_CAPABILITY = re.compile(r"(e?cap) ([0-9a-f]{2,4})\[([0-9a-f]{2,3})\] = (.*)")
+_CAPABILITY = re.compile(r"(?:(cap) ([0-9a-f]{2})\[([0-9a-f]{2})\]|(ecap) ([0-9a-f]{4})\[([0-9a-f]{3})\]) = (.*)")
+# The beginning of something that cannot be read, which is not the rest of the capability above it.
+_NO_REST = re.compile(r"e?cap\b.*|bar\b.*|e|ec|eca|c|ca|[a-z][A-Za-z0-9_]*@.*|.*@pci[0-9].*")
+_REST_WORD = re.compile(
+    r"x?[0-9.]{1,5}\(x?[0-9.]{1,5}\)|[0-9]{1,5}|(?:L0s|L1|disabled)\S{0,12}|D[0-3],?"
+    r"|0x[0-9a-f]{1,4}(?:\[0x[0-9a-f]{1,6}\])?,?|link|speed|max|data|read|ASPM|ClockPM|NS|RO|FLR|NFEC|slot|power|limit|mW|ARI|enabled|with|messages?,?|in|maps?"
+    r"|Table|PBA|64|bit,?|vector|masks?|supports|current|fatal|non-fatal|corrected|unavailable,?"
+)
+# By the first byte of the class code (usr.sbin/pciconf/pciconf.c).
+_CLASSES = (
+    *("old", "mass storage", "network", "display", "multimedia", "memory", "bridge", "simple comms"),
+    *("base peripheral", "input device", "docking station", "processor", "serial bus", "wireless"),
+    *("intelligent I/O", "satellite comms", "encrypt/decrypt", "dasp", "accelerator", "instrumentation"),
+)
 _BAR = re.compile(
     r"(?:iov )?bar\s+\[([0-9a-f]{2,3})\] = type ([A-Za-z/ ]+), range\s+(-?[0-9]{1,2}), base (?:0x)?([0-9a-f]{1,16}),"
     r" size\s*([0-9]{1,20}), (enabled|disabled)"
@@ -38,10 +51,10 @@ def read_pciconf(text: str) -> PciconfDevices:
     """Read ``pciconf -l``. No device at all is an error."""
     found = transcript(text, *_TOOLS, alone=_KIND)
     blocks: list[list[_Line]] = []
-    for number, line in ((number, line.strip()) for number, line in found.filled):
-        if _SELECTOR.fullmatch(line):
+    for number, line in found.filled:
+        if _SELECTOR.fullmatch(line.strip()):
             blocks.append([(number, line)])
-        elif line == "--" and blocks:
+        elif line.strip() == "--" and blocks:
             continue
         elif blocks and not line.startswith("pciconf: "):
             blocks[-1].append((number, line))
@@ -59,23 +72,27 @@ def read_pciconf(text: str) -> PciconfDevices:
 
 
 def _device(block: list[_Line]) -> PciconfDevice:
-    device = _header(*block[0])
+    device = _header(block[0][0], block[0][1].strip())
     capabilities: list[Capability] = []
-    kind = "header"
-    for number, line in block[1:]:
+    kind, outer = "header", _outer(block)
+    for number, line in ((number, line.strip()) for number, line in block[1:]):
         where = f"line {number}"
+        if _is_of_another(line, kind):
+            raise unreadable(_KIND, where, line, "the line of its device, 'oce0@pci0:4:0:0: ...', before it")
         if (match := _NAME.fullmatch(line)) is not None:
             device, kind = _with_name(device, where, line, match), "name"
         elif (match := _CAPABILITY.fullmatch(line)) is not None:
-            capabilities.append(Capability(match[2], match[3], match[1] == "ecap", match[4].strip()))
+            _add_capability(capabilities, where, line, match)
             kind = "capability"
         elif line.startswith(("bar ", "iov bar ")):
-            device, kind = replace(device, bars=(*device.bars, _bar(where, line))), "bar"
+            device, kind = _with_bar(device, where, line), "bar"
         elif (match := _ERRORS.fullmatch(line)) is not None:
             device, kind = replace(device, errors=(*device.errors, match[2].strip())), "errors"
         elif _MORE.fullmatch(line):
             kind = "more"
-        elif kind == "capability":
+        elif kind in ("capability", "errors") and number in outer and not _is_rest(line):
+            raise unreadable(_KIND, where, line, "a line of pciconf, set in like the others of its device")
+        elif kind == "capability" and not _NO_REST.fullmatch(line):
             capabilities[-1] = replace(capabilities[-1], text=f"{capabilities[-1].text} {line}")
         elif kind == "errors":
             device = replace(device, errors=(*device.errors, line))
@@ -83,6 +100,43 @@ def _device(block: list[_Line]) -> PciconfDevice:
             raise unreadable(_KIND, where, line, "a line of pciconf -l, -v, -b, -c or -e")
     device = with_capabilities(_KIND, device, tuple(capabilities))
     return replace(device, degraded=is_degraded(device))
+
+
+def _outer(block: list[_Line]) -> frozenset[int]:
+    """The numbers of lines that are not set in further than capabilities, in a device whose lines are set in at all."""
+    margins = {number: len(line.expandtabs()) - len(line.expandtabs().lstrip()) for number, line in block}
+    own = margins.pop(block[0][0])
+    inner = any(margin > own for margin in margins.values())
+    capabilities = [margins[number] for number, line in block[1:] if _CAPABILITY.fullmatch(line.strip())]
+    edge = min((margin for margin in capabilities if margin > own), default=own)
+    return frozenset(number for number, margin in margins.items() if inner and margin <= edge)
+
+
+def _is_rest(line: str) -> bool:
+    """Whether a mail or a page has put these words of a capability on a line of their own."""
+    return all(_REST_WORD.fullmatch(word) for word in line.split())
+
+
+def _is_of_another(line: str, kind: str) -> bool:
+    """Whether the line stands below what comes after it in each device: names, addresses, capabilities, errors."""
+    if _NAME.fullmatch(line):
+        return kind not in ("header", "name")
+    return line.startswith("bar ") and kind in ("capability", "errors")
+
+
+def _add_capability(known: list[Capability], where: str, line: str, match: re.Match[str]) -> None:
+    extended = match[4] is not None
+    found = Capability(match[5] or match[2], match[6] or match[3], extended, match[7].strip())
+    if any((other.offset, other.extended) == (found.offset, extended) for other in known):
+        raise unreadable(_KIND, where, line, f"one capability at {found.offset}")
+    known.append(found)
+
+
+def _with_bar(device: PciconfDevice, where: str, line: str) -> PciconfDevice:
+    bar = _bar(where, line)
+    if not line.startswith("iov ") and any(bar.register == other.register for other in device.bars):
+        raise unreadable(_KIND, where, line, f"one address at {bar.register}")
+    return replace(device, bars=(*device.bars, bar))
 
 
 def _header(number: int, line: str) -> PciconfDevice:
@@ -146,6 +200,9 @@ def _with_name(device: PciconfDevice, where: str, line: str, match: re.Match[str
     quoted = _QUOTED.fullmatch(text)
     if quoted is None and (attribute in ("vendor", "device") or not text):
         raise unreadable(_KIND, where, line, f"{match[1]} = 'NAME'")
+    code = int((device.class_code or "ff")[:2], 16)
+    if match[1] == "class" and code < len(_CLASSES) and text != _CLASSES[code]:
+        raise unreadable(_KIND, where, line, f"{_CLASSES[code]}, the class of {device.selector}")
     return with_fields(device, {attribute: (quoted[1] or quoted[2] or "").strip() if quoted else text})
 
 

@@ -20,7 +20,13 @@ _TOOLS = ("sysctl",)
 _OID = r"(?![a-z0-9_]+\.[ch][:=])(?:[a-z][a-z_]*|p1003_1b)(?:\.[A-Za-z0-9_%:@/+-]+)+\.?"
 _LINE = re.compile(rf"({_OID})(: |:$|=)(.*)")
 _NAME_ALONE = re.compile(rf"{_OID}:?")
+# A single word that could become a name; the values of several lines end in other things.
+_BEGINNING = re.compile(r"[a-z][a-z0-9_]*\.?(?:[A-Za-z0-9_%.]*)")
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,19}")
+_OF_SEVERAL_LINES = (
+    *("kern.version", "kern.geom.conf", "kern.conftxt", "kern.msgbuf", "kern.sched.topology_spec", "kern.console"),
+    *("vm.", "debug.", "vfs.", "kern.timecounter.", "kern.eventtimer."),
+)
 _CHANGE = re.compile(r"(.*) -> (.*)")
 _DEVICE = re.compile(r"dev\.([a-z][a-z0-9_]*)\.([0-9]{1,4})\.(.+)")
 # What sysctl -d says of the names that every device has (sys/kern/subr_bus.c), and -t of their type.
@@ -151,10 +157,12 @@ def _named(lines: tuple[tuple[int, str], ...], errors: tuple[str, ...], whole: t
             texts[name] = [match[3]]
         elif _belongs_to_a_log(line, name, texts, unnamed):
             unnamed.append(line)
-        elif name is None or _WHOLE.fullmatch(texts[name][0]) or _cut_off(number, line, lines):
+        elif name is None or _is_whole(name, texts[name], line) or _cut_off(number, line, lines):
             raise unreadable(_KIND, f"line {number}", line, "'name: value' such as 'dev.oce.0.%driver: oce'")
         else:
             texts[name].append(line)
+    if name in texts and name.endswith(("%location", "%pnpinfo")) and _cut_words(texts[name][-1]):
+        raise unreadable(_KIND, name, texts[name][-1], "words such as slot=0; the last one was cut")
     if not texts:
         raise refuse_error(_KIND, whole, _TOOLS, "'name: value' such as 'dev.oce.0.%driver: oce'")
     if not any(part for parts in texts.values() for part in parts):
@@ -180,9 +188,23 @@ def _belongs_to_a_log(line: str, name: str | None, texts: dict[str, list[str]], 
     return bool(unnamed) and (name is None or _WHOLE.fullmatch(texts[name][0]) is not None)
 
 
+def _is_whole(name: str, parts: list[str], line: str) -> bool:
+    """Whether the value above this line has one line only: a number, and what does not begin on the next line, unless
+    it is known to have several or the line is set in."""
+    if _WHOLE.fullmatch(parts[0]) or "%" in name:
+        return True
+    return bool(parts[0]) and not line[:1].isspace() and not name.startswith(_OF_SEVERAL_LINES)
+
+
 def _cut_off(number: int, line: str, lines: tuple[tuple[int, str], ...]) -> bool:
-    """A name without a value at the very end: the output was cut."""
-    return number == lines[-1][0] and _NAME_ALONE.fullmatch(line) is not None
+    """A name without a value at the very end, or the beginning of one: the output was cut."""
+    return number == lines[-1][0] and (_NAME_ALONE.fullmatch(line) or _BEGINNING.fullmatch(line)) is not None
+
+
+def _cut_words(value: str) -> bool:
+    """Whether the last of several words ``slot=0 function=1`` is not whole."""
+    *words, last = value.split() or [""]
+    return bool(words) and "=" in words[0] and (not re.search(r"=.", last) or re.search(r"=0x$", last) is not None)
 
 
 def _refuse_description(number: int, line: str, name: str, value: str) -> None:

@@ -9,11 +9,12 @@ from niclab.hosts.errors import unreadable
 from niclab.hosts.freebsd.ifconfig_records import OpticalLane, Transceiver
 
 _NUMBER = r"(-?[0-9]{1,6}(?:\.[0-9]{1,4})?)"
-_POWER = rf"{_NUMBER} mW \((-?[0-9]{{1,4}}(?:\.[0-9]{{1,4}})?|-inf|nan) dBm\)"
+_POSITIVE = r"([0-9]{1,6}(?:\.[0-9]{1,4})?)"
+_POWER = rf"{_POSITIVE} mW \((-?[0-9]{{1,4}}(?:\.[0-9]{{1,4}})?|-inf|nan) dBm\)"
 _VENDOR = re.compile(r"vendor: (.*?)\s+PN: (.*?)\s+SN: (.*?)\s+DATE: (.*)")
-_CLIMATE = re.compile(rf"module temperature: {_NUMBER} C [Vv]oltage: {_NUMBER} Volts")
+_CLIMATE = re.compile(rf"module temperature: {_NUMBER} C [Vv]oltage: {_POSITIVE} Volts")
 _LANE = re.compile(
-    rf"(?:lane ([0-9]{{1,2}}): )?RX(?: power)?: {_POWER}(?: TX(?: power)?: {_POWER})?(?: TX bias: {_NUMBER} mA)?"
+    rf"(?:lane ([0-9]{{1,2}}): )?RX(?: power)?: {_POWER}(?: TX(?: power)?: {_POWER})?(?: TX bias: {_POSITIVE} mA)?"
 )
 # Only with -vv and more: standards, and a dump of the module's memory.
 _MORE = re.compile(
@@ -33,15 +34,25 @@ def read_transceiver_line(kind: str, where: str, line: str, known: Transceiver |
         return None
     if line.startswith("vendor: "):
         match = _wanted(kind, where, line, _VENDOR, "'vendor: NAME PN: NUMBER SN: NUMBER DATE: DATE'")
+        _refuse_second(kind, where, line, known.vendor, known.serial_number)
         vendor, number, serial, date = (match[index].strip() or None for index in range(1, 5))
         return replace(known, vendor=vendor, part_number=number, serial_number=serial, date=date)
     if line.startswith("module temperature: "):
         match = _wanted(kind, where, line, _CLIMATE, "'module temperature: 34.84 C voltage: 3.28 Volts'")
+        _refuse_second(kind, where, line, known.temperature_c)
         return replace(known, temperature_c=float(match[1]), voltage_v=float(match[2]))
     if line.startswith(("lane ", "RX")):
         match = _wanted(kind, where, line, _LANE, "'lane 1: RX power: 0.52 mW (-2.81 dBm) TX bias: 6.00 mA'")
-        return replace(known, lanes=(*known.lanes, _lane(match, len(known.lanes) + 1)))
+        lane = _lane(match, len(known.lanes) + 1)
+        if any(other.lane == lane.lane for other in known.lanes) or (known.lanes and not match[1]):
+            raise unreadable(kind, where, line, "each lane once")
+        return replace(known, lanes=(*known.lanes, lane))
     return known if _MORE.fullmatch(line) else None
+
+
+def _refuse_second(kind: str, where: str, line: str, *known: object) -> None:
+    if any(value is not None for value in known):
+        raise unreadable(kind, where, line, "one such line per module")
 
 
 def _wanted(kind: str, where: str, line: str, pattern: re.Pattern[str], expected: str) -> re.Match[str]:

@@ -31,6 +31,8 @@ _WORDS: tuple[tuple[KernelEventKind, tuple[str, ...]], ...] = (
             "[Kk]ernel BUG at ",
             "general protection fault(?! ip:)",  # "traps: NAME[PID] general protection fault ip:" is one of a program
             "Unable to handle kernel ",
+            r"^Internal error: .{0,120}\[#[0-9]",
+            "^PANIC: double fault",
             r"^(?:invalid opcode|divide error|double fault|stack segment|int3|bad frame): [0-9a-f]{4} \[#?[0-9]",
         ),
     ),
@@ -82,7 +84,14 @@ _WORDS: tuple[tuple[KernelEventKind, tuple[str, ...]], ...] = (
         _Kind.FIRMWARE_LOAD_FAILED,
         (r"[Ff]irmware load for \S+ failed", "[Ff]ailed to load firmware", "Can't load firmware file"),
     ),
-    (_Kind.PROBE_FAILED, ("[Pp]robe of \\S+ failed with error", "probe with driver \\S+ failed with error")),
+    (
+        _Kind.PROBE_FAILED,
+        (
+            r"[Pp]robe of \S+ failed with error",
+            r"probe with driver \S+ failed with error",
+            "failed to load because an unsupported SFP",
+        ),
+    ),
     (
         _Kind.TRANSMIT_TIMEOUT,
         (
@@ -91,9 +100,19 @@ _WORDS: tuple[tuple[KernelEventKind, tuple[str, ...]], ...] = (
             "[Tt]ransmit timed out",
             "Transmit timeout, status ",
             "TX timeout",
+            r"\btx_timeout: VSI",  # i40e, iavf, ice
         ),
     ),
-    (_Kind.WARNING, ("^WARNING: (?:CPU: |at |.* at )",)),
+    (
+        _Kind.WARNING,
+        (
+            "^WARNING: (?:CPU: |at |.* at )",
+            # Of the checks of locks (kernel/locking/lockdep.c).
+            "^WARNING: (?:possible |suspicious |inconsistent |bad unlock|(?:nested )?(?:held )?lock )",
+            "^INFO: (?:possible |suspicious |inconsistent lock|trying to register non-static key)",
+            "^UBSAN: ",
+        ),
+    ),
     (_Kind.CALL_TRACE, ("^Call [Tt]race:",)),
 )
 # First match wins. Only errors of AER: "AER: enabled with IRQ 24" is printed at every boot.
@@ -133,6 +152,8 @@ def _trouble(kind: KernelEventKind, line: KernelLine, text: str) -> KernelEvent:
         # The device the error came from: the last address of the line ("... received from 0000:03:00.0").
         addresses = _PCI_ADDRESS.findall(text)
         address, iface = addresses[-1] if addresses else None, None
-    elif kind not in (_Kind.PCIE_SLOT_DOWN, _Kind.PCIE_SLOT_UP):
+    elif kind in (_Kind.PCIE_SLOT_DOWN, _Kind.PCIE_SLOT_UP):
+        iface = None
+    else:
         driver = address = iface = None
     return KernelEvent(kind, line, iface=iface, address=address, driver=driver)
