@@ -54,7 +54,12 @@ def dut_process(bench: layout.Bench) -> Iterator[subprocess.Popen[bytes]]:
     """A process with the identity of the DUT's machine."""
     environment = {**os.environ, "VBENCH": str(bench.folder), "VBENCH_PART": "qemu-dut"}
     process = subprocess.Popen(["sleep", "60"], env=environment)
-    wait_for(lambda: Path(f"/proc/{process.pid}/comm").read_text() == "sleep\n", "the process is started")
+    # the name is there a moment before the environment, by which the process is found
+    started = Path(f"/proc/{process.pid}")
+    wait_for(
+        lambda: (started / "comm").read_text() == "sleep\n" and b"qemu-dut" in (started / "environ").read_bytes(),
+        "the process is started",
+    )
     yield process
     process.kill()
     process.wait(5)
