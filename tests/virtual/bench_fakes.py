@@ -31,6 +31,15 @@ def wait_for(condition: Callable[[], T | None], what: str, within_s: float = 5.0
     return answer
 
 
+def wait_for_part(process: subprocess.Popen[bytes], name: str) -> None:
+    """Wait until a ``sleep`` with the identity of a part can be found: its environment is there after its name."""
+    started = Path(f"/proc/{process.pid}")
+    wait_for(
+        lambda: (started / "comm").read_text() == "sleep\n" and name.encode() in (started / "environ").read_bytes(),
+        f"{name} is started",
+    )
+
+
 def own_address(host: int) -> str:
     """A loopback address which no other test process uses at the same time."""
     pid = os.getpid()

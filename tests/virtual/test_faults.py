@@ -6,10 +6,9 @@ import os
 import re
 import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from bench_fakes import ControlSocket, bench_in, process_state, short_folder, wait_for
+from bench_fakes import ControlSocket, bench_in, process_state, short_folder, wait_for, wait_for_part
 
 import cables
 import faults
@@ -54,12 +53,7 @@ def dut_process(bench: layout.Bench) -> Iterator[subprocess.Popen[bytes]]:
     """A process with the identity of the DUT's machine."""
     environment = {**os.environ, "VBENCH": str(bench.folder), "VBENCH_PART": "qemu-dut"}
     process = subprocess.Popen(["sleep", "60"], env=environment)
-    # the name is there a moment before the environment, by which the process is found
-    started = Path(f"/proc/{process.pid}")
-    wait_for(
-        lambda: (started / "comm").read_text() == "sleep\n" and b"qemu-dut" in (started / "environ").read_bytes(),
-        "the process is started",
-    )
+    wait_for_part(process, "qemu-dut")
     yield process
     process.kill()
     process.wait(5)

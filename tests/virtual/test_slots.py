@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from bench_fakes import bench_in, wait_for
+from bench_fakes import bench_in, wait_for_part
 from card_fakes import CARD, card_bench
 
 import cardsheet
@@ -183,7 +183,7 @@ def _like_a_part(bench: layout.Bench, name: str) -> subprocess.Popen[bytes]:
     """A process with the identity of that part."""
     environment = {**os.environ, "VBENCH": str(bench.folder), "VBENCH_PART": name}
     child = subprocess.Popen(["sleep", "60"], env=environment)
-    wait_for(lambda: Path(f"/proc/{child.pid}/comm").read_text() == "sleep\n", f"{name} is started")
+    wait_for_part(child, name)
     return child
 
 
