@@ -27,6 +27,8 @@ def content(text: str) -> list[Line]:
 def _uncommented(text: str) -> str:
     """The text without the sharps of a script's remarks, in which pages show what a command prints: they stand before
     every line below the first, which may be the command."""
+    if "#" not in text:
+        return text
     lines = text.split("\n")
     shown = [line for line in lines if line.strip()][1:]
     if len(shown) < _LEAST_REMARKS or not all(_REMARK.match(line) for line in shown):
