@@ -5,7 +5,6 @@ A bench whose servers carry less than the line that way may be what a missed lim
 
 from __future__ import annotations
 
-from niclab.hosts.errors import ReadError
 from niclab.server import Server
 from niclab.traffic import WorthlessResult, serving
 from niclab.traffic.tool import Order, Route, TrafficTool
@@ -29,11 +28,8 @@ def _measured(server: Server, tool: TrafficTool) -> float:
     command = tool.client_command(route, order)
     with serving.listening(server, tool, LOOPBACK):
         ended = server.ssh.run(command, timeout_s=RUN_S + tool.omitted_s + serving.SLACK_S)
-    try:
+    with serving.named(server, command, ended):
         bps = tool.read(ended.stdout, route, order).throughput_bps
         if not bps:
             raise WorthlessResult(f"worthless result: no throughput to {LOOPBACK}")
-    except ReadError as error:
-        said = f"; {ended.stderr.strip()[-200:]}" if ended.stderr.strip() else ""
-        raise error.about(f"{server.name}: `{command}` ({ended.ending}{said})") from error
     return bps

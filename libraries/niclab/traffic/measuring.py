@@ -134,12 +134,9 @@ class Session:
         timeout_s = order.duration_s + tool.omitted_s + serving.SLACK_S
         ended = run.sender.ssh.run(command, timeout_s=timeout_s)
         after = _looks(run, self._interfaces)
-        try:
+        with serving.named(run.sender, command, ended):
             result = tool.read(ended.stdout, self._route, order)
             _refuse_short(result, order, tool.omitted_s)
-        except ReadError as error:
-            said = f"; {ended.stderr.strip()[-200:]}" if ended.stderr.strip() else ""
-            raise error.about(f"{run.sender.name}: `{command}` ({ended.ending}{said})") from error
         sides, self._last = _settled(run, self._interfaces, before, after, result)
         _refuse_impossible_cpu(run, result, sides)
         _refuse_other_ways(result, sides[1])

@@ -7,9 +7,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from niclab.bench import BenchPath, Port, Role
+from niclab.hosts.errors import ReadError
 from niclab.lab import Lab
 from niclab.server import Server
 from niclab.traffic.tool import Route, TrafficTool
+from niclab.transports.ssh import Result
 from niclab.verdict import BenchFault
 from niclab.wait import until
 
@@ -67,6 +69,16 @@ def listening(server: Server, tool: TrafficTool, address: str) -> Iterator[None]
         yield
     finally:
         job.stop()
+
+
+@contextmanager
+def named(server: Server, command: str, ended: Result) -> Iterator[None]:
+    """What cannot be read inside the block is told with the server, the command, how it ended and what it said."""
+    try:
+        yield
+    except ReadError as error:
+        said = f"; {ended.stderr.strip()[-200:]}" if ended.stderr.strip() else ""
+        raise error.about(f"{server.name}: `{command}` ({ended.ending}{said})") from error
 
 
 def _want_free(server: Server, tool: TrafficTool) -> None:
