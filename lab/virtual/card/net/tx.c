@@ -32,10 +32,12 @@ static u64 begins(const struct vnet *v, const struct sk_buff *skb)
 
 static void count_tx(struct vnet_queue *q, const struct sk_buff *skb, u32 frames, u32 bytes)
 {
+	bool segments = !vnet_lies(q->v, VCARD_F_TSO);
+
 	q->count[VC_TX_PACKETS] += frames;
 	q->count[VC_TX_BYTES] += bytes;
-	q->count[VC_TX_REQUESTS]++;
-	if (frames > 1 && !vnet_lies(q->v, VCARD_F_TSO)) {
+	q->count[VC_TX_REQUESTS] += segments ? 1 : frames; /* what the card does not cut up, its driver has: tx_cpu() */
+	if (frames > 1 && segments) {
 		q->count[VC_TX_TSO]++;
 		q->count[VC_TX_TSO_FRAMES] += frames;
 	}
