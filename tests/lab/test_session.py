@@ -61,3 +61,12 @@ def test_bytes_of_the_run_before_do_not_vouch_for_the_next(bench: FakeBench, tak
         bench.ssh[Role.DUT].replies["iperf3 --client"] = iperf3_text(47.0)
         with pytest.raises(WorthlessResult, match="the traffic went another way"):
             session.measure(Order(duration_s=2))
+
+
+def test_what_passed_between_two_runs_counts_for_neither_when_said(bench: FakeBench, taken: Lab) -> None:
+    with measuring.session(taken, taken.bench.paths[0], Role.DUT) as session:
+        session.measure(Order(duration_s=2))
+        carry(bench, "iperf3 --client 198.18.10.2 --bind 198.18.10.1", size=70_000_000, frames=50_000)
+        session.forget()
+        run = session.measure(Order(duration_s=2))
+    assert (run.receiver.frames.rx_bytes, run.conservation.sent) == (13_000_000, 9000)

@@ -17,9 +17,10 @@ from niclab.hosts.load_records import CpuLoad, FrameCounters, Load, load_between
 from niclab.lab import Lab
 from niclab.server import Server
 from niclab.together import side_by_side
-from niclab.traffic import WorthlessResult, serving
+from niclab.traffic import WorthlessResult, serving, switch_counts
 from niclab.traffic.iperf3 import shortest_s
 from niclab.traffic.serving import Ends
+from niclab.traffic.switch_counts import PortCount, Watch
 from niclab.traffic.tool import CpuScale, Order, Route, ToolResult, TrafficTest, TrafficTool
 from niclab.traffic.tools import tool_of
 from niclab.wait import Deadline, pause
@@ -77,7 +78,7 @@ class Conservation:
 @dataclass(frozen=True)
 class Run:
     """One run. ``tool``: name of the tool; ``command``: of the client; ``seconds``: how long that command took, its
-    start and the connection's included."""
+    start and the connection's included; ``switch``: what the switch counted, where the path goes through it."""
 
     tool: str
     command: str
@@ -87,6 +88,7 @@ class Run:
     receiver: EndOfRun
     conservation: Conservation
     seconds: float
+    switch: tuple[PortCount, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -113,24 +115,28 @@ def session(lab: Lab, path: BenchPath, sender: Role, over: Mapping[Role, str] | 
     run, tool = serving.ends(lab, path, sender), tool_of(lab.bench.traffic)
     route = serving.route(lab, run)
     with serving.listening(run.receiver, tool, route.receiver):
-        yield Session(run, tool, route, _interfaces(lab, run, over))
+        yield Session(run, tool, route, _interfaces(lab, run, over), Watch(lab, path))
 
 
 class Session:
     """Runs one after the other; what was counted after one is what was counted before the next: nothing flows between.
-
-    See :func:`session`.
+    Whoever does something else with the ports between two runs says so by :meth:`forget`. See :func:`session`.
     """
 
-    def __init__(self, run: Ends, tool: TrafficTool, route: Route, interfaces: tuple[str, str]) -> None:
-        self._run, self._tool, self._route, self._interfaces = run, tool, route, interfaces
+    def __init__(self, run: Ends, tool: TrafficTool, route: Route, interfaces: tuple[str, str], switch: Watch) -> None:
+        self._run, self._tool, self._route, self._interfaces, self._switch = run, tool, route, interfaces, switch
         self._last: tuple[_Look, _Look] | None = None
+
+    def forget(self) -> None:
+        """What was counted after the last run is not what the next one starts from."""
+        self._last = None
 
     def measure(self, order: Order) -> Run:
         """Make one run; raises as :func:`measure` does."""
         run, tool = self._run, self._tool
         command = tool.client_command(self._route, order)
         before, self._last = self._last or _looks(run, self._interfaces), None
+        switch_before = self._switch.look()
         timeout_s = order.duration_s + tool.omitted_s + serving.SLACK_S
         ended = run.sender.ssh.run(command, timeout_s=timeout_s)
         after = _looks(run, self._interfaces)
@@ -140,7 +146,8 @@ class Session:
         sides, self._last = _settled(run, self._interfaces, before, after, result)
         _refuse_impossible_cpu(run, result, sides)
         _refuse_other_ways(result, sides[1])
-        return Run(tool.name.value, command, order, result, *sides, _conservation(sides, result), ended.seconds)
+        switch, conservation = self._switch.since(switch_before), _conservation(sides, result)
+        return Run(tool.name.value, command, order, result, *sides, conservation, ended.seconds, switch)
 
 
 def _interfaces(lab: Lab, run: Ends, over: Mapping[Role, str] | None) -> tuple[str, str]:
@@ -251,4 +258,6 @@ def described(run: Run) -> str:
         cpu, share = side.cpu.busiest
         parts.append(f"{side.port}: cpu{cpu} {100 * share.busy:.0f} % busy ({100 * share.softirq:.0f} % softirq)")
     parts.append(str(run.conservation))
+    if run.switch:
+        parts.append(switch_counts.described(run.switch))
     return ", ".join(parts)
