@@ -8,7 +8,7 @@ clearly met or missed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from niclab.bench import BenchPath, Role
@@ -143,20 +143,26 @@ def run(lab: Lab, path: BenchPath, sender: Role, test: TrafficTest, profile: Pro
     before = bottleneck.look_before(lab, ends)
     links = {port.role: each.link for port, each in zip((ends.from_port, ends.to_port), before, strict=True)}
     key = key_of(lab, ends, path.name, wanted[0].order(BUDGETS[profile].run_s), links)
-    points = _Points(lab, path, sender, BUDGETS[profile], key, _plans(lab, wanted, BUDGETS[profile]))
+    points = _Points(lab, limit.line_mbps(ends, path), BUDGETS[profile], key, _plans(lab, wanted, BUDGETS[profile]))
     found: list[Found] = []
-    for size in sorted({spot.mtu for spot in wanted}):
-        with mtu.both_ends(lab, path, size):
-            for each in points.measure([spot for spot in wanted if spot.mtu == size]):
-                found.append(each)
-                left_s = (len(wanted) - len(found)) * points.longest_s
-                tell(
-                    f"{ends.name}: point {len(found)} of {len(wanted)}: {each.spot}: {each.estimate.estimate:.1f} "
-                    f"{limit.UNIT} ({each.estimate.n} runs), at most {left_s:.0f} s left"
-                )
+    with measuring.session(lab, path, sender) as session:
+        for size in sorted({spot.mtu for spot in wanted}):
+            with mtu.both_ends(lab, path, size):
+                session.forget()
+                for spot in (each for each in wanted if each.mtu == size):
+                    found.append(points.measure(session, spot))
+                    _tell_progress(tell, ends.name, found, len(wanted), points.longest_s)
     made = [each for one in found for each in one.runs]
-    hindrances = bottleneck.hindrances(before, made, limit.line_mbps(ends, path) * 1e6)
+    hindrances = bottleneck.hindrances(before, made, points.rate_mbps * 1e6)
     return Sweep(ends.name, test, tuple(found), before, tuple(hindrances))
+
+
+def _tell_progress(tell: Tell, subject: str, found: Sequence[Found], count: int, longest_s: float) -> None:
+    last, left_s = found[-1], (count - len(found)) * longest_s
+    tell(
+        f"{subject}: point {len(found)} of {count}: {last.spot}: {last.estimate.estimate:.1f} {limit.UNIT} "
+        f"({last.estimate.n} runs), at most {left_s:.0f} s left"
+    )
 
 
 def _is_allowed(lab: Lab, size: int) -> bool:
@@ -186,11 +192,11 @@ def _plans(lab: Lab, wanted: Sequence[Spot], budget: Budget) -> dict[Spot, Plan]
 
 @dataclass(frozen=True)
 class _Points:
-    """Measures the points of one MTU that is set already. ``key``: of their conditions, but for what a point is."""
+    """Measures points whose MTU is set already. ``rate_mbps``: of the line; ``key``: of their conditions, but for what
+    a point is."""
 
     lab: Lab
-    path: BenchPath
-    sender: Role
+    rate_mbps: float
     budget: Budget
     key: Key
     plans: Mapping[Spot, Plan]
@@ -200,18 +206,11 @@ class _Points:
         """Of a point, at most."""
         return (self.budget.most + 1) * (self.budget.run_s + tool_of(self.lab.bench.traffic).omitted_s)
 
-    def measure(self, wanted: Sequence[Spot]) -> Iterator[Found]:
-        """The points in turn, with one server."""
-        rate_mbps = limit.line_mbps(serving.ends(self.lab, self.path, self.sender), self.path)
-        with measuring.session(self.lab, self.path, self.sender) as session:
-            for spot in wanted:
-                yield self._one(session, spot, rate_mbps)
-
-    def _one(self, session: Session, spot: Spot, rate_mbps: float) -> Found:
+    def measure(self, session: Session, spot: Spot) -> Found:
         plan, runs, order = self.plans[spot], list[Run](), spot.order(self.budget.run_s)
         own = order.parameters | {name: self.key.parameters[name] for name in ("path", "sender")}
         key = self.key.model_copy(update={"parameters": own | {"mtu": str(spot.mtu)}})
-        wish = self._wish(spot, rate_mbps)
+        wish = self._wish(spot)
         measurement = Measurement(
             test=str(spot), metric=_METRICS[spot.test], unit=limit.UNIT, better=Direction.HIGHER, samples=(0.0,),
             taken=now(), key=key,
@@ -220,7 +219,7 @@ class _Points:
 
         def one_run() -> float:
             runs.append(session.measure(order))
-            return limit.mbps(runs[-1], rate_mbps)
+            return limit.mbps(runs[-1], self.rate_mbps)
 
         def enough(values: Sequence[float]) -> bool:
             if wish is None:
@@ -233,13 +232,13 @@ class _Points:
         result = judge_values(values, wish, limit.UNIT, plan) if wish else None
         return Found(spot, estimate(values, plan, WIDTH), result, against.result(values), tuple(runs))
 
-    def _wish(self, spot: Spot, rate_mbps: float) -> Wish | None:
+    def _wish(self, spot: Spot) -> Wish | None:
         known = limit_of(self.lab, spot)
         if known is None:
             return None
         fraction, name = known
-        source = f"sheet {self.lab.card.name}, {name} {fraction} of {rate_mbps:g} Mbit/s"
-        return at_least(fraction * rate_mbps, source)
+        source = f"sheet {self.lab.card.name}, {name} {fraction} of {self.rate_mbps:g} Mbit/s"
+        return at_least(fraction * self.rate_mbps, source)
 
 
 _METRICS = {
