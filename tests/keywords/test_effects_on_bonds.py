@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from fake_bench import FakeBench
 from fake_parts import FakeHost
@@ -10,6 +12,7 @@ from measured_states import States
 from stacking import Stacking, install
 
 from Effects import Effects
+from niclab.hosts.link_records import Bond
 from niclab.hosts.load_records import FrameCounters
 from niclab.lab import Lab
 from niclab.profile import Profile
@@ -91,6 +94,23 @@ def test_a_bond_may_cost_what_the_sheet_says(
     else:
         with pytest.raises(verdict, match=r"bond: -36\."):
             ask("bond")
+    assert stacking.uppers == {"dut": {}, "peer": {}}
+
+
+def test_both_bonds_use_the_first_path_before_anything_is_measured(
+    states: States, stacking: Stacking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Paths are cables here: bonds that use different ones would not reach each other."""
+    plain = Stacking.seen
+
+    def other(self: Stacking, host: str, name: str) -> Bond:
+        found = plain(self, host, name)
+        return replace(found, active_slave="enp2s0") if host == "dut" else found
+
+    monkeypatch.setattr(Stacking, "seen", other)
+    with pytest.raises(BenchFault, match="every member of both bonds to have its link, and that of the first path"):
+        ask("bond")
+    assert len(states.commands) == 1  # the one without the bond
     assert stacking.uppers == {"dut": {}, "peer": {}}
 
 

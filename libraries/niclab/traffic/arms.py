@@ -14,7 +14,7 @@ from niclab import stacks
 from niclab.bench import BenchPath, OperatingSystem, Role
 from niclab.card import At, Change, Setting, SettingKind
 from niclab.changes import put_back
-from niclab.hosts.bond_settings import BondMode, BondSettings
+from niclab.hosts.bond_settings import BondMode, BondSettings, PrimaryReselect
 from niclab.lab import Lab
 from niclab.server import Server, quoted
 from niclab.stacks import Stack
@@ -209,23 +209,34 @@ def _sysctl(end: _End, setting: Setting) -> Iterator[None]:
 
 @contextmanager
 def _bonded(lab: Lab, way: Way, setting: Setting) -> Iterator[Way]:
-    """Both ports of each server in a bond, which has the addresses of the first path."""
+    """Both ports of each server in a bond, which has the addresses of the first path.
+
+    A bond that uses one link at a time prefers that of the first path: where paths are cables, two bonds that use
+    different ones do not reach each other.
+    """
     if len(lab.bench.paths) < 2:
         raise NotApplicable(f"bench {lab.bench.name} has one path; a bond takes two")
-    settings = BondSettings(BondMode(str(setting.to)), miimon_ms=MIIMON_MS)
+    mode = BondMode(str(setting.to))
+    one_at_a_time = mode is BondMode.ACTIVE_BACKUP
+    reselect = PrimaryReselect.ALWAYS if one_at_a_time else None
+    settings = BondSettings(mode, miimon_ms=MIIMON_MS, primary_reselect=reselect)
     made: dict[Role, Stack] = {}
     with ExitStack() as undoing:
         for path in lab.bench.paths:
             undoing.callback(mtu.wait_for_links, lab, path)
         for role in Role:
-            made[role] = stacks.bond(lab, role, settings)
+            made[role] = stacks.bond(lab, role, settings, first_is_primary=one_at_a_time)
             undoing.callback(_removed, lab, made[role])
 
         def ready() -> bool:
-            bonds = [bond.server.host.bond(bond.name) for bond in made.values()]
-            return all(seen.slaves_up == len(lab.bench.paths) for seen in bonds)
+            seen = [(bond, bond.server.host.bond(bond.name)) for bond in made.values()]
+            whole = all(each.slaves_up == len(lab.bench.paths) for _, each in seen)
+            first = all(each.active_slave == next(iter(bond.below.values())).name for bond, each in seen)
+            return whole and (first or not one_at_a_time)
 
-        until(ready, within=mtu.LINKS_WITHIN_S, what="every member of both bonds to have its link")
+        what = "every member of both bonds to have its link"
+        what += ", and that of the first path to be used" if one_at_a_time else ""
+        until(ready, within=mtu.LINKS_WITHIN_S, what=what)
         over = {role: stack.name for role, stack in made.items()}
         yield replace(way, path=lab.bench.paths[0], over=over, bonds=made)
 
