@@ -6,18 +6,11 @@ from robot.api import logger
 from robot.api.deco import keyword, library
 from robot.libraries.BuiltIn import BuiltIn
 
-from niclab import lab, switchports
-from niclab.bench import Port, Role
+from niclab import aggregation, lab
+from niclab.bench import Role
 from niclab.hosts.bond_settings import LacpRate
-from niclab.hosts.link_records import Bond
 from niclab.stacks import Stack
-from niclab.switch.records import LacpPort
-from niclab.verdict import BenchFault, CardFailure, fail_with
-from niclab.wait import until
-
-AGGREGATED_WITHIN_S = 40.0
-"""House rule: with the slow rate a partner may hear of the other only after 30 s (IEEE 802.1AX-2014, 6.4.4)."""
-LOOK_EVERY_S = 1.0
+from niclab.verdict import CardFailure, fail_with
 
 
 @library(scope="GLOBAL")
@@ -28,23 +21,14 @@ class Aggregation:
     def every_member_should_be_aggregated(self) -> None:
         """Both bonds have all their members in one aggregation whose partner is the switch, and the switch says so too:
         on each of its ports the partner is that bond, in sync, and both sides carry frames."""
-        problems: list[str] = []
-
-        def aggregated() -> bool:
-            problems[:] = [problem for role in Role for problem in _problems(_stack(role))]
-            return not problems
-
-        try:
-            until(aggregated, within=AGGREGATED_WITHIN_S, what="every member aggregated", every=LOOK_EVERY_S)
-        except BenchFault as error:
-            raise CardFailure("\n".join([*problems, f"after {AGGREGATED_WITHIN_S:g} s"])) from error
+        aggregation.wait(lab.current(), [_stack(role) for role in Role])
 
     @keyword
     def switch_should_be_asked_for_lacpdus(self, rate: LacpRate) -> None:
         """On every port the partner asks the switch for LACPDUs at this rate: each second (fast), or each 30 s."""
         problems = []
         for role in Role:
-            for port, told in _told(_stack(role)):
+            for port, told in aggregation.told(lab.current(), _stack(role)):
                 found = LacpRate.FAST if told.partner.short_timeout else LacpRate.SLOW
                 logger.info(f"{port.name}: the switch is asked at the rate {found.value}")
                 if found is not rate:
@@ -69,50 +53,3 @@ class Aggregation:
 def _stack(role: Role) -> Stack:
     stack: Stack = BuiltIn().get_library_instance("Bonding").stack(role)
     return stack
-
-
-def _told(stack: Stack) -> list[tuple[Port, LacpPort]]:
-    """What the switch says of each member's port."""
-    taken = lab.current()
-    return [(port, taken.switch.tables.lacp(switchports.switch_port(taken, port))) for port in stack.below]
-
-
-def _problems(stack: Stack) -> list[str]:
-    """What keeps the members of a bond from being one aggregation with the switch."""
-    taken, server = lab.current(), stack.server
-    bond = server.host.bond(stack.name)
-    told = _told(stack)
-    problems = _of_bond(bond, server.name, {port.actor_system for _, port in told})
-    address = server.host.interface(stack.name).mac
-    aggregators = {port.aggregator for _, port in told}
-    if len(aggregators) != 1 or None in aggregators:
-        problems.append(
-            f"{taken.switch.name}: the ports of {server.name} are in aggregations {sorted(map(str, aggregators))}"
-        )
-    for port, lacp in told:
-        subject = f"{taken.switch.name}: {lacp.port} ({port.name})"
-        if lacp.partner_system != address:
-            problems.append(
-                f"{subject} has partner {lacp.partner_system}; wanted: {address}, the bond of {server.name}"
-            )
-        for side, flags in (("the switch", lacp.actor), ("the bond", lacp.partner)):
-            if not (flags.in_sync and flags.collecting and flags.distributing) or flags.expired or flags.defaulted:
-                problems.append(f"{subject}: {side} is {flags}; wanted: in sync, collecting and distributing")
-    return problems
-
-
-def _of_bond(bond: Bond, server: str, systems: set[str]) -> list[str]:
-    """What the bond itself says. ``systems``: how the switch calls itself at its members' ports."""
-    members = {member.name: member.aggregator_id for member in bond.slaves}
-    active = bond.aggregator
-    if active is None:
-        return [f"{server}: the bond has no active aggregator; wanted: one with the switch"]
-    problems = [
-        f"{server}: {name} is in aggregator {number}; wanted: {active.id}, the active one"
-        for name, number in members.items()
-        if number != active.id
-    ]
-    if systems != {active.partner_mac}:
-        found = ", ".join(sorted(systems))
-        problems.append(f"{server}: the bond's partner is {active.partner_mac}, the switch calls itself {found}")
-    return problems

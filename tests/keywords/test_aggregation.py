@@ -9,9 +9,8 @@ import pytest
 from fake_switch import PORTS, SYSTEM, FakeSwitch
 from stacking import BOND, MEMBER
 
-import Aggregation as aggregation_module
 from Aggregation import Aggregation
-from niclab import switchwiring
+from niclab import aggregation, switchwiring
 from niclab.bench import Role
 from niclab.hosts.bond_settings import LacpRate
 from niclab.hosts.link_records import Aggregator, Bond
@@ -60,9 +59,9 @@ def stacks(patched: Lab, switch: FakeSwitch, monkeypatch: pytest.MonkeyPatch) ->
             for side in ("Actor", "Partner"):
                 column(switch, port, f"{side}OperState", WHOLE)
     switchwiring.connect(patched)
-    monkeypatch.setattr(aggregation_module, "_stack", lambda role: made.of(patched, role))
-    monkeypatch.setattr(aggregation_module, "AGGREGATED_WITHIN_S", 0.05)
-    monkeypatch.setattr(aggregation_module, "LOOK_EVERY_S", 0.01)
+    monkeypatch.setattr(aggregation, "_stack", lambda role: made.of(patched, role))
+    monkeypatch.setattr(aggregation, "AGGREGATED_WITHIN_S", 0.05)
+    monkeypatch.setattr(aggregation, "LOOK_EVERY_S", 0.01)
     return made
 
 
