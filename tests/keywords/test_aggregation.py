@@ -59,7 +59,7 @@ def stacks(patched: Lab, switch: FakeSwitch, monkeypatch: pytest.MonkeyPatch) ->
             for side in ("Actor", "Partner"):
                 column(switch, port, f"{side}OperState", WHOLE)
     switchwiring.connect(patched)
-    monkeypatch.setattr(aggregation, "_stack", lambda role: made.of(patched, role))
+    monkeypatch.setattr("Aggregation._stack", lambda role: made.of(patched, role))
     monkeypatch.setattr(aggregation, "AGGREGATED_WITHIN_S", 0.05)
     monkeypatch.setattr(aggregation, "LOOK_EVERY_S", 0.01)
     return made
