@@ -127,6 +127,16 @@ def test_what_is_a_fault(event: str, asserted: bool | None, fault: bool) -> None
 NAMES = st.text(st.characters(whitelist_categories=("Lu", "Ll", "Nd"), max_codepoint=127), min_size=1, max_size=12)
 
 
+@pytest.mark.parametrize("number", [0, 1, 0x1A])
+def test_a_sensor_may_bear_the_name_of_the_tool(number: int) -> None:
+    record = read_ipmitool(
+        f"{number:4x} | 06/03/2014 | 17:38:05 | ipmitool | Fully Redundant | Deasserted\n"
+        "   2 | 06/03/2014 | 17:38:06 | Fan 1 | Failure detected | Asserted\n"
+    )
+    assert record.entries is not None
+    assert [(entry.id, entry.sensor) for entry in record.entries] == [(number, "ipmitool"), (2, "Fan 1")]
+
+
 @given(
     st.lists(
         st.tuples(

@@ -72,6 +72,8 @@ _NO_PRINTABLE = re.compile(r"=(?![0-9A-F]{2}|\r?\n|$)")
 _ENTITIES = {"&lt;": "<", "&gt;": ">", "&quot;": '"', "&#39;": "'", "&nbsp;": " ", "&amp;": "&"}
 # What the shell's own "time" says below an output.
 _TIMES = re.compile(r"(?:real|user|sys)\s+[0-9]{1,6}m[0-9.,]{1,10}s")
+# A cell of a table where the next command of a pipeline would stand: a number, a date, "na".
+_CELL = re.compile(r"\|\s*(?:[0-9]|na\b)")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w{0,80}=.*")
 
 
@@ -247,7 +249,8 @@ def _echoed(line: str, tools: tuple[str, ...], *, bare: bool) -> str | None:
         return None
     arrow, match = _ARROW_PROMPT.fullmatch(line), _NAMED_PROMPT.fullmatch(line)
     commands = arrow.groups() if arrow else (match[1].rstrip("*`"),) if match else ()
-    for command in (*commands, line.strip("*`")) if bare else commands:
+    # A line without a prompt is a command only where no row of a table could be: "1 | 06/03/2014 | 17:38:05 | ipmitool".
+    for command in (*commands, line.strip("*`")) if bare and not _CELL.search(line) else commands:
         if any(_calls(part.split(), tools) for part in re.split(r"[;|&]+", command)):
             return command
     return None
