@@ -10,11 +10,9 @@ Test Tags        needs:switch    req:CARD-04    slow
 
 *** Test Cases ***
 A Bond That Watches By ARP Survives The Loss Of Its Link
-    [Setup]    Run Keywords    Bond Both Hosts And Watch By ARP    AND    Measure A Whole Bond
-    Lose The Active Link    by=switch-port
-    Traffic Should Have Failed Over
+    [Setup]    Bond Both Hosts And Watch By ARP
+    Until It Can Be Told    The Loss Of The Active Link Costs At Most The Allowed Gap    by=switch-port
 
 A Bond Whose Address Moves With Its Link Survives The Loss Of Its Link
-    [Setup]    Run Keywords    Bond Both Hosts With Addresses That Move    AND    Measure A Whole Bond
-    Lose The Active Link    by=switch-port
-    Traffic Should Have Failed Over
+    [Setup]    Bond Both Hosts With Addresses That Move
+    Until It Can Be Told    The Loss Of The Active Link Costs At Most The Allowed Gap    by=switch-port

@@ -81,16 +81,17 @@ def test_both_ends_probe_each_other_and_nothing_stays(bench: FakeBench, taken: L
     assert [round(clock.ahead_s) for clock in probing.clocks] == [0, 100]
     assert [direction.name for direction in report.directions] == ["dut to peer", "peer to dut"]
     assert all(direction.lost == 0 and direction.sent > 190 for direction in report.directions)
-    assert probes.files[f"{FOLDER}/program.py"].startswith('"""The gap prober\'s program')
+    assert probes.files[f"{FOLDER}/gap_program.py"].startswith('"""The gap prober\'s program')
     tokens = set()
     for role, mine, theirs in ((Role.DUT, 1, 2), (Role.PEER, 2, 1)):
         (job,) = bench.ssh[role].jobs
-        words = (
-            rf"exec python3 {FOLDER}/program\.py 198\.18\.10\.{mine} 7110 198\.18\.10\.{theirs} 7110 (\d+) 1000 300\.0"
-        )
+        both = rf"198\.18\.10\.{mine} 7110 198\.18\.10\.{theirs} 7110"
+        words = rf"exec python3 {FOLDER}/gap_program\.py {both} (\d+) 1000 300\.0"
         match = re.fullmatch(words, job.command)
         assert match and job.stopped == 1
         tokens.add(match[1])
+        kills = [each for each in bench.ssh[role].commands if each.startswith("kill")]
+        assert kills == ["kill -USR2 42", "kill -USR1 42"]
         assert bench.ssh[role].commands[-2:] == ["kill -USR1 42", f"rm -rf {FOLDER}"]
     assert len(tokens) == 1
 

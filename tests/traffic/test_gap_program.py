@@ -63,10 +63,18 @@ def programs(token: tuple[int, int] = (7, 7), limit_s: float = 20) -> Iterator[l
             process.stdout.close()
 
 
-def notes(processes: list[subprocess.Popen[str]], run_s: float = 0.7) -> list[EndLog]:
+def begun(processes: list[subprocess.Popen[str]], run_s: float) -> list[str]:
+    """They have been told to begin, and have sent for so long; what they printed before."""
     heads = [process.stdout.readline() for process in processes if process.stdout]
     assert [read_ready(head) for head in heads] == [process.pid for process in processes]
-    time.sleep(run_s)
+    for process in processes:
+        os.kill(process.pid, signal.SIGUSR2)
+    time.sleep(gap_program.BEGIN_AFTER_S + run_s)
+    return heads
+
+
+def notes(processes: list[subprocess.Popen[str]], run_s: float = 0.7) -> list[EndLog]:
+    heads = begun(processes, run_s)
     for process in processes:
         os.kill(process.pid, signal.SIGUSR1)
     return [
@@ -85,8 +93,7 @@ def test_both_directions_are_measured_at_once() -> None:
 
 def test_a_partner_that_stands_still_is_told_from_a_dead_line() -> None:
     with programs() as processes:
-        heads = [process.stdout.readline() for process in processes if process.stdout]
-        time.sleep(0.3)
+        heads = begun(processes, 0.3)
         os.kill(processes[1].pid, signal.SIGSTOP)
         time.sleep(0.3)
         os.kill(processes[1].pid, signal.SIGCONT)
@@ -110,9 +117,17 @@ def test_packets_of_another_run_are_nobodys() -> None:
 
 
 def test_it_ends_by_itself() -> None:
+    with programs(limit_s=3) as processes:
+        heads = begun(processes, 0)
+        for head, process in zip(heads, processes, strict=True):
+            assert len(read_end_log(head + process.communicate(timeout=20)[0]).ticks_us) > 20
+
+
+def test_one_that_is_never_told_to_begin_ends_with_its_time_and_says_so() -> None:
     with programs(limit_s=0.3) as processes:
         for process in processes:
-            assert len(read_end_log(process.communicate(timeout=20)[0]).ticks_us) > 20
+            assert process.communicate(timeout=20)[0] == f"ready {process.pid}\n"
+            assert process.returncode == 1
 
 
 @pytest.mark.parametrize(

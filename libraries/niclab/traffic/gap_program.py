@@ -4,7 +4,8 @@ Sends numbered UDP packets to its partner at a steady pace, and notes when each 
 arrived. Arrivals are stamped by the kernel, so that a pause of this program delays none of them. A send that comes late
 is not made up for: its tick is noted when it happens, and the pause is told by the ticks. Runs on Linux and FreeBSD.
 
-Prints ``ready PID`` when it sends, and its notes when it gets SIGUSR1 or SIGTERM, or its time is over::
+Prints ``ready PID`` when it listens, sends from SIGUSR2 on (what asks whether it is ready holds up a slow server), and
+prints its notes when it gets SIGUSR1 or SIGTERM, or its time is over::
 
     clock -12                 microseconds by which the wall clock was stepped against the monotonic one meanwhile
     overflowed 0              packets that the kernel dropped because this program had not fetched the earlier ones; on
@@ -58,6 +59,12 @@ LISTEN_ON_S = 0.3
 BUFFER_BYTES = 4 << 20
 SO_RCVBUFFORCE = 33
 """Linux: root may have more than net.core.rmem_max."""
+
+
+URGENT = -10
+"""Other programs of a busy server hold this one up less."""
+BEGIN_AFTER_S = 0.3
+"""The command that sent the signal has ended then."""
 
 
 class Notes:
@@ -188,6 +195,18 @@ def wall_ahead_ns() -> int:
     return min(readings)[1]
 
 
+def wait_for_begin(ready: str, limit_s: float) -> None:
+    """Print ``ready`` and return a moment after SIGUSR2, or when another signal or the limit ends it."""
+    signals = (signal.SIGUSR2, signal.SIGUSR1, signal.SIGTERM)
+    signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+    print(ready, flush=True)
+    got = signal.sigtimedwait(signals, limit_s)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, signals)
+    if got is None or got.si_signo != signal.SIGUSR2:
+        raise SystemExit("it was not told to begin")
+    select.select([], [], [], BEGIN_AFTER_S)
+
+
 def main(arguments: list[str]) -> None:
     """``ADDRESS PORT PARTNER PORT TOKEN PERIOD_US LIMIT_S``."""
     address, port, partner, partner_port, token, period_us, limit_s = arguments
@@ -195,9 +214,11 @@ def main(arguments: list[str]) -> None:
     for number in (signal.SIGUSR1, signal.SIGTERM):
         signal.signal(number, lambda caught, _: stop.append(caught))
     gc.disable()
+    if os.geteuid() == 0:
+        os.nice(URGENT)
     sock = opened(address, int(port))
     dropped = dropped_by_all() if KERNEL is FREEBSD else 0
-    print(f"ready {os.getpid()}", flush=True)
+    wait_for_begin(f"ready {os.getpid()}", float(limit_s))
     before = wall_ahead_ns()
     partner_at = (partner, int(partner_port))
     notes = probe(sock, partner_at, int(token), int(period_us) * 1000, float(limit_s), stop)

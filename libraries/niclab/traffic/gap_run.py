@@ -85,7 +85,9 @@ def probing(first: End, second: End) -> Iterator[Probing]:
         pairs = ((first, second, files[0]), (second, first, files[1]))
         jobs += side_by_side(lambda pair: _started_job(*pair, token), pairs)
         pids = side_by_side(_ready, list(zip((first, second), jobs, strict=True)))
-        yield Probing([_Started(*each) for each in zip((first, second), jobs, pids, strict=True)])
+        started = [_Started(*each) for each in zip((first, second), jobs, pids, strict=True)]
+        side_by_side(lambda each: each.end.server.run(quoted("kill", "-USR2", str(each.pid))), started)
+        yield Probing(started)
 
 
 def _started_job(end: End, other: End, file: str, token: int) -> Job:
