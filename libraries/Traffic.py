@@ -105,7 +105,7 @@ class Traffic:
         for before in answer.before:
             logger.info(f"the bench can do: {before}")
         for run in answer.runs:
-            logger.write(measuring.described(run), "INFO" if run.conservation.holds else "WARN")
+            logger.write(measuring.described(run), "WARN" if run.remarkable else "INFO")
         for hindrance in answer.hindrances:
             logger.info(f"the bench may hold it back: {hindrance}")
         chart = limit.chart(answer)

@@ -369,6 +369,9 @@ class FakeSsh:
         """By the beginning of a command; a function gets the command."""
         self.commands: list[str] = []
         self.jobs: list[FakeJob] = []
+        self.watches: list[FakeJob] = []
+        """Those for standstills; what they have told is ``stood``."""
+        self.stood, self.watch_is_gone = "", False
         self.prepare_job: Callable[[FakeJob], None] = lambda _: None
         self.closed = 0
         asked = LinuxHost(_AsAsked(self), host.name)
@@ -380,6 +383,12 @@ class FakeSsh:
         self.commands.append(command)
         if not self.host.alive:
             raise ConnectionLost(f"{self.host.name}: no answer to {command!r}")
+        if command.startswith("cat /tmp/niclab.fake/standstill_program.py.told && read -r _ pid < "):
+            return (
+                Result(command, 0, None, f"pid 42\n{self.stood}", "", 0.01)
+                if not self.watch_is_gone
+                else Result(command, 1, None, "pid 42\n", "kill: 42: No such process\n", 0.01)
+            )
         reply = next((self.replies[key] for key in self.replies if command.startswith(key)), None)
         if reply is None:
             reply = self._shell(command)
@@ -410,8 +419,10 @@ class FakeSsh:
                 return f"{KERNEL}\n"
             case ["uname", "-n"]:
                 return f"{self.host.name}\n"
-            case ["true"]:
+            case ["true"] | ["rm", "-rf", "/tmp/niclab.fake"]:
                 return ""
+            case ["mktemp", "-d", _]:
+                return "/tmp/niclab.fake\n"
             case ["ss", "-Hlntup", *_]:
                 return ""
             case ["modprobe", _]:
@@ -422,8 +433,16 @@ class FakeSsh:
                 raise AssertionError(f"no reply for {other}")
         return ""
 
-    def start(self, command: str) -> FakeJob:
+    def put_text(self, text: str, remote: str) -> None:
+        assert text and remote.startswith("/tmp/niclab.")
+
+    def start(self, command: str, *, limit_s: float | None = None) -> FakeJob:
         job = FakeJob(command)
+        if "standstill_program" in command:
+            job.said = "ready\n"
+            self.watches.append(job)
+            return job
+        assert limit_s is None or limit_s > 0
         self.jobs.append(job)
         self.prepare_job(job)
         return job

@@ -172,3 +172,84 @@ def test_frames_lost_without_a_trace_are_told(bench: FakeBench, taken: Lab) -> N
     run_ = measure(taken)
     assert not run_.conservation.holds
     assert str(run_.conservation).endswith("100 counted as lost: 400 missing without a trace")
+
+
+class TestStandstills:
+    """A server that stands still is no figure of the card."""
+
+    def stands(self, bench: FakeBench, *runs: str) -> list[str]:
+        """The dut's watch tells these in the runs that are made, one after the other; the clients' commands."""
+        commands: list[str] = []
+
+        def run(command: str) -> str:
+            told = runs[len(commands)] if len(commands) < len(runs) else ""
+            commands.append(command)
+            bench.ssh[Role.DUT].stood += told
+            carry(bench, command, 10_500_000, 7000)
+            return iperf3_text(30 if told else 40)
+
+        for ssh in bench.ssh.values():
+            ssh.replies["iperf3 --client"] = run
+        return commands
+
+    def test_the_run_is_made_again_and_that_is_told(self, bench: FakeBench, taken: Lab) -> None:
+        commands = self.stands(bench, "stood 561\nstood 300\n", "stood 250\n")
+        run = measure(taken)
+        assert len(commands) == 3 and run.result.throughput_bps == 40e6 and run.remarkable
+        first = "30.0 Mbit/s not counted: dut stood still for 561 ms, dut stood still for 300 ms"
+        assert run.disturbed == (first, "30.0 Mbit/s not counted: dut stood still for 250 ms")
+        assert described(run).endswith(f"; before it {first}; before it {run.disturbed[1]}")
+
+    def test_a_quiet_run_is_nothing_to_look_at(self, bench: FakeBench, taken: Lab) -> None:
+        commands = self.stands(bench)
+        run = measure(taken)
+        assert len(commands) == 1 and not run.disturbed and not run.remarkable
+
+    def test_what_was_before_the_run_is_not_held_against_it(self, bench: FakeBench, taken: Lab) -> None:
+        bench.ssh[Role.PEER].stood = "stood 900\n"
+        assert not measure(taken).disturbed
+
+    def test_it_is_not_made_again_for_ever(self, bench: FakeBench, taken: Lab) -> None:
+        commands = self.stands(bench, *["stood 400\n"] * 20)
+        with pytest.raises(BenchFault, match=r"^dut\.p0 to peer\.p0: 9 runs in a row prove nothing: 30\.0 Mbit/s not"):
+            measure(taken)
+        assert len(commands) == 9
+
+    def test_a_worthless_run_is_made_again_only_if_a_server_stood_still(self, bench: FakeBench, taken: Lab) -> None:
+        def run(command: str) -> str:
+            carry(bench, command, 10_500_000, 7000)
+            return iperf3_text(40, elapsed=0.9)
+
+        bench.ssh[Role.DUT].replies["iperf3 --client"] = run
+        with pytest.raises(WorthlessResult, match=r"it lasted 0\.900 s of 2 s"):
+            measure(taken)
+
+        def cut(command: str) -> str:
+            bench.ssh[Role.DUT].replies["iperf3 --client"] = lambda again: (carry(bench, again), iperf3_text(40))[1]
+            bench.ssh[Role.DUT].stood += "stood 1100\n"
+            return run(command)
+
+        bench.ssh[Role.DUT].replies["iperf3 --client"] = cut
+        (told,) = measure(taken).disturbed
+        assert told.endswith("it lasted 0.900 s of 2 s not counted: dut stood still for 1100 ms")
+
+    def test_a_watch_that_ends_or_says_something_else_is_a_bench_fault(self, bench: FakeBench, taken: Lab) -> None:
+        self.stands(bench, "stood still\n")
+        with pytest.raises(BenchFault, match=r"^dut: watch for standstills: .*wanted: pid and a number, then"):
+            measure(taken)
+
+        def ends(command: str) -> str:
+            carry(bench, command, 10_500_000, 7000)
+            bench.ssh[Role.PEER].watch_is_gone = True
+            return iperf3_text(40)
+
+        bench.ssh[Role.DUT].replies["iperf3 --client"], bench.ssh[Role.DUT].stood = ends, ""
+        with pytest.raises(BenchFault, match=r"^peer: the watch for standstills is gone: .*No such process"):
+            measure(taken)
+
+    def test_nothing_of_it_stays(self, bench: FakeBench, taken: Lab) -> None:
+        measure(taken)
+        for ssh in bench.ssh.values():
+            (watch,) = ssh.watches
+            assert watch.stopped == 1 and "standstill_program.py.told 20 250 " in watch.command
+            assert ssh.commands[-1] == "rm -rf /tmp/niclab.fake"

@@ -62,8 +62,9 @@ def test_each_direction_has_its_own_server_and_addresses(bench: FakeBench, taken
     job = job_of(bench, OTHER[sender])
     mine, theirs = ("198.18.11.1", "198.18.11.2") if sender is Role.DUT else ("198.18.11.2", "198.18.11.1")
     assert f"--server --bind {theirs}" in job.command and job.stopped == 1
-    assert bench.ssh[sender].commands[-1].startswith(f"iperf3 --client {theirs} --bind {mine} --port 5201")
-    assert bench.ssh[OTHER[sender]].commands[-1] == f"ss -Hltn src {theirs} and sport = :5201"
+    (client,) = [each for each in bench.ssh[sender].commands if each.startswith(f"iperf3 --client {theirs} ")]
+    assert client.startswith(f"iperf3 --client {theirs} --bind {mine} --port 5201")
+    assert f"ss -Hltn src {theirs} and sport = :5201" in bench.ssh[OTHER[sender]].commands
 
 
 def test_a_server_that_dies_is_told_in_its_own_words(bench: FakeBench, taken: Lab) -> None:

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import ModuleType
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
 from niclab.hosts.errors import ReadError
-from niclab.traffic import WorthlessResult, datagram_program, datagrams, round_trip_program, round_trips
+from niclab.traffic import (
+    WorthlessResult,
+    datagram_program,
+    datagrams,
+    round_trip_program,
+    round_trips,
+    standstill_program,
+)
 from niclab.traffic.datagrams import BYTES, COUNT, read_delivery
+from niclab.traffic.standstill import read_told
 
 HERE = "127.0.0.1"
 PORT = 17111
@@ -85,3 +95,37 @@ def test_round_trips_are_counted() -> None:
 def test_round_trips_that_prove_nothing_are_refused(text: str, error: type[Exception]) -> None:
     with pytest.raises(error):
         round_trips.read_rate(text, 2)
+
+
+def test_a_standstill_is_told_with_its_length(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    now, sleeps = [100.0], iter((0.021, 0.269, 0.271, 0.02, 1.775, *[0.02] * 400))
+
+    def sleep(_: float) -> None:
+        now[0] += next(sleeps)
+
+    monkeypatch.setattr(standstill_program, "time", SimpleNamespace(monotonic=lambda: now[0], sleep=sleep))
+    file = tmp_path / "told"
+    standstill_program.watch(str(file), 0.02, 0.25, 5)
+    assert file.read_text() == f"pid {os.getpid()}\nstood 251\nstood 1755\n"
+    assert 105 <= now[0] < 105.1
+
+
+def test_what_the_watch_has_written_is_there_when_it_is_ready(tmp_path: Path) -> None:
+    with serving(standstill_program, tmp_path / "told", 20, 60000, 30) as watch:
+        assert (tmp_path / "told").read_text() == f"pid {watch.pid}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [("pid 7\n", ()), ("pid 7\nstood 300\nstood 12", (300,)), ("pid 7\nstood 300\nstood 1200\n", (300, 1200))],
+)
+def test_what_the_watch_has_said_until_now_is_read(text: str, told: tuple[int, ...]) -> None:
+    assert read_told(text) == told
+
+
+@pytest.mark.parametrize(
+    "text", ["", "stood 300\n", "pid 7\nstood\n", "pid 7\nTraceback (most recent call last):\n", "pid\n"]
+)
+def test_what_the_watch_does_not_say_is_refused(text: str) -> None:
+    with pytest.raises(ReadError, match="wanted: pid and a number, then lines of stood and a number"):
+        read_told(text)

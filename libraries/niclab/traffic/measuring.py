@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
 from niclab.bench import BenchPath, Role
@@ -17,14 +17,18 @@ from niclab.hosts.load_records import CpuLoad, FrameCounters, Load, load_between
 from niclab.lab import Lab
 from niclab.server import Server
 from niclab.together import side_by_side
-from niclab.traffic import WorthlessResult, serving, switch_counts
+from niclab.traffic import WorthlessResult, serving, standstill, switch_counts
 from niclab.traffic.iperf3 import shortest_s
 from niclab.traffic.serving import Ends
-from niclab.traffic.switch_counts import PortCount, Watch
+from niclab.traffic.switch_counts import PortCount
+from niclab.traffic.switch_counts import Watch as SwitchWatch
 from niclab.traffic.tool import CpuScale, Order, Route, ToolResult, TrafficTest, TrafficTool
 from niclab.traffic.tools import tool_of
+from niclab.verdict import BenchFault
 from niclab.wait import Deadline, pause
 
+MADE_AGAIN = 8
+"""House rule: a run in which a server stood still is made again as often in a row, for half a minute or so."""
 COUNTERS_WITHIN_S = 2.0
 """Drivers that fetch the counters of their card do so every second or two."""
 _COUNTERS_EVERY_S = 0.5
@@ -78,7 +82,8 @@ class Conservation:
 @dataclass(frozen=True)
 class Run:
     """One run. ``tool``: name of the tool; ``command``: of the client; ``seconds``: how long that command took, its
-    start and the connection's included; ``switch``: what the switch counted, where the path goes through it."""
+    start and the connection's included; ``switch``: what the switch counted, where the path goes through it;
+    ``disturbed``: the runs before it that are not counted, because a server stood still meanwhile."""
 
     tool: str
     command: str
@@ -89,6 +94,12 @@ class Run:
     conservation: Conservation
     seconds: float
     switch: tuple[PortCount, ...] = ()
+    disturbed: tuple[str, ...] = ()
+
+    @property
+    def remarkable(self) -> bool:
+        """Should a person look at it?"""
+        return bool(self.disturbed) or not self.conservation.holds
 
 
 @dataclass(frozen=True)
@@ -97,25 +108,41 @@ class _Look:
     load: Load
 
 
-def measure(lab: Lab, path: BenchPath, sender: Role, order: Order, over: Mapping[Role, str] | None = None) -> Run:
+def measure(
+    lab: Lab,
+    path: BenchPath,
+    sender: Role,
+    order: Order,
+    over: Mapping[Role, str] | None = None,
+    watch: standstill.Watch | None = None,
+) -> Run:
     """Make one run over ``path``, with a server of its own.
 
     :param over: the interface of each server that has the path's address, where it is not its port: a bond, a VLAN.
+    :param watch: of both servers, where there is one already.
     :raises NotApplicable: when the bench's tool cannot do what is asked.
     :raises BenchFault: when the run fails, its result is worthless, or the servers' counters contradict it.
     """
     tool_of(lab.bench.traffic).client_command(serving.route(lab, serving.ends(lab, path, sender)), order)
-    with session(lab, path, sender, over) as made:
+    with session(lab, path, sender, over, watch) as made:
         return made.measure(order)
 
 
 @contextmanager
-def session(lab: Lab, path: BenchPath, sender: Role, over: Mapping[Role, str] | None = None) -> Iterator[Session]:
+def session(
+    lab: Lab,
+    path: BenchPath,
+    sender: Role,
+    over: Mapping[Role, str] | None = None,
+    watch: standstill.Watch | None = None,
+) -> Iterator[Session]:
     """Runs over ``path`` with one server that listens inside the ``with`` block, and ends with it."""
     run, tool = serving.ends(lab, path, sender), tool_of(lab.bench.traffic)
     route = serving.route(lab, run)
-    with serving.listening(run.receiver, tool, route.receiver):
-        yield Session(run, tool, route, _interfaces(lab, run, over), Watch(lab, path))
+    with ExitStack() as undoing:
+        watch = watch or undoing.enter_context(standstill.watched(run))
+        undoing.enter_context(serving.listening(run.receiver, tool, route.receiver))
+        yield Session(run, tool, route, _interfaces(lab, run, over), SwitchWatch(lab, path), watch)
 
 
 class Session:
@@ -123,18 +150,50 @@ class Session:
     Whoever does something else with the ports between two runs says so by :meth:`forget`. See :func:`session`.
     """
 
-    def __init__(self, run: Ends, tool: TrafficTool, route: Route, interfaces: tuple[str, str], switch: Watch) -> None:
-        self._run, self._tool, self._route, self._interfaces, self._switch = run, tool, route, interfaces, switch
+    def __init__(
+        self,
+        run: Ends,
+        tool: TrafficTool,
+        route: Route,
+        interfaces: tuple[str, str],
+        switch: SwitchWatch,
+        watch: standstill.Watch,
+    ) -> None:
+        self._run, self._tool, self._route, self._interfaces = run, tool, route, interfaces
+        self._switch, self._watch = switch, watch
         self._last: tuple[_Look, _Look] | None = None
+        self._told: standstill.Told | None = None
 
     def forget(self) -> None:
         """What was counted after the last run is not what the next one starts from."""
-        self._last = None
+        self._last = self._told = None
 
     def measure(self, order: Order) -> Run:
-        """Make one run; raises as :func:`measure` does."""
+        """Make one run; raises as :func:`measure` does. One in which a server stood still is made again."""
+        disturbed: list[str] = []
+        while len(disturbed) <= MADE_AGAIN:
+            try:
+                found = self._measure(order)
+            except WorthlessResult as error:
+                if not (stood := self._stood()):
+                    raise
+                figure = str(error)
+            else:
+                if not (stood := self._stood()):
+                    return replace(found, disturbed=tuple(disturbed))
+                figure = _figure(found.result)
+            disturbed.append(f"{figure} not counted: {', '.join(map(str, stood))}")
+        raise BenchFault(f"{self._run.name}: {len(disturbed)} runs in a row prove nothing: {'; '.join(disturbed)}")
+
+    def _stood(self) -> tuple[standstill.Stood, ...]:
+        """Since the end of the last run, or since the looks before this one where there was something else between."""
+        before, self._told = self._told, self._watch.told()
+        return self._watch.between(before or self._told, self._told)
+
+    def _measure(self, order: Order) -> Run:
         run, tool = self._run, self._tool
         command = tool.client_command(self._route, order)
+        self._told = self._told or self._watch.told()
         before, self._last = self._last or _looks(run, self._interfaces), None
         switch_before = self._switch.look()
         timeout_s = order.duration_s + tool.omitted_s + serving.SLACK_S
@@ -244,11 +303,7 @@ def _refuse_other_ways(result: ToolResult, receiver: EndOfRun) -> None:
 def described(run: Run) -> str:
     """The run in one line, for the log."""
     found, order = run.result, run.order
-    if found.throughput_bps is not None:
-        figure = f"{found.throughput_bps / 1e6:.1f} Mbit/s"
-    else:
-        figure = f"{found.transactions_per_s:.0f} transactions/s"
-    parts = [f"{run.tool} {order.test.value}: {figure} in {found.elapsed_s:.2f} s"]
+    parts = [f"{run.tool} {order.test.value}: {_figure(found)} in {found.elapsed_s:.2f} s"]
     if found.loss is not None:
         parts.append(f"{100 * found.loss:.2f} % lost")
     if order.test is not TrafficTest.UDP_STREAM:
@@ -260,4 +315,10 @@ def described(run: Run) -> str:
     parts.append(str(run.conservation))
     if run.switch:
         parts.append(switch_counts.described(run.switch))
-    return ", ".join(parts)
+    return "; ".join([", ".join(parts), *(f"before it {each}" for each in run.disturbed)])
+
+
+def _figure(found: ToolResult) -> str:
+    if found.throughput_bps is not None:
+        return f"{found.throughput_bps / 1e6:.1f} Mbit/s"
+    return f"{found.transactions_per_s:.0f} transactions/s"

@@ -19,8 +19,9 @@ def placed(undoing: ExitStack, server: Server, module: ModuleType) -> str:
     """Put the program on the server; return its file there. It is removed when ``undoing`` ends."""
     folder = server.run("mktemp -d /tmp/niclab.XXXXXX").stdout.strip()
     undoing.callback(server.run, f"rm -rf {shlex.quote(folder)}")
-    file = f"{folder}/program.py"
-    server.ssh.put_text(Path(str(module.__file__)).read_text(), file)
+    source = Path(str(module.__file__))
+    file = f"{folder}/{source.name}"
+    server.ssh.put_text(source.read_text(), file)
     return file
 
 

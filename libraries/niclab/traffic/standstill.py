@@ -1,0 +1,112 @@
+"""Do both servers keep running while traffic is measured? A program on each of them tells when it was kept from it.
+
+A server that others take the processors from (a virtual one on a host that is shared, firmware that works in system
+management mode) stands still for a while, and what flows meanwhile is no figure of the card.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+
+from niclab.hosts.errors import ReadError
+from niclab.server import Server
+from niclab.together import side_by_side
+from niclab.traffic import program, standstill_program
+from niclab.traffic.serving import Ends
+from niclab.transports.ssh import Job
+from niclab.verdict import BenchFault
+
+PERIOD_MS = 20
+LEAST_MS = 250
+"""House rule: an eighth of the shortest run. An emulated server under full load misses up to 0.1 s now and then."""
+LIMIT_S = 4 * 3600.0
+"""The program ends by itself after this; a sweep of 39 points takes half an hour on a slow server."""
+
+
+@dataclass(frozen=True)
+class Stood:
+    """A server did not run for ``ms``."""
+
+    server: str
+    ms: int
+
+    def __str__(self) -> str:
+        return f"{self.server} stood still for {self.ms} ms"
+
+
+Told = tuple[tuple[int, ...], ...]
+"""How long each server stood still, one time after the other, in ms."""
+
+
+class Watch:
+    """What the programs on both servers have written until now. ``files``: where."""
+
+    def __init__(self, servers: tuple[Server, Server], files: Sequence[str]) -> None:
+        self._servers, self._files = servers, tuple(files)
+
+    def told(self) -> Told:
+        """One question to each server, side by side.
+
+        :raises BenchFault: when a program has ended, or has written something else.
+        """
+        return tuple(side_by_side(lambda each: _ask(*each), zip(self._servers, self._files, strict=True)))
+
+    def between(self, before: Told, after: Told) -> tuple[Stood, ...]:
+        """What has come from one of :meth:`told` to another."""
+        return tuple(
+            Stood(server.name, ms)
+            for server, early, late in zip(self._servers, before, after, strict=True)
+            for ms in late[len(early) :]
+        )
+
+
+@contextmanager
+def watched(run: Ends) -> Iterator[Watch]:
+    """Both ends are watched inside the ``with`` block. Nothing of it stays on the servers.
+
+    :raises BenchFault: when a program does not begin in time (its own words are in the message).
+    """
+    jobs: list[Job] = []
+    with ExitStack() as undoing:
+
+        def begun(server: Server) -> str:
+            source = program.placed(undoing, server, standstill_program)
+            file = f"{source}.told"
+            command = program.command(source, file, PERIOD_MS, LEAST_MS, LIMIT_S)
+            jobs.append(server.ssh.start(command, limit_s=LIMIT_S + 60))
+            program.wait_until_ready(server, jobs[-1], "watch for standstills")
+            return file
+
+        servers = (run.sender, run.receiver)
+        try:
+            yield Watch(servers, side_by_side(begun, servers))
+        finally:
+            side_by_side(lambda job: job.stop(), jobs)
+
+
+def _ask(server: Server, file: str) -> tuple[int, ...]:
+    name = shlex.quote(file)
+    told = server.ssh.run(f'cat {name} && read -r _ pid < {name} && kill -0 "$pid"')
+    if not told.succeeded:
+        raise BenchFault(
+            f"{server.name}: the watch for standstills is gone: {told.ending}: {told.stderr.strip()[-200:]}"
+        )
+    try:
+        return read_told(told.stdout)
+    except ReadError as error:
+        raise error.about(f"{server.name}: watch for standstills") from error
+
+
+def read_told(text: str) -> tuple[int, ...]:
+    """The standstills in what the program has written until now, in ms; its last line may not be whole yet.
+
+    :raises ReadError: when it is something else.
+    """
+    whole = text[: text.rfind("\n") + 1]
+    if re.fullmatch(r"pid [0-9]+\n(?:stood [0-9]+\n)*", whole) is None:
+        raise ReadError(f"{text[-200:]!r}; wanted: pid and a number, then lines of stood and a number")
+    return tuple(map(int, re.findall(r"^stood ([0-9]+)$", whole, re.MULTILINE)))
