@@ -26,7 +26,7 @@ from niclab.stats import measurements  # noqa: E402
 from niclab.stats.interval import series_interval  # noqa: E402
 from niclab.stats.plan import Plan  # noqa: E402
 from niclab.stats.precise import estimate, repeat_until  # noqa: E402
-from niclab.traffic.sweep import BUDGETS, WIDTH, spots  # noqa: E402
+from niclab.traffic.sweep import BUDGETS, spots  # noqa: E402
 from niclab.traffic.tool import TrafficTest  # noqa: E402
 
 FIXED_S = 60
@@ -69,7 +69,7 @@ def sequential(take: Callable[[int], list[float]], width: float) -> tuple[int, f
 
 def computed(points: int, seed: int) -> None:
     """Print the table."""
-    print(f"{POINTS} points of {FIXED_S} s: {POINTS * FIXED_S} s of traffic; interval wanted: {100 * WIDTH:g} %")
+    print(f"{POINTS} points of {FIXED_S} s: {POINTS * FIXED_S} s of traffic; interval wanted: {100 * BUDGET.width:g} %")
     print("spread  corr.   60 s: width   sequential: s/point  width  holds  cost     same width: s/point  cost")
     generator = random.Random(seed)
     for spread, correlation in CASES:
@@ -77,7 +77,7 @@ def computed(points: int, seed: int) -> None:
         for _ in range(points):
             fixed = series_interval(seconds(generator, spread, correlation)(FIXED_S), draws=299)
             widths.append(fixed.high - fixed.low)
-            ours.append(sequential(seconds(generator, spread, correlation), WIDTH))
+            ours.append(sequential(seconds(generator, spread, correlation), BUDGET.width))
             same.append(sequential(seconds(generator, spread, correlation), widths[-1])[0])
         mean_s, holds = fmean(each[0] for each in ours), fmean(each[2] for each in ours)
         print(

@@ -57,7 +57,7 @@ class Effects:
             except NotApplicable as error:
                 others.append(f"{step.name}: {error}")
                 continue
-            logger.info(f"{step.name}: {answers[-1].result.reason}")
+            logger.info(f"{step.name}: {answers[-1].reason}")
         if answers:
             _show(f"One factor at a time {answers[0].run}", answers)
         _judge(answers, others)
@@ -100,7 +100,7 @@ def _warn(settings: tuple[Setting, ...]) -> None:
 
 def _show(title: str, answers: list[Answer]) -> None:
     for answer in answers:
-        logger.info(f"{answer.subject}: {answer.result.reason}")
+        logger.info(f"{answer.subject}: {answer.reason}")
         for compared in answer.compared:
             logger.info(f"{answer.subject}, {compared}")
         for hindrance in answer.hindrances:

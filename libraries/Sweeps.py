@@ -125,7 +125,7 @@ def show_chart(chart: Chart, runs: tuple[Run, ...]) -> None:
     attach(f"{chart.title}.svg", chart.svg(), "image/svg+xml")
     attach(f"{chart.title}.csv", chart.csv(), "text/csv")
     for run in runs:
-        logger.write(measuring.described(run), "INFO" if run.conservation.holds else "WARN")
+        logger.write(measuring.described(run), "WARN" if run.remarkable else "INFO")
     attach(f"{chart.title}.json", json.dumps(as_json(runs), indent=2, ensure_ascii=False), "application/json")
 
 

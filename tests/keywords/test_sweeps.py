@@ -169,6 +169,14 @@ class TestFrames:
         with pytest.raises(verdict, match=rf"^peer\.p0 to dut\.p0: .*{small} .*wants the same within 7 %$"):
             Sweeps().frame_rate_should_be_the_same_at_every_size()
 
+    def test_one_disturbed_run_is_outweighed_by_more_though_the_limit_was_met_long_ago(
+        self, bench: FakeBench, states: States, taken: Lab
+    ) -> None:
+        use_limits(bench, taken, "frame_rate_same_within_percent: 7.0")
+        small = iter((1100, 1100, 1000, *[1101, 1099] * 7))
+        states.rate = lambda command: (next(small) if length(command) == 64 else 1100) * length(command) * 8e-6
+        Sweeps().frame_rate_should_be_the_same_at_every_size()
+
     def test_a_sheet_that_does_not_say_so_is_not_asked(self, states: States) -> None:
         with pytest.raises(NotApplicable, match=r"has no limits\.frame_rate_same_within_percent"):
             Sweeps().frame_rate_should_be_the_same_at_every_size()

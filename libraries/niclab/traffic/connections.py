@@ -95,36 +95,39 @@ def run(lab: Lab, path: BenchPath, profile: Profile, tell: Tell) -> Scan:
     bottleneck.want_room(before, fraction * rate_mbps * 1e6, source)
     wish = at_least(fraction * rate_mbps, source)
     found: list[AtCount] = []
-    for count in COUNTS[profile]:
-        order = Order(duration_s=RUN_S[profile], connections=count, message_bytes=MESSAGE_BYTES)
-        tool = tool_of(lab.bench.traffic)
-        plan = Plan(
-            first_look=FIRST_LOOK,
-            most=MOST,
-            warm_up_runs=int(not tool.omitted_s),
-            resolution=tool.resolution_bps(order) / 1e6,
-        )
-        runs: list[Run] = []
-
-        def one_run(order: Order = order, runs: list[Run] = runs) -> float:
-            runs.append(session.measure(order))
-            return limit.mbps(runs[-1], rate_mbps)
-
-        with measuring.session(lab, path, Role.PEER) as session:
-            values, result = measure_limit(one_run, wish, limit.UNIT, plan)
-        cpu = tuple(100 * each.receiver.cpu.mean_busy for each in runs[-len(values) :])
-        found.append(
-            AtCount(
-                count,
-                tuple(values),
-                estimate(values, plan, WIDTH),
-                result,
-                cpu,
-                _cpu_result(lab, cpu, plan),
-                tuple(runs),
+    with measuring.session(lab, path, Role.PEER) as session:
+        for step, count in enumerate(COUNTS[profile], 1):
+            order = Order(duration_s=RUN_S[profile], connections=count, message_bytes=MESSAGE_BYTES)
+            tool = tool_of(lab.bench.traffic)
+            plan = Plan(
+                first_look=FIRST_LOOK,
+                most=MOST,
+                warm_up_runs=int(not tool.omitted_s),
+                resolution=tool.resolution_bps(order) / 1e6,
             )
-        )
-        tell(f"{ends.name}: {count} of {COUNTS[profile]} connections: {found[-1].rate.estimate:.1f} {limit.UNIT}")
+            runs: list[Run] = []
+
+            def one_run(order: Order = order, runs: list[Run] = runs) -> float:
+                runs.append(session.measure(order))
+                return limit.mbps(runs[-1], rate_mbps)
+
+            values, result = measure_limit(one_run, wish, limit.UNIT, plan)
+            cpu = tuple(100 * each.receiver.cpu.mean_busy for each in runs[-len(values) :])
+            found.append(
+                AtCount(
+                    count,
+                    tuple(values),
+                    estimate(values, plan, WIDTH),
+                    result,
+                    cpu,
+                    _cpu_result(lab, cpu, plan),
+                    tuple(runs),
+                )
+            )
+            tell(
+                f"{ends.name}: step {step} of {len(COUNTS[profile])}: {count} connections: "
+                f"{found[-1].rate.estimate:.1f} {limit.UNIT}"
+            )
     made = [each for one in found for each in one.runs]
     return Scan(ends.name, tuple(found), tuple(bottleneck.hindrances(before, made, rate_mbps * 1e6)))
 

@@ -28,11 +28,11 @@ from niclab.report.charts import ChangeChart, ChangeRow
 from niclab.stats.plan import Plan
 from niclab.stats.questions import Direction, Result, Wish, lowers_by, not_worse_by, raises_by
 from niclab.stats.runner import measure_effect
-from niclab.traffic import WorthlessResult, bottleneck, limit, measuring, round_trips, serving, triage
+from niclab.traffic import WorthlessResult, bottleneck, limit, measuring, round_trips, serving, standstill, triage
 from niclab.traffic.arms import Way, applied
 from niclab.traffic.bottleneck import Before
 from niclab.traffic.measuring import EndOfRun, Run
-from niclab.traffic.progress import Progress, Tell
+from niclab.traffic.progress import Pace, Progress, Tell
 from niclab.traffic.tool import Order, TrafficTest
 from niclab.traffic.tools import tool_of
 from niclab.traffic.triage import Compared
@@ -82,6 +82,12 @@ class Answer:
     @property
     def judged(self) -> bool:
         return self.wanted.unknown is None
+
+    @property
+    def reason(self) -> str:
+        """The answer as one sentence, which is no verdict where nothing is judged."""
+        said, verdict = self.result.reason, f": {self.result.decision.value}"
+        return said if self.judged else said.replace(verdict, ": not judged")
 
 
 def wish_of(wanted: Prediction, source: str) -> Wish:
@@ -191,22 +197,23 @@ def ask(
     plan = Plan(
         first_look=budget.first_look, most=budget.most, warm_up_runs=1, resolution=_resolution(lab, effect, order)
     )
-    run_s = order.duration_s + tool_of(lab.bench.traffic).omitted_s
+    pace = Pace(order.duration_s + tool_of(lab.bench.traffic).omitted_s)
     subject = f"{run.name}, {effect.name}"
-    progress = Progress(subject, effect.figure.value, 2 * plan.most, 2, run_s, budget.most_s, tell)
+    progress = Progress(subject, effect.figure.value, 2 * plan.most, 2, pace, budget.most_s, tell)
     settings = _settings(effect) if settings is None else settings
     arms = Arms(lab, Way(path, effect.sender), settings)
-    runs = _Runs(lab, effect, order, rate_mbps, arms, progress)
-    started = Deadline(budget.most_s)
     wish = wish_of(effect.wanted, source)
-    try:
-        pairs, result = measure_effect(
-            runs.one, (WITHOUT, WITH), wish, plan, seed=SEED, may_go_on=lambda: not started.expired
-        )
-    except Undecided as error:
-        raise Undecided(f"{run.name}: {effect.name}: {error}") from error
-    finally:
-        arms.close()
+    with standstill.watched(run) as watch:
+        runs = _Runs(lab, effect, order, rate_mbps, arms, progress, watch)
+        started = Deadline(budget.most_s)
+        try:
+            pairs, result = measure_effect(
+                runs.one, (WITHOUT, WITH), wish, plan, seed=SEED, may_go_on=lambda: not started.expired
+            )
+        except Undecided as error:
+            raise Undecided(f"{run.name}: {effect.name}: {error}") from error
+        finally:
+            arms.close()
     hindrances = bottleneck.hindrances(before, [each for _, each in runs.made], rate_mbps * 1e6)
     figures = {
         WITHOUT: (settings[WITHOUT], [one for one, _ in pairs]),
@@ -237,6 +244,7 @@ class _Runs:
     rate_mbps: float
     arms: Arms
     progress: Progress
+    watch: standstill.Watch
     made: list[tuple[str, Run]] = field(default_factory=list)
     count: int = 0
 
@@ -248,7 +256,7 @@ class _Runs:
             ends = serving.ends(self.lab, way.path, self.effect.sender)
             value = round_trips.per_second(self.lab, ends, self.order.duration_s)
         else:
-            found = measuring.measure(self.lab, way.path, self.effect.sender, self.order, way.over)
+            found = measuring.measure(self.lab, way.path, self.effect.sender, self.order, way.over, self.watch)
             self.made.append((arm, found))
             value = value_of(found, self.effect.figure, self.rate_mbps)
         self.count += 1
@@ -306,7 +314,7 @@ def judge(answers: Sequence[Answer]) -> None:
             if one.worse and one.result is not None
         ]
     if not judged:
-        raise NotApplicable("; ".join(f"{each.subject}: {each.result.reason}" for each in answers))
+        raise NotApplicable("; ".join(f"{each.subject}: {each.reason}" for each in answers))
     limit.judge_results(judged)
 
 
@@ -318,4 +326,4 @@ def chart(title: str, answers: Sequence[Answer]) -> ChangeChart:
         marks = tuple(bound for bound in (wish.low, wish.high) if math.isfinite(bound)) if each.judged else ()
         decision = each.result.decision.value if each.judged else "not judged"
         rows.append(ChangeRow(each.name, each.result.estimate, each.result.low, each.result.high, marks, decision))
-    return ChangeChart(title, "; ".join(each.result.reason for each in answers), "% of the baseline", tuple(rows))
+    return ChangeChart(title, "; ".join(each.reason for each in answers), "% of the baseline", tuple(rows))

@@ -21,7 +21,7 @@ from niclab.traffic.against import Against
 from niclab.traffic.bottleneck import Before
 from niclab.traffic.conditions import key_of
 from niclab.traffic.measuring import Run
-from niclab.traffic.progress import Progress, Tell
+from niclab.traffic.progress import Pace, Progress, Tell
 from niclab.traffic.serving import Ends
 from niclab.traffic.tool import Order
 from niclab.traffic.tools import tool_of
@@ -112,9 +112,8 @@ def ask(lab: Lab, path: BenchPath, sender: Role, budget: Budget, tell: Tell, ove
         resolution=tool.resolution_bps(order) / 1e6,
     )
     made: list[Run] = []
-    progress = Progress(
-        run.name, UNIT, plan.most, plan.warm_up_runs, budget.run_s + tool.omitted_s, budget.most_s, tell
-    )
+    pace = Pace(budget.run_s + tool.omitted_s)
+    progress = Progress(run.name, UNIT, plan.most, plan.warm_up_runs, pace, budget.most_s, tell)
 
     def one_run() -> float:
         found = session.measure(order)

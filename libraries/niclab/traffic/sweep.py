@@ -26,7 +26,7 @@ from niclab.traffic.against import Against
 from niclab.traffic.bottleneck import Before
 from niclab.traffic.conditions import key_of
 from niclab.traffic.measuring import Run, Session
-from niclab.traffic.progress import Tell
+from niclab.traffic.progress import Pace, Tell
 from niclab.traffic.tool import Order, TrafficTest
 from niclab.traffic.tools import tool_of
 from niclab.verdict import NotApplicable
@@ -48,24 +48,25 @@ QUICK_SIZES: Mapping[TrafficTest, tuple[int, ...]] = {
 """A dozen points: three MTUs each."""
 LARGE_BYTES = 32 << 10
 """House rule: messages of this size and more are the "large blocks" that the document wants close to line rate."""
-WIDTH = 0.05
-"""The interval wanted at a point without a limit, as a part of its mean: the 5 % that netperf's ``-I`` is asked for."""
 STANDARD_MTU, JUMBO_MTU = 1500, 9000
 
 
 @dataclass(frozen=True)
 class Budget:
-    """Of one point. ``run_s``: a run; ``first_look``, ``most``: runs."""
+    """Of one point. ``run_s``: a run; ``first_look``, ``most``: runs; ``width``: of the interval that is wanted at a
+    point without a limit, as a part of its mean."""
 
     run_s: int
     first_look: int
     most: int
+    width: float
 
 
 BUDGETS: Mapping[Profile, Budget] = {
-    Profile.QUICK: Budget(run_s=2, first_look=3, most=6),
-    Profile.FULL: Budget(run_s=2, first_look=3, most=10),
+    Profile.QUICK: Budget(run_s=2, first_look=3, most=6, width=0.1),
+    Profile.FULL: Budget(run_s=2, first_look=3, most=10, width=0.05),
 }
+"""The width of ``full`` is the 5 % that netperf's ``-I`` is asked for; ``quick`` is for a first impression."""
 
 
 @dataclass(frozen=True)
@@ -145,20 +146,22 @@ def run(lab: Lab, path: BenchPath, sender: Role, test: TrafficTest, profile: Pro
     key = key_of(lab, ends, path.name, wanted[0].order(BUDGETS[profile].run_s), links)
     points = _Points(lab, limit.line_mbps(ends, path), BUDGETS[profile], key, _plans(lab, wanted, BUDGETS[profile]))
     found: list[Found] = []
+    pace = Pace(points.run_s)
     with measuring.session(lab, path, sender) as session:
         for size in sorted({spot.mtu for spot in wanted}):
             with mtu.both_ends(lab, path, size):
                 session.forget()
                 for spot in (each for each in wanted if each.mtu == size):
                     found.append(points.measure(session, spot))
-                    _tell_progress(tell, ends.name, found, len(wanted), points.longest_s)
+                    _tell_progress(tell, ends.name, found, len(wanted), points.most, pace)
     made = [each for one in found for each in one.runs]
     hindrances = bottleneck.hindrances(before, made, points.rate_mbps * 1e6)
     return Sweep(ends.name, test, tuple(found), before, tuple(hindrances))
 
 
-def _tell_progress(tell: Tell, subject: str, found: Sequence[Found], count: int, longest_s: float) -> None:
-    last, left_s = found[-1], (count - len(found)) * longest_s
+def _tell_progress(tell: Tell, subject: str, found: Sequence[Found], count: int, most: int, pace: Pace) -> None:
+    last, made = found[-1], sum(len(each.runs) for each in found)
+    left_s = pace.left_s(made, (count - len(found)) * most)
     tell(
         f"{subject}: point {len(found)} of {count}: {last.spot}: {last.estimate.estimate:.1f} {limit.UNIT} "
         f"({last.estimate.n} runs), at most {left_s:.0f} s left"
@@ -202,9 +205,14 @@ class _Points:
     plans: Mapping[Spot, Plan]
 
     @property
-    def longest_s(self) -> float:
-        """Of a point, at most."""
-        return (self.budget.most + 1) * (self.budget.run_s + tool_of(self.lab.bench.traffic).omitted_s)
+    def run_s(self) -> float:
+        """Of a run, what the tool leaves out counted."""
+        return self.budget.run_s + tool_of(self.lab.bench.traffic).omitted_s
+
+    @property
+    def most(self) -> int:
+        """Runs of a point."""
+        return max(plan.most + plan.warm_up_runs for plan in self.plans.values())
 
     def measure(self, session: Session, spot: Spot) -> Found:
         plan, runs, order = self.plans[spot], list[Run](), spot.order(self.budget.run_s)
@@ -223,14 +231,14 @@ class _Points:
 
         def enough(values: Sequence[float]) -> bool:
             if wish is None:
-                return against.decided(values) and estimate(values, plan, WIDTH).narrow
+                return against.decided(values) and estimate(values, plan, self.budget.width).narrow
             is_clear = judge_values(values, wish, limit.UNIT, plan).decision is not Decision.UNDECIDED
             return is_clear and against.decided(values)
 
         values = repeat_until(one_run, enough, plan)
         add(self.lab.run_dir, measurement.model_copy(update={"samples": tuple(values)}))
         result = judge_values(values, wish, limit.UNIT, plan) if wish else None
-        return Found(spot, estimate(values, plan, WIDTH), result, against.result(values), tuple(runs))
+        return Found(spot, estimate(values, plan, self.budget.width), result, against.result(values), tuple(runs))
 
     def _wish(self, spot: Spot) -> Wish | None:
         known = limit_of(self.lab, spot)
