@@ -23,7 +23,7 @@ sys.path.insert(0, str(ROOT / "libraries"))
 from niclab import lab as labs  # noqa: E402 - found by the path set above
 from niclab.bench import Role  # noqa: E402
 from niclab.card import load_card  # noqa: E402
-from niclab.traffic import measuring  # noqa: E402
+from niclab.traffic import limit, measuring, serving  # noqa: E402
 from niclab.traffic.tool import Order  # noqa: E402
 from niclab.traffic.tools import tool_of  # noqa: E402
 
@@ -36,7 +36,9 @@ def measured(taken: labs.Lab, runs: int) -> tuple[list[float], list[float], floa
     omitted_s = tool_of(taken.bench.traffic).omitted_s
     tool, framework = [], []
     start = time.monotonic()
-    with measuring.session(taken, taken.bench.paths[0], Role.DUT) as session:
+    path = taken.bench.paths[0]
+    line_mbps = limit.line_mbps(serving.ends(taken, path, Role.DUT), path)
+    with measuring.session(taken, path, Role.DUT, line_mbps) as session:
         server_s = time.monotonic() - start
         session.measure(Order(duration_s=RUN_S))  # the first one also looks before it
         for number in range(runs):

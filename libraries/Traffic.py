@@ -14,7 +14,7 @@ from niclab.bench import BenchPath, Role
 from niclab.parse import as_json
 from niclab.profile import Profile
 from niclab.report.links import EvidenceLink
-from niclab.traffic import limit, measuring, tcp
+from niclab.traffic import limit, measuring, serving, tcp
 from niclab.traffic.limit import BUDGETS, Answer
 from niclab.traffic.tool import Order
 from niclab.verdict import BenchFault
@@ -59,7 +59,8 @@ class Traffic:
         """
         taken = lab.current()
         for path in taken.bench.paths:
-            run = measuring.measure(taken, path, sender, Order(duration_s=seconds))
+            line_mbps = limit.line_mbps(serving.ends(taken, path, sender), path)
+            run = measuring.measure(taken, path, sender, Order(duration_s=seconds), line_mbps)
             logger.info(f"{run.sender.port} to {run.receiver.port}: {measuring.described(run)}")
 
     @keyword

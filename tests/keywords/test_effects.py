@@ -269,7 +269,8 @@ def test_a_step_that_is_not_as_predicted_is_named(states: States) -> None:
 
 def test_cpu_is_told_for_each_gigabit(states: States, taken: Lab) -> None:
     assert states
-    found = measuring.measure(taken, taken.bench.paths[0], Role.DUT, effect.order_of(taken, taken.card.effects[0], 1))
+    order = effect.order_of(taken, taken.card.effects[0], 1)
+    found = measuring.measure(taken, taken.bench.paths[0], Role.DUT, order, line_mbps=50)
     busy_s = 0.1 * found.receiver.seconds
     assert effect.cpu_s_per_gbit(found.receiver, found) == pytest.approx(busy_s / 48)
 

@@ -17,6 +17,7 @@ from niclab.traffic.measuring import Conservation, Run, described
 from niclab.traffic.tool import Order, TrafficTest
 from niclab.verdict import BenchFault, NotApplicable
 
+LINE_MBPS = 50
 OMNI = "THROUGHPUT=40.00\nTHROUGHPUT_UNITS=10^6bits/s\nELAPSED_TIME=2.00\nLOCAL_TRANSPORT_RETRANS=7\n"
 
 
@@ -43,7 +44,7 @@ def answers(bench: FakeBench, text: str, size: int = 10_500_000, frames: int = 7
 
 
 def measure(taken: Lab, **order: Any) -> Run:
-    return measuring.measure(taken, taken.bench.path("a"), Role.DUT, Order(**{"duration_s": 2, **order}))
+    return measuring.measure(taken, taken.bench.path("a"), Role.DUT, Order(**{"duration_s": 2, **order}), LINE_MBPS)
 
 
 def test_a_run_has_what_the_tool_and_both_servers_say(bench: FakeBench, taken: Lab) -> None:
@@ -232,6 +233,27 @@ class TestStandstills:
         bench.ssh[Role.DUT].replies["iperf3 --client"] = cut
         (told,) = measure(taken).disturbed
         assert told.endswith("it lasted 0.900 s of 2 s not counted: dut stood still for 1100 ms")
+
+    def test_more_than_the_line_carries_is_made_again(self, bench: FakeBench, taken: Lab) -> None:
+        """iperf3 that is held up when its count begins counts what has come in before."""
+        found = [53, 52.7, 50.9]
+
+        def run(command: str) -> str:
+            carry(bench, command, 15_000_000, 9000)
+            return iperf3_text(found.pop(0))
+
+        bench.ssh[Role.DUT].replies["iperf3 --client"] = run
+        made = measure(taken)
+        assert made.result.throughput_bps == 50.9e6 and made.remarkable and found == []
+        assert made.disturbed == tuple(
+            f"peer.p0: worthless result: {mbps} Mbit/s, wanted at most the 50 Mbit/s of the line"
+            for mbps in ("53.0", "52.7")
+        )
+
+    def test_a_line_that_always_carries_too_much_is_a_bench_fault(self, bench: FakeBench, taken: Lab) -> None:
+        answers(bench, iperf3_text(60), 15_500_000, 10_000)
+        with pytest.raises(BenchFault, match=r"^dut\.p0 to peer\.p0: 9 runs in a row prove nothing: .*60\.0 Mbit/s"):
+            measure(taken)
 
     def test_a_watch_that_ends_or_says_something_else_is_a_bench_fault(self, bench: FakeBench, taken: Lab) -> None:
         self.stands(bench, "stood still\n")

@@ -29,7 +29,7 @@ def iperf3(bench: FakeBench, taken: Lab, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_runs_share_a_server_and_not_their_counts(bench: FakeBench, taken: Lab) -> None:
-    with measuring.session(taken, taken.bench.paths[0], Role.DUT) as session:
+    with measuring.session(taken, taken.bench.paths[0], Role.DUT, 50) as session:
         runs = [session.measure(Order(duration_s=2)) for _ in range(3)]
         (job,) = bench.ssh[Role.PEER].jobs
         assert job.stopped == 0
@@ -42,7 +42,7 @@ def test_the_server_ends_when_a_run_fails(bench: FakeBench, taken: Lab) -> None:
     bench.ssh[Role.DUT].replies["iperf3 --client"] = "{}"
     with (
         pytest.raises(BenchFault, match="iperf3"),
-        measuring.session(taken, taken.bench.paths[0], Role.DUT) as session,
+        measuring.session(taken, taken.bench.paths[0], Role.DUT, 50) as session,
     ):
         session.measure(Order(duration_s=2))
     assert bench.ssh[Role.PEER].jobs[0].stopped == 1
@@ -50,13 +50,13 @@ def test_the_server_ends_when_a_run_fails(bench: FakeBench, taken: Lab) -> None:
 
 def test_what_the_tool_cannot_do_starts_no_server(bench: FakeBench, taken: Lab) -> None:
     with pytest.raises(NotApplicable):
-        measuring.measure(taken, taken.bench.paths[0], Role.DUT, Order(TrafficTest.TCP_RR, 2))
+        measuring.measure(taken, taken.bench.paths[0], Role.DUT, Order(TrafficTest.TCP_RR, 2), 50)
     assert not bench.ssh[Role.PEER].jobs
 
 
 def test_bytes_of_the_run_before_do_not_vouch_for_the_next(bench: FakeBench, taken: Lab) -> None:
     """A run whose traffic goes another way is worthless, though the port has counted much before it."""
-    with measuring.session(taken, taken.bench.paths[0], Role.DUT) as session:
+    with measuring.session(taken, taken.bench.paths[0], Role.DUT, 50) as session:
         session.measure(Order(duration_s=2))
         bench.ssh[Role.DUT].replies["iperf3 --client"] = iperf3_text(47.0)
         with pytest.raises(WorthlessResult, match="the traffic went another way"):
@@ -64,7 +64,7 @@ def test_bytes_of_the_run_before_do_not_vouch_for_the_next(bench: FakeBench, tak
 
 
 def test_what_passed_between_two_runs_counts_for_neither_when_said(bench: FakeBench, taken: Lab) -> None:
-    with measuring.session(taken, taken.bench.paths[0], Role.DUT) as session:
+    with measuring.session(taken, taken.bench.paths[0], Role.DUT, 50) as session:
         session.measure(Order(duration_s=2))
         carry(bench, "iperf3 --client 198.18.10.2 --bind 198.18.10.1", size=70_000_000, frames=50_000)
         session.forget()

@@ -40,7 +40,7 @@ def count(switch: FakeSwitch, port: str, counter: str, gained: int) -> None:
 
 
 def runs(taken: Lab, number: int = 2) -> list[Run]:
-    with measuring.session(taken, taken.bench.path("a"), Role.DUT) as session:
+    with measuring.session(taken, taken.bench.path("a"), Role.DUT, 50) as session:
         return [session.measure(Order(duration_s=2)) for _ in range(number)]
 
 

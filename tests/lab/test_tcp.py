@@ -40,7 +40,7 @@ def iperf3(bench: FakeBench, taken: Lab, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def measure(taken: Lab, path: BenchPath, sender: Role, duration_s: int) -> Run:
-    return measuring.measure(taken, path, sender, Order(duration_s=duration_s))
+    return measuring.measure(taken, path, sender, Order(duration_s=duration_s), 25_000)
 
 
 def seconds() -> int:

@@ -249,7 +249,7 @@ def _echoed(line: str, tools: tuple[str, ...], *, bare: bool) -> str | None:
         return None
     arrow, match = _ARROW_PROMPT.fullmatch(line), _NAMED_PROMPT.fullmatch(line)
     commands = arrow.groups() if arrow else (match[1].rstrip("*`"),) if match else ()
-    # A line without a prompt is a command only where no row of a table could be: "1 | 06/03/2014 | 17:38:05 | ipmitool".
+    # A line without a prompt is a command only if it cannot be a row: "1 | 06/03/2014 | 17:38:05 | ipmitool".
     for command in (*commands, line.strip("*`")) if bare and not _CELL.search(line) else commands:
         if any(_calls(part.split(), tools) for part in re.split(r"[;|&]+", command)):
             return command

@@ -95,7 +95,7 @@ def run(lab: Lab, path: BenchPath, profile: Profile, tell: Tell) -> Scan:
     bottleneck.want_room(before, fraction * rate_mbps * 1e6, source)
     wish = at_least(fraction * rate_mbps, source)
     found: list[AtCount] = []
-    with measuring.session(lab, path, Role.PEER) as session:
+    with measuring.session(lab, path, Role.PEER, rate_mbps) as session:
         for step, count in enumerate(COUNTS[profile], 1):
             order = Order(duration_s=RUN_S[profile], connections=count, message_bytes=MESSAGE_BYTES)
             tool = tool_of(lab.bench.traffic)
@@ -109,7 +109,7 @@ def run(lab: Lab, path: BenchPath, profile: Profile, tell: Tell) -> Scan:
 
             def one_run(order: Order = order, runs: list[Run] = runs) -> float:
                 runs.append(session.measure(order))
-                return limit.mbps(runs[-1], rate_mbps)
+                return limit.mbps(runs[-1])
 
             values, result = measure_limit(one_run, wish, limit.UNIT, plan)
             cpu = tuple(100 * each.receiver.cpu.mean_busy for each in runs[-len(values) :])

@@ -256,9 +256,10 @@ class _Runs:
             ends = serving.ends(self.lab, way.path, self.effect.sender)
             value = round_trips.per_second(self.lab, ends, self.order.duration_s)
         else:
-            found = measuring.measure(self.lab, way.path, self.effect.sender, self.order, way.over, self.watch)
+            sender, over = self.effect.sender, way.over
+            found = measuring.measure(self.lab, way.path, sender, self.order, self.rate_mbps, over, self.watch)
             self.made.append((arm, found))
-            value = value_of(found, self.effect.figure, self.rate_mbps)
+            value = value_of(found, self.effect.figure)
         self.count += 1
         self.progress.made(self.count, value)
         return value
@@ -274,13 +275,13 @@ def _resolution(lab: Lab, effect: Effect, order: Order) -> float:
     return 0.0
 
 
-def value_of(run: Run, figure: Figure, rate_mbps: float) -> float:
+def value_of(run: Run, figure: Figure) -> float:
     """The figure of a run, above 0.
 
     :raises WorthlessResult: when the run does not have it.
     """
     if figure is Figure.MBPS:
-        return limit.mbps(run, rate_mbps)
+        return limit.mbps(run)
     if figure is Figure.TRANSACTIONS_PER_S:
         found = run.result.transactions_per_s
     else:

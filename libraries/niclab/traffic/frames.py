@@ -105,7 +105,7 @@ def run(lab: Lab, path: BenchPath, tell: Tell) -> Peak:
     wish = at_least(least, f"sheet {lab.card.name}, frames_per_s, over {path.rate_scale:g}")
     found: list[AtSize] = []
     plan = Plan(first_look=FIRST_LOOK, most=MOST, warm_up_runs=0, resolution=1 / RUN_S)
-    with measuring.session(lab, path, Role.PEER) as session:
+    with measuring.session(lab, path, Role.PEER, rate_mbps) as session:
         for message in MESSAGES:
             search = _Search(lab, session, message)
             values = repeat_until(search.one_run, partial(_enough, wish, plan), plan)

@@ -35,6 +35,8 @@ _COUNTERS_EVERY_S = 0.5
 _PORT_PART = 0.98
 _CPU_SLACK = 1.02
 """Rounding of the tools."""
+_LINE_SLACK = 1.02
+"""House rule: payload above the rate of the line by more than rounding and clocks is no measurement."""
 STRAY_FRAMES = 50
 """House rule: frames of other protocols (ARP, IPv6 neighbours, LLDP) between the looks at the two ends."""
 
@@ -83,7 +85,8 @@ class Conservation:
 class Run:
     """One run. ``tool``: name of the tool; ``command``: of the client; ``seconds``: how long that command took, its
     start and the connection's included; ``switch``: what the switch counted, where the path goes through it;
-    ``disturbed``: the runs before it that are not counted, because a server stood still meanwhile."""
+    ``disturbed``: the runs before it that are not counted, because a server stood still meanwhile or they found more
+    than the line carries."""
 
     tool: str
     command: str
@@ -102,6 +105,10 @@ class Run:
         return bool(self.disturbed) or not self.conservation.holds
 
 
+class _AboveLine(WorthlessResult):
+    """More than the line carries: a tool that was held up for a moment counted what had come in before it began."""
+
+
 @dataclass(frozen=True)
 class _Look:
     at: float
@@ -113,18 +120,20 @@ def measure(
     path: BenchPath,
     sender: Role,
     order: Order,
+    line_mbps: float,
     over: Mapping[Role, str] | None = None,
     watch: standstill.Watch | None = None,
 ) -> Run:
     """Make one run over ``path``, with a server of its own.
 
+    :param line_mbps: what the line carries; a run that finds more is no measurement.
     :param over: the interface of each server that has the path's address, where it is not its port: a bond, a VLAN.
     :param watch: of both servers, where there is one already.
     :raises NotApplicable: when the bench's tool cannot do what is asked.
     :raises BenchFault: when the run fails, its result is worthless, or the servers' counters contradict it.
     """
     tool_of(lab.bench.traffic).client_command(serving.route(lab, serving.ends(lab, path, sender)), order)
-    with session(lab, path, sender, over, watch) as made:
+    with session(lab, path, sender, line_mbps, over, watch) as made:
         return made.measure(order)
 
 
@@ -133,6 +142,7 @@ def session(
     lab: Lab,
     path: BenchPath,
     sender: Role,
+    line_mbps: float,
     over: Mapping[Role, str] | None = None,
     watch: standstill.Watch | None = None,
 ) -> Iterator[Session]:
@@ -142,7 +152,7 @@ def session(
     with ExitStack() as undoing:
         watch = watch or undoing.enter_context(standstill.watched(run))
         undoing.enter_context(serving.listening(run.receiver, tool, route.receiver))
-        yield Session(run, tool, route, _interfaces(lab, run, over), SwitchWatch(lab, path), watch)
+        yield Session(run, tool, route, _interfaces(lab, run, over), SwitchWatch(lab, path), line_mbps, watch)
 
 
 class Session:
@@ -157,10 +167,11 @@ class Session:
         route: Route,
         interfaces: tuple[str, str],
         switch: SwitchWatch,
+        line_mbps: float,
         watch: standstill.Watch,
     ) -> None:
         self._run, self._tool, self._route, self._interfaces = run, tool, route, interfaces
-        self._switch, self._watch = switch, watch
+        self._switch, self._line_mbps, self._watch = switch, line_mbps, watch
         self._last: tuple[_Look, _Look] | None = None
         self._told: standstill.Told | None = None
 
@@ -169,20 +180,21 @@ class Session:
         self._last = self._told = None
 
     def measure(self, order: Order) -> Run:
-        """Make one run; raises as :func:`measure` does. One in which a server stood still is made again."""
+        """Make one run; raises as :func:`measure` does. One in which a server stood still is made again, and one that
+        found more than the line carries."""
         disturbed: list[str] = []
         while len(disturbed) <= MADE_AGAIN:
             try:
                 found = self._measure(order)
             except WorthlessResult as error:
-                if not (stood := self._stood()):
+                if not (stood := self._stood()) and not isinstance(error, _AboveLine):
                     raise
                 figure = str(error)
             else:
                 if not (stood := self._stood()):
                     return replace(found, disturbed=tuple(disturbed))
                 figure = _figure(found.result)
-            disturbed.append(f"{figure} not counted: {', '.join(map(str, stood))}")
+            disturbed.append(f"{figure} not counted: {', '.join(map(str, stood))}" if stood else figure)
         raise BenchFault(f"{self._run.name}: {len(disturbed)} runs in a row prove nothing: {'; '.join(disturbed)}")
 
     def _stood(self) -> tuple[standstill.Stood, ...]:
@@ -205,6 +217,7 @@ class Session:
         sides, self._last = _settled(run, self._interfaces, before, after, result)
         _refuse_impossible_cpu(run, result, sides)
         _refuse_other_ways(result, sides[1])
+        _refuse_above_line(result, self._line_mbps, sides[1])
         switch, conservation = self._switch.since(switch_before), _conservation(sides, result)
         return Run(tool.name.value, command, order, result, *sides, conservation, ended.seconds, switch)
 
@@ -296,6 +309,15 @@ def _refuse_other_ways(result: ToolResult, receiver: EndOfRun) -> None:
         raise WorthlessResult(
             f"worthless result: the tool received {result.received_bytes:.0f} bytes, the port "
             f"{receiver.frames.rx_bytes}: the traffic went another way",
+            receiver.port,
+        )
+
+
+def _refuse_above_line(result: ToolResult, line_mbps: float, receiver: EndOfRun) -> None:
+    bps = result.throughput_bps
+    if bps is not None and bps > line_mbps * 1e6 * _LINE_SLACK:
+        raise _AboveLine(
+            f"worthless result: {bps / 1e6:.1f} Mbit/s, wanted at most the {line_mbps:g} Mbit/s of the line",
             receiver.port,
         )
 

@@ -147,7 +147,7 @@ def run(lab: Lab, path: BenchPath, sender: Role, test: TrafficTest, profile: Pro
     points = _Points(lab, limit.line_mbps(ends, path), BUDGETS[profile], key, _plans(lab, wanted, BUDGETS[profile]))
     found: list[Found] = []
     pace = Pace(points.run_s)
-    with measuring.session(lab, path, sender) as session:
+    with measuring.session(lab, path, sender, points.rate_mbps) as session:
         for size in sorted({spot.mtu for spot in wanted}):
             with mtu.both_ends(lab, path, size):
                 session.forget()
@@ -227,7 +227,7 @@ class _Points:
 
         def one_run() -> float:
             runs.append(session.measure(order))
-            return limit.mbps(runs[-1], self.rate_mbps)
+            return limit.mbps(runs[-1])
 
         def enough(values: Sequence[float]) -> bool:
             if wish is None:
