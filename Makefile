@@ -29,7 +29,7 @@ certify: setup
 test: setup lint unit dryrun controls
 
 test-full: setup lint dryrun
-	$(PYTHON) -m pytest -n auto -m "not bench"
+	$(PYTHON) -m pytest -n auto -m "not bench" --hypothesis-profile=search
 	$(PYTHON) -m pytest -m bench
 
 setup: $(STAMP)

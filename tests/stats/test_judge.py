@@ -6,7 +6,7 @@ import math
 import random
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from stats_processes import PROCESSES, autoregressive, independent, netperf_loop
 
@@ -151,7 +151,6 @@ def test_scattered_baseline_decides_nothing() -> None:
     assert found.decision is Decision.UNDECIDED
 
 
-@settings(deadline=None)
 @given(SAMPLES, st.floats(90, 210), st.floats(0, 50))
 def test_better_by_the_same_never_turns_met_to_missed(values: list[float], limit: float, more: float) -> None:
     before = judge_values(values, at_least(limit), "", Plan()).decision
@@ -162,7 +161,6 @@ def test_better_by_the_same_never_turns_met_to_missed(values: list[float], limit
         assert before is Decision.MISSED
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.floats(100, 200), st.floats(0, 50)), min_size=5, max_size=5), st.floats(90, 210))
 def test_each_run_better_never_turns_met_to_missed(values: list[tuple[float, float]], limit: float) -> None:
     """At one look: a run that is better by more than others may open the interval, but never on the wrong side."""
@@ -172,7 +170,6 @@ def test_each_run_better_never_turns_met_to_missed(values: list[tuple[float, flo
     assert not (before is Decision.MET and after is Decision.MISSED)
 
 
-@settings(deadline=None)
 @given(SAMPLES, st.floats(90, 210), st.sampled_from([1e-9, 1e-3, 8.0, 1e6]))
 def test_the_unit_changes_no_answer(values: list[float], limit: float, factor: float) -> None:
     one = judge_values(values, at_least(limit), "Mbit/s", Plan())
@@ -183,7 +180,6 @@ def test_the_unit_changes_no_answer(values: list[float], limit: float, factor: f
     assert other.low == pytest.approx(one.low * factor, rel=1e-6)
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.floats(50, 150), st.floats(50, 150)), min_size=5, max_size=8), st.floats(1e-6, 1e6))
 def test_percent_of_baseline_has_no_unit(pairs: list[tuple[float, float]], factor: float) -> None:
     one = judge_pairs(pairs, stays_within(5), Plan(most=5))
@@ -192,7 +188,6 @@ def test_percent_of_baseline_has_no_unit(pairs: list[tuple[float, float]], facto
     assert (other.low, other.high) == (pytest.approx(one.low, abs=1e-4), pytest.approx(one.high, rel=1e-4, abs=1e-4))
 
 
-@settings(deadline=None)
 @given(SAMPLES, st.floats(90, 210))
 def test_decisions_are_what_the_interval_says(values: list[float], limit: float) -> None:
     found = judge_values(values, at_least(limit), "", Plan())
@@ -288,7 +283,6 @@ def test_plain_answers_cost_few_runs() -> None:
     assert {result.decision for result in found} == {Decision.MET}
 
 
-@settings(deadline=None)
 @given(st.integers(0, 20))
 def test_netperf_stops_where_ours_is_open(seed: int) -> None:
     """The loop of netperf uses at most ten runs, and its interval claims +- 2.5 %, also when neighbours are alike."""

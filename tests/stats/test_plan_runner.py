@@ -6,7 +6,7 @@ import random
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from niclab.stats.plan import Plan, Turn, schedule, shared_level
@@ -43,7 +43,6 @@ def test_impossible_plans_are_refused(field: str, value: float) -> None:
         Plan(**{field: value})  # type: ignore[arg-type]
 
 
-@settings(deadline=None)
 @given(st.integers(1, 8), st.integers(1, 9), st.integers(0, 2), st.integers(0, 1000))
 def test_every_block_runs_every_arm_once(arms: int, blocks: int, warm_up: int, seed: int) -> None:
     names = [f"arm{i}" for i in range(arms)]

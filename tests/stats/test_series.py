@@ -7,7 +7,7 @@ import random
 from statistics import fmean
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from stats_processes import autoregressive, independent, long_tail
 
@@ -127,7 +127,6 @@ def test_t_interval_of_a_textbook_sample() -> None:
     assert (found.low, found.high) == pytest.approx((3 - 1.963, 3 + 1.963), abs=1e-3)
 
 
-@settings(deadline=None)
 @given(VALUES, st.randoms(use_true_random=False))
 def test_order_does_not_matter_to_independent_repeats(values: list[float], rng: random.Random) -> None:
     mixed = rng.sample(values, len(values))
@@ -135,7 +134,6 @@ def test_order_does_not_matter_to_independent_repeats(values: list[float], rng: 
     assert (one.low, one.high) == pytest.approx((other.low, other.high), rel=1e-9, abs=1e-6)
 
 
-@settings(deadline=None)
 @given(VALUES)
 def test_guards_never_make_an_interval_narrower(values: list[float]) -> None:
     critical = 3.0

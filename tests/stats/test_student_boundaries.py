@@ -7,7 +7,7 @@ import random
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from niclab.stats.boundaries import Spending, t_boundaries
@@ -36,7 +36,6 @@ def test_two_degrees_of_freedom_have_a_closed_form() -> None:
         assert t_upper_tail(t, 2) == pytest.approx(exact, rel=1e-10)
 
 
-@settings(deadline=None)
 @given(st.floats(1e-9, 1 - 1e-9), st.floats(0.5, 300))
 def test_the_quantile_is_the_inverse_of_the_tail(upper: float, df: float) -> None:
     assert t_upper_tail(t_quantile(upper, df), df) == pytest.approx(upper, rel=1e-6)

@@ -1,0 +1,14 @@
+"""How many cases the property tests try: ``make test`` always the same ones, ``make test-full`` new ones each time.
+
+What a search finds is a defect whenever it is found; but whether a change may land must not hang on the dice.
+"""
+
+from __future__ import annotations
+
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("same", deadline=None, derandomize=True, database=None)
+settings.register_profile(
+    "search", deadline=None, max_examples=1000, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("same")
