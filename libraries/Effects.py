@@ -50,14 +50,14 @@ class Effects:
         taken = lab.current()
         sequence = taken.card.section(taken.card.sequence, "sequence")
         answers, others = list[Answer](), list[str]()
-        for step in sequence.steps:
+        for number, step in enumerate(sequence.steps, 1):
             _warn(step.settings)
             try:
                 answers.append(effect.ask_step(taken, _path(), sequence, step, effect.BUDGETS[profile], logger.console))
             except NotApplicable as error:
                 others.append(f"{step.name}: {error}")
                 continue
-            logger.info(f"{step.name}: {answers[-1].reason}")
+            logger.info(f"step {number} of {len(sequence.steps)}: {step.name}: {answers[-1].reason}", also_console=True)
         if answers:
             _show(f"One factor at a time {answers[0].run}", answers)
         _judge(answers, others)

@@ -44,6 +44,15 @@ def test_no_run_begins_after_the_time_is_spent(elapsed_s: float, left: str) -> N
     assert told[0].endswith(left)
 
 
+def test_runs_that_turn_out_slow_are_told_of() -> None:
+    """Settings that are changed between two short runs take longer than these."""
+    clock, told = Clock(), list[str]()
+    way = progress(clock, told, most=8)
+    clock.now += 7
+    way.made(1, 40)
+    assert told == ["a to b: run 1 of at most 10 (warm-up): 40.0 Mbit/s, at most 63 s left"]
+
+
 def test_nothing_is_told_of_what_is_over_soon() -> None:
     clock, told = Clock(), list[str]()
     progress(clock, told, most=8).made(1, 40)

@@ -35,7 +35,7 @@ class Pace:
 
 @dataclass(frozen=True)
 class Progress:
-    """Tells ``tell`` after each run, when all of them may last longer than ``LONG_S``.
+    """Tells ``tell`` after each run, when all of them may last longer than ``LONG_S`` at the pace of those made.
 
     ``most``: runs at most, without ``warm_up_runs``. ``most_s``: no run begins later than this.
     """
@@ -51,10 +51,10 @@ class Progress:
     def made(self, number: int, value: float) -> None:
         """Run ``number`` (warm-up counted) gave ``value``."""
         most = self.most + self.warm_up_runs
-        if most * self.pace.run_s < LONG_S:
-            return
         last_begins_s = max(0.0, self.most_s - self.pace.elapsed_s)
         left_s = min(self.pace.left_s(number, most - number), last_begins_s + self.pace.left_s(number, 1))
+        if self.pace.elapsed_s + left_s < LONG_S:
+            return
         warm_up = " (warm-up)" if number <= self.warm_up_runs else ""
         self.tell(
             f"{self.subject}: run {number} of at most {most}{warm_up}: {value:.1f} {self.unit}, "
