@@ -53,6 +53,13 @@ def test_runs_that_turn_out_slow_are_told_of() -> None:
     assert told == ["a to b: run 1 of at most 10 (warm-up): 40.0 Mbit/s, at most 63 s left"]
 
 
+def test_small_figures_keep_two_digits() -> None:
+    """Seconds of CPU a gigabit are parts of one."""
+    told = list[str]()
+    progress(Clock(), told).made(3, 0.3456)
+    assert ": 0.35 Mbit/s, " in told[0]
+
+
 def test_nothing_is_told_of_what_is_over_soon() -> None:
     clock, told = Clock(), list[str]()
     progress(clock, told, most=8).made(1, 40)

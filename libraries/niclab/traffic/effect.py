@@ -199,7 +199,7 @@ def ask(
     )
     pace = Pace(order.duration_s + tool_of(lab.bench.traffic).omitted_s)
     subject = f"{run.name}, {effect.name}"
-    progress = Progress(subject, effect.figure.value, 2 * plan.most, 2, pace, budget.most_s, tell)
+    progress = Progress(subject, triage.METRICS[effect.figure][1], 2 * plan.most, 2, pace, budget.most_s, tell)
     settings = _settings(effect) if settings is None else settings
     arms = Arms(lab, Way(path, effect.sender), settings)
     wish = wish_of(effect.wanted, source)

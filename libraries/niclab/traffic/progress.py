@@ -56,7 +56,8 @@ class Progress:
         if self.pace.elapsed_s + left_s < LONG_S:
             return
         warm_up = " (warm-up)" if number <= self.warm_up_runs else ""
+        figure = f"{value:.1f}" if abs(value) >= 10 else f"{value:.2g}"
         self.tell(
-            f"{self.subject}: run {number} of at most {most}{warm_up}: {value:.1f} {self.unit}, "
+            f"{self.subject}: run {number} of at most {most}{warm_up}: {figure} {self.unit}, "
             f"at most {left_s:.0f} s left"
         )

@@ -22,7 +22,7 @@ from niclab.traffic.bottleneck import Before
 from niclab.traffic.conditions import key_of
 from niclab.traffic.tool import Order
 
-_METRICS: Mapping[Figure, tuple[str, str]] = {
+METRICS: Mapping[Figure, tuple[str, str]] = {
     Figure.MBPS: ("tcp_mbps", "Mbit/s"),
     Figure.TRANSACTIONS_PER_S: ("transactions_per_s", "1/s"),
     Figure.SENDER_CPU: ("sender_cpu", "s/Gbit"),
@@ -64,7 +64,7 @@ def compare(
     run = serving.ends(lab, path, effect.sender)
     links = {port.role: each.link for port, each in zip((run.from_port, run.to_port), before, strict=True)}
     key = key_of(lab, run, path.name, order, links)
-    metric, unit = _METRICS[effect.figure]
+    metric, unit = METRICS[effect.figure]
     is_cpu = effect.figure in (Figure.SENDER_CPU, Figure.RECEIVER_CPU)
     compared = []
     for arm, (settings, values) in arms.items():
