@@ -39,11 +39,12 @@ def client(bench: FakeBench, text: str) -> Callable[[str], str]:
 def iperf3_text(mbps: float, seconds: float = 2, **changes: object) -> str:
     """What ``iperf3 --json`` prints of TCP at ``mbps``, as 3.12 does (the members that are read).
 
-    :param changes: of ``start.test_start``; ``retransmits``, ``elapsed``, ``local_pct`` and ``remote_pct``.
+    :param changes: of ``start.test_start``; ``retransmits``, ``elapsed``, ``local_pct``, ``remote_pct``, ``windows``.
     """
     elapsed = float(str(changes.pop("elapsed", seconds)))
     retransmits = changes.pop("retransmits", 0)
     cpu = {"host_total": changes.pop("local_pct", 30.5), "remote_total": changes.pop("remote_pct", 20.5)}
+    windows = changes.pop("windows", None)
     size = round(mbps * 1e6 * elapsed / 8)
     asked = {
         "protocol": "TCP",
@@ -57,6 +58,8 @@ def iperf3_text(mbps: float, seconds: float = 2, **changes: object) -> str:
     asked |= {"reverse": 0, **changes}
     sums = {"seconds": elapsed, "bytes": size, "bits_per_second": mbps * 1e6}
     streams = [{}] * int(str(asked["num_streams"]))
+    if isinstance(windows, list):
+        streams = [{"sender": {"max_snd_wnd": each}} for each in windows]
     end = {"streams": streams, "sum_sent": {**sums, "retransmits": retransmits}, "sum_received": sums}
     udp = {"packets": 1000, "lost_packets": 100, "jitter_ms": 0.02}
     if asked["protocol"] == "UDP":

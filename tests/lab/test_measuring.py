@@ -62,6 +62,11 @@ def test_a_run_has_what_the_tool_and_both_servers_say(bench: FakeBench, taken: L
     )
 
 
+def test_the_receiver_s_window_is_told_where_it_is_known(bench: FakeBench, taken: Lab) -> None:
+    answers(bench, iperf3_text(36, windows=[56640]))
+    assert ", 0 retransmissions, the receiver offered 56640 bytes, dut.p0: " in described(measure(taken))
+
+
 def test_the_tool_of_the_bench_file_is_used(bench: FakeBench, taken: Lab) -> None:
     bench.edit(bench.file, ("description:", "traffic: netperf\ndescription:"))
     taken.bench = bench.load()[0]

@@ -129,6 +129,14 @@ class TestRead:
         assert (one.cpu_scale, other.cpu_scale) == (CpuScale.ONE_CPU, CpuScale.MACHINE)
         assert (other.cpu_local_pct, other.cpu_remote_pct) == (12.5, 20.25)
 
+    @pytest.mark.parametrize(
+        ("windows", "least"), [(None, None), ([0], None), ([-1], None), ([56640], 56640), ([1348352, 56640], 56640)]
+    )
+    def test_the_receiver_s_window_is_told_by_iperf3_on_linux(self, windows: list[int], least: int | None) -> None:
+        count = len(windows or [0])
+        text = iperf3_text(400, windows=windows, num_streams=count)
+        assert IPERF3.read(text, ROUTE, Order(duration_s=2, connections=count)).window_bytes == least
+
     def test_udp_has_its_loss(self) -> None:
         order = Order(UDP, duration_s=2, message_bytes=1024)
         assert IPERF3.read(iperf3_text(400, protocol="UDP"), ROUTE, order).loss == pytest.approx(0.1)

@@ -6,8 +6,9 @@ import shlex
 from dataclasses import dataclass
 
 from niclab.bench import TrafficToolName
+from niclab.hosts.reading import JsonNode
 from niclab.traffic import WorthlessResult
-from niclab.traffic.iperf3 import read_iperf3
+from niclab.traffic.iperf3 import document, read_document
 from niclab.traffic.tool import CpuScale, Order, Route, ToolResult, TrafficTest, segment_step_bps
 from niclab.verdict import NotApplicable
 
@@ -47,7 +48,8 @@ class Iperf3Tool:
         return shlex.join(words)
 
     def read(self, text: str, route: Route, order: Order) -> ToolResult:  # noqa: ARG002 - netperf needs the route
-        found = read_iperf3(text, asked_s=order.duration_s)
+        root = document(text)
+        found = read_document(root, asked_s=order.duration_s)
         protocol = "UDP" if order.test is TrafficTest.UDP_STREAM else "TCP"
         if found.test.value != protocol or found.streams != order.connections or found.reverse:
             direction = " in reverse" if found.reverse else ""
@@ -65,7 +67,16 @@ class Iperf3Tool:
             cpu_local_pct=found.cpu_local_pct,
             cpu_remote_pct=found.cpu_remote_pct,
             cpu_scale=CpuScale.ONE_CPU,
+            window_bytes=_window_bytes(root.child("end").child("streams")),
         )
 
     def resolution_bps(self, order: Order) -> float:
         return segment_step_bps(order)
+
+
+def _window_bytes(streams: JsonNode) -> int | None:
+    """Older versions, UDP and other systems than Linux do not tell; some of them print 0 or -1 then."""
+    senders = [stream.optional("sender") for stream in streams.items()]
+    windows = [sender.optional("max_snd_wnd") for sender in senders if sender is not None]
+    told = (window.count() for window in windows if window is not None and window.value not in (0, -1))
+    return min(told, default=None)

@@ -331,6 +331,8 @@ def described(run: Run) -> str:
     if order.test is not TrafficTest.UDP_STREAM:
         count = "unknown" if found.retransmits is None else found.retransmits
         parts.append(f"{count} retransmissions")
+    if found.window_bytes is not None:
+        parts.append(f"the receiver offered {found.window_bytes} bytes")
     for side in (run.sender, run.receiver):
         cpu, share = side.cpu.busiest
         parts.append(f"{side.port}: cpu{cpu} {100 * share.busy:.0f} % busy ({100 * share.softirq:.0f} % softirq)")

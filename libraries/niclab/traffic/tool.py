@@ -106,7 +106,8 @@ class ToolResult:
     ``throughput_bps``: what the receiver got, bit/s of payload; None for request/response, which has
     ``transactions_per_s``. ``elapsed_s``: of the shortest connection. ``received_bytes``: payload. ``loss``: part 0..1
     of the UDP messages, None for TCP. ``retransmits``: of the sender; None when not counted. CPU in percent of
-    ``cpu_scale``, as the tool claims it; ``local`` is the client, which sends.
+    ``cpu_scale``, as the tool claims it; ``local`` is the client, which sends. ``window_bytes``: the largest window
+    that the receiver's TCP has offered, of the connection that was offered least; None when the tool does not tell.
     """
 
     throughput_bps: float | None
@@ -118,6 +119,7 @@ class ToolResult:
     cpu_local_pct: float | None
     cpu_remote_pct: float | None
     cpu_scale: CpuScale
+    window_bytes: int | None = None
 
 
 class TrafficTool(Protocol):
