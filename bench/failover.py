@@ -96,7 +96,7 @@ def failover(taken: labs.Lab, bonding: Bonding, cause: Cause) -> GapReport:
     ports = sorted(map(taken.bench.port, path.ends), key=lambda port: port.role is not Role.DUT)
     first, second = (End(taken.server_of(port), str(taken.bench.address(port).ip)) for port in ports)
     try:
-        with gap_run.probing(first, second) as probing:
+        with gap_run.probing(first, second, gap_run.period_us(path.rate_scale)) as probing:
             carries = busiest_path(bonding)
             (bonding.lose_the_first_link, bonding.lose_the_second_link)[carries](cause)
             pause(WATCHED_S)

@@ -46,14 +46,16 @@ class Gaps:
 
     @keyword
     def start_measuring_gaps(self, over: Over = Over.BOND) -> None:
-        """Numbered packets flow both ways, one a millisecond, until `Stop Measuring Gaps`."""
+        """Numbered packets flow both ways until `Stop Measuring Gaps`: one a millisecond, fewer over a path whose
+        ``rate_scale`` makes that a load.
+        """
         if self._probing is not None:
             raise BenchFault("gaps are measured already: 'Stop Measuring Gaps' comes first")
         taken = lab.current()
         path = taken.bench.paths[0 if over is Over.BOND else 1]
         ports = sorted(map(taken.bench.port, path.ends), key=lambda port: port.role is not Role.DUT)
         first, second = (End(taken.server_of(port), str(taken.bench.address(port).ip)) for port in ports)
-        self._probing = self._stack.enter_context(gap_run.probing(first, second))
+        self._probing = self._stack.enter_context(gap_run.probing(first, second, gap_run.period_us(path.rate_scale)))
         pause(SETTLED_S)
 
     @keyword

@@ -48,7 +48,8 @@ def gaps(bench: FakeBench, taken: Lab, monkeypatch: pytest.MonkeyPatch) -> Itera
             return self.report
 
     @contextmanager
-    def probing(first: End, second: End) -> Iterator[Probing]:
+    def probing(first: End, second: End, every_us: int) -> Iterator[Probing]:
+        found.every_us = every_us
         found.ends = [(end.server.name, end.address) for end in (first, second)]
         yield Probing()
         found.stopped += 1
@@ -71,6 +72,14 @@ def test_no_gap_is_green(gaps: Gaps) -> None:
     gaps.traffic_should_be_unbroken()
     gaps.no_packet_should_arrive_twice()
     assert gaps.found.ends == [("dut", "198.18.10.1"), ("peer", "198.18.10.2")]  # type: ignore[attr-defined]
+
+
+def test_probes_are_no_load_for_a_path_that_runs_slower(bench: FakeBench, taken: Lab, gaps: Gaps) -> None:
+    bench.edit(bench.file, ("rate_scale: 20", "rate_scale: 800"))
+    taken.bench = bench.load()[0]
+    gaps.stop_measuring_gaps()
+    gaps.start_measuring_gaps()
+    assert gaps.found.every_us == 4000  # type: ignore[attr-defined]
 
 
 def test_a_vlan_on_a_bond_has_the_second_paths_addresses(gaps: Gaps) -> None:

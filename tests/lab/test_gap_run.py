@@ -73,6 +73,17 @@ def ends(taken: Lab) -> tuple[End, End]:
     return End(taken.server(Role.DUT), "198.18.10.1"), End(taken.server(Role.PEER), "198.18.10.2")
 
 
+@pytest.mark.parametrize(("rate_scale", "wanted_us"), [(1, 1000), (20, 1000), (200, 1000), (201, 1005), (800, 4000)])
+def test_probes_over_a_slowed_path_are_no_load(rate_scale: float, wanted_us: int) -> None:
+    assert gap_run.period_us(rate_scale) == wanted_us
+
+
+def test_the_period_is_told_to_both_programs(bench: FakeBench, taken: Lab, probes: Probes) -> None:
+    assert probes
+    with gap_run.probing(*ends(taken), every_us=4000):
+        assert all(job.command.endswith(" 4000 300.0") for ssh in bench.ssh.values() for job in ssh.jobs)
+
+
 def test_both_ends_probe_each_other_and_nothing_stays(bench: FakeBench, taken: Lab, probes: Probes) -> None:
     bench.dut.clock, bench.peer.clock = time.time, lambda: time.time() + 100
     with gap_run.probing(*ends(taken)) as probing:

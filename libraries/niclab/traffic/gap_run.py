@@ -20,6 +20,9 @@ from niclab.wait import until
 
 PORT = 7110
 PERIOD_US = 1000
+FULL_RATE_US = 5.0
+"""House rule: a packet in so many microseconds of a path at its full rate is what one processor carries with ease, each
+way; probes that come faster queue up, and are late and lost by themselves."""
 LIMIT_S = 300.0
 """The programs end by themselves after this."""
 READY_WITHIN_S = 20.0
@@ -71,10 +74,16 @@ class Probing:
         return self.report
 
 
+def period_us(rate_scale: float) -> int:
+    """Time between two packets over a path at line rate / ``rate_scale``: a millisecond where that is no load."""
+    return max(PERIOD_US, round(FULL_RATE_US * rate_scale))
+
+
 @contextmanager
-def probing(first: End, second: End) -> Iterator[Probing]:
+def probing(first: End, second: End, every_us: int = PERIOD_US) -> Iterator[Probing]:
     """Numbered packets flow both ways inside the ``with`` block. Nothing of it stays on the servers.
 
+    :param every_us: time between two of them, see :func:`period_us`.
     :raises BenchFault: when a program does not begin in time (its own words are in the message).
     """
     token = secrets.randbits(63)
@@ -83,15 +92,15 @@ def probing(first: End, second: End) -> Iterator[Probing]:
         files = side_by_side(lambda end: program.placed(undoing, end.server, gap_program), (first, second))
         undoing.callback(lambda: side_by_side(lambda job: job.stop(), jobs))
         pairs = ((first, second, files[0]), (second, first, files[1]))
-        jobs += side_by_side(lambda pair: _started_job(*pair, token), pairs)
+        jobs += side_by_side(lambda pair: _started_job(*pair, token, every_us), pairs)
         pids = side_by_side(_ready, list(zip((first, second), jobs, strict=True)))
         started = [_Started(*each) for each in zip((first, second), jobs, pids, strict=True)]
         side_by_side(lambda each: each.end.server.run(quoted("kill", "-USR2", str(each.pid))), started)
         yield Probing(started)
 
 
-def _started_job(end: End, other: End, file: str, token: int) -> Job:
-    command = program.command(file, end.address, PORT, other.address, PORT, token, PERIOD_US, LIMIT_S)
+def _started_job(end: End, other: End, file: str, token: int, every_us: int) -> Job:
+    command = program.command(file, end.address, PORT, other.address, PORT, token, every_us, LIMIT_S)
     return end.server.ssh.start(command, limit_s=LIMIT_S + NOTES_WITHIN_S)
 
 
