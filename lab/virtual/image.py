@@ -147,7 +147,6 @@ def _build(target: Path, log: Path) -> None:
         ).stdout.split("\n")
         manifest = {
             "kernel": release,
-            "carries": ["virtual-card", "systems"],
             "packages": dict(line.split("\t") for line in packages if line),
         }
         (work / "manifest.json").write_text(json.dumps(manifest, indent=1))

@@ -36,48 +36,37 @@ def prepare(server: Server, identity: Identity, current_image: Path) -> str | No
 
     That is ``qemu.json``.
 
-    A disk belongs to the image it was made from. It keeps that image until it is made afresh, since kernel and modules
-    must be of one build.
-
-    :return: a note for the user when the disk is of an older image than the current one.
-    :raises ImageError: when that image is so old that it cannot carry a virtual card.
+    :return: a note for the user when the server had a disk that gave way to a new one, see :func:`lay_disk`.
     """
     server.folder.mkdir(parents=True, exist_ok=True)
-    disk, origin = server.disk, server.folder / f"image{server.disk.stem.removeprefix('disk')}.json"
-    if not disk.exists():
-        base = current_image / "root.ext4"
-        subprocess.run(["qemu-img", "create", "-q", "-f", "qcow2", "-b", str(base), "-F", "raw", str(disk)], check=True)
-        origin.write_text(json.dumps({"image": str(current_image)}))
-    mine = Path(json.loads(origin.read_text())["image"])
-    kit = _kit(server, mine) if server.card.virtual else None
+    note = lay_disk(server, current_image)
+    kit = cardkit.ensure(current_image, server.card.name) if server.card.virtual else None
     if kit and not server.nvram.exists():
         nvram.lay_out(server.nvram, server.card.name, server.serial, {port.place: port.mac for port in server.ports})
-    system = [_system(server, mine)] if server.system != LINUX else []
-    _make_initrd(server, identity, [mine / "initrd.cpio", *([kit.initrd] if kit else []), *system])
-    description = {"argv": argv(server, mine, kit.disk if kit else None), "cwd": str(server.folder)}
+    system = [freebsd_kit.ensure(server.card.name)] if server.system != LINUX else []
+    _make_initrd(server, identity, [current_image / "initrd.cpio", *([kit.initrd] if kit else []), *system])
+    description = {"argv": argv(server, current_image, kit.disk if kit else None), "cwd": str(server.folder)}
     (server.folder / "qemu.json").write_text(json.dumps(description, indent=1))
-    if mine != current_image:
-        return f"{server.role}: its disk was made from an older image; 'vbench up --fresh' makes a new one"
-    return None
+    return note
 
 
-def _kit(server: Server, base: Path) -> cardkit.Kit:
-    if "virtual-card" not in json.loads((base / "manifest.json").read_text()).get("carries", []):
-        raise image.ImageError(
-            f"{server.role}: its disk was made from an image that cannot carry {server.card.name}; "
-            "'vbench up --fresh' makes a new one"
-        )
-    return cardkit.ensure(base, server.card.name)
+def lay_disk(server: Server, current_image: Path) -> str | None:
+    """Make the server's disk, unless it has one of this very image.
 
+    Kernel and modules must be of one build, and a bench must be what the repository says: a disk of another image gives
+    way to a new one.
 
-def _system(server: Server, base: Path) -> Path:
-    """The archive that makes a server another system's."""
-    if "systems" not in json.loads((base / "manifest.json").read_text()).get("carries", []):
-        raise image.ImageError(
-            f"{server.role}: its disk was made from an image that cannot be {server.system}'s; "
-            "'vbench up --fresh' makes a new one"
-        )
-    return freebsd_kit.ensure(server.card.name)
+    :return: a note for the user when there was one.
+    """
+    origin = server.folder / f"image{server.disk.stem.removeprefix('disk')}.json"
+    had_one = server.disk.exists()
+    if had_one and json.loads(origin.read_text())["image"] == str(current_image):
+        return None
+    server.disk.unlink(missing_ok=True)
+    origin.write_text(json.dumps({"image": str(current_image)}))
+    command = ["qemu-img", "create", "-q", "-f", "qcow2", "-b", str(current_image / "root.ext4"), "-F", "raw"]
+    subprocess.run([*command, str(server.disk)], check=True)
+    return f"{server.role}: its disk was made from another image; it starts with a new one" if had_one else None
 
 
 def _make_initrd(server: Server, identity: Identity, before: list[Path]) -> None:
