@@ -20,7 +20,7 @@ from niclab.traffic.gap_run import ClockFix, End
 from niclab.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 
 QUIET = Noise(3000, 1.0, 1.2, 2.0, 5.0, ())
-GOOD = Direction("dut to peer", 3000, 3000, 0, 0, 0, 0, 1.0, 400, (), 2.0, 2.5, QUIET, QUIET)
+GOOD = Direction("dut to peer", 3000, 3000, 0, 0, 0, 0, 0, 1.0, 400, (), 2.0, 2.5, QUIET, QUIET)
 LIMIT_MS = 1100
 
 

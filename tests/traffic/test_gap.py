@@ -38,8 +38,8 @@ def ends(
     arrivals = [
         (n, ticks[n] + AHEAD_US + DELAY_US + (delays or {}).get(n, 0)) for n in range(len(ticks)) if n not in lost
     ]
-    sender = EndLog(ticks, frozenset(), (), 0, 0)
-    return sender, EndLog(listens, frozenset(), tuple(sorted(arrivals, key=lambda pair: pair[1])), 0, 0)
+    sender = EndLog(ticks, frozenset(), frozenset(), (), 0, 0)
+    return sender, EndLog(listens, frozenset(), frozenset(), tuple(sorted(arrivals, key=lambda pair: pair[1])), 0, 0)
 
 
 def found(sender: EndLog, receiver: EndLog) -> Direction:
@@ -159,6 +159,23 @@ def test_packets_that_the_kernel_refused_are_an_outage() -> None:
     sender, receiver = ends(lost=range(10, 40))
     seen = found(replace(sender, refused=frozenset(range(10, 40))), receiver)
     assert (seen.refused, seen.proven_ms) == (30, 29.0)
+
+
+def test_packets_that_found_no_room_in_the_queue_prove_nothing_by_themselves() -> None:
+    """A path that is slower than the probes: every second one finds no room, the others come through."""
+    sender, receiver = ends(lost=[number for number in range(100, 500) if number % 3])
+    full = frozenset(number for number in range(100, 500) if number % 3)
+    seen = found(replace(sender, full=full), receiver)
+    assert (seen.full, seen.lost, seen.proven_ms) == (len(full), len(full), 0)
+    assert seen.at_most_ms >= 300
+    assert f"{len(full)} not sent for a full queue" in str(seen)
+    assert found(sender, receiver).proven_ms > 100  # the same packets, sent and lost
+
+
+def test_a_queue_that_is_full_behind_packets_that_were_lost_is_an_outage() -> None:
+    sender, receiver = ends(lost=range(10, 400))
+    seen = found(replace(sender, full=frozenset(range(287, 400))), receiver)
+    assert (seen.full, seen.proven_ms) == (113, 389.0)
 
 
 @pytest.mark.parametrize(

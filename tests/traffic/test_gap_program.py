@@ -28,6 +28,7 @@ NOTES = """ready 4711
 clock -12
 overflowed 0
 refused 2
+full 1
 ticks 1700000000000000 1003 998
 arrivals 0:1700000000000840 2:2001 1:-5
 end 3 3
@@ -176,18 +177,40 @@ def test_a_buffer_is_as_large_as_the_kernel_allows(monkeypatch: pytest.MonkeyPat
     assert Narrow.asked == [(socket.SO_RCVBUF, 4 << 20), (socket.SO_RCVBUF, 2 << 20)]
 
 
+def test_a_full_queue_is_told_from_a_way_that_is_gone() -> None:
+    class Closing:
+        ends: ClassVar[list[int]] = []
+        answers: ClassVar[list[int]] = [errno.EAGAIN, errno.ENETUNREACH, errno.ENOBUFS, 0, errno.ENETDOWN]
+
+        def sendto(self, data: bytes, _: object) -> None:
+            number = struct.unpack("!QI", data)[1]
+            if number == len(self.answers) - 1:
+                self.ends.append(signal.SIGUSR1)
+            if answer := self.answers[number]:
+                raise OSError(answer, os.strerror(answer))
+
+        def recvmsg(self, *_: int) -> None:
+            raise BlockingIOError
+
+    seen = gap_program.probe(Closing(), ("127.0.0.1", 1), 7, 1_000_000, 20, Closing.ends)  # type: ignore[arg-type]
+    assert (len(seen.ticks), list(seen.full), list(seen.refused)) == (5, [0, 2], [1, 4])
+    assert "\nrefused 1 4\nfull 0 2\nticks " in gap_program.told(seen, 0)
+
+
 def test_notes_are_read() -> None:
     base = 1_700_000_000_000_000
     arrivals = ((0, base + 840), (2, base + 2841), (1, base + 2836))
-    assert read_end_log(NOTES) == EndLog((base, base + 1003, base + 2001), frozenset({2}), arrivals, 0, -12)
+    assert read_end_log(NOTES) == EndLog(
+        (base, base + 1003, base + 2001), frozenset({2}), frozenset({1}), arrivals, 0, -12
+    )
     assert read_ready("") is None and read_ready("ready 47") is None and read_ready(NOTES) == 4711
 
 
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("end 3 3\n", "", "text '6 lines': expected the 7 lines ready, clock"),
-        ("end 3 3", "end 3 2", "line 7 'end 3 2': expected the counts of 3 ticks and 3 arrivals"),
+        ("end 3 3\n", "", "text '7 lines': expected the 8 lines ready, clock"),
+        ("end 3 3", "end 3 2", "line 8 'end 3 2': expected the counts of 3 ticks and 3 arrivals"),
         (" 998", "", "expected the counts of 2 ticks"),
         ("1003", "10x3", "ticks '10x3': expected whole numbers"),
         ("2:2001", "2;2001", "arrivals '2;2001': expected NUMBER:MICROSECONDS"),

@@ -4,6 +4,8 @@ What may count as an outage is what the sender provably sent and the receiver pr
 
 - A packet that was not received proves nothing about the times around it; two of them in a row do about the time
   between them, if the sender did not pause there.
+- Packets in a row for which the sender's own queue had no room prove nothing, unless some among them were sent and did
+  not arrive: the probes themselves may have been too many for it.
 - An end that does not tick stands still. A packet that should have arrived in a pause of the receiver proves nothing.
 - What is not proven is not forgotten: ``at_most_ms`` holds everything that can have been an outage.
 
@@ -75,7 +77,7 @@ def direction(sender: EndLog, receiver: EndLog, names: tuple[str, str], rules: R
         raise WorthlessResult("gap prober: no packet arrived while both ends were at work", name)
     in_time = [number in delays and delays[number] - base <= rules.late_ms * 1000 for number in range(len(ticks))]
     hears = _Listening(receiver.ticks_us, base, rules)
-    fate = _Fate(ticks, in_time, set(delays), hears, rules.pause_us(ticks))
+    fate = _Fate(ticks, in_time, set(delays), sender.full, hears, rules.pause_us(ticks))
     outages = _outages(range(begin, end), fate)
     steps = [ticks[n + 1] - ticks[n] for n in range(begin, end - 1) if in_time[n] and in_time[n + 1]]
     late = sum(1 for number in range(begin, end) if number in delays and not in_time[number])
@@ -85,6 +87,7 @@ def direction(sender: EndLog, receiver: EndLog, names: tuple[str, str], rules: R
         arrived=sum(1 for number in range(begin, end) if number in delays),
         late=late,
         refused=sum(1 for number in sender.refused if begin <= number < end),
+        full=sum(1 for number in sender.full if begin <= number < end),
         duplicated=duplicated,
         reordered=reordered,
         worst_delay_ms=(max(delays.values()) - base) / 1000,
@@ -168,6 +171,7 @@ class _Fate:
     ticks: Sequence[int]
     in_time: Sequence[bool]
     arrived: set[int]
+    full: frozenset[int]
     hears: _Listening
     pause_us: float
 
@@ -187,10 +191,11 @@ def _outages(window: range, fate: _Fate) -> tuple[Outage, ...]:
 
 def _outage(run: list[int], window: range, fate: _Fate) -> Outage:
     ticks, proven = fate.ticks, 0
+    tried = not fate.full.issuperset(run)
     for before, after in pairwise(run):
         step = ticks[after] - ticks[before]
         paused = step > fate.pause_us
-        if not paused and fate.hears.at(ticks[before]) and fate.hears.at(ticks[after]):
+        if tried and not paused and fate.hears.at(ticks[before]) and fate.hears.at(ticks[after]):
             proven += step
     over = run[-1] + 1 < window.stop
     last = ticks[run[-1] + 1] if over else ticks[run[-1]]

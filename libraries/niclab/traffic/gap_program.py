@@ -11,6 +11,7 @@ prints its notes when it gets SIGUSR1 or SIGTERM, or its time is over::
     overflowed 0              packets that the kernel dropped because this program had not fetched the earlier ones; on
                               FreeBSD those of all programs
     refused 17 18             numbers of packets that the kernel refused to send
+    full 21                   numbers of packets for which the queue of this server had no room
     ticks 1700000000000000 1003 998
                               wall clock of the first send in microseconds, then the steps to the next ones
     arrivals 0:1700000000000840 1:1001
@@ -20,6 +21,7 @@ prints its notes when it gets SIGUSR1 or SIGTERM, or its time is over::
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import re
@@ -55,6 +57,8 @@ STAMP = struct.Struct("@qq")
 DROPS = struct.Struct("@I")
 FETCH_EVERY = 32
 """Ticks between two looks at the socket: fetching costs more than sending, and the kernel's stamps lose nothing."""
+NO_ROOM = (errno.EAGAIN, errno.ENOBUFS)
+"""Linux: the socket's own queue; FreeBSD: that of the interface."""
 LISTEN_ON_S = 0.3
 BUFFER_BYTES = 4 << 20
 SO_RCVBUFFORCE = 33
@@ -71,7 +75,7 @@ class Notes:
     """What one end saw."""
 
     def __init__(self) -> None:
-        self.ticks, self.refused = array("q"), array("q")
+        self.ticks, self.refused, self.full = array("q"), array("q"), array("q")
         self.numbers, self.stamps = array("q"), array("q")
         self.overflowed = 0
 
@@ -152,8 +156,8 @@ def probe(
         ticks.append(wall() // 1000)
         try:
             send(pack(token, number), partner)
-        except OSError:
-            notes.refused.append(number)
+        except OSError as error:
+            (notes.full if error.errno in NO_ROOM else notes.refused).append(number)
         number += 1
         look += 1
         if look == FETCH_EVERY:
@@ -179,6 +183,7 @@ def told(notes: Notes, stepped_us: int) -> str:
         f"clock {stepped_us}",
         f"overflowed {notes.overflowed}",
         " ".join(["refused", *map(str, notes.refused)]),
+        " ".join(["full", *map(str, notes.full)]),
         " ".join(["ticks", *map(str, steps(notes.ticks))]),
         " ".join(["arrivals", *(f"{number}:{step}" for number, step in pairs)]),
         f"end {len(notes.ticks)} {len(notes.numbers)}",

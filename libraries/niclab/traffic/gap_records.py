@@ -9,12 +9,14 @@ from dataclasses import dataclass
 class EndLog:
     """The notes of one end, by its own wall clock in microseconds since 1970.
 
-    ``ticks_us``: when it sent packet 0, 1, ... (also those in ``refused``, which its kernel did not take).
+    ``ticks_us``: when it sent packet 0, 1, ... (also those its kernel did not take: ``refused``, and ``full``, for
+    which its queue had no room).
     ``arrivals``: number and time of each packet of the partner, in the order in which they were fetched.
     """
 
     ticks_us: tuple[int, ...]
     refused: frozenset[int]
+    full: frozenset[int]
     arrivals: tuple[tuple[int, int], ...]
     overflowed: int
     clock_step_us: int
@@ -86,6 +88,7 @@ class Outage:
 class Direction:
     """One direction of a measurement.
 
+    :ivar full: how many packets the sender's own queue had no room for.
     :ivar blind_most_ms: the longest time between two packets sent one after the other, both of which arrived: an
         outage of up to that length can hide in it.
     :ivar silent_most_ms: the longest time between two arrivals at the receiver, whatever the reason.
@@ -98,6 +101,7 @@ class Direction:
     arrived: int
     late: int
     refused: int
+    full: int
     duplicated: int
     reordered: int
     worst_delay_ms: float
@@ -131,8 +135,8 @@ class Direction:
         unended = "" if self.over else " and not over"
         return (
             f"{self.name}: {found}{unended}; {self.sent} packets, {self.lost} lost, {self.late} late, "
-            f"{self.refused} refused, {self.duplicated} duplicated, {self.reordered} reordered, "
-            f"delay up to {self.worst_delay_ms:.1f} ms"
+            f"{self.refused} refused, {self.full} not sent for a full queue, {self.duplicated} duplicated, "
+            f"{self.reordered} reordered, delay up to {self.worst_delay_ms:.1f} ms"
         )
 
 

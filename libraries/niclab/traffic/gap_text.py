@@ -9,7 +9,7 @@ from niclab.hosts.errors import ReadError, unreadable
 from niclab.traffic.gap_records import EndLog
 
 _KIND = "gap prober's notes"
-_LINES = ("ready", "clock", "overflowed", "refused", "ticks", "arrivals", "end")
+_LINES = ("ready", "clock", "overflowed", "refused", "full", "ticks", "arrivals", "end")
 _WHOLE = re.compile(r"-?\d{1,19}")
 _PAIR = re.compile(r"(\d{1,19}):(-?\d{1,19})")
 
@@ -30,9 +30,9 @@ def read_end_log(text: str) -> EndLog:
     arrivals = tuple(zip((pair[0] for pair in pairs), accumulate(pair[1] for pair in pairs), strict=True))
     if _numbers("end", fields["end"]) != [len(ticks), len(arrivals)]:
         found = f"{len(ticks)} ticks and {len(arrivals)} arrivals"
-        raise unreadable(_KIND, "line 7", lines[6], f"the counts of {found}")
-    refused = frozenset(_numbers("refused", fields["refused"]))
-    return EndLog(ticks, refused, arrivals, _one("overflowed", fields), _one("clock", fields))
+        raise unreadable(_KIND, "line 8", lines[7], f"the counts of {found}")
+    refused, full = (frozenset(_numbers(key, fields[key])) for key in ("refused", "full"))
+    return EndLog(ticks, refused, full, arrivals, _one("overflowed", fields), _one("clock", fields))
 
 
 def read_ready(text: str) -> int | None:
