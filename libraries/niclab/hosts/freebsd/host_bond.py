@@ -80,7 +80,7 @@ class FreeBsdBonds(FreeBsdCommands):
         found = {one.name: one for one in self._shown(command)} if lagg.ports else {}
         slaves = tuple(_member(found, port.name, command) for port in lagg.ports)
         active = [port.name for port in lagg.ports if port.flags.has("ACTIVE", 2)]
-        mode = _NAMES.get(lagg.protocol)
+        mode = _NAMES.get(lagg.protocol or "")
         known = {
             "mode": lagg.protocol,
             "mode_name": mode[0] if mode else None,
@@ -98,7 +98,7 @@ class FreeBsdBonds(FreeBsdCommands):
         """Mode and members of a lagg; ``primary`` where there is such."""
         lagg = self._lagg(interface_name(self.name, name))[1]
         ports = [port.name for port in lagg.ports]
-        settings = {"mode": lagg.protocol, "slaves": " ".join(ports)}
+        settings = {"mode": lagg.protocol or "", "slaves": " ".join(ports)}
         return {**settings, "primary": ports[0]} if ports and lagg.protocol == "failover" else settings
 
     @partly("those of 802.1Q; tags of 802.1ad came with FreeBSD 13")
@@ -156,7 +156,7 @@ class FreeBsdBonds(FreeBsdCommands):
 
     def _lagg(self, bond: str) -> tuple[BsdInterface, Lagg]:
         shown = self._ifconfig(f"ifconfig {bond}", bond)
-        if shown.lagg is None:
+        if shown.lagg is None or shown.lagg.protocol is None:  # None of a member, which is no lagg
             raise BenchFault(f"{self.name}: `ifconfig {bond}` shows no lagg")
         return shown, shown.lagg
 

@@ -31,6 +31,8 @@ _ETHER = re.compile(r"[0-9a-fx*]{2}(?::[0-9a-fx*]{2}){5}", re.IGNORECASE)
 _VLAN = re.compile(
     r"vlan: (\S+)(?: vlanproto: (\S+))?(?: vlanpcp: (\S+))?(?: parent interface: (\S+)| vlandev: (\S+))?"
 )
+# A driver that knows why there is no carrier says it behind: "no carrier (No issue was observed)".
+_STATUS = re.compile(r"status:\s*([a-z ]*[a-z])(?: \((.+)\))?")
 _STATUSES = ("active", "no carrier", "associated", "inserted", "no ring", "running", "scanning")
 # A long list of names may be broken by the width of a page.
 _BROKEN_LIST = re.compile(
@@ -40,6 +42,7 @@ _LIST_PART = re.compile(r"[A-Z0-9_, ]*(?:>.*)?")
 _MOST_PARTS = 8
 _LONGEST_LINE = 4096
 _SMALLEST_MTU = 68
+_NO_PROTOCOL = "0x0000"  # of a VLAN that is not configured
 _MOST_VLAN, _MOST_PCP = 4095, 7
 
 # Lines of software interfaces (bridge, carp, pfsync, tunnels, vxlan, wireless) and of other address families, by how
@@ -248,10 +251,11 @@ def _supported_media(interface: BsdInterface, where: str, line: str) -> BsdInter
 
 def _status(interface: BsdInterface, where: str, line: str) -> BsdInterface:
     _once(interface, "status", where, line)
-    status = line.removeprefix("status:").strip()
-    if status not in _STATUSES:
+    match = _STATUS.fullmatch(line)
+    if match is None or match[1] not in _STATUSES or (match[2] is not None and match[1] != "no carrier"):
         raise unreadable(_KIND, where, line, f"a status of {', '.join(_STATUSES)}")
-    return replace(interface, status=status)
+    other = interface.other if match[2] is None else (*interface.other, line)
+    return replace(interface, status=match[1], other=other)
 
 
 def _vlan(interface: BsdInterface, where: str, line: str) -> BsdInterface:
@@ -264,11 +268,12 @@ def _vlan(interface: BsdInterface, where: str, line: str) -> BsdInterface:
         raise unreadable(_KIND, where, line, "the parent interface behind the VLAN's number")
     identity = whole_number(_KIND, where, match[1], "vlan")
     pcp = whole_number(_KIND, where, match[3], "vlanpcp") if match[3] else None
-    if identity > _MOST_VLAN or (pcp or 0) > _MOST_PCP or match[2] not in (None, "802.1q", "802.1ad"):
+    protocols = ("802.1q", "802.1ad") if parent != "<none>" else ("802.1q", "802.1ad", _NO_PROTOCOL)
+    if identity > _MOST_VLAN or (pcp or 0) > _MOST_PCP or match[2] not in (None, *protocols):
         raise unreadable(_KIND, where, line, "a VLAN up to 4095, 802.1q or 802.1ad, a priority up to 7")
     vlan = Vlan(
         id=identity,
-        protocol=match[2],
+        protocol=None if match[2] == _NO_PROTOCOL else match[2],
         pcp=pcp,
         parent=None if parent == "<none>" else parent,
     )

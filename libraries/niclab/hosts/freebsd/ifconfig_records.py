@@ -48,9 +48,10 @@ class LaggPort:
 
 @dataclass(frozen=True)
 class Lagg:
-    """``protocol`` such as ``lacp``; ``hash`` such as ``l2``, ``l3``. A physical member names its ``device``."""
+    """``protocol`` such as ``lacp``; ``hash`` such as ``l2``, ``l3``. A physical member names its ``device``, and
+    nothing else."""
 
-    protocol: str
+    protocol: str | None
     hash: tuple[str, ...] | None = None
     device: str | None = None
     active_ports: int | None = None
@@ -60,7 +61,7 @@ class Lagg:
 
 @dataclass(frozen=True)
 class Vlan:
-    """``id`` 0 and no parent: not configured yet. ``protocol`` such as ``802.1q``."""
+    """``id`` 0, no parent and no protocol: not configured yet. ``protocol`` such as ``802.1q``."""
 
     id: int
     protocol: str | None
@@ -100,7 +101,8 @@ class BsdInterface:
 
     ``options`` are set, ``capabilities`` can be set (``-m`` only). ``hwaddr`` is printed when it differs from
     ``ether``. ``supported_media`` as printed, with their options (``-m`` only). ``other``: lines of no interest here
-    (bridge, carp, wireless), as printed. Addresses are None only where names alone were asked for (``-l``).
+    (bridge, carp, wireless), as printed, and a status with the reason behind it. Addresses are None only where names
+    alone were asked for (``-l``).
     """
 
     name: str

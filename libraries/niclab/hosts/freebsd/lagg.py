@@ -12,6 +12,7 @@ from niclab.hosts.freebsd.ifconfig_records import Lagg, LaggPort
 from niclab.hosts.reading import whole_number
 
 _PROTOCOL = re.compile(r"laggproto (\S+)(?: lagghash (\S+))?(?: laggdev (\S+))?")
+_MEMBER = re.compile(r"lagg: laggdev (\S+)")  # of a physical member, releases 7 and 8
 _PROTOCOLS = ("failover", "fec", "lacp", "loadbalance", "roundrobin", "broadcast", "none", "default")
 _PORT = re.compile(r"laggport: (\S+) flags=(\S*)(?: state=(\S+))?(?: (\[\(.*))?")
 # Priority, MAC address, key, priority and number of the port. The actor opens the bracket, the partner closes it.
@@ -30,6 +31,9 @@ def read_lagg_line(kind: str, where: str, line: str, known: Lagg | None) -> Lagg
         if match is None or known is not None or match[1] not in _PROTOCOLS:
             raise unreadable(kind, where, line, f"'laggproto NAME' once, NAME of {', '.join(_PROTOCOLS)}")
         return Lagg(protocol=match[1], hash=tuple(match[2].split(",")) if match[2] else None, device=match[3])
+    member = _MEMBER.fullmatch(line)
+    if member is not None and known is None:
+        return Lagg(protocol=None, device=member[1])
     if known is None:
         return None
     if line.startswith("laggport:"):

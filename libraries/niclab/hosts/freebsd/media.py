@@ -21,10 +21,12 @@ _WORD = re.compile(
 _ETHERNET = re.compile(
     r"autoselect|none|manual|[Uu]nknown|Other|homePNA|<unknown (?:type|subtype)>"
     r"|[0-9.]{1,5}G?(?i:base)-?[A-Z0-9][A-Za-z0-9/-]{0,20}"
+    # Electrical connections to another chip: "25G-AUI", "100M-SGMII", "PCIExpress-50G".
+    r"|[0-9]{1,4}[GM]-[A-Z]{3,5}[0-9]?(?:-AC)?|PCIExpress-[0-9]{1,3}G"
 )
 _SUPPORTED = re.compile(r"(\S+)(?: mode \S+)?(?: mediaopt (\S+))?(?: instance [0-9]{1,4})?")
 _OPTIONS = ("full-duplex", "half-duplex", "flowcontrol", "hw-loopback", "master", "rxpause", "txpause")
-_SPEED = re.compile(r"([0-9]{1,4}(?:\.[0-9])?)(G?)base", re.IGNORECASE)
+_SPEED = re.compile(r"(?:PCIExpress-)?([0-9]{1,4}(?:\.[0-9])?)(?:(G?)base|([GM])(?:-|$))", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ class Media:
         match = _SPEED.match(self._running.subtype)
         if match is None:
             return None
-        return round(float(match[1]) * (1000 if match[2] else 1))
+        return round(float(match[1]) * (1000 if "G" in (match[2], match[3]) else 1))
 
     @property
     def duplex(self) -> Duplex | None:

@@ -68,7 +68,7 @@ def _state(shown: BsdInterface) -> Operstate:
 
 
 def _kind(shown: BsdInterface) -> str | None:
-    if shown.lagg is not None:
+    if shown.lagg is not None and shown.lagg.protocol is not None:
         return "lagg"
     return "vlan" if shown.vlan is not None else None
 
