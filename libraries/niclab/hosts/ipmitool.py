@@ -37,6 +37,11 @@ _FRU_PROBLEM = re.compile(
     r"FRU Read failed.{0,80}|Invalid FRU size.{0,20}"
 )
 _FRU_FIELD = re.compile(r"(?:Board|Chassis|Product|FRU|OEM|Multi|Unknown)\b.*")
+# A memory module, whose own data ipmitool decodes (dimm_spd.c); its type or size stands first.
+_FRU_MEMORY = re.compile(
+    r"(?:Memory|SDRAM) .*|Primary Bus Width|Number of Ranks|Logical Rank per DIMM|[0-9A-Z.]{1,5} V Nominal Op"
+    r"|Technology|Voltage Intf|Error Detect/Cor|Manufacturer|Manufacture Date|Serial Number|Part Number"
+)
 _FRU_RECORD = re.compile(r"[A-Za-z0-9 ()/.-]{1,60} Record")  # the heading of a multirecord
 _NO_ENTRIES = "SEL has no entries"
 # What ipmitool 1.8 says beside a complete answer, the last ones with -v; "<<" and ">>" are the packets of lanplus.
@@ -81,7 +86,7 @@ _SHAPES = {
     "ip_address": _IP,
     "subnet_mask": _IP,
     "default_gateway_ip": _IP,
-    "mac_address": re.compile(r"[0-9a-fA-FxX*#]{2}(?::[0-9a-fA-FxX*#]{2}){5}|[^0-9:]+"),
+    "mac_address": re.compile(r"[0-9a-fA-Fx-zX-Z*#]{2}(?::[0-9a-fA-Fx-zX-Z*#]{2}){5}|[^0-9:]+"),
 }
 
 # What ipmi_chassis.c, ipmi_mc.c, ipmi_sel.c and ipmi_lanp.c print; other lines are of another tool.
@@ -330,12 +335,13 @@ def _fru(unit: str | None, number: int | None, lines: Lines) -> Fru:
         return Fru(unit, number, False if problem.startswith("Device not") else None, {}, problem)
     fields: dict[str, str | tuple[str, ...]] = {}
     in_record = False
+    field = _FRU_MEMORY if lines and lines[0][1].strip().startswith("Memory ") else _FRU_FIELD
     for place, line in lines:
         if _FRU_RECORD.fullmatch(line.strip()):
             in_record = True
             continue
         pair = _PAIR.fullmatch(line[:1000])
-        known = pair is not None and (_FRU_FIELD.fullmatch(pair[1].strip()) or (in_record and line[0] in " \t"))
+        known = pair is not None and (field.fullmatch(pair[1].strip()) or (in_record and line[0] in " \t"))
         if pair is None or not known or _FRU.fullmatch(line.strip()):
             raise unreadable(_KIND, f"line {place}", line, "a line 'Name : value' of an inventory")
         name, value = pair[1].strip(), (pair[2] or "").strip()

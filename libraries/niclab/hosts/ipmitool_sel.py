@@ -78,10 +78,12 @@ def entry(number: int, cells: list[str]) -> SelLine:
 
 
 def refuse_cut(number: int, entries: list[SelLine]) -> None:
-    """Refuse a list whose last event alone has no direction: one version prints that of every event or of none."""
+    """Refuse a list whose last event alone has no direction: one version prints that of every event or of none. Records
+    of a maker have none in any version."""
     *others, last = entries
     told = others and all(entry.asserted is not None for entry in others)
-    if told and last.event and last.date is not None and last.asserted is None:
+    of_maker = last.sensor is not None and _OEM.fullmatch(last.sensor)
+    if told and last.event and last.date is not None and last.asserted is None and not of_maker:
         raise unreadable(_KIND, f"line {number}", last.event, "Asserted or Deasserted behind it, as in the other lines")
 
 
