@@ -19,16 +19,30 @@ _LEVEL = re.compile(r"(?:<[0-9]{1,3}>|[a-z]{3,8}\s*:[a-z]{3,6}\s*: )")
 _CALLER = r"(?: ?\[\s*[TC][0-9]{1,10}\])?"
 _UPTIME = re.compile(rf"\[\s*([0-9]{{1,10}}\.[0-9]{{1,9}})(?:\s*<\s*[0-9.]{{1,20}}>)?\]{_CALLER} ?")
 _WALL_CLOCK = re.compile(
-    r"(?:\[([A-Z][a-z]{2} [A-Z][a-z]{2} [ 0-9]?[0-9] [0-9:]{8} [0-9]{4})\]|([0-9-]{10}T[0-9:,.+-]{14,24})"
+    # Days and months are named in the user's language.
+    r"(?:\[([^\s\[\]]{1,12} {1,3}[^\s\[\]]{1,12} {1,4}[0-9]{1,2} [0-9:]{8} [0-9]{4})\]|([0-9-]{10}T[0-9:,.+-]{14,24})"
     rf"|\[([A-Z][a-z]{{2}} ?[ 0-9][0-9] [0-9:]{{5}}|\s*\+[0-9]{{1,8}}\.[0-9]{{1,9}})\]){_CALLER} ?"
 )
 # A day of one digit has one blank before it where a page shows two blanks as one.
-# OpenWrt's logread writes the day of the week, the year, and facility and level where others have the host.
+# OpenWrt's logread writes the day of the week, the year, and facility and level where others have the host; busybox has
+# them behind the host. The last two forms of the time are -o short-full and -o short-unix of journalctl.
 _SYSLOG = re.compile(
+    r"(?:<[0-9]{1,3}>)?"
     r"([A-Z][a-z]{2} [ 0-9]?[0-9] [0-9:]{8}(?:\.[0-9]{1,9})?|[0-9-]{10}T[0-9:.]{8,18}(?:Z|[+-][0-9:]{4,5})"
-    r"|[A-Z][a-z]{2} [A-Z][a-z]{2} [ 0-9]?[0-9] [0-9:]{8} [0-9]{4}(?= [a-z0-9]{3,10}\.[a-z]{3,6} ))"
-    r"(?: [A-Za-z0-9][A-Za-z0-9._-]{0,80})? ([A-Za-z0-9_./()-]{1,60})(?:\[[0-9]{1,10}\])?: ?(.*)"
+    r"|[A-Z][a-z]{2} [A-Z][a-z]{2} [ 0-9]?[0-9] [0-9:]{8} [0-9]{4}(?= [a-z0-9]{3,10}\.[a-z]{3,6} )"
+    r"|[A-Z][a-z]{2} [0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]{8}(?:\.[0-9]{1,9})? [A-Z0-9+-]{2,6}"
+    r"|[0-9]{9,11}\.[0-9]{6})"
+    r"(?: [A-Za-z0-9][A-Za-z0-9._-]{0,80})?(?: [a-z0-9]{3,10}\.[a-z]{3,6})? "
+    r"([A-Za-z0-9_./()-]{1,60})(?:\[[0-9]{1,10}\])?: ?(.*)"
 )
+# RFC 5424: priority, version, time, host, program, process, message id, structured data.
+_SYSLOG_5424 = re.compile(
+    r"(?:<[0-9]{1,3}>)?1 ([0-9-]{10}T[0-9:.]{8,18}(?:Z|[+-][0-9:]{4,5})) \S{1,255} (\S{1,48}) \S{1,128} \S{1,32} "
+    r"(?:-|(?:\[[^\]]{0,400}\]){1,4}) ?(.*)"
+)
+# journalctl -o short-monotonic has the kernel's clock before host and program.
+_SINCE_BOOT = re.compile(r"(\[ {0,8}[0-9]{1,10}\.[0-9]{6}\]) [A-Za-z0-9][A-Za-z0-9._-]{0,80} kernel: ?(?=\S)")
+_JOURNAL = re.compile(r"-- (?:(?:Logs|Journal) begins? at|Boot [0-9a-f]{32}|Reboot|No entries) ?.{0,200}--")
 # How lines of a log without any stamp begin (printk.time is off on RHEL 5 and older).
 _BARE_KERNEL = re.compile(
     r"Linux version |(?:Kernel c|C)ommand line: |BIOS-|ACPI: |PCI: |pci[a-z]* [0-9a-f:.]{7,12}|usb [0-9-]+"
@@ -66,13 +80,19 @@ def read_kernel_log(text: str) -> KernelLog:
 
 def _line(line: str) -> KernelLine | None:
     """None for a line of a syslog file that another program wrote. People cut the time and the host away as well."""
-    syslog = _SYSLOG.match(line.lstrip(" \t"))
+    begin = line.lstrip(" \t")
+    if begin.startswith("-- ") and _JOURNAL.fullmatch(begin.rstrip()):
+        return None
+    since_boot = _SINCE_BOOT.match(begin)
+    if since_boot is not None:
+        return _stamped(f"{since_boot[1]} {begin[since_boot.end() :]}")
+    syslog = _SYSLOG.match(begin) or _SYSLOG_5424.match(begin)
     if syslog is not None:
         if syslog[2] != "kernel":
             return None
         inner = _stamped(syslog[3])
         return KernelLine(inner.seconds, inner.text, syslog[1])
-    return _stamped(line.lstrip(" \t").removeprefix("kernel: ") if line.lstrip(" \t").startswith("kernel: ") else line)
+    return _stamped(begin.removeprefix("kernel: ") if begin.startswith("kernel: ") else line)
 
 
 def _stamped(line: str) -> KernelLine:

@@ -45,6 +45,8 @@ _BANNERS: tuple[tuple[re.Pattern[str], str | None], ...] = tuple(
             rf"(?:[Vv]ersion|ver\.?|v)[: ]*(?P<v>[0-9]{{1,4}}\.{_VERSION})",
             None,
         ),
+        (rf"(?P<d>forcedeth): Reverse Engineered nForce ethernet driver\. Version (?P<v>{_VERSION})", None),
+        (r"(?P<d>hns3|ionic): .*(?:Network Driver for .* - version|NIC Driver)$", None),
         (rf"(?P<d>sky2|skge|vxge): (?:[Dd]river )?version:? (?P<v>{_VERSION})", None),
         (rf"(?P<d>r8169|r8168|r8125|8139too|8139cp):? .*Ethernet (?:controller )?driver (?P<v>{_VERSION})", None),
         (rf"VMware vmxnet3 virtual NIC driver - version (?P<v>{_VERSION})", "vmxnet3"),
@@ -56,7 +58,7 @@ _FIRMWARE = re.compile(
 )
 _NVM = re.compile(r"\bnvm ([0-9][0-9.]*(?: (?:build )?0x[0-9a-f]{1,8})?(?: [0-9]+\.[0-9]+\.[0-9]+)?)")
 _MANAGEMENT_FIRMWARE = re.compile(
-    r"(?P<d>qede?) [0-9a-f:.]{5,16}: Storm FW [0-9.]+, Management FW (?P<v>[0-9.]+)"
+    r"(?P<d>qede?) (?P<b>[0-9a-f:.]{5,16}): Storm FW [0-9.]+, Management FW (?P<v>[0-9.]+)"
     r"(?: \[MBI [0-9.]+\])?(?: \[(?P<i>\S+)\])?"
 )
 _TIGON = re.compile(r"Tigon I{1,2} \(Rev\. [0-9]+\), Firmware: (?P<v>[0-9.]+[0-9])")
@@ -66,7 +68,10 @@ _CARD = re.compile(
     r"|(?:Broadcom|QLogic) .{1,80} found at mem|(?:AceNIC|3C985|GA620T?) Gigabit Ethernet at "
     r"|Intel\(R\) .{1,60} (?:Network Connection|Ethernet Controller)$"
 )
-_RENAMED = re.compile(r"([A-Za-z0-9_.@-]{1,15}): renamed from \S{1,15}")
+_RENAMED = re.compile(
+    r"([A-Za-z0-9_.@-]{1,15}): renamed from \S{1,15}"
+    r"|^udev: renamed network interface \S{1,15} to ([A-Za-z0-9_.@-]{1,15})$"
+)
 
 _GTS = r"([0-9]{1,2}(?:\.[0-9])?) ?(?:GT/s|G[Bb]/s|GHz)(?: PCIe)?"
 _ADDRESS = r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]"
@@ -102,7 +107,7 @@ def driver_event(line: KernelLine) -> KernelEvent | None:
 
 # A quick look that spares most lines the patterns above.
 _SIGNS = re.compile(
-    r"\.c: ?v|ersion|[Ff]irmware|\b[Ff][Ww][ :]|PCI|v[0-9]|renamed from|GT/s|FastLinQ|OneConnect|Chelsio|Solarflare"
+    r"\.c: ?v|ersion|[Ff]irmware|\b[Ff][Ww][ :]|PCI|v[0-9]|renamed|GT/s|FastLinQ|OneConnect|Chelsio|Solarflare"
     r"|Tigon3|found at|AceNIC|3C985|GA620|Intel\(R\)"
 )
 
@@ -130,9 +135,10 @@ def _bare(version: str | None) -> str | None:
 def _firmware(line: KernelLine, text: str) -> KernelEvent | None:
     management = _MANAGEMENT_FIRMWARE.match(text)
     if management is not None:
-        return KernelEvent(
-            _Kind.FIRMWARE_VERSION, line, iface=management["i"], driver=management["d"], firmware=management["v"]
-        )
+        event = KernelEvent(_Kind.FIRMWARE_VERSION, line, iface=management["i"], driver=management["d"])
+        # "02:00.00": these drivers leave the domain out and write the function in two digits.
+        address = management["b"] if re.fullmatch(_ADDRESS, management["b"]) else None
+        return replace(event, firmware=management["v"], address=address)
     tigon = _TIGON.search(text)
     if tigon is not None:
         return KernelEvent(_Kind.FIRMWARE_VERSION, line, driver="acenic", firmware=tigon["v"])
@@ -203,7 +209,7 @@ def _renamed(line: KernelLine, text: str) -> KernelEvent | None:
     if match is None:
         return None
     subject = read_subject(text)
-    return KernelEvent(_Kind.RENAMED, line, match[1], subject.address, subject.driver)
+    return KernelEvent(_Kind.RENAMED, line, match[1] or match[2], subject.address, subject.driver)
 
 
 def _card(line: KernelLine, text: str) -> KernelEvent | None:

@@ -76,20 +76,27 @@ _WORDS: tuple[tuple[KernelEventKind, tuple[str, ...]], ...] = (
         _Kind.DEVICE_LOST,
         (
             "device inaccessible",
+            "config space inaccessible",
             "(?:Adapter|adapter|PCIe link|PCI device) (?:removed|lost|is gone)",
             "Refused to change power",
         ),
     ),
     (
         _Kind.FIRMWARE_LOAD_FAILED,
-        (r"[Ff]irmware load for \S+ failed", "[Ff]ailed to load firmware", "Can't load firmware file"),
+        (
+            r"[Ff]irmware load (?:for \S+ )?failed",
+            "[Ff]ailed to load firmware",
+            r"firmware: failed to load \S",  # Debian
+            "unable to load firmware (?:patch|image) ",
+            "Can't load firmware file",
+        ),
     ),
     (
         _Kind.PROBE_FAILED,
         (
             r"[Pp]robe of \S+ failed with error",
             r"probe with driver \S+ failed with error",
-            "failed to load because an unsupported SFP",
+            "failed to (?:load|initialize) because an unsupported SFP",
         ),
     ),
     (

@@ -9,12 +9,22 @@ from niclab.hosts.linux.kernel_subject import DRIVERS, is_interface, read_subjec
 from niclab.hosts.records import Duplex, KernelLine
 
 _LINK = re.compile(
-    r"(?:^|[ :\]])(?:NIC )?link (?:is )?(up|down)\b(?! events)|(?<=: )Media Link (On|Off)\b",  # Media: sis900
+    r"(?:^|[ :\]])(?:NIC )?link (?:is )?(up|down)\b(?! events)|(?<=: )Media Link (On|Off)\b"  # Media: sis900
+    r"|(?<=: )carrier (on|off)$|\bLink status is: ([01])$",  # r8152, ax88179
+    re.IGNORECASE,
+)
+_UP = ("up", "on", "1")
+# Without a name: "libphy: 0:02 - Link is Up - 1000/Full", "st_gmac a5014000.ethernet: Link is Down".
+_NAMELESS = re.compile(
+    r"(?:lib)?phy: \S{1,60} - link is "
+    r"|([A-Za-z][A-Za-z0-9_-]{0,30}) [0-9a-f]{4,16}\.g?(?:eth|mac)[a-z0-9_@-]{0,40}: link "
+    r"|Link is (?:Down$|Up - [0-9]{2,6}/(?:Full|Half))",
     re.IGNORECASE,
 )
 _LINK_CHANGE = re.compile(r"link change old ([0-9]{1,6}) new ([0-9]{1,6})$")  # atlantic: Mbit/s before and after
 _SPEED = re.compile(r"\b([0-9]{1,6}(?:\.[0-9])?) ?([MG])b(?:ps|/s|it/s)", re.IGNORECASE)
-_DUPLEX = re.compile(r"[ /(](full|half)(?:[ -]duplex\b|$|[ ,-])", re.IGNORECASE)
+_MEGABITS = re.compile(r"(?:- |\()([0-9]{2,6})/(?:full|half)\b", re.IGNORECASE)  # phylib before 4.8, macb
+_DUPLEX = re.compile(r"[ /(](full|half)(?:[ -]duplex\b|$|[ ,)-])", re.IGNORECASE)
 _FLOW_CONTROL = re.compile(r"flow control:? ([^,()]{1,40})", re.IGNORECASE)
 _PAUSE = re.compile(r"([TR]x(?:/[TR]x)?|no) PAUSE")  # cxgb4
 _IN_PARENTHESES = re.compile(r"\([^()]{0,80}\)")
@@ -47,10 +57,13 @@ def link_event(line: KernelLine, text: str) -> KernelEvent | None:
             if subject.iface
             else None
         )
-    up = (link[1] or link[2]).lower() in ("up", "on")
+    up = next(word for word in link.groups() if word).lower() in _UP
     after = text[link.end() :]
-    iface = subject.iface or _last_name(_IN_PARENTHESES.sub(" ", text[: link.start() + 1]), subject.driver)
-    if iface is None and subject.driver not in DRIVERS:
+    nameless = _NAMELESS.match(text)
+    iface = subject.iface
+    if iface is None and nameless is None:
+        iface = _last_name(_IN_PARENTHESES.sub(" ", text[: link.start() + 1]), subject.driver)
+    if iface is None and subject.driver not in DRIVERS and nameless is None:
         return None
     flow = _FLOW_CONTROL.search(after) or _PAUSE.search(after)
     return KernelEvent(
@@ -58,7 +71,7 @@ def link_event(line: KernelLine, text: str) -> KernelEvent | None:
         line=line,
         iface=iface,
         address=subject.address,
-        driver=subject.driver,
+        driver=subject.driver or (nameless[1] if nameless else None),
         speed_mbps=_speed_mbps(after) if up else None,
         duplex=_duplex(after) if up else None,
         flow_control=flow[1].strip() if flow and up else None,
@@ -76,7 +89,8 @@ def _last_name(text: str, driver: str | None) -> str | None:
 def _speed_mbps(text: str) -> int | None:
     match = _SPEED.search(text)
     if match is None:
-        return None
+        megabits = _MEGABITS.search(text)
+        return int(megabits[1]) if megabits else None
     return round(float(match[1]) * (1000 if match[2].upper() == "G" else 1))
 
 

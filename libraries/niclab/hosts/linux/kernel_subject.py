@@ -20,7 +20,7 @@ _WITH_DEVICE = re.compile(
     rf"(?={_IFACE}(?: \([a-z_ ]{{1,40}}\))*: )(.*)",
     re.DOTALL,
 )
-_WITH_DRIVER = re.compile(r"([a-z][a-z0-9_]{1,30}): (.*)", re.DOTALL)
+_WITH_DRIVER = re.compile(rf"([a-z][a-z0-9_]{{1,30}})(?::| (?={_IFACE}: )) ?(.*)", re.DOTALL)  # "sky2 eth0: ..." (2.6)
 _QEDE = re.compile(rf"\[(qede?)_[a-z_]{{1,40}}:[0-9]{{1,6}}\(({_IFACE})\)\] ?(.*)", re.DOTALL)
 _LEADING_IFACE = re.compile(rf"({_IFACE})(?: \([a-z_ ]{{1,40}}\))*: ")
 _LEADING_PROBED = re.compile(r"(eth[0-9]{1,3}) - ")  # be2net of 2.6: no udev name yet when the driver finds the card
