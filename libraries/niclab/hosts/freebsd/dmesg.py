@@ -29,8 +29,14 @@ _SEARCHED_CHARACTERS = 1024
 
 _DEVICE = r"([a-z][a-z0-9_]*?)([0-9]{1,5})"
 _IFACE = r"([A-Za-z][A-Za-z0-9_.]{0,20})"
+_PRIORITY = re.compile(r"<[0-9]{1,3}>")
 _STAMPS = (
-    re.compile(r"<[0-9]{1,3}>"),
+    _PRIORITY,
+    # RFC 5424, and how OPNsense shows its log; the kernel's own priority may follow both.
+    re.compile(
+        r"1 [0-9-]{10}T[0-9:.+Z-]{8,24} \S{1,255} kernel \S{1,128} \S{1,32} (?:-|(?:\[[^\]]{0,400}\]){1,4}) "
+        r"|[0-9-]{10}T[0-9:.+Z-]{8,24}\s{1,8}[A-Z][a-z]{3,14}\s{1,8}kernel\s{1,8}"
+    ),
     # A page shows two blanks as one.
     re.compile(
         r"(?:[A-Z][a-z]{2} [ 0-9]?[0-9] [0-9:]{8}|[0-9-]{10}[T ][0-9:]{8}[0-9.,:+Z-]{0,14}|\(\.\.\.\)) \s{0,2}"
@@ -38,6 +44,7 @@ _STAMPS = (
     ),
     re.compile(r"(?!kernel: )[A-Za-z0-9][A-Za-z0-9.-]{0,63} (?=kernel(?:\[[0-9]{1,9}\])?: )"),
     re.compile(r"kernel(?:\[[0-9]{1,9}\])?: "),
+    _PRIORITY,
 )
 _UPTIME = re.compile(r"\[\s*([0-9]{1,10}(?:\.[0-9]{1,9})?)\] ?")
 _PROBE = re.compile(

@@ -32,8 +32,9 @@ _GENERATION = re.compile(r": PCIe (?:gen([1-6]) )?x([0-9]{1,2}), [0-9]{1,2} port
 _GENERATIONS = {"1": 2.5, "2": 5.0, "3": 8.0, "4": 16.0, "5": 32.0, "6": 64.0}
 _INSUFFICIENT = re.compile(r"PCI-Express bandwidth available for this (?:card|device)")
 _LINK_SPEED = re.compile(r"\b([0-9]{1,6}(?:\.[0-9])?) ?([MG])bps", re.IGNORECASE)
-_DUPLEX = re.compile(r"\b(full|half)[ -]duplex", re.IGNORECASE)
-_FLOW_CONTROL = re.compile(r"flow control: ([A-Za-z/ ]{1,20})", re.IGNORECASE)
+_DUPLEX = re.compile(r"\b(full|half)[ -]duplex|[MG]bps/(full|half)\b", re.IGNORECASE)
+# axgbe: "- 10Gbps/Full - flow control off"; bnxt: "full duplex, FC - none - 10000 Mbps".
+_FLOW_CONTROL = re.compile(r"(?:flow control:?|\bFC -) ([A-Za-z/& ]{1,20})", re.IGNORECASE)
 
 
 def driver_version(description: str) -> str | None:
@@ -67,7 +68,7 @@ def link_speed_mbps(text: str) -> int | None:
 
 def link_duplex(text: str) -> Duplex | None:
     match = _DUPLEX.search(text)
-    return Duplex(match[1].lower()) if match else None
+    return Duplex((match[1] or match[2]).lower()) if match else None
 
 
 def link_flow_control(text: str) -> str | None:
