@@ -175,7 +175,7 @@ _WORDS: tuple[tuple[ConsoleEventKind, tuple[str, ...]], ...] = (
             r"^Booting the kernel",
             r"^EFI stub: ",
             r"^systemd-boot ",
-            r"^U-Boot \d",
+            r"^U-Boot (?:[ST]PL )?\d",
         ),
     ),
     (
@@ -197,14 +197,17 @@ _WORDS: tuple[tuple[ConsoleEventKind, tuple[str, ...]], ...] = (
         _Kind.BIOS,
         (
             r"SeaBIOS \(version",
-            r"AMIBIOS|American Megatrends",
+            # A kernel names them behind a colon: "Hardware name: HP ProLiant DL380 Gen9, BIOS P89".
+            r"^[^:]{0,120}(?:AMIBIOS|American Megatrends)",
+            r"^(?:\[\w{2,8} {0,2}\] {1,2})?coreboot-\S{1,60} .*(?:bootblock|romstage|ramstage|postcar) starting",
             r"[Pp]ress\s?<?(?:DEL|Del|F2|F10|F1|F9|ESC|Esc)>? ?(?:key )?(?:now )?(?:to|or|for|,)",
             r"Phoenix(?:BIOS| BIOS| SecureCore| TrustedCore| Technologies)",
             r"Award (?:Modular |Medallion )?BIOS",
             "Reboot and Select proper Boot device|^Operating System not found",
             r"Booting from (?:Hard ?[Dd]is[ck]|Hard Drive|DVD|CD|Floppy|ROM|USB|[0-9A-Fa-f]{4}:[0-9A-Fa-f]{4})",
             r"No bootable device",
-            r"ProLiant System BIOS|HPE? ProLiant|Dell Inc\. .{0,20}BIOS|BIOS (?:Date|Version|Revision)\b",
+            r"^[^:]{0,120}(?:ProLiant System BIOS|HPE? ProLiant|Dell Inc\. .{0,20}BIOS)",
+            r"BIOS (?:Date|Version|Revision)\b",
             r"^F2 += |F12 += |^F2 - ",
             r"Lifecycle Controller|Initializing (?:firmware interfaces|iDRAC)",
             r"Power-?[Oo]n [Ss]elf",
