@@ -59,10 +59,12 @@ def _with_capability(kind: str, where: str, device: PciconfDevice, capability: C
             return _express(kind, where, device, text)
         case (False, 0x05):
             match = _wanted(kind, where, text, _MSI, "'MSI supports N messages'")
-            return replace(device, msi=Messages(int(match[1]), match[2] is not None))
+            msi = Messages(int(match[1]), match[2] is not None)
+            return replace(device, msi=msi, msi_count=msi.supported, msi_enabled=msi.enabled)
         case (False, 0x11):
             match = _wanted(kind, where, text, _MSIX, "'MSI-X supports N messages'")
-            return replace(device, msix=Messages(int(match[1]), "enabled" in (match[2] or "")))
+            msix = Messages(int(match[1]), "enabled" in (match[2] or ""))
+            return replace(device, msix=msix, msix_count=msix.supported, msix_enabled=msix.enabled)
         case (False, 0x01):
             power = _wanted(kind, where, text, _POWER, "'powerspec 3 supports D0 D3 current D0'")
             return replace(device, power_state=power[1] if power[1] != "unknown" else None)
@@ -92,6 +94,7 @@ def _express(kind: str, where: str, device: PciconfDevice, text: str) -> Pciconf
         max_payload_bytes=int(payload[1]) if payload else None,
         max_payload_supported_bytes=int(payload[2]) if payload else None,
         max_read_bytes=int(read[1]) if read else None,
+        max_read_request_bytes=int(read[1]) if read else None,
         aspm=aspm[1] if aspm else None,
         lnksta_width=link_width(kind, where, link[1]) if link else None,
         lnkcap_width=link_width(kind, where, link[2]) if link else None,

@@ -9,6 +9,7 @@ from niclab.hosts.errors import unreadable
 from niclab.hosts.freebsd.fields import with_fields
 from niclab.hosts.freebsd.pcicaps import with_capabilities
 from niclab.hosts.freebsd.pciconf_records import Bar, Capability, PciconfDevice, PciconfDevices
+from niclab.hosts.pci_records import Vpd
 from niclab.hosts.pcie import is_degraded
 from niclab.hosts.transcript import refuse_error, transcript
 
@@ -38,8 +39,11 @@ _BAR = re.compile(
     r" size\s*([0-9]{1,20}), (enabled|disabled)"
 )
 _ERRORS = re.compile(r"(PCI errors|PCI-e errors|Corrected|Fatal|Non-fatal) = (.*)")
-# Vital product data (-V) and windows of bridges (-B): not looked into.
-_MORE = re.compile(r"VPD (?:ident|ro|rw)\b.*|window\[[0-9a-f]{2}\] = .*|bus range\s*= .*")
+# Which register the words of -e are of; "PCI errors" are of the old status register.
+_ERRORS_OF = {"PCI-e errors": "devsta", "Corrected": "cesta", "Fatal": "uesta", "Non-fatal": "uesta"}
+_VPD = re.compile(r"VPD (?:ident|r[ow] ([!-~]{2}))\s*= (.*)")
+# Windows of bridges (-B): not looked into.
+_MORE = re.compile(r"window\[[0-9a-f]{2}\] = .*|bus range\s*= .*")
 _QUOTED = re.compile(r"'(.*)'|\"(.*)\"")
 _OLD_WORDS = ("class", "card", "chip", "rev", "hdr")
 _NEW_WORDS = ("class", "rev", "hdr", "vendor", "device", "subvendor", "subdevice")
@@ -74,7 +78,7 @@ def read_pciconf(text: str) -> PciconfDevices:
 def _device(block: list[_Line]) -> PciconfDevice:
     device = _header(block[0][0], block[0][1].strip())
     capabilities: list[Capability] = []
-    kind, outer = "header", _outer(block)
+    kind, outer, register = "header", _outer(block), ""
     for number, line in ((number, line.strip()) for number, line in block[1:]):
         where = f"line {number}"
         if _is_of_another(line, kind):
@@ -87,7 +91,10 @@ def _device(block: list[_Line]) -> PciconfDevice:
         elif line.startswith(("bar ", "iov bar ")):
             device, kind = _with_bar(device, where, line), "bar"
         elif (match := _ERRORS.fullmatch(line)) is not None:
-            device, kind = replace(device, errors=(*device.errors, match[2].strip())), "errors"
+            kind, register = "errors", match[1]
+            device = _with_error(device, register, match[2].strip())
+        elif (match := _VPD.fullmatch(line)) is not None:
+            device, kind = _with_vpd(device, where, line, match), "more"
         elif _MORE.fullmatch(line):
             kind = "more"
         elif kind in ("capability", "errors") and number in outer and not _is_rest(line):
@@ -95,7 +102,7 @@ def _device(block: list[_Line]) -> PciconfDevice:
         elif kind == "capability" and not _NO_REST.fullmatch(line):
             capabilities[-1] = replace(capabilities[-1], text=f"{capabilities[-1].text} {line}")
         elif kind == "errors":
-            device = replace(device, errors=(*device.errors, line))
+            device = _with_error(device, register, line)
         else:
             raise unreadable(_KIND, where, line, "a line of pciconf -l, -v, -b, -c or -e")
     device = with_capabilities(_KIND, device, tuple(capabilities))
@@ -137,6 +144,25 @@ def _with_bar(device: PciconfDevice, where: str, line: str) -> PciconfDevice:
     if not line.startswith("iov ") and any(bar.register == other.register for other in device.bars):
         raise unreadable(_KIND, where, line, f"one address at {bar.register}")
     return replace(device, bars=(*device.bars, bar))
+
+
+def _with_error(device: PciconfDevice, register: str, words: str) -> PciconfDevice:
+    device = replace(device, errors=(*device.errors, words))
+    name = _ERRORS_OF.get(register)
+    return device if name is None else with_fields(device, {name: (*(getattr(device, name) or ()), words)})
+
+
+def _with_vpd(device: PciconfDevice, where: str, line: str, match: re.Match[str]) -> PciconfDevice:
+    """With one item of ``-V``. The kernel gives the data only when it has read them to their end."""
+    known, quoted = device.vpd or Vpd(complete=True), _QUOTED.fullmatch(match[2].strip())
+    text = ((quoted[1] or quoted[2] or "") if quoted else match[2]).strip() or None
+    if match[1] is None:
+        return replace(device, vpd=replace(known, product_name=text))
+    if match[1] in known.items:
+        raise unreadable(_KIND, where, line, f"{match[1]} once")
+    names = {"PN": "part_number", "SN": "serial_number", "EC": "engineering_changes"}
+    vpd = replace(known, items={**known.items, match[1]: text})
+    return replace(device, vpd=with_fields(vpd, {names[match[1]]: text}) if match[1] in names else vpd)
 
 
 def _header(number: int, line: str) -> PciconfDevice:
