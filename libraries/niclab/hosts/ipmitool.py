@@ -103,7 +103,8 @@ _NAMES = {
     IpmiForm.LAN_PRINT: re.compile(
         # The tool itself writes "Gratituous ARP Intrvl".
         r"(?:set_in_progress|auth_type|ip_|subnet|mac_address|snmp|bmc_arp|grat[a-z]{3,8}_arp|default_gateway"
-        r"|backup_gateway|802_1q|(?:primary_|secondary_)?rmcp|cipher|bad_password|invalid_password|attempt_count|user_lockout|ipv6|arp|vlan|dhcp|oem|lan_)\w*"
+        r"|backup_gateway|802_1q|(?:primary_|secondary_)?rmcp|cipher|bad_password|invalid_password|attempt_count"
+        r"|user_lockout|ipv6|arp|vlan|dhcp|oem|lan_)\w*"
     ),
     IpmiForm.MC_INFO: re.compile(
         r"device_(?:id|revision|available)|firmware_revision\w*|ipmi_version|manufacturer_(?:id|name)"

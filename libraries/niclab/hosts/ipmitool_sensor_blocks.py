@@ -17,6 +17,14 @@ FIRST = "Sensor ID"
 _ID = re.compile(r"(\S.{0,60}?)\s*\(0x([0-9a-f]{1,2})\)")
 _ENTITY = re.compile(r"([0-9]{1,3}\.[0-9]{1,3})(?: \(.{1,60}\))?")
 _PAIR = re.compile(r"\s{0,4}([A-Z][A-Za-z0-9 /()-]{1,40}?)\s*:(?:\s+(.*)|)")
+# Places of units and controllers stand between the sensors of "sdr list all -v"; they have nothing that is measured.
+_LOCATOR = "Device ID"
+_OF_LOCATOR = re.compile(
+    r"\s{0,4}(?:Device ID|Entity ID|Device Access Address|Logical FRU Device|Slave Address|Device Slave Address"
+    r"|Channel Number|LUN\.Bus|Device Type\.Modifier|OEM|ACPI (?:System|Device) P/S Notif|Controller Presence"
+    r"|Logs Init Agent Errors|Event Message Gen|Chassis Device|Bridge|IPMB Event (?:Generator|Receiver)"
+    r"|FRU Inventory Device|SEL Device|SDR Repository|Sensor Device)\s*:.*|Device Capabilities"
+)
 _STATE = re.compile(r"\s+\[(.{1,80})\]")
 _READING = re.compile(r"(-?[0-9]{1,12}(?:\.[0-9]{1,9})?)(?: \(\+/- -?[0-9.]{1,12}\))? (\S.{0,40})")
 _NUMBER = re.compile(r"-?[0-9]{1,12}(?:\.[0-9]{1,9})?")
@@ -39,8 +47,11 @@ def sensor_blocks(lines: Lines) -> tuple[IpmiSensor, ...]:
     :raises ReadError: for a line that is neither ``Name : value`` nor a state, and for a block without a reading.
     """
     blocks: list[tuple[int, dict[str, str], list[str]]] = []
-    name = ""
+    name, in_locator = "", False
     for number, line in lines:
+        in_locator = blocks != [] and (in_locator or line.startswith(_LOCATOR)) and not line.startswith(FIRST)
+        if in_locator and _OF_LOCATOR.fullmatch(line[:1000].rstrip()):
+            continue
         pair, state = _PAIR.fullmatch(line[:1000]), _STATE.fullmatch(line[:1000])
         if pair is not None and pair[1] == FIRST:
             blocks.append((number, {}, []))
