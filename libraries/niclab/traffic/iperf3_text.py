@@ -53,6 +53,8 @@ _CONTRADICTION = 0.1  # three digits of each figure, and the other side's time i
 _BITS = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
 _BYTES = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3, "T": 1024**4, "P": 1024**5}
 _DEFAULT_LENGTH_S = 10.0
+# With --get-server-output what the server printed stands below what the client did, as text or as JSON.
+_OF_THE_SERVER = re.compile(r"^[> ]{0,8}Server (?:JSON )?output:[ \r]*$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,8 @@ def read_iperf3_output(text: str, command: str | None = None) -> Iperf3Result | 
     :raises WorthlessResult: when the run measured nothing usable.
     :raises ReadError: when the text is not iperf3's.
     """
-    text = text.removeprefix("\ufeff")
+    of_the_server = _OF_THE_SERVER.search(text)
+    text = text[: of_the_server.start() if of_the_server else None].removeprefix("\ufeff")
     if re.search(r"^\s{0,8}\{", text, re.MULTILINE):
         root = document(text)
         return _mixed_document(root) or read_document(root)
@@ -126,6 +129,8 @@ def read_iperf3_text(text: str, command: str | None = None) -> Iperf3Summary:
     printed = transcript(text, "iperf3")
     filled = _untitled(printed.filled)
     called = command if command is not None else printed.command
+    if called is not None and re.search(r"\s--sctp(?:\s|$)", called):
+        raise unreadable(_KIND, "command", called, f"a test of {' or '.join(Iperf3Test)}")
     for number, line in filled:
         if _TROUBLE.match(line.strip()[:400]):
             raise unreadable(_KIND, f"line {number}", line.strip(), "a result, not a message")
@@ -168,9 +173,9 @@ def read_iperf3_text(text: str, command: str | None = None) -> Iperf3Summary:
 
 
 def _untitled(lines: tuple[tuple[int, str], ...]) -> tuple[tuple[int, str], ...]:
-    """The lines without the title of ``-T``, when each has the same one."""
+    """The lines without the title of ``-T``, when the first and most others have it; some of ``-V`` never do."""
     titled = _TITLED.match(lines[0][1]) if lines else None
-    if titled is None or not all(line.startswith(titled[1].rstrip()) for _, line in lines):
+    if titled is None or 2 * sum(line.startswith(titled[1].rstrip()) for _, line in lines) <= len(lines):
         return lines
     return tuple((number, line.removeprefix(titled[1].rstrip())) for number, line in lines)
 
@@ -188,7 +193,8 @@ def _named_streams(lines: tuple[tuple[int, str], ...]) -> set[str]:
         match = _LINE.fullmatch(text) or _OF_A_STREAM.fullmatch(text)
         if match is None:
             raise unreadable(_KIND, f"line {number}", text, "a whole line of a stream")
-        named.add(match["id"])
+        if match["id"] != "SUM" or match.re is _LINE:  # the datagrams out of order of a single stream are its "SUM" too
+            named.add(match["id"])
     return named
 
 
@@ -201,11 +207,19 @@ def _refuse_incomplete(named: set[str], results: list[re.Match[str]]) -> None:
 
 
 def _separator(lines: tuple[tuple[int, str], ...]) -> int | None:
-    """The number of the line that stands between intervals and results; None without one.
+    """The number of the line that stands between intervals and results; None without one. With ``-V`` it is the second
+    of two; of several streams one stands below each interval, and only that of the results has a heading below it.
 
     :raises ReadError: when there are several, of several runs.
     """
-    found = [(number, line) for number, line in lines if _SEPARATOR.fullmatch(line.strip()[:400])]
+    below = [line.strip()[:400] for _, line in lines[1:]] + [""]
+    found = [
+        (number, line, after.startswith("[ ID] "))
+        for (number, line), after in zip(lines, below, strict=True)
+        if _SEPARATOR.fullmatch(line.strip()[:400]) and not _SEPARATOR.fullmatch(after)
+    ]
+    headed = [entry for entry in found if entry[2]]
+    found = headed if len(headed) == 1 else found
     if len(found) > 1:
         raise unreadable(_KIND, f"line {found[1][0]}", found[1][1].strip(), "one result only")
     if found or not any(_SENT.match(line.strip()) for _, line in lines):
