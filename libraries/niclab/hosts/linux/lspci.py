@@ -1,7 +1,7 @@
 """Reader of ``lspci`` as people see it: plain, -v, -vv, -vvv, -n, -nn, -D, -k, -x.
 
 Shapes: pciutils 2.1 (``Link: Supported Speed 2.5Gb/s``) to 3.14 (``(downgraded)`` without ``(ok)``), as in ``lspci.c``,
-``ls-caps.c`` and ``ls-ecaps.c`` of pciutils. The bus tree (-t) and paths (-P) are refused.
+``ls-caps.c`` and ``ls-ecaps.c`` of pciutils. The bus tree (-t) and paths without buses (-P) are refused.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from niclab.hosts.errors import unreadable
 from niclab.hosts.linux import lspci_express as express
-from niclab.hosts.linux.lspci_names import SLOT, Heading, Names, read_heading, read_names
+from niclab.hosts.linux.lspci_names import SLOT, SLOT_OF_A_DOMAIN, Heading, Names, read_heading, read_names
 from niclab.hosts.linux.lspci_vpd import is_vpd_line, read_vpd
 from niclab.hosts.linux.pci import with_domain
 from niclab.hosts.pcie import is_degraded
@@ -41,7 +41,16 @@ _BARE = re.compile(
     r"|Region [0-5]|\[[A-Z][A-Z0-9]\] [A-Z][a-z ]+):.*"
     r"|!!! Unknown header type 7f|(?:Memory|I/O ports|Expansion ROM) at .*|Read-only fields:|Read/write fields:|End"
 )
+# Deeper lines of a text that has lost all its indentation, where any line with flags is one too.
+_BARE_DETAIL = re.compile(
+    r"MaxPayload [0-9]{2,5} bytes, MaxReadReq [0-9]{2,5} bytes|(?:[A-Z][A-Za-z0-9_.]{1,40}=[0-9]{1,12}[mun]s ?){1,3}"
+    r"|(?:AtomicOps(?:Cap|Ctl)|Transmit Margin|Compliance (?:Preset/)?De-emphasis|Max (?:no )?snoop latency|LaneErrStat"
+    r"|(?:L1Sub|PTM|PASID|Dpc|ARI|PRI)(?:Cap|Ctl)[12]?|PTM(?:Control|EffectiveGranularity)|BAR [0-9]|Initial VFs"
+    r"|VF offset|VF Migration|Supported Page Size|Caps|Arb|Ctrl|VC[0-9]|Root(?:Cap|Ctl|Sta|Cmd)|ErrorSrc|Changed)[: ].*"
+)
 _SLOT = re.compile(SLOT)
+# With -PP the bridges above a device stand before it: "0001:00:1c.0/02:00.0"; all are of the domain of the first.
+_PATH = re.compile(rf"^([0-9a-f]{{4,8}}:)?(?:{SLOT_OF_A_DOMAIN}/){{1,16}}(?={SLOT_OF_A_DOMAIN} )")
 # Lines of names, in which no flags stand that a mail could break away.
 _WHOLE = re.compile(r"\s*(?:Subsystem|DeviceName|Physical Slot|Kernel driver in use|Kernel modules):")
 _SEPARATOR = "--"  # grep -A writes it between groups of lines
@@ -60,12 +69,13 @@ _CAPABILITIES = ("Express ", "MSI: ", "MSI-X: ", "Message Signalled Interrupts: 
 
 @dataclass
 class _Block:
-    """The lines of one device."""
+    """The lines of one device. ``bare``: they have lost their indentation."""
 
     number: int
     slot: str
     heading: Heading
     body: list[tuple[int, str]] = field(default_factory=list)
+    bare: bool = False
 
 
 def read_lspci(text: str) -> tuple[PciDevice, ...]:
@@ -79,7 +89,8 @@ def read_lspci(text: str) -> tuple[PciDevice, ...]:
     block = _block_of_command(seen)
     if block is not None:
         blocks[block.slot] = block
-    for number, line in unbroken(dedented(seen.filled), _begins):
+    lines = [(number, _PATH.sub(r"\1", line, count=1)) for number, line in dedented(seen.filled)]
+    for number, line in unbroken(lines, _begins):
         noise = _NOISE.fullmatch(line)
         if noise is not None and noise[1] is None:
             continue
@@ -91,7 +102,10 @@ def read_lspci(text: str) -> tuple[PciDevice, ...]:
         elif block is not None and (line[0] in " \t" or _HEX_DUMP.fullmatch(line)):
             block.body.append((number, line))
         elif block is not None and _BARE.fullmatch(line):
+            block.bare = block.bare or not block.body
             block.body.append((number, f"\t{line}"))
+        elif block is not None and block.bare and (express.has_flags(line) or _BARE_DETAIL.fullmatch(line)):
+            block.body.append((number, f"\t\t\t{line}"))
         elif block is not None and block.body and express.is_wrapped(line) and not _WHOLE.match(block.body[-1][1]):
             first, start = block.body[-1]
             block.body[-1] = (first, f"{start} {line.strip()}")
@@ -114,7 +128,8 @@ def _block_of_command(seen: Transcript) -> _Block | None:
 
 
 def _begins(line: str) -> bool:
-    return express.is_wrapped(line) or any(each.fullmatch(line) for each in (_HEADER, _BARE, _HEX_DUMP, _NOISE))
+    patterns = (_HEADER, _BARE, _BARE_DETAIL, _HEX_DUMP, _NOISE)
+    return express.is_wrapped(line) or any(each.fullmatch(line) for each in patterns)
 
 
 def _started(blocks: dict[str, _Block], number: int, match: re.Match[str]) -> _Block:

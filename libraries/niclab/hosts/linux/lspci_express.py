@@ -106,6 +106,11 @@ def is_flags(text: str) -> bool:
     return bool(words) and all(_FLAG.fullmatch(word) for word in words)
 
 
+def has_flags(text: str) -> bool:
+    """At least one flag with its sign; other words may stand beside it."""
+    return any(_FLAG.fullmatch(word) for word in text.replace(",", " ").split())
+
+
 def is_more(name: str, line: str) -> bool:
     """Whether these flags go on with those of field ``name``; those of the device's status are few and known."""
     words = {word.lstrip("<>")[:-1] for word in line.replace(",", " ").split()}

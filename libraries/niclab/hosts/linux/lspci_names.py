@@ -10,7 +10,8 @@ import re
 from dataclasses import dataclass
 
 # Addresses: domain (four digits, more for volume management devices), bus, device, function.
-SLOT = r"(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[01][0-9a-f]\.[0-7]"
+SLOT_OF_A_DOMAIN = r"[0-9a-f]{2}:[01][0-9a-f]\.[0-7]"
+SLOT = rf"(?:[0-9a-f]{{4,8}}:)?{SLOT_OF_A_DOMAIN}"
 
 _ID = "[0-9a-f]{4}"
 _BOTH_IDS = re.compile(rf"(?:(.*) )?\[?({_ID}):({_ID})\]?")
