@@ -62,6 +62,7 @@ def _link(node: JsonNode) -> NetworkLink:
     data = info.optional("info_data") if info else None
     slave = info.optional("info_slave_data") if info else None
     kind, slave_kind = _text(info, "info_kind"), _text(info, "info_slave_kind")
+    address = _mac if _text(node, "link_type") in _WITH_MAC else JsonNode.text  # tunnels have addresses of their own
     return NetworkLink(
         name=node.child("ifname").text(),
         index=_count(node, "ifindex"),
@@ -74,9 +75,9 @@ def _link(node: JsonNode) -> NetworkLink:
         group=_text(node, "group"),
         qlen=_count(node, "txqlen"),
         link_type=_text(node, "link_type"),
-        mac=_optional(node, "address", _mac if _text(node, "link_type") in _WITH_MAC else JsonNode.text),
-        broadcast=_optional(node, "broadcast", _mac if _text(node, "link_type") in _WITH_MAC else JsonNode.text),
-        permanent_mac=_optional(node, "permaddr", _mac),
+        mac=_optional(node, "address", address),
+        broadcast=_optional(node, "broadcast", address),
+        permanent_mac=_optional(node, "permaddr", address),
         kind=kind,
         slave_kind=slave_kind,
         vlan_id=_count(data, "id") if kind == "vlan" else None,

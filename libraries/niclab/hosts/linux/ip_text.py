@@ -48,6 +48,8 @@ _KINDS = re.compile(
     r"ip6tnl|ipip|ipoib|ipvlan|ipvtap|lowpan|macsec|macvlan|macvtap|netdevsim|netkit|nlmon|openvswitch|ovpn|pfcp|ppp|"
     r"rmnet|sit|team|tun|vcan|veth|virt_wifi|vlan|vrf|vti|vti6|vxcan|vxlan|wireguard|wwan|xfrm"
 )
+# A kind of a driver from elsewhere, of which iproute2 has no details to show.
+_OTHER_KIND = re.compile(r"\s+[a-z][a-z0-9_-]{1,20} addrgenmode .*")
 _WITH_MAC = ("link/ether", "link/loopback")
 _NUMBERED = re.compile(r"[0-9]{1,9}: ")
 _HEAD_WORDS = {"qdisc": "qdisc", "state": "operstate", "master": "master", "group": "group"}
@@ -59,6 +61,9 @@ _OLD_NAMES = {
     "carrier": "carrier_errors",
     "collsns": "collisions",
 }
+
+# The same of a bond's details.
+_BOND_NAMES = {"lacp_rate": "ad_lacp_rate"}
 
 _Link = dict[str, Any]
 
@@ -164,7 +169,7 @@ class _Reader:
             self._name(number, line, words)
         elif words[0] == "vf":
             self._below_vf = True
-        elif _KINDS.fullmatch(words[0].removesuffix("_slave")):
+        elif _KINDS.fullmatch(words[0].removesuffix("_slave")) or _OTHER_KIND.fullmatch(line):
             self._kind(words)
         elif not self._is_continuation(line):
             raise unreadable(KIND, f"line {number}", line, "link/..., inet, RX:, TX:, altname or a kind such as vlan")
@@ -243,7 +248,10 @@ class _Reader:
     def _kind(self, words: list[str]) -> None:
         info = self.link.setdefault("linkinfo", {})
         pairs = dict(pairwise(words[1:]))
-        numbers = {name: int(value) if _NUMBER.fullmatch(value) else value for name, value in pairs.items()}
+        numbers = {
+            _BOND_NAMES.get(name, name): int(value) if _NUMBER.fullmatch(value) else value
+            for name, value in pairs.items()
+        }
         if words[0].endswith("_slave"):
             info.update(info_slave_kind=words[0].removesuffix("_slave"), info_slave_data=numbers)
         elif "info_kind" not in info:
