@@ -123,7 +123,7 @@ UNREADABLE = [
     (f"{UDP_TITLE}\n{UDP}".removesuffix("6\n"), "the throughput, a number with 2 digits"),
     ("THROUGHPUT=1.00\nTHROUGHPUT=2.00\nTHROUGHPUT_UNITS=10^6bits/s\n", "THROUGHPUT once"),
     ("THROUGHPUT=1.00\nTHROUGHPUT_UNITS=furlongs\n", "a unit such as 10\\^6bits/s"),
-    ("ELAPSED_TIME=1.00\n", "THROUGHPUT or TRANSACTION_RATE among the selectors"),
+    ("ELAPSED_TIME=1.00\n", "THROUGHPUT, TRANSACTION_RATE or a latency among the selectors"),
     ("Throughput,Throughput Units\n1.0\n", "2 values, as many as names"),
 ]
 

@@ -61,6 +61,7 @@ _TROUBLE = re.compile(
 _CLASSIC = re.compile(
     r"\s*(?:Recv\s+Send\s+Send|Local /Remote|Socket\s+Message|Size\s+Size\s+Size\s+Time|bytes\s+[Bb]ytes)\b"
 )
+_OF_A_HEADING = re.compile(r"\b(?:Throughput|Transaction|Round Trip|Minimum|Maximum|Mean|Stddev|[0-9]{2}th)\b")
 _NUMBER = re.compile(r"-?[0-9]{1,20}(?:\.[0-9]{1,10})?")
 _SINGLE = re.compile(r"\s*(?:[0-9]{1,20}\.[0-9]{1,6}|nan|inf)")
 
@@ -212,12 +213,12 @@ def _refuse_broken_row(parts: _Parts, number: int) -> None:
 
 
 def _omni_table(parts: _Parts, asked: NetperfCommand | None) -> netperf_omni.Selectors | None:
-    """CSV or columns: a line of values below a heading with "Throughput" or "Transaction" in it."""
+    """CSV or columns: a line of values below a heading with the name of a rate or a latency in it."""
     lines = [(number, line) for number, line in parts.others if line.strip()]
     for number, line in lines:
         if _CLASSIC.match(line):
             raise unreadable(KIND, f"line {number}", line.strip(), "a whole heading, with a unit such as 10^6bits/sec")
-    heads = [place for place, (_, line) in enumerate(lines) if re.search(r"\b(?:Throughput|Transaction)\b", line)]
+    heads = [place for place, (_, line) in enumerate(lines) if _OF_A_HEADING.search(line)]
     if heads:
         first = heads[0]
         if "," in lines[first][1] and len(lines) > first + 1:

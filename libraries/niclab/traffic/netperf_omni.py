@@ -153,10 +153,11 @@ def key_of(long_name: str) -> str:
 
 
 def result(named: str | None, found: Selectors, command: NetperfCommand | None) -> NetperfResult:
-    """The result that the selectors make. ``named``: the test, of the title or the command.
+    """The result that the selectors make. ``named``: the test, of the title or the command. Where only latencies were
+    asked for there is no rate.
 
     :raises WorthlessResult: when nothing was transferred.
-    :raises ReadError: when there is no throughput, or its unit is unknown.
+    :raises ReadError: when there is neither throughput nor latency, or the unit is unknown.
     """
     test = named or _test(found)
     unit = _unit(test or "", found, command)
@@ -164,9 +165,9 @@ def result(named: str | None, found: Selectors, command: NetperfCommand | None) 
     value = _number(found, "THROUGHPUT")
     if value is None:
         value, unit, moves = _number(found, "TRANSACTION_RATE"), TRANSACTIONS, False
-    if value is None:
-        raise unreadable(KIND, "output", sorted(found), "THROUGHPUT or TRANSACTION_RATE among the selectors")
-    figure = rate(value, unit, "a throughput")
+    if value is None and not _has_latency(found):
+        raise unreadable(KIND, "output", sorted(found), "THROUGHPUT, TRANSACTION_RATE or a latency among the selectors")
+    figure = None if value is None else rate(value, unit, "a throughput")
     sent, received = _ends(found, unit)
     per = found.get("SD_UNITS")
     return NetperfResult(
@@ -174,7 +175,7 @@ def result(named: str | None, found: Selectors, command: NetperfCommand | None) 
         throughput_bps=figure if moves else None,
         transactions_per_s=_number(found, "TRANSACTION_RATE") if moves else figure,
         elapsed_s=_number(found, "ELAPSED_TIME"),
-        unit=unit,
+        unit=unit if value is not None else None,
         cpu_local_pct=_percent(found, "LOCAL_CPU_UTIL"),
         cpu_remote_pct=_percent(found, "REMOTE_CPU_UTIL"),
         service_demand_local_us=_demand(found, "LOCAL_SD"),
@@ -191,6 +192,13 @@ def result(named: str | None, found: Selectors, command: NetperfCommand | None) 
         response_bytes=_size(found, "RESPONSE_SIZE"),
         confidence=_confidence(found),
         selectors=found,
+    )
+
+
+def _has_latency(found: Selectors) -> bool:
+    """A latency that was measured: -1 stands for one that was not."""
+    return any(
+        key.endswith("_LATENCY") and isinstance(value, int | float) and value >= 0 for key, value in found.items()
     )
 
 

@@ -19,8 +19,10 @@ _COUNT = re.compile(r"[0-9]{1,20}")
 _TYPES = "edge|level|fasteoi|fasteoi_irq|fasteoi_mask|simple|percpu|event|virq|ipi|msi|msi-x|demux|bad"
 # Chip, number at the chip and type (kernel/irq/proc.c, show_interrupts): "IR-PCI-MSI 524288-edge", "GICv3  27 Level",
 # "ITS-PCI-MSI-0000:01:00.0   1 Edge"; the words of a chip's name stand one blank apart: "MIPS GIC  10  ethernet".
+# A kernel with Xenomai marks what is served out of band: "IR-PCI-MSI-0000:00:19.0      0 oob-edge      eno1".
 _NEW_CHIP = re.compile(
-    rf"(\S+(?: [A-Za-z]\S*){{0,4}})\s+([0-9]{{1,12}})(?:\s*-\s*({_TYPES})|\s+(Edge|Level)(?:-\S+)?)?(?:\s+(\S.*))?\s*",
+    rf"(\S+(?: [A-Za-z]\S*){{0,4}})\s+([0-9]{{1,12}})(?:\s+oob(?![a-z]))?"
+    rf"(?:\s*-\s*({_TYPES})|\s+(Edge|Level)(?:-\S+)?)?(?:\s+(\S.*))?\s*",
     re.IGNORECASE,
 )
 # Before 4.0: chip and type in one word, "PCI-MSI-edge", "xen-dyn-event"; or a chip without type, "PCI-MSI-X", "XT-PIC".
