@@ -89,9 +89,13 @@ def _channel_counts(sizes: Mapping[str, int | None]) -> ChannelCounts:
 
 
 def _sections(kind: str, lines: list[Line], known: tuple[str, ...]) -> dict[str, tuple[_Sizes, _Flags]]:
-    """Both sections, each with its sizes and its switches."""
-    found: dict[str, tuple[_Sizes, _Flags]] = {}
-    section: tuple[_Sizes, _Flags] | None = None
+    """Both sections, each with its sizes and its switches.
+
+    Some versions after 6.15 print neither heading of -g: the second section begins where the first row comes back.
+    """
+    unnamed = not any(line.strip() in _SECTIONS for _, line in lines)
+    found: dict[str, tuple[_Sizes, _Flags]] = {"max": ({}, {})} if unnamed else {}
+    section = found.get("max")
     for number, line in lines:
         where = f"line {number}"
         name = _SECTIONS.get(line.strip())
@@ -102,6 +106,8 @@ def _sections(kind: str, lines: list[Line], known: tuple[str, ...]) -> dict[str,
         if match is None or section is None:
             raise unreadable(kind, where, line, f"{' or '.join(map(repr, _SECTIONS))} once each, then 'NAME: SIZE'")
         row = match[1].strip().lower().replace(" ", "_")
+        if unnamed and "current" not in found and row == next(iter(section[0]), None):
+            section = found["current"] = ({}, {})
         if row in section[0] or row in section[1]:
             raise unreadable(kind, where, line, f"{match[1]} once a section")
         if row in _SWITCHES and kind == _RINGS:
