@@ -306,6 +306,11 @@ def _interrupt(device: PciDevice, number: int, value: str) -> PciDevice:
 
 
 def _flags(device: PciDevice, number: int, value: str) -> PciDevice:
+    """Plain -v tells here what -vv tells on lines of their own; the capability of power management has flags too."""
+    for part in value.split(", "):
+        for name, reader in (("NUMA node", _numa_node), ("IOMMU group", _iommu_group)):
+            if part.startswith(f"{name} "):
+                device = reader(device, number, part.removeprefix(f"{name} "))
     return _interrupt(device, number, value) if _SAYS_IRQ.fullmatch(value) else device
 
 

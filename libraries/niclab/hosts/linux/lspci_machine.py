@@ -21,7 +21,7 @@ _SLOT_LINE = re.compile(rf"(?:Slot|Device):\s*{SLOT}\s*")
 _QUOTED_LINE = re.compile(rf'({SLOT})((?: "[^"]*"| -[a-z][0-9a-f]{{2}}){{3,8}})\s*')
 _QUOTED_WORD = re.compile(r' (?:"([^"]*)"|-([a-z])([0-9a-f]{2}))')
 _NAMED_ID = re.compile(r"(?:(.*\S) )?\[?([0-9a-f]{4})\]?")
-_UNNAMED_ID = re.compile(r"(?:Unknown d|D)evice \[?([0-9a-f]{4})\]?")
+_UNNAMED_ID = re.compile(r"(?:(?:Unknown d|D)evice|(?:Unknown v|V)endor) \[?([0-9a-f]{4})\]?")
 # The keys in the order in which -mm prints the same values without keys; busybox's -mk adds the driver.
 _KEYS = ("Class", "Vendor", "Device", "SVendor", "SDevice")
 
@@ -130,7 +130,8 @@ def _block_device(fields: dict[str, str], modules: list[str]) -> PciDevice:
 
 
 def _named_id(fields: dict[str, str], key: str) -> tuple[str | None, str | None]:
-    """Name and id: ``82574L Gigabit Network Connection [10d3]``, ``10d3``, ``Device 10d3``, or a name alone."""
+    """Name and id: ``82574L Gigabit Network Connection [10d3]``, ``10d3``, ``Device 10d3``, ``Vendor 8086``, or a name
+    alone."""
     value = fields.get(key, "")
     unnamed = _UNNAMED_ID.fullmatch(value)
     if unnamed is not None:
