@@ -15,9 +15,9 @@ from typing import NoReturn
 
 from niclab.hosts.errors import ReadError, unreadable
 
-# Mails are broken at 72 to 80 characters.
+# Mails are broken at 70 to 80 characters.
 _WIDEST_MAIL = 80
-_RAGGED = 8
+_RAGGED = 10
 _WHOLE = re.compile(r"[0-9]{1,20}")
 # "/var/log/messages.0.gz:", "messages-" (a line of context), "1534:" (-n), where a stamp of a log follows.
 _OF_GREP = re.compile(
