@@ -30,6 +30,7 @@ _JSON_NAME = re.compile(_NAME)
 _PARAMETER = re.compile(rf"({_NAME})(?::\s*|\s+)(\S{{1,30}})")
 # Steps of the adaptive moderation (ethtool 6.11 and later), which nothing here asks for.
 _PROFILE = re.compile(r"[rt]x-profile:(?:\s*n/a)?|\{\.usec = .{1,80}\},?")
+_JSON_PROFILES = ("rx-profile", "tx-profile")
 _PAUSE_FIRST = re.compile(r"Autonegotiate\s*:\s*\S{1,10}")
 _PAUSE_ROW = re.compile(r"(Autonegotiate|RX|TX|RX negotiated|TX negotiated)\s*:\s*(\S{1,10})")
 _PAUSE_JSON = {"ifname", "autonegotiate", "rx", "tx", "negotiated", "statistics"}
@@ -85,7 +86,7 @@ def _switches(pairs: list[tuple[str, object]]) -> dict[str, object]:
 def _coalescing_from_json(node: JsonNode) -> Coalescing:
     assert isinstance(node.value, dict)
     switches = ("adaptive-rx", "adaptive-tx", "cqe-mode-rx", "cqe-mode-tx")
-    names = [name for name in node.value if name not in ("ifname", *switches)]
+    names = [name for name in node.value if name not in ("ifname", *switches, *_JSON_PROFILES)]
     if not names or not all(_JSON_NAME.fullmatch(name) for name in names):
         raise node.wrong("parameters such as rx-usecs, at least one")
     values = [json_bool(node.optional(name)) for name in switches]
