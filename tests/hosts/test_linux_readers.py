@@ -43,6 +43,8 @@ SHARED = {
     **{kind: set(LOGS) for kind in LOGS},
     # sysctl -e prints what could stand in loader.conf; the names are the same ones.
     "loader-conf": {"sysctl-freebsd"},
+    # The lsmod of a small busybox prints the file as it is.
+    "lsmod": {"proc-modules"},
     **{"ip": {"ip-link"}, "ip-link": {"ip", "vlan"}, "vlan": {"ip", "ip-link"}},
 }
 

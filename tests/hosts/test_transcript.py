@@ -85,6 +85,9 @@ def test_a_prompt_between_lines_stays() -> None:
         ("name: a=b, =3D\n", ["name: a=b, =3D"]),
         ("name: 256      <--- too small\n----> more: 2\n", ["name: 256", "      more: 2"]),
         ("name: value\n....snip....\nmore: 2\n--snip--\n", ["name: value", "more: 2"]),
+        ("name: value\n[...snip...]\nmore: 2\n< SNIP >\n", ["name: value", "more: 2"]),
+        ("name: value\n...output omitted...\nmore: 2\n<output omitted>\n", ["name: value", "more: 2"]),
+        ("name: value\n(omitted)\nmore: 2\n", ["name: value", "(omitted)", "more: 2"]),
         ("name: value\n\nreal\t0m0.160s\nuser\t0m0.004s\nsys\t0m0.001s\n", ["name: value"]),
     ],
 )

@@ -53,9 +53,13 @@ _RUNNERS = frozenset(
 )
 # They show a file or a part of what a tool said, so that any reader's text may stand behind them.
 _VIEWERS = ("cat", "more", "less", "show", "head", "tail", "grep", "egrep", "zgrep", "sed", "awk", "watch")
+# Not "omitted" alone: iperf3 says that of an interval, and a mail may break the line before it.
+_CUT = r"(?:snip(?:ped)?|cut|output omitted)"
+_DOTS = r"(?:\.{3,6}|\u2026)"
 _LEFT_OUT = re.compile(
-    r"\.{3,6}|\u00b7{3,6}|[\u2026\u22ee]|[\[(<]\s?(?:\.{3}|\u2026|snip(?:ped)?|cut)\s?[\])>]"
-    r"|([-.])\1+\s?(?:snip(?:ped)?|cut)\s?(?:\1\1+)?"
+    rf"\.{{3,6}}|\u00b7{{3,6}}|[\u2026\u22ee]|[\[(<]\s?(?:{_DOTS}|(?:{_DOTS}\s?)?{_CUT}(?:\s?{_DOTS})?)\s?[\])>]"
+    rf"|([-.])\1+\s?{_CUT}\s?(?:\1\1+)?",
+    re.IGNORECASE,
 )
 _ESCAPES = re.compile(r"\x1b(?:\[[0-9;:?]{0,40}[@-~]|\][^\x07\x1b\n]{0,500}(?:\x07|\x1b\\)|[()][A-Z0-9]|[=>78])|\x0f")
 _ARROW_BEFORE = re.compile(r"[-=]{2,20}>(?=\s)")
@@ -65,7 +69,7 @@ _REMARKS = ("#", "//")
 _RULER = re.compile(r"[-=_*~]{4,200}")
 _FENCE = re.compile(r"(?:```|~~~)[a-z]{0,12}")
 _RECORDER = re.compile(r"Script (?:started|done)(?: on|,).{0,200}")
-_LAST_OF_LEFT_OUT = frozenset(".\u00b7\u2026\u22ee])>-pdt")
+_LAST_OF_LEFT_OUT = frozenset(".\u00b7\u2026\u22ee])>-pdtPDT")
 _TAG = re.compile(r"</?[a-z][a-z0-9]{0,10}(?: [^<>\n]{0,200})?/?>")
 _PRINTABLE = re.compile(r"=3D|=20$", re.MULTILINE)
 _NO_PRINTABLE = re.compile(r"=(?![0-9A-F]{2}|\r?\n|$)")

@@ -16,6 +16,7 @@ _TAINTS = re.compile(r"\(([A-Z+-]+)\)")
 _ADDRESS = re.compile(r"0x[0-9a-f]{1,16}")
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 _HEADING = re.compile(r"Module\s+Size\s+Used by.*")
+_PROC_LINE = re.compile(rf"\S+\s+\S+\s+\S+\s+\S+\s+(?:{'|'.join(ModuleState)})\s+0x\S+(?:\s+\(\S+\))?")
 _LSMOD_LINE = re.compile(r"(\S+)\s+([0-9]{1,12})\s+(-?[0-9]{1,10}|-)(?:\s+(\S.*))?")
 # What Linux 2.4 adds: how a module came, and its users in brackets.
 _OLD_NOTES = re.compile(r"\((?:autoclean|unused|uninitialized|deleted|initializing)\)")
@@ -33,11 +34,12 @@ def read_proc_modules_record(text: str) -> LoadedModules:
 
 
 def read_lsmod(text: str) -> LoadedModules:
-    """Read ``lsmod``, with its heading or cut out of it by name."""
+    """Read ``lsmod``, with its heading or cut out of it by name; the small one of busybox shows ``/proc/modules``."""
     lines = [
         (number, line) for number, line in transcript(text, "lsmod").filled if not _HEADING.fullmatch(line.strip())
     ]
-    return LoadedModules(_some(_LSMOD, text, tuple(_listed(number, line) for number, line in lines)))
+    read_line = _loaded if any(_PROC_LINE.fullmatch(line.strip()) for _, line in lines) else _listed
+    return LoadedModules(_some(_LSMOD, text, tuple(read_line(number, line) for number, line in lines)))
 
 
 def _some(kind: str, text: str, modules: tuple[LoadedModule, ...]) -> tuple[LoadedModule, ...]:
@@ -82,7 +84,7 @@ def _listed(number: int, line: str) -> LoadedModule:
     if users.startswith("[") and users.endswith("]") and users != _PERMANENT:
         users = users[1:-1]
     named = _users("" if users == "-" else users)
-    if not all(_NAME.fullmatch(user) for user in named):
+    if not all(_NAME.fullmatch(user) and user not in tuple(ModuleState) for user in named):
         raise unreadable(_LSMOD, where, line, "names of modules as its users")
     return LoadedModule(
         name=match[1],
