@@ -220,8 +220,9 @@ def _link_detected(settings: dict[str, _Setting]) -> tuple[bool | None, str | No
 
 
 def _modes(settings: dict[str, _Setting], key: str) -> tuple[str, ...] | None:
-    """None for "Not reported", and for the empty list that ethtool before 3.0 writes instead."""
-    if key not in settings or settings[key][1] in ("Not reported", ""):
+    """None for "Not reported", for "Not applicable" of a link without negotiation, and for the empty list that ethtool
+    before 3.0 writes instead."""
+    if key not in settings or settings[key][1] in ("Not reported", "Not applicable", ""):
         return None
     number, value = settings[key]
     modes = tuple(value.split())
