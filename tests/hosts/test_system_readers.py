@@ -64,7 +64,7 @@ REFUSED = [
     ("lsmod", "Module                  Size  Used by\nbe2net  big  0\n", "line 2 .*'NAME SIZE COUNT"),
     ("lsmod", "Module                  Size  Used by\nbe2net  123\n", "line 2"),
     ("lsmod", "be2net  123  0\nbe2net  123  0\n", "each module once"),
-    ("lsmod", "be2net 147456 0 - Live 0xffffffffc0a3b000\n", "names of modules as its users"),
+    ("lsmod", "be2net 147456 0 - Live\n", "names of modules as its users"),
     ("lsmod", "libkmod: ERROR ../libkmod/libkmod-module.c: could not open /proc/modules\n", "line 1"),
     ("proc-modules", "be2net 147456 0 - Live\n", "line 1 .*'NAME SIZE REFCOUNT"),
     ("proc-modules", "Module                  Size  Used by\nbe2net  123  0\n", "line 1"),
