@@ -20,3 +20,11 @@ def side_by_side(question: Callable[[S], T], subjects: Iterable[S]) -> list[T]:
         return []
     with ThreadPoolExecutor(len(asked)) as pool:
         return list(pool.map(question, asked))
+
+
+def at_once(first: Callable[[], S], second: Callable[[], T]) -> tuple[S, T]:
+    """The answers to two different questions; both are asked to the end, the error of ``second`` is raised first."""
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(first)
+        second_said = second()
+        return asked.result(), second_said

@@ -16,7 +16,7 @@ from niclab.hosts.errors import ReadError
 from niclab.hosts.load_records import CpuLoad, FrameCounters, Load, load_between
 from niclab.lab import Lab
 from niclab.server import Server
-from niclab.together import side_by_side
+from niclab.together import at_once, side_by_side
 from niclab.traffic import WorthlessResult, serving, standstill, switch_counts
 from niclab.traffic.iperf3 import shortest_s
 from niclab.traffic.serving import Ends
@@ -174,6 +174,7 @@ class Session:
         self._switch, self._line_mbps, self._watch = switch, line_mbps, watch
         self._last: tuple[_Look, _Look] | None = None
         self._told: standstill.Told | None = None
+        self._told_after: standstill.Told = ()
 
     def forget(self) -> None:
         """What was counted after the last run is not what the next one starts from."""
@@ -199,7 +200,7 @@ class Session:
 
     def _stood(self) -> tuple[standstill.Stood, ...]:
         """Since the end of the last run, or since the looks before this one where there was something else between."""
-        before, self._told = self._told, self._watch.told()
+        before, self._told = self._told, self._told_after
         return self._watch.between(before or self._told, self._told)
 
     def _measure(self, order: Order) -> Run:
@@ -210,7 +211,7 @@ class Session:
         switch_before = self._switch.look()
         timeout_s = order.duration_s + tool.omitted_s + serving.SLACK_S
         ended = run.sender.ssh.run(command, timeout_s=timeout_s)
-        after = _looks(run, self._interfaces)
+        after, self._told_after = at_once(lambda: _looks(run, self._interfaces), self._watch.told)
         with serving.named(run.sender, command, ended):
             result = tool.read(ended.stdout, self._route, order)
             _refuse_short(result, order, tool.omitted_s)
