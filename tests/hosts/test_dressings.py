@@ -47,6 +47,15 @@ DRESSINGS: dict[str, Callable[[str, str], str]] = {
     "script": lambda _kind, text: (
         f"Script started on Tue 01 Jan 2019 10:00:00\n{text}\nScript done on Tue 01 Jan 2019\n"
     ),
+    "ssh": lambda _kind, text: (
+        "Warning: Permanently added 'dut' (ED25519) to the list of known hosts.\nroot@dut's password: \n"
+        f"Last login: Tue Jan  1 10:00:00 2019 from 10.0.0.1\n{text}\nlogout\nConnection to dut closed.\n"
+    ),
+    "complaints of the shell and of sudo": lambda _kind, text: (
+        "-bash: warning: setlocale: LC_ALL: cannot change locale (en_US.UTF-8): No such file or directory\n"
+        f"sudo: unable to resolve host dut: Name or service not known\n{text}\nYou have new mail in /var/mail/root\n"
+    ),
+    "sudo -S": lambda _kind, text: f"[sudo] password for joe: {text.lstrip(chr(10))}",
     "a byte order mark": lambda _kind, text: "\ufeff" + text,
 }
 # A console's log has its own prompts and screens. A text that begins with a prompt has had its dressing.
@@ -86,3 +95,18 @@ def test_a_dressing_alone_is_no_output(dressing: str) -> None:
     for kind in ("ethtool-i", "ethtool", "lspci", "ipmi", "sysctl-freebsd", "ifconfig-freebsd", "netperf", "dmesg"):
         with pytest.raises(ReadError):
             parse(kind, DRESSINGS[dressing](kind, ""))
+
+
+@pytest.mark.parametrize(
+    "last",
+    ["Killed", "client_loop: send disconnect: Broken pipe", "Connection to dut closed by remote host.", "^C"],
+)
+def test_an_output_that_broke_off_is_no_record(last: str) -> None:
+    """Nobody knows what is missing. Logs and runs of traffic tell it by themselves."""
+    told = ("dmesg", "dmesg-freebsd", *TIMED, *UNDRESSED)
+    for kind in (path.stem for path in EXAMINED.glob("*.json") if path.stem not in told):
+        for entry in texts(kind):
+            text = "\n".join(entry["text"])
+            if "#" not in text and "$" not in text:  # of a session, the part that is whole is read
+                with pytest.raises(ReadError):
+                    parse(kind, f"{text}\n{last}\n")

@@ -107,6 +107,9 @@ REFUSED = [
     ("ethtool-k", "Features for eth0:\nrx-checksumming: maybe\n"),
     ("ethtool-k", "Cannot get device feature names: No such device\n"),
     ("proc-modules", "be2net 98304\n"),
+    ("lsmod", " 87380  16384  16384    10.00    9412.34\n"),
+    ("interrupts", "Sorry, try again.\n[sudo] password for joe: \nsudo: 1 incorrect password attempt\n"),
+    ("dpkg", "dpkg-query: no path found matching pattern /usr/sbin/ethtool\n"),
 ]
 
 

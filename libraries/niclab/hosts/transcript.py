@@ -1,6 +1,6 @@
 """What a terminal adds to the output of a tool: prompts with the command before it, empty prompts behind it, sudo's
-question for a password, colours and other escape sequences, carriage returns, NUL bytes, and the dots that people put
-where they left something out.
+question for a password, what ssh and the shell say beside an output, colours and other escape sequences, carriage
+returns, NUL bytes, and the dots that people put where they left something out.
 
 Nothing else is taken away. A line that is no prompt stays, also when it is an error message of the tool.
 """
@@ -38,6 +38,29 @@ _NAMELESS_PROMPT = re.compile(r"[$%❯»➜] [a-z./][A-Za-z0-9_./ -]{0,200}")
 _ARROW_PROMPT = re.compile(r"[^➜]{0,40}➜\s+((?:\S{1,60}\s+(?:git:\(\S{1,60}\)\s+)?(?:✗\s+)?)?(\S.*))")
 _SIGNS = re.compile(r"[#$%>❯»➜▶+]|~\]")
 _PASSWORD = re.compile(r"(?:\[sudo\] |doas \()[^:]{1,80}:|Password: ?|Sorry, try again\.")
+# sudo -S does not end the line of its question: "[sudo] password for joe: Settings for eth0:".
+_ANSWERED = re.compile(r"^\[sudo\] [^:\n]{1,80}: (?=\s*\S)")
+# What ssh, sudo, the shell and the start of a session say beside an output; a session that broke off is not among it.
+_BESIDE = re.compile(
+    r"Warning: Permanently added .{1,200} to the list of known hosts\."
+    r"|\S{1,80}'s password: ?|Enter passphrase for key .{1,200}: ?|Last login: .{1,200}"
+    r"|Pseudo-terminal will not be allocated because stdin is not a terminal\."
+    r"|X11 forwarding request failed on channel [0-9]{1,4}|Warning: No xauth data; using fake .{1,100}"
+    r"|\*\* (?:WARNING: connection is not using a post-quantum|This session may be vulnerable to"
+    r"|The server may need to be upgraded\. See ).{1,100}"
+    r"|(?:Shared c|C)onnection to \S{1,100} closed\.|logout|exit|You have (?:new )?mail(?: in \S{1,100})?\.?"
+    r"|-?\S{1,40}: (?:line [0-9]{1,6}: )?warning: setlocale: .{1,200}"
+    r"|sudo: unable to resolve host .{1,200}"
+    r"|stdin: is not a tty|(?:mesg|stty|tput): .{1,100}"
+)
+# Last words of a session or of a tool that did not come to its end.
+_BROKEN_OFF = re.compile(
+    r"\^[CZ\\]|(?:Killed|Terminated|Hangup|Aborted|Bus error|Segmentation fault)(?: \(core dumped\))?"
+    r"|Connection to \S{1,100} closed by remote host\.|Timeout, server \S{1,100} not responding\."
+    r"|(?:(?:client_loop|packet_write_wait|Write failed|Read from remote host|[a-z]{1,20}: write error)\b.{0,120}: )?"
+    r"(?:Broken pipe|Connection reset by peer|Connection timed out)"
+    r"|cat: \S{1,100}: Input/output error"
+)
 _LONGEST_PROMPT = 1000
 _DEEPEST_QUOTATION = 10
 _CONTINUES = "\\"  # at the end of a line of a command
@@ -95,7 +118,7 @@ class Transcript:
         return tuple((number, line) for number, line in self.lines if line)
 
 
-def transcript(text: str, *tools: str, alone: str | None = None) -> Transcript:
+def transcript(text: str, *tools: str, alone: str | None = None, whole: bool = True) -> Transcript:
     """The output of one of ``tools`` without prompts.
 
     A line with a prompt is taken away when it calls one of the tools or shows a file; empty prompts at both ends and
@@ -103,6 +126,7 @@ def transcript(text: str, *tools: str, alone: str | None = None) -> Transcript:
 
     :param alone: the kind of a reader that wants nothing but the output of these tools: another command after its
         user's prompt is an error.
+    :param whole: a text that ends with the words of a session that broke off is an error: nobody knows what is missing.
     :raises ReadError: for the output of another tool behind this one's, when ``alone`` is given.
     """
     text = cleaned(text)
@@ -111,6 +135,10 @@ def transcript(text: str, *tools: str, alone: str | None = None) -> Transcript:
         stripped = ((number, _without_arrow(line)) for number, line in stripped)
     lines = [(number, _without_position(line) if line[-1:] == "]" else line) for number, line in stripped]
     lines = _without_margins(lines)
+    number, last = lines[-1] if whole and lines else (0, "")
+    if _BROKEN_OFF.fullmatch(last.strip()[:_LONGEST_PROMPT]):
+        raise unreadable(alone or " or ".join(tools), f"line {number}", last, "an output that did not break off")
+    lines[:1] = [(number, _ANSWERED.sub("", line)) for number, line in lines[:1]]
     command: str | None = None
     kept: list[Line] = []
     begun, quiet, continued = False, not _SIGNS.search(text), False
@@ -133,7 +161,7 @@ def transcript(text: str, *tools: str, alone: str | None = None) -> Transcript:
             continue
         elif alone is not None and _USER_PROMPT.fullmatch(line.strip()[:_LONGEST_PROMPT]):
             raise unreadable(alone, f"line {number}", line, f"the output of {' or '.join(tools)} only")
-        elif begun or not _PASSWORD.fullmatch(line.strip()):
+        elif begun or not _is_beside(line):
             kept.append((number, line))
             begun = begun or not (not line or line.lstrip().startswith(_REMARKS))
     return Transcript(tuple(kept), command)
@@ -201,8 +229,8 @@ def _unquoted(text: str) -> str:
 
 
 def _without_margins(lines: list[Line]) -> list[Line]:
-    """The lines without blank ones, empty prompts, fences of a page, the words of script(1) and the shell's times at
-    both ends, and without those that say something is left out."""
+    """The lines without blank ones, empty prompts, fences of a page, the words of script(1), the shell's times and
+    what a session says at both ends, and without those that say something is left out."""
     begin, end = 0, len(lines)
     while end and (_says_nothing(lines[end - 1][1]) or _asks_on(lines[end - 1][1])):
         end -= 1
@@ -223,7 +251,14 @@ def _asks_on(line: str) -> bool:
 
 def _says_nothing(line: str) -> bool:
     begin = line.strip()[:_LONGEST_PROMPT]
-    return not begin or any(pattern.fullmatch(begin) for pattern in (_EMPTY_PROMPT, _FENCE, _RECORDER, _TIMES, _RULER))
+    patterns = (_EMPTY_PROMPT, _FENCE, _RECORDER, _TIMES, _RULER, _BESIDE)
+    return not begin or any(pattern.fullmatch(begin) for pattern in patterns)
+
+
+def _is_beside(line: str) -> bool:
+    """A question for a password, or what a session says before the first line of an output."""
+    begin = line.strip()[:_LONGEST_PROMPT]
+    return any(pattern.fullmatch(begin) for pattern in (_PASSWORD, _BESIDE))
 
 
 def command_words(command: str | None) -> list[str]:

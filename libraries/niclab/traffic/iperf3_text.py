@@ -126,7 +126,7 @@ def _mixed_document(root: JsonNode) -> Iperf3Summary | None:
 
 def read_iperf3_text(text: str, command: str | None = None) -> Iperf3Summary:
     """See :func:`read_iperf3_output`."""
-    printed = transcript(text, "iperf3")
+    printed = transcript(text, "iperf3", whole=False)
     filled = _untitled(printed.filled)
     called = command if command is not None else printed.command
     if called is not None and re.search(r"\s--sctp(?:\s|$)", called):

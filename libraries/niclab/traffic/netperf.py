@@ -74,7 +74,7 @@ def read_netperf(text: str, command: str | None = None) -> NetperfResult:
     :raises WorthlessResult: when the run measured nothing usable.
     :raises ReadError: when the text is an error message, several results, ambiguous, or not netperf's.
     """
-    printed = transcript(text, "netperf")
+    printed = transcript(text, "netperf", whole=False)
     called = command if command is not None else printed.command
     asked = read_command(called) if called is not None else None
     parts = _parts(dedented(printed.filled))

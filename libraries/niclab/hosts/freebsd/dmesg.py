@@ -193,7 +193,7 @@ class BsdLog:
 
 def read_bsd_dmesg(text: str) -> BsdLog:
     """Read a kernel log. An empty text, or one without any line of a FreeBSD kernel, is an error."""
-    found = transcript(text, *_TOOLS)
+    found = transcript(text, *_TOOLS, whole=False)
     lines = [_bare(line) for _, line in found.filled if not line.startswith("dmesg: ")]
     expected = "a line of a FreeBSD kernel, such as 'oce0: link state changed to UP'"
     events = tuple(event for seconds, line in lines if (event := _event(seconds, line)) is not None)

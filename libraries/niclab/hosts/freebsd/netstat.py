@@ -28,6 +28,7 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.:-]{0,15}\*?")
 # Digits with a sign, or behind a slash something that is no length; names of networks and hosts stand there, too.
 _NO_PLACE = re.compile(r"-.+|.*/(?![0-9]{0,3}$).*|[0-9.]*[0-9]{4,}\..*|.*\.[0-9]{4,}")
 _INTERVAL_TOP = re.compile(r"\s*input\s+\(?([A-Za-z0-9_.:-]{1,20})\)?\s+output\s*")
+_INTERRUPTED = "^C"  # this form ends in no other way
 _INPUT = {"packets": "rx_packets", "errs": "rx_errors", "idrops": "rx_dropped", "bytes": "rx_bytes"}
 _OUTPUT = {
     **{"packets": "tx_packets", "errs": "tx_errors", "bytes": "tx_bytes", "colls": "collisions"},
@@ -83,7 +84,7 @@ class NetstatTable:
 
 def read_netstat(text: str) -> NetstatTable:
     """Read ``netstat -i`` or ``netstat -w``. ``-h`` rounds its figures and is refused, like every other form."""
-    found = transcript(text, *_TOOLS, alone=_KIND)
+    found = transcript(text, *_TOOLS, alone=_KIND, whole=False)
     lines = found.filled
     if lines and _INTERVAL_TOP.fullmatch(lines[0][1]):
         return _interval(lines)
@@ -162,7 +163,7 @@ def _interval(lines: tuple[tuple[int, str], ...]) -> NetstatTable:
     interface: str | None = None
     columns: list[str] | None = None
     samples: list[BsdCounters] = []
-    for number, line in lines:
+    for number, line in lines[:-1] if lines[-1][1].strip() == _INTERRUPTED else lines:
         where = f"line {number}"
         top = _INTERVAL_TOP.fullmatch(line)
         if top is not None:

@@ -65,7 +65,7 @@ def read_kernel_log(text: str) -> KernelLog:
 
     :raises ReadError: when dmesg complains, or nothing shows that this is the log of a kernel.
     """
-    seen = transcript(text, "dmesg", "journalctl", "cat", "grep", "tail", "zgrep", "egrep").filled
+    seen = transcript(text, "dmesg", "journalctl", "cat", "grep", "tail", "zgrep", "egrep", whole=False).filled
     for number, line in seen:
         if line.startswith(("dmesg: ", "klogctl: ")):
             raise unreadable(_KIND, f"line {number}", line, "the kernel log; the tool complains")

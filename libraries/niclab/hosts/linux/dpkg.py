@@ -54,7 +54,6 @@ _ABSENT = (
     re.compile(
         r"(?:dpkg-query: |dpkg: )?[Pp]ackage [`'‘](\S+?)['’] is not installed and no info(?:rmation)? is available\.?"
     ),
-    re.compile(r"dpkg-query: no path found matching pattern (\S+)"),
 )
 _ADVICE = re.compile(r"Use dpkg (?:--info|--contents|--listfiles|-I).*|(?:and )?dpkg --contents .*")
 

@@ -65,7 +65,7 @@ def _alike(rows: list[Interrupt], text: str) -> None:
     numbered_rows = [row for row in rows if isinstance(row.irq, int)]
     if len({len(row.counts) for row in numbered_rows}) > 1 or any(row.chip is None for row in numbered_rows):
         raise unreadable(_KIND, "text", text, "a heading of CPUs, or lines with equally many counts and a chip")
-    if not numbered_rows and not all(row.description for row in rows):
+    if not numbered_rows and not all(row.description and str(row.irq)[0].isupper() for row in rows):
         raise unreadable(_KIND, "text", text, "at least one interrupt")
 
 

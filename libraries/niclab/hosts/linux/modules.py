@@ -14,7 +14,7 @@ _LSMOD = "lsmod"
 
 _TAINTS = re.compile(r"\(([A-Z+-]+)\)")
 _ADDRESS = re.compile(r"0x[0-9a-f]{1,16}")
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
+_NAME = re.compile(r"(?![0-9]+\.[0-9]+$)[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 _HEADING = re.compile(r"Module\s+Size\s+Used by.*")
 _PROC_LINE = re.compile(rf"\S+\s+\S+\s+\S+\s+\S+\s+(?:{'|'.join(ModuleState)})\s+0x\S+(?:\s+\(\S+\))?")
 _LSMOD_LINE = re.compile(r"(\S+)\s+([0-9]{1,12})\s+(-?[0-9]{1,10}|-)(?:\s+(\S.*))?")
