@@ -63,10 +63,17 @@ _NAMED_DEVICE = re.compile(rf"{_DEVICE}: ")
 _KERNEL_LINE = re.compile(
     r"(?!irq[0-9]|iperf3: |cpu[0-9]+:? ?timer|[0-9a-f]{2,3}: [0-9a-f]{2} )"
     rf"{_DEVICE}: (?!flags=|error fetching |[a-z0-9_]{{1,40}}: [0-9]+$)\S"
-    r"|.*The FreeBSD Project|FreeBSD [0-9]+\.[0-9]|---<<BOOT>>---|Trying to mount root|Fatal trap|panic: |KDB: |db> "
+    r"|.*The FreeBSD Project|FreeBSD [0-9]+\.[0-9][^ ]*(?: [^(]|$)"
+    r"|---<<BOOT>>---|Trying to mount root|Fatal trap|panic: |KDB: |db> "
 )
 # Logs of other kernels, and sysctl, which prints this kernel's log among its values.
 _FOREIGN = re.compile(r"(?:\[ *0\.0+\] )?Linux version [0-9]|(?:NetBSD|OpenBSD) [0-9]|dev\.[a-z0-9_]+\.[0-9]+\.[^ ]+: ")
+# Linux tells the interface behind the driver, and PCI addresses: "e1000e: eth0 NIC Link is Up", "tg3 0000:03:00.0: ".
+_LINUX = re.compile(
+    r"[a-z][a-z0-9_-]{0,30}:? (?:eth[0-9]{1,3}|en[ops][0-9][a-z0-9]{0,12})\b"
+    r"|[a-z][a-z0-9_-]{0,30} [0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]\b"
+    r"|NMI watchdog: |libphy: |PHY: mdio"
+)
 
 
 class BsdEventKind(StrEnum):
@@ -97,7 +104,10 @@ _WORDS: tuple[tuple[BsdEventKind, str], ...] = (
     (_Kind.PANIC, r"(?:^|[>#$%:] ?)panic: \S|^panic$"),
     (_Kind.DEBUGGER, r"KDB: enter: |^\[ thread pid |^Stopped at |^db> ?"),
     (_Kind.CALL_TRACE, r"KDB: stack backtrace"),
-    (_Kind.TRANSMIT_TIMEOUT, r"(?i:watchdog timeout|watchdog event|tx(?:queue)? timeout|appears to be hung|tx hang)"),
+    (
+        _Kind.TRANSMIT_TIMEOUT,
+        r"(?i:watchdog timeout|watchdog event|tx(?:queue)? timeout(?! count)|appears to be hung|tx hang)",
+    ),
     (
         _Kind.FIRMWARE_LOAD_FAILED,
         r"(?i:(?:could not|couldn't|can't|cannot|failed to|unable to)"
@@ -197,7 +207,9 @@ def read_bsd_dmesg(text: str) -> BsdLog:
     lines = [_bare(line) for _, line in found.filled if not line.startswith("dmesg: ")]
     expected = "a line of a FreeBSD kernel, such as 'oce0: link state changed to UP'"
     events = tuple(event for seconds, line in lines if (event := _event(seconds, line)) is not None)
-    foreign = any(_FOREIGN.match(line) for _, line in lines)
+    foreign = any(_FOREIGN.match(line) for _, line in lines) or (
+        any(_LINUX.match(line) for _, line in lines) and not is_bsd_log(text)
+    )
     if foreign or not (events or any(_KERNEL_LINE.match(line) for _, line in lines)):
         raise refuse_error(_KIND, found.filled, ("dmesg",), expected)
     joined = tuple(_joined(line for _, line in lines))
