@@ -25,6 +25,7 @@ _LISTED = re.compile(r"(\S+)(?:\s+(\S.*))?")
 _FIELD = re.compile(r"([A-Z][A-Za-z ]{2,20}?)\s*:(?: (.*)|)")
 _ORIGIN = re.compile(r"[a-z0-9][a-z0-9-]*/[A-Za-z0-9_.+-]+(?:@[a-z0-9]+)?")
 _ABI = re.compile(r"[A-Za-z]+:[0-9*]+:[A-Za-z0-9:_*-]+")
+_COMPARED = re.compile(r"[=<>?!*]\s")
 _SIZE = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,6})?) ?([KMGT]?i?B)")
 _NO_PACKAGE = re.compile(r"(?:pkg(?:-static)?: No package\(s\) (?:matching|installed)|pkg_info: (?:no|can't find)).*")
 # What the long form prints in one shape; anything else was cut or is of another tool.
@@ -157,7 +158,7 @@ def _with_rest(package: Package, rest: str | None, where: str, line: str) -> Pac
         return replace(package, size_bytes=_bytes(size))
     if _ORIGIN.fullmatch(rest):
         return replace(package, origin=rest)
-    if not re.search(r"[A-Za-z0-9]", rest):
+    if not re.search(r"[A-Za-z0-9]", rest) or _COMPARED.match(rest):
         raise unreadable(_KIND, where, line, "a comment after the version; pkg version is another tool")
     return replace(package, comment=rest)
 

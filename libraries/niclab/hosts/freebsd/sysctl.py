@@ -18,6 +18,14 @@ _TOOLS = ("sysctl",)
 # Messages of old Linux drivers begin with a name of their source ("acenic.c: v0.92").
 # The dummy child of a node of jail parameters has an empty name: "security.jail.param.sysvshm.: 0".
 _OID = r"(?![a-z0-9_]+\.[ch][:=])(?:[a-z][a-z_]*|p1003_1b)(?:\.[A-Za-z0-9_%:@/+-]+)+\.?"
+# The roots of the kernel's tree; modules of others may plant one. Scripts and hosts have names with dots as well:
+# "run.sh: line 3: sysctl: command not found", "dut.example.org: Name or service not known".
+_ROOTS = frozenset(
+    (
+        *("sysctl", "kern", "vm", "vfs", "net", "debug", "hw", "machdep", "user", "p1003_1b", "compat", "security"),
+        *("dev", "kstat", "regression", "dtrace"),
+    )
+)
 _LINE = re.compile(rf"({_OID})(: |:$|=)(.*)")
 _NAME_ALONE = re.compile(rf"{_OID}:?")
 # A single word that could become a name; the values of several lines end in other things.
@@ -148,7 +156,7 @@ def _named(lines: tuple[tuple[int, str], ...], errors: tuple[str, ...], whole: t
     name: str | None = None
     for number, line in lines:
         match = _LINE.fullmatch(line)
-        if match is not None:
+        if match is not None and (match[1].partition(".")[0] in _ROOTS or _WHOLE.fullmatch(match[3].strip())):
             name = match[1]
             if name in texts and texts[name] != [match[3]]:
                 raise unreadable(_KIND, f"line {number}", line, f"{name} once, or always with the same value")
