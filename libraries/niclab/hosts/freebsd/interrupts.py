@@ -14,7 +14,7 @@ _TOOLS = ("vmstat",)
 
 _HEADING = re.compile(r"\s*interrupt\s+total\s+rate")
 _ROW = re.compile(r"\s*(\S.{0,100}?)\s+(\S+)\s+(\S+)")
-_OLD_SOURCE = re.compile(r"(\S{1,40}) (irq[0-9]{1,4})")  # FreeBSD 4: "ata0 irq14"
+_OLD_SOURCE = re.compile(r"(?!stray )(\S{1,40}) (irq[0-9]{1,4})")  # FreeBSD 4: "ata0 irq14"
 # Sources that can be told without the heading (after grep).
 _EXPECTED = "'interrupt total rate', then 'irq16: NAME COUNT RATE'"
 _SOURCE = re.compile(r"Total|(?:stray )?(?:irq[0-9]+|cpu[0-9]+|lapic[0-9]+|gic[0-9]*[,.].*|its[0-9]*[,.].*)(?::.*)?")
