@@ -97,6 +97,7 @@ REFUSED = [
     ("vlan", "cat: /proc/net/vlan/config: No such file or directory\n"),
     ("kldstat", "Module                  Size  Used by\nbe2net                 98304  0\n"),
     ("loader-conf", "oce_load\n"),
+    ("loader-conf", "hw.ix.flow_control=0;\n"),
     ("console", "hello world\n"),
     (
         "netstat-freebsd",

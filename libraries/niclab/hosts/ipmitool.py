@@ -47,7 +47,8 @@ _NO_ENTRIES = "SEL has no entries"
 # What ipmitool 1.8 says beside a complete answer, the last ones with -v; "<<" and ">>" are the packets of lanplus.
 _NOISE = re.compile(
     r"(?:<<|>>).{0,200}|"
-    r"Close Session command failed|SEL has no more entries|Loading IANA PEN Registry\.\.\.|"
+    r"Close Session command failed(?:: .{0,80})?|Get HPM\.x Capabilities request failed, compcode = [0-9a-f]{2}|"
+    r"SEL has no more entries|Loading IANA PEN Registry\.\.\.|"
     r"IANA PEN registry open failed: .{0,80}|Error response 0x[0-9a-f]{2} from Get PICMG .{0,20}|"
     r"Locating sensor record\.\.\.|Using best available cipher suite \d{1,3}|Discovered IPMB.{0,80}|"
     r"Running Get (?:VSO|PICMG) .{0,80}|"

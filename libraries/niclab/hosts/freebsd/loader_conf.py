@@ -11,7 +11,7 @@ from niclab.hosts.transcript import transcript
 _KIND = "loader.conf"
 _TOOLS = ("cat", "less", "more", "grep", "egrep")
 
-_SETTING = re.compile(r"([A-Za-z_][A-Za-z0-9_.%-]{0,200})\s*=\s*(?:\"((?:[^\"\\]|\\.)*)\"|([^\s\"#']+))\s*(?:#.*)?")
+_SETTING = re.compile(r"([A-Za-z_][A-Za-z0-9_.%-]{0,200})\s*=\s*(?:\"((?:[^\"\\]|\\.)*)\"|([^\s\"#';]+))\s*(?:#.*)?")
 _LOAD = "_load"
 
 

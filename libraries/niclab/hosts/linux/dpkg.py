@@ -47,7 +47,10 @@ _MORE_HEADING = re.compile(r"\s+\S[^/]*(?:/[^/]+)+")
 _NOTHING = re.compile(r"<\w{2,20}>")  # "<none>" and its translations
 _FIELD = re.compile(r"([A-Z][A-Za-z0-9-]{0,40}):(?:\s+(.*)|)")
 _STATUS_WORDS = re.compile(r"(install|hold|deinstall|purge|unknown) (ok|reinstreq|hold|hold-reinstreq) ([a-z-]{6,20})")
-_SHOW_LINE = re.compile(rf"({_NAME})(?::({_ARCH}))?(?:[\t ]+({_VERSION})?(?:[\t ]+({_ARCH}))?(?:[\t ]+(\S.*))?)?")
+_WISH = r"(?:install|hold|deinstall|purge|unknown)[\t ]"  # a status begins here, where an architecture could stand
+_SHOW_LINE = re.compile(
+    rf"({_NAME})(?::({_ARCH}))?(?:(?:[\t ]+({_VERSION}))?(?:[\t ]+(?!{_WISH})({_ARCH}))?(?:[\t ]+(\S.*))?)?[\t ]*"
+)
 _SEPARATOR = "--"  # grep -A writes it between groups of lines
 _ABSENT = (
     re.compile(r"(?:dpkg-query: )?[Nn]o packages found matching (\S+?)\.?"),
@@ -55,6 +58,7 @@ _ABSENT = (
         r"(?:dpkg-query: |dpkg: )?[Pp]ackage [`'‘](\S+?)['’] is not installed and no info(?:rmation)? is available\.?"
     ),
 )
+_WARNING = ("dpkg-query: warning: ", "dpkg: warning: ")
 _ADVICE = re.compile(r"Use dpkg (?:--info|--contents|--listfiles|-I).*|(?:and )?dpkg --contents .*")
 
 
@@ -80,11 +84,20 @@ def read_dpkg(text: str) -> Packages:
 
 
 def _lines(text: str) -> tuple[tuple[int, str], ...]:
-    """Without prompts; a first line ``dpkg<TAB>1.21`` is a package and no command."""
+    """Without prompts and warnings; a first line ``dpkg<TAB>1.21`` is a package and no command."""
     seen: Transcript = transcript(text, "dpkg", "dpkg-query")
     if seen.command is not None and not any(word.startswith("-") for word in seen.command.split()):
         seen = transcript(text)
-    return dedented(seen.lines)
+    lines: list[tuple[int, str]] = []
+    warned = False
+    for number, line in dedented(seen.lines):
+        # A warning that ends in a colon goes on in the next line: "... line 12 package 'x':", " missing maintainer".
+        goes_on = warned and line.startswith(" ")
+        warning = line.startswith(_WARNING) or goes_on
+        warned = warning and not goes_on and line.endswith(":")
+        if not warning:
+            lines.append((number, line))
+    return tuple(lines)
 
 
 def _absent(line: str) -> list[Package]:
@@ -215,7 +228,8 @@ def _shown(lines: list[tuple[int, str]], text: str) -> list[Package]:
         words = _STATUS_WORDS.fullmatch(match[5].strip()) if match and match[5] else None
         if match is None or (match[5] and words is None) or (match[4] and match[4] not in _ARCHITECTURES):
             raise unreadable(_SHOW, f"line {number}", line, "'NAME<TAB>VERSION'")
-        if match[3] is None and "\t" not in as_printed[number - 1]:  # a package without version has the tab still
+        # A package without version has the tab still.
+        if match[3] is None and words is None and "\t" not in as_printed[number - 1]:
             raise unreadable(_SHOW, f"line {number}", line, "'NAME<TAB>VERSION'")
         packages.append(
             Package(

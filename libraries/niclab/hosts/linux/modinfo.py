@@ -75,7 +75,8 @@ def _fields(text: str) -> dict[str, list[str]]:
     """Every field with its values; a value of several lines keeps its line ends."""
     found: dict[str, list[str]] = {}
     key = ""
-    lines = dedented(transcript(text, "modinfo").filled)
+    # kmod complains of the files that it reads before the module: "libkmod: ERROR ../libkmod/libkmod-config.c:712 ...".
+    lines = [line for line in dedented(transcript(text, "modinfo").filled) if not line[1].startswith("libkmod: ")]
     last = lines[-1][0] if lines else 0
     for number, line in lines:
         match = _LINE.fullmatch(line)
