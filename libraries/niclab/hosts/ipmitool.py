@@ -234,7 +234,9 @@ def _sensor_form(cells: list[str], *, comma: bool) -> IpmiForm | None:
         return IpmiForm.SDR_LIST if len(cells) in (3, 4) and ipmitool_sensors.is_status(cells[-1]) else None
     if len(cells) == 5 and ipmitool_sensors.is_sensor_number(cells[1]):
         return IpmiForm.SDR_ELIST
-    return IpmiForm.SDR_LIST if len(cells) == 3 and ipmitool_sensors.is_status(cells[2]) else None
+    if len(cells) != 3 or ipmitool_sensors.is_sensor_number(cells[1]):  # a row of elist that was cut
+        return None
+    return IpmiForm.SDR_LIST if ipmitool_sensors.is_status(cells[2]) else None
 
 
 def _pairs(form: IpmiForm, lines: Lines) -> IpmiText:

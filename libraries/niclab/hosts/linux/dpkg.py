@@ -193,6 +193,11 @@ def _stanza_package(number: int, fields: dict[str, str]) -> Package:
         raise unreadable(_STATUS, f"before line {number}", f"{empty[0]}:", f"a value of {empty[0]}")
     if not re.fullmatch(_NAME, name):
         raise unreadable(_STATUS, f"before line {number}", name, "'Package: NAME'")
+    if not fields.keys() & {"Version", "Status"}:
+        raise unreadable(_STATUS, f"package {name}", ", ".join(fields), "a status or a version; the output was cut")
+    architecture = fields.get("Architecture") or None
+    if architecture is not None and architecture.rpartition("-")[2] not in _ARCHITECTURES:
+        raise unreadable(_STATUS, f"package {name}", architecture, "an architecture of Debian's")
     version = fields.get("Version") or None
     if version is not None and not re.fullmatch(_VERSION, version):
         raise unreadable(_STATUS, f"package {name}", version, "a version that begins with a digit")
@@ -202,7 +207,7 @@ def _stanza_package(number: int, fields: dict[str, str]) -> Package:
     return Package(
         name=name,
         version=version,
-        architecture=fields.get("Architecture") or None,
+        architecture=architecture,
         status=status,
         installed=_installed(words),
         desired=words[1] if words else None,
