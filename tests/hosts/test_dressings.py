@@ -49,6 +49,7 @@ DRESSINGS: dict[str, Callable[[str, str], str]] = {
     ),
     "ssh": lambda _kind, text: (
         "Warning: Permanently added 'dut' (ED25519) to the list of known hosts.\nroot@dut's password: \n"
+        "(root@dut) Password for root@dut: \nWarning: Identity file k not accessible: No such file or directory.\n"
         f"Last login: Tue Jan  1 10:00:00 2019 from 10.0.0.1\n{text}\nlogout\nConnection to dut closed.\n"
     ),
     "complaints of the shell and of sudo": lambda _kind, text: (

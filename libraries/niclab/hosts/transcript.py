@@ -43,6 +43,10 @@ _ANSWERED = re.compile(r"^\[sudo\] [^:\n]{1,80}: (?=\s*\S)")
 # What ssh, sudo, the shell and the start of a session say beside an output; a session that broke off is not among it.
 _BESIDE = re.compile(
     r"Warning: Permanently added .{1,200} to the list of known hosts\."
+    r"|Warning: (?:the \S{1,20} host key for|Identity file) .{1,200}"
+    r"|(?:Offending|Matching host) key (?:for IP )?in .{1,200}"
+    r"|(?:load pubkey|Load key|no such identity:?) .{1,200}"
+    r"|\(\S{1,100}\) [Pp]assword(?: for \S{1,100})?: ?|Password for \S{1,100}: ?"
     r"|\S{1,80}'s password: ?|Enter passphrase for key .{1,200}: ?|Last login: .{1,200}"
     r"|Pseudo-terminal will not be allocated because stdin is not a terminal\."
     r"|X11 forwarding request failed on channel [0-9]{1,4}|Warning: No xauth data; using fake .{1,100}"
