@@ -118,3 +118,22 @@ REFUSED = [
 def test_an_error_is_no_record(kind: str, text: str) -> None:
     with pytest.raises(ReadError, match=r"cannot read .*: expected |worthless result: "):
         parse(kind, text)
+
+
+@pytest.mark.parametrize(
+    ("kind", "command", "text"),
+    [
+        ("sysctl-freebsd", "sysctl -n dev.oce.0.fw_version", "-sh: sysctl: not found\n"),
+        ("sysctl-freebsd", "sysctl -n dev.oce.0.fw_version", "ssh: connect to host dut port 22: Connection refused\n"),
+        ("sysctl-freebsd", "sysctl -n kern.ostype", "root@dut: Permission denied (publickey,password).\n"),
+        ("pkg", "pkg query %v iperf3", "done\n"),
+        ("pkg", "pkg query '%n %v'", "Illegal instruction\n"),
+        ("ifconfig-freebsd", "ifconfig -l", "Connection refused\n"),
+        ("ifconfig-freebsd", "ifconfig -l", "Connection closed by 10.0.0.2 port 22\n"),
+    ],
+)
+def test_a_message_is_no_answer_where_the_command_alone_tells_what_is_answered(
+    kind: str, command: str, text: str
+) -> None:
+    with pytest.raises(ReadError, match=r"cannot read .*: expected "):
+        parse(kind, text, command)

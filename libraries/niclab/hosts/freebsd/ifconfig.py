@@ -121,7 +121,9 @@ def _listed_names(lines: tuple[_Line, ...], command: str | None) -> list[str] | 
         return None
     words = lines[0][1].split()
     if command is not None and re.search(r"\bifconfig .*-[a-z]*l", command):
-        return words if all(re.fullmatch(r"[A-Za-z0-9_.-]{1,15}", word) for word in words) else None
+        # lo0 is always there; an interface may have any other name. A message has no such word.
+        whole = all(re.fullmatch(r"[A-Za-z0-9_.-]{1,15}", word) for word in words)
+        return words if whole and any(_NAMES.fullmatch(word) for word in words) else None
     return words if all(_NAMES.fullmatch(word) for word in words) else None
 
 

@@ -169,7 +169,7 @@ def _queried(number: int, line: str, query: Query) -> Package:
         raise unreadable(_KIND, f"line {number}", line, "what the format of pkg query prints")
     values = {QUERY_FIELDS[name]: text.strip() or None for name, text in match.groupdict().items()}
     name, version = values.pop("name", query.name), values.pop("version")
-    if not name or not version:
+    if not name or not version or not re.search(r"[0-9]", version):
         raise unreadable(_KIND, f"line {number}", line, "a name and a version")
     return with_fields(Package(name, version), values)
 

@@ -46,6 +46,13 @@ _DESCRIPTIONS = {
     "%parent": ("parent device", "string"),
 }
 _ADDRESS = re.compile(r"\bpci[0-9]{1,5}(?::[0-9]{1,3}){3}\b")
+# Where values have no names, what a shell or a connection says must be told from them.
+_MESSAGE = re.compile(
+    r"-?(?:[a-z]{0,4}sh|sudo|doas|su|env|exec|usage|[Ee]rror|ERROR|[Ww]arning|ld-elf\.so\.1|kex_[a-z_]{1,30}): .*"
+    r"|(?:.{0,200}: )?(?:[Cc]ommand not found|not found|Permission denied|Operation not permitted"
+    r"|No such file or directory|No route to host|Name or service not known|Host key verification failed"
+    r"|Connection (?:refused|timed out|reset|closed)|.{1,80} is not in the sudoers file)\b.{0,100}"
+)
 _LOG_LINE = re.compile(r"[a-z][a-z0-9_]*[0-9]: <.+")
 # Firmware and driver versions under the names that drivers give them.
 _FIRMWARE = ("firmware_version", "fw_version", "fw_ver", "ver.fw_ver", "hw.fw_version", "nvm_version", "tp_version")
@@ -142,6 +149,9 @@ def _asked(command: str | None) -> tuple[str, list[str]]:
 
 def _values_only(lines: tuple[tuple[int, str], ...], names: list[str]) -> dict[str, int | str]:
     texts = [line for _, line in lines]
+    for number, line in lines:
+        if _MESSAGE.fullmatch(line):
+            raise unreadable(_KIND, f"line {number}", line, "a value; this is a message")
     if len(names) == 1 and texts:
         return {names[0]: _value("\n".join(texts))}
     if not names or len(names) != len(texts):
