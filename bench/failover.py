@@ -24,16 +24,16 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "libraries"))
 
 from Bonding import Bonding  # noqa: E402 - found by the path set above
-from niclab import aggregation, switchwiring  # noqa: E402
-from niclab import lab as labs  # noqa: E402
-from niclab.bench import Role  # noqa: E402
+from niclab.bench.records import Role  # noqa: E402
 from niclab.card import load_card  # noqa: E402
+from niclab.core.wait import pause  # noqa: E402
 from niclab.hosts.bond_settings import BondMode, LacpRate  # noqa: E402
-from niclab.linkloss import Cause  # noqa: E402
+from niclab.links import lacp, patch_panel  # noqa: E402
+from niclab.links.failure import Cause  # noqa: E402
+from niclab.run import run as labs  # noqa: E402
 from niclab.traffic import gap_run  # noqa: E402
 from niclab.traffic.gap_records import Direction, GapReport  # noqa: E402
 from niclab.traffic.gap_run import End  # noqa: E402
-from niclab.wait import pause  # noqa: E402
 
 MODES = (BondMode.ACTIVE_BACKUP, BondMode.LACP)
 CAUSES = (Cause.SWITCH_PORT, Cause.CABLE, Cause.OWN_LINK)
@@ -53,11 +53,11 @@ def main() -> None:
         taken = labs.take(options.bench, load_card(options.card), Path(folder), lambda: None)
         try:
             taken.prepare_links()
-            switchwiring.connect(taken)
+            patch_panel.connect(taken)
             for mode in options.mode or MODES:
                 for cause in options.cause or CAUSES:
                     measure(taken, mode, cause, options.times)
-            switchwiring.disconnect(taken)
+            patch_panel.disconnect(taken)
         finally:
             labs.give_back()
 
@@ -86,7 +86,7 @@ def wait_whole(taken: labs.Lab, bonding: Bonding, mode: BondMode) -> None:
     """Every link is there, and with LACP carries at both its ends."""
     bonding.every_member_should_be_up()
     if mode is BondMode.LACP:
-        aggregation.wait(taken, [bonding.stack(role) for role in Role])
+        lacp.wait(taken, [bonding.stack(role) for role in Role])
     bonding.bonds_should_carry_traffic()
 
 

@@ -6,11 +6,12 @@ from robot.api import logger
 from robot.api.deco import keyword, library
 from robot.libraries.BuiltIn import BuiltIn
 
-from niclab import aggregation, lab
-from niclab.bench import Role
+from niclab.bench.records import Role
+from niclab.core.verdict import CardFailure, fail_with
 from niclab.hosts.bond_settings import LacpRate
-from niclab.stacks import Stack
-from niclab.verdict import CardFailure, fail_with
+from niclab.links import lacp
+from niclab.links.upper import Stack
+from niclab.run import run as lab
 
 
 @library(scope="GLOBAL")
@@ -21,14 +22,14 @@ class Aggregation:
     def every_member_should_be_aggregated(self) -> None:
         """Both bonds have all their members in one aggregation whose partner is the switch, and the switch says so too:
         on each of its ports the partner is that bond, in sync, and both sides carry frames."""
-        aggregation.wait(lab.current(), [_stack(role) for role in Role])
+        lacp.wait(lab.current(), [_stack(role) for role in Role])
 
     @keyword
     def switch_should_be_asked_for_lacpdus(self, rate: LacpRate) -> None:
         """On every port the partner asks the switch for LACPDUs at this rate: each second (fast), or each 30 s."""
         problems = []
         for role in Role:
-            for port, told in aggregation.told(lab.current(), _stack(role)):
+            for port, told in lacp.told(lab.current(), _stack(role)):
                 found = LacpRate.FAST if told.partner.short_timeout else LacpRate.SLOW
                 logger.info(f"{port.name}: the switch is asked at the rate {found.value}")
                 if found is not rate:

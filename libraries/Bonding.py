@@ -8,8 +8,11 @@ from dataclasses import dataclass
 from robot.api import logger
 from robot.api.deco import keyword, library
 
-from niclab import lab, linkloss, stacks, wiring
-from niclab.bench import BenchPath, Port, Role
+from niclab.bench.records import BenchPath, Port, Role
+from niclab.core.parallel import side_by_side
+from niclab.core.undo import Entry
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, fail_with
+from niclab.core.wait import until
 from niclab.hosts.bond_settings import (
     BondMode,
     BondSettings,
@@ -19,12 +22,10 @@ from niclab.hosts.bond_settings import (
     PrimaryReselect,
 )
 from niclab.hosts.link_records import Bond
-from niclab.linkloss import Cause
-from niclab.stacks import Stack
-from niclab.together import side_by_side
-from niclab.undo import Entry
-from niclab.verdict import BenchFault, CardFailure, NotApplicable, fail_with
-from niclab.wait import until
+from niclab.links import failure, upper, wiring
+from niclab.links.failure import Cause
+from niclab.links.upper import Stack
+from niclab.run import run as lab
 
 LINKS_WITHIN_S = 30.0
 """House rule: members of a bond have their links by then, autonegotiation included; how fast is another test's fact."""
@@ -105,7 +106,7 @@ class Bonding:
         with ExitStack() as undoing:
             undoing.callback(self.remove_bonds_from_both_hosts)
             for role in Role:
-                bond = stacks.bond(taken, role, settings, first_is_primary=primary_reselect is not None)
+                bond = upper.bond(taken, role, settings, first_is_primary=primary_reselect is not None)
                 self._bonds.append(bond)
             self._settings = settings
             self.every_member_should_be_up()
@@ -117,7 +118,7 @@ class Bonding:
         self.restore_every_link()
         problems = []
         while self._bonds:
-            problems += stacks.remove(lab.current(), self._bonds.pop())
+            problems += upper.remove(lab.current(), self._bonds.pop())
         fail_with(problems)
 
     @keyword
@@ -276,8 +277,8 @@ class Bonding:
     def _lose(self, path: BenchPath, by: Cause) -> None:
         taken = lab.current()
         used = {bond.server.role: seen.active_slave for bond, seen in zip(self._made(), self._seen(), strict=True)}
-        ports = linkloss.dark_ends(path, by)
-        self._lost.append(Loss(path, linkloss.lose(taken, path, by), ports, used))
+        ports = failure.dark_ends(path, by)
+        self._lost.append(Loss(path, failure.lose(taken, path, by), ports, used))
         logger.info(f"path {path.name} is lost by {by.value}: no link at {' and '.join(sorted(ports))}")
 
     def _expect_active(self, path: BenchPath, of: Role | None = None) -> None:

@@ -7,15 +7,15 @@ from collections.abc import Callable
 from robot.api import logger
 from robot.api.deco import keyword, library
 
-from niclab import lab
-from niclab.bench import OperatingSystem, Port, Role
+from niclab.bench.records import OperatingSystem, Port, Role
 from niclab.card import AnySubsystem, Driver, VersionLists, VersionVerdict
+from niclab.core.parallel import side_by_side
+from niclab.core.undo import Action, ActionKind
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided, fail_with
 from niclab.hosts.records import DriverInfo, PciDevice, PcieLink
-from niclab.together import side_by_side
+from niclab.run import run as lab
 from niclab.transports import CommandTimeout, ConnectionLost
 from niclab.transports.kernel_death import sign_of
-from niclab.undo import Action, ActionKind
-from niclab.verdict import BenchFault, CardFailure, NotApplicable, Undecided, fail_with
 
 ETHERNET_CLASS = "0200"
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from robot.api import logger
 from robot.api.deco import keyword, library
 
-from niclab import lab
-from niclab.bench import Role
-from niclab.undo import Action, ActionKind
-from niclab.verdict import BenchFault
+from niclab.bench.records import Role
+from niclab.core.undo import Action, ActionKind
+from niclab.core.verdict import BenchFault
+from niclab.run import run as lab
 
 CRASH_WITHIN_S = 30.0
 ANSWER_WITHIN_S = 20.0

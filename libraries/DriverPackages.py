@@ -7,13 +7,13 @@ from enum import Enum
 from robot.api import logger
 from robot.api.deco import keyword, library
 
-from niclab import lab
-from niclab.bench import Role
+from niclab.bench.records import Role
 from niclab.card import Driver, Package, Unknown, VersionVerdict
+from niclab.core.undo import Action, ActionKind
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, fail_with
 from niclab.hosts.settings_records import Package as Installed
-from niclab.server import Server
-from niclab.undo import Action, ActionKind
-from niclab.verdict import BenchFault, CardFailure, NotApplicable, fail_with
+from niclab.run import run as lab
+from niclab.run.server import Server
 
 
 class Release(Enum):

@@ -5,13 +5,13 @@ from __future__ import annotations
 from robot.api import logger
 from robot.api.deco import keyword, library
 
-from niclab import lab
-from niclab.bench import BenchPath
+from niclab.bench.records import BenchPath
 from niclab.card import Effect, Setting, SettingKind
-from niclab.profile import Profile
+from niclab.core.profile import Profile
+from niclab.core.verdict import BenchFault, NotApplicable
+from niclab.run import run as lab
 from niclab.traffic import effect
 from niclab.traffic.effect import Answer
-from niclab.verdict import BenchFault, NotApplicable
 from Sweeps import show_chart
 
 EVERY = "every"

@@ -11,14 +11,14 @@ from robot.api.deco import keyword, library
 from robot.errors import ExecutionFailed
 from robot.libraries.BuiltIn import BuiltIn, register_run_keyword
 
-from niclab import lab
-from niclab.bench import Role
+from niclab.bench.records import Role
+from niclab.core.verdict import BenchFault, NotApplicable, Undecided, fail_with
+from niclab.core.wait import pause
 from niclab.hosts.bond_settings import BondMode
+from niclab.run import run as lab
 from niclab.traffic import gap_run
 from niclab.traffic.gap_records import Direction, GapReport
 from niclab.traffic.gap_run import ClockFix, End, Probing
-from niclab.verdict import BenchFault, NotApplicable, Undecided, fail_with
-from niclab.wait import pause
 
 SETTLED_S = 1.0
 """Traffic is watched for this long before and after: what comes late belongs to it."""

@@ -10,16 +10,17 @@ from typing import TypeVar
 from robot.api import logger
 from robot.api.deco import keyword, library
 
-from niclab import carriers, lab, wiring
-from niclab.bench import BenchPath, Port, Role, Wiring
+from niclab.bench.records import BenchPath, Port, Role, Wiring
 from niclab.card import Duplex, Unknown
-from niclab.changes import put_back
+from niclab.core.parallel import side_by_side
+from niclab.core.undo import Entry
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, fail_with
+from niclab.core.wait import pause
 from niclab.hosts.host import Host
 from niclab.hosts.records import CarrierChanges
-from niclab.together import side_by_side
-from niclab.undo import Entry
-from niclab.verdict import BenchFault, CardFailure, NotApplicable, fail_with
-from niclab.wait import pause
+from niclab.links import carrier, wiring
+from niclab.run import run as lab
+from niclab.run.temporary import put_back
 
 T = TypeVar("T")
 
@@ -39,7 +40,7 @@ class HostLinks:
     @keyword
     def every_link_should_be_up(self) -> None:
         """Every port of both servers has carrier within the time the sheet allows a link to come up."""
-        carriers.expect(lab.current(), self._ports(), up=True, since=time.monotonic(), say=logger.info)
+        carrier.expect(lab.current(), self._ports(), up=True, since=time.monotonic(), say=logger.info)
 
     @keyword
     def every_link_should_run_as_on_the_sheet(self) -> None:
@@ -93,7 +94,7 @@ class HostLinks:
             with ExitStack() as changes:
                 for port in ends:
                     changes.enter_context(self._mtu(port, largest))
-                carriers.expect(taken, ends, up=True, since=time.monotonic(), say=logger.info)
+                carrier.expect(taken, ends, up=True, since=time.monotonic(), say=logger.info)
                 payload = largest - _IPV4_AND_ICMP
                 problems += side_by_side(lambda port, size=payload: self._ping_partner(port, size), ends)
         fail_with([problem for problem in problems if problem])
@@ -173,7 +174,7 @@ class HostLinks:
         if self._pulled is None:
             raise BenchFault("no cable is pulled: 'Pull A Cable' comes first")
         taken, (path, _, since) = lab.current(), self._pulled
-        carriers.expect(taken, [taken.bench.port(end) for end in path.ends], up=False, since=since, say=logger.info)
+        carrier.expect(taken, [taken.bench.port(end) for end in path.ends], up=False, since=since, say=logger.info)
 
     @keyword
     def both_ends_should_get_carrier_back_in_time(self) -> None:
@@ -181,7 +182,7 @@ class HostLinks:
         if self._plugged is None:
             raise BenchFault("no cable was plugged: 'Pull A Cable' and 'Plug The Cable' come first")
         taken, (path, since) = lab.current(), self._plugged
-        carriers.expect(taken, [taken.bench.port(end) for end in path.ends], up=True, since=since, say=logger.info)
+        carrier.expect(taken, [taken.bench.port(end) for end in path.ends], up=True, since=since, say=logger.info)
 
     @keyword
     def other_links_should_have_kept_their_carrier(self) -> None:

@@ -8,13 +8,14 @@ from robot.api import logger
 from robot.api.deco import keyword, library
 from robot.libraries.BuiltIn import BuiltIn
 
-from niclab import lab, wiring
-from niclab.bench import Role, chosen_systems
+from niclab.bench.records import Role, chosen_systems
 from niclab.card import load_card
+from niclab.core.parallel import side_by_side
+from niclab.links import wiring
 from niclab.report.links import EvidenceLink
 from niclab.report.runfolder import RUN_FILE, record_facts
-from niclab.server import Server
-from niclab.together import side_by_side
+from niclab.run import run as lab
+from niclab.run.server import Server
 
 CONSOLE_TAIL_CHARACTERS = 20_000
 

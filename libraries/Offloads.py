@@ -9,18 +9,18 @@ from dataclasses import dataclass
 from robot.api import logger
 from robot.api.deco import keyword, library
 
-from niclab import lab
-from niclab.bench import Port, Role
+from niclab.bench.records import Port, Role
 from niclab.card import Change, FreebsdOffload, LinuxOffload, OffloadName, Proof, Unknown
 from niclab.card import Offloads as Table
-from niclab.changes import put_back
+from niclab.core.verdict import BenchFault, NotApplicable, fail_with
+from niclab.core.wait import pause
 from niclab.hosts.ethtool_records import Feature, Features
 from niclab.hosts.features import CAPABILITIES
 from niclab.hosts.records import Counters
-from niclab.server import Server
+from niclab.run import run as lab
+from niclab.run.server import Server
+from niclab.run.temporary import put_back
 from niclab.traffic import tcp
-from niclab.verdict import BenchFault, NotApplicable, fail_with
-from niclab.wait import pause
 
 EVERY = "every"
 """Stands for all rows of the table in the argument ``offload``."""

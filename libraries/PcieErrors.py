@@ -5,10 +5,10 @@ from __future__ import annotations
 from robot.api import logger
 from robot.api.deco import keyword, library
 
-from niclab import lab
-from niclab.bench import Role
+from niclab.bench.records import Role
+from niclab.core.verdict import BenchFault, NotApplicable, Undecided, fail_with
 from niclab.hosts.settings_records import AerCounters
-from niclab.verdict import BenchFault, NotApplicable, Undecided, fail_with
+from niclab.run import run as lab
 
 
 @library(scope="GLOBAL")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from robot.api import logger
 from robot.api.deco import keyword, library
 
-from niclab import lab
-from niclab.bench import Role
+from niclab.bench.records import Role
+from niclab.core.undo import Action, ActionKind
+from niclab.core.verdict import BenchFault
+from niclab.run import run as lab
 from niclab.transports.bmc import PowerState, SensorKind
-from niclab.undo import Action, ActionKind
-from niclab.verdict import BenchFault
 
 
 @library(scope="GLOBAL")

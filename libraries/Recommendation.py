@@ -5,11 +5,12 @@ from __future__ import annotations
 from robot.api import logger
 from robot.api.deco import keyword, library
 
-from niclab import lab, recommended
-from niclab.bench import Role
+from niclab.bench.records import Role
 from niclab.card import Rings
-from niclab.undo import Entry
-from niclab.verdict import BenchFault, fail_with
+from niclab.core.undo import Entry
+from niclab.core.verdict import BenchFault, fail_with
+from niclab.run import run as lab
+from niclab.settings import recommended
 
 TSO_BYTES = 64 << 10
 """What one descriptor of sending may stand for with segmentation offload."""

@@ -13,9 +13,9 @@ from paramiko import HostKeys
 from robot.api.deco import keyword, library
 from robot.libraries.BuiltIn import BuiltIn
 
-from niclab import lab
-from niclab.bench import Role
-from niclab.verdict import BenchFault
+from niclab.bench.records import Role
+from niclab.core.verdict import BenchFault
+from niclab.run import run as lab
 
 SSH_PORT = 22
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from robot.api.deco import keyword, library
 
-from niclab import lab, steering
-from niclab.bench import Role
+from niclab.bench.records import Role
+from niclab.core.verdict import fail_with
 from niclab.hosts.linux.steering import Steering as Kind
-from niclab.verdict import fail_with
+from niclab.run import run as lab
+from niclab.settings import steering
 
 
 @library(scope="GLOBAL")

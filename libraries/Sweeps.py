@@ -7,19 +7,19 @@ import json
 from robot.api import logger
 from robot.api.deco import keyword, library
 
-from niclab import lab
-from niclab.bench import BenchPath, Role
+from niclab.bench.records import BenchPath, Role
 from niclab.card import OffloadName
-from niclab.parse import as_json
-from niclab.profile import Profile
+from niclab.commands.parse import as_json
+from niclab.core.profile import Profile
+from niclab.core.verdict import fail_with
 from niclab.report.charts import Chart
 from niclab.report.links import EvidenceLink
+from niclab.run import run as lab
 from niclab.traffic import connections, datagrams, effect, frames, measuring, serving, sweep
 from niclab.traffic.arms import Way, applied
 from niclab.traffic.connections import Mode
 from niclab.traffic.measuring import Run
 from niclab.traffic.tool import TrafficTest
-from niclab.verdict import fail_with
 
 
 @library(scope="GLOBAL")

@@ -7,14 +7,15 @@ import time
 from robot.api import logger
 from robot.api.deco import keyword, library
 
-from niclab import carriers, lab, switchports, wiring
-from niclab.bench import BenchPath, Port, Role
+from niclab.bench.records import BenchPath, Port, Role
+from niclab.core.parallel import side_by_side
+from niclab.core.verdict import BenchFault, CardFailure, fail_with
+from niclab.core.wait import until
 from niclab.hosts.records import CarrierChanges
+from niclab.links import carrier, switch_ports, wiring
+from niclab.run import run as lab
 from niclab.switch.ports import difference
 from niclab.switch.records import Oper, PortCounters
-from niclab.together import side_by_side
-from niclab.verdict import BenchFault, CardFailure, fail_with
-from niclab.wait import until
 
 PINGS, PING_EVERY_S = 200, 0.05
 """Linux' ping waits for the last answer no longer than that, or two round trips; 5 ms were few for a busy server."""
@@ -40,24 +41,24 @@ class SwitchLinks:
         taken, port = lab.current(), _dut()
         self._learned = wiring.mac_of(taken, port)
         self._before = _carrier_changes()
-        switchports.shut(taken, port)
+        switch_ports.shut(taken, port)
         self._since = time.monotonic()
 
     @keyword
     def open_the_switch_port(self) -> None:
         """Open it again."""
-        switchports.open_port(lab.current(), _dut())
+        switch_ports.open_port(lab.current(), _dut())
         self._since = time.monotonic()
 
     @keyword
     def dut_should_lose_carrier_in_time(self) -> None:
         """The dut's port has lost carrier within the sheet's ``carrier_loss_within_ms`` of the shutting."""
-        carriers.expect(lab.current(), [_dut()], up=False, since=self._since, say=logger.info)
+        carrier.expect(lab.current(), [_dut()], up=False, since=self._since, say=logger.info)
 
     @keyword
     def dut_should_get_carrier_back_in_time(self) -> None:
         """The dut's port has carrier within the sheet's ``carrier_return_within_ms`` of the opening."""
-        carriers.expect(lab.current(), [_dut()], up=True, since=self._since, say=logger.info)
+        carrier.expect(lab.current(), [_dut()], up=True, since=self._since, say=logger.info)
 
     @keyword
     def no_other_port_should_have_seen_it(self) -> None:
@@ -79,7 +80,7 @@ class SwitchLinks:
         :raises BenchFault: it is the switch that is wrong.
         """
         taken, port = lab.current(), _dut()
-        theirs = switchports.switch_port(taken, port)
+        theirs = switch_ports.switch_port(taken, port)
         taken.switch.ports.wait_oper(theirs, Oper.DOWN, within_s=FORGOTTEN_WITHIN_S)
 
         def forgotten() -> bool:
@@ -156,7 +157,7 @@ def _dut() -> Port:
 
 def _of_switch(ports: list[Port]) -> list[PortCounters]:
     taken = lab.current()
-    return [taken.switch.ports.counters(switchports.switch_port(taken, port)) for port in ports]
+    return [taken.switch.ports.counters(switch_ports.switch_port(taken, port)) for port in ports]
 
 
 def _begin(ports: list[Port]) -> tuple[list[PortCounters], list[int]]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from robot.api import logger
 from robot.api.deco import keyword, library
 
-from niclab import lab, switchports
-from niclab.bench import Port, Role
+from niclab.bench.records import Port, Role
+from niclab.core.parallel import side_by_side
+from niclab.core.verdict import BenchFault, fail_with
 from niclab.hosts.records import PingResult
+from niclab.links import switch_ports
+from niclab.run import run as lab
 from niclab.switch.ports import difference
-from niclab.together import side_by_side
-from niclab.verdict import BenchFault, fail_with
 
 PINGS = 10
 FIRST_NATIVE = 1
@@ -27,7 +28,7 @@ class SwitchVlans:
         """The switch's ports of the first path become access ports of these VLANs."""
         taken, path = lab.current(), lab.current().bench.paths[0]
         for role, vlan in ((Role.DUT, dut_vlan), (Role.PEER, peer_vlan)):
-            switchports.set_vlans(taken, taken.bench.end(path, role), switchports.access(vlan))
+            switch_ports.set_vlans(taken, taken.bench.end(path, role), switch_ports.access(vlan))
 
     @keyword
     def make_every_switch_port_a_trunk(self, vlan: int) -> None:
@@ -35,7 +36,7 @@ class SwitchVlans:
         taken = lab.current()
         for path in taken.bench.paths:
             for port in map(taken.bench.port, path.ends):
-                switchports.set_vlans(taken, port, switchports.trunk(frozenset({vlan}), FIRST_NATIVE))
+                switch_ports.set_vlans(taken, port, switch_ports.trunk(frozenset({vlan}), FIRST_NATIVE))
 
     @keyword
     def first_path_should_carry_traffic(self) -> None:
@@ -51,7 +52,7 @@ class SwitchVlans:
         :raises BenchFault: when the switch passes frames of another VLAN on, or none has come to it.
         """
         taken, ports = lab.current(), _ends()
-        theirs = [switchports.switch_port(taken, port) for port in ports]
+        theirs = [switch_ports.switch_port(taken, port) for port in ports]
         before = [taken.switch.ports.counters(name) for name in theirs]
         answered = [told for result, told in _pings() if result.received]
         problems = []

@@ -9,15 +9,15 @@ from robot.api import logger
 from robot.api.deco import keyword, library
 from robot.libraries.BuiltIn import BuiltIn
 
-from niclab import lab
-from niclab.bench import BenchPath, Role
-from niclab.parse import as_json
-from niclab.profile import Profile
+from niclab.bench.records import BenchPath, Role
+from niclab.commands.parse import as_json
+from niclab.core.profile import Profile
+from niclab.core.verdict import BenchFault
 from niclab.report.links import EvidenceLink
+from niclab.run import run as lab
 from niclab.traffic import limit, measuring, serving, tcp
 from niclab.traffic.limit import BUDGETS, Answer
 from niclab.traffic.tool import Order
-from niclab.verdict import BenchFault
 
 
 @library(scope="GLOBAL")

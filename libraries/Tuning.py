@@ -9,15 +9,15 @@ from typing import Any
 from robot.api import logger
 from robot.api.deco import keyword, library
 
-from niclab import lab
-from niclab.bench import OperatingSystem, Port, Role
+from niclab.bench.records import OperatingSystem, Port, Role
 from niclab.card import Card, CoalescingParameter, Ring, Rings, Unknown
-from niclab.changes import put_back
+from niclab.core.verdict import NotApplicable, fail_with
+from niclab.core.wait import Deadline, pause
 from niclab.hosts.host import Host
 from niclab.hosts.settings_records import Attempt
-from niclab.traffic import mtu as mtus
-from niclab.verdict import NotApplicable, fail_with
-from niclab.wait import Deadline, pause
+from niclab.run import run as lab
+from niclab.run.temporary import put_back
+from niclab.settings import mtu
 
 _OF_THE_DRIVER = ("rings", "coalescing", "channels")
 """Sections of a sheet whose numbers are those of a driver: another system's has others for the same card."""
@@ -235,12 +235,12 @@ class Tuning:
                 return dut.host.set_mtu(dut.iface, value)
 
             def restoring(iface: str, dut: Dut = dut) -> str:
-                return mtus.restoring(dut.host, iface)
+                return mtu.restoring(dut.host, iface)
 
             trial = Trial(dut, "MTU", setting, dut.host.mtu, int, restoring)
             problems += trial.over(True, least, largest, refuses_less=True)
         for path in lab.current().bench.paths:
-            mtus.wait_for_links(lab.current(), path)
+            mtu.wait_for_links(lab.current(), path)
         fail_with(problems)
 
 

@@ -8,13 +8,14 @@ from robot.api import logger
 from robot.api.deco import keyword, library
 from robot.libraries.BuiltIn import BuiltIn
 
-from niclab import lab, stacks
-from niclab.bench import Role
+from niclab.bench.records import Role
+from niclab.core.parallel import side_by_side
+from niclab.core.verdict import BenchFault, fail_with
 from niclab.hosts.records import PingResult
-from niclab.stacks import Stack
-from niclab.together import side_by_side
+from niclab.links import upper
+from niclab.links.upper import Stack
+from niclab.run import run as lab
 from niclab.traffic.stray import StrayFrames, untagged_ipv4
-from niclab.verdict import BenchFault, fail_with
 
 PING_COUNT = 10
 PING_OVERHEAD_BYTES = 28
@@ -37,10 +38,10 @@ class Vlans:
         """
         taken = lab.current()
         self._refuse_more()
-        ports = {role: stacks.bonded_ports(taken, role)[0] for role in Role}
+        ports = {role: upper.bonded_ports(taken, role)[0] for role in Role}
         with self._whole() as undoing:
             for role, vlan_id in ((Role.DUT, dut_vlan), (Role.PEER, peer_vlan)):
-                self._vlans.append(stacks.vlan_on_port(taken, ports[role], vlan_id))
+                self._vlans.append(upper.vlan_on_port(taken, ports[role], vlan_id))
             undoing.pop_all()
 
     @keyword
@@ -50,7 +51,7 @@ class Vlans:
         self._refuse_more()
         with self._whole() as undoing:
             for role in Role:
-                self._vlans.append(stacks.vlan_on_bond(lab.current(), bonding.stack(role), vlan))
+                self._vlans.append(upper.vlan_on_bond(lab.current(), bonding.stack(role), vlan))
             undoing.pop_all()
 
     @keyword
@@ -61,7 +62,7 @@ class Vlans:
         self._refuse_more()
         with self._whole() as undoing:
             for role in Role:
-                below, above = stacks.vlan_in_vlan(taken, stacks.bonded_ports(taken, role)[0], outer, inner)
+                below, above = upper.vlan_in_vlan(taken, upper.bonded_ports(taken, role)[0], outer, inner)
                 self._outer.append(below)
                 self._vlans.append(above)
             undoing.pop_all()
@@ -72,7 +73,7 @@ class Vlans:
         problems = []
         for made in (self._vlans, self._outer):
             while made:
-                problems += stacks.remove(lab.current(), made.pop())
+                problems += upper.remove(lab.current(), made.pop())
         fail_with(problems)
 
     @keyword

@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from niclab.commands.parse import as_json, parse
 from niclab.hosts.linux.bonding import read_bonding
 from niclab.hosts.linux.dmesg import read_kernel_log
 from niclab.hosts.linux.dpkg import read_dpkg
@@ -32,7 +33,6 @@ from niclab.hosts.linux.modules import read_lsmod, read_proc_modules
 from niclab.hosts.linux.ping import read_ping
 from niclab.hosts.linux.rpm import read_rpm
 from niclab.hosts.linux.vlan import read_vlans
-from niclab.parse import as_json, parse
 
 FREEBSD = (
     *("dmesg-freebsd", "ifconfig-freebsd", "kldstat", "loader-conf", "netstat-freebsd", "pciconf", "pkg"),

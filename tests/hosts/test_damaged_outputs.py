@@ -6,8 +6,8 @@ from __future__ import annotations
 import pytest
 from goldens import capture
 
+from niclab.commands.parse import parse
 from niclab.hosts.errors import ReadError
-from niclab.parse import parse
 
 # kind, capture (of another folder where it is named), what stands there, what the damage made of it
 DAMAGES = [

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from niclab.commands.parse import parse
 from niclab.hosts.errors import ReadError
-from niclab.parse import parse
 
 EXAMINED = Path(__file__).parent / "examined"
 COMMANDS = {

@@ -9,13 +9,13 @@ from textwrap import indent
 import pytest
 from goldens import CAPTURES, READERS, capture, plain, text_of
 
+from niclab.commands.parse import KINDS, parse
 from niclab.hosts.errors import ReadError
 from niclab.hosts.linux.bonding import read_bonding
 from niclab.hosts.linux.ethtool import read_driver_info, read_link_settings
 from niclab.hosts.linux.ethtool_features import read_features
 from niclab.hosts.linux.ethtool_module import read_module
 from niclab.hosts.linux.ip_link import read_links
-from niclab.parse import KINDS, parse
 
 ETHTOOL = (
     "ethtool",

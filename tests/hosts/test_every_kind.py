@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from goldens import CAPTURES, text_of
 
+from niclab.commands.parse import KINDS, parse
 from niclab.hosts.errors import ReadError
-from niclab.parse import KINDS, parse
 
 MUTATIONS = 120
 # Their answers name positions in the text, which other line ends move.

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
+from niclab.commands.parse import KINDS, parse, parse_batch
 from niclab.hosts.errors import ReadError
-from niclab.parse import KINDS, parse, parse_batch
 
 EXAMINED = Path(__file__).parent / "examined"
 LONG = 200_000

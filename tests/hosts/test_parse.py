@@ -9,10 +9,10 @@ import sys
 import pytest
 from goldens import capture
 
-from niclab import parse as parsing
-from niclab.cli import main
+from niclab.commands import parse as parsing
+from niclab.commands.cli import main
+from niclab.commands.parse import KINDS, Kind, as_json, parse, parse_batch
 from niclab.hosts.errors import ReadError
-from niclab.parse import KINDS, Kind, as_json, parse, parse_batch
 
 POWER = "Chassis Power is on\n"
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from niclab.commands.parse import parse
 from niclab.hosts.errors import ReadError
 from niclab.hosts.sessions import parts_of_session
-from niclab.parse import parse
 
 ETH0 = "driver: tg3\nversion: 3.137\nfirmware-version: 5719\nbus-info: 0000:02:00.0\nsupports-test: yes\n"
 RINGS = "Ring parameters for eth0:\nPre-set maximums:\nRX:\t\t2047\nCurrent hardware settings:\nRX:\t\t200\n"

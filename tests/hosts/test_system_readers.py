@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from goldens import CAPTURES, READERS, capture, plain, text_of
 
+from niclab.commands.parse import parse
 from niclab.hosts.errors import ReadError
-from niclab.parse import parse
 
 KINDS = ("lspci", "lspci-vmm", "lspci-mm", "modinfo", "lsmod", "proc-modules", "dmesg", "interrupts", "dpkg", "rpm")
 # The name of each kind in niclab parse, and a command that prints it.

@@ -7,8 +7,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from niclab.commands.parse import parse
 from niclab.hosts.pcie import SPEEDS_GTS, WIDTHS
-from niclab.parse import parse
 
 ID = st.integers(0, 0xFFFF).map(lambda number: f"{number:04x}")
 BYTE = st.integers(0, 0xFF).map(lambda number: f"{number:02x}")

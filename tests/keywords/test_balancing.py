@@ -10,9 +10,9 @@ from stacking import Stacking, install
 import Balancing as balancing_module
 from Balancing import Balancing
 from Bonding import Bonding
+from niclab.core.verdict import CardFailure
 from niclab.hosts.bond_settings import BondMode
-from niclab.lab import Lab
-from niclab.verdict import CardFailure
+from niclab.run.run import Lab
 
 
 @pytest.fixture

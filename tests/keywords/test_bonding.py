@@ -12,12 +12,12 @@ from stacking import Stacking, install
 
 import Bonding as bonding_module
 from Bonding import Bonding
-from niclab import switchwiring
-from niclab.bench import Role
+from niclab.bench.records import Role
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable
 from niclab.hosts.bond_settings import BondMode, BondSettings, FailOverMac, HashPolicy, PrimaryReselect
-from niclab.lab import Lab
-from niclab.linkloss import Cause
-from niclab.verdict import BenchFault, CardFailure, NotApplicable
+from niclab.links import patch_panel
+from niclab.links.failure import Cause
+from niclab.run.run import Lab
 
 
 @pytest.fixture
@@ -168,7 +168,7 @@ def over_switch(stacking_at_switch: Stacking) -> Bonding:
 def stacking_at_switch(bench: FakeBench, patched: Lab, monkeypatch: pytest.MonkeyPatch) -> Stacking:
     bench.edit(bench.sheet, ("carrier_return_within_ms: 5000", "carrier_return_within_ms: 50"))
     patched.card = bench.load()[1]
-    switchwiring.connect(patched)
+    patch_panel.connect(patched)
     monkeypatch.setattr(bonding_module, "LINKS_WITHIN_S", 0.05)
     monkeypatch.setattr(bonding_module, "LOOK_EVERY_S", 0.01)
     return install(monkeypatch, bench)

@@ -9,8 +9,8 @@ from fake_bench import FakeBench
 from fake_parts import FILE, KERNEL, MODULE, link_of
 
 from Card import Card
-from niclab.lab import Lab
-from niclab.verdict import BenchFault, CardFailure, NotApplicable, Undecided
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
+from niclab.run.run import Lab
 
 
 class TestDriverOfTheSystem:

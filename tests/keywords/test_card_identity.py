@@ -10,12 +10,12 @@ from fake_bench import FakeBench
 from fake_parts import KERNEL, Nic
 
 from Card import Card
-from niclab.bench import Role
+from niclab.bench.records import Role
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from niclab.hosts.pci_records import Vpd
 from niclab.hosts.records import KernelLine
-from niclab.lab import Lab
+from niclab.run.run import Lab
 from niclab.transports import ConnectionLost
-from niclab.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 
 Spoil = Callable[[Nic], None]
 CHECKS = {

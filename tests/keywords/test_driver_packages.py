@@ -10,10 +10,10 @@ from fake_parts import FILE, KERNEL, MODULE
 from fake_settings import FakeSettings, settings_of
 
 from DriverPackages import DriverPackages, Release
-from niclab.bench import Role
+from niclab.bench.records import Role
+from niclab.core.verdict import CardFailure, NotApplicable
 from niclab.hosts.settings_records import Package
-from niclab.lab import Lab
-from niclab.verdict import CardFailure, NotApplicable
+from niclab.run.run import Lab
 
 PACKAGE = """in_kernel: true
     package:

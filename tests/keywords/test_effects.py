@@ -15,16 +15,17 @@ from measured_states import MORE, States
 from robot.api import logger
 
 from Effects import Effects
-from niclab.bench import OperatingSystem, Role
-from niclab.lab import Lab
-from niclab.profile import Profile
+from niclab.bench.records import OperatingSystem, Role
+from niclab.core.profile import Profile
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from niclab.report.evidence import read_index
 from niclab.report.runfolder import finish_run, new_run
+from niclab.run.run import Lab
+from niclab.settings import mtu
 from niclab.stats import baselines, measurements
 from niclab.stats.baselines import BaselineStore
-from niclab.traffic import bottleneck, effect, measuring, mtu, program
+from niclab.traffic import bottleneck, effect, measuring, program
 from niclab.transports.ssh import Result
-from niclab.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 
 QUICK = Profile.QUICK
 

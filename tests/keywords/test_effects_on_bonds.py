@@ -12,12 +12,13 @@ from measured_states import States
 from stacking import Stacking, install
 
 from Effects import Effects
+from niclab.core.profile import Profile
+from niclab.core.verdict import BenchFault, CardFailure
 from niclab.hosts.link_records import Bond
 from niclab.hosts.load_records import FrameCounters
-from niclab.lab import Lab
-from niclab.profile import Profile
-from niclab.traffic import bottleneck, measuring, mtu
-from niclab.verdict import BenchFault, CardFailure
+from niclab.run.run import Lab
+from niclab.settings import mtu
+from niclab.traffic import bottleneck, measuring
 
 EFFECTS = """
 effects:

@@ -10,8 +10,8 @@ from fake_settings import FakeSettings, settings_of
 
 from Firmware import Firmware, Which
 from niclab.card import Activation
-from niclab.lab import Lab
-from niclab.verdict import BenchFault, CardFailure, NotApplicable, Undecided
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
+from niclab.run.run import Lab
 
 UPDATE = """firmware:
   update:

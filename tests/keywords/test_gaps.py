@@ -12,12 +12,12 @@ from fake_bench import FakeBench
 
 import Gaps as gaps_module
 from Gaps import Gaps, Over
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from niclab.hosts.bond_settings import BondMode
-from niclab.lab import Lab
+from niclab.run.run import Lab
 from niclab.traffic import gap_run
 from niclab.traffic.gap_records import Direction, GapReport, Noise, Outage
 from niclab.traffic.gap_run import ClockFix, End
-from niclab.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 
 QUIET = Noise(3000, 1.0, 1.2, 2.0, 5.0, ())
 GOOD = Direction("dut to peer", 3000, 3000, 0, 0, 0, 0, 0, 1.0, 400, (), 2.0, 2.5, QUIET, QUIET)

@@ -9,9 +9,9 @@ import pytest
 from fake_bench import FakeBench
 
 from HostLinks import HostLinks
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from niclab.hosts.records import Duplex
-from niclab.lab import Lab
-from niclab.verdict import BenchFault, CardFailure, NotApplicable, Undecided
+from niclab.run.run import Lab
 
 PORTS = ("dut.p0", "peer.p0", "dut.p1", "peer.p1")
 PCI = {name: "0000:01:00.0" if name.endswith("0") else "0000:02:00.0" for name in PORTS}

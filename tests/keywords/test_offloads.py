@@ -11,9 +11,9 @@ from fake_bench import FakeBench
 from fake_settings import FakeSettings, Port, settings_of, with_sheet
 
 import Offloads as module
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable
 from niclab.hosts.ethtool_records import Feature
-from niclab.lab import Lab
-from niclab.verdict import BenchFault, CardFailure, NotApplicable
+from niclab.run.run import Lab
 from Offloads import Offloads
 
 

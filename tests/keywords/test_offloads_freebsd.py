@@ -8,13 +8,13 @@ import pytest
 from fake_bench import FakeBench
 from fake_settings import FakeSettings, settings_of
 
-from niclab.bench import OperatingSystem, Role
+from niclab.bench.records import OperatingSystem, Role
 from niclab.card import OffloadName, Proof
+from niclab.core.verdict import CardFailure
 from niclab.hosts.ethtool_records import Feature
 from niclab.hosts.records import Counters
 from niclab.hosts.settings_records import Attempt
-from niclab.lab import Lab
-from niclab.verdict import CardFailure
+from niclab.run.run import Lab
 from Offloads import Offloads
 
 ROWS = """offloads:

@@ -6,9 +6,9 @@ import pytest
 from fake_bench import FakeBench
 from fake_settings import FakeSettings, settings_of
 
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from niclab.hosts.settings_records import AerCounters
-from niclab.lab import Lab
-from niclab.verdict import BenchFault, CardFailure, NotApplicable, Undecided
+from niclab.run.run import Lab
 from PcieErrors import PcieErrors
 
 QUIET = AerCounters({"BadTLP": 3, "RxErr": 0}, {"DLP": 0}, {"DLP": 0})

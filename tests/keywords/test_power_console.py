@@ -8,10 +8,10 @@ import pytest
 from fake_bench import FakeBench
 
 from Console import Console
-from niclab.bench import Role
-from niclab.lab import Lab
+from niclab.bench.records import Role
+from niclab.core.verdict import BenchFault, NotApplicable
+from niclab.run.run import Lab
 from niclab.transports.bmc import PowerAction, PowerState, SensorKind, SensorStatus
-from niclab.verdict import BenchFault, NotApplicable
 from Power import Power
 
 ROLES = pytest.mark.parametrize("role", list(Role))

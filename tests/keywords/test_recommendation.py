@@ -8,11 +8,11 @@ import pytest
 from fake_bench import FakeBench
 from fake_settings import SHEET, FakeSettings, settings_of, with_sheet
 
-from niclab.bench import OperatingSystem, Role
+from niclab.bench.records import OperatingSystem, Role
 from niclab.card import Driver, Drivers, Ring, Rings, Unknown
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable
 from niclab.hosts.linux.persistent import Persistent, link_file
-from niclab.lab import Lab
-from niclab.verdict import BenchFault, CardFailure, NotApplicable
+from niclab.run.run import Lab
 from Recommendation import Recommendation
 
 WISH = """

@@ -7,14 +7,14 @@ import re
 import pytest
 from fake_bench import FakeBench
 
-from niclab.bench import OperatingSystem, Role
+from niclab.bench.records import OperatingSystem, Role
+from niclab.core.verdict import CardFailure, NotApplicable
 from niclab.hosts.errors import ReadError
 from niclab.hosts.linux.steering import Steering as Kind
 from niclab.hosts.linux.steering import cpus_of_list, cpus_of_mask, mask_of
 from niclab.hosts.load_records import CpuTime, CpuTimes
-from niclab.lab import Lab
+from niclab.run.run import Lab
 from niclab.transports.ssh import Result
-from niclab.verdict import CardFailure, NotApplicable
 from Steering import Steering
 
 INTERRUPTS = """           CPU0       CPU1

@@ -10,16 +10,17 @@ from fake_parts import FakeJob
 from fake_settings import with_sheet
 from measured_states import MORE, States
 
-from niclab.bench import Role
-from niclab.lab import Lab
-from niclab.profile import Profile
+from niclab.bench.records import Role
+from niclab.core.profile import Profile
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from niclab.report.evidence import read_index
+from niclab.run.run import Lab
+from niclab.settings import mtu
 from niclab.stats import measurements
-from niclab.traffic import bottleneck, datagram_program, datagrams, measuring, mtu, program, sweep
+from niclab.traffic import bottleneck, datagram_program, datagrams, measuring, program, sweep
 from niclab.traffic.connections import Mode
 from niclab.traffic.tool import TrafficTest
 from niclab.transports.ssh import Result
-from niclab.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from Sweeps import Sweeps
 
 QUICK, FULL = Profile.QUICK, Profile.FULL

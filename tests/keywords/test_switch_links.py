@@ -13,10 +13,10 @@ from fake_switch import PORTS, FakeSwitch
 
 import SwitchLinks as links_module
 import SwitchVlans as vlans_module
-from niclab import switchwiring
+from niclab.core.verdict import BenchFault, CardFailure
 from niclab.hosts.records import PingResult
-from niclab.lab import Lab
-from niclab.verdict import BenchFault, CardFailure
+from niclab.links import patch_panel
+from niclab.run.run import Lab
 from SwitchLinks import SwitchLinks, _differences
 from SwitchVlans import SwitchVlans
 
@@ -27,7 +27,7 @@ def links(bench: FakeBench, patched: Lab, monkeypatch: pytest.MonkeyPatch) -> Sw
     bench.edit(bench.sheet, ("carrier_loss_within_ms: 1000", "carrier_loss_within_ms: 100"))
     patched.card = bench.load()[1]
     monkeypatch.setattr(links_module, "FORGOTTEN_WITHIN_S", 0.2)
-    switchwiring.connect(patched)
+    patch_panel.connect(patched)
     return SwitchLinks()
 
 

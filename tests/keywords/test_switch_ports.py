@@ -10,11 +10,11 @@ import pytest
 from fake_bench import FakeBench
 from fake_switch import PORTS, FakeSwitch
 
-from niclab import lab
-from niclab.lab import Lab
+from niclab.core.undo import ActionKind
+from niclab.core.verdict import BenchFault, NotApplicable
+from niclab.run import run as lab
+from niclab.run.run import Lab
 from niclab.switch.records import Admin, Oper, PortVlans
-from niclab.undo import ActionKind
-from niclab.verdict import BenchFault, NotApplicable
 from SwitchPorts import SwitchPorts
 
 DEFAULT = PortVlans(1, frozenset({1}), frozenset())

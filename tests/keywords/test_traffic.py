@@ -16,19 +16,19 @@ from fake_traffic import GOOD, Rates, carry
 from robot.api import logger
 from robot.libraries.BuiltIn import BuiltIn
 
-from niclab import lab
-from niclab.bench import BenchPath, Role
+from niclab.bench.records import BenchPath, Role
+from niclab.core.profile import Profile
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from niclab.hosts.records import PciDevice, PcieLink
-from niclab.lab import Lab
-from niclab.profile import Profile
 from niclab.report.evidence import read_index
 from niclab.report.links import evidence_links
 from niclab.report.runfolder import finish_run, new_run
+from niclab.run import run as lab
+from niclab.run.run import Lab
 from niclab.stats import baselines, measurements
 from niclab.stats.baselines import BaselineStore
 from niclab.traffic import WorthlessResult, bottleneck, limit, measuring, tcp
 from niclab.traffic.limit import BUDGETS
-from niclab.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from Traffic import Traffic
 
 LOW = (23.5, 23.6, 23.4)

@@ -8,11 +8,11 @@ import pytest
 from fake_bench import FakeBench
 from fake_settings import FakeSettings, settings_of, with_sheet
 
-from niclab.bench import OperatingSystem, Role
+from niclab.bench.records import OperatingSystem, Role
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable
 from niclab.hosts.ethtool_records import Coalescing, Rings
 from niclab.hosts.settings_records import Attempt
-from niclab.lab import Lab
-from niclab.verdict import BenchFault, CardFailure, NotApplicable
+from niclab.run.run import Lab
 from Tuning import Tuning
 
 DELIVERED = ("rings", "coalescing", "pause", "channels", "mtu")

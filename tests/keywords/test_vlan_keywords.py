@@ -8,9 +8,9 @@ from robot.libraries.BuiltIn import BuiltIn
 from stacking import Stacking, install
 
 from Bonding import Bonding
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable
 from niclab.hosts.bond_settings import BondMode, VlanTag
-from niclab.lab import Lab
-from niclab.verdict import BenchFault, CardFailure, NotApplicable
+from niclab.run.run import Lab
 from Vlans import Vlans
 
 

@@ -12,8 +12,9 @@ from fake_bench import FakeBench
 from fake_switch import FakeSwitch
 from toy_mib import FakeAgent
 
-from niclab import lab, wiring
-from niclab.lab import Lab
+from niclab.links import wiring
+from niclab.run import run as lab
+from niclab.run.run import Lab
 from niclab.switch import connect
 from niclab.switch.model import load_model
 

@@ -1,6 +1,7 @@
 """A fake bench: the servers' operating systems, BMCs, consoles and cables as plain state that tests bend.
 
-Everything above them (:class:`~niclab.lab.Lab`, :class:`~niclab.server.Server`, journal, wiring, keywords) is real.
+Everything above them (:class:`~niclab.run.run.Lab`, :class:`~niclab.run.server.Server`, journal, wiring, keywords) is
+real.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from typing import Any, cast
 from fake_parts import Cables, FakeBmc, FakeConsole, FakeHost, FakeSsh, Nic
 from fake_switch import SECTION
 
-from niclab import lab
-from niclab.bench import Bench, Role, load_bench
+from niclab.bench.records import Bench, Role, load_bench
 from niclab.card import Card, load_card
-from niclab.lab import Lab
-from niclab.server import Server
+from niclab.run import run as lab
+from niclab.run.run import Lab
+from niclab.run.server import Server
 
 SAMPLES = Path(__file__).parents[1] / "records" / "samples"
 BENCH_SECTION = re.compile(r"^commands:\n(  .*\n)+", re.MULTILINE)
@@ -191,7 +192,7 @@ class FakeBench:
         return made
 
     def take(self, run: str = "run-1") -> Lab:
-        """Take the bench as :func:`niclab.lab.take` does."""
+        """Take the bench as :func:`niclab.run.run.take` does."""
         made = self.lab(run)
         made.open()
         lab._CURRENT.append(made)

@@ -8,9 +8,9 @@ import pytest
 from fake_bench import FakeBench
 from fake_parts import FakeHost
 
-from niclab.bench import Role
+from niclab.bench.records import Role
 from niclab.hosts.load_records import CpuLoad, CpuShare, FrameCounters
-from niclab.lab import Lab
+from niclab.run.run import Lab
 from niclab.traffic import bottleneck, serving
 from niclab.traffic.bottleneck import Before, hindrances, look_before
 from niclab.traffic.measuring import Conservation, EndOfRun, Run

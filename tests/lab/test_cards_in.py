@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from fake_bench import FakeBench
 
-from niclab import lab
-from niclab.bench import OperatingSystem, Role, chosen_systems, load_bench
-from niclab.undo import Action, ActionKind, Journal
-from niclab.verdict import BenchFault
+from niclab.bench.records import OperatingSystem, Role, chosen_systems, load_bench
+from niclab.core.undo import Action, ActionKind, Journal
+from niclab.core.verdict import BenchFault
+from niclab.run import run as lab
 
 CARD = "intel-82574l"
 

@@ -9,13 +9,13 @@ import pytest
 from fake_bench import FakeBench
 from fake_parts import FakeJob
 
-from niclab.bench import Role
+from niclab.bench.records import Role
+from niclab.core.verdict import BenchFault
 from niclab.hosts.errors import ReadError
-from niclab.lab import Lab
+from niclab.run.run import Lab
 from niclab.traffic import gap_run
 from niclab.traffic.gap_run import End
 from niclab.transports.ssh import Result
-from niclab.verdict import BenchFault
 
 FOLDER = "/tmp/niclab-gap.abc"
 T0 = 1_700_000_000_000_000

@@ -9,13 +9,13 @@ from fake_bench import FakeBench
 from fake_parts import FakeHost
 from fake_traffic import LISTENING, carry, iperf3_text
 
-from niclab.bench import Role, TrafficToolName
+from niclab.bench.records import Role, TrafficToolName
+from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.hosts.load_records import FrameCounters
-from niclab.lab import Lab
+from niclab.run.run import Lab
 from niclab.traffic import WorthlessResult, measuring, serving
 from niclab.traffic.measuring import Conservation, Run, described
 from niclab.traffic.tool import Order, TrafficTest
-from niclab.verdict import BenchFault, NotApplicable
 
 LINE_MBPS = 50
 OMNI = "THROUGHPUT=40.00\nTHROUGHPUT_UNITS=10^6bits/s\nELAPSED_TIME=2.00\nLOCAL_TRANSPORT_RETRANS=7\n"

@@ -9,14 +9,14 @@ from threading import Thread
 import pytest
 from fake_bench import FakeBench
 
-from niclab.bench import Role
+from niclab.bench.records import Role
+from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.hosts.freebsd.host import FreeBsdHost
 from niclab.hosts.linux.host import LinuxHost
-from niclab.lab import Lab
-from niclab.server import Server
+from niclab.run.run import Lab
+from niclab.run.server import Server
 from niclab.transports.bmc import PowerAction, PowerState
 from niclab.transports.ssh import Result
-from niclab.verdict import BenchFault, NotApplicable
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ class TestPower:
     def test_power_that_does_not_go_is_a_fault(
         self, bench: FakeBench, dut: Server, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("niclab.server.POWER_WITHIN_S", 0.05)
+        monkeypatch.setattr("niclab.run.server.POWER_WITHIN_S", 0.05)
         bench.bmcs[Role.DUT]["ipmi"].stuck = True
         with pytest.raises(BenchFault, match=r"^dut BMC: power is not off within"):
             dut.power_cycle()
@@ -110,7 +110,7 @@ class TestGreeting:
         bench.edit(bench.file, ("127.77.1.10", "127.0.0.1"), ("port: 2222", f"port: {port}"))
         server = Server(bench.load()[0], Role.DUT, taken.secrets, taken.evidence_folder)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("niclab.server.GREETING_WITHIN_S", 0.2)
+            patch.setattr("niclab.run.server.GREETING_WITHIN_S", 0.2)
             return server._greets()
 
     @pytest.mark.parametrize(("banner", "greets"), [(b"SSH-2.0-x\r\n", True), (b"HTTP/1.1", False), (b"", False)])

@@ -6,11 +6,11 @@ import pytest
 from fake_bench import FakeBench
 from fake_traffic import LISTENING, carry, iperf3_text
 
-from niclab.bench import Role
-from niclab.lab import Lab
+from niclab.bench.records import Role
+from niclab.core.verdict import BenchFault, NotApplicable
+from niclab.run.run import Lab
 from niclab.traffic import WorthlessResult, measuring
 from niclab.traffic.tool import Order, TrafficTest
-from niclab.verdict import BenchFault, NotApplicable
 
 
 @pytest.fixture(autouse=True)

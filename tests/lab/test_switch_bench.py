@@ -15,13 +15,15 @@ from fake_bench import FakeBench
 from fake_switch import PORTS, FakeSwitch
 
 import niclab
-from niclab import cli, doctor, lab, switchports, wiring
-from niclab.doctor import Finding
-from niclab.lab import Lab
+from niclab.commands import cli, doctor
+from niclab.commands.doctor import Finding
+from niclab.core.undo import Action, ActionKind, Journal
+from niclab.core.verdict import BenchFault, NotApplicable
+from niclab.links import switch_ports, wiring
+from niclab.run import run as lab
+from niclab.run.run import Lab
 from niclab.switch.records import PortVlans
 from niclab.switch.undo import carry_out, open_command, remove_vlan_command, vlans_command
-from niclab.undo import Action, ActionKind, Journal
-from niclab.verdict import BenchFault, NotApplicable
 
 OPEN_1 = Action(ActionKind.SWITCH, "switch", "open Gi1/0/1")
 DEFAULT = PortVlans(1, frozenset({1}), frozenset())
@@ -77,7 +79,7 @@ class TestTaking:
         with pytest.raises(NotApplicable, match=r"^bench virtual has no managed switch$"):
             _ = taken.switch
         with pytest.raises(NotApplicable, match=r"^bench virtual: dut.p0 is not on a managed switch$"):
-            switchports.shut(taken, taken.bench.port("dut.p0"))
+            switch_ports.shut(taken, taken.bench.port("dut.p0"))
 
 
 class TestKilledRun:
@@ -146,7 +148,7 @@ class TestKilledRun:
     def test_a_process_that_is_killed_between_shut_and_open(self, bench: FakeBench, switch: FakeSwitch) -> None:
         """The journal is on the disk before the SET: whenever it dies, the next run opens the port."""
         code = (
-            "import sys, time\nfrom niclab.undo import Action, ActionKind, Journal\n"
+            "import sys, time\nfrom niclab.core.undo import Action, ActionKind, Journal\n"
             "with Journal.for_bench('virtual').hold() as journal:\n"
             "    journal.register('dut.p1', 'shut', Action(ActionKind.SWITCH, 'switch', 'open Gi1/0/1'))\n"
             "    print('shut', flush=True)\n    time.sleep(60)"
@@ -164,8 +166,8 @@ class TestKilledRun:
 class TestGivingBack:
     def test_what_was_changed_is_put_back(self, bench: FakeBench, switch: FakeSwitch) -> None:
         taken = bench.take()
-        switchports.shut(taken, taken.bench.port("dut.p1"))
-        switchports.set_vlans(taken, taken.bench.port("peer.p1"), switchports.access(100))
+        switch_ports.shut(taken, taken.bench.port("dut.p1"))
+        switch_ports.set_vlans(taken, taken.bench.port("peer.p1"), switch_ports.access(100))
         lab.give_back()
         assert [switch.admin(name) for name in PORTS] == [1, 1, 1, 1]
         assert switch.members(1) == (set(PORTS), set(PORTS))

@@ -7,13 +7,13 @@ from fake_bench import FakeBench
 from fake_switch import PORTS, FakeSwitch
 from fake_traffic import LISTENING, carry, iperf3_text
 
-from niclab import switchwiring
-from niclab.bench import Role
-from niclab.lab import Lab
+from niclab.bench.records import Role
+from niclab.core.verdict import BenchFault
+from niclab.links import patch_panel
+from niclab.run.run import Lab
 from niclab.traffic import measuring
 from niclab.traffic.measuring import Run, described
 from niclab.traffic.tool import Order
-from niclab.verdict import BenchFault
 
 
 @pytest.fixture(autouse=True)
@@ -45,7 +45,7 @@ def runs(taken: Lab, number: int = 2) -> list[Run]:
 
 
 def test_each_run_has_the_counts_of_every_port_of_its_own_time(patched: Lab) -> None:
-    switchwiring.connect(patched)
+    patch_panel.connect(patched)
     for run in runs(patched):
         counts = {each.port: each for each in run.switch}
         assert set(counts) == {"dut.p0", "dut.p1", "peer.p0", "peer.p1"}
@@ -64,7 +64,7 @@ def test_a_cable_has_no_counts_of_a_switch(patched: Lab) -> None:
 
 
 def test_counters_that_were_cleared_meanwhile_are_a_fault(bench: FakeBench, switch: FakeSwitch, patched: Lab) -> None:
-    switchwiring.connect(patched)
+    patch_panel.connect(patched)
 
     def cleared(_: str) -> str:
         switch.mib.put("ifCounterDiscontinuityTime", [PORTS["Gi1/0/4"]], 361_000)

@@ -11,14 +11,14 @@ import pytest
 from fake_bench import FakeBench
 
 import niclab
-from niclab import lab
-from niclab.bench import Role
+from niclab.bench.records import Role
 from niclab.card import load_card
-from niclab.lab import Lab
+from niclab.core.undo import Action, ActionKind, Journal
+from niclab.core.verdict import BenchFault
+from niclab.run import run as lab
+from niclab.run.run import Lab
 from niclab.transports import ConnectionLost
 from niclab.transports.bmc import PowerAction, PowerState
-from niclab.undo import Action, ActionKind, Journal
-from niclab.verdict import BenchFault
 
 LINK_DOWN = {nic: f"ip link set dev {nic} down" for nic in ("enp1s0", "enp2s0")}
 
@@ -104,7 +104,7 @@ class TestLock:
 
     def test_another_processes_hold_names_its_pid(self, bench: FakeBench) -> None:
         code = (
-            "import sys\nfrom niclab.undo import Journal\n"
+            "import sys\nfrom niclab.core.undo import Journal\n"
             "with Journal.for_bench('virtual').hold():\n    print('held', flush=True)\n    sys.stdin.readline()"
         )
         environment = {**os.environ, "PYTHONPATH": str(Path(niclab.__file__).parents[1])}
@@ -126,7 +126,7 @@ class TestLock:
         bench.bmcs[Role.DUT]["ipmi"].stuck = True
         bench.bmcs[Role.DUT]["ipmi"].says = PowerState.ON
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("niclab.server.POWER_WITHIN_S", 0.05)
+            patch.setattr("niclab.run.server.POWER_WITHIN_S", 0.05)
             with pytest.raises(BenchFault, match=r"dut BMC: power is not off"):
                 bench.take()
         assert sorted(bench.closed) == ["dut", "peer"]
@@ -291,7 +291,7 @@ class TestGivingBack:
     def test_everything_else_is_undone_when_a_server_stays_away(
         self, bench: FakeBench, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("niclab.server.POWER_WITHIN_S", 0.05)
+        monkeypatch.setattr("niclab.run.server.POWER_WITHIN_S", 0.05)
         bench.set_state(up=False)
         taken = bench.take()
         taken.prepare_links()

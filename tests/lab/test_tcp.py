@@ -10,14 +10,14 @@ from fake_bench import FakeBench
 from fake_parts import FakeJob
 from fake_traffic import LISTENING, client
 
-from niclab.bench import BenchPath, Role
+from niclab.bench.records import BenchPath, Role
+from niclab.core.verdict import BenchFault, CardFailure
 from niclab.hosts.records import Statistics
-from niclab.lab import Lab
+from niclab.run.run import Lab
 from niclab.traffic import WorthlessResult, measuring, serving, tcp
 from niclab.traffic.measuring import Run
 from niclab.traffic.tool import Order
 from niclab.transports.ssh import Result
-from niclab.verdict import BenchFault, CardFailure
 
 CAPTURES = Path(__file__).parents[1] / "traffic" / "captures"
 OTHER = {Role.DUT: Role.PEER, Role.PEER: Role.DUT}

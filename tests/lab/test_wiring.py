@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from fake_bench import FakeBench
 
-from niclab import wiring
-from niclab.lab import Lab
-from niclab.verdict import BenchFault
+from niclab.core.verdict import BenchFault
+from niclab.links import wiring
+from niclab.run.run import Lab
 
 PROOF = [
     "path a: dut.p0 and peer.p0 lost and regained carrier together, no other port did",

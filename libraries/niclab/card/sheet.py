@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeVar
 
-from niclab.bench import OperatingSystem
+from niclab.bench.records import OperatingSystem
 from niclab.card.checks import sheet_problems
 from niclab.card.effects import Effect, Sequence
 from niclab.card.identity import ConventionalPci, Identity, Pcie
@@ -16,9 +16,9 @@ from niclab.card.offloads import Offloads
 from niclab.card.settings import Channels, Coalescing, Link, Mtu, Pause, Recommended, Rings
 from niclab.card.software import Driver, Drivers, Firmware
 from niclab.card.values import Unknown
-from niclab.fieldtypes import Name, Text
-from niclab.verdict import BenchFault, NotApplicable
-from niclab.yamlfile import REPOSITORY, Problem, Sheet, load, shown_file
+from niclab.core.verdict import BenchFault, NotApplicable
+from niclab.files.types import Name, Text
+from niclab.files.yaml import REPOSITORY, Problem, Sheet, load, shown_file
 
 T = TypeVar("T")
 
@@ -102,7 +102,7 @@ class Card(Sheet):
         return self.pcie
 
     def problems(self) -> Iterator[Problem]:
-        """What spans several fields; see :class:`~niclab.yamlfile.Sheet`."""
+        """What spans several fields; see :class:`~niclab.files.yaml.Sheet`."""
         if self.card != self.file.stem:
             yield Problem(("card",), f"{self.card} is not the name of the file", self.file.stem)
         yield from sheet_problems(self)

@@ -12,8 +12,8 @@ from pydantic import Field, StringConstraints
 from niclab.card.settings import Channels, Coalescing, Rings
 from niclab.card.values import FirmwareShape, Module, PackageName, Section, Tunable, Unknown
 from niclab.card.versions import VersionLists, VersionSpec
-from niclab.fieldtypes import Record, Text, Wanted
-from niclab.verdict import Undecided
+from niclab.core.verdict import Undecided
+from niclab.files.types import Record, Text, Wanted
 
 FileName = Annotated[
     str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]*$"), Wanted("a file name without a directory")

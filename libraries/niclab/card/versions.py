@@ -16,8 +16,8 @@ from typing import Annotated
 from pydantic import AfterValidator, Discriminator, Field, StringConstraints, Tag
 
 from niclab.card.values import Unknown, word_or_list
-from niclab.fieldtypes import Record, Wanted
-from niclab.verdict import Undecided
+from niclab.core.verdict import Undecided
+from niclab.files.types import Record, Wanted
 
 
 class VersionVerdict(Enum):

@@ -13,7 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from niclab.verdict import BenchFault
+from niclab.core.verdict import BenchFault
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 LOOK = REPOSITORY / "lab" / "report"  # logo, style sheet and Allure configuration

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 from urllib.parse import quote
 
+from niclab.core.verdict import BenchFault
 from niclab.report import now, read_json_object, sha256_of, write_atomically, write_json
-from niclab.verdict import BenchFault
 
 INDEX_NAME = "index.json"
 MASKED = "********"

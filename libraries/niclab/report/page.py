@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from niclab.core.verdict import BenchFault
 from niclab.report import LOOK
 from niclab.report.runfolder import NEEDED_FACTS
 from niclab.report.verdicts import Verdict
-from niclab.verdict import BenchFault
 
 CERTIFIED = "CERTIFIED"
 _NOT_RECORDED = "not recorded"

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from niclab.core.verdict import BenchFault
 from niclab.report import read_json_object
 from niclab.report.tags import REQUIREMENT
 from niclab.report.verdicts import Verdict, classify
-from niclab.verdict import BenchFault
 
 SUMMARY_NAME = "niclab-summary.json"
 SUMMARY_FORMAT = 1

@@ -23,9 +23,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from niclab.core.verdict import BenchFault
 from niclab.report import REPOSITORY, now, read_json_object, write_json
 from niclab.report.evidence import Mask, seal
-from niclab.verdict import BenchFault
 
 RUN_FILE = "run.json"
 EVIDENCE_FOLDER = "evidence"

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from niclab.benchswitch import SwitchEntry
-from niclab.secrets import Secrets
+from niclab.bench.switch import SwitchEntry
+from niclab.core.verdict import BenchFault
+from niclab.files.secrets import Secrets
 from niclab.switch.model import load_model
 from niclab.switch.records import Admin
 from niclab.switch.switch import Switch
 from niclab.transports.snmp_agent import SnmpAgent
 from niclab.transports.snmp_login import Communities, SnmpEndpoint, User
-from niclab.verdict import BenchFault
 
 
 def connect(entry: SwitchEntry, secrets: Secrets) -> Switch:

@@ -10,10 +10,10 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from niclab.fieldtypes import Name, Record, Seconds, Text, Wanted
+from niclab.core.verdict import BenchFault
+from niclab.files.types import Name, Record, Seconds, Text, Wanted
+from niclab.files.yaml import REPOSITORY, Problem, Sheet, load, shown_file
 from niclab.transports.snmp_records import VARIABLES, Kind, Variable
-from niclab.verdict import BenchFault
-from niclab.yamlfile import REPOSITORY, Problem, Sheet, load, shown_file
 
 DIRECTORY = REPOSITORY / "lab" / "switches"
 
@@ -90,7 +90,7 @@ class SwitchModel(Sheet):
         return Variable("accessVlan", self.vlans.access_vlan_oid, Kind.INTEGER)
 
     def problems(self) -> Iterator[Problem]:
-        """See :class:`~niclab.yamlfile.Sheet`."""
+        """See :class:`~niclab.files.yaml.Sheet`."""
         if self.model != self.file.stem:
             yield Problem(("model",), f"{self.model} is not the name of the file", self.file.stem)
         if (self.vlans.mib is VlanMib.PER_PORT) != (self.vlans.access_vlan_oid is not None):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TypeVar
 
+from niclab.core.verdict import BenchFault
+from niclab.core.wait import until
 from niclab.switch.model import SpeedUnit, SwitchModel
 from niclab.switch.records import COUNTERS, OF_32_BITS, Admin, Oper, PortCounters, PortState
 from niclab.switch.texts import text
 from niclab.transports import ConnectionLost
 from niclab.transports.snmp_agent import NoSuchVariable, SnmpAgent, SnmpRefused
 from niclab.transports.snmp_records import Instance, Value, Variable
-from niclab.verdict import BenchFault
-from niclab.wait import until
 
 E = TypeVar("E", Admin, Oper)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from niclab.core.verdict import BenchFault
 from niclab.switch.model import LldpPorts, SwitchModel
 from niclab.switch.ports import Ports
 from niclab.switch.records import LacpPort, Neighbour
@@ -9,7 +10,6 @@ from niclab.switch.texts import lacp_flags, mac, neighbour_id, text
 from niclab.switch.vlans import Vlans
 from niclab.transports.snmp_agent import NoSuchVariable, SnmpAgent
 from niclab.transports.snmp_records import Value
-from niclab.verdict import BenchFault
 
 _CHASSIS_MAC, _PORT_MAC = 4, 3  # LldpChassisIdSubtype, LldpPortIdSubtype
 

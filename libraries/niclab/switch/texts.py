@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from niclab.core.verdict import BenchFault
 from niclab.switch.records import LacpFlags
 from niclab.transports.snmp_records import Value, shown
-from niclab.verdict import BenchFault
 
 _MAC_BYTES = 6
 

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from niclab.lab import Lab
 from niclab.report.charts import TrendChart, TrendPoint
+from niclab.run.run import Lab
 from niclab.stats.baselines import FOLDER, Baseline, BaselineStore
 from niclab.stats.interval import t_interval
 from niclab.stats.judge import judge_against_baseline

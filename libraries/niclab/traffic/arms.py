@@ -10,17 +10,17 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
-from niclab import stacks
-from niclab.bench import BenchPath, OperatingSystem, Role
+from niclab.bench.records import BenchPath, OperatingSystem, Role
 from niclab.card import At, Change, Setting, SettingKind
-from niclab.changes import put_back
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, fail_with
+from niclab.core.wait import until
 from niclab.hosts.bond_settings import BondMode, BondSettings, PrimaryReselect
-from niclab.lab import Lab
-from niclab.server import Server, quoted
-from niclab.stacks import Stack
-from niclab.traffic import mtu
-from niclab.verdict import BenchFault, CardFailure, NotApplicable, fail_with
-from niclab.wait import until
+from niclab.links import upper
+from niclab.links.upper import Stack
+from niclab.run.run import Lab
+from niclab.run.server import Server, quoted
+from niclab.run.temporary import put_back
+from niclab.settings import mtu
 
 MIIMON_MS = 100
 
@@ -225,7 +225,7 @@ def _bonded(lab: Lab, way: Way, setting: Setting) -> Iterator[Way]:
         for path in lab.bench.paths:
             undoing.callback(mtu.wait_for_links, lab, path)
         for role in Role:
-            made[role] = stacks.bond(lab, role, settings, first_is_primary=one_at_a_time)
+            made[role] = upper.bond(lab, role, settings, first_is_primary=one_at_a_time)
             undoing.callback(_removed, lab, made[role])
 
         def ready() -> bool:
@@ -249,11 +249,11 @@ def _tagged(lab: Lab, way: Way, setting: Setting) -> Iterator[Way]:
     over: dict[Role, str] = {}
     with ExitStack() as undoing:
         for role, bond in way.bonds.items():
-            vlan = stacks.vlan_on_bond(lab, bond, _number(setting))
+            vlan = upper.vlan_on_bond(lab, bond, _number(setting))
             undoing.callback(_removed, lab, vlan)
             over[role] = vlan.name
         yield replace(way, path=lab.bench.paths[1], over=over)
 
 
 def _removed(lab: Lab, stack: Stack) -> None:
-    fail_with(stacks.remove(lab, stack))
+    fail_with(upper.remove(lab, stack))

@@ -12,20 +12,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from niclab.bench import Port
+from niclab.bench.records import Port
+from niclab.core.parallel import side_by_side
+from niclab.core.verdict import BenchFault
+from niclab.core.wait import pause
 from niclab.hosts.errors import ReadError
 from niclab.hosts.load_records import load_between
 from niclab.hosts.records import PcieLink
-from niclab.lab import Lab
-from niclab.server import Server
-from niclab.together import side_by_side
+from niclab.run.run import Lab
+from niclab.run.server import Server
 from niclab.traffic.host_only import host_only_bps
 from niclab.traffic.measuring import EndOfRun, Run
 from niclab.traffic.pcie import Ceiling, ceiling
 from niclab.traffic.serving import Ends
 from niclab.traffic.tools import tool_of
-from niclab.verdict import BenchFault
-from niclab.wait import pause
 
 LOOK_S = 1.0
 """Measured: the look itself keeps the CPU of a slow server (an emulated one) busy for up to 0.2 s."""

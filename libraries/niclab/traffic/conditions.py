@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from niclab.bench import Port, Role
+from niclab.bench.records import Port, Role
+from niclab.core.verdict import BenchFault
 from niclab.hosts.records import OsRelease, PcieLink
-from niclab.lab import Lab
-from niclab.server import Server
+from niclab.run.run import Lab
+from niclab.run.server import Server
 from niclab.stats.measurements import Key
 from niclab.traffic.serving import Ends
 from niclab.traffic.tool import Order
 from niclab.traffic.tools import tool_of
-from niclab.verdict import BenchFault
 
 _NOT_SAID = "not said"
 """Of a driver or firmware whose tool tells no version: two such are the same as far as anybody can tell."""

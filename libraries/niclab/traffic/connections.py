@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from enum import Enum
 from statistics import fmean
 
-from niclab.bench import BenchPath, OperatingSystem, Role
+from niclab.bench.records import BenchPath, OperatingSystem, Role
 from niclab.card import OffloadName
-from niclab.lab import Lab
-from niclab.profile import Profile
+from niclab.core.profile import Profile
+from niclab.core.verdict import NotApplicable
 from niclab.report.charts import Limit, Line, LineChart, Point
+from niclab.run.run import Lab
 from niclab.stats.judge import judge_values
 from niclab.stats.plan import Plan
 from niclab.stats.precise import Estimate, estimate
@@ -26,7 +27,6 @@ from niclab.traffic.measuring import Run
 from niclab.traffic.progress import Tell
 from niclab.traffic.tool import Order
 from niclab.traffic.tools import tool_of
-from niclab.verdict import NotApplicable
 
 MESSAGE_BYTES = 32 << 10
 COUNTS: Mapping[Profile, tuple[int, ...]] = {Profile.QUICK: (1, 4), Profile.FULL: (1, 2, 4, 8, 16)}

@@ -10,12 +10,12 @@ import re
 from contextlib import ExitStack
 from dataclasses import dataclass
 
+from niclab.core.verdict import BenchFault
 from niclab.hosts.errors import ReadError
-from niclab.lab import Lab
-from niclab.server import Server
+from niclab.run.run import Lab
+from niclab.run.server import Server
 from niclab.traffic import datagram_program, program, serving
 from niclab.traffic.serving import Ends
-from niclab.verdict import BenchFault
 
 PORT = 7111
 COUNT, BYTES = 60, 32 << 10

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
-from niclab.bench import BenchPath, TrafficToolName
+from niclab.bench.records import BenchPath, TrafficToolName
 from niclab.card import (
     At,
     Change,
@@ -22,9 +22,11 @@ from niclab.card import (
     Step,
 )
 from niclab.card import Sequence as Steps
-from niclab.lab import Lab
-from niclab.profile import Profile
+from niclab.core.profile import Profile
+from niclab.core.verdict import NotApplicable, Undecided
+from niclab.core.wait import Deadline
 from niclab.report.charts import ChangeChart, ChangeRow
+from niclab.run.run import Lab
 from niclab.stats.plan import Plan
 from niclab.stats.questions import Direction, Result, Wish, lowers_by, not_worse_by, raises_by
 from niclab.stats.runner import measure_effect
@@ -36,8 +38,6 @@ from niclab.traffic.progress import Pace, Progress, Tell
 from niclab.traffic.tool import Order, TrafficTest
 from niclab.traffic.tools import tool_of
 from niclab.traffic.triage import Compared
-from niclab.verdict import NotApplicable, Undecided
-from niclab.wait import Deadline
 
 WITHOUT, WITH = "without", "with"
 SEED = 1

@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from niclab.bench import BenchPath, Role
+from niclab.bench.records import BenchPath, Role
 from niclab.card import At, Effect, Prediction, Setting, SettingKind
-from niclab.lab import Lab
+from niclab.core.verdict import CardFailure, NotApplicable, Undecided
 from niclab.report.charts import Limit, Line, LineChart, Point
+from niclab.run.run import Lab
 from niclab.stats.judge import judge_values
 from niclab.stats.plan import Plan
 from niclab.stats.precise import Estimate, estimate, repeat_until
@@ -24,7 +25,6 @@ from niclab.traffic.measuring import Run, Session
 from niclab.traffic.progress import Tell
 from niclab.traffic.tool import Order, TrafficTest
 from niclab.traffic.tools import tool_of
-from niclab.verdict import CardFailure, NotApplicable, Undecided
 
 UDP_HEADERS, TCP_HEADERS = 28, 52
 """IPv4 20 and UDP 8; IPv4 20, TCP 20 and time stamps 12 (RFC 7323)."""

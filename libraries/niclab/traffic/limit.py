@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from niclab.bench import BenchPath, Port, Role
-from niclab.lab import Lab
-from niclab.profile import Profile
+from niclab.bench.records import BenchPath, Port, Role
+from niclab.core.profile import Profile
+from niclab.core.verdict import BenchFault, CardFailure, Undecided
+from niclab.core.wait import Deadline
 from niclab.report import now
 from niclab.report.charts import Limit, Line, LineChart, Point
+from niclab.run.run import Lab
 from niclab.stats.conclude import conclude
 from niclab.stats.judge import judge_values
 from niclab.stats.measurements import Key, Measurement, add
@@ -25,8 +27,6 @@ from niclab.traffic.progress import Pace, Progress, Tell
 from niclab.traffic.serving import Ends
 from niclab.traffic.tool import Order
 from niclab.traffic.tools import tool_of
-from niclab.verdict import BenchFault, CardFailure, Undecided
-from niclab.wait import Deadline
 
 METRIC, UNIT = "tcp_mbps", "Mbit/s"
 

@@ -11,12 +11,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
-from niclab.bench import BenchPath, Role
+from niclab.bench.records import BenchPath, Role
+from niclab.core.parallel import at_once, side_by_side
+from niclab.core.verdict import BenchFault
+from niclab.core.wait import Deadline, pause
 from niclab.hosts.errors import ReadError
 from niclab.hosts.load_records import CpuLoad, FrameCounters, Load, load_between
-from niclab.lab import Lab
-from niclab.server import Server
-from niclab.together import at_once, side_by_side
+from niclab.run.run import Lab
+from niclab.run.server import Server
 from niclab.traffic import WorthlessResult, serving, standstill, switch_counts
 from niclab.traffic.iperf3 import shortest_s
 from niclab.traffic.serving import Ends
@@ -24,8 +26,6 @@ from niclab.traffic.switch_counts import PortCount
 from niclab.traffic.switch_counts import Watch as SwitchWatch
 from niclab.traffic.tool import CpuScale, Order, Route, ToolResult, TrafficTest, TrafficTool
 from niclab.traffic.tools import tool_of
-from niclab.verdict import BenchFault
-from niclab.wait import Deadline, pause
 
 MADE_AGAIN = 8
 """House rule: a run in which a server stood still is made again as often in a row, for half a minute or so."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from niclab.lab import Lab
+from niclab.run.run import Lab
 from niclab.stats.questions import Look, Result, at_most
 from niclab.traffic.measuring import Run
 from niclab.traffic.tool import TCP_PAYLOAD_BYTES

@@ -8,12 +8,12 @@ from __future__ import annotations
 import re
 from contextlib import ExitStack
 
+from niclab.core.verdict import BenchFault
 from niclab.hosts.errors import ReadError
-from niclab.lab import Lab
+from niclab.run.run import Lab
 from niclab.traffic import WorthlessResult, program, round_trip_program, serving
 from niclab.traffic.iperf3 import SHORTEST_PART
 from niclab.traffic.serving import Ends
-from niclab.verdict import BenchFault
 
 PORT = 7112
 SLACK_S = 30.0

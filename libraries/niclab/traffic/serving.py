@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from niclab.bench import BenchPath, Port, Role
+from niclab.bench.records import BenchPath, Port, Role
+from niclab.core.verdict import BenchFault
+from niclab.core.wait import until
 from niclab.hosts.errors import ReadError
-from niclab.lab import Lab
-from niclab.server import Server
+from niclab.run.run import Lab
+from niclab.run.server import Server
 from niclab.traffic.tool import Route, TrafficTool
 from niclab.transports.ssh import Result
-from niclab.verdict import BenchFault
-from niclab.wait import until
 
 SLACK_S = 20.0
 """A run that takes this much longer than its duration is ended."""

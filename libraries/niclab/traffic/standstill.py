@@ -12,13 +12,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
+from niclab.core.parallel import side_by_side
+from niclab.core.verdict import BenchFault
 from niclab.hosts.errors import ReadError
-from niclab.server import Server
-from niclab.together import side_by_side
+from niclab.run.server import Server
 from niclab.traffic import program, standstill_program
 from niclab.traffic.serving import Ends
 from niclab.transports.ssh import Job
-from niclab.verdict import BenchFault
 
 PERIOD_MS = 20
 LEAST_MS = 250

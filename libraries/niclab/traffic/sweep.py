@@ -11,17 +11,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from niclab.bench import BenchPath, Role
-from niclab.lab import Lab
-from niclab.profile import Profile
+from niclab.bench.records import BenchPath, Role
+from niclab.core.profile import Profile
+from niclab.core.verdict import NotApplicable
 from niclab.report import now
 from niclab.report.charts import Limit, Line, LineChart, Point
+from niclab.run.run import Lab
+from niclab.settings import mtu
 from niclab.stats.judge import judge_values
 from niclab.stats.measurements import Key, Measurement, add
 from niclab.stats.plan import Plan
 from niclab.stats.precise import Estimate, estimate, repeat_until
 from niclab.stats.questions import Decision, Direction, Result, Wish, at_least
-from niclab.traffic import bottleneck, limit, measuring, mtu, serving
+from niclab.traffic import bottleneck, limit, measuring, serving
 from niclab.traffic.against import Against
 from niclab.traffic.bottleneck import Before
 from niclab.traffic.conditions import key_of
@@ -29,7 +31,6 @@ from niclab.traffic.measuring import Run, Session
 from niclab.traffic.progress import Pace, Tell
 from niclab.traffic.tool import Order, TrafficTest
 from niclab.traffic.tools import tool_of
-from niclab.verdict import NotApplicable
 
 MTUS = (576, 1500, 9000)
 TCP_BYTES = tuple(64 << power for power in range(13))

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from niclab.bench import BenchPath, Wiring
-from niclab.lab import Lab
+from niclab.bench.records import BenchPath, Wiring
+from niclab.run.run import Lab
 from niclab.switch.ports import difference
 from niclab.switch.records import PortCounters
 

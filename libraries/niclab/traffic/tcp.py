@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from niclab.bench import BenchPath, Role
-from niclab.lab import Lab
+from niclab.bench.records import BenchPath, Role
+from niclab.core.verdict import BenchFault, CardFailure
+from niclab.core.wait import until
+from niclab.run.run import Lab
 from niclab.traffic import serving
 from niclab.traffic.tool import Order
 from niclab.traffic.tools import tool_of
 from niclab.transports.ssh import Job
-from niclab.verdict import BenchFault, CardFailure
-from niclab.wait import until
 
 FLOW_WITHIN_S = 10.0
 FLOW_BYTES = 100_000

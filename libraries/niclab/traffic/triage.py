@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from niclab.bench import BenchPath
+from niclab.bench.records import BenchPath
 from niclab.card import Effect, Figure, Setting, Workload
-from niclab.lab import Lab
 from niclab.report import now
+from niclab.run.run import Lab
 from niclab.stats.measurements import Measurement, add
 from niclab.stats.plan import Plan
 from niclab.stats.questions import Decision, Direction, Result

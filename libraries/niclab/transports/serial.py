@@ -15,14 +15,14 @@ from urllib.parse import urlsplit
 
 import serial
 
+from niclab.core.verdict import BenchFault
+from niclab.core.wait import Deadline, pause
 from niclab.transports import ConnectionLost, console_shell
 from niclab.transports.console_line import READ_S, WRITE_WITHIN_S, ConsoleEndpoint, Line, TcpLine
 from niclab.transports.console_log import ConsoleLog
 from niclab.transports.console_shell import Match, NotSeen
 from niclab.transports.kernel_death import DeathWatch, KernelDeath
 from niclab.transports.transcript import Transcript
-from niclab.verdict import BenchFault
-from niclab.wait import Deadline, pause
 
 __all__ = ["ConsoleEndpoint", "KernelDeath", "Match", "NotSeen", "SerialConsole"]
 

@@ -1,7 +1,8 @@
 """Reading and writing an SNMP agent, whatever carries the datagrams: every answer is judged here.
 
 A variable that the agent does not have, a value of another kind, a table that never ends, a refused or silently ignored
-SET: each is a :class:`~niclab.verdict.BenchFault` that names the switch, the variable with its number, and the value.
+SET: each is a :class:`~niclab.core.verdict.BenchFault` that names the switch, the variable with its number, and the
+value.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeVar
 
+from niclab.core.verdict import BenchFault
+from niclab.core.wait import until
 from niclab.transports import ConnectionLost
 from niclab.transports.snmp_records import Instance, Kind, Value, Variable, shown
-from niclab.verdict import BenchFault
-from niclab.wait import until
 
 T = TypeVar("T")
 

@@ -7,13 +7,13 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Interface
 
-from niclab.bench import Port, Role
+from niclab.bench.records import Port, Role
+from niclab.core.undo import Action, ActionKind, Entry
+from niclab.core.verdict import BenchFault
 from niclab.hosts.bond_settings import BondSettings, VlanTag
 from niclab.hosts.records import Interface
-from niclab.lab import Lab
-from niclab.server import Server
-from niclab.undo import Action, ActionKind, Entry
-from niclab.verdict import BenchFault
+from niclab.run.run import Lab
+from niclab.run.server import Server
 
 BOND = "niclab0"
 """Name of the bond on each server: one that no installer gives."""

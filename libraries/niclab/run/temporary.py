@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from niclab.lab import Lab
-from niclab.server import Server
-from niclab.undo import Action, ActionKind
-from niclab.verdict import BenchFault
+from niclab.core.undo import Action, ActionKind
+from niclab.core.verdict import BenchFault
+from niclab.run.run import Lab
+from niclab.run.server import Server
 
 
 @contextmanager

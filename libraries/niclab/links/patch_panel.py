@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from niclab import wiring
-from niclab.bench import Wiring
-from niclab.lab import Lab, checked_local_command
-from niclab.undo import Action, ActionKind, Entry
-from niclab.verdict import NotApplicable
+from niclab.bench.records import Wiring
+from niclab.core.undo import Action, ActionKind, Entry
+from niclab.core.verdict import NotApplicable
+from niclab.links import wiring
+from niclab.run.run import Lab, checked_local_command
 
 
 def connect(lab: Lab) -> list[str]:

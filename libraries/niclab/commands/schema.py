@@ -1,6 +1,6 @@
 """JSON Schemas of bench files, card sheets and switch models, generated from the typed records.
 
-Editors complete and check with them; ``python -m niclab.schema`` writes them to ``lab/schema``.
+Editors complete and check with them; ``python -m niclab.commands.schema`` writes them to ``lab/schema``.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from pathlib import Path
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
-from niclab.bench import Bench
+from niclab.bench.records import Bench
 from niclab.card import Card
+from niclab.files.yaml import REPOSITORY, Sheet, shown_file
 from niclab.switch.model import SwitchModel
-from niclab.yamlfile import REPOSITORY, Sheet, shown_file
 
 SCHEMAS: dict[str, type[Sheet]] = {
     "bench.schema.json": Bench,
@@ -26,7 +26,7 @@ DIRECTORY = REPOSITORY / "lab" / "schema"
 
 
 class _WithoutNull(GenerateJsonSchema):
-    """An optional key is left out; its value is never null (:mod:`niclab.yamlfile` refuses an empty value)."""
+    """An optional key is left out; its value is never null (:mod:`niclab.files.yaml` refuses an empty value)."""
 
     def nullable_schema(self, schema: core_schema.NullableSchema) -> JsonSchemaValue:
         return self.generate_inner(schema["schema"])

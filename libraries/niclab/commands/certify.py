@@ -10,13 +10,13 @@ import xml.etree.ElementTree as ET
 from collections.abc import Mapping
 from pathlib import Path
 
-from niclab.bench import OperatingSystem, Role, load_bench
+from niclab.bench.records import OperatingSystem, Role, load_bench
 from niclab.card import load_card
-from niclab.profile import Profile
+from niclab.core.profile import Profile
+from niclab.core.verdict import BenchFault
+from niclab.files.yaml import REPOSITORY
 from niclab.report import allure, certificate
 from niclab.report.runfolder import ALLURE_RESULTS_FOLDER, finish_run, new_run, plan_run, read_run, record_facts
-from niclab.verdict import BenchFault
-from niclab.yamlfile import REPOSITORY
 
 SUITES = REPOSITORY / "suites"
 MODIFIER = REPOSITORY / "libraries" / "Profile.py"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from niclab.bench import Port
-from niclab.lab import Lab
+from niclab.bench.records import Port
+from niclab.core.undo import Action, ActionKind, Entry
+from niclab.core.verdict import BenchFault, NotApplicable
+from niclab.run.run import Lab
 from niclab.switch.records import Admin, PortVlans
 from niclab.switch.undo import open_command, remove_vlan_command, vlans_command
-from niclab.undo import Action, ActionKind, Entry
-from niclab.verdict import BenchFault, NotApplicable
 
 
 def switch_port(lab: Lab, port: Port) -> str:

@@ -18,8 +18,9 @@ from urllib.parse import urlsplit
 
 from pydantic import Field
 
-from niclab.benchswitch import SwitchEntry, switch_problems, switched_path_problems
-from niclab.fieldtypes import (
+from niclab.bench.switch import SwitchEntry, switch_problems, switched_path_problems
+from niclab.core.verdict import BenchFault
+from niclab.files.types import (
     CipherSuite,
     Command,
     ConsoleUrl,
@@ -42,8 +43,7 @@ from niclab.fieldtypes import (
     User,
     Wanted,
 )
-from niclab.verdict import BenchFault
-from niclab.yamlfile import FieldPath, Problem, Sheet, load
+from niclab.files.yaml import FieldPath, Problem, Sheet, load
 
 
 class Role(Enum):
@@ -372,7 +372,7 @@ class Bench(Sheet):
         return tuple(sorted({login.password_secret for login in logins if login is not None} | {*of_switch}))
 
     def problems(self) -> Iterator[Problem]:
-        """What spans several fields; see :class:`~niclab.yamlfile.Sheet`."""
+        """What spans several fields; see :class:`~niclab.files.yaml.Sheet`."""
         if self.bench != self.file.stem:
             yield Problem(
                 ("bench",), f"{self.bench} is not the name of the file", f"{self.file.stem}, so that it is unique"

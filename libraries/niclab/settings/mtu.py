@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 
-from niclab.bench import BenchPath, Port, Role
-from niclab.changes import put_back
+from niclab.bench.records import BenchPath, Port, Role
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable
+from niclab.core.wait import until
 from niclab.hosts.host import Host
-from niclab.lab import Lab
-from niclab.verdict import BenchFault, CardFailure, NotApplicable
-from niclab.wait import until
+from niclab.run.run import Lab
+from niclab.run.temporary import put_back
 
 LINKS_WITHIN_S = 30.0
 """House rule: a link is back by then, autonegotiation included; how fast it is, the link suite judges."""

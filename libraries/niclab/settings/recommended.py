@@ -5,12 +5,12 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable
 
-from niclab.bench import OperatingSystem, Port, Role
+from niclab.bench.records import OperatingSystem, Port, Role
 from niclab.card import Recommended, Unknown
+from niclab.core.undo import Action, ActionKind, Entry
+from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.hosts.linux.persistent import SYSCTL_FILE, Persistent, link_file, link_file_name
-from niclab.lab import Lab
-from niclab.undo import Action, ActionKind, Entry
-from niclab.verdict import BenchFault, NotApplicable
+from niclab.run.run import Lab
 
 Show = Callable[[str], object]
 

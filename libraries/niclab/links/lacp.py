@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from niclab import switchports
-from niclab.bench import Port
+from niclab.bench.records import Port
+from niclab.core.verdict import BenchFault, CardFailure
+from niclab.core.wait import until
 from niclab.hosts.link_records import Bond
-from niclab.lab import Lab
-from niclab.stacks import Stack
+from niclab.links import switch_ports
+from niclab.links.upper import Stack
+from niclab.run.run import Lab
 from niclab.switch.records import LacpPort
-from niclab.verdict import BenchFault, CardFailure
-from niclab.wait import until
 
 AGGREGATED_WITHIN_S = 40.0
 """House rule: with the slow rate a partner may hear of the other only after 30 s (IEEE 802.1AX-2014, 6.4.4)."""
@@ -38,7 +38,7 @@ def wait(lab: Lab, stacks: Sequence[Stack]) -> None:
 
 def told(lab: Lab, stack: Stack) -> list[tuple[Port, LacpPort]]:
     """What the switch says of each member's port."""
-    return [(port, lab.switch.tables.lacp(switchports.switch_port(lab, port))) for port in stack.below]
+    return [(port, lab.switch.tables.lacp(switch_ports.switch_port(lab, port))) for port in stack.below]
 
 
 def problems(lab: Lab, stack: Stack) -> list[str]:

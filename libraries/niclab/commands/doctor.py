@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from niclab import wiring
-from niclab.bench import Bench, Commands, OperatingSystem, Port, Role, load_bench
+from niclab.bench.records import Bench, Commands, OperatingSystem, Port, Role, load_bench
 from niclab.card import load_card
-from niclab.lab import Lab, cards_in_words, inserted_cards, local_command
-from niclab.server import Server
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
+from niclab.links import wiring
+from niclab.run.run import Lab, cards_in_words, inserted_cards, local_command
+from niclab.run.server import Server
 from niclab.switch.records import Admin
 from niclab.traffic.tools import tool_of
-from niclab.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 
 CLOCK_ERROR_S = 2.0
 """House rule: logs of two servers can still be read side by side."""

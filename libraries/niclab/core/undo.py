@@ -33,7 +33,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from niclab.verdict import BenchFault
+from niclab.core.verdict import BenchFault
 
 _START_AFRESH_ABOVE_BYTES = 1 << 20
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from niclab.verdict import BenchFault
+from niclab.core.verdict import BenchFault
 
 T = TypeVar("T")
 

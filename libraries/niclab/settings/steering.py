@@ -5,8 +5,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Mapping
 
-from niclab.bench import OperatingSystem, Port
-from niclab.changes import put_back
+from niclab.bench.records import OperatingSystem, Port
+from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.hosts.errors import ReadError
 from niclab.hosts.linux.interrupts import read_interrupts
 from niclab.hosts.linux.steering import (
@@ -19,9 +19,9 @@ from niclab.hosts.linux.steering import (
     mask_of,
     queue_files,
 )
-from niclab.lab import Lab
-from niclab.server import Server
-from niclab.verdict import BenchFault, NotApplicable
+from niclab.run.run import Lab
+from niclab.run.server import Server
+from niclab.run.temporary import put_back
 
 RFS_ENTRIES, RFS_FLOWS = 32768, 2048
 """Documentation/networking/scaling.rst: suggested for a server that is moderately busy, and that over 16 queues."""

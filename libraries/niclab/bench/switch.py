@@ -7,9 +7,9 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from niclab.fieldtypes import Command, Host, Name, PortName, Record, SecretName, UdpPort, User, Wanted
+from niclab.files.types import Command, Host, Name, PortName, Record, SecretName, UdpPort, User, Wanted
+from niclab.files.yaml import Problem
 from niclab.transports.snmp_login import Auth, Privacy
-from niclab.yamlfile import Problem
 
 SwitchPortName = Annotated[
     str,

@@ -30,10 +30,10 @@ import yaml
 from pydantic import BaseModel, PrivateAttr, ValidationError
 from pydantic_core import ErrorDetails
 
-from niclab.fieldtypes import Record, Wanted
-from niclab.verdict import BenchFault
+from niclab.core.verdict import BenchFault
+from niclab.files.types import Record, Wanted
 
-REPOSITORY = Path(__file__).resolve().parents[2]
+REPOSITORY = Path(__file__).resolve().parents[3]
 """Root of the checkout: ``lab/`` stands here, and commands of a bench file run here."""
 
 FieldPath = tuple[str | int, ...]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from enum import Enum
 
-from niclab import switchports, wiring
-from niclab.bench import BenchPath, Role, Wiring
-from niclab.lab import Lab
-from niclab.undo import Entry
-from niclab.verdict import NotApplicable
+from niclab.bench.records import BenchPath, Role, Wiring
+from niclab.core.undo import Entry
+from niclab.core.verdict import NotApplicable
+from niclab.links import switch_ports, wiring
+from niclab.run.run import Lab
 
 
 class Cause(Enum):
@@ -34,7 +34,7 @@ class Cause(Enum):
 
 
 def lose(lab: Lab, path: BenchPath, cause: Cause) -> Entry:
-    """Lose the link of ``path``; :func:`niclab.wiring.mend_path` takes the entry and gives it back.
+    """Lose the link of ``path``; :func:`niclab.links.wiring.mend_path` takes the entry and gives it back.
 
     :raises NotApplicable: when the bench cannot do that to this path.
     """
@@ -45,7 +45,7 @@ def lose(lab: Lab, path: BenchPath, cause: Cause) -> Entry:
                 raise NotApplicable(f"bench {lab.bench.name} has no command to pull the cable of path {path.name}")
             return wiring.break_path(lab, path)
         case Cause.SWITCH_PORT | Cause.PARTNER_SWITCH_PORT:
-            return switchports.shut(lab, port)
+            return switch_ports.shut(lab, port)
         case Cause.OWN_LINK | Cause.PARTNER_LINK:
             return wiring.take_down(lab, port)
         case Cause.DRIVER_UNLOAD:

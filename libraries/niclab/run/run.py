@@ -14,20 +14,20 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
 
-from niclab.bench import Bench, OperatingSystem, Port, Role, Wiring, load_bench
+from niclab.bench.records import Bench, OperatingSystem, Port, Role, Wiring, load_bench
 from niclab.card import Card
+from niclab.core.parallel import side_by_side
+from niclab.core.undo import Action, ActionKind, Entry, Journal
+from niclab.core.verdict import BenchFault, NotApplicable
+from niclab.files.secrets import Secrets
+from niclab.files.yaml import REPOSITORY
 from niclab.report.evidence import CommandLog, EvidenceStore
-from niclab.secrets import Secrets
-from niclab.server import ANSWER_WITHIN_S, Server
+from niclab.run.server import ANSWER_WITHIN_S, Server
 from niclab.stats import measurements
 from niclab.switch.connect import connect, require_open
 from niclab.switch.switch import Switch, Uptime
 from niclab.switch.undo import carry_out
-from niclab.together import side_by_side
 from niclab.transports.bmc import PowerState
-from niclab.undo import Action, ActionKind, Entry, Journal
-from niclab.verdict import BenchFault, NotApplicable
-from niclab.yamlfile import REPOSITORY
 
 COMMAND_WITHIN_S = 900.0
 """A bench's own commands may build an image first."""

@@ -6,8 +6,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from niclab.files.yaml import REPOSITORY
 from niclab.stats.baselines import FOLDER, BaselineStore, listing
-from niclab.yamlfile import REPOSITORY
 
 DEFAULT_STORE = REPOSITORY / "results" / FOLDER
 

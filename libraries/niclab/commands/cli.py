@@ -7,15 +7,14 @@ import sys
 import tempfile
 from pathlib import Path
 
-from niclab import certify, doctor, parse
-from niclab.bench import OperatingSystem, Role, chosen_systems, load_bench
+from niclab.bench.records import OperatingSystem, Role, chosen_systems, load_bench
 from niclab.card import load_card
-from niclab.lab import Lab
-from niclab.parity_page import parity_page
-from niclab.profile import Profile
-from niclab.stats import command as baseline_command
-from niclab.verdict import BenchFault, NotApplicable
-from niclab.yamlfile import REPOSITORY
+from niclab.commands import baseline, certify, doctor, parse
+from niclab.commands.parity import parity_page
+from niclab.core.profile import Profile
+from niclab.core.verdict import BenchFault, NotApplicable
+from niclab.files.yaml import REPOSITORY
+from niclab.run.run import Lab
 
 DEFAULT_BENCH = REPOSITORY / "lab" / "benches" / "virtual.yaml"
 DEFAULT_CARD = "intel-82574l"
@@ -58,7 +57,7 @@ def _parser() -> argparse.ArgumentParser:
     what.add_argument("--list", action="store_true", dest="listing", help="name every kind")
     read.add_argument("--command", help="the command line that printed the text")
     read.set_defaults(run=_parse)
-    baseline_command.add_parser(commands)
+    baseline.add_parser(commands)
     alike = commands.add_parser("parity", help="print which question each operating system answers, and how")
     alike.set_defaults(run=_parity)
     return parser

@@ -8,12 +8,12 @@ file says, and at no other.
 
 from __future__ import annotations
 
-from niclab.bench import BenchPath, Port, Role, Wiring
-from niclab.lab import Lab, checked_local_command
-from niclab.switchports import switch_port
-from niclab.undo import Action, ActionKind, Entry
-from niclab.verdict import BenchFault, NotApplicable
-from niclab.wait import until
+from niclab.bench.records import BenchPath, Port, Role, Wiring
+from niclab.core.undo import Action, ActionKind, Entry
+from niclab.core.verdict import BenchFault, NotApplicable
+from niclab.core.wait import until
+from niclab.links.switch_ports import switch_port
+from niclab.run.run import Lab, checked_local_command
 
 LOSS_WITHIN_S = 10.0
 RETURN_WITHIN_S = 30.0

@@ -8,19 +8,19 @@ from collections.abc import Callable, Iterable
 from functools import cached_property
 from pathlib import Path
 
-from niclab import bench as benchfile
-from niclab.bench import BmcProtocol, OperatingSystem, Role
+from niclab.bench import records as benchfile
+from niclab.bench.records import BmcProtocol, OperatingSystem, Role
+from niclab.core.verdict import BenchFault, NotApplicable
+from niclab.core.wait import until
+from niclab.files.secrets import Secrets
 from niclab.hosts.freebsd.host import FreeBsdHost
 from niclab.hosts.host import Host
 from niclab.hosts.linux.host import LinuxHost
-from niclab.secrets import Secrets
 from niclab.transports.bmc import Bmc, PowerState
 from niclab.transports.ipmi import Ipmi, IpmiEndpoint
 from niclab.transports.redfish import Redfish, RedfishEndpoint
 from niclab.transports.serial import ConsoleEndpoint, SerialConsole
 from niclab.transports.ssh import Result, SshEndpoint, SshHost
-from niclab.verdict import BenchFault, NotApplicable
-from niclab.wait import until
 
 GREETING_WITHIN_S = 1.0
 ANSWER_WITHIN_S = 5.0

@@ -11,7 +11,7 @@ import stat
 from collections.abc import Mapping
 from pathlib import Path
 
-from niclab.verdict import BenchFault
+from niclab.core.verdict import BenchFault
 
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 

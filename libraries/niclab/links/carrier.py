@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from niclab.bench import Port
-from niclab.lab import Lab
-from niclab.together import side_by_side
-from niclab.verdict import Undecided, fail_with
+from niclab.bench.records import Port
+from niclab.core.parallel import side_by_side
+from niclab.core.verdict import Undecided, fail_with
+from niclab.run.run import Lab
 
 
 def expect(taken: Lab, ports: list[Port], *, up: bool, since: float, say: Callable[[str], object]) -> None:
