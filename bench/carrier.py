@@ -94,7 +94,7 @@ def one(watcher: Watcher, act: Callable[[], object], wanted: str) -> tuple[float
     return (watcher.wait(wanted) - began) * 1e3, took_ms
 
 
-def measure(taken: labs.Lab, name: str, port: Port, times: int) -> None:
+def measure(taken: labs.Run, name: str, port: Port, times: int) -> None:
     watcher = Watcher(name, taken.interface(port))
     lost, returned, words = [], [], []
     try:

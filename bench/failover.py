@@ -62,7 +62,7 @@ def main() -> None:
             labs.give_back()
 
 
-def measure(taken: labs.Lab, mode: BondMode, cause: Cause, times: int) -> None:
+def measure(taken: labs.Run, mode: BondMode, cause: Cause, times: int) -> None:
     """Bond both servers and lose a link ``times`` times by ``cause``; print what was found."""
     bonding = Bonding()
     bonding.bond_both_hosts(mode, MIIMON_MS, lacp_rate=LacpRate.FAST if mode is BondMode.LACP else None)
@@ -82,7 +82,7 @@ def measure(taken: labs.Lab, mode: BondMode, cause: Cause, times: int) -> None:
         tell([report.directions[number] for report in reports])
 
 
-def wait_whole(taken: labs.Lab, bonding: Bonding, mode: BondMode) -> None:
+def wait_whole(taken: labs.Run, bonding: Bonding, mode: BondMode) -> None:
     """Every link is there, and with LACP carries at both its ends."""
     bonding.every_member_should_be_up()
     if mode is BondMode.LACP:
@@ -90,7 +90,7 @@ def wait_whole(taken: labs.Lab, bonding: Bonding, mode: BondMode) -> None:
     bonding.bonds_should_carry_traffic()
 
 
-def failover(taken: labs.Lab, bonding: Bonding, cause: Cause) -> GapReport:
+def failover(taken: labs.Run, bonding: Bonding, cause: Cause) -> GapReport:
     """Lose the link over which the dut sends, watch, and give it back."""
     path = taken.bench.paths[0]
     ports = sorted(map(taken.bench.port, path.ends), key=lambda port: port.role is not Role.DUT)

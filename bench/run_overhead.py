@@ -31,7 +31,7 @@ RUN_S = 2
 TARGET_S = 0.3
 
 
-def measured(taken: labs.Lab, runs: int) -> tuple[list[float], list[float], float]:
+def measured(taken: labs.Run, runs: int) -> tuple[list[float], list[float], float]:
     """Seconds of each run beyond its traffic that are the tool's, those that are the framework's, and of the server."""
     omitted_s = tool_of(taken.bench.traffic).omitted_s
     tool, framework = [], []

@@ -16,7 +16,7 @@ from niclab.hosts.bond_settings import LacpRate
 from niclab.hosts.link_records import Aggregator, Bond
 from niclab.hosts.records import CarrierWait
 from niclab.links import lacp, patch_panel
-from niclab.run.run import Lab
+from niclab.run.run import Run
 
 WHOLE = b"\xfc"
 """Active, short timeout, aggregatable, in sync, collecting, distributing (IEEE 802.1AX, 6.4.2.3)."""
@@ -37,7 +37,7 @@ class Stacks:
         self.bonds = {role: replace(BOND, aggregator=partner, slaves=members, slaves_up=2) for role in OF}
         self.carrier_lost = True
 
-    def of(self, taken: Lab, role: Role) -> SimpleNamespace:
+    def of(self, taken: Run, role: Role) -> SimpleNamespace:
         name = role.value
         host = SimpleNamespace(
             bond=lambda _: self.bonds[name],
@@ -49,7 +49,7 @@ class Stacks:
 
 
 @pytest.fixture
-def stacks(patched: Lab, switch: FakeSwitch, monkeypatch: pytest.MonkeyPatch) -> Stacks:
+def stacks(patched: Run, switch: FakeSwitch, monkeypatch: pytest.MonkeyPatch) -> Stacks:
     """Two whole aggregations."""
     made = Stacks()
     for number, (role, ports) in enumerate(OF.items()):

@@ -12,15 +12,15 @@ from niclab.commands import cli
 from niclab.core.undo import Journal
 from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.links import patch_panel
-from niclab.run import run as lab
-from niclab.run.run import Lab
+from niclab.run import run as runs
+from niclab.run.run import Run
 
 
-def wirings(taken: Lab) -> set[Wiring]:
+def wirings(taken: Run) -> set[Wiring]:
     return {path.through for path in taken.bench.paths}
 
 
-def test_every_path_goes_through_the_switch_and_is_proven(bench: FakeBench, patched: Lab) -> None:
+def test_every_path_goes_through_the_switch_and_is_proven(bench: FakeBench, patched: Run) -> None:
     assert wirings(patched) == {Wiring.DIRECT} and bench.state["wiring"] == "direct"
     proof = patch_panel.connect(patched)
     assert wirings(patched) == {Wiring.SWITCH} and bench.state["wiring"] == "switch"
@@ -31,7 +31,7 @@ def test_every_path_goes_through_the_switch_and_is_proven(bench: FakeBench, patc
     assert patch_panel.connect(patched) == []  # they are there
 
 
-def test_they_are_laid_back_and_proven_again(bench: FakeBench, patched: Lab) -> None:
+def test_they_are_laid_back_and_proven_again(bench: FakeBench, patched: Run) -> None:
     before = patched.journal.pending()
     patch_panel.connect(patched)
     assert [entry.what for entry in patched.journal.pending()[: -len(before) or None]] == ["the cables are laid to sw1"]
@@ -41,7 +41,7 @@ def test_they_are_laid_back_and_proven_again(bench: FakeBench, patched: Lab) -> 
     assert patch_panel.disconnect(patched) == []
 
 
-def test_a_port_answers_for_its_own_address_alone_while_it_is_at_the_switch(bench: FakeBench, patched: Lab) -> None:
+def test_a_port_answers_for_its_own_address_alone_while_it_is_at_the_switch(bench: FakeBench, patched: Run) -> None:
     alone = "echo 1 > /proc/sys/net/ipv4/conf/enp2s0/arp_ignore"
     bench.dut.mixed_arp.add("enp2s0")
     bench.ssh[Role.DUT].replies[alone] = ""
@@ -52,7 +52,7 @@ def test_a_port_answers_for_its_own_address_alone_while_it_is_at_the_switch(benc
 
 
 def test_a_cable_at_the_wrong_port_of_the_switch_stops_it_and_they_are_laid_back(
-    bench: FakeBench, switch: FakeSwitch, patched: Lab
+    bench: FakeBench, switch: FakeSwitch, patched: Run
 ) -> None:
     switch.forget(LEARNED["peer.p1"][0])
     switch.learn(LEARNED["peer.p1"][0], "Gi1/0/4")
@@ -61,7 +61,7 @@ def test_a_cable_at_the_wrong_port_of_the_switch_stops_it_and_they_are_laid_back
     assert wirings(patched) == {Wiring.DIRECT} and bench.state["wiring"] == "direct"
 
 
-def test_a_command_that_fails_is_a_bench_fault_and_is_undone(bench: FakeBench, patched: Lab) -> None:
+def test_a_command_that_fails_is_a_bench_fault_and_is_undone(bench: FakeBench, patched: Run) -> None:
     tool, _, _ = str(patched.bench.switch and patched.bench.switch.connect).rpartition(" wiring ")
     assert patched.bench.switch is not None
     broken = patched.bench.switch.model_copy(update={"connect": f"{tool} nothing-such"})
@@ -71,14 +71,14 @@ def test_a_command_that_fails_is_a_bench_fault_and_is_undone(bench: FakeBench, p
     assert wirings(patched) == {Wiring.DIRECT} and bench.state["wiring"] == "direct"
 
 
-def test_a_run_that_ends_lays_them_back(bench: FakeBench, patched: Lab) -> None:
+def test_a_run_that_ends_lays_them_back(bench: FakeBench, patched: Run) -> None:
     patch_panel.connect(patched)
-    lab.give_back()
+    runs.give_back()
     assert bench.state["wiring"] == "direct"
     assert Journal.for_bench("virtual").pending() == []
 
 
-def test_what_a_killed_run_left_is_laid_back_by_restore(bench: FakeBench, patched: Lab) -> None:
+def test_what_a_killed_run_left_is_laid_back_by_restore(bench: FakeBench, patched: Run) -> None:
     patch_panel.connect(patched)
     with patched._stack:
         patched.close_servers()
@@ -86,7 +86,7 @@ def test_what_a_killed_run_left_is_laid_back_by_restore(bench: FakeBench, patche
     assert bench.state["wiring"] == "direct"
 
 
-def test_a_bench_without_a_switch_is_not_asked(taken: Lab) -> None:
+def test_a_bench_without_a_switch_is_not_asked(taken: Run) -> None:
     with pytest.raises(NotApplicable, match=r"^bench virtual has no managed switch$"):
         patch_panel.connect(taken)
     assert patch_panel.disconnect(taken) == []

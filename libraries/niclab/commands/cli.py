@@ -14,7 +14,7 @@ from niclab.commands.parity import parity_page
 from niclab.core.profile import Profile
 from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.files.yaml import REPOSITORY
-from niclab.run.run import Lab
+from niclab.run.run import Run
 
 DEFAULT_BENCH = REPOSITORY / "lab" / "benches" / "virtual.yaml"
 DEFAULT_CARD = "intel-82574l"
@@ -94,9 +94,9 @@ def _doctor(options: argparse.Namespace) -> int:
 def _restore(options: argparse.Namespace) -> int:
     bench = load_bench(options.bench)
     with tempfile.TemporaryDirectory() as scratch:
-        lab = Lab(bench, load_card(DEFAULT_CARD), Path(scratch), lambda: None)
-        with lab.journal.hold():
-            undone = lab.restore()
+        run = Run(bench, load_card(DEFAULT_CARD), Path(scratch), lambda: None)
+        with run.journal.hold():
+            undone = run.restore()
     for entry in undone:
         print(f"undone: {entry}")
     print(f"bench {bench.name}: {len(undone)} changes undone" if undone else f"bench {bench.name}: nothing to undo")

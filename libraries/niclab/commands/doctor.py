@@ -12,7 +12,7 @@ from niclab.bench.records import Bench, Commands, OperatingSystem, Port, Role, l
 from niclab.card import load_card
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from niclab.links import wiring
-from niclab.run.run import Lab, cards_in_words, inserted_cards, local_command
+from niclab.run.run import Run, cards_in_words, inserted_cards, local_command
 from niclab.run.server import Server
 from niclab.switch.records import Admin
 from niclab.traffic.tools import tool_of
@@ -71,25 +71,25 @@ def examine(
         yield finding
         if finding.fault:
             return
-    lab = Lab(bench, sheet, scratch, lambda: None)
+    run = Run(bench, sheet, scratch, lambda: None)
     try:
-        with lab.journal.hold():
-            yield (journal := _journal(lab))
-            lab.servers = {role: Server(bench, role, lab.secrets, lab.evidence_folder) for role in Role}
+        with run.journal.hold():
+            yield (journal := _journal(run))
+            run.servers = {role: Server(bench, role, run.secrets, run.evidence_folder) for role in Role}
             faults = int(bool(journal.fault))  # proving cables would undo what is not of this look
-            for server in lab.servers.values():
+            for server in run.servers.values():
                 for finding in _server(bench, server):
                     faults += bool(finding.fault)
                     yield finding
-            for finding in _switch(lab):
+            for finding in _switch(run):
                 faults += bool(finding.fault)
                 yield finding
             if cables and not faults:
-                yield from _cables(lab)
+                yield from _cables(run)
     except BenchFault as error:
         yield Finding("bench", "lock", "", str(error), "wait for the other run, or end it")
     finally:
-        lab.close_servers()
+        run.close_servers()
 
 
 def _down(status: str) -> str:
@@ -131,11 +131,11 @@ def _systems(bench: Bench) -> Finding | None:
     return Finding("bench", "systems", cards_in_words(found))
 
 
-def _journal(lab: Lab) -> Finding:
-    pending = lab.journal.pending()
+def _journal(run: Run) -> Finding:
+    pending = run.journal.pending()
     if pending:
         changes = "; ".join(str(entry) for entry in pending)
-        mend = f"run: niclab restore {lab.bench.file}"
+        mend = f"run: niclab restore {run.bench.file}"
         return Finding("bench", "journal", "", f"changes not undone: {changes}", mend)
     return Finding("bench", "journal", "nothing to undo")
 
@@ -166,45 +166,45 @@ def _server(bench: Bench, server: Server) -> Iterator[Finding]:
         yield _look(server, "console", lambda: _console(server), mend)
 
 
-def _switch(lab: Lab) -> Iterator[Finding]:
+def _switch(run: Run) -> Iterator[Finding]:
     """The switch, from whether it answers to whether each port is there, open, and can be set."""
-    entry = lab.bench.switch
+    entry = run.bench.switch
     if entry is None:
         return
     secrets = ", ".join(entry.secret_names)
     mend = (
         f"check address, port, user and secrets {secrets}; SNMP must be switched on in {entry.name} for this controller"
     )
-    answer = _look_at("switch", "snmp", lambda: _who(lab), mend)
+    answer = _look_at("switch", "snmp", lambda: _who(run), mend)
     yield answer
     if answer.fault:
         return
     for name, port in entry.ports.items():
         mend = f"check {name} in switch.ports against the names that {entry.name} has; open the port if it is shut"
-        yield _look_at("switch", name, partial(_switch_port, lab, port), mend)
+        yield _look_at("switch", name, partial(_switch_port, run, port), mend)
     first = next(iter(entry.ports.values()))
     mend = f"give the login write access to {entry.name} (IF-MIB, Q-BRIDGE-MIB)"
-    yield _look_at("switch", "write", partial(_switch_write, lab, first), mend)
+    yield _look_at("switch", "write", partial(_switch_write, run, first), mend)
 
 
-def _who(lab: Lab) -> str:
-    who = lab.switch.identity()
-    uptime_s = lab.switch.uptime().ticks // 100
+def _who(run: Run) -> str:
+    who = run.switch.identity()
+    uptime_s = run.switch.uptime().ticks // 100
     facts = [who.maker, who.model, who.serial and f"serial {who.serial}", who.software, f"up {uptime_s} s"]
     return f"{who.name}: {', '.join(fact for fact in facts if fact)}"
 
 
-def _switch_port(lab: Lab, port: str) -> str:
-    state = lab.switch.ports.state(port)
+def _switch_port(run: Run, port: str) -> str:
+    state = run.switch.ports.state(port)
     if state.admin is not Admin.UP:
-        raise BenchFault(f"{lab.switch.name}: port {port} is shut (ifAdminStatus {state.admin.name})")
+        raise BenchFault(f"{run.switch.name}: port {port} is shut (ifAdminStatus {state.admin.name})")
     speed = f" at {state.speed_mbps:g} Mbit/s" if state.speed_mbps else ""
     return f"{port} open, {state.oper.name}{speed}"
 
 
-def _switch_write(lab: Lab, port: str) -> str:
+def _switch_write(run: Run, port: str) -> str:
     """Set a port to what it is: nothing changes, and it takes the right to write."""
-    lab.switch.ports.set_admin(port, lab.switch.ports.state(port).admin)
+    run.switch.ports.set_admin(port, run.switch.ports.state(port).admin)
     return f"ifAdminStatus of {port} can be set"
 
 
@@ -266,16 +266,16 @@ def _interface(server: Server, port: Port) -> str:
     return f"{port.pci} is {server.interface(port)}"
 
 
-def _cables(lab: Lab) -> Iterator[Finding]:
+def _cables(run: Run) -> Iterator[Finding]:
     try:
-        lab.prepare_links()
-        for line in wiring.prove(lab):
+        run.prepare_links()
+        for line in wiring.prove(run):
             yield Finding("bench", "cables", line)
     except BenchFault as error:
         yield Finding("bench", "cables", "", str(error), "put the cables right, or correct 'paths' in the bench file")
     finally:
-        report = lab.journal.undo_all(lab.undo)
+        report = run.journal.undo_all(run.undo)
     try:
         report.raise_if_failed()
     except BenchFault as error:
-        yield Finding("bench", "journal", "", str(error), f"run: niclab restore {lab.bench.file}")
+        yield Finding("bench", "journal", "", str(error), f"run: niclab restore {run.bench.file}")

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from niclab.bench.records import Port
 from niclab.core.parallel import side_by_side
 from niclab.core.verdict import Undecided, fail_with
-from niclab.run.run import Lab
+from niclab.run.run import Run
 
 
-def expect(taken: Lab, ports: list[Port], *, up: bool, since: float, say: Callable[[str], object]) -> None:
+def expect(taken: Run, ports: list[Port], *, up: bool, since: float, say: Callable[[str], object]) -> None:
     """Every port reaches the state within the sheet's time, counted from ``since`` (monotonic, controller).
 
     All ports are watched at once, each by its own server. Watching begins after ``since``: a port that is not seen

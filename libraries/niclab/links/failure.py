@@ -8,7 +8,7 @@ from niclab.bench.records import BenchPath, Role, Wiring
 from niclab.core.undo import Entry
 from niclab.core.verdict import NotApplicable
 from niclab.links import switch_ports, wiring
-from niclab.run.run import Lab
+from niclab.run.run import Run
 
 
 class Cause(Enum):
@@ -33,23 +33,23 @@ class Cause(Enum):
         return Role.PEER if self in (Cause.PARTNER_SWITCH_PORT, Cause.PARTNER_LINK) else Role.DUT
 
 
-def lose(lab: Lab, path: BenchPath, cause: Cause) -> Entry:
+def lose(run: Run, path: BenchPath, cause: Cause) -> Entry:
     """Lose the link of ``path``; :func:`niclab.links.wiring.mend_path` takes the entry and gives it back.
 
     :raises NotApplicable: when the bench cannot do that to this path.
     """
-    port = lab.bench.end(path, cause.loser)
+    port = run.bench.end(path, cause.loser)
     match cause:
         case Cause.CABLE:
             if not path.pull:
-                raise NotApplicable(f"bench {lab.bench.name} has no command to pull the cable of path {path.name}")
-            return wiring.break_path(lab, path)
+                raise NotApplicable(f"bench {run.bench.name} has no command to pull the cable of path {path.name}")
+            return wiring.break_path(run, path)
         case Cause.SWITCH_PORT | Cause.PARTNER_SWITCH_PORT:
-            return switch_ports.shut(lab, port)
+            return switch_ports.shut(run, port)
         case Cause.OWN_LINK | Cause.PARTNER_LINK:
-            return wiring.take_down(lab, port)
+            return wiring.take_down(run, port)
         case Cause.DRIVER_UNLOAD:
-            return wiring.take_driver(lab, port)
+            return wiring.take_driver(run, port)
 
 
 def dark_ends(path: BenchPath, cause: Cause) -> frozenset[str]:

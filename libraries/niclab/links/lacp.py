@@ -10,7 +10,7 @@ from niclab.core.wait import until
 from niclab.hosts.link_records import Bond
 from niclab.links import switch_ports
 from niclab.links.upper import Stack
-from niclab.run.run import Lab
+from niclab.run.run import Run
 from niclab.switch.records import LacpPort
 
 AGGREGATED_WITHIN_S = 40.0
@@ -18,7 +18,7 @@ AGGREGATED_WITHIN_S = 40.0
 LOOK_EVERY_S = 1.0
 
 
-def wait(lab: Lab, stacks: Sequence[Stack]) -> None:
+def wait(run: Run, stacks: Sequence[Stack]) -> None:
     """Wait until every bond has all its members in one aggregation whose partner is the switch, and the switch says so
     too: on each of its ports the partner is that bond, in sync, and both sides carry frames.
 
@@ -27,7 +27,7 @@ def wait(lab: Lab, stacks: Sequence[Stack]) -> None:
     found: list[str] = []
 
     def aggregated() -> bool:
-        found[:] = [problem for stack in stacks for problem in problems(lab, stack)]
+        found[:] = [problem for stack in stacks for problem in problems(run, stack)]
         return not found
 
     try:
@@ -36,25 +36,25 @@ def wait(lab: Lab, stacks: Sequence[Stack]) -> None:
         raise CardFailure("\n".join([*found, f"after {AGGREGATED_WITHIN_S:g} s"])) from error
 
 
-def told(lab: Lab, stack: Stack) -> list[tuple[Port, LacpPort]]:
+def told(run: Run, stack: Stack) -> list[tuple[Port, LacpPort]]:
     """What the switch says of each member's port."""
-    return [(port, lab.switch.tables.lacp(switch_ports.switch_port(lab, port))) for port in stack.below]
+    return [(port, run.switch.tables.lacp(switch_ports.switch_port(run, port))) for port in stack.below]
 
 
-def problems(lab: Lab, stack: Stack) -> list[str]:
+def problems(run: Run, stack: Stack) -> list[str]:
     """What keeps the members of a bond from being one aggregation with the switch."""
     server = stack.server
     bond = server.host.bond(stack.name)
-    by_port = told(lab, stack)
+    by_port = told(run, stack)
     found = _of_bond(bond, server.name, {port.actor_system for _, port in by_port})
     address = server.host.interface(stack.name).mac
     aggregators = {port.aggregator for _, port in by_port}
     if len(aggregators) != 1 or None in aggregators:
         found.append(
-            f"{lab.switch.name}: the ports of {server.name} are in aggregations {sorted(map(str, aggregators))}"
+            f"{run.switch.name}: the ports of {server.name} are in aggregations {sorted(map(str, aggregators))}"
         )
     for port, lacp in by_port:
-        subject = f"{lab.switch.name}: {lacp.port} ({port.name})"
+        subject = f"{run.switch.name}: {lacp.port} ({port.name})"
         if lacp.partner_system != address:
             found.append(f"{subject} has partner {lacp.partner_system}; wanted: {address}, the bond of {server.name}")
         for side, flags in (("the switch", lacp.actor), ("the bond", lacp.partner)):

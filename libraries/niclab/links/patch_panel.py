@@ -6,10 +6,10 @@ from niclab.bench.records import Wiring
 from niclab.core.undo import Action, ActionKind, Entry
 from niclab.core.verdict import NotApplicable
 from niclab.links import wiring
-from niclab.run.run import Lab, checked_local_command
+from niclab.run.run import Run, checked_local_command
 
 
-def connect(lab: Lab) -> list[str]:
+def connect(run: Run) -> list[str]:
     """Every path goes through the switch from now on, and is proven; one line of proof per path.
 
     Where the bench file has them so, nothing is done: they have been proven when the bench was taken.
@@ -17,7 +17,7 @@ def connect(lab: Lab) -> list[str]:
     :raises NotApplicable: when the bench has no switch, or cannot connect its paths to it.
     :raises BenchFault: when the cables do not lead where the bench file says; they are laid back.
     """
-    bench = lab.bench
+    bench = run.bench
     direct = [path.name for path in bench.paths if path.through is not Wiring.SWITCH]
     if bench.switch is None:
         raise NotApplicable(f"bench {bench.name} has no managed switch")
@@ -29,35 +29,35 @@ def connect(lab: Lab) -> list[str]:
         names = ", ".join(left or direct)
         raise NotApplicable(f"bench {bench.name}: nothing connects path {names} to {bench.switch.name}")
     what = f"the cables are laid to {bench.switch.name}"
-    lab.journal.register("bench", what, Action(ActionKind.LOCAL, "controller", bench.switch.disconnect))
+    run.journal.register("bench", what, Action(ActionKind.LOCAL, "controller", bench.switch.disconnect))
     try:
         checked_local_command(bench.switch.connect)
-        lab.bench = connected
-        lab.prepare_links()
-        return wiring.prove(lab)
+        run.bench = connected
+        run.prepare_links()
+        return wiring.prove(run)
     except BaseException:
-        _lay_back(lab)
+        _lay_back(run)
         raise
 
 
-def disconnect(lab: Lab) -> list[str]:
+def disconnect(run: Run) -> list[str]:
     """The cables lie as the bench file has them, and are proven; does nothing where :func:`connect` has done nothing.
 
     :raises BenchFault: when they do not.
     """
-    return wiring.prove(lab) if _lay_back(lab) else []
+    return wiring.prove(run) if _lay_back(run) else []
 
 
-def _lay_back(lab: Lab) -> bool:
-    entry = _pending(lab)
+def _lay_back(run: Run) -> bool:
+    entry = _pending(run)
     if entry is None:
         return False
-    lab.journal.undo(entry, lab.undo)
-    lab.bench = lab.described
+    run.journal.undo(entry, run.undo)
+    run.bench = run.described
     return True
 
 
-def _pending(lab: Lab) -> Entry | None:
-    back = lab.bench.switch and lab.bench.switch.disconnect
-    actions = (entry for entry in lab.journal.pending() if entry.action.kind is ActionKind.LOCAL)
+def _pending(run: Run) -> Entry | None:
+    back = run.bench.switch and run.bench.switch.disconnect
+    actions = (entry for entry in run.journal.pending() if entry.action.kind is ActionKind.LOCAL)
     return next((entry for entry in actions if entry.action.command == back), None)

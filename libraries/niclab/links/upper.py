@@ -12,7 +12,7 @@ from niclab.core.undo import Action, ActionKind, Entry
 from niclab.core.verdict import BenchFault
 from niclab.hosts.bond_settings import BondSettings, VlanTag
 from niclab.hosts.records import Interface
-from niclab.run.run import Lab
+from niclab.run.run import Run
 from niclab.run.server import Server
 
 BOND = "niclab0"
@@ -31,73 +31,73 @@ class Stack:
     entries: list[Entry] = field(default_factory=list)
 
 
-def bonded_ports(lab: Lab, role: Role) -> list[Port]:
+def bonded_ports(run: Run, role: Role) -> list[Port]:
     """The ports of one server that lie on a path, in the order of the paths."""
-    ends = [lab.bench.port(end) for path in lab.bench.paths for end in path.ends]
+    ends = [run.bench.port(end) for path in run.bench.paths for end in path.ends]
     return [port for port in ends if port.role is role]
 
 
-def bond(lab: Lab, role: Role, settings: BondSettings, *, first_is_primary: bool = False) -> Stack:
+def bond(run: Run, role: Role, settings: BondSettings, *, first_is_primary: bool = False) -> Stack:
     """Bond all ports of a server; the bond gets the address of the first one. One that asks by ARP asks for the other
     server's bond.
 
     :raises BenchFault: when it cannot be made, or does not read back as asked. What was changed is undone.
     """
-    server, ports = lab.server(role), bonded_ports(lab, role)
-    members = [lab.interface(port) for port in ports]
+    server, ports = run.server(role), bonded_ports(run, role)
+    members = [run.interface(port) for port in ports]
     if first_is_primary:
         settings = replace(settings, primary=members[0])
     if settings.arp_interval_ms is not None:
-        other = lab.bench.address(lab.bench.partner(ports[0]))
+        other = run.bench.address(run.bench.partner(ports[0]))
         settings = replace(settings, arp_ip_target=(str(other.ip),))
-    stack = Stack(server, BOND, lab.bench.address(ports[0]), _before(lab, ports))
-    with _whole(lab, stack):
-        _register_module(lab, stack, server.host.stacking_modules()[0])
+    stack = Stack(server, BOND, run.bench.address(ports[0]), _before(run, ports))
+    with _whole(run, stack):
+        _register_module(run, stack, server.host.stacking_modules()[0])
         for port, was in stack.below.items():
-            _register_port(lab, stack, port, was)
+            _register_port(run, stack, port, was)
         _register(
-            lab, stack, server.name, f"bond {BOND} of {', '.join(members)} is made", server.host.removing_link(BOND)
+            run, stack, server.name, f"bond {BOND} of {', '.join(members)} is made", server.host.removing_link(BOND)
         )
         server.host.create_bond(BOND, settings, members)
         server.host.add_address(BOND, str(stack.address))
     return stack
 
 
-def vlan_on_port(lab: Lab, port: Port, vlan_id: int) -> Stack:
+def vlan_on_port(run: Run, port: Port, vlan_id: int) -> Stack:
     """Make a VLAN on a port and move the port's address to it, so that only tagged frames can answer.
 
     :raises BenchFault: when it cannot be made. What was changed is undone.
     """
-    server, iface, address = lab.server_of(port), lab.interface(port), lab.bench.address(port)
-    stack = Stack(server, f"{iface}.{vlan_id}", address, _before(lab, [port]))
-    with _whole(lab, stack):
-        _register_module(lab, stack, stack.server.host.stacking_modules()[1])
-        _register_port(lab, stack, port, stack.below[port])
-        _add_vlan(lab, stack, iface, vlan_id)
+    server, iface, address = run.server_of(port), run.interface(port), run.bench.address(port)
+    stack = Stack(server, f"{iface}.{vlan_id}", address, _before(run, [port]))
+    with _whole(run, stack):
+        _register_module(run, stack, stack.server.host.stacking_modules()[1])
+        _register_port(run, stack, port, stack.below[port])
+        _add_vlan(run, stack, iface, vlan_id)
     return stack
 
 
-def vlan_in_vlan(lab: Lab, port: Port, outer: int, inner: int) -> list[Stack]:
+def vlan_in_vlan(run: Run, port: Port, outer: int, inner: int) -> list[Stack]:
     """Make a VLAN of 802.1ad on a port, and in it one of 802.1Q that gets the port's address; the outer one first.
 
     :raises NotApplicable: when the system has no such tags.
     :raises BenchFault: when they cannot be made. What was changed is undone.
     """
-    server, iface = lab.server_of(port), lab.interface(port)
-    below = Stack(server, f"{iface}.{outer}", lab.bench.address(port), _before(lab, [port]))
+    server, iface = run.server_of(port), run.interface(port)
+    below = Stack(server, f"{iface}.{outer}", run.bench.address(port), _before(run, [port]))
     above = Stack(server, f"niclab.{outer}.{inner}", below.address, {})
-    with _whole(lab, below):
-        _register_module(lab, below, server.host.stacking_modules()[1])
-        _register_port(lab, below, port, below.below[port])
-        _register(lab, below, server.name, f"VLAN {below.name} is made", server.host.removing_link(below.name))
+    with _whole(run, below):
+        _register_module(run, below, server.host.stacking_modules()[1])
+        _register_port(run, below, port, below.below[port])
+        _register(run, below, server.name, f"VLAN {below.name} is made", server.host.removing_link(below.name))
         server.host.remove_address(iface, str(below.address))
         server.host.create_vlan(below.name, iface, outer, VlanTag.SERVICE)
-        with _whole(lab, above):
-            _add_vlan(lab, above, below.name, inner)
+        with _whole(run, above):
+            _add_vlan(run, above, below.name, inner)
     return [below, above]
 
 
-def vlan_on_bond(lab: Lab, below: Stack, vlan_id: int) -> Stack:
+def vlan_on_bond(run: Run, below: Stack, vlan_id: int) -> Stack:
     """Make a VLAN on a bond; its address is that of the server's second port, which is free while it is bonded.
 
     :raises BenchFault: when there is no second port, or it cannot be made. What was changed is undone.
@@ -105,20 +105,20 @@ def vlan_on_bond(lab: Lab, below: Stack, vlan_id: int) -> Stack:
     ports = list(below.below)
     if len(ports) < 2:
         raise BenchFault(f"{below.server.name}: a VLAN on a bond takes the second path's address; there is one path")
-    stack = Stack(below.server, f"{below.name}.{vlan_id}", lab.bench.address(ports[1]), {})
-    with _whole(lab, stack):
-        _register_module(lab, stack, stack.server.host.stacking_modules()[1])
-        _add_vlan(lab, stack, below.name, vlan_id)
+    stack = Stack(below.server, f"{below.name}.{vlan_id}", run.bench.address(ports[1]), {})
+    with _whole(run, stack):
+        _register_module(run, stack, stack.server.host.stacking_modules()[1])
+        _add_vlan(run, stack, below.name, vlan_id)
     return stack
 
 
-def remove(lab: Lab, stack: Stack) -> list[str]:
+def remove(run: Run, stack: Stack) -> list[str]:
     """Take a stack away. Returns what is not as it was before: nothing, when all is well.
 
     :raises BenchFault: when it cannot be taken away; the rest is left to the journal.
     """
     while stack.entries:
-        lab.journal.undo(stack.entries[-1], lab.undo)
+        run.journal.undo(stack.entries[-1], run.undo)
         stack.entries.pop()
     problems = []
     for port, was in stack.below.items():
@@ -132,10 +132,10 @@ def remove(lab: Lab, stack: Stack) -> list[str]:
 
 
 @contextmanager
-def _whole(lab: Lab, stack: Stack) -> Iterator[None]:
+def _whole(run: Run, stack: Stack) -> Iterator[None]:
     """A stack that cannot be made whole is taken away again; what cannot be is left to the journal."""
     with ExitStack() as undoing:
-        undoing.callback(remove, lab, stack)
+        undoing.callback(remove, run, stack)
         yield
         undoing.pop_all()
 
@@ -144,35 +144,35 @@ def _state(interface: Interface) -> tuple[object, ...]:
     return interface.mac, interface.mtu, interface.admin_up, interface.master, sorted(interface.ipv4)
 
 
-def _before(lab: Lab, ports: list[Port]) -> dict[Port, Interface]:
-    found = {port: lab.server_of(port).host.interface(lab.interface(port)) for port in ports}
+def _before(run: Run, ports: list[Port]) -> dict[Port, Interface]:
+    found = {port: run.server_of(port).host.interface(run.interface(port)) for port in ports}
     for port, interface in found.items():
         if interface.master is not None:
             raise BenchFault(f"{port.name}: {interface.name} belongs to {interface.master} already; wanted: to nothing")
     return found
 
 
-def _add_vlan(lab: Lab, stack: Stack, below: str, vlan_id: int) -> None:
+def _add_vlan(run: Run, stack: Stack, below: str, vlan_id: int) -> None:
     host = stack.server.host
-    _register(lab, stack, stack.server.name, f"VLAN {stack.name} is made", host.removing_link(stack.name))
+    _register(run, stack, stack.server.name, f"VLAN {stack.name} is made", host.removing_link(stack.name))
     if str(stack.address.ip) in [entry.address for entry in host.interface(below).addresses]:
         host.remove_address(below, str(stack.address))
     host.create_vlan(stack.name, below, vlan_id)
     host.add_address(stack.name, str(stack.address))
 
 
-def _register(lab: Lab, stack: Stack, subject: str, what: str, command: str) -> None:
+def _register(run: Run, stack: Stack, subject: str, what: str, command: str) -> None:
     action = Action(ActionKind.SHELL, stack.server.name, command)
-    stack.entries.append(lab.journal.register(subject, what, action))
+    stack.entries.append(run.journal.register(subject, what, action))
 
 
-def _register_module(lab: Lab, stack: Stack, module: str) -> None:
+def _register_module(run: Run, stack: Stack, module: str) -> None:
     host = stack.server.host
     if host.loaded_module(module) is None:
-        _register(lab, stack, stack.server.name, f"{module} is loaded", host.unloading_driver(module))
+        _register(run, stack, stack.server.name, f"{module} is loaded", host.unloading_driver(module))
 
 
-def _register_port(lab: Lab, stack: Stack, port: Port, was: Interface) -> None:
+def _register_port(run: Run, stack: Stack, port: Port, was: Interface) -> None:
     """The port belongs to nothing again, has its state and its addresses. Each step may have been done already."""
     command = stack.server.host.releasing_port(was.name, bool(was.admin_up), was.ipv4)
-    _register(lab, stack, port.name, f"{was.name} joins {stack.name}", command)
+    _register(run, stack, port.name, f"{was.name} joins {stack.name}", command)

@@ -70,7 +70,7 @@ def _verdict(certificate: Mapping[str, Any], certified: bool) -> str:
 def _subject(certificate: Mapping[str, Any]) -> str:
     facts, versions, git = certificate["facts"], certificate["versions"], certificate["git"] or {}
     who = certificate["who"] or {}
-    lab = f"commit {git['commit'][:12]}" if git.get("commit") else ""
+    run = f"commit {git['commit'][:12]}" if git.get("commit") else ""
     rows = {
         "Card": certificate["card"],
         "Bench": certificate["bench"],
@@ -79,7 +79,7 @@ def _subject(certificate: Mapping[str, Any]) -> str:
         "Finished": _moment(certificate["finished"]),
         "Run by": f"{who['user']} on {who['controller']}" if who.get("user") and who.get("controller") else None,
         "Run": certificate["run"],
-        "Lab": f"{lab} with local changes" if lab and git.get("local_changes") else lab,
+        "Lab": f"{run} with local changes" if run and git.get("local_changes") else run,
         "Robot": versions.get("robotframework"),
         "Python": versions.get("python"),
     }

@@ -1,6 +1,6 @@
 """A bench taken for a run: made ready, proven, used, put back.
 
-:func:`take` is the only way in, and :meth:`Lab.give_back` the only way out; between them :func:`current` is the bench.
+:func:`take` is the only way in, and :meth:`Run.give_back` the only way out; between them :func:`current` is the bench.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
+from typing import TypeVar, cast
 
 from niclab.bench.records import Bench, OperatingSystem, Port, Role, Wiring, load_bench
 from niclab.card import Card
@@ -29,12 +30,14 @@ from niclab.switch.switch import Switch, Uptime
 from niclab.switch.undo import carry_out
 from niclab.transports.bmc import PowerState
 
+T = TypeVar("T")
+
 COMMAND_WITHIN_S = 900.0
 """A bench's own commands may build an image first."""
-_CURRENT: list[Lab] = []
+_CURRENT: list[Run] = []
 
 
-def current() -> Lab:
+def current() -> Run:
     """The bench that is taken.
 
     :raises BenchFault: when none is.
@@ -99,7 +102,7 @@ def cards_in_words(cards: dict[str, str]) -> str:
     return ", ".join(f"{role} {name}" for role, name in cards.items())
 
 
-class Lab:
+class Run:
     """One bench with its two servers, its journal, and the run's evidence.
 
     :param run_dir: the folder of the run; evidence goes to ``evidence/`` in it.
@@ -119,7 +122,24 @@ class Lab:
         self._interfaces: dict[Port, str] = {}
         self.switch_uptime: Uptime | None = None
         """How long the switch ran when the bench was taken."""
+        self._parts: dict[object, object] = {}
         self._prepared: dict[Role, tuple[str, str]] = {}  # role -> the command that shows its state, and what it showed
+
+    def part(self, kind: Callable[[Run], T]) -> T:
+        """Return the part of this run that ``kind`` makes: the same object at every call, made at the first.
+
+        A part remembers what one subject needs between two keywords, like the bonds that exist or the links that are
+        down. Parts know the run; the run knows no part, so that packages import one way.
+
+        Args:
+            kind: Class of the part; its constructor takes the run.
+
+        Returns:
+            The part.
+        """
+        if kind not in self._parts:
+            self._parts[kind] = kind(self)
+        return cast(T, self._parts[kind])
 
     @property
     def evidence(self) -> EvidenceStore:
@@ -398,19 +418,19 @@ def take(
     run_dir: Path,
     current_test: Callable[[], str | None],
     systems: Mapping[Role, OperatingSystem] | None = None,
-) -> Lab:
-    """Take a bench: see :meth:`Lab.open`. From then on it is :func:`current`.
+) -> Run:
+    """Take a bench: see :meth:`Run.open`. From then on it is :func:`current`.
 
     :param systems: operating systems of servers that are to run others than the bench file says.
     """
-    lab = Lab(load_bench(bench_file).with_systems(systems or {}), card, run_dir, current_test)
+    run = Run(load_bench(bench_file).with_systems(systems or {}), card, run_dir, current_test)
     (run_dir / measurements.FILE).unlink(missing_ok=True)  # of an earlier run into the same folder
-    lab.open()
-    _CURRENT.append(lab)
-    return lab
+    run.open()
+    _CURRENT.append(run)
+    return run
 
 
 def give_back() -> None:
-    """Give the current bench back: see :meth:`Lab.give_back`. Where taking it has failed there is nothing to give."""
+    """Give the current bench back: see :meth:`Run.give_back`. Where taking it has failed there is nothing to give."""
     if _CURRENT:
         _CURRENT.pop().give_back()

@@ -7,12 +7,12 @@ from contextlib import contextmanager
 
 from niclab.core.undo import Action, ActionKind
 from niclab.core.verdict import BenchFault
-from niclab.run.run import Lab
+from niclab.run.run import Run
 from niclab.run.server import Server
 
 
 @contextmanager
-def put_back(taken: Lab, server: Server, subject: str, what: str, restoring: str) -> Iterator[None]:
+def put_back(taken: Run, server: Server, subject: str, what: str, restoring: str) -> Iterator[None]:
     """Whatever the body changes on ``server`` is put back by the command ``restoring``, which must be idempotent.
 
     :raises BenchFault: when it could not be put back; the journal keeps it for the end of the run. An error of the body

@@ -10,31 +10,31 @@ from niclab.card import Recommended, Unknown
 from niclab.core.undo import Action, ActionKind, Entry
 from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.hosts.linux.persistent import SYSCTL_FILE, Persistent, link_file, link_file_name
-from niclab.run.run import Lab
+from niclab.run.run import Run
 
 Show = Callable[[str], object]
 
 
-def wish_of(lab: Lab) -> Recommended:
+def wish_of(run: Run) -> Recommended:
     """:raises NotApplicable: when the sheet recommends nothing that can be set."""
-    wish = lab.card.section(lab.card.recommended, "recommended")
-    server = lab.server(Role.DUT)
+    wish = run.card.section(run.card.recommended, "recommended")
+    server = run.server(Role.DUT)
     if server.description.os is not OperatingSystem.LINUX:
         raise NotApplicable(f"{server.name}: settings of {server.description.os.value} cannot be made to stay yet")
     if not (_persistent(wish) != Persistent() or wish.sysctls):
-        raise NotApplicable(f"sheet {lab.card.name} recommends no value")
+        raise NotApplicable(f"sheet {run.card.name} recommends no value")
     return wish
 
 
-def make_persistent(lab: Lab, wish: Recommended) -> list[Entry]:
+def make_persistent(run: Run, wish: Recommended) -> list[Entry]:
     """Write the files on the dut; return the journal entries that take them away and put the settings back.
 
     :raises BenchFault: when a file cannot be written.
     """
-    server, entries = lab.server(Role.DUT), list[Entry]()
+    server, entries = run.server(Role.DUT), list[Entry]()
     kept = _persistent(wish)
-    for port in lab.ports(Role.DUT):
-        iface = lab.interface(port)
+    for port in run.ports(Role.DUT):
+        iface = run.interface(port)
         host, mac = server.host, server.host.interface(iface).mac
         if mac is None:
             raise BenchFault(f"{port.name}: {iface} shows no MAC address to find it by")
@@ -49,20 +49,20 @@ def make_persistent(lab: Lab, wish: Recommended) -> list[Entry]:
         if kept.coalescing:
             words += [f"{{ {host.restoring_coalescing(iface, tuple(kept.coalescing))}; }}"]
         undo = Action(ActionKind.SHELL, server.name, " && ".join(words))
-        entries.append(lab.journal.register(port.name, f"{file} makes {iface} come up otherwise", undo))
+        entries.append(run.journal.register(port.name, f"{file} makes {iface} come up otherwise", undo))
         server.run(f"mkdir -p /etc/systemd/network && printf %s {shlex.quote(link_file(mac, kept))} > {file} && sync")
     if wish.sysctls:
-        entries.append(_sysctls(lab, wish))
+        entries.append(_sysctls(run, wish))
     return entries
 
 
-def _sysctls(lab: Lab, wish: Recommended) -> Entry:
-    server = lab.server(Role.DUT)
+def _sysctls(run: Run, wish: Recommended) -> Entry:
+    server = run.server(Role.DUT)
     words = [f"rm -f {SYSCTL_FILE}"]
     for each in wish.sysctls:
         before = " ".join(server.run(f"sysctl -n {shlex.quote(each.name)}").stdout.split())
         words.append("sysctl " + shlex.quote(f"{each.name}={before}"))
-    entry = lab.journal.register(
+    entry = run.journal.register(
         server.name, f"{SYSCTL_FILE} sets sysctls", Action(ActionKind.SHELL, server.name, " && ".join(words))
     )
     text = "".join(f"{each.name} = {each.value}\n" for each in wish.sysctls)
@@ -70,23 +70,23 @@ def _sysctls(lab: Lab, wish: Recommended) -> Entry:
     return entry
 
 
-def problems(lab: Lab, wish: Recommended) -> list[str]:
+def problems(run: Run, wish: Recommended) -> list[str]:
     """What of ``wish`` the dut does not show."""
     found, kept = list[str](), _persistent(wish)
-    for port in lab.ports(Role.DUT):
-        for what, seen, wanted in _compared(lab, port, kept):
+    for port in run.ports(Role.DUT):
+        for what, seen, wanted in _compared(run, port, kept):
             if wanted is not None and seen != wanted:
-                found.append(f"{port.place}: {what} is {seen}, sheet {lab.card.name} recommends {wanted}")
-    server = lab.server(Role.DUT)
+                found.append(f"{port.place}: {what} is {seen}, sheet {run.card.name} recommends {wanted}")
+    server = run.server(Role.DUT)
     for each in wish.sysctls:
         shown = " ".join(server.run(f"sysctl -n {shlex.quote(each.name)}").stdout.split())
         if shown != " ".join(each.value.split()):
-            found.append(f"{server.name}: {each.name} is {shown}, sheet {lab.card.name} recommends {each.value}")
+            found.append(f"{server.name}: {each.name} is {shown}, sheet {run.card.name} recommends {each.value}")
     return found
 
 
-def _compared(lab: Lab, port: Port, kept: Persistent) -> list[tuple[str, object, object]]:
-    host, iface = lab.server_of(port).host, lab.server_of(port).interface(port)
+def _compared(run: Run, port: Port, kept: Persistent) -> list[tuple[str, object, object]]:
+    host, iface = run.server_of(port).host, run.server_of(port).interface(port)
     rows: list[tuple[str, object, object]] = [("MTU", host.mtu(iface), kept.mtu)]
     if kept.rx_ring is not None or kept.tx_ring is not None:
         rings = host.rings(iface).current

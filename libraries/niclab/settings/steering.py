@@ -19,7 +19,7 @@ from niclab.hosts.linux.steering import (
     mask_of,
     queue_files,
 )
-from niclab.run.run import Lab
+from niclab.run.run import Run
 from niclab.run.server import Server
 from niclab.run.temporary import put_back
 
@@ -29,13 +29,13 @@ RFS_ENTRIES, RFS_FLOWS = 32768, 2048
 Reading = Callable[[str], object]
 
 
-def tried(lab: Lab, port: Port, steering: Steering) -> list[str]:
+def tried(run: Run, port: Port, steering: Steering) -> list[str]:
     """Problems of steering the port otherwise than it is now. Everything is put back, and seen to be back.
 
     :raises NotApplicable: when the system or the port has no such steering.
     :raises BenchFault: when it cannot be read or put back.
     """
-    server, iface = lab.server_of(port), lab.interface(port)
+    server, iface = run.server_of(port), run.interface(port)
     if server.description.os is not OperatingSystem.LINUX:
         system = server.description.os.value
         if steering is not Steering.IRQ:
@@ -49,7 +49,7 @@ def tried(lab: Lab, port: Port, steering: Steering) -> list[str]:
     wanted = _wanted(files, before, steering, cpus, reading)
     restoring = " && ".join(_writing(file, value) for file, value in before.items())
     problems = []
-    with put_back(lab, server, port.name, f"{iface}: {steering.value} is steered", restoring):
+    with put_back(run, server, port.name, f"{iface}: {steering.value} is steered", restoring):
         told = server.ssh.run("; ".join(_writing(file, value) for file, value in wanted.items()))
         shown = _shown(server, files)
     for file, value in wanted.items():

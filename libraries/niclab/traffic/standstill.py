@@ -65,7 +65,7 @@ class Watch:
 
 
 @contextmanager
-def watched(run: Ends) -> Iterator[Watch]:
+def watched(ends: Ends) -> Iterator[Watch]:
     """Both ends are watched inside the ``with`` block. Nothing of it stays on the servers.
 
     :raises BenchFault: when a program does not begin in time (its own words are in the message).
@@ -81,7 +81,7 @@ def watched(run: Ends) -> Iterator[Watch]:
             program.wait_until_ready(server, jobs[-1], "watch for standstills")
             return file
 
-        servers = (run.sender, run.receiver)
+        servers = (ends.sender, ends.receiver)
         try:
             yield Watch(servers, side_by_side(begun, servers))
         finally:
