@@ -11,12 +11,13 @@ import pytest
 from fake_bench import FakeBench
 
 from niclab.bench.records import OperatingSystem, Role
-from niclab.commands import certify, cli
+from niclab.commands import certify, cli, report
 from niclab.core.undo import Action, ActionKind, Journal
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import until
-from niclab.report import allure, certificate
+from niclab.report import certificate
 from niclab.report.runfolder import read_run
+from niclab.report.tools import Tools
 
 PASSING = "*** Test Cases ***\nFirst\n    No Operation\nSecond\n    [Tags]    slow\n    No Operation\n"
 FAILING = "*** Test Cases ***\nThird\n    Fail    CardFailure: dut.p0 is wrong\n"
@@ -78,7 +79,8 @@ class TestRun:
             return bool(asked["certified"])
 
         monkeypatch.setattr(certificate, "certify", certified)
-        monkeypatch.setattr(allure, "generate", lambda *paths: asked.update(allure=paths[1]))
+        monkeypatch.setattr(report.allure, "generate", lambda *paths: asked.update(allure=paths[1]))
+        monkeypatch.setattr(report.tools, "find", lambda: Tools(Path("node"), Path("cli.js")))
         return asked
 
     def run(self, bench: FakeBench, profile: certify.Profile = certify.Profile.FULL) -> int:
@@ -124,6 +126,80 @@ class TestRun:
         assert asked["robot_rc"] == 1
         run_dir = asked["run_dir"]
         assert isinstance(run_dir, Path) and read_run(run_dir)["expected_tests"] == 2
+
+    def test_missing_report_tools_are_a_warning_before_the_first_test(
+        self,
+        bench: FakeBench,
+        suites: Path,
+        asked: dict[str, object],
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        assert suites.is_dir()
+        warned: list[str] = []
+
+        def missing() -> Tools:
+            raise BenchFault("report tools: cli.js: missing; expected: what make setup installs")
+
+        def robot(options: list[str]) -> int:
+            warned.append(capsys.readouterr().err)
+            return real(options)
+
+        real = certify._robot
+        monkeypatch.setattr(report.tools, "find", missing)
+        monkeypatch.setattr(certify, "_robot", robot)
+        assert self.run(bench) == 0
+        assert warned == [
+            "niclab: warning: this run will have no Allure report: "
+            "report tools: cli.js: missing; expected: what make setup installs\n"
+        ]
+        said = capsys.readouterr()
+        assert said.out.splitlines()[-1] == f"CERTIFIED: {asked['run_dir']}"
+        assert said.err.splitlines()[-1] == f"make it later with: niclab report {asked['run_dir']}"
+        assert "allure" not in asked
+
+    @pytest.mark.parametrize("error", [BenchFault("Allure report: exit status 3"), OSError("No space left on device")])
+    @pytest.mark.parametrize("certified", [True, False])
+    def test_a_report_that_fails_changes_no_verdict(
+        self,
+        bench: FakeBench,
+        suites: Path,
+        asked: dict[str, object],
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+        error: Exception,
+        certified: bool,
+    ) -> None:
+        assert suites.is_dir()
+        asked["certified"] = certified
+        printed: list[str] = []
+
+        def generate(*_: object) -> Path:
+            printed.append(capsys.readouterr().out.splitlines()[-1])
+            raise error
+
+        monkeypatch.setattr(report.allure, "generate", generate)
+        assert self.run(bench) == (0 if certified else 1)
+        assert printed == [f"{'CERTIFIED' if certified else 'NOT CERTIFIED'}: {asked['run_dir']}"]
+        assert f"niclab: warning: no Allure report: {error}\n" in capsys.readouterr().err
+
+    def test_a_report_is_made_later(
+        self,
+        bench: FakeBench,
+        suites: Path,
+        asked: dict[str, object],
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        assert suites.is_dir() and self.run(bench) == 0
+        run_dir, page = asked["run_dir"], bench.folder / "index.html"
+        monkeypatch.setattr(report.tools, "install", lambda: Tools(Path("node"), Path("cli.js")))
+        monkeypatch.setattr(report.allure, "generate", lambda *paths: asked.update(later=paths[1]) or page)
+        capsys.readouterr()
+        assert cli.main(["report", str(run_dir)]) == 0
+        assert asked["later"] == asked["allure"] and capsys.readouterr().out == f"{page}\n"
+        assert cli.main(["report", str(bench.folder)]) == 1
+        assert capsys.readouterr().err.startswith(f"niclab: {bench.folder / 'run.json'}: cannot be read")
 
     def test_a_failing_dry_run_leaves_no_run_folder(
         self, bench: FakeBench, suites: Path, asked: dict[str, object]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from niclab.bench.records import OperatingSystem, Role, chosen_systems, load_bench
 from niclab.card import load_card
-from niclab.commands import baseline, certify, doctor, parse
+from niclab.commands import baseline, certify, doctor, parse, report
 from niclab.commands.parity import parity_page
 from niclab.core.profile import Profile
 from niclab.core.verdict import BenchFault, NotApplicable
@@ -50,6 +50,9 @@ def _parser() -> argparse.ArgumentParser:
     qualify.add_argument("--results", type=Path, default=REPOSITORY / "results", help="folder of the run folders")
     _systems_options(qualify)
     qualify.set_defaults(run=_certify)
+    again = commands.add_parser("report", help="make the Allure report of a run that has none, or make it again")
+    again.add_argument("run_dir", type=Path, metavar="RUN", help="folder of the run, such as results/latest")
+    again.set_defaults(run=lambda options: report.run(options.run_dir))
     read = commands.add_parser("parse", help="read a tool's output from standard input, print its record as JSON")
     what = read.add_mutually_exclusive_group(required=True)
     what.add_argument("kind", nargs="?", help="what the text is; see --list")
