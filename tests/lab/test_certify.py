@@ -119,6 +119,19 @@ class TestRun:
         assert (run_dir / "output.xml").exists() and list((run_dir / "allure-results").glob("*-result.json"))
         assert capsys.readouterr().out.splitlines()[-1] == f"CERTIFIED: {run_dir}"
 
+    def test_a_run_on_an_emulated_card_says_so(
+        self, bench: FakeBench, suites: Path, asked: dict[str, object], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert suites.is_dir()
+        bench.edit(bench.file, ("servers:\n", "emulated: true\n\nservers:\n"))
+        assert self.run(bench) == 0
+        run_dir = asked["run_dir"]
+        assert isinstance(run_dir, Path) and read_run(run_dir)["subject"] == "DEMONSTRATION, emulated card"
+        last = capsys.readouterr().out.splitlines()[-1]
+        assert last == f"CERTIFIED (DEMONSTRATION, emulated card): {run_dir}"
+        for page in ("log", "report"):
+            assert f"DEMONSTRATION, emulated card: {page} of intel-82574l" in (run_dir / f"{page}.html").read_text()
+
     def test_a_failed_run(self, bench: FakeBench, suites: Path, asked: dict[str, object]) -> None:
         (suites / "failing.robot").write_text(FAILING)
         asked["certified"] = False

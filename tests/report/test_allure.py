@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import stat
 from pathlib import Path
@@ -67,6 +68,13 @@ def test_report_names_what_was_tested_and_what_is_not_known(results: Path, tools
     assert '"title": "intel-82574l on virtual"' in settings
     for line in ('"Driver": "e1000e 6.1.0"', '"Firmware": "not recorded"', '"Kernel": "not recorded"', '"Slot": "3"'):
         assert line in settings
+
+
+def test_a_demonstration_says_so_in_title_and_environment(results: Path, tools: Tools, tmp_path: Path) -> None:
+    generate(results, tmp_path / "out", RUN | {"subject": "DEMONSTRATION, emulated card"}, tools)
+    settings = json.loads((tmp_path / "out" / "settings.json").read_text())
+    assert settings["title"] == "DEMONSTRATION, emulated card: intel-82574l on virtual"
+    assert settings["variables"]["Subject"] == "DEMONSTRATION, emulated card"
 
 
 def test_no_secret_and_no_home_reach_the_generator(

@@ -17,7 +17,7 @@ from niclab.core.profile import Profile
 from niclab.core.verdict import BenchFault
 from niclab.files.yaml import REPOSITORY
 from niclab.report import certificate
-from niclab.report.runfolder import ALLURE_RESULTS_FOLDER, finish_run, new_run, plan_run, record_facts
+from niclab.report.runfolder import ALLURE_RESULTS_FOLDER, finish_run, new_run, plan_run, record_facts, subject_of
 
 SUITES = REPOSITORY / "suites"
 MODIFIER = REPOSITORY / "libraries" / "Profile.py"
@@ -48,16 +48,23 @@ def run(
         *("--prerunmodifier", f"{PER_CARD}:{sheet.file}:{bench.server(Role.DUT).os.value}"),
         *("--prerunmodifier", f"{MODIFIER}:{profile.value}"),
     ]
+    subject = subject_of(bench.emulated)
+    options += ["--metadata", f"Subject:{subject}"]
+    if bench.emulated:
+        options += [
+            word for page in ("log", "report") for word in (f"--{page}title", f"{subject}: {page} of {sheet.name}")
+        ]
     tools = look_for_tools()
     expected = count_tests(options)
-    run_dir = new_run(results, sheet.name, bench.name)
+    run_dir = new_run(results, sheet.name, bench.name, emulated=bench.emulated)
     plan_run(run_dir, expected_tests=expected)
     record_facts(run_dir, profile=profile.value, equipment=bench.description)
     listener = f"{LISTENER}:{run_dir / ALLURE_RESULTS_FOLDER}"
     rc = _robot([*options, "--listener", listener, "--outputdir", str(run_dir)])
     finish_run(run_dir, rc)
     certified = certificate.certify(run_dir, rc)
-    print(f"{'CERTIFIED' if certified else 'NOT CERTIFIED'}: {run_dir}", flush=True)
+    mark = f" ({subject})" if bench.emulated else ""
+    print(f"{'CERTIFIED' if certified else 'NOT CERTIFIED'}{mark}: {run_dir}", flush=True)
     try_report(run_dir, tools)
     return 0 if certified else 1
 

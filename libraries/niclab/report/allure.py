@@ -14,7 +14,7 @@ from typing import Any
 
 from niclab.core.verdict import BenchFault
 from niclab.report import LOOK, write_atomically, write_json
-from niclab.report.runfolder import NEEDED_FACTS
+from niclab.report.runfolder import DEMONSTRATION, NEEDED_FACTS
 from niclab.report.tools import Tools, basic_environment
 from niclab.report.tools import run as run_tool
 
@@ -101,11 +101,12 @@ def _clean(out_dir: Path) -> None:
 
 
 def _title(run: Mapping[str, Any]) -> str:
-    return f"{run.get('card') or NOT_RECORDED} on {run.get('bench') or NOT_RECORDED}"
+    mark = f"{DEMONSTRATION}: " if run.get("subject") == DEMONSTRATION else ""
+    return f"{mark}{run.get('card') or NOT_RECORDED} on {run.get('bench') or NOT_RECORDED}"
 
 
 def _variables(run: Mapping[str, Any]) -> dict[str, str]:
-    shown = {"Bench": run.get("bench"), "Card": run.get("card")}
+    shown = {"Bench": run.get("bench"), "Card": run.get("card"), "Subject": run.get("subject")}
     facts = run.get("facts") or {}
     shown |= {name.capitalize(): facts.get(name) for name in (*NEEDED_FACTS, *sorted(set(facts) - set(NEEDED_FACTS)))}
     return {name: str(value) if value else NOT_RECORDED for name, value in shown.items()}
