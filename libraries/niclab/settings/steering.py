@@ -115,6 +115,8 @@ def _shown(server: Server, files: list[str]) -> dict[str, str]:
     :raises BenchFault: when there is another number of lines.
     """
     shown = server.ssh.run("cat " + " ".join(map(shlex.quote, files)))
+    if not shown.succeeded and len(files) == 1 and files[0].endswith("/xps_cpus"):
+        raise NotApplicable(f"{server.name}: the kernel offers no transmit steering for a card of one queue")
     if not shown.succeeded:
         raise NotApplicable(f"{server.name}: cannot be read: {shown.stderr.strip()[:200]}")
     lines = shown.stdout.splitlines()
