@@ -75,10 +75,10 @@ class Conservation:
         return self.missing <= (self.explained or 0) + STRAY_FRAMES
 
     def __str__(self) -> str:
-        return (
-            f"{self.sent} frames sent, {self.received} received, {self.lost} counted as lost: "
-            f"{self.missing} missing without a trace"
-        )
+        counted = f"{self.sent} frames sent, {self.received} received, {self.lost} counted as lost"
+        if self.missing < 0:
+            return f"{counted}: the sender counts before segmentation (TSO), so frames cannot be compared"
+        return f"{counted}: {self.missing} missing without a trace"
 
 
 @dataclass(frozen=True)
