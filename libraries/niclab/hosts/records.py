@@ -50,10 +50,9 @@ class DriverInfo:
 @dataclass(frozen=True)
 class LinkSettings:
     """Link of an interface. ``supported``, ``advertised``, ``partner`` are mode names such as ``1000baseT/Full``;
-    None when not said or "Not reported". ``link_reason`` is what newer tools add to "no". ``iface`` is None where the
-    heading that names it was left out."""
+    None when not said or "Not reported". ``link_reason`` is what newer tools add to "no"."""
 
-    iface: str | None
+    iface: str
     speed_mbps: int | None
     duplex: Duplex | None
     autoneg: bool | None
@@ -160,13 +159,6 @@ class PciDevice:
     uesta: tuple[str, ...] | None = None
     cesta: tuple[str, ...] | None = None
     vpd: Vpd | None = None
-
-
-@dataclass(frozen=True)
-class PciDevices:
-    """All functions of one ``lspci``, in the order of the tool."""
-
-    devices: tuple[PciDevice, ...]
 
 
 @dataclass(frozen=True)
@@ -296,13 +288,6 @@ class LoadedModule:
     version: str | None = None
     srcversion: str | None = None
     permanent: bool | None = None
-
-
-@dataclass(frozen=True)
-class LoadedModules:
-    """All modules of one listing, in its order."""
-
-    modules: tuple[LoadedModule, ...]
 
 
 @dataclass(frozen=True)

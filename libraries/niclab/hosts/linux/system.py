@@ -1,4 +1,4 @@
-"""Readers of the small texts by which a Linux host says what it is: uptime, clock, boot id, release, tool versions."""
+"""Readers of the small texts by which a Linux host says what it is: clock, boot id, release, tool versions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from niclab.hosts.errors import unreadable
 from niclab.hosts.reading import numbered
 from niclab.hosts.records import OsRelease
 
-_UPTIME = re.compile(r"([0-9]{1,10}\.[0-9]{1,9}) [0-9]{1,12}\.[0-9]{1,9}\s*")
 _CLOCK = re.compile(r"([0-9]{1,12}\.[0-9]{1,9})\s*")
 _BOOT_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _KERNEL = re.compile(r"[0-9]+\.[0-9]+\S*")
@@ -19,14 +18,6 @@ _BUSYBOX = re.compile(r"BusyBox v?([0-9][0-9A-Za-z.]*)")
 _VERSION = re.compile(r"(?<![\w.])v?([0-9]+(?:\.[0-9]+)*[0-9A-Za-z.+~-]*)")
 
 UNKNOWN_VERSION = "unknown"
-
-
-def read_uptime_s(text: str) -> float:
-    """Read ``/proc/uptime``: seconds since boot."""
-    match = _UPTIME.fullmatch(text)
-    if match is None:
-        raise unreadable("/proc/uptime", "text", text, "'SECONDS IDLE_SECONDS'")
-    return float(match[1])
 
 
 def read_clock_s(text: str) -> float:
