@@ -13,7 +13,7 @@ KIND = "ethtool -c"
 _MODES = re.compile(r"(Adaptive|CQE mode) RX: (\S{1,5})  TX: (\S{1,5})")
 _NAME = r"stats-block-usecs|sample-interval|pkt-rate-(?:low|high)|[rt]x-(?:usecs|frames?|aggr)(?:-[a-z]{1,20}){0,3}"
 # ethtool 6.2 to 6.6 print "tx-aggr-time-usecs" without its colon.
-_PARAMETER = re.compile(rf"({_NAME}):?[ \t](\S{{1,20}})")
+_PARAMETER = re.compile(rf"({_NAME}):?[ \t]{{1,3}}(\S{{1,20}})")
 # Steps of the adaptive moderation (ethtool 6.11 and later), which nothing here asks for.
 _PROFILE = re.compile(r"[rt]x-profile:(?:\s*n/a)?|\{\.usec = .{1,80}\},?")
 

@@ -10,11 +10,11 @@ from niclab.hosts.records import Counters
 
 KIND = "ethtool -S"
 _HEADING = "NIC statistics:"
-_ROW = re.compile(r"     (.*\S): ([0-9]+)")
+_ROW = re.compile(r" {5}(.*\S) *: ([0-9]+)")
 
 
 def read_counters(text: str) -> Counters:
-    """Read the counters. The value follows the last colon: names may hold colons and blanks.
+    """Read the counters. The value follows the last colon: names may hold colons and blanks, and end with blanks.
 
     Raises:
         ReadError: The heading is missing, there is no counter, or a row is no name and number.
@@ -27,5 +27,5 @@ def read_counters(text: str) -> Counters:
         match = _ROW.fullmatch(line)
         if match is None:
             raise unreadable(KIND, f"line {number}", line, "'NAME: WHOLE NUMBER'")
-        entries.append((match[1].strip(), whole_number(KIND, f"line {number}", match[2], f"counter {match[1]}")))
+        entries.append((match[1], whole_number(KIND, f"line {number}", match[2], f"counter {match[1]}")))
     return Counters(tuple(entries))

@@ -63,7 +63,7 @@ def _row(number: int, line: str, wanted: int) -> Interrupt:
     words = _leading_counts(rest, wanted)
     if not words:
         raise unreadable(_KIND, where, line, "a count for each CPU")
-    if len(words) < wanted and (len(words) > 1 or name not in _OF_THE_MACHINE):
+    if len(words) < wanted and (len(words) > 1 or name.upper() not in _OF_THE_MACHINE):
         raise unreadable(_KIND, where, line, f"{wanted} counts, found {len(words)}")
     counts = tuple(whole_number(_KIND, where, word, "a count") for word in words)
     tail = rest.split(None, len(words))[len(words)] if len(rest.split(None, len(words))) > len(words) else ""
