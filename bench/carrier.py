@@ -24,12 +24,12 @@ from threading import Thread
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "libraries"))
 
-from niclab import lab as labs  # noqa: E402 - found by the path set above
-from niclab import switchports, switchwiring  # noqa: E402
-from niclab.bench import Port, Role  # noqa: E402
+from niclab.bench.records import Port, Role  # noqa: E402
 from niclab.card import load_card  # noqa: E402
-from niclab.server import quoted  # noqa: E402
-from niclab.wait import pause  # noqa: E402
+from niclab.core.wait import pause  # noqa: E402
+from niclab.links import patch_panel, switch_ports  # noqa: E402
+from niclab.run import run as labs  # noqa: E402 - found by the path set above
+from niclab.run.server import quoted  # noqa: E402
 
 VBENCH = str(ROOT / "lab/virtual/vbench")
 TARGET_MS = 50.0
@@ -94,19 +94,19 @@ def one(watcher: Watcher, act: Callable[[], object], wanted: str) -> tuple[float
     return (watcher.wait(wanted) - began) * 1e3, took_ms
 
 
-def measure(taken: labs.Lab, name: str, port: Port, times: int) -> None:
+def measure(taken: labs.Run, name: str, port: Port, times: int) -> None:
     watcher = Watcher(name, taken.interface(port))
     lost, returned, words = [], [], []
     try:
         for _ in range(times):
             words.append(watcher.there_and_back_ms())
-            lost.append(one(watcher, lambda: switchports.shut(taken, port), "carrier 0"))
+            lost.append(one(watcher, lambda: switch_ports.shut(taken, port), "carrier 0"))
             pause(RESTS_S)
-            returned.append(one(watcher, lambda: switchports.open_port(taken, port), "carrier 1"))
+            returned.append(one(watcher, lambda: switch_ports.open_port(taken, port), "carrier 1"))
             pause(RESTS_S)
     finally:
         watcher.close()
-        switchports.open_all(taken)
+        switch_ports.open_all(taken)
     for what, found in (("shut: SET to loss", lost), ("open: SET to carrier", returned)):
         print(f"{what}: {spread([each[0] for each in found])}; SET, read back: {spread([each[1] for each in found])}")
     print(f"a word to the dut and back: {spread(words)}")
@@ -133,9 +133,9 @@ def main() -> None:
         taken = labs.take(bench, load_card(options.card), Path(folder), lambda: None)
         try:
             taken.prepare_links()
-            switchwiring.connect(taken)
+            patch_panel.connect(taken)
             measure(taken, options.name, taken.ports(Role.DUT)[0], options.times)
-            switchwiring.disconnect(taken)
+            patch_panel.disconnect(taken)
         finally:
             labs.give_back()
 

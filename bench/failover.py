@@ -24,16 +24,16 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "libraries"))
 
 from Bonding import Bonding  # noqa: E402 - found by the path set above
-from niclab import aggregation, switchwiring  # noqa: E402
-from niclab import lab as labs  # noqa: E402
-from niclab.bench import Role  # noqa: E402
+from niclab.bench.records import Role  # noqa: E402
 from niclab.card import load_card  # noqa: E402
+from niclab.core.wait import pause  # noqa: E402
 from niclab.hosts.bond_settings import BondMode, LacpRate  # noqa: E402
-from niclab.linkloss import Cause  # noqa: E402
+from niclab.links import lacp, patch_panel  # noqa: E402
+from niclab.links.failure import Cause  # noqa: E402
+from niclab.run import run as labs  # noqa: E402
 from niclab.traffic import gap_run  # noqa: E402
 from niclab.traffic.gap_records import Direction, GapReport  # noqa: E402
 from niclab.traffic.gap_run import End  # noqa: E402
-from niclab.wait import pause  # noqa: E402
 
 MODES = (BondMode.ACTIVE_BACKUP, BondMode.LACP)
 CAUSES = (Cause.SWITCH_PORT, Cause.CABLE, Cause.OWN_LINK)
@@ -53,16 +53,16 @@ def main() -> None:
         taken = labs.take(options.bench, load_card(options.card), Path(folder), lambda: None)
         try:
             taken.prepare_links()
-            switchwiring.connect(taken)
+            patch_panel.connect(taken)
             for mode in options.mode or MODES:
                 for cause in options.cause or CAUSES:
                     measure(taken, mode, cause, options.times)
-            switchwiring.disconnect(taken)
+            patch_panel.disconnect(taken)
         finally:
             labs.give_back()
 
 
-def measure(taken: labs.Lab, mode: BondMode, cause: Cause, times: int) -> None:
+def measure(taken: labs.Run, mode: BondMode, cause: Cause, times: int) -> None:
     """Bond both servers and lose a link ``times`` times by ``cause``; print what was found."""
     bonding = Bonding()
     bonding.bond_both_hosts(mode, MIIMON_MS, lacp_rate=LacpRate.FAST if mode is BondMode.LACP else None)
@@ -82,15 +82,15 @@ def measure(taken: labs.Lab, mode: BondMode, cause: Cause, times: int) -> None:
         tell([report.directions[number] for report in reports])
 
 
-def wait_whole(taken: labs.Lab, bonding: Bonding, mode: BondMode) -> None:
+def wait_whole(taken: labs.Run, bonding: Bonding, mode: BondMode) -> None:
     """Every link is there, and with LACP carries at both its ends."""
     bonding.every_member_should_be_up()
     if mode is BondMode.LACP:
-        aggregation.wait(taken, [bonding.stack(role) for role in Role])
+        lacp.wait(taken, [bonding.stack(role) for role in Role])
     bonding.bonds_should_carry_traffic()
 
 
-def failover(taken: labs.Lab, bonding: Bonding, cause: Cause) -> GapReport:
+def failover(taken: labs.Run, bonding: Bonding, cause: Cause) -> GapReport:
     """Lose the link over which the dut sends, watch, and give it back."""
     path = taken.bench.paths[0]
     ports = sorted(map(taken.bench.port, path.ends), key=lambda port: port.role is not Role.DUT)

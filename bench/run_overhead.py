@@ -20,9 +20,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "libraries"))
 
-from niclab import lab as labs  # noqa: E402 - found by the path set above
-from niclab.bench import Role  # noqa: E402
+from niclab.bench.records import Role  # noqa: E402
 from niclab.card import load_card  # noqa: E402
+from niclab.run import run as labs  # noqa: E402 - found by the path set above
 from niclab.traffic import limit, measuring, serving  # noqa: E402
 from niclab.traffic.tool import Order  # noqa: E402
 from niclab.traffic.tools import tool_of  # noqa: E402
@@ -31,7 +31,7 @@ RUN_S = 2
 TARGET_S = 0.3
 
 
-def measured(taken: labs.Lab, runs: int) -> tuple[list[float], list[float], float]:
+def measured(taken: labs.Run, runs: int) -> tuple[list[float], list[float], float]:
     """Seconds of each run beyond its traffic that are the tool's, those that are the framework's, and of the server."""
     omitted_s = tool_of(taken.bench.traffic).omitted_s
     tool, framework = [], []

@@ -21,7 +21,7 @@ from statistics import fmean
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "libraries"))
 
-from niclab.profile import Profile  # noqa: E402 - found by the path set above
+from niclab.core.profile import Profile  # noqa: E402 - found by the path set above
 from niclab.stats import measurements  # noqa: E402
 from niclab.stats.interval import series_interval  # noqa: E402
 from niclab.stats.plan import Plan  # noqa: E402

@@ -15,8 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 
+from niclab.core.wait import until
 from niclab.transports.ssh_records import SshEndpoint
-from niclab.wait import until
 
 _CONFIGURATION = """\
 Port {port}

@@ -45,12 +45,12 @@ from robot.result import TestCase, TestSuite
 from robot.running.context import EXECUTION_CONTEXTS
 from robot.utils import html_format
 
+from niclab.core.verdict import BenchFault
 from niclab.report import read_json_object, write_atomically, write_json
 from niclab.report.results import SUMMARY_FORMAT, SUMMARY_NAME
 from niclab.report.steps import StepWriter, times_of
 from niclab.report.tags import SUITE_LABELS, meaning_of
 from niclab.report.verdicts import Verdict, classify, plain_text
-from niclab.verdict import BenchFault
 
 _NAMESPACE = uuid.UUID("6d9d1a5c-0a3e-5b53-9e57-1f2d6f0c8a11")
 

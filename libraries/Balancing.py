@@ -6,13 +6,13 @@ from robot.api import logger
 from robot.api.deco import keyword, library
 from robot.libraries.BuiltIn import BuiltIn
 
-from niclab.bench import Role
+from niclab.bench.records import Role
+from niclab.core.parallel import side_by_side
+from niclab.core.verdict import BenchFault, CardFailure
+from niclab.core.wait import until
 from niclab.hosts.records import Statistics
-from niclab.stacks import Stack
-from niclab.together import side_by_side
+from niclab.links.upper import Stack
 from niclab.traffic import flows
-from niclab.verdict import BenchFault, CardFailure
-from niclab.wait import until
 
 LEAST_PART = 0.5
 """House rule: a link that carries less than this part of an even share is not really used."""

@@ -8,8 +8,12 @@ from dataclasses import dataclass
 from robot.api import logger
 from robot.api.deco import keyword, library
 
-from niclab import lab, linkloss, stacks, wiring
-from niclab.bench import BenchPath, Port, Role
+from BenchLibrary import BenchLibrary
+from niclab.bench.records import BenchPath, Port, Role
+from niclab.core.parallel import side_by_side
+from niclab.core.undo import Entry
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, fail_with
+from niclab.core.wait import until
 from niclab.hosts.bond_settings import (
     BondMode,
     BondSettings,
@@ -19,12 +23,9 @@ from niclab.hosts.bond_settings import (
     PrimaryReselect,
 )
 from niclab.hosts.link_records import Bond
-from niclab.linkloss import Cause
-from niclab.stacks import Stack
-from niclab.together import side_by_side
-from niclab.undo import Entry
-from niclab.verdict import BenchFault, CardFailure, NotApplicable, fail_with
-from niclab.wait import until
+from niclab.links import failure, upper, wiring
+from niclab.links.failure import Cause
+from niclab.links.upper import Stack
 
 LINKS_WITHIN_S = 30.0
 """House rule: members of a bond have their links by then, autonegotiation included; how fast is another test's fact."""
@@ -44,7 +45,7 @@ class Loss:
 
 
 @library(scope="GLOBAL")
-class Bonding:
+class Bonding(BenchLibrary):
     """Keywords about bonds. Constructing the library connects to nothing."""
 
     def __init__(self) -> None:
@@ -82,9 +83,9 @@ class Bonding:
         :param lacp_rate: of 802.3ad: the partner is asked for a LACPDU each second (fast), or each 30 s (slow).
         :param min_links: of 802.3ad: with fewer links the bond has no carrier.
         """
-        taken = lab.current()
-        if len(taken.bench.paths) < 2:
-            raise NotApplicable(f"bench {taken.bench.name} has one path; a bond takes two")
+        run = self.run
+        if len(run.bench.paths) < 2:
+            raise NotApplicable(f"bench {run.bench.name} has one path; a bond takes two")
         if self._bonds:
             raise BenchFault("the hosts are bonded already: 'Remove Bonds From Both Hosts' comes first")
         if (miimon_ms is None) is (arp_interval_ms is None):
@@ -105,7 +106,7 @@ class Bonding:
         with ExitStack() as undoing:
             undoing.callback(self.remove_bonds_from_both_hosts)
             for role in Role:
-                bond = stacks.bond(taken, role, settings, first_is_primary=primary_reselect is not None)
+                bond = upper.bond(run, role, settings, first_is_primary=primary_reselect is not None)
                 self._bonds.append(bond)
             self._settings = settings
             self.every_member_should_be_up()
@@ -117,13 +118,13 @@ class Bonding:
         self.restore_every_link()
         problems = []
         while self._bonds:
-            problems += stacks.remove(lab.current(), self._bonds.pop())
+            problems += upper.remove(self.run, self._bonds.pop())
         fail_with(problems)
 
     @keyword
     def every_member_should_be_up(self) -> None:
         """Every member of both bonds has its link; waits until autonegotiation must be over."""
-        wanted = len(lab.current().bench.paths)
+        wanted = len(self.run.bench.paths)
 
         def down() -> list[str]:
             return [
@@ -149,15 +150,15 @@ class Bonding:
 
         Time is the sheet's ``carrier_loss_within_ms`` and one look of miimon.
         """
-        taken = lab.current()
-        limit_ms = taken.card.known(taken.card.limits.carrier_loss_within_ms, "limits.carrier_loss_within_ms")
+        run = self.run
+        limit_ms = run.card.known(run.card.limits.carrier_loss_within_ms, "limits.carrier_loss_within_ms")
         bonds = [bond for bond in self._made() if of in (None, bond.server.role)]
         for bond in bonds:
             wait = bond.server.host.await_carrier(bond.name, False, within_s=limit_ms / 1000 + self._miimon_s())
             if not wait.seen:
                 raise CardFailure(
                     f"{bond.server.name}: {bond.name} has still carrier with every link lost, after {limit_ms} ms and "
-                    f"one look of miimon, all that sheet {taken.card.name} allows"
+                    f"one look of miimon, all that sheet {run.card.name} allows"
                 )
         problems = []
         for bond in bonds:
@@ -170,12 +171,12 @@ class Bonding:
     @keyword
     def active_path_should_be_the_first(self) -> None:
         """Both bonds use the first path of the bench file, which is their primary."""
-        self._expect_active(lab.current().bench.paths[0])
+        self._expect_active(self.run.bench.paths[0])
 
     @keyword
     def active_path_should_be_the_second(self, of: Role | None = None) -> None:
         """Both bonds, or that of one server, use the second path of the bench file."""
-        self._expect_active(lab.current().bench.paths[1], of)
+        self._expect_active(self.run.bench.paths[1], of)
 
     @keyword
     def active_path_should_be_another(self) -> None:
@@ -204,29 +205,29 @@ class Bonding:
     def lose_the_backup_link(self, by: Cause = Cause.CABLE) -> None:
         """Lose a link that the bond does not use."""
         active = self._active_path(by.loser)
-        self._lose(next(path for path in lab.current().bench.paths if path is not active), by)
+        self._lose(next(path for path in self.run.bench.paths if path is not active), by)
 
     @keyword
     def lose_the_first_link(self, by: Cause = Cause.CABLE) -> None:
         """Lose the link of the first path, whether a bond uses it or not."""
-        self._lose(lab.current().bench.paths[0], by)
+        self._lose(self.run.bench.paths[0], by)
 
     @keyword
     def lose_the_second_link(self, by: Cause = Cause.CABLE) -> None:
         """Lose the link of the second path, whether a bond uses it or not."""
-        self._lose(lab.current().bench.paths[1], by)
+        self._lose(self.run.bench.paths[1], by)
 
     @keyword
     def lose_every_link(self, by: Cause = Cause.CABLE) -> None:
         """Lose the links of all paths."""
-        for path in lab.current().bench.paths:
+        for path in self.run.bench.paths:
             self._lose(path, by)
 
     @keyword
     def restore_every_link(self) -> None:
         """Give back every link that was lost. Does not wait for links: `Every Member Should Be Up` does."""
         while self._lost:
-            wiring.mend_path(lab.current(), self._lost[-1].entry)
+            wiring.mend_path(self.run, self._lost[-1].entry)
             self._lost.pop()
 
     @keyword
@@ -271,13 +272,13 @@ class Bonding:
 
     def _active_path(self, role: Role) -> BenchPath:
         """The path that the bond of a server uses now."""
-        return lab.current().bench.path_of(self.active_port(role))
+        return self.run.bench.path_of(self.active_port(role))
 
     def _lose(self, path: BenchPath, by: Cause) -> None:
-        taken = lab.current()
+        run = self.run
         used = {bond.server.role: seen.active_slave for bond, seen in zip(self._made(), self._seen(), strict=True)}
-        ports = linkloss.dark_ends(path, by)
-        self._lost.append(Loss(path, linkloss.lose(taken, path, by), ports, used))
+        ports = failure.dark_ends(path, by)
+        self._lost.append(Loss(path, failure.lose(run, path, by), ports, used))
         logger.info(f"path {path.name} is lost by {by.value}: no link at {' and '.join(sorted(ports))}")
 
     def _expect_active(self, path: BenchPath, of: Role | None = None) -> None:
@@ -291,7 +292,7 @@ class Bonding:
 
     def _expect_interfaces(self, wanted: dict[str, str | None], which: str) -> None:
         """Each server's bond uses the interface wanted there, within the sheet's time for a link to return."""
-        taken = lab.current()
+        run = self.run
 
         def others() -> list[str]:
             return [
@@ -300,13 +301,13 @@ class Bonding:
                 if seen.active_slave != wanted.get(bond.server.name, seen.active_slave)
             ]
 
-        limit_ms = taken.card.known(taken.card.limits.carrier_return_within_ms, "limits.carrier_return_within_ms")
+        limit_ms = run.card.known(run.card.limits.carrier_return_within_ms, "limits.carrier_return_within_ms")
         try:
             until(
                 lambda: not others(), within=limit_ms / 1000, what="the bonds to change their link", every=LOOK_EVERY_S
             )
         except BenchFault as error:
-            raise CardFailure("; ".join([*others(), f"sheet {taken.card.name} allows {limit_ms} ms"])) from error
+            raise CardFailure("; ".join([*others(), f"sheet {run.card.name} allows {limit_ms} ms"])) from error
 
     def _ping(self, ends: tuple[int, int]) -> str:
         mine, theirs = (self._made()[end] for end in ends)

@@ -7,21 +7,22 @@ from collections.abc import Callable
 from robot.api import logger
 from robot.api.deco import keyword, library
 
-from niclab import lab
-from niclab.bench import OperatingSystem, Port, Role
+from BenchLibrary import BenchLibrary
+from niclab.bench.records import OperatingSystem, Port, Role
 from niclab.card import AnySubsystem, Driver, VersionLists, VersionVerdict
+from niclab.core.parallel import side_by_side
+from niclab.core.undo import Action, ActionKind
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided, fail_with
 from niclab.hosts.records import DriverInfo, PciDevice, PcieLink
-from niclab.together import side_by_side
+from niclab.run.run import current
 from niclab.transports import CommandTimeout, ConnectionLost
 from niclab.transports.kernel_death import sign_of
-from niclab.undo import Action, ActionKind
-from niclab.verdict import BenchFault, CardFailure, NotApplicable, Undecided, fail_with
 
 ETHERNET_CLASS = "0200"
 
 
 @library(scope="GLOBAL")
-class Card:
+class Card(BenchLibrary):
     """Keywords about the card under test, the one in the dut. Constructing the library connects to nothing."""
 
     # --- identity
@@ -29,7 +30,7 @@ class Card:
     @keyword
     def every_port_should_be_the_card_on_the_sheet(self) -> None:
         """Vendor, device and subsystem ID of every port are those of the sheet."""
-        identity, problems = lab.current().card.identity, []
+        identity, problems = self.run.card.identity, []
         wanted = f"{identity.vendor_id}:{identity.device_id}"
         for port, device in self._devices():
             found = f"{device.vendor_id}:{device.device_id}"
@@ -47,8 +48,8 @@ class Card:
     @keyword
     def dut_should_show_as_many_ports_as_the_sheet_says(self) -> None:
         """The dut shows exactly as many PCI functions of this card as the sheet says."""
-        identity = lab.current().card.identity
-        found = lab.current().server(Role.DUT).host.pci_functions(identity.vendor_id, identity.device_id)
+        identity = self.run.card.identity
+        found = self.run.server(Role.DUT).host.pci_functions(identity.vendor_id, identity.device_id)
         if len(found) != identity.ports:
             shown = ", ".join(found) or "none"
             raise CardFailure(f"dut shows {len(found)} ports ({shown}), sheet {_sheet()} wants {identity.ports}")
@@ -56,9 +57,9 @@ class Card:
     @keyword
     def every_port_should_have_a_mac_address_of_its_own(self) -> None:
         """Every port has a unicast MAC address that no other has, and the one in the bench file if given."""
-        taken, problems = lab.current(), []
-        ports, seen = taken.bench.ports, dict[str, Port]()
-        found = side_by_side(lambda port: taken.server_of(port).host.interface(taken.interface(port)).mac, ports)
+        run, problems = self.run, []
+        ports, seen = run.bench.ports, dict[str, Port]()
+        found = side_by_side(lambda port: run.server_of(port).host.interface(run.interface(port)).mac, ports)
         for port, mac in zip(ports, found, strict=True):
             if mac is None or mac == "00:00:00:00:00:00" or int(mac[:2], 16) & 1:
                 problems.append(f"{port.place} has MAC address {mac}, wanted a unicast address")
@@ -94,7 +95,7 @@ class Card:
     def every_port_should_be_driven_by_the_driver_on_the_sheet(self) -> None:
         """The driver bound to every port, by its interface and by PCI, is the one on the sheet."""
         wanted, problems = self._driver().module, []
-        names = lab.current().server(Role.DUT).host.drivers_of(wanted)
+        names = self.run.server(Role.DUT).host.drivers_of(wanted)
         for (port, info), (_, device) in zip(self._drivers(), self._devices(), strict=True):
             if not {info.driver, device.driver} <= names:
                 found = f"{info.driver} (interface), {device.driver} (PCI)"
@@ -104,7 +105,7 @@ class Card:
     @keyword
     def driver_version_should_be_as_on_the_sheet(self) -> None:
         """Every port reports a driver version that the sheet requires or allows; a kernel's driver the kernel's."""
-        driver, kernel = self._driver(), lab.current().server(Role.DUT).host.kernel()
+        driver, kernel = self._driver(), self.run.server(Role.DUT).host.kernel()
         if driver.in_kernel and self._system() is OperatingSystem.FREEBSD:
             raise NotApplicable(f"dut: {driver.module} comes with FreeBSD's kernel, and reports no version of its own")
         if driver.in_kernel:
@@ -119,7 +120,7 @@ class Card:
     @keyword
     def firmware_should_be_as_on_the_sheet(self) -> None:
         """Every port reports a firmware version that the sheet requires or allows."""
-        firmware = lab.current().card.firmware
+        firmware = self.run.card.firmware
         if not firmware.is_known:
             raise NotApplicable(f"sheet {_sheet()} names no firmware versions")
         _judge_versions("firmware", [(port, info.firmware) for port, info in self._drivers()], firmware, read=_version)
@@ -138,7 +139,7 @@ class Card:
     def loaded_driver_should_be_the_installed_one(self) -> None:
         """The driver in memory was built from the same source as the module file that the next boot will load."""
         module = self._driver().module
-        host = lab.current().server(Role.DUT).host
+        host = self.run.server(Role.DUT).host
         loaded, installed = host.loaded_module(module), host.modinfo(module)
         if loaded is None:
             raise CardFailure(f"dut: driver {module} is not loaded")
@@ -158,7 +159,7 @@ class Card:
     @keyword
     def driver_should_be_loaded(self) -> None:
         """The driver on the sheet is in memory, and bound to every port."""
-        module, host = self._driver().module, lab.current().server(Role.DUT).host
+        module, host = self._driver().module, self.run.server(Role.DUT).host
         if host.loaded_module(module) is None and not host.modinfo(module).built_in:
             raise CardFailure(f"dut: driver {module} is not loaded after boot, sheet {_sheet()} wants it at boot")
         fail_with(self._bound_to_others(module, " after boot"))
@@ -173,7 +174,7 @@ class Card:
         if not driver.in_kernel or driver.package is not None:
             what = "a package of" if driver.package is not None else "no driver that comes with the system beside"
             raise NotApplicable(f"sheet {_sheet()} names {what} {driver.module} for {system}")
-        host = lab.current().server(Role.DUT).host
+        host = self.run.server(Role.DUT).host
         file, problems = host.modinfo(driver.module), list[str]()
         if file.filename is not None and not host.is_own_module(file.filename):
             problems.append(f"dut: module {driver.module} is {file.filename}, wanted the system's own")
@@ -189,10 +190,10 @@ class Card:
 
         A driver of the dut over which the kernel stumbles is a failure of the card.
         """
-        taken, module = lab.current(), self._driver().module
-        target = taken.server(server)
+        run, module = self.run, self._driver().module
+        target = run.server(server)
         undo = Action(ActionKind.SHELL, target.name, target.host.loading_driver(module))
-        entry = taken.journal.register(target.name, f"driver {module} is unloaded", undo)
+        entry = run.journal.register(target.name, f"driver {module} is unloaded", undo)
         mark = target.host.dmesg_mark()
         try:
             target.host.reload_driver(module)
@@ -204,7 +205,7 @@ class Card:
                 raise
             said = f"{error}; the kernel said: {'; '.join(words)}"
             raise CardFailure(f"dut: driver {module} cannot be loaded anew: {said}") from error
-        taken.journal.done(entry)
+        run.journal.done(entry)
 
     # --- PCI Express
 
@@ -214,11 +215,11 @@ class Card:
 
         The negotiated state (LnkSta) of both ends counts, never what the slot looks like or could do (EMX-01, CARD-03).
         """
-        card, problems = lab.current().card, []
+        card, problems = self.run.card, []
         wish = card.pcie_link()
         width, speed_gts = card.known(wish.width, "pcie.width"), card.known(wish.speed_gts, "pcie.speed_gts")
-        for port in lab.current().ports(Role.DUT):
-            path = lab.current().server(Role.DUT).host.pcie_path(port.pci)
+        for port in self.run.ports(Role.DUT):
+            path = self.run.server(Role.DUT).host.pcie_path(port.pci)
             if not path:
                 raise Undecided(f"{port.place}: no PCI Express link above it could be read")
             for link in path:
@@ -237,9 +238,9 @@ class Card:
     @staticmethod
     def _serial_numbers(role: Role) -> dict[str, str]:
         """Serial number -> the first port that shows it."""
-        taken, found = lab.current(), dict[str, str]()
-        for port in taken.ports(role):
-            device = taken.server_of(port).host.pci_device(port.pci)
+        run, found = current(), dict[str, str]()
+        for port in run.ports(role):
+            device = run.server_of(port).host.pci_device(port.pci)
             for serial in (device.serial_number, device.vpd.serial_number if device.vpd else None):
                 if serial:
                     found.setdefault(serial, port.place)
@@ -247,7 +248,7 @@ class Card:
 
     def _bound_to_others(self, module: str, when: str = "") -> list[str]:
         """The ports of the dut that another driver drives, or none."""
-        names = lab.current().server(Role.DUT).host.drivers_of(module)
+        names = self.run.server(Role.DUT).host.drivers_of(module)
         return [
             f"{port.place} has driver {device.driver}{when}, sheet {_sheet()} wants {module}"
             for port, device in self._devices()
@@ -256,26 +257,26 @@ class Card:
 
     @staticmethod
     def _system() -> OperatingSystem:
-        return lab.current().server(Role.DUT).description.os
+        return current().server(Role.DUT).description.os
 
     def _driver(self) -> Driver:
-        return lab.current().card.driver(self._system())
+        return self.run.card.driver(self._system())
 
     @staticmethod
     def _devices() -> list[tuple[Port, PciDevice]]:
-        ports, host = lab.current().ports(Role.DUT), lab.current().server(Role.DUT).host
+        ports, host = current().ports(Role.DUT), current().server(Role.DUT).host
         return list(zip(ports, side_by_side(lambda port: host.pci_device(port.pci), ports), strict=True))
 
     @staticmethod
     def _drivers() -> list[tuple[Port, DriverInfo]]:
-        taken = lab.current()
-        ports, host = taken.ports(Role.DUT), taken.server(Role.DUT).host
-        infos = side_by_side(lambda port: host.driver_info(taken.interface(port)), ports)
+        run = current()
+        ports, host = run.ports(Role.DUT), run.server(Role.DUT).host
+        infos = side_by_side(lambda port: host.driver_info(run.interface(port)), ports)
         return list(zip(ports, infos, strict=True))
 
 
 def _sheet() -> str:
-    return lab.current().card.name
+    return current().card.name
 
 
 def _shown(link: PcieLink) -> str:
@@ -284,7 +285,7 @@ def _shown(link: PcieLink) -> str:
 
 def _version(text: str) -> str:
     """The version in a firmware string that holds more, as the sheet says it is built."""
-    return lab.current().card.firmware.read(text).version
+    return current().card.firmware.read(text).version
 
 
 def _judge_versions(

@@ -5,26 +5,26 @@ from __future__ import annotations
 from robot.api import logger
 from robot.api.deco import keyword, library
 
-from niclab import lab
-from niclab.bench import Role
-from niclab.undo import Action, ActionKind
-from niclab.verdict import BenchFault
+from BenchLibrary import BenchLibrary
+from niclab.bench.records import Role
+from niclab.core.undo import Action, ActionKind
+from niclab.core.verdict import BenchFault
 
 CRASH_WITHIN_S = 30.0
 ANSWER_WITHIN_S = 20.0
 
 
 @library(scope="GLOBAL")
-class Console:
+class Console(BenchLibrary):
     """Keywords about serial consoles. ``server`` is ``dut`` or ``peer``. Constructing connects to nothing."""
 
     @keyword
     def console_should_answer(self, server: Role) -> None:
         """A login on the console works, a command runs there, and its exit status comes back."""
-        target = lab.current().server(server)
+        target = self.run.server(server)
         console, entry = target.console, target.description.console
         assert entry is not None  # the console property has said so
-        console.login(entry.user, lab.current().secrets.get(entry.password_secret), within_s=ANSWER_WITHIN_S)
+        console.login(entry.user, self.run.secrets.get(entry.password_secret), within_s=ANSWER_WITHIN_S)
         status, output = console.run("uname -n; (exit 7)", within_s=ANSWER_WITHIN_S)
         expected = target.run("uname -n").stdout.strip()
         console.send_line("exit")
@@ -37,15 +37,15 @@ class Console:
     @keyword
     def crash(self, server: Role) -> None:
         """Make the kernel of the server panic on purpose. The journal resets it should nobody else."""
-        target = lab.current().server(server)
+        target = self.run.server(server)
         undo = Action(ActionKind.POWER, target.name, "on")
-        lab.current().journal.register(target.name, "kernel is made to panic", undo)
+        self.run.journal.register(target.name, "kernel is made to panic", undo)
         target.ssh.start(f"sleep 0.5; {target.host.panicking()}")
         target.ssh.close()
 
     @keyword
     def console_should_show_a_panic(self, server: Role) -> None:
         """The panic of the kernel, with its reason, is read on the console."""
-        target = lab.current().server(server)
+        target = self.run.server(server)
         lines = target.console.expect_death(within_s=CRASH_WITHIN_S)
         logger.info(f"{target.name} console:\n" + "\n".join(lines))

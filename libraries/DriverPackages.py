@@ -7,13 +7,14 @@ from enum import Enum
 from robot.api import logger
 from robot.api.deco import keyword, library
 
-from niclab import lab
-from niclab.bench import Role
+from BenchLibrary import BenchLibrary
+from niclab.bench.records import Role
 from niclab.card import Driver, Package, Unknown, VersionVerdict
+from niclab.core.undo import Action, ActionKind
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, fail_with
 from niclab.hosts.settings_records import Package as Installed
-from niclab.server import Server
-from niclab.undo import Action, ActionKind
-from niclab.verdict import BenchFault, CardFailure, NotApplicable, fail_with
+from niclab.run.run import current
+from niclab.run.server import Server
 
 
 class Release(Enum):
@@ -24,7 +25,7 @@ class Release(Enum):
 
 
 @library(scope="GLOBAL")
-class DriverPackages:
+class DriverPackages(BenchLibrary):
     """Keywords about the driver package of the dut (or ``server=peer``). Constructing the library connects to nothing.
 
     The state of the package before the first change is in the journal, and is put back at the end of the run at the
@@ -76,7 +77,7 @@ class DriverPackages:
         target, package, driver = _target(server), _package(server), _driver(server)
         if driver.in_kernel:
             raise NotApplicable(f"sheet {_sheet()}: {driver.module} comes with the kernel and needs no package")
-        lists = lab.current().card.section(package if package.is_known else None, f"versions of package {package.name}")
+        lists = self.run.card.section(package if package.is_known else None, f"versions of package {package.name}")
         found, problems = _installed(target, package, "it")
         if lists.verdict(found.version) not in (VersionVerdict.REQUIRED, VersionVerdict.ALLOWED):
             problems.append(f"{target.name}: package {found.name} is {found.version}, sheet {_sheet()} wants another")
@@ -104,7 +105,7 @@ class DriverPackages:
         wanted = _version(package, release)
         on_disk, loaded = target.host.modinfo(module), target.host.loaded_module(module)
         found = {"the module on disk": on_disk.version, "the module in memory": loaded.version if loaded else None}
-        for port in lab.current().ports(server):
+        for port in self.run.ports(server):
             found[f"{port.place}"] = target.host.driver_info(target.interface(port)).version
         logger.info(f"{target.name}: {found}, {on_disk.filename}")
         shown = [f"{target.name}: {what} has version {version}" for what, version in found.items() if version != wanted]
@@ -130,7 +131,7 @@ class DriverPackages:
             problems.append(f"{target.name}: module {driver.module} is {file.filename}, wanted the kernel's own")
         if target.host.is_build_on_disk(driver.module) is False:
             problems.append(f"{target.name}: module {driver.module} in memory is of another build than {file.filename}")
-        for port in lab.current().ports(server):
+        for port in self.run.ports(server):
             version = target.host.driver_info(target.interface(port)).version
             if version != kernel:
                 problems.append(f"{port.place} reports driver version {version}, the kernel is {kernel}")
@@ -139,22 +140,22 @@ class DriverPackages:
     @keyword
     def restore_the_driver_package(self, server: Role = Role.DUT) -> None:
         """Bring package and driver back to what they were before the first change. Does nothing without one."""
-        taken, subject = lab.current(), _subject(server)
-        for entry in taken.journal.pending():
+        run, subject = self.run, _subject(server)
+        for entry in run.journal.pending():
             if entry.subject == subject:
-                taken.journal.undo(entry, taken.undo)
+                run.journal.undo(entry, run.undo)
 
     @staticmethod
     def _keep_for_undo(target: Server, server: Role) -> None:
         """The undo of the first change brings package and driver back, whatever is changed after it."""
-        taken, subject = lab.current(), _subject(server)
-        if subject in [entry.subject for entry in taken.journal.pending()]:
+        run, subject = current(), _subject(server)
+        if subject in [entry.subject for entry in run.journal.pending()]:
             return
         package, module = _package(server), _driver(server).module
         before = target.host.package(package.name)
         command = target.host.restoring_package(package.name, before, module)
         what = f"package {package.name} was {'not installed' if before is None else before.version} and is changed"
-        taken.journal.register(subject, what, Action(ActionKind.SHELL, target.name, command))
+        run.journal.register(subject, what, Action(ActionKind.SHELL, target.name, command))
 
 
 def _installed(target: Server, package: Package, wanted: str) -> tuple[Installed, list[str]]:
@@ -179,10 +180,10 @@ def _expect_own_versions(target: Server, server: Role) -> None:
     :raises NotApplicable: when the sheet names none.
     """
     driver = _driver(server)
-    lists = lab.current().card.section(driver.version, f"versions of driver {driver.module}")
+    lists = current().card.section(driver.version, f"versions of driver {driver.module}")
     loaded = target.host.loaded_module(driver.module)
     found = {f"{target.name}: the module in memory": loaded.version if loaded else None}
-    for port in lab.current().ports(server):
+    for port in current().ports(server):
         found[port.place] = target.host.driver_info(target.interface(port)).version
     logger.info(f"{target.name}: {found}")
     wanted = (VersionVerdict.REQUIRED, VersionVerdict.ALLOWED)
@@ -199,24 +200,24 @@ def _subject(server: Role) -> str:
 
 
 def _target(server: Role) -> Server:
-    return lab.current().server(server)
+    return current().server(server)
 
 
 def _driver(server: Role) -> Driver:
-    return lab.current().card.driver(_target(server).description.os)
+    return current().card.driver(_target(server).description.os)
 
 
 def _package(server: Role) -> Package:
     """:raises NotApplicable: when the sheet names none."""
     system = _target(server).description.os
-    return lab.current().card.section(_driver(server).package, f"a driver package for {system.value}")
+    return current().card.section(_driver(server).package, f"a driver package for {system.value}")
 
 
 def _version(package: Package, release: Release) -> str:
     """:raises NotApplicable: when the sheet does not name the version."""
     if release is Release.PREVIOUS:
-        return lab.current().card.section(package.previous, f"the previous version of package {package.name}")
-    required = lab.current().card.known(package.required, f"the required version of package {package.name}")
+        return current().card.section(package.previous, f"the previous version of package {package.name}")
+    required = current().card.known(package.required, f"the required version of package {package.name}")
     if isinstance(required, Unknown) or required[0].startswith((">", "<")):
         raise BenchFault(
             f"sheet {_sheet()}: package {package.name} requires {required}, wanted one exact version first"
@@ -225,4 +226,4 @@ def _version(package: Package, release: Release) -> str:
 
 
 def _sheet() -> str:
-    return lab.current().card.name
+    return current().card.name

@@ -5,13 +5,14 @@ from __future__ import annotations
 from robot.api import logger
 from robot.api.deco import keyword, library
 
-from niclab import lab
-from niclab.bench import BenchPath
+from BenchLibrary import BenchLibrary
+from niclab.bench.records import BenchPath
 from niclab.card import Effect, Setting, SettingKind
-from niclab.profile import Profile
+from niclab.core.profile import Profile
+from niclab.core.verdict import BenchFault, NotApplicable
+from niclab.run.run import current
 from niclab.traffic import effect
 from niclab.traffic.effect import Answer
-from niclab.verdict import BenchFault, NotApplicable
 from Sweeps import show_chart
 
 EVERY = "every"
@@ -21,7 +22,7 @@ UNSAFE = "DEL-08"
 
 
 @library(scope="GLOBAL")
-class Effects:
+class Effects(BenchLibrary):
     """Keywords about the effects of settings. Constructing the library connects to nothing."""
 
     @keyword
@@ -32,12 +33,12 @@ class Effects:
         budget is spent. Every setting is read back, and put back. What nobody can predict is measured, and the test
         is not applicable.
         """
-        taken = lab.current()
+        run = self.run
         answers, others = list[Answer](), list[str]()
-        for each in _chosen(taken.card.effects, name):
+        for each in _chosen(run.card.effects, name):
             _warn(each.change + each.under)
             try:
-                answers.append(effect.ask(taken, _path(), each, effect.BUDGETS[profile], logger.console))
+                answers.append(effect.ask(run, _path(), each, effect.BUDGETS[profile], logger.console))
             except NotApplicable as error:
                 others.append(f"{each.name}: {error}")
                 continue
@@ -47,13 +48,13 @@ class Effects:
     @keyword
     def each_factor_alone_should_change_what_the_sheet_predicts(self, profile: Profile) -> None:
         """The sheet's ``sequence``: each step against its baseline and back, one factor at a time, in percent of it."""
-        taken = lab.current()
-        sequence = taken.card.section(taken.card.sequence, "sequence")
+        run = self.run
+        sequence = run.card.section(run.card.sequence, "sequence")
         answers, others = list[Answer](), list[str]()
         for number, step in enumerate(sequence.steps, 1):
             _warn(step.settings)
             try:
-                answers.append(effect.ask_step(taken, _path(), sequence, step, effect.BUDGETS[profile], logger.console))
+                answers.append(effect.ask_step(run, _path(), sequence, step, effect.BUDGETS[profile], logger.console))
             except NotApplicable as error:
                 others.append(f"{step.name}: {error}")
                 continue
@@ -79,7 +80,7 @@ def _chosen(effects: tuple[Effect, ...], name: str) -> list[Effect]:
     """:raises NotApplicable: when the sheet predicts none.
     :raises BenchFault: for a name that the sheet does not have.
     """
-    card = lab.current().card.name
+    card = current().card.name
     if not effects:
         raise NotApplicable(f"sheet {card} predicts no effects")
     chosen = [each for each in effects if name in (EVERY, each.name)]
@@ -93,7 +94,7 @@ def _warn(settings: tuple[Setting, ...]) -> None:
     """Say so when something is switched that the sheet calls unsafe."""
     for setting in settings:
         if setting.kind is SettingKind.OFFLOAD and setting.name in ("tx-checksum", "rx-checksum") and not setting.to:
-            for foible in lab.current().card.foibles:
+            for foible in current().card.foibles:
                 if foible.requirement == UNSAFE:
                     logger.warn(f"{setting}: {foible.text} ({foible.source})")
 
@@ -109,4 +110,4 @@ def _show(title: str, answers: list[Answer]) -> None:
 
 
 def _path() -> BenchPath:
-    return lab.current().bench.paths[0]
+    return current().bench.paths[0]

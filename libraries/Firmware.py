@@ -8,12 +8,13 @@ from enum import Enum
 from robot.api import logger
 from robot.api.deco import keyword, library
 
-from niclab import lab
-from niclab.bench import Port, Role
+from BenchLibrary import BenchLibrary
+from niclab.bench.records import Port, Role
 from niclab.card import Activation, FirmwareImage, FirmwareUpdate, FlashTool, Unknown
+from niclab.core.undo import Action, ActionKind
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided, fail_with
 from niclab.hosts.host import Host
-from niclab.undo import Action, ActionKind
-from niclab.verdict import BenchFault, CardFailure, NotApplicable, Undecided, fail_with
+from niclab.run.run import current
 
 
 class Which(Enum):
@@ -24,7 +25,7 @@ class Which(Enum):
 
 
 @library(scope="GLOBAL")
-class Firmware:
+class Firmware(BenchLibrary):
     """Keywords about writing firmware. Constructing the library connects to nothing.
 
     What ran before the first image was written is in the journal as the image that brings it back.
@@ -83,7 +84,7 @@ class Firmware:
     @keyword
     def foreign_image_should_be_refused(self) -> None:
         """An image of another card is refused on every port, and what runs and is written stays what it was."""
-        file = lab.current().card.section(_update().foreign_image, "an image of another card")
+        file = self.run.card.section(_update().foreign_image, "an image of another card")
         self._refused(file)
 
     @keyword
@@ -121,25 +122,25 @@ class Firmware:
         fail_with(problems)
 
     def _write(self, image: FirmwareImage, back: FirmwareImage) -> None:
-        taken = lab.current()
+        run = self.run
         for port, host, iface in _ports():
             for file in (image.file, back.file):
                 if not host.firmware_file(file):
                     raise BenchFault(f"{port.role.value}: firmware image {file} is missing, sheet {_sheet()} names it")
             undo = Action(ActionKind.SHELL, port.role.value, host.flashing(iface, back.file))
             subject = f"{port.name} firmware"
-            if subject not in [entry.subject for entry in taken.journal.pending()]:
-                taken.journal.register(subject, f"firmware {self._before} is replaced", undo)
+            if subject not in [entry.subject for entry in run.journal.pending()]:
+                run.journal.register(subject, f"firmware {self._before} is replaced", undo)
             attempt = host.flash(iface, image.file)
             if attempt.refused is not None:
                 raise CardFailure(f"{port.place} refused firmware image {image.file}: {attempt.refused}")
 
     @staticmethod
     def _journal_done() -> None:
-        taken = lab.current()
-        for entry in taken.journal.pending():
+        run = current()
+        for entry in run.journal.pending():
             if entry.subject.endswith(" firmware"):
-                taken.journal.done(entry)
+                run.journal.done(entry)
 
     @staticmethod
     def _running() -> str:
@@ -154,21 +155,21 @@ class Firmware:
 
 
 def _version_of(port: Port) -> str:
-    taken = lab.current()
-    text = taken.server_of(port).host.driver_info(taken.server_of(port).interface(port)).firmware
+    run = current()
+    text = run.server_of(port).host.driver_info(run.server_of(port).interface(port)).firmware
     if text is None:
         raise Undecided(f"{port.place} reports no firmware version")
-    return taken.card.firmware.read(text).version
+    return run.card.firmware.read(text).version
 
 
 def _update() -> FirmwareUpdate:
     """:raises NotApplicable: when the sheet does not say how firmware is written, or not with ethtool."""
-    card = lab.current().card
+    card = current().card
     update = card.section(card.firmware.update, "how firmware is updated")
     if update.tool is not FlashTool.ETHTOOL:
         raise NotApplicable(f"sheet {card.name} says that firmware is {_TOOLS[update.tool]}")
-    for port in lab.current().ports(Role.DUT)[:1]:  # a system without a tool for this card says so here
-        server = lab.current().server_of(port)
+    for port in current().ports(Role.DUT)[:1]:  # a system without a tool for this card says so here
+        server = current().server_of(port)
         server.host.flashing(server.interface(port), "any.bin")
     return update
 
@@ -181,7 +182,7 @@ _TOOLS = {
 
 
 def _activation() -> Activation:
-    card, activation = lab.current().card, _update().activation
+    card, activation = current().card, _update().activation
     if isinstance(activation, Unknown):
         raise NotApplicable(f"sheet {card.name} does not know firmware.update.activation")
     return activation
@@ -189,11 +190,11 @@ def _activation() -> Activation:
 
 def _ports() -> Iterator[tuple[Port, Host, str]]:
     """The first port of each card function: firmware is the card's, so each function is written once."""
-    taken = lab.current()
-    for port in taken.ports(Role.DUT):
-        server = taken.server_of(port)
+    run = current()
+    for port in run.ports(Role.DUT):
+        server = run.server_of(port)
         yield port, server.host, server.interface(port)
 
 
 def _sheet() -> str:
-    return lab.current().card.name
+    return current().card.name

@@ -11,14 +11,15 @@ from robot.api.deco import keyword, library
 from robot.errors import ExecutionFailed
 from robot.libraries.BuiltIn import BuiltIn, register_run_keyword
 
-from niclab import lab
-from niclab.bench import Role
+from BenchLibrary import BenchLibrary
+from niclab.bench.records import Role
+from niclab.core.verdict import BenchFault, NotApplicable, Undecided, fail_with
+from niclab.core.wait import pause
 from niclab.hosts.bond_settings import BondMode
+from niclab.run.run import current
 from niclab.traffic import gap_run
 from niclab.traffic.gap_records import Direction, GapReport
 from niclab.traffic.gap_run import ClockFix, End, Probing
-from niclab.verdict import BenchFault, NotApplicable, Undecided, fail_with
-from niclab.wait import pause
 
 SETTLED_S = 1.0
 """Traffic is watched for this long before and after: what comes late belongs to it."""
@@ -37,7 +38,7 @@ class Over(Enum):
 
 
 @library(scope="GLOBAL")
-class Gaps:
+class Gaps(BenchLibrary):
     """Keywords about interruptions of traffic. Constructing the library connects to nothing."""
 
     def __init__(self) -> None:
@@ -51,10 +52,10 @@ class Gaps:
         """
         if self._probing is not None:
             raise BenchFault("gaps are measured already: 'Stop Measuring Gaps' comes first")
-        taken = lab.current()
-        path = taken.bench.paths[0 if over is Over.BOND else 1]
-        ports = sorted(map(taken.bench.port, path.ends), key=lambda port: port.role is not Role.DUT)
-        first, second = (End(taken.server_of(port), str(taken.bench.address(port).ip)) for port in ports)
+        run = self.run
+        path = run.bench.paths[0 if over is Over.BOND else 1]
+        ports = sorted(map(run.bench.port, path.ends), key=lambda port: port.role is not Role.DUT)
+        first, second = (End(run.server_of(port), str(run.bench.address(port).ip)) for port in ports)
         self._probing = self._stack.enter_context(gap_run.probing(first, second, gap_run.period_us(path.rate_scale)))
         pause(SETTLED_S)
 
@@ -159,7 +160,7 @@ class Gaps:
 
 def _allowed(mode: BondMode | None) -> tuple[int, str]:
     """How long traffic may be interrupted, in ms, and who says so."""
-    card = lab.current().card
+    card = current().card
     limit = card.limits.failover_within_ms
     if limit is None:
         raise NotApplicable(f"sheet {card.name} has no limits.failover_within_ms")

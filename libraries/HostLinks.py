@@ -10,16 +10,18 @@ from typing import TypeVar
 from robot.api import logger
 from robot.api.deco import keyword, library
 
-from niclab import carriers, lab, wiring
-from niclab.bench import BenchPath, Port, Role, Wiring
+from BenchLibrary import BenchLibrary
+from niclab.bench.records import BenchPath, Port, Role, Wiring
 from niclab.card import Duplex, Unknown
-from niclab.changes import put_back
+from niclab.core.parallel import side_by_side
+from niclab.core.undo import Entry
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, fail_with
+from niclab.core.wait import pause
 from niclab.hosts.host import Host
 from niclab.hosts.records import CarrierChanges
-from niclab.together import side_by_side
-from niclab.undo import Entry
-from niclab.verdict import BenchFault, CardFailure, NotApplicable, fail_with
-from niclab.wait import pause
+from niclab.links import carrier, wiring
+from niclab.run.run import current
+from niclab.run.temporary import put_back
 
 T = TypeVar("T")
 
@@ -28,7 +30,7 @@ _IPV4_AND_ICMP = 28  # bytes of headers (RFC 791 without options: 20, RFC 792 ec
 
 
 @library(scope="GLOBAL")
-class HostLinks:
+class HostLinks(BenchLibrary):
     """Keywords about links, as the servers see them. Constructing the library connects to nothing."""
 
     def __init__(self) -> None:
@@ -39,12 +41,12 @@ class HostLinks:
     @keyword
     def every_link_should_be_up(self) -> None:
         """Every port of both servers has carrier within the time the sheet allows a link to come up."""
-        carriers.expect(lab.current(), self._ports(), up=True, since=time.monotonic(), say=logger.info)
+        carrier.expect(self.run, self._ports(), up=True, since=time.monotonic(), say=logger.info)
 
     @keyword
     def every_link_should_run_as_on_the_sheet(self) -> None:
         """Every port of both servers runs at the sheet's speed, duplex and autonegotiation, those of them it knows."""
-        card, problems = lab.current().card, []
+        card, problems = self.run.card, []
         facts = {name: getattr(card.link, name) for name in ("speed_mbps", "duplex", "autoneg")}
         wanted = {name: fact for name, fact in facts.items() if not isinstance(fact, Unknown)}
         if not wanted:
@@ -84,16 +86,16 @@ class HostLinks:
 
         Both ends of a path are given that MTU, and get back their own.
         """
-        taken = lab.current()
-        mtu = taken.card.section(taken.card.mtu, "mtu")
-        largest = taken.card.known(mtu.max, "mtu.max")
+        run = self.run
+        mtu = run.card.section(run.card.mtu, "mtu")
+        largest = run.card.known(mtu.max, "mtu.max")
         problems: list[str] = []
-        for path in taken.bench.paths:
-            ends = [taken.bench.port(end) for end in path.ends]
+        for path in run.bench.paths:
+            ends = [run.bench.port(end) for end in path.ends]
             with ExitStack() as changes:
                 for port in ends:
                     changes.enter_context(self._mtu(port, largest))
-                carriers.expect(taken, ends, up=True, since=time.monotonic(), say=logger.info)
+                carrier.expect(run, ends, up=True, since=time.monotonic(), say=logger.info)
                 payload = largest - _IPV4_AND_ICMP
                 problems += side_by_side(lambda port, size=payload: self._ping_partner(port, size), ends)
         fail_with([problem for problem in problems if problem])
@@ -106,16 +108,14 @@ class HostLinks:
         :raises CardFailure: when a port of the dut does not take it.
         :raises BenchFault: when the other end does not.
         """
-        taken = lab.current()
-        server, iface = taken.server_of(port), taken.interface(port)
+        run = current()
+        server, iface = run.server_of(port), run.interface(port)
         restoring = server.host.restoring_mtu(iface)
-        with put_back(taken, server, port.name, f"{iface}: the MTU is set to {wish}", restoring):
+        with put_back(run, server, port.name, f"{iface}: the MTU is set to {wish}", restoring):
             attempt = server.host.set_mtu(iface, wish)
             if attempt.now != wish:
                 why = f" ({attempt.refused})" if attempt.refused else ""
-                problem = (
-                    f"{port.place}: MTU is {attempt.now} when set to {wish}{why}, sheet {taken.card.name} wants it"
-                )
+                problem = f"{port.place}: MTU is {attempt.now} when set to {wish}{why}, sheet {run.card.name} wants it"
                 raise CardFailure(problem) if port.role is Role.DUT else BenchFault(problem)
             yield
 
@@ -125,11 +125,11 @@ class HostLinks:
 
         :param size: bytes of payload, sent in one piece.
         """
-        taken = lab.current()
-        partner = taken.bench.partner(port)
-        result = taken.server_of(port).host.ping(
-            str(taken.bench.address(partner).ip),
-            source=str(taken.bench.address(port).ip),
+        run = current()
+        partner = run.bench.partner(port)
+        result = run.server_of(port).host.ping(
+            str(run.bench.address(partner).ip),
+            source=str(run.bench.address(port).ip),
             count=PING_COUNT,
             size=size,
             dont_fragment=size is not None,
@@ -148,13 +148,13 @@ class HostLinks:
 
         Skips the test where no direct path of the bench can be pulled.
         """
-        taken = lab.current()
-        direct = (path for path in taken.bench.paths if path.through is Wiring.DIRECT)
+        run = self.run
+        direct = (path for path in run.bench.paths if path.through is Wiring.DIRECT)
         path = next((path for path in direct if path.pull), None)
         if path is None:
-            raise NotApplicable(f"bench {taken.bench.name} has no command to pull a cable")
+            raise NotApplicable(f"bench {run.bench.name} has no command to pull a cable")
         self._before = self._carrier_changes()
-        entry = wiring.break_path(taken, path)
+        entry = wiring.break_path(run, path)
         self._pulled = (path, entry, time.monotonic())
         logger.info(f"cable of path {path.name} pulled: {' and '.join(path.ends)}")
 
@@ -163,7 +163,7 @@ class HostLinks:
         """Plug the cable that `Pull A Cable` pulled. Does nothing when it is plugged."""
         if self._pulled is not None:
             path, entry, _ = self._pulled
-            wiring.mend_path(lab.current(), entry)
+            wiring.mend_path(self.run, entry)
             self._pulled = None
             self._plugged = (path, time.monotonic())
 
@@ -172,16 +172,16 @@ class HostLinks:
         """Both ends of the pulled cable report that carrier is gone within the sheet's ``carrier_loss_within_ms``."""
         if self._pulled is None:
             raise BenchFault("no cable is pulled: 'Pull A Cable' comes first")
-        taken, (path, _, since) = lab.current(), self._pulled
-        carriers.expect(taken, [taken.bench.port(end) for end in path.ends], up=False, since=since, say=logger.info)
+        run, (path, _, since) = self.run, self._pulled
+        carrier.expect(run, [run.bench.port(end) for end in path.ends], up=False, since=since, say=logger.info)
 
     @keyword
     def both_ends_should_get_carrier_back_in_time(self) -> None:
         """Both ends of the cable report carrier within the sheet's ``carrier_return_within_ms`` of plugging."""
         if self._plugged is None:
             raise BenchFault("no cable was plugged: 'Pull A Cable' and 'Plug The Cable' come first")
-        taken, (path, since) = lab.current(), self._plugged
-        carriers.expect(taken, [taken.bench.port(end) for end in path.ends], up=True, since=since, say=logger.info)
+        run, (path, since) = self.run, self._plugged
+        carrier.expect(run, [run.bench.port(end) for end in path.ends], up=True, since=since, say=logger.info)
 
     @keyword
     def other_links_should_have_kept_their_carrier(self) -> None:
@@ -200,7 +200,7 @@ class HostLinks:
 
     @staticmethod
     def _ports() -> list[Port]:
-        bench = lab.current().bench
+        bench = current().bench
         return [bench.port(end) for path in bench.paths for end in path.ends]
 
     def _carrier_changes(self) -> dict[Port, CarrierChanges]:
@@ -208,6 +208,6 @@ class HostLinks:
 
     def _of_every_port(self, question: Callable[[Host, str], T]) -> list[tuple[Port, T]]:
         """``question`` about host and interface name of every port of every path."""
-        taken, ports = lab.current(), self._ports()
-        answers = side_by_side(lambda port: question(taken.server_of(port).host, taken.interface(port)), ports)
+        run, ports = self.run, self._ports()
+        answers = side_by_side(lambda port: question(run.server_of(port).host, run.interface(port)), ports)
         return list(zip(ports, answers, strict=True))

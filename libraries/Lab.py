@@ -8,19 +8,21 @@ from robot.api import logger
 from robot.api.deco import keyword, library
 from robot.libraries.BuiltIn import BuiltIn
 
-from niclab import lab, wiring
-from niclab.bench import Role, chosen_systems
+from BenchLibrary import BenchLibrary
+from niclab.bench.records import Role, chosen_systems
 from niclab.card import load_card
+from niclab.core.parallel import side_by_side
+from niclab.links import wiring
 from niclab.report.links import EvidenceLink
 from niclab.report.runfolder import RUN_FILE, record_facts
-from niclab.server import Server
-from niclab.together import side_by_side
+from niclab.run.run import Run, current, give_back, take
+from niclab.run.server import Server
 
 CONSOLE_TAIL_CHARACTERS = 20_000
 
 
 @library(scope="GLOBAL")
-class Lab:
+class Lab(BenchLibrary):
     """Keywords that concern the bench as a whole. Constructing the library connects to nothing."""
 
     @keyword
@@ -34,16 +36,16 @@ class Lab:
         """
         run_dir = Path(BuiltIn().get_variable_value("${OUTPUT DIR}"))
         systems = {Role.DUT: dut_os, Role.PEER: peer_os}
-        taken = lab.take(bench, load_card(card), run_dir, _current_test, chosen_systems(systems))
+        run = take(bench, load_card(card), run_dir, _current_test, chosen_systems(systems))
         self.ready_the_bench()
-        for line in wiring.prove(taken):
+        for line in wiring.prove(run):
             logger.info(line)
-        self._record_facts(taken)
+        self._record_facts(run)
 
     @keyword
     def give_bench_back(self) -> None:
         """Undo every change, and leave the bench as it was found."""
-        lab.give_back()
+        give_back()
 
     @keyword
     def ready_the_bench(self) -> None:
@@ -51,28 +53,28 @@ class Lab:
 
         A server that does not answer is recovered by its BMC, with a warning; what it lost is set up again.
         """
-        taken = lab.current()
-        for server in taken.servers.values():
+        run = self.run
+        for server in run.servers.values():
             if server.description.console is not None:
                 server.start_console_log()
-        if taken.prepared():
+        if run.prepared():
             return
-        for name in taken.ensure_ready():
+        for name in run.ensure_ready():
             logger.warn(f"{name} did not answer and was recovered by a power cycle")
-        missing = side_by_side(_missing_driver, taken.servers.values())
-        for server, module in zip(taken.servers.values(), missing, strict=True):
+        missing = side_by_side(_missing_driver, run.servers.values())
+        for server, module in zip(run.servers.values(), missing, strict=True):
             if module:
                 logger.warn(f"{server.name}: driver {module} was not loaded; it is loaded now")
                 server.run(server.host.loading_driver(module))
-        taken.prepare_links()
+        run.prepare_links()
 
     @keyword
     def keep_evidence_if_test_failed(self) -> None:
         """After a failed test: kernel log, links, PCI and console of both servers as evidence."""
         if BuiltIn().get_variable_value("${TEST STATUS}") != "FAIL":
             return
-        taken = lab.current()
-        for server in taken.servers.values():
+        run = self.run
+        for server in run.servers.values():
             if server.description.console is not None:
                 self.attach_evidence(f"{server.name}-console.txt", server.console_text()[-CONSOLE_TAIL_CHARACTERS:])
             if server.answers():
@@ -81,14 +83,14 @@ class Lab:
     @keyword
     def attach_evidence(self, name: str, text: str) -> None:
         """Keep ``text`` as a file of the run's evidence, linked in the log and attached in Allure."""
-        path = lab.current().evidence.add(name, text)
+        path = self.run.evidence.add(name, text)
         logger.info(EvidenceLink(path.name, "text/plain", f"evidence/{path.name}").markup(), html=True)
 
     @staticmethod
-    def _record_facts(taken: lab.Lab) -> None:
+    def _record_facts(run: Run) -> None:
         """What the certificate says of the card as it was found."""
-        server = taken.server(Role.DUT)
-        info = server.host.driver_info(taken.interface(taken.ports(Role.DUT)[0]))
+        server = run.server(Role.DUT)
+        info = server.host.driver_info(run.interface(run.ports(Role.DUT)[0]))
         facts = {
             "driver": f"{info.driver} {info.version or '(no version)'}",
             "firmware": info.firmware or "not reported",
@@ -97,13 +99,13 @@ class Lab:
         }
         for name, value in facts.items():
             logger.info(f"{name}: {value}")
-        if (taken.run_dir / RUN_FILE).exists():
-            record_facts(taken.run_dir, **facts)
+        if (run.run_dir / RUN_FILE).exists():
+            record_facts(run.run_dir, **facts)
 
 
 def _missing_driver(server: Server) -> str:
     """Name of the driver on the sheet when it is not loaded on the server, else nothing."""
-    module = lab.current().card.driver(server.description.os).module
+    module = current().card.driver(server.description.os).module
     return module if server.host.loaded_module(module) is None else ""
 
 

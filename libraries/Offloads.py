@@ -9,18 +9,19 @@ from dataclasses import dataclass
 from robot.api import logger
 from robot.api.deco import keyword, library
 
-from niclab import lab
-from niclab.bench import Port, Role
+from BenchLibrary import BenchLibrary
+from niclab.bench.records import Port, Role
 from niclab.card import Change, FreebsdOffload, LinuxOffload, OffloadName, Proof, Unknown
 from niclab.card import Offloads as Table
-from niclab.changes import put_back
+from niclab.core.verdict import BenchFault, NotApplicable, fail_with
+from niclab.core.wait import pause
 from niclab.hosts.ethtool_records import Feature, Features
 from niclab.hosts.features import CAPABILITIES
 from niclab.hosts.records import Counters
-from niclab.server import Server
+from niclab.run.run import current
+from niclab.run.server import Server
+from niclab.run.temporary import put_back
 from niclab.traffic import tcp
-from niclab.verdict import BenchFault, NotApplicable, fail_with
-from niclab.wait import pause
 
 EVERY = "every"
 """Stands for all rows of the table in the argument ``offload``."""
@@ -83,7 +84,7 @@ class Seen:
 
 
 @library(scope="GLOBAL")
-class Offloads:
+class Offloads(BenchLibrary):
     """Keywords about offloads. Constructing the library connects to nothing.
 
     ``offload`` is a name of the sheet's table such as ``tso4``, or ``every`` for all rows of it.
@@ -126,7 +127,7 @@ class Offloads:
     @keyword
     def refused_words_should_be_refused(self) -> None:
         """The words that the sheet lists as refused change nothing and are answered with an error."""
-        system = lab.current().server(Role.DUT).description.os
+        system = self.run.server(Role.DUT).description.os
         words = [entry for entry in _table().refused if entry.os is system]
         if not words:
             raise NotApplicable(f"sheet {_sheet()} lists no words that {system.value} must refuse")
@@ -154,10 +155,10 @@ class Offloads:
         if not provable:
             raise NotApplicable(f"sheet {_sheet()} names no counter by which TCP proves {offload}")
         seen, problems = next(_ports()), list[str]()
-        path = lab.current().bench.paths[0]
+        path = self.run.bench.paths[0]
         for name, row in provable.items():
             for on in (True, False):
-                with tcp.steady(lab.current(), path, SENDERS[name]):
+                with tcp.steady(self.run, path, SENDERS[name]):
                     problems += self._proved(seen, name, row, on, seconds)
         fail_with(problems)
 
@@ -235,15 +236,15 @@ class Offloads:
         words = {row.word: row.set_words[0] for row in _rows(EVERY).values() if row.set_words}
         restoring = seen.server.host.restoring_features(seen.iface, words)
         what = f"{seen.iface}: {name.value} is switched"
-        return put_back(lab.current(), seen.server, seen.port.name, what, restoring)
+        return put_back(current(), seen.server, seen.port.name, what, restoring)
 
 
 def _sheet() -> str:
-    return lab.current().card.name
+    return current().card.name
 
 
 def _table() -> Table:
-    card = lab.current().card
+    card = current().card
     return card.section(card.offloads, "offloads")
 
 
@@ -253,7 +254,7 @@ def _rows(offload: str) -> Rows:
     :raises NotApplicable: when the sheet has none for it.
     :raises BenchFault: for a name that is no offload.
     """
-    system = lab.current().server(Role.DUT).description.os
+    system = current().server(Role.DUT).description.os
     rows = {name: _switch(row) for name, row in _table().rows(system).items()}
     if offload != EVERY:
         known = [name.value for name in OffloadName]
@@ -267,9 +268,9 @@ def _rows(offload: str) -> Rows:
 
 
 def _ports() -> Iterator[Seen]:
-    taken = lab.current()
-    for port in taken.ports(Role.DUT):
-        yield Seen(port, taken.server_of(port), taken.interface(port))
+    run = current()
+    for port in run.ports(Role.DUT):
+        yield Seen(port, run.server_of(port), run.interface(port))
 
 
 def _feature(seen: Seen, shown: Features, row: Switch) -> Feature:

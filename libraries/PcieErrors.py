@@ -5,14 +5,15 @@ from __future__ import annotations
 from robot.api import logger
 from robot.api.deco import keyword, library
 
-from niclab import lab
-from niclab.bench import Role
+from BenchLibrary import BenchLibrary
+from niclab.bench.records import Role
+from niclab.core.verdict import BenchFault, NotApplicable, Undecided, fail_with
 from niclab.hosts.settings_records import AerCounters
-from niclab.verdict import BenchFault, NotApplicable, Undecided, fail_with
+from niclab.run.run import current
 
 
 @library(scope="GLOBAL")
-class PcieErrors:
+class PcieErrors(BenchLibrary):
     """Keywords about PCI Express errors. Constructing the library connects to nothing."""
 
     def __init__(self) -> None:
@@ -24,8 +25,8 @@ class PcieErrors:
 
         Skips the test where the card has no PCI Express link, or nothing counts errors for the dut's ports.
         """
-        lab.current().card.pcie_link()
-        host = lab.current().server(Role.DUT).host
+        self.run.card.pcie_link()
+        host = self.run.server(Role.DUT).host
         self._before = (host.boot_id(), self._counters())
 
     @keyword
@@ -34,7 +35,7 @@ class PcieErrors:
         if self._before is None:
             raise BenchFault("no error counters were kept: 'Remember PCIe Errors' comes first")
         boot_id, before = self._before
-        if lab.current().server(Role.DUT).host.boot_id() != boot_id:
+        if self.run.server(Role.DUT).host.boot_id() != boot_id:
             raise Undecided("dut: has started anew since the error counters were kept; they begin at zero then")
         problems, after = [], self._counters()
         for slot, counters in after.items():
@@ -52,8 +53,8 @@ class PcieErrors:
     @staticmethod
     def _counters() -> dict[str, AerCounters]:
         """:raises NotApplicable: when nothing counts the errors of one of the dut's ports."""
-        server, found = lab.current().server(Role.DUT), {}
-        for port in lab.current().ports(Role.DUT):
+        server, found = current().server(Role.DUT), {}
+        for port in current().ports(Role.DUT):
             own = server.host.aer(port.pci)
             if own is None:
                 raise NotApplicable(f"{port.place}: the kernel counts no PCI Express errors of it")

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from robot.api import SuiteVisitor
 from robot.running import Keyword, TestCase, TestSuite
 
-from niclab.bench import OperatingSystem
+from niclab.bench.records import OperatingSystem
 from niclab.card import Card, Coalescing, Effect, load_card
 
 EVERY = "every"

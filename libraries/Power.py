@@ -5,36 +5,36 @@ from __future__ import annotations
 from robot.api import logger
 from robot.api.deco import keyword, library
 
-from niclab import lab
-from niclab.bench import Role
+from BenchLibrary import BenchLibrary
+from niclab.bench.records import Role
+from niclab.core.undo import Action, ActionKind
+from niclab.core.verdict import BenchFault
 from niclab.transports.bmc import PowerState, SensorKind
-from niclab.undo import Action, ActionKind
-from niclab.verdict import BenchFault
 
 
 @library(scope="GLOBAL")
-class Power:
+class Power(BenchLibrary):
     """Keywords about power. ``server`` is ``dut`` or ``peer``. Constructing the library connects to nothing."""
 
     @keyword
     def power_cycle(self, server: Role) -> None:
         """Cut the power, give it back, wait until the server runs again."""
-        target = lab.current().server(server)
-        entry = lab.current().journal.register(
+        target = self.run.server(server)
+        entry = self.run.journal.register(
             target.name, "power is cut for a cycle", Action(ActionKind.POWER, target.name, "on")
         )
         target.power_cycle()
-        lab.current().journal.done(entry)
+        self.run.journal.done(entry)
 
     @keyword
     def reboot(self, server: Role) -> None:
         """Restart the operating system in an orderly way, wait until it runs again."""
-        lab.current().server(server).reboot()
+        self.run.server(server).reboot()
 
     @keyword
     def reset_by_bmc(self, server: Role) -> None:
         """Press the reset button by the BMC and wait until the server runs again. For a server that stands still."""
-        target = lab.current().server(server)
+        target = self.run.server(server)
         target.ssh.close()
         target.bmc.reset()
         target.wait_ready()
@@ -42,7 +42,7 @@ class Power:
     @keyword
     def bmc_should_report_power(self, server: Role, state: PowerState) -> None:
         """The BMC reports this power state, by every protocol the bench file gives it (``ON`` or ``OFF``)."""
-        target = lab.current().server(server)
+        target = self.run.server(server)
         entry = target.description.bmc
         if entry is None:
             _ = target.bmc  # says why this cannot be asked
@@ -54,7 +54,7 @@ class Power:
     @keyword
     def sensors_should_be_readable(self, server: Role) -> None:
         """The BMC has sensors, and at least one of them is a temperature that can be read."""
-        sensors = lab.current().server(server).bmc.sensors()
+        sensors = self.run.server(server).bmc.sensors()
         for sensor in sensors:
             logger.info(f"{sensor.name}: {sensor.value} {sensor.unit or ''} {sensor.status}")
         if not any(sensor.value is not None and sensor.kind is SensorKind.TEMPERATURE for sensor in sensors):
@@ -64,7 +64,7 @@ class Power:
     @keyword
     def event_log_should_grow_by_power_cycle(self, server: Role) -> None:
         """A power cycle leaves new entries in the BMC's event log (SEL)."""
-        target = lab.current().server(server)
+        target = self.run.server(server)
         before = {entry.id for entry in target.bmc.sel()}
         self.power_cycle(server)
         new = [entry for entry in target.bmc.sel() if entry.id not in before]

@@ -5,18 +5,19 @@ from __future__ import annotations
 from robot.api import logger
 from robot.api.deco import keyword, library
 
-from niclab import lab, recommended
-from niclab.bench import Role
+from BenchLibrary import BenchLibrary
+from niclab.bench.records import Role
 from niclab.card import Rings
-from niclab.undo import Entry
-from niclab.verdict import BenchFault, fail_with
+from niclab.core.undo import Entry
+from niclab.core.verdict import BenchFault, fail_with
+from niclab.settings import recommended
 
 TSO_BYTES = 64 << 10
 """What one descriptor of sending may stand for with segmentation offload."""
 
 
 @library(scope="GLOBAL")
-class Recommendation:
+class Recommendation(BenchLibrary):
     """Keywords about the sheet's recommendation. Constructing the library connects to nothing."""
 
     def __init__(self) -> None:
@@ -28,30 +29,30 @@ class Recommendation:
 
         `Take The Recommended Configuration Away` undoes it.
         """
-        taken = lab.current()
-        wish = recommended.wish_of(taken)
+        run = self.run
+        wish = recommended.wish_of(run)
         if wish.irq_affinity_per_queue:
             logger.info("interrupts for each queue: tried at run time; no file makes them stay")
-        self._entries += recommended.make_persistent(taken, wish)
+        self._entries += recommended.make_persistent(run, wish)
 
     @keyword
     def restart_the_dut(self) -> None:
         """Restart the dut in an orderly way, and wait until it answers."""
-        lab.current().server(Role.DUT).reboot()
+        self.run.server(Role.DUT).reboot()
 
     @keyword
     def recommended_configuration_should_be_in_force(self) -> None:
         """Every recommended value is shown by every port of the dut."""
-        taken = lab.current()
-        fail_with(recommended.problems(taken, recommended.wish_of(taken)))
+        run = self.run
+        fail_with(recommended.problems(run, recommended.wish_of(run)))
 
     @keyword
     def take_the_recommended_configuration_away(self) -> None:
         """The files are removed, and the settings are as they were. Does nothing when there are none."""
-        taken, problems = lab.current(), list[str]()
+        run, problems = self.run, list[str]()
         while self._entries:
             try:
-                taken.journal.undo(self._entries.pop(), taken.undo)
+                run.journal.undo(self._entries.pop(), run.undo)
             except BenchFault as error:
                 problems.append(str(error))
         if problems:
@@ -63,16 +64,16 @@ class Recommendation:
 
         An estimate: descriptors times MTU for receiving; for sending with segmentation, descriptors times 64 KiB.
         """
-        taken = lab.current()
-        card, system = taken.card, taken.server(Role.DUT).description.os
+        run = self.run
+        card, system = run.card, run.server(Role.DUT).description.os
         rings = card.section(card.of_driver("rings", system), f"rings of {system.value}'s driver")
         assert isinstance(rings, Rings)
         mtu = card.known(card.section(card.mtu, "mtu").max, "mtu.max")
         rx = card.known(rings.largest(rings.rx), "rings.rx.max")
         tx = card.known(rings.largest(rings.tx), "rings.tx.max")
-        ports = len(taken.ports(Role.DUT))
+        ports = len(run.ports(Role.DUT))
         receiving, sending = rx * mtu, tx * TSO_BYTES
-        free = taken.server(Role.DUT).host.available_bytes()
+        free = run.server(Role.DUT).host.available_bytes()
         logger.info(
             f"largest rings: {receiving / 2**20:.0f} MiB a port for receiving ({rx} descriptors of {mtu} bytes), up to "
             f"{sending / 2**20:.0f} MiB for sending with segmentation; dut has {free / 2**20:.0f} MiB available"

@@ -13,15 +13,15 @@ from paramiko import HostKeys
 from robot.api.deco import keyword, library
 from robot.libraries.BuiltIn import BuiltIn
 
-from niclab import lab
-from niclab.bench import Role
-from niclab.verdict import BenchFault
+from BenchLibrary import BenchLibrary
+from niclab.bench.records import Role
+from niclab.core.verdict import BenchFault
 
 SSH_PORT = 22
 
 
 @library(scope="GLOBAL")
-class Shell:
+class Shell(BenchLibrary):
     """Opens and closes SSHLibrary connections. Constructing the library connects to nothing."""
 
     @keyword
@@ -32,7 +32,7 @@ class Shell:
 
         :param timeout_s: deadline of each of its commands, in seconds.
         """
-        target = lab.current().server(server)
+        target = self.run.server(server)
         ssh = target.ssh.endpoint
         if ssh.jump is not None:
             raise BenchFault(f"{target.name}: SSHLibrary connections through a jump host are not supported")

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from robot.api.deco import keyword, library
 
-from niclab import lab, steering
-from niclab.bench import Role
+from BenchLibrary import BenchLibrary
+from niclab.bench.records import Role
+from niclab.core.verdict import fail_with
 from niclab.hosts.linux.steering import Steering as Kind
-from niclab.verdict import fail_with
+from niclab.settings import steering
 
 
 @library(scope="GLOBAL")
-class Steering:
+class Steering(BenchLibrary):
     """Keywords about steering. Constructing the library connects to nothing."""
 
     @keyword
@@ -23,5 +24,5 @@ class Steering:
         :param kind: ``irq``: the CPU of each interrupt; ``rps``: CPUs for received packets; ``rfs``: flows followed to
             their reader; ``xps``: CPUs that send by a queue.
         """
-        taken = lab.current()
-        fail_with([text for port in taken.ports(Role.DUT) for text in steering.tried(taken, port, kind)])
+        run = self.run
+        fail_with([text for port in run.ports(Role.DUT) for text in steering.tried(run, port, kind)])

@@ -7,14 +7,16 @@ import time
 from robot.api import logger
 from robot.api.deco import keyword, library
 
-from niclab import carriers, lab, switchports, wiring
-from niclab.bench import BenchPath, Port, Role
+from BenchLibrary import BenchLibrary
+from niclab.bench.records import BenchPath, Port, Role
+from niclab.core.parallel import side_by_side
+from niclab.core.verdict import BenchFault, CardFailure, fail_with
+from niclab.core.wait import until
 from niclab.hosts.records import CarrierChanges
+from niclab.links import carrier, switch_ports, wiring
+from niclab.run.run import current
 from niclab.switch.ports import difference
 from niclab.switch.records import Oper, PortCounters
-from niclab.together import side_by_side
-from niclab.verdict import BenchFault, CardFailure, fail_with
-from niclab.wait import until
 
 PINGS, PING_EVERY_S = 200, 0.05
 """Linux' ping waits for the last answer no longer than that, or two round trips; 5 ms were few for a busy server."""
@@ -26,7 +28,7 @@ FORGOTTEN_WITHIN_S = 3.0
 
 
 @library(scope="GLOBAL")
-class SwitchLinks:
+class SwitchLinks(BenchLibrary):
     """Keywords about the first path where it goes through the switch. Constructing the library connects to nothing."""
 
     def __init__(self) -> None:
@@ -37,27 +39,27 @@ class SwitchLinks:
     @keyword
     def shut_the_switch_port(self) -> None:
         """Shut the switch's port of the dut on the first path; `Open All Shut Switch Ports` or the journal opens it."""
-        taken, port = lab.current(), _dut()
-        self._learned = wiring.mac_of(taken, port)
+        run, port = self.run, _dut()
+        self._learned = wiring.mac_of(run, port)
         self._before = _carrier_changes()
-        switchports.shut(taken, port)
+        switch_ports.shut(run, port)
         self._since = time.monotonic()
 
     @keyword
     def open_the_switch_port(self) -> None:
         """Open it again."""
-        switchports.open_port(lab.current(), _dut())
+        switch_ports.open_port(self.run, _dut())
         self._since = time.monotonic()
 
     @keyword
     def dut_should_lose_carrier_in_time(self) -> None:
         """The dut's port has lost carrier within the sheet's ``carrier_loss_within_ms`` of the shutting."""
-        carriers.expect(lab.current(), [_dut()], up=False, since=self._since, say=logger.info)
+        carrier.expect(self.run, [_dut()], up=False, since=self._since, say=logger.info)
 
     @keyword
     def dut_should_get_carrier_back_in_time(self) -> None:
         """The dut's port has carrier within the sheet's ``carrier_return_within_ms`` of the opening."""
-        carriers.expect(lab.current(), [_dut()], up=True, since=self._since, say=logger.info)
+        carrier.expect(self.run, [_dut()], up=True, since=self._since, say=logger.info)
 
     @keyword
     def no_other_port_should_have_seen_it(self) -> None:
@@ -78,18 +80,18 @@ class SwitchLinks:
 
         :raises BenchFault: it is the switch that is wrong.
         """
-        taken, port = lab.current(), _dut()
-        theirs = switchports.switch_port(taken, port)
-        taken.switch.ports.wait_oper(theirs, Oper.DOWN, within_s=FORGOTTEN_WITHIN_S)
+        run, port = self.run, _dut()
+        theirs = switch_ports.switch_port(run, port)
+        run.switch.ports.wait_oper(theirs, Oper.DOWN, within_s=FORGOTTEN_WITHIN_S)
 
         def forgotten() -> bool:
-            return theirs not in taken.switch.tables.ports_of_mac(self._learned)
+            return theirs not in run.switch.tables.ports_of_mac(self._learned)
 
         try:
             until(forgotten, within=FORGOTTEN_WITHIN_S, what="forgotten", every=0.2)
         except BenchFault as error:
             raise BenchFault(
-                f"{taken.switch.name}: {theirs} has no link, and the address {self._learned} of {port.name} is known "
+                f"{run.switch.name}: {theirs} has no link, and the address {self._learned} of {port.name} is known "
                 f"there still after {FORGOTTEN_WITHIN_S:g} s; wanted: forgotten with the link"
             ) from error
 
@@ -100,11 +102,11 @@ class SwitchLinks:
 
         Reading takes time: counters that differ are read again while the switch may still have to count.
         """
-        taken, ports = lab.current(), [lab.current().bench.port(end) for end in _path().ends]
+        run, ports = self.run, [self.run.bench.port(end) for end in _path().ends]
         before, sent_before = _begin(ports)
-        result = taken.server_of(_dut()).host.ping(
-            str(taken.bench.address(taken.bench.partner(_dut())).ip),
-            source=str(taken.bench.address(_dut()).ip),
+        result = run.server_of(_dut()).host.ping(
+            str(run.bench.address(run.bench.partner(_dut())).ip),
+            source=str(run.bench.address(_dut()).ip),
             count=PINGS,
             interval_s=PING_EVERY_S,
         )
@@ -115,7 +117,7 @@ class SwitchLinks:
         def alike() -> bool:
             sent = [after - then for after, then in zip(_sent(ports), sent_before, strict=True)]
             counted = [
-                difference(then, after, f"{taken.switch.name}: port of {port.name}")
+                difference(then, after, f"{run.switch.name}: port of {port.name}")
                 for port, then, after in zip(ports, before, _of_switch(ports), strict=True)
             ]
             problems[:] = _differences(ports, sent, counted)
@@ -147,16 +149,16 @@ def _differences(ports: list[Port], sent: list[int], counted: list[dict[str, int
 
 
 def _path() -> BenchPath:
-    return lab.current().bench.paths[0]
+    return current().bench.paths[0]
 
 
 def _dut() -> Port:
-    return lab.current().bench.end(_path(), Role.DUT)
+    return current().bench.end(_path(), Role.DUT)
 
 
 def _of_switch(ports: list[Port]) -> list[PortCounters]:
-    taken = lab.current()
-    return [taken.switch.ports.counters(switchports.switch_port(taken, port)) for port in ports]
+    run = current()
+    return [run.switch.ports.counters(switch_ports.switch_port(run, port)) for port in ports]
 
 
 def _begin(ports: list[Port]) -> tuple[list[PortCounters], list[int]]:
@@ -177,12 +179,12 @@ def _begin(ports: list[Port]) -> tuple[list[PortCounters], list[int]]:
 
 def _sent(ports: list[Port]) -> list[int]:
     """Frames that each port of the card has sent."""
-    taken = lab.current()
-    return side_by_side(lambda port: taken.server_of(port).host.statistics(taken.interface(port)).tx_packets, ports)
+    run = current()
+    return side_by_side(lambda port: run.server_of(port).host.statistics(run.interface(port)).tx_packets, ports)
 
 
 def _carrier_changes() -> dict[Port, CarrierChanges]:
-    taken = lab.current()
-    ports = [taken.bench.port(end) for path in taken.bench.paths for end in path.ends]
-    changes = side_by_side(lambda port: taken.server_of(port).host.carrier_changes(taken.interface(port)), ports)
+    run = current()
+    ports = [run.bench.port(end) for path in run.bench.paths for end in path.ends]
+    changes = side_by_side(lambda port: run.server_of(port).host.carrier_changes(run.interface(port)), ports)
     return dict(zip(ports, changes, strict=True))

@@ -5,12 +5,14 @@ from __future__ import annotations
 from robot.api import logger
 from robot.api.deco import keyword, library
 
-from niclab import lab, switchports
-from niclab.bench import Port, Role
+from BenchLibrary import BenchLibrary
+from niclab.bench.records import Port, Role
+from niclab.core.parallel import side_by_side
+from niclab.core.verdict import BenchFault, fail_with
 from niclab.hosts.records import PingResult
+from niclab.links import switch_ports
+from niclab.run.run import current
 from niclab.switch.ports import difference
-from niclab.together import side_by_side
-from niclab.verdict import BenchFault, fail_with
 
 PINGS = 10
 FIRST_NATIVE = 1
@@ -18,24 +20,24 @@ FIRST_NATIVE = 1
 
 
 @library(scope="GLOBAL")
-class SwitchVlans:
+class SwitchVlans(BenchLibrary):
     """Keywords about the switch's VLANs. `Restore Switch VLANs` undoes all of them. Constructing the library connects
     to nothing."""
 
     @keyword
     def put_first_path_in_switch_vlans(self, dut_vlan: int, peer_vlan: int) -> None:
         """The switch's ports of the first path become access ports of these VLANs."""
-        taken, path = lab.current(), lab.current().bench.paths[0]
+        run, path = self.run, self.run.bench.paths[0]
         for role, vlan in ((Role.DUT, dut_vlan), (Role.PEER, peer_vlan)):
-            switchports.set_vlans(taken, taken.bench.end(path, role), switchports.access(vlan))
+            switch_ports.set_vlans(run, run.bench.end(path, role), switch_ports.access(vlan))
 
     @keyword
     def make_every_switch_port_a_trunk(self, vlan: int) -> None:
         """Every port carries ``vlan`` with a tag, and untagged frames as before."""
-        taken = lab.current()
-        for path in taken.bench.paths:
-            for port in map(taken.bench.port, path.ends):
-                switchports.set_vlans(taken, port, switchports.trunk(frozenset({vlan}), FIRST_NATIVE))
+        run = self.run
+        for path in run.bench.paths:
+            for port in map(run.bench.port, path.ends):
+                switch_ports.set_vlans(run, port, switch_ports.trunk(frozenset({vlan}), FIRST_NATIVE))
 
     @keyword
     def first_path_should_carry_traffic(self) -> None:
@@ -50,14 +52,14 @@ class SwitchVlans:
 
         :raises BenchFault: when the switch passes frames of another VLAN on, or none has come to it.
         """
-        taken, ports = lab.current(), _ends()
-        theirs = [switchports.switch_port(taken, port) for port in ports]
-        before = [taken.switch.ports.counters(name) for name in theirs]
+        run, ports = self.run, _ends()
+        theirs = [switch_ports.switch_port(run, port) for port in ports]
+        before = [run.switch.ports.counters(name) for name in theirs]
         answered = [told for result, told in _pings() if result.received]
         problems = []
         for port, name, then in zip(ports, theirs, before, strict=True):
-            subject = f"{taken.switch.name}: {name} ({port.name})"
-            counted = difference(then, taken.switch.ports.counters(name), subject)
+            subject = f"{run.switch.name}: {name} ({port.name})"
+            counted = difference(then, run.switch.ports.counters(name), subject)
             passed = counted["out_unicast"] + counted["out_broadcast"]
             received = counted["in_unicast"] + counted["in_broadcast"]
             logger.info(f"{subject}: {received} frames received, {passed} passed on")
@@ -70,18 +72,18 @@ class SwitchVlans:
 
 
 def _ends() -> list[Port]:
-    bench = lab.current().bench
+    bench = current().bench
     return [bench.end(bench.paths[0], role) for role in Role]
 
 
 def _pings() -> list[tuple[PingResult, str]]:
     """Ten pings from each end of the first path to the other, and what came of them."""
-    taken = lab.current()
+    run = current()
 
     def ping(port: Port) -> tuple[PingResult, str]:
-        partner = taken.bench.partner(port)
-        source, target = (str(taken.bench.address(end).ip) for end in (port, partner))
-        result = taken.server_of(port).host.ping(target, source=source, count=PINGS)
+        partner = run.bench.partner(port)
+        source, target = (str(run.bench.address(end).ip) for end in (port, partner))
+        result = run.server_of(port).host.ping(target, source=source, count=PINGS)
         return result, f"{port.place} to {partner.name}: {result.received} of {result.sent} pings answered"
 
     return side_by_side(ping, _ends())

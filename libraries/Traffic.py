@@ -9,19 +9,20 @@ from robot.api import logger
 from robot.api.deco import keyword, library
 from robot.libraries.BuiltIn import BuiltIn
 
-from niclab import lab
-from niclab.bench import BenchPath, Role
-from niclab.parse import as_json
-from niclab.profile import Profile
+from BenchLibrary import BenchLibrary
+from niclab.bench.records import BenchPath, Role
+from niclab.commands.parse import as_json
+from niclab.core.profile import Profile
+from niclab.core.verdict import BenchFault
 from niclab.report.links import EvidenceLink
+from niclab.run.run import current
 from niclab.traffic import limit, measuring, serving, tcp
 from niclab.traffic.limit import BUDGETS, Answer
 from niclab.traffic.tool import Order
-from niclab.verdict import BenchFault
 
 
 @library(scope="GLOBAL")
-class Traffic:
+class Traffic(BenchLibrary):
     """Keywords about traffic. Constructing the library connects to nothing."""
 
     def __init__(self) -> None:
@@ -33,7 +34,7 @@ class Traffic:
         if self._steady is not None:
             raise BenchFault("steady traffic flows already: 'Stop Steady Traffic' comes first")
         stack = ExitStack()
-        stack.enter_context(tcp.steady(lab.current(), self._path(), Role.DUT))
+        stack.enter_context(tcp.steady(self.run, self._path(), Role.DUT))
         self._steady = stack
 
     @keyword
@@ -48,7 +49,7 @@ class Traffic:
         """The connection of `Start Steady Traffic` is alive, and what it carries arrives at the peer."""
         if self._steady is None:
             raise BenchFault("no traffic flows: 'Start Steady Traffic' comes first")
-        tcp.require_flow(lab.current(), Role.PEER)
+        tcp.require_flow(self.run, Role.PEER)
 
     @keyword
     def send_tcp(self, sender: Role, seconds: int) -> None:
@@ -57,11 +58,10 @@ class Traffic:
         :param sender: ``dut`` or ``peer``.
         :param seconds: how long over each path.
         """
-        taken = lab.current()
-        for path in taken.bench.paths:
-            line_mbps = limit.line_mbps(serving.ends(taken, path, sender), path)
-            run = measuring.measure(taken, path, sender, Order(duration_s=seconds), line_mbps)
-            logger.info(f"{run.sender.port} to {run.receiver.port}: {measuring.described(run)}")
+        for path in self.run.bench.paths:
+            line_mbps = limit.line_mbps(serving.ends(self.run, path, sender), path)
+            found = measuring.measure(self.run, path, sender, Order(duration_s=seconds), line_mbps)
+            logger.info(f"{found.sender.port} to {found.receiver.port}: {measuring.described(found)}")
 
     @keyword
     def tcp_should_reach_the_limit(self, sender: Role, profile: Profile) -> None:
@@ -73,10 +73,10 @@ class Traffic:
         :param sender: ``dut`` or ``peer``.
         :param profile: ``quick``: runs of 2 s, 3 to 8 of them; ``full``: runs of 10 s, 5 to 12.
         """
-        taken = lab.current()
+        run = self.run
         answers = []
-        for path in taken.bench.paths:
-            answers.append(limit.ask(taken, path, sender, BUDGETS[profile], logger.console))
+        for path in run.bench.paths:
+            answers.append(limit.ask(run, path, sender, BUDGETS[profile], logger.console))
             self._show(answers[-1])
         limit.judge(answers)
 
@@ -96,7 +96,7 @@ class Traffic:
             ports={role: bonding.active_port(role) for role in bonds},
             words=bonding.described(),
         )
-        answer = limit.ask(lab.current(), self._path(), sender, BUDGETS[profile], logger.console, over)
+        answer = limit.ask(self.run, self._path(), sender, BUDGETS[profile], logger.console, over)
         self._show(answer)
         limit.judge([answer])
 
@@ -123,9 +123,9 @@ class Traffic:
 
     @staticmethod
     def _attach(name: str, text: str, mime: str) -> None:
-        path = lab.current().evidence.add(name, text, mime)
+        path = current().evidence.add(name, text, mime)
         logger.info(EvidenceLink(path.name, mime, f"evidence/{path.name}").markup(), html=True)
 
     @staticmethod
     def _path() -> BenchPath:
-        return lab.current().bench.paths[0]
+        return current().bench.paths[0]

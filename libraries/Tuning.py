@@ -9,15 +9,16 @@ from typing import Any
 from robot.api import logger
 from robot.api.deco import keyword, library
 
-from niclab import lab
-from niclab.bench import OperatingSystem, Port, Role
+from BenchLibrary import BenchLibrary
+from niclab.bench.records import OperatingSystem, Port, Role
 from niclab.card import Card, CoalescingParameter, Ring, Rings, Unknown
-from niclab.changes import put_back
+from niclab.core.verdict import NotApplicable, fail_with
+from niclab.core.wait import Deadline, pause
 from niclab.hosts.host import Host
 from niclab.hosts.settings_records import Attempt
-from niclab.traffic import mtu as mtus
-from niclab.verdict import NotApplicable, fail_with
-from niclab.wait import Deadline, pause
+from niclab.run.run import current
+from niclab.run.temporary import put_back
+from niclab.settings import mtu
 
 _OF_THE_DRIVER = ("rings", "coalescing", "channels")
 """Sections of a sheet whose numbers are those of a driver: another system's has others for the same card."""
@@ -36,12 +37,12 @@ class Dut:
     iface: str
 
     def changing(self, what: str, restoring: str) -> Any:
-        taken = lab.current()
-        return put_back(taken, taken.server_of(self.port), self.port.name, f"{self.iface}: {what}", restoring)
+        run = current()
+        return put_back(run, run.server_of(self.port), self.port.name, f"{self.iface}: {what}", restoring)
 
 
 @library(scope="GLOBAL")
-class Tuning:
+class Tuning(BenchLibrary):
     """Keywords about settings of the dut's ports. Constructing the library connects to nothing.
 
     Those that change something put it back, and fail when it does not come back.
@@ -111,7 +112,7 @@ class Tuning:
 
         Where the manual promises another one, that is logged: the sheet says which of the two is so (EMX-05).
         """
-        server = lab.current().server(Role.DUT)
+        server = self.run.server(Role.DUT)
         driver = _sheet().driver(server.description.os)
         facts = [fact for fact in driver.tunables if not isinstance(fact.actual_default, Unknown)]
         if not facts:
@@ -235,12 +236,12 @@ class Tuning:
                 return dut.host.set_mtu(dut.iface, value)
 
             def restoring(iface: str, dut: Dut = dut) -> str:
-                return mtus.restoring(dut.host, iface)
+                return mtu.restoring(dut.host, iface)
 
             trial = Trial(dut, "MTU", setting, dut.host.mtu, int, restoring)
             problems += trial.over(True, least, largest, refuses_less=True)
-        for path in lab.current().bench.paths:
-            mtus.wait_for_links(lab.current(), path)
+        for path in self.run.bench.paths:
+            mtu.wait_for_links(self.run, path)
         fail_with(problems)
 
 
@@ -329,12 +330,12 @@ def _settled(dut: Dut, name: str, wish: int) -> int | None:
 
 
 def _sheet() -> Card:
-    return lab.current().card
+    return current().card
 
 
 def _section(name: str) -> Any:
     """:raises NotApplicable: when the sheet has none, or one of another system's driver than the dut's."""
-    system = lab.current().server(Role.DUT).description.os
+    system = current().server(Role.DUT).description.os
     if name not in _OF_THE_DRIVER:
         return _sheet().section(getattr(_sheet(), name), name)
     section = _sheet().of_driver(name, system)
@@ -346,9 +347,9 @@ def _section(name: str) -> Any:
 
 
 def _ports() -> Iterator[Dut]:
-    taken = lab.current()
-    for port in taken.ports(Role.DUT):
-        yield Dut(port, taken.server_of(port).host, taken.interface(port))
+    run = current()
+    for port in run.ports(Role.DUT):
+        yield Dut(port, run.server_of(port).host, run.interface(port))
 
 
 def _rings(rings: Rings) -> dict[str, Ring]:

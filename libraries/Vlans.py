@@ -8,13 +8,15 @@ from robot.api import logger
 from robot.api.deco import keyword, library
 from robot.libraries.BuiltIn import BuiltIn
 
-from niclab import lab, stacks
-from niclab.bench import Role
+from BenchLibrary import BenchLibrary
+from niclab.bench.records import Role
+from niclab.core.parallel import side_by_side
+from niclab.core.verdict import BenchFault, fail_with
 from niclab.hosts.records import PingResult
-from niclab.stacks import Stack
-from niclab.together import side_by_side
+from niclab.links import upper
+from niclab.links.upper import Stack
+from niclab.run.run import current
 from niclab.traffic.stray import StrayFrames, untagged_ipv4
-from niclab.verdict import BenchFault, fail_with
 
 PING_COUNT = 10
 PING_OVERHEAD_BYTES = 28
@@ -22,7 +24,7 @@ PING_OVERHEAD_BYTES = 28
 
 
 @library(scope="GLOBAL")
-class Vlans:
+class Vlans(BenchLibrary):
     """Keywords about VLANs. Constructing the library connects to nothing."""
 
     def __init__(self) -> None:
@@ -35,12 +37,12 @@ class Vlans:
 
         `Remove Vlans` undoes it.
         """
-        taken = lab.current()
+        run = self.run
         self._refuse_more()
-        ports = {role: stacks.bonded_ports(taken, role)[0] for role in Role}
+        ports = {role: upper.bonded_ports(run, role)[0] for role in Role}
         with self._whole() as undoing:
             for role, vlan_id in ((Role.DUT, dut_vlan), (Role.PEER, peer_vlan)):
-                self._vlans.append(stacks.vlan_on_port(taken, ports[role], vlan_id))
+                self._vlans.append(upper.vlan_on_port(run, ports[role], vlan_id))
             undoing.pop_all()
 
     @keyword
@@ -50,18 +52,18 @@ class Vlans:
         self._refuse_more()
         with self._whole() as undoing:
             for role in Role:
-                self._vlans.append(stacks.vlan_on_bond(lab.current(), bonding.stack(role), vlan))
+                self._vlans.append(upper.vlan_on_bond(self.run, bonding.stack(role), vlan))
             undoing.pop_all()
 
     @keyword
     def put_vlans_in_vlans_on_the_first_path(self, outer: int, inner: int) -> None:
         """A VLAN of 802.1ad on each end of the first path, and in it one of 802.1Q with the port's address: every frame
         has two tags. `Remove Vlans` undoes it."""
-        taken = lab.current()
+        run = self.run
         self._refuse_more()
         with self._whole() as undoing:
             for role in Role:
-                below, above = stacks.vlan_in_vlan(taken, stacks.bonded_ports(taken, role)[0], outer, inner)
+                below, above = upper.vlan_in_vlan(run, upper.bonded_ports(run, role)[0], outer, inner)
                 self._outer.append(below)
                 self._vlans.append(above)
             undoing.pop_all()
@@ -72,7 +74,7 @@ class Vlans:
         problems = []
         for made in (self._vlans, self._outer):
             while made:
-                problems += stacks.remove(lab.current(), made.pop())
+                problems += upper.remove(self.run, made.pop())
         fail_with(problems)
 
     @keyword
@@ -124,12 +126,12 @@ class Vlans:
     @staticmethod
     def _stray(vlan: Stack) -> AbstractContextManager[StrayFrames]:
         """A watch on the port below ``vlan`` for untagged frames of the other end."""
-        taken, (port,) = lab.current(), vlan.below
-        other = taken.bench.partner(port)
-        mac = taken.server_of(other).host.interface(taken.interface(other)).mac
+        run, (port,) = current(), vlan.below
+        other = run.bench.partner(port)
+        mac = run.server_of(other).host.interface(run.interface(other)).mac
         if mac is None:
             raise BenchFault(f"{other.place} has no MAC address to watch for")
-        return untagged_ipv4(vlan.server, taken.interface(port), mac)
+        return untagged_ipv4(vlan.server, run.interface(port), mac)
 
     @keyword
     def vlans_should_carry_packets_of_full_size(self) -> None:

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from niclab.parse import parse
+from niclab.commands.parse import parse
 
 FREEBSD = (
     *("dmesg-freebsd", "ifconfig-freebsd", "kldstat", "loader-conf", "netstat-freebsd", "pciconf", "pkg"),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from niclab.commands.parse import parse
 from niclab.hosts.errors import ReadError
-from niclab.parse import parse
 
 REFUSED = [
     ("ethtool-i", "Cannot get driver information: No such device\n"),

@@ -16,8 +16,8 @@ from pathlib import Path
 import examples
 import pytest
 
+from niclab.commands.parse import KINDS, parse, parse_batch
 from niclab.hosts.errors import ReadError
-from niclab.parse import KINDS, parse, parse_batch
 
 MUTATIONS = 120
 LONG = 200_000

@@ -23,10 +23,10 @@ from freebsd_host_texts import (
 )
 from goldens import capture
 
+from niclab.core.verdict import BenchFault
 from niclab.hosts.errors import ReadError
 from niclab.hosts.freebsd.host import FreeBsdHost
 from niclab.hosts.records import CarrierChanges, CarrierWait, Duplex, Operstate
-from niclab.verdict import BenchFault
 
 
 def shown(text: str, counted: str = NETSTAT) -> str:

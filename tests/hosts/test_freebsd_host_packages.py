@@ -6,9 +6,9 @@ import pytest
 from fake_shell import Answer, Script, failed
 from freebsd_host_texts import host
 
+from niclab.core.verdict import BenchFault
 from niclab.hosts.errors import ReadError
 from niclab.hosts.settings_records import Package
-from niclab.verdict import BenchFault
 
 WHICH = "if pkg -N >/dev/null 2>&1; then..."
 NEW, OLD = "pkg\n", "pkg_info\n"

@@ -9,9 +9,9 @@ import pytest
 from fake_shell import failed, lines
 from freebsd_host_texts import PATH, host, pciconf
 
+from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.hosts.errors import NoInterface, ReadError
 from niclab.hosts.freebsd.newbus import path_command, read_path
-from niclab.verdict import BenchFault, NotApplicable
 
 ALL = "pciconf -lvbc"
 WALK = "d=oce0; while :; do..."

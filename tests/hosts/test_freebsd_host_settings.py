@@ -9,10 +9,10 @@ from fake_shell import Answer, FakeShell, Script, failed
 from freebsd_host_texts import MANAGED, UP
 from goldens import capture
 
+from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.hosts.errors import ReadError
 from niclab.hosts.ethtool_records import Feature
 from niclab.hosts.freebsd.host import FreeBsdHost
-from niclab.verdict import BenchFault, NotApplicable
 
 SHOWN: dict[str, Script] = {
     "ifconfig oce0": UP,

@@ -11,12 +11,12 @@ import pytest
 from fake_shell import Answer, Script, failed, lines
 from freebsd_host_texts import KLDSTAT, MESSAGES, OCE, T5NEX, host, pciconf
 
+from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.hosts.errors import ReadError
 from niclab.hosts.freebsd.host import FreeBsdHost
 from niclab.hosts.freebsd.kernel_lines import kernel_lines, lines_after, link_changes
 from niclab.hosts.records import KernelLine, KernelLogMark, ModuleState, OsRelease
 from niclab.transports import CommandTimeout, ConnectionLost
-from niclab.verdict import BenchFault, NotApplicable
 
 UPTIME = "sysctl -n kern.boottime && date +%s"
 BOOT_TIME = "{ sec = 1369826400, usec = 5 } Wed May 29 12:20:00 2013"

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from niclab.bench import OperatingSystem
+from niclab.bench.records import OperatingSystem
 from niclab.card import LinuxOffload, load_card
+from niclab.commands.parity import HOSTS, parity_page
 from niclab.hosts import features
 from niclab.hosts.host import Host
 from niclab.hosts.parity import Support, parity, questions
-from niclab.parity_page import HOSTS, parity_page
 
 REPOSITORY = Path(__file__).parents[2]
 SHEETS = sorted(path.stem for path in (REPOSITORY / "lab" / "cards").glob("*.yaml"))

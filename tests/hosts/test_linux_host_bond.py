@@ -8,6 +8,7 @@ import pytest
 from examples import text_of
 from fake_shell import FakeShell, Script, failed
 
+from niclab.core.verdict import BenchFault
 from niclab.hosts.bond_settings import (
     BondMode,
     BondSettings,
@@ -19,7 +20,6 @@ from niclab.hosts.bond_settings import (
 )
 from niclab.hosts.errors import ReadError
 from niclab.hosts.linux.host import LinuxHost
-from niclab.verdict import BenchFault
 
 PROC = "cat /proc/net/bonding/bond7"
 SYSFS = "cd /sys/class/net/bond7/bonding && grep -s . *"

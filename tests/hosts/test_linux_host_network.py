@@ -11,10 +11,10 @@ import pytest
 from examples import text_of
 from fake_shell import Answer, FakeShell, Script, failed
 
+from niclab.core.verdict import BenchFault
 from niclab.hosts.errors import ReadError
 from niclab.hosts.linux.host import LinuxHost
 from niclab.hosts.records import CarrierChanges, CarrierWait, Operstate
-from niclab.verdict import BenchFault
 
 IP = "ip -j -s -d addr show dev v0"
 CHANGES = "cd /sys/class/net/v0 && cat carrier_changes..."

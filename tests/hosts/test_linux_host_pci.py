@@ -9,9 +9,9 @@ import pytest
 from examples import text_of
 from fake_shell import FakeShell, Script, failed, lines
 
+from niclab.core.verdict import BenchFault
 from niclab.hosts.errors import NoInterface, ReadError
 from niclab.hosts.linux.host import LinuxHost
-from niclab.verdict import BenchFault
 
 CARD = "0000:01:00.1"
 SYSFS = {

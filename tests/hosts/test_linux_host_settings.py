@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from fake_shell import Answer, FakeShell, Script, failed
 
+from niclab.core.verdict import BenchFault
 from niclab.hosts.linux.host import LinuxHost
-from niclab.verdict import BenchFault
 
 FEATURES = json.dumps(
     [

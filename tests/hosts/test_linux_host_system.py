@@ -6,11 +6,11 @@ import pytest
 from examples import text_of
 from fake_shell import Answer, FakeShell, Script, failed, lines
 
+from niclab.core.verdict import BenchFault
 from niclab.hosts.errors import ReadError
 from niclab.hosts.linux.host import LinuxHost
 from niclab.hosts.records import KernelLogMark
 from niclab.transports import CommandTimeout, ConnectionLost
-from niclab.verdict import BenchFault
 
 BOOT_ID = "6a1f0c9e-0000-4000-8000-0123456789ab"
 OTHER_BOOT_ID = "7b1f0c9e-0000-4000-8000-0123456789ab"

@@ -10,6 +10,7 @@ from examples import load, text_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from niclab.commands.parse import as_json, parse
 from niclab.hosts.errors import ReadError
 from niclab.hosts.ethtool_records import Feature, Features
 from niclab.hosts.linux.bonding import read_bonding
@@ -29,7 +30,6 @@ from niclab.hosts.linux.system import (
     read_os_release,
     read_tool_version,
 )
-from niclab.parse import as_json, parse
 
 SMALL_READERS: dict[str, Callable[[str], object]] = {
     "sysfs speed": read_sysfs_speed_gts,

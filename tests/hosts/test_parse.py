@@ -9,10 +9,10 @@ import sys
 import pytest
 from examples import text_of
 
-from niclab import parse as parsing
-from niclab.cli import main
+from niclab.commands import parse as parsing
+from niclab.commands.cli import main
+from niclab.commands.parse import KINDS, Kind, as_json, parse_batch
 from niclab.hosts.errors import ReadError
-from niclab.parse import KINDS, Kind, as_json, parse_batch
 
 VLAN = text_of("vlan", "customer")
 

@@ -10,7 +10,7 @@ from typing import Any
 from fake_bench import FakeBench
 from fake_parts import FakeHost, FakeSsh
 
-from niclab.bench import Role
+from niclab.bench.records import Role
 from niclab.hosts.ethtool_records import (
     ChannelCounts,
     Channels,

@@ -10,7 +10,7 @@ from fake_bench import FakeBench
 from fake_settings import SHEET, FakeSettings, settings_of
 from fake_traffic import LISTENING, carry, iperf3_text
 
-from niclab.bench import Role
+from niclab.bench.records import Role
 
 EFFECTS = """
 effects:

@@ -10,11 +10,11 @@ from typing import Any
 from fake_bench import FakeBench
 from fake_parts import FakeHost, FakeJob, FakeSsh
 
-from niclab.bench import Role
+from niclab.bench.records import Role
+from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.hosts.bond_settings import BondSettings, VlanTag
 from niclab.hosts.link_records import Bond, BondMember, Vlan
 from niclab.hosts.records import Address, CarrierWait, Interface, Operstate, PingResult, Statistics
-from niclab.verdict import BenchFault, NotApplicable
 
 MEMBER = BondMember("", "up", 1000, None, 0, None, None, None, None, None, None, None, None, None)
 BOND = Bond(

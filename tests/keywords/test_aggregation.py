@@ -10,13 +10,13 @@ from fake_switch import PORTS, SYSTEM, FakeSwitch
 from stacking import BOND, MEMBER
 
 from Aggregation import Aggregation
-from niclab import aggregation, switchwiring
-from niclab.bench import Role
+from niclab.bench.records import Role
+from niclab.core.verdict import CardFailure
 from niclab.hosts.bond_settings import LacpRate
 from niclab.hosts.link_records import Aggregator, Bond
 from niclab.hosts.records import CarrierWait
-from niclab.lab import Lab
-from niclab.verdict import CardFailure
+from niclab.links import lacp, patch_panel
+from niclab.run.run import Run
 
 WHOLE = b"\xfc"
 """Active, short timeout, aggregatable, in sync, collecting, distributing (IEEE 802.1AX, 6.4.2.3)."""
@@ -37,7 +37,7 @@ class Stacks:
         self.bonds = {role: replace(BOND, aggregator=partner, slaves=members, slaves_up=2) for role in OF}
         self.carrier_lost = True
 
-    def of(self, taken: Lab, role: Role) -> SimpleNamespace:
+    def of(self, taken: Run, role: Role) -> SimpleNamespace:
         name = role.value
         host = SimpleNamespace(
             bond=lambda _: self.bonds[name],
@@ -49,7 +49,7 @@ class Stacks:
 
 
 @pytest.fixture
-def stacks(patched: Lab, switch: FakeSwitch, monkeypatch: pytest.MonkeyPatch) -> Stacks:
+def stacks(patched: Run, switch: FakeSwitch, monkeypatch: pytest.MonkeyPatch) -> Stacks:
     """Two whole aggregations."""
     made = Stacks()
     for number, (role, ports) in enumerate(OF.items()):
@@ -58,10 +58,10 @@ def stacks(patched: Lab, switch: FakeSwitch, monkeypatch: pytest.MonkeyPatch) ->
             column(switch, port, "PartnerOperSystemID", ADDRESS[role])
             for side in ("Actor", "Partner"):
                 column(switch, port, f"{side}OperState", WHOLE)
-    switchwiring.connect(patched)
+    patch_panel.connect(patched)
     monkeypatch.setattr("Aggregation._stack", lambda role: made.of(patched, role))
-    monkeypatch.setattr(aggregation, "AGGREGATED_WITHIN_S", 0.05)
-    monkeypatch.setattr(aggregation, "LOOK_EVERY_S", 0.01)
+    monkeypatch.setattr(lacp, "AGGREGATED_WITHIN_S", 0.05)
+    monkeypatch.setattr(lacp, "LOOK_EVERY_S", 0.01)
     return made
 
 

@@ -10,13 +10,13 @@ from stacking import Stacking, install
 import Balancing as balancing_module
 from Balancing import Balancing
 from Bonding import Bonding
+from niclab.core.verdict import CardFailure
 from niclab.hosts.bond_settings import BondMode
-from niclab.lab import Lab
-from niclab.verdict import CardFailure
+from niclab.run.run import Run
 
 
 @pytest.fixture
-def stacking(bench: FakeBench, taken: Lab, monkeypatch: pytest.MonkeyPatch) -> Stacking:
+def stacking(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> Stacking:
     assert taken
     monkeypatch.setattr(balancing_module, "COUNTED_WITHIN_S", 0.02)
     made = install(monkeypatch, bench)

@@ -12,16 +12,16 @@ from stacking import Stacking, install
 
 import Bonding as bonding_module
 from Bonding import Bonding
-from niclab import switchwiring
-from niclab.bench import Role
+from niclab.bench.records import Role
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable
 from niclab.hosts.bond_settings import BondMode, BondSettings, FailOverMac, HashPolicy, PrimaryReselect
-from niclab.lab import Lab
-from niclab.linkloss import Cause
-from niclab.verdict import BenchFault, CardFailure, NotApplicable
+from niclab.links import patch_panel
+from niclab.links.failure import Cause
+from niclab.run.run import Run
 
 
 @pytest.fixture
-def stacking(bench: FakeBench, taken: Lab, monkeypatch: pytest.MonkeyPatch) -> Stacking:
+def stacking(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> Stacking:
     bench.edit(bench.sheet, ("carrier_return_within_ms: 5000", "carrier_return_within_ms: 50"))
     taken.card = bench.load()[1]
     monkeypatch.setattr(bonding_module, "LINKS_WITHIN_S", 0.05)
@@ -41,7 +41,7 @@ def ports(bench: FakeBench) -> list[tuple[bool, list[str]]]:
     return [(nic.admin_up, [*nic.addresses]) for host in bench.hosts.values() for nic in host.nics]
 
 
-def test_bonds_are_undone_and_the_ports_are_as_before(bench: FakeBench, taken: Lab, stacking: Stacking) -> None:
+def test_bonds_are_undone_and_the_ports_are_as_before(bench: FakeBench, taken: Run, stacking: Stacking) -> None:
     before, entries = ports(bench), taken.journal.pending()
     bonding = Bonding()
     bonding.bond_both_hosts(BondMode.ACTIVE_BACKUP, 100)
@@ -73,7 +73,7 @@ def test_a_port_that_is_not_as_before_is_red(stacking: Stacking, bonding: Bondin
 
 
 def test_a_bond_that_does_not_read_back_is_taken_away_everywhere(
-    bench: FakeBench, taken: Lab, stacking: Stacking
+    bench: FakeBench, taken: Run, stacking: Stacking
 ) -> None:
     before, entries, stacking.refuses = ports(bench), taken.journal.pending(), True
     with pytest.raises(BenchFault, match="miimon reads 0"):
@@ -148,7 +148,7 @@ def test_what_has_to_come_first(bonding: Bonding) -> None:
     assert bonding.stack(Role.PEER).server.name == "peer"
 
 
-def test_cables_that_nobody_can_pull_are_not_applicable(bench: FakeBench, taken: Lab, bonding: Bonding) -> None:
+def test_cables_that_nobody_can_pull_are_not_applicable(bench: FakeBench, taken: Run, bonding: Bonding) -> None:
     bench.write(commands=False, cables=False)
     taken.bench = bench.load()[0]
     with pytest.raises(NotApplicable, match="no command to pull the cable of path a"):
@@ -165,10 +165,10 @@ def over_switch(stacking_at_switch: Stacking) -> Bonding:
 
 
 @pytest.fixture
-def stacking_at_switch(bench: FakeBench, patched: Lab, monkeypatch: pytest.MonkeyPatch) -> Stacking:
+def stacking_at_switch(bench: FakeBench, patched: Run, monkeypatch: pytest.MonkeyPatch) -> Stacking:
     bench.edit(bench.sheet, ("carrier_return_within_ms: 5000", "carrier_return_within_ms: 50"))
     patched.card = bench.load()[1]
-    switchwiring.connect(patched)
+    patch_panel.connect(patched)
     monkeypatch.setattr(bonding_module, "LINKS_WITHIN_S", 0.05)
     monkeypatch.setattr(bonding_module, "LOOK_EVERY_S", 0.01)
     return install(monkeypatch, bench)
@@ -250,10 +250,10 @@ class TestCauses:
         over_switch.every_member_should_be_up()
 
     def test_a_driver_of_two_ports_is_not_taken_from_one(
-        self, patched: Lab, over_switch: Bonding, stacking_at_switch: Stacking, monkeypatch: pytest.MonkeyPatch
+        self, patched: Run, over_switch: Bonding, stacking_at_switch: Stacking, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         both = [replace(port, pci="0000:01:00.0", index=n) for n, port in enumerate(patched.ports(Role.DUT))]
-        monkeypatch.setattr(Lab, "ports", lambda *_: both)
+        monkeypatch.setattr(Run, "ports", lambda *_: both)
         with pytest.raises(
             NotApplicable,
             match=r"^dut\.p0 \(0000:01:00\.0\) shares its PCI function with dut\.p1: both lose the driver",

@@ -9,8 +9,8 @@ from fake_bench import FakeBench
 from fake_parts import FILE, KERNEL, MODULE, link_of
 
 from Card import Card
-from niclab.lab import Lab
-from niclab.verdict import BenchFault, CardFailure, NotApplicable, Undecided
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
+from niclab.run.run import Run
 
 
 class TestDriverOfTheSystem:
@@ -50,7 +50,7 @@ class TestDriverOfTheSystem:
             ),
         ],
     )
-    def test_one_that_takes_a_step_is_not_asked(self, bench: FakeBench, taken: Lab, change: str, words: str) -> None:
+    def test_one_that_takes_a_step_is_not_asked(self, bench: FakeBench, taken: Run, change: str, words: str) -> None:
         bench.edit(bench.sheet, ("in_kernel: true", change))
         taken.card = bench.load()[1]
         with pytest.raises(NotApplicable, match=words):
@@ -101,7 +101,7 @@ class TestLoadedDriver:
         Card().loaded_driver_should_be_the_installed_one()
 
 
-def test_reloading_has_its_undo_in_the_journal_until_it_is_done(bench: FakeBench, taken: Lab) -> None:
+def test_reloading_has_its_undo_in_the_journal_until_it_is_done(bench: FakeBench, taken: Run) -> None:
     before = taken.journal.pending()
     Card().reload_driver()
     assert bench.dut.calls == ["reload e1000e"]  # the fake wants the undo to stand there first
@@ -109,7 +109,7 @@ def test_reloading_has_its_undo_in_the_journal_until_it_is_done(bench: FakeBench
 
 
 def test_a_reload_that_fails_stays_in_the_journal(
-    bench: FakeBench, taken: Lab, monkeypatch: pytest.MonkeyPatch
+    bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(_: str) -> None:
         raise BenchFault("dut: module is in use")
@@ -123,7 +123,7 @@ def test_a_reload_that_fails_stays_in_the_journal(
 ROOT, BRIDGE = "0000:00:01.0", "0000:03:00.0"
 
 
-def wide(bench: FakeBench, taken: Lab) -> None:
+def wide(bench: FakeBench, taken: Run) -> None:
     """A card that wants x8 at 8 GT/s, below a switch, good on both ports."""
     bench.edit(bench.sheet, ("speed_gts: 2.5", "speed_gts: 8"), ("  width: 1", "  width: 8"))
     taken.card = bench.load()[1]
@@ -134,7 +134,7 @@ def wide(bench: FakeBench, taken: Lab) -> None:
 
 class TestPcie:
     @pytest.fixture(autouse=True)
-    def _wide(self, bench: FakeBench, taken: Lab) -> None:
+    def _wide(self, bench: FakeBench, taken: Run) -> None:
         wide(bench, taken)
 
     def test_a_good_path_is_green(self) -> None:
@@ -188,7 +188,7 @@ class TestPcie:
             Card().pcie_link_should_be_as_on_the_sheet()
 
     @pytest.mark.parametrize(("old", "field"), [("speed_gts: 8", "speed_gts"), ("  width: 8", "width")])
-    def test_an_unknown_fact_is_not_applicable(self, bench: FakeBench, taken: Lab, old: str, field: str) -> None:
+    def test_an_unknown_fact_is_not_applicable(self, bench: FakeBench, taken: Run, old: str, field: str) -> None:
         bench.edit(bench.sheet, (old, f"{old.rpartition(' ')[0]} unknown"))
         taken.card = bench.load()[1]
         with pytest.raises(NotApplicable, match=f"^sheet intel-82574l does not know pcie\\.{field}$"):

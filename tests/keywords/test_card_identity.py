@@ -10,12 +10,12 @@ from fake_bench import FakeBench
 from fake_parts import KERNEL, Nic
 
 from Card import Card
-from niclab.bench import Role
+from niclab.bench.records import Role
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from niclab.hosts.pci_records import Vpd
 from niclab.hosts.records import KernelLine
-from niclab.lab import Lab
+from niclab.run.run import Run
 from niclab.transports import ConnectionLost
-from niclab.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 
 Spoil = Callable[[Nic], None]
 CHECKS = {
@@ -49,7 +49,7 @@ def mac(value: str | None) -> Spoil:
     return lambda nic: setattr(nic, "mac", value)
 
 
-def sheet(bench: FakeBench, taken: Lab, *changes: tuple[str, str]) -> None:
+def sheet(bench: FakeBench, taken: Run, *changes: tuple[str, str]) -> None:
     """Give the taken lab an edited sheet."""
     bench.edit(bench.sheet, *changes)
     taken.card = bench.load()[1]
@@ -111,11 +111,11 @@ def test_the_peers_card_is_not_judged(bench: FakeBench) -> None:
 
 
 class TestSubsystem:
-    def test_one_of_the_list_is_right(self, bench: FakeBench, taken: Lab) -> None:
+    def test_one_of_the_list_is_right(self, bench: FakeBench, taken: Run) -> None:
         sheet(bench, taken, ("subsystems: any", 'subsystems: ["8086:0001", "8086:a01f"]'))
         Card().every_port_should_be_the_card_on_the_sheet()
 
-    def test_one_that_is_not_is_wrong(self, bench: FakeBench, taken: Lab) -> None:
+    def test_one_that_is_not_is_wrong(self, bench: FakeBench, taken: Run) -> None:
         sheet(bench, taken, ("subsystems: any", 'subsystems: ["8086:0001", "103c:0002"]'))
         bench.dut.nics[0].device = replace(bench.dut.nics[0].device, subvendor="103c", subdevice="0002")
         with pytest.raises(CardFailure) as caught:
@@ -151,7 +151,7 @@ class TestMac:
         with pytest.raises(CardFailure, match=rf"^{other} .* has MAC address 52:\S+, which dut\.p0 has too$"):
             Card().every_port_should_have_a_mac_address_of_its_own()
 
-    def test_another_than_in_the_bench_file_is_wrong(self, bench: FakeBench, taken: Lab) -> None:
+    def test_another_than_in_the_bench_file_is_wrong(self, bench: FakeBench, taken: Run) -> None:
         first, second = '{pci: "0000:01:00.0"}', '{pci: "0000:02:00.0"}'
         given = ('{pci: "0000:01:00.0", mac: "52:54:00:00:00:00"}', '{pci: "0000:02:00.0", mac: "52:54:00:00:00:77"}')
         bench.edit(bench.file, (first, given[0]), (second, given[1]))
@@ -191,7 +191,7 @@ LISTS = 'version: {required: ["3.1"], allowed: [">=2, <3"], forbidden: ["2.5"]}'
 
 class TestDriverVersionOfItsOwn:
     @pytest.fixture(autouse=True)
-    def _lists(self, bench: FakeBench, taken: Lab) -> None:
+    def _lists(self, bench: FakeBench, taken: Run) -> None:
         sheet(bench, taken, ("in_kernel: true", LISTS))
 
     @pytest.mark.parametrize("version", ["3.1", "2.4"])
@@ -229,13 +229,13 @@ def test_a_kernels_driver_without_version_is_undecided(bench: FakeBench) -> None
         Card().driver_version_should_be_as_on_the_sheet()
 
 
-def test_a_sheet_without_driver_versions_is_not_applicable(bench: FakeBench, taken: Lab) -> None:
+def test_a_sheet_without_driver_versions_is_not_applicable(bench: FakeBench, taken: Run) -> None:
     sheet(bench, taken, ("in_kernel: true", "version: {required: unknown}"))
     with pytest.raises(NotApplicable, match=r"^sheet intel-82574l names no driver versions$"):
         Card().driver_version_should_be_as_on_the_sheet()
 
 
-def test_a_sheet_without_a_driver_for_the_system_is_not_applicable(bench: FakeBench, taken: Lab) -> None:
+def test_a_sheet_without_a_driver_for_the_system_is_not_applicable(bench: FakeBench, taken: Run) -> None:
     sheet(bench, taken, ("  linux:\n", "  freebsd:\n"))
     for check in ("bound", "version", "installed", "loaded"):
         with pytest.raises(NotApplicable, match=r"names no driver for linux"):
@@ -244,7 +244,7 @@ def test_a_sheet_without_a_driver_for_the_system_is_not_applicable(bench: FakeBe
 
 class TestFirmware:
     @pytest.fixture(autouse=True)
-    def _lists(self, bench: FakeBench, taken: Lab) -> None:
+    def _lists(self, bench: FakeBench, taken: Run) -> None:
         lists = 'required: ["2.1-0"]\n  allowed: ["2.0-0"]\n  forbidden: ["1.9-0"]'
         sheet(bench, taken, ("required: unknown", lists))
 
@@ -301,7 +301,7 @@ SHAPE = ("firmware:\n", 'firmware:\n  shape: "(?P<version>[0-9.-]+)( \\\\[(?P<fl
 
 class TestFirmwareInALongerText:
     @pytest.fixture(autouse=True)
-    def _shaped(self, bench: FakeBench, taken: Lab) -> None:
+    def _shaped(self, bench: FakeBench, taken: Run) -> None:
         sheet(bench, taken, SHAPE, ("required: unknown", 'required: ["2.1-0"]'))
 
     @pytest.mark.parametrize("text", ["2.1-0", "2.1-0 [2.2-0]"])
@@ -324,7 +324,7 @@ class TestFirmwareInALongerText:
 
 
 @pytest.mark.parametrize("role", list(Role))
-def test_the_driver_of_either_server_is_reloaded(bench: FakeBench, role: Role, taken: Lab) -> None:
+def test_the_driver_of_either_server_is_reloaded(bench: FakeBench, role: Role, taken: Run) -> None:
     pending = taken.journal.pending()
     Card().reload_driver(role)
     assert bench.hosts[role].calls == ["reload e1000e"]
@@ -339,7 +339,7 @@ class TestReloadThatFails:
             host.reload_fault = BenchFault(f"{host.name}: `modprobe -r e1000e` failed with exit status 137")
             host.kernel_said = (KernelLine(1.0, "BUG: kernel NULL pointer dereference"), KernelLine(1.0, " x"))
 
-    def test_of_the_dut_is_the_cards_failure_with_the_kernels_words(self, taken: Lab) -> None:
+    def test_of_the_dut_is_the_cards_failure_with_the_kernels_words(self, taken: Run) -> None:
         with pytest.raises(CardFailure) as caught:
             Card().reload_driver()
         said = "dut: `modprobe -r e1000e` failed with exit status 137; the kernel said: BUG: kernel NULL pointer"

@@ -10,10 +10,10 @@ from fake_parts import FILE, KERNEL, MODULE
 from fake_settings import FakeSettings, settings_of
 
 from DriverPackages import DriverPackages, Release
-from niclab.bench import Role
+from niclab.bench.records import Role
+from niclab.core.verdict import CardFailure, NotApplicable
 from niclab.hosts.settings_records import Package
-from niclab.lab import Lab
-from niclab.verdict import CardFailure, NotApplicable
+from niclab.run.run import Run
 
 PACKAGE = """in_kernel: true
     package:
@@ -27,7 +27,7 @@ REQUIRED, PREVIOUS = Release.REQUIRED, Release.PREVIOUS
 
 
 @pytest.fixture
-def settings(bench: FakeBench, taken: Lab) -> FakeSettings:
+def settings(bench: FakeBench, taken: Run) -> FakeSettings:
     bench.edit(bench.sheet, ("in_kernel: true\n", PACKAGE))
     taken.card = bench.load()[1]
     return settings_of(bench)
@@ -57,7 +57,7 @@ def test_installing_upgrading_and_rolling_back(bench: FakeBench, settings: FakeS
     assert settings.packages == {}
 
 
-def test_the_undo_of_the_first_change_is_kept_and_carried_out(settings: FakeSettings, taken: Lab) -> None:
+def test_the_undo_of_the_first_change_is_kept_and_carried_out(settings: FakeSettings, taken: Run) -> None:
     packages = DriverPackages()
     before = taken.journal.pending()
     packages.install_the_driver_package(PREVIOUS)
@@ -70,13 +70,13 @@ def test_the_undo_of_the_first_change_is_kept_and_carried_out(settings: FakeSett
     assert taken.journal.pending() == before
 
 
-def test_a_package_that_was_there_comes_back(settings: FakeSettings, taken: Lab) -> None:
+def test_a_package_that_was_there_comes_back(settings: FakeSettings, taken: Run) -> None:
     settings.packages["e1000e-modules"] = Package("e1000e-modules", "3.8.4", "amd64", "installed")
     DriverPackages().remove_the_driver_package()
     assert "--allow-downgrades install e1000e-modules=3.8.4 && " in taken.journal.pending()[0].action.command
 
 
-def test_the_peer_is_another_server(bench: FakeBench, settings: FakeSettings, taken: Lab) -> None:
+def test_the_peer_is_another_server(bench: FakeBench, settings: FakeSettings, taken: Run) -> None:
     peer = settings_of(bench, Role.PEER)
     DriverPackages().install_the_driver_package(REQUIRED, Role.PEER)
     assert list(peer.packages) == ["e1000e-modules"] and settings.packages == {}
@@ -98,7 +98,7 @@ def test_an_installation_that_went_wrong_is_wrong(settings: FakeSettings, fault:
     assert str(caught.value) == words
 
 
-def test_a_refused_installation_is_wrong_and_put_back(settings: FakeSettings, taken: Lab) -> None:
+def test_a_refused_installation_is_wrong_and_put_back(settings: FakeSettings, taken: Run) -> None:
     settings.faults.add("install fails")
     with pytest.raises(CardFailure, match=r"e1000e-modules 3\.8\.7 is not installed: post-installation script failed"):
         DriverPackages().install_the_driver_package(REQUIRED)
@@ -168,7 +168,7 @@ def test_a_sheet_without_package_is_not_applicable() -> None:
 
 
 def test_a_package_without_previous_version_cannot_be_rolled_back(
-    bench: FakeBench, settings: FakeSettings, taken: Lab
+    bench: FakeBench, settings: FakeSettings, taken: Run
 ) -> None:
     bench.edit(bench.sheet, ('      previous: "3.8.4"\n', ""))
     taken.card = bench.load()[1]
@@ -178,7 +178,7 @@ def test_a_package_without_previous_version_cannot_be_rolled_back(
 
 
 def test_a_package_as_it_was_found_is_judged_where_the_driver_needs_one(
-    bench: FakeBench, settings: FakeSettings, taken: Lab
+    bench: FakeBench, settings: FakeSettings, taken: Run
 ) -> None:
     ask = DriverPackages().package_should_be_as_on_the_sheet
     with pytest.raises(NotApplicable, match="e1000e comes with the kernel and needs no package"):
@@ -201,7 +201,7 @@ def test_a_package_as_it_was_found_is_judged_where_the_driver_needs_one(
 
 
 def test_a_driver_that_no_kernel_brings_is_not_removed_to_be_replaced_by_it(
-    bench: FakeBench, settings: FakeSettings, taken: Lab
+    bench: FakeBench, settings: FakeSettings, taken: Run
 ) -> None:
     packages = DriverPackages()
     packages.kernel_should_bring_the_driver()
@@ -221,7 +221,7 @@ def test_a_package_of_another_architecture_is_told_before_its_module_is_loaded(s
 
 @pytest.mark.usefixtures("settings")
 def test_a_module_of_another_version_than_its_package_is_judged_by_the_drivers_own(
-    bench: FakeBench, taken: Lab
+    bench: FakeBench, taken: Run
 ) -> None:
     bench.edit(bench.sheet, ("architecture: amd64", "module_version_differs: true"))
     taken.card = bench.load()[1]

@@ -15,22 +15,23 @@ from measured_states import MORE, States
 from robot.api import logger
 
 from Effects import Effects
-from niclab.bench import OperatingSystem, Role
-from niclab.lab import Lab
-from niclab.profile import Profile
+from niclab.bench.records import OperatingSystem, Role
+from niclab.core.profile import Profile
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from niclab.report.evidence import read_index
 from niclab.report.runfolder import finish_run, new_run
+from niclab.run.run import Run
+from niclab.settings import mtu
 from niclab.stats import baselines, measurements
 from niclab.stats.baselines import BaselineStore
-from niclab.traffic import bottleneck, effect, measuring, mtu, program
+from niclab.traffic import bottleneck, effect, measuring, program
 from niclab.transports.ssh import Result
-from niclab.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 
 QUICK = Profile.QUICK
 
 
 @pytest.fixture
-def states(bench: FakeBench, taken: Lab, monkeypatch: pytest.MonkeyPatch) -> States:
+def states(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> States:
     monkeypatch.setattr(bottleneck, "LOOK_S", 0.001)
     monkeypatch.setattr(measuring, "COUNTERS_WITHIN_S", 0.02)
     monkeypatch.setattr(mtu, "LINKS_WITHIN_S", 0.2)
@@ -43,7 +44,7 @@ def ask(name: str) -> None:
     Effects().effect_should_be_as_on_the_sheet(name, QUICK)
 
 
-def test_an_effect_as_predicted_is_green_and_put_back(states: States, taken: Lab) -> None:
+def test_an_effect_as_predicted_is_green_and_put_back(states: States, taken: Run) -> None:
     before = {role: copy.deepcopy(vars(each.ports["enp1s0"])) for role, each in states.settings.items()}
     states.rate = lambda _: 47.0 if states.tso() else 30.1
     ask("tso-off")
@@ -81,7 +82,7 @@ def test_a_missed_effect_on_a_bench_without_free_cpu_is_the_benchs(bench: FakeBe
     assert states.commands
 
 
-def test_what_nobody_knows_is_measured_and_not_applicable(states: States, taken: Lab) -> None:
+def test_what_nobody_knows_is_measured_and_not_applicable(states: States, taken: Run) -> None:
     seen: set[str] = set()
 
     def rate(_: str) -> float:
@@ -115,7 +116,7 @@ def test_an_offload_that_is_stuck_is_the_cards(states: States) -> None:
 
 
 def test_an_offload_is_switched_by_the_words_of_the_duts_system(
-    bench: FakeBench, taken: Lab, monkeypatch: pytest.MonkeyPatch, states: States
+    bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch, states: States
 ) -> None:
     row = "freebsd: {label: TSO4, bit: 8, set_words: [tso4, tso], default: true, change: both}"
     bench.edit(bench.sheet, ("    - name: gro\n", f"      {row}\n    - name: gro\n"))
@@ -230,7 +231,7 @@ def test_an_unknown_name_is_a_bench_fault(states: States) -> None:
     assert not states.commands
 
 
-def test_a_sheet_without_effects_is_not_applicable(bench: FakeBench, taken: Lab) -> None:
+def test_a_sheet_without_effects_is_not_applicable(bench: FakeBench, taken: Run) -> None:
     assert bench and taken
     with pytest.raises(NotApplicable, match="predicts no effects"):
         ask("every")
@@ -238,7 +239,7 @@ def test_a_sheet_without_effects_is_not_applicable(bench: FakeBench, taken: Lab)
         Effects().each_factor_alone_should_change_what_the_sheet_predicts(QUICK)
 
 
-def test_the_sequence_is_told_in_percent_of_its_baseline(states: States, taken: Lab) -> None:
+def test_the_sequence_is_told_in_percent_of_its_baseline(states: States, taken: Run) -> None:
     states.rate = lambda _: 49.5 if states.mtu() == 9000 else 47.0
     Effects().each_factor_alone_should_change_what_the_sheet_predicts(QUICK)
     (table,) = [entry for entry in read_index(taken.evidence_folder) if entry.file.endswith(".csv")]
@@ -267,7 +268,7 @@ def test_a_step_that_is_not_as_predicted_is_named(states: States) -> None:
         Effects().each_factor_alone_should_change_what_the_sheet_predicts(QUICK)
 
 
-def test_cpu_is_told_for_each_gigabit(states: States, taken: Lab) -> None:
+def test_cpu_is_told_for_each_gigabit(states: States, taken: Run) -> None:
     assert states
     order = effect.order_of(taken, taken.card.effects[0], 1)
     found = measuring.measure(taken, taken.bench.paths[0], Role.DUT, order, line_mbps=50)
@@ -279,7 +280,7 @@ class TestTriage:
     """Both arms are kept, and compared with what was accepted for them."""
 
     @pytest.fixture
-    def accepted(self, states: States, taken: Lab) -> States:
+    def accepted(self, states: States, taken: Run) -> States:
         """Accepted: 47 Mbit/s with segmentation, 30.1 without."""
         states.rate = lambda _: 47.0 if states.tso() else 30.1
         ask("tso-off")
@@ -291,7 +292,7 @@ class TestTriage:
         (taken.run_dir / measurements.FILE).unlink()
         return states
 
-    def test_both_arms_are_kept_with_their_settings(self, states: States, taken: Lab) -> None:
+    def test_both_arms_are_kept_with_their_settings(self, states: States, taken: Run) -> None:
         states.rate = lambda _: 47.0 if states.tso() else 30.1
         ask("tso-off")
         kept = measurements.read(taken.run_dir)

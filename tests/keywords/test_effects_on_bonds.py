@@ -12,12 +12,13 @@ from measured_states import States
 from stacking import Stacking, install
 
 from Effects import Effects
+from niclab.core.profile import Profile
+from niclab.core.verdict import BenchFault, CardFailure
 from niclab.hosts.link_records import Bond
 from niclab.hosts.load_records import FrameCounters
-from niclab.lab import Lab
-from niclab.profile import Profile
-from niclab.traffic import bottleneck, measuring, mtu
-from niclab.verdict import BenchFault, CardFailure
+from niclab.run.run import Run
+from niclab.settings import mtu
+from niclab.traffic import bottleneck, measuring
 
 EFFECTS = """
 effects:
@@ -41,7 +42,7 @@ effects:
 
 
 @pytest.fixture
-def stacking(bench: FakeBench, taken: Lab, monkeypatch: pytest.MonkeyPatch) -> Stacking:
+def stacking(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> Stacking:
     monkeypatch.setattr(bottleneck, "LOOK_S", 0.001)
     monkeypatch.setattr(measuring, "COUNTERS_WITHIN_S", 0.02)
     monkeypatch.setattr(mtu, "LINKS_WITHIN_S", 0.2)
@@ -69,7 +70,7 @@ def ask(name: str) -> None:
 
 @pytest.mark.parametrize(("tagged", "verdict"), [(46.0, None), (15.5, CardFailure)])
 def test_a_vlan_on_a_bond_is_as_fast_as_the_bond(
-    states: States, stacking: Stacking, taken: Lab, tagged: float, verdict: type[Exception] | None
+    states: States, stacking: Stacking, taken: Run, tagged: float, verdict: type[Exception] | None
 ) -> None:
     before = taken.journal.pending()
     states.rate = lambda command: tagged if "198.18.11." in command else 47.0

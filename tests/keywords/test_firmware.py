@@ -10,8 +10,8 @@ from fake_settings import FakeSettings, settings_of
 
 from Firmware import Firmware, Which
 from niclab.card import Activation
-from niclab.lab import Lab
-from niclab.verdict import BenchFault, CardFailure, NotApplicable, Undecided
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
+from niclab.run.run import Run
 
 UPDATE = """firmware:
   update:
@@ -25,7 +25,7 @@ FILES = {"fw-2.1-0.bin", "fw-2.2-0.bin", "foreign.bin", "fw-2.1-0-truncated.bin"
 
 
 @pytest.fixture
-def settings(bench: FakeBench, taken: Lab) -> FakeSettings:
+def settings(bench: FakeBench, taken: Run) -> FakeSettings:
     bench.edit(bench.sheet, ("firmware:\n", UPDATE.replace("2.1-0,", '"2.1-0",').replace("2.2-0,", '"2.2-0",')))
     taken.card = bench.load()[1]
     made = settings_of(bench)
@@ -33,7 +33,7 @@ def settings(bench: FakeBench, taken: Lab) -> FakeSettings:
     return made
 
 
-def test_firmware_is_changed_and_put_back(settings: FakeSettings, taken: Lab) -> None:
+def test_firmware_is_changed_and_put_back(settings: FakeSettings, taken: Run) -> None:
     firmware, before = Firmware(), taken.journal.pending()
     firmware.activation_should_be(Activation.RESET)
     firmware.write_other_firmware()
@@ -58,7 +58,7 @@ def test_firmware_that_does_not_become_active_is_wrong(settings: FakeSettings) -
     assert str(caught.value) == "dut.p0 (0000:01:00.0) runs firmware 2.1-0, wanted 2.2-0"
 
 
-def test_a_write_that_fails_is_wrong_and_stays_in_the_journal(settings: FakeSettings, taken: Lab) -> None:
+def test_a_write_that_fails_is_wrong_and_stays_in_the_journal(settings: FakeSettings, taken: Run) -> None:
     settings.faults.add("flash fails")
     with pytest.raises(CardFailure, match=r"refused firmware image fw-2\.2-0\.bin: input/output error"):
         Firmware().write_other_firmware()
@@ -124,7 +124,7 @@ def test_firmware_without_an_image_to_come_back_with_is_left_alone(bench: FakeBe
     ],
 )
 def test_what_cannot_be_asked(
-    bench: FakeBench, settings: FakeSettings, taken: Lab, old: str, new: str, words: str
+    bench: FakeBench, settings: FakeSettings, taken: Run, old: str, new: str, words: str
 ) -> None:
     assert settings.told == []
     text = bench.sheet.read_text().replace(old, new)

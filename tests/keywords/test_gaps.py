@@ -12,12 +12,12 @@ from fake_bench import FakeBench
 
 import Gaps as gaps_module
 from Gaps import Gaps, Over
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from niclab.hosts.bond_settings import BondMode
-from niclab.lab import Lab
+from niclab.run.run import Run
 from niclab.traffic import gap_run
 from niclab.traffic.gap_records import Direction, GapReport, Noise, Outage
 from niclab.traffic.gap_run import ClockFix, End
-from niclab.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 
 QUIET = Noise(3000, 1.0, 1.2, 2.0, 5.0, ())
 GOOD = Direction("dut to peer", 3000, 3000, 0, 0, 0, 0, 0, 1.0, 400, (), 2.0, 2.5, QUIET, QUIET)
@@ -29,7 +29,7 @@ def outage(proven_ms: float, at_most_ms: float, *, heard: int = 5, over: bool = 
 
 
 @pytest.fixture
-def gaps(bench: FakeBench, taken: Lab, monkeypatch: pytest.MonkeyPatch) -> Iterator[Gaps]:
+def gaps(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> Iterator[Gaps]:
     """Gaps are measured; ``gaps.back`` is what will be found from the peer to the dut."""
     limit = (
         "carrier_return_within_ms: 5000",
@@ -74,7 +74,7 @@ def test_no_gap_is_green(gaps: Gaps) -> None:
     assert gaps.found.ends == [("dut", "198.18.10.1"), ("peer", "198.18.10.2")]  # type: ignore[attr-defined]
 
 
-def test_probes_are_no_load_for_a_path_that_runs_slower(bench: FakeBench, taken: Lab, gaps: Gaps) -> None:
+def test_probes_are_no_load_for_a_path_that_runs_slower(bench: FakeBench, taken: Run, gaps: Gaps) -> None:
     bench.edit(bench.file, ("rate_scale: 20", "rate_scale: 800"))
     taken.bench = bench.load()[0]
     gaps.stop_measuring_gaps()
@@ -202,7 +202,7 @@ def test_duplicates_are_red(gaps: Gaps) -> None:
         gaps.traffic_should_be_unbroken()
 
 
-def test_without_a_limit_nothing_is_judged(gaps: Gaps, bench: FakeBench, taken: Lab) -> None:
+def test_without_a_limit_nothing_is_judged(gaps: Gaps, bench: FakeBench, taken: Run) -> None:
     bench.edit(bench.sheet, (f"failover_within_ms: {LIMIT_MS}", "failover_within_ms: unknown"))
     taken.card = bench.load()[1]
     with pytest.raises(NotApplicable, match=r"does not know limits\.failover_within_ms"):

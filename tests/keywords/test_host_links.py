@@ -9,21 +9,21 @@ import pytest
 from fake_bench import FakeBench
 
 from HostLinks import HostLinks
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from niclab.hosts.records import Duplex
-from niclab.lab import Lab
-from niclab.verdict import BenchFault, CardFailure, NotApplicable, Undecided
+from niclab.run.run import Run
 
 PORTS = ("dut.p0", "peer.p0", "dut.p1", "peer.p1")
 PCI = {name: "0000:01:00.0" if name.endswith("0") else "0000:02:00.0" for name in PORTS}
 
 
-def sheet(bench: FakeBench, taken: Lab, *changes: tuple[str, str]) -> None:
+def sheet(bench: FakeBench, taken: Run, *changes: tuple[str, str]) -> None:
     bench.edit(bench.sheet, *changes)
     taken.card = bench.load()[1]
 
 
 @pytest.fixture(autouse=True)
-def impatient(bench: FakeBench, taken: Lab) -> None:
+def impatient(bench: FakeBench, taken: Run) -> None:
     """A sheet that gives carriers a tenth of a second."""
     loss, back = "carrier_loss_within_ms", "carrier_return_within_ms"
     sheet(bench, taken, (f"{loss}: 1000", f"{loss}: 100"), (f"{back}: 5000", f"{back}: 150"))
@@ -47,7 +47,7 @@ class TestUp:
             HostLinks().every_link_should_be_up()
         assert [line.split()[0] for line in str(caught.value).splitlines()] == list(PORTS)
 
-    def test_an_unknown_limit_is_not_applicable(self, bench: FakeBench, taken: Lab) -> None:
+    def test_an_unknown_limit_is_not_applicable(self, bench: FakeBench, taken: Run) -> None:
         sheet(bench, taken, ("carrier_return_within_ms: 150", "carrier_return_within_ms: unknown"))
         with pytest.raises(NotApplicable, match=r"does not know limits.carrier_return_within_ms$"):
             HostLinks().every_link_should_be_up()
@@ -81,7 +81,7 @@ class TestSettings:
         assert str(caught.value) == f"{name} ({PCI[name]}) has {field} {found}, sheet intel-82574l wants {wanted}"
 
     @pytest.mark.parametrize("known", [0, 1, 2])
-    def test_a_known_fact_is_judged_beside_unknown_ones(self, bench: FakeBench, taken: Lab, known: int) -> None:
+    def test_a_known_fact_is_judged_beside_unknown_ones(self, bench: FakeBench, taken: Run, known: int) -> None:
         facts, wrong = ["speed_mbps: 1000", "duplex: full", "autoneg: true"], [100, Duplex.HALF, False]
         others = [fact for fact in facts if fact is not facts[known]]
         sheet(bench, taken, *[(fact, f"{fact.split(':')[0]}: unknown") for fact in others])
@@ -93,7 +93,7 @@ class TestSettings:
         with pytest.raises(CardFailure, match=rf"^dut\.p1 \S+ has {name} "):
             HostLinks().every_link_should_run_as_on_the_sheet()
 
-    def test_unknown_facts_alone_are_not_applicable(self, bench: FakeBench, taken: Lab) -> None:
+    def test_unknown_facts_alone_are_not_applicable(self, bench: FakeBench, taken: Run) -> None:
         facts = ("speed_mbps: 1000", "duplex: full", "autoneg: true")
         sheet(bench, taken, *[(fact, f"{fact.split(':')[0]}: unknown") for fact in facts])
         with pytest.raises(NotApplicable, match=r"does not know link\.speed_mbps, link\.duplex, nor link\.autoneg$"):
@@ -166,11 +166,11 @@ class TestStaysUp:
 
 class TestLargestMtu:
     @pytest.fixture(autouse=True)
-    def _mtu(self, bench: FakeBench, taken: Lab) -> None:
+    def _mtu(self, bench: FakeBench, taken: Run) -> None:
         bench.sheet.write_text(bench.sheet.read_text() + "mtu: {min: 68, max: 9000, default: 1500, source: test}\n")
         taken.card = bench.load()[1]
 
-    def test_good_ports_are_green_and_get_their_mtu_back(self, bench: FakeBench, taken: Lab) -> None:
+    def test_good_ports_are_green_and_get_their_mtu_back(self, bench: FakeBench, taken: Run) -> None:
         before = taken.journal.pending()
         HostLinks().frames_of_the_largest_mtu_should_arrive()
         assert bench.dut.calls == ["ping 198.18.10.1 198.18.10.2 8972", "ping 198.18.11.1 198.18.11.2 8972"]
@@ -198,7 +198,7 @@ class TestLargestMtu:
 
 
 class TestCable:
-    def test_pull_and_plug_are_seen(self, bench: FakeBench, taken: Lab) -> None:
+    def test_pull_and_plug_are_seen(self, bench: FakeBench, taken: Run) -> None:
         before, links = taken.journal.pending(), HostLinks()
         links.pull_a_cable()
         assert bench.pulled() == {"a"}
@@ -264,7 +264,7 @@ class TestCable:
         links.pull_a_cable()
         links.other_links_should_have_kept_their_carrier()
 
-    def test_the_first_path_that_can_be_pulled_is(self, bench: FakeBench, taken: Lab) -> None:
+    def test_the_first_path_that_can_be_pulled_is(self, bench: FakeBench, taken: Run) -> None:
         text = bench.file.read_text()
         start = text.index("    pull:")
         bench.file.write_text(text[:start] + text[text.index("  - name: b") :])
@@ -272,14 +272,14 @@ class TestCable:
         HostLinks().pull_a_cable()
         assert bench.pulled() == {"b"}
 
-    def test_without_a_command_it_is_not_applicable(self, bench: FakeBench, taken: Lab) -> None:
+    def test_without_a_command_it_is_not_applicable(self, bench: FakeBench, taken: Run) -> None:
         bench.write(commands=False, cables=False)
         taken.bench = bench.load()[0]
         with pytest.raises(NotApplicable, match=r"^bench virtual has no command to pull a cable$"):
             HostLinks().pull_a_cable()
 
     @pytest.mark.parametrize("limit", ["carrier_loss_within_ms: 100", "carrier_return_within_ms: 150"])
-    def test_an_unknown_limit_is_not_applicable(self, bench: FakeBench, taken: Lab, limit: str) -> None:
+    def test_an_unknown_limit_is_not_applicable(self, bench: FakeBench, taken: Run, limit: str) -> None:
         field, links = limit.split(":")[0], HostLinks()
         sheet(bench, taken, (limit, f"{field}: unknown"))
         links.pull_a_cable()
@@ -300,7 +300,7 @@ class TestCable:
         with pytest.raises(BenchFault, match=r"^no cable .* 'Pull A Cable'"):
             keyword(HostLinks())
 
-    def test_a_plug_that_fails_stays_in_the_journal_and_can_be_tried_again(self, bench: FakeBench, taken: Lab) -> None:
+    def test_a_plug_that_fails_stays_in_the_journal_and_can_be_tried_again(self, bench: FakeBench, taken: Run) -> None:
         links = HostLinks()
         links.pull_a_cable()
         bench.set_state(fail={"plug": 3})

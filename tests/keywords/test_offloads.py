@@ -11,14 +11,14 @@ from fake_bench import FakeBench
 from fake_settings import FakeSettings, Port, settings_of, with_sheet
 
 import Offloads as module
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable
 from niclab.hosts.ethtool_records import Feature
-from niclab.lab import Lab
-from niclab.verdict import BenchFault, CardFailure, NotApplicable
+from niclab.run.run import Run
 from Offloads import Offloads
 
 
 @pytest.fixture
-def settings(bench: FakeBench, taken: Lab) -> FakeSettings:
+def settings(bench: FakeBench, taken: Run) -> FakeSettings:
     with_sheet(bench, taken)
     return settings_of(bench)
 
@@ -29,7 +29,7 @@ def failure(keyword: str, *arguments: object) -> list[str]:
     return str(caught.value).splitlines()
 
 
-def test_a_good_card_is_green_and_left_as_it_was(settings: FakeSettings, taken: Lab) -> None:
+def test_a_good_card_is_green_and_left_as_it_was(settings: FakeSettings, taken: Run) -> None:
     before, pending = settings.features("enp1s0"), taken.journal.pending()
     offloads = Offloads()
     offloads.offloads_should_be_as_delivered()
@@ -96,7 +96,7 @@ def test_what_does_not_come_back_is_wrong(settings: FakeSettings) -> None:
 
 
 def test_the_undo_is_in_the_journal_before_the_change(
-    settings: FakeSettings, taken: Lab, monkeypatch: pytest.MonkeyPatch
+    settings: FakeSettings, taken: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def lost(*_: object) -> object:
         assert taken.journal.pending()[0].action.command.startswith("restore ")
@@ -185,7 +185,7 @@ def test_names_that_cannot_be_asked() -> None:
         Offloads().offload_should_switch_as_on_the_sheet("tso5")
 
 
-def test_an_unknown_default_is_not_judged(bench: FakeBench, taken: Lab) -> None:
+def test_an_unknown_default_is_not_judged(bench: FakeBench, taken: Run) -> None:
     with_sheet(bench, taken, ("default: true, change: both, clears", "default: unknown, change: both, clears"))
     settings = settings_of(bench)
     port = settings.ports["enp1s0"]
@@ -193,7 +193,7 @@ def test_an_unknown_default_is_not_judged(bench: FakeBench, taken: Lab) -> None:
     Offloads().offloads_should_be_as_delivered()
 
 
-def test_a_table_of_unknown_facts_alone_is_never_green(bench: FakeBench, taken: Lab) -> None:
+def test_a_table_of_unknown_facts_alone_is_never_green(bench: FakeBench, taken: Run) -> None:
     row = "{name: gro, linux: {word: generic-receive-offload, default: unknown, change: unknown}}"
     with_sheet(bench, taken, more=f"\noffloads: {{table: [{row}], source: test}}\n")
     settings_of(bench)

@@ -8,13 +8,13 @@ import pytest
 from fake_bench import FakeBench
 from fake_settings import FakeSettings, settings_of
 
-from niclab.bench import OperatingSystem, Role
+from niclab.bench.records import OperatingSystem, Role
 from niclab.card import OffloadName, Proof
+from niclab.core.verdict import CardFailure
 from niclab.hosts.ethtool_records import Feature
 from niclab.hosts.records import Counters
 from niclab.hosts.settings_records import Attempt
-from niclab.lab import Lab
-from niclab.verdict import CardFailure
+from niclab.run.run import Run
 from Offloads import Offloads
 
 ROWS = """offloads:
@@ -37,7 +37,7 @@ WORDS = {"txcsum": "TXCSUM", "tso4": "TSO4", "tso": "TSO4", "tso6": "TSO6", "vla
 
 
 @pytest.fixture
-def settings(bench: FakeBench, taken: Lab, monkeypatch: pytest.MonkeyPatch) -> FakeSettings:
+def settings(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> FakeSettings:
     """A dut that speaks FreeBSD: ``faults`` are words that do what they should not."""
     text = bench.sheet.read_text()
     head, _, rest = text.partition("offloads:\n")
@@ -98,7 +98,7 @@ def test_each_fault_is_red(settings: FakeSettings, fault: str, words: str) -> No
 
 @pytest.mark.parametrize(("lied", "red"), [(False, None), (True, "tso_wrs grew by 50 with it off")])
 def test_counters_below_a_queue_prove_an_offload(
-    settings: FakeSettings, taken: Lab, monkeypatch: pytest.MonkeyPatch, lied: bool, red: str | None
+    settings: FakeSettings, taken: Run, monkeypatch: pytest.MonkeyPatch, lied: bool, red: str | None
 ) -> None:
     row = next(row for row in taken.card.offloads.table if row.name is OffloadName.TSO4)  # type: ignore[union-attr]
     monkeypatch.setitem(row.freebsd.__dict__, "proof", Proof(counter="tso_wrs"))

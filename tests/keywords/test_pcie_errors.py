@@ -6,9 +6,9 @@ import pytest
 from fake_bench import FakeBench
 from fake_settings import FakeSettings, settings_of
 
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from niclab.hosts.settings_records import AerCounters
-from niclab.lab import Lab
-from niclab.verdict import BenchFault, CardFailure, NotApplicable, Undecided
+from niclab.run.run import Run
 from PcieErrors import PcieErrors
 
 QUIET = AerCounters({"BadTLP": 3, "RxErr": 0}, {"DLP": 0}, {"DLP": 0})
@@ -16,7 +16,7 @@ ROOT = "0000:00:01.0"
 
 
 @pytest.fixture
-def settings(bench: FakeBench, taken: Lab) -> FakeSettings:
+def settings(bench: FakeBench, taken: Run) -> FakeSettings:
     assert taken.card.pcie is not None
     made = settings_of(bench)
     made.aer_counts = dict.fromkeys(("0000:01:00.0", "0000:02:00.0", ROOT), QUIET)
@@ -80,7 +80,7 @@ def test_ports_without_counters_are_not_applicable(settings: FakeSettings) -> No
         PcieErrors().remember_pcie_errors()
 
 
-def test_conventional_pci_is_not_applicable(settings: FakeSettings, bench: FakeBench, taken: Lab) -> None:
+def test_conventional_pci_is_not_applicable(settings: FakeSettings, bench: FakeBench, taken: Run) -> None:
     assert settings.aer_counts
     text = bench.sheet.read_text()
     section = text[text.index("pcie:") : text.index("\nlink:")]

@@ -8,7 +8,7 @@ import pytest
 from robot import running  # type: ignore[import-untyped]  # the package has no marker
 
 from niclab.card import load_card
-from niclab.verdict import BenchFault
+from niclab.core.verdict import BenchFault
 from PerCard import PerCard
 
 SUITES = Path(__file__).resolve().parents[2] / "suites"

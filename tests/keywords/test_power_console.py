@@ -8,16 +8,16 @@ import pytest
 from fake_bench import FakeBench
 
 from Console import Console
-from niclab.bench import Role
-from niclab.lab import Lab
+from niclab.bench.records import Role
+from niclab.core.verdict import BenchFault, NotApplicable
+from niclab.run.run import Run
 from niclab.transports.bmc import PowerAction, PowerState, SensorKind, SensorStatus
-from niclab.verdict import BenchFault, NotApplicable
 from Power import Power
 
 ROLES = pytest.mark.parametrize("role", list(Role))
 
 
-def without(bench: FakeBench, taken: Lab, section: str) -> None:
+def without(bench: FakeBench, taken: Run, section: str) -> None:
     """Leave a section of both servers out of the bench file."""
     kept, skipping = [], False
     for line in bench.file.read_text().splitlines(keepends=True):
@@ -53,14 +53,14 @@ class TestReportedPower:
         assert str(caught.value) == f"{role.value}: FakeBmc reports power off, wanted on"
 
     @pytest.mark.parametrize("protocol", ["ipmi", "redfish"])
-    def test_a_protocol_that_is_not_there_is_not_asked(self, bench: FakeBench, taken: Lab, protocol: str) -> None:
+    def test_a_protocol_that_is_not_there_is_not_asked(self, bench: FakeBench, taken: Run, protocol: str) -> None:
         bench.bmcs[Role.DUT][protocol].says = PowerState.OFF
         without(bench, taken, protocol)
         Power().bmc_should_report_power(Role.DUT, PowerState.ON)
         with pytest.raises(BenchFault):
             Power().bmc_should_report_power(Role.DUT, PowerState.OFF)
 
-    def test_without_a_bmc_it_is_not_applicable(self, bench: FakeBench, taken: Lab) -> None:
+    def test_without_a_bmc_it_is_not_applicable(self, bench: FakeBench, taken: Run) -> None:
         without(bench, taken, "bmc")
         with pytest.raises(NotApplicable, match=r"^bench virtual: peer has no BMC$"):
             Power().bmc_should_report_power(Role.PEER, PowerState.ON)
@@ -114,7 +114,7 @@ class TestEventLog:
 class TestPower:
     @ROLES
     def test_a_cycle_is_in_the_journal_while_it_lasts(
-        self, bench: FakeBench, taken: Lab, role: Role, monkeypatch: pytest.MonkeyPatch
+        self, bench: FakeBench, taken: Run, role: Role, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         before, seen = taken.journal.pending(), []
         control = bench.bmcs[role]["ipmi"].control
@@ -131,7 +131,7 @@ class TestPower:
         assert bench.hosts[role].boots == 2
 
     def test_a_cycle_that_fails_leaves_its_undo_in_the_journal(
-        self, bench: FakeBench, taken: Lab, monkeypatch: pytest.MonkeyPatch
+        self, bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def refuse(_: PowerAction) -> None:
             raise BenchFault("dut BMC: busy")
@@ -181,13 +181,13 @@ class TestConsole:
         with pytest.raises(BenchFault, match=r"gave status 0 and 'dut'; wanted 7"):
             Console().console_should_answer(Role.DUT)
 
-    def test_without_a_console_it_is_not_applicable(self, bench: FakeBench, taken: Lab) -> None:
+    def test_without_a_console_it_is_not_applicable(self, bench: FakeBench, taken: Run) -> None:
         without(bench, taken, "console")
         for check in (Console().console_should_answer, Console().console_should_show_a_panic):
             with pytest.raises(NotApplicable, match=r"^bench virtual: dut has no serial console$"):
                 check(Role.DUT)
 
-    def test_a_crash_is_in_the_journal_first(self, bench: FakeBench, taken: Lab) -> None:
+    def test_a_crash_is_in_the_journal_first(self, bench: FakeBench, taken: Run) -> None:
         seen = []
         bench.ssh[Role.DUT].prepare_job = lambda job: seen.append((job.command, taken.journal.pending()[0].action))
         Console().crash(Role.DUT)

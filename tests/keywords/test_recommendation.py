@@ -8,11 +8,11 @@ import pytest
 from fake_bench import FakeBench
 from fake_settings import SHEET, FakeSettings, settings_of, with_sheet
 
-from niclab.bench import OperatingSystem, Role
+from niclab.bench.records import OperatingSystem, Role
 from niclab.card import Driver, Drivers, Ring, Rings, Unknown
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable
 from niclab.hosts.linux.persistent import Persistent, link_file
-from niclab.lab import Lab
-from niclab.verdict import BenchFault, CardFailure, NotApplicable
+from niclab.run.run import Run
 from Recommendation import Recommendation
 
 WISH = """
@@ -72,12 +72,12 @@ class Dut:
 
 
 @pytest.fixture
-def dut(bench: FakeBench, taken: Lab) -> Dut:
+def dut(bench: FakeBench, taken: Run) -> Dut:
     with_sheet(bench, taken, more=SHEET + WISH)
     return Dut(bench)
 
 
-def test_it_survives_a_restart_and_is_taken_away(dut: Dut, taken: Lab) -> None:
+def test_it_survives_a_restart_and_is_taken_away(dut: Dut, taken: Run) -> None:
     words = Recommendation()
     words.make_the_recommended_configuration_stay()
     assert len(dut.files) == 3 and len(taken.journal.pending()) >= 3
@@ -123,7 +123,7 @@ def test_a_sysctl_that_is_lost_is_red(dut: Dut) -> None:
         library.recommended_configuration_should_be_in_force()
 
 
-def test_a_sheet_without_recommendation_is_not_applicable(bench: FakeBench, taken: Lab) -> None:
+def test_a_sheet_without_recommendation_is_not_applicable(bench: FakeBench, taken: Run) -> None:
     assert bench and taken
     with pytest.raises(NotApplicable, match="says nothing about recommended"):
         Recommendation().make_the_recommended_configuration_stay()
@@ -156,7 +156,7 @@ class TestMemory:
         with pytest.raises(BenchFault, match="dut: 68 MiB of memory are available; wanted: 70 MiB for the largest"):
             Recommendation().largest_rings_should_fit_in_memory()
 
-    def test_on_freebsd_the_rings_are_those_of_its_driver(self, bench: FakeBench, dut: Dut, taken: Lab) -> None:
+    def test_on_freebsd_the_rings_are_those_of_its_driver(self, bench: FakeBench, dut: Dut, taken: Run) -> None:
         assert dut
         server = taken.server(Role.DUT)
         server.description = server.description.model_copy(update={"os": OperatingSystem.FREEBSD})

@@ -15,13 +15,13 @@ from robot.api import ExecutionResult
 from robot.result import TestCase as Result  # type: ignore[import-untyped]  # the package has no marker
 from robot.run import run as robot  # type: ignore[import-untyped]  # the package has no marker
 
-from niclab.bench import Role
+from niclab.bench.records import Role
+from niclab.core.undo import Journal
 from niclab.report import write_json
 from niclab.report.runfolder import RUN_FILE
 from niclab.stats.baselines import BaselineStore, listing
 from niclab.stats.measurements import read
 from niclab.traffic import bottleneck
-from niclab.undo import Journal
 from Profile import Profile
 
 SETTINGS_OF_A_CARD = ("PcieErrors", "DriverPackages", "Firmware", "Offloads", "Tuning")

@@ -7,14 +7,14 @@ import re
 import pytest
 from fake_bench import FakeBench
 
-from niclab.bench import OperatingSystem, Role
+from niclab.bench.records import OperatingSystem, Role
+from niclab.core.verdict import CardFailure, NotApplicable
 from niclab.hosts.errors import ReadError
 from niclab.hosts.linux.steering import Steering as Kind
 from niclab.hosts.linux.steering import cpus_of_list, cpus_of_mask, mask_of
 from niclab.hosts.load_records import CpuTime, CpuTimes
-from niclab.lab import Lab
+from niclab.run.run import Run
 from niclab.transports.ssh import Result
-from niclab.verdict import CardFailure, NotApplicable
 from Steering import Steering
 
 INTERRUPTS = """           CPU0       CPU1
@@ -63,7 +63,7 @@ class Files:
 
 
 @pytest.fixture
-def files(bench: FakeBench, taken: Lab) -> Files:
+def files(bench: FakeBench, taken: Run) -> Files:
     assert taken
     return Files(bench)
 
@@ -132,7 +132,7 @@ def test_what_is_no_mask_is_an_error() -> None:
         cpus_of_mask("x")
 
 
-def test_freebsd_has_none_of_linuxs_steering(taken: Lab) -> None:
+def test_freebsd_has_none_of_linuxs_steering(taken: Run) -> None:
     server = taken.server(Role.DUT)
     server.description = server.description.model_copy(update={"os": OperatingSystem.FREEBSD})
     for kind in (Kind.RPS, Kind.RFS, Kind.XPS):

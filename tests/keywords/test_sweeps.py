@@ -10,16 +10,17 @@ from fake_parts import FakeJob
 from fake_settings import with_sheet
 from measured_states import MORE, States
 
-from niclab.bench import Role
-from niclab.lab import Lab
-from niclab.profile import Profile
+from niclab.bench.records import Role
+from niclab.core.profile import Profile
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from niclab.report.evidence import read_index
+from niclab.run.run import Run
+from niclab.settings import mtu
 from niclab.stats import measurements
-from niclab.traffic import bottleneck, datagram_program, datagrams, measuring, mtu, program, sweep
+from niclab.traffic import bottleneck, datagram_program, datagrams, measuring, program, sweep
 from niclab.traffic.connections import Mode
 from niclab.traffic.tool import TrafficTest
 from niclab.transports.ssh import Result
-from niclab.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from Sweeps import Sweeps
 
 QUICK, FULL = Profile.QUICK, Profile.FULL
@@ -28,7 +29,7 @@ SNMP = "Udp: InDatagrams InErrors InCsumErrors\nUdp: 10 0 {}\n"
 
 
 @pytest.fixture
-def states(bench: FakeBench, taken: Lab, monkeypatch: pytest.MonkeyPatch) -> States:
+def states(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> States:
     monkeypatch.setattr(bottleneck, "LOOK_S", 0.001)
     monkeypatch.setattr(measuring, "COUNTERS_WITHIN_S", 0.02)
     monkeypatch.setattr(mtu, "LINKS_WITHIN_S", 0.2)
@@ -39,7 +40,7 @@ def states(bench: FakeBench, taken: Lab, monkeypatch: pytest.MonkeyPatch) -> Sta
     return States(bench)
 
 
-def use_limits(bench: FakeBench, taken: Lab, line: str) -> None:
+def use_limits(bench: FakeBench, taken: Run, line: str) -> None:
     bench.edit(bench.sheet, ("limits:\n", f"limits:\n  {line}\n"))
     taken.card = bench.load()[1]
 
@@ -56,7 +57,7 @@ class TestSweep:
         assert sizes == [64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65500]
         assert {spot.order(1).socket_bytes for spot in sweep.spots(UDP, FULL)} == {131072}
 
-    def test_a_good_card_is_green_with_a_curve_an_mtu(self, states: States, taken: Lab) -> None:
+    def test_a_good_card_is_green_with_a_curve_an_mtu(self, states: States, taken: Run) -> None:
         states.rate = lambda command: 49.4 if states.mtu() == 9000 else 30.0 if length(command) < 4096 else 47.0
         Sweeps().sweep_should_reach_the_limits(STREAM, QUICK)
         assert {states.mtu()} == {1500} and len(states.commands) == 18
@@ -79,7 +80,7 @@ class TestSweep:
         assert "tcp_fraction_of_line_rate 0.85 of 50 Mbit/s): missed" in message and "\n" not in message
         assert states.mtu() == 1500
 
-    def test_a_loss_at_jumbo_frames_only_is_seen(self, bench: FakeBench, states: States, taken: Lab) -> None:
+    def test_a_loss_at_jumbo_frames_only_is_seen(self, bench: FakeBench, states: States, taken: Run) -> None:
         use_limits(bench, taken, "jumbo_tcp_fraction_of_line_rate: 0.95")
         states.rate = lambda _: 47.0
         with pytest.raises(
@@ -87,12 +88,12 @@ class TestSweep:
         ):
             Sweeps().sweep_should_reach_the_limits(STREAM, QUICK)
 
-    def test_without_a_limit_it_is_measured_and_not_applicable(self, states: States, taken: Lab) -> None:
+    def test_without_a_limit_it_is_measured_and_not_applicable(self, states: States, taken: Run) -> None:
         with pytest.raises(NotApplicable, match=r"3 points of UDP_STREAM are measured; no limit of the sheet and no "):
             Sweeps().sweep_should_reach_the_limits(UDP, QUICK)
         assert len(measurements.read(taken.run_dir)) == 3 and len(states.commands) == 9
 
-    def test_a_card_whose_mtus_nobody_knows_is_not_swept(self, bench: FakeBench, states: States, taken: Lab) -> None:
+    def test_a_card_whose_mtus_nobody_knows_is_not_swept(self, bench: FakeBench, states: States, taken: Run) -> None:
         bench.edit(bench.sheet, ("mtu: {min: 68, max: 9000, default: 1500, source: test}\n", ""))
         taken.card = bench.load()[1]
         with pytest.raises(NotApplicable, match="says nothing about mtu"):
@@ -107,7 +108,7 @@ class TestSweep:
 
 
 class TestConnections:
-    def test_line_rate_with_any_number_is_green(self, states: States, taken: Lab) -> None:
+    def test_line_rate_with_any_number_is_green(self, states: States, taken: Run) -> None:
         Sweeps().connections_should_reach_the_limit(Mode.NIC, FULL)
         counts = [re.findall(r"--parallel (\d+)", command) for command in states.commands]
         assert counts == [found for found in ([], ["2"], ["4"], ["8"], ["16"]) for _ in range(3)]
@@ -120,7 +121,7 @@ class TestConnections:
 
     @pytest.mark.parametrize(("most", "red"), [(6.0, False), (4.0, True)])
     def test_the_cpu_of_the_receiver_has_a_limit(
-        self, bench: FakeBench, states: States, taken: Lab, most: float, red: bool
+        self, bench: FakeBench, states: States, taken: Run, most: float, red: bool
     ) -> None:
         use_limits(bench, taken, f"receiver_cpu_percent: {most}")  # one of two processors is a tenth busy
         if red:
@@ -140,7 +141,7 @@ class TestConnections:
 
 
 class TestFrames:
-    def test_a_rate_that_is_the_same_at_every_size_is_green(self, states: States, taken: Lab) -> None:
+    def test_a_rate_that_is_the_same_at_every_size_is_green(self, states: States, taken: Run) -> None:
         states.rate = lambda command: 1100 * length(command) * 8e-6
         Sweeps().frame_rate_should_reach_the_limit()
         (table,) = [entry for entry in read_index(taken.evidence_folder) if entry.file.endswith(".csv")]
@@ -159,7 +160,7 @@ class TestFrames:
         ("small", "verdict"), [(1100, None), (1020, Undecided), (900, CardFailure), (2000, CardFailure)]
     )
     def test_a_rate_that_depends_on_the_size_is_red(
-        self, bench: FakeBench, states: States, taken: Lab, small: float, verdict: type[Exception] | None
+        self, bench: FakeBench, states: States, taken: Run, small: float, verdict: type[Exception] | None
     ) -> None:
         use_limits(bench, taken, "frame_rate_same_within_percent: 7.0")
         states.rate = lambda command: (small if length(command) == 64 else 1100) * length(command) * 8e-6
@@ -170,7 +171,7 @@ class TestFrames:
             Sweeps().frame_rate_should_be_the_same_at_every_size()
 
     def test_one_disturbed_run_is_outweighed_by_more_though_the_limit_was_met_long_ago(
-        self, bench: FakeBench, states: States, taken: Lab
+        self, bench: FakeBench, states: States, taken: Run
     ) -> None:
         use_limits(bench, taken, "frame_rate_same_within_percent: 7.0")
         small = iter((1100, 1100, 1000, *[1101, 1099] * 7))
@@ -198,7 +199,7 @@ class TestFrames:
         else:
             Sweeps().jumbo_frames_should_gain_as_predicted(QUICK)
 
-    def test_a_sheet_without_a_frame_rate_is_not_applicable(self, bench: FakeBench, states: States, taken: Lab) -> None:
+    def test_a_sheet_without_a_frame_rate_is_not_applicable(self, bench: FakeBench, states: States, taken: Run) -> None:
         bench.edit(bench.sheet, ("  frames_per_s: 20000\n", ""))
         taken.card = bench.load()[1]
         with pytest.raises(NotApplicable, match=r"has no limits\.frames_per_s"):

@@ -13,21 +13,21 @@ from fake_switch import PORTS, FakeSwitch
 
 import SwitchLinks as links_module
 import SwitchVlans as vlans_module
-from niclab import switchwiring
+from niclab.core.verdict import BenchFault, CardFailure
 from niclab.hosts.records import PingResult
-from niclab.lab import Lab
-from niclab.verdict import BenchFault, CardFailure
+from niclab.links import patch_panel
+from niclab.run.run import Run
 from SwitchLinks import SwitchLinks, _differences
 from SwitchVlans import SwitchVlans
 
 
 @pytest.fixture
-def links(bench: FakeBench, patched: Lab, monkeypatch: pytest.MonkeyPatch) -> SwitchLinks:
+def links(bench: FakeBench, patched: Run, monkeypatch: pytest.MonkeyPatch) -> SwitchLinks:
     """The cables lead to the switch."""
     bench.edit(bench.sheet, ("carrier_loss_within_ms: 1000", "carrier_loss_within_ms: 100"))
     patched.card = bench.load()[1]
     monkeypatch.setattr(links_module, "FORGOTTEN_WITHIN_S", 0.2)
-    switchwiring.connect(patched)
+    patch_panel.connect(patched)
     return SwitchLinks()
 
 
@@ -99,7 +99,7 @@ PEER = COUNTED | {"in_unicast": 200, "in_multicast": 2, "out_unicast": 200, "out
     ],
 )
 def test_frames_that_are_not_counted_alike_are_told(
-    taken: Lab, sent: list[int], of_dut: dict[str, int], of_peer: dict[str, int], problem: str | None
+    taken: Run, sent: list[int], of_dut: dict[str, int], of_peer: dict[str, int], problem: str | None
 ) -> None:
     ports = [taken.bench.port(name) for name in ("dut.p0", "peer.p0")]
     found = _differences(ports, sent, [DUT | of_dut, PEER | of_peer])
@@ -111,7 +111,7 @@ def test_frames_that_are_not_counted_alike_are_told(
 
 @pytest.mark.parametrize(("restless", "looks"), [(0, 1), (2, 3)])
 def test_counting_begins_while_no_port_sends(
-    taken: Lab, monkeypatch: pytest.MonkeyPatch, restless: int, looks: int
+    taken: Run, monkeypatch: pytest.MonkeyPatch, restless: int, looks: int
 ) -> None:
     """A frame between the look at the ports and the one at the switch would be counted by one of them alone."""
     sent, seen = iter([*([1], [2]) * restless, *([9], [9])]), []
@@ -120,7 +120,7 @@ def test_counting_begins_while_no_port_sends(
     assert taken and links_module._begin([]) == ([looks], [9])
 
 
-def test_ports_that_never_rest_are_a_bench_fault(taken: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ports_that_never_rest_are_a_bench_fault(taken: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     frames = iter(range(1000))
     monkeypatch.setattr(links_module, "COUNTED_WITHIN_S", 0.05)
     monkeypatch.setattr(links_module, "_sent", lambda _: next(frames))

@@ -10,47 +10,47 @@ import pytest
 from fake_bench import FakeBench
 from fake_switch import PORTS, FakeSwitch
 
-from niclab import lab
-from niclab.lab import Lab
+from niclab.core.undo import ActionKind
+from niclab.core.verdict import BenchFault, NotApplicable
+from niclab.run import run as runs
+from niclab.run.run import Run
 from niclab.switch.records import Admin, Oper, PortVlans
-from niclab.undo import ActionKind
-from niclab.verdict import BenchFault, NotApplicable
 from SwitchPorts import SwitchPorts
 
 DEFAULT = PortVlans(1, frozenset({1}), frozenset())
 
 
 @pytest.fixture
-def on_switch(bench: FakeBench, switch: FakeSwitch) -> Iterator[Lab]:
+def on_switch(bench: FakeBench, switch: FakeSwitch) -> Iterator[Run]:
     """A taken bench whose path b goes through the switch."""
     assert switch
     made = bench.take()
     made.prepare_links()
     yield made
-    lab._CURRENT.clear()
+    runs._CURRENT.clear()
     with made._stack:
         made.close_servers()
 
 
 @pytest.fixture
-def keywords(on_switch: Lab) -> SwitchPorts:
+def keywords(on_switch: Run) -> SwitchPorts:
     assert on_switch
     return SwitchPorts()
 
 
-def undos(taken: Lab) -> list[str]:
+def undos(taken: Run) -> list[str]:
     return [entry.action.command for entry in taken.journal.pending() if entry.action.kind is ActionKind.SWITCH]
 
 
 class TestShut:
-    def test_it_takes_the_light_of_that_server_port_alone(self, keywords: SwitchPorts, on_switch: Lab) -> None:
+    def test_it_takes_the_light_of_that_server_port_alone(self, keywords: SwitchPorts, on_switch: Run) -> None:
         keywords.shut_switch_port("dut.p1")
         assert not on_switch.carrier(on_switch.bench.port("dut.p1"))
         assert all(on_switch.carrier(port) for port in on_switch.bench.ports if port.name != "dut.p1")
         keywords.open_switch_port("dut.p1")
         assert all(on_switch.carrier(port) for port in on_switch.bench.ports)
 
-    def test_the_undo_is_written_down_before(self, keywords: SwitchPorts, switch: FakeSwitch, on_switch: Lab) -> None:
+    def test_the_undo_is_written_down_before(self, keywords: SwitchPorts, switch: FakeSwitch, on_switch: Run) -> None:
         pending: list[list[str]] = []
         switch.mib.check = lambda *_: pending.append(undos(on_switch))
         keywords.shut_switch_port("dut.p1")
@@ -59,7 +59,7 @@ class TestShut:
         assert undos(on_switch) == []
 
     def test_a_journal_that_cannot_be_written_keeps_the_port_open(
-        self, keywords: SwitchPorts, switch: FakeSwitch, on_switch: Lab, monkeypatch: pytest.MonkeyPatch
+        self, keywords: SwitchPorts, switch: FakeSwitch, on_switch: Run, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def full(*_: object) -> None:
             raise BenchFault("no room on the disk")
@@ -71,7 +71,7 @@ class TestShut:
 
     @pytest.mark.parametrize("fault", ["refused", "ignored"])
     def test_a_switch_that_does_not_do_it_is_a_bench_fault(
-        self, keywords: SwitchPorts, switch: FakeSwitch, on_switch: Lab, fault: str
+        self, keywords: SwitchPorts, switch: FakeSwitch, on_switch: Run, fault: str
     ) -> None:
         if fault == "refused":
             switch.mib.refuses["ifAdminStatus"] = "notWritable"
@@ -81,7 +81,7 @@ class TestShut:
             keywords.shut_switch_port("dut.p1")
         assert undos(on_switch) == ["open Gi1/0/1"]  # nobody knows what it did
 
-    def test_shutting_twice_is_opened_once(self, keywords: SwitchPorts, switch: FakeSwitch, on_switch: Lab) -> None:
+    def test_shutting_twice_is_opened_once(self, keywords: SwitchPorts, switch: FakeSwitch, on_switch: Run) -> None:
         keywords.shut_switch_port("dut.p1")
         keywords.shut_switch_port("dut.p1")
         assert undos(on_switch) == ["open Gi1/0/1"]
@@ -89,7 +89,7 @@ class TestShut:
         assert switch.admin("Gi1/0/1") == 1
 
     def test_a_port_that_someone_else_shut_tells_nothing(
-        self, keywords: SwitchPorts, switch: FakeSwitch, on_switch: Lab
+        self, keywords: SwitchPorts, switch: FakeSwitch, on_switch: Run
     ) -> None:
         switch.set_admin("Gi1/0/1", up=False)
         with pytest.raises(
@@ -123,7 +123,7 @@ class TestOpenAll:
         assert switch.admin("Gi1/0/3") == 2
 
     def test_when_one_cannot_be_opened_the_other_is(
-        self, keywords: SwitchPorts, switch: FakeSwitch, on_switch: Lab
+        self, keywords: SwitchPorts, switch: FakeSwitch, on_switch: Run
     ) -> None:
         keywords.shut_switch_port("dut.p1")
         keywords.shut_switch_port("peer.p1")
@@ -136,7 +136,7 @@ class TestOpenAll:
 
 
 class TestVlans:
-    def test_access_and_back(self, keywords: SwitchPorts, switch: FakeSwitch, on_switch: Lab) -> None:
+    def test_access_and_back(self, keywords: SwitchPorts, switch: FakeSwitch, on_switch: Run) -> None:
         keywords.put_switch_port_in_vlan("dut.p1", 100)
         assert keywords.get_switch_port_vlans("dut.p1") == PortVlans(100, frozenset({100}), frozenset())
         assert keywords.get_switch_port_vlans("peer.p1") == DEFAULT
@@ -153,7 +153,7 @@ class TestVlans:
         assert {keywords.get_switch_port_vlans(port) for port in ("dut.p1", "peer.p1")} == {DEFAULT}
 
     def test_what_it_was_at_first_is_what_it_is_in_the_end(
-        self, keywords: SwitchPorts, switch: FakeSwitch, on_switch: Lab
+        self, keywords: SwitchPorts, switch: FakeSwitch, on_switch: Run
     ) -> None:
         """Also where VLANs were made between, and the switch removes none that has ports: by the journal's order."""
         keywords.put_switch_port_in_vlan("dut.p1", 100)
@@ -170,7 +170,7 @@ class TestVlans:
         keywords.restore_switch_vlans()
         assert switch.members(100) == ({"Gi1/0/4"}, set())
 
-    def test_the_undo_is_written_down_before(self, keywords: SwitchPorts, switch: FakeSwitch, on_switch: Lab) -> None:
+    def test_the_undo_is_written_down_before(self, keywords: SwitchPorts, switch: FakeSwitch, on_switch: Run) -> None:
         pending: list[tuple[str, list[str]]] = []
         switch.mib.check = lambda name, *_: pending.append((name, undos(on_switch)))
         keywords.put_switch_port_in_vlan("dut.p1", 100)

@@ -16,19 +16,19 @@ from fake_traffic import GOOD, Rates, carry
 from robot.api import logger
 from robot.libraries.BuiltIn import BuiltIn
 
-from niclab import lab
-from niclab.bench import BenchPath, Role
+from niclab.bench.records import BenchPath, Role
+from niclab.core.profile import Profile
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from niclab.hosts.records import PciDevice, PcieLink
-from niclab.lab import Lab
-from niclab.profile import Profile
 from niclab.report.evidence import read_index
 from niclab.report.links import evidence_links
 from niclab.report.runfolder import finish_run, new_run
+from niclab.run import run as runs
+from niclab.run.run import Run
 from niclab.stats import baselines, measurements
 from niclab.stats.baselines import BaselineStore
 from niclab.traffic import WorthlessResult, bottleneck, limit, measuring, tcp
 from niclab.traffic.limit import BUDGETS
-from niclab.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from Traffic import Traffic
 
 LOW = (23.5, 23.6, 23.4)
@@ -38,7 +38,7 @@ QUICK, FULL = Profile.QUICK, Profile.FULL
 
 
 @pytest.fixture
-def rates(bench: FakeBench, taken: Lab, monkeypatch: pytest.MonkeyPatch) -> Rates:
+def rates(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> Rates:
     assert taken
     monkeypatch.setattr(bottleneck, "LOOK_S", 0.001)
     monkeypatch.setattr(measuring, "COUNTERS_WITHIN_S", 0.02)
@@ -55,12 +55,12 @@ def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return lines
 
 
-def measured(taken: Lab) -> dict[str, measurements.Measurement]:
+def measured(taken: Run) -> dict[str, measurements.Measurement]:
     return {each.test: each for each in measurements.read(taken.run_dir)}
 
 
 @DIRECTIONS
-def test_clearly_above_is_green_after_three_runs_of_each_path(rates: Rates, taken: Lab, sender: Role) -> None:
+def test_clearly_above_is_green_after_three_runs_of_each_path(rates: Rates, taken: Run, sender: Role) -> None:
     Traffic().tcp_should_reach_the_limit(sender, QUICK)
     assert rates.runs == {("a", sender): 3, ("b", sender): 3}
     found = measured(taken)
@@ -75,7 +75,7 @@ def test_clearly_above_is_green_after_three_runs_of_each_path(rates: Rates, take
 
 @DIRECTIONS
 @pytest.mark.parametrize(("path", "index"), [("a", 0), ("b", 1)])
-def test_clearly_below_on_one_path_is_named(rates: Rates, taken: Lab, sender: Role, path: str, index: int) -> None:
+def test_clearly_below_on_one_path_is_named(rates: Rates, taken: Run, sender: Role, path: str, index: int) -> None:
     rates.figures[path, sender] = LOW
     with pytest.raises(CardFailure) as caught:
         Traffic().tcp_should_reach_the_limit(sender, QUICK)
@@ -123,7 +123,7 @@ def test_the_full_profile_warms_up_and_tells_how_far_it_is(rates: Rates, said: l
 
 
 def test_netperf_of_the_bench_file_warms_up_because_it_omits_nothing(
-    bench: FakeBench, taken: Lab, rates: Rates
+    bench: FakeBench, taken: Run, rates: Rates
 ) -> None:
     bench.edit(bench.file, ("description:", "traffic: netperf\ndescription:"))
     taken.bench = bench.load()[0]
@@ -145,7 +145,7 @@ def test_short_questions_are_quiet(rates: Rates, said: list[str]) -> None:
     assert not [line for line in said if line.startswith("console ")]
 
 
-def test_the_log_has_answer_bench_runs_and_chart(rates: Rates, taken: Lab, said: list[str]) -> None:
+def test_the_log_has_answer_bench_runs_and_chart(rates: Rates, taken: Run, said: list[str]) -> None:
     assert rates
     Traffic().tcp_should_reach_the_limit(Role.DUT, QUICK)
     assert said[0].startswith("dut.p0 to peer.p0: 47.00 Mbit/s, 95 % interval ")
@@ -188,7 +188,7 @@ def test_faster_than_the_line_is_worthless(rates: Rates) -> None:
         Traffic().tcp_should_reach_the_limit(Role.DUT, QUICK)
 
 
-def test_an_unknown_limit_is_not_applicable_and_measures_nothing(bench: FakeBench, taken: Lab, rates: Rates) -> None:
+def test_an_unknown_limit_is_not_applicable_and_measures_nothing(bench: FakeBench, taken: Run, rates: Rates) -> None:
     bench.edit(bench.sheet, ("tcp_fraction_of_line_rate: 0.85", "tcp_fraction_of_line_rate: unknown"))
     taken.card = bench.load()[1]
     with pytest.raises(NotApplicable, match=r"does not know limits.tcp_fraction_of_line_rate$"):
@@ -240,7 +240,7 @@ class TestTheBenchAsBottleneck:
         assert rates.runs == {}
 
     def test_a_card_on_conventional_pci_has_no_ceiling_but_is_judged(
-        self, bench: FakeBench, taken: Lab, rates: Rates, said: list[str], monkeypatch: pytest.MonkeyPatch
+        self, bench: FakeBench, taken: Run, rates: Rates, said: list[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         assert rates
         monkeypatch.setattr(bench.dut, "pcie_path", no_link)
@@ -292,7 +292,7 @@ def test_what_an_earlier_run_into_the_folder_measured_is_not_of_this_one(bench: 
     folder = bench.folder / "again"
     folder.mkdir()
     (folder / measurements.FILE).write_text("old")
-    made = lab.take(bench.file, bench.load()[1], folder, lambda: None)
+    made = runs.take(bench.file, bench.load()[1], folder, lambda: None)
     with made._stack:
         made.close_servers()
     assert not (folder / measurements.FILE).exists()
@@ -300,13 +300,13 @@ def test_what_an_earlier_run_into_the_folder_measured_is_not_of_this_one(bench: 
 
 class TestSteady:
     @pytest.fixture
-    def flows(self, taken: Lab, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    def flows(self, taken: Run, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         """What happened to the traffic."""
         assert taken
         events: list[str] = []
 
         @contextmanager
-        def steady(_: Lab, path: BenchPath, sender: Role) -> Iterator[None]:
+        def steady(_: Run, path: BenchPath, sender: Role) -> Iterator[None]:
             events.append(f"starts on {path.name} from {sender.value}")
             if len(events) > 3:
                 raise BenchFault("no traffic")
@@ -342,7 +342,7 @@ class TestTheBaseline:
     """A run is accepted, and later runs of the same conditions are judged against it."""
 
     @pytest.fixture
-    def accepted(self, bench: FakeBench, taken: Lab, rates: Rates) -> Rates:
+    def accepted(self, bench: FakeBench, taken: Run, rates: Rates) -> Rates:
         """The figures of the first run are the baseline: 47 Mbit/s."""
         run_dir = taken.run_dir
         Traffic().tcp_should_reach_the_limit(Role.DUT, QUICK)
@@ -389,7 +389,7 @@ class TestTheBaseline:
         assert any("no baseline of these conditions; the nearest: 47 Mbit/s" in line for line in said)
         assert any("firmware: 2.2-0 here, 2.1-0 there" in line for line in said)
 
-    def test_a_damaged_baseline_is_a_bench_fault(self, accepted: Rates, taken: Lab) -> None:
+    def test_a_damaged_baseline_is_a_bench_fault(self, accepted: Rates, taken: Run) -> None:
         for file in (taken.run_dir.parent / baselines.FOLDER).glob("*.json"):
             file.write_text("{")
         with pytest.raises(BenchFault, match="is not JSON"):
@@ -401,7 +401,7 @@ class TestRetransmissions:
     """Frames that are lost and sent again are seen before the throughput is."""
 
     @pytest.fixture(autouse=True)
-    def limited(self, bench: FakeBench, taken: Lab, rates: Rates) -> None:
+    def limited(self, bench: FakeBench, taken: Run, rates: Rates) -> None:
         assert rates
         bench.edit(bench.sheet, ("limits:\n", "limits:\n  retransmitted_percent: 0.05\n"))
         taken.card = bench.load()[1]
@@ -437,14 +437,14 @@ class TestOverBonds:
             bench.hosts[role].nics.append(replace(bench.nic(f"{role.value}.p0"), iface="niclab0"))
         made = SimpleNamespace(
             stack=lambda _: SimpleNamespace(name="niclab0"),
-            active_port=lambda role: lab.current().bench.port(used[role]),
+            active_port=lambda role: runs.current().bench.port(used[role]),
             described=lambda: "active-backup bond",
             used=used,
         )
         monkeypatch.setattr(BuiltIn, "get_library_instance", lambda *_: made)
         return made
 
-    def test_what_is_kept_says_so(self, bonding: SimpleNamespace, rates: Rates, taken: Lab) -> None:
+    def test_what_is_kept_says_so(self, bonding: SimpleNamespace, rates: Rates, taken: Run) -> None:
         assert bonding
         Traffic().tcp_over_the_bonds_should_reach_the_limit(Role.DUT, QUICK)
         assert rates.runs == {("a", Role.DUT): 3}

@@ -8,18 +8,18 @@ import pytest
 from fake_bench import FakeBench
 from fake_settings import FakeSettings, settings_of, with_sheet
 
-from niclab.bench import OperatingSystem, Role
+from niclab.bench.records import OperatingSystem, Role
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable
 from niclab.hosts.ethtool_records import Coalescing, Rings
 from niclab.hosts.settings_records import Attempt
-from niclab.lab import Lab
-from niclab.verdict import BenchFault, CardFailure, NotApplicable
+from niclab.run.run import Run
 from Tuning import Tuning
 
 DELIVERED = ("rings", "coalescing", "pause", "channels", "mtu")
 
 
 @pytest.fixture
-def settings(bench: FakeBench, taken: Lab) -> FakeSettings:
+def settings(bench: FakeBench, taken: Run) -> FakeSettings:
     with_sheet(bench, taken)
     return settings_of(bench)
 
@@ -42,7 +42,7 @@ def test_a_card_as_delivered_is_green(settings: FakeSettings, what: str) -> None
     assert settings.told == []
 
 
-def test_a_card_keeps_its_range_and_is_left_as_it_was(settings: FakeSettings, taken: Lab) -> None:
+def test_a_card_keeps_its_range_and_is_left_as_it_was(settings: FakeSettings, taken: Run) -> None:
     before, pending = str({name: vars(port) for name, port in settings.ports.items()}), taken.journal.pending()
     tuning = Tuning()
     tuning.ring_should_take_its_range("every")
@@ -190,7 +190,7 @@ def test_a_value_that_is_taken_over_late_is_right(settings: FakeSettings, monkey
     assert asked == ["enp1s0", "enp2s0"]
 
 
-def test_what_cannot_be_set_must_not_change(bench: FakeBench, taken: Lab) -> None:
+def test_what_cannot_be_set_must_not_change(bench: FakeBench, taken: Run) -> None:
     with_sheet(
         bench,
         taken,
@@ -227,7 +227,7 @@ TUNABLE = (
 
 class TestTunables:
     @pytest.fixture
-    def settings(self, bench: FakeBench, taken: Lab) -> FakeSettings:
+    def settings(self, bench: FakeBench, taken: Run) -> FakeSettings:
         bench.edit(bench.sheet, ("in_kernel: true", f"in_kernel: true{TUNABLE}"))
         taken.card = bench.load()[1]
         return settings_of(bench)
@@ -240,7 +240,7 @@ class TestTunables:
         assert failure("tunables_should_be_as_on_the_sheet") == [wanted]
 
     def test_what_is_read_by_sysctl_is_judged_as_well(
-        self, settings: FakeSettings, bench: FakeBench, taken: Lab
+        self, settings: FakeSettings, bench: FakeBench, taken: Run
     ) -> None:
         bench.edit(bench.sheet, ("where: module-parameter", "where: sysctl"))
         taken.card = bench.load()[1]
@@ -250,7 +250,7 @@ class TestTunables:
 
     @pytest.mark.parametrize("section", ["rings", "coalescing", "channels"])
     def test_numbers_of_the_other_systems_driver_judge_nothing(
-        self, settings: FakeSettings, section: str, taken: Lab
+        self, settings: FakeSettings, section: str, taken: Run
     ) -> None:
         runs_freebsd(taken)
         with pytest.raises(NotApplicable, match=f"knows {section} of Linux' driver only, the dut runs freebsd"):
@@ -282,14 +282,14 @@ firmware:
 """
 
 
-def runs_freebsd(taken: Lab) -> None:
+def runs_freebsd(taken: Run) -> None:
     server = taken.server(Role.DUT)
     server.description = server.description.model_copy(update={"os": OperatingSystem.FREEBSD})
 
 
 class TestNumbersOfFreeBsdsDriver:
     @pytest.fixture
-    def settings(self, bench: FakeBench, taken: Lab) -> FakeSettings:
+    def settings(self, bench: FakeBench, taken: Run) -> FakeSettings:
         bench.edit(bench.sheet, ("\nfirmware:\n", OWN))
         with_sheet(bench, taken)
         runs_freebsd(taken)
@@ -319,7 +319,7 @@ class TestNumbersOfFreeBsdsDriver:
         ]
 
 
-def test_a_change_that_cannot_be_put_back_is_told(settings: FakeSettings, bench: FakeBench, taken: Lab) -> None:
+def test_a_change_that_cannot_be_put_back_is_told(settings: FakeSettings, bench: FakeBench, taken: Run) -> None:
     bench.ssh[next(iter(bench.ssh))].replies["restore"] = BenchFault("dut: connection lost")
     with pytest.raises(BenchFault, match="connection lost"):
         Tuning().mtu_should_take_its_range()
@@ -352,7 +352,7 @@ ANY = "max: unknown, default: unknown"
     ],
 )
 def test_a_section_of_unknown_facts_alone_is_never_green(
-    bench: FakeBench, taken: Lab, what: str, changes: list[tuple[str, str]]
+    bench: FakeBench, taken: Run, what: str, changes: list[tuple[str, str]]
 ) -> None:
     with_sheet(bench, taken, *changes)
     settings_of(bench)
@@ -361,7 +361,7 @@ def test_a_section_of_unknown_facts_alone_is_never_green(
 
 
 @pytest.mark.parametrize("names", [(), ("rx-frames", "tx-frames", "rx-usecs-irq", "sample-interval")])
-def test_nothing_to_refuse_is_not_applicable(bench: FakeBench, taken: Lab, names: tuple[str, ...]) -> None:
+def test_nothing_to_refuse_is_not_applicable(bench: FakeBench, taken: Run, names: tuple[str, ...]) -> None:
     rows = "".join(f"{{name: {name}, default: 0}}, " for name in names)
     with_sheet(bench, taken, more=f"\ncoalescing: {{adaptive_rx: true, parameters: [{rows}], source: test}}\n")
     settings_of(bench)

@@ -13,7 +13,7 @@ from robot.run import run as robot  # type: ignore[import-untyped]  # the packag
 ROOT = Path(__file__).resolve().parents[2]
 RESOURCE = ROOT / "resources/bonding.resource"
 LIBRARY = """
-from niclab.verdict import CardFailure, Undecided
+from niclab.core.verdict import CardFailure, Undecided
 
 TOLD = {told!r}
 MADE = []

@@ -8,19 +8,19 @@ from robot.libraries.BuiltIn import BuiltIn
 from stacking import Stacking, install
 
 from Bonding import Bonding
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable
 from niclab.hosts.bond_settings import BondMode, VlanTag
-from niclab.lab import Lab
-from niclab.verdict import BenchFault, CardFailure, NotApplicable
+from niclab.run.run import Run
 from Vlans import Vlans
 
 
 @pytest.fixture
-def stacking(bench: FakeBench, taken: Lab, monkeypatch: pytest.MonkeyPatch) -> Stacking:
+def stacking(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> Stacking:
     assert taken
     return install(monkeypatch, bench)
 
 
-def test_a_vlan_takes_the_ports_address_and_gives_it_back(bench: FakeBench, taken: Lab, stacking: Stacking) -> None:
+def test_a_vlan_takes_the_ports_address_and_gives_it_back(bench: FakeBench, taken: Run, stacking: Stacking) -> None:
     entries = taken.journal.pending()
     vlans = Vlans()
     vlans.put_vlans_on_the_first_path(3, 3)
@@ -114,7 +114,7 @@ def test_a_vlan_on_bonds_has_the_second_paths_address(
 
 class TestVlansInVlans:
     def test_the_inner_one_has_the_address_and_both_are_taken_away(
-        self, bench: FakeBench, taken: Lab, stacking: Stacking
+        self, bench: FakeBench, taken: Run, stacking: Stacking
     ) -> None:
         entries = taken.journal.pending()
         vlans = Vlans()
@@ -135,7 +135,7 @@ class TestVlansInVlans:
         assert stacking.uppers == {"dut": {}, "peer": {}} and taken.journal.pending() == entries
 
     def test_a_system_without_such_tags_is_left_as_it_was(
-        self, bench: FakeBench, taken: Lab, stacking: Stacking
+        self, bench: FakeBench, taken: Run, stacking: Stacking
     ) -> None:
         entries = taken.journal.pending()
         stacking.unknown_tags.add(VlanTag.SERVICE)

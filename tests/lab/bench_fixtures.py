@@ -12,8 +12,9 @@ from fake_bench import FakeBench
 from fake_switch import FakeSwitch
 from toy_mib import FakeAgent
 
-from niclab import lab, wiring
-from niclab.lab import Lab
+from niclab.links import wiring
+from niclab.run import run as runs
+from niclab.run.run import Run
 from niclab.switch import connect
 from niclab.switch.model import load_model
 
@@ -40,21 +41,21 @@ def bench(bench_folder: Path, monkeypatch: pytest.MonkeyPatch) -> FakeBench:
     made = FakeBench(bench_folder)
     monkeypatch.setenv("HOME", str(made.home))
     monkeypatch.setattr(os, "fsync", lambda _: None)  # no power cut is played here, and the disk is slow
-    monkeypatch.setattr(lab, "Server", made.server_class)
-    monkeypatch.setattr(lab, "_CURRENT", [])
+    monkeypatch.setattr(runs, "Server", made.server_class)
+    monkeypatch.setattr(runs, "_CURRENT", [])
     monkeypatch.setattr(wiring, "LOSS_WITHIN_S", 0.2)
     monkeypatch.setattr(wiring, "RETURN_WITHIN_S", 0.2)
     return made
 
 
 @pytest.fixture
-def taken(bench: FakeBench) -> Iterator[Lab]:
+def taken(bench: FakeBench) -> Iterator[Run]:
     """A bench that is always up, taken, its links prepared."""
     bench.write(commands=False, cables=True)
     made = bench.take()
     made.prepare_links()
     yield made
-    lab._CURRENT.clear()
+    runs._CURRENT.clear()
     with made._stack:
         made.close_servers()
 
@@ -75,7 +76,7 @@ def switch(bench: FakeBench, monkeypatch: pytest.MonkeyPatch) -> FakeSwitch:
 
 
 @pytest.fixture
-def patched(bench: FakeBench, switch: FakeSwitch) -> Iterator[Lab]:
+def patched(bench: FakeBench, switch: FakeSwitch) -> Iterator[Run]:
     """A taken bench whose paths lie directly and can be connected to the switch, which has learned every port."""
     bench.give_patch_panel()
     for address, port in LEARNED.values():
@@ -83,6 +84,6 @@ def patched(bench: FakeBench, switch: FakeSwitch) -> Iterator[Lab]:
     made = bench.take()
     made.prepare_links()
     yield made
-    lab._CURRENT.clear()
+    runs._CURRENT.clear()
     with made._stack:
         made.close_servers()

@@ -1,6 +1,7 @@
 """A fake bench: the servers' operating systems, BMCs, consoles and cables as plain state that tests bend.
 
-Everything above them (:class:`~niclab.lab.Lab`, :class:`~niclab.server.Server`, journal, wiring, keywords) is real.
+Everything above them (:class:`~niclab.run.run.Run`, :class:`~niclab.run.server.Server`, journal, wiring, keywords) is
+real.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from typing import Any, cast
 from fake_parts import Cables, FakeBmc, FakeConsole, FakeHost, FakeSsh, Nic
 from fake_switch import SECTION
 
-from niclab import lab
-from niclab.bench import Bench, Role, load_bench
+from niclab.bench.records import Bench, Role, load_bench
 from niclab.card import Card, load_card
-from niclab.lab import Lab
-from niclab.server import Server
+from niclab.run import run as runs
+from niclab.run.run import Run
+from niclab.run.server import Server
 
 SAMPLES = Path(__file__).parents[1] / "records" / "samples"
 BENCH_SECTION = re.compile(r"^commands:\n(  .*\n)+", re.MULTILINE)
@@ -182,19 +183,19 @@ class FakeBench:
             _CARDS[self.sheet, card] = load_card(self.sheet)
         return _BENCHES[self.file, bench], _CARDS[self.sheet, card]
 
-    def lab(self, run: str = "run-1") -> Lab:
+    def lab(self, run: str = "run-1") -> Run:
         """A lab that is not open."""
         bench, card = self.load()
-        made = Lab(bench, card, self.folder / run, lambda: "a test")
+        made = Run(bench, card, self.folder / run, lambda: "a test")
         for host in self.hosts.values():
             host.journal = made.journal
         return made
 
-    def take(self, run: str = "run-1") -> Lab:
-        """Take the bench as :func:`niclab.lab.take` does."""
+    def take(self, run: str = "run-1") -> Run:
+        """Take the bench as :func:`niclab.run.run.take` does."""
         made = self.lab(run)
         made.open()
-        lab._CURRENT.append(made)
+        runs._CURRENT.append(made)
         return made
 
     @property

@@ -9,7 +9,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 
-from niclab.bench import Role
+from niclab.bench.records import Role
+from niclab.core.undo import Journal
+from niclab.core.verdict import BenchFault
 from niclab.hosts.errors import NoInterface
 from niclab.hosts.linux.host import LinuxHost
 from niclab.hosts.linux.load import FRAME_COUNTERS
@@ -38,8 +40,6 @@ from niclab.hosts.settings_records import Attempt
 from niclab.transports import ConnectionLost
 from niclab.transports.bmc import Bmc, BootDevice, PowerAction, PowerState, SelEntry, Sensor, SensorKind, SensorStatus
 from niclab.transports.ssh import Result
-from niclab.undo import Journal
-from niclab.verdict import BenchFault
 
 KERNEL = "6.1.0-28-amd64"
 MODULE = LoadedModule("e1000e", 300_000, 0, (), ModuleState.LIVE, None, None, "SRC1")

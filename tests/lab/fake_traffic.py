@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from fake_bench import FakeBench
 
-from niclab.bench import Role
+from niclab.bench.records import Role
 
 GOOD = (47.0, 47.1, 46.9)
 """Mbit/s; the limit is 42.5, 0.85 of 1000 Mbit/s on a path that is scaled by 20."""

@@ -8,12 +8,12 @@ import pytest
 from fake_bench import FakeBench
 from fake_parts import FakeHost
 
-from niclab.bench import Role
+from niclab.bench.records import Role
 from niclab.hosts.load_records import CpuLoad, CpuShare, FrameCounters
-from niclab.lab import Lab
+from niclab.run.run import Run
 from niclab.traffic import bottleneck, serving
 from niclab.traffic.bottleneck import Before, hindrances, look_before
-from niclab.traffic.measuring import Conservation, EndOfRun, Run
+from niclab.traffic.measuring import Conservation, EndOfRun, TrafficRun
 from niclab.traffic.tool import CpuScale, Order, ToolResult
 
 LINE_BPS = 50e6
@@ -21,14 +21,14 @@ QUIET = Before("dut.p0", None, None, 900e6, 0.1, 1000.0)
 NONE = FrameCounters(*[0] * 9)
 
 
-def run(sender: float, receiver: float) -> Run:
+def run(sender: float, receiver: float) -> TrafficRun:
     """A run during which one CPU of each end was busy so much of the time."""
     ends = [
         EndOfRun(port, CpuLoad({0: CpuShare(0.0, 0.0), 1: CpuShare(busy, 0.0)}), NONE)
         for port, busy in (("dut.p0", sender), ("peer.p0", receiver))
     ]
     result = ToolResult(40e6, None, 2.0, 1.0, None, 0, None, None, CpuScale.ONE_CPU)
-    return Run("iperf3", "iperf3", Order(), result, ends[0], ends[1], Conservation(0, 0, 0, 0), 2.1)
+    return TrafficRun("iperf3", "iperf3", Order(), result, ends[0], ends[1], Conservation(0, 0, 0, 0), 2.1)
 
 
 def test_a_quiet_bench_with_free_cpus_hinders_nothing() -> None:
@@ -56,7 +56,7 @@ def test_most_runs_without_free_cpu_are_told_and_one_of_them_is_not() -> None:
     assert found == ["peer.p0: its busiest CPU had 2 % free time during the runs"]
 
 
-def test_both_ends_are_looked_at_before(bench: FakeBench, taken: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_both_ends_are_looked_at_before(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bottleneck, "LOOK_S", 0.01)
     real = FakeHost.frame_counters
 

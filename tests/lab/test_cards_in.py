@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 from fake_bench import FakeBench
 
-from niclab import lab
-from niclab.bench import OperatingSystem, Role, chosen_systems, load_bench
-from niclab.undo import Action, ActionKind, Journal
-from niclab.verdict import BenchFault
+from niclab.bench.records import OperatingSystem, Role, chosen_systems, load_bench
+from niclab.core.undo import Action, ActionKind, Journal
+from niclab.core.verdict import BenchFault
+from niclab.run import run as runs
 
 CARD = "intel-82574l"
 
 
-def undos(taken: lab.Lab) -> list[str]:
+def undos(taken: runs.Run) -> list[str]:
     return [" ".join(entry.action.command.split()[3:]) for entry in taken.journal.pending()]
 
 
@@ -23,7 +23,7 @@ def test_the_card_of_the_run_is_put_in_and_the_former_ones_come_back(bench: Fake
     assert bench.state["cards"] == [CARD, CARD]
     assert undos(taken) == ["insert some-card other-card"]
     assert "had dut some-card, peer other-card and gets intel-82574l" in str(taken.journal.pending()[0])
-    lab.give_back()
+    runs.give_back()
     assert bench.state["cards"] == ["some-card", "other-card"]
     assert bench.said == ["insert", "insert"]
     assert bench.up_when_closed[:2] == [True, True]  # connections end before servers are switched off
@@ -41,7 +41,7 @@ def test_a_bench_that_is_down_is_put_down_before_its_cards_come_back(bench: Fake
     taken = bench.take()
     assert bench.said == ["insert", "up"]
     assert undos(taken) == ["down", "insert some-card some-card"]  # the first is undone first
-    lab.give_back()
+    runs.give_back()
     assert bench.said == ["insert", "up", "down", "insert"]
     assert not bench.state["up"] and bench.state["cards"] == ["some-card", "some-card"]
 
@@ -82,7 +82,7 @@ def test_the_systems_of_the_run_are_booted_and_the_former_ones_come_back(bench: 
     assert bench.state["systems"] == ["linux", "linux"]
     assert undos(taken) == ["boot freebsd linux"]
     assert "had dut freebsd, peer linux and boots dut linux, peer linux" in str(taken.journal.pending()[0])
-    lab.give_back()
+    runs.give_back()
     assert bench.state["systems"] == ["freebsd", "linux"] and bench.up_when_closed[:2] == [True, True]
 
 

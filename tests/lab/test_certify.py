@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from fake_bench import FakeBench
 
-from niclab import certify, cli
-from niclab.bench import OperatingSystem, Role
+from niclab.bench.records import OperatingSystem, Role
+from niclab.commands import certify, cli
+from niclab.core.undo import Action, ActionKind, Journal
+from niclab.core.verdict import BenchFault
+from niclab.core.wait import until
 from niclab.report import allure, certificate
 from niclab.report.runfolder import read_run
-from niclab.undo import Action, ActionKind, Journal
-from niclab.verdict import BenchFault
-from niclab.wait import until
 
 PASSING = "*** Test Cases ***\nFirst\n    No Operation\nSecond\n    [Tags]    slow\n    No Operation\n"
 FAILING = "*** Test Cases ***\nThird\n    Fail    CardFailure: dut.p0 is wrong\n"

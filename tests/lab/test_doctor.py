@@ -9,12 +9,12 @@ from collections.abc import Callable
 import pytest
 from fake_bench import FakeBench
 
-from niclab import cli, doctor
-from niclab.bench import Role
-from niclab.doctor import Finding
+from niclab.bench.records import Role
+from niclab.commands import cli, doctor
+from niclab.commands.doctor import Finding
+from niclab.core.undo import Action, ActionKind, Journal
+from niclab.core.verdict import BenchFault
 from niclab.transports import AuthenticationFailed
-from niclab.undo import Action, ActionKind, Journal
-from niclab.verdict import BenchFault
 
 
 @pytest.fixture(autouse=True)

@@ -9,13 +9,13 @@ import pytest
 from fake_bench import FakeBench
 from fake_parts import FakeJob
 
-from niclab.bench import Role
+from niclab.bench.records import Role
+from niclab.core.verdict import BenchFault
 from niclab.hosts.errors import ReadError
-from niclab.lab import Lab
+from niclab.run.run import Run
 from niclab.traffic import gap_run
 from niclab.traffic.gap_run import End
 from niclab.transports.ssh import Result
-from niclab.verdict import BenchFault
 
 FOLDER = "/tmp/niclab-gap.abc"
 T0 = 1_700_000_000_000_000
@@ -63,13 +63,13 @@ class Probes:
 
 
 @pytest.fixture
-def probes(bench: FakeBench, taken: Lab, monkeypatch: pytest.MonkeyPatch) -> Probes:
+def probes(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> Probes:
     assert taken
     monkeypatch.setattr(gap_run, "READY_WITHIN_S", 0.05)
     return Probes(bench, monkeypatch)
 
 
-def ends(taken: Lab) -> tuple[End, End]:
+def ends(taken: Run) -> tuple[End, End]:
     return End(taken.server(Role.DUT), "198.18.10.1"), End(taken.server(Role.PEER), "198.18.10.2")
 
 
@@ -78,13 +78,13 @@ def test_probes_over_a_slowed_path_are_no_load(rate_scale: float, wanted_us: int
     assert gap_run.period_us(rate_scale) == wanted_us
 
 
-def test_the_period_is_told_to_both_programs(bench: FakeBench, taken: Lab, probes: Probes) -> None:
+def test_the_period_is_told_to_both_programs(bench: FakeBench, taken: Run, probes: Probes) -> None:
     assert probes
     with gap_run.probing(*ends(taken), every_us=4000):
         assert all(job.command.endswith(" 4000 300.0") for ssh in bench.ssh.values() for job in ssh.jobs)
 
 
-def test_both_ends_probe_each_other_and_nothing_stays(bench: FakeBench, taken: Lab, probes: Probes) -> None:
+def test_both_ends_probe_each_other_and_nothing_stays(bench: FakeBench, taken: Run, probes: Probes) -> None:
     bench.dut.clock, bench.peer.clock = time.time, lambda: time.time() + 100
     with gap_run.probing(*ends(taken)) as probing:
         report = probing.stop()
@@ -107,7 +107,7 @@ def test_both_ends_probe_each_other_and_nothing_stays(bench: FakeBench, taken: L
     assert len(tokens) == 1
 
 
-def test_a_program_that_dies_is_told_in_its_own_words(bench: FakeBench, taken: Lab, probes: Probes) -> None:
+def test_a_program_that_dies_is_told_in_its_own_words(bench: FakeBench, taken: Run, probes: Probes) -> None:
     def die(job: FakeJob) -> None:
         job.status, job.complained = 1, "OSError: [Errno 99] Cannot assign requested address\n"
 
@@ -119,14 +119,14 @@ def test_a_program_that_dies_is_told_in_its_own_words(bench: FakeBench, taken: L
     assert all(ssh.commands[-1] == f"rm -rf {FOLDER}" for ssh in bench.ssh.values())
 
 
-def test_a_program_that_does_not_begin_is_a_fault(taken: Lab, probes: Probes) -> None:
+def test_a_program_that_does_not_begin_is_a_fault(taken: Run, probes: Probes) -> None:
     probes.prints[Role.DUT] = ""
     wanted = r"^dut: gap prober on 198\.18\.10\.1 to begin: not within 0\.05 s"
     with pytest.raises(BenchFault, match=wanted), gap_run.probing(*ends(taken)):
         raise AssertionError("it did not begin")
 
 
-def test_notes_that_are_cut_or_failed_are_faults(taken: Lab, probes: Probes) -> None:
+def test_notes_that_are_cut_or_failed_are_faults(taken: Run, probes: Probes) -> None:
     probes.prints[Role.DUT] = "ready 42\nclock 0\n"
     with pytest.raises(ReadError, match=r"^dut: gap prober: cannot read"), gap_run.probing(*ends(taken)) as probing:
         probing.stop()
@@ -135,7 +135,7 @@ def test_notes_that_are_cut_or_failed_are_faults(taken: Lab, probes: Probes) -> 
         probing.stop()
 
 
-def test_the_best_exchange_tells_the_clock(bench: FakeBench, taken: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_best_exchange_tells_the_clock(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     times = iter([0.0, 0.4, 1.0, 1.1, 2.0, 2.6, 3.0, 3.2, 4.0, 4.2])
     monkeypatch.setattr(gap_run.time, "time", lambda: next(times))
     told = iter([100.0, 101.25, 102.0, 103.0, 104.0])
@@ -145,7 +145,7 @@ def test_the_best_exchange_tells_the_clock(bench: FakeBench, taken: Lab, monkeyp
 
 
 def test_a_clock_of_whole_seconds_is_known_to_half_a_second_more(
-    bench: FakeBench, taken: Lab, monkeypatch: pytest.MonkeyPatch
+    bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     times = iter([0.0, 0.2] * 5)
     monkeypatch.setattr(gap_run.time, "time", lambda: next(times))

@@ -8,20 +8,20 @@ import pytest
 from fake_bench import FakeBench
 from fake_traffic import iperf3_text
 
-from niclab.bench import Role, TrafficToolName
-from niclab.lab import Lab
-from niclab.server import Server
+from niclab.bench.records import Role, TrafficToolName
+from niclab.core.verdict import BenchFault
+from niclab.run.run import Run
+from niclab.run.server import Server
 from niclab.traffic import WorthlessResult, serving
 from niclab.traffic.host_only import host_only_bps
 from niclab.traffic.tools import tool_of
-from niclab.verdict import BenchFault
 
 LISTENING = "LISTEN 0 5 127.0.0.1:5201 0.0.0.0:*"
 IPERF3 = tool_of(TrafficToolName.IPERF3)
 
 
 @pytest.fixture
-def server(bench: FakeBench, taken: Lab, monkeypatch: pytest.MonkeyPatch) -> Server:
+def server(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> Server:
     """A server that was not measured yet, whose iperf3 server listens at once."""
     monkeypatch.setattr(serving, "LISTEN_WITHIN_S", 0.05)
     bench.ssh[Role.DUT].replies["ss -Hltn src 127.0.0.1"] = LISTENING

@@ -9,20 +9,20 @@ from fake_bench import FakeBench
 from fake_parts import FakeHost
 from fake_traffic import LISTENING, carry, iperf3_text
 
-from niclab.bench import Role, TrafficToolName
+from niclab.bench.records import Role, TrafficToolName
+from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.hosts.load_records import FrameCounters
-from niclab.lab import Lab
+from niclab.run.run import Run
 from niclab.traffic import WorthlessResult, measuring, serving
-from niclab.traffic.measuring import Conservation, Run, described
+from niclab.traffic.measuring import Conservation, TrafficRun, described
 from niclab.traffic.tool import Order, TrafficTest
-from niclab.verdict import BenchFault, NotApplicable
 
 LINE_MBPS = 50
 OMNI = "THROUGHPUT=40.00\nTHROUGHPUT_UNITS=10^6bits/s\nELAPSED_TIME=2.00\nLOCAL_TRANSPORT_RETRANS=7\n"
 
 
 @pytest.fixture(autouse=True)
-def good(bench: FakeBench, taken: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+def good(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """iperf3 sends 40 Mbit/s in each direction: 10 MB and 7000 frames in 2 s."""
     assert taken
     for ssh in bench.ssh.values():
@@ -43,11 +43,11 @@ def answers(bench: FakeBench, text: str, size: int = 10_500_000, frames: int = 7
             ssh.replies[client] = run
 
 
-def measure(taken: Lab, **order: Any) -> Run:
+def measure(taken: Run, **order: Any) -> TrafficRun:
     return measuring.measure(taken, taken.bench.path("a"), Role.DUT, Order(**{"duration_s": 2, **order}), LINE_MBPS)
 
 
-def test_a_run_has_what_the_tool_and_both_servers_say(bench: FakeBench, taken: Lab) -> None:
+def test_a_run_has_what_the_tool_and_both_servers_say(bench: FakeBench, taken: Run) -> None:
     bench.peer.busy_ticks = 80
     run = measure(taken)
     assert (run.tool, run.sender.port, run.receiver.port) == ("iperf3", "dut.p0", "peer.p0")
@@ -62,12 +62,12 @@ def test_a_run_has_what_the_tool_and_both_servers_say(bench: FakeBench, taken: L
     )
 
 
-def test_the_receiver_s_window_is_told_where_it_is_known(bench: FakeBench, taken: Lab) -> None:
+def test_the_receiver_s_window_is_told_where_it_is_known(bench: FakeBench, taken: Run) -> None:
     answers(bench, iperf3_text(36, windows=[56640]))
     assert ", 0 retransmissions, the receiver offered 56640 bytes, dut.p0: " in described(measure(taken))
 
 
-def test_the_tool_of_the_bench_file_is_used(bench: FakeBench, taken: Lab) -> None:
+def test_the_tool_of_the_bench_file_is_used(bench: FakeBench, taken: Run) -> None:
     bench.edit(bench.file, ("description:", "traffic: netperf\ndescription:"))
     taken.bench = bench.load()[0]
     assert taken.bench.traffic is TrafficToolName.NETPERF
@@ -78,13 +78,13 @@ def test_the_tool_of_the_bench_file_is_used(bench: FakeBench, taken: Lab) -> Non
     assert job.command == "netserver -D -L 198.18.10.2,4 -p 12865" and job.stopped == 1
 
 
-def test_what_the_tool_cannot_do_starts_nothing(bench: FakeBench, taken: Lab) -> None:
+def test_what_the_tool_cannot_do_starts_nothing(bench: FakeBench, taken: Run) -> None:
     with pytest.raises(NotApplicable, match="iperf3"):
         measure(taken, test=TrafficTest.TCP_RR)
     assert bench.ssh[Role.PEER].jobs == []
 
 
-def test_a_port_that_is_taken_is_a_fault_before_a_server_is_started(bench: FakeBench, taken: Lab) -> None:
+def test_a_port_that_is_taken_is_a_fault_before_a_server_is_started(bench: FakeBench, taken: Run) -> None:
     taken_by = 'tcp LISTEN 0 5 *:5201 *:* users:(("iperf3",pid=77,fd=3))'
     bench.ssh[Role.PEER].replies["ss -Hlntup sport = :5201"] = taken_by + "\n"
     with pytest.raises(BenchFault) as caught:
@@ -93,7 +93,7 @@ def test_a_port_that_is_taken_is_a_fault_before_a_server_is_started(bench: FakeB
     assert bench.ssh[Role.PEER].jobs == []
 
 
-def test_bytes_that_did_not_pass_the_port_are_worthless(bench: FakeBench, taken: Lab) -> None:
+def test_bytes_that_did_not_pass_the_port_are_worthless(bench: FakeBench, taken: Run) -> None:
     answers(bench, iperf3_text(40), size=9_700_000)
     wanted = (
         r"^peer\.p0: worthless result: the tool received 10000000 bytes, the port 9700000: the traffic went another"
@@ -102,7 +102,7 @@ def test_bytes_that_did_not_pass_the_port_are_worthless(bench: FakeBench, taken:
         measure(taken)
 
 
-def test_counters_that_are_late_are_waited_for(bench: FakeBench, taken: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_counters_that_are_late_are_waited_for(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """The peer's counters show nothing of the run in the first two looks after it."""
     real, looks = FakeHost.frame_counters, iter(range(9))
 
@@ -117,7 +117,7 @@ def test_counters_that_are_late_are_waited_for(bench: FakeBench, taken: Lab, mon
 
 
 @pytest.mark.parametrize(("side", "host"), [("local_pct", "dut"), ("remote_pct", "peer")])
-def test_a_load_beyond_all_cpus_is_worthless(bench: FakeBench, taken: Lab, side: str, host: str) -> None:
+def test_a_load_beyond_all_cpus_is_worthless(bench: FakeBench, taken: Run, side: str, host: str) -> None:
     answers(bench, iperf3_text(40, **{side: 203}))
     assert measure(taken).result.cpu_scale == "one CPU"
     answers(bench, iperf3_text(40, **{side: 205}))
@@ -126,7 +126,7 @@ def test_a_load_beyond_all_cpus_is_worthless(bench: FakeBench, taken: Lab, side:
 
 
 def test_a_short_run_is_worthless_whatever_the_tool_thinks(
-    bench: FakeBench, taken: Lab, monkeypatch: pytest.MonkeyPatch
+    bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert bench
     monkeypatch.setattr("niclab.traffic.iperf3.shortest_s", lambda *_: 0.1)
@@ -135,7 +135,7 @@ def test_a_short_run_is_worthless_whatever_the_tool_thinks(
         measure(taken)
 
 
-def test_counters_that_were_reset_during_the_run_are_a_fault(bench: FakeBench, taken: Lab) -> None:
+def test_counters_that_were_reset_during_the_run_are_a_fault(bench: FakeBench, taken: Run) -> None:
     bench.nic("peer.p0").frames["tx_bytes"] = 5
 
     def run(command: str) -> str:
@@ -167,7 +167,7 @@ def test_frames_are_conserved_but_for_what_is_counted(
     assert Conservation(sent, received, lost, explained).holds is holds
 
 
-def test_frames_lost_without_a_trace_are_told(bench: FakeBench, taken: Lab) -> None:
+def test_frames_lost_without_a_trace_are_told(bench: FakeBench, taken: Run) -> None:
     def run(command: str) -> str:
         carry(bench, command)
         bench.nic("dut.p0").frames["tx_packets"] += 500
@@ -198,7 +198,7 @@ class TestStandstills:
             ssh.replies["iperf3 --client"] = run
         return commands
 
-    def test_the_run_is_made_again_and_that_is_told(self, bench: FakeBench, taken: Lab) -> None:
+    def test_the_run_is_made_again_and_that_is_told(self, bench: FakeBench, taken: Run) -> None:
         commands = self.stands(bench, "stood 561\nstood 300\n", "stood 250\n")
         run = measure(taken)
         assert len(commands) == 3 and run.result.throughput_bps == 40e6 and run.remarkable
@@ -206,22 +206,22 @@ class TestStandstills:
         assert run.disturbed == (first, "30.0 Mbit/s not counted: dut stood still for 250 ms")
         assert described(run).endswith(f"; before it {first}; before it {run.disturbed[1]}")
 
-    def test_a_quiet_run_is_nothing_to_look_at(self, bench: FakeBench, taken: Lab) -> None:
+    def test_a_quiet_run_is_nothing_to_look_at(self, bench: FakeBench, taken: Run) -> None:
         commands = self.stands(bench)
         run = measure(taken)
         assert len(commands) == 1 and not run.disturbed and not run.remarkable
 
-    def test_what_was_before_the_run_is_not_held_against_it(self, bench: FakeBench, taken: Lab) -> None:
+    def test_what_was_before_the_run_is_not_held_against_it(self, bench: FakeBench, taken: Run) -> None:
         bench.ssh[Role.PEER].stood = "stood 900\n"
         assert not measure(taken).disturbed
 
-    def test_it_is_not_made_again_for_ever(self, bench: FakeBench, taken: Lab) -> None:
+    def test_it_is_not_made_again_for_ever(self, bench: FakeBench, taken: Run) -> None:
         commands = self.stands(bench, *["stood 400\n"] * 20)
         with pytest.raises(BenchFault, match=r"^dut\.p0 to peer\.p0: 9 runs in a row prove nothing: 30\.0 Mbit/s not"):
             measure(taken)
         assert len(commands) == 9
 
-    def test_a_worthless_run_is_made_again_only_if_a_server_stood_still(self, bench: FakeBench, taken: Lab) -> None:
+    def test_a_worthless_run_is_made_again_only_if_a_server_stood_still(self, bench: FakeBench, taken: Run) -> None:
         def run(command: str) -> str:
             carry(bench, command, 10_500_000, 7000)
             return iperf3_text(40, elapsed=0.9)
@@ -239,7 +239,7 @@ class TestStandstills:
         (told,) = measure(taken).disturbed
         assert told.endswith("it lasted 0.900 s of 2 s not counted: dut stood still for 1100 ms")
 
-    def test_more_than_the_line_carries_is_made_again(self, bench: FakeBench, taken: Lab) -> None:
+    def test_more_than_the_line_carries_is_made_again(self, bench: FakeBench, taken: Run) -> None:
         """iperf3 that is held up when its count begins counts what has come in before."""
         found = [53, 52.7, 50.9]
 
@@ -255,12 +255,12 @@ class TestStandstills:
             for mbps in ("53.0", "52.7")
         )
 
-    def test_a_line_that_always_carries_too_much_is_a_bench_fault(self, bench: FakeBench, taken: Lab) -> None:
+    def test_a_line_that_always_carries_too_much_is_a_bench_fault(self, bench: FakeBench, taken: Run) -> None:
         answers(bench, iperf3_text(60), 15_500_000, 10_000)
         with pytest.raises(BenchFault, match=r"^dut\.p0 to peer\.p0: 9 runs in a row prove nothing: .*60\.0 Mbit/s"):
             measure(taken)
 
-    def test_a_watch_that_ends_or_says_something_else_is_a_bench_fault(self, bench: FakeBench, taken: Lab) -> None:
+    def test_a_watch_that_ends_or_says_something_else_is_a_bench_fault(self, bench: FakeBench, taken: Run) -> None:
         self.stands(bench, "stood still\n")
         with pytest.raises(BenchFault, match=r"^dut: watch for standstills: .*wanted: pid and a number, then"):
             measure(taken)
@@ -274,7 +274,7 @@ class TestStandstills:
         with pytest.raises(BenchFault, match=r"^peer: the watch for standstills is gone: .*No such process"):
             measure(taken)
 
-    def test_nothing_of_it_stays(self, bench: FakeBench, taken: Lab) -> None:
+    def test_nothing_of_it_stays(self, bench: FakeBench, taken: Run) -> None:
         measure(taken)
         for ssh in bench.ssh.values():
             (watch,) = ssh.watches

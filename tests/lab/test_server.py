@@ -9,18 +9,18 @@ from threading import Thread
 import pytest
 from fake_bench import FakeBench
 
-from niclab.bench import Role
+from niclab.bench.records import Role
+from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.hosts.freebsd.host import FreeBsdHost
 from niclab.hosts.linux.host import LinuxHost
-from niclab.lab import Lab
-from niclab.server import Server
+from niclab.run.run import Run
+from niclab.run.server import Server
 from niclab.transports.bmc import PowerAction, PowerState
 from niclab.transports.ssh import Result
-from niclab.verdict import BenchFault, NotApplicable
 
 
 @pytest.fixture
-def dut(bench: FakeBench, taken: Lab, monkeypatch: pytest.MonkeyPatch) -> Server:
+def dut(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> Server:
     """The dut, which is given a fifth of a second to boot."""
     assert bench.dut.alive
     server = taken.server(Role.DUT)
@@ -69,7 +69,7 @@ class TestPower:
     def test_power_that_does_not_go_is_a_fault(
         self, bench: FakeBench, dut: Server, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("niclab.server.POWER_WITHIN_S", 0.05)
+        monkeypatch.setattr("niclab.run.server.POWER_WITHIN_S", 0.05)
         bench.bmcs[Role.DUT]["ipmi"].stuck = True
         with pytest.raises(BenchFault, match=r"^dut BMC: power is not off within"):
             dut.power_cycle()
@@ -90,7 +90,7 @@ class TestPower:
 
     @pytest.mark.parametrize(("use", "protocol"), [(None, "ipmi"), ("ipmi", "ipmi"), ("redfish", "redfish")])
     def test_the_bench_file_chooses_the_protocol(
-        self, bench: FakeBench, taken: Lab, use: str | None, protocol: str
+        self, bench: FakeBench, taken: Run, use: str | None, protocol: str
     ) -> None:
         if use:
             bench.edit(bench.file, ("    bmc:\n", f"    bmc:\n      use: {use}\n"))
@@ -106,16 +106,16 @@ class TestGreeting:
         with socket.create_server(("127.0.0.1", 0)) as listener:
             yield listener
 
-    def greets(self, bench: FakeBench, taken: Lab, port: int) -> bool:
+    def greets(self, bench: FakeBench, taken: Run, port: int) -> bool:
         bench.edit(bench.file, ("127.77.1.10", "127.0.0.1"), ("port: 2222", f"port: {port}"))
         server = Server(bench.load()[0], Role.DUT, taken.secrets, taken.evidence_folder)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("niclab.server.GREETING_WITHIN_S", 0.2)
+            patch.setattr("niclab.run.server.GREETING_WITHIN_S", 0.2)
             return server._greets()
 
     @pytest.mark.parametrize(("banner", "greets"), [(b"SSH-2.0-x\r\n", True), (b"HTTP/1.1", False), (b"", False)])
     def test_only_ssh_counts(
-        self, bench: FakeBench, taken: Lab, listener: socket.socket, banner: bytes, greets: bool
+        self, bench: FakeBench, taken: Run, listener: socket.socket, banner: bytes, greets: bool
     ) -> None:
         def serve() -> None:
             connection, _ = listener.accept()
@@ -128,11 +128,11 @@ class TestGreeting:
         thread.join(timeout=5)
 
     def test_a_port_that_takes_the_connection_and_is_silent_does_not_greet(
-        self, bench: FakeBench, taken: Lab, listener: socket.socket
+        self, bench: FakeBench, taken: Run, listener: socket.socket
     ) -> None:
         assert not self.greets(bench, taken, listener.getsockname()[1])
 
-    def test_nobody_there_does_not_greet(self, bench: FakeBench, taken: Lab, listener: socket.socket) -> None:
+    def test_nobody_there_does_not_greet(self, bench: FakeBench, taken: Run, listener: socket.socket) -> None:
         port = listener.getsockname()[1]
         listener.close()
         assert not self.greets(bench, taken, port)
@@ -172,7 +172,7 @@ def test_closing_closes_everything_that_was_opened(bench: FakeBench, dut: Server
 
 @pytest.mark.parametrize(("system", "kind"), [("linux", LinuxHost), ("freebsd", FreeBsdHost)])
 def test_a_server_is_asked_in_the_words_of_its_system(
-    bench: FakeBench, taken: Lab, system: str, kind: type[object]
+    bench: FakeBench, taken: Run, system: str, kind: type[object]
 ) -> None:
     bench.edit(bench.file, ("os: linux", f"os: {system}"))
     server = Server(bench.load()[0], Role.DUT, taken.secrets, taken.evidence_folder)

@@ -6,15 +6,15 @@ import pytest
 from fake_bench import FakeBench
 from fake_traffic import LISTENING, carry, iperf3_text
 
-from niclab.bench import Role
-from niclab.lab import Lab
+from niclab.bench.records import Role
+from niclab.core.verdict import BenchFault, NotApplicable
+from niclab.run.run import Run
 from niclab.traffic import WorthlessResult, measuring
 from niclab.traffic.tool import Order, TrafficTest
-from niclab.verdict import BenchFault, NotApplicable
 
 
 @pytest.fixture(autouse=True)
-def iperf3(bench: FakeBench, taken: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+def iperf3(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert taken
     monkeypatch.setattr(measuring, "COUNTERS_WITHIN_S", 0.02)
     sizes = iter((12_000_000, 13_000_000, 12_500_000))
@@ -28,7 +28,7 @@ def iperf3(bench: FakeBench, taken: Lab, monkeypatch: pytest.MonkeyPatch) -> Non
         ssh.replies["iperf3 --client"] = run
 
 
-def test_runs_share_a_server_and_not_their_counts(bench: FakeBench, taken: Lab) -> None:
+def test_runs_share_a_server_and_not_their_counts(bench: FakeBench, taken: Run) -> None:
     with measuring.session(taken, taken.bench.paths[0], Role.DUT, 50) as session:
         runs = [session.measure(Order(duration_s=2)) for _ in range(3)]
         (job,) = bench.ssh[Role.PEER].jobs
@@ -38,7 +38,7 @@ def test_runs_share_a_server_and_not_their_counts(bench: FakeBench, taken: Lab) 
     assert [run.conservation.missing for run in runs] == [0, 0, 0]
 
 
-def test_the_server_ends_when_a_run_fails(bench: FakeBench, taken: Lab) -> None:
+def test_the_server_ends_when_a_run_fails(bench: FakeBench, taken: Run) -> None:
     bench.ssh[Role.DUT].replies["iperf3 --client"] = "{}"
     with (
         pytest.raises(BenchFault, match="iperf3"),
@@ -48,13 +48,13 @@ def test_the_server_ends_when_a_run_fails(bench: FakeBench, taken: Lab) -> None:
     assert bench.ssh[Role.PEER].jobs[0].stopped == 1
 
 
-def test_what_the_tool_cannot_do_starts_no_server(bench: FakeBench, taken: Lab) -> None:
+def test_what_the_tool_cannot_do_starts_no_server(bench: FakeBench, taken: Run) -> None:
     with pytest.raises(NotApplicable):
         measuring.measure(taken, taken.bench.paths[0], Role.DUT, Order(TrafficTest.TCP_RR, 2), 50)
     assert not bench.ssh[Role.PEER].jobs
 
 
-def test_bytes_of_the_run_before_do_not_vouch_for_the_next(bench: FakeBench, taken: Lab) -> None:
+def test_bytes_of_the_run_before_do_not_vouch_for_the_next(bench: FakeBench, taken: Run) -> None:
     """A run whose traffic goes another way is worthless, though the port has counted much before it."""
     with measuring.session(taken, taken.bench.paths[0], Role.DUT, 50) as session:
         session.measure(Order(duration_s=2))
@@ -63,7 +63,7 @@ def test_bytes_of_the_run_before_do_not_vouch_for_the_next(bench: FakeBench, tak
             session.measure(Order(duration_s=2))
 
 
-def test_what_passed_between_two_runs_counts_for_neither_when_said(bench: FakeBench, taken: Lab) -> None:
+def test_what_passed_between_two_runs_counts_for_neither_when_said(bench: FakeBench, taken: Run) -> None:
     with measuring.session(taken, taken.bench.paths[0], Role.DUT, 50) as session:
         session.measure(Order(duration_s=2))
         carry(bench, "iperf3 --client 198.18.10.2 --bind 198.18.10.1", size=70_000_000, frames=50_000)

@@ -15,13 +15,15 @@ from fake_bench import FakeBench
 from fake_switch import PORTS, FakeSwitch
 
 import niclab
-from niclab import cli, doctor, lab, switchports, wiring
-from niclab.doctor import Finding
-from niclab.lab import Lab
+from niclab.commands import cli, doctor
+from niclab.commands.doctor import Finding
+from niclab.core.undo import Action, ActionKind, Journal
+from niclab.core.verdict import BenchFault, NotApplicable
+from niclab.links import switch_ports, wiring
+from niclab.run import run as runs
+from niclab.run.run import Run
 from niclab.switch.records import PortVlans
 from niclab.switch.undo import carry_out, open_command, remove_vlan_command, vlans_command
-from niclab.undo import Action, ActionKind, Journal
-from niclab.verdict import BenchFault, NotApplicable
 
 OPEN_1 = Action(ActionKind.SWITCH, "switch", "open Gi1/0/1")
 DEFAULT = PortVlans(1, frozenset({1}), frozenset())
@@ -34,7 +36,7 @@ def left_behind(*actions: Action) -> None:
             journal.register("dut.p1", "changed by a killed run", action)
 
 
-def undos(taken: Lab) -> list[str]:
+def undos(taken: Run) -> list[str]:
     return [entry.action.command for entry in taken.journal.pending() if entry.action.kind is ActionKind.SWITCH]
 
 
@@ -73,11 +75,11 @@ class TestTaking:
         with pytest.raises(BenchFault, match="sw1: SNMP: no answer"):
             bench.take()
 
-    def test_a_bench_without_a_switch_has_none(self, taken: Lab) -> None:
+    def test_a_bench_without_a_switch_has_none(self, taken: Run) -> None:
         with pytest.raises(NotApplicable, match=r"^bench virtual has no managed switch$"):
             _ = taken.switch
         with pytest.raises(NotApplicable, match=r"^bench virtual: dut.p0 is not on a managed switch$"):
-            switchports.shut(taken, taken.bench.port("dut.p0"))
+            switch_ports.shut(taken, taken.bench.port("dut.p0"))
 
 
 class TestKilledRun:
@@ -146,7 +148,7 @@ class TestKilledRun:
     def test_a_process_that_is_killed_between_shut_and_open(self, bench: FakeBench, switch: FakeSwitch) -> None:
         """The journal is on the disk before the SET: whenever it dies, the next run opens the port."""
         code = (
-            "import sys, time\nfrom niclab.undo import Action, ActionKind, Journal\n"
+            "import sys, time\nfrom niclab.core.undo import Action, ActionKind, Journal\n"
             "with Journal.for_bench('virtual').hold() as journal:\n"
             "    journal.register('dut.p1', 'shut', Action(ActionKind.SWITCH, 'switch', 'open Gi1/0/1'))\n"
             "    print('shut', flush=True)\n    time.sleep(60)"
@@ -164,9 +166,9 @@ class TestKilledRun:
 class TestGivingBack:
     def test_what_was_changed_is_put_back(self, bench: FakeBench, switch: FakeSwitch) -> None:
         taken = bench.take()
-        switchports.shut(taken, taken.bench.port("dut.p1"))
-        switchports.set_vlans(taken, taken.bench.port("peer.p1"), switchports.access(100))
-        lab.give_back()
+        switch_ports.shut(taken, taken.bench.port("dut.p1"))
+        switch_ports.set_vlans(taken, taken.bench.port("peer.p1"), switch_ports.access(100))
+        runs.give_back()
         assert [switch.admin(name) for name in PORTS] == [1, 1, 1, 1]
         assert switch.members(1) == (set(PORTS), set(PORTS))
         assert switch.switch().vlans.existing() == {1}
@@ -211,7 +213,7 @@ class TestUndoCommands:
 
 
 @pytest.fixture
-def proven(bench: FakeBench, switch: FakeSwitch) -> Iterator[Lab]:
+def proven(bench: FakeBench, switch: FakeSwitch) -> Iterator[Run]:
     """Taken, its links prepared."""
     assert switch
     made = bench.take()
@@ -222,12 +224,12 @@ def proven(bench: FakeBench, switch: FakeSwitch) -> Iterator[Lab]:
 
 
 class TestWiring:
-    def test_right_cables_are_proven(self, proven: Lab) -> None:
+    def test_right_cables_are_proven(self, proven: Run) -> None:
         assert wiring.prove(proven)[1] == (
             "path b: sw1 has learned dut.p1 at Gi1/0/1 and peer.p1 at Gi1/0/2, and at no other port"
         )
 
-    def test_crossed_cables_are_named(self, proven: Lab, switch: FakeSwitch) -> None:
+    def test_crossed_cables_are_named(self, proven: Run, switch: FakeSwitch) -> None:
         switch.learn("52:54:00:00:00:01", "Gi1/0/2")
         switch.learn("52:54:00:00:01:01", "Gi1/0/1")
         with pytest.raises(BenchFault) as caught:
@@ -235,23 +237,23 @@ class TestWiring:
         message = "sw1: the address 52:54:00:00:00:01 of dut.p1 is at Gi1/0/2; wanted: Gi1/0/1 alone; check the cables"
         assert str(caught.value).startswith(message)
 
-    def test_an_address_the_switch_never_heard_is_named(self, proven: Lab, switch: FakeSwitch) -> None:
+    def test_an_address_the_switch_never_heard_is_named(self, proven: Run, switch: FakeSwitch) -> None:
         switch.forget("52:54:00:00:01:01")
         with pytest.raises(BenchFault, match=r"52:54:00:00:01:01 of peer.p1 is at no port; wanted: Gi1/0/2 alone"):
             wiring.prove(proven)
 
-    def test_an_address_at_two_ports_is_named(self, proven: Lab, switch: FakeSwitch) -> None:
+    def test_an_address_at_two_ports_is_named(self, proven: Run, switch: FakeSwitch) -> None:
         switch.vlan(3, set(), set())
         switch.learn("52:54:00:00:00:01", "Gi1/0/4", vlan=3)
         with pytest.raises(BenchFault, match=r"of dut.p1 is at Gi1/0/1, Gi1/0/4; wanted: Gi1/0/1 alone"):
             wiring.prove(proven)
 
-    def test_a_port_without_an_address_is_named(self, bench: FakeBench, proven: Lab) -> None:
+    def test_a_port_without_an_address_is_named(self, bench: FakeBench, proven: Run) -> None:
         bench.nic("dut.p1").mac = None
         with pytest.raises(BenchFault, match=r"dut\.p1 \(0000:02:00\.0\): its interface tells no MAC address"):
             wiring.prove(proven)
 
-    def test_ends_that_do_not_reach_each_other_are_named(self, bench: FakeBench, proven: Lab) -> None:
+    def test_ends_that_do_not_reach_each_other_are_named(self, bench: FakeBench, proven: Run) -> None:
         nic = bench.nic("peer.p1")
         nic.ping = replace(nic.ping, received=0)
         with pytest.raises(BenchFault, match=r"peer.p1 reaches dut.p1 through sw1: not within 0.3 s"):

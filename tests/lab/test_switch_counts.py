@@ -7,17 +7,17 @@ from fake_bench import FakeBench
 from fake_switch import PORTS, FakeSwitch
 from fake_traffic import LISTENING, carry, iperf3_text
 
-from niclab import switchwiring
-from niclab.bench import Role
-from niclab.lab import Lab
+from niclab.bench.records import Role
+from niclab.core.verdict import BenchFault
+from niclab.links import patch_panel
+from niclab.run.run import Run
 from niclab.traffic import measuring
-from niclab.traffic.measuring import Run, described
+from niclab.traffic.measuring import TrafficRun, described
 from niclab.traffic.tool import Order
-from niclab.verdict import BenchFault
 
 
 @pytest.fixture(autouse=True)
-def traffic(bench: FakeBench, switch: FakeSwitch, patched: Lab) -> None:
+def traffic(bench: FakeBench, switch: FakeSwitch, patched: Run) -> None:
     """TCP of path a passes the switch: 7000 frames in at dut.p0, 6997 out at peer.p0, 3 discarded there."""
     assert patched
 
@@ -39,13 +39,13 @@ def count(switch: FakeSwitch, port: str, counter: str, gained: int) -> None:
     switch.mib.put(counter, [PORTS[port]], before + gained)
 
 
-def runs(taken: Lab, number: int = 2) -> list[Run]:
+def runs(taken: Run, number: int = 2) -> list[TrafficRun]:
     with measuring.session(taken, taken.bench.path("a"), Role.DUT, 50) as session:
         return [session.measure(Order(duration_s=2)) for _ in range(number)]
 
 
-def test_each_run_has_the_counts_of_every_port_of_its_own_time(patched: Lab) -> None:
-    switchwiring.connect(patched)
+def test_each_run_has_the_counts_of_every_port_of_its_own_time(patched: Run) -> None:
+    patch_panel.connect(patched)
     for run in runs(patched):
         counts = {each.port: each for each in run.switch}
         assert set(counts) == {"dut.p0", "dut.p1", "peer.p0", "peer.p1"}
@@ -58,13 +58,13 @@ def test_each_run_has_the_counts_of_every_port_of_its_own_time(patched: Lab) -> 
         )
 
 
-def test_a_cable_has_no_counts_of_a_switch(patched: Lab) -> None:
+def test_a_cable_has_no_counts_of_a_switch(patched: Run) -> None:
     (run,) = runs(patched, 1)
     assert run.switch == () and "switch" not in described(run)
 
 
-def test_counters_that_were_cleared_meanwhile_are_a_fault(bench: FakeBench, switch: FakeSwitch, patched: Lab) -> None:
-    switchwiring.connect(patched)
+def test_counters_that_were_cleared_meanwhile_are_a_fault(bench: FakeBench, switch: FakeSwitch, patched: Run) -> None:
+    patch_panel.connect(patched)
 
     def cleared(_: str) -> str:
         switch.mib.put("ifCounterDiscontinuityTime", [PORTS["Gi1/0/4"]], 361_000)

@@ -11,19 +11,19 @@ import pytest
 from fake_bench import FakeBench
 
 import niclab
-from niclab import lab
-from niclab.bench import Role
+from niclab.bench.records import Role
 from niclab.card import load_card
-from niclab.lab import Lab
+from niclab.core.undo import Action, ActionKind, Journal
+from niclab.core.verdict import BenchFault
+from niclab.run import run as runs
+from niclab.run.run import Run
 from niclab.transports import ConnectionLost
 from niclab.transports.bmc import PowerAction, PowerState
-from niclab.undo import Action, ActionKind, Journal
-from niclab.verdict import BenchFault
 
 LINK_DOWN = {nic: f"ip link set dev {nic} down" for nic in ("enp1s0", "enp2s0")}
 
 
-def undos(taken: Lab) -> list[str]:
+def undos(taken: Run) -> list[str]:
     return [entry.action.command for entry in taken.journal.pending()]
 
 
@@ -45,7 +45,7 @@ class TestTaking:
         taken = bench.take()
         assert bench.said == [] and taken.journal.pending() == []
         assert {role: server.role for role, server in taken.servers.items()} == {role: role for role in Role}
-        lab.give_back()
+        runs.give_back()
         assert bench.said == [] and bench.state["up"]
 
     def test_a_bench_found_down_is_brought_up_and_put_down_again(self, bench: FakeBench) -> None:
@@ -54,7 +54,7 @@ class TestTaking:
         (entry,) = taken.journal.pending()
         assert entry.action.kind is ActionKind.LOCAL and entry.action.command.endswith(" down")
         assert bench.said == ["up"] and bench.state["up"]
-        lab.give_back()
+        runs.give_back()
         assert bench.said == ["up", "down"]
         assert Journal.for_bench("virtual").pending() == []
         assert bench.up_when_closed[:2] == [True, True]  # connections end before the bench does
@@ -73,13 +73,13 @@ class TestTaking:
 
     def test_take_makes_it_current_until_it_is_given_back(self, bench: FakeBench) -> None:
         with pytest.raises(BenchFault, match=r"^no bench is taken: run 'robot suites/'"):
-            lab.current()
-        taken = lab.take(bench.file, load_card(bench.sheet), bench.folder / "run", lambda: None)
-        assert lab.current() is taken
-        lab.give_back()
+            runs.current()
+        taken = runs.take(bench.file, load_card(bench.sheet), bench.folder / "run", lambda: None)
+        assert runs.current() is taken
+        runs.give_back()
         with pytest.raises(BenchFault, match=r"^no bench is taken"):
-            lab.current()
-        lab.give_back()  # where taking has failed there is nothing to give
+            runs.current()
+        runs.give_back()  # where taking has failed there is nothing to give
 
     def test_secrets_are_masked_in_the_log_of_commands(self, bench: FakeBench) -> None:
         taken = bench.take()
@@ -104,7 +104,7 @@ class TestLock:
 
     def test_another_processes_hold_names_its_pid(self, bench: FakeBench) -> None:
         code = (
-            "import sys\nfrom niclab.undo import Journal\n"
+            "import sys\nfrom niclab.core.undo import Journal\n"
             "with Journal.for_bench('virtual').hold():\n    print('held', flush=True)\n    sys.stdin.readline()"
         )
         environment = {**os.environ, "PYTHONPATH": str(Path(niclab.__file__).parents[1])}
@@ -118,7 +118,7 @@ class TestLock:
 
     def test_giving_back_releases_it(self, bench: FakeBench) -> None:
         bench.take()
-        lab.give_back()
+        runs.give_back()
         bench.take("run-2")
 
     def test_a_take_that_fails_releases_it_and_every_connection(self, bench: FakeBench) -> None:
@@ -126,7 +126,7 @@ class TestLock:
         bench.bmcs[Role.DUT]["ipmi"].stuck = True
         bench.bmcs[Role.DUT]["ipmi"].says = PowerState.ON
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("niclab.server.POWER_WITHIN_S", 0.05)
+            patch.setattr("niclab.run.server.POWER_WITHIN_S", 0.05)
             with pytest.raises(BenchFault, match=r"dut BMC: power is not off"):
                 bench.take()
         assert sorted(bench.closed) == ["dut", "peer"]
@@ -148,7 +148,7 @@ class TestKilledRun:
         bench.take()
         assert bench.said == ["up", "down", "up"]
         assert not bench.nic("dut.p0").admin_up
-        assert [entry.action.command.split()[-1] for entry in lab.current().journal.pending()] == ["down"]
+        assert [entry.action.command.split()[-1] for entry in runs.current().journal.pending()] == ["down"]
 
     def test_one_undo_that_fails_stops_the_run_after_the_rest_is_undone(self, bench: FakeBench) -> None:
         good = link_left_up(bench)
@@ -180,7 +180,7 @@ class TestServersPower:
         (entry,) = taken.journal.pending()
         assert str(entry.action) == "power on peer: off"
         assert bench.peer.power is PowerState.ON and bench.peer.alive
-        lab.give_back()
+        runs.give_back()
         assert bench.bmcs[Role.PEER]["ipmi"].power_status() is PowerState.OFF
         assert bench.bmcs[Role.DUT]["ipmi"].orders == []
 
@@ -190,7 +190,7 @@ class TestServersPower:
         assert taken.journal.pending() == []
         assert bench.bmcs[Role.DUT]["ipmi"].orders == [PowerAction.OFF, PowerAction.ON]
 
-    def test_ensure_ready_names_who_was_recovered(self, bench: FakeBench, taken: Lab) -> None:
+    def test_ensure_ready_names_who_was_recovered(self, bench: FakeBench, taken: Run) -> None:
         assert taken.ensure_ready() == []
         bench.peer.crash()
         assert taken.ensure_ready() == ["peer"]
@@ -198,7 +198,7 @@ class TestServersPower:
         bench.dut.crash()
         assert taken.ensure_ready() == ["dut", "peer"]
 
-    def test_undoing_power_on_waits_for_the_server(self, bench: FakeBench, taken: Lab) -> None:
+    def test_undoing_power_on_waits_for_the_server(self, bench: FakeBench, taken: Run) -> None:
         bench.dut.crash(PowerState.OFF)
         bench.dut.power = PowerState.OFF
         taken.undo(Action(ActionKind.POWER, "dut", "on"))
@@ -234,7 +234,7 @@ class TestLinks:
         taken = bench.take()
         taken.prepare_links()
         assert [change for change, _ in bench.dut.changes if change.startswith("enp1s0")] == []
-        lab.give_back()
+        runs.give_back()
         assert nic.admin_up and nic.addresses == ["198.18.10.1/24"]
         assert not any(other.admin_up or other.addresses for other in bench.cables.nics.values() if other is not nic)
 
@@ -246,7 +246,7 @@ class TestLinks:
 
     @pytest.mark.parametrize("role", list(Role))
     @pytest.mark.parametrize("loss", ["reboot", "address", "down", "dead"])
-    def test_not_prepared_any_more(self, bench: FakeBench, taken: Lab, role: Role, loss: str) -> None:
+    def test_not_prepared_any_more(self, bench: FakeBench, taken: Run, role: Role, loss: str) -> None:
         host = bench.hosts[role]
         nic = host.nics[1]
         if loss == "reboot":
@@ -259,7 +259,7 @@ class TestLinks:
             host.crash()
         assert not taken.prepared()
 
-    def test_carrier_is_of_that_port(self, bench: FakeBench, taken: Lab) -> None:
+    def test_carrier_is_of_that_port(self, bench: FakeBench, taken: Run) -> None:
         bench.cables.stuck["peer.p1"] = False
         assert {port.name: taken.carrier(port) for port in taken.bench.ports} == {
             "dut.p0": True,
@@ -268,7 +268,7 @@ class TestLinks:
             "peer.p1": False,
         }
 
-    def test_ports_of_a_server(self, taken: Lab) -> None:
+    def test_ports_of_a_server(self, taken: Run) -> None:
         assert [port.name for port in taken.ports(Role.PEER)] == ["peer.p0", "peer.p1"]
         assert taken.server("dut") is taken.servers[Role.DUT]
 
@@ -280,7 +280,7 @@ class TestGivingBack:
         taken.prepare_links()
         bench.ssh[Role.PEER].replies["ip link set dev enp2s0 down"] = BenchFault("peer: device is busy")
         with pytest.raises(BenchFault, match=r"^1 of 9 changes could not be undone.*\n.*peer\.p1: enp2s0.*is busy"):
-            lab.give_back()
+            runs.give_back()
         assert [name for name, nic in bench.cables.nics.items() if nic.admin_up] == ["peer.p1"]
         assert not any(nic.addresses for nic in bench.cables.nics.values())
         assert bench.said == ["up", "down"]
@@ -291,14 +291,14 @@ class TestGivingBack:
     def test_everything_else_is_undone_when_a_server_stays_away(
         self, bench: FakeBench, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("niclab.server.POWER_WITHIN_S", 0.05)
+        monkeypatch.setattr("niclab.run.server.POWER_WITHIN_S", 0.05)
         bench.set_state(up=False)
         taken = bench.take()
         taken.prepare_links()
         bench.peer.crash()
         bench.bmcs[Role.PEER]["ipmi"].stuck = True
         with pytest.raises(BenchFault) as caught:
-            lab.give_back()
+            runs.give_back()
         assert str(caught.value).startswith("peer BMC: power is not off within 0.05 s")
         assert "4 of 9 changes could not be undone" in str(caught.value)
         assert not any(nic.admin_up or nic.addresses for nic in bench.dut.nics)
@@ -315,7 +315,7 @@ class TestGivingBack:
 
         monkeypatch.setattr(bench.ssh[role], "close", fail)
         with pytest.raises(ConnectionLost):
-            lab.give_back()
+            runs.give_back()
         assert sorted(bench.closed) == ["dut", "peer"]
         with Journal.for_bench("virtual").hold():
             pass
@@ -323,24 +323,24 @@ class TestGivingBack:
     def test_a_lost_server_is_recovered_to_be_put_back(self, bench: FakeBench) -> None:
         bench.take().prepare_links()
         bench.dut.crash()
-        lab.give_back()
+        runs.give_back()
         assert bench.dut.boots == 2
         assert Journal.for_bench("virtual").pending() == []
 
 
 class TestLocalCommands:
     def test_what_it_printed_is_returned(self) -> None:
-        assert lab.checked_local_command("echo 'a  b'") == "a  b\n"
+        assert runs.checked_local_command("echo 'a  b'") == "a  b\n"
 
     def test_this_python_is_the_first_on_the_path(self) -> None:
-        found = lab.checked_local_command("python -c 'import sys; print(sys.prefix)'").strip()
+        found = runs.checked_local_command("python -c 'import sys; print(sys.prefix)'").strip()
         assert found == sys.prefix
 
     def test_a_failure_has_the_end_of_what_was_said(self) -> None:
         with pytest.raises(BenchFault, match=r"^controller: .* failed with exit status 3: oh no$"):
-            lab.checked_local_command("sh -c 'echo oh no >&2; exit 3'")
+            runs.checked_local_command("sh -c 'echo oh no >&2; exit 3'")
 
     @pytest.mark.parametrize(("command", "said"), [("/no/such/tool", "No such file"), ("sleep 5", "timed out")])
     def test_one_that_cannot_run_or_end_is_a_bench_fault(self, command: str, said: str) -> None:
         with pytest.raises(BenchFault, match=rf"^controller: '{command}': .*{said}"):
-            lab.local_command(command, within_s=0.1)
+            runs.local_command(command, within_s=0.1)

@@ -10,14 +10,14 @@ from fake_bench import FakeBench
 from fake_parts import FakeJob
 from fake_traffic import LISTENING, client
 
-from niclab.bench import BenchPath, Role
+from niclab.bench.records import BenchPath, Role
+from niclab.core.verdict import BenchFault, CardFailure
 from niclab.hosts.records import Statistics
-from niclab.lab import Lab
+from niclab.run.run import Run
 from niclab.traffic import WorthlessResult, measuring, serving, tcp
-from niclab.traffic.measuring import Run
+from niclab.traffic.measuring import TrafficRun
 from niclab.traffic.tool import Order
 from niclab.transports.ssh import Result
-from niclab.verdict import BenchFault, CardFailure
 
 CAPTURES = Path(__file__).parents[1] / "traffic" / "captures"
 OTHER = {Role.DUT: Role.PEER, Role.PEER: Role.DUT}
@@ -31,7 +31,7 @@ def good(bench: FakeBench) -> None:
 
 
 @pytest.fixture(autouse=True)
-def iperf3(bench: FakeBench, taken: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+def iperf3(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert taken
     good(bench)
     monkeypatch.setattr(serving, "LISTEN_WITHIN_S", 0.05)
@@ -39,7 +39,7 @@ def iperf3(bench: FakeBench, taken: Lab, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(measuring, "COUNTERS_WITHIN_S", 0.02)
 
 
-def measure(taken: Lab, path: BenchPath, sender: Role, duration_s: int) -> Run:
+def measure(taken: Run, path: BenchPath, sender: Role, duration_s: int) -> TrafficRun:
     return measuring.measure(taken, path, sender, Order(duration_s=duration_s), 25_000)
 
 
@@ -56,7 +56,7 @@ def job_of(bench: FakeBench, role: Role) -> FakeJob:
 
 
 @pytest.mark.parametrize("sender", list(Role))
-def test_each_direction_has_its_own_server_and_addresses(bench: FakeBench, taken: Lab, sender: Role) -> None:
+def test_each_direction_has_its_own_server_and_addresses(bench: FakeBench, taken: Run, sender: Role) -> None:
     result = measure(taken, taken.bench.path("b"), sender, seconds())
     assert result.result.throughput_bps is not None and result.result.throughput_bps > 0
     job = job_of(bench, OTHER[sender])
@@ -67,7 +67,7 @@ def test_each_direction_has_its_own_server_and_addresses(bench: FakeBench, taken
     assert f"ss -Hltn src {theirs} and sport = :5201" in bench.ssh[OTHER[sender]].commands
 
 
-def test_a_server_that_dies_is_told_in_its_own_words(bench: FakeBench, taken: Lab) -> None:
+def test_a_server_that_dies_is_told_in_its_own_words(bench: FakeBench, taken: Run) -> None:
     def die(job: FakeJob) -> None:
         job.status, job.complained = 1, "iperf3: error - Address already in use\n"
 
@@ -79,14 +79,14 @@ def test_a_server_that_dies_is_told_in_its_own_words(bench: FakeBench, taken: La
     assert job_of(bench, Role.PEER).stopped == 1
 
 
-def test_a_server_that_ended_well_too_soon_is_a_fault_too(bench: FakeBench, taken: Lab) -> None:
+def test_a_server_that_ended_well_too_soon_is_a_fault_too(bench: FakeBench, taken: Run) -> None:
     bench.ssh[Role.PEER].prepare_job = lambda job: setattr(job, "status", 0)
     bench.ssh[Role.PEER].replies["ss -Hltn"] = "\n"
     with pytest.raises(BenchFault, match=r"ended with status 0"):
         measure(taken, taken.bench.path("a"), Role.DUT, 3)
 
 
-def test_a_server_that_does_not_listen_is_a_fault(bench: FakeBench, taken: Lab) -> None:
+def test_a_server_that_does_not_listen_is_a_fault(bench: FakeBench, taken: Run) -> None:
     bench.ssh[Role.PEER].replies["ss -Hltn"] = "\n"
     with pytest.raises(BenchFault, match=r"^peer: iperf3 to listen on 198\.18\.10\.2:5201: not within 0\.05 s"):
         measure(taken, taken.bench.path("a"), Role.DUT, 3)
@@ -96,7 +96,7 @@ def test_a_server_that_does_not_listen_is_a_fault(bench: FakeBench, taken: Lab) 
 @pytest.mark.parametrize(
     ("capture", "why"), [("refused.txt", "Connection refused"), ("cut.txt", "worthless"), ("udp-loss.txt", "worthless")]
 )
-def test_a_worthless_result_names_host_and_command(bench: FakeBench, taken: Lab, capture: str, why: str) -> None:
+def test_a_worthless_result_names_host_and_command(bench: FakeBench, taken: Run, capture: str, why: str) -> None:
     text = (CAPTURES / capture).read_text()
     bench.ssh[Role.DUT].replies["iperf3 --client"] = Result("iperf3", 1, None, text, "a warning\n", 1.0)
     with pytest.raises(WorthlessResult, match=why) as caught:
@@ -106,13 +106,13 @@ def test_a_worthless_result_names_host_and_command(bench: FakeBench, taken: Lab,
     assert job_of(bench, Role.PEER).stopped == 1
 
 
-def test_no_text_at_all_is_a_fault(bench: FakeBench, taken: Lab) -> None:
+def test_no_text_at_all_is_a_fault(bench: FakeBench, taken: Run) -> None:
     bench.ssh[Role.DUT].replies["iperf3 --client"] = Result("iperf3", None, "SEGV", "", "", 1.0)
     with pytest.raises(BenchFault, match=r"^dut: `iperf3 .*\(killed by SIGSEGV\)"):
         measure(taken, taken.bench.path("a"), Role.DUT, 3)
 
 
-def test_the_server_is_stopped_when_the_client_is_lost(bench: FakeBench, taken: Lab) -> None:
+def test_the_server_is_stopped_when_the_client_is_lost(bench: FakeBench, taken: Run) -> None:
     bench.ssh[Role.DUT].replies["iperf3 --client"] = BenchFault("dut: gone")
     with pytest.raises(BenchFault, match=r"^dut: gone$"):
         measure(taken, taken.bench.path("a"), Role.DUT, 3)
@@ -120,7 +120,7 @@ def test_the_server_is_stopped_when_the_client_is_lost(bench: FakeBench, taken: 
 
 
 class TestSteady:
-    def test_it_flows_inside_the_block_only(self, bench: FakeBench, taken: Lab) -> None:
+    def test_it_flows_inside_the_block_only(self, bench: FakeBench, taken: Run) -> None:
         with tcp.steady(taken, taken.bench.path("a"), Role.DUT):
             client, server = job_of(bench, Role.DUT), job_of(bench, Role.PEER)
             assert client.command.startswith("iperf3 --client 198.18.10.2") and "--time 600" in client.command
@@ -128,7 +128,7 @@ class TestSteady:
             assert (client.stopped, server.stopped) == (0, 0)
         assert (client.stopped, server.stopped) == (1, 1)
 
-    def test_what_does_not_flow_is_a_fault(self, bench: FakeBench, taken: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_what_does_not_flow_is_a_fault(self, bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         still = bench.dut.statistics("enp1s0")
         monkeypatch.setattr(bench.dut, "statistics", lambda _: still)
         with pytest.raises(BenchFault, match=r"^traffic from dut\.p0 to peer\.p0 to flow: not within"):  # noqa: SIM117
@@ -136,7 +136,7 @@ class TestSteady:
                 pytest.fail("nothing flowed")
         assert [job_of(bench, role).stopped for role in Role] == [1, 1]
 
-    def test_traffic_that_ended_before_the_block_is_a_fault(self, bench: FakeBench, taken: Lab) -> None:
+    def test_traffic_that_ended_before_the_block_is_a_fault(self, bench: FakeBench, taken: Run) -> None:
         """What was judged under load was not under load."""
         with pytest.raises(BenchFault, match=r"^dut: `iperf3 .*` ended early with status 1: unable to send$"):  # noqa: SIM117
             with tcp.steady(taken, taken.bench.path("a"), Role.DUT) as job:
@@ -145,7 +145,7 @@ class TestSteady:
                 fake.status, fake.said = 1, "unable to send\n"
         assert [job_of(bench, role).stopped for role in Role] == [1, 1]
 
-    def test_both_programs_are_stopped_when_the_block_fails(self, bench: FakeBench, taken: Lab) -> None:
+    def test_both_programs_are_stopped_when_the_block_fails(self, bench: FakeBench, taken: Run) -> None:
         with pytest.raises(KeyError), tcp.steady(taken, taken.bench.path("a"), Role.PEER):
             raise KeyError("a test")
         assert [job_of(bench, role).stopped for role in Role] == [1, 1]
@@ -153,7 +153,7 @@ class TestSteady:
 
 @pytest.mark.parametrize("port", [0, 1])
 def test_what_arrives_over_any_port_flows(
-    bench: FakeBench, taken: Lab, monkeypatch: pytest.MonkeyPatch, port: int
+    bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch, port: int
 ) -> None:
     arrived = iter(range(0, 10**9, tcp.FLOW_BYTES + 1))
     monkeypatch.setattr(
@@ -162,7 +162,7 @@ def test_what_arrives_over_any_port_flows(
     tcp.require_flow(taken, Role.PEER)
 
 
-def test_traffic_that_stands_still_is_red(bench: FakeBench, taken: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_traffic_that_stands_still_is_red(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench.peer, "statistics", lambda _: received(7))
     with pytest.raises(CardFailure, match=r"^peer: enp1s0, enp2s0 have received 0 bytes in 0.05 s, while TCP is sent"):
         tcp.require_flow(taken, Role.PEER)

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from niclab.bench import Bench, BmcProtocol, OperatingSystem, Role, Wiring, load_bench
-from niclab.schema import render
-from niclab.verdict import BenchFault
-from niclab.yamlfile import REPOSITORY
+from niclab.bench.records import Bench, BmcProtocol, OperatingSystem, Role, Wiring, load_bench
+from niclab.commands.schema import render
+from niclab.core.verdict import BenchFault
+from niclab.files.yaml import REPOSITORY
 
 Edit = Callable[..., Path]
 SAMPLE = Path(__file__).parent / "samples" / "virtual.yaml"

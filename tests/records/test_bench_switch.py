@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from niclab.bench import Wiring, load_bench
-from niclab.secrets import Secrets
+from niclab.bench.records import Wiring, load_bench
+from niclab.core.verdict import BenchFault
+from niclab.files.secrets import Secrets
 from niclab.switch.connect import connect
 from niclab.transports.snmp_login import Auth, Communities, Privacy, User
-from niclab.verdict import BenchFault
 
 Edit = Callable[..., Path]
 V2C = "v2c: {read_community_secret: SWITCH_READ, write_community_secret: SWITCH_WRITE}"

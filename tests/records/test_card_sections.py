@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from niclab.bench import OperatingSystem
+from niclab.bench.records import OperatingSystem
 from niclab.card import (
     CARDS,
     Activation,
@@ -19,7 +19,7 @@ from niclab.card import (
     Unknown,
     load_card,
 )
-from niclab.verdict import BenchFault, NotApplicable, Undecided
+from niclab.core.verdict import BenchFault, NotApplicable, Undecided
 
 SHEETS = sorted(CARDS.glob("*.yaml"))
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from niclab.bench import OperatingSystem
+from niclab.bench.records import OperatingSystem
 from niclab.card import (
     CARDS,
     AnySubsystem,
@@ -23,7 +23,7 @@ from niclab.card import (
     VersionVerdict,
     load_card,
 )
-from niclab.verdict import BenchFault, NotApplicable, Undecided
+from niclab.core.verdict import BenchFault, NotApplicable, Undecided
 
 Edit = Callable[..., Path]
 SAMPLE = Path(__file__).parent / "samples" / "intel-82574l.yaml"

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from niclab.card import IncomparableVersions, Version, VersionLists, VersionOrder, VersionRange, VersionVerdict
-from niclab.verdict import Undecided
+from niclab.core.verdict import Undecided
 
 NUMBERS, SUFFIX, EXACT = VersionOrder.NUMBERS, VersionOrder.NUMBERS_SUFFIX, VersionOrder.EXACT
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from niclab import schema
-from niclab.bench import Bench
+from niclab.bench.records import Bench
 from niclab.card import Card
+from niclab.commands import schema
 
 
 def test_the_schemas_of_the_repository_are_fresh() -> None:
-    assert schema.stale() == [], "run: python -m niclab.schema"
+    assert schema.stale() == [], "run: python -m niclab.commands.schema"
 
 
 def test_stale_and_missing_schemas_are_seen_and_written(tmp_path: Path) -> None:

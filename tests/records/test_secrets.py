@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from niclab.secrets import Secrets
-from niclab.verdict import BenchFault
+from niclab.core.verdict import BenchFault
+from niclab.files.secrets import Secrets
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from niclab.together import side_by_side
+from niclab.core.parallel import side_by_side
 
 
 def test_answers_stand_in_the_order_of_the_subjects() -> None:

@@ -15,14 +15,14 @@ from pathlib import Path
 import pytest
 
 import niclab
-from niclab import undo
-from niclab.undo import Action, ActionKind, Entry, Journal
-from niclab.verdict import BenchFault
+from niclab.core import undo
+from niclab.core.undo import Action, ActionKind, Entry, Journal
+from niclab.core.verdict import BenchFault
 
 CHILD = """
 import sys
 from pathlib import Path
-from niclab.undo import Action, ActionKind, Journal
+from niclab.core.undo import Action, ActionKind, Journal
 journal, marker, change = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3] == "change"
 with Journal(journal, run="killed").hold() as held:
     held.register("dut.p0", "marker made", Action(ActionKind.LOCAL, "controller", f"rm -f {marker}"))

@@ -9,9 +9,9 @@ from typing import Annotated
 import pytest
 from pydantic import Field
 
-from niclab.fieldtypes import Record, Text, Wanted, one_of
-from niclab.verdict import BenchFault
-from niclab.yamlfile import Problem, Sheet, load, read, shown_file
+from niclab.core.verdict import BenchFault
+from niclab.files.types import Record, Text, Wanted, one_of
+from niclab.files.yaml import Problem, Sheet, load, read, shown_file
 
 
 class Part(Record):

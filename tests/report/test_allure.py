@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from robot_runs import RobotRun
 
+from niclab.core.verdict import BenchFault
+from niclab.core.wait import until
 from niclab.report import allure
 from niclab.report.allure import find_node, generate, install_allure, strip_beacon
-from niclab.verdict import BenchFault
-from niclab.wait import until
 
 BEACON = """
     <script async src="https://www.googletagmanager.com/gtag/js?id=G-X"></script>

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from robot_runs import HERE, RobotRun, make_run
 
+from niclab.core.verdict import BenchFault
 from niclab.report.certificate import certify, verify
 from niclab.report.page import certificate_page
 from niclab.report.runfolder import plan_run
-from niclab.verdict import BenchFault
 
 Change = Callable[[Path], None]
 

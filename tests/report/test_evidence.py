@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from niclab.core.verdict import BenchFault
 from niclab.report.evidence import CommandLog, EvidenceStore, Mask, read_index, seal
-from niclab.verdict import BenchFault
 
 SECRET = 'p"ss<wörd> 1'
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from robot_runs import HERE, LISTENER, RobotRun, environment, robot_command, run_robot
 
-from niclab.wait import until
+from niclab.core.wait import until
 
 VERDICTS = {
     "Passes": ("passed", "pass"),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from niclab.core.verdict import BenchFault
 from niclab.report.links import EvidenceLink, evidence_links
 from niclab.report.tags import meaning_of
-from niclab.verdict import BenchFault
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from niclab.core.verdict import BenchFault
 from niclab.report.verdicts import Verdict, classify, plain_text
-from niclab.verdict import BenchFault
 
 FAILURES = [
     ("CardFailure: x4, wants x8", Verdict.CARD_FAILURE),

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from niclab.cli import main
+from niclab.commands.cli import main
+from niclab.core.verdict import BenchFault
 from niclab.report.runfolder import finish_run, new_run
 from niclab.stats.baselines import BaselineStore
 from niclab.stats.measurements import FILE, Key, Measurement, add, read
 from niclab.stats.questions import Direction
-from niclab.verdict import BenchFault
 
 KEY: dict[str, Any] = {
     "card": "intel-x710",

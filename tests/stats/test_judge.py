@@ -10,6 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from stats_processes import PROCESSES, autoregressive, independent, netperf_loop
 
+from niclab.core.verdict import CardFailure, Undecided
 from niclab.stats.boundaries import Spending
 from niclab.stats.conclude import conclude
 from niclab.stats.judge import judge_against_baseline, judge_pairs, judge_values
@@ -27,7 +28,6 @@ from niclab.stats.questions import (
     raises_by,
     stays_within,
 )
-from niclab.verdict import CardFailure, Undecided
 
 PLAN = Plan(first_look=3)
 RUNS = [9412.0, 9405, 9420, 9411, 9415, 9409, 9413, 9407, 9416, 9410, 9414, 9408]

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from niclab.core.verdict import Undecided
 from niclab.stats.plan import Plan, Turn, schedule, shared_level
 from niclab.stats.questions import Decision, at_least, lowers_by, stays_within
 from niclab.stats.runner import measure_effect, measure_limit
-from niclab.verdict import Undecided
 
 PLAN = Plan(first_look=3)
 

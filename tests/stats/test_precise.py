@@ -7,9 +7,9 @@ from itertools import cycle
 
 import pytest
 
+from niclab.core.verdict import Undecided
 from niclab.stats.plan import Plan
 from niclab.stats.precise import estimate, repeat_until
-from niclab.verdict import Undecided
 
 PLAN = Plan(first_look=3, most=10, warm_up_runs=0)
 WIDTH = 0.05

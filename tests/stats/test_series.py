@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from stats_processes import autoregressive, independent, long_tail
 
+from niclab.core.verdict import Undecided
 from niclab.stats.bootstrap import Blocks, block_length, bootstrap_bounds, resampled_means
 from niclab.stats.interval import guarded, sample_skewness, series_interval, t_interval
 from niclab.stats.series import (
@@ -23,7 +24,6 @@ from niclab.stats.series import (
     warm_up,
     widening,
 )
-from niclab.verdict import Undecided
 
 VALUES = st.lists(st.floats(-1e6, 1e6), min_size=3, max_size=30)
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from fake_switch import PORTS, FakeSwitch
 
+from niclab.core.verdict import BenchFault
 from niclab.switch.model import DIRECTORY, LldpPorts, PortNames, SpeedUnit, VlanMib, load_model
-from niclab.verdict import BenchFault
 
 GENERIC = (DIRECTORY / "generic.yaml").read_text(encoding="utf-8")
 FIRST_LINE = "# yaml-language-server: $schema=../schema/switch.schema.json"

@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 from fake_switch import COUNTERS, PORTS, FakeSwitch
 
+from niclab.core.verdict import BenchFault
 from niclab.switch.ports import difference
 from niclab.switch.records import Admin, Oper, PortCounters, PortState
 from niclab.switch.switch import Switch, Uptime
 from niclab.transports import ConnectionLost
 from niclab.transports.snmp_agent import NoSuchVariable, SnmpRefused
-from niclab.verdict import BenchFault
 
 PORT, INDEX = "Gi1/0/2", PORTS["Gi1/0/2"]
 

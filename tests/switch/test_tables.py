@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from fake_switch import PARTNER, PORTS, FakeSwitch
 
+from niclab.core.verdict import BenchFault
 from niclab.switch.model import LldpPorts, load_model
 from niclab.switch.records import LacpFlags, Neighbour
 from niclab.switch.switch import Switch
 from niclab.switch.texts import text
 from niclab.transports.snmp_agent import NoSuchVariable
-from niclab.verdict import BenchFault
 
 MAC, PORT = "52:54:00:00:00:01", "Gi1/0/2"
 OCTETS = tuple(bytes.fromhex(MAC.replace(":", "")))

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from fake_switch import PORTS, FakeSwitch
 
+from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.switch.model import VlanMib, Vlans, load_model
 from niclab.switch.records import PortVlans
 from niclab.switch.switch import Switch
 from niclab.switch.texts import port_list, ports_of
 from niclab.transports.snmp_agent import NoSuchVariable, SnmpRefused
 from niclab.transports.snmp_records import VARIABLES, Variable
-from niclab.verdict import BenchFault, NotApplicable
 
 PORT, EVERY = "Gi1/0/2", set(PORTS)
 DEFAULT = PortVlans(1, frozenset({1}), frozenset())

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from niclab.core.verdict import BenchFault
 from niclab.hosts.errors import ReadError
 from niclab.traffic import WorthlessResult
 from niclab.traffic.iperf3 import Iperf3Test, read_iperf3
-from niclab.verdict import BenchFault
 
 CAPTURES = Path(__file__).parent / "captures"
 

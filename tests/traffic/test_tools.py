@@ -12,12 +12,12 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "lab"))
 
 from fake_traffic import iperf3_text
 
-from niclab.bench import TrafficToolName
+from niclab.bench.records import TrafficToolName
+from niclab.core.verdict import NotApplicable
 from niclab.hosts.errors import ReadError
 from niclab.traffic import WorthlessResult
 from niclab.traffic.tool import CpuScale, Order, Route, TrafficTest
 from niclab.traffic.tools import tool_of
-from niclab.verdict import NotApplicable
 
 ROUTE = Route("198.18.10.1", "198.18.10.2")
 IPERF3, NETPERF = tool_of(TrafficToolName.IPERF3), tool_of(TrafficToolName.NETPERF)

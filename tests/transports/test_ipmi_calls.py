@@ -12,6 +12,8 @@ import pytest
 from fake_ipmi import APP, CHASSIS, OK, SENSOR, STORAGE, FakeBmc, FakeLan, event, sensor_record
 from pyipmi import errors
 
+from niclab.core.verdict import BenchFault
+from niclab.core.wait import Deadline
 from niclab.transports import AuthenticationFailed, ConnectionLost, ipmi
 from niclab.transports.bmc import (
     BootDevice,
@@ -23,8 +25,6 @@ from niclab.transports.bmc import (
     SensorStatus,
 )
 from niclab.transports.ipmi import Ipmi, IpmiEndpoint
-from niclab.verdict import BenchFault
-from niclab.wait import Deadline
 
 PASSWORD = "s3cret-of-the-bmc"
 READ = 0x40  # a sensor that is scanned

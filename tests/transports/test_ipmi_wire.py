@@ -11,10 +11,10 @@ import pytest
 from pyipmi.interfaces.rmcpplus import CIPHER_SUITES, SessionKeys
 
 from bmc.ipmi.crypto import CipherSuite, Keys
+from niclab.core.verdict import BenchFault
+from niclab.core.wait import Deadline
 from niclab.transports import ConnectionLost, ipmi
 from niclab.transports.ipmi import Ipmi, IpmiEndpoint
-from niclab.verdict import BenchFault
-from niclab.wait import Deadline
 
 Answerer = Callable[[bytes], Iterable[bytes]]
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from fake_redfish import CHASSIS, CLEAR, ENTRIES, LOG, PASSWORD, RESET, SYSTEM, USER, FakeService, link, members
 
+from niclab.core.verdict import BenchFault
 from niclab.transports import redfish
 from niclab.transports.bmc import BootDevice, CommandRefused, PowerState, SensorKind, SensorStatus
 from niclab.transports.redfish import Redfish, RedfishEndpoint
-from niclab.verdict import BenchFault
 
 
 @pytest.fixture

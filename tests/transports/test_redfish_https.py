@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from fake_redfish import PASSWORD, RESET, SYSTEM, USER, FakeService, certificate, error
 
+from niclab.core.verdict import BenchFault
 from niclab.transports import AuthenticationFailed, ConnectionLost, redfish
 from niclab.transports.bmc import CommandRefused, InsufficientPrivilege, PowerState
 from niclab.transports.redfish import Redfish, RedfishEndpoint
-from niclab.verdict import BenchFault
 
 
 @pytest.fixture

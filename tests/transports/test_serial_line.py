@@ -15,12 +15,12 @@ import pytest
 import serial
 from toy_consoles import Rfc2217Console, TcpConsole, pty_line, running
 
+from niclab.core.verdict import BenchFault
+from niclab.core.wait import until
 from niclab.transports import ConnectionLost
 from niclab.transports.kernel_death import DeathWatch, Sign, sign_of
 from niclab.transports.serial import LOOK_BACK, ConsoleEndpoint, KernelDeath, NotSeen, SerialConsole, _Rfc2217Line
 from niclab.transports.transcript import Transcript
-from niclab.verdict import BenchFault
-from niclab.wait import until
 
 SECRET = "swordfish"
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from toy_consoles import MachineConsole
 
+from niclab.core.verdict import BenchFault
 from niclab.transports import AuthenticationFailed
 from niclab.transports.serial import ConsoleEndpoint, KernelDeath, NotSeen, SerialConsole
-from niclab.verdict import BenchFault
 
 PASSWORD = "pass word!"
 _GETTY = r"""

@@ -11,12 +11,12 @@ import pytest
 from toy_agent import AUTH_KEY, PRIV_KEY, READ, USER, WRITE, ToyAgent
 from toy_mib import ToyMib
 
-from niclab.together import side_by_side
+from niclab.core.parallel import side_by_side
+from niclab.core.verdict import BenchFault
 from niclab.transports import AuthenticationFailed, ConnectionLost, snmp
 from niclab.transports.snmp import Auth, Communities, Privacy, Snmp, SnmpEndpoint, User
 from niclab.transports.snmp_agent import NoSuchVariable, SnmpRefused
 from niclab.transports.snmp_records import VARIABLES, Kind
-from niclab.verdict import BenchFault
 
 ADMIN, NAME, UPTIME = (VARIABLES[name] for name in ("ifAdminStatus", "ifName", "sysUpTime"))
 RIGHT = {"v2c": Communities(READ, WRITE), "v3": User(USER, AUTH_KEY, PRIV_KEY)}

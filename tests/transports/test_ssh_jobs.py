@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from throwaway_sshd import SshdMaker
 
+from niclab.core.verdict import BenchFault
+from niclab.core.wait import until
 from niclab.transports import CommandTimeout
 from niclab.transports.ssh import Result, SshHost
-from niclab.verdict import BenchFault
-from niclab.wait import until
 
 
 def _running(host: SshHost, pattern: str) -> bool:

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 from throwaway_sshd import SshdMaker
 
+from niclab.core.wait import Deadline
 from niclab.transports import CommandTimeout, ConnectionLost
 from niclab.transports.loop import call
 from niclab.transports.ssh import GRACE_S, SshHost
 from niclab.transports.ssh_link import SshLink
-from niclab.wait import Deadline
 
 TIMEOUT_S = 0.5
 

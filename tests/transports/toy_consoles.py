@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from serial import rfc2217
 
-from niclab.wait import until
+from niclab.core.wait import until
 
 
 class TcpConsole:

@@ -8,8 +8,8 @@ import pytest
 
 import benchfile
 import layout
-from niclab.bench import Role, load_bench
-from niclab.verdict import BenchFault
+from niclab.bench.records import Role, load_bench
+from niclab.core.verdict import BenchFault
 
 KEPT = Path(__file__).parents[2] / "lab" / "benches" / "virtual.yaml"
 

@@ -14,10 +14,10 @@ import pytest
 from guest_root import GUEST, Root
 
 from freebsd import kit, ports
+from niclab.core.verdict import BenchFault
 from niclab.hosts.bond_settings import BondMode, BondSettings, PrimaryReselect
 from niclab.hosts.freebsd.host import FreeBsdHost
 from niclab.transports.ssh import Result
-from niclab.verdict import BenchFault
 from vendor import medium
 
 BANNER = "14,1,1,-;bsd: Copyright (c) 1992-2012 The FreeBSD Project.\n"

@@ -6,15 +6,15 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from niclab.bench import OperatingSystem
+from niclab.bench.records import OperatingSystem
 from niclab.card.effects import Prediction, Setting, SettingKind
 from niclab.card.offloads import Change, FreebsdOffload, LinuxOffload, Offloads
 from niclab.card.settings import Recommended, Ring
 from niclab.card.software import Driver, Firmware, FlashTool
 from niclab.card.values import Unknown
 from niclab.card.versions import VersionLists, matches
-from niclab.verdict import Undecided
-from niclab.yamlfile import FieldPath, Problem
+from niclab.core.verdict import Undecided
+from niclab.files.yaml import FieldPath, Problem
 
 if TYPE_CHECKING:
     from niclab.card.sheet import Card

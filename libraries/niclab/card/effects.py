@@ -7,9 +7,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from niclab.bench import Role
+from niclab.bench.records import Role
 from niclab.card.values import RequirementId, Section, Word
-from niclab.fieldtypes import Record, Text, Wanted
+from niclab.files.types import Record, Text, Wanted
 
 
 class SettingKind(Enum):

@@ -18,7 +18,7 @@ from niclab.card.values import (
     Subsystem,
     word_or_list,
 )
-from niclab.fieldtypes import Text, Wanted, one_of
+from niclab.files.types import Text, Wanted, one_of
 
 
 class AnySubsystem(Enum):

@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from niclab.card.values import Fraction, Milliseconds, Percent, Rate, RequirementId, Section
-from niclab.fieldtypes import Text, Wanted
+from niclab.files.types import Text, Wanted
 
 
 class Metric(Enum):

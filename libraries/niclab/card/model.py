@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from niclab.card.values import Cost, Section, Subsystem
-from niclab.fieldtypes import Wanted
+from niclab.files.types import Wanted
 
 
 class Costs(Section):

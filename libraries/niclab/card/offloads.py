@@ -7,9 +7,9 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from niclab.bench import OperatingSystem
+from niclab.bench.records import OperatingSystem
 from niclab.card.values import CounterName, Section, Switch, Unknown, Word
-from niclab.fieldtypes import Record, Text, Wanted
+from niclab.files.types import Record, Text, Wanted
 
 _OFFLOADS = "rx-checksum, tx-checksum, scatter-gather, tso4, tso6, lro, gro, gso, vlan-insert, vlan-strip, vlan-filter,"
 _MORE = "vlan-mtu, vlan-checksum, vlan-tso, jumbo-mtu, rx-hash, ntuple or toe"

@@ -17,7 +17,7 @@ from niclab.card.values import (
     Unknown,
     Word,
 )
-from niclab.fieldtypes import Record, Text, Wanted
+from niclab.files.types import Record, Text, Wanted
 
 
 class Duplex(Enum):

@@ -12,8 +12,8 @@ from pydantic import Field, StringConstraints
 from niclab.card.settings import Channels, Coalescing, Rings
 from niclab.card.values import FirmwareShape, Module, PackageName, Section, Tunable, Unknown
 from niclab.card.versions import VersionLists, VersionSpec
-from niclab.fieldtypes import Record, Text, Wanted
-from niclab.verdict import Undecided
+from niclab.core.verdict import Undecided
+from niclab.files.types import Record, Text, Wanted
 
 FileName = Annotated[
     str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]*$"), Wanted("a file name without a directory")
@@ -133,7 +133,11 @@ class Firmware(VersionLists, Section):
     update: FirmwareUpdate | None = None
 
     def read(self, text: str) -> FirmwareText:
-        """:raises Undecided: when ``text`` is not built as the sheet says."""
+        """Read.
+
+        Raises:
+            Undecided: When ``text`` is not built as the sheet says.
+        """
         if self.shape is None:
             return FirmwareText(text, {})
         match = re.fullmatch(self.shape, text)

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, StringConstraints
 
-from niclab.fieldtypes import Record, Wanted, one_of, refuse_if
+from niclab.files.types import Record, Wanted, one_of, refuse_if
 
 
 class Unknown(Enum):

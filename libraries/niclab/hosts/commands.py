@@ -7,10 +7,10 @@ import shlex
 from collections.abc import Callable
 from typing import TypeVar
 
+from niclab.core.verdict import BenchFault
 from niclab.hosts.errors import ReadError
 from niclab.hosts.host import CommandResult, Shell
 from niclab.transports import CommandTimeout, ConnectionLost
-from niclab.verdict import BenchFault
 
 T = TypeVar("T")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Self
 
-from niclab.verdict import BenchFault
+from niclab.core.verdict import BenchFault
 
 _SHOWN_CHARACTERS = 120
 

@@ -50,7 +50,7 @@ class Shell(Protocol):
 
 
 class Host(Protocol):
-    """A server. Each method raises :class:`~niclab.verdict.BenchFault` naming host, command and what it said."""
+    """A server. Each method raises :class:`~niclab.core.verdict.BenchFault` naming host, command and what it said."""
 
     @property
     def name(self) -> str: ...

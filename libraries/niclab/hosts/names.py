@@ -1,6 +1,6 @@
 """What may be put into a command line: names and addresses are checked before they are used.
 
-Every function returns its argument, or raises :class:`~niclab.verdict.BenchFault` saying what is wanted.
+Every function returns its argument, or raises :class:`~niclab.core.verdict.BenchFault` saying what is wanted.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import ipaddress
 import re
 
-from niclab.verdict import BenchFault
+from niclab.core.verdict import BenchFault
 
 _INTERFACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,14}")  # IFNAMSIZ is 16 with the final NUL
 _MODULE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,55}")  # MODULE_NAME_LEN is 56 on 64-bit kernels

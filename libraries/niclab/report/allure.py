@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from niclab.core.verdict import BenchFault
 from niclab.report import LOOK, read_json_object, write_atomically, write_json
 from niclab.report.runfolder import NEEDED_FACTS
-from niclab.verdict import BenchFault
 
 ALLURE_VERSION = "3.18.0"
 NODE_WHEEL_VERSION = "24.19.0"

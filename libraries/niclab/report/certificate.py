@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+from niclab.core.verdict import BenchFault
 from niclab.report import now, read_json_object, sha256_of, write_atomically, write_json
 from niclab.report.evidence import INDEX_NAME, read_index, stored_files
 from niclab.report.page import CERTIFIED, certificate_page
 from niclab.report.results import RunResults, TestRecord, read_results
 from niclab.report.runfolder import ALLURE_RESULTS_FOLDER, EVIDENCE_FOLDER, NEEDED_FACTS, RUN_FILE, read_run
 from niclab.report.verdicts import Verdict
-from niclab.verdict import BenchFault
 
 NOT_CERTIFIED = "NOT CERTIFIED"
 JSON_NAME = "certificate.json"

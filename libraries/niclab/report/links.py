@@ -13,7 +13,7 @@ from html.parser import HTMLParser
 from pathlib import PurePosixPath
 from urllib.parse import quote, unquote
 
-from niclab.verdict import BenchFault
+from niclab.core.verdict import BenchFault
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from niclab.core.verdict import BenchFault
 from niclab.report import LOOK
 from niclab.report.runfolder import NEEDED_FACTS
 from niclab.report.verdicts import Verdict
-from niclab.verdict import BenchFault
 
 CERTIFIED = "CERTIFIED"
 _NOT_RECORDED = "not recorded"
@@ -25,8 +25,11 @@ _HASH_TITLES = {
 def certificate_page(certificate: Mapping[str, Any], look: Path = LOOK) -> str:
     """The page for the content of ``certificate.json``.
 
-    :param look: folder with ``certificate.css`` and ``logo.svg``.
-    :raises BenchFault: when one of them cannot be read.
+    Args:
+        look: Folder with ``certificate.css`` and ``logo.svg``.
+
+    Raises:
+        BenchFault: When one of them cannot be read.
     """
     certified = certificate["verdict"] == CERTIFIED
     title = "Certificate of qualification" if certified else "Qualification record"
@@ -70,7 +73,7 @@ def _verdict(certificate: Mapping[str, Any], certified: bool) -> str:
 def _subject(certificate: Mapping[str, Any]) -> str:
     facts, versions, git = certificate["facts"], certificate["versions"], certificate["git"] or {}
     who = certificate["who"] or {}
-    lab = f"commit {git['commit'][:12]}" if git.get("commit") else ""
+    run = f"commit {git['commit'][:12]}" if git.get("commit") else ""
     rows = {
         "Card": certificate["card"],
         "Bench": certificate["bench"],
@@ -79,7 +82,7 @@ def _subject(certificate: Mapping[str, Any]) -> str:
         "Finished": _moment(certificate["finished"]),
         "Run by": f"{who['user']} on {who['controller']}" if who.get("user") and who.get("controller") else None,
         "Run": certificate["run"],
-        "Lab": f"{lab} with local changes" if lab and git.get("local_changes") else lab,
+        "Lab": f"{run} with local changes" if run and git.get("local_changes") else run,
         "Robot": versions.get("robotframework"),
         "Python": versions.get("python"),
     }

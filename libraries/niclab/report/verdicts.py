@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from enum import Enum
 from typing import NamedTuple
 
-from niclab.verdict import BenchFault, CardFailure, NotApplicable, Undecided
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 
 
 class Verdict(Enum):
@@ -108,9 +108,12 @@ def classify(status: str, message: str) -> Verdict:
       that was ordered by a tag or by ``--skip``, is UNDECIDED: the question was never asked.
     * ``NOT RUN`` and ``NOT SET`` are BENCH_FAULT: the test has no answer.
 
-    :param status: Robot Framework's status word.
-    :param message: Robot Framework's message, plain or marked ``*HTML*``.
-    :raises BenchFault: for any other status.
+    Args:
+        status: Robot Framework's status word.
+        message: Robot Framework's message, plain or marked ``*HTML*``.
+
+    Raises:
+        BenchFault: For any other status.
     """
     if status == "PASS":
         return Verdict.PASS

@@ -13,12 +13,12 @@ from typing import Annotated
 
 from pydantic import Field
 
-from niclab.fieldtypes import Name, Record, Text
+from niclab.core.verdict import BenchFault
+from niclab.files.types import Name, Record, Text
 from niclab.report import now, write_json
 from niclab.report.runfolder import read_run
 from niclab.stats.judge import FEWEST_OF_A_BASELINE
 from niclab.stats.measurements import FORMAT, Better, Format, Key, Measurement, Metric, Moment, Sample, load, read
-from niclab.verdict import BenchFault
 
 FOLDER = "baselines"
 """Below ``results/``."""

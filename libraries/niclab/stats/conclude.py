@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from niclab.core.verdict import CardFailure, Undecided
 from niclab.stats.questions import Decision, Result
-from niclab.verdict import CardFailure, Undecided
 
 
 def conclude(results: Mapping[str, Result]) -> None:

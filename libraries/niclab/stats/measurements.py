@@ -17,10 +17,10 @@ from typing import Annotated, Any, NoReturn, TypeVar
 
 from pydantic import Field, StringConstraints, ValidationError
 
-from niclab.fieldtypes import Name, Record, Text, Wanted, one_of, refuse_if
+from niclab.core.verdict import BenchFault
+from niclab.files.types import Name, Record, Text, Wanted, one_of, refuse_if
 from niclab.report import write_json
 from niclab.stats.questions import Direction
-from niclab.verdict import BenchFault
 
 FILE = "measurements.json"
 FORMAT = 1

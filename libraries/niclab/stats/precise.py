@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from niclab.core.verdict import Undecided
 from niclab.stats.interval import guarded
 from niclab.stats.plan import Plan
-from niclab.verdict import Undecided
 
 
 @dataclass(frozen=True)

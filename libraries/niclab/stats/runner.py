@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from niclab.core.verdict import Undecided
 from niclab.stats.judge import judge_pairs, judge_values
 from niclab.stats.plan import Plan, schedule
 from niclab.stats.precise import repeat_until
 from niclab.stats.questions import Decision, Result, Wish
-from niclab.verdict import Undecided
 
 
 def measure_limit(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from niclab.verdict import Undecided
+from niclab.core.verdict import Undecided
 
 BATCH = 5
 """Observations a batch of MSER-5."""

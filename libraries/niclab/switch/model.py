@@ -10,10 +10,10 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from niclab.fieldtypes import Name, Record, Seconds, Text, Wanted
+from niclab.core.verdict import BenchFault
+from niclab.files.types import Name, Record, Seconds, Text, Wanted
+from niclab.files.yaml import REPOSITORY, Problem, Sheet, load, shown_file
 from niclab.transports.snmp_records import VARIABLES, Kind, Variable
-from niclab.verdict import BenchFault
-from niclab.yamlfile import REPOSITORY, Problem, Sheet, load, shown_file
 
 DIRECTORY = REPOSITORY / "lab" / "switches"
 
@@ -83,14 +83,15 @@ class SwitchModel(Sheet):
     def access_vlan(self) -> Variable:
         """The column that holds the VLAN of an access port, where the model has one of its own.
 
-        :raises BenchFault: when it has none.
+        Raises:
+            BenchFault: When it has none.
         """
         if self.vlans.access_vlan_oid is None:
             raise BenchFault(f"switch model {self.model}: no access_vlan_oid; wanted: one, with mib: per-port")
         return Variable("accessVlan", self.vlans.access_vlan_oid, Kind.INTEGER)
 
     def problems(self) -> Iterator[Problem]:
-        """See :class:`~niclab.yamlfile.Sheet`."""
+        """See :class:`~niclab.files.yaml.Sheet`."""
         if self.model != self.file.stem:
             yield Problem(("model",), f"{self.model} is not the name of the file", self.file.stem)
         if (self.vlans.mib is VlanMib.PER_PORT) != (self.vlans.access_vlan_oid is not None):
@@ -103,7 +104,8 @@ class SwitchModel(Sheet):
 def load_model(name: str, directory: Path = DIRECTORY) -> SwitchModel:
     """The model called ``name``.
 
-    :raises BenchFault: when there is no such file (naming those there are), or with everything wrong with it.
+    Raises:
+        BenchFault: When there is no such file (naming those there are), or with everything wrong with it.
     """
     file = directory / f"{name}.yaml"
     if not file.is_file():

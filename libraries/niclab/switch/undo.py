@@ -12,9 +12,9 @@ from __future__ import annotations
 import re
 import shlex
 
+from niclab.core.verdict import BenchFault
 from niclab.switch.records import Admin, PortVlans
 from niclab.switch.switch import Switch
-from niclab.verdict import BenchFault
 
 _WANTED = "open PORT, vlans PORT pvid=N untagged=N,N tagged=N,N, or remove-vlan N"
 _VLANS = re.compile(r"pvid=(\d+) untagged=((?:\d+,)*\d+)? tagged=((?:\d+,)*\d+)?")
@@ -38,7 +38,8 @@ def remove_vlan_command(vlan: int) -> str:
 def carry_out(switch: Switch, command: str) -> None:
     """Run one of the commands, and see that it is done.
 
-    :raises BenchFault: when it is none of them, or the switch does not do it.
+    Raises:
+        BenchFault: When it is none of them, or the switch does not do it.
     """
     match _words(command):
         case ["open", port]:

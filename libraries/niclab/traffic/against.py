@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from niclab.lab import Lab
 from niclab.report.charts import TrendChart, TrendPoint
+from niclab.run.run import Run
 from niclab.stats.baselines import FOLDER, Baseline, BaselineStore
 from niclab.stats.interval import t_interval
 from niclab.stats.judge import judge_against_baseline
@@ -32,12 +32,12 @@ class Against:
     plan: Plan
 
     @classmethod
-    def stored(cls, lab: Lab, measurement: Measurement, plan: Plan) -> Against:
+    def stored(cls, run: Run, measurement: Measurement, plan: Plan) -> Against:
         """From ``baselines`` beside the folder of the run.
 
         :raises BenchFault: when the file of the baseline is damaged.
         """
-        store = BaselineStore(lab.run_dir.resolve().parent / FOLDER)
+        store = BaselineStore(run.run_dir.resolve().parent / FOLDER)
         found, nearest = store.find(measurement), ""
         if found is None and (other := store.nearest(measurement)) is not None:
             kept, differences = other

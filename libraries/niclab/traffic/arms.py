@@ -10,17 +10,17 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
-from niclab import stacks
-from niclab.bench import BenchPath, OperatingSystem, Role
+from niclab.bench.records import BenchPath, OperatingSystem, Role
 from niclab.card import At, Change, Setting, SettingKind
-from niclab.changes import put_back
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, fail_with
+from niclab.core.wait import until
 from niclab.hosts.bond_settings import BondMode, BondSettings, PrimaryReselect
-from niclab.lab import Lab
-from niclab.server import Server, quoted
-from niclab.stacks import Stack
-from niclab.traffic import mtu
-from niclab.verdict import BenchFault, CardFailure, NotApplicable, fail_with
-from niclab.wait import until
+from niclab.links import upper
+from niclab.links.upper import Stack
+from niclab.run.run import Run
+from niclab.run.server import Server, quoted
+from niclab.run.temporary import put_back
+from niclab.settings import mtu
 
 MIIMON_MS = 100
 
@@ -42,7 +42,7 @@ class Way:
 
 
 @contextmanager
-def applied(lab: Lab, way: Way, settings: tuple[Setting, ...]) -> Iterator[Way]:
+def applied(run: Run, way: Way, settings: tuple[Setting, ...]) -> Iterator[Way]:
     """Everything in ``settings`` is so inside the ``with`` block, one after the other; yields the way to use then.
 
     :raises NotApplicable: when the sheet or a system does not offer a setting.
@@ -51,28 +51,28 @@ def applied(lab: Lab, way: Way, settings: tuple[Setting, ...]) -> Iterator[Way]:
     """
     with ExitStack() as undoing:
         for setting in settings:
-            way = undoing.enter_context(_applied(lab, way, setting))
+            way = undoing.enter_context(_applied(run, way, setting))
         yield way
 
 
 @contextmanager
-def _applied(lab: Lab, way: Way, setting: Setting) -> Iterator[Way]:
+def _applied(run: Run, way: Way, setting: Setting) -> Iterator[Way]:
     match setting.kind:
         case SettingKind.MTU | SettingKind.MTU_IN_FLIGHT:
             size = _number(setting)
-            mtu.want_allowed(lab, size)
-            with mtu.both_ends(lab, way.path, size, bounce=setting.kind is SettingKind.MTU):
+            mtu.want_allowed(run, size)
+            with mtu.both_ends(run, way.path, size, bounce=setting.kind is SettingKind.MTU):
                 yield way
         case SettingKind.BOND:
-            with _bonded(lab, way, setting) as bonded:
+            with _bonded(run, way, setting) as bonded:
                 yield bonded
         case SettingKind.VLAN_ON_BOND:
-            with _tagged(lab, way, setting) as tagged:
+            with _tagged(run, way, setting) as tagged:
                 yield tagged
         case _:
             with ExitStack() as undoing:
                 for role in way.roles(setting.at):
-                    undoing.enter_context(_on_one(_End.of(lab, way, role), setting))
+                    undoing.enter_context(_on_one(_End.of(run, way, role), setting))
                 yield way
 
 
@@ -80,19 +80,19 @@ def _applied(lab: Lab, way: Way, setting: Setting) -> Iterator[Way]:
 class _End:
     """One end of a way."""
 
-    lab: Lab
+    run: Run
     server: Server
     port: str
     place: str
     iface: str
 
     @classmethod
-    def of(cls, lab: Lab, way: Way, role: Role) -> _End:
-        (port,) = [each for each in map(lab.bench.port, way.path.ends) if each.role is role]
-        return cls(lab, lab.server_of(port), port.name, port.place, lab.interface(port))
+    def of(cls, run: Run, way: Way, role: Role) -> _End:
+        (port,) = [each for each in map(run.bench.port, way.path.ends) if each.role is role]
+        return cls(run, run.server_of(port), port.name, port.place, run.interface(port))
 
     def changing(self, what: str, restoring: str) -> AbstractContextManager[None]:
-        return put_back(self.lab, self.server, self.port, f"{self.iface}: {what}", restoring)
+        return put_back(self.run, self.server, self.port, f"{self.iface}: {what}", restoring)
 
     def expect(self, setting: Setting, found: object, wish: object, refused: str | None) -> None:
         """Judge what was read back: the dut's is the card's business, the peer's the bench's."""
@@ -128,7 +128,7 @@ def _on_one(end: _End, setting: Setting) -> AbstractContextManager[None]:
 
 @contextmanager
 def _offload(end: _End, setting: Setting) -> Iterator[None]:
-    card, system, on = end.lab.card, end.server.description.os, _switch(setting)
+    card, system, on = end.run.card, end.server.description.os, _switch(setting)
     rows = card.section(card.offloads, "offloads").rows(system)
     row = next((row for name, row in rows.items() if name.value == setting.name), None)
     if row is None or row.set_with is None:
@@ -159,7 +159,7 @@ def _coalescing(end: _End, setting: Setting) -> Iterator[None]:
 @contextmanager
 def _ring(end: _End, setting: Setting) -> Iterator[None]:
     host, name = end.server.host, str(setting.name)
-    card = end.lab.card
+    card = end.run.card
     if not card.section(card.rings, "rings").settable:
         raise NotApplicable(f"sheet {card.name} says that rings cannot be set")
     shown = host.rings(end.iface)
@@ -178,7 +178,7 @@ def _ring(end: _End, setting: Setting) -> Iterator[None]:
 @contextmanager
 def _pause(end: _End, setting: Setting) -> Iterator[None]:
     host, name, on = end.server.host, str(setting.name), _switch(setting)
-    card = end.lab.card
+    card = end.run.card
     if not card.section(card.pause, "pause").settable:
         raise NotApplicable(f"sheet {card.name} says that pause frames cannot be set")
     with end.changing(str(setting), host.restoring_pause(end.iface)):
@@ -208,29 +208,29 @@ def _sysctl(end: _End, setting: Setting) -> Iterator[None]:
 
 
 @contextmanager
-def _bonded(lab: Lab, way: Way, setting: Setting) -> Iterator[Way]:
+def _bonded(run: Run, way: Way, setting: Setting) -> Iterator[Way]:
     """Both ports of each server in a bond, which has the addresses of the first path.
 
     A bond that uses one link at a time prefers that of the first path: where paths are cables, two bonds that use
     different ones do not reach each other.
     """
-    if len(lab.bench.paths) < 2:
-        raise NotApplicable(f"bench {lab.bench.name} has one path; a bond takes two")
+    if len(run.bench.paths) < 2:
+        raise NotApplicable(f"bench {run.bench.name} has one path; a bond takes two")
     mode = BondMode(str(setting.to))
     one_at_a_time = mode is BondMode.ACTIVE_BACKUP
     reselect = PrimaryReselect.ALWAYS if one_at_a_time else None
     settings = BondSettings(mode, miimon_ms=MIIMON_MS, primary_reselect=reselect)
     made: dict[Role, Stack] = {}
     with ExitStack() as undoing:
-        for path in lab.bench.paths:
-            undoing.callback(mtu.wait_for_links, lab, path)
+        for path in run.bench.paths:
+            undoing.callback(mtu.wait_for_links, run, path)
         for role in Role:
-            made[role] = stacks.bond(lab, role, settings, first_is_primary=one_at_a_time)
-            undoing.callback(_removed, lab, made[role])
+            made[role] = upper.bond(run, role, settings, first_is_primary=one_at_a_time)
+            undoing.callback(_removed, run, made[role])
 
         def ready() -> bool:
             seen = [(bond, bond.server.host.bond(bond.name)) for bond in made.values()]
-            whole = all(each.slaves_up == len(lab.bench.paths) for _, each in seen)
+            whole = all(each.slaves_up == len(run.bench.paths) for _, each in seen)
             first = all(each.active_slave == next(iter(bond.below.values())).name for bond, each in seen)
             return whole and (first or not one_at_a_time)
 
@@ -238,22 +238,22 @@ def _bonded(lab: Lab, way: Way, setting: Setting) -> Iterator[Way]:
         what += ", and that of the first path to be used" if one_at_a_time else ""
         until(ready, within=mtu.LINKS_WITHIN_S, what=what)
         over = {role: stack.name for role, stack in made.items()}
-        yield replace(way, path=lab.bench.paths[0], over=over, bonds=made)
+        yield replace(way, path=run.bench.paths[0], over=over, bonds=made)
 
 
 @contextmanager
-def _tagged(lab: Lab, way: Way, setting: Setting) -> Iterator[Way]:
+def _tagged(run: Run, way: Way, setting: Setting) -> Iterator[Way]:
     """A VLAN on each bond, with the addresses of the second path."""
     if way.bonds is None:
         raise BenchFault("a VLAN on a bond is wanted without a bond; wanted: a bond among the settings before it")
     over: dict[Role, str] = {}
     with ExitStack() as undoing:
         for role, bond in way.bonds.items():
-            vlan = stacks.vlan_on_bond(lab, bond, _number(setting))
-            undoing.callback(_removed, lab, vlan)
+            vlan = upper.vlan_on_bond(run, bond, _number(setting))
+            undoing.callback(_removed, run, vlan)
             over[role] = vlan.name
-        yield replace(way, path=lab.bench.paths[1], over=over)
+        yield replace(way, path=run.bench.paths[1], over=over)
 
 
-def _removed(lab: Lab, stack: Stack) -> None:
-    fail_with(stacks.remove(lab, stack))
+def _removed(run: Run, stack: Stack) -> None:
+    fail_with(upper.remove(run, stack))

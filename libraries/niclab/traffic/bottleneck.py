@@ -12,20 +12,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from niclab.bench import Port
+from niclab.bench.records import Port
+from niclab.core.parallel import side_by_side
+from niclab.core.verdict import BenchFault
+from niclab.core.wait import pause
 from niclab.hosts.errors import ReadError
 from niclab.hosts.load_records import load_between
 from niclab.hosts.records import PcieLink
-from niclab.lab import Lab
-from niclab.server import Server
-from niclab.together import side_by_side
+from niclab.run.run import Run
+from niclab.run.server import Server
 from niclab.traffic.host_only import host_only_bps
-from niclab.traffic.measuring import EndOfRun, Run
+from niclab.traffic.measuring import EndOfRun, TrafficRun
 from niclab.traffic.pcie import Ceiling, ceiling
 from niclab.traffic.serving import Ends
 from niclab.traffic.tools import tool_of
-from niclab.verdict import BenchFault
-from niclab.wait import pause
 
 LOOK_S = 1.0
 """Measured: the look itself keeps the CPU of a slow server (an emulated one) busy for up to 0.2 s."""
@@ -62,17 +62,17 @@ class Before:
         )
 
 
-def look_before(lab: Lab, run: Ends) -> tuple[Before, Before]:
+def look_before(run: Run, ends: Ends) -> tuple[Before, Before]:
     """Both ends before the first run: takes about a second, and once a server a run of its own, with itself."""
     first, second = side_by_side(
-        lambda end: _before(lab, *end), ((run.sender, run.from_port), (run.receiver, run.to_port))
+        lambda end: _before(run, *end), ((ends.sender, ends.from_port), (ends.receiver, ends.to_port))
     )
     return first, second
 
 
-def _before(lab: Lab, server: Server, port: Port) -> Before:
-    iface = lab.interface(port)
-    alone_bps = host_only_bps(server, tool_of(lab.bench.traffic))
+def _before(run: Run, server: Server, port: Port) -> Before:
+    iface = run.interface(port)
+    alone_bps = host_only_bps(server, tool_of(run.bench.traffic))
     links = _links(server, port)
     start, before = time.monotonic(), server.host.load(iface)
     pause(LOOK_S)
@@ -114,7 +114,7 @@ def want_room(befores: Sequence[Before], limit_bps: float, wish: str) -> None:
         )
 
 
-def hindrances(befores: Sequence[Before], runs: Sequence[Run], line_bps: float) -> list[str]:
+def hindrances(befores: Sequence[Before], runs: Sequence[TrafficRun], line_bps: float) -> list[str]:
     """Why the bench may be what holds the traffic back; empty when nothing shows that it does."""
     found = []
     for each in befores:
@@ -127,7 +127,7 @@ def hindrances(befores: Sequence[Before], runs: Sequence[Run], line_bps: float) 
             found.append(f"{each.port}: a CPU was {100 * each.busiest:.0f} % busy before the runs")
         if each.traffic_bps > TRAFFIC_BEFORE * line_bps:
             found.append(f"{each.port}: {each.traffic_bps / 1e6:.3f} Mbit/s flowed before the runs")
-    for ends in ([run.sender for run in runs], [run.receiver for run in runs]):
+    for ends in ([measured.sender for measured in runs], [measured.receiver for measured in runs]):
         found += _without_free_cpu(ends)
     return found
 

@@ -4,54 +4,54 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from niclab.bench import Port, Role
+from niclab.bench.records import Port, Role
+from niclab.core.verdict import BenchFault
 from niclab.hosts.records import OsRelease, PcieLink
-from niclab.lab import Lab
-from niclab.server import Server
+from niclab.run.run import Run
+from niclab.run.server import Server
 from niclab.stats.measurements import Key
 from niclab.traffic.serving import Ends
 from niclab.traffic.tool import Order
 from niclab.traffic.tools import tool_of
-from niclab.verdict import BenchFault
 
 _NOT_SAID = "not said"
 """Of a driver or firmware whose tool tells no version: two such are the same as far as anybody can tell."""
 
 
-def key_of(lab: Lab, run: Ends, path: str, order: Order, links: Mapping[Role, PcieLink | None]) -> Key:
+def key_of(run: Run, ends: Ends, path: str, order: Order, links: Mapping[Role, PcieLink | None]) -> Key:
     """The conditions of measurements with ``order`` over ``path``.
 
     :param links: of the card of each server; None when it sits on conventional PCI.
     :raises BenchFault: when one of them cannot be read.
     """
-    dut, peer = (run.from_port, run.to_port) if run.from_port.role is Role.DUT else (run.to_port, run.from_port)
-    server, link = lab.server_of(dut), links[Role.DUT]
-    info = server.host.driver_info(lab.interface(dut))
-    mtu = run.sender.host.interface(lab.interface(run.from_port)).mtu
+    dut, peer = (ends.from_port, ends.to_port) if ends.from_port.role is Role.DUT else (ends.to_port, ends.from_port)
+    server, link = run.server_of(dut), links[Role.DUT]
+    info = server.host.driver_info(run.interface(dut))
+    mtu = ends.sender.host.interface(run.interface(ends.from_port)).mtu
     return Key(
-        card=lab.card.name,
+        card=run.card.name,
         firmware=info.firmware or _NOT_SAID,
         driver=f"{info.driver} {info.version or _NOT_SAID}",
         slot=dut.pci,
         pcie_link=f"{link.gts:g} GT/s x{link.width}" if link else "conventional PCI",
         os=_os(server.host.os_release()),
         kernel=server.host.kernel(),
-        peer=_peer(lab, peer, links[Role.PEER]),
-        tool=tool_version(lab, run.sender),
-        parameters={**order.parameters, "path": path, "sender": run.from_port.role.value, "mtu": str(mtu)},
+        peer=_peer(run, peer, links[Role.PEER]),
+        tool=tool_version(run, ends.sender),
+        parameters={**order.parameters, "path": path, "sender": ends.from_port.role.value, "mtu": str(mtu)},
     )
 
 
-def tool_version(lab: Lab, server: Server) -> str:
+def tool_version(run: Run, server: Server) -> str:
     """``iperf3 3.12``, as installed on ``server``.
 
     :raises BenchFault: when the bench's tool is not.
     """
-    program = tool_of(lab.bench.traffic).programs[0]
+    program = tool_of(run.bench.traffic).programs[0]
     version = server.host.tools((program,))[program]
     if version is None:
         raise BenchFault(
-            f"{server.name}: {program} is not installed; wanted: the traffic tool of bench {lab.bench.name}"
+            f"{server.name}: {program} is not installed; wanted: the traffic tool of bench {run.bench.name}"
         )
     return f"{program} {version}"
 
@@ -60,9 +60,9 @@ def _os(release: OsRelease) -> str:
     return release.pretty_name or " ".join(filter(None, (release.id, release.version_id)))
 
 
-def _peer(lab: Lab, port: Port, link: PcieLink | None) -> str:
-    host = lab.server_of(port).host
-    info = host.driver_info(lab.interface(port))
+def _peer(run: Run, port: Port, link: PcieLink | None) -> str:
+    host = run.server_of(port).host
+    info = host.driver_info(run.interface(port))
     driver = f"{info.driver} {info.version or _NOT_SAID}, firmware {info.firmware or _NOT_SAID}"
     card = link.downstream if link else host.pci_device(port.pci)
     return f"{card.vendor_id}:{card.device_id}, {driver}, {_os(host.os_release())}, {host.kernel()}"

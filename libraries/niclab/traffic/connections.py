@@ -11,22 +11,22 @@ from dataclasses import dataclass
 from enum import Enum
 from statistics import fmean
 
-from niclab.bench import BenchPath, OperatingSystem, Role
+from niclab.bench.records import BenchPath, OperatingSystem, Role
 from niclab.card import OffloadName
-from niclab.lab import Lab
-from niclab.profile import Profile
+from niclab.core.profile import Profile
+from niclab.core.verdict import NotApplicable
 from niclab.report.charts import Limit, Line, LineChart, Point
+from niclab.run.run import Run
 from niclab.stats.judge import judge_values
 from niclab.stats.plan import Plan
 from niclab.stats.precise import Estimate, estimate
 from niclab.stats.questions import Result, at_least, at_most
 from niclab.stats.runner import measure_limit
 from niclab.traffic import bottleneck, limit, measuring, serving
-from niclab.traffic.measuring import Run
+from niclab.traffic.measuring import TrafficRun
 from niclab.traffic.progress import Tell
 from niclab.traffic.tool import Order
 from niclab.traffic.tools import tool_of
-from niclab.verdict import NotApplicable
 
 MESSAGE_BYTES = 32 << 10
 COUNTS: Mapping[Profile, tuple[int, ...]] = {Profile.QUICK: (1, 4), Profile.FULL: (1, 2, 4, 8, 16)}
@@ -53,7 +53,7 @@ class AtCount:
     result: Result
     cpu: tuple[float, ...]
     cpu_result: Result | None
-    runs: tuple[Run, ...]
+    runs: tuple[TrafficRun, ...]
 
 
 @dataclass(frozen=True)
@@ -65,9 +65,9 @@ class Scan:
     hindrances: tuple[str, ...]
 
 
-def want_mode(lab: Lab, mode: Mode) -> None:
+def want_mode(run: Run, mode: Mode) -> None:
     """:raises NotApplicable: when the dut cannot receive so."""
-    system, card = lab.server(Role.DUT).description.os, lab.card
+    system, card = run.server(Role.DUT).description.os, run.card
     if mode is Mode.NIC:
         return
     rows = card.section(card.offloads, "offloads").rows(system)
@@ -81,33 +81,33 @@ def want_mode(lab: Lab, mode: Mode) -> None:
     )
 
 
-def run(lab: Lab, path: BenchPath, profile: Profile, tell: Tell) -> Scan:
+def measure(run: Run, path: BenchPath, profile: Profile, tell: Tell) -> Scan:
     """The dut receives over ``path`` with each number of connections.
 
     :raises NotApplicable: when the sheet does not know the limit.
     :raises BenchFault: when the bench cannot reach it, or a run fails or is worthless.
     """
-    fraction = lab.card.known(lab.card.limits.tcp_fraction_of_line_rate, "limits.tcp_fraction_of_line_rate")
-    ends = serving.ends(lab, path, Role.PEER)
+    fraction = run.card.known(run.card.limits.tcp_fraction_of_line_rate, "limits.tcp_fraction_of_line_rate")
+    ends = serving.ends(run, path, Role.PEER)
     rate_mbps = limit.line_mbps(ends, path)
-    before = bottleneck.look_before(lab, ends)
-    source = f"sheet {lab.card.name} wants at least {fraction} of line rate, {rate_mbps:g} Mbit/s"
+    before = bottleneck.look_before(run, ends)
+    source = f"sheet {run.card.name} wants at least {fraction} of line rate, {rate_mbps:g} Mbit/s"
     bottleneck.want_room(before, fraction * rate_mbps * 1e6, source)
     wish = at_least(fraction * rate_mbps, source)
     found: list[AtCount] = []
-    with measuring.session(lab, path, Role.PEER, rate_mbps) as session:
+    with measuring.session(run, path, Role.PEER, rate_mbps) as session:
         for step, count in enumerate(COUNTS[profile], 1):
             order = Order(duration_s=RUN_S[profile], connections=count, message_bytes=MESSAGE_BYTES)
-            tool = tool_of(lab.bench.traffic)
+            tool = tool_of(run.bench.traffic)
             plan = Plan(
                 first_look=FIRST_LOOK,
                 most=MOST,
                 warm_up_runs=int(not tool.omitted_s),
                 resolution=tool.resolution_bps(order) / 1e6,
             )
-            runs: list[Run] = []
+            runs: list[TrafficRun] = []
 
-            def one_run(order: Order = order, runs: list[Run] = runs) -> float:
+            def one_run(order: Order = order, runs: list[TrafficRun] = runs) -> float:
                 runs.append(session.measure(order))
                 return limit.mbps(runs[-1])
 
@@ -120,7 +120,7 @@ def run(lab: Lab, path: BenchPath, profile: Profile, tell: Tell) -> Scan:
                     estimate(values, plan, WIDTH),
                     result,
                     cpu,
-                    _cpu_result(lab, cpu, plan),
+                    _cpu_result(run, cpu, plan),
                     tuple(runs),
                 )
             )
@@ -132,12 +132,12 @@ def run(lab: Lab, path: BenchPath, profile: Profile, tell: Tell) -> Scan:
     return Scan(ends.name, tuple(found), tuple(bottleneck.hindrances(before, made, rate_mbps * 1e6)))
 
 
-def _cpu_result(lab: Lab, cpu: Sequence[float], plan: Plan) -> Result | None:
-    most = lab.card.limits.receiver_cpu_percent
+def _cpu_result(run: Run, cpu: Sequence[float], plan: Plan) -> Result | None:
+    most = run.card.limits.receiver_cpu_percent
     if not isinstance(most, float):
         return None
     counted = Plan(first_look=plan.first_look, most=plan.most, resolution=0.1)
-    return judge_values(cpu, at_most(most, f"sheet {lab.card.name}, receiver_cpu_percent"), "percent CPU", counted)
+    return judge_values(cpu, at_most(most, f"sheet {run.card.name}, receiver_cpu_percent"), "percent CPU", counted)
 
 
 def judge(scan: Scan) -> None:

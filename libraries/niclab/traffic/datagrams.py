@@ -10,12 +10,12 @@ import re
 from contextlib import ExitStack
 from dataclasses import dataclass
 
+from niclab.core.verdict import BenchFault
 from niclab.hosts.errors import ReadError
-from niclab.lab import Lab
-from niclab.server import Server
+from niclab.run.run import Run
+from niclab.run.server import Server
 from niclab.traffic import datagram_program, program, serving
 from niclab.traffic.serving import Ends
-from niclab.verdict import BenchFault
 
 PORT = 7111
 COUNT, BYTES = 60, 32 << 10
@@ -45,29 +45,29 @@ class Delivery:
         )
 
 
-def deliver(lab: Lab, run: Ends) -> Delivery:
+def deliver(run: Run, ends: Ends) -> Delivery:
     """Send datagrams from one end to the other.
 
     :raises BenchFault: when a program does not begin, end or say what it saw.
     """
-    route = serving.route(lab, run)
+    route = serving.route(run, ends)
     with ExitStack() as undoing:
-        files = [program.placed(undoing, server, datagram_program) for server in (run.sender, run.receiver)]
-        before = _wrong_sums(run.receiver)
+        files = [program.placed(undoing, server, datagram_program) for server in (ends.sender, ends.receiver)]
+        before = _wrong_sums(ends.receiver)
         words = ("receive", route.receiver, PORT, COUNT, BYTES, SECONDS)
-        job = run.receiver.ssh.start(program.command(files[1], *words), limit_s=2 * SECONDS)
+        job = ends.receiver.ssh.start(program.command(files[1], *words), limit_s=2 * SECONDS)
         undoing.callback(job.stop)
-        program.wait_until_ready(run.receiver, job, "datagram receiver")
+        program.wait_until_ready(ends.receiver, job, "datagram receiver")
         words_of_sender = ("send", route.sender, route.receiver, PORT, COUNT, BYTES)
-        run.sender.run(program.command(files[0], *words_of_sender), timeout_s=SECONDS)
+        ends.sender.run(program.command(files[0], *words_of_sender), timeout_s=SECONDS)
         ended = job.wait(2 * SECONDS)
         if not ended.succeeded:
-            raise BenchFault(f"{run.receiver.name}: datagram receiver: {ended.ending}: {ended.stderr.strip()[-300:]}")
-        after = _wrong_sums(run.receiver)
+            raise BenchFault(f"{ends.receiver.name}: datagram receiver: {ended.ending}: {ended.stderr.strip()[-300:]}")
+        after = _wrong_sums(ends.receiver)
     try:
         return read_delivery(ended.stdout, None if before is None or after is None else after - before)
     except ReadError as error:
-        raise error.about(f"{run.receiver.name}: datagram receiver") from error
+        raise error.about(f"{ends.receiver.name}: datagram receiver") from error
 
 
 def read_delivery(text: str, wrong_sums: int | None) -> Delivery:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
-from niclab.bench import BenchPath, TrafficToolName
+from niclab.bench.records import BenchPath, TrafficToolName
 from niclab.card import (
     At,
     Change,
@@ -22,22 +22,22 @@ from niclab.card import (
     Step,
 )
 from niclab.card import Sequence as Steps
-from niclab.lab import Lab
-from niclab.profile import Profile
+from niclab.core.profile import Profile
+from niclab.core.verdict import NotApplicable, Undecided
+from niclab.core.wait import Deadline
 from niclab.report.charts import ChangeChart, ChangeRow
+from niclab.run.run import Run
 from niclab.stats.plan import Plan
 from niclab.stats.questions import Direction, Result, Wish, lowers_by, not_worse_by, raises_by
 from niclab.stats.runner import measure_effect
 from niclab.traffic import WorthlessResult, bottleneck, limit, measuring, round_trips, serving, standstill, triage
 from niclab.traffic.arms import Way, applied
 from niclab.traffic.bottleneck import Before
-from niclab.traffic.measuring import EndOfRun, Run
+from niclab.traffic.measuring import EndOfRun, TrafficRun
 from niclab.traffic.progress import Pace, Progress, Tell
 from niclab.traffic.tool import Order, TrafficTest
 from niclab.traffic.tools import tool_of
 from niclab.traffic.triage import Compared
-from niclab.verdict import NotApplicable, Undecided
-from niclab.wait import Deadline
 
 WITHOUT, WITH = "without", "with"
 SEED = 1
@@ -70,7 +70,7 @@ class Answer:
     wanted: Prediction
     result: Result
     pairs: tuple[tuple[float, float], ...]
-    runs: tuple[tuple[str, Run], ...]
+    runs: tuple[tuple[str, TrafficRun], ...]
     before: tuple[Before, Before]
     hindrances: tuple[str, ...]
     compared: tuple[Compared, ...]
@@ -110,7 +110,7 @@ def wish_of(wanted: Prediction, source: str) -> Wish:
 class Arms:
     """Puts the settings of an arm on the path before its run, and leaves them there until another arm is wanted."""
 
-    lab: Lab
+    run: Run
     base: Way
     settings: Mapping[str, tuple[Setting, ...]]
     _stack: ExitStack = field(default_factory=ExitStack)
@@ -120,7 +120,7 @@ class Arms:
         """The way to use with the settings of ``arm``."""
         if self._now is None or self._now[0] != arm:
             self.close()
-            self._now = (arm, self._stack.enter_context(applied(self.lab, self.base, self.settings[arm])))
+            self._now = (arm, self._stack.enter_context(applied(self.run, self.base, self.settings[arm])))
         return self._now[1]
 
     def close(self) -> None:
@@ -140,13 +140,13 @@ def switched(name: OffloadName, on: bool, at: At = At.BOTH) -> Setting:
     return Setting(kind=SettingKind.OFFLOAD, name=name.value, to=on, at=at)
 
 
-def order_of(lab: Lab, effect: Effect, run_s: int) -> Order:
+def order_of(run: Run, effect: Effect, run_s: int) -> Order:
     """The runs of an effect.
 
     :raises NotApplicable: when a server has no such processor to bind them to.
     """
     if effect.cpu is not None:
-        for server in lab.servers.values():
+        for server in run.servers.values():
             if effect.cpu not in server.host.cpu_times().cpus:
                 raise NotApplicable(f"{server.name} has no processor {effect.cpu} to bind the traffic to")
     return Order(
@@ -159,7 +159,7 @@ def order_of(lab: Lab, effect: Effect, run_s: int) -> Order:
     )
 
 
-def ask_step(lab: Lab, path: BenchPath, sequence: Steps, step: Step, budget: Budget, tell: Tell) -> Answer:
+def ask_step(run: Run, path: BenchPath, sequence: Steps, step: Step, budget: Budget, tell: Tell) -> Answer:
     """Does one step of a sequence change what the sheet predicts, against the baseline? See :func:`ask`."""
     as_effect = Effect(
         name=step.name,
@@ -169,11 +169,11 @@ def ask_step(lab: Lab, path: BenchPath, sequence: Steps, step: Step, budget: Bud
         wanted=step.wanted,
         source=sequence.source,
     )
-    return ask(lab, path, as_effect, budget, tell, {WITHOUT: sequence.baseline, WITH: step.settings})
+    return ask(run, path, as_effect, budget, tell, {WITHOUT: sequence.baseline, WITH: step.settings})
 
 
 def ask(
-    lab: Lab,
+    run: Run,
     path: BenchPath,
     effect: Effect,
     budget: Budget,
@@ -189,29 +189,29 @@ def ask(
     :raises BenchFault: when a run fails or is worthless.
     :raises Undecided: when the time was spent before the first look.
     """
-    order = order_of(lab, effect, budget.run_s)
-    source = source or f"sheet {lab.card.name}, {effect.name}"
-    run = serving.ends(lab, path, effect.sender)
-    before = bottleneck.look_before(lab, run)
-    rate_mbps = limit.line_mbps(run, path)
+    order = order_of(run, effect, budget.run_s)
+    source = source or f"sheet {run.card.name}, {effect.name}"
+    ends = serving.ends(run, path, effect.sender)
+    before = bottleneck.look_before(run, ends)
+    rate_mbps = limit.line_mbps(ends, path)
     plan = Plan(
-        first_look=budget.first_look, most=budget.most, warm_up_runs=1, resolution=_resolution(lab, effect, order)
+        first_look=budget.first_look, most=budget.most, warm_up_runs=1, resolution=_resolution(run, effect, order)
     )
-    pace = Pace(order.duration_s + tool_of(lab.bench.traffic).omitted_s)
-    subject = f"{run.name}, {effect.name}"
+    pace = Pace(order.duration_s + tool_of(run.bench.traffic).omitted_s)
+    subject = f"{ends.name}, {effect.name}"
     progress = Progress(subject, triage.METRICS[effect.figure][1], 2 * plan.most, 2, pace, budget.most_s, tell)
     settings = _settings(effect) if settings is None else settings
-    arms = Arms(lab, Way(path, effect.sender), settings)
+    arms = Arms(run, Way(path, effect.sender), settings)
     wish = wish_of(effect.wanted, source)
-    with standstill.watched(run) as watch:
-        runs = _Runs(lab, effect, order, rate_mbps, arms, progress, watch)
+    with standstill.watched(ends) as watch:
+        runs = _Runs(run, effect, order, rate_mbps, arms, progress, watch)
         started = Deadline(budget.most_s)
         try:
             pairs, result = measure_effect(
                 runs.one, (WITHOUT, WITH), wish, plan, seed=SEED, may_go_on=lambda: not started.expired
             )
         except Undecided as error:
-            raise Undecided(f"{run.name}: {effect.name}: {error}") from error
+            raise Undecided(f"{ends.name}: {effect.name}: {error}") from error
         finally:
             arms.close()
     hindrances = bottleneck.hindrances(before, [each for _, each in runs.made], rate_mbps * 1e6)
@@ -219,9 +219,9 @@ def ask(
         WITHOUT: (settings[WITHOUT], [one for one, _ in pairs]),
         WITH: (settings[WITH], [two for _, two in pairs]),
     }
-    compared = triage.compare(lab, path, effect, order, before, figures, plan)
+    compared = triage.compare(run, path, effect, order, before, figures, plan)
     return Answer(
-        run=run.name,
+        run=ends.name,
         name=effect.name,
         what=", ".join(map(str, effect.change)) or effect.name,
         wanted=effect.wanted,
@@ -238,26 +238,26 @@ def ask(
 class _Runs:
     """Makes the runs of an effect, and keeps them. ``made``: arm and run, those of our own program left out."""
 
-    lab: Lab
+    run: Run
     effect: Effect
     order: Order
     rate_mbps: float
     arms: Arms
     progress: Progress
     watch: standstill.Watch
-    made: list[tuple[str, Run]] = field(default_factory=list)
+    made: list[tuple[str, TrafficRun]] = field(default_factory=list)
     count: int = 0
 
     def one(self, arm: str) -> float:
         """The figure of a run of ``arm``."""
         way = self.arms.way(arm)
         # iperf3 has no request/response
-        if self.order.test is TrafficTest.TCP_RR and self.lab.bench.traffic is TrafficToolName.IPERF3:
-            ends = serving.ends(self.lab, way.path, self.effect.sender)
-            value = round_trips.per_second(self.lab, ends, self.order.duration_s)
+        if self.order.test is TrafficTest.TCP_RR and self.run.bench.traffic is TrafficToolName.IPERF3:
+            ends = serving.ends(self.run, way.path, self.effect.sender)
+            value = round_trips.per_second(self.run, ends, self.order.duration_s)
         else:
             sender, over = self.effect.sender, way.over
-            found = measuring.measure(self.lab, way.path, sender, self.order, self.rate_mbps, over, self.watch)
+            found = measuring.measure(self.run, way.path, sender, self.order, self.rate_mbps, over, self.watch)
             self.made.append((arm, found))
             value = value_of(found, self.effect.figure)
         self.count += 1
@@ -269,32 +269,32 @@ def _settings(effect: Effect) -> dict[str, tuple[Setting, ...]]:
     return {WITHOUT: effect.under + effect.against, WITH: effect.under + effect.change}
 
 
-def _resolution(lab: Lab, effect: Effect, order: Order) -> float:
+def _resolution(run: Run, effect: Effect, order: Order) -> float:
     if effect.figure is Figure.MBPS:
-        return tool_of(lab.bench.traffic).resolution_bps(order) / 1e6
+        return tool_of(run.bench.traffic).resolution_bps(order) / 1e6
     return 0.0
 
 
-def value_of(run: Run, figure: Figure) -> float:
+def value_of(measured: TrafficRun, figure: Figure) -> float:
     """The figure of a run, above 0.
 
     :raises WorthlessResult: when the run does not have it.
     """
     if figure is Figure.MBPS:
-        return limit.mbps(run)
+        return limit.mbps(measured)
     if figure is Figure.TRANSACTIONS_PER_S:
-        found = run.result.transactions_per_s
+        found = measured.result.transactions_per_s
     else:
-        found = cpu_s_per_gbit(run.sender if figure is Figure.SENDER_CPU else run.receiver, run)
+        found = cpu_s_per_gbit(measured.sender if figure is Figure.SENDER_CPU else measured.receiver, measured)
     if not found:
-        raise WorthlessResult(f"worthless result: no {figure.value}, wanted more than 0", run.receiver.port)
+        raise WorthlessResult(f"worthless result: no {figure.value}, wanted more than 0", measured.receiver.port)
     return found
 
 
-def cpu_s_per_gbit(end: EndOfRun, run: Run) -> float:
+def cpu_s_per_gbit(end: EndOfRun, measured: TrafficRun) -> float:
     """Seconds of all processors of ``end`` for each gigabit that arrived meanwhile, both counted by the servers."""
     busy_s = sum(share.busy for share in end.cpu.cpus.values()) * end.seconds
-    return busy_s / (run.receiver.frames.rx_bytes * 8e-9)
+    return busy_s / (measured.receiver.frames.rx_bytes * 8e-9)
 
 
 def judge(answers: Sequence[Answer]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from niclab.server import Server, quoted
+from niclab.run.server import Server, quoted
 
 FLOWS, EACH = 64, 4
 """The ports of the flows follow one another, so a hash that is linear in them, as that of Linux' bonding driver

@@ -10,21 +10,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from niclab.bench import BenchPath, Role
+from niclab.bench.records import BenchPath, Role
 from niclab.card import At, Effect, Prediction, Setting, SettingKind
-from niclab.lab import Lab
+from niclab.core.verdict import CardFailure, NotApplicable, Undecided
 from niclab.report.charts import Limit, Line, LineChart, Point
+from niclab.run.run import Run
 from niclab.stats.judge import judge_values
 from niclab.stats.plan import Plan
 from niclab.stats.precise import Estimate, estimate, repeat_until
 from niclab.stats.questions import Decision, Result, Wish, at_least
 from niclab.traffic import WorthlessResult, bottleneck, limit, measuring, serving
 from niclab.traffic.bottleneck import Before
-from niclab.traffic.measuring import Run, Session
+from niclab.traffic.measuring import Session, TrafficRun
 from niclab.traffic.progress import Tell
 from niclab.traffic.tool import Order, TrafficTest
 from niclab.traffic.tools import tool_of
-from niclab.verdict import CardFailure, NotApplicable, Undecided
 
 UDP_HEADERS, TCP_HEADERS = 28, 52
 """IPv4 20 and UDP 8; IPv4 20, TCP 20 and time stamps 12 (RFC 7323)."""
@@ -52,7 +52,7 @@ class AtSize:
     rate: Estimate
     result: Result
     binds: str
-    runs: tuple[Run, ...]
+    runs: tuple[TrafficRun, ...]
 
 
 @dataclass(frozen=True)
@@ -89,25 +89,25 @@ class Peak:
         return by[binds], binds
 
 
-def run(lab: Lab, path: BenchPath, tell: Tell) -> Peak:
+def measure(run: Run, path: BenchPath, tell: Tell) -> Peak:
     """The dut receives frames of each size over ``path``, as many as it can.
 
     :raises NotApplicable: when the sheet knows no frame rate.
     :raises BenchFault: when a run fails or is worthless.
     """
-    known = lab.card.limits.frames_per_s
+    known = run.card.limits.frames_per_s
     if known is None:
-        raise NotApplicable(f"sheet {lab.card.name} has no limits.frames_per_s")
-    least = lab.card.known(known, "limits.frames_per_s") / path.rate_scale
-    ends = serving.ends(lab, path, Role.PEER)
-    rate_mbps, before = limit.line_mbps(ends, path), bottleneck.look_before(lab, ends)
+        raise NotApplicable(f"sheet {run.card.name} has no limits.frames_per_s")
+    least = run.card.known(known, "limits.frames_per_s") / path.rate_scale
+    ends = serving.ends(run, path, Role.PEER)
+    rate_mbps, before = limit.line_mbps(ends, path), bottleneck.look_before(run, ends)
     bus_mbps = _bus_mbps(before)
-    wish = at_least(least, f"sheet {lab.card.name}, frames_per_s, over {path.rate_scale:g}")
+    wish = at_least(least, f"sheet {run.card.name}, frames_per_s, over {path.rate_scale:g}")
     found: list[AtSize] = []
     plan = Plan(first_look=FIRST_LOOK, most=MOST, warm_up_runs=0, resolution=1 / RUN_S)
-    with measuring.session(lab, path, Role.PEER, rate_mbps) as session:
+    with measuring.session(run, path, Role.PEER, rate_mbps) as session:
         for message in MESSAGES:
-            search = _Search(lab, session, message)
+            search = _Search(run, session, message)
             values = repeat_until(search.one_run, partial(_enough, wish, plan), plan)
             result, rate = judge_values(values, wish, _UNIT, plan), estimate(values, plan, NARROW)
             frame = message + UDP_HEADERS + ETHERNET
@@ -129,17 +129,17 @@ def _enough(wish: Wish, plan: Plan, values: Sequence[float]) -> bool:
 class _Search:
     """Runs of one size: the offered rate is found with the first, and kept."""
 
-    lab: Lab
+    run: Run
     session: Session
     message: int
 
     def __post_init__(self) -> None:
-        self.runs: list[Run] = []
+        self.runs: list[TrafficRun] = []
         self._rate_bps: int | None = None
 
     def one_run(self) -> float:
         found = self._measure(self._rate_bps)
-        if self.runs or (found.result.loss or 0) <= FLOODED or tool_of(self.lab.bench.traffic).name.value != "iperf3":
+        if self.runs or (found.result.loss or 0) <= FLOODED or tool_of(self.run.bench.traffic).name.value != "iperf3":
             self.runs.append(found)
             return self._frames_per_s(found)
         self._rate_bps = round(found.result.throughput_bps or 0)
@@ -149,14 +149,14 @@ class _Search:
         self.runs.append(paced)
         return self._frames_per_s(paced)
 
-    def _measure(self, rate_bps: int | None) -> Run:
+    def _measure(self, rate_bps: int | None) -> TrafficRun:
         order = Order(TrafficTest.UDP_STREAM, RUN_S, message_bytes=self.message, rate_bps=rate_bps)
         return self.session.measure(order)
 
-    def _frames_per_s(self, run: Run) -> float:
-        if not run.result.throughput_bps:
-            raise WorthlessResult("worthless result: no datagram was received", run.receiver.port)
-        return run.result.throughput_bps / 8 / self.message
+    def _frames_per_s(self, measured: TrafficRun) -> float:
+        if not measured.result.throughput_bps:
+            raise WorthlessResult("worthless result: no datagram was received", measured.receiver.port)
+        return measured.result.throughput_bps / 8 / self.message
 
 
 def _bus_mbps(before: tuple[Before, Before]) -> float | None:
@@ -185,25 +185,25 @@ def judge(peak: Peak) -> None:
     limit.judge_results(asked)
 
 
-def same_within(lab: Lab) -> float:
+def same_within(run: Run) -> float:
     """How many percent the frame rates may differ.
 
     :raises NotApplicable: when the sheet does not say so.
     """
-    known = lab.card.limits.frame_rate_same_within_percent
+    known = run.card.limits.frame_rate_same_within_percent
     if known is None:
-        raise NotApplicable(f"sheet {lab.card.name} has no limits.frame_rate_same_within_percent")
-    return lab.card.known(known, "limits.frame_rate_same_within_percent")
+        raise NotApplicable(f"sheet {run.card.name} has no limits.frame_rate_same_within_percent")
+    return run.card.known(known, "limits.frame_rate_same_within_percent")
 
 
-def judge_independence(lab: Lab, peak: Peak) -> None:
+def judge_independence(run: Run, peak: Peak) -> None:
     """Is the frame rate the same at every size at which neither line nor bus comes first, as the sheet says?
 
     :raises NotApplicable: when the sheet does not say so, or there are less than two such sizes.
     :raises CardFailure: when it is proven to differ by more.
     :raises Undecided: when the intervals cannot tell.
     """
-    percent = same_within(lab)
+    percent = same_within(run)
     free = [each for each in peak.found if each.binds == "frames/s"]
     if len(free) < 2:
         raise NotApplicable(f"{peak.subject}: the line or the bus comes first at all sizes but {len(free)}")
@@ -212,7 +212,7 @@ def judge_independence(lab: Lab, peak: Peak) -> None:
     said = (
         f"{peak.subject}: {least.rate.estimate:.0f} frames/s of {least.frame_bytes} bytes ({least.rate.low:.0f} to "
         f"{least.rate.high:.0f}), {most.rate.estimate:.0f} of {most.frame_bytes} bytes ({most.rate.low:.0f} to "
-        f"{most.rate.high:.0f}); sheet {lab.card.name} wants the same within {percent:g} %"
+        f"{most.rate.high:.0f}); sheet {run.card.name} wants the same within {percent:g} %"
     )
     if least.rate.high < part * most.rate.low:
         raise CardFailure(said)
@@ -220,7 +220,7 @@ def judge_independence(lab: Lab, peak: Peak) -> None:
         raise Undecided(said)
 
 
-def jumbo_gain(lab: Lab, peak: Peak) -> Effect:
+def jumbo_gain(run: Run, peak: Peak) -> Effect:
     """What jumbo frames must gain by the frame rate that was found, unless another limit comes first."""
     (standard, _), (jumbo, binds) = peak.carried_mbps(STANDARD_MTU), peak.carried_mbps(JUMBO_MTU)
     return Effect(
@@ -230,7 +230,7 @@ def jumbo_gain(lab: Lab, peak: Peak) -> Effect:
         sender=Role.PEER,
         wanted=Prediction(ratio=jumbo / standard, within_percent=GAIN_WITHIN_PERCENT),
         source=(
-            f"sheet {lab.card.name}: predicted from {peak.frames_per_s:.0f} frames a second, then held back by {binds}"
+            f"sheet {run.card.name}: predicted from {peak.frames_per_s:.0f} frames a second, then held back by {binds}"
         ),
     )
 

@@ -8,15 +8,15 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
+from niclab.core.parallel import side_by_side
+from niclab.core.verdict import BenchFault
+from niclab.core.wait import until
 from niclab.hosts.errors import ReadError
-from niclab.server import Server, quoted
-from niclab.together import side_by_side
+from niclab.run.server import Server, quoted
 from niclab.traffic import gap, gap_program, program
 from niclab.traffic.gap_records import EndLog, GapReport
 from niclab.traffic.gap_text import read_end_log, read_ready
 from niclab.transports.ssh import Job
-from niclab.verdict import BenchFault
-from niclab.wait import until
 
 PORT = 7110
 PERIOD_US = 1000

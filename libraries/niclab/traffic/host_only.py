@@ -5,7 +5,7 @@ A bench whose servers carry less than the line that way may be what a missed lim
 
 from __future__ import annotations
 
-from niclab.server import Server
+from niclab.run.server import Server
 from niclab.traffic import WorthlessResult, serving
 from niclab.traffic.tool import Order, Route, TrafficTool
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 
-from niclab.bench import TrafficToolName
+from niclab.bench.records import TrafficToolName
+from niclab.core.verdict import NotApplicable
 from niclab.hosts.reading import JsonNode
 from niclab.traffic import WorthlessResult
 from niclab.traffic.iperf3 import document, read_document
 from niclab.traffic.tool import CpuScale, Order, Route, ToolResult, TrafficTest, segment_step_bps
-from niclab.verdict import NotApplicable
 
 
 @dataclass(frozen=True)

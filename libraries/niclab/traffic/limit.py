@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from niclab.bench import BenchPath, Port, Role
-from niclab.lab import Lab
-from niclab.profile import Profile
+from niclab.bench.records import BenchPath, Port, Role
+from niclab.core.profile import Profile
+from niclab.core.verdict import BenchFault, CardFailure, Undecided
+from niclab.core.wait import Deadline
 from niclab.report import now
 from niclab.report.charts import Limit, Line, LineChart, Point
+from niclab.run.run import Run
 from niclab.stats.conclude import conclude
 from niclab.stats.judge import judge_values
 from niclab.stats.measurements import Key, Measurement, add
@@ -20,13 +22,11 @@ from niclab.traffic import WorthlessResult, bottleneck, measuring, resent, servi
 from niclab.traffic.against import Against
 from niclab.traffic.bottleneck import Before
 from niclab.traffic.conditions import key_of
-from niclab.traffic.measuring import Run
+from niclab.traffic.measuring import TrafficRun
 from niclab.traffic.progress import Pace, Progress, Tell
 from niclab.traffic.serving import Ends
 from niclab.traffic.tool import Order
 from niclab.traffic.tools import tool_of
-from niclab.verdict import BenchFault, CardFailure, Undecided
-from niclab.wait import Deadline
 
 METRIC, UNIT = "tcp_mbps", "Mbit/s"
 
@@ -69,7 +69,7 @@ class Answer:
     subject: str
     result: Result
     values: tuple[float, ...]
-    runs: tuple[Run, ...]
+    runs: tuple[TrafficRun, ...]
     before: tuple[Before, Before]
     hindrances: tuple[str, ...]
     against: Against
@@ -81,7 +81,7 @@ class Answer:
         return self.against.result(self.values)
 
 
-def ask(lab: Lab, path: BenchPath, sender: Role, budget: Budget, tell: Tell, over: Over | None = None) -> Answer:
+def ask(run: Run, path: BenchPath, sender: Role, budget: Budget, tell: Tell, over: Over | None = None) -> Answer:
     """Does TCP from ``sender`` reach the sheet's limit over ``path``? Adds what was measured to the run folder.
 
     :param tell: is told the progress of what lasts long.
@@ -90,16 +90,16 @@ def ask(lab: Lab, path: BenchPath, sender: Role, budget: Budget, tell: Tell, ove
     :raises BenchFault: when the bench cannot reach it, or a run fails or is worthless.
     :raises Undecided: when the time was spent before the first look.
     """
-    fraction = lab.card.known(lab.card.limits.tcp_fraction_of_line_rate, "limits.tcp_fraction_of_line_rate")
-    run, tool = _ends(lab, path, sender, over), tool_of(lab.bench.traffic)
-    rate_mbps = line_mbps(run, path)
-    source = f"sheet {lab.card.name} wants at least {fraction} of line rate, {rate_mbps:g} Mbit/s"
+    fraction = run.card.known(run.card.limits.tcp_fraction_of_line_rate, "limits.tcp_fraction_of_line_rate")
+    ends, tool = _ends(run, path, sender, over), tool_of(run.bench.traffic)
+    rate_mbps = line_mbps(ends, path)
+    source = f"sheet {run.card.name} wants at least {fraction} of line rate, {rate_mbps:g} Mbit/s"
     wish = at_least(fraction * rate_mbps, source)
     order = Order(duration_s=budget.run_s)
-    before = bottleneck.look_before(lab, run)
+    before = bottleneck.look_before(run, ends)
     bottleneck.want_room(before, wish.low * 1e6, source)
-    links = {port.role: each.link for port, each in zip((run.from_port, run.to_port), before, strict=True)}
-    key = key_of(lab, run, path.name, order, links)
+    links = {port.role: each.link for port, each in zip((ends.from_port, ends.to_port), before, strict=True)}
+    key = key_of(run, ends, path.name, order, links)
     if over is not None:
         key = key.model_copy(update={"parameters": {**key.parameters, "over": over.words}})
     plan = Plan(
@@ -109,9 +109,9 @@ def ask(lab: Lab, path: BenchPath, sender: Role, budget: Budget, tell: Tell, ove
         warm_up_runs=budget.warm_up_runs if tool.omitted_s else max(1, budget.warm_up_runs),
         resolution=tool.resolution_bps(order) / 1e6,
     )
-    made: list[Run] = []
+    made: list[TrafficRun] = []
     pace = Pace(budget.run_s + tool.omitted_s)
-    progress = Progress(run.name, UNIT, plan.most, plan.warm_up_runs, pace, budget.most_s, tell)
+    progress = Progress(ends.name, UNIT, plan.most, plan.warm_up_runs, pace, budget.most_s, tell)
 
     def one_run() -> float:
         found = session.measure(order)
@@ -125,26 +125,26 @@ def ask(lab: Lab, path: BenchPath, sender: Role, budget: Budget, tell: Tell, ove
         return is_clear and against.decided(sample)
 
     started = Deadline(budget.most_s)
-    name = run.name if over is None else f"{run.name} over {over.words}"
+    name = ends.name if over is None else f"{ends.name} over {over.words}"
     measurement = _measurement(name, key)
-    against = Against.stored(lab, measurement, plan)
+    against = Against.stored(run, measurement, plan)
     try:
-        with measuring.session(lab, path, sender, rate_mbps, over.interfaces if over else None) as session:
+        with measuring.session(run, path, sender, rate_mbps, over.interfaces if over else None) as session:
             values = repeat_until(one_run, enough, plan, lambda: not started.expired)
     except Undecided as error:
         raise Undecided(f"{name}: {error}") from error
-    add(lab.run_dir, measurement.model_copy(update={"samples": tuple(values)}))
+    add(run.run_dir, measurement.model_copy(update={"samples": tuple(values)}))
     result = judge_values(values, wish, UNIT, plan)
     found = bottleneck.hindrances(before, made, rate_mbps * 1e6)
-    return Answer(name, result, tuple(values), tuple(made), before, tuple(found), against, resent.result(lab, made))
+    return Answer(name, result, tuple(values), tuple(made), before, tuple(found), against, resent.result(run, made))
 
 
-def _ends(lab: Lab, path: BenchPath, sender: Role, over: Over | None) -> Ends:
+def _ends(run: Run, path: BenchPath, sender: Role, over: Over | None) -> Ends:
     """Who sends to whom; through which ports, is for what lies over them to say."""
-    run = serving.ends(lab, path, sender)
+    ends = serving.ends(run, path, sender)
     if over is None:
-        return run
-    return replace(run, from_port=over.ports[run.from_port.role], to_port=over.ports[run.to_port.role])
+        return ends
+    return replace(ends, from_port=over.ports[ends.from_port.role], to_port=over.ports[ends.to_port.role])
 
 
 def _measurement(name: str, key: Key) -> Measurement:
@@ -160,22 +160,22 @@ def _measurement(name: str, key: Key) -> Measurement:
     )
 
 
-def line_mbps(run: Ends, path: BenchPath) -> float:
+def line_mbps(ends: Ends, path: BenchPath) -> float:
     """What the link negotiated, as the sender's port says, over the scale of the path."""
-    speed_mbps = run.sender.host.link_settings(run.sender.interface(run.from_port)).speed_mbps
+    speed_mbps = ends.sender.host.link_settings(ends.sender.interface(ends.from_port)).speed_mbps
     if not speed_mbps:
-        raise BenchFault(f"{run.from_port.name}: link speed is unknown, so there is no line rate to compare with")
+        raise BenchFault(f"{ends.from_port.name}: link speed is unknown, so there is no line rate to compare with")
     return speed_mbps / path.rate_scale
 
 
-def mbps(run: Run) -> float:
+def mbps(measured: TrafficRun) -> float:
     """The throughput of a run.
 
     :raises WorthlessResult: when its test has none.
     """
-    bps = run.result.throughput_bps
+    bps = measured.result.throughput_bps
     if bps is None:
-        raise WorthlessResult("worthless result: no throughput", run.receiver.port)
+        raise WorthlessResult("worthless result: no throughput", measured.receiver.port)
     return bps / 1e6
 
 

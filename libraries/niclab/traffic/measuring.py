@@ -11,12 +11,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
-from niclab.bench import BenchPath, Role
+from niclab.bench.records import BenchPath, Role
+from niclab.core.parallel import at_once, side_by_side
+from niclab.core.verdict import BenchFault
+from niclab.core.wait import Deadline, pause
 from niclab.hosts.errors import ReadError
 from niclab.hosts.load_records import CpuLoad, FrameCounters, Load, load_between
-from niclab.lab import Lab
-from niclab.server import Server
-from niclab.together import at_once, side_by_side
+from niclab.run.run import Run
+from niclab.run.server import Server
 from niclab.traffic import WorthlessResult, serving, standstill, switch_counts
 from niclab.traffic.iperf3 import shortest_s
 from niclab.traffic.serving import Ends
@@ -24,8 +26,6 @@ from niclab.traffic.switch_counts import PortCount
 from niclab.traffic.switch_counts import Watch as SwitchWatch
 from niclab.traffic.tool import CpuScale, Order, Route, ToolResult, TrafficTest, TrafficTool
 from niclab.traffic.tools import tool_of
-from niclab.verdict import BenchFault
-from niclab.wait import Deadline, pause
 
 MADE_AGAIN = 8
 """House rule: a run in which a server stood still is made again as often in a row, for half a minute or so."""
@@ -82,7 +82,7 @@ class Conservation:
 
 
 @dataclass(frozen=True)
-class Run:
+class TrafficRun:
     """One run. ``tool``: name of the tool; ``command``: of the client; ``seconds``: how long that command took, its
     start and the connection's included; ``switch``: what the switch counted, where the path goes through it;
     ``disturbed``: the runs before it that are not counted, because a server stood still meanwhile or they found more
@@ -116,14 +116,14 @@ class _Look:
 
 
 def measure(
-    lab: Lab,
+    run: Run,
     path: BenchPath,
     sender: Role,
     order: Order,
     line_mbps: float,
     over: Mapping[Role, str] | None = None,
     watch: standstill.Watch | None = None,
-) -> Run:
+) -> TrafficRun:
     """Make one run over ``path``, with a server of its own.
 
     :param line_mbps: what the line carries; a run that finds more is no measurement.
@@ -132,14 +132,14 @@ def measure(
     :raises NotApplicable: when the bench's tool cannot do what is asked.
     :raises BenchFault: when the run fails, its result is worthless, or the servers' counters contradict it.
     """
-    tool_of(lab.bench.traffic).client_command(serving.route(lab, serving.ends(lab, path, sender)), order)
-    with session(lab, path, sender, line_mbps, over, watch) as made:
+    tool_of(run.bench.traffic).client_command(serving.route(run, serving.ends(run, path, sender)), order)
+    with session(run, path, sender, line_mbps, over, watch) as made:
         return made.measure(order)
 
 
 @contextmanager
 def session(
-    lab: Lab,
+    run: Run,
     path: BenchPath,
     sender: Role,
     line_mbps: float,
@@ -147,12 +147,12 @@ def session(
     watch: standstill.Watch | None = None,
 ) -> Iterator[Session]:
     """Runs over ``path`` with one server that listens inside the ``with`` block, and ends with it."""
-    run, tool = serving.ends(lab, path, sender), tool_of(lab.bench.traffic)
-    route = serving.route(lab, run)
+    ends, tool = serving.ends(run, path, sender), tool_of(run.bench.traffic)
+    route = serving.route(run, ends)
     with ExitStack() as undoing:
-        watch = watch or undoing.enter_context(standstill.watched(run))
-        undoing.enter_context(serving.listening(run.receiver, tool, route.receiver))
-        yield Session(run, tool, route, _interfaces(lab, run, over), SwitchWatch(lab, path), line_mbps, watch)
+        watch = watch or undoing.enter_context(standstill.watched(ends))
+        undoing.enter_context(serving.listening(ends.receiver, tool, route.receiver))
+        yield Session(ends, tool, route, _interfaces(run, ends, over), SwitchWatch(run, path), line_mbps, watch)
 
 
 class Session:
@@ -162,7 +162,7 @@ class Session:
 
     def __init__(
         self,
-        run: Ends,
+        ends: Ends,
         tool: TrafficTool,
         route: Route,
         interfaces: tuple[str, str],
@@ -170,7 +170,7 @@ class Session:
         line_mbps: float,
         watch: standstill.Watch,
     ) -> None:
-        self._run, self._tool, self._route, self._interfaces = run, tool, route, interfaces
+        self._run, self._tool, self._route, self._interfaces = ends, tool, route, interfaces
         self._switch, self._line_mbps, self._watch = switch, line_mbps, watch
         self._last: tuple[_Look, _Look] | None = None
         self._told: standstill.Told | None = None
@@ -180,7 +180,7 @@ class Session:
         """What was counted after the last run is not what the next one starts from."""
         self._last = self._told = None
 
-    def measure(self, order: Order) -> Run:
+    def measure(self, order: Order) -> TrafficRun:
         """Make one run; raises as :func:`measure` does. One in which a server stood still is made again, and one that
         found more than the line carries."""
         disturbed: list[str] = []
@@ -203,33 +203,33 @@ class Session:
         before, self._told = self._told, self._told_after
         return self._watch.between(before or self._told, self._told)
 
-    def _measure(self, order: Order) -> Run:
-        run, tool = self._run, self._tool
+    def _measure(self, order: Order) -> TrafficRun:
+        ends, tool = self._run, self._tool
         command = tool.client_command(self._route, order)
         self._told = self._told or self._watch.told()
-        before, self._last = self._last or _looks(run, self._interfaces), None
+        before, self._last = self._last or _looks(ends, self._interfaces), None
         switch_before = self._switch.look()
         timeout_s = order.duration_s + tool.omitted_s + serving.SLACK_S
-        ended = run.sender.ssh.run(command, timeout_s=timeout_s)
-        after, self._told_after = at_once(lambda: _looks(run, self._interfaces), self._watch.told)
-        with serving.named(run.sender, command, ended):
+        ended = ends.sender.ssh.run(command, timeout_s=timeout_s)
+        after, self._told_after = at_once(lambda: _looks(ends, self._interfaces), self._watch.told)
+        with serving.named(ends.sender, command, ended):
             result = tool.read(ended.stdout, self._route, order)
             _refuse_short(result, order, tool.omitted_s)
-        sides, self._last = _settled(run, self._interfaces, before, after, result)
-        _refuse_impossible_cpu(run, result, sides)
+        sides, self._last = _settled(ends, self._interfaces, before, after, result)
+        _refuse_impossible_cpu(ends, result, sides)
         _refuse_other_ways(result, sides[1])
         _refuse_above_line(result, self._line_mbps, sides[1])
         switch, conservation = self._switch.since(switch_before), _conservation(sides, result)
-        return Run(tool.name.value, command, order, result, *sides, conservation, ended.seconds, switch)
+        return TrafficRun(tool.name.value, command, order, result, *sides, conservation, ended.seconds, switch)
 
 
-def _interfaces(lab: Lab, run: Ends, over: Mapping[Role, str] | None) -> tuple[str, str]:
+def _interfaces(run: Run, ends: Ends, over: Mapping[Role, str] | None) -> tuple[str, str]:
     if over is not None:
-        return over[run.from_port.role], over[run.to_port.role]
-    return lab.interface(run.from_port), lab.interface(run.to_port)
+        return over[ends.from_port.role], over[ends.to_port.role]
+    return run.interface(ends.from_port), run.interface(ends.to_port)
 
 
-def _looks(run: Ends, interfaces: tuple[str, str]) -> tuple[_Look, _Look]:
+def _looks(ends: Ends, interfaces: tuple[str, str]) -> tuple[_Look, _Look]:
     """Both ends side by side, each with one question: it costs a server a process, and the bench a moment."""
 
     def look(end: tuple[Server, str]) -> _Look:
@@ -237,7 +237,7 @@ def _looks(run: Ends, interfaces: tuple[str, str]) -> tuple[_Look, _Look]:
         load = server.host.load(iface)
         return _Look(time.monotonic(), load)
 
-    first, second = side_by_side(look, zip((run.sender, run.receiver), interfaces, strict=True))
+    first, second = side_by_side(look, zip((ends.sender, ends.receiver), interfaces, strict=True))
     return first, second
 
 
@@ -250,22 +250,22 @@ def _end(server: Server, port: str, before: _Look, after: _Look) -> EndOfRun:
 
 
 def _settled(
-    run: Ends,
+    ends: Ends,
     interfaces: tuple[str, str],
     before: tuple[_Look, _Look],
     after: tuple[_Look, _Look],
     result: ToolResult,
 ) -> tuple[tuple[EndOfRun, EndOfRun], tuple[_Look, _Look]]:
     """The ends with counters that agree, or as they are when the time for that has passed; and the last looks."""
-    ports = (run.from_port.name, run.to_port.name)
+    ports = (ends.from_port.name, ends.to_port.name)
     sides = (
-        _end(run.sender, ports[0], before[0], after[0]),
-        _end(run.receiver, ports[1], before[1], after[1]),
+        _end(ends.sender, ports[0], before[0], after[0]),
+        _end(ends.receiver, ports[1], before[1], after[1]),
     )
     deadline = Deadline(COUNTERS_WITHIN_S)
     while not (_conservation(sides, result).holds and _passed(result, sides[1])) and not deadline.expired:
         pause(min(_COUNTERS_EVERY_S, deadline.left))
-        after = _looks(run, interfaces)
+        after = _looks(ends, interfaces)
         sides = (
             replace(sides[0], frames=after[0].load.frames.since(before[0].load.frames)),
             replace(sides[1], frames=after[1].load.frames.since(before[1].load.frames)),
@@ -292,9 +292,9 @@ def _refuse_short(result: ToolResult, order: Order, omitted_s: int) -> None:
         raise WorthlessResult(f"worthless result: it lasted {result.elapsed_s:g} s of {order.duration_s} s")
 
 
-def _refuse_impossible_cpu(run: Ends, result: ToolResult, sides: tuple[EndOfRun, EndOfRun]) -> None:
+def _refuse_impossible_cpu(ends: Ends, result: ToolResult, sides: tuple[EndOfRun, EndOfRun]) -> None:
     """A load beyond all the CPUs of a server: the tool's accounting is broken there."""
-    loads = ((run.sender, result.cpu_local_pct, sides[0]), (run.receiver, result.cpu_remote_pct, sides[1]))
+    loads = ((ends.sender, result.cpu_local_pct, sides[0]), (ends.receiver, result.cpu_remote_pct, sides[1]))
     for server, claimed_pct, side in loads:
         most_pct = 100.0 * (len(side.cpu.cpus) if result.cpu_scale is CpuScale.ONE_CPU else 1)
         if claimed_pct is not None and not 0 <= claimed_pct <= most_pct * _CPU_SLACK:
@@ -323,10 +323,10 @@ def _refuse_above_line(result: ToolResult, line_mbps: float, receiver: EndOfRun)
         )
 
 
-def described(run: Run) -> str:
+def described(measured: TrafficRun) -> str:
     """The run in one line, for the log."""
-    found, order = run.result, run.order
-    parts = [f"{run.tool} {order.test.value}: {_figure(found)} in {found.elapsed_s:.2f} s"]
+    found, order = measured.result, measured.order
+    parts = [f"{measured.tool} {order.test.value}: {_figure(found)} in {found.elapsed_s:.2f} s"]
     if found.loss is not None:
         parts.append(f"{100 * found.loss:.2f} % lost")
     if order.test is not TrafficTest.UDP_STREAM:
@@ -334,13 +334,13 @@ def described(run: Run) -> str:
         parts.append(f"{count} retransmissions")
     if found.window_bytes is not None:
         parts.append(f"the receiver offered {found.window_bytes} bytes")
-    for side in (run.sender, run.receiver):
+    for side in (measured.sender, measured.receiver):
         cpu, share = side.cpu.busiest
         parts.append(f"{side.port}: cpu{cpu} {100 * share.busy:.0f} % busy ({100 * share.softirq:.0f} % softirq)")
-    parts.append(str(run.conservation))
-    if run.switch:
-        parts.append(switch_counts.described(run.switch))
-    return "; ".join([", ".join(parts), *(f"before it {each}" for each in run.disturbed)])
+    parts.append(str(measured.conservation))
+    if measured.switch:
+        parts.append(switch_counts.described(measured.switch))
+    return "; ".join([", ".join(parts), *(f"before it {each}" for each in measured.disturbed)])
 
 
 def _figure(found: ToolResult) -> str:

@@ -12,12 +12,12 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from niclab.bench import TrafficToolName
+from niclab.bench.records import TrafficToolName
+from niclab.core.verdict import NotApplicable
 from niclab.traffic import WorthlessResult
 from niclab.traffic.netperf import read_netperf
 from niclab.traffic.netperf_records import NetperfResult
 from niclab.traffic.tool import CpuScale, Order, Route, ToolResult, TrafficTest, segment_step_bps
-from niclab.verdict import NotApplicable
 
 _SELECTORS = (
     "THROUGHPUT,THROUGHPUT_UNITS,ELAPSED_TIME,LOCAL_CPU_UTIL,REMOTE_CPU_UTIL,LOCAL_TRANSPORT_RETRANS,"

@@ -7,10 +7,10 @@ from contextlib import ExitStack
 from pathlib import Path
 from types import ModuleType
 
-from niclab.server import Server, quoted
+from niclab.core.verdict import BenchFault
+from niclab.core.wait import until
+from niclab.run.server import Server, quoted
 from niclab.transports.ssh import Job
-from niclab.verdict import BenchFault
-from niclab.wait import until
 
 BEGINS_WITHIN_S = 20.0
 

@@ -9,25 +9,25 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from niclab.lab import Lab
+from niclab.run.run import Run
 from niclab.stats.questions import Look, Result, at_most
-from niclab.traffic.measuring import Run
+from niclab.traffic.measuring import TrafficRun
 from niclab.traffic.tool import TCP_PAYLOAD_BYTES
 
 _LEVEL, _CRITICAL, _RULE_OF_THREE = 0.95, 1.96, 3.0
 UNIT = "percent sent again"
 
 
-def result(lab: Lab, runs: Sequence[Run]) -> Result | None:
+def result(run: Run, runs: Sequence[TrafficRun]) -> Result | None:
     """The answer for all ``runs`` together; None where the sheet has no limit, or the tool does not count them."""
-    most = lab.card.limits.retransmitted_percent
-    counts = [run.result.retransmits for run in runs]
+    most = run.card.limits.retransmitted_percent
+    counts = [measured.result.retransmits for measured in runs]
     known = [count for count in counts if count is not None]
-    sizes = [run.result.received_bytes for run in runs]
+    sizes = [measured.result.received_bytes for measured in runs]
     segments = sum(size for size in sizes if size is not None) / TCP_PAYLOAD_BYTES
     if not isinstance(most, float) or len(known) != len(runs) or not segments:
         return None
-    wish = at_most(most, f"sheet {lab.card.name}, retransmitted_percent")
+    wish = at_most(most, f"sheet {run.card.name}, retransmitted_percent")
     count, scale = sum(known), 100 / segments
     low = max(0.0, count - _CRITICAL * math.sqrt(count)) * scale
     estimate, high = count * scale, (count + _CRITICAL * math.sqrt(count) + _RULE_OF_THREE) * scale

@@ -8,37 +8,37 @@ from __future__ import annotations
 import re
 from contextlib import ExitStack
 
+from niclab.core.verdict import BenchFault
 from niclab.hosts.errors import ReadError
-from niclab.lab import Lab
+from niclab.run.run import Run
 from niclab.traffic import WorthlessResult, program, round_trip_program, serving
 from niclab.traffic.iperf3 import SHORTEST_PART
 from niclab.traffic.serving import Ends
-from niclab.verdict import BenchFault
 
 PORT = 7112
 SLACK_S = 30.0
 
 
-def per_second(lab: Lab, run: Ends, seconds: int) -> float:
+def per_second(run: Run, ends: Ends, seconds: int) -> float:
     """One run from the sender to the receiver and back.
 
     :raises BenchFault: when a program fails, or its result is worthless.
     """
-    route = serving.route(lab, run)
+    route = serving.route(run, ends)
     with ExitStack() as undoing:
-        asker, server = (program.placed(undoing, each, round_trip_program) for each in (run.sender, run.receiver))
+        asker, server = (program.placed(undoing, each, round_trip_program) for each in (ends.sender, ends.receiver))
         words = ("serve", route.receiver, PORT, seconds + SLACK_S)
-        job = run.receiver.ssh.start(program.command(server, *words), limit_s=seconds + 2 * SLACK_S)
+        job = ends.receiver.ssh.start(program.command(server, *words), limit_s=seconds + 2 * SLACK_S)
         undoing.callback(job.stop)
-        program.wait_until_ready(run.receiver, job, "round trip server")
+        program.wait_until_ready(ends.receiver, job, "round trip server")
         command = program.command(asker, "ask", route.sender, route.receiver, PORT, seconds)
-        ended = run.sender.ssh.run(command, timeout_s=seconds + SLACK_S)
+        ended = ends.sender.ssh.run(command, timeout_s=seconds + SLACK_S)
         if not ended.succeeded:
-            raise BenchFault(f"{run.sender.name}: round trips: {ended.ending}: {ended.stderr.strip()[-300:]}")
+            raise BenchFault(f"{ends.sender.name}: round trips: {ended.ending}: {ended.stderr.strip()[-300:]}")
     try:
         return read_rate(ended.stdout, seconds)
     except ReadError as error:
-        raise error.about(f"{run.sender.name}: round trips") from error
+        raise error.about(f"{ends.sender.name}: round trips") from error
 
 
 def read_rate(text: str, seconds: int) -> float:

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from niclab.bench import BenchPath, Port, Role
+from niclab.bench.records import BenchPath, Port, Role
+from niclab.core.verdict import BenchFault
+from niclab.core.wait import until
 from niclab.hosts.errors import ReadError
-from niclab.lab import Lab
-from niclab.server import Server
+from niclab.run.run import Run
+from niclab.run.server import Server
 from niclab.traffic.tool import Route, TrafficTool
 from niclab.transports.ssh import Result
-from niclab.verdict import BenchFault
-from niclab.wait import until
 
 SLACK_S = 20.0
 """A run that takes this much longer than its duration is ended."""
@@ -35,14 +35,14 @@ class Ends:
         return f"{self.from_port.name} to {self.to_port.name}"
 
 
-def ends(lab: Lab, path: BenchPath, sender: Role) -> Ends:
+def ends(run: Run, path: BenchPath, sender: Role) -> Ends:
     """Who sends to whom on ``path`` when the server ``sender`` sends."""
-    ports = sorted(map(lab.bench.port, path.ends), key=lambda port: port.role is not sender)
-    return Ends(lab.server_of(ports[0]), lab.server_of(ports[1]), ports[0], ports[1])
+    ports = sorted(map(run.bench.port, path.ends), key=lambda port: port.role is not sender)
+    return Ends(run.server_of(ports[0]), run.server_of(ports[1]), ports[0], ports[1])
 
 
-def route(lab: Lab, run: Ends) -> Route:
-    return Route(str(lab.bench.address(run.from_port).ip), str(lab.bench.address(run.to_port).ip))
+def route(run: Run, ends: Ends) -> Route:
+    return Route(str(run.bench.address(ends.from_port).ip), str(run.bench.address(ends.to_port).ip))
 
 
 @contextmanager

@@ -12,13 +12,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
+from niclab.core.parallel import side_by_side
+from niclab.core.verdict import BenchFault
 from niclab.hosts.errors import ReadError
-from niclab.server import Server
-from niclab.together import side_by_side
+from niclab.run.server import Server
 from niclab.traffic import program, standstill_program
 from niclab.traffic.serving import Ends
 from niclab.transports.ssh import Job
-from niclab.verdict import BenchFault
 
 PERIOD_MS = 20
 LEAST_MS = 250
@@ -65,7 +65,7 @@ class Watch:
 
 
 @contextmanager
-def watched(run: Ends) -> Iterator[Watch]:
+def watched(ends: Ends) -> Iterator[Watch]:
     """Both ends are watched inside the ``with`` block. Nothing of it stays on the servers.
 
     :raises BenchFault: when a program does not begin in time (its own words are in the message).
@@ -81,7 +81,7 @@ def watched(run: Ends) -> Iterator[Watch]:
             program.wait_until_ready(server, jobs[-1], "watch for standstills")
             return file
 
-        servers = (run.sender, run.receiver)
+        servers = (ends.sender, ends.receiver)
         try:
             yield Watch(servers, side_by_side(begun, servers))
         finally:

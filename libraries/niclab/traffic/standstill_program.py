@@ -20,7 +20,7 @@ def watch(file: str, period_s: float, least_s: float, seconds: float) -> None:
         last = time.monotonic()
         end = last + seconds
         while last < end:
-            time.sleep(period_s)  # noqa: TID251 - on the server there is no niclab.wait
+            time.sleep(period_s)  # noqa: TID251 - on the server there is no niclab.core.wait
             now = time.monotonic()
             if now - last - period_s >= least_s:
                 print("stood", round(1000 * (now - last - period_s)), file=told)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from niclab.server import Server, quoted
-from niclab.verdict import BenchFault
-from niclab.wait import until
+from niclab.core.verdict import BenchFault
+from niclab.core.wait import until
+from niclab.run.server import Server, quoted
 
 READY_WITHIN_S = 10.0
 

@@ -11,25 +11,26 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from niclab.bench import BenchPath, Role
-from niclab.lab import Lab
-from niclab.profile import Profile
+from niclab.bench.records import BenchPath, Role
+from niclab.core.profile import Profile
+from niclab.core.verdict import NotApplicable
 from niclab.report import now
 from niclab.report.charts import Limit, Line, LineChart, Point
+from niclab.run.run import Run
+from niclab.settings import mtu
 from niclab.stats.judge import judge_values
 from niclab.stats.measurements import Key, Measurement, add
 from niclab.stats.plan import Plan
 from niclab.stats.precise import Estimate, estimate, repeat_until
 from niclab.stats.questions import Decision, Direction, Result, Wish, at_least
-from niclab.traffic import bottleneck, limit, measuring, mtu, serving
+from niclab.traffic import bottleneck, limit, measuring, serving
 from niclab.traffic.against import Against
 from niclab.traffic.bottleneck import Before
 from niclab.traffic.conditions import key_of
-from niclab.traffic.measuring import Run, Session
+from niclab.traffic.measuring import Session, TrafficRun
 from niclab.traffic.progress import Pace, Tell
 from niclab.traffic.tool import Order, TrafficTest
 from niclab.traffic.tools import tool_of
-from niclab.verdict import NotApplicable
 
 MTUS = (576, 1500, 9000)
 TCP_BYTES = tuple(64 << power for power in range(13))
@@ -94,7 +95,7 @@ class Found:
     estimate: Estimate
     result: Result | None
     baseline: Result | None
-    runs: tuple[Run, ...]
+    runs: tuple[TrafficRun, ...]
 
 
 @dataclass(frozen=True)
@@ -114,11 +115,11 @@ def spots(test: TrafficTest, profile: Profile) -> list[Spot]:
     return [Spot(test, each, size) for each in MTUS for size in sizes]
 
 
-def limit_of(lab: Lab, spot: Spot) -> tuple[float, str] | None:
+def limit_of(run: Run, spot: Spot) -> tuple[float, str] | None:
     """The fraction of line rate that the sheet wants at a point, and the field it is from; None where it wants none."""
     if spot.message_bytes < LARGE_BYTES:
         return None
-    limits = lab.card.limits
+    limits = run.card.limits
     name = {
         (TrafficTest.UDP_STREAM, STANDARD_MTU): "udp_fraction_of_line_rate",
         (TrafficTest.TCP_STREAM, STANDARD_MTU): "tcp_fraction_of_line_rate",
@@ -130,26 +131,26 @@ def limit_of(lab: Lab, spot: Spot) -> tuple[float, str] | None:
     return (fraction, name) if name and isinstance(fraction, float) else None
 
 
-def run(lab: Lab, path: BenchPath, sender: Role, test: TrafficTest, profile: Profile, tell: Tell) -> Sweep:
+def measure(run: Run, path: BenchPath, sender: Role, test: TrafficTest, profile: Profile, tell: Tell) -> Sweep:
     """Measure every point of ``test`` over ``path``.
 
     :raises NotApplicable: when the sheet does not say which MTUs the card takes, or the tool cannot do the test.
     :raises CardFailure: when the card does not take an MTU of the sheet.
     :raises BenchFault: when a run fails or is worthless.
     """
-    wanted = [spot for spot in spots(test, profile) if _is_allowed(lab, spot.mtu)]
+    wanted = [spot for spot in spots(test, profile) if _is_allowed(run, spot.mtu)]
     if not wanted:
-        raise NotApplicable(f"sheet {lab.card.name} has none of the MTUs {', '.join(map(str, MTUS))}")
-    ends = serving.ends(lab, path, sender)
-    before = bottleneck.look_before(lab, ends)
+        raise NotApplicable(f"sheet {run.card.name} has none of the MTUs {', '.join(map(str, MTUS))}")
+    ends = serving.ends(run, path, sender)
+    before = bottleneck.look_before(run, ends)
     links = {port.role: each.link for port, each in zip((ends.from_port, ends.to_port), before, strict=True)}
-    key = key_of(lab, ends, path.name, wanted[0].order(BUDGETS[profile].run_s), links)
-    points = _Points(lab, limit.line_mbps(ends, path), BUDGETS[profile], key, _plans(lab, wanted, BUDGETS[profile]))
+    key = key_of(run, ends, path.name, wanted[0].order(BUDGETS[profile].run_s), links)
+    points = _Points(run, limit.line_mbps(ends, path), BUDGETS[profile], key, _plans(run, wanted, BUDGETS[profile]))
     found: list[Found] = []
     pace = Pace(points.run_s)
-    with measuring.session(lab, path, sender, points.rate_mbps) as session:
+    with measuring.session(run, path, sender, points.rate_mbps) as session:
         for size in sorted({spot.mtu for spot in wanted}):
-            with mtu.both_ends(lab, path, size):
+            with mtu.both_ends(run, path, size):
                 session.forget()
                 for spot in (each for each in wanted if each.mtu == size):
                     found.append(points.measure(session, spot))
@@ -168,18 +169,18 @@ def _tell_progress(tell: Tell, subject: str, found: Sequence[Found], count: int,
     )
 
 
-def _is_allowed(lab: Lab, size: int) -> bool:
+def _is_allowed(run: Run, size: int) -> bool:
     """Does the sheet say that the card takes this MTU?"""
-    lab.card.section(lab.card.mtu, "mtu")
+    run.card.section(run.card.mtu, "mtu")
     try:
-        mtu.want_allowed(lab, size)
+        mtu.want_allowed(run, size)
     except NotApplicable:
         return False
     return True
 
 
-def _plans(lab: Lab, wanted: Sequence[Spot], budget: Budget) -> dict[Spot, Plan]:
-    tool = tool_of(lab.bench.traffic)
+def _plans(run: Run, wanted: Sequence[Spot], budget: Budget) -> dict[Spot, Plan]:
+    tool = tool_of(run.bench.traffic)
     plans = {}
     for spot in wanted:
         order = spot.order(budget.run_s)
@@ -198,7 +199,7 @@ class _Points:
     """Measures points whose MTU is set already. ``rate_mbps``: of the line; ``key``: of their conditions, but for what
     a point is."""
 
-    lab: Lab
+    run: Run
     rate_mbps: float
     budget: Budget
     key: Key
@@ -207,7 +208,7 @@ class _Points:
     @property
     def run_s(self) -> float:
         """Of a run, what the tool leaves out counted."""
-        return self.budget.run_s + tool_of(self.lab.bench.traffic).omitted_s
+        return self.budget.run_s + tool_of(self.run.bench.traffic).omitted_s
 
     @property
     def most(self) -> int:
@@ -215,7 +216,7 @@ class _Points:
         return max(plan.most + plan.warm_up_runs for plan in self.plans.values())
 
     def measure(self, session: Session, spot: Spot) -> Found:
-        plan, runs, order = self.plans[spot], list[Run](), spot.order(self.budget.run_s)
+        plan, runs, order = self.plans[spot], list[TrafficRun](), spot.order(self.budget.run_s)
         own = order.parameters | {name: self.key.parameters[name] for name in ("path", "sender")}
         key = self.key.model_copy(update={"parameters": own | {"mtu": str(spot.mtu)}})
         wish = self._wish(spot)
@@ -223,7 +224,7 @@ class _Points:
             test=str(spot), metric=_METRICS[spot.test], unit=limit.UNIT, better=Direction.HIGHER, samples=(0.0,),
             taken=now(), key=key,
         )  # fmt: skip
-        against = Against.stored(self.lab, measurement, plan)
+        against = Against.stored(self.run, measurement, plan)
 
         def one_run() -> float:
             runs.append(session.measure(order))
@@ -236,16 +237,16 @@ class _Points:
             return is_clear and against.decided(values)
 
         values = repeat_until(one_run, enough, plan)
-        add(self.lab.run_dir, measurement.model_copy(update={"samples": tuple(values)}))
+        add(self.run.run_dir, measurement.model_copy(update={"samples": tuple(values)}))
         result = judge_values(values, wish, limit.UNIT, plan) if wish else None
         return Found(spot, estimate(values, plan, self.budget.width), result, against.result(values), tuple(runs))
 
     def _wish(self, spot: Spot) -> Wish | None:
-        known = limit_of(self.lab, spot)
+        known = limit_of(self.run, spot)
         if known is None:
             return None
         fraction, name = known
-        source = f"sheet {self.lab.card.name}, {name} {fraction} of {self.rate_mbps:g} Mbit/s"
+        source = f"sheet {self.run.card.name}, {name} {fraction} of {self.rate_mbps:g} Mbit/s"
         return at_least(fraction * self.rate_mbps, source)
 
 

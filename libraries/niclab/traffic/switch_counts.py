@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from niclab.bench import BenchPath, Wiring
-from niclab.lab import Lab
+from niclab.bench.records import BenchPath, Wiring
+from niclab.run.run import Run
 from niclab.switch.ports import difference
 from niclab.switch.records import PortCounters
 
@@ -54,9 +54,9 @@ class Watch:
     Sees nothing where ``path`` is a cable.
     """
 
-    def __init__(self, lab: Lab, path: BenchPath) -> None:
-        entry = lab.bench.switch if path.through is Wiring.SWITCH else None
-        self._lab = lab
+    def __init__(self, run: Run, path: BenchPath) -> None:
+        entry = run.bench.switch if path.through is Wiring.SWITCH else None
+        self._lab = run
         self._places: Mapping[str, str] = entry.ports if entry else {}
 
     def look(self) -> Look:

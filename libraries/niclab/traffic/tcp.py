@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from niclab.bench import BenchPath, Role
-from niclab.lab import Lab
+from niclab.bench.records import BenchPath, Role
+from niclab.core.verdict import BenchFault, CardFailure
+from niclab.core.wait import until
+from niclab.run.run import Run
 from niclab.traffic import serving
 from niclab.traffic.tool import Order
 from niclab.traffic.tools import tool_of
 from niclab.transports.ssh import Job
-from niclab.verdict import BenchFault, CardFailure
-from niclab.wait import until
 
 FLOW_WITHIN_S = 10.0
 FLOW_BYTES = 100_000
@@ -20,38 +20,38 @@ FLOW_BYTES = 100_000
 
 
 @contextmanager
-def steady(lab: Lab, path: BenchPath, sender: Role, at_most_s: int = 600) -> Iterator[Job]:
+def steady(run: Run, path: BenchPath, sender: Role, at_most_s: int = 600) -> Iterator[Job]:
     """Keep TCP flowing over ``path`` inside the ``with`` block; ends when the block does.
 
     :raises BenchFault: when it does not start to flow, or has stopped by the end of the block.
     """
-    run, tool = serving.ends(lab, path, sender), tool_of(lab.bench.traffic)
-    route = serving.route(lab, run)
-    with serving.listening(run.receiver, tool, route.receiver):
-        job = run.sender.ssh.start(tool.client_command(route, Order(duration_s=at_most_s)))
+    ends, tool = serving.ends(run, path, sender), tool_of(run.bench.traffic)
+    route = serving.route(run, ends)
+    with serving.listening(ends.receiver, tool, route.receiver):
+        job = ends.sender.ssh.start(tool.client_command(route, Order(duration_s=at_most_s)))
         try:
-            iface = run.sender.interface(run.from_port)
-            start = run.sender.host.statistics(iface).tx_bytes
+            iface = ends.sender.interface(ends.from_port)
+            start = ends.sender.host.statistics(iface).tx_bytes
             until(
-                lambda: run.sender.host.statistics(iface).tx_bytes - start > FLOW_BYTES,
+                lambda: ends.sender.host.statistics(iface).tx_bytes - start > FLOW_BYTES,
                 within=FLOW_WITHIN_S,
-                what=f"traffic from {run.name} to flow",
+                what=f"traffic from {ends.name} to flow",
             )
             yield job
             if (status := job.poll()) is not None:
                 said = job.output().strip()[-300:]
-                raise BenchFault(f"{run.sender.name}: `{job.command}` ended early with status {status}: {said}")
+                raise BenchFault(f"{ends.sender.name}: `{job.command}` ended early with status {status}: {said}")
         finally:
             job.stop()
 
 
-def require_flow(lab: Lab, receiver: Role) -> None:
+def require_flow(run: Run, receiver: Role) -> None:
     """Traffic arrives at a server, over whichever of its ports.
 
     :raises CardFailure: when so much as :data:`FLOW_BYTES` does not in time.
     """
-    server = lab.server(receiver)
-    ifaces = [lab.interface(port) for port in lab.ports(receiver)]
+    server = run.server(receiver)
+    ifaces = [run.interface(port) for port in run.ports(receiver)]
 
     def received() -> int:
         return sum(server.host.statistics(iface).rx_bytes for iface in ifaces)

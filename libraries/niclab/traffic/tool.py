@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from niclab.bench import TrafficToolName
+from niclab.bench.records import TrafficToolName
 
 TCP_PAYLOAD_BYTES = 1448
 """Of a frame of 1500 bytes: 20 IPv4, 20 TCP, 12 time stamps (RFC 7323). TCP hands over whole ones."""

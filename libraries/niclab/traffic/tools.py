@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from niclab.bench import TrafficToolName
+from niclab.bench.records import TrafficToolName
 from niclab.traffic.iperf3_tool import Iperf3Tool
 from niclab.traffic.netperf_tool import NetperfTool
 from niclab.traffic.tool import TrafficTool

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from niclab.bench import BenchPath
+from niclab.bench.records import BenchPath
 from niclab.card import Effect, Figure, Setting, Workload
-from niclab.lab import Lab
 from niclab.report import now
+from niclab.run.run import Run
 from niclab.stats.measurements import Measurement, add
 from niclab.stats.plan import Plan
 from niclab.stats.questions import Decision, Direction, Result
@@ -48,7 +48,7 @@ class Compared:
 
 
 def compare(
-    lab: Lab,
+    run: Run,
     path: BenchPath,
     effect: Effect,
     order: Order,
@@ -61,16 +61,16 @@ def compare(
     :param arms: settings and figures of each arm, by name.
     :raises BenchFault: when the conditions or a baseline cannot be read.
     """
-    run = serving.ends(lab, path, effect.sender)
-    links = {port.role: each.link for port, each in zip((run.from_port, run.to_port), before, strict=True)}
-    key = key_of(lab, run, path.name, order, links)
+    ends = serving.ends(run, path, effect.sender)
+    links = {port.role: each.link for port, each in zip((ends.from_port, ends.to_port), before, strict=True)}
+    key = key_of(run, ends, path.name, order, links)
     metric, unit = METRICS[effect.figure]
     is_cpu = effect.figure in (Figure.SENDER_CPU, Figure.RECEIVER_CPU)
     compared = []
     for arm, (settings, values) in arms.items():
         own = {"effect": effect.name, "arm": arm, "settings": ", ".join(map(str, settings)) or "as delivered"}
         measurement = Measurement(
-            test=f"{run.name}, {effect.name}, {arm} it",
+            test=f"{ends.name}, {effect.name}, {arm} it",
             metric="sendfile_mbps" if effect.workload is Workload.TCP_SENDFILE and not is_cpu else metric,
             unit=unit,
             better=Direction.LOWER if is_cpu else Direction.HIGHER,
@@ -78,7 +78,7 @@ def compare(
             taken=now(),
             key=key.model_copy(update={"parameters": key.parameters | own}),
         )
-        against = Against.stored(lab, measurement, plan)
-        add(lab.run_dir, measurement)
+        against = Against.stored(run, measurement, plan)
+        add(run.run_dir, measurement)
         compared.append(Compared(arm, against.result(values), against.text))
     return tuple(compared)

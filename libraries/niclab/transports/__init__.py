@@ -1,11 +1,11 @@
 """One module per protocol; each third-party transport package is imported in exactly one of them.
 
-Every error is a :class:`~niclab.verdict.BenchFault` whose message begins with the name of the machine it concerns.
+Every error is a :class:`~niclab.core.verdict.BenchFault` whose message begins with the name of the machine it concerns.
 """
 
 from __future__ import annotations
 
-from niclab.verdict import BenchFault
+from niclab.core.verdict import BenchFault
 
 
 class ConnectionLost(BenchFault):

@@ -9,9 +9,9 @@ from datetime import datetime
 from enum import Enum
 from typing import Protocol
 
+from niclab.core.verdict import BenchFault
+from niclab.core.wait import until
 from niclab.transports import ConnectionLost
-from niclab.verdict import BenchFault
-from niclab.wait import until
 
 POLL_POWER_EVERY_S = 0.2
 """How often the power is asked for while a change is waited for; BMCs take 0.1 s to 10 s to carry one out."""
@@ -113,7 +113,7 @@ class Bmc(Protocol):
 
     Every call raises :class:`~niclab.transports.AuthenticationFailed` when the user, password or certificate is
     refused, :class:`InsufficientPrivilege`, :class:`CommandRefused`, :class:`~niclab.transports.ConnectionLost` when
-    the BMC is silent or away, and plain :class:`~niclab.verdict.BenchFault` when its answer cannot be read.
+    the BMC is silent or away, and plain :class:`~niclab.core.verdict.BenchFault` when its answer cannot be read.
     """
 
     @property

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from niclab.verdict import BenchFault
+from niclab.core.verdict import BenchFault
 
 READ_S = 0.2
 """How long a read waits for the first byte; closing takes as long."""

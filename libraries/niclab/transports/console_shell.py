@@ -12,9 +12,9 @@ import shlex
 from dataclasses import dataclass
 from typing import Protocol
 
+from niclab.core.verdict import BenchFault
+from niclab.core.wait import Deadline
 from niclab.transports import AuthenticationFailed
-from niclab.verdict import BenchFault
-from niclab.wait import Deadline
 
 ESCAPE_SEQUENCE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[@-Z\\^_]|\x1b\][^\x07]*\x07")
 _LINE_LIMIT = 1000  # of one typed line; the smallest line buffer met: 1024 (FreeBSD's TTYHOG)

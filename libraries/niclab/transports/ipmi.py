@@ -24,6 +24,8 @@ from pyipmi.interfaces.rmcpplus import AUTH_ALGORITHMS, RmcpPlus, SessionKeys
 from pyipmi.msgs import constants
 from pyipmi.sdr import SdrFullSensorRecord
 
+from niclab.core.verdict import BenchFault
+from niclab.core.wait import Deadline
 from niclab.transports import AuthenticationFailed, ConnectionLost, ipmi_records
 from niclab.transports.bmc import (
     Bmc,
@@ -36,8 +38,6 @@ from niclab.transports.bmc import (
     Sensor,
     SensorStatus,
 )
-from niclab.verdict import BenchFault
-from niclab.wait import Deadline
 
 T = TypeVar("T")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from enum import Enum
 
-from niclab.verdict import BenchFault
+from niclab.core.verdict import BenchFault
 
 _LINE_LIMIT = 4096
 _STAMP = r"^(?:<\d+>)?(?:\[ *\d+(?:\.\d+)?\] ?)?"  # kernels put a priority or a time before the text

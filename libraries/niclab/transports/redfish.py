@@ -13,6 +13,8 @@ from urllib.parse import urlsplit
 
 import requests
 
+from niclab.core.verdict import BenchFault
+from niclab.core.wait import until
 from niclab.transports import AuthenticationFailed, ConnectionLost, redfish_records
 from niclab.transports.bmc import (
     Bmc,
@@ -25,8 +27,6 @@ from niclab.transports.bmc import (
     Sensor,
 )
 from niclab.transports.redfish_records import Json
-from niclab.verdict import BenchFault
-from niclab.wait import until
 
 A = TypeVar("A")
 T = TypeVar("T")

@@ -16,12 +16,12 @@ from pysnmp.error import PySnmpError
 from pysnmp.hlapi.v3arch import asyncio as hlapi
 from pysnmp.proto import errind, rfc1902, rfc1905
 
+from niclab.core.verdict import BenchFault
 from niclab.transports import AuthenticationFailed, ConnectionLost
 from niclab.transports.loop import call
 from niclab.transports.snmp_agent import Missing, Reading, Refusal, SnmpAgent
 from niclab.transports.snmp_login import Auth, Communities, Privacy, SnmpEndpoint, User
 from niclab.transports.snmp_records import Instance, Kind, Value
-from niclab.verdict import BenchFault
 
 ANSWER_WITHIN_S = 1.0
 RETRIES = 2
@@ -73,7 +73,8 @@ _PRIVACY = {
 class Snmp(SnmpAgent):
     """The agent of a switch over UDP. Constructing it sends nothing.
 
-    :raises BenchFault: when a v3 password is too short to be one.
+    Raises:
+        BenchFault: When a v3 password is too short to be one.
     """
 
     def __init__(self, endpoint: SnmpEndpoint) -> None:

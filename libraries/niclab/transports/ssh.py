@@ -15,13 +15,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
+from niclab.core.verdict import BenchFault
+from niclab.core.wait import Deadline
 from niclab.transports import CommandTimeout, ConnectionLost
 from niclab.transports.loop import call
 from niclab.transports.ssh_job import Job, launch_command, launched
 from niclab.transports.ssh_link import CONNECT_WITHIN_S, KILL_AFTER_S, Ended, SshLink, to_text
 from niclab.transports.ssh_records import Result, SshEndpoint, tail
-from niclab.verdict import BenchFault
-from niclab.wait import Deadline
 
 __all__ = ["CONNECT_WITHIN_S", "GRACE_S", "JOB_LIMIT_S", "Job", "Result", "SshEndpoint", "SshHost"]
 

@@ -13,10 +13,10 @@ import signal
 from dataclasses import dataclass
 from typing import Protocol
 
+from niclab.core.verdict import BenchFault
+from niclab.core.wait import until
 from niclab.transports import CommandTimeout
 from niclab.transports.ssh_records import Result
-from niclab.verdict import BenchFault
-from niclab.wait import until
 
 _KILL_WORKS_WITHIN_S = 3
 _TALK_S = 10

@@ -12,10 +12,10 @@ from typing import TypeVar
 
 import asyncssh
 
+from niclab.core.verdict import BenchFault
+from niclab.core.wait import Deadline
 from niclab.transports import AuthenticationFailed, CommandTimeout, ConnectionLost
 from niclab.transports.ssh_records import SshEndpoint, tail
-from niclab.verdict import BenchFault
-from niclab.wait import Deadline
 
 T = TypeVar("T")
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from robot.api import logger
 from robot.libraries.BuiltIn import BuiltIn
 
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from niclab.report.evidence import EvidenceStore
 from niclab.report.links import EvidenceLink
 from niclab.transports import ConnectionLost
-from niclab.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 
 
 class ToyCard:

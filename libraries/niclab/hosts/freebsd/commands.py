@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from niclab.core.verdict import BenchFault
 from niclab.hosts.commands import HostCommands
 from niclab.hosts.freebsd.ifconfig import read_ifconfig
 from niclab.hosts.freebsd.ifconfig_records import BsdInterface
@@ -12,7 +13,6 @@ from niclab.hosts.freebsd.pciconf import read_pciconf
 from niclab.hosts.freebsd.pciconf_records import PciconfDevice
 from niclab.hosts.freebsd.sysctl import Sysctls, read_sysctl
 from niclab.hosts.names import interface_name
-from niclab.verdict import BenchFault
 
 _UNIT = re.compile(r"([a-z][A-Za-z0-9_]*?)([0-9]{1,4})")
 BOOT_ID = "niclab_boot_id"

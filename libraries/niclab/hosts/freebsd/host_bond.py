@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import fields
 
+from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.hosts.bond_settings import BondMode, BondSettings, HashPolicy, PrimaryReselect, VlanTag
 from niclab.hosts.errors import unreadable
 from niclab.hosts.freebsd.commands import FreeBsdCommands
@@ -13,7 +14,6 @@ from niclab.hosts.freebsd.ifconfig_records import BsdInterface, Lagg
 from niclab.hosts.link_records import Bond, BondMember, Vlan
 from niclab.hosts.names import interface_name
 from niclab.hosts.parity import emulated, partly
-from niclab.verdict import BenchFault, NotApplicable
 
 _MODES = {
     BondMode.ACTIVE_BACKUP: ("failover", 1),

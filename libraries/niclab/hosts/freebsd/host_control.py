@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from niclab.core.verdict import BenchFault
 from niclab.hosts.freebsd.commands import FreeBsdCommands
 from niclab.hosts.freebsd.kldstat import read_kldstat
 from niclab.hosts.names import interface_name, ip_address, ip_cidr, module_name
 from niclab.hosts.parity import emulated
 from niclab.hosts.settings_records import Package
-from niclab.verdict import BenchFault
 
 _ID = re.compile(r"[0-9a-f]{4}")
 _TOOLS = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 
+from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.hosts.errors import unreadable
 from niclab.hosts.freebsd.commands import FreeBsdCommands
 from niclab.hosts.freebsd.driver_settings import CHELSIO, FLASHED_BY_MODULE, firmware_module
@@ -13,7 +14,6 @@ from niclab.hosts.names import interface_name, module_name
 from niclab.hosts.parity import emulated, not_available, partly
 from niclab.hosts.records import DriverInfo, LoadedModule, ModuleFile, ModuleState
 from niclab.hosts.settings_records import Attempt
-from niclab.verdict import BenchFault, NotApplicable
 
 _RELOAD_TIMEOUT_S = 180
 _FLASH_TIMEOUT_S = 600

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
+from niclab.core.verdict import BenchFault
 from niclab.hosts.freebsd.commands import FreeBsdCommands
 from niclab.hosts.freebsd.loader_conf import LoaderConf, read_loader_conf
 from niclab.hosts.settings_records import Attempt
-from niclab.verdict import BenchFault
 
 _FILE = "/boot/loader.conf"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]{0,100}")

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import fields
 
+from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.hosts.errors import unreadable
 from niclab.hosts.freebsd.commands import BOOT_ID, FreeBsdCommands
 from niclab.hosts.freebsd.ifconfig import read_ifconfig
@@ -28,7 +29,6 @@ from niclab.hosts.records import (
     PingResult,
     Statistics,
 )
-from niclab.verdict import BenchFault, NotApplicable
 
 _MISSED = "rx_missed_errors"
 _LARGEST_PING_BYTES = 65507  # largest ICMP payload of an IPv4 packet: 65535 - 20 - 8

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
+from niclab.core.verdict import BenchFault
 from niclab.hosts.commands import is_no_answer, refusal
 from niclab.hosts.errors import unreadable
 from niclab.hosts.freebsd.commands import FreeBsdCommands
 from niclab.hosts.parity import emulated
 from niclab.hosts.settings_records import Attempt, Package
-from niclab.verdict import BenchFault
 
 _PACKAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,127}")
 _VERSION = re.compile(r"[0-9][A-Za-z0-9.+~_,]{0,127}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
+from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.hosts.errors import NoInterface, ReadError, unreadable
 from niclab.hosts.freebsd.commands import FreeBsdCommands
 from niclab.hosts.freebsd.newbus import path_command, read_path
@@ -14,7 +15,6 @@ from niclab.hosts.parity import emulated, not_available
 from niclab.hosts.reading import numbered
 from niclab.hosts.records import PciDevice, PcieLink
 from niclab.hosts.settings_records import AerCounters
-from niclab.verdict import BenchFault, NotApplicable
 
 _DETAILS = "-lvbc"
 # Ports that look down: the upper end of a link.

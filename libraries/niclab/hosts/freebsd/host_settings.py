@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import NoReturn, TypeVar
 
+from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.hosts.errors import ReadError, unreadable
 from niclab.hosts.ethtool_records import (
     ChannelCounts,
@@ -26,7 +27,6 @@ from niclab.hosts.freebsd.driver_settings import CHELSIO, FLOW_CONTROL, numbers,
 from niclab.hosts.names import interface_name
 from niclab.hosts.parity import emulated, not_available, partly
 from niclab.hosts.settings_records import Attempt
-from niclab.verdict import BenchFault, NotApplicable
 
 T = TypeVar("T")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 
+from niclab.core.verdict import BenchFault
 from niclab.hosts.freebsd.commands import BOOT_ID, FreeBsdCommands
 from niclab.hosts.freebsd.kernel_lines import kernel_lines, lines_after
 from niclab.hosts.freebsd.system import read_boot_id, read_clock_s, read_cpu_times, read_release, read_uptime_s
@@ -13,7 +14,6 @@ from niclab.hosts.load_records import CpuTimes
 from niclab.hosts.names import tool_name
 from niclab.hosts.parity import emulated
 from niclab.hosts.records import KernelLine, KernelLogMark, OsRelease
-from niclab.verdict import BenchFault
 
 _VERSION_OPTIONS = {"netperf": "-V", "fio": "-v"}
 _NOT_FOUND = 127

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from niclab.core.verdict import BenchFault
 from niclab.hosts.errors import unreadable
 from niclab.hosts.linux.host_network import LinuxNetwork
 from niclab.hosts.linux.host_pci import LinuxPci
 from niclab.hosts.names import interface_name, module_name, pci_address
-from niclab.verdict import BenchFault
 
 _PCI = "/sys/bus/pci"
 _NET = "/sys/class/net"

@@ -6,6 +6,7 @@ import ipaddress
 import re
 from collections.abc import Sequence
 
+from niclab.core.verdict import BenchFault
 from niclab.hosts.bond_settings import BondSettings, VlanTag
 from niclab.hosts.commands import HostCommands
 from niclab.hosts.errors import unreadable
@@ -13,7 +14,6 @@ from niclab.hosts.link_records import Bond, Vlan
 from niclab.hosts.linux.bonding import read_bonding
 from niclab.hosts.linux.ip import read_vlan
 from niclab.hosts.names import interface_name, ip_address
-from niclab.verdict import BenchFault
 
 _NET = "/sys/class/net"
 _LINE = re.compile(r"([a-z_]{1,30}):(.*)")

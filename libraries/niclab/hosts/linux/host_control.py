@@ -6,10 +6,10 @@ import re
 import shlex
 from collections.abc import Sequence
 
+from niclab.core.verdict import BenchFault
 from niclab.hosts.commands import HostCommands
 from niclab.hosts.names import interface_name, ip_address, ip_cidr, module_name, pci_address
 from niclab.hosts.settings_records import Package
-from niclab.verdict import BenchFault
 
 _ID = re.compile(r"[0-9a-f]{4}")
 _TOOLS = ("ip", "ethtool", "lspci", "modprobe", "modinfo", "ping", "ss", "timeout", "python3")

@@ -6,6 +6,7 @@ import ipaddress
 import re
 from collections.abc import Sequence
 
+from niclab.core.verdict import BenchFault
 from niclab.hosts.commands import HostCommands
 from niclab.hosts.errors import unreadable
 from niclab.hosts.linux.ethtool import read_driver_info, read_link_settings
@@ -26,7 +27,6 @@ from niclab.hosts.records import (
     PingResult,
     Statistics,
 )
-from niclab.verdict import BenchFault
 
 _NET = "/sys/class/net"
 _ARP = "/proc/sys/net/ipv4/conf"

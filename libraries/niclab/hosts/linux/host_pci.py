@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
+from niclab.core.verdict import BenchFault
 from niclab.hosts.commands import HostCommands
 from niclab.hosts.errors import NoInterface, ReadError, unreadable
 from niclab.hosts.linux.lspci import read_lspci
@@ -15,7 +16,6 @@ from niclab.hosts.names import interface_name, pci_address
 from niclab.hosts.pcie import is_degraded
 from niclab.hosts.reading import numbered
 from niclab.hosts.records import PciDevice, PcieLink
-from niclab.verdict import BenchFault
 
 _DEVICES = "/sys/bus/pci/devices"
 _ATTRIBUTES = (

@@ -10,6 +10,7 @@ import shlex
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
+from niclab.core.verdict import BenchFault
 from niclab.hosts.ethtool_records import Channels, Coalescing, Features, Pause, Rings
 from niclab.hosts.linux.ethtool_coalesce import read_coalescing
 from niclab.hosts.linux.ethtool_features import read_features
@@ -18,7 +19,6 @@ from niclab.hosts.linux.ethtool_sizes import read_channels, read_rings
 from niclab.hosts.linux.host_network import LinuxNetwork
 from niclab.hosts.names import interface_name
 from niclab.hosts.settings_records import Attempt
-from niclab.verdict import BenchFault
 
 Shown = TypeVar("Shown", Features, Rings, Coalescing, Pause, Channels)
 

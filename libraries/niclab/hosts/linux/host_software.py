@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 
+from niclab.core.verdict import BenchFault
 from niclab.hosts.commands import HostCommands, is_no_answer, refusal
 from niclab.hosts.errors import unreadable
 from niclab.hosts.host import CommandResult
@@ -13,7 +14,6 @@ from niclab.hosts.linux.ethtool import read_driver_info
 from niclab.hosts.names import interface_name, module_name, pci_address
 from niclab.hosts.records import DriverInfo
 from niclab.hosts.settings_records import AerCounters, Attempt, Package
-from niclab.verdict import BenchFault
 
 _PACKAGE = re.compile(r"[a-z0-9][a-z0-9.+-]{1,127}")
 _VERSION = re.compile(r"[0-9][A-Za-z0-9.+~:-]{0,127}")

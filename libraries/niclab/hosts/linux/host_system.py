@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
 
+from niclab.core.verdict import BenchFault
 from niclab.hosts.commands import HostCommands
 from niclab.hosts.errors import unreadable
 from niclab.hosts.linux.dmesg import read_dmesg
@@ -26,7 +27,6 @@ from niclab.hosts.linux.system import (
 from niclab.hosts.load_records import CpuTimes
 from niclab.hosts.names import module_name, tool_name
 from niclab.hosts.records import KernelLine, KernelLogMark, LoadedModule, ModuleFile, ModuleState, OsRelease
-from niclab.verdict import BenchFault
 
 # How each tool is asked for its version; any other is asked with --version.
 _VERSION_OPTIONS = {

@@ -1,0 +1,401 @@
+"""The bench file: which two servers, how they are reached, and what lies between their ports.
+
+Names of secrets stand in it, never secrets. Ports are named ``dut.p0``. ``lab/benches/example-real.yaml`` shows every
+field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from ipaddress import IPv4Interface
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
+
+from niclab.bench.switch import SwitchEntry
+from niclab.core.verdict import BenchFault
+from niclab.files.types import (
+    CipherSuite,
+    Command,
+    ConsoleUrl,
+    FilePath,
+    Host,
+    Mac,
+    Name,
+    PciAddress,
+    PortIndex,
+    PortName,
+    RateScale,
+    Record,
+    RedfishUrl,
+    Seconds,
+    SecretName,
+    Subnet,
+    TcpPort,
+    Text,
+    UdpPort,
+    User,
+    Wanted,
+)
+from niclab.files.yaml import Problem, Sheet, load
+
+
+class Role(Enum):
+    """The part a server plays: it carries the device under test, or it is the known-good other end."""
+
+    DUT = "dut"
+    PEER = "peer"
+
+
+class OperatingSystem(Enum):
+    LINUX = "linux"
+    FREEBSD = "freebsd"
+
+
+class BmcProtocol(Enum):
+    IPMI = "ipmi"
+    REDFISH = "redfish"
+
+
+class Wiring(Enum):
+    """What a path passes through: a cable, or the switch of the bench."""
+
+    DIRECT = "direct"
+    SWITCH = "switch"
+
+
+class TrafficToolName(Enum):
+    """The tool that makes and measures traffic between the servers."""
+
+    IPERF3 = "iperf3"
+    NETPERF = "netperf"
+
+
+class Ssh(Record):
+    """An SSH login. ``jump`` is the machine to go through, if any, in the same shape."""
+
+    address: Host
+    port: TcpPort = 22
+    user: User
+    key_file: FilePath
+    known_hosts: FilePath
+    jump: Ssh | None = None
+
+
+class Ipmi(Record):
+    """IPMI 2.0 over LAN.
+
+    ``cipher_suite``: 17 is AES-128 with HMAC-SHA256, 3 is AES-128 with HMAC-SHA1 (IPMI 2.0, table 22-20).
+    """
+
+    address: Host
+    port: UdpPort = 623
+    user: User
+    password_secret: SecretName
+    cipher_suite: CipherSuite = 17
+
+
+class Redfish(Record):
+    """A Redfish service. ``ca_file``: what its certificate is checked against; absent: the system's authorities.
+
+    ``system``: member of ``/redfish/v1/Systems``; needed only where a service has several.
+    """
+
+    url: RedfishUrl
+    user: User
+    password_secret: SecretName
+    ca_file: FilePath | None = None
+    system: Text | None = None
+
+
+class Bmc(Record):
+    """The ways to a BMC; ``use`` says which one switches the power where there are two."""
+
+    ipmi: Ipmi | None = None
+    redfish: Redfish | None = None
+    use: Annotated[BmcProtocol, Wanted("ipmi or redfish")] | None = None
+
+    @property
+    def power(self) -> BmcProtocol:
+        """The protocol that switches the power: ``use`` if given, else IPMI where there is one, else Redfish."""
+        if self.use is not None:
+            return self.use
+        return BmcProtocol.IPMI if self.ipmi is not None else BmcProtocol.REDFISH
+
+
+class Console(Record):
+    """The serial console, and the login on it."""
+
+    url: ConsoleUrl
+    user: User
+    password_secret: SecretName
+
+
+class Boot(Record):
+    """How long a server may take. The defaults are a house rule for rack servers, whose self-test takes minutes."""
+
+    ready_within_s: Seconds = 600
+    shutdown_within_s: Seconds = 180
+
+
+class PortEntry(Record):
+    """A port as it stands in the file, under its name.
+
+    ``port_index``: which port of its PCI function it is (the kernel's ``dev_port``), where a function has several.
+    """
+
+    pci: PciAddress
+    mac: Mac | None = None
+    slot: Text | None = None
+    port_index: PortIndex | None = None
+
+
+class Server(Record):
+    os: Annotated[OperatingSystem, Wanted("linux or freebsd")]
+    ssh: Ssh
+    bmc: Bmc | None = None
+    console: Console | None = None
+    boot: Boot = Boot()
+    ports: Annotated[Mapping[Name, PortEntry], Field(min_length=1)]
+
+
+class Servers(Record):
+    dut: Server
+    peer: Server
+
+
+class Commands(Record):
+    """How a bench that can be switched on is switched on and off. ``status`` exits with 0 when the bench is up.
+
+    ``insert`` puts cards in, ``{dut}`` and ``{peer}`` in it being their names; a bench that is up is up again after it,
+    one that is down stays down. ``inserted`` prints the cards that are in: a line ``dut NAME``, a line ``peer NAME``.
+    ``boot_systems`` and ``systems`` do the same with the servers' operating systems (``linux``, ``freebsd``).
+    """
+
+    up: Command
+    down: Command
+    status: Command
+    insert: Command | None = None
+    inserted: Command | None = None
+    boot_systems: Command | None = None
+    systems: Command | None = None
+
+    def boot_command(self, systems: Mapping[str, str]) -> str | None:
+        """The command that boots the ``systems`` (role -> name); ``None`` where the bench cannot."""
+        if self.boot_systems is None:
+            return None
+        return self.boot_systems.replace("{dut}", systems["dut"]).replace("{peer}", systems["peer"])
+
+    def insert_command(self, cards: Mapping[str, str]) -> str | None:
+        """The command that puts in the ``cards`` (role -> name); ``None`` where the bench cannot."""
+        if self.insert is None:
+            return None
+        return self.insert.replace("{dut}", cards["dut"]).replace("{peer}", cards["peer"])
+
+
+class CardEntry(Record):
+    """What differs from the rest of the file with another card in the servers: its ports, the scale of its paths."""
+
+    rate_scale: RateScale = 1
+    ports: Annotated[Mapping[PortName, PortEntry], Field(min_length=1)]
+
+
+class BenchPath(Record):
+    """A connection between a port of the dut and a port of the peer.
+
+    ``rate_scale``: the path runs at line rate / ``rate_scale``. ``pull`` and ``plug``: commands that act on the cable;
+    on that of the dut, where the path goes through the switch.
+    """
+
+    name: Name
+    ends: tuple[PortName, PortName]
+    through: Annotated[Wiring, Wanted("direct or switch")]
+    subnet: Subnet
+    rate_scale: RateScale = 1
+    pull: Command | None = None
+    plug: Command | None = None
+
+
+@dataclass(frozen=True)
+class Port:
+    """A port of a server: ``key`` is its name on its server (``p0``), ``name`` its name on the bench (``dut.p0``)."""
+
+    role: Role
+    key: str
+    pci: str
+    mac: str | None
+    slot: str | None
+    index: int | None = None
+
+    @property
+    def name(self) -> str:
+        return f"{self.role.value}.{self.key}"
+
+    @property
+    def place(self) -> str:
+        """Name and PCI address, as messages name a port: ``dut.p0 (0000:17:00.0)``."""
+        return f"{self.name} ({self.pci})"
+
+
+class Bench(Sheet):
+    """A whole bench."""
+
+    bench: Name
+    description: Text
+    secrets_file: FilePath | None = None
+    traffic: Annotated[TrafficToolName, Wanted("iperf3 or netperf")] = TrafficToolName.IPERF3
+    commands: Commands | None = None
+    servers: Servers
+    switch: SwitchEntry | None = None
+    paths: Annotated[tuple[BenchPath, ...], Field(min_length=1)]
+    cards: Mapping[Name, CardEntry] = {}
+
+    def with_card(self, card: str) -> Bench:
+        """The bench as it is with that card in both servers: as the file has it, but for what ``cards`` says of it."""
+        entry = self.cards.get(card)
+        if entry is None:
+            return self
+        servers = {
+            role.value: self.server(role).model_copy(
+                update={"ports": {key: entry.ports[f"{role.value}.{key}"] for key in self.server(role).ports}}
+            )
+            for role in Role
+        }
+        paths = tuple(path.model_copy(update={"rate_scale": entry.rate_scale}) for path in self.paths)
+        return self.model_copy(update={"servers": Servers(**servers), "paths": paths, "cards": {}})
+
+    def with_systems(self, systems: Mapping[Role, OperatingSystem]) -> Bench:
+        """The bench with other operating systems on its servers, which the file's commands can boot.
+
+        Raises:
+            BenchFault: When a server is to run another one than the file says, and the bench has no such command.
+        """
+        others = {role: system for role, system in systems.items() if self.server(role).os is not system}
+        if not others:
+            return self
+        if self.commands is None or self.commands.boot_systems is None:
+            said = ", ".join(f"{role.value} {system.value}" for role, system in others.items())
+            raise BenchFault(f"bench {self.bench}: no command boots {said}; wanted: commands.boot_systems in the file")
+        servers = {
+            role.value: self.server(role).model_copy(update={"os": others.get(role, self.server(role).os)})
+            for role in Role
+        }
+        return self.model_copy(update={"servers": Servers(**servers)})
+
+    def connected(self) -> Bench:
+        """The bench with its cables laid to the switch, by the switch's command ``connect``."""
+        on_switch = self.switch.ports if self.switch else {}
+        paths = tuple(
+            path.model_copy(update={"through": Wiring.SWITCH}) if {*path.ends} <= {*on_switch} else path
+            for path in self.paths
+        )
+        return self.model_copy(update={"paths": paths})
+
+    @property
+    def name(self) -> str:
+        """The unique name; lock and undo journal are keyed by it."""
+        return self.bench
+
+    def server(self, role: Role) -> Server:
+        return self.servers.dut if role is Role.DUT else self.servers.peer
+
+    @property
+    def ports(self) -> tuple[Port, ...]:
+        """Every port of both servers, in the order of the file, the dut's first."""
+        return tuple(
+            Port(role, key, entry.pci, entry.mac, entry.slot, entry.port_index)
+            for role in Role
+            for key, entry in self.server(role).ports.items()
+        )
+
+    def port(self, name: str) -> Port:
+        """The port called ``dut.p0``.
+
+        Raises:
+            BenchFault: When the bench has no such port; lists the ports it has.
+        """
+        for port in self.ports:
+            if port.name == name:
+                return port
+        names = ", ".join(port.name for port in self.ports)
+        raise BenchFault(f"bench {self.name}: there is no port {name!r}; wanted: one of {names}")
+
+    def path(self, name: str) -> BenchPath:
+        """The path of that name.
+
+        Raises:
+            BenchFault: When the bench has no such path; lists the paths it has.
+        """
+        for path in self.paths:
+            if path.name == name:
+                return path
+        names = ", ".join(path.name for path in self.paths)
+        raise BenchFault(f"bench {self.name}: there is no path {name!r}; wanted: one of {names}")
+
+    def end(self, path: BenchPath, role: Role) -> Port:
+        """The port of ``path`` at that server."""
+        return next(port for port in map(self.port, path.ends) if port.role is role)
+
+    def path_of(self, port: Port) -> BenchPath:
+        """The path that ends at ``port``.
+
+        Raises:
+            BenchFault: When no path ends there.
+        """
+        for path in self.paths:
+            if port.name in path.ends:
+                return path
+        raise BenchFault(f"bench {self.name}: no path ends at {port.name}; wanted: a path with that end")
+
+    def partner(self, port: Port) -> Port:
+        """The port at the other end of the path of ``port``."""
+        first, second = self.path_of(port).ends
+        return self.port(second if port.name == first else first)
+
+    def address(self, port: Port) -> IPv4Interface:
+        """The address of ``port`` in the subnet of its path: the dut has the first host address, the peer the next."""
+        subnet = self.path_of(port).subnet
+        hosts = subnet.hosts()
+        first, second = next(hosts), next(hosts)
+        return IPv4Interface((first if port.role is Role.DUT else second, subnet.prefixlen))
+
+    @property
+    def secret_names(self) -> tuple[str, ...]:
+        """The names of all secrets this bench needs, sorted."""
+        logins: list[Ipmi | Redfish | Console | None] = []
+        for role in Role:
+            server = self.server(role)
+            logins += [server.console, *((server.bmc.ipmi, server.bmc.redfish) if server.bmc else ())]
+        of_switch = self.switch.secret_names if self.switch else ()
+        return tuple(sorted({login.password_secret for login in logins if login is not None} | {*of_switch}))
+
+    def problems(self) -> Iterator[Problem]:
+        """Yield what is wrong across several fields; see :class:`~niclab.files.yaml.Sheet`."""
+        from niclab.bench.checks import bench_problems
+
+        yield from bench_problems(self)
+
+
+def chosen_systems(names: Mapping[Role, str]) -> dict[Role, OperatingSystem]:
+    """The operating systems that were chosen by name; an empty name chooses nothing.
+
+    Raises:
+        BenchFault: For a name that is no system's.
+    """
+    known = {system.value: system for system in OperatingSystem}
+    for role, name in names.items():
+        if name and name not in known:
+            raise BenchFault(f"{role.value}: operating system {name!r}; wanted: {' or '.join(known)}")
+    return {role: known[name] for role, name in names.items() if name}
+
+
+def load_bench(path: Path | str) -> Bench:
+    """Read a bench file.
+
+    Raises:
+        BenchFault: With every problem of the file, one a line.
+    """
+    return load(Path(path), Bench)

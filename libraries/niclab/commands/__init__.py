@@ -1,0 +1,1 @@
+"""The ``niclab`` command and its subcommands."""

@@ -1,0 +1,99 @@
+"""A qualification run from beginning to end: run folder, Robot Framework, Allure, certificate."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree as ET
+from collections.abc import Mapping
+from pathlib import Path
+
+from niclab.bench.records import OperatingSystem, Role, load_bench
+from niclab.card import load_card
+from niclab.core.profile import Profile
+from niclab.core.verdict import BenchFault
+from niclab.files.yaml import REPOSITORY
+from niclab.report import allure, certificate
+from niclab.report.runfolder import ALLURE_RESULTS_FOLDER, finish_run, new_run, plan_run, read_run, record_facts
+
+SUITES = REPOSITORY / "suites"
+MODIFIER = REPOSITORY / "libraries" / "Profile.py"
+PER_CARD = REPOSITORY / "libraries" / "PerCard.py"
+LISTENER = REPOSITORY / "libraries" / "AllureResults.py"
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def run(
+    bench_file: Path,
+    card: str,
+    profile: Profile,
+    results: Path,
+    systems: Mapping[Role, OperatingSystem] | None = None,
+) -> int:
+    """Qualify ``card`` on the bench; return 0 only for a clean certificate.
+
+    :param systems: operating systems of servers that are to run others than the bench file says.
+    :raises BenchFault: when bench file, sheet or suites are wrong, or a report cannot be made.
+    """
+    bench, sheet = load_bench(bench_file).with_systems(systems or {}), load_card(card)
+    chosen = [f"{role.name}_OS:{system.value}" for role, system in (systems or {}).items()]
+    options = [
+        *(word for variable in chosen for word in ("--variable", variable)),
+        *("--variable", f"BENCH:{bench.file}", "--variable", f"CARD:{card}", "--variable", f"PROFILE:{profile.value}"),
+        *("--name", "Qualification", "--settag", f"allure.label.card:{sheet.name}"),
+        *("--prerunmodifier", f"{PER_CARD}:{sheet.file}:{bench.server(Role.DUT).os.value}"),
+        *("--prerunmodifier", f"{MODIFIER}:{profile.value}"),
+    ]
+    expected = count_tests(options)
+    run_dir = new_run(results, sheet.name, bench.name)
+    plan_run(run_dir, expected_tests=expected)
+    record_facts(run_dir, profile=profile.value, equipment=bench.description)
+    listener = f"{LISTENER}:{run_dir / ALLURE_RESULTS_FOLDER}"
+    rc = _robot([*options, "--listener", listener, "--outputdir", str(run_dir)])
+    finish_run(run_dir, rc)
+    certified = certificate.certify(run_dir, rc)
+    allure.generate(run_dir / ALLURE_RESULTS_FOLDER, run_dir / "allure-report", read_run(run_dir))
+    print(f"{'CERTIFIED' if certified else 'NOT CERTIFIED'}: {run_dir}")
+    return 0 if certified else 1
+
+
+def count_tests(options: list[str]) -> int:
+    """How many tests the selection has, by a dry run: unknown keywords and wrong arguments stop the run here.
+
+    :raises BenchFault: when the dry run fails or selects nothing.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        output = Path(folder) / "output.xml"
+        quiet = ["--dryrun", "--console", "none", "--log", "NONE", "--report", "NONE", "--output", str(output)]
+        done = subprocess.run(_command([*options, *quiet]), capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise BenchFault(
+                f"suites: the dry run fails (status {done.returncode}): {(done.stderr or done.stdout)[-800:]}"
+            )
+        return sum(1 for _ in ET.parse(output).iter("test"))
+
+
+def _robot(options: list[str]) -> int:
+    """Run Robot Framework to its end, whatever ends it: it takes the bench back to what it was.
+
+    A signal that would end this process is passed on as one of those at which Robot Framework stops its tests and runs
+    their teardowns; a second one ends it at once. It has a session of its own, so that a Ctrl-C at the terminal reaches
+    it once, from here.
+    """
+    with subprocess.Popen(_command(options), stdin=subprocess.DEVNULL, start_new_session=True) as robot:
+
+        def pass_on(caught: int, _: object) -> None:
+            robot.send_signal(signal.SIGINT if caught == signal.SIGINT else signal.SIGTERM)
+
+        before = {number: signal.signal(number, pass_on) for number in _ENDING}
+        try:
+            return robot.wait()
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+def _command(options: list[str]) -> list[str]:
+    return [sys.executable, "-m", "robot", *options, str(SUITES)]

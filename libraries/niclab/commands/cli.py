@@ -1,0 +1,120 @@
+"""The ``niclab`` command."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+from niclab.bench.records import OperatingSystem, Role, chosen_systems, load_bench
+from niclab.card import load_card
+from niclab.commands import baseline, certify, doctor, parse
+from niclab.commands.parity import parity_page
+from niclab.core.profile import Profile
+from niclab.core.verdict import BenchFault, NotApplicable
+from niclab.files.yaml import REPOSITORY
+from niclab.run.run import Run
+
+DEFAULT_BENCH = REPOSITORY / "lab" / "benches" / "virtual.yaml"
+DEFAULT_CARD = "intel-82574l"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command; 0: all well, 1: something is wrong and said, 2: wrong usage."""
+    options = _parser().parse_args(arguments)
+    try:
+        status: int = options.run(options)
+    except (BenchFault, NotApplicable) as error:
+        print(f"niclab: {error}", file=sys.stderr)
+        return 1
+    return status
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser("niclab", description="Qualification of network cards.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    look = commands.add_parser("doctor", help="look a bench over, and say what is wrong and how to mend it")
+    look.add_argument("bench", nargs="?", type=Path, default=DEFAULT_BENCH)
+    look.add_argument("--card", default=DEFAULT_CARD, help="sheet of the card on the bench")
+    look.add_argument("--no-cables", action="store_true", help="leave every link alone")
+    _systems_options(look)
+    look.set_defaults(run=_doctor)
+    restore = commands.add_parser("restore", help="undo what a killed run left changed on a bench")
+    restore.add_argument("bench", nargs="?", type=Path, default=DEFAULT_BENCH)
+    restore.set_defaults(run=_restore)
+    qualify = commands.add_parser("certify", help="qualify a card: suites, Allure report, certificate")
+    qualify.add_argument("bench", nargs="?", type=Path, default=DEFAULT_BENCH)
+    qualify.add_argument("--card", default=DEFAULT_CARD)
+    qualify.add_argument("--profile", type=Profile, default=Profile.QUICK, metavar="quick|full")
+    qualify.add_argument("--results", type=Path, default=REPOSITORY / "results", help="folder of the run folders")
+    _systems_options(qualify)
+    qualify.set_defaults(run=_certify)
+    read = commands.add_parser("parse", help="read a tool's output from standard input, print its record as JSON")
+    what = read.add_mutually_exclusive_group(required=True)
+    what.add_argument("kind", nargs="?", help="what the text is; see --list")
+    what.add_argument("--batch", action="store_true", help="read and write JSON lines")
+    what.add_argument("--list", action="store_true", dest="listing", help="name every kind")
+    read.add_argument("--command", help="the command line that printed the text")
+    read.set_defaults(run=_parse)
+    baseline.add_parser(commands)
+    alike = commands.add_parser("parity", help="print which question each operating system answers, and how")
+    alike.set_defaults(run=_parity)
+    return parser
+
+
+def _systems_options(parser: argparse.ArgumentParser) -> None:
+    names = [system.value for system in OperatingSystem]
+    for role in Role:
+        parser.add_argument(
+            f"--{role.value}-os", choices=names, default="", help=f"operating system of {role.value}, if another"
+        )
+
+
+def _systems(options: argparse.Namespace) -> dict[Role, OperatingSystem]:
+    return chosen_systems({Role.DUT: options.dut_os, Role.PEER: options.peer_os})
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    faults = 0
+    with tempfile.TemporaryDirectory() as scratch:
+        for finding in doctor.examine(
+            options.bench,
+            options.card,
+            cables=not options.no_cables,
+            scratch=Path(scratch),
+            systems=_systems(options),
+        ):
+            print(finding, flush=True)
+            faults += bool(finding.fault)
+    print(f"{faults} fault{'s' * (faults != 1)}" if faults else "the bench is ready")
+    return 1 if faults else 0
+
+
+def _restore(options: argparse.Namespace) -> int:
+    bench = load_bench(options.bench)
+    with tempfile.TemporaryDirectory() as scratch:
+        run = Run(bench, load_card(DEFAULT_CARD), Path(scratch), lambda: None)
+        with run.journal.hold():
+            undone = run.restore()
+    for entry in undone:
+        print(f"undone: {entry}")
+    print(f"bench {bench.name}: {len(undone)} changes undone" if undone else f"bench {bench.name}: nothing to undo")
+    return 0
+
+
+def _certify(options: argparse.Namespace) -> int:
+    return certify.run(options.bench, options.card, options.profile, options.results, _systems(options))
+
+
+def _parse(options: argparse.Namespace) -> int:
+    return parse.run(options.kind, options.command, batch=options.batch, listing=options.listing)
+
+
+def _parity(_: argparse.Namespace) -> int:
+    print(parity_page(), end="")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

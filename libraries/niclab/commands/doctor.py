@@ -1,0 +1,281 @@
+"""Looking a bench over before a run: all that can be wrong, and how it is mended. Changes nothing that stays."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from niclab.bench.records import Bench, Commands, OperatingSystem, Port, Role, load_bench
+from niclab.card import load_card
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
+from niclab.links import wiring
+from niclab.run.run import Run, cards_in_words, inserted_cards, local_command
+from niclab.run.server import Server
+from niclab.switch.records import Admin
+from niclab.traffic.tools import tool_of
+
+CLOCK_ERROR_S = 2.0
+"""House rule: logs of two servers can still be read side by side."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing looked at. ``fault`` is empty when it is well; ``mend`` says what to do when it is not."""
+
+    subject: str
+    what: str
+    seen: str
+    fault: str = ""
+    mend: str = ""
+
+    def __str__(self) -> str:
+        if not self.fault:
+            return f"ok     {self.subject:5} {self.what:12} {self.seen}"
+        return f"FAULT  {self.subject:5} {self.what:12} {self.fault}\n       {'':18} mend: {self.mend}"
+
+
+def examine(
+    bench_file: Path,
+    card: str,
+    *,
+    cables: bool,
+    scratch: Path,
+    systems: Mapping[Role, OperatingSystem] | None = None,
+) -> Iterator[Finding]:
+    """Look at everything, in the order in which one thing needs the other; yields findings as they are made.
+
+    :param cables: prove the wiring too: takes links down for a moment.
+    :param scratch: folder for logs.
+    :param systems: operating systems of servers that are to run others than the bench file says.
+    """
+    try:
+        bench, sheet = load_bench(bench_file).with_systems(systems or {}), load_card(card)
+    except BenchFault as error:
+        yield Finding(
+            "bench", "file", "", str(error), "correct the file; lab/benches/example-real.yaml explains every field"
+        )
+        return
+    bench = bench.with_card(sheet.name)
+    yield Finding("bench", "file", f"{bench.name}: {bench.description}")
+    if bench.commands and (fault := _down(bench.commands.status)):
+        yield Finding("bench", "power", "", fault, f"run: {bench.commands.up}")
+        return
+    if bench.commands and (finding := _cards(bench.commands, sheet.name)):
+        yield finding
+        if finding.fault:
+            return
+    if bench.commands and (finding := _systems(bench)):
+        yield finding
+        if finding.fault:
+            return
+    run = Run(bench, sheet, scratch, lambda: None)
+    try:
+        with run.journal.hold():
+            yield (journal := _journal(run))
+            run.servers = {role: Server(bench, role, run.secrets, run.evidence_folder) for role in Role}
+            faults = int(bool(journal.fault))  # proving cables would undo what is not of this look
+            for server in run.servers.values():
+                for finding in _server(bench, server):
+                    faults += bool(finding.fault)
+                    yield finding
+            for finding in _switch(run):
+                faults += bool(finding.fault)
+                yield finding
+            if cables and not faults:
+                yield from _cables(run)
+    except BenchFault as error:
+        yield Finding("bench", "lock", "", str(error), "wait for the other run, or end it")
+    finally:
+        run.close_servers()
+
+
+def _down(status: str) -> str:
+    """Why the bench is not up; empty when it is."""
+    try:
+        return "the bench is down" if local_command(status).returncode else ""
+    except BenchFault as error:
+        return str(error)
+
+
+def _cards(commands: Commands, card: str) -> Finding | None:
+    """Are the cards in that are to be looked at? Nothing where the bench cannot tell."""
+    if commands.inserted is None:
+        return None
+    wanted = dict.fromkeys((role.value for role in Role), card)
+    mend = f"run: {commands.insert_command(wanted)}"
+    try:
+        found = inserted_cards(commands.inserted)
+    except BenchFault as error:
+        return Finding("bench", "cards", "", str(error), mend)
+    if found != wanted:
+        return Finding("bench", "cards", "", f"{cards_in_words(found)}, wanted {card} in both servers", mend)
+    return Finding("bench", "cards", cards_in_words(found))
+
+
+def _systems(bench: Bench) -> Finding | None:
+    """Do the servers run what they are to run? Nothing where the bench cannot tell."""
+    commands = bench.commands
+    if commands is None or commands.systems is None:
+        return None
+    wanted = {role.value: bench.server(role).os.value for role in Role}
+    mend = f"run: {commands.boot_command(wanted)}"
+    try:
+        found = inserted_cards(commands.systems)
+    except BenchFault as error:
+        return Finding("bench", "systems", "", str(error), mend)
+    if found != wanted:
+        return Finding("bench", "systems", "", f"{cards_in_words(found)}, wanted {cards_in_words(wanted)}", mend)
+    return Finding("bench", "systems", cards_in_words(found))
+
+
+def _journal(run: Run) -> Finding:
+    pending = run.journal.pending()
+    if pending:
+        changes = "; ".join(str(entry) for entry in pending)
+        mend = f"run: niclab restore {run.bench.file}"
+        return Finding("bench", "journal", "", f"changes not undone: {changes}", mend)
+    return Finding("bench", "journal", "nothing to undo")
+
+
+def _server(bench: Bench, server: Server) -> Iterator[Finding]:
+    ssh = _look(
+        server, "ssh", lambda: _login(server), "check address, key_file and known_hosts; " + _host_key_hint(server)
+    )
+    yield ssh
+    if not ssh.fault:
+        yield _look(server, "privileges", lambda: _root(server), "log in as root, or as a user with root's rights")
+        mend = "install what is missing from the distribution's packages"
+        yield _look(server, "tools", lambda: _tools(server, bench), mend)
+        yield _look(server, "clock", lambda: _clock(server), "synchronise the clocks of servers and controller (NTP)")
+        for port in bench.ports:
+            if port.role is server.role:
+                mend = f"check 'pci' of {port.name} against 'lspci -D' on the server, and that its driver is loaded"
+                yield _look(server, port.key, partial(_interface, server, port), mend)
+    entry = server.description.bmc
+    if entry and entry.ipmi:
+        mend = f"check address, user and secret {entry.ipmi.password_secret}; cipher_suite 3 for old BMCs"
+        yield _look(server, "ipmi", lambda: f"power {server.ipmi.power_status().value}", mend)
+    if entry and entry.redfish:
+        mend = f"check url, user, ca_file and secret {entry.redfish.password_secret}"
+        yield _look(server, "redfish", lambda: f"power {server.redfish.power_status().value}", mend)
+    if server.description.console:
+        mend = "check url (another reader? the line's speed?), user and secret of the console"
+        yield _look(server, "console", lambda: _console(server), mend)
+
+
+def _switch(run: Run) -> Iterator[Finding]:
+    """The switch, from whether it answers to whether each port is there, open, and can be set."""
+    entry = run.bench.switch
+    if entry is None:
+        return
+    secrets = ", ".join(entry.secret_names)
+    mend = (
+        f"check address, port, user and secrets {secrets}; SNMP must be switched on in {entry.name} for this controller"
+    )
+    answer = _look_at("switch", "snmp", lambda: _who(run), mend)
+    yield answer
+    if answer.fault:
+        return
+    for name, port in entry.ports.items():
+        mend = f"check {name} in switch.ports against the names that {entry.name} has; open the port if it is shut"
+        yield _look_at("switch", name, partial(_switch_port, run, port), mend)
+    first = next(iter(entry.ports.values()))
+    mend = f"give the login write access to {entry.name} (IF-MIB, Q-BRIDGE-MIB)"
+    yield _look_at("switch", "write", partial(_switch_write, run, first), mend)
+
+
+def _who(run: Run) -> str:
+    who = run.switch.identity()
+    uptime_s = run.switch.uptime().ticks // 100
+    facts = [who.maker, who.model, who.serial and f"serial {who.serial}", who.software, f"up {uptime_s} s"]
+    return f"{who.name}: {', '.join(fact for fact in facts if fact)}"
+
+
+def _switch_port(run: Run, port: str) -> str:
+    state = run.switch.ports.state(port)
+    if state.admin is not Admin.UP:
+        raise BenchFault(f"{run.switch.name}: port {port} is shut (ifAdminStatus {state.admin.name})")
+    speed = f" at {state.speed_mbps:g} Mbit/s" if state.speed_mbps else ""
+    return f"{port} open, {state.oper.name}{speed}"
+
+
+def _switch_write(run: Run, port: str) -> str:
+    """Set a port to what it is: nothing changes, and it takes the right to write."""
+    run.switch.ports.set_admin(port, run.switch.ports.state(port).admin)
+    return f"ifAdminStatus of {port} can be set"
+
+
+def _look(server: Server, what: str, look: Callable[[], str], mend: str) -> Finding:
+    return _look_at(server.name, what, look, mend)
+
+
+def _look_at(subject: str, what: str, look: Callable[[], str], mend: str) -> Finding:
+    try:
+        return Finding(subject, what, look())
+    except (BenchFault, NotApplicable, CardFailure, Undecided) as error:
+        return Finding(subject, what, "", str(error), mend)
+
+
+def _host_key_hint(server: Server) -> str:
+    entry = server.description.ssh
+    return f"a new host key, once compared: ssh-keyscan -p {entry.port} {entry.address} >> {entry.known_hosts}"
+
+
+def _login(server: Server) -> str:
+    server.run("true", timeout_s=15)
+    entry = server.description.ssh
+    return f"{entry.user}@{entry.address}:{entry.port}, {server.host.kernel()}"
+
+
+def _root(server: Server) -> str:
+    if not server.host.is_root():
+        raise BenchFault(f"{server.name}: {server.description.ssh.user} is not root")
+    return "root"
+
+
+def _tools(server: Server, bench: Bench) -> str:
+    wanted = (*server.host.needed_tools(), *tool_of(bench.traffic).programs)
+    versions = server.host.tools(wanted)
+    if missing := [name for name in wanted if name not in versions or versions[name] is None]:
+        raise BenchFault(f"{server.name}: missing: {', '.join(missing)}")
+    return ", ".join(f"{name} {version}" for name, version in versions.items())
+
+
+def _clock(server: Server) -> str:
+    before = time.time()
+    theirs = server.host.clock_s()
+    after = time.time()
+    error_s = max(before - theirs, theirs - after, 0.0)
+    if error_s > CLOCK_ERROR_S:
+        raise BenchFault(f"{server.name}: its clock is {theirs - before:+.1f} s from the controller's")
+    return f"within {error_s + (after - before):.2f} s"
+
+
+def _console(server: Server) -> str:
+    entry = server.description.console
+    assert entry is not None
+    server.console.send_line("")
+    server.console.expect(r"login: |[#$] ", within_s=10)
+    return f"{entry.url} answers"
+
+
+def _interface(server: Server, port: Port) -> str:
+    return f"{port.pci} is {server.interface(port)}"
+
+
+def _cables(run: Run) -> Iterator[Finding]:
+    try:
+        run.prepare_links()
+        for line in wiring.prove(run):
+            yield Finding("bench", "cables", line)
+    except BenchFault as error:
+        yield Finding("bench", "cables", "", str(error), "put the cables right, or correct 'paths' in the bench file")
+    finally:
+        report = run.journal.undo_all(run.undo)
+    try:
+        report.raise_if_failed()
+    except BenchFault as error:
+        yield Finding("bench", "journal", "", str(error), f"run: niclab restore {run.bench.file}")

@@ -1,0 +1,353 @@
+"""The undo journal: what was changed on a bench, and how to put it back, on disk before it is changed.
+
+::
+
+    with Journal.for_bench("virtual", run="20261121-101500").hold() as journal:
+        journal.undo_all(run).raise_if_failed()            # what an earlier, killed run left behind
+        entry = journal.register("dut", "link of dut.p0 taken down", Action(ActionKind.SHELL, "dut", "ip link set ..."))
+        ...                                                # the change; then put it back:
+        journal.undo(entry, run)
+
+**Undo actions must be idempotent**: an action may run although its change was never made (killed between register and
+change), or although it ran before (killed between the action and the record of it). "Set the link up" is; "toggle" is
+not.
+
+The file holds one JSON object a line, flushed to the disk before the call returns. A line cut short by a kill is
+tolerated as the last one only, and reported (:attr:`Journal.torn`): its call never returned, so its change was not
+made. The holder of a journal has an exclusive ``flock`` on it, which the kernel gives back however the holder ends.
+Only the holder can write.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from niclab.core.verdict import BenchFault
+
+_START_AFRESH_ABOVE_BYTES = 1 << 20
+
+
+class ActionKind(Enum):
+    """Where an undo action runs."""
+
+    SHELL = "shell"
+    """``command`` runs on the server ``where``."""
+    LOCAL = "local"
+    """``command`` runs on the controller, from the repository root; ``where`` is ``controller``."""
+    POWER = "power"
+    """The BMC of the server ``where`` brings its power to the state ``command``: ``on`` or ``off``."""
+    SWITCH = "switch"
+    """The switch of the bench does ``command`` (see :mod:`niclab.switch.undo`); ``where`` is ``switch``."""
+
+
+@dataclass(frozen=True)
+class Action:
+    """How to put something back. Must be idempotent.
+
+    :raises BenchFault: when ``where`` or ``command`` cannot be of this kind.
+    """
+
+    kind: ActionKind
+    where: str
+    command: str
+
+    def __post_init__(self) -> None:
+        places = {ActionKind.LOCAL: ("controller",), ActionKind.SWITCH: ("switch",)}.get(self.kind, ("dut", "peer"))
+        if self.where not in places:
+            raise BenchFault(f"undo action: where {self.where!r} is not wanted; wanted: {' or '.join(places)}")
+        if self.kind is ActionKind.POWER and self.command not in ("on", "off"):
+            raise BenchFault(f"undo action: power state {self.command!r} is not wanted; wanted: on or off")
+        if not self.command.strip():
+            raise BenchFault("undo action: the command is empty; wanted: the command that puts the change back")
+
+    def __str__(self) -> str:
+        return f"{self.kind.value} on {self.where}: {self.command}"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A change and its undo.
+
+    ``at`` is the controller's time (ISO 8601 with offset); ``errors`` are the failed tries so far, the oldest first.
+    """
+
+    id: str
+    subject: str
+    what: str
+    action: Action
+    run: str
+    pid: int
+    at: str
+    errors: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.subject}: {self.what} ({self.at}, run {self.run}, pid {self.pid}); undo: {self.action}"
+
+
+@dataclass(frozen=True)
+class UndoReport:
+    """What :meth:`Journal.undo_all` did: entries put back, and entries still pending because their action failed."""
+
+    done: tuple[Entry, ...]
+    failed: tuple[Entry, ...]
+
+    def raise_if_failed(self) -> None:
+        """:raises BenchFault: listing every entry that could not be undone, with its error."""
+        if self.failed:
+            lines = [f"{entry}; failed: {entry.errors[-1]}" for entry in self.failed]
+            count = f"{len(self.failed)} of {len(self.failed) + len(self.done)} changes"
+            raise BenchFault(f"{count} could not be undone and stay in the journal:\n" + "\n".join(lines))
+
+
+@dataclass
+class _State:
+    """What the lines of a journal add up to."""
+
+    pending: dict[str, Entry]
+    holder_pid: int | None
+    torn: bytes
+
+
+class Journal:
+    """The journal of one bench. Reading needs nothing; writing needs :meth:`hold`.
+
+    :param path: the journal file; it and its directory are made when it is first held.
+    :param run: names the run in the entries.
+    """
+
+    def __init__(self, path: Path, run: str | None = None) -> None:
+        self.path = path
+        self.run = run or f"pid-{os.getpid()}"
+        self.torn: str | None = None
+        """What was left of a last line cut short by a kill, when one was found on :meth:`hold`."""
+        self._fd: int | None = None
+
+    @classmethod
+    def for_bench(cls, name: str, run: str | None = None) -> Journal:
+        """The journal of a bench: ``~/.local/state/niclab/journal/NAME.jsonl``.
+
+        :raises BenchFault: when ``name`` is no bench name.
+        """
+        if not re.fullmatch(r"[a-z][a-z0-9_-]*", name):
+            raise BenchFault(f"undo journal: {name!r} is no bench name; wanted: lower-case letters, digits, - and _")
+        return cls(Path.home() / ".local" / "state" / "niclab" / "journal" / f"{name}.jsonl", run)
+
+    @contextmanager
+    def hold(self) -> Iterator[Journal]:
+        """Be the only process that works on the bench.
+
+        :raises BenchFault: when another holds it (naming its pid), or a line of the journal cannot be read.
+        """
+        if self._fd is not None:
+            raise BenchFault(f"{self.path}: this run holds the journal already; wanted: hold it once")
+        fd = self._open()
+        try:
+            self._lock(fd)
+            self._fd = fd
+            self._repair(fd)
+            self._append({"event": "held"})
+            try:
+                yield self
+            finally:
+                self._append({"event": "released"})
+        finally:
+            self._fd = None
+            os.close(fd)
+
+    def register(self, subject: str, what: str, action: Action) -> Entry:
+        """Write down a change that is about to be made, and how to undo it. When this returns it is on the disk.
+
+        :param subject: whom the change concerns, such as ``dut`` or ``dut.p0``.
+        :param what: the change in words.
+        :raises BenchFault: when it could not be written: then do not make the change.
+        """
+        if not subject.strip() or not what.strip():
+            raise BenchFault(f"{self.path}: an undo entry without subject or change; wanted: both, for the report")
+        entry = Entry(uuid.uuid4().hex, subject, what, action, self.run, os.getpid(), _now())
+        fields = {**asdict(entry), "action": {**asdict(action), "kind": action.kind.value}}
+        del fields["errors"]
+        self._append({"event": "registered", **fields})
+        return entry
+
+    def done(self, entry: Entry) -> None:
+        """Write down that the change of ``entry`` has been put back by the caller.
+
+        :raises BenchFault: when the entry is not pending.
+        """
+        self._require_pending(entry)
+        self._append({"event": "done", "id": entry.id})
+
+    def undo(self, entry: Entry, run: Callable[[Action], None]) -> None:
+        """Run the action of ``entry`` and write down that it is undone.
+
+        :raises BenchFault: when the action failed (the entry then stays pending), or the entry is not pending.
+        """
+        self._held()
+        self._require_pending(entry)
+        failed = self._try(entry, run)
+        UndoReport((), (failed,) if failed else ()).raise_if_failed()
+
+    def undo_all(self, run: Callable[[Action], None], *, kind: ActionKind | None = None) -> UndoReport:
+        """Undo everything pending, newest first; when one fails, the rest is undone all the same.
+
+        ``run`` carries out one action and raises when it did not succeed. With ``kind`` only actions of that kind.
+        """
+        self._held()
+        done, failed = [], []
+        for entry in self.pending():
+            if kind is not None and entry.action.kind is not kind:
+                continue
+            failure = self._try(entry, run)
+            if failure:
+                failed.append(failure)
+            else:
+                done.append(entry)
+        return UndoReport(tuple(done), tuple(failed))
+
+    def pending(self) -> list[Entry]:
+        """The changes not undone yet, newest first.
+
+        :raises BenchFault: naming file and line when a line cannot be read.
+        """
+        return list(reversed(self._state().pending.values()))
+
+    def _try(self, entry: Entry, run: Callable[[Action], None]) -> Entry | None:
+        """Undo one entry; None when that succeeded, else the entry with the error."""
+        try:
+            run(entry.action)
+            self.done(entry)
+        except Exception as error:  # noqa: BLE001 - whatever one action raises, the others must have their turn
+            return self._failed(entry, f"{type(error).__name__}: {error}")
+        return None
+
+    def _failed(self, entry: Entry, message: str) -> Entry:
+        """The entry with the error, which is written down if the disk takes it."""
+        try:
+            self._append({"event": "failed", "id": entry.id, "error": message})
+        except BenchFault as unwritten:
+            message = f"{message} (not recorded: {unwritten})"
+        return replace(entry, errors=(*entry.errors, message))
+
+    def _require_pending(self, entry: Entry) -> None:
+        if all(entry.id != pending.id for pending in self.pending()):
+            raise BenchFault(f"{self.path}: not pending: {entry}; wanted: an entry that was not undone yet")
+
+    def _held(self) -> int:
+        """The descriptor of the file; an error when this journal is not held, or its file was moved or deleted."""
+        if self._fd is None:
+            raise BenchFault(
+                f"{self.path}: the undo journal is not held; wanted: `with journal.hold():` around the run"
+            )
+        try:
+            in_place = os.path.samestat(os.fstat(self._fd), self.path.stat())
+        except OSError:
+            in_place = False
+        if not in_place:
+            raise BenchFault(
+                f"{self.path}: the undo journal was moved or deleted during the run; wanted: leave it there"
+            )
+        return self._fd
+
+    def _open(self) -> int:
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            fd = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+            directory = os.open(self.path.parent, os.O_RDONLY)
+            try:
+                os.fsync(directory)  # a new file's name must survive a power cut as well
+            finally:
+                os.close(directory)
+        except OSError as error:
+            raise BenchFault(f"{self.path}: the undo journal cannot be opened: {error.strerror}") from error
+        return fd
+
+    def _lock(self, fd: int) -> None:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            holder = self._state().holder_pid
+            who = f"pid {holder}" if holder else "a process that has not told its pid yet"
+            raise BenchFault(f"{self.path}: the bench is in use by {who}; wanted: one run at a time") from error
+
+    def _repair(self, fd: int) -> None:
+        """Cut off a torn last line and keep it as a line of its own; start afresh when the file is long and settled."""
+        state = self._state()
+        try:
+            if state.torn:
+                os.ftruncate(fd, os.fstat(fd).st_size - len(state.torn))
+                self.torn = state.torn.decode("utf-8", errors="replace")
+                self._append({"event": "torn", "text": self.torn})
+            if not state.pending and os.fstat(fd).st_size > _START_AFRESH_ABOVE_BYTES:
+                self.path.with_suffix(".old.jsonl").write_bytes(self.path.read_bytes())
+                os.ftruncate(fd, 0)
+        except OSError as error:
+            raise BenchFault(f"{self.path}: the undo journal cannot be written: {error.strerror}") from error
+
+    def _append(self, event: dict[str, Any]) -> None:
+        """Write one line and wait until it is on the disk."""
+        fd = self._held()
+        line = json.dumps({**event, "pid": os.getpid(), "at": event.get("at") or _now()}).encode() + b"\n"
+        try:
+            size = os.fstat(fd).st_size
+            if os.write(fd, line) != len(line):
+                os.ftruncate(fd, size)
+                raise BenchFault(f"{self.path}: no room for a whole line of the undo journal; wanted: room on the disk")
+            os.fsync(fd)
+        except OSError as error:
+            raise BenchFault(f"{self.path}: the undo journal cannot be written: {error.strerror}") from error
+
+    def _state(self) -> _State:
+        try:
+            *lines, tail = self.path.read_bytes().split(b"\n")
+        except FileNotFoundError:
+            return _State({}, None, b"")
+        except OSError as error:
+            raise BenchFault(f"{self.path}: the undo journal cannot be read: {error.strerror}") from error
+        state = _State({}, None, tail)
+        for number, line in enumerate(lines, start=1):
+            try:
+                _apply(state, json.loads(line))
+            except (ValueError, KeyError, TypeError, BenchFault) as error:
+                raise BenchFault(
+                    f"{self.path}:{number}: no line of an undo journal ({type(error).__name__}: {error}); wanted: put "
+                    f"the bench right by hand, with this file as the list of changes, then move the file away"
+                ) from error
+        return state
+
+
+def _apply(state: _State, event: dict[str, Any]) -> None:
+    """Add one line of a journal to what the lines before add up to."""
+    match event["event"]:
+        case "registered":
+            action = Action(ActionKind(event["action"]["kind"]), event["action"]["where"], event["action"]["command"])
+            subject, what, run = str(event["subject"]), str(event["what"]), str(event["run"])
+            entry = Entry(str(event["id"]), subject, what, action, run, int(event["pid"]), str(event["at"]))
+            state.pending[entry.id] = entry
+        case "done":
+            del state.pending[event["id"]]
+        case "failed":
+            entry = state.pending[event["id"]]
+            state.pending[entry.id] = replace(entry, errors=(*entry.errors, str(event["error"])))
+        case "held":
+            state.holder_pid = int(event["pid"])
+        case "released":
+            state.holder_pid = None
+        case "torn":
+            pass
+        case other:
+            raise ValueError(f"unknown event {other!r}")
+
+
+def _now() -> str:
+    return datetime.now().astimezone().isoformat(timespec="milliseconds")

@@ -1,0 +1,64 @@
+"""Deadlines. The only place of the framework that sleeps."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from niclab.core.verdict import BenchFault
+
+T = TypeVar("T")
+
+
+class Deadline:
+    """A moment on the monotonic clock by which something must have happened.
+
+    >>> Deadline(0).expired
+    True
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self._end = time.monotonic() + seconds
+
+    @property
+    def left(self) -> float:
+        """Seconds left, never negative."""
+        return max(0.0, self._end - time.monotonic())
+
+    @property
+    def expired(self) -> bool:
+        return self.left <= 0
+
+
+def pause(seconds: float) -> None:
+    """Sleep where the time itself is meant (a hold time, a settle time of equipment), not a state."""
+    time.sleep(seconds)
+
+
+def until(
+    condition: Callable[[], T],
+    *,
+    within: float,
+    what: str,
+    every: float = 0.1,
+    error: type[Exception] = BenchFault,
+) -> T:
+    """Ask ``condition`` every ``every`` seconds until it is truthy; return that value.
+
+    It is asked at least once, and once more at the end, so that a slow last question is not lost.
+
+    :param within: deadline in seconds.
+    :param what: what is waited for, for the message.
+    :raises error: when the deadline passes; the message holds ``what``, the deadline and the last answer.
+    """
+    deadline = Deadline(within)
+    while True:
+        last_chance = deadline.expired
+        answer = condition()
+        if answer:
+            return answer
+        if last_chance:
+            raise error(f"{what}: not within {within:g} s (last seen: {answer!r})")
+        time.sleep(min(every, deadline.left))

@@ -1,0 +1,1 @@
+"""Files of the lab as typed records: YAML with line numbers, field types, secrets."""

@@ -1,0 +1,115 @@
+"""Secrets by name: from the environment, else from a file outside the repository that only its owner can read.
+
+A message names the secret and the places it was looked for, never a value.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+
+from niclab.core.verdict import BenchFault
+
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+class Secrets:
+    """The secrets of one bench.
+
+    The file holds ``KEY=VALUE`` lines; blank lines and lines that begin with ``#`` are skipped; the value is everything
+    after the first ``=``, as it stands. It is read when a secret is first wanted that the environment does not have.
+
+    Args:
+        file: The ``secrets_file`` of the bench; None when there is none, then the environment must have them all.
+        environment: Instead of the process environment.
+    """
+
+    def __init__(self, file: Path | None, environment: Mapping[str, str] | None = None) -> None:
+        self._file = file
+        self._environment = os.environ if environment is None else environment
+        self._in_file: dict[str, str] | None = None
+        self._handed_out: dict[str, str] = {}
+
+    def __repr__(self) -> str:
+        return f"Secrets(file={str(self._file)!r})"
+
+    @property
+    def handed_out(self) -> tuple[str, ...]:
+        """Every value given out so far: what logs and evidence must mask."""
+        return tuple(dict.fromkeys(self._handed_out.values()))
+
+    def get(self, name: str) -> str:
+        """The secret called ``name``; the environment wins.
+
+        Raises:
+            BenchFault: When it is nowhere or empty, or the file is readable by others or malformed.
+        """
+        value = self._environment.get(name)
+        if value is None:
+            value = self._from_file(name)
+        elif not value:
+            raise BenchFault(
+                f"secret {name}: the environment variable is empty; wanted: the secret, or no such variable"
+            )
+        self._handed_out[name] = value
+        return value
+
+    def _from_file(self, name: str) -> str:
+        if self._file is None:
+            raise BenchFault(
+                f"secret {name} is missing; wanted: an environment variable {name} "
+                f"(the bench file names no secrets_file to look in)"
+            )
+        if self._in_file is None:
+            self._in_file = _read(self._file, name)
+        if name not in self._in_file:
+            raise BenchFault(
+                f"secret {name} is missing; wanted: an environment variable {name}, "
+                f"or a line {name}=... in {self._file}"
+            )
+        return self._in_file[name]
+
+
+def _read(file: Path, name: str) -> dict[str, str]:
+    """All secrets of a file. ``name`` is the secret it is read for."""
+    try:
+        with file.open(encoding="utf-8") as stream:
+            mode = stat.S_IMODE(os.fstat(stream.fileno()).st_mode)
+            if mode & _OTHERS:
+                raise BenchFault(
+                    f"{file}: group or others may use this secrets file (mode {mode:04o}); wanted: chmod 600 '{file}'"
+                )
+            lines = stream.read().split("\n")
+    except OSError as error:
+        raise BenchFault(
+            f"secret {name} is missing: {file} cannot be read ({error.strerror}); "
+            f"wanted: an environment variable {name}, or a line {name}=... in that file"
+        ) from error
+    except UnicodeDecodeError:
+        raise BenchFault(f"{file}: is not UTF-8 text; wanted: KEY=VALUE lines in UTF-8") from None  # it holds the text
+    return _parse(file, lines)
+
+
+def _parse(file: Path, lines: list[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    problems = []
+    for number, line in enumerate(lines, start=1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        key, equals, value = line.partition("=")
+        if not equals or not re.fullmatch(r"[A-Z][A-Z0-9_]*", key):
+            problems.append(f"{file}:{number}: not a secret (not shown); wanted: KEY=VALUE, KEY in capitals")
+        elif key in found:
+            problems.append(f"{file}:{number}: {key} is given again; wanted: each secret once")
+        elif not value or value != value.strip() or (len(value) > 1 and value[0] == value[-1] and value[0] in "\"'"):
+            problems.append(
+                f"{file}:{number}: {key} is empty, or in blanks or quotes; wanted: the bare secret after the ="
+            )
+        else:
+            found[key] = value
+    if problems:
+        raise BenchFault("\n".join(problems))
+    return found

@@ -1,0 +1,415 @@
+"""From a YAML file of the lab to a typed, frozen record, or to one error that lists everything wrong with the file.
+
+A problem is one line, and says where, what and what is wanted::
+
+    lab/benches/x.yaml:14: servers.dut.ssh.port: 70000 is not wanted; wanted: a TCP port 1..65535
+
+Three rules make the files safe to read:
+
+* A bare word that YAML 1.1 readers (PyYAML) and YAML 1.2 readers (editors) take for different things is refused:
+  ``1e10``, ``0710``, ``on``, ``0000:01:00.0``, ``52:54:00:12:34:56``. In quotes it is the same text to every reader.
+* Nothing is converted: ``true`` is no number, ``8086`` is no text, and an empty value is never "not given".
+* A key may stand once, and must be known.
+
+The shape of the whole file is checked first; what spans several fields (:meth:`Sheet.problems`) is checked once the
+shape is right.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import UnionType
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+
+import yaml
+from pydantic import BaseModel, PrivateAttr, ValidationError
+from pydantic_core import ErrorDetails
+
+from niclab.core.verdict import BenchFault
+from niclab.files.types import Record, Wanted
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+"""Root of the checkout: ``lab/`` stands here, and commands of a bench file run here."""
+
+FieldPath = tuple[str | int, ...]
+"""Where a value stands in a file: ``("paths", 0, "subnet")``, shown as ``paths.0.subnet``."""
+
+_LONGEST_SHOWN_VALUE = 80
+
+_YAML_1_2_CORE = (  # YAML 1.2.2, chapter 10.3.2, tag resolution of the core schema
+    ("null", re.compile(r"~|null|Null|NULL|")),
+    ("bool", re.compile(r"true|True|TRUE|false|False|FALSE")),
+    ("int", re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")),
+    (
+        "float",
+        re.compile(
+            r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)",
+        ),
+    ),
+)
+
+_SECRET_KEY = re.compile(r"([a-z]+_)?(pass(word|wd|phrase)?|token|community)|secret", re.IGNORECASE)
+"""Keys that would hold a secret itself. No sheet has one: ``password_secret`` holds a name."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing wrong with a file: the field, what was found there, and what is wanted in plain words."""
+
+    field: FieldPath
+    found: str
+    wanted: str
+
+
+class Sheet(Record):
+    """A whole file. Relative paths in it are relative to its directory."""
+
+    _file: Path = PrivateAttr()
+
+    def model_post_init(self, context: Any) -> None:
+        """Keep the file, which :func:`load` hands over as context."""
+        self._file = context["file"]
+
+    @property
+    def file(self) -> Path:
+        """The file this was read from, absolute."""
+        return self._file
+
+    def problems(self) -> Iterable[Problem]:
+        """What no field shows alone: references, overlaps, contradictions."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Document:
+    """A YAML file as read.
+
+    ``data`` holds plain values, ``lines`` the 1-based line of each field, ``written`` each single value as it stands in
+    the file, ``bare`` the fields whose value is not in quotes, ``unclear`` the bare words that YAML readers disagree
+    about, ``empty`` the fields without a value, and ``problems`` duplicate and impossible keys.
+    """
+
+    file: Path
+    data: Mapping[str, object]
+    lines: Mapping[FieldPath, int]
+    written: Mapping[FieldPath, str]
+    bare: frozenset[FieldPath]
+    unclear: tuple[FieldPath, ...]
+    empty: tuple[FieldPath, ...]
+    problems: tuple[Problem, ...]
+
+    def line_of(self, path: FieldPath) -> int:
+        """Line of a field; of the nearest section around it when the field is missing."""
+        while path not in self.lines:
+            path = path[:-1]
+        return self.lines[path]
+
+
+@dataclass
+class _Reader:
+    """Turns the node tree of one file into a :class:`Document`."""
+
+    loader: yaml.SafeLoader
+    lines: dict[FieldPath, int] = field(default_factory=dict)
+    written: dict[FieldPath, str] = field(default_factory=dict)
+    bare: set[FieldPath] = field(default_factory=set)
+    unclear: list[FieldPath] = field(default_factory=list)
+    empty: list[FieldPath] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    around: list[yaml.Node] = field(default_factory=list)
+
+    def value(self, node: yaml.Node, path: FieldPath) -> object:
+        self.lines.setdefault(path, node.start_mark.line + 1)
+        if isinstance(node, yaml.ScalarNode):
+            return self._scalar(node, path)
+        if any(node is outer for outer in self.around):
+            self.problems.append(Problem(path, "an alias of its own section", "the value written out"))
+            return {}
+        self.around.append(node)
+        value = self._mapping(node, path) if isinstance(node, yaml.MappingNode) else self._sequence(node, path)
+        self.around.pop()
+        return value
+
+    def _mapping(self, node: yaml.MappingNode, path: FieldPath) -> dict[str, object]:
+        section: dict[str, object] = {}
+        for key_node, value_node in node.value:
+            line = key_node.start_mark.line + 1
+            if not isinstance(key_node, yaml.ScalarNode) or key_node.value == "<<":
+                wanted = f"every key a plain word (look at line {line})"
+                self.problems.append(Problem(path, "a key that is a list, a section or a merge", wanted))
+                continue
+            key = str(key_node.value)
+            if key in section:
+                found = f"key given again in line {line}"
+                self.problems.append(Problem((*path, key), found, "each key once"))
+                continue
+            self.lines[(*path, key)] = line
+            section[key] = self.value(value_node, (*path, key))
+        return section
+
+    def _sequence(self, node: yaml.Node, path: FieldPath) -> list[object]:
+        return [self.value(item, (*path, index)) for index, item in enumerate(node.value)]
+
+    def _scalar(self, node: yaml.ScalarNode, path: FieldPath) -> object:
+        text = str(node.value)
+        if node.style is not None:
+            self.written[path] = json.dumps(text, ensure_ascii=False)
+            return text
+        self.written[path] = text
+        self.bare.add(path)
+        old = node.tag.rpartition(":")[2]
+        new = next((kind for kind, shape in _YAML_1_2_CORE if shape.fullmatch(text)), "str")
+        if old != new or (old == "int" and re.match(r"[-+]?0[0-9]", text)):
+            self.unclear.append(path)
+            return text
+        if new == "null":
+            self.empty.append(path)
+            return None
+        return self.loader.construct_object(node)
+
+
+def shown_file(file: Path) -> str:
+    """A file as messages show it: from the repository root when it lies below it."""
+    absolute = file.absolute()
+    return str(absolute.relative_to(REPOSITORY) if absolute.is_relative_to(REPOSITORY) else file)
+
+
+def read(file: Path) -> Document:
+    """Read a YAML file whose top level is a section.
+
+    Raises:
+        BenchFault: Naming file and line when the file is missing, unreadable, not UTF-8, not YAML, or no section.
+    """
+    name = shown_file(file)
+    try:
+        text = file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise BenchFault(f"{name}: cannot be read: {error.strerror}; wanted: a YAML file") from error
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        raise BenchFault(f"{name}:{line}: is not UTF-8 text ({error.reason}); wanted: a YAML file in UTF-8") from error
+    try:
+        loader = yaml.SafeLoader(text)
+        node = loader.get_single_node()
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = mark.line + 1 if mark else 1
+        hint = "; text that begins with > goes in quotes" if "indentation indicators" in str(error.problem) else ""
+        raise BenchFault(f"{name}:{line}: is not YAML: {error.problem or error.context}{hint}") from error
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise BenchFault(f"{name}:{line}: is not YAML: character {error.character!r} is not allowed") from error
+    if not isinstance(node, yaml.MappingNode):
+        found = "is empty" if node is None else "is no section"
+        raise BenchFault(f"{name}:1: {found}; wanted: a file of `key: value` lines")
+    reader = _Reader(loader)
+    data = reader.value(node, ())
+    assert isinstance(data, dict)  # the node is a mapping
+    return Document(
+        file=file,
+        data=data,
+        lines=reader.lines,
+        written=reader.written,
+        bare=frozenset(reader.bare),
+        unclear=tuple(reader.unclear),
+        empty=tuple(reader.empty),
+        problems=tuple(reader.problems),
+    )
+
+
+SheetT = TypeVar("SheetT", bound=Sheet)
+
+
+def load(file: Path, model: type[SheetT]) -> SheetT:
+    """Read ``file`` into ``model``.
+
+    The values travel as JSON because pydantic's strict mode then turns a list into a tuple and a word into an Enum, a
+    path or a network, and converts nothing else.
+
+    Raises:
+        BenchFault: With every problem of the file, one a line, in the order of the file.
+    """
+    document = read(file)
+    problems = [*document.problems, *_unreadable_values(document, model)]
+    try:
+        record = model.model_validate_json(json.dumps(document.data), context={"file": file.absolute()})
+    except ValidationError as error:
+        answered = {problem.field for problem in problems}
+        shape = [
+            _shape_problem(document, model, details) for details in error.errors() if not _is_echo(document, details)
+        ]
+        problems += [problem for problem in shape if problem.field not in answered]
+    else:
+        problems += record.problems()
+        if not problems:
+            return record
+    problems.sort(key=lambda problem: document.line_of(problem.field))
+    raise BenchFault("\n".join(_one_line(document, problem) for problem in dict.fromkeys(problems)))
+
+
+def _one_line(document: Document, problem: Problem) -> str:
+    where = ".".join(str(step) for step in problem.field) or "(the whole file)"
+    line = document.line_of(problem.field)
+    return f"{shown_file(document.file)}:{line}: {where}: {problem.found}; wanted: {problem.wanted}"
+
+
+def _unreadable_values(document: Document, model: type[Sheet]) -> Iterator[Problem]:
+    """Empty and unclear values of known keys; about an unknown key there is enough to say already."""
+    for path in (*document.empty, *document.unclear):
+        if not _alternatives_at(model, path):
+            continue
+        if path in document.empty:
+            yield Problem(path, "no value", f"{_words_at(model, path)}; or leave the key out if it is optional")
+        else:
+            yield Problem(path, f"{_shown(document, path)} is not wanted", _with_quotes_hint(document, model, path))
+
+
+def _is_echo(document: Document, details: ErrorDetails) -> bool:
+    """True for "too short" of a list or section that is long enough: pydantic does not count entries that are wrong."""
+    if details["type"] != "too_short":
+        return False
+    path = _path_in_file(document.data, details["loc"], missing=False)
+    return len(_value_at(document, path)) >= int(details["ctx"]["min_length"])
+
+
+def _shape_problem(document: Document, model: type[Sheet], details: ErrorDetails) -> Problem:
+    kind, loc = details["type"], details["loc"]
+    path = _path_in_file(document.data, loc, missing=kind == "missing")
+    if kind == "missing":
+        return Problem(path, "missing", _words_at(model, path))
+    if kind == "extra_forbidden":
+        return _unknown_key(model, path)
+    if kind in ("too_short", "too_long"):
+        context = details["ctx"]
+        bound = f"at least {context['min_length']}" if kind == "too_short" else f"at most {context['max_length']}"
+        return Problem(path, f"{context['actual_length']} entries", f"{bound} of them")
+    if loc[-1] == "[key]":
+        return Problem(path, f"the name {path[-1]} is not wanted", details["msg"])
+    return Problem(path, f"{_shown(document, path)} is not wanted", _with_quotes_hint(document, model, path))
+
+
+def _path_in_file(data: object, loc: Sequence[str | int], *, missing: bool) -> FieldPath:
+    """The steps of a pydantic location that stand in the file; it also names alternatives of a type, which do not."""
+    path: FieldPath = ()
+    for step in loc:
+        steps_here: Any = data if isinstance(data, dict) else dict(enumerate(data)) if isinstance(data, list) else {}
+        if step in steps_here:
+            data = steps_here[step]
+            path = (*path, step)
+    return (*path, loc[-1]) if missing else path
+
+
+def _unknown_key(model: type[Sheet], path: FieldPath) -> Problem:
+    key = str(path[-1])
+    known = sorted(_known_keys(model, path[:-1]))
+    if _SECRET_KEY.fullmatch(key):
+        wanted = "password_secret: the NAME of the secret; secrets never stand in a file of the repository"
+        return Problem(path, "a literal secret (not shown)", wanted)
+    close = difflib.get_close_matches(key, known, n=1)
+    question = f"did you mean {close[0]}? " if close else ""
+    return Problem(path, "unknown key", f"{question}known keys: {', '.join(known)}")
+
+
+def _shown(document: Document, path: FieldPath) -> str:
+    """A value as written; never one that may be a secret."""
+    if path not in document.written:
+        return "a list" if isinstance(_value_at(document, path), list) else "a section"
+    text = document.written[path]
+    if _may_be_secret(document, path):
+        return "the value (not shown)"
+    return text if len(text) <= _LONGEST_SHOWN_VALUE else text[:_LONGEST_SHOWN_VALUE] + "..."
+
+
+def _may_be_secret(document: Document, path: FieldPath) -> bool:
+    """True for passwords, ``password_secret`` (someone may have put the password there), and URLs with a login."""
+    text = document.written[path]
+    key = str(path[-1])
+    return bool(_SECRET_KEY.fullmatch(key.removesuffix("_secret"))) or ("://" in text and "@" in text)
+
+
+def _with_quotes_hint(document: Document, model: type[Sheet], path: FieldPath) -> str:
+    """What is wanted, and how to write it when a text was written so that YAML takes it for something else."""
+    words = _words_at(model, path)
+    types = {kind for kind, _ in _alternatives_at(model, path)}
+    text = document.written.get(path, "")
+    not_text = path in document.unclear or (path in document.bare and not isinstance(_value_at(document, path), str))
+    if not not_text or types & {int, float, bool} or any(_is_container(kind) for kind in types):
+        return words
+    if _may_be_secret(document, path):
+        return words
+    return f"{words}; YAML does not read this as text, put it in quotes: {json.dumps(text)}"
+
+
+def _value_at(document: Document, path: FieldPath) -> Any:
+    value: Any = document.data
+    for step in path:
+        value = value[step]
+    return value
+
+
+def _is_container(kind: object) -> bool:
+    return (isinstance(kind, type) and issubclass(kind, BaseModel)) or get_origin(kind) in (tuple, Mapping)
+
+
+def _alternatives(annotation: object, notes: tuple[object, ...]) -> Iterator[tuple[object, tuple[object, ...]]]:
+    """The plain types an annotation allows, each with its notes, from inside unions and ``Annotated``."""
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        inner, *more = get_args(annotation)
+        yield from _alternatives(inner, (*notes, *more))
+    elif origin in (Union, UnionType):
+        for member in get_args(annotation):
+            if member is not type(None):
+                yield from _alternatives(member, notes)
+    else:
+        yield annotation, notes
+
+
+def _alternatives_at(model: type[Sheet], path: FieldPath) -> list[tuple[object, tuple[object, ...]]]:
+    """The plain types that may stand at ``path``; none for a key the model does not know."""
+    found: list[tuple[object, tuple[object, ...]]] = [(model, ())]
+    for step in path:
+        inside: list[tuple[object, tuple[object, ...]]] = []
+        for kind, _ in found:
+            origin = get_origin(kind)
+            if isinstance(kind, type) and issubclass(kind, BaseModel) and step in kind.model_fields:
+                info = kind.model_fields[str(step)]
+                inside += _alternatives(info.annotation, tuple(info.metadata))
+            elif isinstance(origin, type) and issubclass(origin, Mapping):
+                inside += _alternatives(get_args(kind)[1], ())
+            elif origin is tuple and isinstance(step, int):
+                inside += _alternatives(get_args(kind)[0], ())
+        found = inside
+    return found
+
+
+def _known_keys(model: type[Sheet], path: FieldPath) -> set[str]:
+    return {
+        key
+        for kind, _ in _alternatives_at(model, path)
+        if isinstance(kind, type) and issubclass(kind, BaseModel)
+        for key in kind.model_fields
+    }
+
+
+def _words_at(model: type[Sheet], path: FieldPath) -> str:
+    """What may stand at ``path``, in plain words."""
+    words: list[str] = []
+    for kind, notes in _alternatives_at(model, path):
+        own = [note.words for note in notes if isinstance(note, Wanted)]
+        if own:
+            words.append(own[-1])
+        elif isinstance(kind, type) and issubclass(kind, BaseModel):
+            words.append(f"a section with {', '.join(kind.model_fields)}")
+        elif get_origin(kind) is tuple:
+            words.append("a list")
+        elif kind is bool:
+            words.append("true or false")
+        else:
+            words.append("named entries")
+    return " or ".join(dict.fromkeys(words))

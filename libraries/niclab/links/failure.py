@@ -1,0 +1,59 @@
+"""The ways in which a link is lost in the field, each with its undo in the journal first."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from niclab.bench.records import BenchPath, Role, Wiring
+from niclab.core.undo import Entry
+from niclab.core.verdict import NotApplicable
+from niclab.links import switch_ports, wiring
+from niclab.run.run import Run
+
+
+class Cause(Enum):
+    """Why a link is lost. What each end of the path sees of it, is in :func:`dark_ends`."""
+
+    CABLE = "cable"
+    """Its cable is pulled; of a path through the switch, that of the dut."""
+    SWITCH_PORT = "switch-port"
+    """The switch's port of the dut is shut over SNMP."""
+    PARTNER_SWITCH_PORT = "partner-switch-port"
+    """The switch's port of the peer is shut over SNMP."""
+    OWN_LINK = "own-link"
+    """The dut's interface is taken down."""
+    PARTNER_LINK = "partner-link"
+    """The peer's interface is taken down."""
+    DRIVER_UNLOAD = "driver-unload"
+    """The driver is taken from the PCI function of the dut's port."""
+
+    @property
+    def loser(self) -> Role:
+        """The server that surely sees it."""
+        return Role.PEER if self in (Cause.PARTNER_SWITCH_PORT, Cause.PARTNER_LINK) else Role.DUT
+
+
+def lose(run: Run, path: BenchPath, cause: Cause) -> Entry:
+    """Lose the link of ``path``; :func:`niclab.links.wiring.mend_path` takes the entry and gives it back.
+
+    :raises NotApplicable: when the bench cannot do that to this path.
+    """
+    port = run.bench.end(path, cause.loser)
+    match cause:
+        case Cause.CABLE:
+            if not path.pull:
+                raise NotApplicable(f"bench {run.bench.name} has no command to pull the cable of path {path.name}")
+            return wiring.break_path(run, path)
+        case Cause.SWITCH_PORT | Cause.PARTNER_SWITCH_PORT:
+            return switch_ports.shut(run, port)
+        case Cause.OWN_LINK | Cause.PARTNER_LINK:
+            return wiring.take_down(run, port)
+        case Cause.DRIVER_UNLOAD:
+            return wiring.take_driver(run, port)
+
+
+def dark_ends(path: BenchPath, cause: Cause) -> frozenset[str]:
+    """Names of the ports that lose their link by it: both ends of a direct path, one where a switch lies between."""
+    if path.through is Wiring.DIRECT:
+        return frozenset(path.ends)
+    return frozenset(end for end in path.ends if end.startswith(f"{cause.loser.value}."))

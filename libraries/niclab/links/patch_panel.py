@@ -1,0 +1,63 @@
+"""Laying the cables of the card to the switch and back where paths lie directly: what a patch panel does."""
+
+from __future__ import annotations
+
+from niclab.bench.records import Wiring
+from niclab.core.undo import Action, ActionKind, Entry
+from niclab.core.verdict import NotApplicable
+from niclab.links import wiring
+from niclab.run.run import Run, checked_local_command
+
+
+def connect(run: Run) -> list[str]:
+    """Every path goes through the switch from now on, and is proven; one line of proof per path.
+
+    Where the bench file has them so, nothing is done: they have been proven when the bench was taken.
+
+    :raises NotApplicable: when the bench has no switch, or cannot connect its paths to it.
+    :raises BenchFault: when the cables do not lead where the bench file says; they are laid back.
+    """
+    bench = run.bench
+    direct = [path.name for path in bench.paths if path.through is not Wiring.SWITCH]
+    if bench.switch is None:
+        raise NotApplicable(f"bench {bench.name} has no managed switch")
+    if not direct:
+        return []
+    connected = bench.connected()
+    left = [path.name for path in connected.paths if path.through is not Wiring.SWITCH]
+    if bench.switch.connect is None or bench.switch.disconnect is None or left:
+        names = ", ".join(left or direct)
+        raise NotApplicable(f"bench {bench.name}: nothing connects path {names} to {bench.switch.name}")
+    what = f"the cables are laid to {bench.switch.name}"
+    run.journal.register("bench", what, Action(ActionKind.LOCAL, "controller", bench.switch.disconnect))
+    try:
+        checked_local_command(bench.switch.connect)
+        run.bench = connected
+        run.prepare_links()
+        return wiring.prove(run)
+    except BaseException:
+        _lay_back(run)
+        raise
+
+
+def disconnect(run: Run) -> list[str]:
+    """The cables lie as the bench file has them, and are proven; does nothing where :func:`connect` has done nothing.
+
+    :raises BenchFault: when they do not.
+    """
+    return wiring.prove(run) if _lay_back(run) else []
+
+
+def _lay_back(run: Run) -> bool:
+    entry = _pending(run)
+    if entry is None:
+        return False
+    run.journal.undo(entry, run.undo)
+    run.bench = run.described
+    return True
+
+
+def _pending(run: Run) -> Entry | None:
+    back = run.bench.switch and run.bench.switch.disconnect
+    actions = (entry for entry in run.journal.pending() if entry.action.kind is ActionKind.LOCAL)
+    return next((entry for entry in actions if entry.action.command == back), None)

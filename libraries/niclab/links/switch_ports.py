@@ -1,0 +1,134 @@
+"""Changing the switch of a taken bench by the servers' ports. Each change is in the journal first, and is read back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from niclab.bench.records import Port
+from niclab.core.undo import Action, ActionKind, Entry
+from niclab.core.verdict import BenchFault, NotApplicable
+from niclab.run.run import Run
+from niclab.switch.records import Admin, PortVlans
+from niclab.switch.undo import open_command, remove_vlan_command, vlans_command
+
+
+def switch_port(run: Run, port: Port) -> str:
+    """The switch's name of the port that ``port`` is cabled to.
+
+    :raises NotApplicable: when it is cabled to none.
+    """
+    entry = run.bench.switch
+    if entry is None or port.name not in entry.ports:
+        raise NotApplicable(f"bench {run.bench.name}: {port.name} is not on a managed switch")
+    return entry.ports[port.name]
+
+
+def shut(run: Run, port: Port) -> Entry:
+    """Take the light from ``port`` by shutting its port of the switch; the journal's entry that opens it.
+
+    :raises BenchFault: when it is shut already and this run has not done it, or the switch does not shut it.
+    """
+    theirs = switch_port(run, port)
+    undo = Action(ActionKind.SWITCH, "switch", open_command(theirs))
+    entry = _pending(run, undo)
+    if entry is None:
+        admin = run.switch.ports.state(theirs).admin
+        if admin is not Admin.UP:
+            found = f"{run.switch.name}: {theirs} ({port.name}) is {admin.name} already, and not by this run"
+            raise BenchFault(f"{found}; wanted: an open port, so that shutting it tells something")
+        entry = run.journal.register(port.name, f"{run.switch.name} port {theirs} is shut", undo)
+    run.switch.ports.set_admin(theirs, Admin.DOWN)
+    return entry
+
+
+def open_port(run: Run, port: Port) -> None:
+    """Open the switch's port of ``port``; one that this run has not shut is opened all the same, and is open after."""
+    theirs = switch_port(run, port)
+    entry = _pending(run, Action(ActionKind.SWITCH, "switch", open_command(theirs)))
+    if entry is not None:
+        run.journal.undo(entry, run.undo)
+    else:
+        run.switch.ports.set_admin(theirs, Admin.UP)
+
+
+def open_all(run: Run) -> list[str]:
+    """Open every port that this run has shut; the names of the servers' ports, the last shut first.
+
+    :raises BenchFault: when one cannot be opened; the others have been.
+    """
+    return _undo_each(run, "open ")
+
+
+def set_vlans(run: Run, port: Port, wanted: PortVlans) -> None:
+    """Set the VLANs of the switch's port of ``port``; VLANs that are missing on the switch are made.
+
+    However often it is changed, the undo is what it was at first. It is written down each time, so that every port has
+    left a VLAN before that is removed.
+    """
+    theirs, switch = switch_port(run, port), run.switch
+    before = vlans_command(theirs, switch.vlans.of(theirs))
+    earlier = [entry.action.command for entry in _of_switch(run)]
+    first = next((command for command in earlier if command.startswith(_vlans_of(theirs))), before)
+    _create_missing(run, wanted)
+    undo = Action(ActionKind.SWITCH, "switch", first)
+    run.journal.register(port.name, f"VLANs of {switch.name} port {theirs} are changed", undo)
+    switch.vlans.set(theirs, wanted)
+
+
+def restore_vlans(run: Run) -> list[str]:
+    """Put the VLANs of every port back, and remove those that this run made; names of the servers' ports.
+
+    :raises BenchFault: when one cannot be put back; the others have been.
+    """
+    ports = _undo_each(run, "vlans ")
+    _undo_each(run, "remove-vlan ")
+    return list(dict.fromkeys(ports))
+
+
+def access(vlan: int) -> PortVlans:
+    """A port in one VLAN, its frames without a tag."""
+    return PortVlans(vlan, frozenset({vlan}), frozenset())
+
+
+def trunk(tagged: frozenset[int], native: int) -> PortVlans:
+    """A port whose frames carry a tag, but for those of the VLAN ``native``."""
+    return replace(access(native), tagged=tagged - {native})
+
+
+def _create_missing(run: Run, wanted: PortVlans) -> None:
+    needed = wanted.untagged | wanted.tagged | {wanted.pvid}
+    try:
+        missing = sorted(needed - run.switch.vlans.existing())
+    except NotApplicable:  # the model has no table of VLANs: it takes any number, or refuses it when it is set
+        return
+    for vlan in missing:
+        undo = Action(ActionKind.SWITCH, "switch", remove_vlan_command(vlan))
+        run.journal.register("switch", f"VLAN {vlan} is made on {run.switch.name}", undo)
+        run.switch.vlans.create(vlan)
+
+
+def _undo_each(run: Run, command: str) -> list[str]:
+    """Undo what is pending of one command."""
+    entries = [entry for entry in _of_switch(run) if entry.action.command.startswith(command)]
+    problems: list[str] = []
+    for entry in entries:
+        try:
+            run.journal.undo(entry, run.undo)
+        except BenchFault as error:
+            problems.append(str(error))
+    if problems:
+        raise BenchFault("\n".join(problems))
+    return [entry.subject for entry in entries]
+
+
+def _of_switch(run: Run) -> list[Entry]:
+    return [entry for entry in run.journal.pending() if entry.action.kind is ActionKind.SWITCH]
+
+
+def _pending(run: Run, undo: Action) -> Entry | None:
+    return next((entry for entry in _of_switch(run) if entry.action == undo), None)
+
+
+def _vlans_of(port: str) -> str:
+    """How the command begins that puts the VLANs of ``port`` back."""
+    return vlans_command(port, access(1)).removesuffix(str(access(1)))

@@ -1,0 +1,178 @@
+"""Bonds and VLANs over the test ports: made with their undo in the journal first, and the ports left as they were."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from ipaddress import IPv4Interface
+
+from niclab.bench.records import Port, Role
+from niclab.core.undo import Action, ActionKind, Entry
+from niclab.core.verdict import BenchFault
+from niclab.hosts.bond_settings import BondSettings, VlanTag
+from niclab.hosts.records import Interface
+from niclab.run.run import Run
+from niclab.run.server import Server
+
+BOND = "niclab0"
+"""Name of the bond on each server: one that no installer gives."""
+
+
+@dataclass
+class Stack:
+    """A bond or VLAN on one server, and how it is taken away again, newest change last."""
+
+    server: Server
+    name: str
+    address: IPv4Interface
+    below: dict[Port, Interface]
+    """The ports it lies on, as they were before."""
+    entries: list[Entry] = field(default_factory=list)
+
+
+def bonded_ports(run: Run, role: Role) -> list[Port]:
+    """The ports of one server that lie on a path, in the order of the paths."""
+    ends = [run.bench.port(end) for path in run.bench.paths for end in path.ends]
+    return [port for port in ends if port.role is role]
+
+
+def bond(run: Run, role: Role, settings: BondSettings, *, first_is_primary: bool = False) -> Stack:
+    """Bond all ports of a server; the bond gets the address of the first one. One that asks by ARP asks for the other
+    server's bond.
+
+    :raises BenchFault: when it cannot be made, or does not read back as asked. What was changed is undone.
+    """
+    server, ports = run.server(role), bonded_ports(run, role)
+    members = [run.interface(port) for port in ports]
+    if first_is_primary:
+        settings = replace(settings, primary=members[0])
+    if settings.arp_interval_ms is not None:
+        other = run.bench.address(run.bench.partner(ports[0]))
+        settings = replace(settings, arp_ip_target=(str(other.ip),))
+    stack = Stack(server, BOND, run.bench.address(ports[0]), _before(run, ports))
+    with _whole(run, stack):
+        _register_module(run, stack, server.host.stacking_modules()[0])
+        for port, was in stack.below.items():
+            _register_port(run, stack, port, was)
+        _register(
+            run, stack, server.name, f"bond {BOND} of {', '.join(members)} is made", server.host.removing_link(BOND)
+        )
+        server.host.create_bond(BOND, settings, members)
+        server.host.add_address(BOND, str(stack.address))
+    return stack
+
+
+def vlan_on_port(run: Run, port: Port, vlan_id: int) -> Stack:
+    """Make a VLAN on a port and move the port's address to it, so that only tagged frames can answer.
+
+    :raises BenchFault: when it cannot be made. What was changed is undone.
+    """
+    server, iface, address = run.server_of(port), run.interface(port), run.bench.address(port)
+    stack = Stack(server, f"{iface}.{vlan_id}", address, _before(run, [port]))
+    with _whole(run, stack):
+        _register_module(run, stack, stack.server.host.stacking_modules()[1])
+        _register_port(run, stack, port, stack.below[port])
+        _add_vlan(run, stack, iface, vlan_id)
+    return stack
+
+
+def vlan_in_vlan(run: Run, port: Port, outer: int, inner: int) -> list[Stack]:
+    """Make a VLAN of 802.1ad on a port, and in it one of 802.1Q that gets the port's address; the outer one first.
+
+    :raises NotApplicable: when the system has no such tags.
+    :raises BenchFault: when they cannot be made. What was changed is undone.
+    """
+    server, iface = run.server_of(port), run.interface(port)
+    below = Stack(server, f"{iface}.{outer}", run.bench.address(port), _before(run, [port]))
+    above = Stack(server, f"niclab.{outer}.{inner}", below.address, {})
+    with _whole(run, below):
+        _register_module(run, below, server.host.stacking_modules()[1])
+        _register_port(run, below, port, below.below[port])
+        _register(run, below, server.name, f"VLAN {below.name} is made", server.host.removing_link(below.name))
+        server.host.remove_address(iface, str(below.address))
+        server.host.create_vlan(below.name, iface, outer, VlanTag.SERVICE)
+        with _whole(run, above):
+            _add_vlan(run, above, below.name, inner)
+    return [below, above]
+
+
+def vlan_on_bond(run: Run, below: Stack, vlan_id: int) -> Stack:
+    """Make a VLAN on a bond; its address is that of the server's second port, which is free while it is bonded.
+
+    :raises BenchFault: when there is no second port, or it cannot be made. What was changed is undone.
+    """
+    ports = list(below.below)
+    if len(ports) < 2:
+        raise BenchFault(f"{below.server.name}: a VLAN on a bond takes the second path's address; there is one path")
+    stack = Stack(below.server, f"{below.name}.{vlan_id}", run.bench.address(ports[1]), {})
+    with _whole(run, stack):
+        _register_module(run, stack, stack.server.host.stacking_modules()[1])
+        _add_vlan(run, stack, below.name, vlan_id)
+    return stack
+
+
+def remove(run: Run, stack: Stack) -> list[str]:
+    """Take a stack away. Returns what is not as it was before: nothing, when all is well.
+
+    :raises BenchFault: when it cannot be taken away; the rest is left to the journal.
+    """
+    while stack.entries:
+        run.journal.undo(stack.entries[-1], run.undo)
+        stack.entries.pop()
+    problems = []
+    for port, was in stack.below.items():
+        now = stack.server.host.interface(was.name)
+        for what, before, after in zip(
+            ("MAC", "MTU", "up", "master", "addresses"), _state(was), _state(now), strict=True
+        ):
+            if before != after:
+                problems.append(f"{port.place}: {was.name} has {what} {after} after {stack.name}, it had {before}")
+    return problems
+
+
+@contextmanager
+def _whole(run: Run, stack: Stack) -> Iterator[None]:
+    """A stack that cannot be made whole is taken away again; what cannot be is left to the journal."""
+    with ExitStack() as undoing:
+        undoing.callback(remove, run, stack)
+        yield
+        undoing.pop_all()
+
+
+def _state(interface: Interface) -> tuple[object, ...]:
+    return interface.mac, interface.mtu, interface.admin_up, interface.master, sorted(interface.ipv4)
+
+
+def _before(run: Run, ports: list[Port]) -> dict[Port, Interface]:
+    found = {port: run.server_of(port).host.interface(run.interface(port)) for port in ports}
+    for port, interface in found.items():
+        if interface.master is not None:
+            raise BenchFault(f"{port.name}: {interface.name} belongs to {interface.master} already; wanted: to nothing")
+    return found
+
+
+def _add_vlan(run: Run, stack: Stack, below: str, vlan_id: int) -> None:
+    host = stack.server.host
+    _register(run, stack, stack.server.name, f"VLAN {stack.name} is made", host.removing_link(stack.name))
+    if str(stack.address.ip) in [entry.address for entry in host.interface(below).addresses]:
+        host.remove_address(below, str(stack.address))
+    host.create_vlan(stack.name, below, vlan_id)
+    host.add_address(stack.name, str(stack.address))
+
+
+def _register(run: Run, stack: Stack, subject: str, what: str, command: str) -> None:
+    action = Action(ActionKind.SHELL, stack.server.name, command)
+    stack.entries.append(run.journal.register(subject, what, action))
+
+
+def _register_module(run: Run, stack: Stack, module: str) -> None:
+    host = stack.server.host
+    if host.loaded_module(module) is None:
+        _register(run, stack, stack.server.name, f"{module} is loaded", host.unloading_driver(module))
+
+
+def _register_port(run: Run, stack: Stack, port: Port, was: Interface) -> None:
+    """The port belongs to nothing again, has its state and its addresses. Each step may have been done already."""
+    command = stack.server.host.releasing_port(was.name, bool(was.admin_up), was.ipv4)
+    _register(run, stack, port.name, f"{was.name} joins {stack.name}", command)

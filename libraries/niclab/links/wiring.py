@@ -1,0 +1,169 @@
+"""Proof that the cables lie as the bench file says, before anything is judged by them.
+
+A path is broken at one place and both of its ends, and no other port, must lose carrier; mended, both must get it back.
+A path with a ``pull`` command is broken by it; without one, by taking the dut's end down, which the peer must see.
+A path through the switch is not broken: the switch must have learned the address of each end at the port that the bench
+file says, and at no other.
+"""
+
+from __future__ import annotations
+
+from niclab.bench.records import BenchPath, Port, Role, Wiring
+from niclab.core.undo import Action, ActionKind, Entry
+from niclab.core.verdict import BenchFault, NotApplicable
+from niclab.core.wait import until
+from niclab.links.switch_ports import switch_port
+from niclab.run.run import Run, checked_local_command
+
+LOSS_WITHIN_S = 10.0
+RETURN_WITHIN_S = 30.0
+"""House rule: autonegotiation takes a few seconds; this proves wiring, not speed (the sheet's limits do)."""
+LEARNED_WITHIN_S = 10.0
+"""House rule: some switches tell what they have learned only every few seconds, and spanning tree holds a
+port back that came up just now, unless it is an edge port."""
+PINGS = 10
+
+
+def prove(run: Run) -> list[str]:
+    """Prove every path of the bench; returns one line of proof per path.
+
+    :raises BenchFault: naming the path, the ports that should have changed and those that did.
+    """
+    ports = [run.bench.port(end) for path in run.bench.paths for end in path.ends]
+    _wait(run, ports, up=True, within_s=RETURN_WITHIN_S, doing="before the wiring proof")
+    return [
+        _prove_switched(run, path) if path.through is Wiring.SWITCH else _prove_path(run, path, ports)
+        for path in run.bench.paths
+    ]
+
+
+def _prove_switched(run: Run, path: BenchPath) -> str:
+    """Both ends are heard by the switch where the bench file says, and each by the other."""
+    ends = [run.bench.port(end) for end in path.ends]
+    for port in ends:
+        _let_be_heard(run, port)
+    proven = [f"{port.name} at {require_learned(run, port)}" for port in ends]
+    return f"path {path.name}: {run.switch.name} has learned {' and '.join(proven)}, and at no other port"
+
+
+def _let_be_heard(run: Run, port: Port) -> None:
+    """Frames both ways between the two ends of a path."""
+    partner = run.bench.partner(port)
+
+    def answered() -> bool:
+        result = run.server_of(port).host.ping(
+            str(run.bench.address(partner).ip),
+            source=str(run.bench.address(port).ip),
+            count=PINGS,
+        )
+        return result.received > 0
+
+    until(answered, within=LEARNED_WITHIN_S, what=f"{port.name} reaches {partner.name} through {run.switch.name}")
+
+
+def require_learned(run: Run, port: Port) -> str:
+    """The port of the switch where the address of ``port`` is, and only there; it is the one of the bench file."""
+    wanted = switch_port(run, port)
+    address = mac_of(run, port)
+    found: frozenset[str] = frozenset()
+
+    def learned() -> bool:
+        nonlocal found
+        found = run.switch.tables.ports_of_mac(address)
+        return found == {wanted}
+
+    try:
+        until(learned, within=LEARNED_WITHIN_S, what="learned", every=0.2)
+    except BenchFault as error:
+        where = ", ".join(sorted(found)) or "no port"
+        raise BenchFault(
+            f"{run.switch.name}: the address {address} of {port.name} is at {where}; wanted: {wanted} alone; "
+            f"check the cables against switch.ports of the bench file {run.bench.file}"
+        ) from error
+    return wanted
+
+
+def mac_of(run: Run, port: Port) -> str:
+    """The address that ``port`` has now.
+
+    :raises BenchFault: when its interface has none.
+    """
+    address = run.server_of(port).host.interface(run.interface(port)).mac
+    if address is None:
+        raise BenchFault(f"{port.place}: its interface tells no MAC address; wanted: one, to look for on the switch")
+    return address
+
+
+def _prove_path(run: Run, path: BenchPath, ports: list[Port]) -> str:
+    ends = [run.bench.port(end) for end in path.ends]
+    entry = break_path(run, path)
+    try:
+        watched = ends if path.pull else [end for end in ends if end.role.value == "peer"]
+        _wait(run, watched, up=False, within_s=LOSS_WITHIN_S, doing=f"path {path.name} broken")
+        lost = run.without_carrier([port for port in ports if port not in ends])
+        if lost:
+            names = ", ".join(port.name for port in lost)
+            raise BenchFault(f"path {path.name} broken: {names} lost carrier too; the bench file says otherwise")
+    finally:
+        mend_path(run, entry)
+    _wait(run, ends, up=True, within_s=RETURN_WITHIN_S, doing=f"path {path.name} mended")
+    return f"path {path.name}: {' and '.join(path.ends)} lost and regained carrier together, no other port did"
+
+
+def break_path(run: Run, path: BenchPath) -> Entry:
+    """Break a path where the bench file says how, else at the dut's end; the undo is in the journal before that."""
+    if path.pull and path.plug:
+        entry = run.journal.register(
+            f"path {path.name}", "cable is pulled", Action(ActionKind.LOCAL, "controller", path.plug)
+        )
+        checked_local_command(path.pull)
+        return entry
+    return take_down(run, run.bench.end(path, Role.DUT))
+
+
+def take_down(run: Run, port: Port) -> Entry:
+    """Take the interface of a port down; the undo is in the journal before that."""
+    server = run.server_of(port)
+    iface = server.interface(port)
+    undo = Action(ActionKind.SHELL, server.name, server.host.restoring_link(iface, up=True))
+    entry = run.journal.register(port.name, f"{iface} is taken down", undo)
+    server.host.set_link(iface, False)
+    return entry
+
+
+def take_driver(run: Run, port: Port) -> Entry:
+    """Take the driver from the PCI function of a port; the undo is in the journal before that.
+
+    :raises NotApplicable: when that cannot be done to this port alone.
+    """
+    server = run.server_of(port)
+    shared = [other.name for other in run.ports(port.role) if other.name != port.name and other.pci == port.pci]
+    if shared:
+        raise NotApplicable(f"{port.place} shares its PCI function with {', '.join(shared)}: both lose the driver")
+    iface = run.interface(port)
+    undo = Action(ActionKind.SHELL, server.name, server.host.restoring_driver(port.pci, iface))
+    entry = run.journal.register(port.name, f"{iface} loses its driver", undo)
+    server.host.detach_driver(port.pci)
+    return entry
+
+
+def mend_path(run: Run, entry: Entry) -> None:
+    """Undo :func:`break_path`."""
+    run.journal.undo(entry, run.undo)
+
+
+def _wait(run: Run, ports: list[Port], *, up: bool, within_s: float, doing: str) -> None:
+    """Wait until all ``ports`` have carrier, or none has."""
+
+    def wrong() -> list[str]:
+        down = run.without_carrier(ports)
+        return [port.name for port in ports if (port in down) is up]
+
+    try:
+        until(lambda: not wrong(), within=within_s, what=doing, every=0.1)
+    except BenchFault as error:
+        state = "no carrier" if up else "still carrier"
+        raise BenchFault(
+            f"{doing}: {state} at {', '.join(wrong()) or 'ports that changed late'} after {within_s:g} s; "
+            f"check the cables against the bench file {run.bench.file}"
+        ) from error

@@ -1,0 +1,1 @@
+"""One qualification run: it owns the bench, its servers, the journal and the evidence."""

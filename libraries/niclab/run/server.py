@@ -1,0 +1,205 @@
+"""One server of a bench: shell, operating system, BMC, console, and how it is got back when it is lost."""
+
+from __future__ import annotations
+
+import shlex
+import socket
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from pathlib import Path
+
+from niclab.bench import records as benchfile
+from niclab.bench.records import BmcProtocol, OperatingSystem, Role
+from niclab.core.verdict import BenchFault, NotApplicable
+from niclab.core.wait import until
+from niclab.files.secrets import Secrets
+from niclab.hosts.freebsd.host import FreeBsdHost
+from niclab.hosts.host import Host
+from niclab.hosts.linux.host import LinuxHost
+from niclab.transports.bmc import Bmc, PowerState
+from niclab.transports.ipmi import Ipmi, IpmiEndpoint
+from niclab.transports.redfish import Redfish, RedfishEndpoint
+from niclab.transports.serial import ConsoleEndpoint, SerialConsole
+from niclab.transports.ssh import Result, SshEndpoint, SshHost
+
+GREETING_WITHIN_S = 1.0
+ANSWER_WITHIN_S = 5.0
+"""A server that runs answers ``true`` over an open connection in milliseconds, over a new one in a second or two."""
+POWER_WITHIN_S = 30.0
+
+
+class Server:
+    """A server that can be asked, switched and recovered. Constructing it connects to nothing.
+
+    :param evidence: folder that receives the console's log.
+    """
+
+    def __init__(self, bench: benchfile.Bench, role: Role, secrets: Secrets, evidence: Path) -> None:
+        self.role, self.name = role, role.value
+        self.description = bench.server(role)
+        self._bench, self._secrets, self._evidence = bench, secrets, evidence
+        self.ssh = SshHost(_ssh_endpoint(self.name, self.description.ssh))
+        self.host_only_bps: float | None = None
+        """What it carries with itself alone, bit/s, once that has been measured."""
+        self._console: SerialConsole | None = None
+        self._console_mark = 0
+
+    @cached_property
+    def host(self) -> Host:
+        """The operating system."""
+        if self.description.os is OperatingSystem.FREEBSD:
+            return FreeBsdHost(self.ssh, self.name)
+        return LinuxHost(self.ssh, self.name)
+
+    @cached_property
+    def bmc(self) -> Bmc:
+        """The BMC, by the protocol that the bench file chooses for power.
+
+        :raises NotApplicable: when the server has none.
+        """
+        if self.description.bmc is None:
+            raise NotApplicable(f"bench {self._bench.name}: {self.name} has no BMC")
+        return self.ipmi if self.description.bmc.power is BmcProtocol.IPMI else self.redfish
+
+    @cached_property
+    def ipmi(self) -> Ipmi:
+        """:raises NotApplicable: when the bench file describes no IPMI for this server."""
+        entry = self.description.bmc.ipmi if self.description.bmc else None
+        if entry is None:
+            raise NotApplicable(f"bench {self._bench.name}: {self.name} has no BMC with IPMI")
+        password = self._secrets.get(entry.password_secret)
+        name = f"{self.name} BMC"
+        return Ipmi(IpmiEndpoint(name, entry.address, entry.port, entry.user, password, entry.cipher_suite))
+
+    @cached_property
+    def redfish(self) -> Redfish:
+        """:raises NotApplicable: when the bench file describes no Redfish for this server."""
+        entry = self.description.bmc.redfish if self.description.bmc else None
+        if entry is None:
+            raise NotApplicable(f"bench {self._bench.name}: {self.name} has no BMC with Redfish")
+        password = self._secrets.get(entry.password_secret)
+        name = f"{self.name} BMC"
+        return Redfish(RedfishEndpoint(name, entry.url, entry.user, password, entry.ca_file, system=entry.system))
+
+    @property
+    def console(self) -> SerialConsole:
+        """The serial console, open: logged from the first use on, connected anew when the line was lost.
+
+        :raises NotApplicable: when the server has none.
+        """
+        entry = self.description.console
+        if entry is None:
+            raise NotApplicable(f"bench {self._bench.name}: {self.name} has no serial console")
+        if self._console is None:
+            self._evidence.mkdir(parents=True, exist_ok=True)
+            password = self._secrets.get(entry.password_secret)
+            log_file = self._evidence / f"console-{self.name}.log"
+            self._console = SerialConsole(
+                ConsoleEndpoint(f"{self.name} console", entry.url, entry.user, password, log_file)
+            )
+        if not self._console.alive:
+            self._console.open()
+        return self._console
+
+    def start_console_log(self) -> None:
+        """From here on every byte of the console is logged; :meth:`console_text` begins here."""
+        self._console_mark = self.console.mark()
+
+    def console_text(self) -> str:
+        """What the console has said since :meth:`start_console_log` was last called."""
+        return self.console.text_since(self._console_mark)
+
+    def run(self, command: str, *, timeout_s: float = 60) -> Result:
+        """Run a command that must succeed.
+
+        :raises BenchFault: when it does not, or the server does not answer by the deadline.
+        """
+        return self.ssh.run(command, timeout_s=timeout_s, check=True)
+
+    def interface(self, port: benchfile.Port) -> str:
+        """Name of the network interface of ``port``."""
+        return self.host.interface_at(port.pci, port.index)
+
+    def answers(self) -> bool:
+        """Does the server run a command within ``ANSWER_WITHIN_S``?"""
+        try:
+            return self.ssh.run("true", timeout_s=ANSWER_WITHIN_S).exit_status == 0
+        except BenchFault:
+            return False
+
+    def _greets(self) -> bool:
+        """Does an SSH server greet? A quick look before a login that would wait long for a server that still boots."""
+        entry = self.description.ssh
+        if entry.jump is not None:
+            return True  # cannot be seen from here
+        try:
+            with socket.create_connection((entry.address, entry.port), timeout=GREETING_WITHIN_S) as connection:
+                connection.settimeout(GREETING_WITHIN_S)
+                return connection.recv(4).startswith(b"SSH-")
+        except OSError:
+            return False
+
+    def wait_ready(self, since: str | None = None) -> None:
+        """Wait until the server runs commands.
+
+        :param since: a boot id; the server must have been started anew since then.
+        :raises BenchFault: when it does not within ``boot.ready_within_s``.
+        """
+
+        def ready() -> bool:
+            return self._greets() and self.answers() and (since is None or self.host.boot_id() != since)
+
+        until(ready, within=self.description.boot.ready_within_s, what=f"{self.name} to answer over SSH", every=0.2)
+
+    def reboot(self) -> None:
+        """Restart the operating system in an orderly way and wait until it runs again."""
+        before = self.host.boot_id()
+        self.host.reboot()
+        self.wait_ready(since=before)
+
+    def power_cycle(self) -> None:
+        """Cut the power by the BMC, give it back, and wait until the server runs again.
+
+        :raises NotApplicable: without a BMC.
+        :raises BenchFault: when the power does not go or return, or the server does not come back.
+        """
+        self.ssh.close()
+        self.bmc.set_power(PowerState.OFF, within_s=POWER_WITHIN_S)
+        self.bmc.set_power(PowerState.ON, within_s=POWER_WITHIN_S)
+        self.wait_ready()
+
+    def recover(self) -> None:
+        """Get a server back that does not answer: power on if it is off, else a power cycle.
+
+        :raises BenchFault: when there is no BMC, or the server stays away.
+        """
+        try:
+            self.power_cycle()
+        except NotApplicable as error:
+            raise BenchFault(f"{self.name} does not answer and cannot be recovered: {error}") from error
+
+    def close(self) -> None:
+        """Close every connection. Errors of a dying line are of no interest any more."""
+        self.ssh.close()
+        if self._console is not None:
+            self._console.close()
+        for made in ("ipmi", "redfish"):
+            if made in self.__dict__:
+                self.__dict__[made].close()
+
+    def files(self, commands: Iterable[tuple[str, str]], keep: Callable[[str, str], object]) -> None:
+        """Run each command (name, command line) and keep what it printed, whatever its exit status."""
+        for name, command in commands:
+            result = self.ssh.run(command, timeout_s=30)
+            text = result.stdout if result.succeeded else f"{result.stdout}{result.stderr}[{result.ending}]\n"
+            keep(f"{self.name}-{name}.txt", f"# {command}\n{text}")
+
+
+def quoted(*words: str) -> str:
+    """A command line of these words, safe for a shell."""
+    return shlex.join(words)
+
+
+def _ssh_endpoint(name: str, entry: benchfile.Ssh) -> SshEndpoint:
+    jump = _ssh_endpoint(f"{name} jump host", entry.jump) if entry.jump else None
+    return SshEndpoint(name, entry.address, entry.port, entry.user, entry.key_file, entry.known_hosts, jump)

@@ -1,0 +1,1 @@
+"""Settings of ports and servers: MTU, steering, the recommended configuration."""
