@@ -15,8 +15,9 @@ _LINK = "ethtool IFACE"
 _DRIVER_ROWS = ("driver", "version", "firmware-version", "expansion-rom-version", "bus-info")
 _SUPPORTS = tuple(f"supports-{what}" for what in ("statistics", "test", "eeprom-access", "register-dump", "priv-flags"))
 _DRIVER_LINE = re.compile(r"([a-z][a-z-]*): ?(.*)")
-_SETTING = re.compile(r"\t([A-Za-z][^:\t]{0,60}):(.*)")
-_CONTINUED = re.compile(r"\t\s+\S.*")
+# ethtool indents the level of messages and its words with blanks, everything else with a tab.
+_SETTING = re.compile(r"(?:\t| {8}(?=Current message level:))([A-Za-z][^:\t]{0,60}):(.*)")
+_CONTINUED = re.compile(r"(?:\t\s| {9})\s*\S.*")
 # Only the mode "10000baseR_FEC" says nothing of its duplex.
 _MODE = re.compile(r"[1-9][0-9]{1,6}base(?:[A-Za-z0-9_]+/(?:Half|Full)|R_FEC)")
 _SPEED = re.compile(r"([0-9]{1,8})Mb/s")
