@@ -7,7 +7,6 @@ import json
 import examples
 import pytest
 from examples import Example
-from niclab.parse import KINDS, parse
 
 from niclab.commands.parse import KINDS, parse
 from niclab.hosts.errors import ReadError

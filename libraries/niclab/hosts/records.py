@@ -292,12 +292,10 @@ class LoadedModule:
 
 @dataclass(frozen=True)
 class KernelLine:
-    """One line of the kernel log; ``seconds`` since boot, None when the line has no such stamp. ``time`` is the wall
-    clock as printed (``dmesg -T``, syslog)."""
+    """One line of the kernel log; ``seconds`` since boot, None when the line has no such stamp."""
 
     seconds: float | None
     text: str
-    time: str | None = None
 
 
 @dataclass(frozen=True)
