@@ -113,7 +113,7 @@ class PciDevice:
     ``dead``: the device answers its configuration space with all ones. ``capabilities_readable`` is False when the tool
     had no right to read them, True when it did, None when this form of the tool does not show them.
 
-    ``name`` is vendor and device in one text, as all forms but -vmm and -mm print them. ``devsta``, ``uesta``
+    ``name`` is vendor and device in one text. ``devsta``, ``uesta``
     (uncorrectable) and ``cesta`` (correctable errors) name the flags that are set, in the words of the tool.
     """
 
@@ -125,8 +125,6 @@ class PciDevice:
     class_code: str | None = None
     revision: str | None = None
     driver: str | None = None
-    modules: tuple[str, ...] | None = None
-    physical_slot: str | None = None
     port_type: str | None = None
     lnkcap_gts: float | None = None
     lnkcap_width: int | None = None
@@ -137,17 +135,6 @@ class PciDevice:
     capabilities_readable: bool | None = None
     class_name: str | None = None
     name: str | None = None
-    vendor_name: str | None = None
-    device_name: str | None = None
-    subsystem_name: str | None = None
-    subvendor_name: str | None = None
-    subdevice_name: str | None = None
-    label: str | None = None
-    irq: int | None = None
-    numa_node: int | None = None
-    iommu_group: int | None = None
-    secondary_bus: str | None = None
-    subordinate_bus: str | None = None
     max_payload_bytes: int | None = None
     max_read_request_bytes: int | None = None
     msi_enabled: bool | None = None
