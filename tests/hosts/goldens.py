@@ -13,6 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import examples
+
 from niclab.commands.parse import parse
 
 FREEBSD = (
@@ -37,6 +39,8 @@ def text_of(capture: Path) -> str:
 
 
 def capture(kind: str, name: str) -> str:
+    if kind in examples.kinds():
+        return examples.text_of(kind, name)
     return text_of(CAPTURES / kind / f"{name}.txt")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from niclab.hosts.errors import unreadable
-from niclab.hosts.kernel_records import KernelLog
+from niclab.hosts.kernel_records import KernelEventKind, KernelLog
 from niclab.hosts.linux.kernel_drivers import driver_event
 from niclab.hosts.linux.kernel_events import kernel_event
 from niclab.hosts.reading import filled
@@ -28,12 +28,13 @@ def read_kernel_log(text: str) -> KernelLog:
     """Read the notable lines of a kernel log, with what drivers say of themselves when they load.
 
     Raises:
-        ReadError: No line has the kernel's stamp.
+        ReadError: No line has the kernel's stamp (printk.time may be off), and none is notable.
     """
     lines = read_dmesg(text)
-    if all(line.seconds is None for line in lines):
-        raise unreadable(_KIND, "text", text, "lines of a kernel log, such as '[    4.711000] ...'")
     events = tuple(event for line in lines for event in (kernel_event(line), driver_event(line)) if event is not None)
+    telling = any(event.kind is not KernelEventKind.CARD_FOUND for event in events)  # names of cards are in any text
+    if not telling and all(line.seconds is None for line in lines):
+        raise unreadable(_KIND, "text", text, "lines of a kernel log, such as '[    4.711000] ...'")
     return KernelLog(lines=len(lines), events=events)
 
 

@@ -11,7 +11,7 @@ from niclab.hosts.reading import filled, whole_number
 
 _KIND = "/proc/interrupts"
 
-_HEADING = re.compile(r"(?:CPU[0-9]{1,5}\s*)+")
+_HEADING = re.compile(r"CPU[0-9]{1,5}(?: +CPU[0-9]{1,5})*")
 _ROW = re.compile(r"\s*([A-Za-z0-9_/]{1,10}):(?:\s(.*)|)")
 _OF_THE_MACHINE = ("ERR", "MIS", "BAD")
 _UNCOUNTED = "FIQ"
