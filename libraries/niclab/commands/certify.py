@@ -70,7 +70,8 @@ def count_tests(options: list[str]) -> int:
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "output.xml"
         quiet = ["--dryrun", "--console", "none", "--log", "NONE", "--report", "NONE", "--output", str(output)]
-        done = subprocess.run(_command([*options, *quiet]), capture_output=True, text=True, check=False)
+        command = _command([*options, *quiet])
+        done = subprocess.run(command, env=_environment(), capture_output=True, text=True, check=False)
         if done.returncode:
             raise BenchFault(
                 f"suites: the dry run fails (status {done.returncode}): {(done.stderr or done.stdout)[-800:]}"
@@ -115,8 +116,15 @@ class _Robot:
 
 
 def _environment() -> dict[str, str]:
-    """The environment of Robot Framework, without what a pipeline finds the processes of a build by."""
-    return {name: value for name, value in os.environ.items() if name not in _COOKIES}
+    """The environment of Robot Framework, without what a pipeline finds the processes of a build by.
+
+    Options of the environment would take tests out of the run and out of the count of all tests alike.
+    """
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name not in _COOKIES and name != "ROBOT_OPTIONS" and not name.startswith("ROBOT_SYSLOG_")
+    }
 
 
 def _command(options: list[str]) -> list[str]:
