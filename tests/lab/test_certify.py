@@ -154,13 +154,13 @@ class TestRun:
         def missing() -> Tools:
             raise BenchFault("report tools: cli.js: missing; expected: what make setup installs")
 
-        def robot(options: list[str]) -> int:
+        def robot(runner: certify._Robot, options: list[str]) -> int:
             warned.append(capsys.readouterr().err)
-            return real(options)
+            return real(runner, options)
 
-        real = certify._robot
+        real = certify._Robot.run
         monkeypatch.setattr(report.tools, "find", missing)
-        monkeypatch.setattr(certify, "_robot", robot)
+        monkeypatch.setattr(certify._Robot, "run", robot)
         assert self.run(bench) == 0
         assert warned == [
             "niclab: warning: this run will have no Allure report: "
@@ -213,6 +213,20 @@ class TestRun:
         assert asked["later"] == asked["allure"] and capsys.readouterr().out == f"{page}\n"
         assert cli.main(["report", str(bench.folder)]) == 1
         assert capsys.readouterr().err.startswith(f"niclab: {bench.folder / 'run.json'}: cannot be read")
+
+    @pytest.mark.parametrize("selection", ["--test First", "--suite passing", "--skip third"])
+    def test_options_of_the_environment_select_no_tests(
+        self, bench: FakeBench, suites: Path, monkeypatch: pytest.MonkeyPatch, selection: str
+    ) -> None:
+        (suites / "failing.robot").write_text(FAILING.replace("Fail", "[Tags]    third\n    Fail", 1))
+        log = suites / "syslog.txt"
+        monkeypatch.setattr(report.allure, "generate", lambda *_: None)
+        monkeypatch.setenv("ROBOT_OPTIONS", selection)
+        monkeypatch.setenv("ROBOT_SYSLOG_FILE", str(log))
+        monkeypatch.setenv("ROBOT_SYSLOG_LEVEL", "DEBUG")
+        assert self.run(bench) == 1
+        (run_file,) = (bench.folder / "results").glob("2*/run.json")
+        assert read_run(run_file.parent)["expected_tests"] == 3 and not log.exists()
 
     def test_a_failing_dry_run_leaves_no_run_folder(
         self, bench: FakeBench, suites: Path, asked: dict[str, object]
