@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from fake_bench import FakeBench
 
+import niclab
 from niclab.bench.records import OperatingSystem, Role
 from niclab.commands import certify, cli, report
 from niclab.core.undo import Action, ActionKind, Journal
@@ -238,6 +239,23 @@ class TestRun:
 
 
 class TestCommand:
+    def test_the_version_is_that_of_the_package(self, capsys: pytest.CaptureFixture[str]) -> None:
+        with pytest.raises(SystemExit) as caught:
+            cli.main(["--version"])
+        assert caught.value.code == 0 and capsys.readouterr().out == f"niclab {niclab.__version__}\n"
+        pyproject = (certify.SUITES.parent / "pyproject.toml").read_text()
+        assert 'version = { attr = "niclab.__version__" }' in pyproject and niclab.__version__ not in pyproject
+
+    def test_a_package_without_its_repository_is_refused(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setattr(cli, "REPOSITORY", tmp_path)
+        assert cli.main(["baseline", "list"]) == 1
+        assert capsys.readouterr().err == (
+            f"niclab: {tmp_path}: holds no suites, resources, lab; "
+            "expected: a checkout of the repository, installed with: pip install --editable .\n"
+        )
+
     @pytest.mark.parametrize(
         "arguments", [[], ["qualify"], ["certify", "--profile", "fast"], ["doctor", "--fix"], ["restore", "a", "b"]]
     )

@@ -7,6 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from niclab import __version__
 from niclab.bench.records import OperatingSystem, Role, chosen_systems, load_bench
 from niclab.card import load_card
 from niclab.commands import baseline, certify, doctor, parse, report
@@ -24,6 +25,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run one command; 0: all well, 1: something is wrong and said, 2: wrong usage."""
     options = _parser().parse_args(arguments)
     try:
+        _check_installation(REPOSITORY)
         status: int = options.run(options)
     except (BenchFault, NotApplicable) as error:
         print(f"niclab: {error}", file=sys.stderr)
@@ -31,8 +33,19 @@ def main(arguments: list[str] | None = None) -> int:
     return status
 
 
+def _check_installation(repository: Path) -> None:
+    """Refuse a copy of the package that was installed apart from its suites and its lab."""
+    missing = [name for name in ("suites", "resources", "lab") if not (repository / name).is_dir()]
+    if missing:
+        raise BenchFault(
+            f"{repository}: holds no {', '.join(missing)}; "
+            "expected: a checkout of the repository, installed with: pip install --editable ."
+        )
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("niclab", description="Qualification of network cards.")
+    parser.add_argument("--version", action="version", version=f"niclab {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     look = commands.add_parser("doctor", help="look a bench over, and say what is wrong and how to mend it")
     look.add_argument("bench", nargs="?", type=Path, default=DEFAULT_BENCH)
