@@ -35,7 +35,7 @@ def states(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> Sta
     monkeypatch.setattr(bottleneck, "LOOK_S", 0.001)
     monkeypatch.setattr(measuring, "COUNTERS_WITHIN_S", 0.02)
     monkeypatch.setattr(mtu, "LINKS_WITHIN_S", 0.2)
-    bench.sheet.write_text(bench.sheet.read_text().replace("foibles: []\n", ""))
+    bench.sheet.write_text(bench.sheet.read_text().replace("errata: []\n", ""))
     with_sheet(bench, taken, more=MORE)
     return States(bench)
 

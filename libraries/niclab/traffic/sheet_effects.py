@@ -130,9 +130,9 @@ class _Asked:
         """Warn when checksum offload goes off that the sheet says must stay on."""
         for setting in settings:
             if setting.kind is SettingKind.OFFLOAD and setting.name in CHECKSUMS and not setting.to:
-                for foible in self.run.card.foibles:
-                    if foible.requirement == UNSAFE_CHECKSUMS:
-                        self.log.warn(f"{setting}: {foible.text} ({foible.source})")
+                for erratum in self.run.card.errata:
+                    if erratum.requirement == UNSAFE_CHECKSUMS:
+                        self.log.warn(f"{setting}: {erratum.text} ({erratum.source})")
 
 
 def _chosen(run: Run, name: str) -> list[Effect]:
