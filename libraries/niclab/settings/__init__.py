@@ -1,1 +1,1 @@
-"""Settings of ports and servers: MTU, steering, the recommended configuration."""
+"""Settings of the ports of the dut: MTU, rings, queues, coalescing, pause frames, offloads, steering, recommended ones."""
