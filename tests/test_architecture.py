@@ -85,6 +85,13 @@ def test_tags_are_from_the_closed_list() -> None:
                     assert allowed.fullmatch(tag), f"{file}: {tag}"
 
 
+def test_the_mtu_is_changed_in_one_module() -> None:
+    """Only there do both ends of the path go down and up after it."""
+    files = [file for file in (REPOSITORY / "libraries").rglob("*.py") if "hosts" not in file.parts]
+    assert files
+    assert [file.name for file in files if ".set_mtu(" in file.read_text()] == ["mtu.py"]
+
+
 def test_a_breach_would_be_found(tmp_path: Path) -> None:
     """Negative control of this file's own search."""
     file = tmp_path / "module.py"

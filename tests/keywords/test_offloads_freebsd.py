@@ -88,7 +88,7 @@ def test_a_good_card_is_green_and_every_word_is_tried(settings: FakeSettings) ->
         ("tso stuck", r"offload tso4 \(TSO4\) stays on when switched off"),
         ("tso6 goes", r"offload tso6 \(TSO6\) goes off when switched, sheet \S+ wants it not-off"),
         ("vlanmtu goes", r"offload vlan-mtu \(VLAN_MTU\) goes off when switched, sheet \S+ wants it fixed"),
-        ("takes lso", "took the word lso"),
+        ("takes lso", "took the feature name lso"),
     ],
 )
 def test_each_fault_is_red(settings: FakeSettings, fault: str, words: str) -> None:

@@ -1,1 +1,1 @@
-"""Settings of the ports of the dut: MTU, rings, queues, coalescing, pause frames, offloads, steering, recommended ones."""
+"""Settings of the dut's ports: offloads, rings, queues, coalescing, pause frames, MTU, steering, recommended values."""

@@ -66,7 +66,7 @@ def refuse_unsupported_names(run: Run) -> None:
     system, card = run.server(Role.DUT).description.os, run.card.name
     words = [entry.word for entry in table(run).refused if entry.os is system]
     if not words:
-        raise NotApplicable(f"sheet {card} lists no words that {system.value} must refuse")
+        raise NotApplicable(f"sheet {card} lists no feature names that {system.value} must refuse")
     problems = []
     for dut in dut_ports(run):
         before = dut.host.features(dut.iface)
@@ -74,7 +74,7 @@ def refuse_unsupported_names(run: Run) -> None:
             for word in words:
                 attempt = dut.host.set_feature(dut.iface, word, True)
                 if attempt.refused is None or attempt.now != before:
-                    problems.append(f"{dut.place} took the word {word}, sheet {card} wants it refused")
+                    problems.append(f"{dut.place} took the feature name {word}, sheet {card} wants it refused")
         changed = _differences(before, dut.host.features(dut.iface))
         if changed:
             problems.append(f"{dut.place}: after unsupported feature names were tried, {changed} did not come back")
