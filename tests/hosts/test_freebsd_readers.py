@@ -11,10 +11,10 @@ import pytest
 from goldens import CAPTURES, FREEBSD, capture, captures, text_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from niclab.hosts.freebsd.packages import not_installed, read_pkg
 
 from niclab.commands.parse import parse
 from niclab.hosts.errors import ReadError
-from niclab.hosts.freebsd.packages import not_installed, read_pkg
 from niclab.hosts.freebsd.sysctl import read_sysctl
 
 COMMANDS = {

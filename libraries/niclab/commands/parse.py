@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
+from niclab.hosts.console_events import read_console
 from niclab.hosts.errors import ReadError
 from niclab.hosts.freebsd import dmesg as bsd_dmesg
-from niclab.hosts.freebsd import ifconfig, kldstat, loader_conf, netstat, packages, pciconf, sysctl
-from niclab.hosts.freebsd import interrupts as bsd_interrupts
+from niclab.hosts.freebsd import ifconfig, kldstat, netstat, pciconf, sysctl
 from niclab.hosts.ipmitool import read_ipmitool
 from niclab.hosts.linux import (
     bonding,
@@ -38,9 +38,8 @@ from niclab.hosts.linux import ethtool_features as features
 from niclab.hosts.linux import ethtool_module as module
 from niclab.hosts.linux import ethtool_sizes as sizes
 from niclab.hosts.sessions import SessionPart, parts_of_session
-from niclab.traffic.iperf3_text import read_iperf3_output
+from niclab.traffic.iperf3 import read_iperf3
 from niclab.traffic.netperf import read_netperf
-from niclab.transports.console_events import read_console
 
 Reader = Callable[[str, str | None], object]
 
@@ -59,11 +58,6 @@ def _of_text(reader: Callable[[str], object]) -> Reader:
     return lambda text, _command: reader(text)
 
 
-def _read_any_dmesg(text: str) -> object:
-    """The kernel log of either system, told by lines that only FreeBSD's kernel writes."""
-    return bsd_dmesg.read_bsd_dmesg(text) if bsd_dmesg.is_bsd_log(text) else dmesg.read_kernel_log(text)
-
-
 _ALL = (
     Kind("console", "log of a serial console: Linux, FreeBSD, firmware, boot loaders", _of_text(read_console)),
     Kind("ethtool", "link settings: ethtool IFACE", _of_text(ethtool.read_link_settings)),
@@ -78,7 +72,7 @@ _ALL = (
     Kind("ip-link", "interfaces: ip [-j] [-d] [-s] link or addr", _of_text(ip_link.read_links)),
     Kind("bonding", "a bond: /proc/net/bonding/NAME", _of_text(bonding.read_bonding)),
     Kind("vlan", "VLANs: /proc/net/vlan/config, /proc/net/vlan/NAME, ip -d link", _of_text(vlan.read_vlans)),
-    Kind("dmesg", "kernel log of Linux or FreeBSD: dmesg, syslog", _of_text(_read_any_dmesg)),
+    Kind("dmesg", "Linux's kernel log: dmesg, syslog", _of_text(dmesg.read_kernel_log)),
     Kind("dpkg", "packages: dpkg -l, dpkg -s, dpkg-query -W", _of_text(dpkg.read_dpkg)),
     Kind("interrupts", "interrupts: /proc/interrupts", _of_text(interrupts.read_interrupts)),
     Kind("rpm", "packages: rpm -q, -qa, -qi", _of_text(rpm.read_rpm)),
@@ -86,18 +80,19 @@ _ALL = (
     Kind("lsmod", "modules in memory: lsmod", _of_text(modules.read_lsmod)),
     Kind("modinfo", "a module on disk: modinfo MODULE", _of_text(modinfo.read_modinfo)),
     Kind("proc-modules", "modules in memory: /proc/modules", _of_text(modules.read_proc_modules_record)),
-    Kind("dmesg-freebsd", "FreeBSD's kernel log: dmesg, dmesg.boot, messages", _of_text(bsd_dmesg.read_bsd_dmesg)),
-    Kind("ifconfig-freebsd", "FreeBSD's interfaces: ifconfig, plain, -a, -m, -v, -l", ifconfig.read_ifconfig),
-    Kind("kldstat", "FreeBSD's modules in memory: kldstat, plain, -h, -v, -m", _of_text(kldstat.read_kldstat)),
-    Kind("loader-conf", "FreeBSD's settings for the loader: /boot/loader.conf", _of_text(loader_conf.read_loader_conf)),
-    Kind("netstat-freebsd", "FreeBSD's interface counters: netstat -i and -w", _of_text(netstat.read_netstat)),
-    Kind("pciconf", "FreeBSD's PCI functions: pciconf -l with -v, -b, -c, -e", _of_text(pciconf.read_pciconf)),
-    Kind("pkg", "FreeBSD's packages: pkg info, pkg query, pkg_info", packages.read_pkg),
-    Kind("sysctl-freebsd", "FreeBSD's sysctl; with -n the command is needed", sysctl.read_sysctl),
-    Kind("vmstat-freebsd", "FreeBSD's interrupts: vmstat -i", _of_text(bsd_interrupts.read_vmstat_interrupts)),
-    Kind("iperf3", "throughput: iperf3 -c, text, -J or --json-stream", read_iperf3_output),
+    Kind("dmesg-freebsd", "FreeBSD's kernel log: sysctl -n kern.msgbuf", _of_text(bsd_dmesg.read_bsd_dmesg)),
+    Kind(
+        "ifconfig-freebsd", "FreeBSD's interfaces: ifconfig IFACE, ifconfig -m IFACE", _of_text(ifconfig.read_ifconfig)
+    ),
+    Kind("kldstat", "FreeBSD's modules in memory: kldstat -v", _of_text(kldstat.read_kldstat)),
+    Kind("netstat-freebsd", "FreeBSD's interface counters: netstat -I IFACE -bdnW", _of_text(netstat.read_netstat)),
+    Kind("pciconf", "FreeBSD's PCI functions: pciconf -l, pciconf -lc", _of_text(pciconf.read_pciconf)),
+    Kind(
+        "sysctl-freebsd", "FreeBSD's settings of devices and drivers: sysctl dev.DRIVER", _of_text(sysctl.read_sysctl)
+    ),
+    Kind("iperf3", "throughput: iperf3 -c HOST -J", _of_text(read_iperf3)),
     Kind("ipmi", "a BMC: ipmitool chassis, power, sdr, sensor, sel, fru, mc, lan", _of_text(read_ipmitool)),
-    Kind("netperf", "throughput: netperf; without headings (-P 0) the command is needed", read_netperf),
+    Kind("netperf", "throughput: netperf -c -C of a stream, a file, UDP or requests", _of_text(read_netperf)),
 )
 KINDS: Mapping[str, Kind] = {kind.name: kind for kind in sorted(_ALL, key=lambda kind: kind.name)}
 

@@ -18,6 +18,9 @@ from niclab.hosts.errors import ReadError, unreadable
 # Mails are broken at 70 to 80 characters.
 _WIDEST_MAIL = 80
 _RAGGED = 10
+Line = tuple[int, str]
+"""Number (from 1) and text of a line."""
+
 _WHOLE = re.compile(r"[0-9]{1,20}")
 # "/var/log/messages.0.gz:", "messages-" (a line of context), "1534:" (-n), where a stamp of a log follows.
 _OF_GREP = re.compile(
@@ -33,6 +36,11 @@ def numbered(text: str) -> list[tuple[int, str]]:
     inside kernel messages and counter names).
     """
     return [(number, line.removesuffix("\r")) for number, line in enumerate(text.split("\n"), start=1)]
+
+
+def filled(text: str) -> list[Line]:
+    """Return the numbered lines that hold more than blanks; tools print empty ones between their groups."""
+    return [(number, line) for number, line in numbered(text) if line.strip()]
 
 
 def ungrepped(line: str) -> str:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from niclab.hosts.console_events import _DEATHS, ConsoleEventKind, read_console
 from niclab.hosts.errors import ReadError
-from niclab.transports.console_events import _DEATHS, ConsoleEventKind, read_console
 from niclab.transports.kernel_death import DeathWatch, Sign
 
 Kind = ConsoleEventKind

@@ -1,7 +1,8 @@
 """What happened on a console, from its log: firmware, boot loader, kernel, init, login, deaths, reboots.
 
-Deaths are told by the same signs that every wait on a console watches for (:mod:`.kernel_death`). The text may be raw:
-escape sequences, carriage returns, NUL bytes, wrong bytes, the time stamps of our own logs and of the kernel.
+Deaths are told by the same signs that every wait on a console watches for
+(:mod:`niclab.transports.kernel_death`). The text may be raw: escape sequences, carriage returns, NUL bytes, wrong
+bytes, the time stamps of our own logs and of the kernel.
 """
 
 from __future__ import annotations
