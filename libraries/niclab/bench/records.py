@@ -270,7 +270,8 @@ class Bench(Sheet):
     def with_systems(self, systems: Mapping[Role, OperatingSystem]) -> Bench:
         """The bench with other operating systems on its servers, which the file's commands can boot.
 
-        :raises BenchFault: when a server is to run another one than the file says, and the bench has no such command.
+        Raises:
+            BenchFault: When a server is to run another one than the file says, and the bench has no such command.
         """
         others = {role: system for role, system in systems.items() if self.server(role).os is not system}
         if not others:
@@ -313,7 +314,8 @@ class Bench(Sheet):
     def port(self, name: str) -> Port:
         """The port called ``dut.p0``.
 
-        :raises BenchFault: when the bench has no such port; lists the ports it has.
+        Raises:
+            BenchFault: When the bench has no such port; lists the ports it has.
         """
         for port in self.ports:
             if port.name == name:
@@ -324,7 +326,8 @@ class Bench(Sheet):
     def path(self, name: str) -> BenchPath:
         """The path of that name.
 
-        :raises BenchFault: when the bench has no such path; lists the paths it has.
+        Raises:
+            BenchFault: When the bench has no such path; lists the paths it has.
         """
         for path in self.paths:
             if path.name == name:
@@ -339,7 +342,8 @@ class Bench(Sheet):
     def path_of(self, port: Port) -> BenchPath:
         """The path that ends at ``port``.
 
-        :raises BenchFault: when no path ends there.
+        Raises:
+            BenchFault: When no path ends there.
         """
         for path in self.paths:
             if port.name in path.ends:
@@ -378,7 +382,8 @@ class Bench(Sheet):
 def chosen_systems(names: Mapping[Role, str]) -> dict[Role, OperatingSystem]:
     """The operating systems that were chosen by name; an empty name chooses nothing.
 
-    :raises BenchFault: for a name that is no system's.
+    Raises:
+        BenchFault: For a name that is no system's.
     """
     known = {system.value: system for system in OperatingSystem}
     for role, name in names.items():
@@ -390,6 +395,7 @@ def chosen_systems(names: Mapping[Role, str]) -> dict[Role, OperatingSystem]:
 def load_bench(path: Path | str) -> Bench:
     """Read a bench file.
 
-    :raises BenchFault: with every problem of the file, one a line.
+    Raises:
+        BenchFault: With every problem of the file, one a line.
     """
     return load(Path(path), Bench)
