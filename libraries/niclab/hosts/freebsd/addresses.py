@@ -32,7 +32,7 @@ def read_inet(kind: str, where: str, line: str) -> InetAddress:
     length = mask.bit_count()
     if mask != (_ALL_ONES << (32 - length)) & _ALL_ONES:
         raise unreadable(kind, where, match[2], "a net mask without gaps")
-    return InetAddress(match[1], length, match[3])
+    return InetAddress(match[1], length)
 
 
 def read_inet6(kind: str, where: str, line: str) -> Inet6Address:

@@ -39,7 +39,7 @@ _NAMED = re.compile(rf"{_IFACE}: ")
 _NAMED_DEVICE = re.compile(rf"{_DEVICE}: ")
 # What tells a kernel log of FreeBSD from any other text.
 _KERNEL_LINE = re.compile(
-    rf"{_DEVICE}: (?!flags=)\S|.*The FreeBSD Project|FreeBSD [0-9]+\.[0-9]|---<<BOOT>>---|Trying to mount root"
+    rf"{_DEVICE}: (?!flags=)\S|.*The FreeBSD Project|FreeBSD [0-9]+\.[0-9][^ ]*(?: [^(]|$)|---<<BOOT>>---|Trying to mount root"
     r"|KDB: |db> "
 )
 _FOREIGN = re.compile(r"Linux version [0-9]")

@@ -16,7 +16,6 @@ class InetAddress:
 
     address: str
     prefix_length: int
-    broadcast: str | None
 
 
 @dataclass(frozen=True)
