@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from examples import text_of
 from fake_shell import Answer, failed
 from freebsd_host_texts import (
     DOWN,
@@ -20,7 +21,6 @@ from freebsd_host_texts import (
     WITHOUT_IPV4,
     host,
 )
-from goldens import capture
 
 from niclab.core.verdict import BenchFault
 from niclab.hosts.errors import ReadError
@@ -227,8 +227,8 @@ def test_ping() -> None:
     dut, shell = host(
         {
             SHOW: shown(UP),
-            four: capture("ping", "freebsd-unreachable-duplicates"),
-            six: Answer(capture("ping", "freebsd-ping6-silent"), 2),
+            four: text_of("ping", "freebsd-unreachable-duplicates"),
+            six: Answer(text_of("ping", "freebsd-ping6-silent"), 2),
         }
     )
     result = dut.ping("10.1.1.2", source="oce0", size=1472, dont_fragment=True)
@@ -239,7 +239,7 @@ def test_ping() -> None:
 
 def test_a_ping_that_could_not_ask_is_a_fault() -> None:
     short = "ping -n -c 1 -W 1000 -i 0.2 10.1.1.2"
-    said = capture("ping", "freebsd-answered")
+    said = text_of("ping", "freebsd-answered")
     dut, _ = host(
         {
             SHOW: shown(WITHOUT_IPV4),

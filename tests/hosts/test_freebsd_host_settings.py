@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from examples import text_of
 from fake_shell import Answer, FakeShell, Script, failed
 from freebsd_host_texts import MANAGED, UP
 
@@ -13,21 +14,9 @@ from niclab.hosts.errors import ReadError
 from niclab.hosts.ethtool_records import Feature
 from niclab.hosts.freebsd.host import FreeBsdHost
 
-# Of the Emulex application note "Deploying Ethernet Adapters in FreeBSD", 2013: FreeBSD 9.1.
-_BITS = "507bb<RXCSUM,TXCSUM,VLAN_MTU,VLAN_HWTAGGING,JUMBO_MTU,VLAN_HWCSUM,TSO4,TSO6,LRO,VLAN_HWFILTER,VLAN_HWTSO>"
-OCE_9_1 = f"""oce0: flags=8002<BROADCAST,MULTICAST> metric 0 mtu 1500
-\toptions={_BITS}
-\tcapabilities={_BITS}
-\tether 00:00:c9:e6:67:a8
-\tnd6 options=29<PERFORMNUD,IFDISABLED,AUTO_LINKLOCAL>
-\tmedia: Ethernet autoselect
-\tstatus: no carrier
-\tsupported media:
-\t\tmedia autoselect
-"""
 SHOWN: dict[str, Script] = {
     "ifconfig oce0": UP,
-    "ifconfig -m oce0": OCE_9_1,
+    "ifconfig -m oce0": text_of("ifconfig-freebsd", "oce-m-9.1"),
     "sysctl -n dev.cxl.0.qsize_rxq": "1024\n",
     "sysctl -n dev.cxl.0.qsize_txq": "2048\n",
     "sysctl -n dev.cxl.0.nrxq": "8\n",

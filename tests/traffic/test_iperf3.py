@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,16 +12,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "hosts"))
+
+import examples
+
 from niclab.core.verdict import BenchFault
 from niclab.hosts.errors import ReadError
 from niclab.traffic import WorthlessResult
 from niclab.traffic.iperf3 import Iperf3Test, read_iperf3
 
-CAPTURES = Path(__file__).parent / "captures"
-
 
 def text(name: str) -> str:
-    return (CAPTURES / f"{name}.txt").read_text().partition("\n")[2]
+    return examples.text_of("iperf3", name)
 
 
 def changed(name: str, change: Callable[[Any], object]) -> str:
@@ -197,7 +200,7 @@ def test_a_text_cut_anywhere_is_never_a_result() -> None:
 @settings(max_examples=200, deadline=None)
 @given(data=st.data())
 def test_random_and_mutated_text_raises_nothing_but_read_error(data: st.DataObject) -> None:
-    base = text(data.draw(st.sampled_from(sorted(path.stem for path in CAPTURES.glob("*.txt")))))
+    base = text(data.draw(st.sampled_from([entry.name for entry in examples.load("iperf3")])))
     start = data.draw(st.integers(0, len(base)))
     piece = data.draw(st.text(max_size=20) | st.sampled_from(["9" * 5000, "1e999", "-1", "null", "[", "{" * 3000]))
     mutated = base[:start] + piece + base[data.draw(st.integers(start, min(len(base), start + 30))) :]

@@ -73,7 +73,7 @@ def read_iperf3(text: str, *, asked_s: float | None = None) -> Iperf3Result:
         WorthlessResult: when iperf3 reports an error, or the run measured nothing usable.
         ReadError: when the text is not iperf3's.
     """
-    root = load_json(_KIND, text, repeated=True)
+    root = load_json(_KIND, text)
     error = root.optional("error")
     if error is not None:
         raise _worthless(f"iperf3 reports the error {error.value!r}")

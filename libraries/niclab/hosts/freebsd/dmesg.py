@@ -39,8 +39,9 @@ _NAMED = re.compile(rf"{_IFACE}: ")
 _NAMED_DEVICE = re.compile(rf"{_DEVICE}: ")
 # What tells a kernel log of FreeBSD from any other text.
 _KERNEL_LINE = re.compile(
-    rf"{_DEVICE}: (?!flags=)\S|.*The FreeBSD Project|FreeBSD [0-9]+\.[0-9][^ ]*(?: [^(]|$)|---<<BOOT>>---|Trying to mount root"
-    r"|KDB: |db> "
+    rf"(?!irq[0-9]|iperf3: ){_DEVICE}: (?!flags=)\S|.*The FreeBSD Project"
+    r"|FreeBSD [0-9]+\.[0-9][^ ]*(?: [^(]|$)|---<<BOOT>>---"
+    r"|Trying to mount root|KDB: |db> "
 )
 _FOREIGN = re.compile(r"Linux version [0-9]")
 
@@ -84,7 +85,7 @@ _WORDS: tuple[tuple[BsdEventKind, str], ...] = (
         r"|firmware (?:load|install)\S* (?:failed|error)|firmware image \S+ (?:failed|not found))",
     ),
     (_Kind.ATTACH_FAILED, r"device_attach: \S+ attach returned [0-9]+"),
-    (_Kind.MACHINE_CHECK, r"^MCA: |NMI ISA |^NMI (?! *\|)|Machine check"),
+    (_Kind.MACHINE_CHECK, r"^MCA: |NMI ISA |^NMI (?! *\|)|Machine check(?! (?:exceptions|polls)$)"),
     (
         _Kind.MODULE_LOAD_FAILED,
         r"^KLD \S+: depends on |^KLD file \S+ is missing dependencies|^linker_load_file: "
