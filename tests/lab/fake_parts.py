@@ -39,7 +39,7 @@ from niclab.hosts.records import (
 from niclab.hosts.settings_records import Attempt
 from niclab.transports import ConnectionLost
 from niclab.transports.bmc import Bmc, PowerAction, PowerState, SelEntry, Sensor, SensorKind, SensorStatus
-from niclab.transports.ssh import Result
+from niclab.transports.ssh import Result, SshEndpoint
 
 KERNEL = "6.1.0-28-amd64"
 MODULE = LoadedModule("e1000e", 300_000, 0, (), ModuleState.LIVE, None, None, "SRC1")
@@ -299,6 +299,9 @@ class FakeHost:
             return replace(nic.ping, received=0)
         return nic.ping
 
+    def mtu(self, iface: str) -> int:
+        return self.by_iface(iface).mtu
+
     def restoring_mtu(self, iface: str) -> str:
         return f"ip link set dev {iface} mtu {self.by_iface(iface).mtu}"
 
@@ -363,7 +366,8 @@ class FakeSsh:
     """SSH to a fake host. Changes its links as a shell would; other commands are answered by ``replies``."""
 
     def __init__(self, host: FakeHost) -> None:
-        self.host, self.endpoint = host, SimpleNamespace(jump=None)
+        self.host = host
+        self.endpoint: SshEndpoint | SimpleNamespace = SimpleNamespace(jump=None)
         self.on_result: Callable[[Result], None] | None = None
         self.replies: dict[str, Reply] = {}
         """By the beginning of a command; a function gets the command."""
@@ -407,6 +411,8 @@ class FakeSsh:
         if command.startswith("cat /proc/sys/kernel/random/boot_id"):
             shown = [self.host.by_iface(iface) for iface in re.findall(r"class/net/(\w+)/flags", command)]
             return f"{self.host.boot_id()} " + " ".join(f"{nic.admin_up} {nic.addresses}" for nic in shown)
+        if " && " in command:
+            return "".join(self._shell(part) for part in command.split(" && "))
         match shlex.split(command):
             case ["ip", "link", "set", "dev", iface, word]:
                 self.host.by_iface(iface).admin_up = word == "up"
