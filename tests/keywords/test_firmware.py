@@ -87,7 +87,7 @@ def test_a_wrong_image_that_is_taken_is_wrong(settings: FakeSettings, keyword: s
 
 def test_a_wrong_image_that_is_taken_is_replaced_at_once(settings: FakeSettings, taken: Run) -> None:
     settings.faults |= {"takes any image"}
-    with pytest.raises(CardFailure, match="took firmware image foreign.bin"):
+    with pytest.raises(CardFailure, match=r"took firmware image foreign\.bin"):
         Firmware().foreign_image_should_be_refused()
     assert [line.split()[-1] for line in settings.told] == ["foreign.bin", "fw-2.1-0.bin"] * 2
     assert not [entry for entry in taken.journal.pending() if "image" in entry.subject]
