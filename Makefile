@@ -111,7 +111,7 @@ bench-statistics: $(STAMP)
 
 docs: $(STAMP)
 	mkdir -p results/docs
-	for library in Lab Card PcieErrors DriverPackages Firmware Defaults Offloads Settings HostLinks SwitchPorts SwitchLinks SwitchVlans Aggregation Power Console Traffic Shell Sweeps Effects Steering Recommendation; do \
+	for library in Lab Card Pcie Driver DriverPackages Firmware Defaults Offloads Settings HostLinks SwitchPorts SwitchLinks SwitchVlans Aggregation Power Console Traffic Shell Sweeps Effects Steering Recommendation; do \
 	    $(VENV)/bin/libdoc libraries/$$library.py results/docs/$$library.html; done
 
 clean:

@@ -24,9 +24,20 @@ from niclab.stats.measurements import read
 from niclab.traffic import bottleneck
 from Profile import Profile
 
-SETTINGS_OF_A_CARD = ("PcieErrors", "DriverPackages", "Firmware", "Defaults", "Offloads", "Settings")
+SETTINGS_OF_A_CARD = ("Pcie", "DriverPackages", "Firmware", "Defaults", "Offloads", "Settings")
 LIBRARIES = Path(__file__).resolve().parents[2] / "libraries"
-NAMES = ("Lab", "Card", "HostLinks", "SwitchPorts", "Power", "Console", "Traffic", "Shell", *SETTINGS_OF_A_CARD)
+NAMES = (
+    "Lab",
+    "Card",
+    "Driver",
+    "HostLinks",
+    "SwitchPorts",
+    "Power",
+    "Console",
+    "Traffic",
+    "Shell",
+    *SETTINGS_OF_A_CARD,
+)
 SETTINGS = "\n".join(
     ["*** Settings ***", *(f"Library    {LIBRARIES / name}.py" for name in NAMES), "*** Test Cases ***", ""]
 )
@@ -162,8 +173,9 @@ def test_what_a_test_lost_is_made_ready_for_the_next(bench: FakeBench) -> None:
     results = run(bench, "\nReboots\n    Reboot    peer\nNext\n    Every Link Should Carry Traffic\n")
     assert results["Next"].passed, results["Next"].message
     bench.dut.loaded = None
-    results = run(bench, "\nUnloaded\n    Driver Should Be Loaded\n")
-    assert results["Unloaded"].passed
+    results = run(bench, "\nUnloaded\n    Every Link Should Carry Traffic\nSeen\n    Driver Should Be Loaded\n")
+    assert results["Unloaded"].passed, results["Unloaded"].message
+    assert results["Seen"].message.startswith("CardFailure: dut: driver e1000e is not loaded after boot")
 
 
 def test_wrong_cables_stop_the_run_before_any_verdict(bench: FakeBench) -> None:

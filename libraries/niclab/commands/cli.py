@@ -71,7 +71,6 @@ def _parser() -> argparse.ArgumentParser:
     what.add_argument("kind", nargs="?", help="what the text is; see --list")
     what.add_argument("--batch", action="store_true", help="read and write JSON lines")
     what.add_argument("--list", action="store_true", dest="listing", help="name every kind")
-    read.add_argument("--command", help="the command line that printed the text")
     read.set_defaults(run=_parse)
     baseline.add_parser(commands)
     alike = commands.add_parser("parity", help="print which question each operating system answers, and how")
@@ -124,7 +123,7 @@ def _certify(options: argparse.Namespace) -> int:
 
 
 def _parse(options: argparse.Namespace) -> int:
-    return parse.run(options.kind, options.command, batch=options.batch, listing=options.listing)
+    return parse.run(options.kind, batch=options.batch, listing=options.listing)
 
 
 def _parity(_: argparse.Namespace) -> int:

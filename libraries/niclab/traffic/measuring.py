@@ -213,7 +213,7 @@ class Session:
         ended = ends.sender.ssh.run(command, timeout_s=timeout_s)
         after, self._told_after = at_once(lambda: _looks(ends, self._interfaces), self._watch.told)
         with serving.named(ends.sender, command, ended):
-            result = tool.read(ended.stdout, self._route, order)
+            result = tool.read(ended.stdout, order)
             _refuse_short(result, order, tool.omitted_s)
         sides, self._last = _settled(ends, self._interfaces, before, after, result)
         _refuse_impossible_cpu(ends, result, sides)
