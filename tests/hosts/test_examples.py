@@ -7,9 +7,9 @@ import json
 import examples
 import pytest
 from examples import Example
+from niclab.parse import KINDS, parse
 
 from niclab.hosts.errors import ReadError
-from niclab.parse import KINDS, parse
 
 PARSED = [kind for kind in examples.kinds() if kind in KINDS]
 

@@ -8,7 +8,7 @@ from niclab.bench.records import Port
 from niclab.core.undo import Action, ActionKind, Entry
 from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.run.run import Run
-from niclab.switch.records import Admin, PortVlans
+from niclab.switch.records import COUNTERS, Admin, PortVlans
 from niclab.switch.undo import open_command, remove_vlan_command, vlans_command
 
 
@@ -24,7 +24,7 @@ def switch_port(run: Run, port: Port) -> str:
 
 
 def shut(run: Run, port: Port) -> Entry:
-    """Take the light from ``port`` by shutting its port of the switch; the journal's entry that opens it.
+    """Shut the switch's port of ``port``; the journal's entry that opens it.
 
     :raises BenchFault: when it is shut already and this run has not done it, or the switch does not shut it.
     """
@@ -57,6 +57,29 @@ def open_all(run: Run) -> list[str]:
     :raises BenchFault: when one cannot be opened; the others have been.
     """
     return _undo_each(run, "open ")
+
+
+def count(run: Run, port: Port, counter: str) -> int:
+    """Read a counter of the switch's port of ``port``.
+
+    Args:
+        run: The qualification run.
+        port: The server's port.
+        counter: Name of the counter.
+
+    Returns:
+        What it shows now.
+
+    Raises:
+        BenchFault: There is no such counter.
+        NotApplicable: ``port`` is cabled to no switch.
+    """
+    counters = run.switch.ports.counters(switch_port(run, port))
+    known = [name for name in COUNTERS if getattr(counters, name) is not None]
+    if counter not in known:
+        raise BenchFault(f"{run.switch.name}: there is no counter {counter!r}; wanted: one of {', '.join(known)}")
+    found: int = getattr(counters, counter)
+    return found
 
 
 def set_vlans(run: Run, port: Port, wanted: PortVlans) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from niclab.bench.records import BenchPath, Role
-from niclab.core.verdict import BenchFault, CardFailure
-from niclab.core.wait import until
+from niclab.core.verdict import BenchFault, fail_with
+from niclab.core.wait import persistent_problems, until
 from niclab.run.run import Run
 from niclab.traffic import serving
 from niclab.traffic.tool import Order
@@ -57,11 +57,13 @@ def require_flow(run: Run, receiver: Role) -> None:
         return sum(server.host.statistics(iface).rx_bytes for iface in ifaces)
 
     start = received()
-    what = f"traffic to arrive at {server.name}"
-    try:
-        until(lambda: received() - start > FLOW_BYTES, within=FLOW_WITHIN_S, what=what, every=0.5)
-    except BenchFault as error:
-        raise CardFailure(
-            f"{server.name}: {', '.join(ifaces)} have received {received() - start} bytes in {FLOW_WITHIN_S:g} s, "
-            f"while TCP is sent to it; wanted: more than {FLOW_BYTES}"
-        ) from error
+
+    def missing() -> list[str]:
+        if (arrived := received() - start) > FLOW_BYTES:
+            return []
+        return [
+            f"{server.name}: {', '.join(ifaces)} have received {arrived} bytes in {FLOW_WITHIN_S:g} s, while TCP is "
+            f"sent to it; wanted: more than {FLOW_BYTES}"
+        ]
+
+    fail_with(persistent_problems(missing, within=FLOW_WITHIN_S, every=0.5))

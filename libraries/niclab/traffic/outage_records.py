@@ -1,4 +1,4 @@
-"""What the gap prober notes and what is found in it. Times are whole microseconds, lengths are milliseconds."""
+"""What the outage prober notes and what is found in it. Times are whole microseconds, lengths are milliseconds."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ class Direction:
 
 
 @dataclass(frozen=True)
-class GapReport:
+class OutageReport:
     """Both directions at once.
 
     ``ahead_us``: how far the second end's clock is ahead of the first's, right within ``bound_us`` (half the sum of the
