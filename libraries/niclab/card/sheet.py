@@ -16,7 +16,7 @@ from niclab.card.offloads import Offloads
 from niclab.card.settings import Channels, Coalescing, Link, Mtu, Pause, Recommended, Rings
 from niclab.card.software import Driver, Drivers, Firmware
 from niclab.card.values import Unknown
-from niclab.core.verdict import BenchFault, NotApplicable
+from niclab.core.verdict import BenchFault, NotApplicable, SheetSilent
 from niclab.files.types import Name, Text
 from niclab.files.yaml import REPOSITORY, Problem, Sheet, load, shown_file
 
@@ -89,10 +89,10 @@ class Card(Sheet):
         """``section`` when the sheet has it; ``field`` is its name on the sheet, such as ``rings``.
 
         Raises:
-            NotApplicable: When it is left out.
+            SheetSilent: It is left out.
         """
         if section is None:
-            raise NotApplicable(f"sheet {self.name} says nothing about {field}")
+            raise SheetSilent(f"sheet {self.name} says nothing about {field}")
         return section
 
     def pcie_link(self) -> Pcie:
