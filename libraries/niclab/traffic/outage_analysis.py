@@ -38,6 +38,8 @@ CLOCK_STEP_US = 2000
 
 @dataclass(frozen=True)
 class Rules:
+    """What counts as a pause of an end (``blind_ms``, at most ``coarsest_ms``), and as a packet that came too late."""
+
     blind_ms: float = BLIND_MS
     coarsest_ms: float = COARSEST_MS
     late_ms: float = LATE_MS
@@ -48,9 +50,19 @@ class Rules:
 
 
 def analyse(first: EndLog, second: EndLog, names: tuple[str, str], rules: Rules | None = None) -> OutageReport:
-    """The report of both directions; ``names`` are the ends'.
+    """Find the outages of both directions.
 
-    :raises WorthlessResult: when the notes prove nothing: nothing arrived, a buffer overflowed, a clock was stepped.
+    Args:
+        first: Notes of one end.
+        second: Notes of the other end.
+        names: Names of both ends.
+        rules: What counts as a pause or as late; the house rules when there are none.
+
+    Returns:
+        Both directions.
+
+    Raises:
+        WorthlessResult: The notes prove nothing: nothing arrived, a buffer overflowed, a clock was stepped.
     """
     rules = rules or Rules()
     for log, name in ((first, names[0]), (second, names[1])):
@@ -61,9 +73,19 @@ def analyse(first: EndLog, second: EndLog, names: tuple[str, str], rules: Rules 
 
 
 def direction(sender: EndLog, receiver: EndLog, names: tuple[str, str], rules: Rules) -> Direction:
-    """What the receiver's notes say about the packets of the sender.
+    """Find what the receiver's notes say about the packets of the sender.
 
-    :raises WorthlessResult: when nothing arrived.
+    Args:
+        sender: Notes of the sender.
+        receiver: Notes of the receiver.
+        names: Names of sender and receiver.
+        rules: What counts as a pause or as late.
+
+    Returns:
+        The direction.
+
+    Raises:
+        WorthlessResult: Nothing arrived.
     """
     name = f"{names[0]} to {names[1]}"
     ticks = sender.ticks_us
@@ -101,7 +123,15 @@ def direction(sender: EndLog, receiver: EndLog, names: tuple[str, str], rules: R
 
 
 def noise(ticks: Sequence[int], rules: Rules) -> Noise:
-    """How steady an end was; ``ticks`` are at least two."""
+    """Find how steady an end was.
+
+    Args:
+        ticks: When it sent, in microseconds; at least two.
+        rules: What counts as a pause.
+
+    Returns:
+        Its steps and pauses.
+    """
     steps = sorted(after - before for before, after in pairwise(ticks))
     pause_us = rules.pause_us(ticks)
     blind = tuple(

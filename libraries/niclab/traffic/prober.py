@@ -62,9 +62,13 @@ class Probing:
         self.clocks: list[ClockFix] = []
 
     def stop(self) -> OutageReport:
-        """End both programs and return what they saw.
+        """End both programs.
 
-        :raises BenchFault: when one does not tell what it saw, or its notes are worthless.
+        Returns:
+            What they saw; the same report when they have ended already.
+
+        Raises:
+            BenchFault: A program does not report what it saw, or its notes are worthless.
         """
         if self.report is None:
             first, second = side_by_side(_notes, self._started)
@@ -75,16 +79,28 @@ class Probing:
 
 
 def period_us(rate_scale: float) -> int:
-    """Time between two packets over a path at line rate / ``rate_scale``: a millisecond where that is no load."""
+    """Choose the time between two packets over a path: a millisecond where that is no load.
+
+    Args:
+        rate_scale: Line rate divided by the rate of the path.
+
+    Returns:
+        The time in microseconds.
+    """
     return max(PERIOD_US, round(FULL_RATE_US * rate_scale))
 
 
 @contextmanager
 def probing(first: End, second: End, every_us: int = PERIOD_US) -> Iterator[Probing]:
-    """Numbered packets flow both ways inside the ``with`` block. Nothing of it stays on the servers.
+    """Send numbered packets both ways inside the ``with`` block. Nothing of it stays on the servers.
 
-    :param every_us: time between two of them, see :func:`period_us`.
-    :raises BenchFault: when a program does not begin in time (its own words are in the message).
+    Args:
+        first: One end.
+        second: The other end.
+        every_us: Time between two packets in microseconds, see :func:`period_us`.
+
+    Raises:
+        BenchFault: A program does not begin in time; the message has its own words.
     """
     token = secrets.randbits(63)
     jobs: list[Job] = []
@@ -107,15 +123,21 @@ def _started_job(end: End, other: End, file: str, token: int, every_us: int) -> 
 def clock_fix(server: Server) -> ClockFix:
     """Compare a server's wall clock with the controller's: the best of several exchanges.
 
-    A server may tell whole seconds only (FreeBSD before 14): its clock is then known to half a second more.
+    A server may report whole seconds only (FreeBSD before 14): its clock is then known to half a second more.
+
+    Args:
+        server: The server.
+
+    Returns:
+        How far its clock is ahead.
     """
     fixes = []
     for _ in range(EXCHANGES):
         asked = time.time()
-        told = server.host.clock_s()
+        shown = server.host.clock_s()
         answered = time.time()
-        unknown_s = 0.5 if told.is_integer() else 0.0
-        fixes.append(ClockFix(told + unknown_s - (asked + answered) / 2, (answered - asked) / 2 + unknown_s))
+        unknown_s = 0.5 if shown.is_integer() else 0.0
+        fixes.append(ClockFix(shown + unknown_s - (asked + answered) / 2, (answered - asked) / 2 + unknown_s))
     return min(fixes, key=lambda fix: fix.bound_s)
 
 

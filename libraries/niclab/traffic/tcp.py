@@ -23,7 +23,14 @@ FLOW_BYTES = 100_000
 def steady(run: Run, path: BenchPath, sender: Role, at_most_s: int = 600) -> Iterator[Job]:
     """Keep TCP flowing over ``path`` inside the ``with`` block; ends when the block does.
 
-    :raises BenchFault: when it does not start to flow, or has stopped by the end of the block.
+    Args:
+        run: The qualification run.
+        path: The path.
+        sender: The server that sends.
+        at_most_s: The client ends by itself after this time in s.
+
+    Raises:
+        BenchFault: It does not start to flow, or has stopped by the end of the block.
     """
     ends, tool = serving.ends(run, path, sender), tool_of(run.bench.traffic)
     route = serving.route(run, ends)
@@ -46,9 +53,15 @@ def steady(run: Run, path: BenchPath, sender: Role, at_most_s: int = 600) -> Ite
 
 
 def require_flow(run: Run, receiver: Role) -> None:
-    """Traffic arrives at a server, over whichever of its ports.
+    """See that traffic arrives at a server, over whichever of its ports.
 
-    :raises CardFailure: when so much as :data:`FLOW_BYTES` does not in time.
+    Args:
+        run: The qualification run.
+        receiver: The server.
+
+    Raises:
+        CardFailure: No more than :data:`FLOW_BYTES` arrive in time.
+        BenchFault: The server does not answer.
     """
     server = run.server(receiver)
     ifaces = [run.interface(port) for port in run.ports(receiver)]
