@@ -6,7 +6,7 @@ Resource          ../../../resources/bonding.resource
 
 Suite Setup       Bond Ready Hosts    active-backup    primary_reselect=always
 Suite Teardown    Remove Bonds From Both Hosts
-Test Setup        Ready The Bonds
+Test Setup        Every Member Should Be Up
 Test Teardown     Restore Every Link
 
 Test Tags         req:CARD-04    needs:cable

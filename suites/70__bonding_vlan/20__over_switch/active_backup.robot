@@ -6,7 +6,7 @@ Resource          ../../../resources/switch.resource
 
 Suite Setup       Bond Ready Hosts    active-backup
 Suite Teardown    Remove Bonds From Both Hosts
-Test Setup        Ready The Bonds
+Test Setup        Every Member Should Be Up
 Test Teardown     Restore Every Link
 
 Test Tags         needs:switch    req:CARD-04
