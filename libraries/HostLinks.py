@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-
 from robot.api import logger
 from robot.api.deco import keyword, library
 
 from BenchLibrary import BenchLibrary
-from niclab.bench.records import Port, Role
-from niclab.core.parallel import side_by_side
-from niclab.core.verdict import BenchFault, CardFailure, fail_with
-from niclab.links import carrier, checks
+from niclab.links import checks
 from niclab.links.cable import Cable
-from niclab.links.ping import HEADER_BYTES
-from niclab.run.run import current
-from niclab.run.temporary import put_back
 
 
 @library(scope="GLOBAL")
@@ -68,46 +58,17 @@ class HostLinks(BenchLibrary):
 
     @keyword
     def frames_of_the_largest_mtu_should_arrive(self) -> None:
-        """Pings that fill the sheet's largest MTU cross every path in one piece, from both ends, and are answered.
+        """Ping over every path, from both ends, with packets of the sheet's largest MTU in one piece.
 
-        Both ends of a path are given that MTU, and get back their own.
+        Both ends of a path get that MTU, and then their own back; both go down and up each time (EMX-08).
+
+        Raises:
+            CardFailure: A port of the dut does not take the MTU, has no link in time, or frames are lost.
+            BenchFault: A port of the peer does not take it, or a link does not return after the restore.
+            Undecided: The answer came too late to decide whether the link returned in time.
+            NotApplicable: The sheet does not know the largest MTU.
         """
-        run = self.run
-        mtu = run.card.section(run.card.mtu, "mtu")
-        largest = run.card.known(mtu.max, "mtu.max")
-        problems: list[str] = []
-        for path in run.bench.paths:
-            ends = [run.bench.port(end) for end in path.ends]
-            with ExitStack() as changes:
-                for port in ends:
-                    changes.enter_context(self._mtu(port, largest))
-                carrier.expect(run, ends, up=True, since=time.monotonic(), say=logger.info)
-                payload = largest - HEADER_BYTES
-                problems += side_by_side(lambda port, size=payload: self._ping_partner(port, size), ends)
-        fail_with([problem for problem in problems if problem])
-
-    @staticmethod
-    @contextmanager
-    def _mtu(port: Port, wish: int) -> Iterator[None]:
-        """The port has this MTU in the body.
-
-        :raises CardFailure: when a port of the dut does not take it.
-        :raises BenchFault: when the other end does not.
-        """
-        run = current()
-        server, iface = run.server_of(port), run.interface(port)
-        restoring = server.host.restoring_mtu(iface)
-        with put_back(run, server, port.name, f"{iface}: the MTU is set to {wish}", restoring):
-            attempt = server.host.set_mtu(iface, wish)
-            if attempt.now != wish:
-                why = f" ({attempt.refused})" if attempt.refused else ""
-                problem = f"{port.place}: MTU is {attempt.now} when set to {wish}{why}, sheet {run.card.name} wants it"
-                raise CardFailure(problem) if port.role is Role.DUT else BenchFault(problem)
-            yield
-
-    @staticmethod
-    def _ping_partner(port: Port, size: int | None = None) -> str:
-        return "".join(checks.ping(current(), port, size))
+        checks.require_largest_mtu(self.run, logger.info)
 
     @keyword
     def pull_a_cable(self) -> None:

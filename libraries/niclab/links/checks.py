@@ -15,6 +15,7 @@ from niclab.hosts.host import Host
 from niclab.links import carrier
 from niclab.links.ping import HEADER_BYTES, PING_COUNT, unanswered
 from niclab.run.run import Run
+from niclab.settings import mtu
 
 T = TypeVar("T")
 
@@ -99,6 +100,33 @@ def require_stable(run: Run, seconds: float, say: Callable[[str], object]) -> No
             if changes != before[port]
         ]
     )
+
+
+def require_largest_mtu(run: Run, say: Callable[[str], object]) -> None:
+    """See that pings that fill the sheet's largest MTU cross every path in one piece, from both ends.
+
+    Both ends of a path get that MTU, and then their own back; both go down and up each time (EMX-08).
+
+    Args:
+        run: The qualification run.
+        say: Takes what was seen of each port.
+
+    Raises:
+        CardFailure: A port of the dut does not take the MTU, has no link in time, or frames are lost.
+        BenchFault: A port of the peer does not take it, or a link does not return after the restore.
+        Undecided: The answer came too late to decide whether the link returned in time.
+        NotApplicable: The sheet does not know the largest MTU.
+    """
+    fact = run.card.section(run.card.mtu, "mtu")
+    largest = run.card.known(fact.max, "mtu.max")
+    problems: list[str] = []
+    for path in run.bench.paths:
+        ends = [run.bench.port(end) for end in path.ends]
+        with mtu.both_ends(run, path, largest, wait=False):
+            carrier.expect(run, ends, up=True, since=time.monotonic(), say=say)
+            for found in side_by_side(lambda port: ping(run, port, largest - HEADER_BYTES), ends):
+                problems += found
+    fail_with(problems)
 
 
 def ping(run: Run, port: Port, size: int | None = None) -> list[str]:
