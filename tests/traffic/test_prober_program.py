@@ -19,11 +19,11 @@ from typing import ClassVar
 import pytest
 
 from niclab.hosts.errors import ReadError
-from niclab.traffic import gap, gap_program
-from niclab.traffic.gap_records import EndLog
-from niclab.traffic.gap_text import read_end_log, read_ready
+from niclab.traffic import outage_analysis, prober_program
+from niclab.traffic.outage_records import EndLog
+from niclab.traffic.prober_text import read_end_log, read_ready
 
-PROGRAM = str(Path(gap_program.__file__))
+PROGRAM = str(Path(prober_program.__file__))
 NOTES = """ready 4711
 clock -12
 overflowed 0
@@ -70,7 +70,7 @@ def begun(processes: list[subprocess.Popen[str]], run_s: float) -> list[str]:
     assert [read_ready(head) for head in heads] == [process.pid for process in processes]
     for process in processes:
         os.kill(process.pid, signal.SIGUSR2)
-    time.sleep(gap_program.BEGIN_AFTER_S + run_s)
+    time.sleep(prober_program.BEGIN_AFTER_S + run_s)
     return heads
 
 
@@ -85,10 +85,10 @@ def notes(processes: list[subprocess.Popen[str]], run_s: float = 0.7) -> list[En
 
 def test_both_directions_are_measured_at_once() -> None:
     with programs() as processes:
-        report = gap.analyse(*notes(processes), ("one", "two"))
+        report = outage_analysis.analyse(*notes(processes), ("one", "two"))
     for direction in report.directions:
         assert direction.sent > 50 and direction.lost == 0 and direction.duplicated == 0 and direction.refused == 0
-        assert direction.proven_ms == 0 or direction.worst_delay_ms > gap.LATE_MS
+        assert direction.proven_ms == 0 or direction.worst_delay_ms > outage_analysis.LATE_MS
     assert abs(report.ahead_us) <= report.bound_us  # one clock
 
 
@@ -105,7 +105,7 @@ def test_a_partner_that_stands_still_is_told_from_a_dead_line() -> None:
             read_end_log(head + process.communicate(timeout=20)[0])
             for head, process in zip(heads, processes, strict=True)
         ]
-    report = gap.analyse(logs[0], logs[1], ("one", "two"))
+    report = outage_analysis.analyse(logs[0], logs[1], ("one", "two"))
     assert report.back.sender.longest_ms >= 290 and report.forth.receiver.longest_ms >= 290
     assert report.forth.proven_ms == 0 and report.back.proven_ms == 0  # the kernel has kept what came meanwhile
     assert report.back.at_most_ms >= 290
@@ -132,14 +132,14 @@ def test_one_that_is_never_told_to_begin_ends_with_its_time_and_says_so() -> Non
 
 
 @pytest.mark.parametrize(
-    ("kernel", "kind", "fractions"), [(gap_program.LINUX, 35, 250_400_999), (gap_program.FREEBSD, 2, 250_400)]
+    ("kernel", "kind", "fractions"), [(prober_program.LINUX, 35, 250_400_999), (prober_program.FREEBSD, 2, 250_400)]
 )
-def test_the_kernels_stamp_is_read(kernel: gap_program.Kernel, kind: int, fractions: int) -> None:
+def test_the_kernels_stamp_is_read(kernel: prober_program.Kernel, kind: int, fractions: int) -> None:
     """struct timespec of Linux, struct timeval of FreeBSD (SCM_TIMESTAMP)."""
     stamp = (socket.SOL_SOCKET, kind, struct.pack("@qq", 1_700_000_000, fractions))
     other = (socket.SOL_SOCKET, 40, b"\0\0\0\0")
-    assert gap_program.arrived_us(kernel, [other, stamp]) == 1_700_000_000_250_400
-    assert gap_program.arrived_us(kernel, [other]) is None
+    assert prober_program.arrived_us(kernel, [other, stamp]) == 1_700_000_000_250_400
+    assert prober_program.arrived_us(kernel, [other]) is None
 
 
 UDP_STATISTICS = """udp:
@@ -157,10 +157,10 @@ def test_drops_of_freebsd_are_those_of_all_sockets(tmp_path: Path, monkeypatch: 
     netstat.write_text(f"#!/bin/sh\ncat <<'END'\n{UDP_STATISTICS % 17}END\n")
     netstat.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    assert gap_program.dropped_by_all() == 17
+    assert prober_program.dropped_by_all() == 17
     netstat.write_text("#!/bin/sh\necho udp:\n")
     with pytest.raises(SystemExit, match="no line 'N dropped due to full socket buffers'"):
-        gap_program.dropped_by_all()
+        prober_program.dropped_by_all()
 
 
 def test_a_buffer_is_as_large_as_the_kernel_allows(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,8 +172,8 @@ def test_a_buffer_is_as_large_as_the_kernel_allows(monkeypatch: pytest.MonkeyPat
             if size > 2 << 20:
                 raise OSError(errno.ENOBUFS, "No buffer space available")
 
-    monkeypatch.setattr(gap_program, "KERNEL", gap_program.FREEBSD)
-    gap_program.enlarge(Narrow())  # type: ignore[arg-type]
+    monkeypatch.setattr(prober_program, "KERNEL", prober_program.FREEBSD)
+    prober_program.enlarge(Narrow())  # type: ignore[arg-type]
     assert Narrow.asked == [(socket.SO_RCVBUF, 4 << 20), (socket.SO_RCVBUF, 2 << 20)]
 
 
@@ -192,9 +192,9 @@ def test_a_full_queue_is_told_from_a_way_that_is_gone() -> None:
         def recvmsg(self, *_: int) -> None:
             raise BlockingIOError
 
-    seen = gap_program.probe(Closing(), ("127.0.0.1", 1), 7, 1_000_000, 20, Closing.ends)  # type: ignore[arg-type]
+    seen = prober_program.probe(Closing(), ("127.0.0.1", 1), 7, 1_000_000, 20, Closing.ends)  # type: ignore[arg-type]
     assert (len(seen.ticks), list(seen.full), list(seen.refused)) == (5, [0, 2], [1, 4])
-    assert "\nrefused 1 4\nfull 0 2\nticks " in gap_program.told(seen, 0)
+    assert "\nrefused 1 4\nfull 0 2\nticks " in prober_program.told(seen, 0)
 
 
 def test_notes_are_read() -> None:

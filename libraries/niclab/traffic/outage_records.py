@@ -1,4 +1,4 @@
-"""What the gap prober notes and what is found in it. Times are whole microseconds, lengths are milliseconds."""
+"""What the outage prober notes and what is found in it. Times are whole microseconds, lengths are milliseconds."""
 
 from __future__ import annotations
 
@@ -60,13 +60,16 @@ class Noise:
 class Outage:
     """Packets in a row that did not arrive, or not in time.
 
-    :ivar start_us: when the first of them was sent, by the sender's clock.
-    :ivar proven_ms: time in which every packet sent was missed, while the sender provably sent and the receiver
-        provably listened. 0 for a single packet: nobody knows about the time around it.
-    :ivar at_most_ms: from the last packet that arrived before to the first that arrived after.
-    :ivar over: False when none arrived after: ``at_most_ms`` then goes to the end of the measurement, and it may be
-        longer.
-    :ivar heard: how many of the packets should have arrived while the receiver provably listened.
+    Attributes:
+        start_us: When the first of them was sent, by the sender's clock.
+        proven_ms: Time in which every packet sent was missed, while the sender provably sent and the receiver provably
+            listened. 0 for a single packet: nobody knows about the time around it.
+        at_most_ms: From the last packet that arrived before to the first that arrived after.
+        packets: How many they are.
+        late: How many of them arrived too late.
+        heard: How many of them should have arrived while the receiver provably listened.
+        over: False when none arrived after: ``at_most_ms`` then goes to the end of the measurement, and it may be
+            longer.
     """
 
     start_us: int
@@ -88,12 +91,13 @@ class Outage:
 class Direction:
     """One direction of a measurement.
 
-    :ivar full: how many packets the sender's own queue had no room for.
-    :ivar blind_most_ms: the longest time between two packets sent one after the other, both of which arrived: an
-        outage of up to that length can hide in it.
-    :ivar silent_most_ms: the longest time between two arrivals at the receiver, whatever the reason.
-    :ivar worst_delay_ms: the largest delay of a packet beyond the smallest one.
-    :ivar base_us: smallest difference between arrival (receiver's clock) and sending (sender's clock).
+    Attributes:
+        full: How many packets the sender's own queue had no room for.
+        blind_most_ms: The longest time between two packets sent one after the other, both of which arrived: an outage
+            of up to that length can hide in it.
+        silent_most_ms: The longest time between two arrivals at the receiver, whatever the reason.
+        worst_delay_ms: The largest delay of a packet beyond the smallest one.
+        base_us: Smallest difference between arrival (receiver's clock) and sending (sender's clock).
     """
 
     name: str
@@ -141,7 +145,7 @@ class Direction:
 
 
 @dataclass(frozen=True)
-class GapReport:
+class OutageReport:
     """Both directions at once.
 
     ``ahead_us``: how far the second end's clock is ahead of the first's, right within ``bound_us`` (half the sum of the

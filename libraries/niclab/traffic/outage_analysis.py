@@ -23,7 +23,7 @@ from itertools import pairwise
 from statistics import median
 
 from niclab.traffic import WorthlessResult
-from niclab.traffic.gap_records import Blind, Direction, EndLog, GapReport, Noise, Outage
+from niclab.traffic.outage_records import Blind, Direction, EndLog, Noise, Outage, OutageReport
 
 BLIND_MS = 5.0
 """House rule: ticks further apart than this are a pause. The pace is 1 ms, and emulated servers often miss a few."""
@@ -38,6 +38,8 @@ CLOCK_STEP_US = 2000
 
 @dataclass(frozen=True)
 class Rules:
+    """What counts as a pause of an end (``blind_ms``, at most ``coarsest_ms``), and as a packet that came too late."""
+
     blind_ms: float = BLIND_MS
     coarsest_ms: float = COARSEST_MS
     late_ms: float = LATE_MS
@@ -47,23 +49,43 @@ class Rules:
         return 1000 * min(max(self.blind_ms, _p99_us(ticks) / 1000), self.coarsest_ms)
 
 
-def analyse(first: EndLog, second: EndLog, names: tuple[str, str], rules: Rules | None = None) -> GapReport:
-    """The report of both directions; ``names`` are the ends'.
+def analyse(first: EndLog, second: EndLog, names: tuple[str, str], rules: Rules | None = None) -> OutageReport:
+    """Find the outages of both directions.
 
-    :raises WorthlessResult: when the notes prove nothing: nothing arrived, a buffer overflowed, a clock was stepped.
+    Args:
+        first: Notes of one end.
+        second: Notes of the other end.
+        names: Names of both ends.
+        rules: What counts as a pause or as late; the house rules when there are none.
+
+    Returns:
+        Both directions.
+
+    Raises:
+        WorthlessResult: The notes prove nothing: nothing arrived, a buffer overflowed, a clock was stepped.
     """
     rules = rules or Rules()
     for log, name in ((first, names[0]), (second, names[1])):
         _refuse_worthless(log, name)
     forth = direction(first, second, names, rules)
     back = direction(second, first, (names[1], names[0]), rules)
-    return GapReport(forth, back, (forth.base_us - back.base_us) / 2, (forth.base_us + back.base_us) / 2)
+    return OutageReport(forth, back, (forth.base_us - back.base_us) / 2, (forth.base_us + back.base_us) / 2)
 
 
 def direction(sender: EndLog, receiver: EndLog, names: tuple[str, str], rules: Rules) -> Direction:
-    """What the receiver's notes say about the packets of the sender.
+    """Find what the receiver's notes say about the packets of the sender.
 
-    :raises WorthlessResult: when nothing arrived.
+    Args:
+        sender: Notes of the sender.
+        receiver: Notes of the receiver.
+        names: Names of sender and receiver.
+        rules: What counts as a pause or as late.
+
+    Returns:
+        The direction.
+
+    Raises:
+        WorthlessResult: Nothing arrived.
     """
     name = f"{names[0]} to {names[1]}"
     ticks = sender.ticks_us
@@ -74,7 +96,7 @@ def direction(sender: EndLog, receiver: EndLog, names: tuple[str, str], rules: R
     begin = bisect_left(ticks, receiver.ticks_us[0] - base)
     end = bisect_left(ticks, receiver.ticks_us[-1] - base)
     if not any(begin <= number < end for number in arrived):
-        raise WorthlessResult("gap prober: no packet arrived while both ends were at work", name)
+        raise WorthlessResult("outage prober: no packet arrived while both ends were at work", name)
     in_time = [number in delays and delays[number] - base <= rules.late_ms * 1000 for number in range(len(ticks))]
     hears = _Listening(receiver.ticks_us, base, rules)
     fate = _Fate(ticks, in_time, set(delays), sender.full, hears, rules.pause_us(ticks))
@@ -101,7 +123,15 @@ def direction(sender: EndLog, receiver: EndLog, names: tuple[str, str], rules: R
 
 
 def noise(ticks: Sequence[int], rules: Rules) -> Noise:
-    """How steady an end was; ``ticks`` are at least two."""
+    """Find how steady an end was.
+
+    Args:
+        ticks: When it sent, in microseconds; at least two.
+        rules: What counts as a pause.
+
+    Returns:
+        Its steps and pauses.
+    """
     steps = sorted(after - before for before, after in pairwise(ticks))
     pause_us = rules.pause_us(ticks)
     blind = tuple(
@@ -118,13 +148,13 @@ def _p99_us(ticks: Sequence[int]) -> int:
 
 def _refuse_worthless(log: EndLog, name: str) -> None:
     if len(log.ticks_us) < 2:
-        raise WorthlessResult(f"gap prober: {len(log.ticks_us)} packets were sent", name)
+        raise WorthlessResult(f"outage prober: {len(log.ticks_us)} packets were sent", name)
     if any(after < before for before, after in pairwise(log.ticks_us)):
-        raise WorthlessResult("gap prober: the wall clock went back", name)
+        raise WorthlessResult("outage prober: the wall clock went back", name)
     if abs(log.clock_step_us) > CLOCK_STEP_US:
-        raise WorthlessResult(f"gap prober: the wall clock was stepped by {log.clock_step_us} us meanwhile", name)
+        raise WorthlessResult(f"outage prober: the wall clock was stepped by {log.clock_step_us} us meanwhile", name)
     if log.overflowed:
-        raise WorthlessResult(f"gap prober: the receive buffer overflowed, {log.overflowed} packets dropped", name)
+        raise WorthlessResult(f"outage prober: the receive buffer overflowed, {log.overflowed} packets dropped", name)
 
 
 def _first_arrivals(receiver: EndLog, sent: int, name: str) -> tuple[dict[int, int], int, int]:
@@ -133,7 +163,7 @@ def _first_arrivals(receiver: EndLog, sent: int, name: str) -> tuple[dict[int, i
     highest, duplicated, reordered = -1, 0, 0
     for number, at in receiver.arrivals:
         if not 0 <= number < sent:
-            raise WorthlessResult(f"gap prober: packet {number} arrived, {sent} were sent", name)
+            raise WorthlessResult(f"outage prober: packet {number} arrived, {sent} were sent", name)
         if number in first:
             duplicated += 1
             continue
@@ -141,7 +171,7 @@ def _first_arrivals(receiver: EndLog, sent: int, name: str) -> tuple[dict[int, i
         reordered += number < highest
         highest = max(highest, number)
     if not first:
-        raise WorthlessResult("gap prober: no packet arrived at all", name)
+        raise WorthlessResult("outage prober: no packet arrived at all", name)
     return first, duplicated, reordered
 
 

@@ -1,4 +1,4 @@
-"""The gap prober's program: runs on a server, sent there as source, and needs Python 3.7 and its standard library only.
+"""The outage prober's program: runs on a server, sent there as source; needs Python 3.7 and its standard library only.
 
 Sends numbered UDP packets to its partner at a steady pace, and notes when each was sent and when each of the partner's
 arrived. Arrivals are stamped by the kernel, so that a pause of this program delays none of them. A send that comes late

@@ -1,10 +1,10 @@
 *** Settings ***
-Documentation    A port of the switch that is shut over SNMP takes the light from the card and nobody else; opened, it
-...              gives it back. Both sides count the same frames.
+Documentation    A port of the switch that is shut over SNMP takes the link of one port of the card down, and no other;
+...              opened, the link returns. Both sides count the same frames.
 
-Resource         ../../resources/switch.resource
+Resource         ../../../resources/switch.resource
 
-Test Teardown    Run Keywords    Open All Shut Switch Ports    AND    Keep Evidence If Test Failed
+Test Teardown    Open All Shut Switch Ports
 
 Test Tags        needs:switch    req:CARD-04
 
@@ -14,8 +14,8 @@ A Shut Switch Port Is Seen By The Card In Time
     [Tags]    allure.severity:critical
     Shut The Switch Port
     Dut Should Lose Carrier In Time
-    Switch Should Say That The Link Is Lost
-    No Other Port Should Have Seen It
+    Switch Should Report The Lost Link
+    Other Ports Should Have Kept Their Carrier
     Open The Switch Port
     Dut Should Get Carrier Back In Time
     Every Link Should Carry Traffic

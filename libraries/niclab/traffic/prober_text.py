@@ -1,4 +1,4 @@
-"""Reader of what the gap prober's program prints; see :mod:`niclab.traffic.gap_program`."""
+"""Reader of what the outage prober's program prints; see :mod:`niclab.traffic.prober_program`."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import re
 from itertools import accumulate
 
 from niclab.hosts.errors import ReadError, unreadable
-from niclab.traffic.gap_records import EndLog
+from niclab.traffic.outage_records import EndLog
 
-_KIND = "gap prober's notes"
+_KIND = "outage prober's notes"
 _LINES = ("ready", "clock", "overflowed", "refused", "full", "ticks", "arrivals", "end")
 _WHOLE = re.compile(r"-?\d{1,19}")
 _PAIR = re.compile(r"(\d{1,19}):(-?\d{1,19})")

@@ -1,4 +1,4 @@
-"""The gap prober on two servers: started, stopped, and what its notes say."""
+"""The outage prober on two servers: started, stopped, and what its notes say."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from niclab.core.verdict import BenchFault
 from niclab.core.wait import until
 from niclab.hosts.errors import ReadError
 from niclab.run.server import Server, quoted
-from niclab.traffic import gap, gap_program, program
-from niclab.traffic.gap_records import EndLog, GapReport
-from niclab.traffic.gap_text import read_end_log, read_ready
+from niclab.traffic import outage_analysis, prober_program, program
+from niclab.traffic.outage_records import EndLog, OutageReport
+from niclab.traffic.prober_text import read_end_log, read_ready
 from niclab.transports.ssh import Job
 
 PORT = 7110
@@ -58,38 +58,54 @@ class Probing:
 
     def __init__(self, started: list[_Started]) -> None:
         self._started = started
-        self.report: GapReport | None = None
+        self.report: OutageReport | None = None
         self.clocks: list[ClockFix] = []
 
-    def stop(self) -> GapReport:
-        """End both programs and return what they saw.
+    def stop(self) -> OutageReport:
+        """End both programs.
 
-        :raises BenchFault: when one does not tell what it saw, or its notes are worthless.
+        Returns:
+            What they saw; the same report when they have ended already.
+
+        Raises:
+            BenchFault: A program does not report what it saw, or its notes are worthless.
         """
         if self.report is None:
             first, second = side_by_side(_notes, self._started)
             names = (self._started[0].end.server.name, self._started[1].end.server.name)
-            self.report = gap.analyse(first, second, names)
+            self.report = outage_analysis.analyse(first, second, names)
             self.clocks = side_by_side(lambda each: clock_fix(each.end.server), self._started)
         return self.report
 
 
 def period_us(rate_scale: float) -> int:
-    """Time between two packets over a path at line rate / ``rate_scale``: a millisecond where that is no load."""
+    """Choose the time between two packets over a path: a millisecond where that is no load.
+
+    Args:
+        rate_scale: Line rate divided by the rate of the path.
+
+    Returns:
+        The time in microseconds.
+    """
     return max(PERIOD_US, round(FULL_RATE_US * rate_scale))
 
 
 @contextmanager
 def probing(first: End, second: End, every_us: int = PERIOD_US) -> Iterator[Probing]:
-    """Numbered packets flow both ways inside the ``with`` block. Nothing of it stays on the servers.
+    """Send numbered packets both ways inside the ``with`` block. Nothing of it stays on the servers.
 
-    :param every_us: time between two of them, see :func:`period_us`.
-    :raises BenchFault: when a program does not begin in time (its own words are in the message).
+    Args:
+        first: One end.
+        second: The other end.
+        every_us: Time between two packets in microseconds, see :func:`period_us`.
+
+    Raises:
+        BenchFault: A program does not begin in time; the message has its own words.
     """
     token = secrets.randbits(63)
     jobs: list[Job] = []
     with ExitStack() as undoing:
-        files = side_by_side(lambda end: program.placed(undoing, end.server, gap_program), (first, second))
+        files = side_by_side(lambda end: program.placed(undoing, end.server, prober_program), (first, second))
         undoing.callback(lambda: side_by_side(lambda job: job.stop(), jobs))
         pairs = ((first, second, files[0]), (second, first, files[1]))
         jobs += side_by_side(lambda pair: _started_job(*pair, token, every_us), pairs)
@@ -107,15 +123,21 @@ def _started_job(end: End, other: End, file: str, token: int, every_us: int) -> 
 def clock_fix(server: Server) -> ClockFix:
     """Compare a server's wall clock with the controller's: the best of several exchanges.
 
-    A server may tell whole seconds only (FreeBSD before 14): its clock is then known to half a second more.
+    A server may report whole seconds only (FreeBSD before 14): its clock is then known to half a second more.
+
+    Args:
+        server: The server.
+
+    Returns:
+        How far its clock is ahead.
     """
     fixes = []
     for _ in range(EXCHANGES):
         asked = time.time()
-        told = server.host.clock_s()
+        shown = server.host.clock_s()
         answered = time.time()
-        unknown_s = 0.5 if told.is_integer() else 0.0
-        fixes.append(ClockFix(told + unknown_s - (asked + answered) / 2, (answered - asked) / 2 + unknown_s))
+        unknown_s = 0.5 if shown.is_integer() else 0.0
+        fixes.append(ClockFix(shown + unknown_s - (asked + answered) / 2, (answered - asked) / 2 + unknown_s))
     return min(fixes, key=lambda fix: fix.bound_s)
 
 
@@ -125,10 +147,10 @@ def _ready(pair: tuple[End, Job]) -> int:
     def begun() -> int | None:
         if (status := job.poll()) is not None:
             said = (job.errors() + job.output()).strip()[-300:]
-            raise BenchFault(f"{end.server.name}: gap prober ended with status {status}: {said}")
+            raise BenchFault(f"{end.server.name}: outage prober ended with status {status}: {said}")
         return read_ready(job.output())
 
-    pid = until(begun, within=READY_WITHIN_S, what=f"{end.server.name}: gap prober on {end.address} to begin")
+    pid = until(begun, within=READY_WITHIN_S, what=f"{end.server.name}: outage prober on {end.address} to begin")
     assert pid is not None  # until returns what is true only
     return pid
 
@@ -139,8 +161,8 @@ def _notes(started: _Started) -> EndLog:
     result = started.job.wait(NOTES_WITHIN_S)
     if not result.succeeded:
         said = result.stderr.strip()[-300:]
-        raise BenchFault(f"{server.name}: gap prober: {result.ending}: {said}")
+        raise BenchFault(f"{server.name}: outage prober: {result.ending}: {said}")
     try:
         return read_end_log(result.stdout)
     except ReadError as error:
-        raise error.about(f"{server.name}: gap prober") from error
+        raise error.about(f"{server.name}: outage prober") from error

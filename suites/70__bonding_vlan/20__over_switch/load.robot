@@ -1,14 +1,14 @@
 *** Settings ***
-Documentation     A connection that fills the link goes on when the link is lost at the switch, and when it
-...               returns; the link that is left is as fast as any.
+Documentation     A connection that fills the link goes on when the link fails at the switch, and when it returns; the
+...               link that is left is as fast as any.
 
-Resource          ../../resources/switch.resource
-Resource          ../../resources/traffic.resource
+Resource          ../../../resources/switch.resource
+Resource          ../../../resources/traffic.resource
 
-Suite Setup       Bond Both Hosts With A Primary Link
+Suite Setup       Bond Ready Hosts    active-backup    primary_reselect=always
 Suite Teardown    Remove Bonds From Both Hosts
 Test Setup        Start Steady Traffic
-Test Teardown     Run Keywords    Stop Steady Traffic    AND    Mend The Bonds
+Test Teardown     Run Keywords    Stop Steady Traffic    AND    Restore Every Link
 
 Test Tags         needs:switch    req:CARD-04    slow
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from niclab.traffic import WorthlessResult, gap
-from niclab.traffic.gap import Rules, analyse, direction
-from niclab.traffic.gap_records import Direction, EndLog
+from niclab.traffic import WorthlessResult, outage_analysis
+from niclab.traffic.outage_analysis import Rules, analyse, direction
+from niclab.traffic.outage_records import Direction, EndLog
 
 T0 = 1_700_000_000_000_000
 AHEAD_US = 250_000
@@ -181,13 +181,13 @@ def test_a_queue_that_is_full_behind_packets_that_were_lost_is_an_outage() -> No
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"arrivals": ()}, "dut to peer: gap prober: no packet arrived at all"),
-        ({"arrivals": ((1000, T0),)}, "dut to peer: gap prober: packet 1000 arrived, 1000 were sent"),
-        ({"overflowed": 3}, "peer: gap prober: the receive buffer overflowed, 3 packets dropped"),
-        ({"clock_step_us": -2001}, "peer: gap prober: the wall clock was stepped by -2001 us meanwhile"),
-        ({"ticks_us": (T0,)}, "peer: gap prober: 1 packets were sent"),
-        ({"ticks_us": (T0, T0 - 1)}, "peer: gap prober: the wall clock went back"),
-        ({"ticks_us": (T0, T0 + 1)}, "dut to peer: gap prober: no packet arrived while both ends were at work"),
+        ({"arrivals": ()}, "dut to peer: outage prober: no packet arrived at all"),
+        ({"arrivals": ((1000, T0),)}, "dut to peer: outage prober: packet 1000 arrived, 1000 were sent"),
+        ({"overflowed": 3}, "peer: outage prober: the receive buffer overflowed, 3 packets dropped"),
+        ({"clock_step_us": -2001}, "peer: outage prober: the wall clock was stepped by -2001 us meanwhile"),
+        ({"ticks_us": (T0,)}, "peer: outage prober: 1 packets were sent"),
+        ({"ticks_us": (T0, T0 - 1)}, "peer: outage prober: the wall clock went back"),
+        ({"ticks_us": (T0, T0 + 1)}, "dut to peer: outage prober: no packet arrived while both ends were at work"),
     ],
 )
 def test_notes_that_prove_nothing_are_refused(change: dict[str, object], said: str) -> None:
@@ -239,4 +239,4 @@ def test_a_pause_never_adds_to_what_is_proven(lost: set[int], pauses: list[tuple
 
 
 def test_rules_are_house_rules() -> None:
-    assert Rules() == Rules(gap.BLIND_MS, gap.COARSEST_MS, gap.LATE_MS)
+    assert Rules() == Rules(outage_analysis.BLIND_MS, outage_analysis.COARSEST_MS, outage_analysis.LATE_MS)

@@ -1,4 +1,4 @@
-"""The gap prober on fake servers: begun on both, told to end, its words believed only when they prove something."""
+"""The outage prober on fake servers: begun on both, told to end, its words believed only when they prove something."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from niclab.bench.records import Role
 from niclab.core.verdict import BenchFault
 from niclab.hosts.errors import ReadError
 from niclab.run.run import Run
-from niclab.traffic import gap_run
-from niclab.traffic.gap_run import End
+from niclab.traffic import prober
+from niclab.traffic.prober import End
 from niclab.transports.ssh import Result
 
-FOLDER = "/tmp/niclab-gap.abc"
+FOLDER = "/tmp/niclab-prober.abc"
 T0 = 1_700_000_000_000_000
 COUNT = 200
 
@@ -49,14 +49,14 @@ class Probes:
 
     @staticmethod
     def _started(job: FakeJob, limit_s: float) -> FakeJob:
-        assert limit_s > gap_run.LIMIT_S
+        assert limit_s > prober.LIMIT_S
         return job
 
     def _prepare(self, role: Role, job: FakeJob) -> None:
         job.said = self.prints[role]
 
         def wait(within_s: float) -> Result:
-            assert within_s == gap_run.NOTES_WITHIN_S
+            assert within_s == prober.NOTES_WITHIN_S
             return Result(job.command, self.status[role], None, job.said, job.complained, 1)
 
         job.wait = wait  # type: ignore[attr-defined]
@@ -65,7 +65,7 @@ class Probes:
 @pytest.fixture
 def probes(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> Probes:
     assert taken
-    monkeypatch.setattr(gap_run, "READY_WITHIN_S", 0.05)
+    monkeypatch.setattr(prober, "READY_WITHIN_S", 0.05)
     return Probes(bench, monkeypatch)
 
 
@@ -75,29 +75,29 @@ def ends(taken: Run) -> tuple[End, End]:
 
 @pytest.mark.parametrize(("rate_scale", "wanted_us"), [(1, 1000), (20, 1000), (200, 1000), (201, 1005), (800, 4000)])
 def test_probes_over_a_slowed_path_are_no_load(rate_scale: float, wanted_us: int) -> None:
-    assert gap_run.period_us(rate_scale) == wanted_us
+    assert prober.period_us(rate_scale) == wanted_us
 
 
 def test_the_period_is_told_to_both_programs(bench: FakeBench, taken: Run, probes: Probes) -> None:
     assert probes
-    with gap_run.probing(*ends(taken), every_us=4000):
+    with prober.probing(*ends(taken), every_us=4000):
         assert all(job.command.endswith(" 4000 300.0") for ssh in bench.ssh.values() for job in ssh.jobs)
 
 
 def test_both_ends_probe_each_other_and_nothing_stays(bench: FakeBench, taken: Run, probes: Probes) -> None:
     bench.dut.clock, bench.peer.clock = time.time, lambda: time.time() + 100
-    with gap_run.probing(*ends(taken)) as probing:
+    with prober.probing(*ends(taken)) as probing:
         report = probing.stop()
         assert probing.stop() is report
     assert [round(clock.ahead_s) for clock in probing.clocks] == [0, 100]
     assert [direction.name for direction in report.directions] == ["dut to peer", "peer to dut"]
     assert all(direction.lost == 0 and direction.sent > 190 for direction in report.directions)
-    assert probes.files[f"{FOLDER}/gap_program.py"].startswith('"""The gap prober\'s program')
+    assert probes.files[f"{FOLDER}/prober_program.py"].startswith('"""The outage prober\'s program')
     tokens = set()
     for role, mine, theirs in ((Role.DUT, 1, 2), (Role.PEER, 2, 1)):
         (job,) = bench.ssh[role].jobs
         both = rf"198\.18\.10\.{mine} 7110 198\.18\.10\.{theirs} 7110"
-        words = rf"exec python3 {FOLDER}/gap_program\.py {both} (\d+) 1000 300\.0"
+        words = rf"exec python3 {FOLDER}/prober_program\.py {both} (\d+) 1000 300\.0"
         match = re.fullmatch(words, job.command)
         assert match and job.stopped == 1
         tokens.add(match[1])
@@ -112,8 +112,8 @@ def test_a_program_that_dies_is_told_in_its_own_words(bench: FakeBench, taken: R
         job.status, job.complained = 1, "OSError: [Errno 99] Cannot assign requested address\n"
 
     bench.ssh[Role.PEER].prepare_job = die
-    wanted = r"^peer: gap prober ended with status 1: OSError: \[Errno 99\] Cannot assign"
-    with pytest.raises(BenchFault, match=wanted), gap_run.probing(*ends(taken)):
+    wanted = r"^peer: outage prober ended with status 1: OSError: \[Errno 99\] Cannot assign"
+    with pytest.raises(BenchFault, match=wanted), prober.probing(*ends(taken)):
         raise AssertionError("it did not begin")
     assert probes and all(ssh.jobs[0].stopped == 1 for ssh in bench.ssh.values())
     assert all(ssh.commands[-1] == f"rm -rf {FOLDER}" for ssh in bench.ssh.values())
@@ -121,26 +121,26 @@ def test_a_program_that_dies_is_told_in_its_own_words(bench: FakeBench, taken: R
 
 def test_a_program_that_does_not_begin_is_a_fault(taken: Run, probes: Probes) -> None:
     probes.prints[Role.DUT] = ""
-    wanted = r"^dut: gap prober on 198\.18\.10\.1 to begin: not within 0\.05 s"
-    with pytest.raises(BenchFault, match=wanted), gap_run.probing(*ends(taken)):
+    wanted = r"^dut: outage prober on 198\.18\.10\.1 to begin: not within 0\.05 s"
+    with pytest.raises(BenchFault, match=wanted), prober.probing(*ends(taken)):
         raise AssertionError("it did not begin")
 
 
 def test_notes_that_are_cut_or_failed_are_faults(taken: Run, probes: Probes) -> None:
     probes.prints[Role.DUT] = "ready 42\nclock 0\n"
-    with pytest.raises(ReadError, match=r"^dut: gap prober: cannot read"), gap_run.probing(*ends(taken)) as probing:
+    with pytest.raises(ReadError, match=r"^dut: outage prober: cannot read"), prober.probing(*ends(taken)) as probing:
         probing.stop()
     probes.status[Role.PEER] = 3
-    with pytest.raises(BenchFault, match=r"^(dut|peer): gap prober"), gap_run.probing(*ends(taken)) as probing:
+    with pytest.raises(BenchFault, match=r"^(dut|peer): outage prober"), prober.probing(*ends(taken)) as probing:
         probing.stop()
 
 
 def test_the_best_exchange_tells_the_clock(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     times = iter([0.0, 0.4, 1.0, 1.1, 2.0, 2.6, 3.0, 3.2, 4.0, 4.2])
-    monkeypatch.setattr(gap_run.time, "time", lambda: next(times))
+    monkeypatch.setattr(prober.time, "time", lambda: next(times))
     told = iter([100.0, 101.25, 102.0, 103.0, 104.0])
     bench.dut.clock = lambda: next(told)
-    fix = gap_run.clock_fix(taken.server(Role.DUT))
+    fix = prober.clock_fix(taken.server(Role.DUT))
     assert fix.ahead_s == pytest.approx(100.2) and fix.bound_s == pytest.approx(0.05)
 
 
@@ -148,7 +148,7 @@ def test_a_clock_of_whole_seconds_is_known_to_half_a_second_more(
     bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     times = iter([0.0, 0.2] * 5)
-    monkeypatch.setattr(gap_run.time, "time", lambda: next(times))
+    monkeypatch.setattr(prober.time, "time", lambda: next(times))
     bench.dut.clock = lambda: 100.0
-    fix = gap_run.clock_fix(taken.server(Role.DUT))
+    fix = prober.clock_fix(taken.server(Role.DUT))
     assert fix.ahead_s == pytest.approx(100.4) and fix.bound_s == pytest.approx(0.6)
