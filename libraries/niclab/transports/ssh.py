@@ -19,9 +19,11 @@ from niclab.core.verdict import BenchFault
 from niclab.core.wait import Deadline
 from niclab.transports import CommandTimeout, ConnectionLost
 from niclab.transports.loop import call
+from niclab.transports.ssh_commands import SshCommands
 from niclab.transports.ssh_job import Job, launch_command, launched
-from niclab.transports.ssh_link import CONNECT_WITHIN_S, KILL_AFTER_S, Ended, SshLink, to_text
+from niclab.transports.ssh_link import CONNECT_WITHIN_S, SshLink
 from niclab.transports.ssh_records import Result, SshEndpoint, tail
+from niclab.transports.ssh_stream import KILL_AFTER_S, Ended, to_text
 
 __all__ = ["CONNECT_WITHIN_S", "GRACE_S", "JOB_LIMIT_S", "Job", "Result", "SshEndpoint", "SshHost"]
 
@@ -37,7 +39,6 @@ JOB_LIMIT_S = 24 * 3600.0
 """A background job ends itself after this many seconds, also when nobody is left to stop it."""
 
 _GIVE_UP_S = 2.0  # the part of the grace in which a call that had no answer is wound up
-_ON_TIMEOUT = {124, 137, 143}  # coreutils, after KILL, busybox
 _PLAIN = set(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 _-./:=,+")
 _NO_TIMEOUT_TOOL = re.compile(r"exec: timeout: not found|^timeout: Command not found", re.MULTILINE)
 
@@ -54,6 +55,7 @@ class SshHost:
         self.endpoint = endpoint
         self.on_result = on_result
         self._link = SshLink(endpoint)
+        self._commands = SshCommands(self._link)
         self._jobs: list[Job] = []
 
     def __enter__(self) -> SshHost:
@@ -87,10 +89,9 @@ class SshHost:
         """
         if not timeout_s > 0:
             raise BenchFault(f"{self.name}: {command!r}: timeout_s is {timeout_s!r}, wanted a number above 0")
-        ended = self._execute(command, lambda limit_s: _bounded(command, limit_s), timeout_s, stdin)
-        in_time = ended.seconds < 0.95 * ended.limit_s  # 5 %: two clocks
+        ended = self._execute(command, lambda limit_s: _bounded(command, limit_s), timeout_s, stdin, shared=True)
         result = _result(command, ended)
-        if not in_time and (result.exit_status in _ON_TIMEOUT or result.signal in ("TERM", "KILL")):
+        if ended.overdue:
             raise CommandTimeout(
                 f"{self.name}: {command!r} ran past {ended.limit_s:g} s and was ended on the host; "
                 f"stdout: {tail(result.stdout)}, stderr: {tail(result.stderr)}"
@@ -186,13 +187,22 @@ class SshHost:
         self._call(self._link.close(), Deadline(GRACE_S))
 
     def _execute(
-        self, command: str, wire: Callable[[float], str], timeout_s: float, stdin: str | bytes | None
+        self,
+        command: str,
+        wire: Callable[[float], str],
+        timeout_s: float,
+        stdin: str | bytes | None,
+        *,
+        shared: bool = False,
     ) -> Ended:
         if "\0" in command:
             raise BenchFault(f"{self.name}: a command cannot hold a NUL character: {command!r}")
         data = stdin.encode() if isinstance(stdin, str) else stdin or b""
         deadline = Deadline(timeout_s + GRACE_S - _GIVE_UP_S)
-        return self._call(self._link.execute(command, wire, timeout_s, deadline, data), deadline)
+        ended = None
+        if shared and not data:
+            ended = self._call(self._commands.converse(command, timeout_s, deadline), deadline)
+        return ended or self._call(self._commands.execute(command, wire, timeout_s, deadline, data), deadline)
 
     def _call(self, coroutine: Coroutine[Any, Any, T], deadline: Deadline) -> T:
         try:
