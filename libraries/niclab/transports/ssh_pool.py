@@ -224,7 +224,7 @@ class ShellPool:
     def _ended(self, shell: Shell, frame: Frame, command: str, seconds: float, limit_s: float) -> Ended:
         stream = shell.stream
         status, signal = (frame.exit_status, frame.signal) if frame.ended else (None, stream.signal)
-        overdue = is_overdue(status, signal, seconds, limit_s)
+        overdue = is_overdue(status, signal, seconds, limit_s) or (frame.ended and seconds >= limit_s)
         if not frame.ended and not overdue:
             lost = "connection lost"
             if stream.exit_status is not None or stream.signal is not None:

@@ -36,9 +36,10 @@ ours() {
     if [ -r "/proc/$1/cmdline" ]; then grep -qF "$2" "/proc/$1/cmdline"
     else ps -ww -o args= -p "$1" | grep -qF "$2"; fi
 }
-pause() { sleep "$1" & s=$!; wait "$s"; }
+pause() { sleep "$1" & s=$!; [ -z "$off" ] || kill "$s"; wait "$s"; [ -z "$off" ] || exit; }
 guard() {
-    trap 'kill "$s"; exit' TERM
+    s= off=
+    trap 'off=yes; kill "$s"' TERM
     pause "$3"
     ours "$1" "$2" || exit
     kill -TERM "-$1"
@@ -92,6 +93,7 @@ class Frame:
         token, chosen = secrets.token_hex(16), secrets.token_hex(16)
         self._token, self._chosen = token.encode(), chosen.encode()
         self._ended_stdout = self._ended_stderr = False
+        self._searched = {False: 0, True: 0}  # on stderr or not: no token begins before
         self.text = (
             f"( trap 'printf {chosen} >&9' EXIT; eval {shlex.quote(command)}\n"
             "niclab=$?; trap - EXIT; exit $niclab ) </dev/null 2>&9; niclab=$?; niclab_signal=; "
@@ -109,9 +111,9 @@ class Frame:
             self.soiled = True
             return
         stream = self.output.stderr if on_stderr else self.output.stdout
-        new_from = max(0, len(stream) - len(self._token) - 8)
         self.output.add(data, on_stderr)
-        at = stream.find(self._token, new_from)
+        at = stream.find(self._token, self._searched[on_stderr])
+        self._searched[on_stderr] = at if at >= 0 else max(0, len(stream) - len(self._token) + 1)
         if at >= 0 and on_stderr:
             self._end_stderr(at)
         elif at >= 0:
