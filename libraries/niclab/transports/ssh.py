@@ -1,9 +1,13 @@
 """Commands and files over SSH: every call has a hard deadline that ends it even when the host hangs.
 
-How a command is bounded: on the host it runs under ``timeout -k 3 N`` (root logins cannot be signalled over SSH, so the
-far end limits itself), and this end waits at most ``timeout_s`` + :data:`GRACE_S`, connecting included. When that
-passes the host is frozen: the connection is aborted, and the next call connects anew. File transfers have the same
-end: ``timeout_s`` + 2 s.
+How a command is bounded: the host ends it itself, because root logins cannot be signalled over SSH: by a guard of the
+open shells, or by ``timeout -k 3 N`` on a channel of its own. This end waits at most ``timeout_s`` + :data:`GRACE_S`,
+connecting included. When that passes the host is frozen: the connection is aborted, and the next call makes another.
+File transfers have the same end: ``timeout_s`` + 2 s.
+
+Which way a command takes: a shell that stays open (one ``sh`` per host, more when calls overlap), a channel of its own
+where it has stdin, is started in the background, needs a process of its own
+(:func:`~niclab.transports.ssh_shell.needs_own_channel`), the host gives no usable shell, or all shells stay busy.
 """
 
 from __future__ import annotations
@@ -79,13 +83,18 @@ class SshHost:
         It ends by itself within ``timeout_s`` seconds or is ended on the host, its whole process group with it, by
         SIGTERM and 3 s later SIGKILL; the call returns or raises within ``timeout_s`` + :data:`GRACE_S` in any case.
 
+        Nothing of it outlasts it: directory, variables, options. What it leaves running must not write to its output;
+        see :meth:`start`. What ignores SIGTERM may outlast the call by the 3 s. More than 64 MiB of output is a fault.
+        A command that lost its connection within its first second is ended by the next connection.
+
         :param stdin: what it reads; nothing (end of file at once) by default.
         :param check: raise unless it exits with status 0.
         :raises CommandTimeout: it ran past ``timeout_s``.
         :raises ConnectionLost: the host cannot be reached, stopped answering, or the connection broke. The command is
             never repeated; the message says what was received of it.
         :raises AuthenticationFailed: user, key or host key was refused.
-        :raises BenchFault: with ``check``: host, command, how it ended and what it wrote to stderr.
+        :raises BenchFault: it wrote more than 64 MiB; with ``check``: host, command, how it ended and what it wrote to
+            stderr.
         """
         if not timeout_s > 0:
             raise BenchFault(f"{self.name}: {command!r}: timeout_s is {timeout_s!r}, wanted a number above 0")

@@ -189,7 +189,8 @@ class ShellPool:
             BenchFault: The command wrote more than :data:`~niclab.transports.ssh_stream.OUTPUT_LIMIT_BYTES`.
         """
         frame, limit_s = Frame(command), 0.0
-        guarded, keep, bury = None, False, False
+        guarded: int | None = None
+        asked = keep = bury = False
         try:
             limit_s = time_for(self.name, command, timeout_s, deadline)
             began = time.monotonic()
@@ -200,18 +201,18 @@ class ShellPool:
                 raise NotStarted(f"{self.name}: connection lost before {command!r} was started") from error
             guard_after_s = min(_GUARD_AFTER_S, limit_s / 2)
             if not await shell.until_ended(guard_after_s):
+                asked = True
                 guarded = await self._guard(shell, began + limit_s - time.monotonic(), deadline)
                 if not await shell.until_ended(deadline.left):
                     await shell.stream.give_up()
                     raise NoAnswer(frame.output.received if guarded or frame.output else "")
-            seconds = time.monotonic() - began
             if frame.output.overflowed:
                 bury = True
                 guarded = await self._guard(shell, 0, deadline)
                 raise too_much(self.name, command)
-            ended = self._ended(shell, frame, command, seconds, limit_s)
+            ended = self._ended(shell, frame, command, began, limit_s)
             bury = ended.overdue
-            keep = not bury and (guarded is None or await self._call_off(guarded, deadline))
+            keep = not bury and (not asked or await self._call_off(guarded, deadline))
             return ended
         finally:
             if limit_s and not frame.ended and guarded is None:
@@ -221,8 +222,9 @@ class ShellPool:
             else:
                 self._give_back(shell, reusable=keep)
 
-    def _ended(self, shell: Shell, frame: Frame, command: str, seconds: float, limit_s: float) -> Ended:
+    def _ended(self, shell: Shell, frame: Frame, command: str, began: float, limit_s: float) -> Ended:
         stream = shell.stream
+        seconds = (shell.heard_at if frame.ended else time.monotonic()) - began
         status, signal = (frame.exit_status, frame.signal) if frame.ended else (None, stream.signal)
         overdue = is_overdue(status, signal, seconds, limit_s) or (frame.ended and seconds >= limit_s)
         if not frame.ended and not overdue:
@@ -240,8 +242,11 @@ class ShellPool:
                 return await self._warden_of_all.set_guard(shell, within_s, deadline.left)
         return None
 
-    async def _call_off(self, number: int, deadline: Deadline) -> bool:
-        return await self._warden_of_all.say(call_off(number), min(_CALL_OFF_WITHIN_S, deadline.left))
+    async def _call_off(self, number: int | None, deadline: Deadline) -> bool:
+        """Tell whether no guard can end what the shell runs next; one whose setting was not confirmed might."""
+        return number is not None and await self._warden_of_all.say(
+            call_off(number), min(_CALL_OFF_WITHIN_S, deadline.left)
+        )
 
     @property
     def _warden_of_all(self) -> Warden:
@@ -276,11 +281,16 @@ class ShellPool:
         return None
 
     async def _answers(self, shell: Shell, deadline: Deadline) -> bool:
+        answered = False
         try:
             shell.send(Frame(":"))
+            answered = await shell.until_ended(deadline.left)
         except OSError:
             return False
-        if not await shell.until_ended(deadline.left):
+        finally:
+            if not answered:
+                shell.stream.abort()
+        if not answered:
             raise NoAnswer
         return shell.usable
 
@@ -314,14 +324,16 @@ class ShellPool:
             shell.send(frame)
             if not await shell.until_ended(deadline.left):
                 raise NoAnswer
+            pid = bytes(frame.output.stdout).split()[-1:]  # a login shell may print greetings before
+            if shell.usable and frame.exit_status == 0 and pid and pid[0].isdigit():
+                shell.pid = int(pid[0])
+                return shell
         except OSError:
             return None
-        pid = bytes(frame.output.stdout).split()[-1:]  # a login shell may print greetings before
-        if not shell.usable or frame.exit_status != 0 or not pid or not pid[0].isdigit():
-            shell.stream.abort()
-            return None
-        shell.pid = int(pid[0])
-        return shell
+        finally:
+            if not shell.pid:
+                shell.stream.abort()
+        return None
 
     async def _open_warden(self, deadline: Deadline) -> None:
         async with self._opening:
