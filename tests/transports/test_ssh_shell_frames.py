@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from niclab.core.wait import until
 from niclab.transports.ssh_shell import (
     CHECK_SHELL,
     SET_UP_SHELL,
@@ -201,6 +202,12 @@ def test_both_streams_are_apart_and_stdin_is_empty(shell: LocalShell) -> None:
     )
 
 
+def test_a_question_is_answered(shell: LocalShell) -> None:
+    frame = Frame.question()
+    shell.send(frame.text)
+    assert _end(shell.finish(frame)) == (0, None, b"", b"")
+
+
 def test_builtins_start_no_process(shell: LocalShell) -> None:
     frame = shell.run("PATH=/nowhere; read -r x < /proc/sys/kernel/ostype; echo $x; printf '%s\n' done; [ 1 = 1 ]")
     assert _end(frame) == (0, None, b"Linux\ndone\n", b"")
@@ -305,9 +312,9 @@ def test_a_guard_kills_what_ignores_sigterm(guarded: _Guarded) -> None:
 def test_a_guard_that_is_called_off_does_nothing_and_leaves_nothing(guarded: _Guarded) -> None:
     frame = Frame("sleep 1; echo whole")
     guarded.shell.send(frame.text)
-    guarded.guard(0.577, 0.1)
+    guarded.guard(0.777, 0.1)
     guarded.order(call_off(1))
-    assert not _running("sleep 0.577")
+    until(lambda: not _running("sleep 0.777"), within=0.3, what="the guard's sleep to end")
     assert _end(guarded.shell.finish(frame, 10)) == (0, None, b"whole\n", b"")
     guarded.order(call_off(1))  # of a guard that is over
 

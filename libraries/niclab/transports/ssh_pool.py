@@ -283,7 +283,7 @@ class ShellPool:
     async def _answers(self, shell: Shell, deadline: Deadline) -> bool:
         answered = False
         try:
-            shell.send(Frame(":"))
+            shell.send(Frame.question())
             answered = await shell.until_ended(deadline.left)
         except OSError:
             return False

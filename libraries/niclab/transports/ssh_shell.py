@@ -101,6 +101,14 @@ class Frame:
             f"printf '{token} %s %s\\n' $niclab $niclab_signal; printf {token} >&9\n"
         ).encode()
 
+    @classmethod
+    def question(cls) -> Frame:
+        """A frame without a command: only a shell that is there ends it. Starts no process."""
+        frame = cls(":")
+        token = frame._token.decode()
+        frame.text = f"printf '{token} 0 \\n'; printf {token} >&9\n".encode()
+        return frame
+
     @property
     def ended(self) -> bool:
         return self._ended_stdout and self._ended_stderr
