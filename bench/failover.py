@@ -23,12 +23,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "libraries"))
 
-from Bonding import Bonding  # noqa: E402 - found by the path set above
-from niclab.bench.records import Role  # noqa: E402
+from niclab.bench.records import Role  # noqa: E402 - found by the path set above
 from niclab.card import load_card  # noqa: E402
 from niclab.core.wait import pause  # noqa: E402
-from niclab.hosts.bond_settings import BondMode, LacpRate  # noqa: E402
-from niclab.links import lacp, patch_panel  # noqa: E402
+from niclab.hosts.bond_settings import BondMode, BondSettings, LacpRate  # noqa: E402
+from niclab.links import patch_panel  # noqa: E402
+from niclab.links.bonds import Bonds, Link  # noqa: E402
 from niclab.links.failure import Cause  # noqa: E402
 from niclab.run import run as labs  # noqa: E402
 from niclab.traffic import gap_run  # noqa: E402
@@ -64,50 +64,41 @@ def main() -> None:
 
 def measure(taken: labs.Run, mode: BondMode, cause: Cause, times: int) -> None:
     """Bond both servers and lose a link ``times`` times by ``cause``; print what was found."""
-    bonding = Bonding()
-    bonding.bond_both_hosts(mode, MIIMON_MS, lacp_rate=LacpRate.FAST if mode is BondMode.LACP else None)
+    bonds, rate = taken.part(Bonds), LacpRate.FAST if mode is BondMode.LACP else None
+    bonds.create(BondSettings(mode, miimon_ms=MIIMON_MS, lacp_rate=rate))
     try:
         began, reports = time.monotonic(), []
         for number in range(times):
-            wait_whole(taken, bonding, mode)
-            reports.append(failover(taken, bonding, cause))
+            bonds.make_whole()
+            reports.append(failover(taken, bonds, cause))
             told = ", ".join(f"{each.proven_ms:.0f} to {each.at_most_ms:.0f} ms" for each in reports[-1].directions)
             print(f"  {mode.value} {cause.value} {number + 1}: {told}", flush=True)
         seconds = time.monotonic() - began
     finally:
-        bonding.remove_bonds_from_both_hosts()
+        bonds.remove()
     load = " ".join(f"{each:.1f}" for each in os.getloadavg())
     print(f"{mode.value}, {cause.value}: {times} failovers in {seconds:.0f} s, load here {load}")
     for number in (0, 1):
         tell([report.directions[number] for report in reports])
 
 
-def wait_whole(taken: labs.Run, bonding: Bonding, mode: BondMode) -> None:
-    """Every link is there, and with LACP carries at both its ends."""
-    bonding.every_member_should_be_up()
-    if mode is BondMode.LACP:
-        lacp.wait(taken, [bonding.stack(role) for role in Role])
-    bonding.bonds_should_carry_traffic()
-
-
-def failover(taken: labs.Run, bonding: Bonding, cause: Cause) -> GapReport:
+def failover(taken: labs.Run, bonds: Bonds, cause: Cause) -> GapReport:
     """Lose the link over which the dut sends, watch, and give it back."""
     path = taken.bench.paths[0]
     ports = sorted(map(taken.bench.port, path.ends), key=lambda port: port.role is not Role.DUT)
     first, second = (End(taken.server_of(port), str(taken.bench.address(port).ip)) for port in ports)
     try:
         with gap_run.probing(first, second, gap_run.period_us(path.rate_scale)) as probing:
-            carries = busiest_path(bonding)
-            (bonding.lose_the_first_link, bonding.lose_the_second_link)[carries](cause)
+            bonds.lose((Link.FIRST, Link.SECOND)[busiest_path(bonds)], cause, lambda _: None)
             pause(WATCHED_S)
             return probing.stop()
     finally:
-        bonding.restore_every_link()
+        bonds.restore()
 
 
-def busiest_path(bonding: Bonding) -> int:
+def busiest_path(bonds: Bonds) -> int:
     """Which path carries most of what the dut sends: 0 for the first of the bench file."""
-    bond = bonding.stack(Role.DUT)
+    bond = bonds.stack(Role.DUT)
     names = [interface.name for interface in bond.below.values()]
 
     def sent() -> list[int]:

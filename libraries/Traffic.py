@@ -7,13 +7,13 @@ from contextlib import ExitStack
 
 from robot.api import logger
 from robot.api.deco import keyword, library
-from robot.libraries.BuiltIn import BuiltIn
 
 from BenchLibrary import BenchLibrary
 from niclab.bench.records import BenchPath, Role
 from niclab.commands.parse import as_json
 from niclab.core.profile import Profile
 from niclab.core.verdict import BenchFault
+from niclab.links.bonds import Bonds
 from niclab.report.links import EvidenceLink
 from niclab.run.run import current
 from niclab.traffic import limit, measuring, serving, tcp
@@ -89,12 +89,11 @@ class Traffic(BenchLibrary):
         :param sender: ``dut`` or ``peer``.
         :param profile: ``quick`` or ``full``.
         """
-        bonding = BuiltIn().get_library_instance("Bonding")
-        bonds = {role: bonding.stack(role) for role in Role}
+        bonds = self.run.part(Bonds)
         over = limit.Over(
-            interfaces={role: bond.name for role, bond in bonds.items()},
-            ports={role: bonding.active_port(role) for role in bonds},
-            words=bonding.described(),
+            interfaces={role: bonds.stack(role).name for role in Role},
+            ports={role: bonds.active_port(role) for role in Role},
+            words=bonds.described(),
         )
         answer = limit.ask(self.run, self._path(), sender, BUDGETS[profile], logger.console, over)
         self._show(answer)

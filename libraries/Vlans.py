@@ -6,7 +6,6 @@ from contextlib import AbstractContextManager, ExitStack
 
 from robot.api import logger
 from robot.api.deco import keyword, library
-from robot.libraries.BuiltIn import BuiltIn
 
 from BenchLibrary import BenchLibrary
 from niclab.bench.records import Role
@@ -14,9 +13,10 @@ from niclab.core.parallel import side_by_side
 from niclab.core.verdict import BenchFault, fail_with
 from niclab.hosts.records import PingResult
 from niclab.links import upper
+from niclab.links.bonds import Bonds
+from niclab.links.stray import StrayFrames, untagged_ipv4
 from niclab.links.upper import Stack
 from niclab.run.run import current
-from niclab.traffic.stray import StrayFrames, untagged_ipv4
 
 PING_COUNT = 10
 PING_OVERHEAD_BYTES = 28
@@ -48,11 +48,11 @@ class Vlans(BenchLibrary):
     @keyword
     def put_vlans_on_the_bonds(self, vlan: int) -> None:
         """A VLAN on both bonds, with the addresses of the second path. `Remove Vlans` undoes it."""
-        bonding = BuiltIn().get_library_instance("Bonding")
+        bonds = self.run.part(Bonds)
         self._refuse_more()
         with self._whole() as undoing:
             for role in Role:
-                self._vlans.append(upper.vlan_on_bond(self.run, bonding.stack(role), vlan))
+                self._vlans.append(upper.vlan_on_bond(self.run, bonds.stack(role), vlan))
             undoing.pop_all()
 
     @keyword

@@ -18,9 +18,9 @@ A Returned Primary Link Is Kept For Failures
     [Tags]    slow
     Bond Both Hosts With A Primary Link Kept For Failures
     Lose The Active Link
-    Active Path Should Be Another
+    Active Link Should Be Another
     Restore Every Link
     Every Member Should Be Up
-    Active Path Should Be The Second
+    Active Link Should Be The Second
     Lose The Active Link
-    Active Path Should Be The First
+    Active Link Should Be The First

@@ -17,7 +17,7 @@ A Primary Link That The Switch Gives Back Is Used Again
 A Primary Link That The Switch Gives Back Is Kept For Failures
     Bond Both Hosts With A Primary Link Kept For Failures
     Lose The Active Link    by=switch-port
-    Active Path Should Be Another
+    Active Link Should Be Another
     Restore Every Link
     Every Member Should Be Up
-    Active Path Should Be The Second    of=dut
+    Active Link Should Be The Second    of=dut

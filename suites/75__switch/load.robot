@@ -16,15 +16,15 @@ Test Tags         needs:switch    req:CARD-04    slow
 *** Test Cases ***
 A Connection Under Load Survives The Loss And Return Of Its Link
     Lose The Active Link    by=switch-port
-    Active Path Should Be Another
+    Active Link Should Be Another
     Steady Traffic Should Flow On
     Restore Every Link
-    Active Path Should Be The First
+    Active Link Should Be The First
     Steady Traffic Should Flow On
 
 Traffic Has Its Full Rate After The Loss Of Its Link
     [Setup]    Every Member Should Be Up
     Lose The Active Link    by=switch-port
-    Active Path Should Be Another
+    Active Link Should Be Another
     TCP Over The Bonds From The Dut Should Reach The Limit
     TCP Over The Bonds From The Peer Should Reach The Limit

@@ -16,6 +16,7 @@ from niclab.hosts.bond_settings import LacpRate
 from niclab.hosts.link_records import Aggregator, Bond
 from niclab.hosts.records import CarrierWait
 from niclab.links import lacp, patch_panel
+from niclab.links.bonds import Bonds
 from niclab.run.run import Run
 
 WHOLE = b"\xfc"
@@ -59,7 +60,9 @@ def stacks(patched: Run, switch: FakeSwitch, monkeypatch: pytest.MonkeyPatch) ->
             for side in ("Actor", "Partner"):
                 column(switch, port, f"{side}OperState", WHOLE)
     patch_panel.connect(patched)
-    monkeypatch.setattr("Aggregation._stack", lambda role: made.of(patched, role))
+    both = [made.of(patched, role) for role in Role]
+    bonds = SimpleNamespace(both=both, stack=lambda role: both[list(Role).index(role)])
+    monkeypatch.setitem(patched._parts, Bonds, bonds)
     monkeypatch.setattr(lacp, "AGGREGATED_WITHIN_S", 0.05)
     monkeypatch.setattr(lacp, "LOOK_EVERY_S", 0.01)
     return made

@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import pytest
 from fake_bench import FakeBench
-from robot.libraries.BuiltIn import BuiltIn
 from stacking import Stacking, install
 
-import Balancing as balancing_module
 from Balancing import Balancing
 from Bonding import Bonding
 from niclab.core.verdict import CardFailure
 from niclab.hosts.bond_settings import BondMode
 from niclab.run.run import Run
+from niclab.traffic import balance
 
 
 @pytest.fixture
 def stacking(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> Stacking:
     assert taken
-    monkeypatch.setattr(balancing_module, "COUNTED_WITHIN_S", 0.02)
+    monkeypatch.setattr(balance, "COUNTED_WITHIN_S", 0.02)
     made = install(monkeypatch, bench)
-    bonding = Bonding()
-    bonding.bond_both_hosts(BondMode.BALANCE_RR, 100)
-    monkeypatch.setattr(BuiltIn, "get_library_instance", lambda *_: bonding)
+    Bonding().bond_both_hosts(BondMode.BALANCE_RR, 100)
     return made
 
 

@@ -10,28 +10,34 @@ from fake_bench import FakeBench
 from fake_switch import FakeSwitch
 from stacking import Stacking, install
 
-import Bonding as bonding_module
 from Bonding import Bonding
+from LinkFailures import LinkFailures
 from niclab.bench.records import Role
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable
 from niclab.hosts.bond_settings import BondMode, BondSettings, FailOverMac, HashPolicy, PrimaryReselect
+from niclab.links import bonds as bonds_module
 from niclab.links import patch_panel
+from niclab.links.bonds import Bonds, Link
 from niclab.links.failure import Cause
 from niclab.run.run import Run
+
+
+class Keywords(Bonding, LinkFailures):
+    """The keywords of both libraries; the bonds are the run's."""
 
 
 @pytest.fixture
 def stacking(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> Stacking:
     bench.edit(bench.sheet, ("carrier_return_within_ms: 5000", "carrier_return_within_ms: 50"))
     taken.card = bench.load()[1]
-    monkeypatch.setattr(bonding_module, "LINKS_WITHIN_S", 0.05)
-    monkeypatch.setattr(bonding_module, "LOOK_EVERY_S", 0.01)
+    monkeypatch.setattr(bonds_module, "LINKS_WITHIN_S", 0.05)
+    monkeypatch.setattr(bonds_module, "LOOK_EVERY_S", 0.01)
     return install(monkeypatch, bench)
 
 
 @pytest.fixture
-def bonding(stacking: Stacking) -> Bonding:
-    made = Bonding()
+def bonding(stacking: Stacking) -> Keywords:
+    made = Keywords()
     made.bond_both_hosts(BondMode.ACTIVE_BACKUP, 100)
     assert stacking.uppers["dut"] and stacking.uppers["peer"]
     return made
@@ -43,7 +49,7 @@ def ports(bench: FakeBench) -> list[tuple[bool, list[str]]]:
 
 def test_bonds_are_undone_and_the_ports_are_as_before(bench: FakeBench, taken: Run, stacking: Stacking) -> None:
     before, entries = ports(bench), taken.journal.pending()
-    bonding = Bonding()
+    bonding = Keywords()
     bonding.bond_both_hosts(BondMode.ACTIVE_BACKUP, 100)
     assert stacking.uppers["dut"]["niclab0"].addresses == ["198.18.10.1/24"]
     assert stacking.uppers["peer"]["niclab0"].addresses == ["198.18.10.2/24"]
@@ -53,7 +59,7 @@ def test_bonds_are_undone_and_the_ports_are_as_before(bench: FakeBench, taken: R
     bonding.remove_bonds_from_both_hosts()
 
 
-def test_every_undo_is_in_the_journal_before_the_bond_is_made(stacking: Stacking, bonding: Bonding) -> None:
+def test_every_undo_is_in_the_journal_before_the_bond_is_made(stacking: Stacking, bonding: Keywords) -> None:
     assert bonding
     assert stacking.pending_at_creation[0][:4] == [
         "[ ! -e /sys/class/net/niclab0 ] || ip link delete dev niclab0",
@@ -63,7 +69,7 @@ def test_every_undo_is_in_the_journal_before_the_bond_is_made(stacking: Stacking
     ]
 
 
-def test_a_port_that_is_not_as_before_is_red(stacking: Stacking, bonding: Bonding) -> None:
+def test_a_port_that_is_not_as_before_is_red(stacking: Stacking, bonding: Keywords) -> None:
     stacking.forgets = True
     with pytest.raises(CardFailure) as caught:
         bonding.remove_bonds_from_both_hosts()
@@ -77,89 +83,91 @@ def test_a_bond_that_does_not_read_back_is_taken_away_everywhere(
 ) -> None:
     before, entries, stacking.refuses = ports(bench), taken.journal.pending(), True
     with pytest.raises(BenchFault, match="miimon reads 0"):
-        Bonding().bond_both_hosts(BondMode.ACTIVE_BACKUP, 100)
+        Keywords().bond_both_hosts(BondMode.ACTIVE_BACKUP, 100)
     assert stacking.uppers == {"dut": {}, "peer": {}}
     assert ports(bench) == before and taken.journal.pending() == entries
 
 
-def test_the_other_link_is_used_when_the_active_one_is_lost(bench: FakeBench, bonding: Bonding) -> None:
-    bonding.active_path_should_be_the_first()
-    bonding.lose_the_active_link()
+def test_the_other_link_is_used_when_the_active_one_is_lost(bench: FakeBench, bonding: Keywords) -> None:
+    bonding.active_link_should_be_the_first()
+    bonding.lose_the_link(Link.ACTIVE)
     assert bench.pulled() == {"a"}
-    bonding.active_path_should_be_another()
-    bonding.active_path_should_be_the_second()
+    bonding.active_link_should_be_another()
+    bonding.active_link_should_be_the_second()
     bonding.restore_every_link()
     assert bench.pulled() == set()
     bonding.every_member_should_be_up()
     bonding.bonds_should_carry_traffic()
 
 
-def test_a_bond_that_stays_on_the_lost_link_is_red(stacking: Stacking, bonding: Bonding) -> None:
-    bonding.active_path_should_be_the_first()
+def test_a_bond_that_stays_on_the_lost_link_is_red(stacking: Stacking, bonding: Keywords) -> None:
+    bonding.active_link_should_be_the_first()
     stacking.stays = True
-    bonding.lose_the_active_link()
+    bonding.lose_the_link(Link.ACTIVE)
     with pytest.raises(CardFailure, match=r"dut uses enp1s0, wanted enp2s0 that has its link; .* allows 50 ms"):
-        bonding.active_path_should_be_another()
+        bonding.active_link_should_be_another()
 
 
-def test_losing_the_backup_leaves_the_active_link(bench: FakeBench, bonding: Bonding) -> None:
-    bonding.active_path_should_be_the_first()
-    bonding.lose_the_backup_link()
+def test_losing_the_backup_leaves_the_active_link(bench: FakeBench, bonding: Keywords) -> None:
+    bonding.active_link_should_be_the_first()
+    bonding.lose_the_link(Link.BACKUP)
     assert bench.pulled() == {"b"}
-    bonding.active_path_should_be_the_first()
+    bonding.active_link_should_be_the_first()
 
 
 def test_a_primary_is_returned_to(stacking: Stacking) -> None:
-    bonding = Bonding()
+    bonding = Keywords()
     bonding.bond_both_hosts(BondMode.ACTIVE_BACKUP, 100, PrimaryReselect.ALWAYS)
     settings = stacking.uppers["peer"]["niclab0"].settings
     assert settings and (settings.primary, settings.primary_reselect) == ("enp1s0", PrimaryReselect.ALWAYS)
     bonding.flap_the_active_link(2)
-    bonding.active_path_should_be_the_first()
+    bonding.active_link_should_be_the_first()
 
 
-def test_no_link_is_no_carrier(stacking: Stacking, bonding: Bonding) -> None:
+def test_no_link_is_no_carrier(stacking: Stacking, bonding: Keywords) -> None:
     bonding.lose_every_link()
     bonding.bonds_should_have_no_carrier()
     with pytest.raises(CardFailure, match="dut: niclab0 uses no link"):
-        bonding.lose_the_active_link()
+        bonding.lose_the_link(Link.ACTIVE)
     stacking.clings = True
     with pytest.raises(CardFailure, match=r"^dut: niclab0 has still carrier with every link lost"):
         bonding.bonds_should_have_no_carrier()
 
 
-def test_a_member_without_link_is_red(bench: FakeBench, bonding: Bonding) -> None:
+def test_a_member_without_link_is_red(bench: FakeBench, bonding: Keywords) -> None:
     bench.cables.stuck["peer.p1"] = False
     with pytest.raises(CardFailure, match=r"^peer: 1 of 2 links; wanted: all, within 0\.05 s$"):
         bonding.every_member_should_be_up()
 
 
-def test_pings_that_are_not_answered_are_red(stacking: Stacking, bonding: Bonding) -> None:
+def test_pings_that_are_not_answered_are_red(stacking: Stacking, bonding: Keywords) -> None:
     stacking.mute = True
     with pytest.raises(CardFailure, match="dut to peer over niclab0: 0 of 10 pings answered"):
         bonding.bonds_should_carry_traffic()
 
 
-def test_what_has_to_come_first(bonding: Bonding) -> None:
+def test_what_has_to_come_first(taken: Run, bonding: Keywords) -> None:
     with pytest.raises(BenchFault, match="bonded already"):
         bonding.bond_both_hosts(BondMode.ACTIVE_BACKUP, 100)
-    with pytest.raises(BenchFault, match="'Bond Both Hosts' comes first"):
-        Bonding().bonds_should_carry_traffic()
-    assert bonding.stack(Role.PEER).server.name == "peer"
+    assert taken.part(Bonds).stack(Role.PEER).server.name == "peer"
+    bonding.remove_bonds_from_both_hosts()
+    for question in (bonding.bonds_should_carry_traffic, taken.part(Bonds).described):
+        with pytest.raises(BenchFault, match="'Bond Both Hosts' comes first"):
+            question()
 
 
-def test_cables_that_nobody_can_pull_are_not_applicable(bench: FakeBench, taken: Run, bonding: Bonding) -> None:
+def test_cables_that_nobody_can_pull_are_not_applicable(bench: FakeBench, taken: Run, bonding: Keywords) -> None:
     bench.write(commands=False, cables=False)
     taken.bench = bench.load()[0]
     with pytest.raises(NotApplicable, match="no command to pull the cable of path a"):
-        bonding.lose_the_active_link()
+        bonding.lose_the_link(Link.ACTIVE)
 
 
 @pytest.fixture
-def over_switch(stacking_at_switch: Stacking) -> Bonding:
+def over_switch(stacking_at_switch: Stacking) -> Keywords:
     """Bonds whose links lead to the switch."""
     assert stacking_at_switch
-    made = Bonding()
+    made = Keywords()
     made.bond_both_hosts(BondMode.ACTIVE_BACKUP, 100)
     return made
 
@@ -169,8 +177,8 @@ def stacking_at_switch(bench: FakeBench, patched: Run, monkeypatch: pytest.Monke
     bench.edit(bench.sheet, ("carrier_return_within_ms: 5000", "carrier_return_within_ms: 50"))
     patched.card = bench.load()[1]
     patch_panel.connect(patched)
-    monkeypatch.setattr(bonding_module, "LINKS_WITHIN_S", 0.05)
-    monkeypatch.setattr(bonding_module, "LOOK_EVERY_S", 0.01)
+    monkeypatch.setattr(bonds_module, "LINKS_WITHIN_S", 0.05)
+    monkeypatch.setattr(bonds_module, "LOOK_EVERY_S", 0.01)
     return install(monkeypatch, bench)
 
 
@@ -187,16 +195,16 @@ class TestCauses:
     )
     def test_a_port_that_is_shut_and_opened(
         self,
-        over_switch: Bonding,
+        over_switch: Keywords,
         stacking_at_switch: Stacking,
         switch: FakeSwitch,
         cause: Cause,
         port: str,
         moved: str,
     ) -> None:
-        over_switch.lose_the_active_link(cause)
+        over_switch.lose_the_link(Link.ACTIVE, cause)
         assert switch.admin(port) == 2
-        over_switch.active_path_should_be_another()
+        over_switch.active_link_should_be_another()
         assert active(stacking_at_switch) == {"dut": "enp1s0", "peer": "enp1s0"} | {moved: "enp2s0"}
         over_switch.restore_every_link()
         assert switch.admin(port) == 1
@@ -204,44 +212,44 @@ class TestCauses:
 
     @pytest.mark.parametrize(("cause", "name"), [(Cause.OWN_LINK, "dut.p0"), (Cause.PARTNER_LINK, "peer.p0")])
     def test_an_interface_that_is_taken_down_and_up(
-        self, bench: FakeBench, over_switch: Bonding, cause: Cause, name: str
+        self, bench: FakeBench, over_switch: Keywords, cause: Cause, name: str
     ) -> None:
-        over_switch.lose_the_first_link(cause)
+        over_switch.lose_the_link(Link.FIRST, cause)
         assert not bench.nic(name).admin_up
         over_switch.restore_every_link()
         assert bench.nic(name).admin_up
 
-    def test_a_bond_that_moves_without_cause_is_red(self, bench: FakeBench, over_switch: Bonding) -> None:
-        over_switch.lose_the_active_link(Cause.SWITCH_PORT)
+    def test_a_bond_that_moves_without_cause_is_red(self, bench: FakeBench, over_switch: Keywords) -> None:
+        over_switch.lose_the_link(Link.ACTIVE, Cause.SWITCH_PORT)
         bench.cables.stuck["peer.p0"] = False
         with pytest.raises(CardFailure, match=r"^peer uses enp2s0, wanted enp1s0 that has its link; sheet"):
-            over_switch.active_path_should_be_another()
+            over_switch.active_link_should_be_another()
 
-    def test_one_bond_s_link_is_asked_for(self, over_switch: Bonding) -> None:
-        over_switch.lose_the_active_link(Cause.SWITCH_PORT)
-        over_switch.active_path_should_be_the_second(Role.DUT)
+    def test_one_bond_s_link_is_asked_for(self, over_switch: Keywords) -> None:
+        over_switch.lose_the_link(Link.ACTIVE, Cause.SWITCH_PORT)
+        over_switch.active_link_should_be_the_second(Role.DUT)
         with pytest.raises(CardFailure, match=r"^peer uses enp1s0, wanted enp2s0 of path b"):
-            over_switch.active_path_should_be_the_second()
+            over_switch.active_link_should_be_the_second()
 
-    def test_one_bond_without_any_link(self, over_switch: Bonding) -> None:
+    def test_one_bond_without_any_link(self, over_switch: Keywords) -> None:
         over_switch.lose_every_link(Cause.SWITCH_PORT)
         over_switch.bonds_should_have_no_carrier(Role.DUT)
         with pytest.raises(CardFailure, match=r"^peer: niclab0 has still carrier with every link lost"):
             over_switch.bonds_should_have_no_carrier()
 
-    def test_what_was_not_lost_cannot_be_changed(self, over_switch: Bonding) -> None:
+    def test_what_was_not_lost_cannot_be_changed(self, over_switch: Keywords) -> None:
         with pytest.raises(BenchFault, match="no link is lost: 'Lose The Active Link' comes first"):
-            over_switch.active_path_should_be_another()
+            over_switch.active_link_should_be_another()
 
-    def test_a_path_on_no_switch_is_not_applicable(self, bonding: Bonding) -> None:
+    def test_a_path_on_no_switch_is_not_applicable(self, bonding: Keywords) -> None:
         with pytest.raises(NotApplicable, match=r"dut\.p0 is not on a managed switch"):
-            bonding.lose_the_active_link(Cause.SWITCH_PORT)
+            bonding.lose_the_link(Link.ACTIVE, Cause.SWITCH_PORT)
         bonding.restore_every_link()
 
-    def test_a_driver_that_is_taken_and_given_back(self, over_switch: Bonding, stacking_at_switch: Stacking) -> None:
-        over_switch.lose_the_active_link(Cause.DRIVER_UNLOAD)
+    def test_a_driver_that_is_taken_and_given_back(self, over_switch: Keywords, stacking_at_switch: Stacking) -> None:
+        over_switch.lose_the_link(Link.ACTIVE, Cause.DRIVER_UNLOAD)
         assert stacking_at_switch.driverless == {("dut", "0000:01:00.0")}
-        over_switch.active_path_should_be_another()
+        over_switch.active_link_should_be_another()
         assert active(stacking_at_switch) == {"dut": "enp2s0", "peer": "enp1s0"}
         with pytest.raises(CardFailure, match=r"^dut: 1 of 2 links; wanted: all"):
             over_switch.every_member_should_be_up()
@@ -250,7 +258,7 @@ class TestCauses:
         over_switch.every_member_should_be_up()
 
     def test_a_driver_of_two_ports_is_not_taken_from_one(
-        self, patched: Run, over_switch: Bonding, stacking_at_switch: Stacking, monkeypatch: pytest.MonkeyPatch
+        self, patched: Run, over_switch: Keywords, stacking_at_switch: Stacking, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         both = [replace(port, pci="0000:01:00.0", index=n) for n, port in enumerate(patched.ports(Role.DUT))]
         monkeypatch.setattr(Run, "ports", lambda *_: both)
@@ -258,7 +266,7 @@ class TestCauses:
             NotApplicable,
             match=r"^dut\.p0 \(0000:01:00\.0\) shares its PCI function with dut\.p1: both lose the driver",
         ):
-            over_switch.lose_the_active_link(Cause.DRIVER_UNLOAD)
+            over_switch.lose_the_link(Link.ACTIVE, Cause.DRIVER_UNLOAD)
         assert not stacking_at_switch.driverless
 
 
@@ -266,7 +274,7 @@ class TestOptions:
     """What a bond is asked for reaches the driver of both servers."""
 
     def test_a_bond_that_asks_by_arp_asks_for_the_other(self, stacking: Stacking) -> None:
-        Bonding().bond_both_hosts(BondMode.ACTIVE_BACKUP, arp_interval_ms=200)
+        Keywords().bond_both_hosts(BondMode.ACTIVE_BACKUP, arp_interval_ms=200)
         for role, other in (("dut", "198.18.10.2"), ("peer", "198.18.10.1")):
             settings = stacking.uppers[role]["niclab0"].settings
             assert settings == BondSettings(BondMode.ACTIVE_BACKUP, arp_interval_ms=200, arp_ip_target=(other,))
@@ -274,7 +282,7 @@ class TestOptions:
     @pytest.mark.parametrize("looks", [{}, {"miimon_ms": 100, "arp_interval_ms": 200}], ids=["none", "both"])
     def test_links_are_looked_at_in_one_way(self, stacking: Stacking, looks: dict[str, int]) -> None:
         with pytest.raises(BenchFault, match=r"by miimon_ms or by arp_interval_ms; wanted: one of the two$"):
-            Bonding().bond_both_hosts(BondMode.ACTIVE_BACKUP, **looks)
+            Keywords().bond_both_hosts(BondMode.ACTIVE_BACKUP, **looks)
         assert stacking.uppers == {"dut": {}, "peer": {}}
 
     def test_every_other_option(self, stacking: Stacking) -> None:
@@ -286,17 +294,14 @@ class TestOptions:
             "num_grat_arp": 3,
             "xmit_hash_policy": HashPolicy.LAYER34,
         }
-        Bonding().bond_both_hosts(BondMode.BALANCE_XOR, **given)
+        Keywords().bond_both_hosts(BondMode.BALANCE_XOR, **given)
         assert stacking.uppers["peer"]["niclab0"].settings == BondSettings(BondMode.BALANCE_XOR, **given)
 
 
 class TestWhatOthersAsk:
-    def test_what_bonds_are_and_use(self, bonding: Bonding) -> None:
-        assert bonding.described() == "active-backup bond"
-        assert bonding.active_port(Role.PEER).name == "peer.p0"
-        bonding.lose_the_active_link()
-        assert bonding.active_port(Role.PEER).name == "peer.p1"
-
-    def test_no_bond_is_nothing(self) -> None:
-        with pytest.raises(BenchFault, match="'Bond Both Hosts' comes first"):
-            Bonding().described()
+    def test_what_bonds_are_and_use(self, taken: Run, bonding: Keywords) -> None:
+        bonds = taken.part(Bonds)
+        assert bonds.described() == "active-backup bond"
+        assert bonds.active_port(Role.PEER).name == "peer.p0"
+        bonding.lose_the_link(Link.ACTIVE)
+        assert bonds.active_port(Role.PEER).name == "peer.p1"

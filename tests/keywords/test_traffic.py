@@ -14,12 +14,12 @@ from fake_bench import FakeBench
 from fake_parts import link_of
 from fake_traffic import GOOD, Rates, carry
 from robot.api import logger
-from robot.libraries.BuiltIn import BuiltIn
 
 from niclab.bench.records import BenchPath, Role
 from niclab.core.profile import Profile
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from niclab.hosts.records import PciDevice, PcieLink
+from niclab.links.bonds import Bonds
 from niclab.report.evidence import read_index
 from niclab.report.links import evidence_links
 from niclab.report.runfolder import finish_run, new_run
@@ -441,7 +441,7 @@ class TestOverBonds:
             described=lambda: "active-backup bond",
             used=used,
         )
-        monkeypatch.setattr(BuiltIn, "get_library_instance", lambda *_: made)
+        monkeypatch.setitem(runs.current()._parts, Bonds, made)
         return made
 
     def test_what_is_kept_says_so(self, bonding: SimpleNamespace, rates: Rates, taken: Run) -> None:

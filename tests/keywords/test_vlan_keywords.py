@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 from fake_bench import FakeBench
-from robot.libraries.BuiltIn import BuiltIn
 from stacking import Stacking, install
 
 from Bonding import Bonding
@@ -93,12 +92,9 @@ def test_a_packet_of_full_size_that_does_not_fit_is_red(stacking: Stacking) -> N
         vlans.vlans_should_carry_packets_of_full_size()
 
 
-def test_a_vlan_on_bonds_has_the_second_paths_address(
-    bench: FakeBench, stacking: Stacking, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_vlan_on_bonds_has_the_second_paths_address(bench: FakeBench, stacking: Stacking) -> None:
     bonding = Bonding()
     bonding.bond_both_hosts(BondMode.ACTIVE_BACKUP, 100)
-    monkeypatch.setattr(BuiltIn, "get_library_instance", lambda _, name: bonding if name == "Bonding" else None)
     vlans = Vlans()
     vlans.put_vlans_on_the_bonds(3)
     assert stacking.uppers["peer"]["niclab0.3"].addresses == ["198.18.11.2/24"]

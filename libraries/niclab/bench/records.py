@@ -6,19 +6,16 @@ field.
 
 from __future__ import annotations
 
-import ipaddress
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from functools import partial
-from ipaddress import IPv4Interface, IPv4Network
+from ipaddress import IPv4Interface
 from pathlib import Path
 from typing import Annotated
-from urllib.parse import urlsplit
 
 from pydantic import Field
 
-from niclab.bench.switch import SwitchEntry, switch_problems, switched_path_problems
+from niclab.bench.switch import SwitchEntry
 from niclab.core.verdict import BenchFault
 from niclab.files.types import (
     CipherSuite,
@@ -43,7 +40,7 @@ from niclab.files.types import (
     User,
     Wanted,
 )
-from niclab.files.yaml import FieldPath, Problem, Sheet, load
+from niclab.files.yaml import Problem, Sheet, load
 
 
 class Role(Enum):
@@ -273,7 +270,8 @@ class Bench(Sheet):
     def with_systems(self, systems: Mapping[Role, OperatingSystem]) -> Bench:
         """The bench with other operating systems on its servers, which the file's commands can boot.
 
-        :raises BenchFault: when a server is to run another one than the file says, and the bench has no such command.
+        Raises:
+            BenchFault: When a server is to run another one than the file says, and the bench has no such command.
         """
         others = {role: system for role, system in systems.items() if self.server(role).os is not system}
         if not others:
@@ -316,7 +314,8 @@ class Bench(Sheet):
     def port(self, name: str) -> Port:
         """The port called ``dut.p0``.
 
-        :raises BenchFault: when the bench has no such port; lists the ports it has.
+        Raises:
+            BenchFault: When the bench has no such port; lists the ports it has.
         """
         for port in self.ports:
             if port.name == name:
@@ -327,7 +326,8 @@ class Bench(Sheet):
     def path(self, name: str) -> BenchPath:
         """The path of that name.
 
-        :raises BenchFault: when the bench has no such path; lists the paths it has.
+        Raises:
+            BenchFault: When the bench has no such path; lists the paths it has.
         """
         for path in self.paths:
             if path.name == name:
@@ -342,7 +342,8 @@ class Bench(Sheet):
     def path_of(self, port: Port) -> BenchPath:
         """The path that ends at ``port``.
 
-        :raises BenchFault: when no path ends there.
+        Raises:
+            BenchFault: When no path ends there.
         """
         for path in self.paths:
             if port.name in path.ends:
@@ -372,161 +373,17 @@ class Bench(Sheet):
         return tuple(sorted({login.password_secret for login in logins if login is not None} | {*of_switch}))
 
     def problems(self) -> Iterator[Problem]:
-        """What spans several fields; see :class:`~niclab.files.yaml.Sheet`."""
-        if self.bench != self.file.stem:
-            yield Problem(
-                ("bench",), f"{self.bench} is not the name of the file", f"{self.file.stem}, so that it is unique"
-            )
-        yield from self._bmc_problems()
-        yield from self._port_problems(self, lambda role, key: ("servers", role.value, "ports", key))
-        yield from self._card_problems()
-        yield from self._command_problems()
-        yield from switch_problems(self.switch, [port.name for port in self.ports]) if self.switch else ()
-        yield from self._path_problems()
-        yield from self._subnet_problems()
-        yield from self._endpoint_problems()
+        """Yield what is wrong across several fields; see :class:`~niclab.files.yaml.Sheet`."""
+        from niclab.bench.checks import bench_problems
 
-    def _bmc_problems(self) -> Iterator[Problem]:
-        for role in Role:
-            bmc, field = self.server(role).bmc, ("servers", role.value, "bmc")
-            if bmc is None:
-                continue
-            if bmc.ipmi is None and bmc.redfish is None:
-                yield Problem(field, "no way to the BMC", "ipmi and/or redfish")
-            elif (bmc.ipmi if bmc.power is BmcProtocol.IPMI else bmc.redfish) is None:
-                found = f"{bmc.power.value} is not described here"
-                yield Problem((*field, "use"), found, "one that is, or its section")
-
-    @staticmethod
-    def _port_problems(bench: Bench, field_of: Callable[[Role, str], FieldPath]) -> Iterator[Problem]:
-        on_function: dict[tuple[Role, str], list[Port]] = {}
-        mac_seen: dict[str, str] = {}
-        for port in bench.ports:
-            field = field_of(port.role, port.key)
-            others = on_function.setdefault((port.role, port.pci), [])
-            same = next(
-                (other for other in others if None in (port.index, other.index) or port.index == other.index), None
-            )
-            others.append(port)
-            if same is not None:
-                wanted = "a PCI address of its own, or port_index for each port of one function"
-                yield Problem((*field, "pci"), f"{port.pci} is {same.name} already", wanted)
-            if port.mac is not None and mac_seen.setdefault(port.mac, port.name) != port.name:
-                yield Problem(
-                    (*field, "mac"), f"{port.mac} is {mac_seen[port.mac]} already", "a MAC address of its own"
-                )
-
-    def _card_problems(self) -> Iterator[Problem]:
-        """With each card the bench has the same ports, and they are as distinct as its own."""
-        known = {port.name for port in self.ports}
-        for card, entry in self.cards.items():
-            if set(entry.ports) == known:
-                field_of = partial(_card_port, card)
-                yield from self._port_problems(self.with_card(card), field_of)
-                continue
-            found = ", ".join(sorted(entry.ports))
-            yield Problem(("cards", card, "ports"), found, f"every port of the bench: {', '.join(sorted(known))}")
-
-    def _command_problems(self) -> Iterator[Problem]:
-        commands = self.commands
-        if commands is None:
-            return
-        for change, shown, what in (("insert", "inserted", "card"), ("boot_systems", "systems", "system")):
-            changing, showing = getattr(commands, change), getattr(commands, shown)
-            if (changing is None) != (showing is None):
-                given = change if showing is None else shown
-                yield Problem(("commands",), f"{given} alone", f"both {change} and {shown}, or neither")
-            for role in Role:
-                if changing is not None and f"{{{role.value}}}" not in changing:
-                    wanted = f"{{{role.value}}} where the name of the {what} of {role.value} goes"
-                    yield Problem(("commands", change), changing, wanted)
-
-    def _path_problems(self) -> Iterator[Problem]:
-        names: set[str] = set()
-        used: dict[str, str] = {}
-        known = [port.name for port in self.ports]
-        for index, path in enumerate(self.paths):
-            field = ("paths", index)
-            if path.name in names:
-                yield Problem((*field, "name"), f"{path.name} is another path already", "a name of its own")
-            names.add(path.name)
-            for place, end in enumerate(path.ends):
-                if end not in known:
-                    yield Problem((*field, "ends", place), f"there is no port {end}", f"one of {', '.join(known)}")
-                elif end in used:
-                    found = f"{end} is an end of path {used[end]} already"
-                    yield Problem((*field, "ends", place), found, "each port in one path")
-                used.setdefault(end, path.name)
-            if {end.partition(".")[0] for end in path.ends} != {role.value for role in Role}:
-                yield Problem((*field, "ends"), " and ".join(path.ends), "one port of dut and one of peer")
-            through_switch = path.through is Wiring.SWITCH
-            yield from switched_path_problems(index, path.ends, self.switch, through_switch=through_switch)
-            if (path.pull is None) != (path.plug is None):
-                given = "pull" if path.plug is None else "plug"
-                yield Problem(field, f"{given} alone", "both pull and plug, or neither")
-
-    def _subnet_problems(self) -> Iterator[Problem]:
-        for index, path in enumerate(self.paths):
-            for other in self.paths[:index]:
-                if path.subnet.overlaps(other.subnet):
-                    found = f"{path.subnet} overlaps {other.subnet} of path {other.name}"
-                    yield Problem(("paths", index, "subnet"), found, "a subnet of its own")
-
-    def _endpoint_problems(self) -> Iterator[Problem]:
-        seen: dict[_Endpoint, FieldPath] = {}
-        for field, endpoint in self._endpoints():
-            other = seen.setdefault(endpoint, field)
-            if other != field:
-                where = ".".join(str(step) for step in other)
-                yield Problem(field, f"{endpoint.host}:{endpoint.port} is {where} already", "an endpoint of its own")
-            for path in self.paths:
-                if _inside(endpoint.host, path.subnet):
-                    found = f"{endpoint.host} lies in {path.subnet} of path {path.name}"
-                    yield Problem(field, found, "an address that is not reached over the card under test")
-
-    def _endpoints(self) -> Iterable[tuple[FieldPath, _Endpoint]]:
-        """Everything the lab connects to; hosts behind different jump hosts may have the same address."""
-        if self.switch:
-            yield ("switch",), _Endpoint("udp", self.switch.address, self.switch.snmp.port)
-        for role in Role:
-            server, field = self.server(role), ("servers", role.value)
-            ssh, jump = server.ssh, server.ssh.jump
-            via = f"{jump.address}:{jump.port}" if jump else ""
-            yield (*field, "ssh"), _Endpoint("tcp", ssh.address, ssh.port, via)
-            if server.bmc and server.bmc.ipmi:
-                yield (*field, "bmc", "ipmi"), _Endpoint("udp", server.bmc.ipmi.address, server.bmc.ipmi.port)
-            if server.bmc and server.bmc.redfish:
-                url = urlsplit(server.bmc.redfish.url)
-                yield (*field, "bmc", "redfish"), _Endpoint("tcp", url.hostname or "", url.port or 443)
-            if server.console:
-                url = urlsplit(server.console.url)
-                host = url.hostname or server.console.url
-                yield (*field, "console"), _Endpoint("tcp", host, url.port or 0)
-
-
-def _card_port(card: str, role: Role, key: str) -> FieldPath:
-    return ("cards", card, "ports", f"{role.value}.{key}")
-
-
-@dataclass(frozen=True)
-class _Endpoint:
-    protocol: str
-    host: str
-    port: int
-    via: str = ""
-
-
-def _inside(host: str, subnet: IPv4Network) -> bool:
-    try:
-        return ipaddress.ip_address(host) in subnet
-    except ValueError:  # a name, or a device
-        return False
+        yield from bench_problems(self)
 
 
 def chosen_systems(names: Mapping[Role, str]) -> dict[Role, OperatingSystem]:
     """The operating systems that were chosen by name; an empty name chooses nothing.
 
-    :raises BenchFault: for a name that is no system's.
+    Raises:
+        BenchFault: For a name that is no system's.
     """
     known = {system.value: system for system in OperatingSystem}
     for role, name in names.items():
@@ -538,6 +395,7 @@ def chosen_systems(names: Mapping[Role, str]) -> dict[Role, OperatingSystem]:
 def load_bench(path: Path | str) -> Bench:
     """Read a bench file.
 
-    :raises BenchFault: with every problem of the file, one a line.
+    Raises:
+        BenchFault: With every problem of the file, one a line.
     """
     return load(Path(path), Bench)

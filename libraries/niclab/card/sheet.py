@@ -16,7 +16,7 @@ from niclab.card.offloads import Offloads
 from niclab.card.settings import Channels, Coalescing, Link, Mtu, Pause, Recommended, Rings
 from niclab.card.software import Driver, Drivers, Firmware
 from niclab.card.values import Unknown
-from niclab.core.verdict import BenchFault, NotApplicable
+from niclab.core.verdict import BenchFault, NotApplicable, SheetSilent
 from niclab.files.types import Name, Text
 from niclab.files.yaml import REPOSITORY, Problem, Sheet, load, shown_file
 
@@ -61,7 +61,8 @@ class Card(Sheet):
     def driver(self, system: OperatingSystem) -> Driver:
         """The driver for an operating system.
 
-        :raises NotApplicable: when the sheet has none.
+        Raises:
+            NotApplicable: When the sheet has none.
         """
         driver = self.drivers.linux if system is OperatingSystem.LINUX else self.drivers.freebsd
         if driver is None:
@@ -77,7 +78,8 @@ class Card(Sheet):
     def known(self, fact: T | Unknown, field: str) -> T:
         """``fact`` when it is known; ``field`` is its name on the sheet, such as ``pcie.width``.
 
-        :raises NotApplicable: when it is unknown.
+        Raises:
+            NotApplicable: When it is unknown.
         """
         if isinstance(fact, Unknown):
             raise NotApplicable(f"sheet {self.name} does not know {field}")
@@ -86,16 +88,18 @@ class Card(Sheet):
     def section(self, section: T | None, field: str) -> T:
         """``section`` when the sheet has it; ``field`` is its name on the sheet, such as ``rings``.
 
-        :raises NotApplicable: when it is left out.
+        Raises:
+            SheetSilent: It is left out.
         """
         if section is None:
-            raise NotApplicable(f"sheet {self.name} says nothing about {field}")
+            raise SheetSilent(f"sheet {self.name} says nothing about {field}")
         return section
 
     def pcie_link(self) -> Pcie:
         """The PCI Express link.
 
-        :raises NotApplicable: when the card sits on conventional PCI.
+        Raises:
+            NotApplicable: When the card sits on conventional PCI.
         """
         if self.pcie is None:
             raise NotApplicable(f"sheet {self.name} is of a card on conventional PCI, which has no link that trains")
@@ -111,7 +115,8 @@ class Card(Sheet):
 def load_card(path_or_name: Path | str) -> Card:
     """Read a card sheet: a path, or the bare name of a sheet in ``lab/cards``.
 
-    :raises BenchFault: with every problem of the file, one a line; for an unknown name, with the known ones.
+    Raises:
+        BenchFault: With every problem of the file, one a line; for an unknown name, with the known ones.
     """
     text = str(path_or_name)
     if isinstance(path_or_name, Path) or "/" in text or text.endswith((".yaml", ".yml")):

@@ -133,7 +133,11 @@ class Firmware(VersionLists, Section):
     update: FirmwareUpdate | None = None
 
     def read(self, text: str) -> FirmwareText:
-        """:raises Undecided: when ``text`` is not built as the sheet says."""
+        """Read.
+
+        Raises:
+            Undecided: When ``text`` is not built as the sheet says.
+        """
         if self.shape is None:
             return FirmwareText(text, {})
         match = re.fullmatch(self.shape, text)

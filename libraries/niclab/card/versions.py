@@ -69,7 +69,11 @@ class Version:
 
     @classmethod
     def parse(cls, text: str, order: VersionOrder = VersionOrder.NUMBERS) -> Version:
-        """:raises IncomparableVersions: when ``text`` has another shape than ``order`` wants."""
+        """Parse.
+
+        Raises:
+            IncomparableVersions: When ``text`` has another shape than ``order`` wants.
+        """
         if order is VersionOrder.EXACT:
             raise IncomparableVersions(f"{text!r} is one of versions that have no order")
         match = _SHAPES[order].fullmatch(text)
@@ -82,7 +86,8 @@ class Version:
     def compare(self, other: Version) -> int:
         """-1, 0 or 1 when this version is before, the same as, or after ``other``.
 
-        :raises IncomparableVersions: when their marks differ, or nothing but their suffixes.
+        Raises:
+            IncomparableVersions: When their marks differ, or nothing but their suffixes.
         """
         if any(mine != theirs for mine, theirs in zip(self.marks, other.marks, strict=False)):
             raise IncomparableVersions(f"{self} and {other} have different shapes")
@@ -107,7 +112,11 @@ class VersionRange:
 
     @classmethod
     def parse(cls, text: str, order: VersionOrder = VersionOrder.NUMBERS) -> VersionRange:
-        """:raises ValueError: when ``text`` is no range, holds no version, or its bounds cannot be compared."""
+        """Parse.
+
+        Raises:
+            ValueError: When ``text`` is no range, holds no version, or its bounds cannot be compared.
+        """
         bounds = []
         for part in text.split(","):
             match = re.fullmatch(r"\s*(>=|<=|>|<)\s*(\S+)\s*", part)
@@ -125,7 +134,11 @@ class VersionRange:
         return cls(text, tuple(bounds), order)
 
     def __contains__(self, version: str) -> bool:
-        """:raises IncomparableVersions: when ``version`` and a bound cannot be compared."""
+        """Contains.
+
+        Raises:
+            IncomparableVersions: When ``version`` and a bound cannot be compared.
+        """
         have = Version.parse(version, self.order)
         orders = [(sign, have.compare(bound)) for sign, bound in self.bounds]
         return all((order == 0 and "=" in sign) or order == (1 if sign[0] == ">" else -1) for sign, order in orders)
@@ -138,7 +151,8 @@ def _is_range(spec: str) -> bool:
 def matches(version: str, spec: str, order: VersionOrder = VersionOrder.NUMBERS) -> bool:
     """True when ``version`` is what ``spec`` describes: the exact same text, or a version in that range.
 
-    :raises IncomparableVersions: when ``spec`` is a range that ``version`` cannot be compared with.
+    Raises:
+        IncomparableVersions: When ``spec`` is a range that ``version`` cannot be compared with.
     """
     return version in VersionRange.parse(spec, order) if _is_range(spec) else version == spec
 
@@ -182,7 +196,8 @@ class VersionLists(Record):
     def verdict(self, version: str) -> VersionVerdict:
         """What the lists say about ``version``; forbidden wins over required, required over allowed.
 
-        :raises Undecided: when ``version`` is blank, or cannot be compared with a range of a list that must be asked.
+        Raises:
+            Undecided: When ``version`` is blank, or cannot be compared with a range of a list that must be asked.
         """
         if not version.strip():
             raise Undecided("no version was read, so nothing can be said about it")

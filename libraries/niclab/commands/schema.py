@@ -1,4 +1,4 @@
-"""JSON Schemas of bench files, card sheets and switch models, generated from the typed records.
+"""JSON Schemas of bench files, card sheets, plans, requirements and switch models, generated from the typed records.
 
 Editors complete and check with them; ``python -m niclab.commands.schema`` writes them to ``lab/schema``.
 """
@@ -15,11 +15,15 @@ from pydantic_core import core_schema
 from niclab.bench.records import Bench
 from niclab.card import Card
 from niclab.files.yaml import REPOSITORY, Sheet, shown_file
+from niclab.scope.plan import Plan
+from niclab.scope.requirements import Requirements
 from niclab.switch.model import SwitchModel
 
 SCHEMAS: dict[str, type[Sheet]] = {
     "bench.schema.json": Bench,
     "card.schema.json": Card,
+    "plan.schema.json": Plan,
+    "requirements.schema.json": Requirements,
     "switch.schema.json": SwitchModel,
 }
 DIRECTORY = REPOSITORY / "lab" / "schema"

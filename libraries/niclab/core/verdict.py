@@ -25,6 +25,14 @@ class NotApplicable(Exception):
     ROBOT_SKIP_EXECUTION = True
 
 
+class SheetSilent(NotApplicable):
+    """The card's sheet says nothing about it.
+
+    The test is skipped as with NotApplicable, but nobody knows that the question does not apply: a plan that requires
+    the answer is not fulfilled.
+    """
+
+
 class Undecided(Exception):
     """The measurement cannot tell."""
 

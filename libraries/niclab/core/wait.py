@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TypeVar
 
 from niclab.core.verdict import BenchFault
 
 T = TypeVar("T")
+
+
+class NotInTime(BenchFault):
+    """What was waited for did not come within the deadline, although every question about it was answered.
+
+    It is raised only where :func:`until` is asked for it. A caller that turns lateness into another verdict catches
+    this class, never ``BenchFault``: a connection that was lost meanwhile is a fault of the bench.
+    """
 
 
 class Deadline:
@@ -62,3 +71,28 @@ def until(
         if last_chance:
             raise error(f"{what}: not within {within:g} s (last seen: {answer!r})")
         time.sleep(min(every, deadline.left))
+
+
+def persistent_problems(look: Callable[[], list[str]], *, within: float, every: float = 0.1) -> list[str]:
+    """Look for problems until there are none, or the deadline passes.
+
+    Args:
+        look: Returns the problems of this moment.
+        within: Deadline in seconds.
+        every: Time between two looks in seconds.
+
+    Returns:
+        The problems of the last look; empty when it found none in time.
+
+    Raises:
+        BenchFault: A look failed, for example by a lost connection. Nothing is known then.
+    """
+    found: list[str] = []
+
+    def gone() -> bool:
+        found[:] = look()
+        return not found
+
+    with suppress(NotInTime):
+        until(gone, within=within, what="problems to end", every=every, error=NotInTime)
+    return found

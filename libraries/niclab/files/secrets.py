@@ -22,8 +22,9 @@ class Secrets:
     The file holds ``KEY=VALUE`` lines; blank lines and lines that begin with ``#`` are skipped; the value is everything
     after the first ``=``, as it stands. It is read when a secret is first wanted that the environment does not have.
 
-    :param file: the ``secrets_file`` of the bench; None when there is none, then the environment must have them all.
-    :param environment: instead of the process environment.
+    Args:
+        file: The ``secrets_file`` of the bench; None when there is none, then the environment must have them all.
+        environment: Instead of the process environment.
     """
 
     def __init__(self, file: Path | None, environment: Mapping[str, str] | None = None) -> None:
@@ -43,7 +44,8 @@ class Secrets:
     def get(self, name: str) -> str:
         """The secret called ``name``; the environment wins.
 
-        :raises BenchFault: when it is nowhere or empty, or the file is readable by others or malformed.
+        Raises:
+            BenchFault: When it is nowhere or empty, or the file is readable by others or malformed.
         """
         value = self._environment.get(name)
         if value is None:

@@ -182,7 +182,8 @@ def shown_file(file: Path) -> str:
 def read(file: Path) -> Document:
     """Read a YAML file whose top level is a section.
 
-    :raises BenchFault: naming file and line when the file is missing, unreadable, not UTF-8, not YAML, or no section.
+    Raises:
+        BenchFault: Naming file and line when the file is missing, unreadable, not UTF-8, not YAML, or no section.
     """
     name = shown_file(file)
     try:
@@ -230,7 +231,8 @@ def load(file: Path, model: type[SheetT]) -> SheetT:
     The values travel as JSON because pydantic's strict mode then turns a list into a tuple and a word into an Enum, a
     path or a network, and converts nothing else.
 
-    :raises BenchFault: with every problem of the file, one a line, in the order of the file.
+    Raises:
+        BenchFault: With every problem of the file, one a line, in the order of the file.
     """
     document = read(file)
     problems = [*document.problems, *_unreadable_values(document, model)]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from niclab.bench.records import Port
-from niclab.core.verdict import BenchFault, CardFailure
-from niclab.core.wait import until
+from niclab.core.verdict import CardFailure, fail_with
+from niclab.core.wait import persistent_problems
+from niclab.hosts.bond_settings import LacpRate
 from niclab.hosts.link_records import Bond
 from niclab.links import switch_ports
 from niclab.links.upper import Stack
@@ -18,34 +19,89 @@ AGGREGATED_WITHIN_S = 40.0
 LOOK_EVERY_S = 1.0
 
 
-def wait(run: Run, stacks: Sequence[Stack]) -> None:
-    """Wait until every bond has all its members in one aggregation whose partner is the switch, and the switch says so
-    too: on each of its ports the partner is that bond, in sync, and both sides carry frames.
+def require_aggregated(run: Run, stacks: Sequence[Stack]) -> None:
+    """Wait until every bond has all its members in one aggregation whose partner is the switch.
 
-    :raises CardFailure: when that is not so in time, with what is missing.
+    The switch must report the same: on each of its ports the partner is that bond, in sync, and both sides carry
+    frames.
+
+    Args:
+        run: The qualification run.
+        stacks: The bonds.
+
+    Raises:
+        CardFailure: What is missing when the time is over.
+        BenchFault: A server or the switch does not answer.
     """
-    found: list[str] = []
-
-    def aggregated() -> bool:
-        found[:] = [problem for stack in stacks for problem in problems(run, stack)]
-        return not found
-
-    try:
-        until(aggregated, within=AGGREGATED_WITHIN_S, what="every member aggregated", every=LOOK_EVERY_S)
-    except BenchFault as error:
-        raise CardFailure("\n".join([*found, f"after {AGGREGATED_WITHIN_S:g} s"])) from error
+    found = persistent_problems(
+        lambda: [problem for stack in stacks for problem in problems(run, stack)],
+        within=AGGREGATED_WITHIN_S,
+        every=LOOK_EVERY_S,
+    )
+    if found:
+        raise CardFailure("\n".join([*found, f"after {AGGREGATED_WITHIN_S:g} s"]))
 
 
-def told(run: Run, stack: Stack) -> list[tuple[Port, LacpPort]]:
-    """What the switch says of each member's port."""
+def require_rate(run: Run, stacks: Sequence[Stack], rate: LacpRate, say: Callable[[str], object]) -> None:
+    """See that every member asks the switch for LACPDUs at a rate.
+
+    Args:
+        run: The qualification run.
+        stacks: The bonds.
+        rate: The rate.
+        say: Takes the rate of each member.
+
+    Raises:
+        CardFailure: Naming the members that ask at the other rate.
+    """
+    wrong = []
+    for port, lacp in (each for stack in stacks for each in _reported(run, stack)):
+        found = LacpRate.FAST if lacp.partner.short_timeout else LacpRate.SLOW
+        say(f"{port.name}: the switch is asked at the rate {found.value}")
+        if found is not rate:
+            wrong.append(f"{port.place} asks for LACPDUs at the rate {found.value}; wanted: {rate.value}")
+    fail_with(wrong)
+
+
+def require_too_few_links(run: Run, stack: Stack) -> None:
+    """Wait until a bond has no carrier although it has a link: fewer than its ``min_links``.
+
+    Args:
+        run: The qualification run.
+        stack: The bond, of which a link has failed.
+
+    Raises:
+        CardFailure: It keeps its carrier within twice the sheet's ``carrier_loss_within_ms``, or has no link.
+    """
+    limit_ms = run.card.known(run.card.limits.carrier_loss_within_ms, "limits.carrier_loss_within_ms")
+    wait = stack.server.host.await_carrier(stack.name, False, within_s=2 * limit_ms / 1000)
+    seen = stack.server.host.bond(stack.name)
+    if not wait.seen or not seen.slaves_up:
+        state = "still carrier" if not wait.seen else "no carrier"
+        raise CardFailure(
+            f"{stack.server.name}: {stack.name} has {state} with {seen.slaves_up} links; wanted: no carrier, and one "
+            "link at least, since it was given min_links"
+        )
+
+
+def _reported(run: Run, stack: Stack) -> list[tuple[Port, LacpPort]]:
+    """What the switch reports of each member's port."""
     return [(port, run.switch.tables.lacp(switch_ports.switch_port(run, port))) for port in stack.below]
 
 
 def problems(run: Run, stack: Stack) -> list[str]:
-    """What keeps the members of a bond from being one aggregation with the switch."""
+    """Find what keeps the members of a bond from being one aggregation with the switch.
+
+    Args:
+        run: The qualification run.
+        stack: The bond.
+
+    Returns:
+        The problems, of the bond and of the switch; empty when there is none.
+    """
     server = stack.server
     bond = server.host.bond(stack.name)
-    by_port = told(run, stack)
+    by_port = _reported(run, stack)
     found = _of_bond(bond, server.name, {port.actor_system for _, port in by_port})
     address = server.host.interface(stack.name).mac
     aggregators = {port.aggregator for _, port in by_port}

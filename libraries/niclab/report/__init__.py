@@ -25,9 +25,11 @@ def write_atomically(path: Path, data: str | bytes, *, durable: bool = True) -> 
 
     Folders above ``path`` are made.
 
-    :param durable: wait until the disk has it, so that it survives a power cut as well; without, a killed process.
+    Args:
+        durable: Wait until the disk has it, so that it survives a power cut as well; without, a killed process.
 
-    :raises BenchFault: when the file cannot be written; the old content, if any, is then untouched.
+    Raises:
+        BenchFault: When the file cannot be written; the old content, if any, is then untouched.
     """
     content = data.encode("utf-8", "surrogateescape") if isinstance(data, str) else data
     try:
@@ -51,7 +53,8 @@ def write_atomically(path: Path, data: str | bytes, *, durable: bool = True) -> 
 def write_json(path: Path, value: object) -> None:
     """Write ``value`` to ``path`` as readable JSON, atomically.
 
-    :raises BenchFault: when the file cannot be written.
+    Raises:
+        BenchFault: When the file cannot be written.
     """
     write_atomically(path, json.dumps(value, ensure_ascii=False, indent=2) + "\n")
 
@@ -59,7 +62,8 @@ def write_json(path: Path, value: object) -> None:
 def read_json_object(path: Path) -> dict[str, Any]:
     """The JSON object in ``path``.
 
-    :raises BenchFault: when the file is missing, unreadable, not JSON, or not an object.
+    Raises:
+        BenchFault: When the file is missing, unreadable, not JSON, or not an object.
     """
     try:
         value = json.loads(path.read_bytes())
@@ -75,7 +79,8 @@ def read_json_object(path: Path) -> dict[str, Any]:
 def sha256_of(path: Path) -> str:
     """SHA-256 of the content of ``path``, in hexadecimal digits.
 
-    :raises BenchFault: when the file cannot be read.
+    Raises:
+        BenchFault: When the file cannot be read.
     """
     digest = hashlib.sha256()
     try:

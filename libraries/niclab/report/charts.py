@@ -269,7 +269,8 @@ Chart = LineChart | ChangeChart | TrendChart
 def write_chart(folder: Path, name: str, chart: Chart) -> tuple[Path, Path]:
     """Write ``name.svg`` and ``name.csv`` into ``folder`` and return their paths.
 
-    :raises BenchFault: when a file cannot be written.
+    Raises:
+        BenchFault: When a file cannot be written.
     """
     drawn, numbers = folder / f"{name}.svg", folder / f"{name}.csv"
     write_atomically(drawn, chart.svg())

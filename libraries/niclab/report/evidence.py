@@ -49,7 +49,8 @@ class Mask:
     >>> Mask(["hunter2"])("user admin, password hunter2")
     'user admin, password ********'
 
-    :raises BenchFault: when a secret is empty (it would be found everywhere, or the file it comes from is wrong).
+    Raises:
+        BenchFault: When a secret is empty (it would be found everywhere, or the file it comes from is wrong).
     """
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
@@ -93,10 +94,13 @@ class EvidenceStore:
 
     Several stores, also of several processes, may write to one folder.
 
-    :param folder: the evidence folder of the run, by custom ``<run>/evidence``; it is made, with an empty index.
-    :param secrets: values that must appear in no file.
-    :param current_test: tells the full name of the running test, or None outside of tests.
-    :raises BenchFault: when the folder or its index cannot be used.
+    Args:
+        folder: The evidence folder of the run, by custom ``<run>/evidence``; it is made, with an empty index.
+        secrets: Values that must appear in no file.
+        current_test: Tells the full name of the running test, or None outside of tests.
+
+    Raises:
+        BenchFault: When the folder or its index cannot be used.
     """
 
     def __init__(
@@ -115,11 +119,14 @@ class EvidenceStore:
     def add(self, name: str, data: str | bytes, mime: str | None = None, subject: str | None = None) -> Path:
         """Store ``data`` under a name made from ``name`` and return the path of the file.
 
-        :param name: what a reader sees; its suffix decides the MIME type unless ``mime`` is given.
-        :param data: text (stored as UTF-8) or bytes. Nothing at all is stored as well: that a console said nothing is
-            evidence too, and the index notes the size.
-        :param subject: the machine or port it is about, for example ``dut.p0``.
-        :raises BenchFault: when the name is empty or the file cannot be written.
+        Args:
+            name: What a reader sees; its suffix decides the MIME type unless ``mime`` is given.
+            data: Text (stored as UTF-8) or bytes. Nothing at all is stored as well: that a console said nothing is
+                evidence too, and the index notes the size.
+            subject: The machine or port it is about, for example ``dut.p0``.
+
+        Raises:
+            BenchFault: When the name is empty or the file cannot be written.
         """
         if not name.strip():
             raise BenchFault(f"{self.folder}: name of evidence: {name!r} is empty; wanted: words for the reader")
@@ -162,7 +169,8 @@ def seal(folder: Path) -> list[EvidenceEntry]:
     To be called once, when nothing writes there any more; an index is made when there is none. Files in folders below
     count too. Returns all entries.
 
-    :raises BenchFault: when the folder or its index cannot be used.
+    Raises:
+        BenchFault: When the folder or its index cannot be used.
     """
     with _held(folder):
         entries = read_index(folder) if (folder / INDEX_NAME).exists() else []
@@ -187,7 +195,8 @@ def stored_files(folder: Path) -> list[str]:
 def read_index(folder: Path) -> list[EvidenceEntry]:
     """The entries of the index in ``folder``, in the order in which they were added.
 
-    :raises BenchFault: when the index is missing or not of this format.
+    Raises:
+        BenchFault: When the index is missing or not of this format.
     """
     path = folder / INDEX_NAME
     index = read_json_object(path)
@@ -222,12 +231,15 @@ class CommandLog:
 
     It is called with each result, so it can be handed to a transport as its observer.
 
-    :param folder: the evidence folder of the run.
-    :param host: name of the server, for example ``dut``.
-    :param secrets: values that must not appear in the log.
-    :param limit_kb: kilobytes (1024 characters) kept of stdout and of stderr each: beginning and end, and between them
-        a mark that says how much was cut.
-    :raises BenchFault: when the limit is not positive or the host has no name.
+    Args:
+        folder: The evidence folder of the run.
+        host: Name of the server, for example ``dut``.
+        secrets: Values that must not appear in the log.
+        limit_kb: Kilobytes (1024 characters) kept of stdout and of stderr each: beginning and end, and between them a
+            mark that says how much was cut.
+
+    Raises:
+        BenchFault: When the limit is not positive or the host has no name.
     """
 
     def __init__(self, folder: Path, host: str, secrets: Iterable[str] = (), limit_kb: int = 64) -> None:
@@ -243,7 +255,8 @@ class CommandLog:
     def __call__(self, result: CommandResult) -> None:
         """Append ``result``.
 
-        :raises BenchFault: when the log cannot be written.
+        Raises:
+            BenchFault: When the log cannot be written.
         """
         line = {
             "when": now(),

@@ -25,8 +25,11 @@ _HASH_TITLES = {
 def certificate_page(certificate: Mapping[str, Any], look: Path = LOOK) -> str:
     """The page for the content of ``certificate.json``.
 
-    :param look: folder with ``certificate.css`` and ``logo.svg``.
-    :raises BenchFault: when one of them cannot be read.
+    Args:
+        look: Folder with ``certificate.css`` and ``logo.svg``.
+
+    Raises:
+        BenchFault: When one of them cannot be read.
     """
     certified = certificate["verdict"] == CERTIFIED
     title = "Certificate of qualification" if certified else "Qualification record"

@@ -70,7 +70,11 @@ def read_results(folder: Path) -> RunResults:
 
 
 def _record(path: Path, result: dict[str, Any]) -> TestRecord:
-    """:raises BenchFault: when the result lacks something or contradicts itself."""
+    """Record.
+
+    Raises:
+        BenchFault: When the result lacks something or contradicts itself.
+    """
     try:
         labels = [(label["name"], label["value"]) for label in result["labels"]]
         verdicts = [Verdict(value) for name, value in labels if name == "verdict"]
@@ -94,7 +98,11 @@ def _record(path: Path, result: dict[str, Any]) -> TestRecord:
 
 
 def _compare_with_summary(results: RunResults, summary: dict[str, Any]) -> None:
-    """:raises BenchFault: when the summary is not of this format."""
+    """Compare with summary.
+
+    Raises:
+        BenchFault: When the summary is not of this format.
+    """
     try:
         if summary["format"] != SUMMARY_FORMAT:
             raise BenchFault(f"{SUMMARY_NAME}: format {summary['format']!r} is not known; wanted: {SUMMARY_FORMAT}")

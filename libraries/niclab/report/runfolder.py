@@ -52,12 +52,16 @@ def new_run(
     ``run.json`` tells who runs what, when, where and with which versions. ``results/latest`` is left alone until
     :func:`finish_run`.
 
-    :param results_root: made when missing.
-    :param card: name of the card sheet. :param bench: name of the bench file.
-    :param command_line: what was called; by default that of this process.
-    :param secrets: values masked in the command line.
-    :param repository: its git commit is noted; a folder outside of git has none.
-    :raises BenchFault: for a name that does not fit a file name, or a folder that cannot be made.
+    Args:
+        results_root: Made when missing.
+        card: Name of the card sheet.
+        bench: Name of the bench file.
+        command_line: What was called; by default that of this process.
+        secrets: Values masked in the command line.
+        repository: Its git commit is noted; a folder outside of git has none.
+
+    Raises:
+        BenchFault: For a name that does not fit a file name, or a folder that cannot be made.
     """
     for field, name in (("card", card), ("bench", bench)):
         if not _NAME.fullmatch(name):
@@ -91,7 +95,8 @@ def new_run(
 def read_run(run_dir: Path) -> dict[str, Any]:
     """The content of ``run.json``.
 
-    :raises BenchFault: when it is missing, unreadable or of another format.
+    Raises:
+        BenchFault: When it is missing, unreadable or of another format.
     """
     run = read_json_object(run_dir / RUN_FILE)
     if run.get("format") != _FORMAT:
@@ -107,9 +112,12 @@ def read_run(run_dir: Path) -> dict[str, Any]:
 def plan_run(run_dir: Path, *, expected_tests: int, partial: str | None = None) -> None:
     """Note how many tests a complete run has, and why this run is not complete if it is not.
 
-    :param expected_tests: number of all tests of the qualification, counted without any selection.
-    :param partial: the reason in words when only a part was asked for; None for a complete run.
-    :raises BenchFault: when the number is not positive or the reason is empty.
+    Args:
+        expected_tests: Number of all tests of the qualification, counted without any selection.
+        partial: The reason in words when only a part was asked for; None for a complete run.
+
+    Raises:
+        BenchFault: When the number is not positive or the reason is empty.
     """
     if expected_tests < 1:
         raise BenchFault(f"{run_dir}: expected_tests: {expected_tests} is not wanted; wanted: at least 1")
@@ -123,7 +131,8 @@ def record_facts(run_dir: Path, **facts: str) -> None:
 
     A fact noted before may be noted again with the same value only: one run qualifies one state of one card.
 
-    :raises BenchFault: when a value is empty or differs from the one noted before.
+    Raises:
+        BenchFault: When a value is empty or differs from the one noted before.
     """
     known = dict(read_run(run_dir)["facts"])
     for name, value in facts.items():
@@ -139,8 +148,11 @@ def finish_run(run_dir: Path, robot_rc: int) -> None:
 
     To be called when nothing writes into the run any more, before the certificate is made.
 
-    :param robot_rc: exit status of ``robot``: 0 all passed, 1..250 number of failed tests, 251..255 it could not run.
-    :raises BenchFault: when a file cannot be written.
+    Args:
+        robot_rc: Exit status of ``robot``: 0 all passed, 1..250 number of failed tests, 251..255 it could not run.
+
+    Raises:
+        BenchFault: When a file cannot be written.
     """
     seal(run_dir / EVIDENCE_FOLDER)
     _update(run_dir, {"finished": now(), "robot_rc": robot_rc})

@@ -31,7 +31,8 @@ class Attachments(Protocol):
     def read_evidence(self, href: str) -> bytes:
         """The file an evidence link points to.
 
-        :raises BenchFault: when there is none.
+        Raises:
+            BenchFault: When there is none.
         """
 
 

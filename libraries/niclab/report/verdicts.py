@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from enum import Enum
 from typing import NamedTuple
 
-from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, SheetSilent, Undecided
 
 
 class Verdict(Enum):
@@ -86,6 +86,7 @@ _BY_CLASS_NAME = {
     BenchFault.__name__: Verdict.BENCH_FAULT,
     Undecided.__name__: Verdict.UNDECIDED,
     NotApplicable.__name__: Verdict.NOT_APPLICABLE,
+    SheetSilent.__name__: Verdict.NOT_APPLICABLE,
 }
 
 
@@ -108,9 +109,12 @@ def classify(status: str, message: str) -> Verdict:
       that was ordered by a tag or by ``--skip``, is UNDECIDED: the question was never asked.
     * ``NOT RUN`` and ``NOT SET`` are BENCH_FAULT: the test has no answer.
 
-    :param status: Robot Framework's status word.
-    :param message: Robot Framework's message, plain or marked ``*HTML*``.
-    :raises BenchFault: for any other status.
+    Args:
+        status: Robot Framework's status word.
+        message: Robot Framework's message, plain or marked ``*HTML*``.
+
+    Raises:
+        BenchFault: For any other status.
     """
     if status == "PASS":
         return Verdict.PASS
@@ -161,6 +165,8 @@ def _of_skip(parts: list[_Part]) -> Verdict:
     ]
     if hidden:
         return _of_failure(iter(hidden))
-    if not parts or any(_NOT_ASKED.match(part.text) or part.text == NotApplicable.__name__ for part in parts):
+    if not parts or any(
+        _NOT_ASKED.match(part.text) or part.text in (NotApplicable.__name__, SheetSilent.__name__) for part in parts
+    ):
         return Verdict.UNDECIDED
     return Verdict.NOT_APPLICABLE

@@ -15,7 +15,8 @@ from niclab.transports.snmp_login import Communities, SnmpEndpoint, User
 def connect(entry: SwitchEntry, secrets: Secrets) -> Switch:
     """The switch; nothing is sent yet.
 
-    :raises BenchFault: when there is no such model, or a secret is missing or too short.
+    Raises:
+        BenchFault: When there is no such model, or a secret is missing or too short.
     """
     model = load_model(entry.model)
     login = _login(entry, secrets)
@@ -34,7 +35,8 @@ def open_agent(endpoint: SnmpEndpoint) -> SnmpAgent:
 def require_open(switch: Switch, entry: SwitchEntry) -> None:
     """Every port that the bench file names is open.
 
-    :raises BenchFault: naming each that is not.
+    Raises:
+        BenchFault: Naming each that is not.
     """
     states = {name: switch.ports.state(port).admin for name, port in entry.ports.items()}
     shut = [f"{name} ({entry.ports[name]}) is {state.name}" for name, state in states.items() if state is not Admin.UP]

@@ -83,7 +83,8 @@ class SwitchModel(Sheet):
     def access_vlan(self) -> Variable:
         """The column that holds the VLAN of an access port, where the model has one of its own.
 
-        :raises BenchFault: when it has none.
+        Raises:
+            BenchFault: When it has none.
         """
         if self.vlans.access_vlan_oid is None:
             raise BenchFault(f"switch model {self.model}: no access_vlan_oid; wanted: one, with mib: per-port")
@@ -103,7 +104,8 @@ class SwitchModel(Sheet):
 def load_model(name: str, directory: Path = DIRECTORY) -> SwitchModel:
     """The model called ``name``.
 
-    :raises BenchFault: when there is no such file (naming those there are), or with everything wrong with it.
+    Raises:
+        BenchFault: When there is no such file (naming those there are), or with everything wrong with it.
     """
     file = directory / f"{name}.yaml"
     if not file.is_file():

@@ -45,7 +45,8 @@ class Ports:
     def names(self) -> dict[int, str]:
         """ifIndex -> name of every port, read anew.
 
-        :raises BenchFault: when there are none.
+        Raises:
+            BenchFault: When there are none.
         """
         column = self._variable(self._model.port_names.value)
         self._names = {index[0]: text(value) for index, value in self._agent.walk(column).items()}
@@ -58,7 +59,8 @@ class Ports:
     def index(self, port: str) -> int:
         """ifIndex of the port of that name, as it is now.
 
-        :raises BenchFault: when there is none, or more than one; lists the names there are.
+        Raises:
+            BenchFault: When there is none, or more than one; lists the names there are.
         """
         column = self._variable(self._model.port_names.value)
         for known in [index for index, name in self._names.items() if name == port]:
@@ -88,7 +90,8 @@ class Ports:
     def set_admin(self, port: str, admin: Admin) -> None:
         """Shut or open a port, and see that it is set so.
 
-        :raises BenchFault: when it is refused, or accepted and not done.
+        Raises:
+            BenchFault: When it is refused, or accepted and not done.
         """
         status = self._variable("ifAdminStatus").at(self.index(port))
         try:
@@ -103,7 +106,8 @@ class Ports:
     def wait_oper(self, port: str, oper: Oper, *, within_s: float) -> None:
         """Wait until the port is in that operational state.
 
-        :raises BenchFault: when it is not in time; tells the state it is in.
+        Raises:
+            BenchFault: When it is not in time; tells the state it is in.
         """
         what = f"{self._agent.name}: port {port} {oper.name}"
         status = self._variable("ifOperStatus").at(self.index(port))
@@ -123,7 +127,8 @@ class Ports:
     def counters(self, port: str) -> PortCounters:
         """All counters of a port, with the switch's time.
 
-        :raises NoSuchVariable: when the switch has one of them not, FCS errors and time of discontinuity apart.
+        Raises:
+            NoSuchVariable: When the switch has one of them not, FCS errors and time of discontinuity apart.
         """
         index = self.index(port)
         uptime = self._variable("sysUpTime").at(0)
@@ -159,7 +164,8 @@ def difference(before: PortCounters, after: PortCounters, subject: str) -> dict[
 
     A counter the switch does not have is left out.
 
-    :raises BenchFault: when the counters jumped in between (restart, clearing) or ran backwards; names ``subject``.
+    Raises:
+        BenchFault: When the counters jumped in between (restart, clearing) or ran backwards; names ``subject``.
     """
     if after.discontinuity_ticks != before.discontinuity_ticks:
         raise BenchFault(

@@ -23,7 +23,8 @@ class Tables:
     def ports_of_mac(self, address: str) -> frozenset[str]:
         """Names of the ports behind which the switch has seen ``address``, in any VLAN; empty when behind none.
 
-        :raises BenchFault: when the switch has no address table.
+        Raises:
+            BenchFault: When the switch has no address table.
         """
         octets = tuple(bytes.fromhex(address.replace(":", "")))
         names, if_indexes = self._ports.names(), self._vlans.bridge_ports()
@@ -38,7 +39,8 @@ class Tables:
     def neighbours(self) -> tuple[Neighbour, ...]:
         """Who is heard by LLDP, in the order of the table.
 
-        :raises NoSuchVariable: when the switch has no LLDP-MIB.
+        Raises:
+            NoSuchVariable: When the switch has no LLDP-MIB.
         """
         self._agent.get(self._model.variable("lldpLocSysName").at(0))
         columns = ("ChassisIdSubtype", "ChassisId", "PortIdSubtype", "PortId", "PortDesc", "SysName")
@@ -49,7 +51,8 @@ class Tables:
     def lacp(self, port: str) -> LacpPort:
         """The part of ``port`` in link aggregation, as IEEE8023-LAG-MIB tells it.
 
-        :raises NoSuchVariable: when the switch does not tell.
+        Raises:
+            NoSuchVariable: When the switch does not tell.
         """
         index = self._ports.index(port)
         own, partner = ("ActorSystemID", "ActorOperKey", "ActorOperState"), ("SystemID", "Key", "State")

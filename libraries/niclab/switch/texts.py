@@ -21,7 +21,8 @@ def text(value: Value) -> str:
 def mac(value: Value, what: str) -> str:
     """A MAC address of six octets, as ``52:54:00:12:34:56``.
 
-    :raises BenchFault: when it has not six; names ``what`` it is.
+    Raises:
+        BenchFault: When it has not six; names ``what`` it is.
     """
     assert isinstance(value, bytes)
     if len(value) != _MAC_BYTES:
@@ -57,7 +58,8 @@ def port_list(ports: Iterable[int], octets: int) -> bytes:
 def lacp_flags(value: Value, what: str) -> LacpFlags:
     """The eight flags of a LacpState: as BITS, the first is the highest bit of the octet.
 
-    :raises BenchFault: when it is not one octet.
+    Raises:
+        BenchFault: When it is not one octet.
     """
     assert isinstance(value, bytes)
     if len(value) != 1:

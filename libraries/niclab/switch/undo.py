@@ -38,7 +38,8 @@ def remove_vlan_command(vlan: int) -> str:
 def carry_out(switch: Switch, command: str) -> None:
     """Run one of the commands, and see that it is done.
 
-    :raises BenchFault: when it is none of them, or the switch does not do it.
+    Raises:
+        BenchFault: When it is none of them, or the switch does not do it.
     """
     match _words(command):
         case ["open", port]:

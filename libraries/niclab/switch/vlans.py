@@ -23,7 +23,8 @@ class Vlans:
     def existing(self) -> frozenset[int]:
         """The VLANs that are configured (``dot1qVlanStaticTable``).
 
-        :raises NotApplicable: when this model has no such table.
+        Raises:
+            NotApplicable: When this model has no such table.
         """
         self._need(VlanMib.Q_BRIDGE)
         rows = self._agent.walk(self._model.variable("dot1qVlanStaticRowStatus"))
@@ -49,7 +50,8 @@ class Vlans:
     def create(self, vlan: int) -> None:
         """Make a VLAN without ports.
 
-        :raises BenchFault: when the number is no VLAN's, or the switch does not make it.
+        Raises:
+            BenchFault: When the number is no VLAN's, or the switch does not make it.
         """
         self._need(VlanMib.Q_BRIDGE)
         if not FIRST_VLAN <= vlan <= LAST_VLAN:
@@ -71,8 +73,9 @@ class Vlans:
 
         It joins what is missing, gets its PVID, then leaves what is too much: at no moment is it outside of every VLAN.
 
-        :raises NotApplicable: when the model cannot tag.
-        :raises BenchFault: when the switch refuses, or does not do it.
+        Raises:
+            NotApplicable: When the model cannot tag.
+            BenchFault: When the switch refuses, or does not do it.
         """
         if self._model.vlans.mib is VlanMib.PER_PORT:
             self._set_access(port, wanted)
@@ -84,7 +87,8 @@ class Vlans:
     def bridge_port(self, port: str) -> int:
         """The number by which the bridge MIBs call the port.
 
-        :raises BenchFault: when the bridge does not have it.
+        Raises:
+            BenchFault: When the bridge does not have it.
         """
         index = self._ports.index(port)
         for bridge_port, of_index in self.bridge_ports().items():

@@ -258,8 +258,9 @@ class ConsoleLogText:
 def read_console(text: str) -> ConsoleLogText:
     """Read the log of a console.
 
-    :raises ReadError: when nothing happened in it and nothing shows that this is a console at all: an excerpt with
-        lines of a kernel alone is a quiet console, any other text is none.
+    Raises:
+        ReadError: When nothing happened in it and nothing shows that this is a console at all: an excerpt with lines of
+            a kernel alone is a quiet console, any other text is none.
     """
     events = tuple(_events(text))
     if not events and not _is_console("\n".join(said for _, _, said in _segments(text))):

@@ -158,7 +158,8 @@ class SerialConsole:
     def open(self) -> None:
         """Connect and begin to read and log; on an open or lost line, connect anew. What was read before is kept.
 
-        :raises ConnectionLost: when the line cannot be opened.
+        Raises:
+            ConnectionLost: When the line cannot be opened.
         """
         self.close()
         try:
@@ -199,7 +200,8 @@ class SerialConsole:
     def text_since(self, mark: int) -> str:
         """What the console has said since ``mark``.
 
-        :raises BenchFault: when part of it is no longer kept (about the last 8 million characters are).
+        Raises:
+            BenchFault: When part of it is no longer kept (about the last 8 million characters are).
         """
         with self._news:
             if mark < self._transcript.begin:
@@ -216,9 +218,10 @@ class SerialConsole:
 
         A match is at most :data:`LOOK_BACK` characters long.
 
-        :raises NotSeen: when it has not come within ``within_s`` seconds; the message has the last text.
-        :raises KernelDeath: when the kernel died before it came, at once and with the kernel's lines.
-        :raises ConnectionLost: when the line is dead.
+        Raises:
+            NotSeen: When it has not come within ``within_s`` seconds; the message has the last text.
+            KernelDeath: When the kernel died before it came, at once and with the kernel's lines.
+            ConnectionLost: When the line is dead.
         """
         expression = re.compile(pattern, re.MULTILINE) if isinstance(pattern, str) else pattern
         deadline, searched = Deadline(within_s), 0
@@ -238,7 +241,8 @@ class SerialConsole:
     def expect_death(self, within_s: float) -> tuple[str, ...]:
         """Wait for the kernel to die, as wanted, and return what it said from the first sign on.
 
-        :raises NotSeen: when it lives on for ``within_s`` seconds.
+        Raises:
+            NotSeen: When it lives on for ``within_s`` seconds.
         """
         deadline = Deadline(within_s)
         with self._news:
@@ -247,7 +251,11 @@ class SerialConsole:
             return self._last_words()
 
     def write(self, data: bytes) -> None:
-        """Send bytes. :raises ConnectionLost: when the line is dead or takes nothing for 5 s."""
+        """Send bytes.
+
+        Raises:
+            ConnectionLost: When the line is dead or takes nothing for 5 s.
+        """
         line = self._living_line()
         try:
             line.write(data)
@@ -261,7 +269,8 @@ class SerialConsole:
     def send_break(self) -> None:
         """Hold the line at BREAK for 0.25 s.
 
-        :raises BenchFault: on a raw TCP line, which cannot.
+        Raises:
+            BenchFault: On a raw TCP line, which cannot.
         """
         line = self._living_line()
         try:
@@ -287,8 +296,9 @@ class SerialConsole:
 
         The password is sent only when it was asked for, so that no echo can bring it into the log.
 
-        :raises AuthenticationFailed: when user or password is refused.
-        :raises NotSeen: when there is no shell within ``within_s`` seconds.
+        Raises:
+            AuthenticationFailed: When user or password is refused.
+            NotSeen: When there is no shell within ``within_s`` seconds.
         """
         console_shell.login(self, user, password, within_s)
 
@@ -297,7 +307,8 @@ class SerialConsole:
 
         Echo, prompts and escape sequences are taken out. Kernel messages that came meanwhile are in the output.
 
-        :raises NotSeen: when it has not ended within ``within_s`` seconds; it is interrupted then (Ctrl-C).
+        Raises:
+            NotSeen: When it has not ended within ``within_s`` seconds; it is interrupted then (Ctrl-C).
         """
         return console_shell.run(self, command, within_s)
 

@@ -73,7 +73,8 @@ _PRIVACY = {
 class Snmp(SnmpAgent):
     """The agent of a switch over UDP. Constructing it sends nothing.
 
-    :raises BenchFault: when a v3 password is too short to be one.
+    Raises:
+        BenchFault: When a v3 password is too short to be one.
     """
 
     def __init__(self, endpoint: SnmpEndpoint) -> None:

@@ -92,8 +92,9 @@ class _Unseen(Exception):
 class SnmpAgent(ABC):
     """The agent of a switch.
 
-    :param name: how messages call the switch.
-    :param variables_per_pdu: most variables asked for in one datagram.
+    Args:
+        name: How messages call the switch.
+        variables_per_pdu: Most variables asked for in one datagram.
     """
 
     def __init__(self, name: str, *, variables_per_pdu: int = 20) -> None:
@@ -114,8 +115,9 @@ class SnmpAgent(ABC):
     def get(self, what: Instance) -> Value:
         """The value of ``what``.
 
-        :raises NoSuchVariable: when the agent does not have it.
-        :raises BenchFault: when it is refused, is of another kind, or nothing answers.
+        Raises:
+            NoSuchVariable: When the agent does not have it.
+            BenchFault: When it is refused, is of another kind, or nothing answers.
         """
         return self.get_many([what])[what]
 
@@ -136,7 +138,8 @@ class SnmpAgent(ABC):
     def walk(self, column: Variable) -> dict[tuple[int, ...], Value]:
         """Every row of a column: index -> value. Empty when the agent has none, or does not know the column.
 
-        :raises BenchFault: when the rows do not ascend (an agent that would never end), or one is of another kind.
+        Raises:
+            BenchFault: When the rows do not ascend (an agent that would never end), or one is of another kind.
         """
         rows: dict[tuple[int, ...], Value] = {}
         what = f"GETBULK {column.name} ({column.oid})"
@@ -166,7 +169,8 @@ class SnmpAgent(ABC):
 
         That it is accepted does not say that it is done: see :meth:`set_and_see`.
 
-        :raises SnmpRefused: when the agent refuses.
+        Raises:
+            SnmpRefused: When the agent refuses.
         """
         words = ", ".join(f"{instance} = {shown(value)}" for instance, value in assignments)
         self._judged(f"SET {words}", [instance for instance, _ in assignments], lambda: self.write(assignments))
@@ -179,8 +183,11 @@ class SnmpAgent(ABC):
     ) -> None:
         """Write, and read back until every value is seen.
 
-        :param same: tells whether what is read is what was written, where an agent may write it in another way.
-        :raises BenchFault: when the SET is refused, or was accepted but is not seen within ``within_s``.
+        Args:
+            same: Tells whether what is read is what was written, where an agent may write it in another way.
+
+        Raises:
+            BenchFault: When the SET is refused, or was accepted but is not seen within ``within_s``.
         """
         self.set(*assignments)
         wanted = dict(assignments)

@@ -1,0 +1,176 @@
+"""The checks of a bench file that span several of its fields."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from ipaddress import IPv4Network
+from urllib.parse import urlsplit
+
+from niclab.bench.records import Bench, BmcProtocol, Port, Role, Wiring
+from niclab.bench.switch import switch_problems, switched_path_problems
+from niclab.files.yaml import FieldPath, Problem
+
+
+def bench_problems(bench: Bench) -> Iterator[Problem]:
+    """Yield what is wrong across several fields of a bench file.
+
+    Args:
+        bench: The bench as its file has it, each field valid by itself.
+
+    Yields:
+        One problem after another, with the field that shows it.
+    """
+    if bench.bench != bench.file.stem:
+        yield Problem(
+            ("bench",), f"{bench.bench} is not the name of the file", f"{bench.file.stem}, so that it is unique"
+        )
+    yield from _bmc_problems(bench)
+    yield from _port_problems(bench, lambda role, key: ("servers", role.value, "ports", key))
+    yield from _card_problems(bench)
+    yield from _command_problems(bench)
+    yield from switch_problems(bench.switch, [port.name for port in bench.ports]) if bench.switch else ()
+    yield from _path_problems(bench)
+    yield from _subnet_problems(bench)
+    yield from _endpoint_problems(bench)
+
+
+def _bmc_problems(bench: Bench) -> Iterator[Problem]:
+    for role in Role:
+        bmc, field = bench.server(role).bmc, ("servers", role.value, "bmc")
+        if bmc is None:
+            continue
+        if bmc.ipmi is None and bmc.redfish is None:
+            yield Problem(field, "no way to the BMC", "ipmi and/or redfish")
+        elif (bmc.ipmi if bmc.power is BmcProtocol.IPMI else bmc.redfish) is None:
+            found = f"{bmc.power.value} is not described here"
+            yield Problem((*field, "use"), found, "one that is, or its section")
+
+
+def _port_problems(bench: Bench, field_of: Callable[[Role, str], FieldPath]) -> Iterator[Problem]:
+    on_function: dict[tuple[Role, str], list[Port]] = {}
+    mac_seen: dict[str, str] = {}
+    for port in bench.ports:
+        field = field_of(port.role, port.key)
+        others = on_function.setdefault((port.role, port.pci), [])
+        same = next((other for other in others if None in (port.index, other.index) or port.index == other.index), None)
+        others.append(port)
+        if same is not None:
+            wanted = "a PCI address of its own, or port_index for each port of one function"
+            yield Problem((*field, "pci"), f"{port.pci} is {same.name} already", wanted)
+        if port.mac is not None and mac_seen.setdefault(port.mac, port.name) != port.name:
+            yield Problem((*field, "mac"), f"{port.mac} is {mac_seen[port.mac]} already", "a MAC address of its own")
+
+
+def _card_problems(bench: Bench) -> Iterator[Problem]:
+    """With each card the bench has the same ports, and they are as distinct as its own."""
+    known = {port.name for port in bench.ports}
+    for card, entry in bench.cards.items():
+        if set(entry.ports) == known:
+            field_of = partial(_card_port, card)
+            yield from _port_problems(bench.with_card(card), field_of)
+            continue
+        found = ", ".join(sorted(entry.ports))
+        yield Problem(("cards", card, "ports"), found, f"every port of the bench: {', '.join(sorted(known))}")
+
+
+def _command_problems(bench: Bench) -> Iterator[Problem]:
+    commands = bench.commands
+    if commands is None:
+        return
+    for change, shown, what in (("insert", "inserted", "card"), ("boot_systems", "systems", "system")):
+        changing, showing = getattr(commands, change), getattr(commands, shown)
+        if (changing is None) != (showing is None):
+            given = change if showing is None else shown
+            yield Problem(("commands",), f"{given} alone", f"both {change} and {shown}, or neither")
+        for role in Role:
+            if changing is not None and f"{{{role.value}}}" not in changing:
+                wanted = f"{{{role.value}}} where the name of the {what} of {role.value} goes"
+                yield Problem(("commands", change), changing, wanted)
+
+
+def _path_problems(bench: Bench) -> Iterator[Problem]:
+    names: set[str] = set()
+    used: dict[str, str] = {}
+    known = [port.name for port in bench.ports]
+    for index, path in enumerate(bench.paths):
+        field = ("paths", index)
+        if path.name in names:
+            yield Problem((*field, "name"), f"{path.name} is another path already", "a name of its own")
+        names.add(path.name)
+        for place, end in enumerate(path.ends):
+            if end not in known:
+                yield Problem((*field, "ends", place), f"there is no port {end}", f"one of {', '.join(known)}")
+            elif end in used:
+                found = f"{end} is an end of path {used[end]} already"
+                yield Problem((*field, "ends", place), found, "each port in one path")
+            used.setdefault(end, path.name)
+        if {end.partition(".")[0] for end in path.ends} != {role.value for role in Role}:
+            yield Problem((*field, "ends"), " and ".join(path.ends), "one port of dut and one of peer")
+        through_switch = path.through is Wiring.SWITCH
+        yield from switched_path_problems(index, path.ends, bench.switch, through_switch=through_switch)
+        if (path.pull is None) != (path.plug is None):
+            given = "pull" if path.plug is None else "plug"
+            yield Problem(field, f"{given} alone", "both pull and plug, or neither")
+
+
+def _subnet_problems(bench: Bench) -> Iterator[Problem]:
+    for index, path in enumerate(bench.paths):
+        for other in bench.paths[:index]:
+            if path.subnet.overlaps(other.subnet):
+                found = f"{path.subnet} overlaps {other.subnet} of path {other.name}"
+                yield Problem(("paths", index, "subnet"), found, "a subnet of its own")
+
+
+def _endpoint_problems(bench: Bench) -> Iterator[Problem]:
+    seen: dict[_Endpoint, FieldPath] = {}
+    for field, endpoint in _endpoints(bench):
+        other = seen.setdefault(endpoint, field)
+        if other != field:
+            where = ".".join(str(step) for step in other)
+            yield Problem(field, f"{endpoint.host}:{endpoint.port} is {where} already", "an endpoint of its own")
+        for path in bench.paths:
+            if _inside(endpoint.host, path.subnet):
+                found = f"{endpoint.host} lies in {path.subnet} of path {path.name}"
+                yield Problem(field, found, "an address that is not reached over the card under test")
+
+
+def _endpoints(bench: Bench) -> Iterable[tuple[FieldPath, _Endpoint]]:
+    """Everything the lab connects to; hosts behind different jump hosts may have the same address."""
+    if bench.switch:
+        yield ("switch",), _Endpoint("udp", bench.switch.address, bench.switch.snmp.port)
+    for role in Role:
+        server, field = bench.server(role), ("servers", role.value)
+        ssh, jump = server.ssh, server.ssh.jump
+        via = f"{jump.address}:{jump.port}" if jump else ""
+        yield (*field, "ssh"), _Endpoint("tcp", ssh.address, ssh.port, via)
+        if server.bmc and server.bmc.ipmi:
+            yield (*field, "bmc", "ipmi"), _Endpoint("udp", server.bmc.ipmi.address, server.bmc.ipmi.port)
+        if server.bmc and server.bmc.redfish:
+            url = urlsplit(server.bmc.redfish.url)
+            yield (*field, "bmc", "redfish"), _Endpoint("tcp", url.hostname or "", url.port or 443)
+        if server.console:
+            url = urlsplit(server.console.url)
+            host = url.hostname or server.console.url
+            yield (*field, "console"), _Endpoint("tcp", host, url.port or 0)
+
+
+def _card_port(card: str, role: Role, key: str) -> FieldPath:
+    return ("cards", card, "ports", f"{role.value}.{key}")
+
+
+@dataclass(frozen=True)
+class _Endpoint:
+    protocol: str
+    host: str
+    port: int
+    via: str = ""
+
+
+def _inside(host: str, subnet: IPv4Network) -> bool:
+    try:
+        return ipaddress.ip_address(host) in subnet
+    except ValueError:  # a name, or a device
+        return False

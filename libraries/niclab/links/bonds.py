@@ -1,0 +1,380 @@
+"""Bonds of all test ports on both servers: made and removed, their links failed and restored, and what they use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from enum import Enum
+
+from niclab.bench.records import BenchPath, Port, Role
+from niclab.core.parallel import side_by_side
+from niclab.core.undo import Entry
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, fail_with
+from niclab.core.wait import persistent_problems
+from niclab.hosts.bond_settings import BondMode, BondSettings
+from niclab.hosts.link_records import Bond
+from niclab.links import failure, lacp, upper, wiring
+from niclab.links.failure import Cause
+from niclab.links.ping import PING_COUNT, unanswered
+from niclab.links.upper import Stack
+from niclab.run.run import Run
+
+LINKS_WITHIN_S = 30.0
+"""House rule: members of a bond have their links by then, autonegotiation included; how fast is another test's fact."""
+LOOK_EVERY_S = 1.0
+"""Looking costs a server time that its traffic lacks: while outages are measured it is done seldom."""
+
+
+class Link(Enum):
+    """A link of the bonds, by its path or by its use."""
+
+    FIRST = "first"
+    """The first path of the bench file."""
+    SECOND = "second"
+    """The second path of the bench file."""
+    ACTIVE = "active"
+    """The path that the bond uses: the peer's bond where the cause is at the peer, else the dut's."""
+    BACKUP = "backup"
+    """A path that this bond does not use."""
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A failed link: its path, its undo, the ports that have no link by it, and what each bond used before."""
+
+    path: BenchPath
+    entry: Entry
+    ports: frozenset[str]
+    used: dict[Role, str | None]
+
+
+class Bonds:
+    """The bonds of a run, at most one on each server, and the links of them that are down.
+
+    Args:
+        run: The qualification run.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._made: list[Stack] = []
+        self._settings: BondSettings | None = None
+        self._lost: list[Loss] = []
+
+    # --- made and removed
+
+    def create(self, settings: BondSettings) -> None:
+        """Bond all test ports of each server, read every setting back, and wait for every link.
+
+        Args:
+            settings: The bonds' settings. With ``primary_reselect`` the first path becomes the primary.
+
+        Raises:
+            NotApplicable: The bench has one path only.
+            BenchFault: The servers are bonded already, or a setting does not read back. What was made is removed.
+            CardFailure: A member has no link in time.
+        """
+        if len(self._run.bench.paths) < 2:
+            raise NotApplicable(f"bench {self._run.bench.name} has one path; a bond takes two")
+        if self._made:
+            raise BenchFault("the hosts are bonded already: 'Remove Bonds From Both Hosts' comes first")
+        if (settings.miimon_ms is None) is (settings.arp_interval_ms is None):
+            raise BenchFault("a bond looks at its links by miimon_ms or by arp_interval_ms; wanted: one of the two")
+        with ExitStack() as undoing:
+            undoing.callback(self.remove)
+            for role in Role:
+                primary = settings.primary_reselect is not None
+                self._made.append(upper.bond(self._run, role, settings, first_is_primary=primary))
+            self._settings = settings
+            self.require_members()
+            undoing.pop_all()
+
+    def remove(self) -> None:
+        """Restore every link and remove the bonds, if there are any.
+
+        Raises:
+            CardFailure: A port is not as it was before: MAC, MTU, up, addresses.
+            BenchFault: A bond or a link cannot be undone; the journal keeps it.
+        """
+        self.restore()
+        problems = []
+        while self._made:
+            problems += upper.remove(self._run, self._made.pop())
+        self._settings = None
+        fail_with(problems)
+
+    # --- what they are
+
+    @property
+    def both(self) -> list[Stack]:
+        """The bonds of both servers.
+
+        Raises:
+            BenchFault: There is none.
+        """
+        if not self._made:
+            raise BenchFault("there is no bond: 'Bond Both Hosts' comes first")
+        return self._made
+
+    @property
+    def settings(self) -> BondSettings:
+        """The settings that both bonds were given.
+
+        Raises:
+            BenchFault: There is no bond.
+        """
+        if self._settings is None:
+            raise BenchFault("there is no bond: 'Bond Both Hosts' comes first")
+        return self._settings
+
+    def stack(self, role: Role) -> Stack:
+        """Return the bond of a server.
+
+        Args:
+            role: The server.
+
+        Raises:
+            BenchFault: There is none.
+        """
+        return next(bond for bond in self.both if bond.server.role is role)
+
+    def active_port(self, role: Role) -> Port:
+        """Return the port that the bond of a server uses now.
+
+        Args:
+            role: The server.
+
+        Raises:
+            CardFailure: It uses none.
+        """
+        bond = self.stack(role)
+        active = bond.server.host.bond(bond.name).active_slave
+        for port, interface in bond.below.items():
+            if interface.name == active:
+                return port
+        raise CardFailure(f"{role.value}: {bond.name} uses {active or 'no link'}; wanted: one of its members")
+
+    def described(self) -> str:
+        """Name the bonds in words, to tell figures over them from other figures."""
+        return f"{self.settings.mode.value} bond"
+
+    # --- links
+
+    def lose(self, link: Link, cause: Cause, say: Callable[[str], object]) -> None:
+        """Let a link fail; :meth:`restore` undoes it.
+
+        Args:
+            link: The link.
+            cause: The way in which it fails.
+            say: Takes what was done.
+
+        Raises:
+            NotApplicable: The bench cannot do that to this path.
+            CardFailure: A bond uses no link, so that none is the active one.
+        """
+        paths = self._run.bench.paths
+        match link:
+            case Link.FIRST:
+                path = paths[0]
+            case Link.SECOND:
+                path = paths[1]
+            case Link.ACTIVE:
+                path = self._active_path(cause.loser)
+            case Link.BACKUP:
+                active = self._active_path(cause.loser)
+                path = next(path for path in paths if path is not active)
+        self._lose(path, cause, say)
+
+    def lose_every(self, cause: Cause, say: Callable[[str], object]) -> None:
+        """Let the links of all paths fail; arguments and errors are those of :meth:`lose`."""
+        for path in self._run.bench.paths:
+            self._lose(path, cause, say)
+
+    def restore(self) -> None:
+        """Restore every failed link, without waiting for it.
+
+        Raises:
+            BenchFault: A link cannot be restored; it can be tried again, and the journal keeps it.
+        """
+        while self._lost:
+            wiring.mend_path(self._run, self._lost[-1].entry)
+            self._lost.pop()
+
+    def flap(self, times: int, cause: Cause, say: Callable[[str], object]) -> None:
+        """Let the active link fail, see another one used, restore it and see all links up, again and again.
+
+        Args:
+            times: How often.
+            cause: The way in which it fails.
+            say: Takes what was done.
+
+        Raises:
+            CardFailure: A bond did not change its link, or a link did not return.
+        """
+        for turn in range(times):
+            self.lose(Link.ACTIVE, cause, say)
+            fail_with(self.not_changed())
+            self.restore()
+            self.require_members()
+            say(f"flap {turn + 1} of {times} is survived")
+
+    # --- what must hold
+
+    def make_whole(self) -> None:
+        """Restore every link and wait until the bonds are whole: all members up, aggregated with 802.3ad, traffic.
+
+        Raises:
+            CardFailure: A bond does not become whole in time.
+            BenchFault: A link cannot be restored, or a server does not answer.
+        """
+        self.restore()
+        self.require_members()
+        if self.settings.mode is BondMode.LACP:
+            lacp.require_aggregated(self._run, self.both)
+        fail_with(self.without_traffic())
+
+    def require_members(self) -> None:
+        """Wait until every member of both bonds has its link, autonegotiation included.
+
+        Raises:
+            CardFailure: Naming the bonds whose members have not.
+            BenchFault: A server does not answer.
+        """
+        wanted = len(self._run.bench.paths)
+
+        def down() -> list[str]:
+            return [
+                f"{bond.server.name}: {seen.slaves_up} of {wanted} links"
+                for bond, seen in zip(self.both, self._seen(), strict=True)
+                if seen.slaves_up != wanted or len(seen.slaves) != wanted
+            ]
+
+        if problems := persistent_problems(down, within=LINKS_WITHIN_S, every=LOOK_EVERY_S):
+            raise CardFailure(f"{'; '.join(problems)}; wanted: all, within {LINKS_WITHIN_S:g} s")
+
+    def without_traffic(self) -> list[str]:
+        """Ping over the bonds from both ends.
+
+        Returns:
+            Which pings were not answered once; empty when all were.
+        """
+
+        def ping(ends: tuple[Stack, Stack]) -> list[str]:
+            mine, theirs = ends
+            result = mine.server.host.ping(str(theirs.address.ip), source=str(mine.address.ip), count=PING_COUNT)
+            return unanswered(f"{mine.server.name} to {theirs.server.name} over {mine.name}", result)
+
+        dut, peer = self.both
+        return [problem for found in side_by_side(ping, [(dut, peer), (peer, dut)]) for problem in found]
+
+    def require_no_carrier(self, of: Role | None = None) -> None:
+        """Wait until bonds report that they have no link, and use none.
+
+        They may take the sheet's ``carrier_loss_within_ms`` and one look of miimon.
+
+        Args:
+            of: The server; both when there is none.
+
+        Raises:
+            CardFailure: A bond keeps its carrier, or uses a link.
+        """
+        card = self._run.card
+        limit_ms = card.known(card.limits.carrier_loss_within_ms, "limits.carrier_loss_within_ms")
+        within_s = (limit_ms + (self.settings.miimon_ms or 0)) / 1000
+        bonds = [bond for bond in self.both if of in (None, bond.server.role)]
+        for bond in bonds:
+            if not bond.server.host.await_carrier(bond.name, False, within_s=within_s).seen:
+                raise CardFailure(
+                    f"{bond.server.name}: {bond.name} has still carrier with every link lost, after {limit_ms} ms and "
+                    f"one look of miimon, all that sheet {card.name} allows"
+                )
+        problems = []
+        for bond in bonds:
+            seen = bond.server.host.bond(bond.name)
+            if seen.slaves_up or seen.active_slave or seen.mii_status != "down":
+                found = f"{seen.slaves_up} links up, active {seen.active_slave}, status {seen.mii_status}"
+                problems.append(f"{bond.server.name}: {bond.name} has {found}; wanted: none, none, down")
+        fail_with(problems)
+
+    def not_on_path(self, path: BenchPath, of: Role | None = None) -> list[str]:
+        """Wait until bonds use a path, for as long as the sheet gives a link to return.
+
+        Args:
+            path: The path.
+            of: The server; both when there is none.
+
+        Returns:
+            The bonds that use another link at the end, and the limit; empty when none does.
+        """
+        wanted: dict[Role, str | None] = {
+            bond.server.role: interface.name
+            for bond in self.both
+            for port, interface in bond.below.items()
+            if port.name in path.ends and of in (None, bond.server.role)
+        }
+        return self._not_in_use_in_time(wanted, f"of path {path.name}")
+
+    def not_changed(self) -> list[str]:
+        """Wait until each bond whose active link has failed uses another one, and the other bond what it used.
+
+        Returns:
+            The bonds that use another link at the end, and the limit; empty when none does.
+
+        Raises:
+            BenchFault: No bond has lost its active link.
+        """
+        used, lost = self._before(), {port for loss in self._lost for port in loss.ports}
+        wanted: dict[Role, str | None] = {}
+        for bond in self.both:
+            left = [interface.name for port, interface in bond.below.items() if port.name not in lost]
+            before = used[bond.server.role]
+            wanted[bond.server.role] = before if before in left else next(iter(left), None)
+        if wanted == used:
+            raise BenchFault("no bond has lost its active link: 'Lose The Active Link' comes first")
+        return self._not_in_use_in_time(wanted, "that has its link")
+
+    def changed(self) -> list[str]:
+        """Look once whether each bond uses the link that it used before the last failure.
+
+        Returns:
+            The bonds that use another link; empty when none does.
+
+        Raises:
+            BenchFault: No link has failed.
+        """
+        return self._not_in_use(self._before(), "as before the loss of another link")
+
+    def _before(self) -> dict[Role, str | None]:
+        """What each bond used before the last failure."""
+        if not self._lost:
+            raise BenchFault("no link is lost: 'Lose The Active Link' comes first")
+        return self._lost[-1].used
+
+    def _not_in_use_in_time(self, wanted: dict[Role, str | None], which: str) -> list[str]:
+        card = self._run.card
+        limit_ms = card.known(card.limits.carrier_return_within_ms, "limits.carrier_return_within_ms")
+        problems = persistent_problems(
+            lambda: self._not_in_use(wanted, which), within=limit_ms / 1000, every=LOOK_EVERY_S
+        )
+        return [f"{problem}; sheet {card.name} allows {limit_ms} ms" for problem in problems]
+
+    def _not_in_use(self, wanted: dict[Role, str | None], which: str) -> list[str]:
+        """The bonds that do not use the interface wanted of them; a bond of which none is wanted is right."""
+        return [
+            f"{bond.server.name} uses {seen.active_slave}, wanted {wanted[bond.server.role]} {which}"
+            for bond, seen in zip(self.both, self._seen(), strict=True)
+            if bond.server.role in wanted and seen.active_slave != wanted[bond.server.role]
+        ]
+
+    def _seen(self) -> list[Bond]:
+        return side_by_side(lambda bond: bond.server.host.bond(bond.name), self.both)
+
+    def _active_path(self, role: Role) -> BenchPath:
+        return self._run.bench.path_of(self.active_port(role))
+
+    def _lose(self, path: BenchPath, cause: Cause, say: Callable[[str], object]) -> None:
+        used = {bond.server.role: seen.active_slave for bond, seen in zip(self.both, self._seen(), strict=True)}
+        ports = failure.dark_ends(path, cause)
+        self._lost.append(Loss(path, failure.lose(self._run, path, cause), ports, used))
+        say(f"path {path.name} is lost by {cause.value}: no link at {' and '.join(sorted(ports))}")

@@ -1,0 +1,72 @@
+"""What each link of a balancing bond carries of the datagrams that both servers send, by the counters of its ports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from niclab.bench.records import Role
+from niclab.core.parallel import side_by_side
+from niclab.core.verdict import fail_with
+from niclab.core.wait import persistent_problems
+from niclab.hosts.records import Statistics
+from niclab.links.bonds import Bonds
+from niclab.links.upper import Stack
+from niclab.run.run import Run
+from niclab.traffic import flows
+
+LEAST_PART = 0.5
+"""House rule: a link that carries less than this part of an even share is not really used."""
+COUNTED_WITHIN_S = 5.0
+"""House rule: drivers that fetch the counters of their card do so every second or two."""
+
+
+def require_shares(run: Run, say: Callable[[str], object]) -> None:
+    """Let each server send datagrams of many flows, and see that every member of both bonds carries its share.
+
+    Args:
+        run: The qualification run, with bonds.
+        say: Takes what each member carried.
+
+    Raises:
+        CardFailure: Naming the members that carried less than half of an even share.
+        BenchFault: There is no bond, a server does not answer or does not send.
+    """
+    dut, peer = (run.part(Bonds).stack(role) for role in Role)
+    fail_with([*_problems(dut, peer, say), *_problems(peer, dut, say)])
+
+
+def _problems(sender: Stack, receiver: Stack, say: Callable[[str], object]) -> list[str]:
+    """Members that carry too little of what one bond sends to the other."""
+    before = [_counted(sender), _counted(receiver)]
+    sent = flows.send(sender.server, str(sender.address.ip), str(receiver.address.ip))
+    gained: list[list[int]] = []
+
+    def short() -> list[str]:
+        gained[:] = [
+            _gained(before[0], _counted(sender), "tx_packets"),
+            _gained(before[1], _counted(receiver), "rx_packets"),
+        ]
+        return [*_short(sender, "sent", sent, gained[0]), *_short(receiver, "received", sent, gained[1])]
+
+    problems = persistent_problems(short, within=COUNTED_WITHIN_S, every=0.5)
+    for bond, did, frames in zip((sender, receiver), ("sent", "received"), gained, strict=True):
+        say(f"{bond.server.name}: the members of {bond.name} have {did} {frames} frames of {sent}")
+    return problems
+
+
+def _short(bond: Stack, did: str, sent: int, frames: list[int]) -> list[str]:
+    even = sent / len(frames)
+    return [
+        f"{port.place} has {did} {count} of {sent} datagrams of {bond.name}; wanted: at least {LEAST_PART * even:g}, "
+        f"half of an even share of {len(frames)} links"
+        for port, count in zip(bond.below, frames, strict=True)
+        if count < LEAST_PART * even
+    ]
+
+
+def _counted(bond: Stack) -> list[Statistics]:
+    return side_by_side(bond.server.host.statistics, [interface.name for interface in bond.below.values()])
+
+
+def _gained(before: list[Statistics], after: list[Statistics], counter: str) -> list[int]:
+    return [getattr(now, counter) - getattr(then, counter) for then, now in zip(before, after, strict=True)]
