@@ -8,6 +8,7 @@ from robot.api import logger
 from robot.api.deco import keyword, library
 from robot.libraries.BuiltIn import BuiltIn
 
+import Abort
 from BenchLibrary import BenchLibrary
 from niclab.bench.records import Role, chosen_systems
 from niclab.card import load_card
@@ -24,6 +25,10 @@ CONSOLE_TAIL_CHARACTERS = 20_000
 @library(scope="GLOBAL")
 class Lab(BenchLibrary):
     """Keywords that concern the bench as a whole. Constructing the library connects to nothing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        Abort.install()
 
     @keyword
     def take_bench(self, bench: str, card: str, dut_os: str = "", peer_os: str = "") -> None:

@@ -110,6 +110,11 @@ def key() -> str:
     return digest.hexdigest()[:16]
 
 
+def built() -> bool:
+    """Is the current image there?"""
+    return (CACHE / f"image-{key()}" / "manifest.json").exists()
+
+
 def ensure(log: Path | None = None) -> Path:
     """Return the folder of the current image; build it first when it is not there (needs network, about a minute).
 

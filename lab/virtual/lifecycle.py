@@ -95,6 +95,9 @@ def up(
             f"missing programs: {', '.join(missing)}; run 'make setup' (Debian: {' '.join(missing.values())})"
         )
     with locked(bench):
+        slots.exchanged(bench, cards or {}, systems)  # names first: an image takes a minute to build
+        if not image.built():
+            say("building the guest image, once, about a minute")
         base = image.ensure()
         if fresh:
             parts.end_all(bench)
@@ -183,7 +186,11 @@ def redfish(server: Server, identity: Identity, reset_type: str) -> None:
     )
     try:
         context = ssl.create_default_context(cafile=str(identity.certificate))
-        urllib.request.urlopen(request, timeout=20, context=context).close()
+        # no proxy knows the way to a BMC of this machine, whatever the environment says
+        direct = urllib.request.build_opener(
+            urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=context)
+        )
+        direct.open(request, timeout=20).close()
     except urllib.error.HTTPError as error:
         if error.code != 409:  # 409: it is on (or off) already
             raise BenchError(

@@ -16,7 +16,7 @@ from pathlib import Path
 import examples as X
 
 from niclab.hosts.errors import ReadError
-from niclab.parse import parse
+from niclab.commands.parse import parse
 
 H = Path("tests/hosts")
 SYN = re.compile(

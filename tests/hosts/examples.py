@@ -164,7 +164,7 @@ def write(kind: str, examples: list[Example]) -> None:
 def _fill(kind: str) -> None:
     from dataclasses import replace
 
-    from niclab.parse import parse
+    from niclab.commands.parse import parse
 
     write(
         kind,

@@ -13,62 +13,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from niclab.commands.parse import as_json, parse
-from niclab.hosts.linux.bonding import read_bonding
-from niclab.hosts.linux.dmesg import read_kernel_log
-from niclab.hosts.linux.dpkg import read_dpkg
-from niclab.hosts.linux.ethtool import read_driver_info, read_link_settings
-from niclab.hosts.linux.ethtool_coalesce import read_coalescing, read_pause
-from niclab.hosts.linux.ethtool_counters import read_counters
-from niclab.hosts.linux.ethtool_features import read_features
-from niclab.hosts.linux.ethtool_module import read_module
-from niclab.hosts.linux.ethtool_sizes import read_channels, read_rings
-from niclab.hosts.linux.interrupts import read_interrupts
-from niclab.hosts.linux.ip import read_interfaces
-from niclab.hosts.linux.ip_link import read_links
-from niclab.hosts.linux.lspci import read_lspci
-from niclab.hosts.linux.lspci_machine import read_lspci_machine, read_lspci_quoted
-from niclab.hosts.linux.modinfo import read_modinfo
-from niclab.hosts.linux.modules import read_lsmod, read_proc_modules
-from niclab.hosts.linux.ping import read_ping
-from niclab.hosts.linux.rpm import read_rpm
-from niclab.hosts.linux.vlan import read_vlans
+import examples
+
+from niclab.commands.parse import parse
 
 FREEBSD = (
     *("dmesg-freebsd", "ifconfig-freebsd", "kldstat", "loader-conf", "netstat-freebsd", "pciconf", "pkg"),
     *("sysctl-freebsd", "vmstat-freebsd"),
 )
-TOOLS = ("console", "iperf3", "ipmi", "netperf")
+TOOLS = ("console", "iperf3", "netperf")
 
 CAPTURES = Path(__file__).parent / "captures"
 
-READERS: dict[str, Callable[[str], Any]] = {
-    "ethtool-i": read_driver_info,
-    "ethtool": read_link_settings,
-    "ethtool-S": read_counters,
-    "ethtool-k": read_features,
-    "ethtool-g": read_rings,
-    "ethtool-l": read_channels,
-    "ethtool-c": read_coalescing,
-    "ethtool-a": read_pause,
-    "ethtool-m": read_module,
-    "ip-link": read_links,
-    "bonding": read_bonding,
-    "vlan": read_vlans,
-    "lspci": read_lspci,
-    "lspci-vmm": read_lspci_machine,
-    "lspci-mm": read_lspci_quoted,
-    "ip": read_interfaces,
-    "ping": read_ping,
-    "modinfo": read_modinfo,
-    "proc-modules": read_proc_modules,
-    **{kind: partial(parse, kind) for kind in (*FREEBSD, *TOOLS)},
-    "lsmod": read_lsmod,
-    "interrupts": read_interrupts,
-    "dpkg": read_dpkg,
-    "rpm": read_rpm,
-    "dmesg": lambda text: as_json(read_kernel_log(text)),
-}
+READERS: dict[str, Callable[[str], Any]] = {kind: partial(parse, kind) for kind in (*FREEBSD, *TOOLS)}
 
 
 def captures() -> list[Path]:
@@ -82,6 +39,8 @@ def text_of(capture: Path) -> str:
 
 
 def capture(kind: str, name: str) -> str:
+    if kind in examples.kinds():
+        return examples.text_of(kind, name)
     return text_of(CAPTURES / kind / f"{name}.txt")
 
 

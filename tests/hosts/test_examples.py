@@ -7,8 +7,8 @@ import json
 import examples
 import pytest
 from examples import Example
-from niclab.parse import KINDS, parse
 
+from niclab.commands.parse import KINDS, parse
 from niclab.hosts.errors import ReadError
 
 PARSED = [kind for kind in examples.kinds() if kind in KINDS]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
+from examples import text_of
 from fake_shell import FakeShell, Script, failed
-from goldens import capture
 
 from niclab.core.verdict import BenchFault
 from niclab.hosts.bond_settings import (
@@ -69,7 +69,7 @@ def host(script: dict[str, Script]) -> tuple[LinuxHost, FakeShell]:
 
 def bonded(read_back: str = READ_BACK) -> tuple[LinuxHost, FakeShell]:
     return host(
-        {"modprobe bonding...": "", SYSFS: read_back, PROC: capture("bonding", "arch-6.5-primary")},
+        {"modprobe bonding...": "", SYSFS: read_back, PROC: text_of("bonding", "arch-6.5-primary")},
     )
 
 
@@ -187,10 +187,3 @@ def test_the_outer_one_of_two_tags_is_read_back() -> None:
 def test_ids_that_no_vlan_has(vlan_id: int) -> None:
     with pytest.raises(BenchFault, match="an id of 1 to 4094"):
         host({})[0].create_vlan("v0.3", "v0", vlan_id)
-
-
-def test_removal_is_seen() -> None:
-    dut, _ = host({"ip link delete dev v0.3...": ["gone\n", "there\n"]})
-    dut.remove_link("v0.3")
-    with pytest.raises(BenchFault, match=r"dut: v0\.3 is still there"):
-        dut.remove_link("v0.3")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from pathlib import Path
 
@@ -9,21 +10,22 @@ import pytest
 from fake_shell import Answer, FakeShell, Script, failed
 
 from niclab.core.verdict import BenchFault
-from niclab.hosts.linux.ethtool_features import read_features
 from niclab.hosts.linux.host import LinuxHost
 
-FEATURES = """Features for eth0:
-rx-checksumming: on
-tx-checksumming: on
-\ttx-checksum-ipv4: on
-\ttx-checksum-ip-generic: off [fixed]
-scatter-gather: on
-\ttx-scatter-gather: on
-tcp-segmentation-offload: off
-\ttx-tcp-segmentation: off [requested on]
-generic-receive-offload: on
-rx-vlan-offload: on [fixed]
-"""
+FEATURES = json.dumps(
+    [
+        {
+            "ifname": "eth0",
+            "tx-checksumming": {"active": True, "fixed": None, "requested": None},
+            "scatter-gather": {"active": True, "fixed": None, "requested": None},
+            "tx-scatter-gather": {"active": True, "fixed": False, "requested": True},
+            "tcp-segmentation-offload": {"active": False, "fixed": None, "requested": None},
+            "tx-tcp-segmentation": {"active": False, "fixed": False, "requested": True},
+            "generic-receive-offload": {"active": True, "fixed": False, "requested": True},
+            "rx-vlan-offload": {"active": True, "fixed": True, "requested": False},
+        }
+    ]
+)
 RINGS = """Ring parameters for eth0:
 Pre-set maximums:
 RX:\t\t4096
@@ -63,7 +65,7 @@ rx-frame-high:\tn/a
 tx-usecs-high:\tn/a
 tx-frame-high:\tn/a
 """
-PAUSE = "Pause parameters for eth0:\nAutonegotiate:\ton\nRX:\t\ton\nTX:\t\toff\n"
+PAUSE = json.dumps([{"ifname": "eth0", "autonegotiate": True, "rx": True, "tx": False}])
 CHANNELS = """Channel parameters for eth0:
 Pre-set maximums:
 RX:\t\tn/a
@@ -81,10 +83,10 @@ ADDR = (
     '"address":"00:00:c9:00:00:01","addr_info":[]}]'
 )
 SHOWN: dict[str, Script] = {
-    "ethtool -k eth0": FEATURES,
+    "ethtool --json -k eth0": FEATURES,
     "ethtool -g eth0": RINGS,
     "ethtool -c eth0": COALESCING,
-    "ethtool -a eth0": PAUSE,
+    "ethtool --json -a eth0": PAUSE,
     "ethtool -l eth0": CHANNELS,
     "ip -j -s -d addr show dev eth0": ADDR,
     **{f"ethtool -{option} eth0 | cksum": "4038471504 75\n" for option in "kgcal"},
@@ -161,11 +163,19 @@ def test_what_is_shown_is_read() -> None:
     assert dut.mtu("eth0") == 1500
 
 
-@pytest.mark.parametrize("option", ["k", "g", "c", "a", "l"])
-def test_an_answer_for_another_interface_is_refused(option: str) -> None:
-    shell = FakeShell({f"ethtool -{option} eth1": SHOWN[f"ethtool -{option} eth0"]})
-    ask = {"k": "features", "g": "rings", "c": "coalescing", "a": "pause", "l": "channels"}[option]
-    with pytest.raises(BenchFault, match=rf"^dut: `ethtool -{option} eth1` answered for eth0$"):
+@pytest.mark.parametrize(
+    ("ask", "option"),
+    [
+        ("features", "--json -k"),
+        ("rings", "-g"),
+        ("coalescing", "-c"),
+        ("pause", "--json -a"),
+        ("channels", "-l"),
+    ],
+)
+def test_an_answer_for_another_interface_is_refused(ask: str, option: str) -> None:
+    shell = FakeShell({f"ethtool {option} eth1": SHOWN[f"ethtool {option} eth0"]})
+    with pytest.raises(BenchFault, match=rf"^dut: `ethtool {option} eth1` answered for eth0$"):
         getattr(LinuxHost(shell, "dut"), ask)("eth1")
 
 
@@ -218,13 +228,3 @@ def test_a_word_that_is_none_reaches_no_shell(word: str) -> None:
         with pytest.raises(BenchFault, match=r"a word of letters, digits and - _ \. is wanted"):
             ask()
     assert shell.commands == []
-
-
-@pytest.mark.parametrize(("ip4", "ip6", "fixed"), [(" [fixed]", " [fixed]", True), ("", " [fixed]", False)])
-def test_a_group_is_fixed_when_all_its_members_are(ip4: str, ip6: str, fixed: bool) -> None:
-    """As ``ethtool -k lo`` prints it: of a group it never says so."""
-    text = f"Features for eth0:\ntx-checksumming: on\n\ttx-checksum-ipv4: on{ip4}\n\ttx-checksum-ipv6: off{ip6}\n"
-    features = read_features(text)
-    assert features["tx-checksumming"].fixed is fixed and features["tx-checksumming"].on
-    assert features.features["tx-checksumming"].fixed is False
-    assert read_features("Features for eth0:\ntx-checksumming: on\n")["tx-checksumming"].fixed is False

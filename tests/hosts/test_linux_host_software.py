@@ -20,7 +20,17 @@ INSTALL = (
     " be2net-modules=12.0.0.0"
 )
 PURGE = "DEBIAN_FRONTEND=noninteractive apt-get -q purge --yes be2net-modules"
-INFO = "driver: be2net\nversion: 12.0.0.0\nfirmware-version: 4.4.249.3\nbus-info: 0000:81:00.0\n"
+INFO = """driver: be2net
+version: 12.0.0.0
+firmware-version: 4.4.249.3
+expansion-rom-version:
+bus-info: 0000:81:00.0
+supports-statistics: yes
+supports-test: yes
+supports-eeprom-access: yes
+supports-register-dump: yes
+supports-priv-flags: yes
+"""
 
 
 def host(script: dict[str, Script]) -> tuple[LinuxHost, FakeShell]:

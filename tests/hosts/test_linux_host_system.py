@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from examples import text_of
 from fake_shell import Answer, FakeShell, Script, failed, lines
-from goldens import capture
 
 from niclab.core.verdict import BenchFault
 from niclab.hosts.errors import ReadError
-from niclab.hosts.linux.host import LinuxHost, linux_host
+from niclab.hosts.linux.host import LinuxHost
 from niclab.hosts.records import KernelLogMark
 from niclab.transports import CommandTimeout, ConnectionLost
 
@@ -19,8 +19,17 @@ LOADED_COMMAND = "for a in version srcversion..."
 RELOAD_COMMAND = "modprobe -r e1000e && modprobe e1000e"
 
 
-def loaded(modules: str, version: str = "", srcversion: str = "") -> str:
-    return lines(f"version={version}", f"srcversion={srcversion}") + capture("proc-modules", modules)
+# users, taints, a module that stays for ever, and one of a kernel that unloads none (kernel/module/procfs.c)
+MODULES = """e1000e 315392 0 - Live 0xffffffffc0a3b000
+mdio 16384 2 bnx2x,ixgbe, Live 0xffffffffc0711000
+be2net 147456 0 - Loading 0xffffffffc0b00000 (OE+)
+xen_fs 16384 1 [permanent], Live 0x0000000000000000
+old 20480 - - Live 0x00000000
+"""
+
+
+def loaded(version: str = "", srcversion: str = "") -> str:
+    return lines(f"version={version}", f"srcversion={srcversion}") + MODULES
 
 
 def host(script: dict[str, Script]) -> tuple[LinuxHost, FakeShell]:
@@ -30,14 +39,13 @@ def host(script: dict[str, Script]) -> tuple[LinuxHost, FakeShell]:
 
 def test_construction_runs_nothing() -> None:
     shell = FakeShell({})
-    assert linux_host(shell, "dut").name == "dut"
+    assert LinuxHost(shell, "dut").name == "dut"
     assert shell.commands == []
 
 
 def test_time_and_identity() -> None:
     dut, _ = host(
         {
-            "cat /proc/uptime": "4711.25 9000.10\n",
             BOOT_ID_COMMAND: f"{BOOT_ID}\n",
             "date +%s.%N": "1795258980.123456789\n",
             "uname -r": "6.1.0-18-amd64\n",
@@ -45,7 +53,6 @@ def test_time_and_identity() -> None:
             "id -u": ["0\n", "1000\n"],
         }
     )
-    assert dut.uptime_s() == 4711.25
     assert dut.boot_id() == BOOT_ID
     assert dut.clock_s() == pytest.approx(1795258980.123456789)
     assert dut.kernel() == "6.1.0-18-amd64"
@@ -54,23 +61,15 @@ def test_time_and_identity() -> None:
     assert dut.is_root() is False
 
 
-@pytest.mark.parametrize(
-    ("text", "kib"),
-    [
-        ("MemTotal:        2035396 kB\nMemFree:          123 kB\nMemAvailable:     456 kB\nHugePages_Total:  0\n", 456),
-        ("MemTotal:  1 kB\nMemFree:  100 kB\nBuffers:  20 kB\nCached:  3 kB\nSwapCached:  9 kB\n", 123),  # before 3.14
-    ],
-)
-def test_available_memory_is_what_the_kernel_or_free_calls_so(text: str, kib: int) -> None:
-    dut, _ = host({"cat /proc/meminfo": text})
-    assert dut.available_bytes() == 1024 * kib
+def test_available_memory_is_what_the_kernel_calls_so() -> None:
+    text = "MemTotal:        2035396 kB\nMemFree:          123 kB\nMemAvailable:     456 kB\nHugePages_Total:  0\n"
+    assert host({"cat /proc/meminfo": text})[0].available_bytes() == 1024 * 456
 
 
 @pytest.mark.parametrize(
     ("command", "text", "method"),
     [
         ("cat /proc/meminfo", "MemTotal: 1 kB\nMemFree: 1 kB\n", "available_bytes"),
-        ("cat /proc/uptime", "up 3 days\n", "uptime_s"),
         ("date +%s.%N", "1795258980.%N\n", "clock_s"),
         (BOOT_ID_COMMAND, "\n", "boot_id"),
         ("uname -r", "\n", "kernel"),
@@ -84,11 +83,11 @@ def test_unreadable_answer_names_host_and_command(command: str, text: str, metho
 
 
 def test_failed_command_names_host_command_status_and_words() -> None:
-    dut, _ = host({"cat /proc/uptime": failed("cat: /proc/uptime: Permission denied\n")})
+    dut, _ = host({"cat /proc/stat": failed("cat: /proc/stat: Permission denied\n")})
     with pytest.raises(BenchFault) as error:
-        dut.uptime_s()
+        dut.cpu_times()
     assert str(error.value) == (
-        "dut: `cat /proc/uptime` failed with exit status 1, said: cat: /proc/uptime: Permission denied"
+        "dut: `cat /proc/stat` failed with exit status 1, said: cat: /proc/stat: Permission denied"
     )
 
 
@@ -127,7 +126,7 @@ def test_tool_names_are_checked_before_anything_runs(name: str) -> None:
 
 
 def test_modinfo() -> None:
-    dut, _ = host({"modinfo e1000e": capture("modinfo", "e1000e-outoftree")})
+    dut, _ = host({"modinfo e1000e": text_of("modinfo", "e1000e-outoftree")})
     assert dut.modinfo("e1000e").version == "3.8.4-NAPI"
 
 
@@ -138,7 +137,7 @@ def test_modinfo_of_an_unknown_module() -> None:
 
 
 def test_loaded_module() -> None:
-    dut, _ = host({LOADED_COMMAND: loaded("debian", srcversion="66BAFAFEFF141B143DADEC6")})
+    dut, _ = host({LOADED_COMMAND: loaded(srcversion="66BAFAFEFF141B143DADEC6")})
     module = dut.loaded_module("e1000e")
     assert module is not None
     assert (module.version, module.srcversion, module.refcount) == (None, "66BAFAFEFF141B143DADEC6", 0)
@@ -165,7 +164,7 @@ def test_a_loaded_module_without_its_attributes_is_an_error(text: str) -> None:
 
 
 def test_reload_driver() -> None:
-    dut, shell = host({RELOAD_COMMAND: "", LOADED_COMMAND: loaded("debian")})
+    dut, shell = host({RELOAD_COMMAND: "", LOADED_COMMAND: loaded()})
     dut.reload_driver("e1000e")
     assert shell.commands[0] == RELOAD_COMMAND
     assert shell.timeouts_s[RELOAD_COMMAND] >= 120
@@ -192,11 +191,11 @@ def test_dmesg_since_a_mark() -> None:
         return ""
 
     def log(_: str) -> str:
-        return lines("[ 1.0] old", f"[ 2.0] {written[0]}", "[ 3.0] e1000e: eth0 NIC Link is Down")
+        return lines("[    1.000000] old", f"[    2.000000] {written[0]}", "[    3.000000] e1000e: eth0 Link is Down")
 
     dut, _ = host({BOOT_ID_COMMAND: f"{BOOT_ID}\n", "echo ...": write, "dmesg": log})
     mark = dut.dmesg_mark()
-    assert [line.text for line in dut.dmesg_since(mark)] == ["e1000e: eth0 NIC Link is Down"]
+    assert [line.text for line in dut.dmesg_since(mark)] == ["e1000e: eth0 Link is Down"]
 
 
 def test_two_marks_differ() -> None:
@@ -205,7 +204,7 @@ def test_two_marks_differ() -> None:
 
 
 def test_an_overwritten_mark_is_a_fault_not_an_empty_log() -> None:
-    dut, _ = host({BOOT_ID_COMMAND: f"{BOOT_ID}\n", "dmesg": "[ 9.0] new\n"})
+    dut, _ = host({BOOT_ID_COMMAND: f"{BOOT_ID}\n", "dmesg": "[    9.000000] new\n"})
     with pytest.raises(BenchFault, match=r"ring buffer has overwritten it"):
         dut.dmesg_since(KernelLogMark(BOOT_ID, "niclab mark 00"))
 
@@ -216,7 +215,6 @@ def test_a_mark_of_another_boot_is_a_fault() -> None:
         dut.dmesg_since(KernelLogMark(BOOT_ID, "niclab mark 00"))
 
 
-@pytest.mark.parametrize("method", ["reboot", "poweroff"])
 @pytest.mark.parametrize(
     "answer",
     [
@@ -229,10 +227,10 @@ def test_a_mark_of_another_boot_is_a_fault() -> None:
     ],
     ids=["answered", "no status", "SIGTERM", "signal", "lost", "silent"],
 )
-def test_halt_returns_however_the_connection_ends(method: str, answer: Answer) -> None:
-    dut, shell = host({f"sync; {method}": answer})
-    getattr(dut, method)()
-    assert shell.timeouts_s[f"sync; {method}"] <= 30
+def test_halt_returns_however_the_connection_ends(answer: Answer) -> None:
+    dut, shell = host({"sync; reboot": answer})
+    dut.reboot()
+    assert shell.timeouts_s["sync; reboot"] <= 30
 
 
 def test_reboot_that_was_refused_is_a_fault() -> None:
@@ -253,7 +251,7 @@ NOTE = """ 04 00 00 00 14 00 00 00 03 00 00 00 47 4e 55 00
 
 @pytest.mark.parametrize(("answer", "same"), [("1\n0 0\n", True), ("0\n0 1\n", False)])
 def test_the_build_in_memory_is_compared_with_the_file(answer: str, same: bool) -> None:
-    dut, shell = host({NOTE_COMMAND: NOTE, "modinfo...": capture("modinfo", "e1000e-outoftree"), "bash -c...": answer})
+    dut, shell = host({NOTE_COMMAND: NOTE, "modinfo...": text_of("modinfo", "e1000e-outoftree"), "bash -c...": answer})
     assert dut.is_build_on_disk("e1000e") is same
     assert r"\x8f\x3a\x11\x5e" in shell.commands[-1]
 
@@ -265,7 +263,7 @@ def test_a_module_without_build_id_cannot_be_compared() -> None:
 
 @pytest.mark.parametrize("answer", ["", "0\n1 1\n", "0\n0 2\n", "0\n"])
 def test_a_file_that_cannot_be_searched_is_a_fault_not_a_difference(answer: str) -> None:
-    dut, _ = host({NOTE_COMMAND: NOTE, "modinfo...": capture("modinfo", "e1000e-outoftree"), "bash -c...": answer})
+    dut, _ = host({NOTE_COMMAND: NOTE, "modinfo...": text_of("modinfo", "e1000e-outoftree"), "bash -c...": answer})
     with pytest.raises(BenchFault, match="dut: `bash -c"):
         dut.is_build_on_disk("e1000e")
 

@@ -1,135 +1,349 @@
-"""Golden texts of many tool versions and drivers, and what every reader must do with text that is not its own."""
+"""Readers of Linux: small texts, defects that are named, and facts of single records."""
 
 from __future__ import annotations
 
-import json
 import time
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
-from goldens import CAPTURES, READERS, captures, expectation, plain, text_of
+from examples import load, text_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from niclab.commands.parse import as_json, parse
 from niclab.hosts.errors import ReadError
-from niclab.hosts.linux.dmesg import read_dmesg
-from niclab.hosts.linux.kernel_events import kernel_events
+from niclab.hosts.ethtool_records import Feature, Features
+from niclab.hosts.linux.bonding import read_bonding
+from niclab.hosts.linux.dmesg import read_dmesg, read_kernel_log
+from niclab.hosts.linux.ethtool import read_driver_info, read_link_settings
+from niclab.hosts.linux.ethtool_counters import read_counters
+from niclab.hosts.linux.ethtool_module import read_module
+from niclab.hosts.linux.interrupts import read_interrupts
+from niclab.hosts.linux.lspci import read_lspci
+from niclab.hosts.linux.modules import read_proc_modules
 from niclab.hosts.linux.pci import read_sysfs_speed_gts, read_sysfs_width
+from niclab.hosts.linux.ping import read_ping
 from niclab.hosts.linux.system import (
     read_boot_id,
     read_clock_s,
     read_kernel,
     read_os_release,
     read_tool_version,
-    read_uptime_s,
 )
-from niclab.traffic import WorthlessResult
 
-SMALL_READERS = {
+SMALL_READERS: dict[str, Callable[[str], object]] = {
     "sysfs speed": read_sysfs_speed_gts,
     "sysfs width": read_sysfs_width,
-    "uptime": read_uptime_s,
     "clock": read_clock_s,
     "boot id": read_boot_id,
     "kernel": read_kernel,
     "os-release": read_os_release,
     "tool version": read_tool_version,
+    "ping": read_ping,
+    "/proc/modules": read_proc_modules,
 }
-ALL_READERS = {**READERS, **SMALL_READERS}
-STRICT_READERS = sorted(READERS)
-LOGS = ("console", "dmesg", "dmesg-freebsd")  # what a kernel says is read in each of them
-# ip's text may be read by three readers: all interfaces, all with what tests of a host need, and VLANs alone.
-SHARED = {
-    **{kind: set(LOGS) for kind in LOGS},
-    # sysctl -e prints what could stand in loader.conf; the names are the same ones.
-    "loader-conf": {"sysctl-freebsd"},
-    # The lsmod of a small busybox prints the file as it is.
-    "lsmod": {"proc-modules"},
-    **{"ip": {"ip-link"}, "ip-link": {"ip", "vlan"}, "vlan": {"ip", "ip-link"}},
-}
-
-
-@pytest.mark.parametrize("path", captures(), ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_capture_reads_as_expected(path: Path) -> None:
-    expected = json.loads(expectation(path).read_text())
-    assert plain(READERS[path.parent.name](text_of(path))) == expected
-
-
-def test_every_capture_says_where_it_comes_from() -> None:
-    assert len(captures()) > 40
-    assert [path for path in captures() if not path.read_text().startswith("#| ")] == []
-
-
-@pytest.mark.parametrize("kind", STRICT_READERS)
-@pytest.mark.parametrize("text", ["", "\n", " \n\t\n", "No such device\n", "\x00\x00"])
-def test_text_without_content_is_an_error(kind: str, text: str) -> None:
-    with pytest.raises(ReadError, match=r"cannot read .*: expected "):
-        READERS[kind](text)
-
-
-@pytest.mark.parametrize("kind", STRICT_READERS)
-def test_a_reader_refuses_the_texts_of_the_others(kind: str) -> None:
-    """Negative control of the readers: none of them makes a record out of another tool's text."""
-    for path in captures():
-        if path.parent.name not in {kind, *SHARED.get(kind, ())}:
-            with pytest.raises(ReadError):
-                READERS[kind](text_of(path))
-
-
-@pytest.mark.parametrize("kind", sorted(ALL_READERS))
-@settings(max_examples=60, deadline=None)
-@given(text=st.text() | st.text(alphabet=" \t\n:[]{}()<>.,-=#0123456789abfxU", max_size=200))
-def test_random_text_raises_nothing_but_read_error(kind: str, text: str) -> None:
-    try:
-        ALL_READERS[kind](text)
-    except ReadError as error:
-        assert str(error).startswith("cannot read ")
-
-
-@pytest.mark.parametrize("kind", sorted(READERS))
-@settings(max_examples=100, deadline=None)
-@given(data=st.data())
-def test_mutated_captures_raise_nothing_but_read_error(kind: str, data: st.DataObject) -> None:
-    text = text_of(data.draw(st.sampled_from(sorted((CAPTURES / kind).glob("*.txt")))))
-    for _ in range(data.draw(st.integers(1, 4))):
-        start = data.draw(st.integers(0, len(text)))
-        end = data.draw(st.integers(start, min(len(text), start + 40)))
-        text = (
-            text[:start] + data.draw(st.text(max_size=8) | st.sampled_from(["9" * 5000, "\n", ":", "-1"])) + text[end:]
-        )
-    try:
-        READERS[kind](text)
-    except WorthlessResult as error:
-        assert ": worthless result: " in str(error)
-    except ReadError as error:
-        assert str(error).startswith("cannot read ")
-
-
-@pytest.mark.parametrize("kind", sorted(ALL_READERS))
-@pytest.mark.parametrize(
-    "piece", ["a", "0", "1.", " ", ": ", "rcu", "rcu ", "[", "{", "ping", "base", "Link is ", "a b"]
+MODULES = (
+    "be2net 315392 0 - Live 0xffffffffc0a3b000 (OE+)\n"
+    "bonding 204800 1 - Live 0xffffffffc0900000\n"
+    "tls 151552 2 bonding,mlx5_core, Live 0xffffffffc08d0000\n"
 )
-def test_long_text_is_read_in_linear_time(kind: str, piece: str) -> None:
-    """300 kB in one line: seconds would mean a pattern that backtracks."""
-    text = piece * (300_000 // len(piece))
-    started = time.process_time()
-    try:
-        ALL_READERS[kind](text)
-    except ReadError as error:
-        assert len(str(error)) < 1000
-    assert time.process_time() - started < 2
+
+# kind, example, what is there, what is put in its place, what the error must say
+DEFECTS = [
+    ("ethtool-i", "e1000e", "driver: e1000e", "driver: ", "the rows driver, version"),
+    ("ethtool-i", "e1000e", "version: 6.1.74-production+truenas", "6.1.74", "line 2 '6.1.74': expected 'NAME: VALUE'"),
+    ("ethtool-i", "e1000e", "firmware-version:", "driver:", "line 3 .*each once"),
+    ("ethtool", "realtek-partner", "Speed: 1000Mb/s", "Speed: 1000", "'1000': expected Speed: '1000Mb/s'"),
+    ("ethtool", "realtek-partner", "Speed: 1000Mb/s", "Speed: 0Mb/s", "'0Mb/s'"),
+    ("ethtool", "realtek-partner", "Speed: 1000Mb/s", "Speed: 987654321Mb/s", "Speed: '1000Mb/s'"),
+    ("ethtool", "realtek-partner", "Speed: 1000Mb/s", "Speed: Unknown! (abc)", "Speed: '1000Mb/s'"),
+    ("ethtool", "realtek-partner", "Duplex: Full", "Duplex: full", "Duplex: one of Full, Half"),
+    (
+        "ethtool",
+        "realtek-partner",
+        "Auto-negotiation: on",
+        "Auto-negotiation: maybe",
+        "Auto-negotiation: one of on, off",
+    ),
+    ("ethtool", "realtek-partner", "Link detected: yes", "Link detected: ", "Link detected: yes or no"),
+    ("ethtool", "realtek-partner", "\tLink detected: yes\n", "", "a row 'Link detected: yes'"),
+    ("ethtool", "realtek-partner", "Duplex: Full", "Speed: 10Mb/s", "'Speed' once"),
+    ("ethtool", "realtek-partner", "modes:   10baseT/Half", "modes:   10baseT", "names such as 1000baseT"),
+    ("ethtool", "realtek-partner", "modes:   10baseT/Half", "modes:   0baseT/Half", "names such as 1000baseT"),
+    ("ethtool", "veth", "Settings for v0:", "Settings for v0", "the heading 'Settings for IFACE:'"),
+    ("ethtool-S", "veth", "peer_ifindex: 2", "peer_ifindex: -2", "line 2 .*'NAME: WHOLE NUMBER'"),
+    ("ethtool-S", "veth", "peer_ifindex: 2", "peer_ifindex", "line 2 .*'NAME: WHOLE NUMBER'"),
+    ("ethtool-S", "veth", "peer_ifindex: 2", "peer_ifindex: 2.5", "'NAME: WHOLE NUMBER'"),
+    ("ethtool-S", "veth", "NIC statistics:", "Settings for v0:", "'NIC statistics:'"),
+    ("ip-link", "veth-addr", '"mtu":1500', '"mtu":"1500"', r"\[0\].mtu '1500': expected a whole number"),
+    ("ip-link", "veth-addr", '"mtu":1500', '"mtu":-1', "expected a whole number"),
+    ("ip-link", "veth-addr", '"bytes":90', '"bytes":true', r"stats64.rx.bytes 'True'"),
+    ("ip-link", "veth-addr", '"operstate":"UP"', '"operstate":"FINE"', "operstate 'FINE': expected one of"),
+    ("ip-link", "veth-addr", '"ifname":"v0",', "", "ifname"),
+    ("ip-link", "veth-addr", "}]\n", "}", "one JSON document"),
+    ("bonding", "fedora-up-all-down", "layer2 (0)", "layer2 (abc)", "a policy such as"),
+    ("bonding", "fedora-up-all-down", "LACP rate: fast", "LACP rate: f", "LACP rate: one of slow, fast"),
+    ("bonding", "fedora-up-all-down", "(ad_select): stable", "(ad_select): sta", "one of stable"),
+    ("bonding", "fedora-up-all-down", "Partner Key: 1", "Partner Key: 987654321", "at most 65535"),
+    ("bonding", "fedora-up-all-down", "Churn State: churned", "Churn State: chur", "one of monitoring"),
+    ("bonding", "fedora-up-all-down", "Partner Mac Address: 00:00:00:00:00:00", "Partner Mac Address:", "was cut"),
+    ("bonding", "arp-monitor", "form): 10.0.0.1,", "form): abc.0.0.1,", "addresses such as 10.0.0.1"),
+    ("bonding", "arp-monitor", "Speed: 1000 Mbps", "Speed: 987654321 Mbps", "Speed: '1000 Mbps'"),
+    ("bonding", "arp-monitor", "Primary Slave: None", "Primary Slave: eth0 (primar", "Primary Slave: 'None'"),
+    ("bonding", "arp-monitor", "Slave Interface: eth1", "Slave Interface: eth0", "each slave once"),
+    ("lspci", "ixgbe-domain", "Speed 5GT/s (ok)", "Speed 7GT/s (ok)", "a speed of"),
+    ("lspci", "ixgbe-domain", "Width x8", "Width x7", "a width of"),
+    (
+        "lspci",
+        "ixgbe-domain",
+        "LnkSta: Speed 5GT/s (ok), Width x1",
+        "LnkSta: Speed 5GT/s (ok)",
+        "'Speed 8GT/s, Width",
+    ),
+    ("lspci", "ixgbe-domain", "LnkCtl2: Target", "LnkSta: Target", "'Speed 8GT/s, Width x8'|LnkSta once"),
+    ("lspci", "ixgbe-domain", "0000:01:00.1 Eth", "0000:01:00.9 Eth", "line 1 .*a device such as"),
+    ("lspci", "cx4lx-vpd", "MaxPayload 256 bytes, Max", "MaxPayload abc bytes, Max", "'MaxPayload 256 bytes"),
+    ("lspci", "cx4lx-vpd", "MaxPayload 256 bytes, Max", "MaxPayload 987 bytes, Max", "'MaxPayload 256 bytes"),
+    ("lspci", "cx4lx-vpd", "Express (v2) Endpoint, MSI 00", "Express (v2) Endpoint abc", "a kind of port"),
+    ("lspci", "cx4lx-vpd", "[60] Express", "[60.5] Express", r"'Capabilities: \[40\] NAME'"),
+    ("ethtool-m", "cmis-dr4", "current (Channel 1)", "current (Channel abc)", "the number of a channel"),
+    ("ethtool-m", "cmis-dr4", ": 75.000 mA", ": -75.000 mA", "a number in mA from 0 on|a number in mA V from 0"),
+    ("ethtool-m", "cmis-dr4", ": 1.5000 mW", ": -1.5000 mW", "a power in mW from 0 on"),
+    ("ethtool-m", "cmis-dr4", ": 0x0c (MPO Parallel Optic)", ": 0", "a code such as"),
+    ("ethtool-m", "cmis-dr4", ": 0x0c (MPO Parallel Optic)", ":", "the line was cut"),
+    ("ethtool-m", "cmis-dr4", ": 44:7c:7f", ": 44:7c", "three bytes such as"),
+    ("interrupts", "offline-cpus", "IO-APIC  16-fasteoi", "IO-APIC  abc-fasteoi", "chip, number at the chip and type"),
+    ("modinfo", "e1000e-intree", "name:           e1000e", "vermagic:       5", "vermagic once"),
+    ("modinfo", "e1000e-intree", "srcversion:     66B", "srcversion:     -66B", "a value of srcversion"),
+    ("modinfo", "e1000e-intree", "vermagic:       5.9", "vermagic:       -5.9", "a value of vermagic"),
+    ("modinfo", "builtin", "license:        GPL", "license GPL", "line 3 'license GPL'"),
+]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "old", "new", "said"), DEFECTS, ids=[f"{d[0]}: {d[3].strip()[:40]!r}" for d in DEFECTS]
+)
+def test_a_defect_is_named(kind: str, name: str, old: str, new: str, said: str) -> None:
+    text = text_of(kind, name)
+    assert old in text
+    parse(kind, text)
+    with pytest.raises(ReadError, match=f"^cannot read .*(?:{said})"):
+        parse(kind, text.replace(old, new, 1))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("2 packets transmitted, 2 received", "2 packets transmitted, 3 received", "no more received"),
+        ("2 packets transmitted, 2 received", "0 packets transmitted, 0 received", "at least one packet sent"),
+        (", 0% packet loss", "", "N% packet loss"),
+        ("0.044/0.347", "x/0.347", "rtt min/avg/max"),
+    ],
+)
+def test_a_defect_of_ping_is_named(old: str, new: str, said: str) -> None:
+    text = text_of("ping", "iputils-answered")
+    assert old in text
+    with pytest.raises(ReadError, match=said):
+        read_ping(text.replace(old, new, 1))
+
+
+@pytest.mark.parametrize("example", load("ping"), ids=lambda example: example.name)
+def test_ping_reads_as_expected(example) -> None:  # type: ignore[no-untyped-def]
+    assert as_json(read_ping(example.text)) == example.expected
+
+
+def test_standard_error_of_ping_is_kept() -> None:
+    result = read_ping(text_of("ping", "iputils-silent"), "ping: sendmsg: Operation not permitted\n")
+    assert result.errors == ("ping: sendmsg: Operation not permitted",)
+    assert result.lost == 2
+
+
+def test_loaded_modules() -> None:
+    be2net, bonding, tls = read_proc_modules(MODULES)
+    assert (be2net.name, be2net.size_bytes, be2net.taints, be2net.used_by) == ("be2net", 315392, "OE+", ())
+    assert (bonding.refcount, tls.used_by) == (1, ("bonding", "mlx5_core"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Live", "Alive"),
+        ("315392", "0x100"),
+        ("(OE+)", "OE"),
+        ("bonding 204800", "be2net 204800"),
+        (" 0xffffffffc0a3b000", ""),
+    ],
+)
+def test_a_defect_of_proc_modules_is_an_error(old: str, new: str) -> None:
+    assert old in MODULES
+    with pytest.raises(ReadError, match=r"cannot read /proc/modules: "):
+        read_proc_modules(MODULES.replace(old, new, 1))
+
+
+def test_supported_advertised_and_partner_modes_are_never_mixed_up() -> None:
+    text = text_of("ethtool", "realtek-partner").replace(
+        "Advertised link modes:  10baseT/Half", "Advertised link modes:  10baseT/Full", 1
+    )
+    settings = read_link_settings(text)
+    assert settings.advertised is not None and settings.advertised[0] == "10baseT/Full"
+    assert settings.supported is not None and settings.supported[0] == "10baseT/Half"
+    assert settings.partner is not None and settings.partner[-1] == "1000baseT/Full"
+
+
+@pytest.mark.parametrize(
+    "kind", ["ethtool", "ethtool-i", "ethtool-S", "ethtool-g", "ethtool-l", "ethtool-c", "bonding"]
+)
+def test_outputs_of_two_interfaces_are_refused(kind: str) -> None:
+    for example in load(kind):
+        if not example.refused:
+            with pytest.raises(ReadError):
+                parse(kind, example.text + example.text)
+
+
+def test_a_driver_of_no_version_is_read() -> None:
+    text = text_of("ethtool-i", "e1000e").replace("version: 6.1.74-production+truenas", "version: N/A")
+    assert read_driver_info(text).version is None
+
+
+def test_an_empty_pci_slot_is_an_error() -> None:
+    """lspci -s of an empty slot prints nothing and exits with 0."""
+    with pytest.raises(ReadError, match=r"at least one device"):
+        read_lspci("")
+
+
+def test_revision_ff_is_a_dead_device() -> None:
+    line = "0000:03:00.0 Ethernet controller [0200]: Intel Corporation 82574L [8086:10d3] (rev ff)\n"
+    assert read_lspci(line)[0].dead is True
+    assert read_lspci(line.replace("ff)", "f0)"))[0].dead is False
+
+
+@pytest.mark.parametrize(
+    ("line", "readable"),
+    [
+        ("", None),
+        ("\tStatus: Cap- 66MHz- UDF-\n", True),
+        ("\tCapabilities: [40] MSI-X: Enable+ Count=4 Masked-\n", True),
+        ("\tCapabilities: <access denied>\n", False),
+    ],
+)
+def test_only_capabilities_tell_whether_they_can_be_read(line: str, readable: bool | None) -> None:
+    head = "0000:01:00.0 Ethernet controller [0200]: Intel Corporation 82574L [8086:10d3]\n"
+    assert read_lspci(head + line)[0].capabilities_readable is readable
+
+
+def test_decoys_do_not_set_the_pcie_link() -> None:
+    lines = text_of("lspci", "ixgbe-domain").splitlines(keepends=True)
+    text = "".join(line for line in lines if "LnkCap:" not in line and "LnkSta:" not in line)
+    assert "LnkCap2" in text and "LnkCtl2" in text
+    (device,) = read_lspci(text)
+    assert (device.lnkcap_gts, device.lnkcap_width, device.lnksta_gts, device.degraded) == (None, None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("status", "degraded"),
+    [
+        ("Speed 5GT/s, Width x8", False),
+        ("Speed 5GT/s, Width x4", True),
+        ("Speed 2.5GT/s, Width x8", True),
+        ("Speed unknown, Width x4", True),
+    ],
+)
+def test_degraded_is_computed_not_believed(status: str, degraded: bool) -> None:
+    """lspci's "(downgraded)" is absent here, and present where it is untrue."""
+    text = text_of("lspci", "ixgbe-domain").replace("Speed 5GT/s (ok), Width x1 (downgraded)", status)
+    assert read_lspci(text)[0].degraded is degraded
+    lying = text.replace(status, status.replace(",", " (downgraded),"))
+    assert read_lspci(lying)[0].degraded is degraded
+
+
+def test_a_counter_name_that_occurs_twice_is_ambiguous_and_spoils_no_other() -> None:
+    counters = read_counters("NIC statistics:\n     drops: 1\n     drops: 2\n     bytes: 7\n")
+    assert counters["bytes"] == 7
+    assert list(counters) == ["drops", "drops", "bytes"]
+    with pytest.raises(ReadError, match=r"'drops' stands 2 times with the values \[1, 2\]"):
+        counters["drops"]
+    with pytest.raises(ReadError, match=r"no counter 'rx_bytes' among 3"):
+        counters["rx_bytes"]
+
+
+def test_a_group_of_features_is_fixed_when_all_its_members_are() -> None:
+    fixed, free = Feature(True, True, None), Feature(True, False, None)
+    features = Features("e0", {"tx-checksumming": free, "tx-checksum-ipv4": fixed, "tx-checksum-ipv6": fixed})
+    assert features["tx-checksumming"].fixed is True
+    assert Features("e0", {"tx-checksumming": free, "tx-checksum-ipv4": free})["tx-checksumming"].fixed is False
+    with pytest.raises(ReadError, match=r"no feature 'gso' among 3"):
+        features["gso"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("ethtool-a", '[{"ifname": "e0", "autonegotiate": true, "rx": true, "rx": false, "tx": true}]'),
+        ("ethtool-k", '[{"ifname": "e0", "gso": {"active": true}, "gso": {"active": false}}]'),
+        ("ip-link", '[{"ifname": "e0", "ifindex": 2, "flags": [], "mtu": 1500, "mtu": 9000}]'),
+    ],
+)
+def test_two_values_of_one_name_are_not_the_last(kind: str, text: str) -> None:
+    with pytest.raises(ReadError, match="has two values"):
+        parse(kind, text)
+
+
+def test_a_bond_keeps_its_own_status_and_counts_its_slaves() -> None:
+    bond = read_bonding(text_of("bonding", "fedora-up-all-down"))
+    assert (bond.mii_status, bond.slaves_up, len(bond.slaves) > 0) == ("up", 0, True)
+
+
+def test_no_light_is_no_number() -> None:
+    text = "\tIdentifier : 0x03 (SFP)\n\tReceiver signal average optical power : 0.0000 mW / -inf dBm\n"
+    module = read_module(text)
+    assert (module.rx_power_mw, module.rx_power_dbm) == (0.0, None)
+
+
+def test_an_action_may_be_named_like_a_type() -> None:
+    """virtio names its interrupts so."""
+    rows = " 41:   3   0  PCI-MSIX-0000:00:04.0   3-edge      virtio3-event\n"
+    (row,) = read_interrupts("       CPU0 CPU1\n" + rows).irqs
+    assert (row.hwirq, row.type, row.actions) == (3, "edge", ("virtio3-event",))
 
 
 @pytest.mark.parametrize("text", ["rcu " * 100_000, "NETDEV WATCHDOG: " + "a" * 300_000, "a:" * 150_000 + "link is up"])
 def test_events_of_a_long_kernel_line_are_found_in_linear_time(text: str) -> None:
     started = time.process_time()
-    kernel_events(read_dmesg(text))
+    read_kernel_log(f"[    1.000000] {text}")
     assert time.process_time() - started < 2
 
 
-def test_deeply_nested_json_is_a_read_error() -> None:
-    with pytest.raises(ReadError, match=r"ip -j"):
-        READERS["ip"]("[" * 100_000)
+def test_a_kernel_line_keeps_its_stamp_apart() -> None:
+    stamped, called, bare = read_dmesg("[   12.345678] igb: up\n[    1.000000][    T1] a: b\n  more of it\n")
+    assert (stamped.seconds, stamped.text) == (12.345678, "igb: up")
+    assert (called.seconds, called.text) == (1.0, "a: b")
+    assert (bare.seconds, bare.text) == (None, "  more of it")
+
+
+def test_boot_messages_of_a_healthy_host_are_no_events() -> None:
+    quiet = "".join(
+        f"[    1.00000{number}] {line}\n"
+        for number, line in enumerate(
+            (
+                "Linux version 6.1.0-18-amd64 (debian-kernel@lists.debian.org)",
+                "rcu: Hierarchical RCU implementation.",
+                "NMI watchdog: Enabled. Permanently consumes one hw-PMU counter.",
+                "pcieport 0000:00:1c.0: AER: enabled with IRQ 122",
+                "EDAC MC: Ver: 3.0.0",
+            )
+        )
+    )
+    assert read_kernel_log(quiet).events == ()
+
+
+@pytest.mark.parametrize("reader", SMALL_READERS.values(), ids=SMALL_READERS)
+@settings(max_examples=60, deadline=None)
+@given(text=st.text() | st.text(alphabet=" \t\n:[]{}()<>.,-=#0123456789abfxU", max_size=200))
+def test_random_text_raises_nothing_but_read_error(reader: Callable[[str], object], text: str) -> None:
+    try:
+        reader(text)
+    except ReadError as error:
+        assert str(error).startswith("cannot read ")
 
 
 @pytest.mark.parametrize(
@@ -201,16 +415,3 @@ def test_os_release() -> None:
 def test_os_release_that_is_none(text: str) -> None:
     with pytest.raises(ReadError, match=r"os-release"):
         read_os_release(text)
-
-
-def test_boot_messages_of_a_healthy_host_are_no_events() -> None:
-    quiet = """[    0.5] pcieport 0000:00:1c.0: AER: enabled with IRQ 24
-[    1.0] rcu: Hierarchical RCU implementation.
-[    1.1] rcu: srcu_init: Setting srcu_struct sizes based on contention.
-[    1.2] NMI watchdog: Enabled. Permanently consumes one hw-PMU counter.
-[    2.0] e1000e 0000:01:00.0 eth0: (PCI Express:2.5GT/s:Width x1) 68:05:ca:c1:27:84
-[    2.1] IPv6: ADDRCONF(NETDEV_CHANGE): eth0: link becomes ready
-[    2.2] bond0: (slave eth0): link status definitely up, 1000 Mbps full duplex
-[    3.0] usb 1-1: link qh8-0e01/ffff start 1 [1/0 us]
-"""
-    assert kernel_events(read_dmesg(quiet)) == ()

@@ -7,14 +7,14 @@ import json
 import sys
 
 import pytest
-from goldens import capture
+from examples import text_of
 
 from niclab.commands import parse as parsing
 from niclab.commands.cli import main
-from niclab.commands.parse import KINDS, Kind, as_json, parse, parse_batch
+from niclab.commands.parse import KINDS, Kind, as_json, parse_batch
 from niclab.hosts.errors import ReadError
 
-POWER = "Chassis Power is on\n"
+VLAN = text_of("vlan", "customer")
 
 
 @pytest.fixture
@@ -33,10 +33,10 @@ def batch(*requests: object) -> list[dict[str, object]]:
 
 
 def test_one_text(say, capsys: pytest.CaptureFixture[str]) -> None:  # type: ignore[no-untyped-def]
-    say(POWER.encode())
-    assert main(["parse", "ipmi"]) == 0
+    say(VLAN.encode())
+    assert main(["parse", "vlan"]) == 0
     record = json.loads(capsys.readouterr().out)
-    assert (record["form"], record["power"], record["sensors"]) == ("chassis power status", "on", None)
+    assert (record["name"], record["id"], record["protocol"]) == ("enp1s0.100", 100, "802.1Q")
 
 
 def test_the_command_reaches_the_reader(say, capsys: pytest.CaptureFixture[str]) -> None:  # type: ignore[no-untyped-def]
@@ -48,16 +48,16 @@ def test_the_command_reaches_the_reader(say, capsys: pytest.CaptureFixture[str])
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (b"", "niclab: cannot read ipmi: text '': expected output of ipmitool"),
-        (b"\xff\xfe\x00\x01", "niclab: cannot read ipmi: "),
-        (b"Chassis Power Control: Up/On\n", "line 1 'Chassis Power Control: Up/On': expected"),
+        (b"", "niclab: cannot read ip -j: JSON '': expected one JSON document"),
+        (b"\xff\xfe\x00\x01", "niclab: cannot read ip -j: "),
+        (b"[]\n", "expected at least one interface"),
     ],
 )
 def test_an_unreadable_text_is_said_on_standard_error(  # type: ignore[no-untyped-def]
     say, capsys: pytest.CaptureFixture[str], data: bytes, said: str
 ) -> None:
     say(data)
-    assert main(["parse", "ipmi"]) == 2
+    assert main(["parse", "vlan"]) == 2
     printed = capsys.readouterr()
     assert printed.out == ""
     assert said in printed.err
@@ -70,7 +70,7 @@ def test_an_unknown_kind_names_the_known_ones(say, capsys: pytest.CaptureFixture
     assert "unknown kind 'nosuch': expected one of bonding, console, dmesg" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("arguments", [[], ["ipmi", "--batch"], ["--nosuch"]])
+@pytest.mark.parametrize("arguments", [[], ["vlan", "--batch"], ["--nosuch"]])
 def test_wrong_usage(arguments: list[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["parse", *arguments])
@@ -86,9 +86,9 @@ def test_every_kind_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_batch_answers_each_line_in_its_order(say, capsys: pytest.CaptureFixture[str]) -> None:  # type: ignore[no-untyped-def]
     requests = [
-        {"id": 1, "kind": "ipmi", "text": POWER},
-        {"id": "b", "kind": "ipmi", "text": "nonsense", "command": None},
-        {"id": [3], "kind": "ethtool-i", "text": capture("ethtool-i", "e1000e"), "command": "ethtool -i eth0"},
+        {"id": 1, "kind": "vlan", "text": VLAN},
+        {"id": "b", "kind": "vlan", "text": "nonsense", "command": None},
+        {"id": [3], "kind": "ethtool-i", "text": text_of("ethtool-i", "e1000e"), "command": "ethtool -i eth0"},
     ]
     say("\ufeff".encode() + "".join(json.dumps(request) + "\n\n" for request in requests).encode() + b"\xff\xfe\n")
     assert main(["parse", "--batch"]) == 0
@@ -100,7 +100,7 @@ def test_a_batch_answers_each_line_in_its_order(say, capsys: pytest.CaptureFixtu
         ["id", "record"],
         ["error", "id"],
     ]
-    assert answers[0]["record"]["power"] == "on"
+    assert answers[0]["record"]["id"] == 100
     assert answers[2]["record"]["driver"] == "e1000e"
 
 
@@ -112,10 +112,10 @@ def test_a_batch_answers_each_line_in_its_order(say, capsys: pytest.CaptureFixtu
         ("[1]", None, "request line 1: expected a JSON object"),
         ({"id": 7}, 7, "expected kind and text as strings"),
         ({"id": 7, "kind": 1, "text": ""}, 7, "expected kind and text as strings"),
-        ({"id": 7, "kind": "ipmi", "text": None}, 7, "expected kind and text as strings"),
-        ({"id": 7, "kind": "ipmi", "text": POWER, "command": 1}, 7, "command a string or null"),
+        ({"id": 7, "kind": "vlan", "text": None}, 7, "expected kind and text as strings"),
+        ({"id": 7, "kind": "vlan", "text": VLAN, "command": 1}, 7, "command a string or null"),
         ({"id": 7, "kind": "nosuch", "text": ""}, 7, "unknown kind 'nosuch'"),
-        ('{"id": NaN, "kind": "ipmi", "text": ""}', None, "cannot read ipmi"),
+        ('{"id": NaN, "kind": "vlan", "text": ""}', None, "cannot read ip -j"),
     ],
 )
 def test_a_bad_request_is_answered_with_an_error(request_line: object, identity: object, said: str) -> None:
@@ -125,7 +125,7 @@ def test_a_bad_request_is_answered_with_an_error(request_line: object, identity:
 
 
 def test_a_bad_request_does_not_stop_the_batch() -> None:
-    assert [sorted(entry) for entry in batch("{", {"kind": "ipmi", "text": POWER})] == [
+    assert [sorted(entry) for entry in batch("{", {"kind": "vlan", "text": VLAN})] == [
         ["error", "id"],
         ["id", "record"],
     ]
@@ -136,13 +136,13 @@ def test_a_defect_of_a_reader_is_told_and_does_not_stop_the_batch(monkeypatch: p
         raise IndexError("list index out of range")
 
     monkeypatch.setattr(parsing, "KINDS", {**KINDS, "broken": Kind("broken", "a reader with a defect", broken)})
-    first, second = batch({"id": 1, "kind": "broken", "text": ""}, {"id": 2, "kind": "ipmi", "text": POWER})
+    first, second = batch({"id": 1, "kind": "broken", "text": ""}, {"id": 2, "kind": "vlan", "text": VLAN})
     assert first == {"id": 1, "error": "defect of the reader of broken: IndexError: list index out of range"}
     assert "record" in second
 
 
 def test_a_lone_surrogate_can_be_answered(say, capsys: pytest.CaptureFixture[str]) -> None:  # type: ignore[no-untyped-def]
-    say(b'{"id": "\\ud800", "kind": "ipmi", "text": "\\udfff"}\n')
+    say(b'{"id": "\\ud800", "kind": "vlan", "text": "\\udfff"}\n')
     assert main(["parse", "--batch"]) == 0
     assert json.loads(capsys.readouterr().out)["id"] == "?"
 
@@ -151,9 +151,3 @@ def test_records_become_json_values() -> None:
     assert as_json({1: (2, {"b", "a"}), "x": frozenset({3})}) == {"1": [2, ["a", "b"]], "x": [3]}
     with pytest.raises(ReadError, match="a value of nan: expected a finite number"):
         as_json([float("nan")])
-
-
-def test_an_empty_event_log_is_an_answer() -> None:
-    record = parse("ipmi", "SEL has no entries\n")
-    assert record["entries"] == []
-    assert record["sensors"] is None

@@ -206,6 +206,7 @@ class FakeBench:
         class FakeServer(Server):
             def __init__(self, bench: Bench, role: Role, secrets: Any, evidence: Path) -> None:
                 super().__init__(bench, role, secrets, evidence)
+                fake.ssh[role].endpoint = self.ssh.endpoint
                 self.ssh = cast(Any, fake.ssh[role])
                 self.__dict__["host"] = fake.hosts[role]
                 self._console = cast(Any, fake.consoles[role])

@@ -39,7 +39,7 @@ from niclab.hosts.records import (
 from niclab.hosts.settings_records import Attempt
 from niclab.transports import ConnectionLost
 from niclab.transports.bmc import Bmc, BootDevice, PowerAction, PowerState, SelEntry, Sensor, SensorKind, SensorStatus
-from niclab.transports.ssh import Result
+from niclab.transports.ssh import Result, SshEndpoint
 
 KERNEL = "6.1.0-28-amd64"
 MODULE = LoadedModule("e1000e", 300_000, 0, (), ModuleState.LIVE, None, None, "SRC1")
@@ -363,7 +363,8 @@ class FakeSsh:
     """SSH to a fake host. Changes its links as a shell would; other commands are answered by ``replies``."""
 
     def __init__(self, host: FakeHost) -> None:
-        self.host, self.endpoint = host, SimpleNamespace(jump=None)
+        self.host = host
+        self.endpoint: SshEndpoint | SimpleNamespace = SimpleNamespace(jump=None)
         self.on_result: Callable[[Result], None] | None = None
         self.replies: dict[str, Reply] = {}
         """By the beginning of a command; a function gets the command."""

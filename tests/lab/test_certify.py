@@ -125,6 +125,20 @@ class TestRun:
         run_dir = asked["run_dir"]
         assert isinstance(run_dir, Path) and read_run(run_dir)["expected_tests"] == 2
 
+    @pytest.mark.parametrize("selection", ["--test First", "--suite passing", "--skip third"])
+    def test_options_of_the_environment_select_no_tests(
+        self, bench: FakeBench, suites: Path, monkeypatch: pytest.MonkeyPatch, selection: str
+    ) -> None:
+        (suites / "failing.robot").write_text(FAILING.replace("Fail", "[Tags]    third\n    Fail", 1))
+        log = suites / "syslog.txt"
+        monkeypatch.setattr(allure, "generate", lambda *_: None)
+        monkeypatch.setenv("ROBOT_OPTIONS", selection)
+        monkeypatch.setenv("ROBOT_SYSLOG_FILE", str(log))
+        monkeypatch.setenv("ROBOT_SYSLOG_LEVEL", "DEBUG")
+        assert self.run(bench) == 1
+        (run_file,) = (bench.folder / "results").glob("2*/run.json")
+        assert read_run(run_file.parent)["expected_tests"] == 3 and not log.exists()
+
     def test_a_failing_dry_run_leaves_no_run_folder(
         self, bench: FakeBench, suites: Path, asked: dict[str, object]
     ) -> None:

@@ -5,15 +5,19 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from fake_bench import FakeBench
+from throwaway_sshd import SshdMaker, ThrowawaySshd
 
-from niclab.bench.records import Role
+from niclab.bench.records import Bench, Role
 from niclab.commands import cli, doctor
 from niclab.commands.doctor import Finding
 from niclab.core.undo import Action, ActionKind, Journal
 from niclab.core.verdict import BenchFault
+from niclab.run.server import Server
 from niclab.transports import AuthenticationFailed
 
 
@@ -97,7 +101,7 @@ def test_a_server_that_does_not_answer_is_not_asked_more(bench: FakeBench) -> No
     bench.peer.crash()
     found = only_fault(bench)
     assert (found.subject, found.what) == ("peer", "ssh")
-    assert "ssh-keyscan -p 2222 127.77.1.11 >>" in found.mend and "key_file" in found.mend
+    assert found.mend == "check that peer is on and runs sshd at 127.77.1.11:2222, as the bench file says"
 
 
 def test_a_bench_that_is_down_is_not_brought_up(bench: FakeBench) -> None:
@@ -109,7 +113,102 @@ def test_a_bench_that_is_down_is_not_brought_up(bench: FakeBench) -> None:
 
 def test_a_status_command_that_cannot_run_is_found(bench: FakeBench) -> None:
     bench.tool_file.unlink()
-    assert only_fault(bench).what == "power"
+    found = only_fault(bench)
+    assert found.what == "power" and "No such file" in found.fault
+
+
+@pytest.mark.parametrize("status", [126, 127, 255])
+def test_a_status_command_that_fails_says_nothing_about_the_bench(bench: FakeBench, status: int) -> None:
+    bench.tool_file.write_text(
+        f"import sys\nprint('line 1\\nssh: no such host', file=sys.stderr)\nsys.exit({status})\n"
+    )
+    found = only_fault(bench)
+    assert found.what == "power" and "down" not in found.fault and "commands.status" in found.mend
+    assert found.fault.startswith("the command failed: ") and str(bench.tool_file) in found.fault
+    assert found.fault.endswith(f"ended with exit status {status}: ssh: no such host")
+
+
+def test_a_status_command_that_is_not_there_says_nothing_about_the_bench(bench: FakeBench) -> None:
+    text = bench.file.read_text()
+    bench.file.write_text(re.sub(r"^  status: .*$", "  status: no-such-program --quiet", text, flags=re.MULTILINE))
+    found = only_fault(bench)
+    assert found.what == "power" and "no-such-program" in found.fault and "commands.status" in found.mend
+
+
+class TestNamedServer:
+    """The server under test is called by its name, and its SSH connection is real."""
+
+    @pytest.fixture
+    def sshd(self, bench: FakeBench, make_sshd: SshdMaker, monkeypatch: pytest.MonkeyPatch) -> ThrowawaySshd:
+        server = make_sshd()
+        fake = bench.server_class
+
+        class HalfFake(fake):  # type: ignore[misc, valid-type]
+            def __init__(self, of: Bench, role: Role, secrets: object, evidence: Path) -> None:
+                super().__init__(of, role, secrets, evidence)
+                if role is Role.DUT:
+                    self.ssh = Server(of, role, cast(Any, secrets), evidence).ssh
+
+        monkeypatch.setattr(doctor, "Server", HalfFake)
+        known = server.directory / "known_hosts"
+        known.write_text(f"[localhost]:{server.port} {(server.directory / 'host_key.pub').read_text()}")
+        text = bench.file.read_text()
+        login = {
+            "address": "localhost",
+            "port": server.port,
+            "user": server.endpoint.user,
+            "key_file": server.endpoint.key_file,
+            "known_hosts": known,
+        }
+        for field, value in login.items():
+            text = re.sub(rf"^      {field}: .*$", f"      {field}: {value}", text, count=1, flags=re.MULTILINE)
+        bench.file.write_text(text)
+        return server
+
+    def only(self, bench: FakeBench) -> Finding:
+        found = only_fault(bench)
+        assert (found.subject, found.what) == ("dut", "ssh")
+        return found
+
+    def test_a_named_server_is_looked_at(self, bench: FakeBench, sshd: ThrowawaySshd) -> None:
+        looked = {finding.what: finding for finding in examine(bench, cables=False) if finding.subject == "dut"}
+        assert looked["ssh"].seen.startswith(f"{sshd.endpoint.user}@localhost:{sshd.port}, ")
+
+    def test_a_name_that_does_not_resolve(self, bench: FakeBench, sshd: ThrowawaySshd) -> None:
+        assert sshd.port
+        bench.edit(bench.file, ("address: localhost", "address: no-such-host.invalid"))
+        found = self.only(bench)
+        assert "cannot connect to no-such-host.invalid" in found.fault and "getent hosts no-such-host" in found.mend
+
+    def test_a_server_that_refuses(self, bench: FakeBench, sshd: ThrowawaySshd) -> None:
+        sshd.stop()
+        found = self.only(bench)
+        assert "Connection refused" in found.fault and "is on and runs sshd" in found.mend
+
+    def test_an_unknown_key(self, bench: FakeBench, sshd: ThrowawaySshd) -> None:
+        (sshd.directory / "known_hosts").write_text("")
+        found = self.only(bench)
+        assert "is not in" in found.fault and f"ssh-keyscan -p {sshd.port} localhost >>" in found.mend
+
+    def test_a_changed_key(self, bench: FakeBench, sshd: ThrowawaySshd) -> None:
+        sshd.make_key("other_key")
+        other = (sshd.directory / "other_key.pub").read_text()
+        (sshd.directory / "known_hosts").write_text(f"[localhost]:{sshd.port} {other}")
+        found = self.only(bench)
+        assert "has CHANGED" in found.fault and f"-R '[localhost]:{sshd.port}'" in found.mend
+
+    def test_a_missing_key_file(self, bench: FakeBench, sshd: ThrowawaySshd) -> None:
+        key = sshd.directory / "user_key"
+        key.unlink()
+        found = self.only(bench)
+        assert f"ssh-keygen -t ed25519 -f {key}" in found.mend and f"ssh-copy-id -i {key}" in found.mend
+        assert "ssh-keyscan" not in found.mend
+
+    def test_a_refused_key(self, bench: FakeBench, sshd: ThrowawaySshd) -> None:
+        sshd.make_key("user_key")
+        (sshd.directory / "user_key.pub").write_text((sshd.directory / "host_key.pub").read_text())
+        found = self.only(bench)
+        assert "was refused" in found.fault and "ssh-copy-id -i" in found.mend and "ssh-keygen" not in found.mend
 
 
 def test_a_wrong_file_is_found(bench: FakeBench) -> None:

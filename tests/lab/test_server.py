@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterator
 from threading import Thread
+from typing import Any, cast
 
 import pytest
 from fake_bench import FakeBench
@@ -13,6 +14,7 @@ from niclab.bench.records import Role
 from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.hosts.freebsd.host import FreeBsdHost
 from niclab.hosts.linux.host import LinuxHost
+from niclab.hosts.linux.system import read_boot_id
 from niclab.run.run import Run
 from niclab.run.server import Server
 from niclab.transports.bmc import PowerAction, PowerState
@@ -51,6 +53,24 @@ class TestWaiting:
         monkeypatch.setattr(bench.dut, "reboot", lambda: None)  # the order is lost
         with pytest.raises(BenchFault, match=r"^dut to answer over SSH"):
             dut.reboot()
+
+    def test_a_server_that_goes_down_without_a_boot_id_is_waited_for(
+        self, bench: FakeBench, dut: Server, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        before, answers = bench.dut.boot_id(), ["", "3f8e6a80-5d1c-4d5b-8ad1-6f1e2b8a9c77"]
+        monkeypatch.setattr(bench.dut, "boot_id", lambda: read_boot_id(answers.pop(0)))
+        dut.wait_ready(since=before)
+        assert answers == []
+
+    @pytest.mark.parametrize("system", [LinuxHost, FreeBsdHost])
+    @pytest.mark.parametrize("answer", ["", "\n", "Connection closed"])
+    def test_an_empty_answer_is_no_boot_id(
+        self, bench: FakeBench, system: type[LinuxHost | FreeBsdHost], answer: str
+    ) -> None:
+        ssh = bench.ssh[Role.DUT]
+        ssh.replies.update({"export LC_ALL=C": answer})
+        with pytest.raises(BenchFault, match=r"boot.id"):
+            system(cast(Any, ssh), "dut").boot_id()
 
     @pytest.mark.parametrize("status", [1, 127, None])
     def test_a_shell_that_fails_true_does_not_answer(self, bench: FakeBench, dut: Server, status: int | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 
 from niclab.bench.records import OperatingSystem, Role, load_bench
 from niclab.card import load_card
+from niclab.core.abort import ENDING, FORWARDED, EndRequests
 from niclab.core.profile import Profile
 from niclab.core.verdict import BenchFault
 from niclab.files.yaml import REPOSITORY
@@ -22,7 +24,8 @@ SUITES = REPOSITORY / "suites"
 MODIFIER = REPOSITORY / "libraries" / "Profile.py"
 PER_CARD = REPOSITORY / "libraries" / "PerCard.py"
 LISTENER = REPOSITORY / "libraries" / "AllureResults.py"
-_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+ABORT = REPOSITORY / "libraries" / "Abort.py"
+_COOKIES = ("JENKINS_NODE_COOKIE", "JENKINS_SERVER_COOKIE", "HUDSON_SERVER_COOKIE", "BUILD_ID")
 
 
 def run(
@@ -51,7 +54,7 @@ def run(
     plan_run(run_dir, expected_tests=expected)
     record_facts(run_dir, profile=profile.value, equipment=bench.description)
     listener = f"{LISTENER}:{run_dir / ALLURE_RESULTS_FOLDER}"
-    rc = _robot([*options, "--listener", listener, "--outputdir", str(run_dir)])
+    rc = _Robot().run([*options, "--listener", listener, "--listener", str(ABORT), "--outputdir", str(run_dir)])
     finish_run(run_dir, rc)
     certified = certificate.certify(run_dir, rc)
     allure.generate(run_dir / ALLURE_RESULTS_FOLDER, run_dir / "allure-report", read_run(run_dir))
@@ -67,7 +70,8 @@ def count_tests(options: list[str]) -> int:
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "output.xml"
         quiet = ["--dryrun", "--console", "none", "--log", "NONE", "--report", "NONE", "--output", str(output)]
-        done = subprocess.run(_command([*options, *quiet]), capture_output=True, text=True, check=False)
+        command = _command([*options, *quiet])
+        done = subprocess.run(command, env=_environment(), capture_output=True, text=True, check=False)
         if done.returncode:
             raise BenchFault(
                 f"suites: the dry run fails (status {done.returncode}): {(done.stderr or done.stdout)[-800:]}"
@@ -75,24 +79,52 @@ def count_tests(options: list[str]) -> int:
         return sum(1 for _ in ET.parse(output).iter("test"))
 
 
-def _robot(options: list[str]) -> int:
-    """Run Robot Framework to its end, whatever ends it: it takes the bench back to what it was.
+class _Robot:
+    """Robot Framework as a process, and the signals that it is sent."""
 
-    A signal that would end this process is passed on as one of those at which Robot Framework stops its tests and runs
-    their teardowns; a second one ends it at once. It has a session of its own, so that a Ctrl-C at the terminal reaches
-    it once, from here.
-    """
-    with subprocess.Popen(_command(options), stdin=subprocess.DEVNULL, start_new_session=True) as robot:
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._unsent = 0
+        self._requests = EndRequests()
 
-        def pass_on(caught: int, _: object) -> None:
-            robot.send_signal(signal.SIGINT if caught == signal.SIGINT else signal.SIGTERM)
+    def run(self, options: list[str]) -> int:
+        """Run Robot Framework to its end, whatever ends it: it takes the bench back to what it was.
 
-        before = {number: signal.signal(number, pass_on) for number in _ENDING}
+        It has a session and an environment of its own, so that who signals all processes of a terminal or of a
+        pipeline's build does not reach it twice; a request to end reaches it from here.
+        """
+        before = {number: signal.signal(number, self._pass_on) for number in ENDING}
         try:
-            return robot.wait()
+            with subprocess.Popen(
+                _command(options), stdin=subprocess.DEVNULL, env=_environment(), start_new_session=True
+            ) as self._process:
+                while self._unsent:  # what came while it was being started
+                    self._unsent -= 1
+                    self._process.send_signal(FORWARDED)
+                return self._process.wait()
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
+
+    def _pass_on(self, number: int, _: object) -> None:
+        if not self._requests.counts(number):
+            return
+        if self._process is None:
+            self._unsent += 1
+        else:
+            self._process.send_signal(FORWARDED)
+
+
+def _environment() -> dict[str, str]:
+    """The environment of Robot Framework, without what a pipeline finds the processes of a build by.
+
+    Options of the environment would take tests out of the run and out of the count of all tests alike.
+    """
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name not in _COOKIES and name != "ROBOT_OPTIONS" and not name.startswith("ROBOT_SYSLOG_")
+    }
 
 
 def _command(options: list[str]) -> list[str]:

@@ -16,9 +16,12 @@ from niclab.run.run import Run, cards_in_words, inserted_cards, local_command
 from niclab.run.server import Server
 from niclab.switch.records import Admin
 from niclab.traffic.tools import tool_of
+from niclab.transports import TransportFault, ssh_mend
 
 CLOCK_ERROR_S = 2.0
 """House rule: logs of two servers can still be read side by side."""
+_CANNOT_RUN = (126, 127, 255)
+"""Exit statuses of a shell that cannot run a command, and of ssh that cannot log in."""
 
 
 @dataclass(frozen=True)
@@ -60,8 +63,8 @@ def examine(
         return
     bench = bench.with_card(sheet.name)
     yield Finding("bench", "file", f"{bench.name}: {bench.description}")
-    if bench.commands and (fault := _down(bench.commands.status)):
-        yield Finding("bench", "power", "", fault, f"run: {bench.commands.up}")
+    if bench.commands and (finding := _power(bench.commands)):
+        yield finding
         return
     if bench.commands and (finding := _cards(bench.commands, sheet.name)):
         yield finding
@@ -92,12 +95,20 @@ def examine(
         run.close_servers()
 
 
-def _down(status: str) -> str:
-    """Why the bench is not up; empty when it is."""
+def _power(commands: Commands) -> Finding | None:
+    """Is the bench up? Nothing where it is; a status command that cannot run says nothing about the bench."""
+    correct = "correct commands.status in the bench file, or install what it needs"
     try:
-        return "the bench is down" if local_command(status).returncode else ""
+        done = local_command(commands.status)
     except BenchFault as error:
-        return str(error)
+        return Finding("bench", "power", "", str(error), correct)
+    if not done.returncode:
+        return None
+    said = (done.stderr or done.stdout).strip().splitlines()
+    ending = f"{commands.status!r} ended with exit status {done.returncode}" + (f": {said[-1]}" if said else "")
+    if done.returncode in _CANNOT_RUN:
+        return Finding("bench", "power", "", f"the command failed: {ending}", correct)
+    return Finding("bench", "power", "", f"the bench is down: {ending}", f"run: {commands.up}")
 
 
 def _cards(commands: Commands, card: str) -> Finding | None:
@@ -141,9 +152,7 @@ def _journal(run: Run) -> Finding:
 
 
 def _server(bench: Bench, server: Server) -> Iterator[Finding]:
-    ssh = _look(
-        server, "ssh", lambda: _login(server), "check address, key_file and known_hosts; " + _host_key_hint(server)
-    )
+    ssh = _look(server, "ssh", lambda: _login(server), ssh_mend.reach(server.ssh.endpoint))
     yield ssh
     if not ssh.fault:
         yield _look(server, "privileges", lambda: _root(server), "log in as root, or as a user with root's rights")
@@ -215,13 +224,10 @@ def _look(server: Server, what: str, look: Callable[[], str], mend: str) -> Find
 def _look_at(subject: str, what: str, look: Callable[[], str], mend: str) -> Finding:
     try:
         return Finding(subject, what, look())
+    except TransportFault as error:
+        return Finding(subject, what, "", str(error), error.mend or mend)
     except (BenchFault, NotApplicable, CardFailure, Undecided) as error:
         return Finding(subject, what, "", str(error), mend)
-
-
-def _host_key_hint(server: Server) -> str:
-    entry = server.description.ssh
-    return f"a new host key, once compared: ssh-keyscan -p {entry.port} {entry.address} >> {entry.known_hosts}"
 
 
 def _login(server: Server) -> str:

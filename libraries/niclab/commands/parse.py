@@ -18,26 +18,21 @@ from niclab.hosts.errors import ReadError
 from niclab.hosts.freebsd import dmesg as bsd_dmesg
 from niclab.hosts.freebsd import ifconfig, kldstat, loader_conf, netstat, packages, pciconf, sysctl
 from niclab.hosts.freebsd import interrupts as bsd_interrupts
-from niclab.hosts.ipmitool import read_ipmitool
 from niclab.hosts.linux import (
     bonding,
     dmesg,
-    dpkg,
     ethtool,
     interrupts,
-    ip_link,
-    lspci_machine,
+    ip,
+    lspci,
     modinfo,
-    modules,
-    rpm,
-    vlan,
 )
 from niclab.hosts.linux import ethtool_coalesce as coalesce
 from niclab.hosts.linux import ethtool_counters as counters
 from niclab.hosts.linux import ethtool_features as features
 from niclab.hosts.linux import ethtool_module as module
+from niclab.hosts.linux import ethtool_pause as pause
 from niclab.hosts.linux import ethtool_sizes as sizes
-from niclab.hosts.sessions import SessionPart, parts_of_session
 from niclab.traffic.iperf3_text import read_iperf3_output
 from niclab.traffic.netperf import read_netperf
 from niclab.transports.console_events import read_console
@@ -59,9 +54,9 @@ def _of_text(reader: Callable[[str], object]) -> Reader:
     return lambda text, _command: reader(text)
 
 
-def _read_any_dmesg(text: str) -> object:
-    """The kernel log of either system, told by lines that only FreeBSD's kernel writes."""
-    return bsd_dmesg.read_bsd_dmesg(text) if bsd_dmesg.is_bsd_log(text) else dmesg.read_kernel_log(text)
+def _listed(name: str, reader: Callable[[str], tuple[object, ...]]) -> Reader:
+    """A reader of several records, under the name of their list."""
+    return lambda text, _command: {name: reader(text)}
 
 
 _ALL = (
@@ -69,23 +64,19 @@ _ALL = (
     Kind("ethtool", "link settings: ethtool IFACE", _of_text(ethtool.read_link_settings)),
     Kind("ethtool-i", "driver: ethtool -i IFACE", _of_text(ethtool.read_driver_info)),
     Kind("ethtool-S", "counters: ethtool -S IFACE", _of_text(counters.read_counters)),
-    Kind("ethtool-k", "features: ethtool -k IFACE", _of_text(features.read_features)),
+    Kind("ethtool-k", "features: ethtool --json -k IFACE", _of_text(features.read_features)),
     Kind("ethtool-g", "rings: ethtool -g IFACE", _of_text(sizes.read_rings)),
     Kind("ethtool-l", "channels: ethtool -l IFACE", _of_text(sizes.read_channels)),
     Kind("ethtool-c", "coalescing: ethtool -c IFACE", _of_text(coalesce.read_coalescing)),
-    Kind("ethtool-a", "pause frames: ethtool -a IFACE", _of_text(coalesce.read_pause)),
+    Kind("ethtool-a", "pause frames: ethtool --json -a IFACE", _of_text(pause.read_pause)),
     Kind("ethtool-m", "module: ethtool -m IFACE", _of_text(module.read_module)),
-    Kind("ip-link", "interfaces: ip [-j] [-d] [-s] link or addr", _of_text(ip_link.read_links)),
+    Kind("ip-link", "interfaces: ip -j -s -d addr", _listed("interfaces", ip.read_interfaces)),
     Kind("bonding", "a bond: /proc/net/bonding/NAME", _of_text(bonding.read_bonding)),
-    Kind("vlan", "VLANs: /proc/net/vlan/config, /proc/net/vlan/NAME, ip -d link", _of_text(vlan.read_vlans)),
-    Kind("dmesg", "kernel log of Linux or FreeBSD: dmesg, syslog", _of_text(_read_any_dmesg)),
-    Kind("dpkg", "packages: dpkg -l, dpkg -s, dpkg-query -W", _of_text(dpkg.read_dpkg)),
+    Kind("vlan", "a VLAN: ip -j -d link show dev NAME", _of_text(ip.read_vlan)),
+    Kind("dmesg", "Linux's kernel log: dmesg", _of_text(dmesg.read_kernel_log)),
     Kind("interrupts", "interrupts: /proc/interrupts", _of_text(interrupts.read_interrupts)),
-    Kind("rpm", "packages: rpm -q, -qa, -qi", _of_text(rpm.read_rpm)),
-    Kind("lspci", "PCI functions: lspci, any form but -t", _of_text(lspci_machine.read_lspci_any)),
-    Kind("lsmod", "modules in memory: lsmod", _of_text(modules.read_lsmod)),
+    Kind("lspci", "PCI functions: lspci -vvnn -D", _listed("devices", lspci.read_lspci)),
     Kind("modinfo", "a module on disk: modinfo MODULE", _of_text(modinfo.read_modinfo)),
-    Kind("proc-modules", "modules in memory: /proc/modules", _of_text(modules.read_proc_modules_record)),
     Kind("dmesg-freebsd", "FreeBSD's kernel log: dmesg, dmesg.boot, messages", _of_text(bsd_dmesg.read_bsd_dmesg)),
     Kind("ifconfig-freebsd", "FreeBSD's interfaces: ifconfig, plain, -a, -m, -v, -l", ifconfig.read_ifconfig),
     Kind("kldstat", "FreeBSD's modules in memory: kldstat, plain, -h, -v, -m", _of_text(kldstat.read_kldstat)),
@@ -96,20 +87,9 @@ _ALL = (
     Kind("sysctl-freebsd", "FreeBSD's sysctl; with -n the command is needed", sysctl.read_sysctl),
     Kind("vmstat-freebsd", "FreeBSD's interrupts: vmstat -i", _of_text(bsd_interrupts.read_vmstat_interrupts)),
     Kind("iperf3", "throughput: iperf3 -c, text, -J or --json-stream", read_iperf3_output),
-    Kind("ipmi", "a BMC: ipmitool chassis, power, sdr, sensor, sel, fru, mc, lan", _of_text(read_ipmitool)),
     Kind("netperf", "throughput: netperf; without headings (-P 0) the command is needed", read_netperf),
 )
 KINDS: Mapping[str, Kind] = {kind.name: kind for kind in sorted(_ALL, key=lambda kind: kind.name)}
-
-
-# Kinds whose output is found among several commands of one session. Logs hold commands and prompts of their own, a run
-# of traffic is judged with all that stands beside it, and the readers of FreeBSD want nothing beside their output.
-_IN_SESSIONS = frozenset(
-    (
-        *("ethtool", "ethtool-S", "ethtool-a", "ethtool-c", "ethtool-g", "ethtool-i", "ethtool-k", "ethtool-l"),
-        *("ethtool-m", "lspci", "ip-link", "bonding", "vlan", "modinfo", "interrupts", "dpkg", "rpm"),
-    )
-)
 
 
 def parse(kind: str, text: str, command: str | None = None) -> dict[str, object]:
@@ -120,41 +100,9 @@ def parse(kind: str, text: str, command: str | None = None) -> dict[str, object]
     """
     if kind not in KINDS:
         raise ReadError(f"unknown kind {kind!r}: expected one of {', '.join(KINDS)}")
-    try:
-        return _record(kind, text, command)
-    except ReadError:
-        found = _of_session(kind, text)
-        if found is None:
-            raise
-        return found
-
-
-def _record(kind: str, text: str, command: str | None) -> dict[str, object]:
     record = as_json(KINDS[kind].read(text, command))
     assert isinstance(record, dict)
     return record
-
-
-def _of_session(kind: str, text: str) -> dict[str, object] | None:
-    """The record of the only command of a session whose output is of this kind; None when there is not just one.
-
-    The same command beside it, of another interface or module, whose longer answer cannot be read makes it two. What
-    stands before the first prompt counts as well, but nothing says that it is whole: it is never the one.
-    """
-    found: list[tuple[SessionPart, dict[str, object]]] = []
-    unread: list[SessionPart] = []
-    for part in parts_of_session(text) if kind in _IN_SESSIONS else ():
-        try:
-            found.append((part, _record(kind, part.text, None)))
-        except ReadError:
-            unread.append(part)
-    if (
-        len(found) != 1
-        or found[0][0].command is None
-        or any(part.asks_as(found[0][0]) and part.is_long for part in unread)
-    ):
-        return None
-    return found[0][1]
 
 
 def parse_batch(lines: Iterable[str]) -> Iterator[str]:

@@ -14,8 +14,9 @@ not.
 
 The file holds one JSON object a line, flushed to the disk before the call returns. A line cut short by a kill is
 tolerated as the last one only, and reported (:attr:`Journal.torn`): its call never returned, so its change was not
-made. The holder of a journal has an exclusive ``flock`` on it, which the kernel gives back however the holder ends.
-Only the holder can write.
+made. A signal or a disk error may come at any moment: a line is whole, or the next one that is written cuts it off.
+The holder of a journal has an exclusive ``flock`` on it, which the kernel gives back however the holder ends. Only the
+holder can write.
 """
 
 from __future__ import annotations
@@ -24,10 +25,11 @@ import fcntl
 import json
 import os
 import re
+import threading
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from enum import Enum
 from pathlib import Path
@@ -117,6 +119,8 @@ class _State:
     pending: dict[str, Entry]
     holder_pid: int | None
     torn: bytes
+    settled: set[str] = field(default_factory=set)
+    """Ids of entries that are undone: a signal may leave a second record of one."""
 
 
 class Journal:
@@ -132,6 +136,7 @@ class Journal:
         self.torn: str | None = None
         """What was left of a last line cut short by a kill, when one was found on :meth:`hold`."""
         self._fd: int | None = None
+        self._writing = threading.Lock()
 
     @classmethod
     def for_bench(cls, name: str, run: str | None = None) -> Journal:
@@ -159,8 +164,11 @@ class Journal:
             self._append({"event": "held"})
             try:
                 yield self
-            finally:
-                self._append({"event": "released"})
+            except BaseException:
+                with suppress(BenchFault):  # a full disk must not hide what ended the run
+                    self._append({"event": "released"})
+                raise
+            self._append({"event": "released"})
         finally:
             self._fd = None
             os.close(fd)
@@ -228,6 +236,8 @@ class Journal:
             run(entry.action)
             self.done(entry)
         except Exception as error:  # noqa: BLE001 - whatever one action raises, the others must have their turn
+            if not self._is_pending(entry):
+                return None  # a signal came when it was written down already
             return self._failed(entry, f"{type(error).__name__}: {error}")
         return None
 
@@ -239,8 +249,11 @@ class Journal:
             message = f"{message} (not recorded: {unwritten})"
         return replace(entry, errors=(*entry.errors, message))
 
+    def _is_pending(self, entry: Entry) -> bool:
+        return any(entry.id == pending.id for pending in self.pending())
+
     def _require_pending(self, entry: Entry) -> None:
-        if all(entry.id != pending.id for pending in self.pending()):
+        if not self._is_pending(entry):
             raise BenchFault(f"{self.path}: not pending: {entry}; wanted: an entry that was not undone yet")
 
     def _held(self) -> int:
@@ -289,23 +302,39 @@ class Journal:
                 self.torn = state.torn.decode("utf-8", errors="replace")
                 self._append({"event": "torn", "text": self.torn})
             if not state.pending and os.fstat(fd).st_size > _START_AFRESH_ABOVE_BYTES:
-                self.path.with_suffix(".old.jsonl").write_bytes(self.path.read_bytes())
+                _keep(self.path.with_suffix(".old.jsonl"), self.path.read_bytes())
                 os.ftruncate(fd, 0)
         except OSError as error:
             raise BenchFault(f"{self.path}: the undo journal cannot be written: {error.strerror}") from error
 
     def _append(self, event: dict[str, Any]) -> None:
-        """Write one line and wait until it is on the disk."""
+        """Write one line and wait until it is on the disk; a line of which the disk refuses a part is cut off again."""
         fd = self._held()
         line = json.dumps({**event, "pid": os.getpid(), "at": event.get("at") or _now()}).encode() + b"\n"
+        with self._writing:
+            size = self._whole_bytes(fd)
+            try:
+                if os.write(fd, line) != len(line):
+                    os.ftruncate(fd, size)
+                    raise BenchFault(
+                        f"{self.path}: no room for a whole line of the undo journal; wanted: room on the disk"
+                    )
+                os.fsync(fd)
+            except OSError as error:
+                with suppress(OSError):
+                    os.ftruncate(fd, size)
+                raise BenchFault(f"{self.path}: the undo journal cannot be written: {error.strerror}") from error
+
+    def _whole_bytes(self, fd: int) -> int:
+        """The size of the file up to its last whole line; what a signal left of a line behind it is cut off."""
         try:
             size = os.fstat(fd).st_size
-            if os.write(fd, line) != len(line):
+            if size and os.pread(fd, 1, size - 1) != b"\n":
+                size = os.pread(fd, size, 0).rfind(b"\n") + 1
                 os.ftruncate(fd, size)
-                raise BenchFault(f"{self.path}: no room for a whole line of the undo journal; wanted: room on the disk")
-            os.fsync(fd)
         except OSError as error:
-            raise BenchFault(f"{self.path}: the undo journal cannot be written: {error.strerror}") from error
+            raise BenchFault(f"{self.path}: the undo journal cannot be mended: {error.strerror}") from error
+        return size
 
     def _state(self) -> _State:
         try:
@@ -314,6 +343,8 @@ class Journal:
             return _State({}, None, b"")
         except OSError as error:
             raise BenchFault(f"{self.path}: the undo journal cannot be read: {error.strerror}") from error
+        if lines and not tail and b"\0" in lines[-1]:
+            tail = lines.pop() + b"\n"  # of its blocks only the last one has reached the disk
         state = _State({}, None, tail)
         for number, line in enumerate(lines, start=1):
             try:
@@ -335,10 +366,13 @@ def _apply(state: _State, event: dict[str, Any]) -> None:
             entry = Entry(str(event["id"]), subject, what, action, run, int(event["pid"]), str(event["at"]))
             state.pending[entry.id] = entry
         case "done":
-            del state.pending[event["id"]]
+            if event["id"] not in state.settled:
+                del state.pending[event["id"]]
+                state.settled.add(event["id"])
         case "failed":
-            entry = state.pending[event["id"]]
-            state.pending[entry.id] = replace(entry, errors=(*entry.errors, str(event["error"])))
+            if event["id"] not in state.settled:
+                entry = state.pending[event["id"]]
+                state.pending[entry.id] = replace(entry, errors=(*entry.errors, str(event["error"])))
         case "held":
             state.holder_pid = int(event["pid"])
         case "released":
@@ -347,6 +381,15 @@ def _apply(state: _State, event: dict[str, Any]) -> None:
             pass
         case other:
             raise ValueError(f"unknown event {other!r}")
+
+
+def _keep(path: Path, content: bytes) -> None:
+    """Write a file that is its owner's alone, and wait until it is on the disk."""
+    path.unlink(missing_ok=True)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def _now() -> str:

@@ -1,7 +1,6 @@
 """What ``ethtool`` says of an interface's features, rings, channels, coalescing, pause frames and module.
 
-A field the text does not have, and one the tool answers with "n/a", is None. It never means zero or off. ``iface`` is
-None where the heading that names it was left out.
+A field the text does not have, and one the tool answers with "n/a", is None. It never means zero or off.
 """
 
 from __future__ import annotations
@@ -31,22 +30,18 @@ _MEMBERS = {
 
 @dataclass(frozen=True)
 class Features:
-    """``ethtool -k``. Names are as printed: ethtool before 2.6.34 writes "tcp segmentation offload" with blanks."""
+    """``ethtool -k``."""
 
-    iface: str | None
+    iface: str
     features: Mapping[str, Feature]
 
     def __getitem__(self, name: str) -> Feature:
-        """The feature of that name, blanks and dashes being the same.
-
-        Of a group ethtool never says that it is fixed: it is when all its members are.
-        """
-        for known, feature in self.features.items():
-            if known.replace(" ", "-") == name.replace(" ", "-"):
-                begin = _MEMBERS.get(name.replace(" ", "-"))
-                members = [each for word, each in self.features.items() if begin and word.startswith(begin)]
-                return replace(feature, fixed=feature.fixed or (bool(members) and all(one.fixed for one in members)))
-        raise ReadError(f"no feature {name!r} among {len(self.features)}")
+        """The feature of that name. Of a group ethtool never says that it is fixed: it is when all its members are."""
+        if name not in self.features:
+            raise ReadError(f"no feature {name!r} among {len(self.features)}")
+        feature, begin = self.features[name], _MEMBERS.get(name)
+        members = [each for word, each in self.features.items() if begin and word.startswith(begin)]
+        return replace(feature, fixed=feature.fixed or (bool(members) and all(one.fixed for one in members)))
 
 
 @dataclass(frozen=True)
@@ -70,7 +65,7 @@ class RingSizes:
 class Rings:
     """``ethtool -g``."""
 
-    iface: str | None
+    iface: str
     max: RingSizes
     current: RingSizes
 
@@ -89,7 +84,7 @@ class ChannelCounts:
 class Channels:
     """``ethtool -l``."""
 
-    iface: str | None
+    iface: str
     max: ChannelCounts
     current: ChannelCounts
 
@@ -98,7 +93,7 @@ class Channels:
 class Coalescing:
     """``ethtool -c``. ``parameters`` by the tool's names: microseconds where the name ends in usecs, else counts."""
 
-    iface: str | None
+    iface: str
     adaptive_rx: bool | None
     adaptive_tx: bool | None
     cqe_mode_rx: bool | None
@@ -110,13 +105,13 @@ class Coalescing:
 class Pause:
     """``ethtool -a``. ``rx_negotiated`` and ``tx_negotiated`` are printed by newer tools, with ``autoneg`` on."""
 
-    iface: str | None
+    iface: str
     autoneg: bool | None
     rx: bool | None
     tx: bool | None
     rx_negotiated: bool | None
     tx_negotiated: bool | None
-    statistics: Mapping[str, int] | None
+    statistics: Mapping[str, int] | None = None
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ class Interrupt:
 
 @dataclass(frozen=True)
 class Interrupts:
-    """``cpus``: numbers of the CPUs of the heading; None when the lines were cut out without it."""
+    """``cpus``: numbers of the CPUs of the heading."""
 
-    cpus: tuple[int, ...] | None
+    cpus: tuple[int, ...]
     irqs: tuple[Interrupt, ...]

@@ -81,7 +81,6 @@ class KernelEvent:
         values: dict[str, object] = {
             "kind": self.kind.value,
             "seconds": self.line.seconds,
-            "time": self.line.time,
             "text": self.line.text.strip(),
             "bus": self.address,
         }

@@ -9,15 +9,15 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
 from niclab.hosts.errors import ReadError, unreadable
 
-# Mails are broken at 70 to 80 characters.
-_WIDEST_MAIL = 80
-_RAGGED = 10
+Line = tuple[int, str]
+"""Number (from 1) and text of a line."""
+
 _WHOLE = re.compile(r"[0-9]{1,20}")
 # "/var/log/messages.0.gz:", "messages-" (a line of context), "1534:" (-n), where a stamp of a log follows.
 _OF_GREP = re.compile(
@@ -33,6 +33,11 @@ def numbered(text: str) -> list[tuple[int, str]]:
     inside kernel messages and counter names).
     """
     return [(number, line.removesuffix("\r")) for number, line in enumerate(text.split("\n"), start=1)]
+
+
+def filled(text: str) -> list[Line]:
+    """Return the numbered lines that hold more than blanks; tools print empty ones between their groups."""
+    return [(number, line) for number, line in numbered(text) if line.strip()]
 
 
 def ungrepped(line: str) -> str:
@@ -65,23 +70,6 @@ def ends_early(lines: Sequence[tuple[int, str]], *, headed: bool) -> bool:
     return len(others) > (0 if headed else 1) and len(ends) == 1 and len(last) < ends.pop() and "   " in last
 
 
-def unbroken(lines: Sequence[tuple[int, str]], begins: Callable[[str], bool]) -> list[tuple[int, str]]:
-    """Numbered lines without the breaks of a mail: the word that did not fit into its width begins the next line.
-
-    :param begins: whether a line that is not indented begins something of its own.
-    """
-    whole: list[tuple[int, str]] = []
-    width = 0
-    for number, line in lines:
-        room = _WIDEST_MAIL - _RAGGED - 1 - len(line.split(None, 1)[0]) if line.strip() else 0
-        if whole and not line[:1].isspace() and room < width <= _WIDEST_MAIL and not begins(line):
-            whole[-1] = (whole[-1][0], f"{whole[-1][1]} {line.strip()}")
-        else:
-            whole.append((number, line))
-        width = len(line.expandtabs())
-    return whole
-
-
 def whole_number(kind: str, where: str, text: str, what: str) -> int:
     """A whole number >= 0 of at most 20 digits (the longest 64-bit counter)."""
     if not _WHOLE.fullmatch(text):
@@ -89,13 +77,13 @@ def whole_number(kind: str, where: str, text: str, what: str) -> int:
     return int(text)
 
 
-def load_json(kind: str, text: str, *, repeated: bool = False) -> JsonNode:
+def load_json(kind: str, text: str) -> JsonNode:
     """The JSON document ``text``; NaN and infinity are refused, they are no measurements.
 
-    :param repeated: the tool gives one name to several values of an object; else two values are an error.
+    So are two values of one name.
     """
     try:
-        value = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=dict if repeated else once_each)
+        value = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=once_each)
     except (ValueError, RecursionError) as error:
         raise unreadable(kind, "JSON", text, f"one JSON document ({error})") from error
     return JsonNode(kind, "", value)

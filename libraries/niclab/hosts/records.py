@@ -50,10 +50,9 @@ class DriverInfo:
 @dataclass(frozen=True)
 class LinkSettings:
     """Link of an interface. ``supported``, ``advertised``, ``partner`` are mode names such as ``1000baseT/Full``;
-    None when not said or "Not reported". ``link_reason`` is what newer tools add to "no". ``iface`` is None where the
-    heading that names it was left out."""
+    None when not said or "Not reported". ``link_reason`` is what newer tools add to "no"."""
 
-    iface: str | None
+    iface: str
     speed_mbps: int | None
     duplex: Duplex | None
     autoneg: bool | None
@@ -114,7 +113,7 @@ class PciDevice:
     ``dead``: the device answers its configuration space with all ones. ``capabilities_readable`` is False when the tool
     had no right to read them, True when it did, None when this form of the tool does not show them.
 
-    ``name`` is vendor and device in one text, as all forms but -vmm and -mm print them. ``devsta``, ``uesta``
+    ``name`` is vendor and device in one text. ``devsta``, ``uesta``
     (uncorrectable) and ``cesta`` (correctable errors) name the flags that are set, in the words of the tool.
     """
 
@@ -126,8 +125,6 @@ class PciDevice:
     class_code: str | None = None
     revision: str | None = None
     driver: str | None = None
-    modules: tuple[str, ...] | None = None
-    physical_slot: str | None = None
     port_type: str | None = None
     lnkcap_gts: float | None = None
     lnkcap_width: int | None = None
@@ -138,17 +135,6 @@ class PciDevice:
     capabilities_readable: bool | None = None
     class_name: str | None = None
     name: str | None = None
-    vendor_name: str | None = None
-    device_name: str | None = None
-    subsystem_name: str | None = None
-    subvendor_name: str | None = None
-    subdevice_name: str | None = None
-    label: str | None = None
-    irq: int | None = None
-    numa_node: int | None = None
-    iommu_group: int | None = None
-    secondary_bus: str | None = None
-    subordinate_bus: str | None = None
     max_payload_bytes: int | None = None
     max_read_request_bytes: int | None = None
     msi_enabled: bool | None = None
@@ -160,13 +146,6 @@ class PciDevice:
     uesta: tuple[str, ...] | None = None
     cesta: tuple[str, ...] | None = None
     vpd: Vpd | None = None
-
-
-@dataclass(frozen=True)
-class PciDevices:
-    """All functions of one ``lspci``, in the order of the tool."""
-
-    devices: tuple[PciDevice, ...]
 
 
 @dataclass(frozen=True)
@@ -299,20 +278,11 @@ class LoadedModule:
 
 
 @dataclass(frozen=True)
-class LoadedModules:
-    """All modules of one listing, in its order."""
-
-    modules: tuple[LoadedModule, ...]
-
-
-@dataclass(frozen=True)
 class KernelLine:
-    """One line of the kernel log; ``seconds`` since boot, None when the line has no such stamp. ``time`` is the wall
-    clock as printed (``dmesg -T``, syslog)."""
+    """One line of the kernel log; ``seconds`` since boot, None when the line has no such stamp."""
 
     seconds: float | None
     text: str
-    time: str | None = None
 
 
 @dataclass(frozen=True)

@@ -147,9 +147,16 @@ class Server:
         """
 
         def ready() -> bool:
-            return self._greets() and self.answers() and (since is None or self.host.boot_id() != since)
+            return self._greets() and self.answers() and (since is None or self._has_booted(since))
 
         until(ready, within=self.description.boot.ready_within_s, what=f"{self.name} to answer over SSH", every=0.2)
+
+    def _has_booted(self, since: str) -> bool:
+        """Is this another boot? A server that goes down may answer nothing, which is no boot id."""
+        try:
+            return self.host.boot_id() != since
+        except BenchFault:
+            return False
 
     def reboot(self) -> None:
         """Restart the operating system in an orderly way and wait until it runs again."""

@@ -8,7 +8,19 @@ from __future__ import annotations
 from niclab.core.verdict import BenchFault
 
 
-class ConnectionLost(BenchFault):
+class TransportFault(BenchFault):
+    """A fault that may know its own cure.
+
+    Args:
+        mend: what to do about it, in one line; empty where the message is all there is to say.
+    """
+
+    def __init__(self, message: str, *, mend: str = "") -> None:
+        super().__init__(message)
+        self.mend = mend
+
+
+class ConnectionLost(TransportFault):
     """The other end is gone, unreachable, or stopped answering."""
 
 
@@ -16,5 +28,5 @@ class CommandTimeout(BenchFault):
     """A command ran past its deadline (and was ended on the far end where that was possible)."""
 
 
-class AuthenticationFailed(BenchFault):
+class AuthenticationFailed(TransportFault):
     """User, password, key or host key was refused."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TypeVar
@@ -12,7 +13,7 @@ import asyncssh
 
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import Deadline
-from niclab.transports import AuthenticationFailed, CommandTimeout, ConnectionLost
+from niclab.transports import AuthenticationFailed, CommandTimeout, ConnectionLost, ssh_mend
 from niclab.transports.ssh_records import SshEndpoint
 from niclab.transports.ssh_stream import NotStarted, Receiver
 
@@ -147,21 +148,27 @@ class SshLink:
             ways = " and ".join(
                 filter(None, [f"key {end.key_file}" if keys else "", "a password" if end.password else ""])
             )
-            raise AuthenticationFailed(f"{end.name}: user {end.user} with {ways} was refused by {end.place}") from error
+            raise AuthenticationFailed(
+                f"{end.name}: user {end.user} with {ways} was refused by {end.place}", mend=ssh_mend.let_in(end)
+            ) from error
         except TimeoutError as error:
-            raise ConnectionLost(f"{end.name}: no SSH login at {end.place} within {deadline.seconds:.1f} s") from error
+            raise ConnectionLost(
+                f"{end.name}: no SSH login at {end.place} within {deadline.seconds:.1f} s", mend=ssh_mend.reach(end)
+            ) from error
         except (OSError, asyncssh.Error) as error:
             shown = client.offered or await self._key_of_another_kind(known_hosts, tunnel, deadline)
             if shown is not None:
                 raise _host_key_refused(end, known_hosts, shown) from error
-            raise ConnectionLost(f"{end.name}: cannot connect to {end.place}: {_reason(error)}") from error
+            raise ConnectionLost(
+                f"{end.name}: cannot connect to {end.place}: {_reason(error)}", mend=_cure(end, error)
+            ) from error
 
     async def _key_of_another_kind(
         self, known: asyncssh.SSHKnownHosts, tunnel: asyncssh.SSHClientConnection | None, deadline: Deadline
     ) -> asyncssh.SSHKey | None:
         """The key of a host that has none of the kinds known of it; asked for those, it just hangs up."""
         end = self.endpoint
-        listed = known.match(end.address, end.address, end.port)[0]
+        listed = known.match(end.address, "", end.port)[0]
         if not listed:
             return None
         try:
@@ -181,7 +188,9 @@ class SshLink:
         except TimeoutError as error:
             raise ConnectionLost(f"{end.name}: {end.place} shows no host key in {deadline.seconds:.1f} s") from error
         except (OSError, asyncssh.Error) as error:
-            raise ConnectionLost(f"{end.name}: {end.place} shows no host key: {_reason(error)}") from error
+            raise ConnectionLost(
+                f"{end.name}: {end.place} shows no host key: {_reason(error)}", mend=_cure(end, error)
+            ) from error
         if key is None:
             raise BenchFault(f"{end.name}: {end.place} shows no host key")
         return _known_hosts_line(end, key)
@@ -286,7 +295,13 @@ async def _is_dead(connection: asyncssh.SSHClientConnection) -> bool:
     return True
 
 
+def _cure(end: SshEndpoint, error: Exception) -> str:
+    return ssh_mend.resolve(end) if isinstance(error, socket.gaierror) else ssh_mend.reach(end)
+
+
 def _reason(error: Exception) -> str:
+    if isinstance(error, socket.gaierror):
+        return str(error.strerror)  # its errno is the resolver's, none of the system's
     return os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
 
 
@@ -296,40 +311,35 @@ def _credentials(end: SshEndpoint) -> tuple[list[asyncssh.SSHKey] | None, asyncs
     try:
         keys = [asyncssh.read_private_key(end.key_file)] if end.key_file else None
     except (OSError, ValueError) as error:
-        raise AuthenticationFailed(f"{end.name}: cannot use key file {end.key_file}: {error}") from error
+        raise AuthenticationFailed(
+            f"{end.name}: cannot use key file {end.key_file}: {error}", mend=ssh_mend.make_key(end)
+        ) from error
     try:
         return keys, asyncssh.read_known_hosts(str(end.known_hosts))
     except (OSError, ValueError) as error:
         raise AuthenticationFailed(
-            f"{end.name}: cannot use known_hosts file {end.known_hosts}: {error}. {_how_to_add(end)}"
+            f"{end.name}: cannot use known_hosts file {end.known_hosts}: {error}. {ssh_mend.add_host_key(end)}",
+            mend=ssh_mend.add_host_key(end),
         ) from error
-
-
-def _how_to_add(end: SshEndpoint) -> str:
-    scan = f"ssh-keyscan -p {end.port} {end.address} >> {end.known_hosts}"
-    return f"Add the key, once compared with the one on the host: {scan}"
 
 
 def _host_key_refused(
     end: SshEndpoint, known: asyncssh.SSHKnownHosts, offered: asyncssh.SSHKey
 ) -> AuthenticationFailed:
-    listed = known.match(end.address, end.address, end.port)[0]
+    listed = known.match(end.address, "", end.port)[0]
     shown = f"{offered.get_algorithm()} {offered.get_fingerprint()}"
     if listed:
         wanted = " or ".join(f"{key.get_algorithm()} {key.get_fingerprint()}" for key in listed)
-        forget = f"ssh-keygen -f {end.known_hosts} -R '{_known_hosts_name(end)}'"
         return AuthenticationFailed(
             f"{end.name}: the host key of {end.place} has CHANGED: it shows {shown}, {end.known_hosts} has {wanted}. "
-            f"If the host was really installed anew: {forget}. {_how_to_add(end)}"
+            f"{ssh_mend.replace_host_key(end)}",
+            mend=ssh_mend.replace_host_key(end),
         )
     return AuthenticationFailed(
-        f"{end.name}: the host key of {end.place}, {shown}, is not in {end.known_hosts}. {_how_to_add(end)}"
+        f"{end.name}: the host key of {end.place}, {shown}, is not in {end.known_hosts}. {ssh_mend.add_host_key(end)}",
+        mend=ssh_mend.add_host_key(end),
     )
 
 
-def _known_hosts_name(end: SshEndpoint) -> str:
-    return end.address if end.port == 22 else f"[{end.address}]:{end.port}"
-
-
 def _known_hosts_line(end: SshEndpoint, key: asyncssh.SSHKey) -> str:
-    return f"{_known_hosts_name(end)} {key.export_public_key('openssh').decode().strip()}"
+    return f"{ssh_mend.known_hosts_name(end)} {key.export_public_key('openssh').decode().strip()}"

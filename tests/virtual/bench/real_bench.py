@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import time
@@ -52,11 +53,11 @@ class RealBench:
         lifecycle.redfish(self.layout.server(role), Identity(self.layout), reset_type)
 
     def boot_id(self, role: str) -> str | None:
-        """The kernel's number of this boot; ``None`` while no login succeeds."""
+        """The kernel's number of this boot; ``None`` while no login succeeds or a server going down says nothing."""
         if not lifecycle.ssh_answers(self.layout.server(role)):
             return None  # and no login attempt hangs in a server that is about to boot
         done = self.vbench("ssh", role, "cat /proc/sys/kernel/random/boot_id")
-        return done.stdout.strip() if done.returncode == 0 else None
+        return boot_id_in(done)
 
     def pids(self) -> dict[str, list[int]]:
         """Process numbers by part, from the processes' own environment."""
@@ -69,6 +70,12 @@ class RealBench:
             if environment.get(b"VBENCH", b"").decode() == str(self.layout.folder):
                 found.setdefault(environment[b"VBENCH_PART"].decode(), []).append(int(entry.name))
         return found
+
+
+def boot_id_in(done: subprocess.CompletedProcess[str]) -> str | None:
+    """The boot id that a command printed; ``None`` when it failed or printed anything but a UUID."""
+    said = done.stdout.strip()
+    return said if done.returncode == 0 and re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", said) else None
 
 
 def wait_for(condition: Callable[[], T | None], what: str, within_s: float) -> T:

@@ -1,4 +1,4 @@
-"""Reader of ``/proc/net/bonding/NAME`` (bonding driver 3.0 of kernel 2.6.18, to those named after the kernel, 6.x)."""
+"""Reader of ``/proc/net/bonding/NAME`` (Linux 4.18 to 6.x)."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 
 from niclab.hosts.errors import ReadError, unreadable
 from niclab.hosts.link_records import Aggregator, Bond, BondMember
-from niclab.hosts.linux.capture import content
-from niclab.hosts.reading import whole_number
+from niclab.hosts.reading import filled, whole_number
 from niclab.hosts.records import Duplex
 
 _KIND = "/proc/net/bonding"
@@ -27,11 +26,11 @@ _FIELD = re.compile(r"\s*(NS IPv6 target/s \(xx::xx form\)|[A-Za-z0-9][^:]{0,60}
 _MODE = re.compile(r"(.{1,60}?)(?: \(fail_over_mac ([a-z]{1,20})\))?")
 _PRIMARY = re.compile(r"(\S{1,30})(?: \(primary_reselect ([a-z]{1,20})\))?")
 _SPEED = re.compile(r"([0-9]{1,9}) Mbps")
-_MAC = re.compile(r"[0-9A-Za-z*]{2}(:[0-9A-Za-z*]{2}){5,19}")  # more than hex: people blot out their addresses
+_MAC = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5,19}")
 _POLICY = re.compile(
     r"(?:layer(?:2|2\+3|3\+4|)|encap[23]\+[34]|vlan\+?src(?:mac)?|unknown)(?: \([0-9]{1,2}\))?", re.IGNORECASE
 )
-_TARGET = re.compile(r"(?:[0-9]{1,3}|[xX*]{1,3})(?:\.(?:[0-9]{1,3}|[A-Za-z*]{1,3})){3}")
+_TARGET = re.compile(r"[0-9]{1,3}(?:\.[0-9]{1,3}){3}")
 _FASTEST_MBPS = 10_000_000
 _CHURN = ("monitoring", "churned", "none", "unknown")
 _WORDS = {
@@ -55,15 +54,6 @@ _PARTS = {
     "details actor lacp pdu": "actor",
     "details partner lacp pdu": "partner",
 }
-# Their fields, by which a part is known where its indentation was lost.
-_PDU = {"system priority", "system mac address", "port key", "oper key", "port priority", "port number", "port state"}
-_FIELDS_OF = {
-    "aggregator": {"Aggregator ID", "Number of ports", "Actor Key", "Partner Key", "Partner Mac Address"},
-    "actor": _PDU,
-    "partner": _PDU,
-}
-# Where a text begins whose title somebody has left out.
-_FIRST = re.compile(r"Bonding Mode: |Slave Interface: ")
 _TITLES = re.compile(r"802\.3ad info|bond \S{1,30} has no active aggregator")
 
 
@@ -120,16 +110,16 @@ class _Part:
 
 
 def read_bonding(text: str) -> Bond:
-    """Read one bond. The mode or at least one slave must be there; what else is missing is None."""
-    lines = content(text)
+    """Read one bond; fields that its mode does not have are None.
+
+    Raises:
+        ReadError: The text is no such file, or a line stands twice.
+    """
+    lines = filled(text)
     name, _, version = lines[0][1].partition(":") if lines else ("", "", "")
-    if name.strip() == _TITLE:
-        lines = lines[1:]
-    elif not lines or not _FIRST.match(lines[0][1]):
-        number, line = lines[0] if lines else (1, "")
-        raise unreadable(_KIND, f"line {number}", line, f"the title '{_TITLE}: vX'")
-    else:
-        version = ""
+    if name != _TITLE:
+        raise unreadable(_KIND, "text", text, f"the title '{_TITLE}: vX'")
+    lines = lines[1:]
     bond, slaves = _Part(), list[_Part]()
     part, prefix = bond, ""
     for number, line in lines:
@@ -139,20 +129,20 @@ def read_bonding(text: str) -> Bond:
         if match is None:
             raise unreadable(_KIND, f"line {number}", line, "'Name: value' of one bond")
         key, value = match[1], (match[2] or "").strip()
-        named = _PARTS.get(key.replace("Partner", "partner"))
+        named = _PARTS.get(key)
         if named is not None and not value:
             prefix = named + " "
             continue
         if key == "Slave Interface":
             part = _Part()
             slaves.append(part)
-        if not line[0].isspace() and key not in _FIELDS_OF.get(prefix.rstrip(), ()):
+        if not line[0].isspace():
             prefix = ""
         if prefix + key in part.fields or key == _TITLE:
             raise unreadable(_KIND, f"line {number}", line, f"{key} once")
         part.fields[prefix + key] = (number, value)
-    if "Bonding Mode" not in bond.fields and not slaves:
-        raise unreadable(_KIND, "text", text, "a line 'Bonding Mode: MODE' or at least one slave")
+    if "Bonding Mode" not in bond.fields:
+        raise unreadable(_KIND, "text", text, "a line 'Bonding Mode: MODE'")
     for each in (bond, *slaves):
         each.refuse_empty()
     active = bond.text("Currently Active Slave")
@@ -263,9 +253,8 @@ def _member(slave: _Part) -> BondMember:
 
 
 def _speed(slave: _Part) -> int | None:
-    """Kernels before 3.6 print the "unknown" of the driver as a number: all ones of 16 or 32 bits, or -1."""
     value = slave.text("Speed")
-    if value is None or value in ("Unknown Mbps", "-1 Mbps", "65535 Mbps", "4294967295 Mbps"):
+    if value is None:
         return None
     match = _SPEED.fullmatch(value)
     if match is None or not 0 < int(match[1]) <= _FASTEST_MBPS:
@@ -275,6 +264,6 @@ def _speed(slave: _Part) -> int | None:
 
 def _duplex(slave: _Part) -> Duplex | None:
     value = slave.text("Duplex")
-    if value not in (None, "full", "half", "unknown"):
+    if value not in (None, "full", "half"):
         raise slave.wrong("Duplex", "Duplex: full, half or Unknown")
-    return Duplex(value) if value in ("full", "half") else None
+    return None if value is None else Duplex(value)

@@ -1,17 +1,16 @@
-"""Reader of ``ethtool -m``, decoded: SFP (SFF-8472), QSFP (SFF-8636) and CMIS modules, text and JSON."""
+"""Reader of ``ethtool -m IFACE``, decoded: SFP (SFF-8472), QSFP (SFF-8636) and CMIS modules.
+
+ethtool prints no JSON of a module before 6.15.
+"""
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from niclab.hosts.errors import ReadError, unreadable
 from niclab.hosts.ethtool_records import ModuleEeprom, ModuleLane
-from niclab.hosts.linux.capture import content, is_json, json_interface
-from niclab.hosts.linux.ethtool_module_json import rows_of_json, with_thresholds
-from niclab.hosts.transcript import Line
+from niclab.hosts.reading import Line, filled
 
 _KIND = "ethtool -m"
 _ROW = re.compile(r"\s*([A-Z][^:]{0,80}?)\s*:\s?(.*)")
@@ -21,7 +20,7 @@ _POWER = re.compile(rf"({_NUMBER}) mW / (-inf|{_NUMBER}) dBm")
 _TEMPERATURE = re.compile(rf"({_NUMBER}) degrees C(?: / {_NUMBER} degrees F)?")
 _QUANTITY = re.compile(rf"({_NUMBER})\s?([A-Za-z]{{1,4}})")
 _NAMED_CODE = re.compile(r"0x[0-9a-fA-F]{2}(?: \(.*\))?")
-_OUI = re.compile(r"[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){2}|.*[^0-9A-Fa-f:. -].*")  # people blot them out
+_OUI = re.compile(r"[0-9a-f]{2}(?::[0-9a-f]{2}){2}")
 _NO_CHANNEL = re.compile(r".*\((?:Chan|Channel) (?![0-9]{1,2}\)).*\)")
 _CHANNEL = re.compile(r"(.*?)\s*\((?:Chan|Channel) ([0-9]{1,2})\)")
 _ALARM = re.compile(r".*(?:high|low) (?:alarm|warning)")
@@ -100,14 +99,10 @@ class _Rows:
 
 def read_module(text: str) -> ModuleEeprom:
     """Read one module; what the text does not have is None. A hex dump is refused: nothing here decodes it."""
-    lines = content(text)
-    if is_json(lines):
-        rows = _Rows({name: [("JSON", v) for v in values] for name, values in rows_of_json(_json(lines)).items()})
-    else:
-        rows = _rows(lines)
+    rows = _rows(filled(text))
     said = {_CHANNEL.sub(r"\1", name) for name, found in rows.values.items() if any(value for _, value in found)}
     if not _TELLING & said and not any(_THRESHOLD.fullmatch(name) for name in said):
-        raise unreadable(_KIND, "text", lines[0][1] if lines else "", "a row 'Identifier : 0x03 (SFP)'")
+        raise unreadable(_KIND, "text", text, "a row 'Identifier : 0x03 (SFP)'")
     bias, tx, rx = (_first(rows, names) for names in (_BIAS, _TX, _RX))
     tx_mw, tx_dbm = rows.power(tx)
     rx_mw, rx_dbm = rows.power(rx)
@@ -138,20 +133,9 @@ def read_module(text: str) -> ModuleEeprom:
     )
 
 
-def _json(lines: list[Line]) -> Mapping[str, object]:
-    json_interface(_KIND, lines, repeated=True)
-    text = "\n".join(line for _, line in lines)
-    try:
-        document = json.loads(text, object_pairs_hook=with_thresholds)[0]
-    except ValueError as error:
-        raise unreadable(_KIND, "JSON", text, f"each value once ({error})") from error
-    assert isinstance(document, dict)
-    return document
-
-
 def _rows(lines: list[Line]) -> _Rows:
     rows = _Rows()
-    for number, line in _unwrapped(lines):
+    for number, line in lines:
         if _HEX_DUMP.fullmatch(line.strip()):
             raise unreadable(_KIND, f"line {number}", line, "decoded rows; this is a hex dump")
         match = _ROW.fullmatch(line)
@@ -163,17 +147,6 @@ def _rows(lines: list[Line]) -> _Rows:
             raise unreadable(_KIND, f"line {number}", line, "a type of transceiver")
         rows.values.setdefault(match[1], []).append((f"line {number}", match[2].strip()))
     return rows
-
-
-def _unwrapped(lines: list[Line]) -> list[Line]:
-    """The lines without the breaks of a mail, which stand behind the slash between two units."""
-    whole: list[Line] = []
-    for number, line in lines:
-        if whole and whole[-1][1].endswith(" /"):
-            whole[-1] = (whole[-1][0], f"{whole[-1][1]} {line.strip()}")
-        else:
-            whole.append((number, line))
-    return whole
 
 
 def _first(rows: _Rows, names: tuple[str, ...]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from niclab.hosts.host import Host, Shell
 from niclab.hosts.linux.host_binding import LinuxBinding
 from niclab.hosts.linux.host_bond import LinuxBonds
 from niclab.hosts.linux.host_control import LinuxControl
@@ -17,8 +16,3 @@ class LinuxHost(LinuxSystem, LinuxBinding, LinuxSettings, LinuxSoftware, LinuxBo
     :param shell: runs the commands; root is wanted for lspci, modprobe, dmesg and changes.
     :param name: the subject of every message, ``dut`` or ``peer``.
     """
-
-
-def linux_host(shell: Shell, name: str) -> Host:
-    """A :class:`LinuxHost` as the interface that keyword libraries use."""
-    return LinuxHost(shell, name)

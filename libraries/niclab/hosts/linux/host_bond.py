@@ -12,7 +12,7 @@ from niclab.hosts.commands import HostCommands
 from niclab.hosts.errors import unreadable
 from niclab.hosts.link_records import Bond, Vlan
 from niclab.hosts.linux.bonding import read_bonding
-from niclab.hosts.linux.vlan import read_vlans
+from niclab.hosts.linux.ip import read_vlan
 from niclab.hosts.names import interface_name, ip_address
 
 _NET = "/sys/class/net"
@@ -81,17 +81,10 @@ class LinuxBonds(HostCommands):
     def vlan(self, name: str) -> Vlan:
         """A VLAN interface."""
         command = f"ip -j -d link show dev {interface_name(self.name, name)}"
-        vlans = self._read(command, read_vlans).vlans
-        if [vlan.name for vlan in vlans] != [name]:
-            raise BenchFault(f"{self.name}: `{command}` showed {[vlan.name for vlan in vlans]}, wanted {name}")
-        return vlans[0]
-
-    def remove_link(self, name: str) -> None:
-        """Remove a bond or VLAN, and see that it is gone."""
-        link = interface_name(self.name, name)
-        answer = self._run(f"ip link delete dev {link} && if [ -e {_NET}/{link} ]; then echo there; else echo gone; fi")
-        if answer.strip() != "gone":
-            raise BenchFault(f"{self.name}: {link} is still there after `ip link delete`")
+        found = self._read(command, read_vlan)
+        if found.name != name:
+            raise BenchFault(f"{self.name}: `{command}` showed {found.name}; expected {name}")
+        return found
 
     def _refuse_other_settings(self, bond: str, asked: dict[str, str], members: list[str]) -> None:
         found = self.bond_settings(bond)

@@ -159,12 +159,6 @@ class LinuxNetwork(HostCommands):
         if address in _addresses(self._changed(change, iface)):
             raise BenchFault(f"{self.name}: {iface} still has {address} after `ip addr del`")
 
-    def flush_addresses(self, iface: str) -> None:
-        """Remove every address, and see that none is left."""
-        left = _addresses(self._changed(f"ip addr flush dev {interface_name(self.name, iface)}", iface))
-        if left:
-            raise BenchFault(f"{self.name}: {iface} still has {', '.join(map(str, left))} after `ip addr flush`")
-
     def ping(
         self,
         destination: str,

@@ -57,11 +57,6 @@ class LinuxPci(HostCommands):
         """
         return self._devices([pci_address(self.name, address)])[0]
 
-    def upstream_port(self, address: str) -> str | None:
-        """Address of the bridge or root port above ``address``; None on a root bus."""
-        chain = self._chain(address)
-        return chain[-2] if len(chain) > 1 else None
-
     def pcie_path(self, address: str) -> tuple[PcieLink, ...]:
         """Every PCIe link from the root port down to ``address``, at least one.
 

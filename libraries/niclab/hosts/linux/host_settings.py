@@ -12,14 +12,15 @@ from typing import TypeVar
 
 from niclab.core.verdict import BenchFault
 from niclab.hosts.ethtool_records import Channels, Coalescing, Features, Pause, Rings
-from niclab.hosts.linux.ethtool_coalesce import read_coalescing, read_pause
+from niclab.hosts.linux.ethtool_coalesce import read_coalescing
 from niclab.hosts.linux.ethtool_features import read_features
+from niclab.hosts.linux.ethtool_pause import read_pause
 from niclab.hosts.linux.ethtool_sizes import read_channels, read_rings
 from niclab.hosts.linux.host_network import LinuxNetwork
 from niclab.hosts.names import interface_name
 from niclab.hosts.settings_records import Attempt
 
-T = TypeVar("T")
+Shown = TypeVar("Shown", Features, Rings, Coalescing, Pause, Channels)
 
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _UNCHANGED = 80  # older ethtool ends so when everything is as it was asked for already
@@ -29,7 +30,7 @@ class LinuxSettings(LinuxNetwork):
     """See :class:`niclab.hosts.host.Host` for the meaning of each method."""
 
     def features(self, iface: str) -> Features:
-        return self._shown("-k", iface, read_features)
+        return self._shown("--json -k", iface, read_features)
 
     def rings(self, iface: str) -> Rings:
         return self._shown("-g", iface, read_rings)
@@ -38,7 +39,7 @@ class LinuxSettings(LinuxNetwork):
         return self._shown("-c", iface, read_coalescing)
 
     def pause(self, iface: str) -> Pause:
-        return self._shown("-a", iface, read_pause)
+        return self._shown("--json -a", iface, read_pause)
 
     def channels(self, iface: str) -> Channels:
         return self._shown("-l", iface, read_channels)
@@ -117,12 +118,11 @@ class LinuxSettings(LinuxNetwork):
 
     # --- how it is done
 
-    def _shown(self, option: str, iface: str, reader: Callable[[str], T]) -> T:
+    def _shown(self, option: str, iface: str, reader: Callable[[str], Shown]) -> Shown:
         command = f"ethtool {option} {interface_name(self.name, iface)}"
         record = self._read(command, reader)
-        shown = getattr(record, "iface", iface)
-        if shown != iface:
-            raise BenchFault(f"{self.name}: `{command}` answered for {shown}")
+        if record.iface != iface:
+            raise BenchFault(f"{self.name}: `{command}` answered for {record.iface}")
         return record
 
     def _set(self, option: str, iface: str, values: Mapping[str, int | bool]) -> str | None:

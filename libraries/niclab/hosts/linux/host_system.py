@@ -23,7 +23,6 @@ from niclab.hosts.linux.system import (
     read_kernel,
     read_os_release,
     read_tool_version,
-    read_uptime_s,
 )
 from niclab.hosts.load_records import CpuTimes
 from niclab.hosts.names import module_name, tool_name
@@ -46,10 +45,6 @@ _RELOAD_TIMEOUT_S = 180
 
 class LinuxSystem(HostCommands):
     """See :class:`niclab.hosts.host.Host` for the meaning of each method."""
-
-    def uptime_s(self) -> float:
-        """Seconds since boot."""
-        return self._read_file("/proc/uptime", read_uptime_s)
 
     def boot_id(self) -> str:
         """The random id of this boot: another one after every reboot."""
@@ -183,10 +178,6 @@ class LinuxSystem(HostCommands):
     def reboot(self) -> None:
         """Ask for a reboot. Returns when asked; that it happened shows in another :meth:`boot_id`."""
         self._halt("reboot")
-
-    def poweroff(self) -> None:
-        """Ask for a power-off. Returns when asked; that it happened shows at the BMC."""
-        self._halt("poweroff")
 
 
 def _read_loaded_module(name: str, text: str) -> LoadedModule | None:

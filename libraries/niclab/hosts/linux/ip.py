@@ -1,25 +1,58 @@
-"""Reader of ``ip -j -s -d link`` and ``ip -j -s -d addr`` (iproute2 4.17 and later)."""
+"""Reader of ``ip -j -s -d addr`` and ``ip -j -d link`` (iproute2 4.17 and later)."""
 
 from __future__ import annotations
 
 from niclab.hosts.errors import unreadable
+from niclab.hosts.link_records import Vlan
 from niclab.hosts.reading import JsonNode, load_json
 from niclab.hosts.records import Address, Interface, Operstate, Statistics
 
 _KIND = "ip -j"
+_VLAN_PROTOCOLS = ("802.1Q", "802.1ad")
+_HIGHEST_VLAN = 4094
 
 
 def read_interfaces(text: str) -> tuple[Interface, ...]:
     """Read the interfaces of ``ip -j [-s] [-d] link|addr [show dev X]``.
 
-    Empty objects are skipped: iproute2 before 5.3 prints one for every interface its filter left out. No interface at
-    all is an error. ``carrier`` is the flag ``LOWER_UP``, which the kernel sets for what sysfs calls ``carrier``
-    (net/core/dev.c, ``dev_get_flags``); an interface that is down has none.
+    Empty objects are skipped: iproute2 before 5.3 prints one for every interface its filter left out. ``carrier`` is
+    the flag ``LOWER_UP``, which the kernel sets for what sysfs calls ``carrier`` (net/core/dev.c, ``dev_get_flags``);
+    an interface that is down has none.
+
+    Raises:
+        ReadError: The text is no such document, has no interface, or one of them twice.
     """
-    interfaces = tuple(_interface(node) for node in load_json(_KIND, text).items() if node.value != {})
-    if not interfaces:
-        raise unreadable(_KIND, "text", text, "at least one interface")
+    interfaces = tuple(_interface(node) for node in _nodes(text))
+    for seen in ([one.name for one in interfaces], [one.index for one in interfaces]):
+        if len(set(seen)) != len(seen):
+            raise unreadable(_KIND, "text", text, "each interface once")
     return interfaces
+
+
+def read_vlan(text: str) -> Vlan:
+    """Read ``ip -j -d link show dev X`` of one VLAN interface.
+
+    Raises:
+        ReadError: The text is no such document, or the interface is no VLAN.
+    """
+    nodes = _nodes(text)
+    if len(nodes) != 1:
+        raise unreadable(_KIND, "text", text, "one interface")
+    info = nodes[0].child("linkinfo")
+    if info.child("info_kind").text() != "vlan":
+        raise info.wrong("an interface of kind vlan")
+    data = info.child("info_data")
+    protocol, vlan_id = data.child("protocol").text(), data.child("id").count()
+    if protocol not in _VLAN_PROTOCOLS or vlan_id > _HIGHEST_VLAN:
+        raise data.wrong(f"a protocol of {', '.join(_VLAN_PROTOCOLS)} and an id of 0 to {_HIGHEST_VLAN}")
+    return Vlan(nodes[0].child("ifname").text(), vlan_id, nodes[0].child("link").text(), protocol)
+
+
+def _nodes(text: str) -> list[JsonNode]:
+    nodes = [node for node in load_json(_KIND, text).items() if node.value != {}]
+    if not nodes:
+        raise unreadable(_KIND, "text", text, "at least one interface")
+    return nodes
 
 
 def _interface(node: JsonNode) -> Interface:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 from niclab.hosts.kernel_records import KernelEvent, KernelEventKind
 from niclab.hosts.linux.kernel_links import link_event
@@ -131,11 +130,6 @@ _OF_A_DEVICE = (
     _Kind.PROBE_FAILED,
     _Kind.DEVICE_LOST,
 )
-
-
-def kernel_events(lines: Iterable[KernelLine]) -> tuple[KernelEvent, ...]:
-    """The notable lines, in their order."""
-    return tuple(event for event in map(kernel_event, lines) if event is not None)
 
 
 def kernel_event(line: KernelLine) -> KernelEvent | None:

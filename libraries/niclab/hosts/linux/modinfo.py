@@ -1,36 +1,29 @@
-"""Reader of ``modinfo``: module-init-tools of RHEL 5 (``module_sig``), kmod 3 and later (``sig_id``, ``signature``)."""
+"""Reader of ``modinfo MODULE`` (kmod 25 and later)."""
 
 from __future__ import annotations
 
 import re
 
 from niclab.hosts.errors import unreadable
-from niclab.hosts.reading import dedented
+from niclab.hosts.reading import filled
 from niclab.hosts.records import ModuleFile, ModuleParameter
-from niclab.hosts.transcript import transcript
 
 _KIND = "modinfo"
 
 _LINE = re.compile(r"([a-z][a-z0-9_]{0,30}):(?:\s+(.*)|)")
 _ONCE = ("filename", "name", "srcversion", "vermagic", "depends")
 _NEVER_EMPTY = ("firmware", "alias", "vermagic")
-_TELLING = ("filename", "srcversion", "vermagic")
-# How fields begin; a part of it in the last line is no continuation of the value above.
-_FIELDS = ("filename:", "version:", "vermagic:", "license:", "alias:", "author:", "depends:", "description:", "parm:")
 # Values that may run over several lines, which then begin anywhere.
-_MULTI_LINE = ("parm", "description", "author", "signature", "module_sig")
+_MULTI_LINE = ("parm", "description", "author", "signature")
 _SIGNATURE_LINE = re.compile(r"\s*[0-9A-Fa-f]{2}(?::?[0-9A-Fa-f]{2})*:?\s*|\s*:\s*")
-_LONG_DIGITS = re.compile(r"[0-9A-Fa-f]{24,}")  # the rest of a signature whose first line is missing
 _NO_VERSION = re.compile(r"-[0-9].*")
 _BUILT_IN = "(builtin)"
 _MODULE_FILE = re.compile(r"\.ko(?:\.[a-z0-9]{1,4})?$")
 # Fields of the record, or of no use in it (a signature is a page of digits).
 _NAMED = (*_ONCE, "version", "firmware", "description", "license", "author", "alias", "parm", "intree", "signer")
-_LEFT_OUT = ("signature", "module_sig")
+_LEFT_OUT = ("signature",)
 
-_SRCVERSION = 23  # characters
 _IS_SRCVERSION = re.compile(r"[0-9A-F]{1,24}")
-_PCI_ALIAS = re.compile(r"pci:v[0-9A-F*]{1,8}d[0-9A-F*]{1,8}sv\S{1,8}sd\S{1,8}bc\S{1,2}sc\S{1,2}i\S{1,3}")
 _PARAMETER = re.compile(r"([A-Za-z0-9_.-]{1,80}):(.*)", re.DOTALL)
 _TYPE = re.compile(
     r"(?:array of )?(?:byte|hexint|short|ushort|int|uint|long|ulong|ullong|bool|invbool|bint|charp|string)"
@@ -41,19 +34,19 @@ _TYPE_AT_END = re.compile(r"\(((?:array of )?[a-z_ ]{3,20})\)$")
 def read_modinfo(text: str) -> ModuleFile:
     """Read ``modinfo MODULE``. A module built into the kernel has no version, srcversion or vermagic line.
 
-    A text whose command stands before it, or with one of the lines that no other tool prints, may lack the rest.
+    Raises:
+        ReadError: The text is no such output, or that of two modules.
     """
     found = _fields(text)
     filename = _first(found, "filename")
-    asked = bool(found) and transcript(text, _KIND).command is not None
-    if filename is not None and filename != _BUILT_IN and not _MODULE_FILE.search(filename):
-        raise unreadable(_KIND, "filename", filename, "the path of a module, FILE.ko, or (builtin)")
-    if not (asked or any(_first(found, name) for name in _TELLING)):
-        raise unreadable(_KIND, "text", text, f"a line 'filename: PATH', or one of {', '.join(_TELLING[1:])}")
+    if filename is None or (filename != _BUILT_IN and not _MODULE_FILE.search(filename)):
+        raise unreadable(_KIND, "filename", filename or text, "the path of a module, FILE.ko, or (builtin)")
+    if filename != _BUILT_IN and not found.get("vermagic"):
+        raise unreadable(_KIND, "text", text, "a line 'vermagic: ...': the output is incomplete")
     depends = _first(found, "depends")
     return ModuleFile(
         filename=None if filename == _BUILT_IN else filename,
-        built_in=None if filename is None else filename == _BUILT_IN,
+        built_in=filename == _BUILT_IN,
         name=_first(found, "name") or None,
         version=_first(found, "version") or None,
         srcversion=_first(found, "srcversion") or None,
@@ -75,24 +68,15 @@ def _fields(text: str) -> dict[str, list[str]]:
     """Every field with its values; a value of several lines keeps its line ends."""
     found: dict[str, list[str]] = {}
     key = ""
-    # kmod complains of the files that it reads before the module: "libkmod: ERROR ../libkmod/libkmod-config.c:712 ...".
-    lines = [line for line in dedented(transcript(text, "modinfo").filled) if not line[1].startswith("libkmod: ")]
-    last = lines[-1][0] if lines else 0
-    for number, line in lines:
+    for number, line in filled(text):
         match = _LINE.fullmatch(line)
-        if match is not None and match[1] == _KIND:
-            raise unreadable(_KIND, f"line {number}", line, "the fields of a module; the tool complains")
         if match is not None:
             key = match[1]
             found.setdefault(key, []).append((match[2] or "").strip())
             if _is_damaged(key, found[key][-1]):
                 raise unreadable(_KIND, f"line {number}", line, f"a value of {key}")
-            if number == last and not text.endswith("\n") and _is_cut(key, found[key][-1]):
-                raise unreadable(_KIND, f"line {number}", line, f"a whole value of {key}: the output was cut")
             if key in _ONCE and len(found[key]) > 1:
                 raise unreadable(_KIND, f"line {number}", line, f"{key} once, of one module")
-        elif number == last and not text.endswith("\n") and any(name.startswith(line) for name in _FIELDS):
-            raise unreadable(_KIND, f"line {number}", line, "a whole line 'name: value': the output was cut")
         elif key in _MULTI_LINE and _continues(key, found[key][-1], line):
             found[key][-1] += f"\n{line.strip()}"
         else:
@@ -112,18 +96,7 @@ def _continues(key: str, value: str, line: str) -> bool:
     """Whether this is another line of the value; that of a parameter ends with its type."""
     if key in _LEFT_OUT:
         return _SIGNATURE_LINE.fullmatch(line) is not None
-    if key == "parm" and _TYPE_AT_END.search(value):
-        return False
-    return _LONG_DIGITS.fullmatch(line.strip()) is None
-
-
-def _is_cut(key: str, value: str) -> bool:
-    """Whether the last value of a text without line end is less than such a value always is."""
-    if key == "srcversion":
-        return len(value) < _SRCVERSION
-    if key == "alias":
-        return value.startswith("pci") and _PCI_ALIAS.fullmatch(value) is None
-    return not value and key in ("author", "description", "license", "file")
+    return key != "parm" or not _TYPE_AT_END.search(value)
 
 
 def _parameter(value: str) -> ModuleParameter:

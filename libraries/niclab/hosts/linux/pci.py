@@ -1,4 +1,4 @@
-"""Readers of sysfs' attributes of a PCI express link; and how a PCI address is written."""
+"""Readers of sysfs' attributes of a PCI express link."""
 
 from __future__ import annotations
 
@@ -30,8 +30,3 @@ def read_sysfs_width(text: str) -> int | None:
     if not re.fullmatch(r"[0-9]{1,3}", value):
         raise unreadable(_SYSFS, "width", value, "a number of lanes")
     return link_width(_SYSFS, "width", value)
-
-
-def with_domain(slot: str) -> str:
-    """``01:00.0`` -> ``0000:01:00.0``: lspci leaves domain 0 out when there is no other."""
-    return slot if slot.count(":") == 2 else f"0000:{slot}"

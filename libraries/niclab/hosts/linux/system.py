@@ -1,4 +1,4 @@
-"""Readers of the small texts by which a Linux host says what it is: uptime, clock, boot id, release, tool versions."""
+"""Readers of the small texts by which a Linux host says what it is: clock, boot id, release, tool versions."""
 
 from __future__ import annotations
 
@@ -9,24 +9,15 @@ from niclab.hosts.errors import unreadable
 from niclab.hosts.reading import numbered
 from niclab.hosts.records import OsRelease
 
-_UPTIME = re.compile(r"([0-9]{1,10}\.[0-9]{1,9}) [0-9]{1,12}\.[0-9]{1,9}\s*")
 _CLOCK = re.compile(r"([0-9]{1,12}\.[0-9]{1,9})\s*")
 _BOOT_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _KERNEL = re.compile(r"[0-9]+\.[0-9]+\S*")
 _OS_RELEASE_LINE = re.compile(r"([A-Z][A-Z0-9_]*)=(.*)")
-_MEMORY = re.compile(r"^([A-Za-z]+): +([0-9]+) kB$", re.MULTILINE)
+_MEMORY = re.compile(r"^MemAvailable: +([0-9]+) kB$", re.MULTILINE)
 _BUSYBOX = re.compile(r"BusyBox v?([0-9][0-9A-Za-z.]*)")
 _VERSION = re.compile(r"(?<![\w.])v?([0-9]+(?:\.[0-9]+)*[0-9A-Za-z.+~-]*)")
 
 UNKNOWN_VERSION = "unknown"
-
-
-def read_uptime_s(text: str) -> float:
-    """Read ``/proc/uptime``: seconds since boot."""
-    match = _UPTIME.fullmatch(text)
-    if match is None:
-        raise unreadable("/proc/uptime", "text", text, "'SECONDS IDLE_SECONDS'")
-    return float(match[1])
 
 
 def read_clock_s(text: str) -> float:
@@ -40,17 +31,13 @@ def read_clock_s(text: str) -> float:
 def read_available_bytes(text: str) -> int:
     """Read ``/proc/meminfo``: what programs may have without swapping.
 
-    Kernels before 3.14 do not say MemAvailable; there it is what free(1) called free then: unused, buffers and cache.
-
-    :raises ReadError: when neither is there.
+    Raises:
+        ReadError: There is no line MemAvailable.
     """
-    found = {match[1]: int(match[2]) * 1024 for match in _MEMORY.finditer(text)}
-    if "MemAvailable" in found:
-        return found["MemAvailable"]
-    parts = ("MemFree", "Buffers", "Cached")
-    if not found.keys() >= set(parts):
-        raise unreadable("/proc/meminfo", "text", text, f"a line 'MemAvailable: N kB', or {', '.join(parts)}")
-    return sum(found[part] for part in parts)
+    match = _MEMORY.search(text)
+    if match is None:
+        raise unreadable("/proc/meminfo", "text", text, "a line 'MemAvailable: N kB'")
+    return int(match[1]) * 1024
 
 
 def read_boot_id(text: str) -> str:

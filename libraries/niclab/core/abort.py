@@ -1,0 +1,43 @@
+"""What the signals that end a run mean, when senders differ in how often they send them.
+
+A pipeline, a service manager or a terminal may signal every process of a run, with one signal or with several. They all
+want the same: an end with the teardown. Only who insists wants an end at once.
+"""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections import Counter
+
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""The signals that end a run."""
+FORWARDED = signal.SIGUSR1
+"""The signal by which ``niclab certify`` asks Robot Framework to end; a second one asks it to stop at once."""
+IGNORED_FOR_S = 10.0
+"""House rule: so long a repeated signal counts as the same request. Jenkins sends SIGKILL after 5 s."""
+
+
+class EndRequests:
+    """Counts the signals of one run.
+
+    Args:
+        at_once: for signals that differ from :data:`ENDING`, how many of the kind end the run at once.
+    """
+
+    def __init__(self, at_once: dict[int, int] | None = None) -> None:
+        self._at_once = at_once or {}
+        self._counts: Counter[int] = Counter()
+        self._first_at: float | None = None
+
+    def counts(self, number: int) -> bool:
+        """Return whether this signal is passed on: the first one, and each one that insists.
+
+        The third of a kind insists, and any signal ``IGNORED_FOR_S`` after the first one.
+        """
+        self._counts[number] += 1
+        now = time.monotonic()
+        if self._first_at is None:
+            self._first_at = now
+            return True
+        return self._counts[number] >= self._at_once.get(number, 3) or now - self._first_at >= IGNORED_FOR_S

@@ -1,0 +1,73 @@
+"""Bringing a bench up, without guests: names are checked first, a long step is announced, no proxy is asked."""
+
+from __future__ import annotations
+
+import ssl
+import subprocess
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from bench.real_bench import boot_id_in
+
+import image
+import layout
+import lifecycle
+from cardsheet import SheetError
+from layout import Bench
+
+
+class Built(Exception):
+    """The image is built now."""
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
+    """A bench without an image; building one is an error that the test sees."""
+
+    def build() -> Path:
+        raise Built
+
+    monkeypatch.setattr(layout, "STATE", tmp_path)
+    monkeypatch.setattr(image, "CACHE", tmp_path / "cache")
+    monkeypatch.setattr(image, "ensure", build)
+    monkeypatch.setattr(image, "missing_tools", dict)
+    return layout.bench("vt")
+
+
+def test_a_card_without_a_sheet_is_refused_before_an_image_is_built(bench: Bench) -> None:
+    said: list[str] = []
+    with pytest.raises(SheetError, match="nosuch"):
+        lifecycle.up(bench, fresh=False, cards={"dut": "nosuch"}, say=said.append)
+    assert said == []
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_building_the_image_is_announced(bench: Bench, monkeypatch: pytest.MonkeyPatch, there: bool) -> None:
+    monkeypatch.setattr(image, "built", lambda: there)
+    said: list[str] = []
+    with pytest.raises(Built):
+        lifecycle.up(bench, fresh=False, say=said.append)
+    assert said == ([] if there else ["building the guest image, once, about a minute"])
+
+
+def test_a_bmc_is_asked_directly_whatever_proxy_the_environment_names(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("https_proxy", "http://no-such-proxy.invalid:3128")
+    monkeypatch.setattr(lifecycle.ssl, "create_default_context", lambda **_: ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
+    with pytest.raises(lifecycle.BenchError, match=r"BMC does not answer: .*Connection refused"):
+        lifecycle.redfish(bench.server("dut"), SimpleNamespace(secret=str, certificate=""), "On")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "boot"),
+    [
+        (0, "", None),
+        (0, "Connection closed\n", None),
+        (255, "3f8e6a80-5d1c-4d5b-8ad1-6f1e2b8a9c77\n", None),
+        (0, "3f8e6a80-5d1c-4d5b-8ad1-6f1e2b8a9c77\n", "3f8e6a80-5d1c-4d5b-8ad1-6f1e2b8a9c77"),
+    ],
+)
+def test_an_empty_answer_is_no_boot(status: int, said: str, boot: str | None) -> None:
+    assert boot_id_in(subprocess.CompletedProcess([], status, said, "")) == boot
