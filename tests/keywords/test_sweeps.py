@@ -131,6 +131,15 @@ class TestConnections:
             Sweeps().connections_should_reach_the_limit(Mode.NIC, QUICK)
         assert states.commands
 
+    def test_a_cpu_that_was_busy_before_is_no_failure_of_the_card(
+        self, bench: FakeBench, states: States, taken: Run
+    ) -> None:
+        use_limits(bench, taken, "receiver_cpu_percent: 4.0")
+        bench.dut.busy_ticks = 60
+        with pytest.raises(BenchFault, match=r"receiver's CPU: .*: missed; the bench may be why: .* 60 % busy before"):
+            Sweeps().connections_should_reach_the_limit(Mode.NIC, QUICK)
+        assert states.commands
+
     @pytest.mark.parametrize("mode", [Mode.TOE, Mode.TOE_DDP])
     def test_a_mode_that_the_driver_has_not_is_not_applicable(self, states: States, mode: Mode) -> None:
         with pytest.raises(

@@ -147,7 +147,7 @@ def judge(scan: Scan) -> None:
         subject = f"{scan.subject}, {each.connections} connections"
         asked.append((subject, each.result, scan.hindrances))
         if each.cpu_result is not None:
-            asked.append((f"{subject}, receiver's CPU", each.cpu_result, ()))
+            asked.append((f"{subject}, receiver's CPU", each.cpu_result, scan.hindrances))
     limit.judge_results(asked)
 
 
