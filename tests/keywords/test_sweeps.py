@@ -60,7 +60,7 @@ class TestSweep:
     def test_a_good_card_is_green_with_a_curve_an_mtu(self, states: States, taken: Run) -> None:
         states.rate = lambda command: 49.4 if states.mtu() == 9000 else 30.0 if length(command) < 4096 else 47.0
         Sweeps().sweep_should_reach_the_limits(STREAM, QUICK)
-        assert {states.mtu()} == {1500} and len(states.commands) == 18
+        assert {states.mtu()} == {1500} and len(states.commands) == 21
         (table,) = [entry for entry in read_index(taken.evidence_folder) if entry.file.endswith(".csv")]
         rows = (taken.evidence_folder / table.file).read_text().splitlines()
         assert [row.split(",")[:2] for row in rows[1:]] == [
@@ -111,7 +111,7 @@ class TestConnections:
     def test_line_rate_with_any_number_is_green(self, states: States, taken: Run) -> None:
         Sweeps().connections_should_reach_the_limit(Mode.NIC, FULL)
         counts = [re.findall(r"--parallel (\d+)", command) for command in states.commands]
-        assert counts == [found for found in ([], ["2"], ["4"], ["8"], ["16"]) for _ in range(3)]
+        assert counts == [found for found in ([], ["2"], ["4"], ["8"], ["16"]) for _ in range(6)]
         assert sum(entry.file.endswith(".svg") for entry in read_index(taken.evidence_folder)) == 2
 
     def test_one_connection_that_is_slow_is_red(self, states: States) -> None:
