@@ -22,7 +22,7 @@ def ends(bench: FakeBench, taken: Run) -> Ends:
 
 
 def test_a_failure_while_both_keep_running_is_the_card_s(bench: FakeBench, ends: Ends) -> None:
-    with pytest.raises(CardFailure, match=f"^{LOST}$"), standstill.blameless(ends):
+    with pytest.raises(CardFailure, match=rf"^{LOST}$"), standstill.blameless(ends):
         raise CardFailure(LOST)
     for ssh in bench.ssh.values():
         (watch,) = ssh.watches
@@ -43,6 +43,6 @@ def test_a_standstill_alone_fails_nothing(bench: FakeBench, ends: Ends) -> None:
 
 
 def test_a_fault_of_the_bench_stays_one(bench: FakeBench, ends: Ends) -> None:
-    with pytest.raises(BenchFault, match="^no answer$"), standstill.blameless(ends):
+    with pytest.raises(BenchFault, match=r"^no answer$"), standstill.blameless(ends):
         bench.ssh[Role.DUT].stood += "stood 260\n"
         raise BenchFault("no answer")
