@@ -71,6 +71,7 @@ class Lab(BenchLibrary):
             if module:
                 logger.warn(f"{server.name}: driver {module} was not loaded; it is loaded now")
                 server.run(server.host.loading_driver(module))
+                run.note_loaded(server.role, module)
         run.prepare_links()
 
     @keyword

@@ -10,9 +10,9 @@ from fake_bench import FakeBench
 from niclab.bench.records import OperatingSystem, Role
 from niclab.core.verdict import CardFailure, NotApplicable
 from niclab.hosts.errors import ReadError
-from niclab.hosts.linux.steering import Steering as Kind
 from niclab.hosts.linux.steering import cpus_of_list, cpus_of_mask, mask_of
 from niclab.hosts.load_records import CpuTime, CpuTimes
+from niclab.hosts.steering_kinds import SteeringKind as Kind
 from niclab.run.run import Run
 from niclab.transports.ssh import Result
 from Steering import Steering
@@ -101,6 +101,15 @@ def test_what_is_not_there_is_not_applicable(files: Files, kind: Kind, words: st
     files.content = {"/proc/interrupts": "           CPU0\n 24:          1   PCI-MSI 1-edge      other\n"}
     with pytest.raises(NotApplicable, match=words):
         Steering().steering_should_be_settable(kind)
+
+
+def test_the_kernel_steers_no_transmission_of_one_queue(bench: FakeBench, files: Files) -> None:
+    file = "/sys/class/net/enp1s0/queues/tx-0/xps_cpus"
+    bench.ssh[Role.DUT].replies |= {"ls /sys": f"{file}\n"}
+    del files.content[file]
+    with pytest.raises(NotApplicable, match=r"^dut: the kernel offers no transmit steering for a card of one queue$"):
+        Steering().steering_should_be_settable(Kind.XPS)
+    assert not files.written
 
 
 def test_one_cpu_leaves_no_choice(bench: FakeBench, files: Files, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,7 +38,7 @@ from niclab.hosts.records import (
 )
 from niclab.hosts.settings_records import Attempt
 from niclab.transports import ConnectionLost
-from niclab.transports.bmc import Bmc, BootDevice, PowerAction, PowerState, SelEntry, Sensor, SensorKind, SensorStatus
+from niclab.transports.bmc import Bmc, PowerAction, PowerState, SelEntry, Sensor, SensorKind, SensorStatus
 from niclab.transports.ssh import Result, SshEndpoint
 
 KERNEL = "6.1.0-28-amd64"
@@ -299,6 +299,9 @@ class FakeHost:
             return replace(nic.ping, received=0)
         return nic.ping
 
+    def mtu(self, iface: str) -> int:
+        return self.by_iface(iface).mtu
+
     def restoring_mtu(self, iface: str) -> str:
         return f"ip link set dev {iface} mtu {self.by_iface(iface).mtu}"
 
@@ -408,6 +411,8 @@ class FakeSsh:
         if command.startswith("cat /proc/sys/kernel/random/boot_id"):
             shown = [self.host.by_iface(iface) for iface in re.findall(r"class/net/(\w+)/flags", command)]
             return f"{self.host.boot_id()} " + " ".join(f"{nic.admin_up} {nic.addresses}" for nic in shown)
+        if " && " in command:
+            return "".join(self._shell(part) for part in command.split(" && "))
         match shlex.split(command):
             case ["ip", "link", "set", "dev", iface, word]:
                 self.host.by_iface(iface).admin_up = word == "up"
@@ -487,23 +492,11 @@ class FakeBmc(Bmc):
         else:
             self._host.power = PowerState.ON
 
-    def boot_device(self) -> BootDevice:
-        return BootDevice.NONE
-
-    def set_boot_device(self, device: BootDevice, persistent: bool) -> None:
-        raise AssertionError(f"not used: {device} {persistent}")
-
     def sensors(self) -> list[Sensor]:
         return self.readings
 
     def sel(self) -> list[SelEntry]:
         return list(self.log)
-
-    def clear_sel(self) -> None:
-        self.log.clear()
-
-    def fru(self) -> dict[str, str]:
-        return {}
 
     def close(self) -> None:
         self.closed += 1

@@ -20,6 +20,4 @@ at the very limit may be 2.5 % each at a level of 95 %:
   falsely MISSED one makes it red: at the very limits at most 18 % of certificates with 8 questions, 47 % with 25
   (:func:`~niclab.stats.plan.family_error`), and 2.5 % for all together at
   :func:`~niclab.stats.plan.shared_level`.
-* Seconds of one run: :func:`~niclab.stats.interval.series_interval` covers 95 % +- 2 (up to 97.5 % where a plain
-  interval would do) from 30 values, correlations up to 0.6 and skewness up to 2; plain t covers 61 to 68 % at 0.6.
 """

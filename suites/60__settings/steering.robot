@@ -1,0 +1,22 @@
+*** Settings ***
+Documentation    Interrupts and packets can be given to chosen CPUs, and everything is put back.
+
+Resource         ../../resources/settings.resource
+
+Test Teardown    Run Keywords    Ready The Bench    AND    Keep Evidence If Test Failed
+
+Test Tags        req:SUS-08
+
+
+*** Test Cases ***
+Interrupts Can Be Given To CPUs
+    Steering Should Be Settable    irq
+
+Receive Packet Steering Can Be Set
+    Steering Should Be Settable    rps
+
+Receive Flow Steering Can Be Set
+    Steering Should Be Settable    rfs
+
+Transmit Packet Steering Can Be Set
+    Steering Should Be Settable    xps
