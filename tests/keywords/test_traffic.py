@@ -196,7 +196,11 @@ def test_netperf_of_the_bench_file_warms_up_because_it_omits_nothing(
 
     def run(command: str) -> str:
         carry(bench, command)
-        return f"THROUGHPUT={next(figures):.2f}\nTHROUGHPUT_UNITS=10^6bits/s\nELAPSED_TIME=2.00\n"
+        return (
+            f"THROUGHPUT={next(figures):.2f}\nTHROUGHPUT_UNITS=10^6bits/s\nELAPSED_TIME=2.00\n"
+            "LOCAL_CPU_UTIL=12.50\nREMOTE_CPU_UTIL=20.00\nLOCAL_TRANSPORT_RETRANS=0\n"
+            "LOCAL_SEND_SIZE=16384\nLSS_SIZE_END=87380\nRSR_SIZE_END=131072\n"
+        )
 
     bench.ssh[Role.DUT].replies["netperf -H"] = run
     Traffic().tcp_should_reach_the_limit(Role.DUT, QUICK)
