@@ -22,7 +22,7 @@ from niclab.stats.plan import Plan
 from niclab.stats.precise import Estimate, estimate
 from niclab.stats.questions import Result, at_least, at_most
 from niclab.stats.runner import measure_limit
-from niclab.traffic import bottleneck, limit, measuring, serving
+from niclab.traffic import bottleneck, discarded, limit, measuring, serving
 from niclab.traffic.measuring import TrafficRun
 from niclab.traffic.progress import Tell
 from niclab.traffic.tool import Order
@@ -118,7 +118,7 @@ def measure(run: Run, path: BenchPath, profile: Profile, tell: Tell) -> Scan:
                     count,
                     tuple(values),
                     estimate(values, plan, WIDTH),
-                    result,
+                    discarded.bounded(result, runs),
                     cpu,
                     _cpu_result(run, cpu, plan),
                     tuple(runs),
@@ -147,7 +147,7 @@ def judge(scan: Scan) -> None:
         subject = f"{scan.subject}, {each.connections} connections"
         asked.append((subject, each.result, scan.hindrances))
         if each.cpu_result is not None:
-            asked.append((f"{subject}, receiver's CPU", each.cpu_result, ()))
+            asked.append((f"{subject}, receiver's CPU", each.cpu_result, scan.hindrances))
     limit.judge_results(asked)
 
 
