@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import threading
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote, quote_plus
 
 import pytest
 
 from niclab.core.verdict import BenchFault
-from niclab.report.evidence import CommandLog, EvidenceStore, Mask, read_index, seal
+from niclab.files.mask import Mask, MessageMask
+from niclab.report.evidence import CommandLog, EvidenceStore, read_index, seal
 
 SECRET = 'p"ss<wörd> 1'
 
@@ -95,6 +98,38 @@ def test_secret_is_masked_however_it_is_quoted(tmp_path: Path, text: str) -> Non
     assert b"********" in store.add("a.txt", text.encode()).read_bytes()
     assert "ss" not in store.add(f"{SECRET}.txt", "x", subject=SECRET).stem
     assert SECRET not in (tmp_path / "index.json").read_text()
+
+
+@pytest.mark.parametrize("secret", ["a/b+c?d e", "it's\\own\"é", "hunter2", "p\u00e4ssword&x"])
+@pytest.mark.parametrize("before", ["", "u", "us", "admin:"])
+def test_secret_is_masked_in_every_form_that_programs_write(secret: str, before: str) -> None:
+    data = secret.encode()
+    basic = base64.b64encode(before.encode() + data).decode()
+    forms = [quote(secret), quote_plus(secret), repr(data), repr(secret), json.dumps(repr(secret)), ascii(secret)]
+    for form in [*forms, str({"password": data})]:
+        assert secret not in Mask([secret])(form)
+        assert "********" in Mask([secret])(form), form
+        assert b"********" in Mask([secret])(form.encode()), form
+    for token in (basic, base64.urlsafe_b64encode(before.encode() + data).decode()):
+        masked = Mask([secret])(f"Authorization: Basic {token}\n")
+        assert "********" in masked
+        assert len(masked.partition("Basic ")[2].replace("********", "").strip()) <= len(basic) - len(data) * 8 // 6 + 2
+    assert b"********" in Mask([secret])(secret.encode("latin-1"))
+
+
+@pytest.mark.parametrize("secret", ["a", "cafe", "admin"])
+def test_secret_that_would_be_found_in_innocent_text_is_refused(secret: str) -> None:
+    with pytest.raises(BenchFault, match=rf"masked: {len(secret)} characters; expected at least 6") as told:
+        Mask([secret])
+    assert f"{secret!r}" not in str(told.value)
+
+
+def test_messages_are_masked_with_the_secrets_known_at_that_moment() -> None:
+    known: list[str] = []
+    mask = MessageMask(lambda: known)
+    assert mask("password hunter2") == "password hunter2"
+    known.append("hunter2")
+    assert mask("password hunter2") == "password ********"
 
 
 def test_without_the_mask_the_secret_would_be_there(tmp_path: Path) -> None:

@@ -13,6 +13,9 @@ from pathlib import Path
 
 from niclab.core.verdict import BenchFault
 
+SHORTEST_SECRET = 6
+"""Characters. A shorter secret cannot be masked: it is part of innocent words and numbers."""
+
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
@@ -42,10 +45,16 @@ class Secrets:
         return tuple(dict.fromkeys(self._handed_out.values()))
 
     def get(self, name: str) -> str:
-        """The secret called ``name``; the environment wins.
+        """Find the secret called ``name``; the environment wins.
+
+        Args:
+            name: Name of the secret, as in the bench file.
+
+        Returns:
+            The value.
 
         Raises:
-            BenchFault: When it is nowhere or empty, or the file is readable by others or malformed.
+            BenchFault: It is nowhere, empty or shorter than 6 characters, or the file is open to others or malformed.
         """
         value = self._environment.get(name)
         if value is None:
@@ -53,6 +62,11 @@ class Secrets:
         elif not value:
             raise BenchFault(
                 f"secret {name}: the environment variable is empty; wanted: the secret, or no such variable"
+            )
+        if len(value) < SHORTEST_SECRET:
+            raise BenchFault(
+                f"secret {name}: {len(value)} characters; expected at least {SHORTEST_SECRET}: "
+                f"a shorter one cannot be masked in logs"
             )
         self._handed_out[name] = value
         return value

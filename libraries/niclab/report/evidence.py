@@ -1,6 +1,7 @@
 """Evidence of a run: files with an index of hashes, and a log of every command sent to a server.
 
-What is stored here ends up in reports that leave the lab, so every text passes through a :class:`Mask` first.
+What is stored here ends up in reports that leave the lab, so every text passes through a mask first
+(:class:`~niclab.files.mask.Mask`).
 """
 
 from __future__ import annotations
@@ -8,7 +9,6 @@ from __future__ import annotations
 import fcntl
 import getpass
 import hashlib
-import html
 import json
 import mimetypes
 import re
@@ -17,14 +17,13 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Protocol, TypeVar
-from urllib.parse import quote
+from typing import Protocol
 
 from niclab.core.verdict import BenchFault
+from niclab.files.mask import Mask
 from niclab.report import now, read_json_object, sha256_of, write_atomically, write_json
 
 INDEX_NAME = "index.json"
-MASKED = "********"
 _LOCK_NAME = ".lock"
 _FORMAT = 1
 _SLUG_LENGTH = 80
@@ -39,39 +38,6 @@ _MIME_BY_SUFFIX = {
     ".svg": "image/svg+xml",
     ".txt": "text/plain",
 }
-
-_Content = TypeVar("_Content", str, bytes)
-
-
-class Mask:
-    """Replaces secret values by ``********``, also where they were quoted for JSON, HTML or a URL.
-
-    >>> Mask(["hunter2"])("user admin, password hunter2")
-    'user admin, password ********'
-
-    Raises:
-        BenchFault: When a secret is empty (it would be found everywhere, or the file it comes from is wrong).
-    """
-
-    def __init__(self, secrets: Iterable[str] = ()) -> None:
-        forms: set[str] = set()
-        for secret in secrets:
-            if not secret.strip():
-                raise BenchFault("secret to be masked: is empty; wanted: the value of the secret")
-            forms.update((secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]))
-            forms.update((html.escape(secret), quote(secret, safe="")))
-        # The longest first: a secret may contain another one.
-        self._forms = sorted(forms, key=lambda form: (-len(form), form))
-
-    def __call__(self, content: _Content) -> _Content:
-        """``content`` without the secrets."""
-        if isinstance(content, bytes):
-            for form in self._forms:
-                content = content.replace(form.encode(), MASKED.encode())
-            return content
-        for form in self._forms:
-            content = content.replace(form, MASKED)
-        return content
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,9 @@ from pathlib import Path
 from typing import Any
 
 from niclab.core.verdict import BenchFault
+from niclab.files.mask import Mask
 from niclab.report import REPOSITORY, now, read_json_object, write_json
-from niclab.report.evidence import Mask, seal
+from niclab.report.evidence import seal
 
 RUN_FILE = "run.json"
 EVIDENCE_FOLDER = "evidence"
