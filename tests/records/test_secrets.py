@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from niclab.core.verdict import BenchFault
-from niclab.files.secrets import Secrets
+from niclab.files.secrets import Secrets, refuse_shared, without_secrets
 
 
 @pytest.fixture
@@ -74,6 +75,30 @@ def test_a_file_that_others_may_use_is_refused_with_the_remedy(file: Path, mode:
     file.chmod(mode)
     with pytest.raises(BenchFault, match=rf"\(mode 0{mode:o}\); wanted: chmod 600 '{file}'"):
         Secrets(file, {}).get("BMC_PASSWORD")
+
+
+def test_a_file_of_another_user_is_refused(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    owner = os.geteuid() or 1000
+    os.chown(file, owner, -1)
+    monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
+    with pytest.raises(BenchFault, match=rf"this secrets file belongs to user {owner}; expected user {owner + 1}"):
+        Secrets(file, {}).get("BMC_PASSWORD")
+
+
+def test_a_key_file_is_held_to_the_same(file: Path) -> None:
+    refuse_shared(file, file.stat(), "key file")
+    file.chmod(0o644)
+    with pytest.raises(BenchFault, match=r"group or others may use this key file \(mode 0644\); wanted: chmod 600"):
+        refuse_shared(file, file.stat(), "key file")
+
+
+def test_an_environment_loses_its_secrets_and_nothing_else() -> None:
+    environment = {"PATH": "/bin", "DUT_BMC_PASSWORD": "hunter2", "DUT_BMC_PASSWORDS": "no secret"}
+    assert without_secrets(environment, ("DUT_BMC_PASSWORD", "OTHER")) == {
+        "PATH": "/bin",
+        "DUT_BMC_PASSWORDS": "no secret",
+    }
+    assert "DUT_BMC_PASSWORD" in environment
 
 
 def test_a_secret_too_short_to_be_masked_is_refused() -> None:
