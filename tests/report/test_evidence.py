@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import os
 import threading
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,6 +41,17 @@ def test_file_is_stored_and_indexed(tmp_path: Path) -> None:
     assert (entry.mime, entry.subject, entry.test) == ("text/plain", "dut.p0", "Suites.Link")
     assert "@" in entry.who
     assert entry.when[:2] == "20"
+
+
+@pytest.mark.parametrize(("umask", "mode"), [(0o077, 0o600), (0o027, 0o640), (0o022, 0o644)])
+def test_umask_decides_who_may_read_a_file(tmp_path: Path, umask: int, mode: int) -> None:
+    before = os.umask(umask)
+    try:
+        path = EvidenceStore(tmp_path / "evidence").add("a.txt", "x")
+    finally:
+        os.umask(before)
+    assert path.stat().st_mode & 0o777 == mode
+    assert (tmp_path / "evidence" / "index.json").stat().st_mode & 0o777 == mode
 
 
 def test_same_name_never_overwrites(tmp_path: Path) -> None:
