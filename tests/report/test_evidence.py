@@ -6,6 +6,8 @@ import base64
 import hashlib
 import json
 import os
+import resource
+import signal
 import threading
 from dataclasses import dataclass
 from pathlib import Path
@@ -197,3 +199,31 @@ def test_seal_takes_in_what_was_written_past_the_store(tmp_path: Path) -> None:
     assert [entry.file for entry in seal(tmp_path)] == ["a.txt", "console/dut.log"]
     assert read_index(tmp_path)[1].sha256 == hashlib.sha256(b"boot").hexdigest()
     assert seal(tmp_path) == read_index(tmp_path)
+
+
+def test_seal_masks_a_console_and_hashes_it_then(tmp_path: Path) -> None:
+    said = f"login: root\nPassword: {SECRET}\n\xff".encode("latin-1")
+    (tmp_path / "console-dut.log").write_bytes(said)
+    (entry,) = seal(tmp_path, [SECRET])
+    sealed = (tmp_path / "console-dut.log").read_bytes()
+    assert sealed == b"login: root\nPassword: ********\n\xff"
+    assert entry.sha256 == hashlib.sha256(sealed).hexdigest()
+    assert entry.size_bytes == len(sealed)
+
+
+def test_command_log_on_a_full_disk_is_an_error_and_keeps_whole_lines(tmp_path: Path) -> None:
+    log = CommandLog(tmp_path, "dut")
+    log(Result("first", 0, None, "", "", 0.0))
+    before = log.path.read_bytes()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 100, limits[1]))
+    try:
+        with pytest.raises(BenchFault, match=r"commands-dut\.jsonl: cannot be written: .*File too large"):
+            log(Result("second", 0, None, "x" * 1000, "", 0.0))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, handler)
+    assert log.path.read_bytes() == before
+    log(Result("third", 0, None, "", "", 0.0))
+    assert len([json.loads(line) for line in log.path.read_text().splitlines()]) == 2
