@@ -21,8 +21,8 @@ _Content = TypeVar("_Content", str, bytes)
 class Mask:
     """Replaces secret values by ``********``, also where they are encoded.
 
-    Known forms: JSON, HTML and XML, URLs, ``repr`` of text and bytes, shell quotes, and base64, also where the secret
-    is only a part of what was encoded (``user:password`` of HTTP Basic).
+    Known forms: JSON, HTML and XML, URLs, ``repr`` of text and bytes, shell quotes, most of these quoted once more, and
+    base64, also where the secret is only a part of what was encoded (``user:password`` of HTTP Basic).
 
     >>> Mask(["hunter2"])("user admin, password hunter2")
     'user admin, password ********'
@@ -104,17 +104,32 @@ class MessageMask:
 
 def _forms(secret: str) -> Iterator[str]:
     """The forms of ``secret``; a form that is the same as another one does no harm."""
-    yield secret
     data = secret.encode("utf-8", "surrogateescape")
-    quoted = (json.dumps(secret), json.dumps(secret, ensure_ascii=False), repr(secret), ascii(secret))
-    for text in (*(one[1:-1] for one in quoted), repr(data)[2:-1]):
-        yield text
-        yield json.dumps(text)[1:-1]  # quoted once more, as in the JSON of what a program printed
-        yield json.dumps(text, ensure_ascii=False)[1:-1]
-    yield shlex.quote(secret).removeprefix("'").removesuffix("'")
-    yield from (html.escape(secret), html.escape(secret, quote=False), html.escape(secret).replace("&#x27;", "&#39;"))
-    yield from (quote(data, safe=""), quote(data), quote_plus(data))
+    once = {secret, *_escaped(secret), *_escaped_bytes(data), *_in_markup(secret)}
+    once |= {quote(data, safe=""), quote(data), quote_plus(data), shlex.quote(secret).strip("'")}
+    yield from once
+    for form in once:  # quoted once more, as in the JSON or the repr of what a program printed
+        yield from _escaped(form)
+        yield from _in_markup(form)
     yield from _base64_forms(data)
+
+
+def _escaped(text: str) -> Iterator[str]:
+    """What JSON and ``repr`` make of ``text``; which quotes ``repr`` escapes depends on the text around."""
+    yield json.dumps(text)[1:-1]
+    yield json.dumps(text, ensure_ascii=False)[1:-1]
+    for write in (repr, ascii):
+        yield write(text)[1:-1]
+        yield write(f"'\"{text}")[1:-1].removeprefix("\\'\"")
+
+
+def _escaped_bytes(data: bytes) -> Iterator[str]:
+    yield repr(data)[2:-1]
+    yield repr(b"'\"" + data)[2:-1].removeprefix("\\'\"")
+
+
+def _in_markup(text: str) -> Iterator[str]:
+    yield from (html.escape(text), html.escape(text, quote=False), html.escape(text).replace("&#x27;", "&#39;"))
 
 
 def _base64_forms(data: bytes) -> Iterator[str]:
