@@ -8,8 +8,8 @@ from robot.api import logger
 from robot.api.deco import keyword, library
 from robot.libraries.BuiltIn import BuiltIn
 
-import Abort
 from BenchLibrary import BenchLibrary
+from listeners import Abort
 from niclab.bench.records import Role, chosen_systems
 from niclab.card import load_card
 from niclab.core.parallel import side_by_side

@@ -2,7 +2,7 @@
 Documentation    What each setting does to the traffic, against what the sheet predicts, with its source.
 ...
 ...              Runs with and without the setting are made in turns. `robot --prerunmodifier
-...              libraries/PerCard.py:CARD suites/` makes a test of its own of every effect.
+...              libraries/listeners/PerCard.py:CARD suites/` makes a test of its own of every effect.
 
 Resource         ../../resources/sweeps.resource
 

@@ -9,7 +9,7 @@ from robot import running  # type: ignore[import-untyped]  # the package has no 
 
 from niclab.card import load_card
 from niclab.core.verdict import BenchFault
-from PerCard import PerCard
+from listeners.PerCard import PerCard
 
 SUITES = Path(__file__).resolve().parents[2] / "suites"
 

@@ -22,7 +22,7 @@ from niclab.report.runfolder import RUN_FILE
 from niclab.stats.baselines import BaselineStore, listing
 from niclab.stats.measurements import read
 from niclab.traffic import bottleneck
-from Profile import Profile
+from listeners.Profile import Profile
 
 SETTINGS_OF_A_CARD = ("PcieErrors", "DriverPackages", "Firmware", "Offloads", "Tuning")
 LIBRARIES = Path(__file__).resolve().parents[2] / "libraries"
@@ -194,7 +194,7 @@ def test_a_dry_run_touches_nothing(bench: FakeBench) -> None:
 
 def test_the_quick_profile_leaves_out_what_is_slow(bench: FakeBench) -> None:
     tests = "\nFast\n    No Operation\nSlow\n    [Tags]    slow\n    No Operation\n"
-    modifier = f"{LIBRARIES / 'Profile.py'}"
+    modifier = f"{LIBRARIES / 'listeners' / 'Profile.py'}"
     assert set(run(bench, tests, take=False, prerunmodifier=f"{modifier}:quick")) == {"Fast"}
     assert set(run(bench, tests, take=False, prerunmodifier=f"{modifier}:full")) == {"Fast", "Slow"}
     with pytest.raises(ValueError, match=r"^profile 'fast': wanted one of quick, full$"):
@@ -257,7 +257,7 @@ Receives
 Wrong
     TCP Should Reach The Limit    sender=dut    profile=thorough
 """,
-        listener=f"{LIBRARIES / 'AllureResults.py'}:{results_folder}",
+        listener=f"{LIBRARIES / 'listeners' / 'AllureResults.py'}:{results_folder}",
     )
     assert results["Sends"].passed, results["Sends"].message
     assert results["Receives"].message.startswith("CardFailure: peer.p1 to dut.p1: 23.50 Mbit/s, 95 % interval ")

@@ -1,4 +1,4 @@
-"""A test of its own for each row of the card's sheet: ``robot --prerunmodifier libraries/PerCard.py:CARD``.
+"""A test of its own for each row of the card's sheet: ``robot --prerunmodifier libraries/listeners/PerCard.py:CARD``.
 
 A suite holds one test for all rows, whose name begins with ``Every Offload``, ``Every Ring``, ``Every Coalescing
 Parameter`` or ``Every Setting``, and a keyword of it gets the argument ``every``. From ``Every Offload Can Be Switched
