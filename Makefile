@@ -78,7 +78,7 @@ bench-statistics: $(STAMP)
 
 docs: setup
 	mkdir -p results/docs
-	for library in Lab Card PcieErrors DriverPackages Firmware Offloads Tuning HostLinks SwitchPorts SwitchLinks SwitchVlans Aggregation Power Console Traffic Shell Sweeps Effects Steering Recommendation; do \
+	for library in Lab Card PcieErrors DriverPackages Firmware Defaults Offloads Settings HostLinks SwitchPorts SwitchLinks SwitchVlans Aggregation Power Console Traffic Shell Sweeps Effects Steering Recommendation; do \
 	    $(VENV)/bin/libdoc libraries/$$library.py results/docs/$$library.html; done
 
 clean:

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
 from typing import TypeVar
 
 from robot.api import logger
 from robot.api.deco import keyword, library
 
 from BenchLibrary import BenchLibrary
-from niclab.bench.records import BenchPath, Port, Role, Wiring
+from niclab.bench.records import BenchPath, Port, Wiring
 from niclab.card import Duplex, Unknown
 from niclab.core.parallel import side_by_side
 from niclab.core.undo import Entry
-from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, fail_with
+from niclab.core.verdict import BenchFault, NotApplicable, fail_with
 from niclab.core.wait import pause
 from niclab.hosts.host import Host
 from niclab.hosts.records import CarrierChanges
 from niclab.links import carrier, wiring
 from niclab.run.run import current
-from niclab.run.temporary import put_back
+from niclab.settings import mtu
 
 T = TypeVar("T")
 
@@ -84,40 +83,25 @@ class HostLinks(BenchLibrary):
     def frames_of_the_largest_mtu_should_arrive(self) -> None:
         """Pings that fill the sheet's largest MTU cross every path in one piece, from both ends, and are answered.
 
-        Both ends of a path are given that MTU, and get back their own.
+        Both ends of a path get that MTU, and then their own back; both go down and up each time (EMX-08).
+
+        Raises:
+            CardFailure: A port of the dut does not take the MTU, has no link in time, or frames are lost.
+            BenchFault: A port of the peer does not take it, or a link does not return after the restore.
+            Undecided: Nobody can tell whether the link returned in time.
+            NotApplicable: The sheet does not know the largest MTU.
         """
         run = self.run
-        mtu = run.card.section(run.card.mtu, "mtu")
-        largest = run.card.known(mtu.max, "mtu.max")
+        fact = run.card.section(run.card.mtu, "mtu")
+        largest = run.card.known(fact.max, "mtu.max")
         problems: list[str] = []
         for path in run.bench.paths:
             ends = [run.bench.port(end) for end in path.ends]
-            with ExitStack() as changes:
-                for port in ends:
-                    changes.enter_context(self._mtu(port, largest))
+            with mtu.both_ends(run, path, largest, wait=False):
                 carrier.expect(run, ends, up=True, since=time.monotonic(), say=logger.info)
                 payload = largest - _IPV4_AND_ICMP
                 problems += side_by_side(lambda port, size=payload: self._ping_partner(port, size), ends)
         fail_with([problem for problem in problems if problem])
-
-    @staticmethod
-    @contextmanager
-    def _mtu(port: Port, wish: int) -> Iterator[None]:
-        """The port has this MTU in the body.
-
-        :raises CardFailure: when a port of the dut does not take it.
-        :raises BenchFault: when the other end does not.
-        """
-        run = current()
-        server, iface = run.server_of(port), run.interface(port)
-        restoring = server.host.restoring_mtu(iface)
-        with put_back(run, server, port.name, f"{iface}: the MTU is set to {wish}", restoring):
-            attempt = server.host.set_mtu(iface, wish)
-            if attempt.now != wish:
-                why = f" ({attempt.refused})" if attempt.refused else ""
-                problem = f"{port.place}: MTU is {attempt.now} when set to {wish}{why}, sheet {run.card.name} wants it"
-                raise CardFailure(problem) if port.role is Role.DUT else BenchFault(problem)
-            yield
 
     @staticmethod
     def _ping_partner(port: Port, size: int | None = None) -> str:

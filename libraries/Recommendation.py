@@ -1,4 +1,4 @@
-"""The recommended configuration of the card, and the memory that its rings take."""
+"""The recommended configuration of the card."""
 
 from __future__ import annotations
 
@@ -6,80 +6,42 @@ from robot.api import logger
 from robot.api.deco import keyword, library
 
 from BenchLibrary import BenchLibrary
-from niclab.bench.records import Role
-from niclab.card import Rings
-from niclab.core.undo import Entry
-from niclab.core.verdict import BenchFault, fail_with
-from niclab.settings import recommended
-
-TSO_BYTES = 64 << 10
-"""What one descriptor of sending may stand for with segmentation offload."""
+from niclab.settings.recommended import RecommendedConfiguration
 
 
 @library(scope="GLOBAL")
 class Recommendation(BenchLibrary):
-    """Keywords about the sheet's recommendation. Constructing the library connects to nothing."""
-
-    def __init__(self) -> None:
-        self._entries: list[Entry] = []
+    """Keywords about the configuration that the sheet recommends."""
 
     @keyword
-    def make_the_recommended_configuration_stay(self) -> None:
-        """Write the sheet's ``recommended`` into files of the dut that are read at each start.
+    def make_the_recommended_configuration_persistent(self) -> None:
+        """Write what the sheet recommends into files that the dut reads at each start.
 
-        `Take The Recommended Configuration Away` undoes it.
+        `Remove The Recommended Configuration` undoes it.
+
+        Raises:
+            BenchFault: A file cannot be written.
+            NotApplicable: The sheet recommends nothing that can be written.
         """
-        run = self.run
-        wish = recommended.wish_of(run)
-        if wish.irq_affinity_per_queue:
-            logger.info("interrupts for each queue: tried at run time; no file makes them stay")
-        self._entries += recommended.make_persistent(run, wish)
-
-    @keyword
-    def restart_the_dut(self) -> None:
-        """Restart the dut in an orderly way, and wait until it answers."""
-        self.run.server(Role.DUT).reboot()
+        self.run.part(RecommendedConfiguration).make_persistent(logger.info)
 
     @keyword
     def recommended_configuration_should_be_in_force(self) -> None:
-        """Every recommended value is shown by every port of the dut."""
-        run = self.run
-        fail_with(recommended.problems(run, recommended.wish_of(run)))
+        """Check that every port of the dut, and its kernel, show every recommended value.
 
-    @keyword
-    def take_the_recommended_configuration_away(self) -> None:
-        """The files are removed, and the settings are as they were. Does nothing when there are none."""
-        run, problems = self.run, list[str]()
-        while self._entries:
-            try:
-                run.journal.undo(self._entries.pop(), run.undo)
-            except BenchFault as error:
-                problems.append(str(error))
-        if problems:
-            raise BenchFault("\n".join(problems))
-
-    @keyword
-    def largest_rings_should_fit_in_memory(self) -> None:
-        """What the largest receive rings of all ports take at the largest MTU is free on the dut.
-
-        An estimate: descriptors times MTU for receiving; for sending with segmentation, descriptors times 64 KiB.
+        Raises:
+            CardFailure: One of them shows another value.
+            NotApplicable: The sheet recommends nothing that can be written.
         """
-        run = self.run
-        card, system = run.card, run.server(Role.DUT).description.os
-        rings = card.section(card.of_driver("rings", system), f"rings of {system.value}'s driver")
-        assert isinstance(rings, Rings)
-        mtu = card.known(card.section(card.mtu, "mtu").max, "mtu.max")
-        rx = card.known(rings.largest(rings.rx), "rings.rx.max")
-        tx = card.known(rings.largest(rings.tx), "rings.tx.max")
-        ports = len(run.ports(Role.DUT))
-        receiving, sending = rx * mtu, tx * TSO_BYTES
-        free = run.server(Role.DUT).host.available_bytes()
-        logger.info(
-            f"largest rings: {receiving / 2**20:.0f} MiB a port for receiving ({rx} descriptors of {mtu} bytes), up to "
-            f"{sending / 2**20:.0f} MiB for sending with segmentation; dut has {free / 2**20:.0f} MiB available"
-        )
-        if ports * receiving > free:
-            raise BenchFault(
-                f"dut: {free / 2**20:.0f} MiB of memory are available; wanted: {ports * receiving / 2**20:.0f} MiB for "
-                f"the largest receive rings of {ports} ports, sheet {card.name}"
-            )
+        self.run.part(RecommendedConfiguration).require_in_force()
+
+    @keyword
+    def remove_the_recommended_configuration(self) -> None:
+        """Remove the files and put the settings back. Does nothing when there are no files.
+
+        Where the MTU was changed, both ends of the path go down and up (EMX-08).
+
+        Raises:
+            BenchFault: Something could not be undone.
+        """
+        self.run.part(RecommendedConfiguration).remove()

@@ -1,28 +1,29 @@
-"""Which CPUs take the dut's interrupts and packets: set, read back, put back."""
+"""The CPUs that take the dut's interrupts and packets."""
 
 from __future__ import annotations
 
 from robot.api.deco import keyword, library
 
 from BenchLibrary import BenchLibrary
-from niclab.bench.records import Role
-from niclab.core.verdict import fail_with
-from niclab.hosts.linux.steering import Steering as Kind
+from niclab.hosts.steering_kinds import SteeringKind
 from niclab.settings import steering
 
 
 @library(scope="GLOBAL")
 class Steering(BenchLibrary):
-    """Keywords about steering. Constructing the library connects to nothing."""
+    """Checks that steer interrupts and packets. Each puts back what it changes, and fails when it cannot."""
 
     @keyword
-    def steering_should_be_settable(self, kind: Kind) -> None:
-        """Every port of the dut takes another steering, shows it, and gets back what it had.
+    def steering_should_be_settable(self, kind: SteeringKind) -> None:
+        """Check that every port of the dut takes another steering, shows it, and gets its own back.
 
-        Skips the test where the system or the port has no such steering.
+        Args:
+            kind: ``irq``: the CPU of each interrupt; ``rps``: CPUs for received packets; ``rfs``: flows followed to
+                their reader; ``xps``: CPUs that send by a queue.
 
-        :param kind: ``irq``: the CPU of each interrupt; ``rps``: CPUs for received packets; ``rfs``: flows followed to
-            their reader; ``xps``: CPUs that send by a queue.
+        Raises:
+            CardFailure: A port does not show the new steering, or does not get its own back.
+            BenchFault: Steering cannot be read or put back.
+            NotApplicable: The system or a port has no such steering.
         """
-        run = self.run
-        fail_with([text for port in run.ports(Role.DUT) for text in steering.tried(run, port, kind)])
+        steering.set_and_put_back(self.run, kind)

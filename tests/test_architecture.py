@@ -76,12 +76,20 @@ def test_suites_and_resources_hold_no_addresses_interfaces_or_loops() -> None:
 
 
 def test_tags_are_from_the_closed_list() -> None:
-    allowed = re.compile(r"req:[A-Z]{3,4}-\d\d|needs:(bmc|console|cable|switch)|disruptive|slow|allure\.[a-z]+:\S+")
+    equipment, rows = "needs:(bmc|console|cable|switch)", "per:(offload|ring|coalescing|setting)"
+    allowed = re.compile(rf"req:[A-Z]{{3,4}}-\d\d|{equipment}|{rows}|disruptive|slow|allure\.[a-z]+:\S+")
     for file in (REPOSITORY / "suites").rglob("*.robot"):
         for line in file.read_text().splitlines():
             if match := re.match(r"\s*(?:Test Tags|\[Tags\])\s+(.*)", line):
                 for tag in re.split(r"\s{2,}", match[1].strip()):
                     assert allowed.fullmatch(tag), f"{file}: {tag}"
+
+
+def test_the_mtu_is_changed_in_one_module() -> None:
+    """Only there do both ends of the path go down and up after it."""
+    files = [file for file in (REPOSITORY / "libraries").rglob("*.py") if "hosts" not in file.parts]
+    assert files
+    assert [file.name for file in files if ".set_mtu(" in file.read_text()] == ["mtu.py"]
 
 
 def test_a_breach_would_be_found(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ OFFENDS = {
     "tso-without-csum": "EMX-06 clearing TXCSUM clears TSO",
     "ring-kills-link": "DEL-02 rings can be changed",
     "coalesce-ignored": "SUS-03 coalescing against latency",
-    "mtu-degrades": "EMX-08 the MTU foible",
+    "mtu-degrades": "EMX-08 the MTU erratum",
     "jumbo-drop": "EMX-07 jumbo frames arrive",
     "vlan-slow": "SUS-07 throughput on a VLAN",
     "vlan-wrong-tag": "CARD-05 tagging",

@@ -1,7 +1,7 @@
 *** Settings ***
 Documentation    The card is delivered as the sheet says.
 
-Resource         ../../resources/offload.resource
+Resource         ../../resources/settings.resource
 Resource         ../../resources/card.resource
 
 Test Tags        req:DEL-01
@@ -23,7 +23,7 @@ Pause Frames Are As Delivered
     Pause Should Be As Delivered
 
 Queues Are As Delivered
-    Channels Should Be As Delivered
+    Queues Should Be As Delivered
 
 The MTU Is As Delivered
     MTU Should Be As Delivered

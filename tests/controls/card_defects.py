@@ -129,7 +129,7 @@ DEFECTS = (
         reload=True,
     ),
     Defect(
-        BROADCOM, ("card:dut", f"feature-stuck-on={GRO}"), red(switched("gro")), "gro", suites=("*.offload.offload",)
+        BROADCOM, ("card:dut", f"feature-stuck-on={GRO}"), red(switched("gro")), "gro", suites=("*.settings.offload",)
     ),
     Defect(
         BROADCOM,
@@ -137,7 +137,7 @@ DEFECTS = (
         ("card:dut", f"feature-stuck-off={LRO}"),
         red(switched("lro"), switched("rx-checksum")),
         "large-receive-offload",
-        suites=("*.offload.offload",),
+        suites=("*.settings.offload",),
         reload=True,
     ),
     Defect(
@@ -145,7 +145,7 @@ DEFECTS = (
         ("card:dut", f"feature-lie={LRO}"),
         red(proven("lro")),
         "lro",
-        suites=("*.offload.offload",),
+        suites=("*.settings.offload",),
         full=True,
     ),
     Defect(
@@ -153,7 +153,7 @@ DEFECTS = (
         ("card:dut", f"feature-unfixed={VLAN_STRIP}"),
         red(switched("vlan-strip"), "Offloads Are As Delivered"),
         "vlan-strip",
-        suites=("*.identity.defaults", "*.offload.offload"),
+        suites=("*.identity.defaults", "*.settings.offload"),
         reload=True,
     ),
     Defect(
@@ -161,14 +161,14 @@ DEFECTS = (
         ("card:dut", "tso-without-csum=1"),
         red(switched("tx-checksum")),
         "tso",
-        suites=("*.offload.offload",),
+        suites=("*.settings.offload",),
     ),
     Defect(
         BROADCOM,
         ("card:dut", "ring-kills-link=1"),
         red("Ring rx Takes Its Range", "Ring tx Takes Its Range"),
         "has no carrier",
-        suites=("*.offload.tuning",),
+        suites=("*.settings.rings_and_queues",),
     ),
     Defect(BROADCOM, ("card:dut.p1", "jumbo-drop=4096"), red(JUMBO), "peer.p1", suites=("*.link.link",)),
     Defect(BROADCOM, ("card:dut", "vlan-wrong-tag=7"), red(VLAN), "", tests=(VLAN, ISOLATED, UP)),

@@ -21,7 +21,7 @@ FLASHED, FOREIGN = (
     "Firmware That Runs After A Restart Can Be Changed And Put Back",
     "An Image Of Another Card Is Refused",
 )
-FOIBLE, JUMBO = (f"Setting {name} Has The Effect On The Sheet" for name in ("mtu-without-down-up", "jumbo"))
+ERRATUM, JUMBO = (f"Setting {name} Has The Effect On The Sheet" for name in ("mtu-without-down-up", "jumbo"))
 PLUG_AND_PLAY = "The Card Is Usable Without An Install Step"
 SHEET = REPOSITORY / "lab/cards" / f"{CARD}.yaml"
 PER_ROW = f"{REPOSITORY / 'libraries' / 'listeners' / 'PerCard.py'}:{SHEET}:freebsd"
@@ -86,11 +86,11 @@ def test_firmware_that_is_not_written_is_seen(bench: Bench) -> None:
     assert "refused firmware image oc11-10.6.144.21.ufi: sysctl: dev.oce.0.fw_upgrade: " in run.red[FLASHED]
 
 
-def test_the_mtu_foible_is_seen(bench: Bench) -> None:
+def test_the_mtu_erratum_is_seen(bench: Bench) -> None:
     bench.vbench("fault", "set", "card:dut", "mtu-degrades=1500")
-    run = bench.run(*only(FOIBLE, JUMBO), card=SHEET)
-    run.should_show(red={FOIBLE}, green={JUMBO})
-    assert run.red[FOIBLE].startswith("CardFailure: dut.p0 to peer.p0, mtu-without-down-up: ")
+    run = bench.run(*only(ERRATUM, JUMBO), card=SHEET)
+    run.should_show(red={ERRATUM}, green={JUMBO})
+    assert run.red[ERRATUM].startswith("CardFailure: dut.p0 to peer.p0, mtu-without-down-up: ")
 
 
 def test_a_driver_that_was_installed_is_seen(bench: Bench) -> None:

@@ -44,7 +44,7 @@ CONTROLS = {
         EMULEX, "card:dut", f"feature-lie={TSO}", {COUNTED: "CardFailure", SENDS: "CardFailure"}, (SWITCHED, RECEIVES)
     ),
     "tso-stuck": Control(EMULEX, "card:dut", f"feature-stuck-on={TSO}", {SWITCHED: "CardFailure"}, (SENDS,)),
-    "mtu-foible": Control(
+    "mtu-erratum": Control(
         EMULEX,
         "card:dut",
         "mtu-degrades=1500",

@@ -62,7 +62,7 @@ sequence:
       settings: [{kind: mtu, to: 9000}, {kind: sysctl, name: net.ipv4.tcp_congestion_control, to: reno}]
       wanted: {unknown: storage only}
   source: test
-foibles:
+errata:
   - {text: Sums stay on., requirement: DEL-08, source: test}
 """
 MORE = SHEET + EFFECTS

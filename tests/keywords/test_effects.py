@@ -35,7 +35,7 @@ def states(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> Sta
     monkeypatch.setattr(bottleneck, "LOOK_S", 0.001)
     monkeypatch.setattr(measuring, "COUNTERS_WITHIN_S", 0.02)
     monkeypatch.setattr(mtu, "LINKS_WITHIN_S", 0.2)
-    bench.sheet.write_text(bench.sheet.read_text().replace("foibles: []\n", ""))
+    bench.sheet.write_text(bench.sheet.read_text().replace("errata: []\n", ""))
     with_sheet(bench, taken, more=MORE)
     return States(bench)
 
@@ -143,7 +143,7 @@ def test_unsafe_checksums_are_warned_of(states: States, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize(("slow", "verdict"), [(47.0, None), (31.0, CardFailure)])
-def test_the_mtu_foible_is_seen_where_the_card_has_it(
+def test_the_mtu_erratum_is_seen_where_the_card_has_it(
     states: States, slow: float, verdict: type[Exception] | None
 ) -> None:
     states.rate = lambda _: 47.0 if states.was_bounced else slow
@@ -157,7 +157,7 @@ def test_the_mtu_foible_is_seen_where_the_card_has_it(
 
 def test_a_card_that_refuses_the_mtu_of_its_sheet_fails(states: States) -> None:
     states.settings[Role.DUT].faults.add("small frames")
-    with pytest.raises(CardFailure, match=r"the MTU is 1500 when set to 9000 \(mtu out of range\)"):
+    with pytest.raises(CardFailure, match=r"MTU is 1500 when set to 9000 \(mtu out of range\)"):
         ask("in-flight")
 
 

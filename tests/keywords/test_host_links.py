@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from fake_bench import FakeBench
+from slow_mtu import SlowPorts
 
 from HostLinks import HostLinks
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
-from niclab.hosts.records import Duplex
+from niclab.hosts.records import Duplex, PingResult
 from niclab.run.run import Run
 
 PORTS = ("dut.p0", "peer.p0", "dut.p1", "peer.p1")
@@ -176,6 +178,22 @@ class TestLargestMtu:
         assert bench.dut.calls == ["ping 198.18.10.1 198.18.10.2 8972", "ping 198.18.11.1 198.18.11.2 8972"]
         assert {bench.nic(name).mtu for name in PORTS} == {1500}
         assert taken.journal.pending() == before
+
+    def test_no_port_is_left_slow_by_the_change_or_the_restore(
+        self, bench: FakeBench, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        slow, asked = SlowPorts(bench, monkeypatch), list[set[str]]()
+        ping = bench.dut.ping
+
+        def asking(*words: Any, **more: Any) -> PingResult:
+            asked.append(set(slow.names))
+            return ping(*words, **more)
+
+        monkeypatch.setattr(bench.dut, "ping", asking)
+        HostLinks().frames_of_the_largest_mtu_should_arrive()
+        assert slow.changes == 2 * len(PORTS)
+        assert asked == [set(), set()], "while the frames are sent"
+        assert slow.names == set(), "after the keyword"
 
     @pytest.mark.parametrize("name", PORTS)
     def test_one_that_loses_long_frames_is_named(self, bench: FakeBench, name: str) -> None:

@@ -10,9 +10,11 @@ import pytest
 from fake_bench import FakeBench
 from fake_settings import FakeSettings, Port, settings_of, with_sheet
 
-import Offloads as module
+from Defaults import Defaults
+from niclab.bench.records import BenchPath, Role
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable
-from niclab.hosts.ethtool_records import Feature
+from niclab.hosts.ethtool_records import Feature, Features
+from niclab.hosts.settings_records import Attempt
 from niclab.run.run import Run
 from Offloads import Offloads
 
@@ -25,16 +27,16 @@ def settings(bench: FakeBench, taken: Run) -> FakeSettings:
 
 def failure(keyword: str, *arguments: object) -> list[str]:
     with pytest.raises(CardFailure) as caught:
-        getattr(Offloads(), keyword)(*arguments)
+        getattr(Defaults() if hasattr(Defaults, keyword) else Offloads(), keyword)(*arguments)
     return str(caught.value).splitlines()
 
 
 def test_a_good_card_is_green_and_left_as_it_was(settings: FakeSettings, taken: Run) -> None:
     before, pending = settings.features("enp1s0"), taken.journal.pending()
     offloads = Offloads()
-    offloads.offloads_should_be_as_delivered()
+    Defaults().offloads_should_be_as_delivered()
     offloads.offload_should_switch_as_on_the_sheet("every")
-    offloads.refused_words_should_be_refused()
+    offloads.unsupported_feature_names_should_be_refused()
     assert settings.features("enp1s0") == before
     assert taken.journal.pending() == pending
     assert {"tx False", "tx True", "rxvlan False", "lro True", "lso True"} <= set(settings.told)
@@ -59,20 +61,20 @@ def test_fixed_must_be_shown_as_on_the_sheet(settings: FakeSettings) -> None:
 def test_a_feature_that_is_not_shown_at_all_is_no_green(settings: FakeSettings) -> None:
     del settings.ports["enp1s0"].features["generic-receive-offload"]
     with pytest.raises(BenchFault, match=r"no feature 'generic-receive-offload' .*; sheet intel-82574l has it"):
-        Offloads().offloads_should_be_as_delivered()
+        Defaults().offloads_should_be_as_delivered()
 
 
 @pytest.mark.parametrize(
     ("fault", "words"),
     [
-        ("tx-tcp-segmentation stuck", "tso4 (tx-tcp-segmentation) stays on when told to go off (cannot)"),
+        ("tx-tcp-segmentation stuck", "tso4 (tx-tcp-segmentation) stays on when switched off (cannot)"),
         (
             "forgets tso",
             "tso4 (tx-tcp-segmentation) stays on when tx-checksum goes off, sheet intel-82574l wants",
         ),
         ("takes gro along", "gro (generic-receive-offload) goes off when tx-checksum goes off"),
-        ("rx-vlan-offload loose", "vlan-strip (rx-vlan-offload) goes off when told to, sheet intel-82574l wants"),
-        ("large-receive-offload loose", "lro (large-receive-offload) goes on when told to, sheet intel-82574l"),
+        ("rx-vlan-offload loose", "vlan-strip (rx-vlan-offload) goes off when switched, sheet intel-82574l wants"),
+        ("large-receive-offload loose", "lro (large-receive-offload) goes on when switched, sheet intel-82574l"),
     ],
 )
 def test_a_table_that_is_not_kept_is_wrong_on_every_port(settings: FakeSettings, fault: str, words: str) -> None:
@@ -110,9 +112,39 @@ def test_the_undo_is_in_the_journal_before_the_change(
 
 def test_a_word_that_must_be_refused_and_is_taken_is_wrong(settings: FakeSettings) -> None:
     settings.faults.add("takes any word")
-    first, second = failure("refused_words_should_be_refused")
-    assert first == "dut.p0 (0000:01:00.0) took the word lso, sheet intel-82574l wants it refused"
+    first, second = failure("unsupported_feature_names_should_be_refused")
+    assert first == "dut.p0 (0000:01:00.0) took the feature name lso, sheet intel-82574l wants it refused"
     assert second.startswith("dut.p1 ")
+
+
+def test_an_unsupported_name_that_is_taken_is_put_back(
+    settings: FakeSettings, taken: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, pending = settings.features("enp1s0"), taken.journal.pending()
+
+    def switches_gro(iface: str, _: str, on: bool) -> Attempt[Features]:
+        assert taken.journal.pending()[0].what == f"{iface}: unsupported feature names are tried"
+        settings.ports[iface].features["generic-receive-offload"] = Feature(not on, False, None)
+        return Attempt(None, settings.features(iface))
+
+    monkeypatch.setattr(settings.host, "set_feature", switches_gro)
+    first, _ = failure("unsupported_feature_names_should_be_refused")
+    assert first == "dut.p0 (0000:01:00.0) took the feature name lso, sheet intel-82574l wants it refused"
+    assert settings.features("enp1s0") == before
+    assert taken.journal.pending() == pending
+
+
+def test_a_feature_that_does_not_come_back_after_an_unsupported_name_is_wrong(
+    settings: FakeSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def adds_one(iface: str, word: str, on: bool) -> Attempt[Features]:
+        settings.ports[iface].features[word] = Feature(on, False, None)
+        return Attempt(None, settings.features(iface))
+
+    settings.faults.add("never back")
+    monkeypatch.setattr(settings.host, "set_feature", adds_one)
+    _, second, *_ = failure("unsupported_feature_names_should_be_refused")
+    assert second == "dut.p0 (0000:01:00.0): after unsupported feature names were tried, lso did not come back"
 
 
 class TestCounters:
@@ -122,8 +154,8 @@ class TestCounters:
         def steady(*_: object) -> Iterator[None]:
             yield
 
-        monkeypatch.setattr(module.tcp, "steady", steady)
-        monkeypatch.setattr(module, "pause", lambda _: None)
+        monkeypatch.setattr("niclab.traffic.tcp.steady", steady)
+        monkeypatch.setattr("niclab.settings.offload_proof.pause", lambda _: None)
 
     def test_counters_that_follow_are_green(self, settings: FakeSettings) -> None:
         before = settings.features("enp1s0")
@@ -148,6 +180,24 @@ class TestCounters:
         settings.ports["enp1s0"].grows = lying
         assert any(words in line for line in failure("offload_counters_should_follow_the_switch", "every"))
 
+    def test_the_counters_are_those_of_the_port_that_the_traffic_uses(
+        self, settings: FakeSettings, taken: Run, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        paths = tuple(reversed(taken.bench.paths))
+        taken.bench = taken.bench.model_copy(update={"paths": paths})
+        loaded: list[BenchPath] = []
+
+        @contextlib.contextmanager
+        def steady(_: Run, path: BenchPath, __: Role) -> Iterator[None]:
+            loaded.append(path)
+            yield
+
+        monkeypatch.setattr("niclab.traffic.tcp.steady", steady)
+        settings.ports["enp1s0"].grows = lambda _: {}
+        settings.ports["enp2s0"].grows = lambda port: {"tso": 50 if port.features["tx-tcp-segmentation"].on else 0}
+        Offloads().offload_counters_should_follow_the_switch("tso4")
+        assert {path.name for path in loaded} == {"b"}
+
     def test_no_traffic_is_no_answer(self, settings: FakeSettings) -> None:
         settings.ports["enp1s0"].grows = lambda _: {"tso": 0, "reqs": 0, "pkts": 0}
         with pytest.raises(BenchFault, match="reqs did not grow, so no traffic flowed"):
@@ -168,9 +218,9 @@ class TestCounters:
 @pytest.mark.usefixtures("taken")
 def test_a_sheet_without_table_is_not_applicable() -> None:
     for ask in (
-        lambda offloads: offloads.offloads_should_be_as_delivered(),
+        lambda _: Defaults().offloads_should_be_as_delivered(),
         lambda offloads: offloads.offload_should_switch_as_on_the_sheet("every"),
-        lambda offloads: offloads.refused_words_should_be_refused(),
+        lambda offloads: offloads.unsupported_feature_names_should_be_refused(),
         lambda offloads: offloads.offload_counters_should_follow_the_switch("every"),
     ):
         with pytest.raises(NotApplicable, match=r"^sheet intel-82574l says nothing about offloads$"):
@@ -190,7 +240,7 @@ def test_an_unknown_default_is_not_judged(bench: FakeBench, taken: Run) -> None:
     settings = settings_of(bench)
     port = settings.ports["enp1s0"]
     port.features["tx-checksumming"] = replace(port.features["tx-checksumming"], on=False)
-    Offloads().offloads_should_be_as_delivered()
+    Defaults().offloads_should_be_as_delivered()
 
 
 def test_a_table_of_unknown_facts_alone_is_never_green(bench: FakeBench, taken: Run) -> None:
@@ -198,6 +248,6 @@ def test_a_table_of_unknown_facts_alone_is_never_green(bench: FakeBench, taken: 
     with_sheet(bench, taken, more=f"\noffloads: {{table: [{row}], source: test}}\n")
     settings_of(bench)
     with pytest.raises(NotApplicable, match="knows of no offload how it is delivered"):
-        Offloads().offloads_should_be_as_delivered()
+        Defaults().offloads_should_be_as_delivered()
     with pytest.raises(NotApplicable, match="does not know how every can be changed"):
         Offloads().offload_should_switch_as_on_the_sheet("every")

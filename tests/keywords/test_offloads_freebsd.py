@@ -8,6 +8,7 @@ import pytest
 from fake_bench import FakeBench
 from fake_settings import FakeSettings, settings_of
 
+from Defaults import Defaults
 from niclab.bench.records import OperatingSystem, Role
 from niclab.card import OffloadName, Proof
 from niclab.core.verdict import CardFailure
@@ -69,9 +70,9 @@ def settings(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> F
 
 def run_all() -> None:
     offloads = Offloads()
-    offloads.offloads_should_be_as_delivered()
+    Defaults().offloads_should_be_as_delivered()
     offloads.offload_should_switch_as_on_the_sheet("every")
-    offloads.refused_words_should_be_refused()
+    offloads.unsupported_feature_names_should_be_refused()
 
 
 def test_a_good_card_is_green_and_every_word_is_tried(settings: FakeSettings) -> None:
@@ -84,10 +85,10 @@ def test_a_good_card_is_green_and_every_word_is_tried(settings: FakeSettings) ->
     ("fault", "words"),
     [
         ("keeps tso", r"offload tso4 \(TSO4\) stays on when tx-checksum goes off"),
-        ("tso stuck", r"offload tso4 \(TSO4\) stays on when told to go off"),
-        ("tso6 goes", r"offload tso6 \(TSO6\) goes off when told to, sheet \S+ wants it not-off"),
-        ("vlanmtu goes", r"offload vlan-mtu \(VLAN_MTU\) goes off when told to, sheet \S+ wants it fixed"),
-        ("takes lso", "took the word lso"),
+        ("tso stuck", r"offload tso4 \(TSO4\) stays on when switched off"),
+        ("tso6 goes", r"offload tso6 \(TSO6\) goes off when switched, sheet \S+ wants it not-off"),
+        ("vlanmtu goes", r"offload vlan-mtu \(VLAN_MTU\) goes off when switched, sheet \S+ wants it fixed"),
+        ("takes lso", "took the feature name lso"),
     ],
 )
 def test_each_fault_is_red(settings: FakeSettings, fault: str, words: str) -> None:
@@ -102,7 +103,7 @@ def test_counters_below_a_queue_prove_an_offload(
 ) -> None:
     row = next(row for row in taken.card.offloads.table if row.name is OffloadName.TSO4)  # type: ignore[union-attr]
     monkeypatch.setitem(row.freebsd.__dict__, "proof", Proof(counter="tso_wrs"))
-    monkeypatch.setattr("Offloads.tcp.steady", lambda *_: nullcontext())
+    monkeypatch.setattr("niclab.traffic.tcp.steady", lambda *_: nullcontext())
     counted = {"txq.0.tso_wrs": 0, "txq.1.tso_wrs": 0, "txq.0.imm_wrs": 7}
 
     def counters(iface: str) -> Counters:
@@ -121,4 +122,4 @@ def test_counters_below_a_queue_prove_an_offload(
 def test_another_default_is_red(settings: FakeSettings) -> None:
     settings.ports["enp1s0"].features["TSO6"] = Feature(False, False, None)
     with pytest.raises(CardFailure, match=r"offload tso6 \(TSO6\) is off, sheet \S+ wants on"):
-        Offloads().offloads_should_be_as_delivered()
+        Defaults().offloads_should_be_as_delivered()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
 import pytest
@@ -14,6 +15,7 @@ from niclab.core.verdict import BenchFault, CardFailure, NotApplicable
 from niclab.hosts.linux.persistent import Persistent, link_file
 from niclab.run.run import Run
 from Recommendation import Recommendation
+from Settings import Settings
 
 WISH = """
 recommended:
@@ -79,16 +81,40 @@ def dut(bench: FakeBench, taken: Run) -> Dut:
 
 def test_it_survives_a_restart_and_is_taken_away(dut: Dut, taken: Run) -> None:
     words = Recommendation()
-    words.make_the_recommended_configuration_stay()
+    words.make_the_recommended_configuration_persistent()
     assert len(dut.files) == 3 and len(taken.journal.pending()) >= 3
     dut.restart()
     words.recommended_configuration_should_be_in_force()
-    words.take_the_recommended_configuration_away()
+    words.remove_the_recommended_configuration()
     assert not dut.files and dut.sysctl == "212992"
     assert {(port.mtu, port.rings["rx"], port.pause["autoneg"]) for port in dut.settings.ports.values()} == {
         (1500, 256, True)
     }
     assert not [entry for entry in taken.journal.pending() if "niclab" in entry.what]
+
+
+def test_both_ends_go_down_and_up_after_the_mtu_is_put_back(dut: Dut, bench: FakeBench) -> None:
+    Recommendation().make_the_recommended_configuration_persistent()
+    dut.restart()
+    done = {role: len(ssh.commands) for role, ssh in bench.ssh.items()}
+    Recommendation().remove_the_recommended_configuration()
+    for role, iface in itertools.product(Role, ("enp1s0", "enp2s0")):
+        commands = bench.ssh[role].commands[done[role] :]
+        bounce = f"ip link set dev {iface} down && ip link set dev {iface} up"
+        assert bounce in commands, role
+        if role is Role.DUT:
+            restored = next(
+                n for n, command in enumerate(commands) if command.startswith("rm -f") and "restore" in command
+            )
+            assert restored < commands.index(bounce)
+
+
+def test_what_another_library_made_persistent_is_removed_too(dut: Dut, taken: Run) -> None:
+    """The run remembers it, whichever object of the library asks."""
+    before = taken.journal.pending()
+    Recommendation().make_the_recommended_configuration_persistent()
+    Recommendation().remove_the_recommended_configuration()
+    assert not dut.files and taken.journal.pending() == before
 
 
 @pytest.mark.parametrize(
@@ -103,18 +129,18 @@ def test_it_survives_a_restart_and_is_taken_away(dut: Dut, taken: Run) -> None:
 def test_what_is_lost_by_the_restart_is_red(dut: Dut, ignored: str, words: str) -> None:
     dut.ignored.add(ignored)
     library = Recommendation()
-    library.make_the_recommended_configuration_stay()
+    library.make_the_recommended_configuration_persistent()
     dut.restart()
     with pytest.raises(CardFailure) as caught:
         library.recommended_configuration_should_be_in_force()
     assert [line.split("): ")[1] for line in str(caught.value).splitlines()] == [words, words]
-    library.take_the_recommended_configuration_away()
+    library.remove_the_recommended_configuration()
     assert not dut.files
 
 
 def test_a_sysctl_that_is_lost_is_red(dut: Dut) -> None:
     library = Recommendation()
-    library.make_the_recommended_configuration_stay()
+    library.make_the_recommended_configuration_persistent()
     dut.restart()
     dut.sysctl = "212992"
     with pytest.raises(
@@ -126,7 +152,7 @@ def test_a_sysctl_that_is_lost_is_red(dut: Dut) -> None:
 def test_a_sheet_without_recommendation_is_not_applicable(bench: FakeBench, taken: Run) -> None:
     assert bench and taken
     with pytest.raises(NotApplicable, match="says nothing about recommended"):
-        Recommendation().make_the_recommended_configuration_stay()
+        Recommendation().make_the_recommended_configuration_persistent()
 
 
 def test_a_file_finds_its_port_and_keeps_its_name() -> None:
@@ -151,23 +177,23 @@ class TestMemory:
         assert dut
         bench.dut.memory = 1024 * free_kb
         if fits:
-            Recommendation().largest_rings_should_fit_in_memory()
+            Settings().largest_rings_should_fit_in_memory()
             return
         with pytest.raises(BenchFault, match="dut: 68 MiB of memory are available; wanted: 70 MiB for the largest"):
-            Recommendation().largest_rings_should_fit_in_memory()
+            Settings().largest_rings_should_fit_in_memory()
 
     def test_on_freebsd_the_rings_are_those_of_its_driver(self, bench: FakeBench, dut: Dut, taken: Run) -> None:
         assert dut
         server = taken.server(Role.DUT)
         server.description = server.description.model_copy(update={"os": OperatingSystem.FREEBSD})
         with pytest.raises(NotApplicable, match="says nothing about rings of freebsd's driver"):
-            Recommendation().largest_rings_should_fit_in_memory()
+            Settings().largest_rings_should_fit_in_memory()
         ring = Ring(max=Unknown.UNKNOWN, default=1024)
         rings = Rings(settable=False, rx=ring, tx=ring, source="test")
         drivers = Drivers(freebsd=Driver(module="em", in_kernel=True, rings=rings, source="test"))
         taken.card = taken.card.model_copy(update={"drivers": drivers})
         bench.dut.memory = 20 << 20
-        Recommendation().largest_rings_should_fit_in_memory()
+        Settings().largest_rings_should_fit_in_memory()
         bench.dut.memory = 17 << 20
         with pytest.raises(BenchFault, match="dut: 17 MiB of memory are available; wanted: 18 MiB for the largest"):
-            Recommendation().largest_rings_should_fit_in_memory()
+            Settings().largest_rings_should_fit_in_memory()

@@ -24,7 +24,7 @@ from niclab.stats.measurements import read
 from niclab.traffic import bottleneck
 from listeners.Profile import Profile
 
-SETTINGS_OF_A_CARD = ("PcieErrors", "DriverPackages", "Firmware", "Offloads", "Tuning")
+SETTINGS_OF_A_CARD = ("PcieErrors", "DriverPackages", "Firmware", "Defaults", "Offloads", "Settings")
 LIBRARIES = Path(__file__).resolve().parents[2] / "libraries"
 NAMES = ("Lab", "Card", "HostLinks", "SwitchPorts", "Power", "Console", "Traffic", "Shell", *SETTINGS_OF_A_CARD)
 SETTINGS = "\n".join(

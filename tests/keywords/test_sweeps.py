@@ -34,7 +34,7 @@ def states(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> Sta
     monkeypatch.setattr(measuring, "COUNTERS_WITHIN_S", 0.02)
     monkeypatch.setattr(mtu, "LINKS_WITHIN_S", 0.2)
     bench.sheet.write_text(
-        bench.sheet.read_text().replace("foibles: []\n", "").replace("limits:\n", "limits:\n  frames_per_s: 20000\n")
+        bench.sheet.read_text().replace("errata: []\n", "").replace("limits:\n", "limits:\n  frames_per_s: 20000\n")
     )
     with_sheet(bench, taken, more=MORE)
     return States(bench)

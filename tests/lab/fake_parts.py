@@ -299,6 +299,9 @@ class FakeHost:
             return replace(nic.ping, received=0)
         return nic.ping
 
+    def mtu(self, iface: str) -> int:
+        return self.by_iface(iface).mtu
+
     def restoring_mtu(self, iface: str) -> str:
         return f"ip link set dev {iface} mtu {self.by_iface(iface).mtu}"
 
@@ -408,6 +411,8 @@ class FakeSsh:
         if command.startswith("cat /proc/sys/kernel/random/boot_id"):
             shown = [self.host.by_iface(iface) for iface in re.findall(r"class/net/(\w+)/flags", command)]
             return f"{self.host.boot_id()} " + " ".join(f"{nic.admin_up} {nic.addresses}" for nic in shown)
+        if " && " in command:
+            return "".join(self._shell(part) for part in command.split(" && "))
         match shlex.split(command):
             case ["ip", "link", "set", "dev", iface, word]:
                 self.host.by_iface(iface).admin_up = word == "up"

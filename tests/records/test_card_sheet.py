@@ -148,7 +148,7 @@ def test_an_unknown_name_lists_the_known_sheets() -> None:
             "loss_within_s",
             "38: limits.carrier_loss_within_s: unknown key; wanted: did you mean carrier_l",
         ),
-        ("foibles: []", "foibles: [{text: slow}]", "43: foibles.0.source: missing; wanted: where the facts come from"),
+        ("errata: []", "errata: [{text: slow}]", "43: errata.0.source: missing; wanted: where the facts come from"),
         ("card: intel", "card: other", "3: card: other-82574l is not the name of the file; wanted: intel-82574l"),
     ],
 )

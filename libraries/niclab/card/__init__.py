@@ -16,7 +16,7 @@ from niclab.card.effects import (
     Workload,
 )
 from niclab.card.identity import AnySubsystem, ConventionalPci, Identity, Pcie, PortLayout, Vpd
-from niclab.card.limits import Foible, Limits, Metric, Reference
+from niclab.card.limits import Erratum, Limits, Metric, Reference
 from niclab.card.model import Costs, Model
 from niclab.card.offloads import (
     Change,
@@ -82,13 +82,13 @@ __all__ = [
     "Drivers",
     "Duplex",
     "Effect",
+    "Erratum",
     "Figure",
     "Firmware",
     "FirmwareImage",
     "FirmwareText",
     "FirmwareUpdate",
     "FlashTool",
-    "Foible",
     "FreebsdOffload",
     "Identity",
     "IncomparableVersions",

@@ -59,8 +59,8 @@ class Reference(Section):
     defect: bool = False
 
 
-class Foible(Section):
-    """A known oddity of the card, for whoever reads its results. ``requirement``: the one that looks for it."""
+class Erratum(Section):
+    """A known issue of the card, for readers of its results. ``requirement``: the one that looks for it."""
 
     text: Text
     requirement: RequirementId | None = None

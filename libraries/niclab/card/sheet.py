@@ -10,7 +10,7 @@ from niclab.bench.records import OperatingSystem
 from niclab.card.checks import sheet_problems
 from niclab.card.effects import Effect, Sequence
 from niclab.card.identity import ConventionalPci, Identity, Pcie
-from niclab.card.limits import Foible, Limits, Reference
+from niclab.card.limits import Erratum, Limits, Reference
 from niclab.card.model import Model
 from niclab.card.offloads import Offloads
 from niclab.card.settings import Channels, Coalescing, Link, Mtu, Pause, Recommended, Rings
@@ -50,7 +50,7 @@ class Card(Sheet):
     effects: tuple[Effect, ...] = ()
     sequence: Sequence | None = None
     references: tuple[Reference, ...] = ()
-    foibles: tuple[Foible, ...] = ()
+    errata: tuple[Erratum, ...] = ()
     model: Model | None = None
 
     @property

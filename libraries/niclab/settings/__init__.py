@@ -1,1 +1,1 @@
-"""Settings of ports and servers: MTU, steering, the recommended configuration."""
+"""Settings of the dut's ports: offloads, rings, queues, coalescing, pause frames, MTU, steering, recommended values."""

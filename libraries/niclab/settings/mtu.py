@@ -1,26 +1,40 @@
-"""The MTU of both ends of a path, for as long as it is wanted.
+"""The MTU: the one place that changes it, judges it as delivered, and tries its range.
 
-After a change the ports are always taken down and up: some cards are slow until then (EMX-08).
+Both ends of a path go down and up after every change and after every restore. Some cards stay slow until then (EMX-08).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
 
 from niclab.bench.records import BenchPath, Port, Role
-from niclab.core.verdict import BenchFault, CardFailure, NotApplicable
+from niclab.card import Unknown
+from niclab.core.undo import Action, ActionKind, Entry
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, fail_with
 from niclab.core.wait import until
 from niclab.hosts.host import Host
+from niclab.hosts.settings_records import Attempt
 from niclab.run.run import Run
 from niclab.run.temporary import put_back
+from niclab.settings.ports import DutPort, Show, dut_ports
+from niclab.settings.trial import Trial
 
 LINKS_WITHIN_S = 30.0
 """House rule: a link is back by then, autonegotiation included; how fast it is, the link suite judges."""
 
 
 def want_allowed(run: Run, mtu: int) -> None:
-    """:raises NotApplicable: when the sheet does not say that the card takes ``mtu``."""
+    """Require that the card takes an MTU.
+
+    Args:
+        run: The current run.
+        mtu: Bytes.
+
+    Raises:
+        NotApplicable: The sheet does not say that the card takes it.
+    """
     fact = run.card.section(run.card.mtu, "mtu")
     least, most = fact.min, run.card.known(fact.max, "mtu.max")
     if mtu > most or (isinstance(least, int) and mtu < least):
@@ -28,63 +42,187 @@ def want_allowed(run: Run, mtu: int) -> None:
 
 
 @contextmanager
-def both_ends(run: Run, path: BenchPath, mtu: int, *, bounce: bool = True) -> Iterator[None]:
-    """Both ports of ``path`` have ``mtu`` inside the ``with`` block. Does nothing where they have it already.
+def both_ends(run: Run, path: BenchPath, mtu: int, *, bounce: bool = True, wait: bool = True) -> Iterator[None]:
+    """Give both ports of a path an MTU inside the ``with`` block. Does nothing where they have it already.
 
-    :param bounce: take the ports down and up after the change. Putting back always does.
-    :raises CardFailure: when the dut's port does not take it.
-    :raises BenchFault: when the peer's does not, or a link does not return.
+    Args:
+        run: The current run.
+        path: The path.
+        mtu: Bytes.
+        bounce: Take both ports down and up after the change. The restore always does.
+        wait: Wait for the link before the block begins. False where the block judges how fast it returns.
+
+    Raises:
+        CardFailure: The dut's port does not take it.
+        BenchFault: The peer's port does not take it, or a link does not return.
     """
-    ports = [run.bench.port(end) for end in path.ends]
-    others = [port for port in ports if run.server_of(port).host.mtu(run.interface(port)) != mtu]
+    others = [port for port in _ends(run, path) if run.server_of(port).host.mtu(run.interface(port)) != mtu]
     if not others:
         yield
         return
-    with ExitStack() as undoing:
-        undoing.callback(wait_for_links, run, path)
+    with _restored(run, path, others, f"MTU is set to {mtu}"):
         for port in others:
-            undoing.enter_context(_prepared(run, port, mtu))
-        for port in others:
-            _set(run, port, mtu, bounce=bounce)
-        wait_for_links(run, path)
+            _set(run, port, mtu)
+        if bounce:
+            take_down_and_up(run, path)
+        if wait:
+            wait_for_links(run, path)
         yield
 
 
-def restoring(host: Host, iface: str) -> str:
-    """The command that puts back the MTU of now and takes the port down and up, for the journal."""
-    words = (
-        host.restoring_mtu(iface),
-        host.restoring_link(iface, up=False),
-        host.restoring_link(iface, up=True),
-    )
-    return " && ".join(words)
+def take_down_and_up(run: Run, path: BenchPath) -> None:
+    """Take both ports of a path down, then up. Does not wait for the link.
 
-
-def _prepared(run: Run, port: Port, mtu: int) -> AbstractContextManager[None]:
-    server, iface = run.server_of(port), run.interface(port)
-    return put_back(run, server, port.name, f"{iface} gets MTU {mtu}", restoring(server.host, iface))
-
-
-def _set(run: Run, port: Port, mtu: int, *, bounce: bool) -> None:
-    host, iface = run.server_of(port).host, run.interface(port)
-    attempt = host.set_mtu(iface, mtu)
-    if attempt.now != mtu:
-        why = f" ({attempt.refused})" if attempt.refused else ""
-        said = f"{port.place}: the MTU is {attempt.now} when set to {mtu}{why}"
-        if port.role is Role.DUT:
-            raise CardFailure(f"{said}, sheet {run.card.name} wants it taken")
-        raise BenchFault(said)
-    if bounce:
-        host.set_link(iface, False)
-        host.set_link(iface, True)
+    Args:
+        run: The current run.
+        path: The path.
+    """
+    for up in (False, True):
+        for port in _ends(run, path):
+            run.server_of(port).host.set_link(run.interface(port), up)
 
 
 def wait_for_links(run: Run, path: BenchPath) -> None:
-    """:raises BenchFault: when a port of ``path`` has no carrier after ``LINKS_WITHIN_S``."""
-    ports = [run.bench.port(end) for end in path.ends]
+    """Wait until both ports of a path have carrier.
+
+    Args:
+        run: The current run.
+        path: The path.
+
+    Raises:
+        BenchFault: One has none after :data:`LINKS_WITHIN_S`.
+    """
+    ports = _ends(run, path)
     until(
         lambda: not run.without_carrier(ports),
         within=LINKS_WITHIN_S,
         what=f"path {path.name} to have its link",
         every=0.1,
     )
+
+
+def register_down_and_up(run: Run, path: BenchPath) -> list[Entry]:
+    """Register in the journal that both ports of a path go down and up, once all later entries are undone.
+
+    Args:
+        run: The current run.
+        path: The path.
+
+    Returns:
+        The entries, oldest first.
+    """
+    entries = []
+    for port in _ends(run, path):
+        server, iface = run.server_of(port), run.interface(port)
+        undo = Action(ActionKind.SHELL, server.name, _down_and_up(server.host, iface))
+        entries.append(run.journal.register(port.name, _why(iface), undo))
+    return entries
+
+
+def as_delivered(run: Run) -> None:
+    """Judge the MTU of every port of the dut against the sheet.
+
+    Args:
+        run: The current run.
+
+    Raises:
+        CardFailure: A port has another MTU.
+        NotApplicable: The sheet does not know the MTU as delivered.
+    """
+    default = run.card.known(run.card.section(run.card.mtu, "mtu").default, "mtu.default")
+    fail_with([text for dut in dut_ports(run) for text in dut.compare("MTU", dut.host.mtu(dut.iface), default)])
+
+
+def over_range(run: Run, show: Show) -> None:
+    """Give every port of the dut the least and the largest MTU of the sheet, and one byte less and more.
+
+    Args:
+        run: The current run.
+        show: Takes each attempt as a sentence.
+
+    Raises:
+        CardFailure: A port does not take an MTU of its range, takes one beyond it, or does not get its own back.
+        BenchFault: An MTU could not be put back, or a link does not return.
+        NotApplicable: The sheet does not know the largest MTU.
+    """
+    fact = run.card.section(run.card.mtu, "mtu")
+    largest = run.card.known(fact.max, "mtu.max")
+    least = None if isinstance(fact.min, Unknown) else fact.min
+    problems = []
+    for dut in dut_ports(run):
+        problems += Trial(PortMtu(dut), least, largest, refuses_less=True).problems(show)
+    fail_with(problems)
+
+
+@dataclass(frozen=True)
+class PortMtu:
+    """The MTU of one port of the dut, as a :class:`~niclab.settings.trial.Quantity`."""
+
+    dut: DutPort
+    what: str = "MTU"
+
+    def read(self) -> int | None:
+        """Read the MTU in bytes."""
+        return self.dut.host.mtu(self.dut.iface)
+
+    def set(self, value: int) -> Attempt[int | None]:
+        """Set the MTU in bytes; where that changes it, both ends of the path go down and up."""
+        before = self.read()
+        attempt = self.dut.host.set_mtu(self.dut.iface, value)
+        if attempt.now != before:
+            take_down_and_up(self.dut.run, self._path)
+        return Attempt(attempt.refused, attempt.now)
+
+    def put_back(self) -> AbstractContextManager[None]:
+        """Put the MTU back after the ``with`` block; then both ends of the path go down and up."""
+        return _restored(self.dut.run, self._path, [self.dut.port], "MTU is set")
+
+    @property
+    def _path(self) -> BenchPath:
+        return self.dut.run.bench.path_of(self.dut.port)
+
+
+@contextmanager
+def _restored(run: Run, path: BenchPath, ports: Sequence[Port], what: str) -> Iterator[None]:
+    """Put the MTU of ``ports`` back after the block, then take both ends down and up and wait for the link.
+
+    The journal undoes the newest entry first, so those that take the ports down and up are registered first.
+    """
+    try:
+        with ExitStack() as undoing:
+            for port in _ends(run, path):
+                server, iface = run.server_of(port), run.interface(port)
+                undoing.enter_context(put_back(run, server, port.name, _why(iface), _down_and_up(server.host, iface)))
+            for port in ports:
+                server, iface = run.server_of(port), run.interface(port)
+                changed = f"{iface}: {what}"
+                undoing.enter_context(put_back(run, server, port.name, changed, server.host.restoring_mtu(iface)))
+            yield
+    except BaseException as error:
+        try:
+            wait_for_links(run, path)
+        except BenchFault as lost:
+            error.add_note(str(lost))
+        raise
+    wait_for_links(run, path)
+
+
+def _set(run: Run, port: Port, mtu: int) -> None:
+    attempt = run.server_of(port).host.set_mtu(run.interface(port), mtu)
+    if attempt.now == mtu:
+        return
+    why = f" ({attempt.refused})" if attempt.refused else ""
+    said = f"{port.place}: MTU is {attempt.now} when set to {mtu}{why}, sheet {run.card.name} wants it"
+    raise CardFailure(said) if port.role is Role.DUT else BenchFault(said)
+
+
+def _ends(run: Run, path: BenchPath) -> list[Port]:
+    return [run.bench.port(end) for end in path.ends]
+
+
+def _down_and_up(host: Host, iface: str) -> str:
+    return f"{host.restoring_link(iface, up=False)} && {host.restoring_link(iface, up=True)}"
+
+
+def _why(iface: str) -> str:
+    return f"{iface} goes down and up after its MTU is put back"

@@ -1,121 +1,186 @@
-"""The recommended configuration of the sheet: made to outlast a restart, read after it, and taken away (DEL-06)."""
+"""The recommended configuration of the sheet: made to survive a restart, read after it, and removed (DEL-06)."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
+from typing import TypeVar
 
-from niclab.bench.records import OperatingSystem, Port, Role
+from niclab.bench.records import OperatingSystem, Role
 from niclab.card import Recommended, Unknown
 from niclab.core.undo import Action, ActionKind, Entry
-from niclab.core.verdict import BenchFault, NotApplicable
-from niclab.hosts.linux.persistent import SYSCTL_FILE, Persistent, link_file, link_file_name
+from niclab.core.verdict import BenchFault, NotApplicable, fail_with
+from niclab.hosts.linux.persistent import (
+    SYSCTL_FILE,
+    Persistent,
+    link_file_name,
+    removing,
+    writing_link_file,
+    writing_sysctls,
+)
 from niclab.run.run import Run
+from niclab.settings import mtu
+from niclab.settings.ports import DutPort, Show, dut_ports
 
-Show = Callable[[str], object]
-
-
-def wish_of(run: Run) -> Recommended:
-    """:raises NotApplicable: when the sheet recommends nothing that can be set."""
-    wish = run.card.section(run.card.recommended, "recommended")
-    server = run.server(Role.DUT)
-    if server.description.os is not OperatingSystem.LINUX:
-        raise NotApplicable(f"{server.name}: settings of {server.description.os.value} cannot be made to stay yet")
-    if not (_persistent(wish) != Persistent() or wish.sysctls):
-        raise NotApplicable(f"sheet {run.card.name} recommends no value")
-    return wish
+T = TypeVar("T")
 
 
-def make_persistent(run: Run, wish: Recommended) -> list[Entry]:
-    """Write the files on the dut; return the journal entries that take them away and put the settings back.
+class RecommendedConfiguration:
+    """The recommended configuration on the dut: a part of the run, which remembers what it changed.
 
-    :raises BenchFault: when a file cannot be written.
+    Args:
+        run: The current run.
     """
-    server, entries = run.server(Role.DUT), list[Entry]()
-    kept = _persistent(wish)
-    for port in run.ports(Role.DUT):
-        iface = run.interface(port)
-        host, mac = server.host, server.host.interface(iface).mac
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._entries: list[Entry] = []
+
+    def make_persistent(self, show: Show) -> None:
+        """Write what the sheet recommends into files that the dut reads at each start; journal how to undo it.
+
+        Args:
+            show: Takes what no file can hold as a sentence.
+
+        Raises:
+            BenchFault: A file cannot be written.
+            NotApplicable: The sheet recommends nothing that can be written.
+        """
+        section = self._section()
+        if section.irq_affinity_per_queue:
+            show("interrupts of each queue are steered at run time only; no file holds that")
+        for dut in dut_ports(self._run):
+            self._write_link_file(dut, _persistent(section))
+        if section.sysctls:
+            self._write_sysctls(section)
+
+    def require_in_force(self) -> None:
+        """Judge whether every port of the dut, and its kernel, show every recommended value.
+
+        Raises:
+            CardFailure: One of them shows another value.
+            NotApplicable: The sheet recommends nothing that can be written.
+        """
+        section, problems, card = self._section(), list[str](), self._run.card.name
+        for dut in dut_ports(self._run):
+            for what, found, expected in _compared(dut, _persistent(section)):
+                if expected is not None and found != expected:
+                    problems.append(f"{dut.place}: {what} is {found}, sheet {card} recommends {expected}")
+        for each in section.sysctls:
+            found = self._sysctl(each.name)
+            if found != " ".join(each.value.split()):
+                problems.append(f"{Role.DUT.value}: {each.name} is {found}, sheet {card} recommends {each.value}")
+        fail_with(problems)
+
+    def remove(self) -> None:
+        """Remove the files and put the settings back; where the MTU was changed, both ends go down and up.
+
+        Does nothing when there are no files.
+
+        Raises:
+            BenchFault: Something could not be undone; all the rest has been.
+        """
+        if not self._entries:
+            return
+        problems = []
+        while self._entries:
+            try:
+                self._run.journal.undo(self._entries.pop(), self._run.undo)
+            except BenchFault as error:
+                problems.append(str(error))
+        if problems:
+            raise BenchFault("\n".join(problems))
+        for path in self._run.bench.paths:
+            mtu.wait_for_links(self._run, path)
+
+    def _section(self) -> Recommended:
+        card, server = self._run.card, self._run.server(Role.DUT)
+        section = card.section(card.recommended, "recommended")
+        system = server.description.os
+        if system is not OperatingSystem.LINUX:
+            raise NotApplicable(f"{server.name}: settings of {system.value} cannot be made to stay yet")
+        if _persistent(section) == Persistent() and not section.sysctls:
+            raise NotApplicable(f"sheet {card.name} recommends no value")
+        return section
+
+    def _write_link_file(self, dut: DutPort, settings: Persistent) -> None:
+        mac = dut.host.interface(dut.iface).mac
         if mac is None:
-            raise BenchFault(f"{port.name}: {iface} shows no MAC address to find it by")
+            raise BenchFault(f"{dut.port.name}: {dut.iface} shows no MAC address to find it by")
+        if settings.mtu is not None:
+            self._entries += mtu.register_down_and_up(self._run, self._run.bench.path_of(dut.port))
         file = link_file_name(mac)
-        words = [f"rm -f {file}"]
-        if kept.mtu is not None:
-            words += [host.restoring_mtu(iface)]
-        if kept.rx_ring is not None or kept.tx_ring is not None:
-            words += [f"{{ {host.restoring_rings(iface)}; }}"]
-        if (kept.pause_autoneg, kept.pause_rx, kept.pause_tx) != (None, None, None):
-            words += [f"{{ {host.restoring_pause(iface)}; }}"]
-        if kept.coalescing:
-            words += [f"{{ {host.restoring_coalescing(iface, tuple(kept.coalescing))}; }}"]
-        undo = Action(ActionKind.SHELL, server.name, " && ".join(words))
-        entries.append(run.journal.register(port.name, f"{file} makes {iface} come up otherwise", undo))
-        server.run(f"mkdir -p /etc/systemd/network && printf %s {shlex.quote(link_file(mac, kept))} > {file} && sync")
-    if wish.sysctls:
-        entries.append(_sysctls(run, wish))
-    return entries
+        command = " && ".join([removing(file), *_restoring(dut, settings)])
+        self._register(dut.port.name, f"{file} makes {dut.iface} come up with the recommended settings", command)
+        dut.server.run(writing_link_file(mac, settings))
+
+    def _write_sysctls(self, section: Recommended) -> None:
+        words = [removing(SYSCTL_FILE)]
+        words += [f"sysctl {shlex.quote(f'{each.name}={self._sysctl(each.name)}')}" for each in section.sysctls]
+        server = self._run.server(Role.DUT)
+        self._register(server.name, f"{SYSCTL_FILE} sets sysctls", " && ".join(words))
+        server.run(writing_sysctls({each.name: each.value for each in section.sysctls}))
+
+    def _sysctl(self, name: str) -> str:
+        return " ".join(self._run.server(Role.DUT).run(f"sysctl -n {shlex.quote(name)}").stdout.split())
+
+    def _register(self, subject: str, what: str, command: str) -> None:
+        undo = Action(ActionKind.SHELL, Role.DUT.value, command)
+        self._entries.append(self._run.journal.register(subject, what, undo))
 
 
-def _sysctls(run: Run, wish: Recommended) -> Entry:
-    server = run.server(Role.DUT)
-    words = [f"rm -f {SYSCTL_FILE}"]
-    for each in wish.sysctls:
-        before = " ".join(server.run(f"sysctl -n {shlex.quote(each.name)}").stdout.split())
-        words.append("sysctl " + shlex.quote(f"{each.name}={before}"))
-    entry = run.journal.register(
-        server.name, f"{SYSCTL_FILE} sets sysctls", Action(ActionKind.SHELL, server.name, " && ".join(words))
-    )
-    text = "".join(f"{each.name} = {each.value}\n" for each in wish.sysctls)
-    server.run(f"printf %s {shlex.quote(text)} > {SYSCTL_FILE} && sync")
-    return entry
+def _restoring(dut: DutPort, settings: Persistent) -> list[str]:
+    """Get the commands that put back the settings of a port as they are now."""
+    host, iface, words = dut.host, dut.iface, list[str]()
+    if settings.mtu is not None:
+        words += [host.restoring_mtu(iface)]
+    if _sets_rings(settings):
+        words += [f"{{ {host.restoring_rings(iface)}; }}"]
+    if _sets_pause(settings):
+        words += [f"{{ {host.restoring_pause(iface)}; }}"]
+    if settings.coalescing:
+        words += [f"{{ {host.restoring_coalescing(iface, tuple(settings.coalescing))}; }}"]
+    return words
 
 
-def problems(run: Run, wish: Recommended) -> list[str]:
-    """What of ``wish`` the dut does not show."""
-    found, kept = list[str](), _persistent(wish)
-    for port in run.ports(Role.DUT):
-        for what, seen, wanted in _compared(run, port, kept):
-            if wanted is not None and seen != wanted:
-                found.append(f"{port.place}: {what} is {seen}, sheet {run.card.name} recommends {wanted}")
-    server = run.server(Role.DUT)
-    for each in wish.sysctls:
-        shown = " ".join(server.run(f"sysctl -n {shlex.quote(each.name)}").stdout.split())
-        if shown != " ".join(each.value.split()):
-            found.append(f"{server.name}: {each.name} is {shown}, sheet {run.card.name} recommends {each.value}")
-    return found
-
-
-def _compared(run: Run, port: Port, kept: Persistent) -> list[tuple[str, object, object]]:
-    host, iface = run.server_of(port).host, run.server_of(port).interface(port)
-    rows: list[tuple[str, object, object]] = [("MTU", host.mtu(iface), kept.mtu)]
-    if kept.rx_ring is not None or kept.tx_ring is not None:
+def _compared(dut: DutPort, settings: Persistent) -> list[tuple[str, object, object]]:
+    """Read the settings of a port: name, value now, recommended value."""
+    host, iface = dut.host, dut.server.interface(dut.port)
+    compared: list[tuple[str, object, object]] = [("MTU", host.mtu(iface), settings.mtu)]
+    if _sets_rings(settings):
         rings = host.rings(iface).current
-        rows += [("ring rx", rings.rx, kept.rx_ring), ("ring tx", rings.tx, kept.tx_ring)]
-    if (kept.pause_autoneg, kept.pause_rx, kept.pause_tx) != (None, None, None):
+        compared += [("ring rx", rings.rx, settings.rx_ring), ("ring tx", rings.tx, settings.tx_ring)]
+    if _sets_pause(settings):
         pause = host.pause(iface)
-        rows += [("pause autoneg", pause.autoneg, kept.pause_autoneg), ("pause rx", pause.rx, kept.pause_rx)]
-        rows += [("pause tx", pause.tx, kept.pause_tx)]
-    if kept.coalescing:
+        compared += [("pause autoneg", pause.autoneg, settings.pause_autoneg)]
+        compared += [("pause rx", pause.rx, settings.pause_rx), ("pause tx", pause.tx, settings.pause_tx)]
+    if settings.coalescing:
         shown = host.coalescing(iface).parameters
-        rows += [(name, shown.get(name), value) for name, value in kept.coalescing.items()]
-    return rows
+        compared += [(name, shown.get(name), value) for name, value in settings.coalescing.items()]
+    return compared
 
 
-def _persistent(wish: Recommended) -> Persistent:
-    def known(value: int | bool | Unknown | None) -> int | None:
-        return None if isinstance(value, Unknown) else value
+def _sets_rings(settings: Persistent) -> bool:
+    return settings.rx_ring is not None or settings.tx_ring is not None
 
-    def switch(value: bool | Unknown | None) -> bool | None:
-        return None if isinstance(value, Unknown) else value
 
-    values = {each.name: each.value for each in wish.coalescing if isinstance(each.value, int)}
+def _sets_pause(settings: Persistent) -> bool:
+    return (settings.pause_autoneg, settings.pause_rx, settings.pause_tx) != (None, None, None)
+
+
+def _persistent(section: Recommended) -> Persistent:
+    values = {each.name: each.value for each in section.coalescing if isinstance(each.value, int)}
+    rings, pause = section.rings, section.pause
     return Persistent(
-        mtu=known(wish.mtu),
-        rx_ring=known(wish.rings.rx) if wish.rings else None,
-        tx_ring=known(wish.rings.tx) if wish.rings else None,
-        pause_autoneg=switch(wish.pause.autoneg) if wish.pause else None,
-        pause_rx=switch(wish.pause.rx) if wish.pause else None,
-        pause_tx=switch(wish.pause.tx) if wish.pause else None,
+        mtu=_known(section.mtu),
+        rx_ring=_known(rings.rx) if rings else None,
+        tx_ring=_known(rings.tx) if rings else None,
+        pause_autoneg=_known(pause.autoneg) if pause else None,
+        pause_rx=_known(pause.rx) if pause else None,
+        pause_tx=_known(pause.tx) if pause else None,
         coalescing=values,
         adaptive_rx=False if values else None,
     )
+
+
+def _known(value: T | Unknown | None) -> T | None:
+    return None if isinstance(value, Unknown) else value

@@ -1,10 +1,12 @@
-"""Settings of a Linux port that outlast a restart: a ``.link`` file of udev (systemd.link(5)), and one of sysctl.d.
+"""Settings of a Linux host that outlast a restart: a ``.link`` file of udev for each port, and one file of sysctl.d.
 
-udev sets a new interface up by the first file that fits it, so this one repeats the name policy of the default.
+udev sets a new interface up by the first file that matches it (systemd.link(5)), so this one repeats the name policy of
+the default.
 """
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -15,7 +17,7 @@ _COALESCING = {"rx-usecs": "RxCoalesceSec", "tx-usecs": "TxCoalesceSec"}
 
 @dataclass(frozen=True)
 class Persistent:
-    """What a port is to come up with; None is left alone. ``coalescing``: microseconds by ethtool's words."""
+    """What a port comes up with; None is left alone. ``coalescing``: microseconds by ethtool's words."""
 
     mtu: int | None = None
     rx_ring: int | None = None
@@ -28,29 +30,70 @@ class Persistent:
 
 
 def link_file_name(mac: str) -> str:
+    """Name the file for the port with a MAC address.
+
+    Args:
+        mac: Its six bytes with colons.
+    """
     return f"/etc/systemd/network/10-niclab-{mac.replace(':', '')}.link"
 
 
-def link_file(mac: str, wish: Persistent) -> str:
-    """The content of the file for the port with ``mac``.
+def writing_link_file(mac: str, settings: Persistent) -> str:
+    """Get the command that makes a port come up with settings from the next start on.
 
-    :raises ValueError: for a coalescing parameter that udev does not set.
+    Args:
+        mac: MAC address of the port.
+        settings: What it comes up with.
+
+    Raises:
+        ValueError: udev does not set one of the coalescing parameters.
     """
-    unknown = [name for name in wish.coalescing if name not in _COALESCING]
+    return f"mkdir -p /etc/systemd/network && {_writing(link_file_name(mac), link_file(mac, settings))}"
+
+
+def writing_sysctls(values: Mapping[str, str]) -> str:
+    """Get the command that makes the host set kernel settings from the next start on.
+
+    Args:
+        values: Value of each kernel setting.
+    """
+    return _writing(SYSCTL_FILE, "".join(f"{name} = {value}\n" for name, value in values.items()))
+
+
+def removing(file: str) -> str:
+    """Get the idempotent command that removes a file of this module."""
+    return f"rm -f {file}"
+
+
+def link_file(mac: str, settings: Persistent) -> str:
+    """Get the content of the file for a port.
+
+    Args:
+        mac: MAC address of the port.
+        settings: What it comes up with.
+
+    Raises:
+        ValueError: udev does not set one of the coalescing parameters.
+    """
+    unknown = [name for name in settings.coalescing if name not in _COALESCING]
     if unknown:
         raise ValueError(f"coalescing {', '.join(unknown)}; wanted: {', '.join(_COALESCING)}")
     values: dict[str, object] = {
-        "MTUBytes": wish.mtu,
-        "RxBufferSize": wish.rx_ring,
-        "TxBufferSize": wish.tx_ring,
-        "AutoNegotiationFlowControl": wish.pause_autoneg,
-        "RxFlowControl": wish.pause_rx,
-        "TxFlowControl": wish.pause_tx,
-        "UseAdaptiveRxCoalesce": wish.adaptive_rx,
+        "MTUBytes": settings.mtu,
+        "RxBufferSize": settings.rx_ring,
+        "TxBufferSize": settings.tx_ring,
+        "AutoNegotiationFlowControl": settings.pause_autoneg,
+        "RxFlowControl": settings.pause_rx,
+        "TxFlowControl": settings.pause_tx,
+        "UseAdaptiveRxCoalesce": settings.adaptive_rx,
     }
     lines = [f"{name}={_shown(value)}" for name, value in values.items() if value is not None]
-    lines += [f"{_COALESCING[name]}={value}us" for name, value in wish.coalescing.items()]
+    lines += [f"{_COALESCING[name]}={value}us" for name, value in settings.coalescing.items()]
     return "\n".join(["[Match]", f"MACAddress={mac}", "", "[Link]", _NAMES, *lines, ""])
+
+
+def _writing(file: str, text: str) -> str:
+    return f"printf %s {shlex.quote(text)} > {file} && sync"
 
 
 def _shown(value: object) -> str:

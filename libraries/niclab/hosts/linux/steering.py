@@ -1,28 +1,13 @@
-"""Which CPUs a Linux host lets take a port's interrupts and packets: files of the kernel, and what stands in them.
+"""Which CPUs a Linux host lets take a port's interrupts and packets: files of the kernel, and what they contain.
 
 Documentation/networking/scaling.rst (RPS, RFS, XPS), Documentation/core-api/irq/irq-affinity.rst.
 """
 
 from __future__ import annotations
 
-from enum import Enum
-
 from niclab.hosts.errors import ReadError
 from niclab.hosts.interrupt_records import Interrupts
-
-
-class Steering(Enum):
-    """What steers.
-
-    ``irq``: the CPU of each interrupt; ``rps``: CPUs that may take over received packets; ``rfs``: flows of a queue
-    that are followed to their reader; ``xps``: CPUs that send by a queue.
-    """
-
-    IRQ = "irq"
-    RPS = "rps"
-    RFS = "rfs"
-    XPS = "xps"
-
+from niclab.hosts.steering_kinds import SteeringKind
 
 RFS_TABLE = "/proc/sys/net/core/rps_sock_flow_entries"
 
@@ -41,9 +26,13 @@ def affinity_file(irq: int) -> str:
     return f"/proc/irq/{irq}/smp_affinity_list"
 
 
-def queue_files(iface: str, steering: Steering) -> str:
+def queue_files(iface: str, kind: SteeringKind) -> str:
     """The files of all queues, as a pattern of the shell."""
-    name = {Steering.RPS: "rx-*/rps_cpus", Steering.RFS: "rx-*/rps_flow_cnt", Steering.XPS: "tx-*/xps_cpus"}[steering]
+    name = {
+        SteeringKind.RPS: "rx-*/rps_cpus",
+        SteeringKind.RFS: "rx-*/rps_flow_cnt",
+        SteeringKind.XPS: "tx-*/xps_cpus",
+    }[kind]
     return f"/sys/class/net/{iface}/queues/{name}"
 
 

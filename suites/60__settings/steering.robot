@@ -1,7 +1,7 @@
 *** Settings ***
 Documentation    Interrupts and packets can be given to chosen CPUs, and everything is put back.
 
-Resource         ../../resources/offload.resource
+Resource         ../../resources/settings.resource
 
 Test Teardown    Run Keywords    Ready The Bench    AND    Keep Evidence If Test Failed
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 from fake_bench import FakeBench
 from fake_settings import FakeSettings, settings_of, with_sheet
 
+from Defaults import Defaults
 from niclab.bench.records import OperatingSystem, Role
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable
 from niclab.hosts.ethtool_records import Coalescing, Rings
 from niclab.hosts.settings_records import Attempt
 from niclab.run.run import Run
-from Tuning import Tuning
+from Settings import Settings
 
 DELIVERED = ("rings", "coalescing", "pause", "channels", "mtu")
 
@@ -26,31 +28,37 @@ def settings(bench: FakeBench, taken: Run) -> FakeSettings:
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("Tuning.SETTLES_WITHIN_S", 0.01)
-    monkeypatch.setattr("Tuning.pause", lambda _: None)
+    monkeypatch.setattr("niclab.settings.coalescing.SETTLES_WITHIN_S", 0.01)
+    monkeypatch.setattr("niclab.settings.coalescing.pause", lambda _: None)
+
+
+def delivered(section: str) -> None:
+    """Check a section of the sheet as delivered."""
+    word = "queues" if section == "channels" else section
+    getattr(Defaults(), f"{word}_should_be_as_delivered")()
 
 
 def failure(keyword: str, *arguments: object) -> list[str]:
     with pytest.raises(CardFailure) as caught:
-        getattr(Tuning(), keyword)(*arguments)
+        getattr(Defaults() if hasattr(Defaults, keyword) else Settings(), keyword)(*arguments)
     return str(caught.value).splitlines()
 
 
 @pytest.mark.parametrize("what", DELIVERED[:3] + DELIVERED[4:])
 def test_a_card_as_delivered_is_green(settings: FakeSettings, what: str) -> None:
-    getattr(Tuning(), f"{what}_should_be_as_delivered")()
+    delivered(what)
     assert settings.told == []
 
 
 def test_a_card_keeps_its_range_and_is_left_as_it_was(settings: FakeSettings, taken: Run) -> None:
     before, pending = str({name: vars(port) for name, port in settings.ports.items()}), taken.journal.pending()
-    tuning = Tuning()
-    tuning.ring_should_take_its_range("every")
-    tuning.coalescing_parameter_should_be_settable("every")
-    tuning.unsupported_coalescing_should_be_refused()
-    tuning.pause_should_be_settable()
-    tuning.channels_should_be_settable()
-    tuning.mtu_should_take_its_range()
+    library = Settings()
+    library.ring_should_take_its_range("every")
+    library.coalescing_parameter_should_be_settable("every")
+    library.unsupported_coalescing_should_be_refused()
+    library.pause_should_be_settable()
+    library.queues_should_be_settable()
+    library.mtu_should_take_its_range()
     assert str({name: vars(port) for name, port in settings.ports.items()}) == before
     assert taken.journal.pending() == pending
 
@@ -113,9 +121,9 @@ def test_other_pause_and_mtu_are_wrong(settings: FakeSettings) -> None:
 
 
 def test_other_queues_are_wrong(settings: FakeSettings) -> None:
-    Tuning().channels_should_be_as_delivered()
+    Defaults().queues_should_be_as_delivered()
     settings.ports["enp1s0"].most_queues = 4
-    assert failure("channels_should_be_as_delivered") == [
+    assert failure("queues_should_be_as_delivered") == [
         "dut.p0 (0000:01:00.0): most combined queues is 4, sheet intel-82574l wants 8"
     ]
 
@@ -136,8 +144,8 @@ def test_other_queues_are_wrong(settings: FakeSettings) -> None:
         ("small frames", "mtu_should_take_its_range", "MTU is 68"),
         ("no upper bound", "mtu_should_take_its_range", "MTU is 9001, sheet intel-82574l wants it refused"),
         ("no upper bound", "mtu_should_take_its_range", "MTU is 67, sheet intel-82574l wants it refused"),
-        ("one queue", "channels_should_be_settable", "combined queues is 1 when set to 8, sheet intel-82574l wants 8"),
-        ("no upper bound", "channels_should_be_settable", "combined queues is 9, sheet intel-82574l wants it refused"),
+        ("one queue", "queues_should_be_settable", "combined queues is 1 when set to 8, sheet intel-82574l wants 8"),
+        ("no upper bound", "queues_should_be_settable", "combined queues is 9, sheet intel-82574l wants it refused"),
         ("pause refused", "pause_should_be_settable", "pause rx is True (not supported), sheet intel-82574l wants off"),
         ("takes any parameter", "unsupported_coalescing_should_be_refused", "took rx-frames, sheet intel-82574l wants"),
     ],
@@ -165,7 +173,7 @@ def test_pause_frames_that_do_not_come_back_are_wrong(settings: FakeSettings) ->
     [
         ("ring_should_take_its_range", "ring tx did not come back: it is 4096, before 256"),
         ("mtu_should_take_its_range", "MTU did not come back: it is 9000, before 1500"),
-        ("channels_should_be_settable", "combined queues did not come back: it is 8, before 4"),
+        ("queues_should_be_settable", "combined queues did not come back: it is 8, before 4"),
         ("coalescing_parameter_should_be_settable", "rx-usecs did not come back: adaptive and value are (False, 100)"),
     ],
 )
@@ -176,7 +184,7 @@ def test_what_does_not_come_back_is_wrong(settings: FakeSettings, keyword: str, 
 
 
 def test_a_value_that_is_taken_over_late_is_right(settings: FakeSettings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("Tuning.SETTLES_WITHIN_S", 10)
+    monkeypatch.setattr("niclab.settings.coalescing.SETTLES_WITHIN_S", 10)
     asked = []
 
     def late(iface: str, values: dict[str, int]) -> Attempt[Coalescing]:
@@ -186,7 +194,7 @@ def test_a_value_that_is_taken_over_late_is_right(settings: FakeSettings, monkey
         return Attempt(None, before)
 
     settings.host.set_coalescing = late  # type: ignore[attr-defined]
-    Tuning().coalescing_parameter_should_be_settable("rx-usecs")
+    Settings().coalescing_parameter_should_be_settable("rx-usecs")
     assert asked == ["enp1s0", "enp2s0"]
 
 
@@ -210,14 +218,14 @@ def test_the_parameter_of_a_keyword_chooses_a_row(settings: FakeSettings) -> Non
     (first, second) = failure("coalescing_parameter_should_be_settable", "tx-usecs")
     assert "tx-usecs" in first and "tx-usecs" in second
     with pytest.raises(NotApplicable, match="names no ring rx_mini"):
-        Tuning().ring_should_take_its_range("rx_mini")
+        Settings().ring_should_take_its_range("rx_mini")
 
 
 @pytest.mark.parametrize("what", DELIVERED)
 @pytest.mark.usefixtures("taken")
 def test_a_sheet_without_the_section_is_not_applicable(what: str) -> None:
     with pytest.raises(NotApplicable, match=rf"^sheet intel-82574l says nothing about {what}$"):
-        getattr(Tuning(), f"{what}_should_be_as_delivered")()
+        delivered(what)
 
 
 TUNABLE = (
@@ -234,7 +242,7 @@ class TestTunables:
 
     def test_the_actual_default_is_judged(self, settings: FakeSettings) -> None:
         settings.parameters["IntMode"] = "1"
-        Tuning().tunables_should_be_as_on_the_sheet()
+        Defaults().tunables_should_be_as_on_the_sheet()
         settings.parameters["IntMode"] = "2"
         wanted = "dut: tunable IntMode of e1000e is 2, sheet intel-82574l wants 1"
         assert failure("tunables_should_be_as_on_the_sheet") == [wanted]
@@ -246,7 +254,7 @@ class TestTunables:
         taken.card = bench.load()[1]
         settings.parameters = {"IntMode": "never so"}
         with pytest.raises(CardFailure, match="is never so, sheet"):
-            Tuning().tunables_should_be_as_on_the_sheet()
+            Defaults().tunables_should_be_as_on_the_sheet()
 
     @pytest.mark.parametrize("section", ["rings", "coalescing", "channels"])
     def test_numbers_of_the_other_systems_driver_judge_nothing(
@@ -254,19 +262,19 @@ class TestTunables:
     ) -> None:
         runs_freebsd(taken)
         with pytest.raises(NotApplicable, match=f"knows {section} of Linux' driver only, the dut runs freebsd"):
-            getattr(Tuning(), f"{section}_should_be_as_delivered")()
+            delivered(section)
 
         def shows_none(_: str) -> object:
             raise NotApplicable(f"dut: em0: FreeBSD's driver em shows no {section}")
 
         setattr(settings.host, section, shows_none)
         with pytest.raises(NotApplicable, match=f"driver em shows no {section}"):
-            getattr(Tuning(), f"{section}_should_be_as_delivered")()
+            delivered(section)
 
     @pytest.mark.usefixtures("taken")
     def test_no_tunable_is_not_applicable(self) -> None:
         with pytest.raises(NotApplicable, match="knows no default of a tunable of e1000e"):
-            Tuning().tunables_should_be_as_on_the_sheet()
+            Defaults().tunables_should_be_as_on_the_sheet()
 
 
 OWN = """
@@ -300,7 +308,7 @@ class TestNumbersOfFreeBsdsDriver:
         return made
 
     def test_are_what_a_freebsd_dut_is_judged_by(self, settings: FakeSettings) -> None:
-        Tuning().rings_should_be_as_delivered()
+        Defaults().rings_should_be_as_delivered()
         settings.ports["enp1s0"].rings["rx"] = 256
         settings.ports["enp2s0"].coalescing["rx-usecs"] = 18
         assert failure("rings_should_be_as_delivered") == [
@@ -311,7 +319,7 @@ class TestNumbersOfFreeBsdsDriver:
         ]
 
     def test_a_ring_that_cannot_be_set_is_tried_from_the_size_it_has(self, settings: FakeSettings) -> None:
-        Tuning().ring_should_take_its_range("rx")  # the fake refuses what is above its largest, 0
+        Settings().ring_should_take_its_range("rx")  # the fake refuses what is above its largest, 0
         settings.ports["enp1s0"].ring_max["rx"] = 4096
         assert failure("ring_should_take_its_range", "rx") == [
             f"dut.p0 (0000:01:00.0): ring rx is {size}, sheet intel-82574l wants it refused"
@@ -322,7 +330,7 @@ class TestNumbersOfFreeBsdsDriver:
 def test_a_change_that_cannot_be_put_back_is_told(settings: FakeSettings, bench: FakeBench, taken: Run) -> None:
     bench.ssh[next(iter(bench.ssh))].replies["restore"] = BenchFault("dut: connection lost")
     with pytest.raises(BenchFault, match="connection lost"):
-        Tuning().mtu_should_take_its_range()
+        Settings().mtu_should_take_its_range()
     assert taken.journal.pending()[0].what == "enp1s0: MTU is set"
     assert settings.mtu("enp1s0") != 1500
 
@@ -331,7 +339,7 @@ def test_a_failure_is_told_before_what_could_not_be_put_back(settings: FakeSetti
     settings.host.set_mtu = _broken  # type: ignore[attr-defined]
     bench.ssh[next(iter(bench.ssh))].replies["restore"] = BenchFault("dut: connection lost")
     with pytest.raises(CardFailure, match="broken") as caught:
-        Tuning().mtu_should_take_its_range()
+        Settings().mtu_should_take_its_range()
     assert "connection lost" in caught.value.__notes__[0]
 
 
@@ -357,7 +365,7 @@ def test_a_section_of_unknown_facts_alone_is_never_green(
     with_sheet(bench, taken, *changes)
     settings_of(bench)
     with pytest.raises(NotApplicable, match=f"^sheet intel-82574l knows nothing of {what} as delivered$"):
-        getattr(Tuning(), f"{what}_should_be_as_delivered")()
+        delivered(what)
 
 
 @pytest.mark.parametrize("names", [(), ("rx-frames", "tx-frames", "rx-usecs-irq", "sample-interval")])
@@ -366,13 +374,73 @@ def test_nothing_to_refuse_is_not_applicable(bench: FakeBench, taken: Run, names
     with_sheet(bench, taken, more=f"\ncoalescing: {{adaptive_rx: true, parameters: [{rows}], source: test}}\n")
     settings_of(bench)
     with pytest.raises(NotApplicable, match=r"lists (no parameter|every parameter that is tried) of coalescing"):
-        Tuning().unsupported_coalescing_should_be_refused()
+        Settings().unsupported_coalescing_should_be_refused()
 
 
-def test_a_port_is_taken_down_and_up_when_its_mtu_comes_back(bench: FakeBench, settings: FakeSettings) -> None:
-    assert settings
-    Tuning().mtu_should_take_its_range()
-    undone = [command for command in bench.ssh[Role.DUT].commands if command.startswith("restore ")]
-    assert [command.partition(" && ")[2] for command in undone] == [
-        f"ip link set dev {iface} down && ip link set dev {iface} up" for iface in ("enp1s0", "enp2s0")
+def test_both_ends_go_down_and_up_after_every_mtu_and_after_the_restore(
+    bench: FakeBench, settings: FakeSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events: list[str] = []
+    set_mtu = settings.set_mtu
+
+    def setting(iface: str, mtu: int) -> Attempt[int]:
+        before, attempt = settings.mtu(iface), set_mtu(iface, mtu)
+        events.extend(["MTU"] if attempt.now != before else [])
+        return attempt
+
+    monkeypatch.setattr(settings.host, "set_mtu", setting)
+    for role in Role:
+        set_link, command = bench.hosts[role].set_link, bench.ssh[role]._shell
+
+        def linking(iface: str, up: bool, role: Role = role, set_link: Any = set_link) -> None:
+            events.append(f"{role.value} {'up' if up else 'down'}")
+            set_link(iface, up)
+
+        def running(line: str, role: Role = role, command: Any = command) -> str:
+            if line.startswith("restore "):
+                events.append("MTU")
+            if " && " not in line and line.startswith("ip link set") and line.split()[-1] in ("up", "down"):
+                events.append(f"{role.value} {line.split()[-1]}")
+            said: str = command(line)
+            return said
+
+        monkeypatch.setattr(bench.hosts[role], "set_link", linking)
+        monkeypatch.setattr(bench.ssh[role], "_shell", running)
+    Settings().mtu_should_take_its_range()
+    changes = " ".join(events).split("MTU")
+    assert changes[0] == "" and len(changes) == 1 + 2 * 3, "two ports: the least, the largest, its own"
+    for after in changes[1:]:
+        assert {word for word in ("dut down", "dut up", "peer down", "peer up") if word in after} == {
+            "dut down",
+            "dut up",
+            "peer down",
+            "peer up",
+        }
+
+
+def test_unsupported_coalescing_that_is_taken_is_put_back(
+    settings: FakeSettings, taken: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for port in settings.ports.values():
+        port.coalescing["rx-frames"] = 0
+    set_coalescing = settings.set_coalescing
+
+    def setting(iface: str, values: Mapping[str, int | bool]) -> Attempt[Coalescing]:
+        assert taken.journal.pending()[0].what == f"{iface}: unsupported coalescing is tried"
+        return set_coalescing(iface, values)
+
+    monkeypatch.setattr(settings.host, "set_coalescing", setting)
+    before = taken.journal.pending()
+    assert failure("unsupported_coalescing_should_be_refused") == [
+        f"{place} took rx-frames, sheet intel-82574l wants it refused"
+        for place in ("dut.p0 (0000:01:00.0)", "dut.p1 (0000:02:00.0)")
     ]
+    assert {port.coalescing["rx-frames"] for port in settings.ports.values()} == {0}
+    assert taken.journal.pending() == before
+
+
+def test_unsupported_coalescing_that_does_not_come_back_is_wrong(settings: FakeSettings) -> None:
+    settings.ports["enp1s0"].coalescing["rx-frames"] = 0
+    settings.faults.add("never back")
+    found = failure("unsupported_coalescing_should_be_refused")
+    assert "dut.p0 (0000:01:00.0): rx-frames did not come back: it is 7, before 0" in found

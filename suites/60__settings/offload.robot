@@ -3,21 +3,21 @@ Documentation    The offload table of the sheet: every row set and put back, its
 ...
 ...              `robot --prerunmodifier libraries/listeners/PerCard.py:CARD suites/` makes a test of its own of every row.
 
-Resource         ../../resources/offload.resource
+Resource         ../../resources/settings.resource
 
 Test Tags        req:EMX-06    req:CARD-06
 
 
 *** Test Cases ***
 Every Offload Can Be Switched As On The Sheet
-    [Documentation]    What the sheet calls fixed stays as it is; what goes off takes along what it must, and no more.
-    [Tags]    allure.severity:critical
+    [Documentation]    A fixed offload stays as it is. One that goes off takes along the offloads of the sheet, no more.
+    [Tags]    allure.severity:critical    per:offload
     Offload Should Switch As On The Sheet    every
 
 Every Offload Is Proven By Its Counters
     [Documentation]    With traffic, the counters that the sheet names grow with the offload on, and not with it off.
-    [Tags]    allure.severity:critical    slow
+    [Tags]    allure.severity:critical    per:offload    slow
     Offload Counters Should Follow The Switch    every
 
-Words The Sheet Refuses Are Refused
-    Refused Words Should Be Refused
+Unsupported Feature Names Are Refused
+    Unsupported Feature Names Should Be Refused

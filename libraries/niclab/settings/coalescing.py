@@ -1,0 +1,140 @@
+"""Interrupt coalescing of a port: as delivered, parameters set, unsupported ones refused."""
+
+from __future__ import annotations
+
+from niclab.card import Coalescing, CoalescingParameter
+from niclab.core.verdict import NotApplicable, fail_with
+from niclab.core.wait import Deadline, pause
+from niclab.run.run import Run
+from niclab.settings.ports import DutPort, chosen_rows, driver_section, dut_ports, refusal, require_known
+
+SETTLES_WITHIN_S = 3.0
+"""be2net applies a new coalescing value once a second (be_worker), and shows the value that is in force."""
+TRIED_AS_UNSUPPORTED = ("rx-frames", "tx-frames", "rx-usecs-irq", "sample-interval")
+UNSUPPORTED_VALUE = 7
+
+
+def as_delivered(run: Run) -> None:
+    """Judge adaptive coalescing and every parameter of every port of the dut against the sheet.
+
+    Args:
+        run: The current run.
+
+    Raises:
+        CardFailure: A port has another value.
+        NotApplicable: The sheet knows nothing of coalescing.
+    """
+    section, problems = _section(run), list[str]()
+    defaults = [row.default for row in section.parameters]
+    require_known(run, "coalescing", [section.adaptive_rx, section.adaptive_tx, *defaults])
+    for dut in dut_ports(run):
+        shown = dut.host.coalescing(dut.iface)
+        problems += dut.compare("adaptive receive coalescing", shown.adaptive_rx, section.adaptive_rx)
+        problems += dut.compare("adaptive send coalescing", shown.adaptive_tx, section.adaptive_tx)
+        for row in section.parameters:
+            problems += dut.compare(row.name, shown.parameters.get(row.name), row.default)
+    fail_with(problems)
+
+
+def set_parameter(run: Run, parameter: str) -> None:
+    """Give a parameter of every port of the dut another value, with adaptive coalescing off, and put it back.
+
+    Args:
+        run: The current run.
+        parameter: Name of a parameter of the sheet, such as ``rx-usecs``, or ``every``.
+
+    Raises:
+        CardFailure: A parameter does not keep to the sheet, or does not come back.
+        BenchFault: It could not be put back.
+        NotApplicable: The sheet does not name the parameter.
+    """
+    section, problems = _section(run), list[str]()
+    rows = chosen_rows(run, parameter, {row.name: row for row in section.parameters}, "coalescing parameter")
+    for row in rows.values():
+        for dut in dut_ports(run):
+            problems += _tried(dut, row, adaptive=section.adaptive_rx is not None)
+    fail_with(problems)
+
+
+def refuse_unsupported(run: Run) -> None:
+    """Set parameters that the sheet does not list on every port of the dut: each must be refused.
+
+    Args:
+        run: The current run.
+
+    Raises:
+        CardFailure: A port takes one, shows no parameter of the sheet, or a value does not come back.
+        BenchFault: The parameters could not be put back.
+        NotApplicable: The sheet lists no parameter, or all that are tried.
+    """
+    section, problems = _section(run), list[str]()
+    listed = [row.name for row in section.parameters]
+    others = [name for name in TRIED_AS_UNSUPPORTED if name not in listed]
+    if not listed or not others:
+        known = "no parameter" if not listed else "every parameter that is tried"
+        raise NotApplicable(f"sheet {run.card.name} lists {known} of coalescing")
+    for dut in dut_ports(run):
+        problems += _not_refused(dut, listed, others)
+    fail_with(problems)
+
+
+def _not_refused(dut: DutPort, listed: list[str], others: list[str]) -> list[str]:
+    before = dut.host.coalescing(dut.iface).parameters
+    shown = tuple(name for name in (*listed, *others) if before.get(name) is not None)
+    if not shown:
+        return [dut.expected(", ".join(listed), None, "a value")]
+    problems = []
+    with dut.put_back("unsupported coalescing is tried", dut.host.restoring_coalescing(dut.iface, shown)):
+        for name in others:
+            if dut.host.set_coalescing(dut.iface, {name: UNSUPPORTED_VALUE}).refused is None:
+                problems.append(f"{dut.place} took {name}, sheet {dut.run.card.name} wants it refused")
+    after = dut.host.coalescing(dut.iface).parameters
+    problems += [
+        f"{dut.place}: {name} did not come back: it is {after.get(name)}, before {before.get(name)}"
+        for name in others
+        if after.get(name) != before.get(name)
+    ]
+    return problems
+
+
+def _tried(dut: DutPort, row: CoalescingParameter, *, adaptive: bool) -> list[str]:
+    """Problems of giving one parameter another value, with adaptive coalescing off where there is such."""
+    shown, name = dut.host.coalescing(dut.iface), row.name
+    before = shown.parameters.get(name)
+    if before is None:
+        return [dut.expected(name, None, "a value")]
+    value = _another(row, before)
+    with dut.put_back(f"{name} is set", dut.host.restoring_coalescing(dut.iface, (name,))):
+        attempt = dut.host.set_coalescing(dut.iface, {"adaptive-rx": False, name: value} if adaptive else {name: value})
+        found = attempt.now.parameters.get(name)
+        if row.settable and attempt.refused is None and found != value:
+            found = _settled(dut, name, value)
+    after = dut.host.coalescing(dut.iface)
+    now, was = (after.adaptive_rx, after.parameters.get(name)), (shown.adaptive_rx, before)
+    # adaptive coalescing may have changed the value by now
+    if now[0] is not was[0] or (now != was and not now[0]):
+        return [f"{dut.place}: {name} did not come back: adaptive and value are {now}, before {was}"]
+    if row.settable and found != value:
+        return [dut.expected(name, f"{found} when set to {value}{refusal(attempt)}", value)]
+    if not row.settable and found == value:
+        return [dut.expected(name, f"{value} when set to it", "it shown only")]
+    return []
+
+
+def _another(row: CoalescingParameter, before: int) -> int:
+    most = row.max if isinstance(row.max, int) else before + 1
+    return most if before != most else max(most - 1, 0)
+
+
+def _settled(dut: DutPort, name: str, value: int) -> int | None:
+    """Read a parameter until it has ``value`` or :data:`SETTLES_WITHIN_S` is over; return what it is at last."""
+    deadline = Deadline(SETTLES_WITHIN_S)
+    found = dut.host.coalescing(dut.iface).parameters.get(name)
+    while found != value and not deadline.expired:
+        pause(0.2)
+        found = dut.host.coalescing(dut.iface).parameters.get(name)
+    return found
+
+
+def _section(run: Run) -> Coalescing:
+    return driver_section(run, "coalescing", Coalescing, lambda dut: dut.host.coalescing(dut.iface))

@@ -1,0 +1,103 @@
+"""Counters of the card that prove an offload is used: they grow with it on and stay with it off."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+from niclab.bench.records import BenchPath, Role
+from niclab.card import Change, OffloadName, Proof
+from niclab.core.verdict import BenchFault, NotApplicable, fail_with
+from niclab.core.wait import pause
+from niclab.hosts.records import Counters
+from niclab.run.run import Run
+from niclab.settings.offload_table import OffloadRow, on_or_off, put_features_back, rows
+from niclab.settings.ports import DutPort, Show
+
+Traffic = Callable[[Run, BenchPath, Role], AbstractContextManager[object]]
+"""Keeps TCP flowing over a path from the server with that role, inside the ``with`` block."""
+
+SENDERS = {
+    OffloadName.TX_CHECKSUM: Role.DUT,
+    OffloadName.TSO4: Role.DUT,
+    OffloadName.RX_CHECKSUM: Role.PEER,
+    OffloadName.GRO: Role.PEER,
+    OffloadName.LRO: Role.PEER,
+}
+"""The server that sends the TCP on which an offload of the dut works."""
+
+
+def follows_the_switch(run: Run, offload: str, seconds: float, traffic: Traffic, show: Show) -> None:
+    """Judge the counters of offloads while TCP flows, with each on and off, and put everything back.
+
+    For offloads of plain TCP whose counter the sheet names, on the dut's end of the first path.
+
+    Args:
+        run: The current run.
+        offload: Name of an offload, such as ``tso4``, or ``every``.
+        seconds: How long the counters of each state are watched, in seconds.
+        traffic: Keeps TCP flowing over the path.
+        show: Takes the growth of the counters as a sentence.
+
+    Raises:
+        CardFailure: A counter does not follow the offload.
+        BenchFault: The offload cannot be switched, a counter is missing, or no traffic flows.
+        NotApplicable: The sheet names no counter by which TCP proves the offload.
+    """
+    provable = [
+        (row, row.proof)
+        for row in rows(run, offload).values()
+        if row.proof and row.change is Change.BOTH and row.name in SENDERS
+    ]
+    if not provable:
+        raise NotApplicable(f"sheet {run.card.name} names no counter by which TCP proves {offload}")
+    path, problems = run.bench.paths[0], list[str]()
+    (dut,) = [DutPort(run, port) for port in map(run.bench.port, path.ends) if port.role is Role.DUT]
+    for row, proof in provable:
+        for on in (True, False):
+            with traffic(run, path, SENDERS[row.name]):
+                grown, per = _growth(dut, row, proof, on, seconds)
+            show(f"{dut.place}: {row.name.value} {on_or_off(on)}: {proof.counter} +{grown}, {proof.per} +{per}")
+            problems += _judged(dut, row, proof, on, grown, per)
+    fail_with(problems)
+
+
+def _growth(dut: DutPort, row: OffloadRow, proof: Proof, on: bool, seconds: float) -> tuple[int, int | None]:
+    """Switch an offload for a while; by how much its counter grows, and the counter that it is compared with."""
+    with put_features_back(dut, f"{row.name.value} is switched"):
+        attempt = dut.host.set_feature(dut.iface, row.set_words[0], on)
+        if row.feature(dut, attempt.now).on is not on:
+            raise BenchFault(f"{dut.place}: {row.name.value} could not be switched {on_or_off(on)} ({attempt.refused})")
+        before = dut.host.counters(dut.iface)
+        pause(seconds)
+        after = dut.host.counters(dut.iface)
+
+    def grown(name: str) -> int:
+        return _total(dut, after, name) - _total(dut, before, name)
+
+    return grown(proof.counter), None if proof.per is None else grown(proof.per)
+
+
+def _total(dut: DutPort, counters: Counters, name: str) -> int:
+    """Get a counter, or the sum of it over all queues (``txq0: NAME``, ``[0]: NAME``, ``txq.0.NAME``)."""
+    found = [value for known, value in counters.entries if known == name or known.endswith((f": {name}", f".{name}"))]
+    if not found:
+        among = f"no counter {name!r} among {len(counters.entries)}"
+        raise BenchFault(f"{dut.place}: {among}; sheet {dut.run.card.name} names it as a proof")
+    return sum(found)
+
+
+def _judged(dut: DutPort, row: OffloadRow, proof: Proof, on: bool, grown: int, per: int | None) -> list[str]:
+    if per is None or proof.at_least is None:
+        if (grown > 0) is on:
+            return []
+        return [
+            row.expected(dut, f"{proof.counter} grew by {grown} with it {on_or_off(on)}", "growth" if on else "none")
+        ]
+    if per == 0:
+        raise BenchFault(f"{dut.place}: {proof.per} did not grow, so no traffic flowed")
+    if (grown >= proof.at_least * per) is on:
+        return []
+    found = f"{proof.counter} grew {grown / per:.2f} times as much as {proof.per} with it {on_or_off(on)}"
+    expected = f"at least {proof.at_least:g} times" if on else f"less than {proof.at_least:g} times"
+    return [row.expected(dut, found, expected)]

@@ -1,0 +1,68 @@
+"""Pause frames of a port: as delivered, and switched."""
+
+from __future__ import annotations
+
+from niclab.core.verdict import fail_with
+from niclab.hosts.ethtool_records import Pause
+from niclab.run.run import Run
+from niclab.settings.ports import DutPort, dut_ports, refusal, require_known
+
+
+def as_delivered(run: Run) -> None:
+    """Judge the flow control of every port of the dut against the sheet: negotiation, pause frames both ways.
+
+    Args:
+        run: The current run.
+
+    Raises:
+        CardFailure: A port has another flow control.
+        NotApplicable: The sheet knows nothing of it.
+    """
+    section, problems = run.card.section(run.card.pause, "pause"), list[str]()
+    facts = {"autoneg": section.autoneg, "rx": section.rx, "tx": section.tx}
+    require_known(run, "pause", facts.values())
+    for dut in dut_ports(run):
+        shown = dut.host.pause(dut.iface)
+        for name, fact in facts.items():
+            problems += dut.compare(f"pause {name}", _switches(shown)[name], fact)
+    fail_with(problems)
+
+
+def switched(run: Run) -> None:
+    """Switch pause frames off and on in each direction, on every port of the dut, and put them back.
+
+    Where the sheet says that they cannot be set, no attempt may change them.
+
+    Args:
+        run: The current run.
+
+    Raises:
+        CardFailure: A port does not keep to the sheet, or its pause frames do not come back.
+        BenchFault: They could not be put back.
+        NotApplicable: The sheet says nothing about them.
+    """
+    section, problems = run.card.section(run.card.pause, "pause"), list[str]()
+    for dut in dut_ports(run):
+        before = dut.host.pause(dut.iface)
+        with dut.put_back("pause frames are switched", dut.host.restoring_pause(dut.iface)):
+            for name in ("rx", "tx"):
+                for on in (False, True):
+                    problems += _tried(dut, before, name, on, settable=section.settable)
+        after = dut.host.pause(dut.iface)
+        if _switches(after) != _switches(before):
+            problems.append(f"{dut.place}: pause frames did not come back: {after}, before {before}")
+    fail_with(problems)
+
+
+def _tried(dut: DutPort, before: Pause, name: str, on: bool, *, settable: bool) -> list[str]:
+    attempt = dut.host.set_pause(dut.iface, {"autoneg": False, name: on})
+    found = _switches(attempt.now)[name]
+    if settable and found is not on:
+        return [dut.expected(f"pause {name}", f"{found}{refusal(attempt)}", on)]
+    if not settable and found != _switches(before)[name]:
+        return [dut.expected(f"pause {name}", f"changed to {found}", "it fixed")]
+    return []
+
+
+def _switches(pause: Pause) -> dict[str, bool | None]:
+    return {"autoneg": pause.autoneg, "rx": pause.rx, "tx": pause.tx}

@@ -1,0 +1,163 @@
+"""The ports of the dut that settings are read from and tried on, and what the sheet says about their settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import TypeVar
+
+from niclab.bench.records import OperatingSystem, Port, Role
+from niclab.card import Unknown
+from niclab.core.verdict import NotApplicable
+from niclab.hosts.host import Host
+from niclab.hosts.settings_records import Attempt
+from niclab.run.run import Run
+from niclab.run.server import Server
+from niclab.run.temporary import put_back
+
+T = TypeVar("T")
+Show = Callable[[str], object]
+"""Takes a sentence for the log."""
+
+EVERY = "every"
+"""The name that means all rows of a section of the sheet."""
+
+
+@dataclass(frozen=True)
+class DutPort:
+    """One port of the dut in the current run."""
+
+    run: Run
+    port: Port
+
+    @property
+    def server(self) -> Server:
+        """The dut."""
+        return self.run.server_of(self.port)
+
+    @property
+    def host(self) -> Host:
+        """The dut's operating system."""
+        return self.server.host
+
+    @property
+    def iface(self) -> str:
+        """Name of the port's interface."""
+        return self.run.interface(self.port)
+
+    @property
+    def place(self) -> str:
+        """The port and its PCI address, as messages name them."""
+        return self.port.place
+
+    def put_back(self, what: str, restoring: str) -> AbstractContextManager[None]:
+        """Journal a change of this port, and undo it after the ``with`` block.
+
+        Args:
+            what: What the block changes, for the journal.
+            restoring: Idempotent command that puts it back.
+        """
+        return put_back(self.run, self.server, self.port.name, f"{self.iface}: {what}", restoring)
+
+    def expected(self, what: str, found: object, expected: object) -> str:
+        """Say that this port does not show what the sheet expects.
+
+        Args:
+            what: Name of the setting.
+            found: Measured value; None where the port shows none.
+            expected: Value of the sheet, or words that describe it.
+        """
+        return f"{self.place}: {what} is {_shown(found)}, sheet {self.run.card.name} wants {_shown(expected)}"
+
+    def compare(self, what: str, found: object, expected: object) -> list[str]:
+        """Compare a setting of this port with the sheet.
+
+        Args:
+            what: Name of the setting.
+            found: Measured value; None where the port shows none.
+            expected: Value of the sheet; nothing is compared where nobody knows it.
+
+        Returns:
+            The problem, or nothing.
+        """
+        if is_unknown(expected) or (found is not None and found == expected):
+            return []
+        return [self.expected(what, found, expected)]
+
+
+def dut_ports(run: Run) -> list[DutPort]:
+    """List the ports of the dut, in the order of the bench file."""
+    return [DutPort(run, port) for port in run.ports(Role.DUT)]
+
+
+def driver_section(run: Run, name: str, kind: type[T], reading: Callable[[DutPort], object]) -> T:
+    """Get a section of the sheet whose numbers are those of a driver, for the driver of the dut's system.
+
+    Args:
+        run: The current run.
+        name: ``rings``, ``coalescing`` or ``channels``.
+        kind: Class of the section.
+        reading: Reads the setting of a port. A driver that does not show it raises NotApplicable and says so.
+
+    Raises:
+        NotApplicable: The sheet has no such section, or that of another system's driver only.
+    """
+    system = run.server(Role.DUT).description.os
+    section = run.card.of_driver(name, system)
+    if section is None and system is not OperatingSystem.LINUX:
+        for dut in dut_ports(run):
+            reading(dut)
+        raise NotApplicable(f"sheet {run.card.name} knows {name} of Linux' driver only, the dut runs {system.value}")
+    found = run.card.section(section, name)
+    assert isinstance(found, kind)
+    return found
+
+
+def chosen_rows(run: Run, name: str, rows: dict[str, T], what: str) -> dict[str, T]:
+    """Choose rows of a section of the sheet.
+
+    Args:
+        run: The current run.
+        name: Name of a row, or ``every``.
+        rows: All rows, by name.
+        what: What a row is, for the message.
+
+    Raises:
+        NotApplicable: The sheet has no such row.
+    """
+    chosen = rows if name == EVERY else {known: row for known, row in rows.items() if known == name}
+    if not chosen:
+        raise NotApplicable(f"sheet {run.card.name} names no {what}{'' if name == EVERY else f' {name}'}")
+    return chosen
+
+
+def require_known(run: Run, section: str, facts: Iterable[object]) -> None:
+    """Require that the sheet knows at least one fact of a section: a check that judges nothing is never green.
+
+    Args:
+        run: The current run.
+        section: Name of the section, for the message.
+        facts: Its facts as delivered.
+
+    Raises:
+        NotApplicable: It knows none.
+    """
+    if all(is_unknown(fact) for fact in facts):
+        raise NotApplicable(f"sheet {run.card.name} knows nothing of {section} as delivered")
+
+
+def is_unknown(fact: object) -> bool:
+    """Is this fact of the sheet left out or unknown?"""
+    return fact is None or isinstance(fact, Unknown)
+
+
+def refusal(attempt: Attempt[T]) -> str:
+    """Give the words of a refused attempt in brackets, for a message; empty when it was not refused."""
+    return f" ({attempt.refused})" if attempt.refused else ""
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return "not shown" if value is None else str(value)

@@ -1,0 +1,88 @@
+"""Queues of a port, which ethtool calls channels: as delivered, and over their range."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+
+from niclab.card import Channels
+from niclab.core.verdict import NotApplicable, fail_with
+from niclab.hosts.settings_records import Attempt
+from niclab.run.run import Run
+from niclab.settings.ports import DutPort, Show, driver_section, dut_ports, require_known
+from niclab.settings.trial import Trial
+
+
+def as_delivered(run: Run) -> None:
+    """Judge number and maximum of the queues of every port of the dut against the sheet, where it knows them.
+
+    Args:
+        run: The current run.
+
+    Raises:
+        CardFailure: A port has another number or maximum.
+        NotApplicable: The sheet knows nothing of the queues.
+    """
+    section, problems = _section(run), list[str]()
+    named = {"rx": section.rx, "tx": section.tx, "combined": section.combined}
+    kinds = {kind: queues for kind, queues in named.items() if queues is not None}
+    require_known(run, "channels", [fact for queues in kinds.values() for fact in (queues.max, queues.default)])
+    for dut in dut_ports(run):
+        shown = dut.host.channels(dut.iface)
+        now = {"rx": shown.current.rx, "tx": shown.current.tx, "combined": shown.current.combined}
+        most = {"rx": shown.max.rx, "tx": shown.max.tx, "combined": shown.max.combined}
+        for kind, queues in kinds.items():
+            problems += dut.compare(f"{kind} queues", now[kind], queues.default)
+            problems += dut.compare(f"most {kind} queues", most[kind], queues.max)
+    fail_with(problems)
+
+
+def over_range(run: Run, show: Show) -> None:
+    """Set the combined queues of every port of the dut to one, to the most the port shows, and to one more.
+
+    Where the sheet says that queues cannot be set, no attempt may change them.
+
+    Args:
+        run: The current run.
+        show: Takes each attempt as a sentence.
+
+    Raises:
+        CardFailure: A port does not keep to the sheet, shows no maximum, or its queues do not come back.
+        BenchFault: The queues could not be put back.
+        NotApplicable: The sheet names no combined queues.
+    """
+    section, problems = _section(run), list[str]()
+    if section.combined is None:
+        raise NotApplicable(f"sheet {run.card.name} names no combined queues")
+    for dut in dut_ports(run):
+        most = dut.host.channels(dut.iface).max.combined
+        if most is None:
+            problems.append(dut.expected("most combined queues", None, "a number"))
+            continue
+        problems += Trial(CombinedQueues(dut), 1, most, settable=section.settable).problems(show)
+    fail_with(problems)
+
+
+@dataclass(frozen=True)
+class CombinedQueues:
+    """The combined queues of one port, as a :class:`~niclab.settings.trial.Quantity`."""
+
+    dut: DutPort
+    what: str = "combined queues"
+
+    def read(self) -> int | None:
+        """Read their number."""
+        return self.dut.host.channels(self.dut.iface).current.combined
+
+    def set(self, value: int) -> Attempt[int | None]:
+        """Set their number."""
+        attempt = self.dut.host.set_channels(self.dut.iface, {"combined": value})
+        return Attempt(attempt.refused, attempt.now.current.combined)
+
+    def put_back(self) -> AbstractContextManager[None]:
+        """Put the queues of the port back after the ``with`` block."""
+        return self.dut.put_back(f"{self.what} is set", self.dut.host.restoring_channels(self.dut.iface))
+
+
+def _section(run: Run) -> Channels:
+    return driver_section(run, "channels", Channels, lambda dut: dut.host.channels(dut.iface))

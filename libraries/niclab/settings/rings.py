@@ -1,0 +1,145 @@
+"""Rings of descriptors: as delivered, over their range, and in the dut's memory."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+
+from niclab.bench.records import Role
+from niclab.card import Ring, Rings
+from niclab.core.verdict import BenchFault, fail_with
+from niclab.hosts.ethtool_records import RingSizes
+from niclab.hosts.settings_records import Attempt
+from niclab.run.run import Run
+from niclab.settings.ports import DutPort, Show, chosen_rows, driver_section, dut_ports, require_known
+from niclab.settings.trial import Trial
+
+TSO_BYTES = 64 << 10
+"""Bytes that one transmit descriptor may hold with segmentation offload."""
+
+
+def as_delivered(run: Run) -> None:
+    """Judge size and maximum of every ring of every port of the dut against the sheet.
+
+    Args:
+        run: The current run.
+
+    Raises:
+        CardFailure: A ring has another size or maximum.
+        NotApplicable: The sheet knows nothing of the rings.
+    """
+    rings, problems = _by_name(_section(run)), list[str]()
+    require_known(run, "rings", [fact for ring in rings.values() for fact in (ring.default, ring.max)])
+    for dut in dut_ports(run):
+        shown = dut.host.rings(dut.iface)
+        for name, ring in rings.items():
+            problems += dut.compare(f"ring {name}", _size(shown.current, name), ring.default)
+            problems += dut.compare(f"largest ring {name}", _size(shown.max, name), ring.max)
+    fail_with(problems)
+
+
+def over_range(run: Run, ring: str, show: Show) -> None:
+    """Set rings of every port of the dut to the least and largest size of the sheet, and to one more.
+
+    The link is up before, and up again after the changes, within the sheet's time for a link to return. Where the
+    sheet says that rings cannot be set, every attempt must be refused or have no effect.
+
+    Args:
+        run: The current run.
+        ring: ``rx``, ``tx``, ``rx_mini``, ``rx_jumbo`` or ``every``.
+        show: Takes each attempt as a sentence.
+
+    Raises:
+        CardFailure: A ring does not keep to the sheet, does not come back, or costs the link.
+        BenchFault: A size could not be put back.
+        NotApplicable: The sheet does not know the ring or its largest size.
+    """
+    section, problems = _section(run), list[str]()
+    for name, fact in chosen_rows(run, ring, _by_name(section), "ring").items():
+        largest = run.card.known(section.largest(fact), f"rings.{name}.max")
+        least = fact.min if isinstance(fact.min, int) else None
+        for dut in dut_ports(run):
+            problems += _link_not_back(dut, "the bench was made ready")
+            problems += Trial(RingSize(dut, name), least, largest, settable=section.settable).problems(show)
+            problems += _link_not_back(dut, f"ring {name} was changed")
+    fail_with(problems)
+
+
+def fit_in_memory(run: Run, show: Show) -> None:
+    """Compare the memory that the largest receive rings of all ports take at the largest MTU with what the dut has.
+
+    An estimate: descriptors times MTU for receiving; for sending with segmentation, descriptors times 64 KiB.
+
+    Args:
+        run: The current run.
+        show: Takes the estimate as a sentence.
+
+    Raises:
+        BenchFault: The dut has less memory available.
+        NotApplicable: The sheet does not know the largest rings or the largest MTU.
+    """
+    card, system = run.card, run.server(Role.DUT).description.os
+    rings = card.section(card.of_driver("rings", system), f"rings of {system.value}'s driver")
+    assert isinstance(rings, Rings)
+    mtu = card.known(card.section(card.mtu, "mtu").max, "mtu.max")
+    rx = card.known(rings.largest(rings.rx), "rings.rx.max")
+    tx = card.known(rings.largest(rings.tx), "rings.tx.max")
+    ports = len(run.ports(Role.DUT))
+    receiving, sending = rx * mtu, tx * TSO_BYTES
+    free = run.server(Role.DUT).host.available_bytes()
+    show(
+        f"largest rings: {receiving / 2**20:.0f} MiB a port for receiving ({rx} descriptors of {mtu} bytes), up to "
+        f"{sending / 2**20:.0f} MiB for sending with segmentation; dut has {free / 2**20:.0f} MiB available"
+    )
+    if ports * receiving > free:
+        raise BenchFault(
+            f"dut: {free / 2**20:.0f} MiB of memory are available; wanted: {ports * receiving / 2**20:.0f} MiB for "
+            f"the largest receive rings of {ports} ports, sheet {card.name}"
+        )
+
+
+@dataclass(frozen=True)
+class RingSize:
+    """The size of one ring of one port, in descriptors, as a :class:`~niclab.settings.trial.Quantity`."""
+
+    dut: DutPort
+    ring: str
+
+    @property
+    def what(self) -> str:
+        """Name of the ring, as messages say it."""
+        return f"ring {self.ring}"
+
+    def read(self) -> int | None:
+        """Read the size."""
+        return _size(self.dut.host.rings(self.dut.iface).current, self.ring)
+
+    def set(self, value: int) -> Attempt[int | None]:
+        """Set the size."""
+        attempt = self.dut.host.set_rings(self.dut.iface, {self.ring.replace("_", "-"): value})
+        return Attempt(attempt.refused, _size(attempt.now.current, self.ring))
+
+    def put_back(self) -> AbstractContextManager[None]:
+        """Put every ring of the port back after the ``with`` block."""
+        return self.dut.put_back(f"{self.what} is set", self.dut.host.restoring_rings(self.dut.iface))
+
+
+def _section(run: Run) -> Rings:
+    return driver_section(run, "rings", Rings, lambda dut: dut.host.rings(dut.iface))
+
+
+def _by_name(rings: Rings) -> dict[str, Ring]:
+    named = {"rx": rings.rx, "rx_mini": rings.rx_mini, "rx_jumbo": rings.rx_jumbo, "tx": rings.tx}
+    return {name: ring for name, ring in named.items() if ring is not None}
+
+
+def _size(sizes: RingSizes, name: str) -> int | None:
+    return {"rx": sizes.rx, "rx_mini": sizes.rx_mini, "rx_jumbo": sizes.rx_jumbo, "tx": sizes.tx}[name]
+
+
+def _link_not_back(dut: DutPort, after: str) -> list[str]:
+    card = dut.run.card
+    limit_ms = card.known(card.limits.carrier_return_within_ms, "limits.carrier_return_within_ms")
+    if dut.host.await_carrier(dut.iface, True, within_s=limit_ms / 1000).seen:
+        return []
+    return [f"{dut.place} has no carrier {limit_ms} ms after {after}, sheet {card.name} allows no more"]

@@ -1,0 +1,93 @@
+"""A number of a port, tried over the range of the sheet and put back."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+from niclab.hosts.settings_records import Attempt
+from niclab.settings.ports import DutPort, Show, refusal
+
+
+class Quantity(Protocol):
+    """A number of a port that can be read, set and put back, such as its MTU or the size of a ring."""
+
+    @property
+    def dut(self) -> DutPort:
+        """The port."""
+
+    @property
+    def what(self) -> str:
+        """Name of the number, as messages say it."""
+
+    def read(self) -> int | None:
+        """Read it; None where the port shows none."""
+
+    def set(self, value: int) -> Attempt[int | None]:
+        """Set it, and read it back."""
+
+    def put_back(self) -> AbstractContextManager[None]:
+        """Journal the number of now, and put it back after the ``with`` block."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """The range of the sheet for one number of one port.
+
+    Attributes:
+        quantity: The number.
+        least: Lower end of the range; None where nobody knows it.
+        largest: Upper end of the range.
+        settable: False where the sheet says that it cannot be set: then no attempt may change it.
+        refuses_less: One less than the least must be refused.
+    """
+
+    quantity: Quantity
+    least: int | None
+    largest: int
+    settable: bool = True
+    refuses_less: bool = False
+
+    def problems(self, show: Show) -> list[str]:
+        """Set both ends of the range and one step beyond them, and put the number back.
+
+        Args:
+            show: Takes each attempt as a sentence.
+
+        Returns:
+            What is not as on the sheet.
+
+        Raises:
+            BenchFault: The number could not be put back.
+        """
+        quantity, place = self.quantity, self.quantity.dut.place
+        before = quantity.read()
+        with quantity.put_back():
+            problems = [problem for value in self._within() for problem in self._taken(value, show)]
+            problems += [problem for value in self._beyond() for problem in self._refused(value)]
+        after = quantity.read()
+        if after != before:
+            problems.append(f"{place}: {quantity.what} did not come back: it is {after}, before {before}")
+        return problems
+
+    def _within(self) -> list[int]:
+        return [value for value in (self.least, self.largest) if value is not None] if self.settable else []
+
+    def _beyond(self) -> list[int]:
+        if not self.settable:
+            return [self.largest // 2, self.largest - 1, self.largest + 1]
+        return [self.largest + 1, *([self.least - 1] if self.refuses_less and self.least else [])]
+
+    def _taken(self, value: int, show: Show) -> list[str]:
+        quantity = self.quantity
+        attempt = quantity.set(value)
+        show(f"{quantity.dut.place}: {quantity.what} set to {value}, is {attempt.now}{refusal(attempt)}")
+        if attempt.now == value:
+            return []
+        return [quantity.dut.expected(quantity.what, f"{attempt.now} when set to {value}{refusal(attempt)}", value)]
+
+    def _refused(self, value: int) -> list[str]:
+        if self.quantity.set(value).now != value:
+            return []
+        return [self.quantity.dut.expected(self.quantity.what, f"{value}", "it refused")]

@@ -1,0 +1,36 @@
+"""Tunables of the dut's driver: module parameters and sysctls."""
+
+from __future__ import annotations
+
+from niclab.bench.records import Role
+from niclab.core.verdict import NotApplicable, fail_with
+from niclab.run.run import Run
+from niclab.settings.ports import Show, is_unknown
+
+
+def as_on_the_sheet(run: Run, show: Show) -> None:
+    """Judge every tunable of the dut's driver against the default that the sheet knows it to have.
+
+    Args:
+        run: The current run.
+        show: Takes each tunable and its documented default as a sentence.
+
+    Raises:
+        CardFailure: A tunable has another value.
+        NotApplicable: The sheet knows no default of a tunable of the driver.
+    """
+    server, card = run.server(Role.DUT), run.card
+    driver = card.driver(server.description.os)
+    facts = [fact for fact in driver.tunables if not is_unknown(fact.actual_default)]
+    if not facts:
+        raise NotApplicable(f"sheet {card.name} knows no default of a tunable of {driver.module}")
+    problems = []
+    for fact in facts:
+        found = server.host.module_parameter(driver.module, fact.name)
+        show(f"{server.name}: {fact.name} is {found}, documented {fact.documented_default}")
+        if found != str(fact.actual_default):
+            problems.append(
+                f"{server.name}: tunable {fact.name} of {driver.module} is {found}, "
+                f"sheet {card.name} wants {fact.actual_default}"
+            )
+    fail_with(problems)

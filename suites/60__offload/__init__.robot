@@ -1,2 +1,0 @@
-*** Settings ***
-Documentation    What the card does for the processor, and what can be set of it.

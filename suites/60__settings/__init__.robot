@@ -1,0 +1,2 @@
+*** Settings ***
+Documentation    Settings of the card: offloads, rings, queues, coalescing, pause frames, MTU, steering.

@@ -1,0 +1,17 @@
+*** Settings ***
+Documentation    Interrupt coalescing takes the values of the sheet, refuses what it does not list, and comes back.
+
+Resource         ../../resources/settings.resource
+
+Test Teardown    Run Keywords    Ready The Bench    AND    Keep Evidence If Test Failed
+
+Test Tags        req:NFS-06    req:SUS-08
+
+
+*** Test Cases ***
+Every Coalescing Parameter Can Be Set
+    [Tags]    per:coalescing
+    Coalescing Parameter Should Be Settable    every
+
+Unsupported Coalescing Is Refused
+    Unsupported Coalescing Should Be Refused

@@ -1,0 +1,13 @@
+*** Settings ***
+Documentation    Pause frames are switched, and come back.
+
+Resource         ../../resources/settings.resource
+
+Test Teardown    Run Keywords    Ready The Bench    AND    Keep Evidence If Test Failed
+
+Test Tags        req:SUS-08
+
+
+*** Test Cases ***
+Pause Frames Can Be Switched
+    Pause Should Be Settable

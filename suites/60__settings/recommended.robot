@@ -1,0 +1,14 @@
+*** Settings ***
+Documentation    The recommended configuration survives a restart.
+
+Resource         ../../resources/settings.resource
+
+
+*** Test Cases ***
+The Recommended Configuration Survives A Restart
+    [Tags]    req:DEL-06    disruptive    slow
+    Make The Recommended Configuration Persistent
+    Reboot The Dut
+    Recommended Configuration Should Be In Force
+    [Teardown]    Run Keywords    Remove The Recommended Configuration    AND    Ready The Bench
+    ...    AND    Keep Evidence If Test Failed

@@ -1,0 +1,20 @@
+*** Settings ***
+Documentation    Rings and queues take the range of the sheet, and come back.
+
+Resource         ../../resources/settings.resource
+
+Test Teardown    Run Keywords    Ready The Bench    AND    Keep Evidence If Test Failed
+
+
+*** Test Cases ***
+Every Ring Takes Its Range
+    [Tags]    req:DEL-07    req:SUS-08    per:ring
+    Ring Should Take Its Range    every
+
+The Largest Rings Fit In Memory
+    [Tags]    req:DEL-07
+    Largest Rings Should Fit In Memory
+
+Queues Can Be Set
+    [Tags]    req:SUS-08
+    Queues Should Be Settable
