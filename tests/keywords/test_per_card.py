@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from robot import running  # type: ignore[import-untyped]  # the package has no marker
 
+from listeners.PerCard import PerCard
 from niclab.card import load_card
 from niclab.core.verdict import BenchFault
-from listeners.PerCard import PerCard
 
 SUITES = Path(__file__).resolve().parents[2] / "suites"
 

@@ -15,6 +15,7 @@ from robot.api import ExecutionResult
 from robot.result import TestCase as Result  # type: ignore[import-untyped]  # the package has no marker
 from robot.run import run as robot  # type: ignore[import-untyped]  # the package has no marker
 
+from listeners.Profile import Profile
 from niclab.bench.records import Role
 from niclab.core.undo import Journal
 from niclab.report import write_json
@@ -22,20 +23,18 @@ from niclab.report.runfolder import RUN_FILE
 from niclab.stats.baselines import BaselineStore, listing
 from niclab.stats.measurements import read
 from niclab.traffic import bottleneck
-from listeners.Profile import Profile
 
 SETTINGS_OF_A_CARD = ("PcieErrors", "DriverPackages", "Firmware", "Defaults", "Offloads", "Settings")
 LIBRARIES = Path(__file__).resolve().parents[2] / "libraries"
-NAMES = ("Lab", "Card", "HostLinks", "SwitchPorts", "Power", "Console", "Traffic", "Shell", *SETTINGS_OF_A_CARD)
+NAMES = ("Bench", "Card", "HostLinks", "SwitchPorts", "Power", "Console", "Traffic", "Shell", *SETTINGS_OF_A_CARD)
 SETTINGS = "\n".join(
     ["*** Settings ***", *(f"Library    {LIBRARIES / name}.py" for name in NAMES), "*** Test Cases ***", ""]
 )
 EVIDENCE: dict[str, Reply] = {"dmesg": "kernel words\n", "ip -s": "", "lspci -vv": "", "cat /proc/interrupts": ""}
 RUN = {"format": 1, "who": {}, "versions": {}, "facts": {}, "git": None, "bench": "virtual"}
-TAKEN = """Suite Setup       Take Bench    {bench}    {card}
-Suite Teardown    Give Bench Back
+TAKEN = """Suite Setup       Acquire Bench    {bench}    {card}
+Suite Teardown    Release Bench
 Test Setup        Ready The Bench
-Test Teardown     Keep Evidence If Test Failed
 *** Test Cases ***"""
 
 
@@ -182,7 +181,7 @@ def test_a_wrong_argument_is_refused_before_anything_is_done(bench: FakeBench, c
 
 def test_without_a_taken_bench_every_keyword_says_what_to_do(bench: FakeBench) -> None:
     results = run(bench, "\nAlone\n    Every Link Should Be Up\n", take=False)
-    assert results["Alone"].message.startswith("BenchFault: no bench is taken: run 'robot suites/'")
+    assert results["Alone"].message.startswith("BenchFault: no bench is acquired: run 'robot suites/'")
 
 
 def test_a_dry_run_touches_nothing(bench: FakeBench) -> None:

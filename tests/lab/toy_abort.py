@@ -1,4 +1,4 @@
-"""A library of toy suites that handles signals as the library ``Lab`` does."""
+"""A library of toy suites that handles signals as the library ``Bench`` does."""
 
 from listeners import Abort
 
