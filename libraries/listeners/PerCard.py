@@ -1,14 +1,15 @@
-"""A test of its own for each row of the card's sheet: ``robot --prerunmodifier libraries/listeners/PerCard.py:CARD``.
+"""A test for each row of the card's sheet: ``robot --prerunmodifier libraries/listeners/PerCard.py:CARD suites/``.
 
-A suite holds one test for all rows, whose name begins with ``Every Offload``, ``Every Ring``, ``Every Coalescing
-Parameter`` or ``Every Setting``, and a keyword of it gets the argument ``every``. From ``Every Offload Can Be Switched
-...`` become ``Offload tso4 Can Be Switched ...`` with the argument ``tso4``, and so on. Without this modifier, and for
-a card whose sheet has no such rows, the one test stays: what is tested is the same.
+A suite holds one test for all rows. Its tag names the axis, such as ``per:offload``, and a keyword of it has the
+argument ``every``. ``Every Offload Can Be Switched ...`` becomes ``Offload tso4 Can Be Switched ...`` with the argument
+``tso4``, and so on. Without this modifier, and for a card whose sheet has no such rows, the one test stays: what is
+tested is the same.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from robot.api import SuiteVisitor
 from robot.running import Keyword, TestCase, TestSuite
@@ -17,6 +18,7 @@ from niclab.bench.records import OperatingSystem
 from niclab.card import Card, Coalescing, Effect, load_card
 
 EVERY = "every"
+PREFIX = "per:"
 
 
 def _offloads(card: Card, system: OperatingSystem) -> list[str]:
@@ -37,39 +39,80 @@ def _effects(card: Card, _: OperatingSystem) -> list[str]:
     return [effect.name for effect in card.effects]
 
 
-ROWS: dict[str, Callable[[Card, OperatingSystem], list[str]]] = {
-    "Offload": _offloads,
-    "Ring": _rings,
-    "Coalescing Parameter": _parameters,
-    "Setting": _effects,
+@dataclass(frozen=True)
+class Axis:
+    """Rows of a sheet. ``noun``: what a row is called in the name of its test."""
+
+    noun: str
+    rows: Callable[[Card, OperatingSystem], list[str]]
+
+
+AXES: dict[str, Axis] = {
+    "offload": Axis("Offload", _offloads),
+    "ring": Axis("Ring", _rings),
+    "coalescing": Axis("Coalescing Parameter", _parameters),
+    "setting": Axis("Setting", _effects),
 }
 
 
 class PerCard(SuiteVisitor):
     """Puts one test for each row into the place of a test for all rows.
 
-    :param card: name of a sheet, or its file.
-    :param system: the operating system of the dut, whose rows are meant.
+    A test whose tag names no axis, or that has such a tag and no argument ``every``, fails with the reason.
+
+    Args:
+        card: Name of a sheet, or its file.
+        system: Operating system of the dut, whose rows are meant.
+
+    Raises:
+        BenchFault: There is no such sheet, or it is wrong.
     """
 
     def __init__(self, card: str, system: str = OperatingSystem.LINUX.value) -> None:
         self._card, self._system = load_card(card), OperatingSystem(system)
 
     def start_suite(self, suite: TestSuite) -> None:
+        """Replace the tests of a suite.
+
+        Args:
+            suite: The suite; tests without a tag ``per:`` stay as they are.
+        """
         suite.tests = [made for test in suite.tests for made in self._each(test)]
 
     def _each(self, test: TestCase) -> list[TestCase]:
-        for noun, rows in ROWS.items():
-            if test.name.startswith(f"Every {noun} ") and any(EVERY in call.args for call in _calls(test)):
-                return [self._one(test, noun, row) for row in rows(self._card, self._system)] or [test]
-        return [test]
+        names = [str(tag)[len(PREFIX) :] for tag in test.tags if str(tag).startswith(PREFIX)]
+        if not names:
+            return [test]
+        problem = _problem(test, names)
+        if problem:
+            test.error = f"BenchFault: {problem}"
+            return [test]
+        axis = AXES[names[0]]
+        return [self._one(test, names[0], row) for row in axis.rows(self._card, self._system)] or [test]
 
-    def _one(self, test: TestCase, noun: str, row: str) -> TestCase:
-        made = _one(test, noun, row)
-        if noun == "Setting":
+    def _one(self, test: TestCase, axis: str, row: str) -> TestCase:
+        made: TestCase = test.deepcopy(name=_name(test.name, AXES[axis].noun, row))
+        for call in _calls(made):
+            call.args = tuple(row if argument == EVERY else argument for argument in call.args)
+        if axis == "setting":
             (effect,) = [each for each in self._card.effects if each.name == row]
             made.tags.add(_tags(effect))
         return made
+
+
+def _problem(test: TestCase, names: list[str]) -> str | None:
+    """What keeps a test with the tags ``per:NAME`` from becoming one test a row."""
+    known = ", ".join(f"{PREFIX}{name}" for name in AXES)
+    if len(names) > 1 or names[0] not in AXES:
+        return f"test {test.name!r}: tag {', '.join(PREFIX + name for name in names)}; expected one of {known}"
+    if not any(EVERY in call.args for call in _calls(test)):
+        return f"test {test.name!r}: tag {PREFIX}{names[0]}; expected a keyword with the argument {EVERY!r}"
+    return None
+
+
+def _name(name: str, noun: str, row: str) -> str:
+    every = f"Every {noun} "
+    return f"{noun} {row} {name.removeprefix(every)}" if name.startswith(every) else f"{name}: {row}"
 
 
 def _tags(effect: Effect) -> list[str]:
@@ -84,13 +127,6 @@ def _tags(effect: Effect) -> list[str]:
     }
     tags = [f"allure.param.{name}:{value}" for name, value in parameters.items() if value]
     return [f"req:{effect.requirement}", *tags]
-
-
-def _one(test: TestCase, noun: str, row: str) -> TestCase:
-    made: TestCase = test.deepcopy(name=test.name.replace(f"Every {noun}", f"{noun} {row}", 1))
-    for call in _calls(made):
-        call.args = tuple(row if argument == EVERY else argument for argument in call.args)
-    return made
 
 
 def _calls(test: TestCase) -> list[Keyword]:

@@ -11,7 +11,7 @@ Test Tags        req:CARD-06    slow
 
 *** Test Cases ***
 Every Setting Has The Effect On The Sheet
-    [Tags]    allure.severity:critical
+    [Tags]    allure.severity:critical    per:setting
     Setting Should Have Its Effect    every
 
 Each Factor Alone Changes What The Sheet Predicts
