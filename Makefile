@@ -3,43 +3,76 @@ SHELL := /bin/bash
 CARD ?= intel-82574l
 PROFILE ?= quick
 BENCH ?= lab/benches/virtual.yaml
+# Recipes take these from the environment, in quotes: neither make nor the shell runs anything that is in a value.
+override CARD := $(value CARD)
+override PROFILE := $(value PROFILE)
+override BENCH := $(value BENCH)
+override DUT_OS := $(value DUT_OS)
+override PEER_OS := $(value PEER_OS)
+export CARD PROFILE BENCH DUT_OS PEER_OS
 VENV := .venv
 PYTHON := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
-VBENCH := PATH="$(CURDIR)/$(VENV)/bin:$$PATH" lab/virtual/vbench
+DEV_STAMP := $(VENV)/.installed-dev
+PIP := $(PYTHON) -m pip install --quiet --disable-pip-version-check
+REPORT_TOOLS := $(PYTHON) -m niclab.report.tools
+VBENCH := lab/virtual/vbench
 
-# Programs of the controller -> Debian packages (tests use ipmitool, net-snmp and the OpenSSH server as independent peers)
-DEBIAN := python3-venv:python3-venv qemu-system-x86_64:qemu-system-x86 qemu-img:qemu-utils mmdebstrap:mmdebstrap \
-	fakeroot:fakeroot mke2fs:e2fsprogs cpio:cpio newuidmap:uidmap ssh:openssh-client sshd:openssh-server ipmitool:ipmitool \
-	depmod:kmod gcc:gcc gencat:libc6-dev objcopy:binutils gpg:gpg gpg-agent:gpg-agent gpgv:gpgv \
-	snmpd:snmpd snmpget:snmp
+# Programs of the controller -> Debian packages: of any bench, of the virtual bench, of the tests (independent peers)
+DEBIAN := python3-venv:python3-venv
+DEBIAN_VIRTUAL := qemu-system-x86_64:qemu-system-x86 qemu-img:qemu-utils mmdebstrap:mmdebstrap fakeroot:fakeroot \
+	mke2fs:e2fsprogs cpio:cpio newuidmap:uidmap ssh:openssh-client depmod:kmod gcc:gcc gencat:libc6-dev \
+	objcopy:binutils gpg:gpg gpg-agent:gpg-agent gpgv:gpgv
+DEBIAN_TEST := sshd:openssh-server ipmitool:ipmitool snmpd:snmpd snmpget:snmp
 
-.PHONY: help certify test test-full setup lint unit dryrun controls bench-up bench-down bench bench-soak bench-statistics docs clean
+.PHONY: help certify test test-full setup setup-virtual setup-test lock lint unit dryrun controls bench-up bench-down bench bench-soak bench-statistics docs clean
 
 help:
-	@echo "make certify [CARD=$(CARD)] [PROFILE=quick|full] [BENCH=$(BENCH)] [DUT_OS=freebsd] [PEER_OS=freebsd]   qualify a card"
-	@echo "make test        lints, types, unit tests, dry run, quick negative controls"
-	@echo "make test-full   the same, and everything slow"
-	@echo "make setup       Debian packages (as root), Python environment, guest image"
+	@echo "make certify [CARD=NAME] [PROFILE=quick|full] [BENCH=FILE] [DUT_OS=freebsd] [PEER_OS=freebsd]   qualify a card"
+	@echo "make test            lints, types, unit tests, dry run, quick negative controls"
+	@echo "make test-full       the same, and everything slow"
+	@echo "make setup           Python environment and report tools: all that a bench of real servers needs"
+	@echo "make setup-virtual   Debian packages (as root) and guest image of the virtual bench as well"
+	@echo "make setup-test      what the tests need as well"
+	@echo "make lock            write the lock files again, after a change of a pinned version"
 	@echo "make bench-up | bench-down | bench | bench-soak | bench-statistics | docs | clean"
 
-certify: setup
-	$(VENV)/bin/niclab certify $(BENCH) --card $(CARD) --profile $(PROFILE) $(if $(DUT_OS),--dut-os $(DUT_OS)) $(if $(PEER_OS),--peer-os $(PEER_OS))
+# Missing report tools are no reason not to qualify a card; the virtual bench is set up only where the bench file uses it.
+certify: $(STAMP)
+	@$(REPORT_TOOLS) || true
+	@if grep -qs 'lab/virtual/vbench up' -- "$$BENCH"; then $(MAKE) --no-print-directory setup-virtual; fi
+	$(VENV)/bin/niclab certify "$$BENCH" --card "$$CARD" --profile "$$PROFILE" $${DUT_OS:+--dut-os "$$DUT_OS"} $${PEER_OS:+--peer-os "$$PEER_OS"}
 
-test: setup lint unit dryrun controls
+test: setup-test lint unit dryrun controls
 
-test-full: setup lint dryrun
+test-full: setup-test lint dryrun
 	$(PYTHON) -m pytest -n auto -m "not bench" --hypothesis-profile=search
 	$(PYTHON) -m pytest -m bench
 
 setup: $(STAMP)
+	@$(REPORT_TOOLS)
+
+setup-virtual: $(STAMP)
+	@.ci/debian-packages $(DEBIAN_VIRTUAL)
 	@$(VBENCH) image > /dev/null
 
-$(STAMP): requirements.txt requirements-dev.txt pyproject.toml .ci/debian-packages
+setup-test: setup setup-virtual $(DEV_STAMP)
+	@.ci/debian-packages $(DEBIAN_TEST)
+
+$(STAMP): requirements.lock pyproject.toml
 	@.ci/debian-packages $(DEBIAN)
 	python3 -m venv $(VENV)
-	$(PYTHON) -m pip install --quiet --disable-pip-version-check -r requirements.txt -r requirements-dev.txt -e .
+	$(PIP) --require-hashes --requirement requirements.lock
+	$(PIP) --no-deps --no-build-isolation --editable .
+	ln -sf ../../$(VBENCH) $(VENV)/bin/vbench
 	@touch $@
+
+$(DEV_STAMP): $(STAMP) requirements-dev.lock
+	$(PIP) --require-hashes --requirement requirements-dev.lock
+	@touch $@
+
+lock:
+	.ci/lock
 
 lint:
 	$(VENV)/bin/ruff check .
@@ -65,20 +98,20 @@ bench-up:
 bench-down:
 	$(VBENCH) down
 
-bench: setup
+bench: setup-virtual
 	$(PYTHON) bench/ssh_latency.py
 	$(PYTHON) bench/snmp_latency.py
 	$(PYTHON) bench/sweep_cost.py
 
-bench-soak: setup
+bench-soak: setup-virtual
 	$(PYTHON) bench/card_soak.py
 
 bench-statistics: $(STAMP)
 	PYTHONPATH=libraries $(PYTHON) bench/stats_simulation.py
 
-docs: setup
+docs: $(STAMP)
 	mkdir -p results/docs
-	for library in Lab Card PcieErrors DriverPackages Firmware Defaults Offloads Settings HostLinks SwitchPorts SwitchLinks SwitchVlans Aggregation Power Console Traffic Shell Sweeps Effects Steering Recommendation; do \
+	for library in Lab Card Pcie Driver DriverPackages Firmware Defaults Offloads Settings HostLinks SwitchPorts SwitchLinks SwitchVlans Aggregation Power Console Traffic Shell Sweeps Effects Steering Recommendation; do \
 	    $(VENV)/bin/libdoc libraries/$$library.py results/docs/$$library.html; done
 
 clean:

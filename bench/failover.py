@@ -31,9 +31,9 @@ from niclab.links import patch_panel  # noqa: E402
 from niclab.links.bonds import Bonds, Link  # noqa: E402
 from niclab.links.failure import Cause  # noqa: E402
 from niclab.run import run as labs  # noqa: E402
-from niclab.traffic import gap_run  # noqa: E402
-from niclab.traffic.gap_records import Direction, GapReport  # noqa: E402
-from niclab.traffic.gap_run import End  # noqa: E402
+from niclab.traffic import prober  # noqa: E402
+from niclab.traffic.outage_records import Direction, OutageReport  # noqa: E402
+from niclab.traffic.prober import End  # noqa: E402
 
 MODES = (BondMode.ACTIVE_BACKUP, BondMode.LACP)
 CAUSES = (Cause.SWITCH_PORT, Cause.CABLE, Cause.OWN_LINK)
@@ -82,13 +82,13 @@ def measure(taken: labs.Run, mode: BondMode, cause: Cause, times: int) -> None:
         tell([report.directions[number] for report in reports])
 
 
-def failover(taken: labs.Run, bonds: Bonds, cause: Cause) -> GapReport:
+def failover(taken: labs.Run, bonds: Bonds, cause: Cause) -> OutageReport:
     """Lose the link over which the dut sends, watch, and give it back."""
     path = taken.bench.paths[0]
     ports = sorted(map(taken.bench.port, path.ends), key=lambda port: port.role is not Role.DUT)
     first, second = (End(taken.server_of(port), str(taken.bench.address(port).ip)) for port in ports)
     try:
-        with gap_run.probing(first, second, gap_run.period_us(path.rate_scale)) as probing:
+        with prober.probing(first, second, prober.period_us(path.rate_scale)) as probing:
             bonds.lose((Link.FIRST, Link.SECOND)[busiest_path(bonds)], cause, lambda _: None)
             pause(WATCHED_S)
             return probing.stop()

@@ -17,15 +17,12 @@ from collections.abc import Callable
 
 from stats_processes import PROCESSES, Process, independent, netperf_loop
 
-from niclab.stats.bootstrap import bootstrap_bounds
 from niclab.stats.boundaries import Spending
-from niclab.stats.interval import series_interval, t_interval
+from niclab.stats.interval import t_interval
 from niclab.stats.judge import judge_against_baseline, judge_pairs, judge_values
 from niclab.stats.plan import Plan
 from niclab.stats.questions import Decision, Direction, Result, at_least, raises_by, stays_within
 from niclab.stats.student import t_quantile
-
-_DRAWS = 199  # of a bootstrap; the default of 999 takes five times as long and covers the same
 
 PLANS = {
     "Pocock 5..12": Plan(),
@@ -49,28 +46,6 @@ def table(title: str, header: list[str], rows: list[list[str]]) -> None:
             cell.ljust(w) if i == 0 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))
         )
         print("  ".join([first, *others]), flush=True)
-
-
-def series_coverage(count: int, seed: int) -> None:
-    """Seconds of one run: how often each interval holds the true mean."""
-    rows = []
-    for name, process in PROCESSES.items():
-        for n in (30, 60, 120):
-            rng = random.Random(seed)
-            hits = [0, 0, 0]
-            for number in range(count // 4):
-                values = process(rng, n)
-                found = series_interval(values, seed=number, draws=_DRAWS)
-                plain = t_interval(values)
-                low, high = bootstrap_bounds(values, 0.95, seed=number, draws=_DRAWS)
-                for i, (a, b) in enumerate(((plain.low, plain.high), (low, high), (found.low, found.high))):
-                    hits[i] += a <= 0 <= b
-            rows.append([name, str(n), *(percent(hit, count // 4) for hit in hits)])
-    table(
-        f"Seconds of one run: coverage of a 95 % interval, % of {count // 4} series",
-        ["process", "seconds", "plain t", "block bootstrap", "series_interval"],
-        rows,
-    )
 
 
 def limit_errors(count: int, seed: int) -> None:
@@ -214,7 +189,7 @@ def main() -> int:
     given = parser.parse_args()
     if given.series < 100:
         parser.error(f"--series is {given.series}, wanted at least 100")
-    for part in (limit_errors, others, comparison_errors, cost, series_coverage):
+    for part in (limit_errors, others, comparison_errors, cost):
         part(given.series, given.seed)
     return 0
 

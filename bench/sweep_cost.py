@@ -1,9 +1,9 @@
 """What the sweep costs against one run of 60 s a point: ``bench/sweep_cost.py [--run RUN_FOLDER]``.
 
 Computed: throughput second by second is simulated as a first-order autoregressive series with a spread and a
-correlation; the sequential rule of the sweep (``niclab.traffic.sweep``, profile full) measures it until its interval is
-as narrow as it wants it. Told are the seconds of traffic it took a point, against 60, how often the interval held the
-true mean, and beside it how wide the interval of the whole 60 s is (bootstrap and autocorrelation, for one run has no
+correlation; the sequential rule of the sweep (``niclab.traffic.sweep``, profile full) measures it until its interval
+is as narrow as it wants it. Told are the seconds of traffic it took a point, against 60, how often the interval held
+the true mean, and beside it how wide the interval of the whole 60 s is (by its autocorrelation, for one run has no
 other). "same width" is the row of the sequential rule asked for just that width, so that both know as much.
 
 Measured: with ``--run``, ``measurements.json`` of a run tells how many runs each point really took.
@@ -23,9 +23,10 @@ sys.path.insert(0, str(ROOT / "libraries"))
 
 from niclab.core.profile import Profile  # noqa: E402 - found by the path set above
 from niclab.stats import measurements  # noqa: E402
-from niclab.stats.interval import series_interval  # noqa: E402
+from niclab.stats.interval import guarded  # noqa: E402
 from niclab.stats.plan import Plan  # noqa: E402
 from niclab.stats.precise import estimate, repeat_until  # noqa: E402
+from niclab.stats.student import t_quantile  # noqa: E402
 from niclab.traffic.sweep import BUDGETS, spots  # noqa: E402
 from niclab.traffic.tool import TrafficTest  # noqa: E402
 
@@ -71,12 +72,12 @@ def computed(points: int, seed: int) -> None:
     """Print the table."""
     print(f"{POINTS} points of {FIXED_S} s: {POINTS * FIXED_S} s of traffic; interval wanted: {100 * BUDGET.width:g} %")
     print("spread  corr.   60 s: width   sequential: s/point  width  holds  cost     same width: s/point  cost")
-    generator = random.Random(seed)
+    generator, critical = random.Random(seed), t_quantile(0.025, FIXED_S - 1)
     for spread, correlation in CASES:
         widths, ours, same = [], [], []
         for _ in range(points):
-            fixed = series_interval(seconds(generator, spread, correlation)(FIXED_S), draws=299)
-            widths.append(fixed.high - fixed.low)
+            low, high = guarded(seconds(generator, spread, correlation)(FIXED_S), critical).bounds(critical)
+            widths.append(high - low)
             ours.append(sequential(seconds(generator, spread, correlation), BUDGET.width))
             same.append(sequential(seconds(generator, spread, correlation), widths[-1])[0])
         mean_s, holds = fmean(each[0] for each in ours), fmean(each[2] for each in ours)

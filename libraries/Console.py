@@ -16,18 +16,28 @@ ANSWER_WITHIN_S = 20.0
 
 @library(scope="GLOBAL")
 class Console(BenchLibrary):
-    """Keywords about serial consoles. ``server`` is ``dut`` or ``peer``. Constructing connects to nothing."""
+    """Keywords about serial consoles. ``server`` is ``dut`` or ``peer``."""
 
     @keyword
     def console_should_answer(self, server: Role) -> None:
-        """A login on the console works, a command runs there, and its exit status comes back."""
+        """Log in on the console, run a command there, and compare output and exit status.
+
+        Args:
+            server: ``dut`` or ``peer``.
+
+        Raises:
+            BenchFault: The console does not answer, or is that of another machine.
+            NotApplicable: The server has no console.
+        """
         target = self.run.server(server)
         console, entry = target.console, target.description.console
         assert entry is not None  # the console property has said so
         console.login(entry.user, self.run.secrets.get(entry.password_secret), within_s=ANSWER_WITHIN_S)
-        status, output = console.run("uname -n; (exit 7)", within_s=ANSWER_WITHIN_S)
-        expected = target.run("uname -n").stdout.strip()
-        console.send_line("exit")
+        try:
+            status, output = console.run("uname -n; (exit 7)", within_s=ANSWER_WITHIN_S)
+            expected = target.run("uname -n").stdout.strip()
+        finally:
+            console.send_line("exit")  # a shell of root must not stay open on the console
         if (status, output.strip()) != (7, expected):
             raise BenchFault(
                 f"{target.name} console: 'uname -n; (exit 7)' gave status {status} and {output.strip()!r}; "
@@ -36,7 +46,11 @@ class Console(BenchLibrary):
 
     @keyword
     def crash(self, server: Role) -> None:
-        """Make the kernel of the server panic on purpose. The journal resets it should nobody else."""
+        """Make the kernel of the server panic on purpose. The journal resets the server if nobody else does.
+
+        Args:
+            server: ``dut`` or ``peer``.
+        """
         target = self.run.server(server)
         undo = Action(ActionKind.POWER, target.name, "on")
         self.run.journal.register(target.name, "kernel is made to panic", undo)
@@ -45,7 +59,14 @@ class Console(BenchLibrary):
 
     @keyword
     def console_should_show_a_panic(self, server: Role) -> None:
-        """The panic of the kernel, with its reason, is read on the console."""
+        """Read the panic of the kernel, with its reason, on the console.
+
+        Args:
+            server: ``dut`` or ``peer``.
+
+        Raises:
+            BenchFault: No panic is shown within 30 s.
+        """
         target = self.run.server(server)
         lines = target.console.expect_death(within_s=CRASH_WITHIN_S)
         logger.info(f"{target.name} console:\n" + "\n".join(lines))

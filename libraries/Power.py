@@ -14,11 +14,18 @@ from niclab.transports.bmc import PowerState, SensorKind
 
 @library(scope="GLOBAL")
 class Power(BenchLibrary):
-    """Keywords about power. ``server`` is ``dut`` or ``peer``. Constructing the library connects to nothing."""
+    """Keywords about power. ``server`` is ``dut`` or ``peer``."""
 
     @keyword
     def power_cycle(self, server: Role) -> None:
-        """Cut the power, give it back, wait until the server runs again."""
+        """Cut the power, restore it, wait until the server runs again.
+
+        Args:
+            server: ``dut`` or ``peer``.
+
+        Raises:
+            BenchFault: The BMC does not answer, or the server does not come back in its time.
+        """
         target = self.run.server(server)
         entry = self.run.journal.register(
             target.name, "power is cut for a cycle", Action(ActionKind.POWER, target.name, "on")
@@ -28,12 +35,26 @@ class Power(BenchLibrary):
 
     @keyword
     def reboot(self, server: Role) -> None:
-        """Restart the operating system in an orderly way, wait until it runs again."""
+        """Restart the operating system in an orderly way, wait until it runs again.
+
+        Args:
+            server: ``dut`` or ``peer``.
+
+        Raises:
+            BenchFault: The server does not come back in its time.
+        """
         self.run.server(server).reboot()
 
     @keyword
     def reset_by_bmc(self, server: Role) -> None:
-        """Press the reset button by the BMC and wait until the server runs again. For a server that stands still."""
+        """Press the reset button by the BMC, wait until the server runs again. For a server that hangs.
+
+        Args:
+            server: ``dut`` or ``peer``.
+
+        Raises:
+            BenchFault: The BMC does not answer, or the server does not come back in its time.
+        """
         target = self.run.server(server)
         target.ssh.close()
         target.bmc.reset()
@@ -41,7 +62,15 @@ class Power(BenchLibrary):
 
     @keyword
     def bmc_should_report_power(self, server: Role, state: PowerState) -> None:
-        """The BMC reports this power state, by every protocol the bench file gives it (``ON`` or ``OFF``)."""
+        """Compare the power state that the BMC reports by every protocol that the bench file gives it.
+
+        Args:
+            server: ``dut`` or ``peer``.
+            state: ``ON`` or ``OFF``.
+
+        Raises:
+            BenchFault: A protocol reports another state.
+        """
         target = self.run.server(server)
         entry = target.description.bmc
         if entry is None:
@@ -53,7 +82,14 @@ class Power(BenchLibrary):
 
     @keyword
     def sensors_should_be_readable(self, server: Role) -> None:
-        """The BMC has sensors, and at least one of them is a temperature that can be read."""
+        """Read the BMC's sensors; at least one is a temperature.
+
+        Args:
+            server: ``dut`` or ``peer``.
+
+        Raises:
+            BenchFault: No temperature can be read.
+        """
         sensors = self.run.server(server).bmc.sensors()
         for sensor in sensors:
             logger.info(f"{sensor.name}: {sensor.value} {sensor.unit or ''} {sensor.status}")
@@ -63,7 +99,14 @@ class Power(BenchLibrary):
 
     @keyword
     def event_log_should_grow_by_power_cycle(self, server: Role) -> None:
-        """A power cycle leaves new entries in the BMC's event log (SEL)."""
+        """Power cycle the server and look for new entries in the BMC's event log (SEL).
+
+        Args:
+            server: ``dut`` or ``peer``.
+
+        Raises:
+            BenchFault: There is no new entry.
+        """
         target = self.run.server(server)
         before = {entry.id for entry in target.bmc.sel()}
         self.power_cycle(server)

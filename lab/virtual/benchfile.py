@@ -24,6 +24,7 @@ def render(bench: Bench) -> str:
 # Every field is explained in lab/benches/example-real.yaml.
 bench: {bench.name}
 description: Two virtual servers with two ports each, back to back, and a switch to connect them to
+emulated: true
 secrets_file: {folder}/secrets.env
 
 commands:

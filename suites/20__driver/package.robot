@@ -36,5 +36,5 @@ An Installed Driver Is Loaded After A Power Cycle
     [Tags]    needs:bmc
     Install The Driver Package    REQUIRED    dut
     Power Cycle The Dut
-    Ready The Bench
+    Driver Should Be Loaded
     Packaged Driver Should Run    REQUIRED    dut

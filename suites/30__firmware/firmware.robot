@@ -46,8 +46,8 @@ Firmware That Runs After A Power Cycle Can Be Changed And Put Back
     [Tags]    slow    needs:bmc
     Activation Should Be    POWER_CYCLE
     Write Other Firmware
-    Power The Dut Off And On
+    Power Cycle The Dut
     Other Firmware Should Run On Every Link
     Write Firmware Back
-    Power The Dut Off And On
+    Power Cycle The Dut
     Former Firmware Should Run On Every Link

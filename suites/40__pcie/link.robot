@@ -23,7 +23,7 @@ The Link Is As On The Sheet Under Load
 
 The Link Is As On The Sheet After A Warm Restart
     [Tags]    disruptive
-    Reboot The Dut
+    Restart The Dut
     PCIe Link Should Be As On The Sheet
 
 The Link Is As On The Sheet After A Power Cycle

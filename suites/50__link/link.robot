@@ -30,7 +30,7 @@ A Pulled Cable Is Seen At Both Ends In Time
     Pull A Cable
     Both Ends Should Lose Carrier In Time
     Other Links Should Have Kept Their Carrier
-    [Teardown]    Run Keywords    Plug The Cable    AND    Keep Evidence If Test Failed
+    [Teardown]    Plug The Cable
 
 A Plugged Cable Carries Traffic Again In Time
     [Tags]    needs:cable
@@ -39,4 +39,4 @@ A Plugged Cable Carries Traffic Again In Time
     Plug The Cable
     Both Ends Should Get Carrier Back In Time
     Every Link Should Carry Traffic
-    [Teardown]    Run Keywords    Plug The Cable    AND    Keep Evidence If Test Failed
+    [Teardown]    Plug The Cable

@@ -8,6 +8,6 @@ Resource         ../../resources/settings.resource
 The Recommended Configuration Survives A Restart
     [Tags]    req:DEL-06    disruptive    slow
     Make The Recommended Configuration Persistent
-    Reboot The Dut
+    Restart The Dut
     Recommended Configuration Should Be In Force
     [Teardown]    Run Keywords    Remove The Recommended Configuration    AND    Ready The Bench

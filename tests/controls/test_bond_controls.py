@@ -15,53 +15,53 @@ from control_bench import REPOSITORY, Bench, only, run_with
 
 pytestmark = [pytest.mark.bench, pytest.mark.slow]
 
-DRIVER = "Losing The Driver Of The Active Link Costs At Most The Allowed Gap"
-ROUND_ROBIN = "Round Robin Uses Every Link Also One That Has Returned"
-ROUND_ROBIN_LOST = "Losing Any Link Of Round Robin Costs At Most The Allowed Gap"
-HASH = "A Hash Uses Every Link Also One That Has Returned"
-HASH_LOST = "Losing Any Link Of A Hash Costs At Most The Allowed Gap"
+DRIVER = "Losing The Driver Of The Active Link Costs At Most The Allowed Outage"
+BALANCE_RR = "A balance-rr Bond Uses Every Link And One That Returns"
+BALANCE_RR_LOST = "Losing A Link Of A balance-rr Bond Costs At Most The Allowed Outage"
+BALANCE_XOR = "A balance-xor Bond Uses Every Link And One That Returns"
+BALANCE_XOR_LOST = "Losing A Link Of A balance-xor Bond Costs At Most The Allowed Outage"
 BALANCED = {
-    "tlb": "Losing Any Link Of Bonds That Balance What They Send Costs At Most The Allowed Gap",
-    "alb": "Losing Any Link Of Bonds That Balance Both Ways Costs At Most The Allowed Gap",
+    "tlb": "Losing A Link Of A balance-tlb Bond Costs At Most The Allowed Outage",
+    "alb": "Losing A Link Of A balance-alb Bond Costs At Most The Allowed Outage",
 }
-BY_ARP = "A Bond That Watches By ARP Survives The Loss Of Its Link"
-MOVING = "A Bond Whose Address Moves With Its Link Survives The Loss Of Its Link"
+BY_ARP = "A Bond With ARP Monitoring Survives The Loss Of Its Link"
+MOVING = "A Bond With fail_over_mac Active Survives The Loss Of Its Link"
 FULL_RATE = "Traffic Has Its Full Rate After The Loss Of Its Link"
 TWO_TAGS = "A VLAN In A VLAN Carries Traffic"
-GAP = r"(dut to peer|peer to dut): outage \d+\.\d to \d+\.\d ms.*; sheet intel-82574l allows 1100 ms"
+OUTAGE = r"(dut to peer|peer to dut): outage \d+\.\d to \d+\.\d ms.*; sheet intel-82574l allows 1100 ms"
 FIRST_FUNCTION = "0000:01:00.0"
 
 
 @pytest.mark.parametrize("test", [DRIVER, BY_ARP, MOVING])
 def test_a_backup_path_that_carries_nothing(bench: Bench, test: str) -> None:
     message = run_with(bench, test, "cable:b", "silent").red[test]
-    assert message.startswith("CardFailure: ") and re.search(GAP, message), message
+    assert message.startswith("CardFailure: ") and re.search(OUTAGE, message), message
     assert "not over" in message
 
 
-@pytest.mark.parametrize("test", [ROUND_ROBIN, HASH])
+@pytest.mark.parametrize("test", [BALANCE_RR, BALANCE_XOR])
 def test_a_link_that_is_sent_over_and_carries_nothing(bench: Bench, test: str) -> None:
     message = run_with(bench, test, "cable:b", "silent").red[test]
     assert re.search(r"peer\.p1 .* has received \d+ of 256 datagrams of niclab0; wanted: at least 64", message), message
 
 
-def test_a_link_of_round_robin_that_is_reported_lost_too_late(bench: Bench) -> None:
+def test_a_link_of_balance_rr_that_is_reported_lost_too_late(bench: Bench) -> None:
     """Every second packet arrives all the time: those that do not are counted."""
-    message = run_with(bench, ROUND_ROBIN_LOST, "cable:a", "carrier_delay_s=5").red[ROUND_ROBIN_LOST]
+    message = run_with(bench, BALANCE_RR_LOST, "cable:a", "carrier_delay_s=5").red[BALANCE_RR_LOST]
     lost = r"(dut to peer|peer to dut): outage .*; \d+ were lost for sure, .*; sheet intel-82574l allows 1100 ms"
     assert message.startswith("CardFailure: ") and re.search(lost, message), message
 
 
-def test_a_link_of_a_hash_that_is_reported_lost_too_late(bench: Bench) -> None:
-    message = run_with(bench, HASH_LOST, "cable:b", "carrier_delay_s=5").red[HASH_LOST]
-    assert message.startswith("CardFailure: ") and re.search(GAP, message), message
+def test_a_link_of_balance_xor_that_is_reported_lost_too_late(bench: Bench) -> None:
+    message = run_with(bench, BALANCE_XOR_LOST, "cable:b", "carrier_delay_s=5").red[BALANCE_XOR_LOST]
+    assert message.startswith("CardFailure: ") and re.search(OUTAGE, message), message
 
 
 @pytest.mark.parametrize("mode", BALANCED)
 def test_a_balancing_bond_whose_lost_link_is_seen_too_late(bench: Bench, mode: str) -> None:
     test = BALANCED[mode]
     message = run_with(bench, test, "cable:a.dut", "carrier_delay_s=8").red[test]
-    assert message.startswith("CardFailure: ") and re.search(GAP, message), message
+    assert message.startswith("CardFailure: ") and re.search(OUTAGE, message), message
 
 
 def test_a_link_that_is_left_and_slow(bench: Bench) -> None:

@@ -17,10 +17,10 @@ pytestmark = pytest.mark.bench
 
 SHUT = "A Shut Switch Port Is Seen By The Card In Time"
 COUNTED = "Every Frame Is Counted By The Card And The Switch Alike"
-FAILOVER = "Losing The Active Link At The Switch Costs At Most The Allowed Gap"
+FAILOVER = "Losing The Active Link At The Switch Costs At Most The Allowed Outage"
 ISOLATED = "Ends In Different VLANs Of The Switch Are Isolated"
 DIRECT = "Every Link Carries Traffic"
-AGGREGATED = "A Returned Member Is Aggregated Again"
+AGGREGATED = "A Returned Link Of An 802.3ad Bond Is Aggregated Again"
 
 
 def test_a_set_that_is_accepted_and_not_done(bench: Bench) -> None:
@@ -56,8 +56,8 @@ def test_addresses_that_stay_known_at_a_port_without_link(bench: Bench) -> None:
 @pytest.mark.slow
 def test_a_link_whose_loss_is_seen_too_late(bench: Bench) -> None:
     run = run_with(bench, FAILOVER, "cable:a.dut", "carrier_delay_s=5")
-    gap = r"(dut to peer|peer to dut): outage \d+\.\d to \d+\.\d ms.*; sheet intel-82574l allows 1100 ms"
-    assert run.red[FAILOVER].startswith("CardFailure: ") and re.search(gap, run.red[FAILOVER]), run.red
+    outage = r"(dut to peer|peer to dut): outage \d+\.\d to \d+\.\d ms.*; sheet intel-82574l allows 1100 ms"
+    assert run.red[FAILOVER].startswith("CardFailure: ") and re.search(outage, run.red[FAILOVER]), run.red
 
 
 @pytest.mark.slow

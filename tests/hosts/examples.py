@@ -5,7 +5,6 @@ A file is a list of entries::
     - name: bnx2x-default           unique in its file
       origin: who printed it, or after what it was written
       synthetic: true               where nobody printed it: constructed from sources, or written from memory
-      command: sysctl -n kern.ostype   where the reader needs it
       text: |                       as the tool printed it
         Ring parameters for p1p1:
       expected: {...}               the record, or those of its fields that a person wrote down
@@ -28,7 +27,7 @@ import pytest
 import yaml
 
 FOLDER = Path(__file__).parent / "examples"
-FIELDS = frozenset(("name", "origin", "synthetic", "command", "text", "expected", "refused"))
+FIELDS = frozenset(("name", "origin", "synthetic", "text", "expected", "refused"))
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,6 @@ class Example:
     origin: str
     text: str
     synthetic: bool = False
-    command: str | None = None
     expected: Any = None
     refused: bool = False
 
@@ -110,7 +108,6 @@ def as_yaml(examples: list[Example]) -> str:
 def _entry(example: Example) -> str:
     lines = [f"- name: {_flow(example.name)}", f"  origin: {_flow(example.origin)}"]
     lines += ["  synthetic: true"] if example.synthetic else []
-    lines += [f"  command: {_flow(example.command)}"] if example.command else []
     lines += [f"  text: {_block(example.text)}"]
     lines += ["  refused: true"] if example.refused else []
     lines += ["  expected:" + _record(example.expected)] if example.expected is not None else []
@@ -169,9 +166,7 @@ def _fill(kind: str) -> None:
     write(
         kind,
         [
-            entry
-            if entry.refused or entry.expected is not None
-            else replace(entry, expected=parse(kind, entry.text, entry.command))
+            entry if entry.refused or entry.expected is not None else replace(entry, expected=parse(kind, entry.text))
             for entry in load(kind)
         ],
     )

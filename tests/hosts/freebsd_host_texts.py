@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from examples import text_of
 from fake_shell import FakeShell, Script, lines
-from goldens import capture
 
 from niclab.hosts.freebsd.host import FreeBsdHost
 
@@ -82,7 +82,7 @@ PATH = lines(
     *("oce0 pci4", "pci4 pcib5", "pcib5 pci2", "pci2 pcib4", "pcib4 pci1", "pci1 pcib3", "pcib3 pci0", "pci0 pcib0"),
     "pcib0 acpi0",
 )
-MESSAGES = capture("dmesg-freebsd", "boot-genet")
+MESSAGES = text_of("dmesg-freebsd", "boot-genet")
 
 
 def host(script: dict[str, Script]) -> tuple[FreeBsdHost, FakeShell]:

@@ -21,11 +21,11 @@ def cases(refused: bool) -> list[object]:
 
 @pytest.mark.parametrize("example", cases(refused=False))
 def test_the_record_is_what_was_written_down(example: Example) -> None:
-    record = json.loads(json.dumps(parse(example.kind, example.text, example.command)))
+    record = json.loads(json.dumps(parse(example.kind, example.text)))
     assert examples.differences(example.expected, record) == []
 
 
 @pytest.mark.parametrize("example", cases(refused=True))
 def test_no_record_comes_from_a_damaged_or_foreign_output(example: Example) -> None:
     with pytest.raises(ReadError, match=r"^cannot read |worthless result"):
-        parse(example.kind, example.text, example.command)
+        parse(example.kind, example.text)

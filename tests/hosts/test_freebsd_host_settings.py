@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from examples import text_of
 from fake_shell import Answer, FakeShell, Script, failed
 from freebsd_host_texts import MANAGED, UP
-from goldens import capture
 
 from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.hosts.errors import ReadError
@@ -16,7 +16,7 @@ from niclab.hosts.freebsd.host import FreeBsdHost
 
 SHOWN: dict[str, Script] = {
     "ifconfig oce0": UP,
-    "ifconfig -m oce0": capture("ifconfig-freebsd", "oce-m-broken-lines"),
+    "ifconfig -m oce0": text_of("ifconfig-freebsd", "oce-m-9.1"),
     "sysctl -n dev.cxl.0.qsize_rxq": "1024\n",
     "sysctl -n dev.cxl.0.qsize_txq": "2048\n",
     "sysctl -n dev.cxl.0.nrxq": "8\n",

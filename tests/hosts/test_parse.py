@@ -40,12 +40,6 @@ def test_one_text(say, capsys: pytest.CaptureFixture[str]) -> None:  # type: ign
     assert (record["name"], record["id"], record["protocol"]) == ("enp1s0.100", 100, "802.1Q")
 
 
-def test_the_command_reaches_the_reader(say, capsys: pytest.CaptureFixture[str]) -> None:  # type: ignore[no-untyped-def]
-    say(b"87380  16384  16384    60.00     9413.81\n")
-    assert main(["parse", "netperf", "--command", "netperf -P 0 -l 60 -H peer"]) == 0
-    assert json.loads(capsys.readouterr().out)["throughput_bps"] == 9413810000.0
-
-
 @pytest.mark.parametrize(
     ("data", "said"),
     [
@@ -88,8 +82,8 @@ def test_every_kind_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_batch_answers_each_line_in_its_order(say, capsys: pytest.CaptureFixture[str]) -> None:  # type: ignore[no-untyped-def]
     requests = [
         {"id": 1, "kind": "vlan", "text": VLAN},
-        {"id": "b", "kind": "vlan", "text": "nonsense", "command": None},
-        {"id": [3], "kind": "ethtool-i", "text": text_of("ethtool-i", "e1000e"), "command": "ethtool -i eth0"},
+        {"id": "b", "kind": "vlan", "text": "nonsense"},
+        {"id": [3], "kind": "ethtool-i", "text": text_of("ethtool-i", "e1000e")},
     ]
     say("\ufeff".encode() + "".join(json.dumps(request) + "\n\n" for request in requests).encode() + b"\xff\xfe\n")
     assert main(["parse", "--batch"]) == 0
@@ -114,7 +108,6 @@ def test_a_batch_answers_each_line_in_its_order(say, capsys: pytest.CaptureFixtu
         ({"id": 7}, 7, "expected kind and text as strings"),
         ({"id": 7, "kind": 1, "text": ""}, 7, "expected kind and text as strings"),
         ({"id": 7, "kind": "vlan", "text": None}, 7, "expected kind and text as strings"),
-        ({"id": 7, "kind": "vlan", "text": VLAN, "command": 1}, 7, "command a string or null"),
         ({"id": 7, "kind": "nosuch", "text": ""}, 7, "unknown kind 'nosuch'"),
         ('{"id": NaN, "kind": "vlan", "text": ""}', None, "cannot read ip -j"),
     ],
@@ -133,7 +126,7 @@ def test_a_bad_request_does_not_stop_the_batch() -> None:
 
 
 def test_a_defect_of_a_reader_is_told_and_does_not_stop_the_batch(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(_text: str, _command: str | None) -> object:
+    def broken(_text: str) -> object:
         raise IndexError("list index out of range")
 
     monkeypatch.setattr(parsing, "KINDS", {**KINDS, "broken": Kind("broken", "a reader with a defect", broken)})

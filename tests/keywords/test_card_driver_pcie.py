@@ -8,19 +8,20 @@ import pytest
 from fake_bench import FakeBench
 from fake_parts import FILE, KERNEL, MODULE, link_of
 
-from Card import Card
+from Driver import Driver
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from niclab.run.run import Run
+from Pcie import Pcie
 
 
 class TestDriverOfTheSystem:
     @pytest.mark.usefixtures("taken")
     def test_one_that_came_with_it_is_green(self, bench: FakeBench) -> None:
         bench.dut.file = replace(FILE, filename=f"/lib/modules/{KERNEL}/kernel/drivers/net/e1000e.ko")
-        Card().driver_should_be_the_systems_own()
+        Driver().driver_should_be_the_systems_own()
         bench.dut.loaded, bench.dut.file = None, replace(FILE, filename=None, built_in=True)
-        Card().driver_should_be_the_systems_own()
-        Card().driver_should_be_loaded()
+        Driver().driver_should_be_the_systems_own()
+        Driver().driver_should_be_loaded()
 
     @pytest.mark.usefixtures("taken")
     def test_one_that_was_installed_or_is_not_there_is_wrong(self, bench: FakeBench) -> None:
@@ -28,17 +29,17 @@ class TestDriverOfTheSystem:
         with pytest.raises(
             CardFailure, match=r"^dut: module e1000e is /lib/\S*/updates/e1000e\.ko, wanted the system's"
         ):
-            Card().driver_should_be_the_systems_own()
+            Driver().driver_should_be_the_systems_own()
         bench.dut.loaded = None
         with pytest.raises(CardFailure, match="\ndut: driver e1000e is not loaded, sheet intel-82574l wants no step"):
-            Card().driver_should_be_the_systems_own()
+            Driver().driver_should_be_the_systems_own()
 
     @pytest.mark.usefixtures("taken")
     def test_a_port_that_another_driver_drives_is_wrong(self, bench: FakeBench) -> None:
         bench.dut.file = replace(FILE, filename=f"/lib/modules/{KERNEL}/kernel/drivers/net/e1000e.ko")
         bench.dut.nics[1].device = replace(bench.dut.nics[1].device, driver="vfio-pci")
         with pytest.raises(CardFailure, match=r"^dut\.p1 \(.*\) has driver vfio-pci, sheet intel-82574l wants e1000e$"):
-            Card().driver_should_be_the_systems_own()
+            Driver().driver_should_be_the_systems_own()
 
     @pytest.mark.parametrize(
         ("change", "words"),
@@ -54,7 +55,7 @@ class TestDriverOfTheSystem:
         bench.edit(bench.sheet, ("in_kernel: true", change))
         taken.card = bench.load()[1]
         with pytest.raises(NotApplicable, match=words):
-            Card().driver_should_be_the_systems_own()
+            Driver().driver_should_be_the_systems_own()
 
 
 @pytest.mark.usefixtures("taken")
@@ -62,10 +63,10 @@ class TestLoadedDriver:
     def test_not_loaded_is_wrong(self, bench: FakeBench) -> None:
         bench.dut.loaded = None
         with pytest.raises(CardFailure, match=r"^dut: driver e1000e is not loaded$"):
-            Card().loaded_driver_should_be_the_installed_one()
+            Driver().loaded_driver_should_be_the_installed_one()
         wanted = r"^dut: driver e1000e is not loaded after boot, sheet intel-82574l wants it at boot$"
         with pytest.raises(CardFailure, match=wanted):
-            Card().driver_should_be_loaded()
+            Driver().driver_should_be_loaded()
 
     @pytest.mark.parametrize("field", ["srcversion", "version"])
     @pytest.mark.parametrize(("memory", "disk"), [("A", "B"), ("A", None), (None, "B")])
@@ -73,14 +74,14 @@ class TestLoadedDriver:
         bench.dut.loaded = replace(MODULE, **{field: memory})  # type: ignore[arg-type]  # a field of text
         bench.dut.file = replace(FILE, **{field: disk})  # type: ignore[arg-type]  # a field of text
         with pytest.raises(CardFailure) as caught:
-            Card().loaded_driver_should_be_the_installed_one()
+            Driver().loaded_driver_should_be_the_installed_one()
         found = f"dut: driver e1000e in memory has {field} {memory}, /lib/modules/e1000e.ko has {disk}"
         assert str(caught.value) == found
 
     def test_another_build_of_the_same_source_is_wrong(self, bench: FakeBench) -> None:
         bench.dut.same_build = False
         with pytest.raises(CardFailure, match=r"^dut: .* in memory is of another build than /lib/modules/e1000e\.ko$"):
-            Card().loaded_driver_should_be_the_installed_one()
+            Driver().loaded_driver_should_be_the_installed_one()
 
     @pytest.mark.parametrize("told", ["srcversion", "version"])
     def test_without_a_build_id_source_or_version_decides(self, bench: FakeBench, told: str) -> None:
@@ -88,22 +89,22 @@ class TestLoadedDriver:
         bench.dut.same_build = None
         bench.dut.loaded = replace(MODULE, **nothing)  # type: ignore[arg-type]  # fields of text
         bench.dut.file = replace(FILE, **nothing)  # type: ignore[arg-type]  # fields of text
-        Card().loaded_driver_should_be_the_installed_one()
+        Driver().loaded_driver_should_be_the_installed_one()
 
     def test_nothing_told_is_undecided(self, bench: FakeBench) -> None:
         bench.dut.same_build = None
         bench.dut.loaded, bench.dut.file = replace(MODULE, srcversion=None), replace(FILE, srcversion=None)
         with pytest.raises(Undecided, match=r"tells neither build id nor source version nor version"):
-            Card().loaded_driver_should_be_the_installed_one()
+            Driver().loaded_driver_should_be_the_installed_one()
 
     def test_the_same_build_id_alone_is_enough(self, bench: FakeBench) -> None:
         bench.dut.loaded, bench.dut.file = replace(MODULE, srcversion=None), replace(FILE, srcversion=None)
-        Card().loaded_driver_should_be_the_installed_one()
+        Driver().loaded_driver_should_be_the_installed_one()
 
 
 def test_reloading_has_its_undo_in_the_journal_until_it_is_done(bench: FakeBench, taken: Run) -> None:
     before = taken.journal.pending()
-    Card().reload_driver()
+    Driver().reload_driver()
     assert bench.dut.calls == ["reload e1000e"]  # the fake wants the undo to stand there first
     assert taken.journal.pending() == before
 
@@ -116,7 +117,7 @@ def test_a_reload_that_fails_stays_in_the_journal(
 
     monkeypatch.setattr(bench.dut, "reload_driver", fail)
     with pytest.raises(BenchFault, match=r"in use"):
-        Card().reload_driver()
+        Driver().reload_driver()
     assert taken.journal.pending()[0].action.command == "modprobe e1000e"
 
 
@@ -138,7 +139,7 @@ class TestPcie:
         wide(bench, taken)
 
     def test_a_good_path_is_green(self) -> None:
-        Card().pcie_link_should_be_as_on_the_sheet()
+        Pcie().pcie_link_should_be_as_on_the_sheet()
 
     @pytest.mark.parametrize("place", [0, 1], ids=["above the switch", "at the card"])
     @pytest.mark.parametrize("index", [0, 1])
@@ -147,7 +148,7 @@ class TestPcie:
         link = replace(nic.path[place], width=4)
         nic.path = (link, nic.path[1]) if place == 0 else (nic.path[0], link)
         with pytest.raises(CardFailure) as caught:
-            Card().pcie_link_should_be_as_on_the_sheet()
+            Pcie().pcie_link_should_be_as_on_the_sheet()
         shown = f"{link.upstream.slot} to {link.downstream.slot}: x4 at {link.gts:g} GT/s"
         wanted = f"dut.p{index} ({nic.pci}) trained to x4 ({shown}), sheet intel-82574l wants x8"
         assert str(caught.value) == wanted
@@ -159,7 +160,7 @@ class TestPcie:
         link = replace(nic.path[place], gts=5.0)
         nic.path = (link, nic.path[1]) if place == 0 else (nic.path[0], link)
         with pytest.raises(CardFailure) as caught:
-            Card().pcie_link_should_be_as_on_the_sheet()
+            Pcie().pcie_link_should_be_as_on_the_sheet()
         shown = f"{link.upstream.slot} to {link.downstream.slot}: x8 at 5 GT/s"
         wanted = f"dut.p{index} ({nic.pci}) trained to 5 GT/s ({shown}), sheet intel-82574l wants 8 GT/s"
         assert str(caught.value) == wanted
@@ -168,28 +169,28 @@ class TestPcie:
         nic = bench.dut.nics[0]
         nic.path = (replace(nic.path[0], width=4), replace(nic.path[1], gts=2.5))
         with pytest.raises(CardFailure, match=r"trained to x4 .*\n.* trained to 2\.5 GT/s"):
-            Card().pcie_link_should_be_as_on_the_sheet()
+            Pcie().pcie_link_should_be_as_on_the_sheet()
 
     def test_more_than_the_sheet_says_is_wrong_too(self, bench: FakeBench) -> None:
         nic = bench.dut.nics[1]
         nic.path = (link_of(nic.pci, width=16, gts=8),)
         with pytest.raises(CardFailure, match=r"^dut\.p1 \S+ trained to x16 .* wants x8$"):
-            Card().pcie_link_should_be_as_on_the_sheet()
+            Pcie().pcie_link_should_be_as_on_the_sheet()
 
     def test_faster_than_the_sheet_says_is_wrong_too(self, bench: FakeBench) -> None:
         nic = bench.dut.nics[1]
         nic.path = (link_of(nic.pci, width=8, gts=16),)
         with pytest.raises(CardFailure, match=r"^dut\.p1 \S+ trained to 16 GT/s .* wants 8 GT/s$"):
-            Card().pcie_link_should_be_as_on_the_sheet()
+            Pcie().pcie_link_should_be_as_on_the_sheet()
 
     def test_no_path_is_undecided(self, bench: FakeBench) -> None:
         bench.dut.nics[1].path = ()
         with pytest.raises(Undecided, match=r"^dut\.p1 \(0000:02:00\.0\): no PCI Express link above it"):
-            Card().pcie_link_should_be_as_on_the_sheet()
+            Pcie().pcie_link_should_be_as_on_the_sheet()
 
     @pytest.mark.parametrize(("old", "field"), [("speed_gts: 8", "speed_gts"), ("  width: 8", "width")])
     def test_an_unknown_fact_is_not_applicable(self, bench: FakeBench, taken: Run, old: str, field: str) -> None:
         bench.edit(bench.sheet, (old, f"{old.rpartition(' ')[0]} unknown"))
         taken.card = bench.load()[1]
         with pytest.raises(NotApplicable, match=f"^sheet intel-82574l does not know pcie\\.{field}$"):
-            Card().pcie_link_should_be_as_on_the_sheet()
+            Pcie().pcie_link_should_be_as_on_the_sheet()

@@ -10,24 +10,26 @@ from fake_bench import FakeBench
 from fake_parts import KERNEL, Nic
 
 from Card import Card
+from Driver import Driver
 from niclab.bench.records import Role
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from niclab.hosts.pci_records import Vpd
 from niclab.hosts.records import KernelLine
 from niclab.run.run import Run
 from niclab.transports import ConnectionLost
+from Pcie import Pcie
 
 Spoil = Callable[[Nic], None]
 CHECKS = {
     "identity": Card.every_port_should_be_the_card_on_the_sheet,
     "count": Card.dut_should_show_as_many_ports_as_the_sheet_says,
     "mac": Card.every_port_should_have_a_mac_address_of_its_own,
-    "bound": Card.every_port_should_be_driven_by_the_driver_on_the_sheet,
-    "version": Card.driver_version_should_be_as_on_the_sheet,
+    "bound": Driver.every_port_should_be_driven_by_the_driver_on_the_sheet,
+    "version": Driver.driver_version_should_be_as_on_the_sheet,
     "same firmware": Card.all_ports_should_run_the_same_firmware,
-    "installed": Card.loaded_driver_should_be_the_installed_one,
-    "loaded": Card.driver_should_be_loaded,
-    "pcie": Card.pcie_link_should_be_as_on_the_sheet,
+    "installed": Driver.loaded_driver_should_be_the_installed_one,
+    "loaded": Driver.driver_should_be_loaded,
+    "pcie": Pcie.pcie_link_should_be_as_on_the_sheet,
 }
 
 
@@ -198,14 +200,14 @@ class TestDriverVersionOfItsOwn:
     def test_required_and_allowed_are_right(self, bench: FakeBench, version: str) -> None:
         for nic in bench.dut.nics:
             nic.info = replace(nic.info, version=version)
-        Card().driver_version_should_be_as_on_the_sheet()
+        Driver().driver_version_should_be_as_on_the_sheet()
 
     @pytest.mark.parametrize(("version", "said"), [("2.5", "forbids it"), ("4", "neither requires nor allows it")])
     def test_forbidden_and_unlisted_are_wrong(self, bench: FakeBench, version: str, said: str) -> None:
         first, second = bench.dut.nics
         first.info, second.info = replace(first.info, version="3.1"), replace(second.info, version=version)
         with pytest.raises(CardFailure) as caught:
-            Card().driver_version_should_be_as_on_the_sheet()
+            Driver().driver_version_should_be_as_on_the_sheet()
         assert str(caught.value) == f"dut.p1 (0000:02:00.0) runs driver {version}, sheet intel-82574l {said}"
 
     @pytest.mark.parametrize("version", [None, "kernel-5"])
@@ -213,26 +215,26 @@ class TestDriverVersionOfItsOwn:
         first, second = bench.dut.nics
         first.info, second.info = replace(first.info, version="3.1"), replace(second.info, version=version)
         with pytest.raises(Undecided, match=r"^dut\.p1 \(0000:02:00\.0\)"):
-            Card().driver_version_should_be_as_on_the_sheet()
+            Driver().driver_version_should_be_as_on_the_sheet()
 
     def test_a_wrong_port_counts_more_than_an_undecided_one(self, bench: FakeBench) -> None:
         first, second = bench.dut.nics
         first.info, second.info = replace(first.info, version=None), replace(second.info, version="2.5")
         with pytest.raises(CardFailure, match=r"^dut\.p1 .* forbids it$"):
-            Card().driver_version_should_be_as_on_the_sheet()
+            Driver().driver_version_should_be_as_on_the_sheet()
 
 
 @pytest.mark.usefixtures("taken")
 def test_a_kernels_driver_without_version_is_undecided(bench: FakeBench) -> None:
     bench.dut.nics[1].info = replace(bench.dut.nics[1].info, version=None)
     with pytest.raises(Undecided, match=r"^dut\.p1 \(0000:02:00\.0\) reports no driver version$"):
-        Card().driver_version_should_be_as_on_the_sheet()
+        Driver().driver_version_should_be_as_on_the_sheet()
 
 
 def test_a_sheet_without_driver_versions_is_not_applicable(bench: FakeBench, taken: Run) -> None:
     sheet(bench, taken, ("in_kernel: true", "version: {required: unknown}"))
     with pytest.raises(NotApplicable, match=r"^sheet intel-82574l names no driver versions$"):
-        Card().driver_version_should_be_as_on_the_sheet()
+        Driver().driver_version_should_be_as_on_the_sheet()
 
 
 def test_a_sheet_without_a_driver_for_the_system_is_not_applicable(bench: FakeBench, taken: Run) -> None:
@@ -326,7 +328,7 @@ class TestFirmwareInALongerText:
 @pytest.mark.parametrize("role", list(Role))
 def test_the_driver_of_either_server_is_reloaded(bench: FakeBench, role: Role, taken: Run) -> None:
     pending = taken.journal.pending()
-    Card().reload_driver(role)
+    Driver().reload_driver(role)
     assert bench.hosts[role].calls == ["reload e1000e"]
     assert taken.journal.pending() == pending
 
@@ -341,16 +343,16 @@ class TestReloadThatFails:
 
     def test_of_the_dut_is_the_cards_failure_with_the_kernels_words(self, taken: Run) -> None:
         with pytest.raises(CardFailure) as caught:
-            Card().reload_driver()
+            Driver().reload_driver()
         said = "dut: `modprobe -r e1000e` failed with exit status 137; the kernel said: BUG: kernel NULL pointer"
-        assert str(caught.value) == f"dut: driver e1000e cannot be loaded anew: {said} dereference"
+        assert str(caught.value) == f"dut: driver e1000e cannot be loaded again: {said} dereference"
         assert taken.journal.pending(), "it is not loaded"
 
     def test_of_the_peer_is_a_bench_fault(self) -> None:
         with pytest.raises(BenchFault, match=r"^peer: `modprobe"):
-            Card().reload_driver(Role.PEER)
+            Driver().reload_driver(Role.PEER)
 
     def test_a_lost_connection_is_a_bench_fault(self, bench: FakeBench) -> None:
         bench.dut.reload_fault = ConnectionLost("dut: gone")
         with pytest.raises(ConnectionLost):
-            Card().reload_driver()
+            Driver().reload_driver()

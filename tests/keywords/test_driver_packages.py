@@ -9,6 +9,7 @@ from fake_bench import FakeBench
 from fake_parts import FILE, KERNEL, MODULE
 from fake_settings import FakeSettings, settings_of
 
+from Driver import Driver
 from DriverPackages import DriverPackages, Release
 from niclab.bench.records import Role
 from niclab.core.verdict import CardFailure, NotApplicable
@@ -180,7 +181,7 @@ def test_a_package_without_previous_version_cannot_be_rolled_back(
 def test_a_package_as_it_was_found_is_judged_where_the_driver_needs_one(
     bench: FakeBench, settings: FakeSettings, taken: Run
 ) -> None:
-    ask = DriverPackages().package_should_be_as_on_the_sheet
+    ask = Driver().package_should_be_as_on_the_sheet
     with pytest.raises(NotApplicable, match="e1000e comes with the kernel and needs no package"):
         ask()
     bench.edit(bench.sheet, ("in_kernel: true\n", 'version: {required: ["3.8.1"]}\n'))

@@ -85,6 +85,21 @@ def test_a_wrong_image_that_is_taken_is_wrong(settings: FakeSettings, keyword: s
         assert "shows firmware 6.6-6 after" in lines[1] and lines[1].endswith("before 2.1-0")
 
 
+def test_a_wrong_image_that_is_taken_is_replaced_at_once(settings: FakeSettings, taken: Run) -> None:
+    settings.faults |= {"takes any image"}
+    with pytest.raises(CardFailure, match=r"took firmware image foreign\.bin"):
+        Firmware().foreign_image_should_be_refused()
+    assert [line.split()[-1] for line in settings.told] == ["foreign.bin", "fw-2.1-0.bin"] * 2
+    assert not [entry for entry in taken.journal.pending() if "image" in entry.subject]
+
+
+def test_a_refused_image_leaves_nothing_to_undo(settings: FakeSettings, taken: Run) -> None:
+    before = taken.journal.pending()
+    Firmware().damaged_images_should_be_refused()
+    assert taken.journal.pending() == before
+    assert not any(line.endswith("fw-2.1-0.bin") for line in settings.told)
+
+
 def test_missing_files_are_the_labs_fault(settings: FakeSettings) -> None:
     settings.files.clear()
     for keyword in ("foreign_image_should_be_refused", "write_other_firmware"):

@@ -13,6 +13,8 @@ from slow_mtu import SlowPorts
 from HostLinks import HostLinks
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from niclab.hosts.records import Duplex, PingResult
+from niclab.links import checks
+from niclab.links.cable import Cable
 from niclab.run.run import Run
 
 PORTS = ("dut.p0", "peer.p0", "dut.p1", "peer.p1")
@@ -142,7 +144,7 @@ class TestStaysUp:
         """What happens while the check waits."""
 
         def arrange(event: Callable[[], None]) -> None:
-            monkeypatch.setattr("HostLinks.pause", lambda _: event())
+            monkeypatch.setattr(checks, "pause", lambda _: event())
 
         return arrange
 
@@ -249,13 +251,13 @@ class TestCable:
         with pytest.raises(CardFailure, match=rf"^{name} \(0000:01:00\.0\) has no carrier after 150 ms"):
             links.both_ends_should_get_carrier_back_in_time()
 
-    def test_a_carrier_asked_for_too_late_is_undecided(self) -> None:
+    def test_a_carrier_asked_for_too_late_is_undecided(self, taken: Run) -> None:
         """Nobody looked in time: that it is gone now does not show that it went in time."""
-        links = HostLinks()
+        links, cable = HostLinks(), taken.part(Cable)
         links.pull_a_cable()
-        assert links._pulled is not None
-        path, entry, since = links._pulled
-        links._pulled = (path, entry, since - 60)
+        assert cable._pulled is not None
+        path, entry, since = cable._pulled
+        cable._pulled = (path, entry, since - 60)
         with pytest.raises(Undecided, match=r"^dut\.p0 .* known after 6\d{4} ms only, too late to tell about 100 ms"):
             links.both_ends_should_lose_carrier_in_time()
 

@@ -24,9 +24,22 @@ from niclab.stats.baselines import BaselineStore, listing
 from niclab.stats.measurements import read
 from niclab.traffic import bottleneck
 
-SETTINGS_OF_A_CARD = ("PcieErrors", "DriverPackages", "Firmware", "Defaults", "Offloads", "Settings")
+SETTINGS_OF_A_CARD = ("Pcie", "DriverPackages", "Firmware", "Defaults", "Offloads", "Settings")
 LIBRARIES = Path(__file__).resolve().parents[2] / "libraries"
-NAMES = ("Bench", "Card", "HostLinks", "SwitchPorts", "Power", "Console", "Traffic", "Shell", *SETTINGS_OF_A_CARD)
+NAMES = (
+    "Bench",
+    "Card",
+    "Driver",
+    "HostLinks",
+    "LinkFailures",
+    "SwitchLinks",
+    "SwitchPorts",
+    "Power",
+    "Console",
+    "Traffic",
+    "Shell",
+    *SETTINGS_OF_A_CARD,
+)
 SETTINGS = "\n".join(
     ["*** Settings ***", *(f"Library    {LIBRARIES / name}.py" for name in NAMES), "*** Test Cases ***", ""]
 )
@@ -81,40 +94,30 @@ def test_a_good_bench_is_green_and_left_as_it_was(bench: FakeBench) -> None:
 
 
 SWITCH = """
-Light Is Lost And Found
-    Remember Switch Port Counters    dut.p1
+A Link Is Lost And Found
     Shut Switch Port    dut.p1
-    Switch Port Should Be    dut.p1    DOWN    within=1 s
+    ${state} =    Get Switch Port State    dut.p1
+    Should Be Equal As Strings    ${state.oper.name}    DOWN
     Open All Shut Switch Ports
-    Switch Port Should Be    dut.p1    up
-    ${octets} =    Get Switch Port Count    dut.p1    in_octets
-    Should Be Equal    ${octets}    ${0}
-    Switch Should Know Address Of    peer.p1
+    ${octets} =    Get Switch Port Counter    dut.p1    in_octets
+    Should Be Equal    ${octets}    ${1000}
     Switch Should Not Have Restarted
-Vlans Are Set And Put Back
-    Put Switch Port In VLAN    dut.p1    100
-    Make Switch Port A Trunk    peer.p1    100    200    native=100
-    ${vlans} =    Get Switch Port VLANs    peer.p1
-    Should Be Equal As Strings    ${vlans}    pvid=100 untagged=100 tagged=200
-    Restore Switch VLANs
-    ${vlans} =    Get Switch Port VLANs    peer.p1
-    Should Be Equal As Strings    ${vlans}    pvid=1 untagged=1 tagged=
 A Test That Leaves A Port Shut
     Shut Switch Port    peer.p1
 A Port On No Switch
     Shut Switch Port    dut.p0
-A State That Is None
-    Switch Port Should Be    dut.p1    sideways
+A Link That Is None
+    Lose The Sideways Link    by=switch-port
 """
 
 
 def test_a_switch_is_used_and_left_as_it_was(bench: FakeBench, switch: FakeSwitch) -> None:
     results = run(bench, SWITCH)
-    for name in ("Light Is Lost And Found", "Vlans Are Set And Put Back", "A Test That Leaves A Port Shut"):
+    for name in ("A Link Is Lost And Found", "A Test That Leaves A Port Shut"):
         assert results[name].message == "" and results[name].passed
     assert results["A Port On No Switch"].skipped
     assert "dut.p0 is not on a managed switch" in results["A Port On No Switch"].message
-    assert "cannot be converted to Oper" in results["A State That Is None"].message
+    assert "cannot be converted to Link" in results["A Link That Is None"].message
     assert Journal.for_bench("virtual").pending() == []
     assert switch.admin("Gi1/0/2") == 1 and switch.switch().vlans.existing() == {1}
 
@@ -161,8 +164,9 @@ def test_what_a_test_lost_is_made_ready_for_the_next(bench: FakeBench) -> None:
     results = run(bench, "\nReboots\n    Reboot    peer\nNext\n    Every Link Should Carry Traffic\n")
     assert results["Next"].passed, results["Next"].message
     bench.dut.loaded = None
-    results = run(bench, "\nUnloaded\n    Driver Should Be Loaded\n")
-    assert results["Unloaded"].passed
+    results = run(bench, "\nUnloaded\n    Every Link Should Carry Traffic\nSeen\n    Driver Should Be Loaded\n")
+    assert results["Unloaded"].passed, results["Unloaded"].message
+    assert results["Seen"].message.startswith("CardFailure: dut: driver e1000e is not loaded after boot")
 
 
 def test_wrong_cables_stop_the_run_before_any_verdict(bench: FakeBench) -> None:

@@ -103,6 +103,15 @@ def test_what_is_not_there_is_not_applicable(files: Files, kind: Kind, words: st
         Steering().steering_should_be_settable(kind)
 
 
+def test_the_kernel_steers_no_transmission_of_one_queue(bench: FakeBench, files: Files) -> None:
+    file = "/sys/class/net/enp1s0/queues/tx-0/xps_cpus"
+    bench.ssh[Role.DUT].replies |= {"ls /sys": f"{file}\n"}
+    del files.content[file]
+    with pytest.raises(NotApplicable, match=r"^dut: the kernel offers no transmit steering for a card of one queue$"):
+        Steering().steering_should_be_settable(Kind.XPS)
+    assert not files.written
+
+
 def test_one_cpu_leaves_no_choice(bench: FakeBench, files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench.dut, "cpu_times", lambda: CpuTimes({0: CpuTime(0, 0, 0, 1, 0, 0, 0, 0)}))
     with pytest.raises(NotApplicable, match="dut has one CPU"):

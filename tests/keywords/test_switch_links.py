@@ -11,13 +11,12 @@ from fake_bench import FakeBench
 from fake_parts import PING
 from fake_switch import PORTS, FakeSwitch
 
-import SwitchLinks as links_module
-import SwitchVlans as vlans_module
 from niclab.core.verdict import BenchFault, CardFailure
 from niclab.hosts.records import PingResult
-from niclab.links import patch_panel
+from niclab.links import patch_panel, switched
+from niclab.links.switched import SwitchedPath, count_differences
 from niclab.run.run import Run
-from SwitchLinks import SwitchLinks, _differences
+from SwitchLinks import SwitchLinks
 from SwitchVlans import SwitchVlans
 
 
@@ -26,7 +25,7 @@ def links(bench: FakeBench, patched: Run, monkeypatch: pytest.MonkeyPatch) -> Sw
     """The cables lead to the switch."""
     bench.edit(bench.sheet, ("carrier_loss_within_ms: 1000", "carrier_loss_within_ms: 100"))
     patched.card = bench.load()[1]
-    monkeypatch.setattr(links_module, "FORGOTTEN_WITHIN_S", 0.2)
+    monkeypatch.setattr(switched, "FORGOTTEN_WITHIN_S", 0.2)
     patch_panel.connect(patched)
     return SwitchLinks()
 
@@ -36,9 +35,9 @@ class TestShutPort:
         links.shut_the_switch_port()
         assert switch.admin("Gi1/0/3") == 2
         links.dut_should_lose_carrier_in_time()
-        links.no_other_port_should_have_seen_it()
+        links.other_ports_should_have_kept_their_carrier()
         switch.forget(LEARNED["dut.p0"][0])
-        links.switch_should_say_that_the_link_is_lost()
+        links.switch_should_report_the_lost_link()
         links.open_the_switch_port()
         links.dut_should_get_carrier_back_in_time()
         assert bench.nic("dut.p0").admin_up and switch.admin("Gi1/0/3") == 1
@@ -63,12 +62,12 @@ class TestShutPort:
         with pytest.raises(
             CardFailure, match=f"^{name} .* counted 2 changes of carrier while the switch's port of dut"
         ):
-            links.no_other_port_should_have_seen_it()
+            links.other_ports_should_have_kept_their_carrier()
 
     def test_a_switch_that_does_not_forget_is_a_bench_fault(self, links: SwitchLinks) -> None:
         links.shut_the_switch_port()
         with pytest.raises(BenchFault, match=r"^sw1: Gi1/0/3 has no link, and the address .* of dut.p0 is known there"):
-            links.switch_should_say_that_the_link_is_lost()
+            links.switch_should_report_the_lost_link()
 
     def test_a_switch_that_says_that_it_has_a_link_is_a_bench_fault(
         self, switch: FakeSwitch, links: SwitchLinks
@@ -76,7 +75,7 @@ class TestShutPort:
         switch.follows_admin = False
         links.shut_the_switch_port()
         with pytest.raises(BenchFault, match=r"port Gi1/0/3 DOWN: not within 0.2 s; its ifOperStatus is UP"):
-            links.switch_should_say_that_the_link_is_lost()
+            links.switch_should_report_the_lost_link()
 
 
 COUNTED = dict.fromkeys(
@@ -102,7 +101,7 @@ def test_frames_that_are_not_counted_alike_are_told(
     taken: Run, sent: list[int], of_dut: dict[str, int], of_peer: dict[str, int], problem: str | None
 ) -> None:
     ports = [taken.bench.port(name) for name in ("dut.p0", "peer.p0")]
-    found = _differences(ports, sent, [DUT | of_dut, PEER | of_peer])
+    found = count_differences(ports, sent, [DUT | of_dut, PEER | of_peer])
     assert len(found) == (problem is not None)
     if problem:
         with pytest.raises(CardFailure, match=problem):
@@ -115,19 +114,18 @@ def test_counting_begins_while_no_port_sends(
 ) -> None:
     """A frame between the look at the ports and the one at the switch would be counted by one of them alone."""
     sent, seen = iter([*([1], [2]) * restless, *([9], [9])]), []
-    monkeypatch.setattr(links_module, "_sent", lambda _: next(sent))
-    monkeypatch.setattr(links_module, "_of_switch", lambda _: seen.append(len(seen)) or [len(seen)])
-    assert taken and links_module._begin([]) == ([looks], [9])
+    monkeypatch.setattr(SwitchedPath, "_sent", lambda _: next(sent))
+    monkeypatch.setattr(SwitchedPath, "_counted", lambda _: seen.append(len(seen)) or [len(seen)])
+    assert taken.part(SwitchedPath)._counted_at_rest() == ([looks], [9])
 
 
 def test_ports_that_never_rest_are_a_bench_fault(taken: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     frames = iter(range(1000))
-    monkeypatch.setattr(links_module, "COUNTED_WITHIN_S", 0.05)
-    monkeypatch.setattr(links_module, "_sent", lambda _: next(frames))
-    monkeypatch.setattr(links_module, "_of_switch", lambda _: [])
+    monkeypatch.setattr(switched, "COUNTED_WITHIN_S", 0.05)
+    monkeypatch.setattr(SwitchedPath, "_sent", lambda _: next(frames))
+    monkeypatch.setattr(SwitchedPath, "_counted", lambda _: [])
     with pytest.raises(BenchFault, match="the ports of the card to send nothing by themselves: not within"):
-        links_module._begin([])
-    assert taken
+        taken.part(SwitchedPath)._counted_at_rest()
 
 
 Pings = list[tuple[PingResult, str]]
@@ -139,7 +137,7 @@ def pinged(switch: FakeSwitch, links: SwitchLinks, monkeypatch: pytest.MonkeyPat
     assert links
 
     def prepare(answered: int, received: int = 3, passed: int = 0) -> SwitchVlans:
-        def pings() -> Pings:
+        def pings(_: SwitchedPath) -> Pings:
             for name in ("Gi1/0/3", "Gi1/0/4"):
                 for counter, count in (("ifHCInBroadcastPkts", received), ("ifHCOutBroadcastPkts", passed)):
                     before = switch.mib.value(counter, PORTS[name])
@@ -147,7 +145,7 @@ def pinged(switch: FakeSwitch, links: SwitchLinks, monkeypatch: pytest.MonkeyPat
                     switch.mib.put(counter, [PORTS[name]], before + count)
             return [(replace(PING, received=answered), f"{end}: {answered} of 10 answered") for end in ("dut", "peer")]
 
-        monkeypatch.setattr(vlans_module, "_pings", pings)
+        monkeypatch.setattr(SwitchedPath, "_pings", pings)
         return SwitchVlans()
 
     return prepare

@@ -38,7 +38,7 @@ from niclab.hosts.records import (
 )
 from niclab.hosts.settings_records import Attempt
 from niclab.transports import ConnectionLost
-from niclab.transports.bmc import Bmc, BootDevice, PowerAction, PowerState, SelEntry, Sensor, SensorKind, SensorStatus
+from niclab.transports.bmc import Bmc, PowerAction, PowerState, SelEntry, Sensor, SensorKind, SensorStatus
 from niclab.transports.ssh import Result, SshEndpoint
 
 KERNEL = "6.1.0-28-amd64"
@@ -492,23 +492,11 @@ class FakeBmc(Bmc):
         else:
             self._host.power = PowerState.ON
 
-    def boot_device(self) -> BootDevice:
-        return BootDevice.NONE
-
-    def set_boot_device(self, device: BootDevice, persistent: bool) -> None:
-        raise AssertionError(f"not used: {device} {persistent}")
-
     def sensors(self) -> list[Sensor]:
         return self.readings
 
     def sel(self) -> list[SelEntry]:
         return list(self.log)
-
-    def clear_sel(self) -> None:
-        self.log.clear()
-
-    def fru(self) -> dict[str, str]:
-        return {}
 
     def close(self) -> None:
         self.closed += 1

@@ -10,13 +10,15 @@ from pathlib import Path
 import pytest
 from fake_bench import FakeBench
 
+import niclab
 from niclab.bench.records import OperatingSystem, Role
-from niclab.commands import certify, cli
+from niclab.commands import certify, cli, report
 from niclab.core.undo import Action, ActionKind, Journal
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import until
-from niclab.report import allure, certificate
+from niclab.report import certificate
 from niclab.report.runfolder import read_run
+from niclab.report.tools import Tools
 
 PASSING = "*** Test Cases ***\nFirst\n    No Operation\nSecond\n    [Tags]    slow\n    No Operation\n"
 FAILING = "*** Test Cases ***\nThird\n    Fail    CardFailure: dut.p0 is wrong\n"
@@ -78,7 +80,8 @@ class TestRun:
             return bool(asked["certified"])
 
         monkeypatch.setattr(certificate, "certify", certified)
-        monkeypatch.setattr(allure, "generate", lambda *paths: asked.update(allure=paths[1]))
+        monkeypatch.setattr(report.allure, "generate", lambda *paths: asked.update(allure=paths[1]))
+        monkeypatch.setattr(report.tools, "find", lambda: Tools(Path("node"), Path("cli.js")))
         return asked
 
     def run(self, bench: FakeBench, profile: certify.Profile = certify.Profile.FULL) -> int:
@@ -117,6 +120,19 @@ class TestRun:
         assert (run_dir / "output.xml").exists() and list((run_dir / "allure-results").glob("*-result.json"))
         assert capsys.readouterr().out.splitlines()[-1] == f"CERTIFIED: {run_dir}"
 
+    def test_a_run_on_an_emulated_card_says_so(
+        self, bench: FakeBench, suites: Path, asked: dict[str, object], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert suites.is_dir()
+        bench.edit(bench.file, ("servers:\n", "emulated: true\n\nservers:\n"))
+        assert self.run(bench) == 0
+        run_dir = asked["run_dir"]
+        assert isinstance(run_dir, Path) and read_run(run_dir)["subject"] == "DEMONSTRATION, emulated card"
+        last = capsys.readouterr().out.splitlines()[-1]
+        assert last == f"CERTIFIED (DEMONSTRATION, emulated card): {run_dir}"
+        for page in ("log", "report"):
+            assert f"DEMONSTRATION, emulated card: {page} of intel-82574l" in (run_dir / f"{page}.html").read_text()
+
     def test_a_failed_run(self, bench: FakeBench, suites: Path, asked: dict[str, object]) -> None:
         (suites / "failing.robot").write_text(FAILING)
         asked["certified"] = False
@@ -125,13 +141,87 @@ class TestRun:
         run_dir = asked["run_dir"]
         assert isinstance(run_dir, Path) and read_run(run_dir)["expected_tests"] == 2
 
+    def test_missing_report_tools_are_a_warning_before_the_first_test(
+        self,
+        bench: FakeBench,
+        suites: Path,
+        asked: dict[str, object],
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        assert suites.is_dir()
+        warned: list[str] = []
+
+        def missing() -> Tools:
+            raise BenchFault("report tools: cli.js: missing; expected: what make setup installs")
+
+        def robot(runner: certify._Robot, options: list[str]) -> int:
+            warned.append(capsys.readouterr().err)
+            return real(runner, options)
+
+        real = certify._Robot.run
+        monkeypatch.setattr(report.tools, "find", missing)
+        monkeypatch.setattr(certify._Robot, "run", robot)
+        assert self.run(bench) == 0
+        assert warned == [
+            "niclab: warning: this run will have no Allure report: "
+            "report tools: cli.js: missing; expected: what make setup installs\n"
+        ]
+        said = capsys.readouterr()
+        assert said.out.splitlines()[-1] == f"CERTIFIED: {asked['run_dir']}"
+        assert said.err.splitlines()[-1] == f"make it later with: niclab report {asked['run_dir']}"
+        assert "allure" not in asked
+
+    @pytest.mark.parametrize("error", [BenchFault("Allure report: exit status 3"), OSError("No space left on device")])
+    @pytest.mark.parametrize("certified", [True, False])
+    def test_a_report_that_fails_changes_no_verdict(
+        self,
+        bench: FakeBench,
+        suites: Path,
+        asked: dict[str, object],
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+        error: Exception,
+        certified: bool,
+    ) -> None:
+        assert suites.is_dir()
+        asked["certified"] = certified
+        printed: list[str] = []
+
+        def generate(*_: object) -> Path:
+            printed.append(capsys.readouterr().out.splitlines()[-1])
+            raise error
+
+        monkeypatch.setattr(report.allure, "generate", generate)
+        assert self.run(bench) == (0 if certified else 1)
+        assert printed == [f"{'CERTIFIED' if certified else 'NOT CERTIFIED'}: {asked['run_dir']}"]
+        assert f"niclab: warning: no Allure report: {error}\n" in capsys.readouterr().err
+
+    def test_a_report_is_made_later(
+        self,
+        bench: FakeBench,
+        suites: Path,
+        asked: dict[str, object],
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        assert suites.is_dir() and self.run(bench) == 0
+        run_dir, page = asked["run_dir"], bench.folder / "index.html"
+        monkeypatch.setattr(report.tools, "install", lambda: Tools(Path("node"), Path("cli.js")))
+        monkeypatch.setattr(report.allure, "generate", lambda *paths: asked.update(later=paths[1]) or page)
+        capsys.readouterr()
+        assert cli.main(["report", str(run_dir)]) == 0
+        assert asked["later"] == asked["allure"] and capsys.readouterr().out == f"{page}\n"
+        assert cli.main(["report", str(bench.folder)]) == 1
+        assert capsys.readouterr().err.startswith(f"niclab: {bench.folder / 'run.json'}: cannot be read")
+
     @pytest.mark.parametrize("selection", ["--test First", "--suite passing", "--skip third"])
     def test_options_of_the_environment_select_no_tests(
         self, bench: FakeBench, suites: Path, monkeypatch: pytest.MonkeyPatch, selection: str
     ) -> None:
         (suites / "failing.robot").write_text(FAILING.replace("Fail", "[Tags]    third\n    Fail", 1))
         log = suites / "syslog.txt"
-        monkeypatch.setattr(allure, "generate", lambda *_: None)
+        monkeypatch.setattr(report.allure, "generate", lambda *_: None)
         monkeypatch.setenv("ROBOT_OPTIONS", selection)
         monkeypatch.setenv("ROBOT_SYSLOG_FILE", str(log))
         monkeypatch.setenv("ROBOT_SYSLOG_LEVEL", "DEBUG")
@@ -149,6 +239,23 @@ class TestRun:
 
 
 class TestCommand:
+    def test_the_version_is_that_of_the_package(self, capsys: pytest.CaptureFixture[str]) -> None:
+        with pytest.raises(SystemExit) as caught:
+            cli.main(["--version"])
+        assert caught.value.code == 0 and capsys.readouterr().out == f"niclab {niclab.__version__}\n"
+        pyproject = (certify.SUITES.parent / "pyproject.toml").read_text()
+        assert 'version = { attr = "niclab.__version__" }' in pyproject and niclab.__version__ not in pyproject
+
+    def test_a_package_without_its_repository_is_refused(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setattr(cli, "REPOSITORY", tmp_path)
+        assert cli.main(["baseline", "list"]) == 1
+        assert capsys.readouterr().err == (
+            f"niclab: {tmp_path}: holds no suites, resources, lab; "
+            "expected: a checkout of the repository, installed with: pip install --editable .\n"
+        )
+
     @pytest.mark.parametrize(
         "arguments", [[], ["qualify"], ["certify", "--profile", "fast"], ["doctor", "--fix"], ["restore", "a", "b"]]
     )

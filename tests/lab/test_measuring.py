@@ -167,6 +167,19 @@ def test_frames_are_conserved_but_for_what_is_counted(
     assert Conservation(sent, received, lost, explained).holds is holds
 
 
+@pytest.mark.parametrize(
+    ("sent", "received", "words"),
+    [
+        (1000, 900, "missing without a trace"),
+        (1000, 1000, ": 0 missing without a trace"),
+        (2327, 14768, "the sender counts before segmentation (TSO), so frames cannot be compared"),
+    ],
+)
+def test_frames_that_cannot_be_compared_are_not_called_missing(sent: int, received: int, words: str) -> None:
+    said = str(Conservation(sent, received, 0, 0))
+    assert said.endswith(words) and "-" not in said
+
+
 def test_frames_lost_without_a_trace_are_told(bench: FakeBench, taken: Run) -> None:
     def run(command: str) -> str:
         carry(bench, command)

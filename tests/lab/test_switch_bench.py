@@ -250,7 +250,7 @@ class TestWiring:
 
     def test_a_port_without_an_address_is_named(self, bench: FakeBench, proven: Run) -> None:
         bench.nic("dut.p1").mac = None
-        with pytest.raises(BenchFault, match=r"dut\.p1 \(0000:02:00\.0\): its interface tells no MAC address"):
+        with pytest.raises(BenchFault, match=r"dut\.p1 \(0000:02:00\.0\): its interface has no MAC address"):
             wiring.prove(proven)
 
     def test_ends_that_do_not_reach_each_other_are_named(self, bench: FakeBench, proven: Run) -> None:

@@ -109,6 +109,25 @@ def test_good_run_is_certified(run_dir: Path) -> None:
     assert verify(run_dir) == []
 
 
+def test_a_physical_card_is_no_demonstration(run_dir: Path) -> None:
+    certify(run_dir, 0)
+    page = (run_dir / "certificate.html").read_text()
+    assert certificate_of(run_dir)["subject"] == "physical card" and "<dd>physical card</dd>" in page
+    assert "DEMONSTRATION" not in page and 'class="verdict good"' in page
+
+
+@pytest.mark.parametrize(("robot_rc", "verdict"), [(0, "CERTIFIED"), (1, "NOT CERTIFIED")])
+def test_a_demonstration_says_so_wherever_a_person_looks(run_dir: Path, robot_rc: int, verdict: str) -> None:
+    in_run(subject="DEMONSTRATION, emulated card")(run_dir)
+    certify(run_dir, robot_rc)
+    page = (run_dir / "certificate.html").read_text()
+    assert certificate_of(run_dir)["subject"] == "DEMONSTRATION, emulated card"
+    assert "<title>DEMONSTRATION, emulated card: " in page
+    assert '<p class="demonstration">DEMONSTRATION, emulated card</p>' in page
+    assert f"<strong>{verdict} (DEMONSTRATION, emulated card)</strong>" in page
+    assert "<dd>DEMONSTRATION, emulated card</dd>" in page and 'class="verdict good"' not in page
+
+
 def test_requirements_are_traced_to_tests(run_dir: Path) -> None:
     with_verdict("card-failure", "failed", "CardFailure: no carrier")(run_dir)
     certify(run_dir, 1)
@@ -127,6 +146,7 @@ SHORTCOMINGS: dict[str, tuple[Change, str]] = {
         "1 test met a fault of the bench: Good.Card",
     ),
     "undecided": (with_verdict("undecided", "broken", "Undecided: x"), "1 test could not decide: Good.Card"),
+    "unknown subject": (in_run(subject=None), "run.json does not say whether the card is physical or emulated."),
     # The results
     "verdict against status": (with_verdict("pass", "failed"), "contradicts the verdict label pass"),
     "verdict against Robot": (

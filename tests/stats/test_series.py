@@ -1,4 +1,4 @@
-"""Series in time order: warm-up, correlation, block bootstrap, intervals."""
+"""Series in time order: correlation, guarded intervals."""
 
 from __future__ import annotations
 
@@ -9,19 +9,15 @@ from statistics import fmean
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from stats_processes import autoregressive, independent, long_tail
+from stats_processes import autoregressive
 
-from niclab.core.verdict import Undecided
-from niclab.stats.bootstrap import Blocks, block_length, bootstrap_bounds, resampled_means
-from niclab.stats.interval import guarded, sample_skewness, series_interval, t_interval
+from niclab.stats.interval import guarded, sample_skewness, t_interval
 from niclab.stats.series import (
     corrected_lag1,
     effective_size,
     lag1,
     mean_variance_factor,
     numbers,
-    steady_part,
-    warm_up,
     widening,
 )
 
@@ -58,67 +54,6 @@ def test_variance_factor_is_the_sum_it_stands_for() -> None:
 def test_effective_size_of_correlated_values_is_smaller() -> None:
     rng = random.Random(2)
     assert effective_size(autoregressive(0.6)(rng, 400)) == pytest.approx(400 * 0.4 / 1.6, rel=0.35)
-
-
-def test_warm_up_is_cut_and_no_more() -> None:
-    rng = random.Random(3)
-    series = [9400 + 20 * value - 5000 * math.exp(-i / 3) for i, value in enumerate(independent(rng, 60))]
-    found = warm_up(series)
-    assert found.settled
-    assert 10 <= found.dropped <= 30
-    assert steady_part(series, "run 1") == tuple(series[found.dropped :])
-
-
-def test_constant_series_has_no_warm_up() -> None:
-    found = warm_up([1000.0] * 30)
-    assert (found.dropped, found.settled) == (0, True)
-
-
-@pytest.mark.parametrize("slope", [-3.0, 3.0])
-def test_series_that_still_moves_is_undecided(slope: float) -> None:
-    rng = random.Random(4)
-    series = [9400 + slope * i + 5 * value for i, value in enumerate(independent(rng, 60))]
-    with pytest.raises(Undecided, match=r"run 7: no steady state in 60 s: .* still (rises|falls)"):
-        steady_part(series, "run 7")
-
-
-def test_steady_series_are_seldom_called_unsteady() -> None:
-    for process in (independent, autoregressive(0.6)):
-        rng = random.Random(5)
-        assert sum(not warm_up(process(rng, 60)).settled for _ in range(300)) <= 6
-
-
-def test_block_length_grows_with_correlation() -> None:
-    rng = random.Random(6)
-    short, long = (fmean(block_length(autoregressive(phi)(rng, 200)) for _ in range(40)) for phi in (0.0, 0.8))
-    assert short < 5 < long
-
-
-def test_block_length_of_a_constant_is_one() -> None:
-    assert block_length([3.0] * 30) == 1
-
-
-@pytest.mark.parametrize("blocks", Blocks)
-def test_bootstrap_is_reproducible_and_stays_inside_the_values(blocks: Blocks) -> None:
-    values = autoregressive(0.6)(random.Random(7), 80)
-    once, again = (resampled_means(values, blocks=blocks, length=6, seed=5) for _ in range(2))
-    other = resampled_means(values, blocks=blocks, length=6, seed=6)
-    assert once == again != other
-    assert min(values) <= once[0] <= once[-1] <= max(values)
-
-
-@pytest.mark.parametrize("blocks", Blocks)
-def test_blocks_know_of_the_correlation_and_single_values_do_not(blocks: Blocks) -> None:
-    values = autoregressive(0.7)(random.Random(8), 300)
-    low, high = bootstrap_bounds(values, 0.95, seed=1, blocks=blocks)
-    single = resampled_means(values, blocks=blocks, length=1, seed=1)
-    assert high - low > 1.4 * (single[974] - single[24])
-
-
-@pytest.mark.parametrize("length", [0, 0.5, 31, math.nan])
-def test_impossible_block_lengths_are_refused(length: float) -> None:
-    with pytest.raises(ValueError, match="block length"):
-        resampled_means([1.0, 2.0] * 15, blocks=Blocks.CIRCULAR, length=length, seed=1)
 
 
 def test_t_interval_of_a_textbook_sample() -> None:
@@ -158,22 +93,6 @@ def test_resolution_keeps_an_interval_open() -> None:
     assert (low, high) == pytest.approx((4.9, 5.1))
 
 
-@pytest.mark.parametrize("name", ["independent", "0.6", "tail"])
-def test_series_interval_covers_as_stated(name: str) -> None:
-    """95 % +- 2, and three standard errors of 200 series; the ordinary t interval fails on the correlated one."""
-    process = {"independent": independent, "0.6": autoregressive(0.6), "tail": long_tail}[name]
-    rng = random.Random(9)
-    held = plain = 0
-    for seed in range(200):
-        values = process(rng, 60)
-        found, ordinary = series_interval(values, seed=seed, draws=199), t_interval(values)
-        held += found.low <= 0 <= found.high
-        plain += ordinary.low <= 0 <= ordinary.high
-    assert held / 200 >= 0.93 - 0.046
-    if name == "0.6":
-        assert plain / 200 < 0.8
-
-
 @pytest.mark.parametrize(
     ("values", "problem"),
     [
@@ -189,11 +108,10 @@ def test_what_is_no_sample_is_refused(values: list[float], problem: str) -> None
         t_interval(values)
 
 
-def test_too_few_seconds_are_refused() -> None:
-    with pytest.raises(ValueError, match="19 seconds; wanted: at least 20"):
-        warm_up([1.0] * 19)
-    with pytest.raises(ValueError, match="wanted: at least 20"):
-        series_interval([1.0] * 19)
+def test_a_level_is_a_part_of_one() -> None:
     with pytest.raises(ValueError, match="level"):
         t_interval([1.0, 2.0], 95)
+
+
+def test_a_sample_is_given_as_it_is() -> None:
     assert numbers([1, 2.5], at_least=2) == (1.0, 2.5)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,21 +12,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "hosts"))
+
+import examples
+
 from niclab.core.verdict import BenchFault
 from niclab.hosts.errors import ReadError
 from niclab.traffic import WorthlessResult
 from niclab.traffic.iperf3 import Iperf3Test, read_iperf3
 
-CAPTURES = Path(__file__).parent / "captures"
-
 
 def text(name: str) -> str:
-    return (CAPTURES / f"{name}.txt").read_text()
+    return examples.text_of("iperf3", name)
 
 
 def changed(name: str, change: Callable[[Any], object]) -> str:
     """A capture with something changed in its JSON."""
-    document = json.loads(text(name).partition("\n")[2])
+    document = json.loads(text(name))
     change(document)
     return json.dumps(document)
 
@@ -73,9 +76,11 @@ def test_udp_reverse() -> None:
     assert (result.reverse, result.loss) == (True, 0)
 
 
-def test_lines_before_the_json_are_skipped() -> None:
-    noise = "warning: UDP block size 60000 exceeds TCP MSS 32768, may result in fragmentation / drops\nWelcome {dut}\n"
-    assert read_iperf3(noise + text("tcp")) == read_iperf3(text("tcp"))
+@pytest.mark.parametrize("noise", ["warning: UDP block size 60000 exceeds TCP MSS 32768\n", "Welcome {dut}\n"])
+def test_text_around_the_json_is_refused(noise: str) -> None:
+    for dressed in (noise + text("tcp"), text("tcp") + noise):
+        with pytest.raises(ReadError, match="one JSON document"):
+            read_iperf3(dressed)
 
 
 WORTHLESS: list[tuple[str, str, Callable[[Any], object], str]] = [
@@ -166,10 +171,10 @@ def test_unreadable_result_names_the_place(change: Callable[[Any], object], said
 @pytest.mark.parametrize(
     ("broken", "said"),
     [
-        ("", "begins a JSON object"),
-        ("iperf3: error - unable to connect to server: Connection refused\n", "begins a JSON object"),
-        ("{", "one complete JSON object"),
-        ("[]", "begins a JSON object"),
+        ("", "one JSON document"),
+        ("iperf3: error - unable to connect to server: Connection refused\n", "one JSON document"),
+        ("{", "one JSON document"),
+        ("[]", "expected an object"),
         ('{"a": NaN}', "NaN is not a number"),
         ("{}", "start"),
     ],
@@ -180,8 +185,8 @@ def test_text_that_is_no_result(broken: str, said: str) -> None:
 
 
 def test_two_results_in_one_text_are_refused() -> None:
-    document = text("tcp").partition("\n")[2]
-    with pytest.raises(ReadError, match="one result only"):
+    document = text("tcp")
+    with pytest.raises(ReadError, match="one JSON document"):
         read_iperf3(document + document)
 
 
@@ -195,7 +200,7 @@ def test_a_text_cut_anywhere_is_never_a_result() -> None:
 @settings(max_examples=200, deadline=None)
 @given(data=st.data())
 def test_random_and_mutated_text_raises_nothing_but_read_error(data: st.DataObject) -> None:
-    base = text(data.draw(st.sampled_from(sorted(path.stem for path in CAPTURES.glob("*.txt")))))
+    base = text(data.draw(st.sampled_from([entry.name for entry in examples.load("iperf3")])))
     start = data.draw(st.integers(0, len(base)))
     piece = data.draw(st.text(max_size=20) | st.sampled_from(["9" * 5000, "1e999", "-1", "null", "[", "{" * 3000]))
     mutated = base[:start] + piece + base[data.draw(st.integers(start, min(len(base), start + 30))) :]
@@ -206,5 +211,5 @@ def test_random_and_mutated_text_raises_nothing_but_read_error(data: st.DataObje
 
 
 def test_deeply_nested_json_is_a_read_error() -> None:
-    with pytest.raises(ReadError, match="one complete JSON object"):
+    with pytest.raises(ReadError, match="one JSON document"):
         read_iperf3('{"a":' * 100_000)

@@ -36,5 +36,5 @@ def host(sshd: ThrowawaySshd) -> Iterator[SshHost]:
 def short_grace(monkeypatch: pytest.MonkeyPatch) -> None:
     """3 s less of grace, for tests of the deadline's effect; its real length has a test of its own."""
     monkeypatch.setattr("niclab.transports.ssh.GRACE_S", 5.0)
-    monkeypatch.setattr("niclab.transports.ssh.KILL_AFTER_S", 1)
-    monkeypatch.setattr("niclab.transports.ssh_link.KILL_AFTER_S", 1)
+    for module in ("ssh", "ssh_pool", "ssh_stream"):
+        monkeypatch.setattr(f"niclab.transports.{module}.KILL_AFTER_S", 1)

@@ -39,10 +39,6 @@ class FakeBmc:
         self.readings: dict[int, bytes] = {}
         self.records: list[bytes] = []
         self.events: list[bytes] = []
-        self.clears = True
-        self.boot = bytes([0, 0, 0, 0, 0])
-        self.keeps_boot = True
-        self.fru = b""
         self.answers: dict[tuple[int, int], bytes] = {}
         self.open_fault: Exception | None = None
         self.opened = 0
@@ -66,17 +62,12 @@ class FakeBmc:
             (APP, 0x3C): self._close,
             (CHASSIS, 0x01): lambda _: OK + bytes([self.on, 0, 0]),
             (CHASSIS, 0x02): self._control,
-            (CHASSIS, 0x08): self._set_boot,
-            (CHASSIS, 0x09): lambda _: OK + bytes([1, 5]) + self.boot,
             (SENSOR, 0x2D): lambda number: self.readings.get(number[0], b"\xcb"),
-            (STORAGE, 0x10): lambda _: OK + struct.pack("<HB", len(self.fru), 0),
-            (STORAGE, 0x11): self._read_fru,
             (STORAGE, 0x22): lambda _: OK + bytes([1, 0]),
             (STORAGE, 0x23): self._read_sdr,
             (STORAGE, 0x40): lambda _: OK + struct.pack("<BHHIIB", 0x51, len(self.events), 0xFFF, 0, 0, 2),
             (STORAGE, 0x42): lambda _: OK + bytes([1, 0]),
             (STORAGE, 0x43): self._read_sel,
-            (STORAGE, 0x47): self._clear_sel,
         }
         return handlers[netfn, command](data)
 
@@ -88,16 +79,6 @@ class FakeBmc:
         if not self.stuck:
             self.on = {0: False, 1: True}.get(data[0], self.on)
         return OK
-
-    def _set_boot(self, data: bytes) -> bytes:
-        if self.keeps_boot:
-            self.boot = data[1:6]
-        return OK
-
-    def _read_fru(self, data: bytes) -> bytes:
-        offset, count = struct.unpack("<xHB", data)
-        piece = self.fru[offset : offset + count]
-        return OK + bytes([len(piece)]) + piece
 
     def _read_sdr(self, data: bytes) -> bytes:
         _, record_id, offset, count = struct.unpack("<HHBB", data)
@@ -111,11 +92,6 @@ class FakeBmc:
         at = 0 if wanted == 0 else ids.index(wanted)
         following = ids[at + 1] if at + 1 < len(ids) else 0xFFFF
         return OK + following.to_bytes(2, "little") + self.events[at]
-
-    def _clear_sel(self, _: bytes) -> bytes:
-        if self.clears:
-            self.events = []
-        return OK + b"\x01"
 
 
 class FakeLan(ipmi._Lan):

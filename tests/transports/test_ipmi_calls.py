@@ -1,4 +1,4 @@
-"""Power, boot device, sensors, event log and inventory by IPMI, against a BMC at the boundary of pyipmi."""
+"""Power, sensors and event log by IPMI, against a BMC at the boundary of pyipmi."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from niclab.core.verdict import BenchFault
 from niclab.core.wait import Deadline
 from niclab.transports import AuthenticationFailed, ConnectionLost, ipmi
 from niclab.transports.bmc import (
-    BootDevice,
     CommandRefused,
     InsufficientPrivilege,
     PowerAction,
@@ -58,7 +57,7 @@ def test_power_status(bmc: Ipmi, fake: FakeBmc, on: bool, state: PowerState) -> 
 
 @pytest.mark.parametrize(
     ("action", "code"),
-    [("power_off", 0), ("power_on", 1), ("power_cycle", 2), ("reset", 3), ("nmi", 4), ("soft_shutdown", 5)],
+    [("power_off", 0), ("power_on", 1), ("power_cycle", 2), ("reset", 3), ("nmi", 4)],
 )
 def test_each_power_action_sends_its_own_code(
     bmc: Ipmi, fake: FakeBmc, monkeypatch: pytest.MonkeyPatch, action: str, code: int
@@ -106,42 +105,6 @@ def test_set_power_asks_a_silent_bmc_again(bmc: Ipmi, fake: FakeBmc, monkeypatch
 def test_set_power_wants_a_real_deadline(bmc: Ipmi, within_s: float) -> None:
     with pytest.raises(BenchFault, match="within_s of set_power"):
         bmc.set_power(PowerState.ON, within_s=within_s)
-
-
-@pytest.mark.parametrize("device", list(BootDevice))
-@pytest.mark.parametrize("persistent", [True, False])
-def test_boot_device_is_set_and_read_back(bmc: Ipmi, device: BootDevice, persistent: bool) -> None:
-    bmc.set_boot_device(device, persistent)
-    assert bmc.boot_device() is device
-
-
-def test_boot_device_keeps_the_boot_mode(bmc: Ipmi, fake: FakeBmc) -> None:
-    fake.boot = bytes([0xA0, 0, 0, 0, 0])  # valid, EFI
-    bmc.set_boot_device(BootDevice.PXE, persistent=False)
-    assert fake.boot[0] == 0xA0
-
-
-def test_boot_flags_that_are_not_valid_are_no_boot_device(bmc: Ipmi, fake: FakeBmc) -> None:
-    fake.boot = bytes([0x00, 1 << 2, 0, 0, 0])
-    assert bmc.boot_device() is BootDevice.NONE
-
-
-def test_a_boot_device_that_is_accepted_but_not_kept_is_a_fault(bmc: Ipmi, fake: FakeBmc) -> None:
-    fake.keeps_boot = False
-    with pytest.raises(BenchFault, match=r"boot device reads none \(once\), set pxe \(once\)"):
-        bmc.set_boot_device(BootDevice.PXE, persistent=False)
-
-
-def test_a_boot_device_kept_for_every_boot_instead_of_one_is_a_fault(bmc: Ipmi, fake: FakeBmc) -> None:
-    fake.keeps_boot, fake.boot = False, bytes([0xC0, 1 << 2, 0, 0, 0])
-    with pytest.raises(BenchFault, match=r"reads pxe \(persistent\), set pxe \(once\)"):
-        bmc.set_boot_device(BootDevice.PXE, persistent=False)
-
-
-def test_an_unknown_boot_device_is_named(bmc: Ipmi, fake: FakeBmc) -> None:
-    fake.boot = bytes([0x80, 8 << 2, 0, 0, 0])
-    with pytest.raises(BenchFault, match="boot device is 'remote cd', wanted one of: none, pxe"):
-        bmc.boot_device()
 
 
 def test_sensors_are_read_with_kind_unit_and_status(bmc: Ipmi, fake: FakeBmc) -> None:
@@ -216,46 +179,6 @@ def test_the_event_log_is_read_in_words(bmc: Ipmi, fake: FakeBmc) -> None:
 def test_an_empty_event_log_is_empty(bmc: Ipmi, fake: FakeBmc) -> None:
     fake.records = [sensor_record(1, 1, "CPU Temp")]
     assert bmc.sel() == []
-
-
-def test_clearing_the_event_log(bmc: Ipmi, fake: FakeBmc, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pyipmi.helper.time.sleep", lambda _: None)
-    fake.events = [event(1, 0x09, 1, 0x6F, 0)]
-    bmc.clear_sel()
-    assert fake.events == []
-
-
-def test_an_event_log_that_stays_is_a_fault(bmc: Ipmi, fake: FakeBmc, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pyipmi.helper.time.sleep", lambda _: None)
-    fake.events, fake.clears = [event(1, 0x09, 1, 0x6F, 0)], False
-    with pytest.raises(BenchFault, match="its oldest entry is still there"):
-        bmc.clear_sel()
-
-
-def _fru(*fields: str) -> bytes:
-    area = bytes([1, 0, 0]) + b"".join(bytes([0xC0 | len(text)]) + text.encode() for text in fields) + b"\xc1"
-    area += bytes(-(len(area) + 1) % 8)
-    area = area[:1] + bytes([(len(area) + 1) // 8]) + area[2:]
-    header = bytes([1, 0, 0, 0, 1, 0, 0])
-    return b"".join(piece + bytes([-sum(piece) % 256]) for piece in (header, area))
-
-
-def test_inventory(bmc: Ipmi, fake: FakeBmc) -> None:
-    fake.fru = _fru("Maker", "Box", "P-1", "", "S123", "", "")
-    expected = {"product_manufacturer": "Maker", "product_name": "Box", "product_part": "P-1", "product_serial": "S123"}
-    assert bmc.fru() == expected
-
-
-def test_an_empty_inventory_is_a_fault(bmc: Ipmi, fake: FakeBmc) -> None:
-    fake.fru = _fru("", "", "", "", "", "", "")
-    with pytest.raises(BenchFault, match=r"inventory \(FRU 0\) holds nothing"):
-        bmc.fru()
-
-
-def test_a_damaged_inventory_is_a_fault(bmc: Ipmi, fake: FakeBmc) -> None:
-    fake.fru = _fru("Maker", "Box", "P-1", "", "S123", "", "").replace(b"Box", b"Fox")
-    with pytest.raises(BenchFault, match="dut BMC: inventory: the answer cannot be read: DecodingError"):
-        bmc.fru()
 
 
 def test_device_id(bmc: Ipmi) -> None:

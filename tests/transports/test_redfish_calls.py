@@ -1,4 +1,4 @@
-"""Power, boot device, sensors, event log and inventory by Redfish."""
+"""Power, sensors and event log by Redfish."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from fake_redfish import CHASSIS, CLEAR, ENTRIES, LOG, PASSWORD, RESET, SYSTEM, USER, FakeService, link, members
+from fake_redfish import CHASSIS, ENTRIES, LOG, PASSWORD, RESET, SYSTEM, USER, FakeService, link, members
 
 from niclab.core.verdict import BenchFault
-from niclab.transports import redfish
-from niclab.transports.bmc import BootDevice, CommandRefused, PowerState, SensorKind, SensorStatus
+from niclab.transports.bmc import CommandRefused, PowerState, SensorKind, SensorStatus
 from niclab.transports.redfish import Redfish, RedfishEndpoint
 
 
@@ -57,7 +56,6 @@ def test_a_power_state_that_is_none_is_a_fault(bmc: Redfish, service: FakeServic
         ("power_off", ["On", "ForceOff"], "ForceOff"),
         ("power_cycle", ["PowerCycle"], "PowerCycle"),
         ("reset", ["ForceRestart"], "ForceRestart"),
-        ("soft_shutdown", None, "GracefulShutdown"),
         ("nmi", ["Nmi"], "Nmi"),
     ],
 )
@@ -93,55 +91,6 @@ def test_set_power_says_the_last_state_when_the_power_is_stuck(bmc: Redfish, ser
     service.stuck = True
     with pytest.raises(BenchFault, match=r"power is not on within 0\.3 s; last seen: off"):
         bmc.set_power(PowerState.ON, within_s=0.3)
-
-
-@pytest.mark.parametrize("device", list(BootDevice))
-@pytest.mark.parametrize("persistent", [True, False])
-def test_boot_device_is_set_and_read_back(
-    bmc: Redfish, service: FakeService, device: BootDevice, persistent: bool
-) -> None:
-    bmc.set_boot_device(device, persistent)
-    assert bmc.boot_device() is device
-    lasting = service.resources[SYSTEM]["Boot"]["BootSourceOverrideEnabled"]
-    assert lasting == ("Disabled" if device is BootDevice.NONE else "Continuous" if persistent else "Once")
-
-
-def test_a_boot_device_that_is_disabled_is_none(bmc: Redfish, service: FakeService) -> None:
-    service.resources[SYSTEM]["Boot"] = {"BootSourceOverrideEnabled": "Disabled", "BootSourceOverrideTarget": "Pxe"}
-    assert bmc.boot_device() is BootDevice.NONE
-
-
-def test_a_change_holds_for_the_version_that_was_read(bmc: Redfish, service: FakeService) -> None:
-    bmc.set_boot_device(BootDevice.PXE, persistent=False)
-    assert [etag for method, _, _, etag in service.requests if method == "PATCH"] == ['W/"7"']
-
-
-def test_a_boot_device_that_is_accepted_but_not_kept_is_a_fault(
-    bmc: Redfish, service: FakeService, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(redfish, "BOOT_TAKES_EFFECT_WITHIN_S", 0.2)
-    service.stuck = True
-    with pytest.raises(BenchFault, match=r"dut BMC: boot device to read pxe: not within 0\.2 s"):
-        bmc.set_boot_device(BootDevice.PXE, persistent=False)
-
-
-@pytest.mark.parametrize(
-    ("boot", "words"),
-    [
-        (None, "Boot is None"),
-        ({"BootSourceOverrideEnabled": "Perhaps"}, "BootSourceOverrideEnabled is 'Perhaps'"),
-        (
-            {"BootSourceOverrideEnabled": "Once", "BootSourceOverrideTarget": "Floppy"},
-            "BootSourceOverrideTarget is 'Floppy'",
-        ),
-    ],
-)
-def test_a_boot_device_that_cannot_be_read_is_named(
-    bmc: Redfish, service: FakeService, boot: object, words: str
-) -> None:
-    service.resources[SYSTEM]["Boot"] = boot
-    with pytest.raises(BenchFault, match=words):
-        bmc.boot_device()
 
 
 def test_sensors_of_thermal_and_power(bmc: Redfish) -> None:
@@ -210,29 +159,6 @@ def test_a_service_without_an_event_log_says_which_logs_it_has(bmc: Redfish, ser
     service.resources[LOG]["Id"] = "Lclog"
     with pytest.raises(BenchFault, match=f"no log service is a SEL; log services: {SYSTEM}/LogServices/Audit, {LOG}"):
         bmc.sel()
-
-
-def test_clearing_the_event_log(bmc: Redfish, service: FakeService) -> None:
-    bmc.clear_sel()
-    assert ("POST", CLEAR, {}, None) in service.requests
-    assert bmc.sel() == []
-
-
-def test_an_event_log_that_stays_is_a_fault(bmc: Redfish, service: FakeService) -> None:
-    service.stuck = True
-    with pytest.raises(BenchFault, match=r"2 old entries are there: \['1', '2'\]"):
-        bmc.clear_sel()
-
-
-def test_inventory(bmc: Redfish) -> None:
-    assert bmc.fru() == {"product_manufacturer": "Maker", "product_serial": "S123", "chassis_name": "Box"}
-
-
-def test_an_empty_inventory_is_a_fault(bmc: Redfish, service: FakeService) -> None:
-    service.resources[CHASSIS].pop("Model")
-    service.resources[SYSTEM] |= {"SerialNumber": "  ", "Manufacturer": None}
-    with pytest.raises(BenchFault, match="inventory is empty"):
-        bmc.fru()
 
 
 @pytest.mark.parametrize("chosen", ["2", "/redfish/v1/Systems/2"])

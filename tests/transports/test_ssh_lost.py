@@ -18,6 +18,7 @@ from niclab.core.wait import Deadline
 from niclab.transports import CommandTimeout, ConnectionLost
 from niclab.transports.loop import call
 from niclab.transports.ssh import GRACE_S, SshHost
+from niclab.transports.ssh_commands import SshCommands
 from niclab.transports.ssh_link import SshLink
 
 TIMEOUT_S = 0.5
@@ -127,7 +128,7 @@ def test_a_connection_that_is_just_being_lost_is_replaced_and_no_refusal_of_the_
 
     async def lose_and_run() -> bytes:
         (await link.connection(deadline)).abort()  # its transport is gone; it calls itself closed a turn later
-        return (await link.execute("echo once", lambda _: "echo once", 5, deadline, b"")).stdout
+        return (await SshCommands(link).execute("echo once", lambda _: "echo once", 5, deadline, b"")).stdout
 
     try:
         assert call(lose_and_run(), within_s=20) == b"once\n"
@@ -135,7 +136,10 @@ def test_a_connection_that_is_just_being_lost_is_replaced_and_no_refusal_of_the_
         call(link.close(), within_s=5)
 
 
-def test_a_connection_that_is_lost_before_the_command_starts_is_replaced_once(make_sshd: SshdMaker) -> None:
+def test_a_connection_that_is_lost_before_the_command_starts_is_replaced_once(
+    make_sshd: SshdMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("niclab.transports.ssh_pool._FRESH_S", 0)  # as if the host had been silent for long
     server = make_sshd()
     with SshHost(server.endpoint) as host, ThreadPoolExecutor(1) as pool:
         host.run("true")

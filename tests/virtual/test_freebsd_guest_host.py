@@ -142,6 +142,6 @@ def test_packages_and_the_loaders_settings_are_changed_and_put_back(dut: FreeBsd
     assert dut.remove_package("oce").now is None
     assert dut.install_package("oce", "4.2.313.0").now == before
     restoring = dut.restoring_loader_conf("oce_load")
-    assert not dut.set_loader_conf("oce_load", "NO").now.modules["oce"]
+    assert dut.set_loader_conf("oce_load", "NO").now.values["oce_load"] == "NO"
     dut._run(restoring)
     assert dut.loader_conf().values == {"oce_load": "YES"}

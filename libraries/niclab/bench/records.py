@@ -241,10 +241,14 @@ class Port:
 
 
 class Bench(Sheet):
-    """A whole bench."""
+    """A whole bench.
+
+    ``emulated``: the cards are models in software; certificates say that they are demonstrations.
+    """
 
     bench: Name
     description: Text
+    emulated: bool = False
     secrets_file: FilePath | None = None
     traffic: Annotated[TrafficToolName, Wanted("iperf3 or netperf")] = TrafficToolName.IPERF3
     commands: Commands | None = None

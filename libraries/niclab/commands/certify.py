@@ -13,12 +13,13 @@ from pathlib import Path
 
 from niclab.bench.records import OperatingSystem, Role, load_bench
 from niclab.card import load_card
+from niclab.commands.report import look_for_tools, try_report
 from niclab.core.abort import ENDING, FORWARDED, EndRequests
 from niclab.core.profile import Profile
 from niclab.core.verdict import BenchFault
 from niclab.files.yaml import REPOSITORY
-from niclab.report import allure, certificate
-from niclab.report.runfolder import ALLURE_RESULTS_FOLDER, finish_run, new_run, plan_run, read_run, record_facts
+from niclab.report import certificate
+from niclab.report.runfolder import ALLURE_RESULTS_FOLDER, finish_run, new_run, plan_run, record_facts, subject_of
 
 SUITES = REPOSITORY / "suites"
 LISTENERS = REPOSITORY / "libraries" / "listeners"
@@ -39,7 +40,8 @@ def run(
     """Qualify ``card`` on the bench; return 0 only for a clean certificate.
 
     :param systems: operating systems of servers that are to run others than the bench file says.
-    :raises BenchFault: when bench file, sheet or suites are wrong, or a report cannot be made.
+    :raises BenchFault: when bench file, sheet or suites are wrong, or the certificate cannot be written. A report that
+        cannot be made is a warning: it does not change the verdict.
     """
     bench, sheet = load_bench(bench_file).with_systems(systems or {}), load_card(card)
     chosen = [f"{role.name}_OS:{system.value}" for role, system in (systems or {}).items()]
@@ -50,16 +52,24 @@ def run(
         *("--prerunmodifier", f"{PER_CARD}:{sheet.file}:{bench.server(Role.DUT).os.value}"),
         *("--prerunmodifier", f"{MODIFIER}:{profile.value}"),
     ]
+    subject = subject_of(bench.emulated)
+    options += ["--metadata", f"Subject:{subject}"]
+    if bench.emulated:
+        options += [
+            word for page in ("log", "report") for word in (f"--{page}title", f"{subject}: {page} of {sheet.name}")
+        ]
+    tools = look_for_tools()
     expected = count_tests(options)
-    run_dir = new_run(results, sheet.name, bench.name)
+    run_dir = new_run(results, sheet.name, bench.name, emulated=bench.emulated)
     plan_run(run_dir, expected_tests=expected)
     record_facts(run_dir, profile=profile.value, equipment=bench.description)
     listener = f"{LISTENER}:{run_dir / ALLURE_RESULTS_FOLDER}"
     rc = _Robot().run([*options, "--listener", listener, "--listener", str(ABORT), "--outputdir", str(run_dir)])
     finish_run(run_dir, rc)
     certified = certificate.certify(run_dir, rc)
-    allure.generate(run_dir / ALLURE_RESULTS_FOLDER, run_dir / "allure-report", read_run(run_dir))
-    print(f"{'CERTIFIED' if certified else 'NOT CERTIFIED'}: {run_dir}")
+    mark = f" ({subject})" if bench.emulated else ""
+    print(f"{'CERTIFIED' if certified else 'NOT CERTIFIED'}{mark}: {run_dir}", flush=True)
+    try_report(run_dir, tools)
     return 0 if certified else 1
 
 

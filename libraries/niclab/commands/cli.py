@@ -7,9 +7,10 @@ import sys
 import tempfile
 from pathlib import Path
 
+from niclab import __version__
 from niclab.bench.records import OperatingSystem, Role, chosen_systems, load_bench
 from niclab.card import load_card
-from niclab.commands import baseline, certify, doctor, parse
+from niclab.commands import baseline, certify, doctor, parse, report
 from niclab.commands.parity import parity_page
 from niclab.core.profile import Profile
 from niclab.core.verdict import BenchFault, NotApplicable
@@ -24,6 +25,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run one command; 0: all well, 1: something is wrong and said, 2: wrong usage."""
     options = _parser().parse_args(arguments)
     try:
+        _check_installation(REPOSITORY)
         status: int = options.run(options)
     except (BenchFault, NotApplicable) as error:
         print(f"niclab: {error}", file=sys.stderr)
@@ -31,8 +33,19 @@ def main(arguments: list[str] | None = None) -> int:
     return status
 
 
+def _check_installation(repository: Path) -> None:
+    """Refuse a copy of the package that was installed apart from its suites and its lab."""
+    missing = [name for name in ("suites", "resources", "lab") if not (repository / name).is_dir()]
+    if missing:
+        raise BenchFault(
+            f"{repository}: holds no {', '.join(missing)}; "
+            "expected: a checkout of the repository, installed with: pip install --editable ."
+        )
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("niclab", description="Qualification of network cards.")
+    parser.add_argument("--version", action="version", version=f"niclab {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     look = commands.add_parser("doctor", help="look a bench over, and say what is wrong and how to mend it")
     look.add_argument("bench", nargs="?", type=Path, default=DEFAULT_BENCH)
@@ -50,12 +63,14 @@ def _parser() -> argparse.ArgumentParser:
     qualify.add_argument("--results", type=Path, default=REPOSITORY / "results", help="folder of the run folders")
     _systems_options(qualify)
     qualify.set_defaults(run=_certify)
+    again = commands.add_parser("report", help="make the Allure report of a run that has none, or make it again")
+    again.add_argument("run_dir", type=Path, metavar="RUN", help="folder of the run, such as results/latest")
+    again.set_defaults(run=lambda options: report.run(options.run_dir))
     read = commands.add_parser("parse", help="read a tool's output from standard input, print its record as JSON")
     what = read.add_mutually_exclusive_group(required=True)
     what.add_argument("kind", nargs="?", help="what the text is; see --list")
     what.add_argument("--batch", action="store_true", help="read and write JSON lines")
     what.add_argument("--list", action="store_true", dest="listing", help="name every kind")
-    read.add_argument("--command", help="the command line that printed the text")
     read.set_defaults(run=_parse)
     baseline.add_parser(commands)
     alike = commands.add_parser("parity", help="print which question each operating system answers, and how")
@@ -108,7 +123,7 @@ def _certify(options: argparse.Namespace) -> int:
 
 
 def _parse(options: argparse.Namespace) -> int:
-    return parse.run(options.kind, options.command, batch=options.batch, listing=options.listing)
+    return parse.run(options.kind, batch=options.batch, listing=options.listing)
 
 
 def _parity(_: argparse.Namespace) -> int:

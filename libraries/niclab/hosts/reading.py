@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -19,11 +18,6 @@ Line = tuple[int, str]
 """Number (from 1) and text of a line."""
 
 _WHOLE = re.compile(r"[0-9]{1,20}")
-# "/var/log/messages.0.gz:", "messages-" (a line of context), "1534:" (-n), where a stamp of a log follows.
-_OF_GREP = re.compile(
-    r"(?:(?:/\S{1,120}?|(?:messages|syslog|kern|dmesg)[A-Za-z0-9._]{0,40})[:-])?(?:[0-9]{1,8}[:-])?"
-    r"(?=[A-Z][a-z]{2} [ 0-9]?[0-9] [0-9:]{8} |[0-9]{4}-[0-9]{2}-[0-9]{2}T|\[ *[0-9]|<[0-9]{1,3}>)"
-)
 
 
 def numbered(text: str) -> list[tuple[int, str]]:
@@ -38,36 +32,6 @@ def numbered(text: str) -> list[tuple[int, str]]:
 def filled(text: str) -> list[Line]:
     """Return the numbered lines that hold more than blanks; tools print empty ones between their groups."""
     return [(number, line) for number, line in numbered(text) if line.strip()]
-
-
-def ungrepped(line: str) -> str:
-    """A line of a log without the name of the file and the number of the line that grep puts before it."""
-    match = _OF_GREP.match(line)
-    return line[match.end() :] if match else line
-
-
-def dedented(lines: Sequence[tuple[int, str]]) -> tuple[tuple[int, str], ...]:
-    """Numbered lines without the indentation of the first filled one, which a page or a mail has put before them all.
-
-    When a filled line has less, the indentation was no such thing and all lines stay as they are.
-    """
-    filled = [line for _, line in lines if line.strip()]
-    first = filled[0] if filled else ""
-    prefix = first[: len(first) - len(first.lstrip(" \t"))]
-    if not prefix or not all(line.startswith(prefix) for line in filled):
-        return tuple(lines)
-    return tuple((number, line.removeprefix(prefix)) for number, line in lines)
-
-
-def ends_early(lines: Sequence[tuple[int, str]], *, headed: bool) -> bool:
-    """Whether the last row of a table ends before the column in which all others end flush right: its last number was
-    cut. Rows whose blanks a page has collapsed tell nothing, and a single row above it may be the wider one.
-
-    :param headed: the first line is the heading, which is never wider than a row.
-    """
-    *others, last = [line.expandtabs() for _, line in lines] or [""]
-    ends = {len(line) for line in others}
-    return len(others) > (0 if headed else 1) and len(ends) == 1 and len(last) < ends.pop() and "   " in last
 
 
 def whole_number(kind: str, where: str, text: str, what: str) -> int:
@@ -97,24 +61,6 @@ def once_each(pairs: list[tuple[str, object]]) -> dict[str, object]:
             raise ValueError(f"{name!r} has two values")
         values[name] = value
     return values
-
-
-def load_first_json_object(kind: str, text: str) -> JsonNode:
-    """The only JSON object of ``text``, which may stand between lines of other text (warnings, login banners).
-
-    The object begins at the first line that begins with ``{``; a second one is an error, because nobody can tell
-    which of the two was meant.
-    """
-    start = re.search(r"^\{", text, re.MULTILINE)
-    if start is None:
-        raise unreadable(kind, "text", text, "a line that begins a JSON object with '{'")
-    try:
-        value, end = json.JSONDecoder(parse_constant=_refuse_constant).raw_decode(text, start.start())
-    except (ValueError, RecursionError) as error:
-        raise unreadable(kind, "JSON", text[start.start() :], f"one complete JSON object ({error})") from error
-    if re.search(r"^\{", text[end:], re.MULTILINE):
-        raise unreadable(kind, "text after the first JSON object", text[end:].strip(), "one result only")
-    return JsonNode(kind, "", value)
 
 
 def _refuse_constant(name: str) -> NoReturn:

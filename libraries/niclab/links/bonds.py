@@ -375,6 +375,6 @@ class Bonds:
 
     def _lose(self, path: BenchPath, cause: Cause, say: Callable[[str], object]) -> None:
         used = {bond.server.role: seen.active_slave for bond, seen in zip(self.both, self._seen(), strict=True)}
-        ports = failure.dark_ends(path, cause)
+        ports = failure.ends_without_link(path, cause)
         self._lost.append(Loss(path, failure.lose(self._run, path, cause), ports, used))
         say(f"path {path.name} is lost by {cause.value}: no link at {' and '.join(sorted(ports))}")

@@ -11,22 +11,30 @@ from niclab.core.verdict import Undecided, fail_with
 from niclab.run.run import Run
 
 
-def expect(taken: Run, ports: list[Port], *, up: bool, since: float, say: Callable[[str], object]) -> None:
-    """Every port reaches the state within the sheet's time, counted from ``since`` (monotonic, controller).
+def expect(run: Run, ports: list[Port], *, up: bool, since: float, say: Callable[[str], object]) -> None:
+    """See that every port reaches a state within the sheet's time.
 
     All ports are watched at once, each by its own server. Watching begins after ``since``: a port that is not seen
     in the state for the whole time of the sheet is late for sure. That it is seen is known when the answer arrives:
-    an upper bound. Where that is past the time, nobody can tell.
+    an upper bound. Where that is past the time, the check is undecided.
 
-    :param say: takes what was seen of each port.
-    :raises CardFailure: naming the ports that are late.
-    :raises Undecided: where nobody can tell.
+    Args:
+        run: The qualification run.
+        ports: The ports.
+        up: True for carrier, False for none.
+        since: When the time begins, in s of the controller's monotonic clock.
+        say: Takes what was seen of each port.
+
+    Raises:
+        CardFailure: Naming the ports that are late.
+        Undecided: Naming the ports whose answer came too late to decide.
+        NotApplicable: The sheet does not know the limit.
     """
     field = "carrier_return_within_ms" if up else "carrier_loss_within_ms"
-    limit_ms = taken.card.known(getattr(taken.card.limits, field), f"limits.{field}")
+    limit_ms = run.card.known(getattr(run.card.limits, field), f"limits.{field}")
 
     def watch(port: Port) -> tuple[bool, float]:
-        wait = taken.server_of(port).host.await_carrier(taken.interface(port), up, within_s=limit_ms / 1000)
+        wait = run.server_of(port).host.await_carrier(run.interface(port), up, within_s=limit_ms / 1000)
         return wait.seen, (time.monotonic() - since) * 1000
 
     outcomes = dict(zip(ports, side_by_side(watch, ports), strict=True))
@@ -35,7 +43,7 @@ def expect(taken: Run, ports: list[Port], *, up: bool, since: float, say: Callab
         say(f"{port.name}: carrier {'up' if up else 'gone'}: {seen}, known after {took_ms:.0f} ms of {limit_ms}")
         if not seen:
             state = "no carrier" if up else "still carrier"
-            problems.append(f"{port.place} has {state} after {limit_ms} ms, all that sheet {taken.card.name} allows")
+            problems.append(f"{port.place} has {state} after {limit_ms} ms, all that sheet {run.card.name} allows")
         elif took_ms > limit_ms:
             unknown.append(f"{port.place}: known after {took_ms:.0f} ms only, too late to tell about {limit_ms} ms")
     fail_with(problems)

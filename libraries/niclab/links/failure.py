@@ -1,4 +1,4 @@
-"""The ways in which a link is lost in the field, each with its undo in the journal first."""
+"""The ways in which a link fails in the field, each with its undo in the journal first."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from niclab.run.run import Run
 
 
 class Cause(Enum):
-    """Why a link is lost. What each end of the path sees of it, is in :func:`dark_ends`."""
+    """Why a link fails. :func:`ends_without_link` says which ends of the path see it."""
 
     CABLE = "cable"
     """Its cable is pulled; of a path through the switch, that of the dut."""
@@ -34,9 +34,19 @@ class Cause(Enum):
 
 
 def lose(run: Run, path: BenchPath, cause: Cause) -> Entry:
-    """Lose the link of ``path``; :func:`niclab.links.wiring.mend_path` takes the entry and gives it back.
+    """Let the link of a path fail.
 
-    :raises NotApplicable: when the bench cannot do that to this path.
+    Args:
+        run: The qualification run.
+        path: The path.
+        cause: The way in which its link fails.
+
+    Returns:
+        The entry of the journal that restores it, for :func:`niclab.links.wiring.mend_path`.
+
+    Raises:
+        NotApplicable: The bench cannot do that to this path.
+        BenchFault: The link cannot be made to fail.
     """
     port = run.bench.end(path, cause.loser)
     match cause:
@@ -52,8 +62,16 @@ def lose(run: Run, path: BenchPath, cause: Cause) -> Entry:
             return wiring.take_driver(run, port)
 
 
-def dark_ends(path: BenchPath, cause: Cause) -> frozenset[str]:
-    """Names of the ports that lose their link by it: both ends of a direct path, one where a switch lies between."""
+def ends_without_link(path: BenchPath, cause: Cause) -> frozenset[str]:
+    """Name the ports that lose their link: both ends of a direct path, one end of a path through a switch.
+
+    Args:
+        path: The path.
+        cause: The way in which its link fails.
+
+    Returns:
+        Names of the ports.
+    """
     if path.through is Wiring.DIRECT:
         return frozenset(path.ends)
     return frozenset(end for end in path.ends if end.startswith(f"{cause.loser.value}."))

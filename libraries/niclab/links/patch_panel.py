@@ -11,12 +11,19 @@ from niclab.run.run import Run
 
 
 def connect(run: Run) -> list[str]:
-    """Every path goes through the switch from now on, and is proven; one line of proof per path.
+    """Lay every path through the switch, and prove it.
 
-    Where the bench file has them so, nothing is done: they have been proven when the bench was taken.
+    Where the bench file has them so, nothing is done: they were proven when the bench was taken.
 
-    :raises NotApplicable: when the bench has no switch, or cannot connect its paths to it.
-    :raises BenchFault: when the cables do not lead where the bench file says; they are laid back.
+    Args:
+        run: The qualification run.
+
+    Returns:
+        One line of proof per path; empty when nothing was done.
+
+    Raises:
+        NotApplicable: The bench has no switch, or cannot connect its paths to it.
+        BenchFault: The cables do not lead where the bench file says; they are laid back.
     """
     bench = run.bench
     direct = [path.name for path in bench.paths if path.through is not Wiring.SWITCH]
@@ -42,9 +49,16 @@ def connect(run: Run) -> list[str]:
 
 
 def disconnect(run: Run) -> list[str]:
-    """The cables lie as the bench file has them, and are proven; does nothing where :func:`connect` has done nothing.
+    """Lay the cables as the bench file has them, and prove it; do nothing where :func:`connect` has done nothing.
 
-    :raises BenchFault: when they do not.
+    Args:
+        run: The qualification run.
+
+    Returns:
+        One line of proof per path; empty when nothing was done.
+
+    Raises:
+        BenchFault: The cables do not lead where the bench file says.
     """
     return wiring.prove(run) if _lay_back(run) else []
 

@@ -25,9 +25,15 @@ def untagged_ipv4(server: Server, iface: str, sender_mac: str) -> Iterator[Stray
 
     The port is not made promiscuous: that would switch off the filter under test.
 
-    :raises BenchFault: when tcpdump does not start (it is not installed), or ends for another reason than a frame.
+    Args:
+        server: The server that watches.
+        iface: Its interface.
+        sender_mac: MAC address of the sender whose frames are watched for.
+
+    Raises:
+        BenchFault: tcpdump does not start (it is not installed), or ends for another reason than a frame.
     """
-    # "not vlan" stands last: in pcap's language it moves the offsets of all that follows it by a tag
+    # "not vlan" comes last: in pcap's language it moves the offsets of all that follows it by a tag
     expression = f"ether src {sender_mac} and (arp or icmp) and not vlan"
     job = server.ssh.start(quoted("tcpdump", "-p", "-n", "-l", "--immediate-mode", "-c", "1", "-i", iface, expression))
     found = StrayFrames()

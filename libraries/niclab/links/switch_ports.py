@@ -8,14 +8,19 @@ from niclab.bench.records import Port
 from niclab.core.undo import Action, ActionKind, Entry
 from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.run.run import Run
-from niclab.switch.records import Admin, PortVlans
+from niclab.switch.records import COUNTERS, Admin, PortVlans
 from niclab.switch.undo import open_command, remove_vlan_command, vlans_command
 
 
 def switch_port(run: Run, port: Port) -> str:
-    """The switch's name of the port that ``port`` is cabled to.
+    """Return the switch's name of the port that a server's port is cabled to.
 
-    :raises NotApplicable: when it is cabled to none.
+    Args:
+        run: The qualification run.
+        port: The server's port.
+
+    Raises:
+        NotApplicable: It is cabled to none.
     """
     entry = run.bench.switch
     if entry is None or port.name not in entry.ports:
@@ -24,9 +29,18 @@ def switch_port(run: Run, port: Port) -> str:
 
 
 def shut(run: Run, port: Port) -> Entry:
-    """Take the light from ``port`` by shutting its port of the switch; the journal's entry that opens it.
+    """Shut the switch's port of a server's port.
 
-    :raises BenchFault: when it is shut already and this run has not done it, or the switch does not shut it.
+    Args:
+        run: The qualification run.
+        port: The server's port.
+
+    Returns:
+        The entry of the journal that opens it.
+
+    Raises:
+        NotApplicable: ``port`` is cabled to no switch.
+        BenchFault: It is shut already and this run has not done it, or the switch does not shut it.
     """
     theirs = switch_port(run, port)
     undo = Action(ActionKind.SWITCH, "switch", open_command(theirs))
@@ -35,14 +49,23 @@ def shut(run: Run, port: Port) -> Entry:
         admin = run.switch.ports.state(theirs).admin
         if admin is not Admin.UP:
             found = f"{run.switch.name}: {theirs} ({port.name}) is {admin.name} already, and not by this run"
-            raise BenchFault(f"{found}; wanted: an open port, so that shutting it tells something")
+            raise BenchFault(f"{found}; wanted: an open port, so that shutting it proves something")
         entry = run.journal.register(port.name, f"{run.switch.name} port {theirs} is shut", undo)
     run.switch.ports.set_admin(theirs, Admin.DOWN)
     return entry
 
 
 def open_port(run: Run, port: Port) -> None:
-    """Open the switch's port of ``port``; one that this run has not shut is opened all the same, and is open after."""
+    """Open the switch's port of a server's port, also one that this run has not shut.
+
+    Args:
+        run: The qualification run.
+        port: The server's port.
+
+    Raises:
+        NotApplicable: ``port`` is cabled to no switch.
+        BenchFault: The switch does not open it.
+    """
     theirs = switch_port(run, port)
     entry = _pending(run, Action(ActionKind.SWITCH, "switch", open_command(theirs)))
     if entry is not None:
@@ -52,18 +75,57 @@ def open_port(run: Run, port: Port) -> None:
 
 
 def open_all(run: Run) -> list[str]:
-    """Open every port that this run has shut; the names of the servers' ports, the last shut first.
+    """Open every port that this run has shut.
 
-    :raises BenchFault: when one cannot be opened; the others have been.
+    Args:
+        run: The qualification run.
+
+    Returns:
+        Names of the servers' ports, the last shut first.
+
+    Raises:
+        BenchFault: One cannot be opened; the others have been.
     """
     return _undo_each(run, "open ")
 
 
+def count(run: Run, port: Port, counter: str) -> int:
+    """Read a counter of the switch's port of ``port``.
+
+    Args:
+        run: The qualification run.
+        port: The server's port.
+        counter: Name of the counter.
+
+    Returns:
+        What it shows now.
+
+    Raises:
+        BenchFault: There is no such counter.
+        NotApplicable: ``port`` is cabled to no switch.
+    """
+    counters = run.switch.ports.counters(switch_port(run, port))
+    known = [name for name in COUNTERS if getattr(counters, name) is not None]
+    if counter not in known:
+        raise BenchFault(f"{run.switch.name}: there is no counter {counter!r}; wanted: one of {', '.join(known)}")
+    found: int = getattr(counters, counter)
+    return found
+
+
 def set_vlans(run: Run, port: Port, wanted: PortVlans) -> None:
-    """Set the VLANs of the switch's port of ``port``; VLANs that are missing on the switch are made.
+    """Set the VLANs of the switch's port of a server's port; VLANs that are missing on the switch are made.
 
     However often it is changed, the undo is what it was at first. It is written down each time, so that every port has
     left a VLAN before that is removed.
+
+    Args:
+        run: The qualification run.
+        port: The server's port.
+        wanted: The VLANs.
+
+    Raises:
+        NotApplicable: ``port`` is cabled to no switch.
+        BenchFault: The switch does not set them.
     """
     theirs, switch = switch_port(run, port), run.switch
     before = vlans_command(theirs, switch.vlans.of(theirs))
@@ -76,9 +138,16 @@ def set_vlans(run: Run, port: Port, wanted: PortVlans) -> None:
 
 
 def restore_vlans(run: Run) -> list[str]:
-    """Put the VLANs of every port back, and remove those that this run made; names of the servers' ports.
+    """Put the VLANs of every port back, and remove those that this run made.
 
-    :raises BenchFault: when one cannot be put back; the others have been.
+    Args:
+        run: The qualification run.
+
+    Returns:
+        Names of the servers' ports.
+
+    Raises:
+        BenchFault: One cannot be put back; the others have been.
     """
     ports = _undo_each(run, "vlans ")
     _undo_each(run, "remove-vlan ")
@@ -86,12 +155,12 @@ def restore_vlans(run: Run) -> list[str]:
 
 
 def access(vlan: int) -> PortVlans:
-    """A port in one VLAN, its frames without a tag."""
+    """Return the VLANs of a port that is in one VLAN (its id) only, its frames without a tag."""
     return PortVlans(vlan, frozenset({vlan}), frozenset())
 
 
 def trunk(tagged: frozenset[int], native: int) -> PortVlans:
-    """A port whose frames carry a tag, but for those of the VLAN ``native``."""
+    """Return the VLANs of a port whose frames carry a tag (``tagged``: VLAN ids), but for those of ``native``."""
     return replace(access(native), tagged=tagged - {native})
 
 

@@ -21,7 +21,7 @@ BOND = "niclab0"
 
 @dataclass
 class Stack:
-    """A bond or VLAN on one server, and how it is taken away again, newest change last."""
+    """A bond or VLAN on one server, and how it is removed again, newest change last."""
 
     server: Server
     name: str
@@ -32,16 +32,27 @@ class Stack:
 
 
 def bonded_ports(run: Run, role: Role) -> list[Port]:
-    """The ports of one server that lie on a path, in the order of the paths."""
+    """List the ports of one server that lie on a path, in the order of the paths."""
     ends = [run.bench.port(end) for path in run.bench.paths for end in path.ends]
     return [port for port in ends if port.role is role]
 
 
 def bond(run: Run, role: Role, settings: BondSettings, *, first_is_primary: bool = False) -> Stack:
-    """Bond all ports of a server; the bond gets the address of the first one. One that asks by ARP asks for the other
-    server's bond.
+    """Bond all ports of a server; the bond gets the address of the first one.
 
-    :raises BenchFault: when it cannot be made, or does not read back as asked. What was changed is undone.
+    A bond with ARP monitoring asks for the other server's bond.
+
+    Args:
+        run: The qualification run.
+        role: The server.
+        settings: Settings of the bond.
+        first_is_primary: Is the first port the primary?
+
+    Returns:
+        The bond.
+
+    Raises:
+        BenchFault: It cannot be made, or does not read back as asked. What was changed is undone.
     """
     server, ports = run.server(role), bonded_ports(run, role)
     members = [run.interface(port) for port in ports]
@@ -66,7 +77,16 @@ def bond(run: Run, role: Role, settings: BondSettings, *, first_is_primary: bool
 def vlan_on_port(run: Run, port: Port, vlan_id: int) -> Stack:
     """Make a VLAN on a port and move the port's address to it, so that only tagged frames can answer.
 
-    :raises BenchFault: when it cannot be made. What was changed is undone.
+    Args:
+        run: The qualification run.
+        port: The port.
+        vlan_id: VLAN id.
+
+    Returns:
+        The VLAN.
+
+    Raises:
+        BenchFault: It cannot be made. What was changed is undone.
     """
     server, iface, address = run.server_of(port), run.interface(port), run.bench.address(port)
     stack = Stack(server, f"{iface}.{vlan_id}", address, _before(run, [port]))
@@ -78,10 +98,20 @@ def vlan_on_port(run: Run, port: Port, vlan_id: int) -> Stack:
 
 
 def vlan_in_vlan(run: Run, port: Port, outer: int, inner: int) -> list[Stack]:
-    """Make a VLAN of 802.1ad on a port, and in it one of 802.1Q that gets the port's address; the outer one first.
+    """Make a VLAN of 802.1ad on a port, and in it one of 802.1Q that gets the port's address.
 
-    :raises NotApplicable: when the system has no such tags.
-    :raises BenchFault: when they cannot be made. What was changed is undone.
+    Args:
+        run: The qualification run.
+        port: The port.
+        outer: VLAN id of the outer tag.
+        inner: VLAN id of the inner tag.
+
+    Returns:
+        Both VLANs, the outer one first.
+
+    Raises:
+        NotApplicable: The system has no such tags.
+        BenchFault: They cannot be made. What was changed is undone.
     """
     server, iface = run.server_of(port), run.interface(port)
     below = Stack(server, f"{iface}.{outer}", run.bench.address(port), _before(run, [port]))
@@ -100,7 +130,16 @@ def vlan_in_vlan(run: Run, port: Port, outer: int, inner: int) -> list[Stack]:
 def vlan_on_bond(run: Run, below: Stack, vlan_id: int) -> Stack:
     """Make a VLAN on a bond; its address is that of the server's second port, which is free while it is bonded.
 
-    :raises BenchFault: when there is no second port, or it cannot be made. What was changed is undone.
+    Args:
+        run: The qualification run.
+        below: The bond.
+        vlan_id: VLAN id.
+
+    Returns:
+        The VLAN.
+
+    Raises:
+        BenchFault: There is no second port, or it cannot be made. What was changed is undone.
     """
     ports = list(below.below)
     if len(ports) < 2:
@@ -113,9 +152,17 @@ def vlan_on_bond(run: Run, below: Stack, vlan_id: int) -> Stack:
 
 
 def remove(run: Run, stack: Stack) -> list[str]:
-    """Take a stack away. Returns what is not as it was before: nothing, when all is well.
+    """Remove a bond or VLAN.
 
-    :raises BenchFault: when it cannot be taken away; the rest is left to the journal.
+    Args:
+        run: The qualification run.
+        stack: The bond or VLAN.
+
+    Returns:
+        What is not as it was before; empty when all is well.
+
+    Raises:
+        BenchFault: It cannot be removed; the rest is left to the journal.
     """
     while stack.entries:
         run.journal.undo(stack.entries[-1], run.undo)
@@ -133,7 +180,7 @@ def remove(run: Run, stack: Stack) -> list[str]:
 
 @contextmanager
 def _whole(run: Run, stack: Stack) -> Iterator[None]:
-    """A stack that cannot be made whole is taken away again; what cannot be is left to the journal."""
+    """A stack that cannot be made whole is removed again; what cannot be is left to the journal."""
     with ExitStack() as undoing:
         undoing.callback(remove, run, stack)
         yield

@@ -12,7 +12,7 @@ from niclab.bench.commands import checked_local_command
 from niclab.bench.records import BenchPath, Port, Role, Wiring
 from niclab.core.undo import Action, ActionKind, Entry
 from niclab.core.verdict import BenchFault, NotApplicable
-from niclab.core.wait import until
+from niclab.core.wait import NotInTime, persistent_problems, until
 from niclab.links.switch_ports import switch_port
 from niclab.run.run import Run
 
@@ -26,9 +26,16 @@ PINGS = 10
 
 
 def prove(run: Run) -> list[str]:
-    """Prove every path of the bench; returns one line of proof per path.
+    """Prove every path of the bench.
 
-    :raises BenchFault: naming the path, the ports that should have changed and those that did.
+    Args:
+        run: The qualification run.
+
+    Returns:
+        One line of proof per path.
+
+    Raises:
+        BenchFault: Naming the path, the ports that should have changed and those that did.
     """
     ports = [run.bench.port(end) for path in run.bench.paths for end in path.ends]
     _wait(run, ports, up=True, within_s=RETURN_WITHIN_S, doing="before the wiring proof")
@@ -63,7 +70,19 @@ def _let_be_heard(run: Run, port: Port) -> None:
 
 
 def require_learned(run: Run, port: Port) -> str:
-    """The port of the switch where the address of ``port`` is, and only there; it is the one of the bench file."""
+    """See that the switch has learned the address of a port where the bench file says, and only there.
+
+    Args:
+        run: The qualification run.
+        port: The server's port.
+
+    Returns:
+        The port of the switch.
+
+    Raises:
+        NotApplicable: ``port`` is cabled to no switch.
+        BenchFault: The address is elsewhere, or the switch does not answer.
+    """
     wanted = switch_port(run, port)
     address = mac_of(run, port)
     found: frozenset[str] = frozenset()
@@ -74,8 +93,8 @@ def require_learned(run: Run, port: Port) -> str:
         return found == {wanted}
 
     try:
-        until(learned, within=LEARNED_WITHIN_S, what="learned", every=0.2)
-    except BenchFault as error:
+        until(learned, within=LEARNED_WITHIN_S, what="learned", every=0.2, error=NotInTime)
+    except NotInTime as error:
         where = ", ".join(sorted(found)) or "no port"
         raise BenchFault(
             f"{run.switch.name}: the address {address} of {port.name} is at {where}; wanted: {wanted} alone; "
@@ -85,13 +104,18 @@ def require_learned(run: Run, port: Port) -> str:
 
 
 def mac_of(run: Run, port: Port) -> str:
-    """The address that ``port`` has now.
+    """Return the MAC address that a port has now.
 
-    :raises BenchFault: when its interface has none.
+    Args:
+        run: The qualification run.
+        port: The port.
+
+    Raises:
+        BenchFault: Its interface has none.
     """
     address = run.server_of(port).host.interface(run.interface(port)).mac
     if address is None:
-        raise BenchFault(f"{port.place}: its interface tells no MAC address; wanted: one, to look for on the switch")
+        raise BenchFault(f"{port.place}: its interface has no MAC address; wanted: one, to look for on the switch")
     return address
 
 
@@ -112,7 +136,18 @@ def _prove_path(run: Run, path: BenchPath, ports: list[Port]) -> str:
 
 
 def break_path(run: Run, path: BenchPath) -> Entry:
-    """Break a path where the bench file says how, else at the dut's end; the undo is in the journal before that."""
+    """Break a path: by the bench file's command, else by taking the dut's end down. The journal has the undo first.
+
+    Args:
+        run: The qualification run.
+        path: The path.
+
+    Returns:
+        The entry of the journal that mends it.
+
+    Raises:
+        BenchFault: The command fails.
+    """
     if path.pull and path.plug:
         entry = run.journal.register(
             f"path {path.name}", "cable is pulled", Action(ActionKind.LOCAL, "controller", path.plug)
@@ -123,7 +158,15 @@ def break_path(run: Run, path: BenchPath) -> Entry:
 
 
 def take_down(run: Run, port: Port) -> Entry:
-    """Take the interface of a port down; the undo is in the journal before that."""
+    """Take the interface of a port down. The journal has the undo first.
+
+    Args:
+        run: The qualification run.
+        port: The port.
+
+    Returns:
+        The entry of the journal that takes it up.
+    """
     server = run.server_of(port)
     iface = server.interface(port)
     undo = Action(ActionKind.SHELL, server.name, server.host.restoring_link(iface, up=True))
@@ -133,9 +176,17 @@ def take_down(run: Run, port: Port) -> Entry:
 
 
 def take_driver(run: Run, port: Port) -> Entry:
-    """Take the driver from the PCI function of a port; the undo is in the journal before that.
+    """Take the driver from the PCI function of a port. The journal has the undo first.
 
-    :raises NotApplicable: when that cannot be done to this port alone.
+    Args:
+        run: The qualification run.
+        port: The port.
+
+    Returns:
+        The entry of the journal that gives it back.
+
+    Raises:
+        NotApplicable: That cannot be done to this port alone.
     """
     server = run.server_of(port)
     shared = [other.name for other in run.ports(port.role) if other.name != port.name and other.pci == port.pci]
@@ -149,7 +200,15 @@ def take_driver(run: Run, port: Port) -> Entry:
 
 
 def mend_path(run: Run, entry: Entry) -> None:
-    """Undo :func:`break_path`."""
+    """Undo the failure of a link, for example that of :func:`break_path`.
+
+    Args:
+        run: The qualification run.
+        entry: The entry of the journal.
+
+    Raises:
+        BenchFault: The undo fails; the journal keeps it.
+    """
     run.journal.undo(entry, run.undo)
 
 
@@ -160,11 +219,9 @@ def _wait(run: Run, ports: list[Port], *, up: bool, within_s: float, doing: str)
         down = run.without_carrier(ports)
         return [port.name for port in ports if (port in down) is up]
 
-    try:
-        until(lambda: not wrong(), within=within_s, what=doing, every=0.1)
-    except BenchFault as error:
+    if found := persistent_problems(wrong, within=within_s):
         state = "no carrier" if up else "still carrier"
         raise BenchFault(
-            f"{doing}: {state} at {', '.join(wrong()) or 'ports that changed late'} after {within_s:g} s; "
+            f"{doing}: {state} at {', '.join(found)} after {within_s:g} s; "
             f"check the cables against the bench file {run.bench.file}"
-        ) from error
+        )

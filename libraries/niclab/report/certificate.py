@@ -19,7 +19,15 @@ from niclab.report import now, read_json_object, sha256_of, write_atomically, wr
 from niclab.report.evidence import INDEX_NAME, read_index, stored_files
 from niclab.report.page import CERTIFIED, certificate_page
 from niclab.report.results import RunResults, TestRecord, read_results
-from niclab.report.runfolder import ALLURE_RESULTS_FOLDER, EVIDENCE_FOLDER, NEEDED_FACTS, RUN_FILE, read_run
+from niclab.report.runfolder import (
+    ALLURE_RESULTS_FOLDER,
+    DEMONSTRATION,
+    EVIDENCE_FOLDER,
+    NEEDED_FACTS,
+    PHYSICAL,
+    RUN_FILE,
+    read_run,
+)
 from niclab.report.verdicts import Verdict
 
 NOT_CERTIFIED = "NOT CERTIFIED"
@@ -96,7 +104,7 @@ def _certificate(run_dir: Path, robot_rc: int, issued: str) -> dict[str, Any]:
         "format": _FORMAT,
         "verdict": NOT_CERTIFIED if reasons else CERTIFIED,
         "reasons": reasons,
-        **{name: run.get(name) for name in ("card", "bench", "run", "started", "finished", "who", "git")},
+        **{name: run.get(name) for name in ("card", "bench", "subject", "run", "started", "finished", "who", "git")},
         "issued": issued,
         "facts": run.get("facts") or {},
         "versions": run.get("versions") or {},
@@ -123,6 +131,8 @@ def _reasons_of_run(run: Mapping[str, Any], robot_rc: int) -> list[str]:
     for name in ("card", "bench", "who", "versions"):
         if run and not run.get(name):
             reasons.append(f"{RUN_FILE} does not name: {name}.")
+    if run and run.get("subject") not in (PHYSICAL, DEMONSTRATION):
+        reasons.append(f"{RUN_FILE} does not say whether the card is physical or emulated.")
     facts = run.get("facts") or {}
     missing = [name for name in NEEDED_FACTS if not facts.get(name)]
     if run and missing:

@@ -14,10 +14,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 
 from niclab.report import chart_parts as parts
-from niclab.report import write_atomically
 from niclab.report.chart_parts import Scale
 
 _WIDTH = 760.0
@@ -264,18 +262,6 @@ class TrendChart:
 
 
 Chart = LineChart | ChangeChart | TrendChart
-
-
-def write_chart(folder: Path, name: str, chart: Chart) -> tuple[Path, Path]:
-    """Write ``name.svg`` and ``name.csv`` into ``folder`` and return their paths.
-
-    Raises:
-        BenchFault: When a file cannot be written.
-    """
-    drawn, numbers = folder / f"{name}.svg", folder / f"{name}.csv"
-    write_atomically(drawn, chart.svg())
-    write_atomically(numbers, chart.csv())
-    return drawn, numbers
 
 
 @dataclass(frozen=True)

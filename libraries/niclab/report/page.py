@@ -9,7 +9,7 @@ from typing import Any
 
 from niclab.core.verdict import BenchFault
 from niclab.report import LOOK
-from niclab.report.runfolder import NEEDED_FACTS
+from niclab.report.runfolder import DEMONSTRATION, NEEDED_FACTS
 from niclab.report.verdicts import Verdict
 
 CERTIFIED = "CERTIFIED"
@@ -33,18 +33,21 @@ def certificate_page(certificate: Mapping[str, Any], look: Path = LOOK) -> str:
     """
     certified = certificate["verdict"] == CERTIFIED
     title = "Certificate of qualification" if certified else "Qualification record"
+    demonstration = certificate["subject"] == DEMONSTRATION
+    mark = f"{DEMONSTRATION}: " if demonstration else ""
+    banner = f'<p class="demonstration">{DEMONSTRATION}</p>\n' if demonstration else ""
     card, bench = _text(certificate["card"]), _text(certificate["bench"])
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
-<title>{title}: {card} on {bench}</title>
+<title>{mark}{title}: {card} on {bench}</title>
 <style>
 {_read(look / "certificate.css")}</style>
 </head>
 <body>
-<header>
+{banner}<header>
 {_read(look / "logo.svg")}<div><h1>{title}</h1><p>{card} on bench {bench}, {_day(certificate["issued"])}</p></div>
 </header>
 {_verdict(certificate, certified)}
@@ -62,9 +65,12 @@ def _verdict(certificate: Mapping[str, Any], certified: bool) -> str:
         f"{number} {_title(verdict).lower()}" for verdict, number in certificate["counts"].items() if number
     )
     total = sum(certificate["counts"].values())
+    demonstration = certificate["subject"] == DEMONSTRATION
+    look = "demonstration" if demonstration and certified else "good" if certified else "bad"
+    headline = f"{certificate['verdict']} ({DEMONSTRATION})" if demonstration else certificate["verdict"]
     reasons = "".join(f"<li>{_text(reason)}</li>" for reason in certificate["reasons"])
     return (
-        f'<section class="verdict {"good" if certified else "bad"}"><strong>{_text(certificate["verdict"])}</strong>'
+        f'<section class="verdict {look}"><strong>{_text(headline)}</strong>'
         + (f"<ul>{reasons}</ul>" if reasons else "")
         + f"<p>{total} tests{f': {counts}' if counts else ''}.</p></section>"
     )
@@ -77,6 +83,7 @@ def _subject(certificate: Mapping[str, Any]) -> str:
     rows = {
         "Card": certificate["card"],
         "Bench": certificate["bench"],
+        "Subject": certificate["subject"],
         **{name.capitalize(): facts.get(name) for name in (*NEEDED_FACTS, *sorted(set(facts) - set(NEEDED_FACTS)))},
         "Started": _moment(certificate["started"]),
         "Finished": _moment(certificate["finished"]),

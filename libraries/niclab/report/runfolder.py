@@ -31,6 +31,8 @@ RUN_FILE = "run.json"
 EVIDENCE_FOLDER = "evidence"
 ALLURE_RESULTS_FOLDER = "allure-results"
 LATEST = "latest"
+PHYSICAL = "physical card"
+DEMONSTRATION = "DEMONSTRATION, emulated card"
 NEEDED_FACTS = ("driver", "firmware", "kernel")
 _FORMAT = 1
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -43,6 +45,7 @@ def new_run(
     card: str,
     bench: str,
     *,
+    emulated: bool = False,
     command_line: Sequence[str] | None = None,
     secrets: Iterable[str] = (),
     repository: Path = REPOSITORY,
@@ -56,6 +59,7 @@ def new_run(
         results_root: Made when missing.
         card: Name of the card sheet.
         bench: Name of the bench file.
+        emulated: Whether the cards are models in software; the run is then marked as a demonstration.
         command_line: What was called; by default that of this process.
         secrets: Values masked in the command line.
         repository: Its git commit is noted; a folder outside of git has none.
@@ -76,6 +80,7 @@ def new_run(
         "run": run_dir.name,
         "card": card,
         "bench": bench,
+        "subject": subject_of(emulated),
         "who": {"user": getpass.getuser(), "controller": socket.gethostname()},
         "started": started.isoformat(timespec="seconds"),
         "finished": None,
@@ -90,6 +95,11 @@ def new_run(
     write_json(run_dir / RUN_FILE, run)
     (run_dir / EVIDENCE_FOLDER).mkdir()
     return run_dir
+
+
+def subject_of(emulated: bool) -> str:
+    """Say what kind of card a run qualifies, in the words of every report."""
+    return DEMONSTRATION if emulated else PHYSICAL
 
 
 def read_run(run_dir: Path) -> dict[str, Any]:

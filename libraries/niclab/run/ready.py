@@ -35,6 +35,7 @@ def make_ready(run: Run, warn: Callable[[str], object]) -> None:
         if module:
             warn(f"{server.name}: driver {module} was not loaded; it is loaded now")
             server.run(server.host.loading_driver(module))
+            run.note_loaded(server.role, module)
     run.test_ports.prepare()
 
 

@@ -73,7 +73,26 @@ class Run:
         self.switch_uptime: Uptime | None = None
         """How long the switch ran when the bench was acquired."""
         self._parts: dict[object, object] = {}
+        self._loaded: dict[Role, tuple[str, str]] = {}  # role -> module loaded by the lab, boot id then
         self.test_ports = PreparedPorts(self)
+
+    def note_loaded(self, role: Role, module: str) -> None:
+        """Remember that the lab had to load a driver module, which ought to have been loaded since the server's boot.
+
+        Args:
+            role: The server.
+            module: Name of the driver module.
+        """
+        self._loaded[role] = (module, self.server(role).host.boot_id())
+
+    def was_loaded_by_lab(self, role: Role, module: str) -> bool:
+        """Tell whether the lab had to load a driver module since the server's last boot.
+
+        Args:
+            role: The server.
+            module: Name of the driver module.
+        """
+        return role in self._loaded and self._loaded[role] == (module, self.server(role).host.boot_id())
 
     def part(self, kind: Callable[[Run], T]) -> T:
         """Return the part of this run that ``kind`` makes: the same object at every call, made at the first.

@@ -11,6 +11,4 @@ at the very limit may be 2.5 % each at a level of 95 %:
 * Runs with a long tail on one side: the bound on that side moves out. Error of that side at a skewness of 0.5: 2.9 %;
   at 2 (exponential): 6.5 %, and 9.5 % when the first look is after 3 runs instead of 5.
 * A rare fault that no run met is seen by no method: 12 runs all miss a fault of one run in ten with probability 28 %.
-* Seconds of one run: :func:`~niclab.stats.interval.series_interval` covers 95 % +- 2 (up to 97.5 % where a plain
-  interval would do) from 30 values, correlations up to 0.6 and skewness up to 2; plain t covers 61 to 68 % at 0.6.
 """

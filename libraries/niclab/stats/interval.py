@@ -1,28 +1,18 @@
-"""Confidence intervals of a mean: of independent repeats, and of a series whose neighbours are alike."""
+"""Confidence intervals of the mean of few repeats."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import Enum
 from statistics import fmean, stdev
 
-from niclab.stats.bootstrap import DRAWS, bootstrap_bounds
-from niclab.stats.series import corrected_lag1, effective_size, lag1, numbers, widening
+from niclab.stats.series import corrected_lag1, lag1, numbers, widening
 from niclab.stats.student import t_quantile
 
 LEVEL = 0.95
-FEWEST_OF_A_SERIES = 20
 _SKEW_WEIGHT = 2.0
 _SKEW_CRITICAL = 3.0
-
-
-class Method(Enum):
-    """How an interval was made."""
-
-    T = "Student's t"
-    SERIES = "the wider of autocorrelation-widened t and stationary block bootstrap"
 
 
 @dataclass(frozen=True)
@@ -40,7 +30,6 @@ class Interval:
     n: int
     lag1: float | None
     effective_n: float
-    method: Method
 
 
 def t_interval(values: Sequence[float], level: float = LEVEL) -> Interval:
@@ -51,26 +40,7 @@ def t_interval(values: Sequence[float], level: float = LEVEL) -> Interval:
     sample = numbers(values, at_least=2)
     mean = fmean(sample)
     half = t_quantile(_tail(level), len(sample) - 1) * stdev(sample) / math.sqrt(len(sample))
-    return Interval(mean, mean - half, mean + half, level, len(sample), lag1(sample), float(len(sample)), Method.T)
-
-
-def series_interval(values: Sequence[float], level: float = LEVEL, *, seed: int = 1, draws: int = DRAWS) -> Interval:
-    """Mean of a series in time order, such as the seconds of one run without its warm-up.
-
-    The wider of two at each end: the t interval widened for the AR(1) correlation, and the stationary block bootstrap,
-    which assumes no model but is too narrow for short series. The degrees of freedom are those of half the effective
-    size: with all of it, 30 values of correlation 0.6 are covered 92 % instead of 95 %, because the correlation is
-    itself an estimate (``bench/stats_simulation.py``).
-
-    :raises ValueError: below 20 values, or for a level outside 0..1.
-    """
-    sample = numbers(values, at_least=FEWEST_OF_A_SERIES)
-    tail = _tail(level)
-    mean, n, size = fmean(sample), len(sample), effective_size(sample)
-    critical = t_quantile(tail, max(size / 2 - 1, 1.0))
-    half = critical * widening(n, corrected_lag1(sample)) * stdev(sample) / math.sqrt(n)
-    low, high = bootstrap_bounds(sample, level, seed=seed, draws=draws)
-    return Interval(mean, min(low, mean - half), max(high, mean + half), level, n, lag1(sample), size, Method.SERIES)
+    return Interval(mean, mean - half, mean + half, level, len(sample), lag1(sample), float(len(sample)))
 
 
 @dataclass(frozen=True)

@@ -22,9 +22,18 @@ for number in range(first, first + flows):
 
 
 def send(server: Server, source: str, target: str) -> int:
-    """Send :data:`EACH` datagrams from each of :data:`FLOWS` ports of ``source``; returns how many datagrams that is.
+    """Send :data:`EACH` datagrams from each of :data:`FLOWS` ports.
 
-    :raises BenchFault: when the server does not send them all.
+    Args:
+        server: The server that sends.
+        source: Its address.
+        target: The address that they are sent to.
+
+    Returns:
+        How many datagrams were sent.
+
+    Raises:
+        BenchFault: The server does not send them all.
     """
     server.run(quoted("python3", "-c", _PROGRAM, source, target, *map(str, (FIRST_PORT, FLOWS, EACH, DISCARD_PORT))))
     return FLOWS * EACH

@@ -29,7 +29,7 @@ def _measured(server: Server, tool: TrafficTool) -> float:
     with serving.listening(server, tool, LOOPBACK):
         ended = server.ssh.run(command, timeout_s=RUN_S + tool.omitted_s + serving.SLACK_S)
     with serving.named(server, command, ended):
-        bps = tool.read(ended.stdout, route, order).throughput_bps
+        bps = tool.read(ended.stdout, order).throughput_bps
         if not bps:
             raise WorthlessResult(f"worthless result: no throughput to {LOOPBACK}")
     return bps

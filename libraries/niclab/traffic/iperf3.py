@@ -1,4 +1,4 @@
-"""Reader of ``iperf3 -J`` and ``--json-stream`` (iperf 3.0 to 3.18), from the side of the client.
+"""Reader of ``iperf3 -J`` (iperf 3.0 to 3.18), from the side of the client.
 
 What iperf3 gets wrong and this reader refuses: exit status 0 with an ``error`` key (3.12 and others with -J); a run cut
 short with normal looking sums; UDP ``end.sum``, whose rate is the sender's even when nothing arrived; older versions
@@ -7,17 +7,14 @@ that report no receiver's sum for UDP at all.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from enum import StrEnum
 
 from niclab.hosts.errors import unreadable
-from niclab.hosts.reading import JsonNode, load_first_json_object, load_json, numbered
+from niclab.hosts.reading import JsonNode, load_json
 from niclab.traffic import WorthlessResult
 
 _KIND = "iperf3 -J"
-
-_EVENT = re.compile(r'\{\s*"event"\s*:')
 
 # House rule: a run that lasted less than this part of the time asked for was cut. Real runs end within some
 # milliseconds of their duration.
@@ -29,7 +26,7 @@ _OMIT_LATE_S = 0.2
 # reports the sender's bytes under the receiver's name.
 _LOSS_TOLERANCE = 0.02
 # Where the counters of datagrams of versions before 3.18 stand still (issue 1534 of esnet/iperf).
-COUNTER_FULL = 2**31 - 1
+_COUNTER_FULL = 2**31 - 1
 
 
 class Iperf3Test(StrEnum):
@@ -44,7 +41,8 @@ class Iperf3Result:
     ``throughput_bps``: what the receiver got, in bit/s of payload. ``elapsed_s``: the receiver's time, without the
     omitted seconds. ``loss``: lost UDP packets as a fraction 0..1, None for TCP. ``retransmits``: of the sender, TCP
     only, None when its system does not count them. CPU in percent of one core, None when not reported. ``reverse``:
-    None where the version does not say (the first releases of 3.0).
+    None where the version does not say (the first releases of 3.0). ``window_bytes``: the largest window that the
+    receiver's TCP has offered, of the stream that was offered least; None when not reported.
     """
 
     test: Iperf3Test
@@ -61,32 +59,24 @@ class Iperf3Result:
     reverse: bool | None
     congestion: str | None
     version: str
+    window_bytes: int | None
 
 
 def read_iperf3(text: str, *, asked_s: float | None = None) -> Iperf3Result:
-    """Read the output of ``iperf3 -c ... -J``; lines before the JSON (warnings of the shell or of iperf3) are skipped.
+    """Read the output of ``iperf3 -c ... -J``.
 
-    :param asked_s: the duration the caller asked for in seconds; the run must have been asked for the same.
-    :raises WorthlessResult: when the run measured nothing usable.
-    :raises ReadError: when the text is not iperf3's.
+    Args:
+        text: standard output of iperf3.
+        asked_s: the duration the caller asked for, in seconds; the run must have been asked for the same.
+
+    Raises:
+        WorthlessResult: when iperf3 reports an error, or the run measured nothing usable.
+        ReadError: when the text is not iperf3's.
     """
-    return read_document(document(text), asked_s=asked_s)
-
-
-def document(text: str) -> JsonNode:
-    """The JSON document of ``-J``, or the one that the events of ``--json-stream`` make.
-
-    :raises WorthlessResult: when iperf3 reports an error, or the run did not end.
-    """
-    root = _streamed(text) or load_first_json_object(_KIND, text)
+    root = load_json(_KIND, text)
     error = root.optional("error")
     if error is not None:
         raise _worthless(f"iperf3 reports the error {error.value!r}")
-    return root
-
-
-def read_document(root: JsonNode, *, asked_s: float | None = None) -> Iperf3Result:
-    """The result of a document, see :func:`read_iperf3`."""
     start, end = root.child("start"), root.child("end")
     asked = start.child("test_start")
     test = _test(asked.child("protocol"))
@@ -115,28 +105,8 @@ def read_document(root: JsonNode, *, asked_s: float | None = None) -> Iperf3Resu
         reverse=_flag(asked.child("reverse")) if asked.optional("reverse") else None,
         congestion=congestion.text() if congestion else None,
         version=start.child("version").text().removeprefix("iperf").strip(),
+        window_bytes=_window_bytes(end.child("streams")),
     )
-
-
-def _streamed(text: str) -> JsonNode | None:
-    """The document that the lines of ``--json-stream`` make; None when the text is no such stream.
-
-    Each line is ``{"event": NAME, "data": ...}``; start, end and error are the members of the one document.
-    """
-    lines = [line.strip() for _, line in numbered(text) if line.lstrip().startswith("{")]
-    if not lines or not _EVENT.match(lines[0]):
-        return None
-    members: dict[str, object] = {}
-    for line in lines:
-        event = load_json(_KIND, line)
-        name = event.child("event").text()
-        if name in members:
-            raise unreadable(_KIND, "stream", line, f"the event {name!r} once, of one result")
-        if name in ("start", "end", "error"):
-            members[name] = event.child("data").value
-    if "error" not in members and "end" not in members:
-        raise _worthless("a stream without its last event: the run did not end")
-    return JsonNode(_KIND, "", members)
 
 
 def _worthless(why: str) -> WorthlessResult:
@@ -215,7 +185,7 @@ def _loss(received: JsonNode, sent_bytes: int, received_bytes: int) -> tuple[flo
         raise unreadable(
             _KIND, "end.sum_received", f"{lost} of {packets} packets lost", "no more lost than packets, not 0"
         )
-    if packets == COUNTER_FULL:
+    if packets == _COUNTER_FULL:
         raise _worthless(f"the counter of datagrams is full at {packets}")
     loss = lost / packets
     if received_bytes > sent_bytes * (1 - loss + _LOSS_TOLERANCE):
@@ -226,3 +196,11 @@ def _loss(received: JsonNode, sent_bytes: int, received_bytes: int) -> tuple[flo
 def _percent(cpu: JsonNode | None, name: str) -> float | None:
     node = cpu.optional(name) if cpu else None
     return node.number() if node else None
+
+
+def _window_bytes(streams: JsonNode) -> int | None:
+    """Older versions, UDP and other systems than Linux do not tell; some of them print 0 or -1 then."""
+    senders = [stream.optional("sender") for stream in streams.items()]
+    windows = [sender.optional("max_snd_wnd") for sender in senders if sender is not None]
+    told = (window.count() for window in windows if window is not None and window.value not in (0, -1))
+    return min(told, default=None)

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 from niclab.bench.records import TrafficToolName
 from niclab.core.verdict import NotApplicable
-from niclab.hosts.reading import JsonNode
 from niclab.traffic import WorthlessResult
-from niclab.traffic.iperf3 import document, read_document
+from niclab.traffic.iperf3 import read_iperf3
 from niclab.traffic.tool import CpuScale, Order, Route, ToolResult, TrafficTest, segment_step_bps
 
 
@@ -47,9 +46,8 @@ class Iperf3Tool:
             words += ["--affinity", f"{order.sender_cpu},{order.receiver_cpu}"]
         return shlex.join(words)
 
-    def read(self, text: str, route: Route, order: Order) -> ToolResult:  # noqa: ARG002 - netperf needs the route
-        root = document(text)
-        found = read_document(root, asked_s=order.duration_s)
+    def read(self, text: str, order: Order) -> ToolResult:
+        found = read_iperf3(text, asked_s=order.duration_s)
         protocol = "UDP" if order.test is TrafficTest.UDP_STREAM else "TCP"
         if found.test.value != protocol or found.streams != order.connections or found.reverse:
             direction = " in reverse" if found.reverse else ""
@@ -67,16 +65,8 @@ class Iperf3Tool:
             cpu_local_pct=found.cpu_local_pct,
             cpu_remote_pct=found.cpu_remote_pct,
             cpu_scale=CpuScale.ONE_CPU,
-            window_bytes=_window_bytes(root.child("end").child("streams")),
+            window_bytes=found.window_bytes,
         )
 
     def resolution_bps(self, order: Order) -> float:
         return segment_step_bps(order)
-
-
-def _window_bytes(streams: JsonNode) -> int | None:
-    """Older versions, UDP and other systems than Linux do not tell; some of them print 0 or -1 then."""
-    senders = [stream.optional("sender") for stream in streams.items()]
-    windows = [sender.optional("max_snd_wnd") for sender in senders if sender is not None]
-    told = (window.count() for window in windows if window is not None and window.value not in (0, -1))
-    return min(told, default=None)

@@ -75,10 +75,10 @@ class Conservation:
         return self.missing <= (self.explained or 0) + STRAY_FRAMES
 
     def __str__(self) -> str:
-        return (
-            f"{self.sent} frames sent, {self.received} received, {self.lost} counted as lost: "
-            f"{self.missing} missing without a trace"
-        )
+        counted = f"{self.sent} frames sent, {self.received} received, {self.lost} counted as lost"
+        if self.missing < 0:
+            return f"{counted}: the sender counts before segmentation (TSO), so frames cannot be compared"
+        return f"{counted}: {self.missing} missing without a trace"
 
 
 @dataclass(frozen=True)
@@ -213,7 +213,7 @@ class Session:
         ended = ends.sender.ssh.run(command, timeout_s=timeout_s)
         after, self._told_after = at_once(lambda: _looks(ends, self._interfaces), self._watch.told)
         with serving.named(ends.sender, command, ended):
-            result = tool.read(ended.stdout, self._route, order)
+            result = tool.read(ended.stdout, order)
             _refuse_short(result, order, tool.omitted_s)
         sides, self._last = _settled(ends, self._interfaces, before, after, result)
         _refuse_impossible_cpu(ends, result, sides)

@@ -15,14 +15,9 @@ from dataclasses import dataclass
 from niclab.bench.records import TrafficToolName
 from niclab.core.verdict import NotApplicable
 from niclab.traffic import WorthlessResult
-from niclab.traffic.netperf import read_netperf
-from niclab.traffic.netperf_records import NetperfResult
+from niclab.traffic.netperf import SELECTORS, NetperfResult, read_netperf
 from niclab.traffic.tool import CpuScale, Order, Route, ToolResult, TrafficTest, segment_step_bps
 
-_SELECTORS = (
-    "THROUGHPUT,THROUGHPUT_UNITS,ELAPSED_TIME,LOCAL_CPU_UTIL,REMOTE_CPU_UTIL,LOCAL_TRANSPORT_RETRANS,"
-    "LOCAL_SEND_SIZE,LSS_SIZE_END,RSR_SIZE_END"
-)
 _OMNI = (TrafficTest.TCP_STREAM, TrafficTest.TCP_RR)
 _PART = "=== connection "
 _PRINTED_STEP_BPS = 1e4
@@ -70,7 +65,7 @@ class NetperfTool:
             words += ["-F", "data"]
         if order.sender_cpu is not None:
             words += ["-T", f"{order.sender_cpu},{order.receiver_cpu}"]
-        rest = ["-k", _SELECTORS] if order.test in _OMNI else []
+        rest = ["-k", ",".join(SELECTORS)] if order.test in _OMNI else []
         if order.test is TrafficTest.TCP_RR:
             rest += ["-r", f"{order.request_bytes},{order.response_bytes}"]
         elif order.message_bytes is not None:
@@ -79,27 +74,22 @@ class NetperfTool:
             rest += ["-s", str(order.socket_bytes), "-S", str(order.socket_bytes)]
         return shlex.join([*words, "--", *rest] if rest else words)
 
-    def read(self, text: str, route: Route, order: Order) -> ToolResult:
-        texts = _parts(text, order)
-        command = self._netperf(route, order)
-        found = [read_netperf(part, command) for part in texts]
-        elapsed = [each.elapsed_s for each in found if each.elapsed_s is not None]
-        if len(elapsed) != len(found):
-            raise _worthless(f"{len(found) - len(elapsed)} of {len(found)} connections do not say how long they lasted")
+    def read(self, text: str, order: Order) -> ToolResult:
+        found = [read_netperf(part, asked_s=order.duration_s) for part in _parts(text, order)]
         streams = [each.throughput_bps for each in found if each.throughput_bps is not None]
         requests = [each.transactions_per_s for each in found if each.transactions_per_s is not None]
-        is_rr = order.test is TrafficTest.TCP_RR
+        is_rr, is_udp = order.test is TrafficTest.TCP_RR, order.test is TrafficTest.UDP_STREAM
         if len(requests if is_rr else streams) != len(found):
             raise _worthless(f"no {'transaction rate' if is_rr else 'throughput'} of {order.test.value}")
-        received = (
-            sum(rate * seconds / 8 for rate, seconds in zip(streams, elapsed, strict=True)) if not is_rr else None
-        )
+        if any((each.messages_sent is not None) is not is_udp for each in found):
+            raise _worthless(f"messages are counted of {TrafficTest.UDP_STREAM} only, wanted {order.test.value}")
+        received = sum(each.throughput_bps * each.elapsed_s / 8 for each in found if each.throughput_bps is not None)
         return ToolResult(
             throughput_bps=None if is_rr else sum(streams),
             transactions_per_s=sum(requests) if is_rr else None,
-            elapsed_s=min(elapsed),
-            received_bytes=received,
-            loss=_loss(found) if order.test is TrafficTest.UDP_STREAM else None,
+            elapsed_s=min(each.elapsed_s for each in found),
+            received_bytes=None if is_rr else received,
+            loss=_loss(found) if is_udp else None,
             retransmits=_retransmits(found),
             cpu_local_pct=_most([each.cpu_local_pct for each in found]),
             cpu_remote_pct=_most([each.cpu_remote_pct for each in found]),
@@ -128,16 +118,12 @@ def _parts(text: str, order: Order) -> list[str]:
 
 def _loss(found: Sequence[NetperfResult]) -> float:
     sent = sum(each.messages_sent or 0 for each in found)
-    received = sum(each.messages_received or 0 for each in found)
-    if sent == 0 or any(each.messages_received is None for each in found):
-        raise _worthless("no number of messages sent and received")
-    return (sent - received) / sent
+    return (sent - sum(each.messages_received or 0 for each in found)) / sent
 
 
 def _retransmits(found: Sequence[NetperfResult]) -> int | None:
-    """None when one does not count them (-1 where the system does not)."""
-    counts = [(each.selectors or {}).get("LOCAL_TRANSPORT_RETRANS") for each in found]
-    known = [count for count in counts if isinstance(count, int) and count >= 0]
+    """None when one does not count them, as TCP_SENDFILE and other systems than Linux."""
+    known = [each.retransmits for each in found if each.retransmits is not None]
     return sum(known) if len(known) == len(found) else None
 
 

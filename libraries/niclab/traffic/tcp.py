@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from niclab.bench.records import BenchPath, Role
-from niclab.core.verdict import BenchFault, CardFailure
-from niclab.core.wait import until
+from niclab.core.verdict import BenchFault, fail_with
+from niclab.core.wait import persistent_problems, until
 from niclab.run.run import Run
 from niclab.traffic import serving
 from niclab.traffic.tool import Order
@@ -23,7 +23,14 @@ FLOW_BYTES = 100_000
 def steady(run: Run, path: BenchPath, sender: Role, at_most_s: int = 600) -> Iterator[Job]:
     """Keep TCP flowing over ``path`` inside the ``with`` block; ends when the block does.
 
-    :raises BenchFault: when it does not start to flow, or has stopped by the end of the block.
+    Args:
+        run: The qualification run.
+        path: The path.
+        sender: The server that sends.
+        at_most_s: The client ends by itself after this time in s.
+
+    Raises:
+        BenchFault: It does not start to flow, or has stopped by the end of the block.
     """
     ends, tool = serving.ends(run, path, sender), tool_of(run.bench.traffic)
     route = serving.route(run, ends)
@@ -46,9 +53,15 @@ def steady(run: Run, path: BenchPath, sender: Role, at_most_s: int = 600) -> Ite
 
 
 def require_flow(run: Run, receiver: Role) -> None:
-    """Traffic arrives at a server, over whichever of its ports.
+    """See that traffic arrives at a server, over whichever of its ports.
 
-    :raises CardFailure: when so much as :data:`FLOW_BYTES` does not in time.
+    Args:
+        run: The qualification run.
+        receiver: The server.
+
+    Raises:
+        CardFailure: No more than :data:`FLOW_BYTES` arrive in time.
+        BenchFault: The server does not answer.
     """
     server = run.server(receiver)
     ifaces = [run.interface(port) for port in run.ports(receiver)]
@@ -57,11 +70,13 @@ def require_flow(run: Run, receiver: Role) -> None:
         return sum(server.host.statistics(iface).rx_bytes for iface in ifaces)
 
     start = received()
-    what = f"traffic to arrive at {server.name}"
-    try:
-        until(lambda: received() - start > FLOW_BYTES, within=FLOW_WITHIN_S, what=what, every=0.5)
-    except BenchFault as error:
-        raise CardFailure(
-            f"{server.name}: {', '.join(ifaces)} have received {received() - start} bytes in {FLOW_WITHIN_S:g} s, "
-            f"while TCP is sent to it; wanted: more than {FLOW_BYTES}"
-        ) from error
+
+    def missing() -> list[str]:
+        if (arrived := received() - start) > FLOW_BYTES:
+            return []
+        return [
+            f"{server.name}: {', '.join(ifaces)} have received {arrived} bytes in {FLOW_WITHIN_S:g} s, while TCP is "
+            f"sent to it; wanted: more than {FLOW_BYTES}"
+        ]
+
+    fail_with(persistent_problems(missing, within=FLOW_WITHIN_S, every=0.5))

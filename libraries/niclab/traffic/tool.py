@@ -144,7 +144,7 @@ class TrafficTool(Protocol):
         :raises NotApplicable: when this tool cannot do it.
         """
 
-    def read(self, text: str, route: Route, order: Order) -> ToolResult:
+    def read(self, text: str, order: Order) -> ToolResult:
         """What the client's standard output says.
 
         :raises ReadError: when it cannot be read, or (:class:`~niclab.traffic.WorthlessResult`) proves nothing.

@@ -1,4 +1,4 @@
-"""What is asked of a BMC, whatever protocol it speaks: power, boot device, sensors, event log, inventory."""
+"""What is asked of a BMC, whatever protocol it speaks: power, sensors, event log."""
 
 from __future__ import annotations
 
@@ -43,18 +43,7 @@ class PowerAction(Enum):
     OFF = "power off"
     CYCLE = "power cycle"
     RESET = "reset"
-    SOFT_SHUTDOWN = "soft shutdown"
     NMI = "NMI"
-
-
-class BootDevice(Enum):
-    """What the firmware boots from, other than what it is set up to boot from (``NONE``)."""
-
-    NONE = "none"
-    PXE = "pxe"
-    DISK = "disk"
-    CDROM = "cdrom"
-    BIOS_SETUP = "bios setup"
 
 
 class SensorKind(Enum):
@@ -145,10 +134,6 @@ class Bmc(Protocol):
         """Press the reset button."""
         self.control(PowerAction.RESET)
 
-    def soft_shutdown(self) -> None:
-        """Ask the operating system to shut down (ACPI power button)."""
-        self.control(PowerAction.SOFT_SHUTDOWN)
-
     def nmi(self) -> None:
         """Give the processors a diagnostic interrupt; a kernel set up for it panics and dumps."""
         self.control(PowerAction.NMI)
@@ -184,31 +169,12 @@ class Bmc(Protocol):
             raise BenchFault(message) from None
 
     @abstractmethod
-    def boot_device(self) -> BootDevice:
-        """What the next boot is told to use."""
-
-    @abstractmethod
-    def set_boot_device(self, device: BootDevice, persistent: bool) -> None:
-        """Tell the next boot (``persistent``: every boot from now on) what to use; read back before this returns."""
-
-    @abstractmethod
     def sensors(self) -> list[Sensor]:
         """The sensors that measure something, in the order of the BMC."""
 
     @abstractmethod
     def sel(self) -> list[SelEntry]:
         """The system event log, the oldest entry first as the BMC has them."""
-
-    @abstractmethod
-    def clear_sel(self) -> None:
-        """Empty the event log; that it was done is read back. BMCs like to log that it was cleared."""
-
-    @abstractmethod
-    def fru(self) -> dict[str, str]:
-        """Inventory: ``product_manufacturer``, ``product_name``, ``product_serial``, ``board_serial``, ... -> text.
-
-        Fields that the BMC leaves empty are absent.
-        """
 
     @abstractmethod
     def close(self) -> None:

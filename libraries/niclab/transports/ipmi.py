@@ -19,7 +19,7 @@ from enum import Enum
 from typing import Any, TypeVar
 
 import pyipmi
-from pyipmi import chassis, errors
+from pyipmi import errors
 from pyipmi.interfaces.rmcpplus import AUTH_ALGORITHMS, RmcpPlus, SessionKeys
 from pyipmi.msgs import constants
 from pyipmi.sdr import SdrFullSensorRecord
@@ -29,7 +29,6 @@ from niclab.core.wait import Deadline
 from niclab.transports import AuthenticationFailed, ConnectionLost, ipmi_records
 from niclab.transports.bmc import (
     Bmc,
-    BootDevice,
     CommandRefused,
     InsufficientPrivilege,
     PowerAction,
@@ -44,7 +43,7 @@ T = TypeVar("T")
 CALL_WITHIN_S = 5.0
 """Deadline of a call, logging in included."""
 LIST_WITHIN_S = 120.0
-"""Deadline of reading all of the sensors, the log or the inventory; a BMC that stops answering ends it sooner."""
+"""Deadline of reading all of the sensors or the log; a BMC that stops answering ends it sooner."""
 IDLE_S = 30.0
 """A session that was idle for so long is not used again: BMCs end it after 60 s (IPMI v2.0, 6.12.15)."""
 
@@ -85,19 +84,11 @@ _UNREADABLE = (
     ValueError,
     ArithmeticError,
 )
-_BOOT_DEVICES = {
-    BootDevice.NONE: chassis.BootDevice.NO_OVERRIDE,
-    BootDevice.PXE: chassis.BootDevice.PXE,
-    BootDevice.DISK: chassis.BootDevice.DEFAULT_HDD,
-    BootDevice.CDROM: chassis.BootDevice.CD,
-    BootDevice.BIOS_SETUP: chassis.BootDevice.BIOS,
-}
 _CONTROLS = {
     PowerAction.ON: "chassis_control_power_up",
     PowerAction.OFF: "chassis_control_power_down",
     PowerAction.CYCLE: "chassis_control_power_cycle",
     PowerAction.RESET: "chassis_control_hard_reset",
-    PowerAction.SOFT_SHUTDOWN: "chassis_control_soft_shutdown",
     PowerAction.NMI: "chassis_control_diagnostic_interrupt",
 }
 logging.getLogger("pyipmi").setLevel(logging.WARNING)  # at DEBUG it logs sessions with their passwords
@@ -196,22 +187,6 @@ class Ipmi(Bmc):
     def control(self, action: PowerAction) -> None:
         self._call(action.value, lambda bmc: getattr(bmc, _CONTROLS[action])())
 
-    def boot_device(self) -> BootDevice:
-        return self._boot()[0]
-
-    def set_boot_device(self, device: BootDevice, persistent: bool) -> None:
-        """See :class:`Bmc`. A BMC drops it when no power command follows within 60 s (IPMI v2.0, table 28-14).
-
-        The boot mode (legacy or EFI) that the BMC holds is kept.
-        """
-        chosen = _BOOT_DEVICES[device]
-        self._call("set boot device", lambda bmc: bmc.set_boot_options(chosen, bmc.get_boot_mode(), persistent))
-        found, found_persistent = self._boot()
-        if found is not device or (device is not BootDevice.NONE and found_persistent is not persistent):
-            lasting = "persistent" if found_persistent else "once"
-            wanted = "persistent" if persistent else "once"
-            raise BenchFault(f"{self.name}: boot device reads {found.value} ({lasting}), set {device.value} ({wanted})")
-
     def sensors(self) -> list[Sensor]:
         """See :class:`Bmc`. Sensors of other controllers than the BMC are listed without a reading."""
 
@@ -229,30 +204,6 @@ class Ipmi(Bmc):
 
         return self._call("event log", read, LIST_WITHIN_S)
 
-    def clear_sel(self) -> None:
-        def oldest(bmc: Any) -> bytes:
-            return bytes(bmc.get_sel_entry(0)[0].data) if bmc.get_sel_entries_count() else b""
-
-        def clear(bmc: Any) -> bool:
-            before = oldest(bmc)
-            bmc.clear_sel()
-            return not before or oldest(bmc) != before
-
-        if not self._call("clear event log", clear, LIST_WITHIN_S):
-            raise BenchFault(f"{self.name}: the event log was cleared, but its oldest entry is still there")
-
-    def fru(self) -> dict[str, str]:
-        inventory = self._call("inventory", lambda bmc: bmc.get_fru_inventory(0), LIST_WITHIN_S)
-        found = {}
-        for area_name, fields in ipmi_records.FRU_FIELDS.items():
-            area = getattr(inventory, area_name)
-            for key, attribute in fields.items() if area is not None else ():
-                if text := str(getattr(area, attribute)).strip():
-                    found[key] = text
-        if not found:
-            raise BenchFault(f"{self.name}: inventory (FRU 0) holds nothing; wanted product, board or chassis fields")
-        return found
-
     def device_id(self) -> DeviceId:
         """Manufacturer, product and firmware of the BMC."""
         answer = self._call("device id", lambda bmc: bmc.get_device_id())
@@ -262,22 +213,6 @@ class Ipmi(Bmc):
     def close(self) -> None:
         with self._lock:
             self._drop(_CLOSE_WITHIN_S)
-
-    def _boot(self) -> tuple[BootDevice, bool]:
-        """Device and whether it holds for every boot, from the boot flags (table 28-14, parameter 5)."""
-
-        def read(bmc: Any) -> tuple[BootDevice, bool]:
-            flags = bmc.get_system_boot_options(chassis.BOOT_PARAMETER_BOOT_FLAGS)
-            if not flags[0] & 0x80:  # the flags are not valid
-                return BootDevice.NONE, False
-            raw = chassis.data_to_boot_device(flags)
-            device = next((ours for ours, theirs in _BOOT_DEVICES.items() if theirs is raw), None)
-            if device is None:
-                wanted = ", ".join(device.value for device in BootDevice)
-                raise BenchFault(f"{self.name}: boot device is {raw.value!r}, wanted one of: {wanted}")
-            return device, chassis.data_to_boot_persistency(flags)
-
-        return self._call("boot device", read)
 
     def _sdr(self, bmc: Any) -> list[Any]:
         """The sensor records; read once, since they are slow to read and change with the BMC's firmware only."""

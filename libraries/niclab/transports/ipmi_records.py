@@ -25,25 +25,6 @@ UNITS = {1: "°C", 2: "°F", 3: "K", 4: "V", 5: "A", 6: "W", 7: "J", 8: "C", 9: 
 KINDS = {1: SensorKind.TEMPERATURE, 2: SensorKind.VOLTAGE, 3: SensorKind.CURRENT, 4: SensorKind.FAN}
 """Sensor types of table 42-3."""
 
-FRU_FIELDS = {
-    "product_info_area": {
-        "product_manufacturer": "manufacturer",
-        "product_name": "name",
-        "product_part": "part_number",
-        "product_version": "version",
-        "product_serial": "serial_number",
-        "product_asset_tag": "asset_tag",
-    },
-    "board_info_area": {
-        "board_manufacturer": "manufacturer",
-        "board_name": "product_name",
-        "board_part": "part_number",
-        "board_serial": "serial_number",
-    },
-    "chassis_info_area": {"chassis_part": "part_number", "chassis_serial": "serial_number"},
-}
-"""Area of the inventory -> our name -> its name there (FRU Information Storage Definition 1.0, sections 10 to 12)."""
-
 _WARNING_BITS, _CRITICAL_BITS = 0b001001, 0b110110
 """Table 35-15: at or beyond a non-critical threshold; at or beyond a critical or non-recoverable one."""
 

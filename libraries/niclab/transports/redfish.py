@@ -14,11 +14,9 @@ from urllib.parse import urlsplit
 import requests
 
 from niclab.core.verdict import BenchFault
-from niclab.core.wait import until
 from niclab.transports import AuthenticationFailed, ConnectionLost, redfish_records
 from niclab.transports.bmc import (
     Bmc,
-    BootDevice,
     CommandRefused,
     InsufficientPrivilege,
     PowerAction,
@@ -34,8 +32,6 @@ T = TypeVar("T")
 CONNECT_WITHIN_S = 5.0
 REQUEST_WITHIN_S = 20.0
 """Deadline of one request, connecting included; services need seconds for sensors."""
-BOOT_TAKES_EFFECT_WITHIN_S = 5.0
-"""How long a service may take until a boot device that it accepted can be read back."""
 
 _ROOT = "/redfish/v1/"
 _HTTP_UNAUTHORIZED, _HTTP_FORBIDDEN, _HTTP_ERROR = 401, 403, 400
@@ -69,19 +65,11 @@ class _Https:
 
     def get(self, path: str) -> Json:
         """A resource."""
-        return self._ask("GET", path)[0]
-
-    def get_with_etag(self, path: str) -> tuple[Json, str | None]:
-        """A resource and its version, for a change that must not overwrite another."""
         return self._ask("GET", path)
 
     def post(self, path: str, body: Json) -> None:
         """An action."""
         self._ask("POST", path, body)
-
-    def patch(self, path: str, body: Json, etag: str | None) -> None:
-        """A change of a resource; with ``etag`` only if it is still that version."""
-        self._ask("PATCH", path, body, etag)
 
     def close(self) -> None:
         """Close the connection, if there is one."""
@@ -90,15 +78,13 @@ class _Https:
                 self._session.close()
                 self._session = None
 
-    def _ask(
-        self, method: str, path: str, body: Json | None = None, etag: str | None = None
-    ) -> tuple[Json, str | None]:
+    def _ask(self, method: str, path: str, body: Json | None = None) -> Json:
         if not path.startswith("/"):
             raise BenchFault(f"{self._end.name}: link {path!r} of the service is no path, wanted /...")
         subject = f"{self._end.name}: {method} {path}"
         with self._lock:
             try:
-                response = self._send(method, path, body, etag)
+                response = self._send(method, path, body)
             except requests.exceptions.SSLError as error:
                 self.close()
                 raise self._tls_fault(subject, error) from error
@@ -106,9 +92,9 @@ class _Https:
                 self.close()
                 reason = f"not within {REQUEST_WITHIN_S:g} s" if isinstance(error, queue.Empty) else str(error)
                 raise ConnectionLost(f"{subject}: no answer from {self._end.url}: {reason}") from error
-        return self._content(subject, method, response), response.headers.get("ETag")
+        return self._content(subject, method, response)
 
-    def _send(self, method: str, path: str, body: Json | None, etag: str | None) -> requests.Response:
+    def _send(self, method: str, path: str, body: Json | None) -> requests.Response:
         """Send, and once more where that is harmless and the kept connection turns out to have been closed."""
         kept = self._session is not None
         session = self._session = self._session or self._new_session()
@@ -118,7 +104,6 @@ class _Https:
                 method,
                 self._end.url.rstrip("/") + path,
                 json=body,
-                headers={"If-Match": etag} if etag else {},
                 timeout=(CONNECT_WITHIN_S, REQUEST_WITHIN_S),
                 allow_redirects=method == "GET",
             )
@@ -205,23 +190,6 @@ class Redfish(Bmc):
             raise CommandRefused(f"{self.name}: {action.value} is not offered; offered: {', '.join(allowed or ())}")
         self._https.post(reset["target"], {"ResetType": name})
 
-    def boot_device(self) -> BootDevice:
-        return self._read(redfish_records.boot_override, self._system())[0]
-
-    def set_boot_device(self, device: BootDevice, persistent: bool) -> None:
-        wanted = (device, persistent and device is not BootDevice.NONE)
-        enabled = "Disabled" if device is BootDevice.NONE else "Continuous" if persistent else "Once"
-        target = redfish_records.BOOT_TARGETS[device]
-        boot = {"BootSourceOverrideTarget": target, "BootSourceOverrideEnabled": enabled}
-        self._system()
-        path = self._system_path or ""
-        self._https.patch(path, {"Boot": boot}, self._https.get_with_etag(path)[1])
-
-        def taken() -> bool:
-            return self._read(redfish_records.boot_override, self._system()) == wanted
-
-        until(taken, within=BOOT_TAKES_EFFECT_WITHIN_S, what=f"{self.name}: boot device to read {device.value}")
-
     def sensors(self) -> list[Sensor]:
         """See :class:`Bmc`. From Thermal and Power of each chassis; where a chassis has neither, from its Sensors."""
         found: list[Sensor] = []
@@ -237,23 +205,6 @@ class Redfish(Bmc):
     def sel(self) -> list[SelEntry]:
         entries = self._members(self._link(self._log(), "Entries"))
         return [self._read(redfish_records.sel_entry, entry) for entry in entries]
-
-    def clear_sel(self) -> None:
-        before = self.sel()
-        self._https.post(self._action(self._log(), "#LogService.ClearLog")["target"], {})
-        left = [entry.id for entry in self.sel() if entry in before]
-        if left:
-            raise BenchFault(
-                f"{self.name}: the event log was cleared, but {len(left)} old entries are there: {left[:5]}"
-            )
-
-    def fru(self) -> dict[str, str]:
-        found = redfish_records.inventory(self._system(), "product")
-        for chassis in self._chassis():
-            found |= redfish_records.inventory(chassis, "chassis")
-        if not found:
-            raise BenchFault(f"{self.name}: inventory is empty; wanted fields like SerialNumber of system or chassis")
-        return found
 
     def close(self) -> None:
         self._https.close()

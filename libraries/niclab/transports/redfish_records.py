@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from niclab.transports.bmc import BootDevice, PowerAction, PowerState, SelEntry, Sensor, SensorKind, SensorStatus
+from niclab.transports.bmc import PowerAction, PowerState, SelEntry, Sensor, SensorKind, SensorStatus
 
 Json = dict[str, Any]
 
@@ -18,19 +18,9 @@ RESET_TYPES = {
     PowerAction.OFF: ("ForceOff",),
     PowerAction.CYCLE: ("PowerCycle",),
     PowerAction.RESET: ("ForceRestart",),
-    PowerAction.SOFT_SHUTDOWN: ("GracefulShutdown",),
     PowerAction.NMI: ("Nmi",),
 }
 """Values of ResetType that do it, the preferred one first."""
-
-BOOT_TARGETS = {
-    BootDevice.NONE: "None",
-    BootDevice.PXE: "Pxe",
-    BootDevice.DISK: "Hdd",
-    BootDevice.CDROM: "Cd",
-    BootDevice.BIOS_SETUP: "BiosSetup",
-}
-"""Values of BootSourceOverrideTarget."""
 
 _POWER_STATES = {
     "On": PowerState.ON,
@@ -55,14 +45,6 @@ _ARRAYS = (
 )
 """Array of a Thermal or Power resource, what it measures, its reading, its unit where it names none."""
 
-_FRU_FIELDS = {
-    "manufacturer": "Manufacturer",
-    "name": "Model",
-    "part": "PartNumber",
-    "serial": "SerialNumber",
-    "asset_tag": "AssetTag",
-}
-
 
 def power_state(system: Json) -> PowerState:
     """Power of a ComputerSystem; while it is being switched, the state before.
@@ -73,25 +55,6 @@ def power_state(system: Json) -> PowerState:
     if not isinstance(found, str) or found not in _POWER_STATES:
         raise ValueError(f"PowerState is {found!r}, wanted one of: {', '.join(_POWER_STATES)}")
     return _POWER_STATES[found]
-
-
-def boot_override(system: Json) -> tuple[BootDevice, bool]:
-    """Boot device of a ComputerSystem, and whether it holds for every boot.
-
-    :raises ValueError: for a device or duration that is not known here.
-    """
-    boot = system.get("Boot")
-    if not isinstance(boot, dict):
-        raise ValueError(f"Boot is {boot!r}, wanted an object")
-    enabled, target = boot.get("BootSourceOverrideEnabled"), boot.get("BootSourceOverrideTarget")
-    if enabled not in ("Disabled", "Once", "Continuous"):
-        raise ValueError(f"BootSourceOverrideEnabled is {enabled!r}, wanted Disabled, Once or Continuous")
-    if enabled == "Disabled":
-        return BootDevice.NONE, False
-    for device, name in BOOT_TARGETS.items():
-        if name == target:
-            return device, enabled == "Continuous" and device is not BootDevice.NONE
-    raise ValueError(f"BootSourceOverrideTarget is {target!r}, wanted one of: {', '.join(BOOT_TARGETS.values())}")
 
 
 def reset_type(action: PowerAction, allowed: object) -> str | None:
@@ -160,12 +123,6 @@ def sel_entry(entry: Json) -> SelEntry:
         sensor = f"sensor {entry['SensorNumber']}"
     asserted = {"Assert": True, "Deassert": False}.get(str(entry.get("EntryCode")))
     return SelEntry(str(identity), moment, sensor or None, str(message), asserted)
-
-
-def inventory(resource: Json, prefix: str) -> dict[str, str]:
-    """Fields of a ComputerSystem or Chassis that are filled, as ``<prefix>_manufacturer`` and so on."""
-    texts = {key: str(resource.get(name) or "").strip() for key, name in _FRU_FIELDS.items()}
-    return {f"{prefix}_{key}": text for key, text in texts.items() if text}
 
 
 def error_words(body: object) -> str:

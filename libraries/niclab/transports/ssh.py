@@ -1,9 +1,13 @@
 """Commands and files over SSH: every call has a hard deadline that ends it even when the host hangs.
 
-How a command is bounded: on the host it runs under ``timeout -k 3 N`` (root logins cannot be signalled over SSH, so the
-far end limits itself), and this end waits at most ``timeout_s`` + :data:`GRACE_S`, connecting included. When that
-passes the host is frozen: the connection is aborted, and the next call connects anew. File transfers have the same
-end: ``timeout_s`` + 2 s.
+How a command is bounded: the host ends it itself, because root logins cannot be signalled over SSH: by a guard of the
+open shells, or by ``timeout -k 3 N`` on a channel of its own. This end waits at most ``timeout_s`` + :data:`GRACE_S`,
+connecting included. When that passes the host is frozen: the connection is aborted, and the next call makes another.
+File transfers have the same end: ``timeout_s`` + 2 s.
+
+Which way a command takes: a shell that stays open (one ``sh`` per host, more when calls overlap), a channel of its own
+where it has stdin, is started in the background, needs a process of its own
+(:func:`~niclab.transports.ssh_shell.needs_own_channel`), the host gives no usable shell, or all shells stay busy.
 """
 
 from __future__ import annotations
@@ -19,9 +23,11 @@ from niclab.core.verdict import BenchFault
 from niclab.core.wait import Deadline
 from niclab.transports import CommandTimeout, ConnectionLost
 from niclab.transports.loop import call
+from niclab.transports.ssh_commands import SshCommands
 from niclab.transports.ssh_job import Job, launch_command, launched
-from niclab.transports.ssh_link import CONNECT_WITHIN_S, KILL_AFTER_S, Ended, SshLink, to_text
+from niclab.transports.ssh_link import CONNECT_WITHIN_S, SshLink
 from niclab.transports.ssh_records import Result, SshEndpoint, tail
+from niclab.transports.ssh_stream import KILL_AFTER_S, Ended, to_text
 
 __all__ = ["CONNECT_WITHIN_S", "GRACE_S", "JOB_LIMIT_S", "Job", "Result", "SshEndpoint", "SshHost"]
 
@@ -37,7 +43,6 @@ JOB_LIMIT_S = 24 * 3600.0
 """A background job ends itself after this many seconds, also when nobody is left to stop it."""
 
 _GIVE_UP_S = 2.0  # the part of the grace in which a call that had no answer is wound up
-_ON_TIMEOUT = {124, 137, 143}  # coreutils, after KILL, busybox
 _PLAIN = set(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 _-./:=,+")
 _NO_TIMEOUT_TOOL = re.compile(r"exec: timeout: not found|^timeout: Command not found", re.MULTILINE)
 
@@ -54,6 +59,7 @@ class SshHost:
         self.endpoint = endpoint
         self.on_result = on_result
         self._link = SshLink(endpoint)
+        self._commands = SshCommands(self._link)
         self._jobs: list[Job] = []
 
     def __enter__(self) -> SshHost:
@@ -77,20 +83,24 @@ class SshHost:
         It ends by itself within ``timeout_s`` seconds or is ended on the host, its whole process group with it, by
         SIGTERM and 3 s later SIGKILL; the call returns or raises within ``timeout_s`` + :data:`GRACE_S` in any case.
 
+        Nothing of it outlasts it: directory, variables, options. What it leaves running must not write to its output;
+        see :meth:`start`. What ignores SIGTERM may outlast the call by the 3 s. More than 64 MiB of output is a fault.
+        A command that lost its connection within its first second is ended by the next connection.
+
         :param stdin: what it reads; nothing (end of file at once) by default.
         :param check: raise unless it exits with status 0.
         :raises CommandTimeout: it ran past ``timeout_s``.
         :raises ConnectionLost: the host cannot be reached, stopped answering, or the connection broke. The command is
             never repeated; the message says what was received of it.
         :raises AuthenticationFailed: user, key or host key was refused.
-        :raises BenchFault: with ``check``: host, command, how it ended and what it wrote to stderr.
+        :raises BenchFault: it wrote more than 64 MiB; with ``check``: host, command, how it ended and what it wrote to
+            stderr.
         """
         if not timeout_s > 0:
             raise BenchFault(f"{self.name}: {command!r}: timeout_s is {timeout_s!r}, wanted a number above 0")
-        ended = self._execute(command, lambda limit_s: _bounded(command, limit_s), timeout_s, stdin)
-        in_time = ended.seconds < 0.95 * ended.limit_s  # 5 %: two clocks
+        ended = self._execute(command, lambda limit_s: _bounded(command, limit_s), timeout_s, stdin, shared=True)
         result = _result(command, ended)
-        if not in_time and (result.exit_status in _ON_TIMEOUT or result.signal in ("TERM", "KILL")):
+        if ended.overdue:
             raise CommandTimeout(
                 f"{self.name}: {command!r} ran past {ended.limit_s:g} s and was ended on the host; "
                 f"stdout: {tail(result.stdout)}, stderr: {tail(result.stderr)}"
@@ -186,13 +196,22 @@ class SshHost:
         self._call(self._link.close(), Deadline(GRACE_S))
 
     def _execute(
-        self, command: str, wire: Callable[[float], str], timeout_s: float, stdin: str | bytes | None
+        self,
+        command: str,
+        wire: Callable[[float], str],
+        timeout_s: float,
+        stdin: str | bytes | None,
+        *,
+        shared: bool = False,
     ) -> Ended:
         if "\0" in command:
             raise BenchFault(f"{self.name}: a command cannot hold a NUL character: {command!r}")
         data = stdin.encode() if isinstance(stdin, str) else stdin or b""
         deadline = Deadline(timeout_s + GRACE_S - _GIVE_UP_S)
-        return self._call(self._link.execute(command, wire, timeout_s, deadline, data), deadline)
+        ended = None
+        if shared and not data:
+            ended = self._call(self._commands.converse(command, timeout_s, deadline), deadline)
+        return ended or self._call(self._commands.execute(command, wire, timeout_s, deadline, data), deadline)
 
     def _call(self, coroutine: Coroutine[Any, Any, T], deadline: Deadline) -> T:
         try:

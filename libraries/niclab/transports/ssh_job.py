@@ -53,7 +53,7 @@ _STOP = (
     + """
 over() { case "$(state "$1" "$2")" in running) return 1 ;; *) return 0 ;; esac; }
 await() { n=$3; while [ "$n" -gt 0 ] && ! over "$1" "$2"; do sleep 0.1; n=$((n - 1)); done; }
-signal_group() { kill -s "$2" -- "-$(cat "$1/pid")" 2>/dev/null || kill -s "$2" "$(cat "$1/pid")" 2>/dev/null; }
+signal_group() { kill -"$2" "-$(cat "$1/pid")" 2>/dev/null || kill -"$2" "$(cat "$1/pid")" 2>/dev/null; }
 over "$1" "$2" || { signal_group "$1" TERM; await "$1" "$2" "$3"; }
 over "$1" "$2" || { signal_group "$1" KILL; await "$1" "$2" "$4"; }
 s=$(state "$1" "$2"); echo "$s"

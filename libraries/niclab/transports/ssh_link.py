@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -16,57 +14,38 @@ import asyncssh
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import Deadline
 from niclab.transports import AuthenticationFailed, CommandTimeout, ConnectionLost, ssh_mend
-from niclab.transports.ssh_records import SshEndpoint, tail
+from niclab.transports.ssh_records import SshEndpoint
+from niclab.transports.ssh_stream import NotStarted, Receiver
 
 T = TypeVar("T")
 
 CONNECT_WITHIN_S = 10.0
 """Longest time for connecting and logging in; less when the call's own deadline is nearer."""
-KILL_AFTER_S = 3
-"""The far end sends SIGKILL this many seconds after SIGTERM."""
 
 _KEEPALIVE_INTERVAL_S, _KEEPALIVE_COUNT = 5, 3  # a dead host is noticed after 5 * 3 + 5 s; measured 19 s
 _CLOSE_WITHIN_S = 1.0
 _TIDY_WITHIN_S = 0.1  # asyncssh tidies up after a lost transport in its loop's next turn
-# sshd allows 10 sessions a connection (MaxSessions of sshd_config) and counts an ended one until it has handled the
-# whole packet burst in which we closed it: a burst may end as many sessions as it begins. Seen with 8: "open failed".
-_CONCURRENT_COMMANDS = 5
+_OPENING_ATTEMPTS = 10
 
 
-@dataclass(frozen=True)
-class Ended:
-    """How a command ended: ``limit_s`` is what the far end allowed it, None status and signal are never both."""
+class SshStream(asyncssh.SSHClientSession[bytes]):
+    """One channel on which a command line runs: hands on what it sends, until it is closed."""
 
-    exit_status: int | None
-    signal: str | None
-    stdout: bytes
-    stderr: bytes
-    seconds: float
-    limit_s: float
-
-
-class _NotStarted(ConnectionLost):
-    """The connection was gone before the command was handed over: it has certainly not run."""
-
-
-class _Session(asyncssh.SSHClientSession[bytes]):
-    """Collects what a command sends until its channel is closed."""
-
-    def __init__(self) -> None:
-        self.stdout = bytearray()
-        self.stderr = bytearray()
+    def __init__(self, connection: asyncssh.SSHClientConnection, receive: Receiver) -> None:
         self.exit_status: int | None = None
         self.signal: str | None = None
-        self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.closed = False
+        self._connection = connection
+        self._receive = receive
+        self._channel: asyncssh.SSHClientChannel[bytes] | None = None
+        self._news = asyncio.Event()
 
-    @property
-    def received(self) -> str:
-        """What has come so far, for messages."""
-        stdout, stderr = to_text(bytes(self.stdout)), to_text(bytes(self.stderr))
-        return f"received so far: {tail(stdout)}, on stderr: {tail(stderr)}"
+    def connection_made(self, chan: asyncssh.SSHClientChannel[bytes]) -> None:
+        self._channel = chan
 
     def data_received(self, data: bytes, datatype: int | None) -> None:
-        (self.stderr if datatype == asyncssh.EXTENDED_DATA_STDERR else self.stdout).extend(data)
+        self._receive(data, datatype == asyncssh.EXTENDED_DATA_STDERR)
+        self._news.set()
 
     def exit_status_received(self, status: int) -> None:
         self.exit_status = status
@@ -75,8 +54,44 @@ class _Session(asyncssh.SSHClientSession[bytes]):
         self.signal = signal
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - a missing exit status tells it
-        if not self.closed.done():
-            self.closed.set_result(None)
+        self.closed = True
+        self._news.set()
+
+    def write(self, data: bytes) -> None:
+        """Send ``data``; raises OSError on a closed channel."""
+        if self._channel is None or self.closed:
+            raise BrokenPipeError("the channel is closed")
+        self._channel.write(data)
+
+    def feed(self, stdin: bytes) -> None:
+        """Send all of a command's stdin."""
+        try:
+            self.write(stdin)
+            if self._channel is not None:
+                self._channel.write_eof()
+        except BrokenPipeError:
+            return  # it has ended without reading; its exit status tells the rest
+
+    def abort(self) -> None:
+        if self._channel is not None:
+            self._channel.abort()
+
+    async def wait_for(self, met: Callable[[], bool], within_s: float) -> bool:
+        """Wait until ``met()`` or closed; tell whether that came in time."""
+        try:
+            async with asyncio.timeout(within_s):
+                while not (self.closed or met()):
+                    self._news.clear()
+                    await self._news.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    async def give_up(self) -> None:
+        """Close the channel; where the host does not confirm that, the connection is dead for everybody: abort it."""
+        self.abort()
+        if not await self.wait_for(lambda: False, _CLOSE_WITHIN_S):
+            self._connection.abort()
 
 
 class _Client(asyncssh.SSHClient):
@@ -97,7 +112,6 @@ class SshLink:
         self._jump = SshLink(endpoint.jump) if endpoint.jump else None
         self._connection: asyncssh.SSHClientConnection | None = None
         self._connecting = asyncio.Lock()
-        self._slots = asyncio.Semaphore(_CONCURRENT_COMMANDS)
 
     async def connection(self, deadline: Deadline) -> asyncssh.SSHClientConnection:
         """The live connection, made anew when there is none."""
@@ -181,78 +195,41 @@ class SshLink:
             raise BenchFault(f"{end.name}: {end.place} shows no host key")
         return _known_hosts_line(end, key)
 
-    async def execute(
-        self, command: str, wire: Callable[[float], str], timeout_s: float, deadline: Deadline, stdin: bytes
-    ) -> Ended:
-        """Run the shell text ``wire(limit_s)``; a connection found dead before the start is replaced once."""
-        try:
-            async with asyncio.timeout(deadline.left):
-                await self._slots.acquire()
-        except TimeoutError:
-            raise CommandTimeout(
-                f"{self.endpoint.name}: {command!r} was not started within {deadline.seconds:g} s: "
-                f"{_CONCURRENT_COMMANDS} other commands are running"
-            ) from None
-        try:
+    async def open_stream(
+        self, connection: asyncssh.SSHClientConnection, wire: str, receive: Receiver, what: str = "a shell"
+    ) -> SshStream:
+        """Start ``wire`` on a new channel. A host that has no session left is asked again for a second.
+
+        Args:
+            connection: From :meth:`connection`.
+            wire: The command line for the login shell.
+            receive: Takes each part of its output.
+            what: The subject of messages after the host.
+
+        Raises:
+            NotStarted: The connection is gone, ``wire`` has certainly not run.
+            ConnectionLost: The connection was lost in this call.
+            BenchFault: The host refuses.
+        """
+        for attempts_left in reversed(range(_OPENING_ATTEMPTS)):
             try:
-                return await self._attempt(command, wire, timeout_s, deadline, stdin)
-            except _NotStarted:
-                return await self._attempt(command, wire, timeout_s, deadline, stdin)
-        finally:
-            self._slots.release()
+                return await _start(connection, wire, receive)
+            except asyncssh.ChannelOpenError as error:
+                dead = await _is_dead(connection)
+                if dead or attempts_left == 0 or error.code != asyncssh.OPEN_CONNECT_FAILED:
+                    raise self._not_opened(what, dead, error) from error
+            except (OSError, asyncssh.Error) as error:
+                name = self.endpoint.name
+                raise ConnectionLost(f"{name}: connection lost while {what!r} was handed over: {error}") from error
+        raise AssertionError("the last attempt returns or raises")
 
-    async def _attempt(
-        self, command: str, wire: Callable[[float], str], timeout_s: float, deadline: Deadline, stdin: bytes
-    ) -> Ended:
-        name = self.endpoint.name
-        connection = await self.connection(deadline)
-        limit_s = min(timeout_s, deadline.left - KILL_AFTER_S - 0.5)
-        if limit_s <= 0:
-            raise ConnectionLost(f"{name}: connecting left no time for {command!r} within {deadline.seconds:g} s")
-        session = _Session()
-        channel: asyncssh.SSHClientChannel[bytes] | None = None
-        began = time.monotonic()
-        try:
-            async with asyncio.timeout(deadline.left):
-                channel, _ = await connection.create_session(lambda: session, wire(limit_s), encoding=None)
-                _feed(channel, stdin)
-                await session.closed
-        except TimeoutError:
-            await _give_up(connection, channel)
-            raise self._out_of_time(command, deadline, session, started=channel is not None) from None
-        except asyncssh.ChannelOpenError as error:
-            raise self._not_opened(command, await _is_dead(connection), error) from error
-        except (OSError, asyncssh.Error) as error:
-            raise ConnectionLost(f"{name}: connection lost while {command!r} was handed over: {error}") from error
-        finally:
-            if channel is not None:
-                channel.abort()
-        seconds = time.monotonic() - began
-        if session.exit_status is None and session.signal is None:
-            raise ConnectionLost(f"{name}: {command!r}: connection lost after {seconds:.1f} s; {session.received}")
-        status = session.exit_status if session.signal is None else None
-        return Ended(status, session.signal, bytes(session.stdout), bytes(session.stderr), seconds, limit_s)
-
-    def _not_opened(self, command: str, connection_is_dead: bool, error: asyncssh.ChannelOpenError) -> BenchFault:
+    def _not_opened(self, what: str, connection_is_dead: bool, error: asyncssh.ChannelOpenError) -> BenchFault:
         name = self.endpoint.name
         if not connection_is_dead:
-            return BenchFault(f"{name}: refuses to run {command!r}: {error.reason}")
+            return BenchFault(f"{name}: refuses to run {what!r}: {error.reason}")
         if error.code == asyncssh.OPEN_CONNECT_FAILED:
-            return _NotStarted(f"{name}: connection lost before {command!r} was started")
-        return ConnectionLost(f"{name}: connection lost while {command!r} was being started; it may have run")
-
-    def _out_of_time(self, command: str, deadline: Deadline, session: _Session, *, started: bool) -> BenchFault:
-        what = f"{self.endpoint.name}: {command!r}"
-        if not started:
-            return ConnectionLost(f"{what}: no answer within {deadline.seconds:g} s to the request to run it")
-        if session.exit_status is not None:
-            return CommandTimeout(
-                f"{what} ended with exit status {session.exit_status} but what it left in the background kept its "
-                f"output open for {deadline.seconds:g} s (start it as a job); {session.received}"
-            )
-        return ConnectionLost(
-            f"{what}: the host stopped answering, given up after {deadline.seconds:g} s; {session.received}"
-        )
+            return NotStarted(f"{name}: connection lost before {what!r} was started")
+        return ConnectionLost(f"{name}: connection lost while {what!r} was being started; it may have run")
 
     async def put(self, local: Path, remote: str, deadline: Deadline) -> int | None:
         """Copy a file to the host; the length it has there in bytes."""
@@ -302,17 +279,10 @@ class SshLink:
             watchdog.cancel()
 
 
-async def _give_up(connection: asyncssh.SSHClientConnection, channel: asyncssh.SSHClientChannel[bytes] | None) -> None:
-    """Close the channel; where the host does not confirm that, the connection is dead for everybody: abort it."""
-    if channel is not None:
-        channel.abort()
-        try:
-            async with asyncio.timeout(_CLOSE_WITHIN_S):
-                await channel.wait_closed()
-        except TimeoutError:
-            connection.abort()
-    else:
-        connection.abort()
+async def _start(connection: asyncssh.SSHClientConnection, wire: str, receive: Receiver) -> SshStream:
+    stream = SshStream(connection, receive)
+    await connection.create_session(lambda: stream, wire, encoding=None)
+    return stream
 
 
 async def _is_dead(connection: asyncssh.SSHClientConnection) -> bool:
@@ -333,19 +303,6 @@ def _reason(error: Exception) -> str:
     if isinstance(error, socket.gaierror):
         return str(error.strerror)  # its errno is the resolver's, none of the system's
     return os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
-
-
-def _feed(channel: asyncssh.SSHClientChannel[bytes], stdin: bytes) -> None:
-    try:
-        channel.write(stdin)
-        channel.write_eof()
-    except BrokenPipeError:
-        return  # it has ended without reading; its exit status tells the rest
-
-
-def to_text(data: bytes) -> str:
-    """``data`` as UTF-8, U+FFFD for each wrong byte."""
-    return data.decode("utf-8", errors="replace")
 
 
 def _credentials(end: SshEndpoint) -> tuple[list[asyncssh.SSHKey] | None, asyncssh.SSHKnownHosts]:

@@ -9,8 +9,7 @@ from niclab.core.verdict import BenchFault
 from niclab.hosts.commands import HostCommands
 from niclab.hosts.freebsd.ifconfig import read_ifconfig
 from niclab.hosts.freebsd.ifconfig_records import BsdInterface
-from niclab.hosts.freebsd.pciconf import read_pciconf
-from niclab.hosts.freebsd.pciconf_records import PciconfDevice
+from niclab.hosts.freebsd.pciconf import PciconfDevice, read_pciconf
 from niclab.hosts.freebsd.sysctl import Sysctls, read_sysctl
 from niclab.hosts.names import interface_name
 
@@ -50,7 +49,7 @@ class FreeBsdCommands(HostCommands):
     def _sysctls(self, *names: str) -> Sysctls:
         """Settings by name or by tree. One that is not there is an error."""
         command = f"sysctl {' '.join(names)}"
-        return self._read(command, lambda text: read_sysctl(text, command))
+        return self._read(command, read_sysctl)
 
     def _sysctls_if_any(self, *names: str) -> Sysctls | None:
         """As :meth:`_sysctls`; None when the kernel has none of these names."""
@@ -60,7 +59,7 @@ class FreeBsdCommands(HostCommands):
             if result.stdout.strip() or _UNKNOWN_OID not in result.stderr:
                 raise self._failed(command, result)
             return None
-        return self._understood(command, lambda text: read_sysctl(text, command), result.stdout)
+        return self._understood(command, read_sysctl, result.stdout)
 
     def _text(self, name: str) -> str:
         """The value of one kernel setting as it is written."""
@@ -72,7 +71,7 @@ class FreeBsdCommands(HostCommands):
 
     def _ifconfig(self, command: str, iface: str) -> BsdInterface:
         """:param command: one that ends with ``ifconfig`` of ``iface``."""
-        shown = self._read(command, lambda text: read_ifconfig(text, command))
+        shown = self._read(command, read_ifconfig)
         return self._the_one(command, iface, shown.interfaces)
 
     def _the_one(self, command: str, iface: str, found: tuple[BsdInterface, ...]) -> BsdInterface:

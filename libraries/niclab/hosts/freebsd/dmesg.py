@@ -1,12 +1,13 @@
-"""Reader of FreeBSD's kernel log: ``dmesg``, ``dmesg -a``, ``/var/run/dmesg.boot``, the console, ``messages``."""
+"""Reader of FreeBSD's kernel log, ``sysctl -n kern.msgbuf``: what the kernel's own lines tell of devices and links."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from niclab.hosts.errors import unreadable
+from niclab.hosts.freebsd.kernel_lines import kernel_lines
 from niclab.hosts.freebsd.kernel_values import (
     driver_version,
     firmware_version,
@@ -17,63 +18,32 @@ from niclab.hosts.freebsd.kernel_values import (
     pcie_link,
 )
 from niclab.hosts.kernel_records import PcieLinkReport
-from niclab.hosts.reading import numbered, ungrepped
 from niclab.hosts.records import Duplex
-from niclab.hosts.transcript import refuse_error, transcript
 
 _KIND = "dmesg"
-_TOOLS = ("dmesg", "cat", "tail", "head", "grep", "egrep", "zgrep", "less", "more")
 
 # The kernel cuts its lines at 1 kB or less; looking no further keeps the search linear in the size of the log.
 _SEARCHED_CHARACTERS = 1024
 
 _DEVICE = r"([a-z][a-z0-9_]*?)([0-9]{1,5})"
 _IFACE = r"([A-Za-z][A-Za-z0-9_.]{0,20})"
-_PRIORITY = re.compile(r"<[0-9]{1,3}>")
-_STAMPS = (
-    _PRIORITY,
-    # RFC 5424, and how OPNsense shows its log; the kernel's own priority may follow both.
-    re.compile(
-        r"1 [0-9-]{10}T[0-9:.+Z-]{8,24} \S{1,255} kernel \S{1,128} \S{1,32} (?:-|(?:\[[^\]]{0,400}\]){1,4}) "
-        r"|[0-9-]{10}T[0-9:.+Z-]{8,24}\s{1,8}[A-Z][a-z]{3,14}\s{1,8}kernel\s{1,8}"
-    ),
-    # A page shows two blanks as one.
-    re.compile(
-        r"(?:[A-Z][a-z]{2} [ 0-9]?[0-9] [0-9:]{8}|[0-9-]{10}[T ][0-9:]{8}[0-9.,:+Z-]{0,14}|\(\.\.\.\)) \s{0,2}"
-        r"(?:<\S{1,20}> )?"
-    ),
-    re.compile(r"(?!kernel: )[A-Za-z0-9][A-Za-z0-9.-]{0,63} (?=kernel(?:\[[0-9]{1,9}\])?: )"),
-    re.compile(r"kernel(?:\[[0-9]{1,9}\])?: "),
-    _PRIORITY,
-)
-_UPTIME = re.compile(r"\[\s*([0-9]{1,10}(?:\.[0-9]{1,9})?)\] ?")
 _PROBE = re.compile(
     rf"{_DEVICE}: <(.+)>(?: ((?!at |on |numa-domain ).*?))?(?: at ([^ ]+(?: [^ ]+)?))?(?: numa-domain [0-9]+)?"
     r" on ([a-z][a-z0-9_]*[0-9]+)"
 )
 _UNATTACHED = re.compile(r"([a-z][a-z0-9_]*[0-9]+): <(.+)>.* at (\S+ \S+) .*\(no driver attached\)")
-_PROBE_START = re.compile(rf"{_DEVICE}: <.+> (?:port|mem|at|on|irq) .*")
 _RESOURCES = re.compile(r"\b(port|mem|iomem) (\S+)")
 _IRQ = re.compile(r"\birq ([0-9,]{1,40})")
 _ETHERNET = re.compile(rf"{_DEVICE}: Ethernet address: ([0-9a-f]{{2}}(?::[0-9a-f]{{2}}){{5}})", re.IGNORECASE)
 _NAMED = re.compile(rf"{_IFACE}: ")
 _NAMED_DEVICE = re.compile(rf"{_DEVICE}: ")
-# What tells a kernel log of FreeBSD from any other text; others print "oce0: flags=", "irq16: ", "a0: 10 00 02 00" and
-# "iperf3: error - ...".
+# What tells a kernel log of FreeBSD from any other text.
 _KERNEL_LINE = re.compile(
-    r"(?!irq[0-9]|iperf3: |cpu[0-9]+:? ?timer|[0-9a-f]{2,3}: [0-9a-f]{2} )"
-    rf"{_DEVICE}: (?!flags=|error fetching |[a-z0-9_]{{1,40}}: [0-9]+$)\S"
-    r"|.*The FreeBSD Project|FreeBSD [0-9]+\.[0-9][^ ]*(?: [^(]|$)"
-    r"|---<<BOOT>>---|Trying to mount root|Fatal trap|panic: |KDB: |db> "
+    rf"(?!irq[0-9]|iperf3: ){_DEVICE}: (?!flags=)\S|.*The FreeBSD Project"
+    r"|FreeBSD [0-9]+\.[0-9][^ ]*(?: [^(]|$)|---<<BOOT>>---"
+    r"|Trying to mount root|KDB: |db> "
 )
-# Logs of other kernels, and sysctl, which prints this kernel's log among its values.
-_FOREIGN = re.compile(r"(?:\[ *0\.0+\] )?Linux version [0-9]|(?:NetBSD|OpenBSD) [0-9]|dev\.[a-z0-9_]+\.[0-9]+\.[^ ]+: ")
-# Linux tells the interface behind the driver, and PCI addresses: "e1000e: eth0 NIC Link is Up", "tg3 0000:03:00.0: ".
-_LINUX = re.compile(
-    r"[a-z][a-z0-9_-]{0,30}:? (?:eth[0-9]{1,3}|en[ops][0-9][a-z0-9]{0,12})\b"
-    r"|[a-z][a-z0-9_-]{0,30} [0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]\b"
-    r"|NMI watchdog: |libphy: |PHY: mdio"
-)
+_FOREIGN = re.compile(r"Linux version [0-9]")
 
 
 class BsdEventKind(StrEnum):
@@ -115,7 +85,7 @@ _WORDS: tuple[tuple[BsdEventKind, str], ...] = (
         r"|firmware (?:load|install)\S* (?:failed|error)|firmware image \S+ (?:failed|not found))",
     ),
     (_Kind.ATTACH_FAILED, r"device_attach: \S+ attach returned [0-9]+"),
-    (_Kind.MACHINE_CHECK, r"^MCA: |NMI ISA |^NMI (?! *\|)|Machine check"),
+    (_Kind.MACHINE_CHECK, r"^MCA: |NMI ISA |^NMI (?! *\|)|Machine check(?! (?:exceptions|polls)$)"),
     (
         _Kind.MODULE_LOAD_FAILED,
         r"^KLD \S+: depends on |^KLD file \S+ is missing dependencies|^linker_load_file: "
@@ -134,10 +104,6 @@ _FIRMWARE = re.compile(
     r"(?: upgraded from|.{0,10}?)[ :=vV(][0-9]"
 )
 _RELEASE = re.compile(r"FreeBSD ([0-9]{1,2}\.[0-9]{1,2}-[A-Z][A-Za-z0-9.-]*)(?: |$)")
-_BSD_ALONE = re.compile(
-    r"The FreeBSD Project|\bFreeBSD [0-9]{1,2}\.[0-9]{1,2}-[A-Z]|: link state changed to (?:UP|DOWN)"
-    r"|\b[a-z][a-z0-9_]*[0-9]: <[^>]{1,200}> .{0,200}\bon [a-z]+[0-9]{1,3}$|^Fatal trap [0-9]|^KDB: "
-)
 _DETACHED = re.compile(rf"{_DEVICE}: detached$")
 _ATTACH_NAME = re.compile(r"device_attach: ([a-z][a-z0-9_]*[0-9]+) attach returned")
 
@@ -202,43 +168,26 @@ class BsdLog:
 
 
 def read_bsd_dmesg(text: str) -> BsdLog:
-    """Read a kernel log. An empty text, or one without any line of a FreeBSD kernel, is an error."""
-    found = transcript(text, *_TOOLS, whole=False)
-    lines = [_bare(line) for _, line in found.filled if not line.startswith("dmesg: ")]
-    expected = "a line of a FreeBSD kernel, such as 'oce0: link state changed to UP'"
-    events = tuple(event for seconds, line in lines if (event := _event(seconds, line)) is not None)
-    foreign = any(_FOREIGN.match(line) for _, line in lines) or (
-        any(_LINUX.match(line) for _, line in lines) and not is_bsd_log(text)
-    )
-    if foreign or not (events or any(_KERNEL_LINE.match(line) for _, line in lines)):
-        raise refuse_error(_KIND, found.filled, ("dmesg",), expected)
-    joined = tuple(_joined(line for _, line in lines))
-    addresses = {
-        f"{match[1]}{match[2]}": match[3].lower() for line in joined if (match := _ETHERNET.match(line)) is not None
-    }
-    devices = tuple(device for line in joined if (device := _probe(line, addresses)) is not None)
+    """Read a kernel log.
+
+    Raises:
+        ReadError: for a text without any line of a FreeBSD kernel, and for the log of another kernel.
+    """
+    lines = kernel_lines(text)
+    events = tuple(event for line in lines if (event := _event(line.seconds, line.text)) is not None)
+    known = events or any(_KERNEL_LINE.match(line.text) for line in lines)
+    if not known or any(_FOREIGN.match(line.text) for line in lines):
+        raise unreadable(_KIND, "text", text, "a line of a FreeBSD kernel, such as 'oce0: link state changed to UP'")
+    texts = [line.text[:_SEARCHED_CHARACTERS] for line in lines]
+    addresses = {f"{match[1]}{match[2]}": match[3].lower() for match in map(_ETHERNET.match, texts) if match}
+    devices = tuple(device for line in texts if (device := _probe(line, addresses)) is not None)
     unattached = tuple(
         UnattachedDevice(bus=match[1], location=match[3], description=match[2])
-        for line in joined
-        if (match := _UNATTACHED.fullmatch(line[:_SEARCHED_CHARACTERS])) is not None
+        for match in map(_UNATTACHED.fullmatch, texts)
+        if match
     )
-    releases = [match[1] for _, line in lines if (match := _RELEASE.match(line)) is not None]
+    releases = [match[1] for match in map(_RELEASE.match, texts) if match]
     return BsdLog(releases[-1] if releases else None, events, devices, unattached, addresses, len(lines))
-
-
-def is_bsd_log(text: str) -> bool:
-    """Whether the text holds a line that FreeBSD's kernel writes and Linux's does not."""
-    return any(_BSD_ALONE.search(line[:_SEARCHED_CHARACTERS]) for _, line in numbered(text))
-
-
-def _bare(line: str) -> tuple[float | None, str]:
-    """A line without what syslog and the kernel put before it, and its seconds since boot."""
-    line = ungrepped(line.strip())
-    for stamp in _STAMPS:
-        match = stamp.match(line)
-        line = line[match.end() :] if match else line
-    uptime = _UPTIME.match(line)
-    return (float(uptime[1]), line[uptime.end() :]) if uptime else (None, line)
 
 
 def _event(seconds: float | None, line: str) -> BsdEvent | None:
@@ -271,30 +220,8 @@ def _named(kind: BsdEventKind, text: str) -> str | None:
     return match[1] if match else None
 
 
-def _joined(lines: Iterable[str]) -> Iterable[str]:
-    """Probe lines that a page has broken, joined again: one that begins like a probe and does not end like one."""
-    pending = ""
-    for line in lines:
-        if pending and not _NAMED.match(line):
-            pending = pending + line if pending.endswith(("-", ",")) else f"{pending} {line}"
-            if _PROBE.fullmatch(pending[:_SEARCHED_CHARACTERS]) or len(pending) > _SEARCHED_CHARACTERS:
-                yield pending
-                pending = ""
-            continue
-        if pending:
-            yield pending
-            pending = ""
-        start = line[:_SEARCHED_CHARACTERS]
-        if _PROBE_START.fullmatch(start) and not _PROBE.fullmatch(start):
-            pending = line
-        else:
-            yield line
-    if pending:
-        yield pending
-
-
 def _probe(line: str, addresses: dict[str, str]) -> ProbedDevice | None:
-    match = _PROBE.fullmatch(line) if len(line) <= _SEARCHED_CHARACTERS else None
+    match = _PROBE.fullmatch(line)
     if match is None:
         return None
     resources = match[4] or ""

@@ -11,7 +11,6 @@ from niclab.hosts.freebsd.host_packages import FreeBsdPackages
 from niclab.hosts.freebsd.host_pci import FreeBsdPci
 from niclab.hosts.freebsd.host_settings import FreeBsdSettings
 from niclab.hosts.freebsd.host_system import FreeBsdSystem
-from niclab.hosts.host import Host, Shell
 
 
 class FreeBsdHost(
@@ -31,8 +30,3 @@ class FreeBsdHost(
     :param shell: runs the commands in ``sh``, whatever root's login shell is; root is wanted for changes.
     :param name: the subject of every message, ``dut`` or ``peer``.
     """
-
-
-def freebsd_host(shell: Shell, name: str) -> Host:
-    """A :class:`FreeBsdHost` as the interface that keyword libraries use."""
-    return FreeBsdHost(shell, name)

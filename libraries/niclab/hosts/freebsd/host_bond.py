@@ -58,7 +58,7 @@ class FreeBsdBonds(FreeBsdCommands):
         chosen = f" lagghash {','.join(layers)}" if layers else ""
         steps = [f"ifconfig lagg create name {bond} >/dev/null"]
         for port in ports:
-            taken = self._ifconfig(f"ifconfig {port}", port).inet or ()
+            taken = self._ifconfig(f"ifconfig {port}", port).inet
             steps += [f"ifconfig {port} inet {address.address} -alias" for address in taken]
             steps.append(f"ifconfig {port} up")
         joined = " ".join(f"laggport {port}" for port in ports)
@@ -80,7 +80,7 @@ class FreeBsdBonds(FreeBsdCommands):
         found = {one.name: one for one in self._shown(command)} if lagg.ports else {}
         slaves = tuple(_member(found, port.name, command) for port in lagg.ports)
         active = [port.name for port in lagg.ports if port.flags.has("ACTIVE", 2)]
-        mode = _NAMES.get(lagg.protocol or "")
+        mode = _NAMES.get(lagg.protocol)
         known = {
             "mode": lagg.protocol,
             "mode_name": mode[0] if mode else None,
@@ -98,7 +98,7 @@ class FreeBsdBonds(FreeBsdCommands):
         """Mode and members of a lagg; ``primary`` where there is such."""
         lagg = self._lagg(interface_name(self.name, name))[1]
         ports = [port.name for port in lagg.ports]
-        settings = {"mode": lagg.protocol or "", "slaves": " ".join(ports)}
+        settings = {"mode": lagg.protocol, "slaves": " ".join(ports)}
         return {**settings, "primary": ports[0]} if ports and lagg.protocol == "failover" else settings
 
     @partly("those of 802.1Q; tags of 802.1ad came with FreeBSD 13")
@@ -129,13 +129,6 @@ class FreeBsdBonds(FreeBsdCommands):
             raise BenchFault(f"{self.name}: `ifconfig {vlan}` shows no VLAN")
         return Vlan(vlan, shown.id, shown.parent, shown.protocol)
 
-    def remove_link(self, name: str) -> None:
-        """Remove a lagg or VLAN, and see that it is gone."""
-        link = interface_name(self.name, name)
-        left = self._run(f"ifconfig {link} destroy && ifconfig -l").split()
-        if link in left:
-            raise BenchFault(f"{self.name}: {link} is still there after `ifconfig {link} destroy`")
-
     def _refuse_what_lagg_has_not(self, bond: str, settings: BondSettings, ports: list[str]) -> None:
         asked = [field.name for field in fields(settings) if getattr(settings, field.name) is not None]
         others = [name for name in asked if name not in _TAKEN]
@@ -156,12 +149,12 @@ class FreeBsdBonds(FreeBsdCommands):
 
     def _lagg(self, bond: str) -> tuple[BsdInterface, Lagg]:
         shown = self._ifconfig(f"ifconfig {bond}", bond)
-        if shown.lagg is None or shown.lagg.protocol is None:  # None of a member, which is no lagg
+        if shown.lagg is None:
             raise BenchFault(f"{self.name}: `ifconfig {bond}` shows no lagg")
         return shown, shown.lagg
 
     def _shown(self, command: str) -> tuple[BsdInterface, ...]:
-        return self._read(command, lambda text: read_ifconfig(text, "ifconfig -a")).interfaces
+        return self._read(command, read_ifconfig).interfaces
 
 
 def _member(found: dict[str, BsdInterface], name: str, command: str) -> BondMember:

@@ -20,7 +20,7 @@ class FreeBsdLoader(FreeBsdCommands):
     def loader_conf(self) -> LoaderConf:
         """What the file sets; a file that is not there or empty sets nothing."""
         text = self._run(f"if [ -e {_FILE} ]; then cat {_FILE}; fi")
-        return self._understood(f"cat {_FILE}", read_loader_conf, text) if text.strip() else LoaderConf({})
+        return self._understood(f"cat {_FILE}", read_loader_conf, text)
 
     def set_loader_conf(self, name: str, value: str) -> Attempt[LoaderConf]:
         """Set ``name``, such as ``oce_load`` to ``YES``, and read the file back."""

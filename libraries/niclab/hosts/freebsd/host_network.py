@@ -5,16 +5,15 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import asdict
 
 from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.hosts.errors import unreadable
 from niclab.hosts.freebsd.commands import BOOT_ID, FreeBsdCommands
 from niclab.hosts.freebsd.ifconfig import read_ifconfig
-from niclab.hosts.freebsd.ifconfig_records import BsdInterface
 from niclab.hosts.freebsd.kernel_lines import link_changes
 from niclab.hosts.freebsd.netstat import NetstatRow, read_netstat
-from niclab.hosts.freebsd.network_records import interface_of, link_of, statistics_of
+from niclab.hosts.freebsd.network_records import interface_of, link_of
 from niclab.hosts.freebsd.system import read_cpu_times
 from niclab.hosts.linux.ping import read_ping
 from niclab.hosts.load_records import FrameCounters, Load
@@ -30,7 +29,6 @@ from niclab.hosts.records import (
     Statistics,
 )
 
-_MISSED = "rx_missed_errors"
 _LARGEST_PING_BYTES = 65507  # largest ICMP payload of an IPv4 packet: 65535 - 20 - 8
 _PING_GRACE_S = 15  # ping6 waits 10 s for the last answer
 _PING_REFUSED = 64  # EX_USAGE of sysexits(3); from there on ping could not ask at all
@@ -71,10 +69,8 @@ class FreeBsdNetwork(FreeBsdCommands):
 
     def statistics(self, iface: str) -> Statistics:
         """The kernel's counters."""
-        statistics = self.interface(iface).statistics
-        if statistics is None:
-            raise BenchFault(f"{self.name}: `netstat -I {iface} -bdnW` does not show all statistics of {iface}")
-        return statistics
+        command = f"netstat -I {interface_name(self.name, iface)} -bdnW"
+        return self._read(command, lambda text: _row_of(iface, read_netstat(text).rows)).statistics
 
     @emulated("`kern.cp_times` and `netstat -I`; frames that the card had no room for are dropped ones or errors")
     def load(self, iface: str) -> Load:
@@ -84,14 +80,8 @@ class FreeBsdNetwork(FreeBsdCommands):
         return Load(self._understood(command, read_cpu_times, times), self._frames(command, iface, counted))
 
     def _frames(self, command: str, iface: str, text: str) -> FrameCounters:
-        own = [row for row in self._understood(command, read_netstat, text).rows if row.link_index is not None]
-        counted = own[0].counters if len(own) == 1 and own[0].name == iface else None
-        names = [field.name for field in fields(FrameCounters) if field.name != _MISSED]
-        shown = {name: getattr(counted, name, None) for name in names}
-        values = {name: value for name, value in shown.items() if isinstance(value, int)}
-        if len(values) != len(names):
-            raise BenchFault(f"{self.name}: `{command}` does not show all counters of {iface}")
-        return FrameCounters(**values, rx_missed_errors=0)
+        row = self._understood(command, lambda shown: _row_of(iface, read_netstat(shown).rows), text)
+        return FrameCounters(**asdict(row.statistics), rx_missed_errors=0)
 
     @emulated("lines of the kernel log, as long as it reaches back to the boot")
     def carrier_changes(self, iface: str) -> CarrierChanges:
@@ -187,17 +177,6 @@ class FreeBsdNetwork(FreeBsdCommands):
         if address in _addresses(self._changed(change, iface)):
             raise BenchFault(f"{self.name}: {iface} still has {address} after `{change}`")
 
-    @emulated("every address is removed by name")
-    def flush_addresses(self, iface: str) -> None:
-        """Remove every address, and see that none is left."""
-        present = _addresses(self.interface(iface))
-        if not present:
-            return
-        change = " && ".join(f"ifconfig {iface} {_removal(address, iface)}" for address in present)
-        left = _addresses(self._changed(change, iface))
-        if left:
-            raise BenchFault(f"{self.name}: {iface} still has {', '.join(map(str, left))} after all were removed")
-
     @emulated("an interface as source stands for its first address; `ping6` for IPv6")
     def ping(
         self,
@@ -261,16 +240,15 @@ class FreeBsdNetwork(FreeBsdCommands):
 
     def _record(self, command: str, iface: str) -> Interface:
         shown, _, counted = self._run(command).partition(f"\n{_SEPARATOR}\n")
-        found = self._understood(command, lambda text: read_ifconfig(text, f"ifconfig {iface}"), shown).interfaces
-        rows = self._understood(command, read_netstat, counted).rows
-        return self._understood(command, lambda _: _joined(self._the_one(command, iface, found), rows), shown)
+        found = self._understood(command, read_ifconfig, shown).interfaces
+        row = self._understood(command, lambda text: _row_of(iface, read_netstat(text).rows), counted)
+        return interface_of(self._the_one(command, iface, found), row.index, row.statistics)
 
 
-def _joined(shown: BsdInterface, rows: tuple[NetstatRow, ...]) -> Interface:
-    own = [row for row in rows if row.name == shown.name and row.link_index is not None]
-    if len(own) != 1:
-        raise unreadable("netstat -I", "rows", [str(row) for row in rows], f"one row of {shown.name} with <Link#N>")
-    return interface_of(shown, own[0].link_index or 0, statistics_of(own[0].counters))
+def _row_of(iface: str, rows: tuple[NetstatRow, ...]) -> NetstatRow:
+    if [row.name for row in rows] != [iface]:
+        raise unreadable("netstat -I", "rows", [str(row) for row in rows], f"one row of {iface} with <Link#N>")
+    return rows[0]
 
 
 def _show(iface: str) -> str:

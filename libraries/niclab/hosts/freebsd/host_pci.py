@@ -9,14 +9,14 @@ from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.hosts.errors import NoInterface, ReadError, unreadable
 from niclab.hosts.freebsd.commands import FreeBsdCommands
 from niclab.hosts.freebsd.newbus import path_command, read_path
-from niclab.hosts.freebsd.pciconf_records import PciconfDevice
+from niclab.hosts.freebsd.pciconf import PciconfDevice
 from niclab.hosts.names import interface_name, pci_address
 from niclab.hosts.parity import emulated, not_available
 from niclab.hosts.reading import numbered
 from niclab.hosts.records import PciDevice, PcieLink
 from niclab.hosts.settings_records import AerCounters
 
-_DETAILS = "-lvbc"
+_DETAILS = "-lc"
 # Ports that look down: the upper end of a link.
 _DOWNSTREAM_FACING = ("root port", "downstream port", "PCI to PCIe bridge")
 _PORT = re.compile(r"([A-Za-z][A-Za-z0-9_.]{0,14})=([a-z][A-Za-z0-9_]*[0-9]{1,4})")
@@ -34,11 +34,6 @@ class FreeBsdPci(FreeBsdCommands):
         """
         pci_address(self.name, address)
         return self._at(self._pci_devices(_DETAILS), address)
-
-    def upstream_port(self, address: str) -> str | None:
-        """Address of the bridge or root port above ``address``; None on a root bus."""
-        chain = self._chain(address)
-        return chain[-2].slot if len(chain) > 1 else None
 
     @emulated("newbus tells the bridges (`dev.*.%parent`), pciconf their links")
     def pcie_path(self, address: str) -> tuple[PcieLink, ...]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from niclab.core.verdict import BenchFault
 from niclab.hosts.freebsd.commands import BOOT_ID, FreeBsdCommands
 from niclab.hosts.freebsd.kernel_lines import kernel_lines, lines_after
-from niclab.hosts.freebsd.system import read_boot_id, read_clock_s, read_cpu_times, read_release, read_uptime_s
+from niclab.hosts.freebsd.system import read_boot_id, read_clock_s, read_cpu_times, read_release
 from niclab.hosts.linux.system import read_kernel, read_tool_version
 from niclab.hosts.load_records import CpuTimes
 from niclab.hosts.names import tool_name
@@ -22,10 +22,6 @@ _MESSAGES = "sysctl -n kern.msgbuf"
 
 class FreeBsdSystem(FreeBsdCommands):
     """See :class:`niclab.hosts.host.Host` for the meaning of each method."""
-
-    @emulated("the clock less `kern.boottime`, in whole seconds")
-    def uptime_s(self) -> float:
-        return self._read("sysctl -n kern.boottime && date +%s", read_uptime_s)
 
     @emulated("a random name in the kernel environment, which every boot begins without")
     def boot_id(self) -> str:
@@ -118,7 +114,3 @@ class FreeBsdSystem(FreeBsdCommands):
     def reboot(self) -> None:
         """Ask for a reboot. Returns when asked; that it happened shows in another :meth:`boot_id`."""
         self._halt("shutdown -r now")
-
-    def poweroff(self) -> None:
-        """Ask for a power-off. Returns when asked; that it happened shows at the BMC."""
-        self._halt("shutdown -p now")

@@ -8,15 +8,9 @@ from dataclasses import dataclass
 from niclab.hosts.errors import unreadable
 from niclab.hosts.records import Duplex
 
-# print_media_word of sbin/ifconfig/ifmedia.c: "TYPE SUBTYPE [mode MODE] [<OPTIONS>] [instance N]"; the active word has
-# no type.
-_TYPES = ("IEEE 802.11 Wireless Ethernet", "Ethernet", "FDDI", "Token ring", "ATM", "InfiniBand")
-_WORD = re.compile(
-    r"(<unknown type>|<unknown subtype>|[A-Za-z0-9][A-Za-z0-9./_+-]*)"
-    r"(?: mode ([A-Za-z0-9_./-]+))?"
-    r"(?: <([^<>()]*)>)?"
-    r"(?: instance ([0-9]{1,4}))?"
-)
+# print_media_word of sbin/ifconfig/ifmedia.c: "SUBTYPE [mode MODE] [<OPTIONS>] [instance N]", after the type.
+_WORD = r"([A-Za-z0-9<][A-Za-z0-9./_ >+-]*?)(?: mode [A-Za-z0-9_./-]+)?(?: <([a-z0-9,-]+)>)?(?: instance [0-9]{1,4})?"
+_MEDIA = re.compile(rf"Ethernet {_WORD}(?: \({_WORD}\))?")
 # What an Ethernet's subtypes look like (IFM_SUBTYPE_ETHERNET_DESCRIPTIONS of net/if_media.h); "1000base" was cut.
 _ETHERNET = re.compile(
     r"autoselect|none|manual|[Uu]nknown|Other|homePNA|<unknown (?:type|subtype)>"
@@ -24,8 +18,7 @@ _ETHERNET = re.compile(
     # Electrical connections to another chip: "25G-AUI", "100M-SGMII", "PCIExpress-50G".
     r"|[0-9]{1,4}[GM]-[A-Z]{3,5}[0-9]?(?:-AC)?|PCIExpress-[0-9]{1,3}G"
 )
-_SUPPORTED = re.compile(r"(\S+)(?: mode \S+)?(?: mediaopt (\S+))?(?: instance [0-9]{1,4})?")
-_OPTIONS = ("full-duplex", "half-duplex", "flowcontrol", "hw-loopback", "master", "rxpause", "txpause")
+_SUPPORTED = re.compile(r"(\S+)(?: mode \S+)?(?: mediaopt [a-z0-9,-]+)?(?: instance [0-9]{1,4})?")
 _SPEED = re.compile(r"(?:PCIExpress-)?([0-9]{1,4}(?:\.[0-9])?)(?:(G?)base|([GM])(?:-|$))", re.IGNORECASE)
 
 
@@ -34,18 +27,14 @@ class MediaWord:
     """``subtype`` such as ``autoselect``, ``10Gbase-SR``; ``options`` such as ``full-duplex``, ``rxpause``."""
 
     subtype: str
-    mode: str | None
     options: tuple[str, ...]
-    instance: int | None
 
 
 @dataclass(frozen=True)
 class Media:
-    """``text`` is the line as printed. ``active`` is None when the tool prints one word only: then the link runs with
-    the selected word, or there is no link."""
+    """``active`` is None when the tool prints one word only: then the link runs with the selected word, or there is no
+    link."""
 
-    text: str
-    type: str
     selected: MediaWord
     active: MediaWord | None
 
@@ -71,39 +60,19 @@ class Media:
 
 def read_media(kind: str, where: str, text: str) -> Media:
     """Read what follows ``media: ``."""
-    if text == "<unknown type>":
-        return Media(text, text, MediaWord(text, None, (), None), None)
-    name = next((name for name in _TYPES if text.startswith(f"{name} ") or text == name), None)
-    if name is None:
-        raise unreadable(kind, where, text, f"a medium of {', '.join(_TYPES)}")
-    rest = text[len(name) :].strip()
-    active: MediaWord | None = None
-    if rest.endswith(")") and " (" in rest:
-        rest, _, inner = rest[:-1].partition(" (")
-        active = _word(kind, where, inner)
-    selected = _word(kind, where, rest)
-    for word in (selected, active):
-        if name == "Ethernet" and word is not None and not _ETHERNET.fullmatch(word.subtype):
-            raise unreadable(kind, where, word.subtype, "a medium of Ethernet such as 'autoselect' or '10Gbase-SR'")
-    return Media(text, name, selected, active)
+    match = _MEDIA.fullmatch(text)
+    if match is None or not all(_ETHERNET.fullmatch(subtype) for subtype in (match[1], match[3] or match[1])):
+        raise unreadable(kind, where, text, "a medium such as 'Ethernet autoselect (10Gbase-SR <full-duplex>)'")
+    selected = MediaWord(match[1], _options(match[2]))
+    return Media(selected, None if match[3] is None else MediaWord(match[3], _options(match[4])))
 
 
 def check_supported(kind: str, where: str, text: str) -> None:
-    """Refuse what is no medium of Ethernet as ``ifconfig -m`` lists them, or only the beginning of one."""
+    """Refuse what is no medium of Ethernet as ``ifconfig -m`` lists them."""
     match = _SUPPORTED.fullmatch(text)
-    options = (match[2] or "").split(",") if match else []
-    cut = [option for option in options if option and option not in _OPTIONS and _begins_one(option)]
-    if match is None or not _ETHERNET.fullmatch(match[1]) or cut:
+    if match is None or not _ETHERNET.fullmatch(match[1]):
         raise unreadable(kind, where, text, "'10Gbase-SR mediaopt full-duplex'")
 
 
-def _begins_one(option: str) -> bool:
-    return any(known.startswith(option) for known in _OPTIONS)
-
-
-def _word(kind: str, where: str, text: str) -> MediaWord:
-    match = _WORD.fullmatch(text.strip())
-    if match is None:
-        raise unreadable(kind, where, text, "a medium such as 'autoselect' or '10Gbase-SR <full-duplex>'")
-    options = tuple(option.strip() for option in (match[3] or "").split(",") if option.strip())
-    return MediaWord(match[1], match[2], options, int(match[4]) if match[4] else None)
+def _options(text: str | None) -> tuple[str, ...]:
+    return tuple(text.split(",")) if text else ()

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from niclab.hosts.errors import unreadable
 from niclab.hosts.freebsd.ifconfig_records import BsdInterface
-from niclab.hosts.freebsd.netstat import BsdCounters
 from niclab.hosts.records import Address, Interface, LinkSettings, Operstate, Statistics
 
 _AUTOSELECT = "autoselect"
 _ADMIN_DOWN = "interface is administratively down"
 
 
-def interface_of(shown: BsdInterface, index: int, statistics: Statistics | None) -> Interface:
-    """:raises ReadError: when flags, MTU or a prefix length are missing: half an interface is none."""
-    if shown.up is None or shown.mtu is None:
-        raise unreadable("ifconfig", shown.name, str(shown.flags), "flags and mtu")
+def interface_of(shown: BsdInterface, index: int, statistics: Statistics) -> Interface:
+    """Return the interface that ifconfig shows, with its number and counters."""
     carrier = shown.link is True and shown.up
     return Interface(
         name=shown.name,
@@ -55,12 +51,6 @@ def link_of(shown: BsdInterface) -> LinkSettings:
     )
 
 
-def statistics_of(counters: BsdCounters) -> Statistics | None:
-    """None when one of the columns is missing: no counter is ever taken for zero."""
-    values = {name: getattr(counters, name) for name in Statistics.__dataclass_fields__}
-    return None if None in values.values() else Statistics(**values)
-
-
 def _state(shown: BsdInterface) -> Operstate:
     if not shown.up:
         return Operstate.DOWN
@@ -68,7 +58,7 @@ def _state(shown: BsdInterface) -> Operstate:
 
 
 def _kind(shown: BsdInterface) -> str | None:
-    if shown.lagg is not None and shown.lagg.protocol is not None:
+    if shown.lagg is not None:
         return "lagg"
     return "vlan" if shown.vlan is not None else None
 
@@ -80,20 +70,11 @@ def _reason(shown: BsdInterface) -> str:
 
 
 def _addresses(shown: BsdInterface) -> tuple[Address, ...]:
-    found = [
-        Address("inet", one.address, _length(shown, one.prefix_length), "global", False) for one in shown.inet or ()
-    ]
-    for six in shown.inet6 or ():
+    found = [Address("inet", one.address, one.prefix_length, "global", False) for one in shown.inet]
+    for six in shown.inet6:
         scope = "link" if six.address.startswith("fe80:") else "global"
-        length = _length(shown, six.prefix_length)
-        found.append(Address("inet6", six.address, length, scope, "tentative" in six.flags))
+        found.append(Address("inet6", six.address, six.prefix_length, scope, "tentative" in six.flags))
     return tuple(found)
-
-
-def _length(shown: BsdInterface, length: int | None) -> int:
-    if length is None:
-        raise unreadable("ifconfig", shown.name, "an address", "a prefix length with each address")
-    return length
 
 
 def _mode(text: str) -> str:

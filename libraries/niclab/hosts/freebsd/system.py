@@ -1,4 +1,4 @@
-"""Readers of the small texts by which a FreeBSD host says what it is: boot time, boot id, release."""
+"""Readers of the small texts by which a FreeBSD host says what it is: clock, boot id, release."""
 
 from __future__ import annotations
 
@@ -8,23 +8,10 @@ from niclab.hosts.errors import unreadable
 from niclab.hosts.load_records import CpuTime, CpuTimes
 from niclab.hosts.records import OsRelease
 
-_BOOT_TIME = re.compile(r"\{ sec = ([0-9]{1,12}), usec = [0-9]{1,6} \}.*")
 _BOOT_ID = re.compile(r"[0-9a-f]{32}")
 _RELEASE = re.compile(r"([A-Za-z]+) (([0-9]{1,2}\.[0-9]{1,2})-[A-Z][A-Za-z0-9.-]*)")
 _CPU_STATES = 5
 _SECONDS = re.compile(r"[0-9]{1,12}")
-
-
-def read_uptime_s(text: str) -> float:
-    """Read ``sysctl -n kern.boottime`` and, on the next line, ``date +%s``: whole seconds since boot.
-
-    The kernel moves its boot time with every step of the clock, so that the difference stays right.
-    """
-    lines = text.strip().split("\n")
-    boot = _BOOT_TIME.fullmatch(lines[0].strip())
-    if boot is None or len(lines) != 2 or int(boot[1]) > int(read_clock_s(lines[1])):
-        raise unreadable("kern.boottime", "text", text, "'{ sec = 1369826400, usec = 0 } ...', then seconds since 1970")
-    return read_clock_s(lines[1]) - int(boot[1])
 
 
 def read_cpu_times(text: str) -> CpuTimes:

@@ -53,6 +53,8 @@ class SteeringFiles:
             BenchFault: There is another number of lines.
         """
         shown = self._shell.run("cat " + " ".join(map(shlex.quote, self.files)))
+        if shown.exit_status != 0 and self._kind is SteeringKind.XPS and len(self.files) == 1:
+            raise NotApplicable(f"{self._name}: the kernel offers no transmit steering for a card of one queue")
         if shown.exit_status != 0:
             raise NotApplicable(f"{self._name}: cannot be read: {shown.stderr.strip()[:200]}")
         lines = shown.stdout.splitlines()

@@ -1,0 +1,85 @@
+"""Outages of traffic over bonds when a link fails or returns."""
+
+from __future__ import annotations
+
+from robot.api import logger
+from robot.api.deco import keyword, library
+
+from BenchLibrary import BenchLibrary
+from niclab.links.failure import Cause
+from niclab.traffic.failover import Failover
+from niclab.traffic.outage import Over
+
+
+@library(scope="GLOBAL")
+class Outages(BenchLibrary):
+    """Keywords about outages of traffic over bonds, measured in milliseconds in both directions.
+
+    The allowed outage is the sheet's ``limits.failover_within_ms``, and what the driver of a bond takes by itself. A
+    measurement is repeated, at most twice, only where it proves nothing and a server stall may hide a longer outage.
+    Each keyword begins with whole bonds; the link that it lets fail stays down.
+    """
+
+    @keyword
+    def losing_the_active_link_should_cost_at_most_the_allowed_outage(
+        self, by: Cause = Cause.CABLE, over: Over = Over.BOND
+    ) -> None:
+        """Lose the active link: another one is used, the outage is within the limit, and nothing arrives twice.
+
+        Args:
+            by: The way in which the link fails.
+            over: What is measured over: the bonds, or the VLANs on them.
+
+        Raises:
+            CardFailure: The outage is proven longer, packets arrived twice, or the bond stays on the lost link.
+            Undecided: A server stall may hide a longer outage in each of three measurements.
+            NotApplicable: The sheet has no limit, or the bench cannot let the link fail in this way.
+        """
+        self._failover(by).active_link(over)
+
+    @keyword
+    def losing_the_backup_link_should_cost_nothing(self, by: Cause = Cause.CABLE) -> None:
+        """Lose a backup link: no packet is lost, late or duplicated, and the active link is unchanged.
+
+        Args:
+            by: The way in which the link fails.
+
+        Raises:
+            CardFailure: A packet was lost for sure, or arrived twice, or a bond uses another link.
+            Undecided: Each of three measurements lost packets only while the receiver stood still.
+            NotApplicable: The bench cannot let the link fail in this way.
+        """
+        self._failover(by).backup_link()
+
+    @keyword
+    def losing_each_link_should_cost_at_most_the_allowed_outage(self, by: Cause = Cause.CABLE) -> None:
+        """Lose the first link, and when all are back, the second: each outage is within the limit.
+
+        Packets lost one by one count as well, and nothing arrives twice.
+
+        Args:
+            by: The way in which the links fail.
+
+        Raises:
+            CardFailure: The outage is proven longer, too many packets were lost, or packets arrived twice.
+            Undecided: A server stall may hide a longer outage in each of three measurements.
+            NotApplicable: The sheet has no limit, or the bench cannot let a link fail in this way.
+        """
+        self._failover(by).each_link()
+
+    @keyword
+    def return_of_the_primary_link_should_cost_at_most_the_allowed_outage(self, by: Cause = Cause.CABLE) -> None:
+        """Lose the primary link and restore it: it is used again, and the outage is within the limit.
+
+        Args:
+            by: The way in which the link fails.
+
+        Raises:
+            CardFailure: The outage is proven longer, packets arrived twice, or the primary link is not used again.
+            Undecided: A server stall may hide a longer outage in each of three measurements.
+            NotApplicable: The sheet has no limit, or the bench cannot let the link fail in this way.
+        """
+        self._failover(by).return_of_the_primary()
+
+    def _failover(self, by: Cause) -> Failover:
+        return Failover(self.run, by, logger.info, logger.warn)

@@ -1,0 +1,47 @@
+"""The PCI Express links above the card: width, speed and error counters."""
+
+from __future__ import annotations
+
+from robot.api import logger
+from robot.api.deco import keyword, library
+
+from BenchLibrary import BenchLibrary
+from niclab.checks import pcie
+
+
+@library(scope="GLOBAL")
+class Pcie(BenchLibrary):
+    """Checks of the PCI Express links from the root ports to the dut's ports."""
+
+    @keyword
+    def pcie_link_should_be_as_on_the_sheet(self) -> None:
+        """Compare the narrowest and slowest link from the root port to every port with the sheet.
+
+        The negotiated state (LnkSta) of both ends counts, never what the slot looks like or could do (EMX-01, CARD-03).
+
+        Raises:
+            CardFailure: A path is narrower, wider, slower or faster than the sheet says.
+            NotApplicable: The card is on conventional PCI.
+            Undecided: No link above a port can be read.
+        """
+        pcie.require_link(self.run, logger.info)
+
+    @keyword
+    def remember_pcie_errors(self) -> None:
+        """Keep the error counters (AER) of every device from the root ports to the dut's ports.
+
+        Raises:
+            NotApplicable: The card has no PCI Express link, or nothing counts errors of the dut's ports.
+        """
+        self.run.part(pcie.PcieErrorCounters).keep()
+
+    @keyword
+    def pcie_errors_should_not_have_grown(self) -> None:
+        """Compare all error counters with those of `Remember PCIe Errors`, correctable errors included.
+
+        Raises:
+            CardFailure: A counter grew, or a device is gone.
+            Undecided: The dut has booted since.
+            BenchFault: No counters were kept.
+        """
+        self.run.part(pcie.PcieErrorCounters).require_no_growth(logger.info)

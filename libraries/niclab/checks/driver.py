@@ -1,0 +1,191 @@
+"""The driver on the dut: which one drives the ports, its version, where it came from, and loading it again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from niclab.bench.records import OperatingSystem, Port, Role
+from niclab.card import VersionLists, VersionVerdict
+from niclab.checks.asked import (
+    Say,
+    devices,
+    driver_infos,
+    dut,
+    dut_driver,
+    dut_system,
+    ports_of_other_drivers,
+)
+from niclab.core.undo import Action, ActionKind
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided, fail_with
+from niclab.run.run import Run
+from niclab.transports import CommandTimeout, ConnectionLost
+from niclab.transports.kernel_death import sign_of
+
+
+def require_driver(run: Run) -> None:
+    """Compare the driver bound to every port, by interface and by PCI, with the sheet.
+
+    Raises:
+        CardFailure: Another driver drives a port.
+    """
+    wanted, problems = dut_driver(run).module, []
+    names = dut(run).drivers_of(wanted)
+    for (port, info), (_, device) in zip(driver_infos(run), devices(run), strict=True):
+        if not {info.driver, device.driver} <= names:
+            found = f"{info.driver} (interface), {device.driver} (PCI)"
+            problems.append(f"{port.place} is driven by {found}, sheet {run.card.name} wants {wanted}")
+    fail_with(problems)
+
+
+def require_version(run: Run) -> None:
+    """Judge the driver version that every port reports; a driver of the kernel has the kernel's.
+
+    Raises:
+        CardFailure: A version is forbidden, or neither required nor allowed.
+        NotApplicable: The sheet names no versions, or the system's own driver reports none.
+        Undecided: A port reports no version, or one that cannot be compared.
+    """
+    driver, kernel = dut_driver(run), dut(run).kernel()
+    if driver.in_kernel and dut_system(run) is OperatingSystem.FREEBSD:
+        raise NotApplicable(f"dut: {driver.module} comes with FreeBSD's kernel, and reports no version of its own")
+    if driver.in_kernel:
+        own = VersionLists(required=(kernel,))
+    elif driver.version is None or not driver.version.is_known:
+        raise NotApplicable(f"sheet {run.card.name} names no driver versions")
+    else:
+        own = driver.version
+    wanted = f"the kernel is {kernel}" if driver.in_kernel else ""
+    judge_versions(run, "driver", [(port, info.version) for port, info in driver_infos(run)], own, wanted)
+
+
+def require_loaded_is_installed(run: Run, say: Say) -> None:
+    """Compare the driver in memory with the module file that the next boot will load.
+
+    Args:
+        run: The run.
+        say: Takes the versions seen.
+
+    Raises:
+        CardFailure: They are of different builds, or the driver is not loaded.
+        Undecided: The driver shows neither build id nor version.
+    """
+    module, host = dut_driver(run).module, dut(run)
+    loaded, installed = host.loaded_module(module), host.modinfo(module)
+    if loaded is None:
+        raise CardFailure(f"dut: driver {module} is not loaded")
+    same = host.is_build_on_disk(module)
+    for field in ("srcversion", "version"):
+        in_memory, on_disk = getattr(loaded, field), getattr(installed, field)
+        say(f"{field}: {in_memory} loaded, {on_disk} installed")
+        if in_memory != on_disk:
+            raise CardFailure(
+                f"dut: driver {module} in memory has {field} {in_memory}, {installed.filename} has {on_disk}"
+            )
+    if same is False:
+        raise CardFailure(f"dut: driver {module} in memory is of another build than {installed.filename}")
+    if same is None and loaded.srcversion is None and loaded.version is None:
+        raise Undecided(f"dut: driver {module} tells neither build id nor source version nor version")
+
+
+def require_loaded(run: Run) -> None:
+    """Look for the driver in memory and at every port, as the last boot of the dut left them.
+
+    Raises:
+        CardFailure: It is not loaded, the lab had to load it, or a port has another driver.
+    """
+    module, host = dut_driver(run).module, dut(run)
+    unloaded = host.loaded_module(module) is None and not host.modinfo(module).built_in
+    if unloaded or run.was_loaded_by_lab(Role.DUT, module):
+        raise CardFailure(f"dut: driver {module} is not loaded after boot, sheet {run.card.name} wants it at boot")
+    fail_with(ports_of_other_drivers(run, module, " after boot"))
+
+
+def require_own_of_system(run: Run) -> None:
+    """Check that the driver came with the system, drives every port, and nothing had to install or load it (CHE-03).
+
+    Raises:
+        CardFailure: The module is not the system's own, is not loaded, had to be loaded by the lab, or does not drive
+            a port.
+        NotApplicable: The sheet names a package of it, or no driver that comes with the system.
+    """
+    driver, system = dut_driver(run), dut_system(run).value
+    if not driver.in_kernel or driver.package is not None:
+        what = "a package of" if driver.package is not None else "no driver that comes with the system beside"
+        raise NotApplicable(f"sheet {run.card.name} names {what} {driver.module} for {system}")
+    host = dut(run)
+    file, problems = host.modinfo(driver.module), list[str]()
+    if file.filename is not None and not host.is_own_module(file.filename):
+        problems.append(f"dut: module {driver.module} is {file.filename}, wanted the system's own")
+    unloaded = host.loaded_module(driver.module) is None and not file.built_in
+    if unloaded or run.was_loaded_by_lab(Role.DUT, driver.module):
+        said = "is not loaded" if unloaded else "was not loaded after boot until the lab loaded it"
+        fail_with([*problems, f"dut: driver {driver.module} {said}, sheet {run.card.name} wants no step for that"])
+    fail_with([*problems, *ports_of_other_drivers(run, driver.module)])
+
+
+def reload(run: Run, role: Role) -> None:
+    """Unload the driver of a server and load it again. Links and addresses are lost.
+
+    Args:
+        run: The run.
+        role: The server.
+
+    Raises:
+        CardFailure: Loading the dut's driver makes the kernel complain or stop.
+        BenchFault: The driver cannot be loaded again, and the kernel does not blame it.
+    """
+    target, module = run.server(role), dut_driver(run).module
+    undo = Action(ActionKind.SHELL, target.name, target.host.loading_driver(module))
+    entry = run.journal.register(target.name, f"driver {module} is unloaded", undo)
+    mark = target.host.dmesg_mark()
+    try:
+        target.host.reload_driver(module)
+    except (ConnectionLost, CommandTimeout):
+        raise
+    except BenchFault as error:
+        words = [line.text for line in target.host.dmesg_since(mark) if sign_of(line.text)]
+        if role is not Role.DUT or not words:
+            raise
+        said = f"{error}; the kernel said: {'; '.join(words)}"
+        raise CardFailure(f"dut: driver {module} cannot be loaded again: {said}") from error
+    run.journal.done(entry)
+
+
+def judge_versions(
+    run: Run,
+    what: str,
+    found: Sequence[tuple[Port, str | None]],
+    lists: VersionLists,
+    wanted: str = "",
+    read: Callable[[str], str] = str,
+) -> None:
+    """Judge every port's version by the sheet's lists. A wrong one counts more than one that cannot be judged.
+
+    Args:
+        run: The run.
+        what: What the versions are of, for messages.
+        found: Ports with the text that each reports.
+        lists: Required, allowed and forbidden versions.
+        wanted: What a wrong version is compared with in the message, instead of the sheet.
+        read: Finds the version in the text that a port reports.
+
+    Raises:
+        CardFailure: A version is forbidden, or neither required nor allowed.
+        Undecided: A port reports no version, or one that cannot be compared.
+    """
+    problems, unjudged = [], []
+    for port, version in found:
+        if version is None:
+            unjudged.append(f"{port.place} reports no {what} version")
+            continue
+        try:
+            verdict = lists.verdict(read(version))
+        except Undecided as error:
+            unjudged.append(f"{port.place}: {what}: {error}")
+            continue
+        if verdict not in (VersionVerdict.REQUIRED, VersionVerdict.ALLOWED):
+            said = "forbids it" if verdict is VersionVerdict.FORBIDDEN else "neither requires nor allows it"
+            problems.append(f"{port.place} runs {what} {version}, {wanted or f'sheet {run.card.name} {said}'}")
+    fail_with(problems)
+    if unjudged:
+        raise Undecided("\n".join(unjudged))

@@ -1,0 +1,262 @@
+"""Firmware: the version that runs, and writing images, those to be taken and those to be refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import Enum
+
+from niclab.bench.records import Port, Role
+from niclab.card import Activation, FirmwareImage, FirmwareUpdate, FlashTool, Unknown
+from niclab.checks.asked import Say, driver_infos
+from niclab.checks.driver import judge_versions
+from niclab.core.undo import Action, ActionKind
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided, fail_with
+from niclab.hosts.host import Host
+from niclab.run.run import Run
+
+_TOOLS = {
+    FlashTool.VENDOR: "written by the vendor's own tool",
+    FlashTool.HOST_LOADED: "loaded by the driver each time it starts",
+    FlashTool.UNKNOWN: "written in a way that nobody knows",
+}
+_DAMAGES = ("truncated", "bit-flipped")
+
+
+class Which(Enum):
+    """Which firmware is meant: the one that was written, or the one that ran before."""
+
+    OTHER = "other"
+    FORMER = "former"
+
+
+def require_version(run: Run) -> None:
+    """Judge the firmware version that every port reports.
+
+    Raises:
+        CardFailure: A version is forbidden, or neither required nor allowed.
+        NotApplicable: The sheet names no versions.
+        Undecided: A port reports none, or one that cannot be compared.
+    """
+    firmware = run.card.firmware
+    if not firmware.is_known:
+        raise NotApplicable(f"sheet {run.card.name} names no firmware versions")
+    found = [(port, info.firmware) for port, info in driver_infos(run)]
+    judge_versions(run, "firmware", found, firmware, read=lambda text: firmware.read(text).version)
+
+
+def require_same_on_all_ports(run: Run) -> None:
+    """Compare the firmware of all ports of the dut.
+
+    Raises:
+        CardFailure: They differ.
+        Undecided: No port reports a version.
+    """
+    found = {port.name: info.firmware for port, info in driver_infos(run)}
+    if len(set(found.values())) > 1:
+        shown = ", ".join(f"{name} {firmware}" for name, firmware in found.items())
+        raise CardFailure(f"dut: ports run different firmware: {shown}; wanted: the same on all")
+    if None in found.values():
+        raise Undecided(f"dut: none of {', '.join(found)} reports a firmware version")
+
+
+class FirmwareChange:
+    """Writing firmware and coming back to what ran before. A part of the run.
+
+    The image that brings the former firmware back is in the journal before the first one is written.
+
+    Args:
+        run: The run.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._before: str | None = None
+
+    def write_other(self) -> None:
+        """Write an image of the sheet that is not what runs, on every port's card. It need not run yet.
+
+        Raises:
+            CardFailure: The card refuses it.
+            NotApplicable: The sheet names no image to write, or none to come back with.
+        """
+        update, running = self._update(), self._running()
+        self._before = running
+        other = next((image for image in update.images if image.version != running), None)
+        back = next((image for image in update.images if image.version == running), None)
+        if other is None or back is None:
+            missing = f"no image beside firmware {running}" if other is None else f"no image of firmware {running}"
+            raise NotApplicable(f"sheet {self._sheet} names {missing}, so it cannot be changed and put back")
+        self._write(other, back)
+
+    def write_back(self) -> None:
+        """Write the image of what ran before :meth:`write_other`.
+
+        Raises:
+            CardFailure: The card refuses it.
+            BenchFault: No firmware was written.
+        """
+        back = next(image for image in self._update().images if image.version == self._former)
+        self._write(back, back)
+        for entry in self._run.journal.pending():
+            if entry.subject.endswith(" firmware"):
+                self._run.journal.done(entry)
+
+    def require_running(self, which: Which) -> None:
+        """Check what every port runs. Before the sheet's way of activation, that is still what ran before.
+
+        Args:
+            which: The firmware that was written, or the former one.
+
+        Raises:
+            CardFailure: A port runs another version.
+            BenchFault: No firmware was written.
+        """
+        written = next(image.version for image in self._update().images if image.version != self._former)
+        wanted, problems = written if which is Which.OTHER else self._former, []
+        for port, _, _ in self._ports():
+            found = self._version_of(port)
+            if found != wanted:
+                problems.append(f"{port.place} runs firmware {found}, wanted {wanted}")
+        fail_with(problems)
+
+    def require_activation(self, way: Activation) -> None:
+        """Skip unless the sheet says that new firmware runs after this.
+
+        Args:
+            way: The way of activation.
+
+        Raises:
+            NotApplicable: The sheet names another way, or none.
+        """
+        found = self._update().activation
+        if isinstance(found, Unknown):
+            raise NotApplicable(f"sheet {self._sheet} does not know firmware.update.activation")
+        if found is not way:
+            raise NotApplicable(f"sheet {self._sheet} says that firmware runs after a {found.value}, not a {way.value}")
+
+    def require_foreign_image_refused(self, say: Say) -> None:
+        """Offer an image of another card to every port.
+
+        Args:
+            say: Takes the answer of each port.
+
+        Raises:
+            CardFailure: A port takes it, or shows another firmware afterwards.
+        """
+        self._require_refused(self._run.card.section(self._update().foreign_image, "an image of another card"), say)
+
+    def require_damaged_images_refused(self, say: Say) -> None:
+        """Offer images that are cut short or have a wrong bit to every port.
+
+        They lie with the sheet's first image, with ``-truncated`` and ``-bit-flipped`` before the ending.
+
+        Args:
+            say: Takes the answer of each port.
+
+        Raises:
+            CardFailure: A port takes one, or shows another firmware afterwards.
+            NotApplicable: The servers have no such images.
+        """
+        images = self._update().images
+        if not images:
+            raise NotApplicable(f"sheet {self._sheet} names no firmware image")
+        stem, _, ending = images[0].file.rpartition(".")
+        files = [f"{stem}-{damage}.{ending}" for damage in _DAMAGES]
+        present = [file for file in files if all(host.firmware_file(file) for _, host, _ in self._ports())]
+        if not present:
+            raise NotApplicable(f"dut: none of {', '.join(files)} is where its firmware images are")
+        for file in present:
+            self._require_refused(file, say)
+
+    # --- how
+
+    @property
+    def _sheet(self) -> str:
+        return self._run.card.name
+
+    @property
+    def _former(self) -> str:
+        if self._before is None:
+            raise BenchFault("no firmware was written: 'Write Other Firmware' comes first")
+        return self._before
+
+    def _update(self) -> FirmwareUpdate:
+        card = self._run.card
+        update = card.section(card.firmware.update, "how firmware is updated")
+        if update.tool is not FlashTool.ETHTOOL:
+            raise NotApplicable(f"sheet {card.name} says that firmware is {_TOOLS[update.tool]}")
+        for _, host, iface in list(self._ports())[:1]:  # a system without a tool for this card says so here
+            host.flashing(iface, "any.bin")
+        return update
+
+    def _require_refused(self, file: str, say: Say) -> None:
+        """Offer an image that must be refused. A card that takes it gets its own image back at once."""
+        problems, journal = [], self._run.journal
+        for port, host, iface in self._ports():
+            if not host.firmware_file(file):
+                raise self._missing(port, file)
+            before = host.driver_info(iface).firmware
+            undo = Action(ActionKind.SHELL, port.role.value, self._undo_of_offer(port, host, iface))
+            entry = journal.register(f"{port.name} image", f"firmware image {file} is offered", undo)
+            attempt = host.flash(iface, file)
+            say(f"{port.place}: {file}: {attempt.refused}")
+            if attempt.refused is None:
+                problems.append(f"{port.place} took firmware image {file}, wanted it refused")
+            if attempt.now.firmware != before:
+                problems.append(f"{port.place} shows firmware {attempt.now.firmware} after {file}, before {before}")
+            if attempt.refused is not None and attempt.now.firmware == before:
+                journal.done(entry)
+            else:
+                journal.undo(entry, self._run.undo)
+        fail_with(problems)
+
+    def _undo_of_offer(self, port: Port, host: Host, iface: str) -> str:
+        """Return the command that writes the image of what runs now.
+
+        Without such an image nothing is offered: a card that takes a wrong one could not be put right.
+        """
+        running = self._version_of(port)
+        back = next((image for image in self._update().images if image.version == running), None)
+        if back is None:
+            raise NotApplicable(
+                f"sheet {self._sheet} names no image of firmware {running}, which would undo a wrong one"
+            )
+        return host.flashing(iface, back.file)
+
+    def _write(self, image: FirmwareImage, back: FirmwareImage) -> None:
+        journal = self._run.journal
+        for port, host, iface in self._ports():
+            for file in (image.file, back.file):
+                if not host.firmware_file(file):
+                    raise BenchFault(
+                        f"{port.role.value}: firmware image {file} is missing, sheet {self._sheet} names it"
+                    )
+            undo = Action(ActionKind.SHELL, port.role.value, host.flashing(iface, back.file))
+            subject = f"{port.name} firmware"
+            if subject not in [entry.subject for entry in journal.pending()]:
+                journal.register(subject, f"firmware {self._before} is replaced", undo)
+            attempt = host.flash(iface, image.file)
+            if attempt.refused is not None:
+                raise CardFailure(f"{port.place} refused firmware image {image.file}: {attempt.refused}")
+
+    def _missing(self, port: Port, file: str) -> BenchFault:
+        return BenchFault(f"{port.role.value}: firmware image {file} is missing, sheet {self._sheet} names it")
+
+    def _running(self) -> str:
+        """The firmware that every port runs."""
+        found = {port.name: self._version_of(port) for port, _, _ in self._ports()}
+        if len(set(found.values())) != 1:
+            raise Undecided(f"dut: ports run different firmware: {found}")
+        return next(iter(found.values()))
+
+    def _version_of(self, port: Port) -> str:
+        server = self._run.server_of(port)
+        text = server.host.driver_info(server.interface(port)).firmware
+        if text is None:
+            raise Undecided(f"{port.place} reports no firmware version")
+        return self._run.card.firmware.read(text).version
+
+    def _ports(self) -> Iterator[tuple[Port, Host, str]]:
+        for port in self._run.ports(Role.DUT):
+            server = self._run.server_of(port)
+            yield port, server.host, server.interface(port)

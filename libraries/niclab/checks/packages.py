@@ -1,0 +1,264 @@
+"""The vendor's driver package on a server: changed with its undo in the journal, and compared with the sheet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from niclab.bench.records import Role
+from niclab.card import Driver, Package, Unknown, VersionVerdict
+from niclab.checks.asked import Say
+from niclab.core.undo import Action, ActionKind
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, fail_with
+from niclab.hosts.settings_records import Package as Installed
+from niclab.run.run import Run
+from niclab.run.server import Server
+
+_WANTED = (VersionVerdict.REQUIRED, VersionVerdict.ALLOWED)
+
+
+class Release(Enum):
+    """Which version of the sheet's package is meant."""
+
+    REQUIRED = "required"
+    PREVIOUS = "previous"
+
+
+@dataclass(frozen=True)
+class DriverPackage:
+    """The driver package of one server, as the sheet names it for the server's operating system."""
+
+    run: Run
+    role: Role
+
+    @property
+    def server(self) -> Server:
+        """The server."""
+        return self.run.server(self.role)
+
+    @property
+    def driver(self) -> Driver:
+        """The sheet's driver for the server's operating system."""
+        return self.run.card.driver(self.server.description.os)
+
+    @property
+    def entry(self) -> Package:
+        """The sheet's package of that driver.
+
+        Raises:
+            NotApplicable: The sheet names none.
+        """
+        system = self.server.description.os
+        return self.run.card.section(self.driver.package, f"a driver package for {system.value}")
+
+    def version(self, release: Release) -> str:
+        """Return the exact version that the sheet names.
+
+        Args:
+            release: The required or the previous one.
+
+        Raises:
+            NotApplicable: The sheet does not name it.
+            BenchFault: The sheet requires a range, where an exact version must come first.
+        """
+        package, card = self.entry, self.run.card
+        if release is Release.PREVIOUS:
+            return card.section(package.previous, f"the previous version of package {package.name}")
+        required = card.known(package.required, f"the required version of package {package.name}")
+        if isinstance(required, Unknown) or required[0].startswith((">", "<")):
+            raise BenchFault(
+                f"sheet {card.name}: package {package.name} requires {required}, wanted one exact version first"
+            )
+        return required[0]
+
+    # --- changes
+
+    def install(self, release: Release) -> None:
+        """Install that version over what is there. The driver in memory stays what it is.
+
+        Args:
+            release: The required or the previous version.
+
+        Raises:
+            CardFailure: The package is refused, or is of another architecture than the sheet's.
+        """
+        target, package, version = self.server, self.entry, self.version(release)
+        self._keep_for_undo()
+        attempt = target.host.install_package(package.name, version)
+        if attempt.refused is not None:
+            raise CardFailure(f"{target.name}: package {package.name} {version} is not installed: {attempt.refused}")
+        found = attempt.now.architecture if attempt.now is not None else None
+        if package.architecture is not None and found != package.architecture:  # its module could not even be loaded
+            wanted = f"sheet {self.run.card.name} wants {package.architecture}"
+            raise CardFailure(f"{target.name}: package {package.name} {version} is of {found}, {wanted}")
+
+    def remove(self) -> None:
+        """Remove the package and its configuration. The driver in memory stays what it is.
+
+        Raises:
+            CardFailure: It is still there.
+        """
+        target, package = self.server, self.entry
+        self._keep_for_undo()
+        attempt = target.host.remove_package(package.name)
+        if attempt.refused is not None or attempt.now is not None:
+            raise CardFailure(f"{target.name}: package {package.name} is not removed: {attempt.refused or attempt.now}")
+
+    def restore(self) -> None:
+        """Bring package and driver back to what they were before the first change. Does nothing without one."""
+        for entry in self.run.journal.pending():
+            if entry.subject == self._subject:
+                self.run.journal.undo(entry, self.run.undo)
+
+    # --- checks
+
+    def require_installed(self, release: Release) -> None:
+        """Check that the package is there, complete, in that version and the sheet's architecture.
+
+        Args:
+            release: The required or the previous version.
+
+        Raises:
+            CardFailure: It is not.
+        """
+        version = self.version(release)
+        found, problems = self._installed(version)
+        if found.version != version:
+            wanted = f"sheet {self.run.card.name} wants {version}"
+            problems.append(f"{self.server.name}: package {found.name} is {found.version}, {wanted}")
+        fail_with(problems)
+
+    def require_as_on_sheet(self) -> None:
+        """Check that the package that was found is complete, and of a version and architecture of the sheet.
+
+        Raises:
+            CardFailure: It is not.
+            NotApplicable: The driver comes with the kernel, so that no package needs to be there.
+        """
+        package, card = self.entry, self.run.card
+        if self.driver.in_kernel:
+            raise NotApplicable(f"sheet {card.name}: {self.driver.module} comes with the kernel and needs no package")
+        lists = card.section(package if package.is_known else None, f"versions of package {package.name}")
+        found, problems = self._installed("it")
+        if lists.verdict(found.version) not in _WANTED:
+            problems.append(
+                f"{self.server.name}: package {found.name} is {found.version}, sheet {card.name} wants another"
+            )
+        fail_with(problems)
+
+    def require_gone(self) -> None:
+        """Check that no version of the package is installed.
+
+        Raises:
+            CardFailure: One is.
+        """
+        found = self.server.host.package(self.entry.name)
+        if found is not None:
+            raise CardFailure(
+                f"{self.server.name}: package {found.name} {found.version} is {found.status}, wanted it gone"
+            )
+
+    def require_driver_of_package(self, release: Release, say: Say) -> None:
+        """Check that module on disk, module in memory and every port report the package's version.
+
+        Where the sheet says that the module's version differs from its package's, module in memory and ports must
+        report one that the sheet wants of the driver.
+
+        Args:
+            release: The required or the previous version.
+            say: Takes the versions seen.
+
+        Raises:
+            CardFailure: One reports another version.
+        """
+        target, package, module = self.server, self.entry, self.driver.module
+        if package.module_version_differs:
+            self._require_own_versions(say)
+            return
+        wanted = self.version(release)
+        on_disk, loaded = target.host.modinfo(module), target.host.loaded_module(module)
+        found = {"the module on disk": on_disk.version, "the module in memory": loaded.version if loaded else None}
+        found |= self._port_versions()
+        say(f"{target.name}: {found}, {on_disk.filename}")
+        shown = [f"{target.name}: {what} has version {version}" for what, version in found.items() if version != wanted]
+        fail_with([f"{text}, package {package.name} is {wanted}" for text in shown])
+
+    def require_kernel_driver_known(self) -> None:
+        """Skip where the sheet names no driver that comes with the kernel: nothing is left when the package is gone.
+
+        Raises:
+            NotApplicable: The sheet names none.
+        """
+        if not self.driver.in_kernel:
+            text = f"sheet {self.run.card.name} names no driver {self.driver.module} that comes with the kernel"
+            raise NotApplicable(text)
+
+    def require_driver_of_kernel(self) -> None:
+        """Check that module on disk and in memory came with the kernel, and every port reports the kernel's version.
+
+        Raises:
+            CardFailure: One did not, or a port reports another version.
+            NotApplicable: The sheet names no driver that comes with the kernel.
+        """
+        self.require_kernel_driver_known()
+        driver, target, problems = self.driver, self.server, list[str]()
+        kernel, file = target.host.kernel(), target.host.modinfo(driver.module)
+        if file.filename is not None and not target.host.is_own_module(file.filename):
+            problems.append(f"{target.name}: module {driver.module} is {file.filename}, wanted the kernel's own")
+        if target.host.is_build_on_disk(driver.module) is False:
+            problems.append(f"{target.name}: module {driver.module} in memory is of another build than {file.filename}")
+        problems += [
+            f"{place} reports driver version {version}, the kernel is {kernel}"
+            for place, version in self._port_versions().items()
+            if version != kernel
+        ]
+        fail_with(problems)
+
+    # --- how
+
+    @property
+    def _subject(self) -> str:
+        return f"{self.role.value} driver package"
+
+    def _keep_for_undo(self) -> None:
+        """The undo of the first change brings package and driver back, whatever is changed after it."""
+        if self._subject in [entry.subject for entry in self.run.journal.pending()]:
+            return
+        package, target = self.entry, self.server
+        before = target.host.package(package.name)
+        command = target.host.restoring_package(package.name, before, self.driver.module)
+        what = f"package {package.name} was {'not installed' if before is None else before.version} and is changed"
+        self.run.journal.register(self._subject, what, Action(ActionKind.SHELL, target.name, command))
+
+    def _installed(self, wanted: str) -> tuple[Installed, list[str]]:
+        """The package that is there, and what is wrong with it apart from its version."""
+        target, package, sheet = self.server, self.entry, self.run.card.name
+        found, problems = target.host.package(package.name), list[str]()
+        if found is None:
+            raise CardFailure(f"{target.name}: package {package.name} is not installed, sheet {sheet} wants {wanted}")
+        if not found.complete:
+            problems.append(f"{target.name}: package {found.name} is {found.status}, wanted installed")
+        if package.architecture is not None and found.architecture != package.architecture:
+            expected = f"sheet {sheet} wants {package.architecture}"
+            problems.append(f"{target.name}: package {found.name} is of {found.architecture}, {expected}")
+        return found, problems
+
+    def _require_own_versions(self, say: Say) -> None:
+        driver, target, card = self.driver, self.server, self.run.card
+        lists = card.section(driver.version, f"versions of driver {driver.module}")
+        loaded = target.host.loaded_module(driver.module)
+        found = {f"{target.name}: the module in memory": loaded.version if loaded else None, **self._port_versions()}
+        say(f"{target.name}: {found}")
+        fail_with(
+            [
+                f"{what} has version {version}, sheet {card.name} wants another of driver {driver.module}"
+                for what, version in found.items()
+                if version is None or lists.verdict(version) not in _WANTED
+            ]
+        )
+
+    def _port_versions(self) -> dict[str, str | None]:
+        target = self.server
+        return {
+            port.place: target.host.driver_info(target.interface(port)).version for port in self.run.ports(self.role)
+        }

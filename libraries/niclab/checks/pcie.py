@@ -1,0 +1,118 @@
+"""The PCI Express links above the card: negotiated width and speed, and the errors that the kernel counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from niclab.bench.records import Role
+from niclab.checks.asked import Say, dut
+from niclab.core.verdict import BenchFault, NotApplicable, Undecided, fail_with
+from niclab.hosts.records import PcieLink
+from niclab.hosts.settings_records import AerCounters
+from niclab.run.run import Run
+
+
+def require_link(run: Run, say: Say) -> None:
+    """Compare the narrowest and slowest link from the root port to every port with the sheet.
+
+    The negotiated state (LnkSta) of both ends counts, never what the slot looks like or could do (EMX-01, CARD-03).
+
+    Args:
+        run: The run.
+        say: Takes every link of every path.
+
+    Raises:
+        CardFailure: A path is narrower, wider, slower or faster than the sheet says.
+        NotApplicable: The card is on conventional PCI, or the sheet does not know width or speed.
+        Undecided: No link above a port can be read.
+    """
+    card, problems = run.card, []
+    expected = card.pcie_link()
+    width, speed_gts = card.known(expected.width, "pcie.width"), card.known(expected.speed_gts, "pcie.speed_gts")
+    for port in run.ports(Role.DUT):
+        path = dut(run).pcie_path(port.pci)
+        if not path:
+            raise Undecided(f"{port.place}: no PCI Express link above it could be read")
+        for link in path:
+            say(f"{port.name}: {_shown(link)}")
+        narrowest, slowest = min(path, key=lambda link: link.width), min(path, key=lambda link: link.gts)
+        if narrowest.width != width:
+            found = f"x{narrowest.width} ({_shown(narrowest)})"
+            problems.append(f"{port.place} trained to {found}, sheet {card.name} wants x{width}")
+        if slowest.gts != speed_gts:
+            found = f"{slowest.gts:g} GT/s ({_shown(slowest)})"
+            problems.append(f"{port.place} trained to {found}, sheet {card.name} wants {speed_gts:g} GT/s")
+    fail_with(problems)
+
+
+@dataclass
+class _Kept:
+    boot_id: str
+    counters: dict[str, AerCounters]
+
+
+class PcieErrorCounters:
+    """The error counters (AER) of every device from the root ports to the dut's ports. A part of the run.
+
+    Args:
+        run: The run.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._kept: _Kept | None = None
+
+    def keep(self) -> None:
+        """Read all counters and keep them for :meth:`require_no_growth`.
+
+        Raises:
+            NotApplicable: The card has no PCI Express link, or nothing counts errors of the dut's ports.
+        """
+        self._run.card.pcie_link()
+        self._kept = _Kept(dut(self._run).boot_id(), self._read())
+
+    def require_no_growth(self, say: Say) -> None:
+        """Compare all counters with those kept, correctable errors included.
+
+        Args:
+            say: Takes the growth of each device.
+
+        Raises:
+            CardFailure: A counter grew, or a device is gone or does not count any more.
+            Undecided: The dut has booted since, or a device is new.
+            BenchFault: No counters were kept.
+        """
+        if self._kept is None:
+            raise BenchFault("no error counters were kept: 'Remember PCIe Errors' comes first")
+        if dut(self._run).boot_id() != self._kept.boot_id:
+            raise Undecided("dut: has booted since the error counters were kept; they begin at zero then")
+        problems, before, after = [], self._kept.counters, self._read()
+        for slot, counters in after.items():
+            if slot not in before:
+                raise Undecided(f"dut: {slot} was not there when the error counters were kept")
+            grown = counters.growth_since(before[slot])
+            say(f"{slot}: {grown or 'no new errors'}")
+            shown = ", ".join(f"{name} by {count}" for name, count in grown.items())
+            if grown:
+                problems.append(f"dut: PCI Express errors of {slot} grew: {shown}; wanted: none")
+        gone = sorted(set(before) - set(after))
+        problems += [f"dut: {slot} is gone, or counts its errors no more" for slot in gone]
+        fail_with(problems)
+
+    def _read(self) -> dict[str, AerCounters]:
+        host, found = dut(self._run), dict[str, AerCounters]()
+        for port in self._run.ports(Role.DUT):
+            own = host.aer(port.pci)
+            if own is None:
+                raise NotApplicable(f"{port.place}: the kernel counts no PCI Express errors of it")
+            found[port.pci] = own
+            for link in host.pcie_path(port.pci):
+                for slot in (link.upstream.slot, link.downstream.slot):
+                    counters = found.get(slot) or host.aer(slot)
+                    if counters is not None:
+                        found[slot] = counters
+        return found
+
+
+def _shown(link: PcieLink) -> str:
+    return f"{link.upstream.slot} to {link.downstream.slot}: x{link.width} at {link.gts:g} GT/s"

@@ -1,0 +1,183 @@
+"""Checks of the links between the servers' ports, over every path of the bench."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from niclab.bench.records import Port
+from niclab.card import Duplex, Unknown
+from niclab.core.parallel import side_by_side
+from niclab.core.verdict import NotApplicable, fail_with
+from niclab.core.wait import pause
+from niclab.hosts.host import Host
+from niclab.links import carrier
+from niclab.links.ping import HEADER_BYTES, PING_COUNT, unanswered
+from niclab.run.run import Run
+from niclab.settings import mtu
+
+T = TypeVar("T")
+
+
+def ports_on_paths(run: Run) -> list[Port]:
+    """List the ports at both ends of every path, in the order of the bench file."""
+    return [run.bench.port(end) for path in run.bench.paths for end in path.ends]
+
+
+def require_up(run: Run, say: Callable[[str], object]) -> None:
+    """See that every port gets carrier within the sheet's ``carrier_return_within_ms``.
+
+    Args:
+        run: The qualification run.
+        say: Takes what was seen of each port.
+
+    Raises:
+        CardFailure: Naming the ports without carrier.
+        Undecided: The answer came too late to decide.
+        NotApplicable: The sheet does not know the limit.
+    """
+    carrier.expect(run, ports_on_paths(run), up=True, since=time.monotonic(), say=say)
+
+
+def require_sheet_settings(run: Run) -> None:
+    """See that every port runs at the sheet's speed, duplex and autonegotiation, those of them that it knows.
+
+    Args:
+        run: The qualification run.
+
+    Raises:
+        CardFailure: Naming the ports that run otherwise.
+        NotApplicable: The sheet knows none of the three.
+    """
+    card, problems = run.card, []
+    facts = {name: getattr(card.link, name) for name in ("speed_mbps", "duplex", "autoneg")}
+    wanted = {name: fact for name, fact in facts.items() if not isinstance(fact, Unknown)}
+    if not wanted:
+        raise NotApplicable(f"sheet {card.name} does not know link.speed_mbps, link.duplex, nor link.autoneg")
+    if isinstance(wanted.get("duplex"), Duplex):
+        wanted["duplex"] = wanted["duplex"].value
+    for port, settings in _of_every_port(run, lambda host, iface: host.link_settings(iface)).items():
+        for field, expected in wanted.items():
+            found = getattr(settings, field)
+            if found != expected:
+                problems.append(f"{port.place} has {field} {found}, sheet {card.name} wants {expected}")
+    fail_with(problems)
+
+
+def require_traffic(run: Run) -> None:
+    """See that pings over every path, from both ends, are answered once.
+
+    Args:
+        run: The qualification run.
+
+    Raises:
+        CardFailure: Naming the ports whose pings were not.
+    """
+    answers = side_by_side(lambda port: ping(run, port), ports_on_paths(run))
+    fail_with([problem for problems in answers for problem in problems])
+
+
+def require_stable(run: Run, seconds: float, say: Callable[[str], object]) -> None:
+    """See that every port has carrier, and counts no change of it for a time.
+
+    Args:
+        run: The qualification run.
+        seconds: The time in s.
+        say: Takes what was seen of each port.
+
+    Raises:
+        CardFailure: Naming the ports without carrier, or those that counted a change.
+    """
+    require_up(run, say)
+    before = carrier_changes(run)
+    pause(seconds)
+    fail_with(
+        [
+            f"{port.place} counted {changes - before[port]} changes of carrier in {seconds:g} s in which nobody "
+            "touched it; wanted: none"
+            for port, changes in carrier_changes(run).items()
+            if changes != before[port]
+        ]
+    )
+
+
+def require_largest_mtu(run: Run, say: Callable[[str], object]) -> None:
+    """See that pings that fill the sheet's largest MTU cross every path in one piece, from both ends.
+
+    Both ends of a path get that MTU, and then their own back; both go down and up each time (EMX-08).
+
+    Args:
+        run: The qualification run.
+        say: Takes what was seen of each port.
+
+    Raises:
+        CardFailure: A port of the dut does not take the MTU, has no link in time, or frames are lost.
+        BenchFault: A port of the peer does not take it, or a link does not return after the restore.
+        Undecided: The answer came too late to decide whether the link returned in time.
+        NotApplicable: The sheet does not know the largest MTU.
+    """
+    fact = run.card.section(run.card.mtu, "mtu")
+    largest = run.card.known(fact.max, "mtu.max")
+    problems: list[str] = []
+    for path in run.bench.paths:
+        ends = [run.bench.port(end) for end in path.ends]
+        with mtu.both_ends(run, path, largest, wait=False):
+            carrier.expect(run, ends, up=True, since=time.monotonic(), say=say)
+            for found in side_by_side(lambda port: ping(run, port, largest - HEADER_BYTES), ends):
+                problems += found
+    fail_with(problems)
+
+
+def ping(run: Run, port: Port, size: int | None = None) -> list[str]:
+    """Ping from a port to the other end of its path.
+
+    Args:
+        run: The qualification run.
+        port: The port.
+        size: Bytes of payload, sent in one piece.
+
+    Returns:
+        What is wrong with the answers; empty when all is well.
+    """
+    partner = run.bench.partner(port)
+    result = run.server_of(port).host.ping(
+        str(run.bench.address(partner).ip),
+        source=str(run.bench.address(port).ip),
+        count=PING_COUNT,
+        size=size,
+        dont_fragment=size is not None,
+    )
+    kind = "pings" if size is None else f"pings of {size + HEADER_BYTES} bytes"
+    return unanswered(f"{port.place} to {partner.name}", result, kind)
+
+
+def carrier_changes(run: Run) -> dict[Port, int]:
+    """Read how many changes of carrier every port has counted."""
+    return _of_every_port(run, lambda host, iface: host.carrier_changes(iface).changes)
+
+
+def unexpected_changes(run: Run, before: dict[Port, int], but: frozenset[str], why: str) -> list[str]:
+    """Find ports that have counted a change of carrier though their link was not touched.
+
+    Args:
+        run: The qualification run.
+        before: What every port had counted before.
+        but: Names of the ports whose link was touched.
+        why: What was done meanwhile, for the message.
+
+    Returns:
+        The problems; empty when there is none.
+    """
+    return [
+        f"{port.place} counted {changes - before[port]} changes of carrier while {why}; wanted: none"
+        for port, changes in carrier_changes(run).items()
+        if port.name not in but and changes != before[port]
+    ]
+
+
+def _of_every_port(run: Run, question: Callable[[Host, str], T]) -> dict[Port, T]:
+    """``question`` about host and interface name of every port of every path."""
+    ports = ports_on_paths(run)
+    answers = side_by_side(lambda port: question(run.server_of(port).host, run.interface(port)), ports)
+    return dict(zip(ports, answers, strict=True))

@@ -1,0 +1,312 @@
+"""The first path where it goes through the switch: its port shut and opened, frames counted, VLANs kept apart."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from niclab.bench.records import BenchPath, Port, Role
+from niclab.core.parallel import side_by_side
+from niclab.core.verdict import BenchFault, CardFailure, fail_with
+from niclab.core.wait import NotInTime, persistent_problems, until
+from niclab.hosts.records import PingResult
+from niclab.links import carrier, checks, switch_ports, wiring
+from niclab.links.ping import PING_COUNT
+from niclab.run.run import Run
+from niclab.switch.ports import difference
+from niclab.switch.records import Oper, PortCounters
+
+PINGS, PING_EVERY_S = 200, 0.05
+"""Linux' ping waits for the last answer no longer than that, or two round trips; 5 ms were few for a busy server."""
+COUNTED_WITHIN_S = 5.0
+"""House rule: some switches count their frames only every few seconds."""
+FORGOTTEN_WITHIN_S = 3.0
+"""House rule: a switch forgets what it learned at a port when the link is lost, not when the entry is old (802.1D-2004,
+7.9: ageing takes 300 s); its agent may show it a moment later."""
+FIRST_NATIVE = 1
+"""The VLAN of untagged frames on a trunk where nothing else is said (IEEE 802.1Q, 9.6: the default PVID)."""
+
+
+class SwitchedPath:
+    """The first path of a run through the switch.
+
+    Args:
+        run: The qualification run.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._since = 0.0
+        self._before: dict[Port, int] = {}
+        self._learned = ""
+
+    # --- the switch's port of the dut
+
+    def shut(self) -> None:
+        """Shut the switch's port of the dut; :meth:`open` or the journal opens it.
+
+        Raises:
+            NotApplicable: The dut's port is on no switch.
+            BenchFault: The switch does not shut it.
+        """
+        self._learned = wiring.mac_of(self._run, self._dut)
+        self._before = checks.carrier_changes(self._run)
+        switch_ports.shut(self._run, self._dut)
+        self._since = time.monotonic()
+
+    def open(self) -> None:
+        """Open it again.
+
+        Raises:
+            BenchFault: The switch does not open it.
+        """
+        switch_ports.open_port(self._run, self._dut)
+        self._since = time.monotonic()
+
+    def require_carrier(self, up: bool, say: Callable[[str], object]) -> None:
+        """See that the dut's port loses or gets carrier within the sheet's time after the port was shut or opened.
+
+        Args:
+            up: True for carrier, False for none.
+            say: Takes what was seen.
+
+        Raises:
+            CardFailure: It does not.
+            Undecided: The answer came too late to decide.
+        """
+        carrier.expect(self._run, [self._dut], up=up, since=self._since, say=say)
+
+    def require_others_unaffected(self) -> None:
+        """See that no other port, the partner neither, has counted a change of carrier since the port was shut.
+
+        Raises:
+            CardFailure: Naming the ports that have.
+        """
+        name = self._dut.name
+        why = f"the switch's port of {name} was shut"
+        fail_with(checks.unexpected_changes(self._run, self._before, frozenset({name}), why))
+
+    def require_reported_loss(self) -> None:
+        """See that the switch reports the port as down, and forgets the address that it had learned there.
+
+        A switch that does not sends the frames of a server that fails over to the lost link until the entry is old.
+
+        Raises:
+            BenchFault: The switch does not; it is not the card that is wrong.
+        """
+        run, port = self._run, self._dut
+        theirs = switch_ports.switch_port(run, port)
+        run.switch.ports.wait_oper(theirs, Oper.DOWN, within_s=FORGOTTEN_WITHIN_S)
+
+        def forgotten() -> bool:
+            return theirs not in run.switch.tables.ports_of_mac(self._learned)
+
+        try:
+            until(forgotten, within=FORGOTTEN_WITHIN_S, what="forgotten", every=0.2, error=NotInTime)
+        except NotInTime as error:
+            raise BenchFault(
+                f"{run.switch.name}: {theirs} has no link, and the address {self._learned} of {port.name} is known "
+                f"there still after {FORGOTTEN_WITHIN_S:g} s; wanted: forgotten with the link"
+            ) from error
+
+    # --- frames counted
+
+    def require_equal_counts(self) -> None:
+        """Ping over the path, and see that the switch counts each port's frames as the card does, and drops none.
+
+        Reading takes time: counters that differ are read again while the switch may still have to count.
+
+        Raises:
+            CardFailure: A ping was not answered, or the counters differ.
+            BenchFault: The ports never rest, or a server or the switch does not answer.
+        """
+        run, dut = self._run, self._dut
+        before, sent_before = self._counted_at_rest()
+        result = run.server_of(dut).host.ping(
+            str(run.bench.address(run.bench.partner(dut)).ip),
+            source=str(run.bench.address(dut).ip),
+            count=PINGS,
+            interval_s=PING_EVERY_S,
+        )
+        if result.received != result.sent:
+            raise CardFailure(f"{dut.place}: {result.received} of {result.sent} pings answered; wanted: all")
+
+        def problems() -> list[str]:
+            sent = [after - then for after, then in zip(self._sent(), sent_before, strict=True)]
+            counted = [
+                difference(then, after, f"{run.switch.name}: port of {port.name}")
+                for port, then, after in zip(self._ends, before, self._counted(), strict=True)
+            ]
+            return count_differences(self._ends, sent, counted)
+
+        fail_with(persistent_problems(problems, within=COUNTED_WITHIN_S, every=0.5))
+
+    def _counted_at_rest(self) -> tuple[list[PortCounters], list[int]]:
+        """What the switch and the ports of the card have counted while no port was sending.
+
+        Raises:
+            BenchFault: They never rest: somebody else sends over the card.
+        """
+        while_still: list[tuple[list[PortCounters], list[int]]] = []
+
+        def still() -> bool:
+            sent, counted = self._sent(), self._counted()
+            while_still[:] = [(counted, sent)]
+            return self._sent() == sent
+
+        until(still, within=COUNTED_WITHIN_S, what="the ports of the card to send nothing by themselves", every=0.5)
+        return while_still[0]
+
+    def _counted(self) -> list[PortCounters]:
+        run = self._run
+        return [run.switch.ports.counters(switch_ports.switch_port(run, port)) for port in self._ends]
+
+    def _sent(self) -> list[int]:
+        """Frames that each port of the card has sent."""
+
+        def sent(port: Port) -> int:
+            return self._run.server_of(port).host.statistics(self._run.interface(port)).tx_packets
+
+        return side_by_side(sent, self._ends)
+
+    # --- VLANs of the switch
+
+    def put_in_vlans(self, dut_vlan: int, peer_vlan: int) -> None:
+        """Make the switch's ports of the path access ports.
+
+        Args:
+            dut_vlan: VLAN id of the dut's port.
+            peer_vlan: VLAN id of the peer's port.
+
+        Raises:
+            BenchFault: The switch does not.
+        """
+        for role, vlan in ((Role.DUT, dut_vlan), (Role.PEER, peer_vlan)):
+            switch_ports.set_vlans(self._run, self._run.bench.end(self._path, role), switch_ports.access(vlan))
+
+    def require_traffic(self) -> None:
+        """See that pings from each end are answered.
+
+        Raises:
+            CardFailure: One was not.
+        """
+        fail_with([f"{what}; wanted: all" for result, what in self._pings() if result.received != result.sent])
+
+    def require_isolation(self, say: Callable[[str], object]) -> None:
+        """See that no ping is answered, and that the switch passes nothing on, though it has received frames.
+
+        Frames to groups are left out: the switch speaks to its neighbours itself, of itself.
+
+        Args:
+            say: Takes what the switch has received and passed on.
+
+        Raises:
+            BenchFault: The switch passes frames of another VLAN on, or has received none.
+        """
+        run = self._run
+        theirs = [switch_ports.switch_port(run, port) for port in self._ends]
+        before = [run.switch.ports.counters(name) for name in theirs]
+        answered = [what for result, what in self._pings() if result.received]
+        problems = []
+        for port, name, then in zip(self._ends, theirs, before, strict=True):
+            subject = f"{run.switch.name}: {name} ({port.name})"
+            counted = difference(then, run.switch.ports.counters(name), subject)
+            passed = counted["out_unicast"] + counted["out_broadcast"]
+            received = counted["in_unicast"] + counted["in_broadcast"]
+            say(f"{subject}: {received} frames received, {passed} passed on")
+            if received == 0:
+                raise BenchFault(f"{subject} has received nothing, so isolation is not tried")
+            if passed:
+                problems.append(f"{subject} has passed on {passed} frames of another VLAN; wanted: none")
+        problems += [f"{what}; wanted: none, the VLANs differ" for what in answered]
+        if problems:
+            raise BenchFault("\n".join(problems))
+
+    def _pings(self) -> list[tuple[PingResult, str]]:
+        """Pings from each end to the other, and what came of them."""
+        run = self._run
+
+        def ping(port: Port) -> tuple[PingResult, str]:
+            partner = run.bench.partner(port)
+            source, target = (str(run.bench.address(end).ip) for end in (port, partner))
+            result = run.server_of(port).host.ping(target, source=source, count=PING_COUNT)
+            return result, f"{port.place} to {partner.name}: {result.received} of {result.sent} pings answered"
+
+        return side_by_side(ping, self._ends)
+
+    # --- the path
+
+    @property
+    def _path(self) -> BenchPath:
+        return self._run.bench.paths[0]
+
+    @property
+    def _ends(self) -> list[Port]:
+        """The dut's port first."""
+        return [self._run.bench.end(self._path, role) for role in Role]
+
+    @property
+    def _dut(self) -> Port:
+        return self._run.bench.end(self._path, Role.DUT)
+
+
+def make_every_port_a_trunk(run: Run, vlan: int) -> None:
+    """Make every port of the switch carry a VLAN with a tag, and untagged frames as before.
+
+    Args:
+        run: The qualification run.
+        vlan: VLAN id.
+
+    Raises:
+        NotApplicable: A port is on no switch.
+        BenchFault: The switch does not.
+    """
+    for port in checks.ports_on_paths(run):
+        switch_ports.set_vlans(run, port, switch_ports.trunk(frozenset({vlan}), FIRST_NATIVE))
+
+
+def require_no_restart(run: Run) -> None:
+    """See that the switch has run on since the bench was taken: a restart drops every link and counter.
+
+    Args:
+        run: The qualification run.
+
+    Raises:
+        BenchFault: The switch has restarted, or its uptime was not read when the bench was taken.
+    """
+    before, now = run.switch_uptime, run.switch.uptime()
+    if before is None:
+        raise BenchFault(f"{run.switch.name}: its uptime was not read when the bench was taken")
+    if before.restarted_by(now):
+        raise BenchFault(
+            f"{run.switch.name}: restarted during the run (sysUpTime {before.ticks / 100:.0f} s when the bench was "
+            f"taken, {now.ticks / 100:.0f} s now, {now.at_s - before.at_s:.0f} s later)"
+        )
+
+
+def count_differences(ports: list[Port], sent: list[int], counted: list[dict[str, int]]) -> list[str]:
+    """Find what does not agree between the two ends of a path and the switch.
+
+    Args:
+        ports: Both ends.
+        sent: Frames that each port of the card has sent.
+        counted: What the switch's port of each has counted.
+
+    Returns:
+        The problems; empty when all agrees.
+    """
+    problems = []
+    for port, frames, here, there in zip(ports, sent, counted, reversed(counted), strict=True):
+        received = here["in_unicast"] + here["in_multicast"] + here["in_broadcast"]
+        if frames < PINGS or received != frames:
+            problems.append(f"{port.place} has sent {frames} frames, the switch has received {received}; wanted: all")
+        if here["in_unicast"] != there["out_unicast"]:
+            problems.append(
+                f"the switch has received {here['in_unicast']} frames of {port.name} for its partner, and passed on "
+                f"{there['out_unicast']}; wanted: all"
+            )
+        dropped = {name: here[name] for name in ("in_errors", "in_discards", "out_errors", "out_discards")}
+        if any(dropped.values()):
+            found = ", ".join(f"{name} {count}" for name, count in dropped.items() if count)
+            problems.append(f"the switch's port of {port.name} counts {found}; wanted: none")
+    return problems

@@ -1,0 +1,218 @@
+"""VLANs of both servers, on ports and on bonds: made and removed, what must get through and what must not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
+
+from niclab.bench.records import Role
+from niclab.core.parallel import side_by_side
+from niclab.core.verdict import BenchFault, fail_with
+from niclab.hosts.records import PingResult
+from niclab.links import upper
+from niclab.links.bonds import Bonds
+from niclab.links.ping import HEADER_BYTES, PING_COUNT, unanswered
+from niclab.links.stray import StrayFrames, untagged_ipv4
+from niclab.links.upper import Stack
+from niclab.run.run import Run
+
+
+class HostVlans:
+    """The VLANs of a run, one on each server; with two tags, an outer one below each.
+
+    Args:
+        run: The qualification run.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._vlans: list[Stack] = []
+        self._outer: list[Stack] = []
+
+    # --- made and removed
+
+    def on_first_path(self, dut_vlan: int, peer_vlan: int) -> None:
+        """Make a VLAN on each end of the first path and move the ports' addresses to it.
+
+        Untagged frames find no address then.
+
+        Args:
+            dut_vlan: VLAN id of the dut.
+            peer_vlan: VLAN id of the peer.
+
+        Raises:
+            BenchFault: There are VLANs already, or one cannot be made. What was made is removed.
+        """
+        self._refuse_more()
+        ports = {role: upper.bonded_ports(self._run, role)[0] for role in Role}
+        with self._whole() as undoing:
+            for role, vlan_id in ((Role.DUT, dut_vlan), (Role.PEER, peer_vlan)):
+                self._vlans.append(upper.vlan_on_port(self._run, ports[role], vlan_id))
+            undoing.pop_all()
+
+    def on_bonds(self, vlan: int) -> None:
+        """Make a VLAN on both bonds, with the addresses of the second path.
+
+        Args:
+            vlan: VLAN id.
+
+        Raises:
+            BenchFault: There are VLANs already, there is no bond, or one cannot be made. What was made is removed.
+        """
+        bonds = self._run.part(Bonds)
+        self._refuse_more()
+        with self._whole() as undoing:
+            for role in Role:
+                self._vlans.append(upper.vlan_on_bond(self._run, bonds.stack(role), vlan))
+            undoing.pop_all()
+
+    def in_vlans_on_first_path(self, outer: int, inner: int) -> None:
+        """Make a VLAN of 802.1ad on each end of the first path, and in it one of 802.1Q with the port's address.
+
+        Args:
+            outer: VLAN id of the outer tag.
+            inner: VLAN id of the inner tag.
+
+        Raises:
+            NotApplicable: A system has no such tags.
+            BenchFault: There are VLANs already, or one cannot be made. What was made is removed.
+        """
+        self._refuse_more()
+        with self._whole() as undoing:
+            for role in Role:
+                port = upper.bonded_ports(self._run, role)[0]
+                below, above = upper.vlan_in_vlan(self._run, port, outer, inner)
+                self._outer.append(below)
+                self._vlans.append(above)
+            undoing.pop_all()
+
+    def remove(self) -> None:
+        """Remove the VLANs, if there are any.
+
+        Raises:
+            CardFailure: A port is not as it was before: MAC, MTU, up, addresses.
+            BenchFault: A VLAN cannot be removed; the journal keeps it.
+        """
+        problems = []
+        for made in (self._vlans, self._outer):
+            while made:
+                problems += upper.remove(self._run, made.pop())
+        fail_with(problems)
+
+    # --- what must hold
+
+    def without_traffic(self) -> list[str]:
+        """Ping over the VLANs from both ends, and see that both VLANs count the packets as received.
+
+        Returns:
+            Which pings were not answered once, and which VLANs counted too few; empty when all is well.
+        """
+        before = self._received()
+        problems = [problem for name, result in self._pings() for problem in unanswered(name, result)]
+        for vlan, was, now in zip(self._both, before, self._received(), strict=True):
+            if now - was < 2 * PING_COUNT:
+                problems.append(
+                    f"{vlan.server.name}: {vlan.name} has counted {now - was} packets received during {2 * PING_COUNT} "
+                    "pings and answers; wanted: all of them"
+                )
+        return problems
+
+    def require_isolation(self) -> None:
+        """See that no ping is answered from either end, though both have sent, and that neither VLAN receives anything.
+
+        Nothing may arrive on either port without its tag either: the port below would take it for its own.
+
+        Raises:
+            CardFailure: A ping is answered, or a VLAN or a port receives a frame of the other VLAN.
+            BenchFault: A VLAN has sent nothing, or the watch for untagged frames does not work.
+        """
+        before, sent_before = self._received(), self._sent()
+        with ExitStack() as watches:
+            stray = [watches.enter_context(self._stray(vlan)) for vlan in self._both]
+            problems = [
+                f"{name}: {result.received} of {result.sent} pings answered; wanted: none, the VLANs differ"
+                for name, result in self._pings()
+                if result.received
+            ]
+        for vlan, was, now in zip(self._both, before, self._received(), strict=True):
+            if now != was:
+                problems.append(
+                    f"{vlan.server.name}: {vlan.name} has received {now - was} packets of another VLAN; wanted: none"
+                )
+        for vlan, was, now in zip(self._both, sent_before, self._sent(), strict=True):
+            if now == was:
+                raise BenchFault(f"{vlan.server.name}: {vlan.name} has sent nothing, so isolation is not tried")
+        for vlan, seen in zip(self._both, stray, strict=True):
+            if seen.first:
+                below = ", ".join(port.place for port in vlan.below)
+                problems.append(f"{below} has received a frame of another VLAN without its tag: {seen.first}")
+        fail_with(problems)
+
+    def require_full_size(self, say: Callable[[str], object]) -> None:
+        """Ping with packets as long as the MTU, not to be fragmented, from both ends: the tag finds its room.
+
+        Args:
+            say: Takes what was answered.
+
+        Raises:
+            CardFailure: A packet was not answered.
+        """
+        problems = []
+        dut, peer = self._both
+        for mine, theirs in ((dut, peer), (peer, dut)):
+            mtu = mine.server.host.interface(mine.name).mtu
+            result = mine.server.host.ping(
+                str(theirs.address.ip),
+                source=str(mine.address.ip),
+                count=PING_COUNT,
+                size=mtu - HEADER_BYTES,
+                dont_fragment=True,
+            )
+            say(f"{mine.server.name}: {result.received} of {result.sent} packets of {mtu} bytes answered")
+            if result.received != result.sent:
+                problems.append(
+                    f"{mine.server.name}: {result.received} of {result.sent} packets of {mtu} bytes answered over "
+                    f"{mine.name}; wanted: all. {' '.join(result.errors)}".rstrip(" .")
+                )
+        fail_with(problems)
+
+    @property
+    def _both(self) -> list[Stack]:
+        if not self._vlans:
+            raise BenchFault("there is no VLAN: 'Put VLANs On ...' comes first")
+        return self._vlans
+
+    def _refuse_more(self) -> None:
+        if self._vlans or self._outer:
+            raise BenchFault("there are VLANs already: 'Remove VLANs' comes first")
+
+    def _whole(self) -> ExitStack:
+        undoing = ExitStack()
+        undoing.callback(self.remove)
+        return undoing
+
+    def _stray(self, vlan: Stack) -> AbstractContextManager[StrayFrames]:
+        """A watch on the port below ``vlan`` for untagged frames of the other end."""
+        run, (port,) = self._run, vlan.below
+        other = run.bench.partner(port)
+        mac = run.server_of(other).host.interface(run.interface(other)).mac
+        if mac is None:
+            raise BenchFault(f"{other.place} has no MAC address to watch for")
+        return untagged_ipv4(vlan.server, run.interface(port), mac)
+
+    def _received(self) -> list[int]:
+        return side_by_side(lambda vlan: vlan.server.host.statistics(vlan.name).rx_packets, self._both)
+
+    def _sent(self) -> list[int]:
+        return side_by_side(lambda vlan: vlan.server.host.statistics(vlan.name).tx_packets, self._both)
+
+    def _pings(self) -> list[tuple[str, PingResult]]:
+        """Pings from each end to the other, and from where to where."""
+
+        def ping(ends: tuple[Stack, Stack]) -> tuple[str, PingResult]:
+            mine, theirs = ends
+            result = mine.server.host.ping(str(theirs.address.ip), source=str(mine.address.ip), count=PING_COUNT)
+            return f"{mine.server.name} to {theirs.server.name} over {mine.name}", result
+
+        dut, peer = self._both
+        return side_by_side(ping, [(dut, peer), (peer, dut)])

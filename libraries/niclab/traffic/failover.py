@@ -1,0 +1,147 @@
+"""What the loss or the return of a link of the bonds costs their traffic.
+
+Every measurement begins with whole bonds, and leaves the link as it is: a test may go on with it, and its teardown
+restores it. What is sure is judged before a measurement may be undecided: duplicates, the link in use, traffic
+afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from niclab.core.verdict import fail_with
+from niclab.links.bonds import Bonds, Link
+from niclab.links.failure import Cause
+from niclab.links.vlans import HostVlans
+from niclab.run.run import Run
+from niclab.traffic import outage
+from niclab.traffic.outage import Allowed, Judgement, Over, repeat_while_undecided, watched
+
+
+@dataclass(frozen=True)
+class Failover:
+    """Measures what a link costs that fails or returns.
+
+    Attributes:
+        run: The qualification run, with bonds.
+        cause: The way in which links fail.
+        say: Takes what was done and measured.
+        warn: Takes each measurement that was undecided and is repeated.
+    """
+
+    run: Run
+    cause: Cause
+    say: Callable[[str], object]
+    warn: Callable[[str], object]
+
+    def active_link(self, over: Over = Over.BOND) -> None:
+        """Lose the active link: another one is used, the outage is within the limit, and nothing arrives twice.
+
+        Args:
+            over: What is measured over.
+
+        Raises:
+            CardFailure: The bond stays on the lost link, carries no traffic, or a measurement proves that the outage is
+                longer than the limit, or that packets arrived twice.
+            Undecided: A server stall may hide a longer outage in each of three measurements.
+            NotApplicable: The sheet has no limit, or the bench cannot let the link fail in this way.
+        """
+        allowed = self._allowed()
+
+        def measure() -> Judgement:
+            self._make_whole(over)
+            with watched(self.run, over, self.say) as watch:
+                self._bonds.lose(Link.ACTIVE, self.cause, self.say)
+                report = watch.end(allowed.watched_s)
+            judgement, twice = outage.within(report, allowed), outage.duplicated(report)
+            return _also(judgement, twice, self._bonds.not_changed(), self._without_traffic(over))
+
+        repeat_while_undecided(measure, self.warn)
+
+    def backup_link(self) -> None:
+        """Lose a backup link: no packet is lost, late or duplicated, and the active link is unchanged.
+
+        Raises:
+            CardFailure: A packet was lost for sure, or arrived twice, or a bond uses another link.
+            Undecided: Each of three measurements lost packets only while the receiver stood still.
+            NotApplicable: The bench cannot let the link fail in this way.
+        """
+
+        def measure() -> Judgement:
+            self._bonds.make_whole()
+            with watched(self.run, Over.BOND, self.say) as watch:
+                self._bonds.lose(Link.BACKUP, self.cause, self.say)
+                report = watch.end()
+            return _also(outage.unbroken(report), self._bonds.changed())
+
+        repeat_while_undecided(measure, self.warn)
+
+    def each_link(self) -> None:
+        """Lose the first link, and when all are back, the second: each outage is within the limit.
+
+        Packets lost one by one count as well, and nothing arrives twice.
+
+        Raises:
+            CardFailure: A measurement proves that the outage is longer than the limit, that more packets were lost than
+                it allows, or that packets arrived twice; or the bonds carry no traffic afterwards.
+            Undecided: A server stall may hide a longer outage in each of three measurements.
+            NotApplicable: The sheet has no limit, or the bench cannot let a link fail in this way.
+        """
+        allowed = self._allowed()
+
+        def measure(link: Link) -> Judgement:
+            self._bonds.make_whole()
+            with watched(self.run, Over.BOND, self.say) as watch:
+                self._bonds.lose(link, self.cause, self.say)
+                report = watch.end(allowed.watched_s)
+            judgement, lost = outage.within(report, allowed), outage.too_many_lost(report, allowed)
+            return _also(judgement, lost, outage.duplicated(report), self._bonds.without_traffic())
+
+        repeat_while_undecided(lambda: measure(Link.FIRST), self.warn)
+        repeat_while_undecided(lambda: measure(Link.SECOND), self.warn)
+
+    def return_of_the_primary(self) -> None:
+        """Lose the primary link and restore it: it is used again, and the outage is within the limit.
+
+        Raises:
+            CardFailure: The bond does not leave the lost link or does not return to it, a measurement proves that the
+                outage is longer than the limit, or that packets arrived twice.
+            Undecided: A server stall may hide a longer outage in each of three measurements.
+            NotApplicable: The sheet has no limit, or the bench cannot let the link fail in this way.
+        """
+        allowed, first = self._allowed(), self.run.bench.paths[0]
+
+        def measure() -> Judgement:
+            self._bonds.make_whole()
+            fail_with(self._bonds.not_on_path(first))
+            self._bonds.lose(Link.ACTIVE, self.cause, self.say)
+            fail_with(self._bonds.not_changed())
+            with watched(self.run, Over.BOND, self.say) as watch:
+                self._bonds.restore()
+                elsewhere = self._bonds.not_on_path(first)
+                report = watch.end(allowed.watched_s)
+            return _also(outage.within(report, allowed), outage.duplicated(report), elsewhere)
+
+        repeat_while_undecided(measure, self.warn)
+        self._bonds.require_members()
+
+    @property
+    def _bonds(self) -> Bonds:
+        return self.run.part(Bonds)
+
+    def _allowed(self) -> Allowed:
+        return Allowed.of(self.run, self._bonds.settings.mode)
+
+    def _make_whole(self, over: Over) -> None:
+        self._bonds.make_whole()
+        if over is Over.VLAN_ON_BOND:
+            fail_with(self.run.part(HostVlans).without_traffic())
+
+    def _without_traffic(self, over: Over) -> list[str]:
+        return (self._bonds if over is Over.BOND else self.run.part(HostVlans)).without_traffic()
+
+
+def _also(judgement: Judgement, *sure: list[str]) -> Judgement:
+    """The judgement, and further problems that are sure."""
+    return replace(judgement, proven=[*judgement.proven, *(problem for problems in sure for problem in problems)])

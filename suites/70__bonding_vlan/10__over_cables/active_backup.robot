@@ -1,0 +1,30 @@
+*** Settings ***
+Documentation     An active-backup bond keeps carrying traffic when one of its links fails. The card sheet says how long
+...               the outage may last.
+
+Resource          ../../../resources/bonding.resource
+
+Suite Setup       Bond Ready Hosts    active-backup    primary_reselect=always
+Suite Teardown    Remove Bonds From Both Hosts
+Test Setup        Every Member Should Be Up
+Test Teardown     Restore Every Link
+
+Test Tags         req:CARD-04    needs:cable
+
+
+*** Test Cases ***
+Losing The Active Link Costs At Most The Allowed Outage
+    [Tags]    allure.severity:blocker    req:SUS-06    req:NFS-05
+    Losing The Active Link Should Cost At Most The Allowed Outage    by=cable
+
+Losing The Backup Link Costs Nothing
+    Losing The Backup Link Should Cost Nothing    by=cable
+    Active Link Should Be Unchanged
+
+Losing Every Link Is No Carrier And Traffic Returns
+    [Tags]    allure.severity:critical
+    Losing Every Link Should Be No Carrier Until It Returns    by=cable
+
+A Link That Flaps Is Survived
+    [Tags]    slow
+    A Flapping Link Should Be Survived    by=cable

@@ -1,0 +1,18 @@
+*** Settings ***
+Documentation    A primary link that the switch gives back is used again by the bond's primary_reselect rule.
+
+Resource         ../../../resources/switch.resource
+
+Test Teardown    Remove Bonds From Both Hosts
+
+Test Tags        needs:switch    req:CARD-04    slow
+
+
+*** Test Cases ***
+With primary_reselect Always A Primary Link That Returns At The Switch Is Used Again
+    [Setup]    Bond Ready Hosts    active-backup    primary_reselect=always
+    Return Of The Primary Link Should Cost At Most The Allowed Outage    by=switch-port
+
+With primary_reselect Failure A Primary Link That Returns At The Switch Waits For A Failure
+    [Setup]    Bond Ready Hosts    active-backup    primary_reselect=failure
+    A Returned Primary Link Should Wait For A Failure    by=switch-port    of=dut

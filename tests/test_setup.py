@@ -1,0 +1,138 @@
+"""What ``make`` installs and calls: only what the bench needs, pinned by hashes, from any folder, with any value."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import stat
+import subprocess
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+REAL = "commands:\n  up: ssh pdu.lab.example power-on rack3\n"
+VIRTUAL = "commands:\n  up: lab/virtual/vbench up\n"
+SAYING = '#!/bin/sh\nprintf "%s|" "$(basename "$0")" "$@" >> "{said}"\necho >> "{said}"\n'
+APT = '#!/bin/sh\necho "$@" >> "{said}"\ncat "$POLICY_RC_D" >> "{said}"\n'
+
+
+def program(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+
+
+class TestMake:
+    @pytest.fixture
+    def house(self, tmp_path: Path) -> Path:
+        """A repository in a folder with a space, in which all is installed; its programs write down their call."""
+        house = tmp_path / "a house"
+        house.mkdir()
+        shutil.copy(REPOSITORY / "Makefile", house)
+        for name in ("requirements.lock", "requirements-dev.lock", "pyproject.toml"):
+            (house / name).touch()
+        for name in (".venv/bin/python", ".venv/bin/niclab", "lab/virtual/vbench", ".ci/debian-packages"):
+            program(house / name, SAYING.format(said=house / "said"))
+        for name in (".venv/.installed", ".venv/.installed-dev"):
+            (house / name).touch()
+        (house / "real bench.yaml").write_text(REAL)
+        (house / "virtual.yaml").write_text(VIRTUAL)
+        return house
+
+    def make(self, house: Path, *arguments: str) -> list[str]:
+        environment = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+        done = subprocess.run(
+            ["make", *arguments], cwd=house, env=environment, capture_output=True, text=True, timeout=60
+        )
+        assert done.returncode == 0, done.stderr
+        said = house / "said"
+        return said.read_text().splitlines() if said.exists() else []
+
+    def test_a_real_bench_needs_nothing_of_the_virtual_one(self, house: Path) -> None:
+        assert self.make(house, "certify", "BENCH=real bench.yaml", "CARD=x") == [
+            "python|-m|niclab.report.tools|",
+            "niclab|certify|real bench.yaml|--card|x|--profile|quick|",
+        ]
+
+    def test_a_virtual_bench_is_set_up(self, house: Path) -> None:
+        said = self.make(house, "certify", "BENCH=virtual.yaml", "CARD=x", "PEER_OS=freebsd")
+        assert "qemu-system-x86_64:" in said[1] and said[2] == "vbench|image|"
+        assert said[-1] == "niclab|certify|virtual.yaml|--card|x|--profile|quick|--peer-os|freebsd|"
+        assert "snmpd" not in "".join(said)
+
+    def test_missing_report_tools_do_not_stop_a_run(self, house: Path) -> None:
+        program(house / ".venv/bin/python", "#!/bin/sh\nexit 1\n")
+        assert self.make(house, "certify", "BENCH=real bench.yaml")[-1].startswith("niclab|certify|")
+
+    @pytest.mark.parametrize("value", ["x; touch evil", "$(shell touch evil)", "`touch evil`", "'\"$(touch evil)"])
+    @pytest.mark.parametrize("name", ["CARD", "BENCH", "PROFILE", "DUT_OS"])
+    def test_no_value_is_run(self, house: Path, name: str, value: str) -> None:
+        said = self.make(house, "certify", f"{name}={value}")
+        assert f"|{value}|" in said[-1]
+        assert not (house / "evil").exists()
+
+    def test_only_the_tests_need_daemons_and_linters(self, house: Path) -> None:
+        said = self.make(house, "setup-test")
+        assert "snmpd:snmpd" in said[-1]
+        plain = subprocess.run(["make", "-n", "-B", "certify", "BENCH=x"], cwd=house, capture_output=True, text=True)
+        for unwanted in ("requirements-dev", "snmpd", "qemu", "vbench image"):
+            assert unwanted not in plain.stdout
+
+
+class TestDebianPackages:
+    def install(self, tmp_path: Path, *pairs: str) -> list[str]:
+        """Install as root with an apt-get that writes down what it is asked, and the policy it meets."""
+        said = tmp_path / "said"
+        program(tmp_path / "bin/apt-get", APT.format(said=said))
+        program(tmp_path / "bin/systemctl", SAYING.format(said=said))
+        program(tmp_path / "bin/id", "#!/bin/sh\necho 0\n")
+        environment = {
+            "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}",
+            "POLICY_RC_D": str(tmp_path / "policy-rc.d"),
+        }
+        command = [str(REPOSITORY / ".ci" / "debian-packages"), *pairs]
+        subprocess.run(command, env=environment, check=True, capture_output=True, timeout=60)
+        return said.read_text().splitlines() if said.exists() else []
+
+    def test_no_daemon_is_started(self, tmp_path: Path) -> None:
+        said = self.install(tmp_path, "no-such-program:snmpd", "no-such-other:mmdebstrap")
+        assert said == [
+            *("update -q", "#!/bin/sh", "exit 101"),
+            *("install -q -y --no-install-recommends snmpd mmdebstrap", "#!/bin/sh", "exit 101"),
+            "systemctl|--quiet|disable|snmpd.service|",
+        ]
+        assert not (tmp_path / "policy-rc.d").exists()
+
+    def test_the_policy_of_the_controller_stays(self, tmp_path: Path) -> None:
+        (tmp_path / "policy-rc.d").write_text("exit 0\n")
+        assert "exit 0" in self.install(tmp_path, "no-such-program:snmpd")
+        assert (tmp_path / "policy-rc.d").read_text() == "exit 0\n"
+
+    def test_nothing_missing_nothing_installed(self, tmp_path: Path) -> None:
+        assert self.install(tmp_path, "bash:bash", "python3-venv:python3-venv") == []
+
+
+class TestLocks:
+    @pytest.mark.parametrize("name", ["requirements.lock", "requirements-dev.lock"])
+    def test_every_package_has_a_hash_and_no_source(self, name: str) -> None:
+        text = (REPOSITORY / name).read_text()
+        packages = re.findall(r"^[a-z].*", text, re.MULTILINE)
+        assert len(packages) > 15 and all(re.fullmatch(r"[a-z0-9._-]+==\S+( ; .*)? \\", line) for line in packages)
+        assert len(re.findall(r"\\\n +--hash=sha256:[0-9a-f]{64}", text)) >= len(packages)
+        assert "://" not in text and "--index" not in text and "--find" not in text
+
+    @pytest.mark.parametrize("stem", ["requirements", "requirements-dev"])
+    def test_the_lock_has_every_pin(self, stem: str) -> None:
+        pins = [line for line in (REPOSITORY / f"{stem}.txt").read_text().splitlines() if not line.startswith("#")]
+        locked = {line.split(" ")[0] for line in (REPOSITORY / f"{stem}.lock").read_text().splitlines()}
+        assert pins and [pin for pin in pins if pin.lower() not in locked] == []
+
+    def test_both_locks_agree(self) -> None:
+        pins: dict[str, str] = {}
+        for name in ("requirements.lock", "requirements-dev.lock"):
+            for package, version in re.findall(
+                r"^([a-z][^=\s]*)==(\S+)", (REPOSITORY / name).read_text(), re.MULTILINE
+            ):
+                assert pins.setdefault(package, version) == version
