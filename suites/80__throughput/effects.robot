@@ -6,6 +6,8 @@ Documentation    What each setting does to the traffic, against what the sheet p
 
 Resource         ../../resources/sweeps.resource
 
+Test Timeout     5 h
+
 Test Tags        req:CARD-06    slow
 
 

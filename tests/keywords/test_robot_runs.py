@@ -37,7 +37,6 @@ NAMES = (
     "Power",
     "Console",
     "Traffic",
-    "Shell",
     *SETTINGS_OF_A_CARD,
 )
 SETTINGS = "\n".join(
