@@ -1,7 +1,7 @@
 """SSHLibrary for suites that QA engineers write, logged in by this lab.
 
-SSHLibrary accepts any host key, waits 40 ms per command for Nagle's algorithm, and for ever for a command that does not
-end. Here the host key must be the known one, small packets are sent at once, and every command has a deadline.
+SSHLibrary accepts any host key, delays each command by Nagle's algorithm, and waits for ever for one that does not end.
+Here the host key must be the known one, small packets are sent at once, and every command has a deadline.
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ from niclab.core.verdict import BenchFault
 from niclab.run.server import quoted
 from niclab.run.temporary import put_back
 
-SSH_PORT = 22
-KEEP_ALIVE_S = 10
+SSH_PORT, KEEP_ALIVE_S = 22, 10
 TEXT = "first line\nsecond line: äöü\n"
 
 
@@ -30,7 +29,7 @@ class Shell(BenchLibrary, SSHLibrary):  # type: ignore[misc]  # the package has 
 
     Args:
         server: ``dut`` or ``peer``.
-        timeout_s: Deadline in s of each command that is given none of its own.
+        timeout_s: Deadline in s of each command that is given none.
     """
 
     ROBOT_LIBRARY_SCOPE = "GLOBAL"
@@ -95,7 +94,7 @@ class Shell(BenchLibrary, SSHLibrary):  # type: ignore[misc]  # the package has 
         """Start a program, run a command meanwhile, and check that the output of both is read.
 
         Raises:
-            BenchFault: Another output is read.
+            BenchFault: Other output is read.
         """
         self.start_command("sleep 1; echo done")
         self._expect("'echo meanwhile'", self.execute_command("echo meanwhile"), "meanwhile")

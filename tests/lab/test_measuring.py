@@ -18,7 +18,11 @@ from niclab.traffic.measuring import Conservation, TrafficRun, described
 from niclab.traffic.tool import Order, TrafficTest
 
 LINE_MBPS = 50
-OMNI = "THROUGHPUT=40.00\nTHROUGHPUT_UNITS=10^6bits/s\nELAPSED_TIME=2.00\nLOCAL_TRANSPORT_RETRANS=7\n"
+OMNI = (
+    "THROUGHPUT=40.00\nTHROUGHPUT_UNITS=10^6bits/s\nELAPSED_TIME=2.00\n"
+    "LOCAL_CPU_UTIL=12.50\nREMOTE_CPU_UTIL=20.00\nLOCAL_TRANSPORT_RETRANS=7\n"
+    "LOCAL_SEND_SIZE=16384\nLSS_SIZE_END=87380\nRSR_SIZE_END=131072\n"
+)
 
 
 @pytest.fixture(autouse=True)

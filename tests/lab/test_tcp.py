@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
+from examples import text_of
 from fake_bench import FakeBench
 from fake_parts import FakeJob
 from fake_traffic import LISTENING, client
@@ -19,7 +19,6 @@ from niclab.traffic.measuring import TrafficRun
 from niclab.traffic.tool import Order
 from niclab.transports.ssh import Result
 
-CAPTURES = Path(__file__).parents[1] / "traffic" / "captures"
 OTHER = {Role.DUT: Role.PEER, Role.PEER: Role.DUT}
 
 
@@ -27,7 +26,7 @@ def good(bench: FakeBench) -> None:
     """Every iperf3 server listens at once, every client measures the captured run."""
     for ssh in bench.ssh.values():
         ssh.replies["ss -Hltn"] = LISTENING
-        ssh.replies["iperf3 --client"] = client(bench, (CAPTURES / "tcp-omit.txt").read_text())
+        ssh.replies["iperf3 --client"] = client(bench, text_of("iperf3", "tcp-omit"))
 
 
 @pytest.fixture(autouse=True)
@@ -45,7 +44,7 @@ def measure(taken: Run, path: BenchPath, sender: Role, duration_s: int) -> Traff
 
 def seconds() -> int:
     """The duration the captured run was asked for."""
-    text = (CAPTURES / "tcp-omit.txt").read_text()
+    text = text_of("iperf3", "tcp-omit")
     duration: int = json.loads(text[text.index("{") :])["start"]["test_start"]["duration"]
     return duration
 
@@ -94,10 +93,10 @@ def test_a_server_that_does_not_listen_is_a_fault(bench: FakeBench, taken: Run) 
 
 
 @pytest.mark.parametrize(
-    ("capture", "why"), [("refused.txt", "Connection refused"), ("cut.txt", "worthless"), ("udp-loss.txt", "worthless")]
+    ("capture", "why"), [("refused", "Connection refused"), ("cut", "worthless"), ("udp-loss", "worthless")]
 )
 def test_a_worthless_result_names_host_and_command(bench: FakeBench, taken: Run, capture: str, why: str) -> None:
-    text = (CAPTURES / capture).read_text()
+    text = text_of("iperf3", capture)
     bench.ssh[Role.DUT].replies["iperf3 --client"] = Result("iperf3", 1, None, text, "a warning\n", 1.0)
     with pytest.raises(WorthlessResult, match=why) as caught:
         measure(taken, taken.bench.path("a"), Role.DUT, 77)
