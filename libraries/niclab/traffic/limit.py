@@ -49,7 +49,7 @@ BUDGETS: Mapping[Profile, LimitBudget] = {
 
 
 @dataclass(frozen=True)
-class Over:
+class OverInterfaces:
     """What has the addresses of a path in place of its ports.
 
     ``interfaces``: of each server; ``ports``: of each server that through which it sends and receives now. ``words``:
@@ -111,7 +111,7 @@ class LimitAnswer(Answer):
 
 
 def ask(
-    run: Run, path: BenchPath, sender: Role, budget: LimitBudget, tell: Tell, over: Over | None = None
+    run: Run, path: BenchPath, sender: Role, budget: LimitBudget, tell: Tell, over: OverInterfaces | None = None
 ) -> LimitAnswer:
     """Does TCP from ``sender`` reach the sheet's limit over ``path``? Adds what was measured to the run folder.
 
@@ -172,7 +172,7 @@ def ask(
     )
 
 
-def _ends(run: Run, path: BenchPath, sender: Role, over: Over | None) -> Ends:
+def _ends(run: Run, path: BenchPath, sender: Role, over: OverInterfaces | None) -> Ends:
     """Who sends to whom; through which ports, is for what lies over them to say."""
     ends = serving.ends(run, path, sender)
     if over is None:

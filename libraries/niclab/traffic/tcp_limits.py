@@ -49,7 +49,7 @@ def judge_bonds(run: Run, sender: Role, profile: Profile, reporter: Reporter) ->
         NotApplicable: The sheet does not know the limit.
     """
     bonds = run.part(Bonds)
-    over = limit.Over(
+    over = limit.OverInterfaces(
         interfaces={role: bonds.stack(role).name for role in Role},
         ports={role: bonds.active_port(role) for role in Role},
         words=bonds.described(),
