@@ -60,7 +60,7 @@ class TestSweep:
     def test_a_good_card_is_green_with_a_curve_an_mtu(self, states: States, taken: Run) -> None:
         states.rate = lambda command: 49.4 if states.mtu() == 9000 else 30.0 if length(command) < 4096 else 47.0
         Sweeps().sweep_should_reach_the_limits(STREAM, QUICK)
-        assert {states.mtu()} == {1500} and len(states.commands) == 18
+        assert {states.mtu()} == {1500} and len(states.commands) == 21
         (table,) = [entry for entry in read_index(taken.evidence_folder) if entry.file.endswith(".csv")]
         rows = (taken.evidence_folder / table.file).read_text().splitlines()
         assert [row.split(",")[:2] for row in rows[1:]] == [
@@ -111,7 +111,7 @@ class TestConnections:
     def test_line_rate_with_any_number_is_green(self, states: States, taken: Run) -> None:
         Sweeps().connections_should_reach_the_limit(Mode.NIC, FULL)
         counts = [re.findall(r"--parallel (\d+)", command) for command in states.commands]
-        assert counts == [found for found in ([], ["2"], ["4"], ["8"], ["16"]) for _ in range(3)]
+        assert counts == [found for found in ([], ["2"], ["4"], ["8"], ["16"]) for _ in range(6)]
         assert sum(entry.file.endswith(".svg") for entry in read_index(taken.evidence_folder)) == 2
 
     def test_one_connection_that_is_slow_is_red(self, states: States) -> None:
@@ -128,6 +128,15 @@ class TestConnections:
             with pytest.raises(CardFailure, match=r"receiver's CPU: 5\.\d+ percent CPU"):
                 Sweeps().connections_should_reach_the_limit(Mode.NIC, QUICK)
         else:
+            Sweeps().connections_should_reach_the_limit(Mode.NIC, QUICK)
+        assert states.commands
+
+    def test_a_cpu_that_was_busy_before_is_no_failure_of_the_card(
+        self, bench: FakeBench, states: States, taken: Run
+    ) -> None:
+        use_limits(bench, taken, "receiver_cpu_percent: 4.0")
+        bench.dut.busy_ticks = 60
+        with pytest.raises(BenchFault, match=r"receiver's CPU: .*: missed; the bench may be why: .* 60 % busy before"):
             Sweeps().connections_should_reach_the_limit(Mode.NIC, QUICK)
         assert states.commands
 

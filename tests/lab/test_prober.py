@@ -119,6 +119,19 @@ def test_a_program_that_dies_is_told_in_its_own_words(bench: FakeBench, taken: R
     assert all(ssh.commands[-1] == f"rm -rf {FOLDER}" for ssh in bench.ssh.values())
 
 
+@pytest.mark.parametrize("role", list(Role))
+def test_notes_of_a_program_that_ended_by_its_own_limit_are_refused(
+    bench: FakeBench, taken: Run, probes: Probes, role: Role
+) -> None:
+    """They know nothing of an outage after that."""
+    assert probes
+    gone = Result("kill", 1, None, "", "kill: 42: No such process\n", 0.01)
+    bench.ssh[role].replies["kill"] = lambda command: gone if "-USR1" in command else ""
+    wanted = rf"^{role.value}: outage prober: ended before it was stopped; expected: still probing .* 300 s"
+    with pytest.raises(BenchFault, match=wanted), prober.probing(*ends(taken)) as probing:
+        probing.stop()
+
+
 def test_a_program_that_does_not_begin_is_a_fault(taken: Run, probes: Probes) -> None:
     probes.prints[Role.DUT] = ""
     wanted = r"^dut: outage prober on 198\.18\.10\.1 to begin: not within 0\.05 s"

@@ -38,8 +38,11 @@ DECISIONS = list(Decision)
 def test_limit_clearly_met() -> None:
     found = judge_values(RUNS, at_least(9200, "sheet x710"), "Mbit/s", PLAN)
     assert found.decision is Decision.MET
-    assert found.n == 3
-    assert found.reason == ("9412 Mbit/s, 95 % interval 9380 to 9448 (3 runs), limit at least 9200 (sheet x710): met")
+    assert found.n == 12
+    assert found.reason == (
+        "9411.7 Mbit/s, 95 % interval 9406.4 to 9417.7 (12 runs), limit at least 9200 (sheet x710): met"
+    )
+    assert found.warnings == ()
     assert found.low <= found.estimate <= found.high
     assert found.change is None
 
@@ -48,6 +51,43 @@ def test_limit_clearly_missed() -> None:
     found = judge_values(RUNS, at_least(9500), "Mbit/s", PLAN)
     assert found.decision is Decision.MISSED
     assert found.reason.endswith("limit at least 9500: missed")
+
+
+@pytest.mark.parametrize("made", [3, 11])
+def test_a_limit_is_not_met_before_the_last_run(made: int) -> None:
+    """An intermittent fault may show in the runs to come; the stated power is that of all of them."""
+    found = judge_values(RUNS[:made], at_least(9200), "Mbit/s", PLAN)
+    assert (found.decision, found.n) == (Decision.UNDECIDED, made)
+    assert found.reason.endswith(f"undecided; {made} of 12 runs made, too few to meet an intermittent fault")
+
+
+def test_an_intermittent_fault_is_missed_as_seldom_as_stated() -> None:
+    """One run in ten 20 % slow, true mean 1 % below the limit: 12 runs meet none of them with probability 28 %."""
+    rng = random.Random(5)
+    runs = [[100 * (0.8 if rng.random() < 0.1 else 1) + rng.gauss(0, 0.3) for _ in range(12)] for _ in range(400)]
+    met = sum(judge_values(each, at_least(99), "", PLAN).decision is Decision.MET for each in runs)
+    assert met / 400 <= 0.28 + 3 * 0.0225
+
+
+@pytest.mark.parametrize(("wish", "odd", "words"), [
+    (at_least(8000), 8500.0, "run 5 is far below the rest, 8500 against 9411.36 Mbit/s: the fault may be intermittent"),
+    (at_most(11000), 10500.0, "run 5 is far above the rest, 10500 against 9411.36 Mbit/s"),
+])  # fmt: skip
+def test_a_run_far_off_the_rest_is_a_warning(wish: Wish, odd: float, words: str) -> None:
+    found = judge_values([*RUNS[:4], odd, *RUNS[5:]], wish, "Mbit/s", PLAN)
+    (warning,) = found.warnings
+    assert warning.startswith(words) and found.reason.endswith(f"; {warning}")
+
+
+@pytest.mark.parametrize("odd", [9200.0, 10500.0])
+def test_a_run_that_is_near_or_better_is_no_warning(odd: float) -> None:
+    assert judge_values([*RUNS[:4], odd, *RUNS[5:]], at_least(8000), "Mbit/s", PLAN).warnings == ()
+
+
+def test_warnings_are_as_rare_as_stated_without_a_fault() -> None:
+    rng = random.Random(6)
+    found = [judge_values([1 + v for v in independent(rng, 8)], at_least(0.01), "", Plan(3, 8)) for _ in range(600)]
+    assert 0 < sum(bool(each.warnings) for each in found) / 600 <= 0.01 + 3 * 0.0041
 
 
 def test_limit_in_the_middle_of_the_runs_spends_the_budget() -> None:
@@ -59,8 +99,9 @@ def test_limit_in_the_middle_of_the_runs_spends_the_budget() -> None:
 
 
 def test_runs_after_the_decision_change_nothing() -> None:
-    first = judge_values(RUNS[:3], at_least(9200), "Mbit/s", PLAN)
-    then = judge_values([*RUNS[:3], 1.0, 1.0, 1.0], at_least(9200), "Mbit/s", PLAN)
+    first = judge_values(RUNS[:3], at_least(9500), "Mbit/s", PLAN)
+    then = judge_values([*RUNS[:3], 99999.0, 99999.0, 99999.0], at_least(9500), "Mbit/s", PLAN)
+    assert first.decision is Decision.MISSED
     assert first == then
 
 
@@ -255,6 +296,12 @@ def test_errors_at_the_very_limit_are_as_stated(spending: Spending, skewed: str)
     assert missed <= 0.025 + 0.0234
 
 
+def test_runs_as_alike_as_is_usual_are_in_the_default() -> None:
+    met, missed = _errors("AR(1) 0.3", Plan(first_look=3, most=8), 1000)
+    assert max(met, missed) <= 0.025 + 3 * 0.005
+    assert Plan().correlation == 0.3
+
+
 @pytest.mark.parametrize("phi", [0.3, 0.6])
 def test_stated_correlation_holds_the_errors(phi: float) -> None:
     met, missed = _errors(f"AR(1) {phi}", Plan(most=20, correlation=phi))
@@ -263,8 +310,8 @@ def test_stated_correlation_holds_the_errors(phi: float) -> None:
 
 def test_the_count_of_errors_can_fail() -> None:
     """Negative control: strong correlation that the plan does not state is seen in the same count."""
-    met, missed = _errors("AR(1) 0.6", Plan(first_look=3))
-    assert met + missed > 0.1
+    _, missed = _errors("AR(1) 0.6", Plan(first_look=3, correlation=0))
+    assert missed > 0.05
 
 
 def _errors(process: str, plan: Plan, count: int = 400) -> tuple[float, float]:
@@ -278,9 +325,9 @@ def _errors(process: str, plan: Plan, count: int = 400) -> tuple[float, float]:
 
 def test_plain_answers_cost_few_runs() -> None:
     rng = random.Random(12)
-    found = [judge_values([110 + v for v in independent(rng, 12)], at_least(100), "", PLAN) for _ in range(100)]
+    found = [judge_values([90 + v for v in independent(rng, 12)], at_least(100), "", PLAN) for _ in range(100)]
     assert sum(result.n for result in found) / 100 < 4
-    assert {result.decision for result in found} == {Decision.MET}
+    assert {result.decision for result in found} == {Decision.MISSED}
 
 
 @given(st.integers(0, 20))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from niclab.core.verdict import Undecided
-from niclab.stats.plan import Plan, Turn, schedule, shared_level
+from niclab.stats.plan import Plan, Turn, family_error, schedule, shared_level
 from niclab.stats.questions import Decision, at_least, lowers_by, stays_within
 from niclab.stats.runner import measure_effect, measure_limit
 
@@ -81,6 +81,13 @@ def test_shared_level_is_bonferroni() -> None:
         shared_level(0.95, 0)
 
 
+def test_false_alarms_of_a_family_are_stated_and_kept_by_sharing() -> None:
+    assert [round(100 * family_error(0.95, count)) for count in (1, 8, 25)] == [3, 18, 47]
+    assert family_error(shared_level(0.95, 25), 25) <= 0.025
+    with pytest.raises(ValueError, match="0 questions"):
+        family_error(0.95, 0)
+
+
 def test_measuring_stops_when_decided_and_drops_the_warm_up() -> None:
     rng = random.Random(1)
     made: list[float] = []
@@ -92,7 +99,13 @@ def test_measuring_stops_when_decided_and_drops_the_warm_up() -> None:
     values, result = measure_limit(run, at_least(9000), "Mbit/s", PLAN)
     assert result.decision is Decision.MET
     assert values == made[1:]
-    assert len(values) == result.n == 3
+    assert len(values) == result.n == 12
+
+
+def test_a_limit_that_is_plainly_missed_ends_at_the_first_look() -> None:
+    rng = random.Random(1)
+    values, result = measure_limit(lambda: rng.gauss(9400, 10), at_least(9900), "Mbit/s", PLAN)
+    assert (len(values), result.decision) == (3, Decision.MISSED)
 
 
 def test_spent_budget_is_undecided_never_met() -> None:

@@ -312,9 +312,9 @@ def test_a_guard_kills_what_ignores_sigterm(guarded: _Guarded) -> None:
 def test_a_guard_that_is_called_off_does_nothing_and_leaves_nothing(guarded: _Guarded) -> None:
     frame = Frame("sleep 1; echo whole")
     guarded.shell.send(frame.text)
-    guarded.guard(0.777, 0.1)
+    guarded.guard(77.7, 0.1)
     guarded.order(call_off(1))
-    until(lambda: not _running("sleep 0.777"), within=0.3, what="the guard's sleep to end")
+    until(lambda: not _running("sleep 77.700"), within=10, what="the guard's sleep to end")
     assert _end(guarded.shell.finish(frame, 10)) == (0, None, b"whole\n", b"")
     guarded.order(call_off(1))  # of a guard that is over
 

@@ -1,7 +1,9 @@
 """From repeats to an answer, by a plan that was fixed before.
 
 The looks of the plan are replayed over the repeats, and the first that decides is the answer: repeats made after it
-change nothing, so that nobody can measure on until a result pleases.
+change nothing, so that nobody can measure on until a result pleases. A limit is MISSED at any look and MET only at the
+last: whoever stops at the first good interval has seen too few runs to meet a fault that comes and goes. Effects and
+baselines compare means, and end early either way.
 
 Comparisons are made with logarithms: the mean of ln(B/A) of pairs, or of ln(new) minus that of ln(baseline). Percent of
 the baseline are 100 (exp(x) - 1), a change of geometric means, the same in every unit.
@@ -11,9 +13,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from niclab.stats.interval import Guarded, guarded, guarded_difference
+from niclab.stats.outliers import warnings
 from niclab.stats.plan import Plan
 from niclab.stats.questions import Change, Decision, Direction, Look, Result, Wish, not_worse_by, rounded
 from niclab.stats.series import effective_size, lag1, numbers
@@ -24,16 +27,29 @@ _WORTH_SAYING = 0.7
 
 
 def judge_values(values: Sequence[float], wish: Wish, unit: str, plan: Plan) -> Result:
-    """Is the mean of ``values`` (one a run, in time order, warm-up left out) where ``wish`` wants it?
+    """Judge whether the mean of a figure is where a limit wants it.
 
-    :raises ValueError: for less repeats than the first look needs, or a value that is not finite.
+    Args:
+        values: One a run, in time order, warm-up left out.
+        wish: The limit.
+        unit: Of the values, for the reason.
+        plan: How it was measured.
+
+    Returns:
+        The answer; MET only with all ``plan.most`` runs.
+
+    Raises:
+        ValueError: For fewer runs than the first look needs, or a value that is not finite.
     """
     sample = numbers(values, at_least=plan.first_look, what="runs")
 
     def at(n: int, critical: float) -> tuple[Guarded, float]:
         return guarded(sample[:n], critical, plan.correlation), critical
 
-    return _answer(_Case(sample, at, lambda mean: mean, wish, unit, "runs", plan, plan.resolution))
+    case = _Case(sample, at, lambda mean: mean, wish, unit, "runs", plan, plan.resolution, met_early=False)
+    answer = _answer(case)
+    far_off = warnings(sample[: answer.n], wish, unit, plan.resolution)
+    return replace(answer, warnings=far_off, reason="; ".join([answer.reason, *far_off]))
 
 
 def judge_pairs(pairs: Sequence[tuple[float, float]], wish: Wish, plan: Plan) -> Result:
@@ -87,7 +103,8 @@ def judge_against_baseline(
 
 @dataclass(frozen=True)
 class _Case:
-    """A question ready to be looked at. ``at``: what n repeats tell, and the critical t; ``shown``: to the unit."""
+    """A question ready to be looked at. ``at``: what n repeats tell, and the critical t; ``shown``: to the unit;
+    ``met_early``: MET counts before the last look."""
 
     sample: tuple[float, ...]
     at: Callable[[int, float], tuple[Guarded, float]]
@@ -98,12 +115,19 @@ class _Case:
     plan: Plan
     resolution: float
     direction: Direction | None = None
+    met_early: bool = True
 
     def look(self, n: int, boundary: float) -> Look:
         found, critical = self.at(n, boundary)
         low, high = (self.shown(bound) for bound in found.bounds(critical, self.resolution))
         decision = Decision.UNDECIDED if self.without_spread(n) else self.wish.decide(low, high)
+        if decision is Decision.MET and self.waits(n):
+            decision = Decision.UNDECIDED
         return Look(n, critical, self.shown(found.mean), low, high, decision)
+
+    def waits(self, n: int) -> bool:
+        """Is it too early for MET after ``n`` repeats?"""
+        return not self.met_early and n < self.plan.most
 
     def without_spread(self, n: int) -> bool:
         """All repeats the same to the last bit, and no resolution given that would explain it."""
@@ -160,6 +184,8 @@ def _reason(case: _Case, look: Look, effective_n: float) -> str:
         return said
     if case.without_spread(look.n):
         said += f"; all {case.counted} are exactly the same, and the resolution of the figure is not given"
+    if case.waits(look.n) and case.wish.decide(look.low, look.high) is Decision.MET:
+        said += f"; {look.n} of {case.plan.most} {case.counted} made, too few to meet an intermittent fault"
     spent = look.n >= case.plan.most
     return said + (f"; the budget of {case.plan.most} {case.counted} is spent" if spent else "")
 

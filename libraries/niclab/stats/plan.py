@@ -9,6 +9,10 @@ from dataclasses import dataclass
 from niclab.stats.boundaries import Spending, t_boundaries
 
 _LARGEST_CORRELATION = 0.9
+CORRELATION = 0.3
+"""House rule: runs a few seconds apart share caches, clocks and temperatures; at most so much of their spread."""
+LEVEL = 0.95
+"""Of one question. The false alarms of a whole certificate: :func:`family_error`."""
 
 
 @dataclass(frozen=True)
@@ -21,17 +25,17 @@ class Plan:
     ``warm_up_runs``: runs of each arm made first and never counted: the first run after a change pays for caches,
     neighbour tables and sleeping CPUs, and few repeats cannot tell whether it did. ``resolution``: smallest step of
     the figure, in its unit. ``correlation``: largest correlation of neighbouring repeats for which the level must
-    hold; 0 means separate runs in random order, whose correlation is estimated and guarded against but not known.
+    hold; few repeats show too little of it to rely on what they show. 0 means that repeats are known to be independent.
     """
 
     first_look: int = 5
     most: int = 12
     step: int = 1
-    level: float = 0.95
+    level: float = LEVEL
     spending: Spending = Spending.POCOCK
     warm_up_runs: int = 1
     resolution: float = 0.0
-    correlation: float = 0.0
+    correlation: float = CORRELATION
 
     def __post_init__(self) -> None:
         self._want("first_look", self.first_look >= 3, "at least 3")
@@ -59,10 +63,45 @@ class Plan:
 
 
 def shared_level(level: float, questions: int) -> float:
-    """The level of each of several questions such that all intervals hold together with ``level`` (Bonferroni)."""
+    """Share the errors of a family among its questions (Bonferroni), however they depend on each other.
+
+    A green certificate needs no sharing: every question must be MET, so a bad card passes with at most the error of
+    one. A red one needs a single MISSED: share the level among the questions where false alarms must stay rare.
+
+    Args:
+        level: With which all intervals hold together, such as 0.95.
+        questions: How many there are.
+
+    Returns:
+        The level for the plan of each question.
+
+    Raises:
+        ValueError: For less than one question.
+    """
+    _want_questions(questions)
+    return 1 - (1 - level) / questions
+
+
+def family_error(level: float, questions: int) -> float:
+    """Bound the probability that any of several questions is falsely MISSED.
+
+    Args:
+        level: Of the intervals of each question.
+        questions: How many there are.
+
+    Returns:
+        The bound for cards at every limit at once; independent questions reach it.
+
+    Raises:
+        ValueError: For less than one question.
+    """
+    _want_questions(questions)
+    return float(1 - (1 - (1 - level) / 2) ** questions)
+
+
+def _want_questions(questions: int) -> None:
     if questions < 1:
         raise ValueError(f"{questions} questions; wanted: at least 1")
-    return 1 - (1 - level) / questions
 
 
 @dataclass(frozen=True)

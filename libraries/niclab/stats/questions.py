@@ -104,7 +104,8 @@ class Result:
     ``estimate``, ``low`` and ``high`` are in ``unit``; ``level`` holds for all ``looks`` together. ``n`` counts
     ``counted`` ("runs" or "pairs"). ``lag1``: correlation of neighbours as found, None below 4 repeats.
     ``effective_n``: how many independent repeats know as much. ``change``: only against a baseline.
-    ``reason``: the whole answer as one sentence.
+    ``reason``: the whole answer as one sentence. ``warnings``: of runs far on the wrong side of the rest, also in the
+    reason. ``discarded``: how many runs were made for it and not counted.
     """
 
     estimate: float
@@ -120,6 +121,8 @@ class Result:
     change: Change | None
     looks: tuple[Look, ...]
     reason: str
+    warnings: tuple[str, ...] = ()
+    discarded: int = 0
 
 
 def rounded(estimate: float, low: float, high: float, *, signed: bool = False) -> tuple[str, str, str]:

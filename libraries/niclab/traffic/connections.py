@@ -22,7 +22,7 @@ from niclab.stats.plan import Plan
 from niclab.stats.precise import Estimate, estimate
 from niclab.stats.questions import Result, at_least, at_most
 from niclab.stats.runner import measure_limit
-from niclab.traffic import bottleneck, limit, measuring, serving
+from niclab.traffic import bottleneck, discarded, limit, measuring, serving
 from niclab.traffic.experiment import Answer, Question
 from niclab.traffic.measuring import TrafficRun
 from niclab.traffic.progress import Tell
@@ -80,7 +80,7 @@ class Scan(Answer):
             subject = f"{self.subject}, {each.connections} connections"
             asked.append(Question(subject, each.result, self.hindrances))
             if each.cpu_result is not None:
-                asked.append(Question(f"{subject}, receiver's CPU", each.cpu_result))
+                asked.append(Question(f"{subject}, receiver's CPU", each.cpu_result, self.hindrances))
         return asked
 
 
@@ -137,7 +137,7 @@ def measure(run: Run, path: BenchPath, profile: Profile, tell: Tell) -> Scan:
                     count,
                     tuple(values),
                     estimate(values, plan, WIDTH),
-                    result,
+                    discarded.bounded(result, runs),
                     cpu,
                     _cpu_result(run, cpu, plan),
                     tuple(runs),

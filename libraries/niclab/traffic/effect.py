@@ -30,7 +30,17 @@ from niclab.run.run import Run
 from niclab.stats.plan import Plan
 from niclab.stats.questions import Direction, Result, Wish, lowers_by, not_worse_by, raises_by
 from niclab.stats.runner import measure_effect
-from niclab.traffic import WorthlessResult, bottleneck, limit, measuring, round_trips, serving, standstill, triage
+from niclab.traffic import (
+    WorthlessResult,
+    bottleneck,
+    discarded,
+    limit,
+    measuring,
+    round_trips,
+    serving,
+    standstill,
+    triage,
+)
 from niclab.traffic.arms import Way, applied
 from niclab.traffic.bottleneck import Before
 from niclab.traffic.experiment import Answer, Question
@@ -226,7 +236,7 @@ def ask(
         name=effect.name,
         what=", ".join(map(str, effect.change)) or effect.name,
         wanted=effect.wanted,
-        result=result,
+        result=discarded.bounded(result, [each for _, each in runs.made]),
         pairs=tuple(pairs),
         runs=tuple(runs.made),
         before=before,

@@ -19,7 +19,7 @@ from niclab.stats.judge import judge_values
 from niclab.stats.plan import Plan
 from niclab.stats.precise import Estimate, estimate, repeat_until
 from niclab.stats.questions import Decision, Result, Wish, at_least
-from niclab.traffic import WorthlessResult, bottleneck, limit, measuring, serving
+from niclab.traffic import WorthlessResult, bottleneck, discarded, limit, measuring, serving
 from niclab.traffic.bottleneck import Before
 from niclab.traffic.experiment import Answer, Question
 from niclab.traffic.measuring import Session, TrafficRun
@@ -137,7 +137,7 @@ def measure(run: Run, path: BenchPath, tell: Tell) -> Peak:
             result, rate = judge_values(values, wish, _UNIT, plan), estimate(values, plan, NARROW)
             frame = message + UDP_HEADERS + ETHERNET
             binds = _binding(rate.estimate, frame, rate_mbps, bus_mbps)
-            found.append(AtSize(frame, rate, result, binds, tuple(search.runs)))
+            found.append(AtSize(frame, rate, discarded.bounded(result, search.runs), binds, tuple(search.runs)))
             tell(f"{ends.name}: frames of {frame} bytes: {rate.estimate:.0f} a second, held back by {binds}")
     made = [each for one in found for each in one.runs]
     hindrances = bottleneck.hindrances(before, made, rate_mbps * 1e6)

@@ -17,7 +17,7 @@ from niclab.stats.measurements import Key, Measurement, add
 from niclab.stats.plan import Plan
 from niclab.stats.precise import repeat_until
 from niclab.stats.questions import Decision, Direction, Result, Wish, at_least
-from niclab.traffic import WorthlessResult, bottleneck, measuring, resent, serving
+from niclab.traffic import WorthlessResult, bottleneck, discarded, measuring, resent, serving
 from niclab.traffic.against import Against
 from niclab.traffic.bottleneck import Before
 from niclab.traffic.conditions import key_of
@@ -88,7 +88,7 @@ class LimitAnswer(Answer):
     @property
     def baseline(self) -> Result | None:
         """The answer against the accepted baseline, if there is one."""
-        return self.against.result(self.values)
+        return discarded.bounded(self.against.result(self.values), self.runs)
 
     def lines(self) -> list[str]:
         compared = self.baseline
@@ -165,11 +165,10 @@ def ask(
     except Undecided as error:
         raise Undecided(f"{name}: {error}") from error
     add(run.run_dir, measurement.model_copy(update={"samples": tuple(values)}))
-    result = judge_values(values, wish, UNIT, plan)
+    result = discarded.bounded(judge_values(values, wish, UNIT, plan), made)
     found = bottleneck.hindrances(before, made, rate_mbps * 1e6)
-    return LimitAnswer(
-        name, result, tuple(values), tuple(made), before, tuple(found), against, resent.result(run, made)
-    )
+    again = discarded.bounded(resent.result(run, made[-len(values) :], plan), made)
+    return LimitAnswer(name, result, tuple(values), tuple(made), before, tuple(found), against, again)
 
 
 def _ends(run: Run, path: BenchPath, sender: Role, over: OverInterfaces | None) -> Ends:

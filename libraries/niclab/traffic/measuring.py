@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from niclab.bench.records import BenchPath, Role
 from niclab.core.parallel import at_once, side_by_side
-from niclab.core.verdict import BenchFault
+from niclab.core.verdict import BenchFault, Undecided
 from niclab.core.wait import Deadline, pause
 from niclab.hosts.errors import ReadError
 from niclab.hosts.load_records import CpuLoad, FrameCounters, Load, load_between
@@ -182,7 +182,11 @@ class Session:
 
     def measure(self, order: Order) -> TrafficRun:
         """Make one run; raises as :func:`measure` does. One in which a server stood still is made again, and one that
-        found more than the line carries."""
+        found more than the line carries.
+
+        Raises:
+            Undecided: When a server stood still too often in a row.
+        """
         disturbed: list[str] = []
         while len(disturbed) <= MADE_AGAIN:
             try:
@@ -196,7 +200,8 @@ class Session:
                     return replace(found, disturbed=tuple(disturbed))
                 figure = _figure(found.result)
             disturbed.append(f"{figure} not counted: {', '.join(map(str, stood))}" if stood else figure)
-        raise BenchFault(f"{self._run.name}: {len(disturbed)} runs in a row prove nothing: {'; '.join(disturbed)}")
+        message = f"{self._run.name}: {len(disturbed)} runs in a row prove nothing: {'; '.join(disturbed)}"
+        raise Undecided(message) if any("stood still" in each for each in disturbed) else BenchFault(message)
 
     def _stood(self) -> tuple[standstill.Stood, ...]:
         """Since the end of the last run, or since the looks before this one where there was something else between."""

@@ -157,11 +157,16 @@ def _ready(pair: tuple[End, Job]) -> int:
 
 def _notes(started: _Started) -> EndLog:
     server = started.end.server
-    server.ssh.run(quoted("kill", "-USR1", str(started.pid)))  # it may have ended by its own limit: its notes are there
+    was_running = server.ssh.run(quoted("kill", "-USR1", str(started.pid))).succeeded
     result = started.job.wait(NOTES_WITHIN_S)
     if not result.succeeded:
         said = result.stderr.strip()[-300:]
         raise BenchFault(f"{server.name}: outage prober: {result.ending}: {said}")
+    if not was_running:  # its notes know nothing of the time since
+        raise BenchFault(
+            f"{server.name}: outage prober: ended before it was stopped; expected: still probing (it ends by itself "
+            f"after {LIMIT_S:g} s)"
+        )
     try:
         return read_end_log(result.stdout)
     except ReadError as error:

@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from niclab.core.parallel import side_by_side
-from niclab.core.verdict import BenchFault
+from niclab.core.verdict import BenchFault, CardFailure, Undecided
 from niclab.hosts.errors import ReadError
 from niclab.run.server import Server
 from niclab.traffic import program, standstill_program
@@ -23,6 +23,8 @@ from niclab.transports.ssh import Job
 PERIOD_MS = 20
 LEAST_MS = 250
 """House rule: an eighth of the shortest run. An emulated server under full load misses up to 0.1 s now and then."""
+LEAST_OF_PINGS_MS = 150
+"""House rule: less than the 0.2 s that ping waits for the last answer."""
 LIMIT_S = 4 * 3600.0
 """The program ends by itself after this; a sweep of 39 points takes half an hour on a slow server."""
 
@@ -65,10 +67,18 @@ class Watch:
 
 
 @contextmanager
-def watched(ends: Ends) -> Iterator[Watch]:
-    """Both ends are watched inside the ``with`` block. Nothing of it stays on the servers.
+def watched(ends: Ends, least_ms: int = LEAST_MS) -> Iterator[Watch]:
+    """Watch both ends inside the ``with`` block. Nothing of it stays on the servers.
 
-    :raises BenchFault: when a program does not begin in time (its own words are in the message).
+    Args:
+        ends: The servers; any ports of theirs.
+        least_ms: Shortest standstill that counts, in milliseconds.
+
+    Yields:
+        The watch.
+
+    Raises:
+        BenchFault: When a program does not begin in time (its own words are in the message).
     """
     jobs: list[Job] = []
     with ExitStack() as undoing:
@@ -76,7 +86,7 @@ def watched(ends: Ends) -> Iterator[Watch]:
         def begun(server: Server) -> str:
             source = program.placed(undoing, server, standstill_program)
             file = f"{source}.told"
-            command = program.command(source, file, PERIOD_MS, LEAST_MS, LIMIT_S)
+            command = program.command(source, file, PERIOD_MS, least_ms, LIMIT_S)
             jobs.append(server.ssh.start(command, limit_s=LIMIT_S + 60))
             program.wait_until_ready(server, jobs[-1], "watch for standstills")
             return file
@@ -86,6 +96,31 @@ def watched(ends: Ends) -> Iterator[Watch]:
             yield Watch(servers, side_by_side(begun, servers))
         finally:
             side_by_side(lambda job: job.stop(), jobs)
+
+
+@contextmanager
+def blameless(ends: Ends, least_ms: int = LEAST_OF_PINGS_MS) -> Iterator[None]:
+    """Blame the card for what fails inside the ``with`` block only if both servers kept running.
+
+    For checks that a short standstill of a server fails by itself, such as pings that must all be answered.
+
+    Args:
+        ends: The servers; any ports of theirs.
+        least_ms: Shortest standstill that counts, in milliseconds.
+
+    Raises:
+        CardFailure: As the block raises it, when neither server stood still.
+        Undecided: In place of a CardFailure, when a server stood still meanwhile.
+        BenchFault: When a server cannot be watched.
+    """
+    with watched(ends, least_ms) as watch:
+        before = watch.told()
+        try:
+            yield
+        except CardFailure as error:
+            if not (stood := watch.between(before, watch.told())):
+                raise
+            raise Undecided(f"{error}\nmeanwhile {', '.join(map(str, stood))}; expected: both keep running") from error
 
 
 def _ask(server: Server, file: str) -> tuple[int, ...]:

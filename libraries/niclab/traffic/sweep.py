@@ -23,7 +23,7 @@ from niclab.stats.measurements import Key, Measurement, add
 from niclab.stats.plan import Plan
 from niclab.stats.precise import Estimate, estimate, repeat_until
 from niclab.stats.questions import Decision, Direction, Result, Wish, at_least
-from niclab.traffic import bottleneck, limit, measuring, serving
+from niclab.traffic import bottleneck, discarded, limit, measuring, serving
 from niclab.traffic.against import Against
 from niclab.traffic.bottleneck import Before
 from niclab.traffic.conditions import key_of
@@ -265,8 +265,14 @@ class _Points:
 
         values = repeat_until(one_run, enough, plan)
         add(self.run.run_dir, measurement.model_copy(update={"samples": tuple(values)}))
-        result = judge_values(values, wish, limit.UNIT, plan) if wish else None
-        return AtSpot(spot, estimate(values, plan, self.budget.width), result, against.result(values), tuple(runs))
+        result = discarded.bounded(judge_values(values, wish, limit.UNIT, plan) if wish else None, runs)
+        return AtSpot(
+            spot,
+            estimate(values, plan, self.budget.width),
+            result,
+            discarded.bounded(against.result(values), runs),
+            tuple(runs),
+        )
 
     def _wish(self, spot: Spot) -> Wish | None:
         known = limit_of(self.run, spot)

@@ -35,13 +35,18 @@ mv "$1/status.new" "$1/status"
 # $1 is the job's directory, $2 the waiter: prints "status N SECONDS", "running" or "gone".
 _STATE = """
 waiter_lives() {
-    if [ -r "/proc/$2/cmdline" ]; then grep -qF "$1" "/proc/$2/cmdline"
+    if [ -r "/proc/$2/cmdline" ]; then
+        while words= && { IFS= read -r words || [ -n "$words" ]; }; do
+            case $words in *"$1"*) return 0 ;; esac
+        done <"/proc/$2/cmdline"
+        return 1
     else ps -ww -o args= -p "$2" 2>/dev/null | grep -qF "$1"; fi
 }
+ended() { [ -s "$1/status" ] && read -r words <"$1/status" && echo "status $words"; }
 state() {
-    if [ -s "$1/status" ]; then echo "status $(cat "$1/status")"
+    if ended "$1"; then return
     elif waiter_lives "$1" "$2"; then echo running
-    elif [ -s "$1/status" ]; then echo "status $(cat "$1/status")"
+    elif ended "$1"; then return
     else echo gone; fi
 }
 """
@@ -204,7 +209,8 @@ class Job:
 
 
 def _script(text: str, *arguments: object) -> str:
-    return " ".join(["sh -c", shlex.quote(text), "niclab-job-control", *(shlex.quote(str(a)) for a in arguments)])
+    """``text`` with its arguments: without a ``sh`` of its own, so that it costs no new process on the host."""
+    return f"set -- {' '.join(shlex.quote(str(argument)) for argument in arguments)}\n{text}"
 
 
 def _signal_name(status: int) -> str | None:
