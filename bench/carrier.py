@@ -130,14 +130,14 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         bench = Path(folder) / f"{options.name}.yaml"
         bench.write_text(subprocess.check_output([VBENCH, "bench-file", "--name", options.name], text=True))
-        taken = labs.take(bench, load_card(options.card), Path(folder), lambda: None)
+        taken = labs.acquire(bench, load_card(options.card), Path(folder), lambda: None)
         try:
-            taken.prepare_links()
+            taken.test_ports.prepare()
             patch_panel.connect(taken)
             measure(taken, options.name, taken.ports(Role.DUT)[0], options.times)
             patch_panel.disconnect(taken)
         finally:
-            labs.give_back()
+            labs.release()
 
 
 if __name__ == "__main__":

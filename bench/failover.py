@@ -50,16 +50,16 @@ def main() -> None:
     parser.add_argument("--times", type=int, default=30)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        taken = labs.take(options.bench, load_card(options.card), Path(folder), lambda: None)
+        taken = labs.acquire(options.bench, load_card(options.card), Path(folder), lambda: None)
         try:
-            taken.prepare_links()
+            taken.test_ports.prepare()
             patch_panel.connect(taken)
             for mode in options.mode or MODES:
                 for cause in options.cause or CAUSES:
                     measure(taken, mode, cause, options.times)
             patch_panel.disconnect(taken)
         finally:
-            labs.give_back()
+            labs.release()
 
 
 def measure(taken: labs.Run, mode: BondMode, cause: Cause, times: int) -> None:

@@ -59,12 +59,12 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=10)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        taken = labs.take(options.bench, load_card(options.card), Path(folder), lambda: None)
+        taken = labs.acquire(options.bench, load_card(options.card), Path(folder), lambda: None)
         try:
-            taken.prepare_links()
+            taken.test_ports.prepare()
             tool, framework, server_s = measured(taken, options.runs)
         finally:
-            labs.give_back()
+            labs.release()
     load = " ".join(f"{each:.1f}" for each in os.getloadavg())
     tool_s, framework_s = statistics.median(tool), statistics.median(framework)
     print(

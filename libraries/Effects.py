@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from robot.api import logger
 from robot.api.deco import keyword, library
 
 from BenchLibrary import BenchLibrary
+from log_report import reporter
 from niclab.core.profile import Profile
 from niclab.traffic import sheet_effects
-from niclab.traffic.sheet_effects import EffectLog
-from Sweeps import show_chart
 
 
 @library(scope="GLOBAL")
@@ -33,7 +31,7 @@ class Effects(BenchLibrary):
             Undecided: The runs cannot tell.
             NotApplicable: The sheet predicts none, or a setting cannot be had here.
         """
-        sheet_effects.judge_effects(self.run, name, profile, _log())
+        sheet_effects.judge_effects(self.run, name, profile, reporter())
 
     @keyword
     def each_factor_alone_should_change_what_the_sheet_predicts(self, profile: Profile) -> None:
@@ -48,8 +46,4 @@ class Effects(BenchLibrary):
             Undecided: The runs cannot tell.
             NotApplicable: The sheet has no sequence, or no step can be had here.
         """
-        sheet_effects.judge_sequence(self.run, profile, _log())
-
-
-def _log() -> EffectLog:
-    return EffectLog(logger.info, logger.warn, logger.console, show_chart)
+        sheet_effects.judge_sequence(self.run, profile, reporter())

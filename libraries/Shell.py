@@ -1,53 +1,120 @@
-"""SSHLibrary for suites that QA engineers write, logged in by this lab: host keys and secrets are handled right.
+"""SSHLibrary for suites that QA engineers write, logged in by this lab.
 
-SSHLibrary accepts any host key, waits 40 ms per command for Nagle's algorithm, can hang for ever on a server that
-stands still, and shows passwords at TRACE level. Opened here, the host key it was shown must be the one known for the
-server, small packets are sent at once, every wait has an end, and the key file is handed over from Python.
+SSHLibrary accepts any host key, delays each command by Nagle's algorithm, and waits for ever for one that does not end.
+Here the host key must be the known one, small packets are sent at once, and every command has a deadline.
 """
 
 from __future__ import annotations
 
 import socket
+from pathlib import Path
+from typing import Any
 
 from paramiko import HostKeys
-from robot.api.deco import keyword, library
 from robot.libraries.BuiltIn import BuiltIn
+from SSHLibrary import SSHLibrary
 
 from BenchLibrary import BenchLibrary
 from niclab.bench.records import Role
 from niclab.core.verdict import BenchFault
+from niclab.run.server import quoted
+from niclab.run.temporary import put_back
 
-SSH_PORT = 22
+SSH_PORT, KEEP_ALIVE_S = 22, 10
+TEXT = "first line\nsecond line: äöü\n"
 
 
-@library(scope="GLOBAL")
-class Shell(BenchLibrary):
-    """Opens and closes SSHLibrary connections. Constructing the library connects to nothing."""
+class Shell(BenchLibrary, SSHLibrary):  # type: ignore[misc]  # the package has no types
+    """The keywords of SSHLibrary for one server: ``Library    Shell.py    dut    AS    DutShell``.
 
-    @keyword
-    def open_shell(self, library: str, server: Role, timeout_s: int = 30) -> None:
-        """Log the SSHLibrary instance imported as ``library`` in to ``server`` (``dut`` or ``peer``).
+    Args:
+        server: ``dut`` or ``peer``.
+        timeout_s: Deadline in s of each command that is given none.
+    """
 
-        Import one instance per server (``Library    SSHLibrary    AS    DutShell``): each has one current connection.
+    ROBOT_LIBRARY_SCOPE = "GLOBAL"
 
-        :param timeout_s: deadline of each of its commands, in seconds.
+    def __init__(self, server: Role, timeout_s: int = 30) -> None:
+        super().__init__(timeout=f"{timeout_s} s")
+        self._server, self._timeout = server, f"{timeout_s} s"
+
+    def open_shell(self) -> None:
+        """Log in to the server. `Close All Connections` ends it.
+
+        Raises:
+            BenchFault: The host key is not the known one, or the server is behind a jump host.
         """
-        target = self.run.server(server)
-        ssh = target.ssh.endpoint
+        ssh = self.run.server(self._server).ssh.endpoint
         if ssh.jump is not None:
-            raise BenchFault(f"{target.name}: SSHLibrary connections through a jump host are not supported")
-        instance = BuiltIn().get_library_instance(library)
-        instance.open_connection(ssh.address, alias=server.value, port=ssh.port, timeout=f"{timeout_s} s")
-        instance.login_with_public_key(ssh.user, str(ssh.key_file), delay="0 s")
-        transport = instance.current.client.get_transport()
+            raise BenchFault(f"{self._server.value}: SSHLibrary connections through a jump host are not supported")
+        self.open_connection(ssh.address, alias=self._server.value, port=ssh.port, timeout=self._timeout)
+        self.login_with_public_key(ssh.user, str(ssh.key_file), delay="0 s")
+        transport = self.current.client.get_transport()
         place = ssh.address if ssh.port == SSH_PORT else f"[{ssh.address}]:{ssh.port}"
         if not HostKeys(str(ssh.known_hosts)).check(place, transport.get_remote_server_key()):
-            instance.close_connection()
-            raise BenchFault(f"{target.name}: SSHLibrary was shown a host key that is not in {ssh.known_hosts}")
+            self.close_connection()
+            raise BenchFault(f"{self._server.value}: SSHLibrary was shown a host key that is not in {ssh.known_hosts}")
         transport.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        transport.set_keepalive(KEEP_ALIVE_S)
 
-    @keyword
-    def close_connections_of(self, *libraries: str) -> None:
-        """Close every connection of these SSHLibrary instances."""
-        for name in libraries:
-            BuiltIn().get_library_instance(name).close_all_connections()
+    def execute_command(self, command: str, *options: Any, timeout: str | None = None, **named: Any) -> Any:
+        """Run a command, as SSHLibrary's keyword does, with a deadline.
+
+        Args:
+            command: The command line.
+            options: As of SSHLibrary, for example ``return_rc=True``.
+            timeout: Deadline, for example ``5 s``; by default that of the import.
+            named: As ``options``.
+        """
+        return super().execute_command(command, *options, timeout=timeout or self._timeout, **named)
+
+    def read_command_output(self, *options: Any, timeout: str | None = None, **named: Any) -> Any:
+        """Read the output of a command that was started, as SSHLibrary's keyword does, with a deadline.
+
+        Args:
+            options: As of SSHLibrary, for example ``return_rc=True``.
+            timeout: Deadline, for example ``5 s``; by default that of the import.
+            named: As ``options``.
+        """
+        return super().read_command_output(*options, timeout=timeout or self._timeout, **named)
+
+    def commands_should_run_on_the_server(self) -> None:
+        """Check that a command runs on this server and on no other, and that its exit status comes back.
+
+        Raises:
+            BenchFault: It runs elsewhere, or with another status; or both servers have the same name.
+        """
+        names = {role: self.run.server(role).run("uname -n").stdout.strip() for role in Role}
+        if len(set(names.values())) == 1:
+            raise BenchFault(f"dut, peer: both are called {names[Role.DUT]!r}; expected different names")
+        found = self.execute_command("uname -n; exit 3", return_rc=True)
+        self._expect("'uname -n; exit 3'", tuple(found), (names[self._server], 3))
+
+    def background_program_should_be_read_when_it_ends(self) -> None:
+        """Start a program, run a command meanwhile, and check that the output of both is read.
+
+        Raises:
+            BenchFault: Other output is read.
+        """
+        self.start_command("sleep 1; echo done")
+        self._expect("'echo meanwhile'", self.execute_command("echo meanwhile"), "meanwhile")
+        self._expect("'sleep 1; echo done'", self.read_command_output(), "done")
+
+    def file_should_come_back_unchanged(self) -> None:
+        """Copy a file to the server and back, and check that its content is the same.
+
+        Raises:
+            BenchFault: It has changed.
+        """
+        folder = Path(BuiltIn().get_variable_value("${OUTPUT DIR}"))
+        there, back = (folder / f"shell-{self._server.value}-{word}.txt" for word in ("there", "back"))
+        there.write_text(TEXT, encoding="utf-8")
+        remote, server = f"/tmp/niclab-{folder.name}.txt", self.run.server(self._server)
+        with put_back(self.run, server, server.name, f"{remote} is a copy of a file", quoted("rm", "-f", remote)):
+            self.put_file(str(there), remote)
+            self.get_file(remote, str(back))
+        self._expect("a file that was copied there and back", back.read_text(encoding="utf-8"), TEXT)
+
+    def _expect(self, what: str, found: object, wanted: object) -> None:
+        if found != wanted:
+            raise BenchFault(f"{self._server.value}: {what} gave {found!r}; expected {wanted!r}")

@@ -38,7 +38,7 @@ Reloading The Driver Under Traffic Brings Every Link Back
     Reload The Driver
     Every Link Should Be Up
     Every Link Should Carry Traffic
-    [Teardown]    Run Keywords    Stop Steady Traffic    AND    Keep Evidence If Test Failed
+    [Teardown]    Stop Steady Traffic
 
 The Driver Is Loaded After A Power Cycle
     [Tags]    req:EMX-02    needs:bmc    disruptive

@@ -6,7 +6,7 @@ Documentation    The vendor's driver package can be installed, upgraded, rolled 
 
 Resource         ../../resources/driver.resource
 
-Test Teardown    Run Keywords    Restore The Driver Packages    AND    Keep Evidence If Test Failed
+Test Teardown    Restore The Driver Packages
 
 Test Tags        req:CARD-01    req:EMX-02    disruptive    slow
 

@@ -19,7 +19,7 @@ The Link Is As On The Sheet When Idle
 The Link Is As On The Sheet Under Load
     Start Steady Traffic
     PCIe Link Should Be As On The Sheet
-    [Teardown]    Run Keywords    Stop Steady Traffic    AND    Keep Evidence If Test Failed
+    [Teardown]    Stop Steady Traffic
 
 The Link Is As On The Sheet After A Warm Restart
     [Tags]    disruptive

@@ -3,7 +3,7 @@ Documentation    Interrupt coalescing takes the values of the sheet, refuses wha
 
 Resource         ../../resources/settings.resource
 
-Test Teardown    Run Keywords    Ready The Bench    AND    Keep Evidence If Test Failed
+Test Teardown    Ready The Bench
 
 Test Tags        req:NFS-06    req:SUS-08
 

@@ -3,7 +3,7 @@ Documentation    The MTU takes the range of the sheet, and comes back. Both ends
 
 Resource         ../../resources/settings.resource
 
-Test Teardown    Run Keywords    Ready The Bench    AND    Keep Evidence If Test Failed
+Test Teardown    Ready The Bench
 
 Test Tags        req:SUS-08
 

@@ -1,7 +1,7 @@
 *** Settings ***
 Documentation    The offload table of the sheet: every row set and put back, its side effects, refusals, and counters.
 ...
-...              `robot --prerunmodifier libraries/PerCard.py:CARD suites/` makes a test of its own of every row.
+...              `robot --prerunmodifier libraries/listeners/PerCard.py:CARD suites/` makes one test of every row.
 
 Resource         ../../resources/settings.resource
 

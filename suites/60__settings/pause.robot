@@ -3,7 +3,7 @@ Documentation    Pause frames are switched, and come back.
 
 Resource         ../../resources/settings.resource
 
-Test Teardown    Run Keywords    Ready The Bench    AND    Keep Evidence If Test Failed
+Test Teardown    Ready The Bench
 
 Test Tags        req:SUS-08
 

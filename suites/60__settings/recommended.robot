@@ -11,4 +11,3 @@ The Recommended Configuration Survives A Restart
     Restart The Dut
     Recommended Configuration Should Be In Force
     [Teardown]    Run Keywords    Remove The Recommended Configuration    AND    Ready The Bench
-    ...    AND    Keep Evidence If Test Failed

@@ -3,7 +3,7 @@ Documentation    Rings and queues take the range of the sheet, and come back.
 
 Resource         ../../resources/settings.resource
 
-Test Teardown    Run Keywords    Ready The Bench    AND    Keep Evidence If Test Failed
+Test Teardown    Ready The Bench
 
 
 *** Test Cases ***

@@ -3,7 +3,7 @@ Documentation    Interrupts and packets can be given to chosen CPUs, and everyth
 
 Resource         ../../resources/settings.resource
 
-Test Teardown    Run Keywords    Ready The Bench    AND    Keep Evidence If Test Failed
+Test Teardown    Ready The Bench
 
 Test Tags        req:SUS-08
 

@@ -5,6 +5,8 @@ Documentation    Line rate with one connection and with many, in each mode of th
 
 Resource         ../../resources/sweeps.resource
 
+Test Timeout     2 h
+
 Test Tags        req:CHE-01    req:CHE-02    slow
 
 

@@ -2,16 +2,18 @@
 Documentation    What each setting does to the traffic, against what the sheet predicts, with its source.
 ...
 ...              Runs with and without the setting are made in turns. `robot --prerunmodifier
-...              libraries/PerCard.py:CARD suites/` makes a test of its own of every effect.
+...              libraries/listeners/PerCard.py:CARD suites/` makes a test of its own of every effect.
 
 Resource         ../../resources/sweeps.resource
+
+Test Timeout     5 h
 
 Test Tags        req:CARD-06    slow
 
 
 *** Test Cases ***
 Every Setting Has The Effect On The Sheet
-    [Tags]    allure.severity:critical
+    [Tags]    allure.severity:critical    per:setting
     Setting Should Have Its Effect    every
 
 Each Factor Alone Changes What The Sheet Predicts

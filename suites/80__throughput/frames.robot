@@ -3,6 +3,8 @@ Documentation    How many frames a second the card receives, what jumbo frames g
 
 Resource         ../../resources/sweeps.resource
 
+Test Timeout     2 h
+
 
 *** Test Cases ***
 The Frame Rate Is That On The Sheet At Every Size

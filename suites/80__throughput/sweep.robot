@@ -6,6 +6,8 @@ Documentation    Bandwidth against message size at MTU 576, 1500 and 9000: large
 
 Resource         ../../resources/sweeps.resource
 
+Test Timeout     5 h
+
 Test Tags        req:EMX-07    req:CARD-06    allure.severity:critical
 
 

@@ -89,7 +89,7 @@ class Bench:
             variables += ["--variable", f"CARD:{card}"]
         if isinstance(card, str):  # tests are made from its sheet as `niclab certify` makes them
             sheet = REPOSITORY / "lab" / "cards" / f"{card}.yaml"
-            variables += ["--prerunmodifier", f"{REPOSITORY / 'libraries' / 'PerCard.py'}:{sheet}"]
+            variables += ["--prerunmodifier", f"{REPOSITORY / 'libraries' / 'listeners' / 'PerCard.py'}:{sheet}"]
         fixed = ["--outputdir", str(self.output), "--console", "none"]
         return [sys.executable, "-m", "robot", *variables, *options, *fixed, str(REPOSITORY / "suites")]
 

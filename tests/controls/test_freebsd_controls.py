@@ -24,7 +24,7 @@ FLASHED, FOREIGN = (
 ERRATUM, JUMBO = (f"Setting {name} Has The Effect On The Sheet" for name in ("mtu-without-down-up", "jumbo"))
 PLUG_AND_PLAY = "The Card Is Usable Without An Install Step"
 SHEET = REPOSITORY / "lab/cards" / f"{CARD}.yaml"
-PER_ROW = f"{REPOSITORY / 'libraries' / 'PerCard.py'}:{SHEET}:freebsd"
+PER_ROW = f"{REPOSITORY / 'libraries' / 'listeners' / 'PerCard.py'}:{SHEET}:freebsd"
 CHOSEN = ("--variable", "DUT_OS:freebsd", "--prerunmodifier", PER_ROW)
 
 

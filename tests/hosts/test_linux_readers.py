@@ -10,7 +10,8 @@ from examples import load, text_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from niclab.commands.parse import as_json, parse
+from niclab.commands.parse import parse
+from niclab.core.plain import as_json
 from niclab.hosts.errors import ReadError
 from niclab.hosts.ethtool_records import Feature, Features
 from niclab.hosts.linux.bonding import read_bonding

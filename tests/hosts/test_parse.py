@@ -11,8 +11,9 @@ from examples import text_of
 
 from niclab.commands import parse as parsing
 from niclab.commands.cli import main
-from niclab.commands.parse import KINDS, Kind, as_json, parse_batch
-from niclab.hosts.errors import ReadError
+from niclab.commands.parse import KINDS, Kind, parse_batch
+from niclab.core.plain import as_json
+from niclab.core.verdict import BenchFault
 
 VLAN = text_of("vlan", "customer")
 
@@ -142,5 +143,5 @@ def test_a_lone_surrogate_can_be_answered(say, capsys: pytest.CaptureFixture[str
 
 def test_records_become_json_values() -> None:
     assert as_json({1: (2, {"b", "a"}), "x": frozenset({3})}) == {"1": [2, ["a", "b"]], "x": [3]}
-    with pytest.raises(ReadError, match="a value of nan: expected a finite number"):
+    with pytest.raises(BenchFault, match="a value of nan: expected a finite number"):
         as_json([float("nan")])

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import pytest
 from robot import running  # type: ignore[import-untyped]  # the package has no marker
 
+from listeners.PerCard import PerCard
 from niclab.card import load_card
 from niclab.core.verdict import BenchFault
-from PerCard import PerCard
 
 SUITES = Path(__file__).resolve().parents[2] / "suites"
 
@@ -65,16 +66,45 @@ def test_without_the_modifier_the_same_is_asked_in_one() -> None:
     assert [call.args for call in plain["Every Offload Can Be Switched As On The Sheet"].body] == [("every",)]
 
 
-@pytest.mark.parametrize(
-    ("name", "argument"),
-    [("Every Thing Works", "every"), ("Every Offload Works", "all"), ("Every Offloads Work", "every")],
-)
-def test_a_test_of_another_name_or_argument_is_left_alone(tmp_path: Path, name: str, argument: str) -> None:
-    file = tmp_path / "toy.robot"
-    file.write_text(f"*** Test Cases ***\n{name}\n    Log    {argument}\n")
+def toy(folder: Path, name: str, argument: str, tag: str) -> running.TestSuite:
+    """A suite of one test with a tag, as the modifier leaves it."""
+    file = folder / "toy.robot"
+    file.write_text(f"*** Test Cases ***\n{name}\n    [Tags]    {tag}\n    Log    {argument}\n")
     suite = running.TestSuite.from_file_system(file)
     suite.visit(PerCard("emulex-oce11102"))
-    assert [(test.name, test.body[0].args) for test in all_tests(suite)] == [(name, (argument,))]
+    return suite
+
+
+def test_the_name_of_a_test_decides_nothing(tmp_path: Path) -> None:
+    (test,) = all_tests(toy(tmp_path, "Every Offload Works", "every", "slow"))
+    assert (test.name, test.body[0].args) == ("Every Offload Works", ("every",))
+    found = all_tests(toy(tmp_path, "Rings Work", "every", "per:ring"))
+    assert [(test.name, test.body[0].args) for test in found] == [
+        ("Rings Work: rx", ("rx",)),
+        ("Rings Work: tx", ("tx",)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("tag", "argument", "message"),
+    [
+        (
+            "per:ofload",
+            "every",
+            "tag per:ofload; expected one of per:offload, per:ring, per:coalescing, per:setting",
+        ),
+        (
+            "per:offload    per:ring",
+            "every",
+            "tag per:offload, per:ring; expected one of per:offload, per:ring, per:coalescing, per:setting",
+        ),
+        ("per:offload", "all", "tag per:offload; expected a keyword with the argument 'every'"),
+    ],
+)
+def test_a_tag_that_cannot_be_expanded_fails_the_test(tmp_path: Path, tag: str, argument: str, message: str) -> None:
+    suite = toy(tmp_path, "Every Offload Works", argument, tag)
+    (test,) = suite.run(output=None, stdout=io.StringIO(), stderr=io.StringIO()).suite.tests
+    assert test.failed and test.message == f"BenchFault: test 'Every Offload Works': {message}"
 
 
 def test_a_card_without_sheet_stops_the_run() -> None:

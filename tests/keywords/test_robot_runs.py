@@ -15,6 +15,7 @@ from robot.api import ExecutionResult
 from robot.result import TestCase as Result  # type: ignore[import-untyped]  # the package has no marker
 from robot.run import run as robot  # type: ignore[import-untyped]  # the package has no marker
 
+from listeners.Profile import Profile
 from niclab.bench.records import Role
 from niclab.core.undo import Journal
 from niclab.report import write_json
@@ -22,12 +23,11 @@ from niclab.report.runfolder import RUN_FILE
 from niclab.stats.baselines import BaselineStore, listing
 from niclab.stats.measurements import read
 from niclab.traffic import bottleneck
-from Profile import Profile
 
 SETTINGS_OF_A_CARD = ("Pcie", "DriverPackages", "Firmware", "Defaults", "Offloads", "Settings")
 LIBRARIES = Path(__file__).resolve().parents[2] / "libraries"
 NAMES = (
-    "Lab",
+    "Bench",
     "Card",
     "Driver",
     "HostLinks",
@@ -37,7 +37,6 @@ NAMES = (
     "Power",
     "Console",
     "Traffic",
-    "Shell",
     *SETTINGS_OF_A_CARD,
 )
 SETTINGS = "\n".join(
@@ -45,10 +44,9 @@ SETTINGS = "\n".join(
 )
 EVIDENCE: dict[str, Reply] = {"dmesg": "kernel words\n", "ip -s": "", "lspci -vv": "", "cat /proc/interrupts": ""}
 RUN = {"format": 1, "who": {}, "versions": {}, "facts": {}, "git": None, "bench": "virtual"}
-TAKEN = """Suite Setup       Take Bench    {bench}    {card}
-Suite Teardown    Give Bench Back
+TAKEN = """Suite Setup       Acquire Bench    {bench}    {card}
+Suite Teardown    Release Bench
 Test Setup        Ready The Bench
-Test Teardown     Keep Evidence If Test Failed
 *** Test Cases ***"""
 
 
@@ -186,7 +184,7 @@ def test_a_wrong_argument_is_refused_before_anything_is_done(bench: FakeBench, c
 
 def test_without_a_taken_bench_every_keyword_says_what_to_do(bench: FakeBench) -> None:
     results = run(bench, "\nAlone\n    Every Link Should Be Up\n", take=False)
-    assert results["Alone"].message.startswith("BenchFault: no bench is taken: run 'robot suites/'")
+    assert results["Alone"].message.startswith("BenchFault: no bench is acquired: run 'robot suites/'")
 
 
 def test_a_dry_run_touches_nothing(bench: FakeBench) -> None:
@@ -198,7 +196,7 @@ def test_a_dry_run_touches_nothing(bench: FakeBench) -> None:
 
 def test_the_quick_profile_leaves_out_what_is_slow(bench: FakeBench) -> None:
     tests = "\nFast\n    No Operation\nSlow\n    [Tags]    slow\n    No Operation\n"
-    modifier = f"{LIBRARIES / 'Profile.py'}"
+    modifier = f"{LIBRARIES / 'listeners' / 'Profile.py'}"
     assert set(run(bench, tests, take=False, prerunmodifier=f"{modifier}:quick")) == {"Fast"}
     assert set(run(bench, tests, take=False, prerunmodifier=f"{modifier}:full")) == {"Fast", "Slow"}
     with pytest.raises(ValueError, match=r"^profile 'fast': wanted one of quick, full$"):
@@ -261,7 +259,7 @@ Receives
 Wrong
     TCP Should Reach The Limit    sender=dut    profile=thorough
 """,
-        listener=f"{LIBRARIES / 'AllureResults.py'}:{results_folder}",
+        listener=f"{LIBRARIES / 'listeners' / 'AllureResults.py'}:{results_folder}",
     )
     assert results["Sends"].passed, results["Sends"].message
     assert results["Receives"].message.startswith("CardFailure: peer.p1 to dut.p1: 23.50 Mbit/s, 95 % interval ")

@@ -26,7 +26,7 @@ def on_switch(bench: FakeBench, switch: FakeSwitch) -> Iterator[Run]:
     """A taken bench whose path b goes through the switch."""
     assert switch
     made = bench.take()
-    made.prepare_links()
+    made.test_ports.prepare()
     yield made
     runs._CURRENT.clear()
     with made._stack:

@@ -53,7 +53,7 @@ def taken(bench: FakeBench) -> Iterator[Run]:
     """A bench that is always up, taken, its links prepared."""
     bench.write(commands=False, cables=True)
     made = bench.take()
-    made.prepare_links()
+    made.test_ports.prepare()
     yield made
     runs._CURRENT.clear()
     with made._stack:
@@ -82,7 +82,7 @@ def patched(bench: FakeBench, switch: FakeSwitch) -> Iterator[Run]:
     for address, port in LEARNED.values():
         switch.learn(address, port)
     made = bench.take()
-    made.prepare_links()
+    made.test_ports.prepare()
     yield made
     runs._CURRENT.clear()
     with made._stack:

@@ -192,7 +192,7 @@ class FakeBench:
         return made
 
     def take(self, run: str = "run-1") -> Run:
-        """Take the bench as :func:`niclab.run.run.take` does."""
+        """Take the bench as :func:`niclab.run.run.acquire` does."""
         made = self.lab(run)
         made.open()
         runs._CURRENT.append(made)

@@ -23,7 +23,7 @@ def test_the_card_of_the_run_is_put_in_and_the_former_ones_come_back(bench: Fake
     assert bench.state["cards"] == [CARD, CARD]
     assert undos(taken) == ["insert some-card other-card"]
     assert "had dut some-card, peer other-card and gets intel-82574l" in str(taken.journal.pending()[0])
-    runs.give_back()
+    runs.release()
     assert bench.state["cards"] == ["some-card", "other-card"]
     assert bench.said == ["insert", "insert"]
     assert bench.up_when_closed[:2] == [True, True]  # connections end before servers are switched off
@@ -41,7 +41,7 @@ def test_a_bench_that_is_down_is_put_down_before_its_cards_come_back(bench: Fake
     taken = bench.take()
     assert bench.said == ["insert", "up"]
     assert undos(taken) == ["down", "insert some-card some-card"]  # the first is undone first
-    runs.give_back()
+    runs.release()
     assert bench.said == ["insert", "up", "down", "insert"]
     assert not bench.state["up"] and bench.state["cards"] == ["some-card", "some-card"]
 
@@ -82,7 +82,7 @@ def test_the_systems_of_the_run_are_booted_and_the_former_ones_come_back(bench: 
     assert bench.state["systems"] == ["linux", "linux"]
     assert undos(taken) == ["boot freebsd linux"]
     assert "had dut freebsd, peer linux and boots dut linux, peer linux" in str(taken.journal.pending()[0])
-    runs.give_back()
+    runs.release()
     assert bench.state["systems"] == ["freebsd", "linux"] and bench.up_when_closed[:2] == [True, True]
 
 

@@ -168,7 +168,7 @@ class TestGivingBack:
         taken = bench.take()
         switch_ports.shut(taken, taken.bench.port("dut.p1"))
         switch_ports.set_vlans(taken, taken.bench.port("peer.p1"), switch_ports.access(100))
-        runs.give_back()
+        runs.release()
         assert [switch.admin(name) for name in PORTS] == [1, 1, 1, 1]
         assert switch.members(1) == (set(PORTS), set(PORTS))
         assert switch.switch().vlans.existing() == {1}
@@ -217,7 +217,7 @@ def proven(bench: FakeBench, switch: FakeSwitch) -> Iterator[Run]:
     """Taken, its links prepared."""
     assert switch
     made = bench.take()
-    made.prepare_links()
+    made.test_ports.prepare()
     yield made
     with made._stack:
         made.close_servers()

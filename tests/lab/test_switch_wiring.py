@@ -73,7 +73,7 @@ def test_a_command_that_fails_is_a_bench_fault_and_is_undone(bench: FakeBench, p
 
 def test_a_run_that_ends_lays_them_back(bench: FakeBench, patched: Run) -> None:
     patch_panel.connect(patched)
-    runs.give_back()
+    runs.release()
     assert bench.state["wiring"] == "direct"
     assert Journal.for_bench("virtual").pending() == []
 

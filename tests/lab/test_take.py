@@ -11,11 +11,13 @@ import pytest
 from fake_bench import FakeBench
 
 import niclab
+from niclab.bench.commands import checked_local_command, local_command
 from niclab.bench.records import Role
 from niclab.card import load_card
 from niclab.core.undo import Action, ActionKind, Journal
 from niclab.core.verdict import BenchFault
 from niclab.run import run as runs
+from niclab.run.recover import ensure_ready
 from niclab.run.run import Run
 from niclab.transports import ConnectionLost
 from niclab.transports.bmc import PowerAction, PowerState
@@ -45,7 +47,7 @@ class TestTaking:
         taken = bench.take()
         assert bench.said == [] and taken.journal.pending() == []
         assert {role: server.role for role, server in taken.servers.items()} == {role: role for role in Role}
-        runs.give_back()
+        runs.release()
         assert bench.said == [] and bench.state["up"]
 
     def test_a_bench_found_down_is_brought_up_and_put_down_again(self, bench: FakeBench) -> None:
@@ -54,7 +56,7 @@ class TestTaking:
         (entry,) = taken.journal.pending()
         assert entry.action.kind is ActionKind.LOCAL and entry.action.command.endswith(" down")
         assert bench.said == ["up"] and bench.state["up"]
-        runs.give_back()
+        runs.release()
         assert bench.said == ["up", "down"]
         assert Journal.for_bench("virtual").pending() == []
         assert bench.up_when_closed[:2] == [True, True]  # connections end before the bench does
@@ -72,14 +74,14 @@ class TestTaking:
         assert bench.state["said"] == []
 
     def test_take_makes_it_current_until_it_is_given_back(self, bench: FakeBench) -> None:
-        with pytest.raises(BenchFault, match=r"^no bench is taken: run 'robot suites/'"):
+        with pytest.raises(BenchFault, match=r"^no bench is acquired: run 'robot suites/'"):
             runs.current()
-        taken = runs.take(bench.file, load_card(bench.sheet), bench.folder / "run", lambda: None)
+        taken = runs.acquire(bench.file, load_card(bench.sheet), bench.folder / "run", lambda: None)
         assert runs.current() is taken
-        runs.give_back()
-        with pytest.raises(BenchFault, match=r"^no bench is taken"):
+        runs.release()
+        with pytest.raises(BenchFault, match=r"^no bench is acquired"):
             runs.current()
-        runs.give_back()  # where taking has failed there is nothing to give
+        runs.release()  # where taking has failed there is nothing to give
 
     def test_secrets_are_masked_in_the_log_of_commands(self, bench: FakeBench) -> None:
         taken = bench.take()
@@ -118,7 +120,7 @@ class TestLock:
 
     def test_giving_back_releases_it(self, bench: FakeBench) -> None:
         bench.take()
-        runs.give_back()
+        runs.release()
         bench.take("run-2")
 
     def test_a_take_that_fails_releases_it_and_every_connection(self, bench: FakeBench) -> None:
@@ -180,7 +182,7 @@ class TestServersPower:
         (entry,) = taken.journal.pending()
         assert str(entry.action) == "power on peer: off"
         assert bench.peer.power is PowerState.ON and bench.peer.alive
-        runs.give_back()
+        runs.release()
         assert bench.bmcs[Role.PEER]["ipmi"].power_status() is PowerState.OFF
         assert bench.bmcs[Role.DUT]["ipmi"].orders == []
 
@@ -191,12 +193,12 @@ class TestServersPower:
         assert bench.bmcs[Role.DUT]["ipmi"].orders == [PowerAction.OFF, PowerAction.ON]
 
     def test_ensure_ready_names_who_was_recovered(self, bench: FakeBench, taken: Run) -> None:
-        assert taken.ensure_ready() == []
+        assert ensure_ready(taken.servers.values()) == []
         bench.peer.crash()
-        assert taken.ensure_ready() == ["peer"]
+        assert ensure_ready(taken.servers.values()) == ["peer"]
         bench.peer.crash()
         bench.dut.crash()
-        assert taken.ensure_ready() == ["dut", "peer"]
+        assert ensure_ready(taken.servers.values()) == ["dut", "peer"]
 
     def test_undoing_power_on_waits_for_the_server(self, bench: FakeBench, taken: Run) -> None:
         bench.dut.crash(PowerState.OFF)
@@ -208,7 +210,7 @@ class TestServersPower:
 class TestLinks:
     def test_each_undo_is_registered_once_and_before_its_change(self, bench: FakeBench) -> None:
         taken = bench.take()
-        taken.prepare_links()
+        taken.test_ports.prepare()
         for host, last in ((bench.dut, 1), (bench.peer, 2)):
             assert sorted(change for change, _ in host.changes) == [
                 f"enp1s0 198.18.10.{last}/24",
@@ -224,7 +226,7 @@ class TestLinks:
         assert len(before) == 8
         for host in bench.hosts.values():
             host.boot()
-        taken.prepare_links()
+        taken.test_ports.prepare()
         assert undos(taken) == before
         assert all(nic.admin_up and len(nic.addresses) == 1 for nic in bench.cables.nics.values())
 
@@ -232,17 +234,17 @@ class TestLinks:
         nic = bench.nic("dut.p0")
         nic.admin_up, nic.addresses = True, ["198.18.10.1/24"]
         taken = bench.take()
-        taken.prepare_links()
+        taken.test_ports.prepare()
         assert [change for change, _ in bench.dut.changes if change.startswith("enp1s0")] == []
-        runs.give_back()
+        runs.release()
         assert nic.admin_up and nic.addresses == ["198.18.10.1/24"]
         assert not any(other.admin_up or other.addresses for other in bench.cables.nics.values() if other is not nic)
 
     def test_prepared(self, bench: FakeBench) -> None:
         taken = bench.take()
-        assert not taken.prepared()
-        taken.prepare_links()
-        assert taken.prepared()
+        assert not taken.test_ports.prepared()
+        taken.test_ports.prepare()
+        assert taken.test_ports.prepared()
 
     @pytest.mark.parametrize("role", list(Role))
     @pytest.mark.parametrize("loss", ["reboot", "address", "down", "dead"])
@@ -257,7 +259,7 @@ class TestLinks:
             nic.admin_up = False
         else:
             host.crash()
-        assert not taken.prepared()
+        assert not taken.test_ports.prepared()
 
     def test_carrier_is_of_that_port(self, bench: FakeBench, taken: Run) -> None:
         bench.cables.stuck["peer.p1"] = False
@@ -277,10 +279,10 @@ class TestGivingBack:
     def test_everything_is_undone_when_one_undo_fails(self, bench: FakeBench) -> None:
         bench.set_state(up=False)
         taken = bench.take()
-        taken.prepare_links()
+        taken.test_ports.prepare()
         bench.ssh[Role.PEER].replies["ip link set dev enp2s0 down"] = BenchFault("peer: device is busy")
         with pytest.raises(BenchFault, match=r"^1 of 9 changes could not be undone.*\n.*peer\.p1: enp2s0.*is busy"):
-            runs.give_back()
+            runs.release()
         assert [name for name, nic in bench.cables.nics.items() if nic.admin_up] == ["peer.p1"]
         assert not any(nic.addresses for nic in bench.cables.nics.values())
         assert bench.said == ["up", "down"]
@@ -294,11 +296,11 @@ class TestGivingBack:
         monkeypatch.setattr("niclab.run.server.POWER_WITHIN_S", 0.05)
         bench.set_state(up=False)
         taken = bench.take()
-        taken.prepare_links()
+        taken.test_ports.prepare()
         bench.peer.crash()
         bench.bmcs[Role.PEER]["ipmi"].stuck = True
         with pytest.raises(BenchFault) as caught:
-            runs.give_back()
+            runs.release()
         assert str(caught.value).startswith("peer BMC: power is not off within 0.05 s")
         assert "4 of 9 changes could not be undone" in str(caught.value)
         assert not any(nic.admin_up or nic.addresses for nic in bench.dut.nics)
@@ -315,32 +317,32 @@ class TestGivingBack:
 
         monkeypatch.setattr(bench.ssh[role], "close", fail)
         with pytest.raises(ConnectionLost):
-            runs.give_back()
+            runs.release()
         assert sorted(bench.closed) == ["dut", "peer"]
         with Journal.for_bench("virtual").hold():
             pass
 
     def test_a_lost_server_is_recovered_to_be_put_back(self, bench: FakeBench) -> None:
-        bench.take().prepare_links()
+        bench.take().test_ports.prepare()
         bench.dut.crash()
-        runs.give_back()
+        runs.release()
         assert bench.dut.boots == 2
         assert Journal.for_bench("virtual").pending() == []
 
 
 class TestLocalCommands:
     def test_what_it_printed_is_returned(self) -> None:
-        assert runs.checked_local_command("echo 'a  b'") == "a  b\n"
+        assert checked_local_command("echo 'a  b'") == "a  b\n"
 
     def test_this_python_is_the_first_on_the_path(self) -> None:
-        found = runs.checked_local_command("python -c 'import sys; print(sys.prefix)'").strip()
+        found = checked_local_command("python -c 'import sys; print(sys.prefix)'").strip()
         assert found == sys.prefix
 
     def test_a_failure_has_the_end_of_what_was_said(self) -> None:
         with pytest.raises(BenchFault, match=r"^controller: .* failed with exit status 3: oh no$"):
-            runs.checked_local_command("sh -c 'echo oh no >&2; exit 3'")
+            checked_local_command("sh -c 'echo oh no >&2; exit 3'")
 
     @pytest.mark.parametrize(("command", "said"), [("/no/such/tool", "No such file"), ("sleep 5", "timed out")])
     def test_one_that_cannot_run_or_end_is_a_bench_fault(self, command: str, said: str) -> None:
         with pytest.raises(BenchFault, match=rf"^controller: '{command}': .*{said}"):
-            runs.local_command(command, within_s=0.1)
+            local_command(command, within_s=0.1)

@@ -1,5 +1,5 @@
-"""A library of toy suites that handles signals as the library ``Lab`` does."""
+"""A library of toy suites that handles signals as the library ``Bench`` does."""
 
-import Abort
+from listeners import Abort
 
 Abort.install()

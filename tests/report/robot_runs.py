@@ -15,7 +15,7 @@ from niclab.report.runfolder import finish_run, new_run, plan_run, record_facts
 
 HERE = Path(__file__).parent
 LIBRARIES = HERE.parents[1] / "libraries"
-LISTENER = LIBRARIES / "AllureResults.py"
+LISTENER = LIBRARIES / "listeners" / "AllureResults.py"
 ROBOT_WITHIN_S = 60
 
 

@@ -22,10 +22,11 @@ from niclab.report import certificate
 from niclab.report.runfolder import ALLURE_RESULTS_FOLDER, finish_run, new_run, plan_run, record_facts, subject_of
 
 SUITES = REPOSITORY / "suites"
-MODIFIER = REPOSITORY / "libraries" / "Profile.py"
-PER_CARD = REPOSITORY / "libraries" / "PerCard.py"
-LISTENER = REPOSITORY / "libraries" / "AllureResults.py"
-ABORT = REPOSITORY / "libraries" / "Abort.py"
+LISTENERS = REPOSITORY / "libraries" / "listeners"
+MODIFIER = LISTENERS / "Profile.py"
+PER_CARD = LISTENERS / "PerCard.py"
+LISTENER = LISTENERS / "AllureResults.py"
+ABORT = LISTENERS / "Abort.py"
 _COOKIES = ("JENKINS_NODE_COOKIE", "JENKINS_SERVER_COOKIE", "HUDSON_SERVER_COOKIE", "BUILD_ID")
 
 

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from niclab.bench.commands import in_words, local_command, names_in_servers
 from niclab.bench.records import Bench, Commands, OperatingSystem, Port, Role, load_bench
 from niclab.card import load_card
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from niclab.links import wiring
-from niclab.run.run import Run, cards_in_words, inserted_cards, local_command
+from niclab.run.run import Run
 from niclab.run.server import Server
 from niclab.switch.records import Admin
 from niclab.traffic.tools import tool_of
@@ -118,12 +119,12 @@ def _cards(commands: Commands, card: str) -> Finding | None:
     wanted = dict.fromkeys((role.value for role in Role), card)
     mend = f"run: {commands.insert_command(wanted)}"
     try:
-        found = inserted_cards(commands.inserted)
+        found = names_in_servers(commands.inserted)
     except BenchFault as error:
         return Finding("bench", "cards", "", str(error), mend)
     if found != wanted:
-        return Finding("bench", "cards", "", f"{cards_in_words(found)}, wanted {card} in both servers", mend)
-    return Finding("bench", "cards", cards_in_words(found))
+        return Finding("bench", "cards", "", f"{in_words(found)}, wanted {card} in both servers", mend)
+    return Finding("bench", "cards", in_words(found))
 
 
 def _systems(bench: Bench) -> Finding | None:
@@ -134,12 +135,12 @@ def _systems(bench: Bench) -> Finding | None:
     wanted = {role.value: bench.server(role).os.value for role in Role}
     mend = f"run: {commands.boot_command(wanted)}"
     try:
-        found = inserted_cards(commands.systems)
+        found = names_in_servers(commands.systems)
     except BenchFault as error:
         return Finding("bench", "systems", "", str(error), mend)
     if found != wanted:
-        return Finding("bench", "systems", "", f"{cards_in_words(found)}, wanted {cards_in_words(wanted)}", mend)
-    return Finding("bench", "systems", cards_in_words(found))
+        return Finding("bench", "systems", "", f"{in_words(found)}, wanted {in_words(wanted)}", mend)
+    return Finding("bench", "systems", in_words(found))
 
 
 def _journal(run: Run) -> Finding:
@@ -274,7 +275,7 @@ def _interface(server: Server, port: Port) -> str:
 
 def _cables(run: Run) -> Iterator[Finding]:
     try:
-        run.prepare_links()
+        run.test_ports.prepare()
         for line in wiring.prove(run):
             yield Finding("bench", "cables", line)
     except BenchFault as error:

@@ -6,14 +6,14 @@ record or raises :class:`~niclab.hosts.errors.ReadError`.
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from enum import Enum
 
+from niclab.core.plain import as_json
+from niclab.core.verdict import BenchFault
 from niclab.hosts.console_events import read_console
 from niclab.hosts.errors import ReadError
 from niclab.hosts.freebsd import dmesg as bsd_dmesg
@@ -116,7 +116,7 @@ def _answer(number: int, line: str) -> dict[str, object]:
         return {"id": identity, "error": f"request line {number}: expected kind and text as strings"}
     try:
         return {"id": identity, "record": parse(kind, text)}
-    except ReadError as error:
+    except BenchFault as error:
         return {"id": identity, "error": str(error)}
     except Exception as error:  # noqa: BLE001  # a defect of one reader must not cost the answers to the other lines
         return {"id": identity, "error": f"defect of the reader of {kind}: {type(error).__name__}: {error}"}
@@ -125,29 +125,6 @@ def _answer(number: int, line: str) -> dict[str, object]:
 def _identity(value: object) -> object:
     """The request's id, given back as it came; None for a number that JSON has no word for."""
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def as_json(value: object) -> object:
-    """Records as JSON values; a record with an ``as_json`` method of its own is asked.
-
-    :raises ReadError: for NaN and infinity, which are no measurements.
-    """
-    own = getattr(value, "as_json", None)
-    if own is not None:
-        return as_json(own())
-    if dataclasses.is_dataclass(value):
-        return {field.name: as_json(getattr(value, field.name)) for field in dataclasses.fields(value)}
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, Mapping):
-        return {str(key): as_json(item) for key, item in value.items()}
-    if isinstance(value, set | frozenset):
-        return sorted(map(as_json, value), key=str)
-    if isinstance(value, list | tuple):
-        return [as_json(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        raise ReadError(f"cannot read a value of {value}: expected a finite number")
-    return value
 
 
 def run(kind: str | None, *, batch: bool, listing: bool) -> int:
@@ -166,7 +143,7 @@ def run(kind: str | None, *, batch: bool, listing: bool) -> int:
     text = sys.stdin.buffer.read().decode("utf-8-sig", errors="replace")
     try:
         _say(json.dumps(parse(kind or "", text), indent=2, ensure_ascii=False, allow_nan=False))
-    except ReadError as error:
+    except BenchFault as error:
         print(f"niclab: {error}", file=sys.stderr)
         return 2
     return 0

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from niclab.bench.commands import checked_local_command
 from niclab.bench.records import Wiring
 from niclab.core.undo import Action, ActionKind, Entry
 from niclab.core.verdict import NotApplicable
 from niclab.links import wiring
-from niclab.run.run import Run, checked_local_command
+from niclab.run.run import Run
 
 
 def connect(run: Run) -> list[str]:
@@ -40,7 +41,7 @@ def connect(run: Run) -> list[str]:
     try:
         checked_local_command(bench.switch.connect)
         run.bench = connected
-        run.prepare_links()
+        run.test_ports.prepare()
         return wiring.prove(run)
     except BaseException:
         _lay_back(run)

@@ -8,12 +8,13 @@ file says, and at no other.
 
 from __future__ import annotations
 
+from niclab.bench.commands import checked_local_command
 from niclab.bench.records import BenchPath, Port, Role, Wiring
 from niclab.core.undo import Action, ActionKind, Entry
 from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.core.wait import NotInTime, persistent_problems, until
 from niclab.links.switch_ports import switch_port
-from niclab.run.run import Run, checked_local_command
+from niclab.run.run import Run
 
 LOSS_WITHIN_S = 10.0
 RETURN_WITHIN_S = 30.0

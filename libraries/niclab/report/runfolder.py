@@ -4,7 +4,7 @@
 
     run_dir = new_run(Path("results"), card="intel-82574l", bench="virtual")
     plan_run(run_dir, expected_tests=42)
-    ... robot --listener libraries/AllureResults.py:RUN/allure-results --outputdir RUN suites/ ...
+    ... robot --listener libraries/listeners/AllureResults.py:RUN/allure-results --outputdir RUN suites/ ...
     record_facts(run_dir, driver="e1000e 6.1.0", firmware="1.8-0", kernel="6.1.0-28-amd64")
     finish_run(run_dir, robot_rc=0)
 """

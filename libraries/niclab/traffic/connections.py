@@ -15,7 +15,7 @@ from niclab.bench.records import BenchPath, OperatingSystem, Role
 from niclab.card import OffloadName
 from niclab.core.profile import Profile
 from niclab.core.verdict import NotApplicable
-from niclab.report.charts import Limit, Line, LineChart, Point
+from niclab.report.charts import Chart, Limit, Line, LineChart, Point
 from niclab.run.run import Run
 from niclab.stats.judge import judge_values
 from niclab.stats.plan import Plan
@@ -23,6 +23,7 @@ from niclab.stats.precise import Estimate, estimate
 from niclab.stats.questions import Result, at_least, at_most
 from niclab.stats.runner import measure_limit
 from niclab.traffic import bottleneck, discarded, limit, measuring, serving
+from niclab.traffic.experiment import Answer, Question
 from niclab.traffic.measuring import TrafficRun
 from niclab.traffic.progress import Tell
 from niclab.traffic.tool import Order
@@ -57,12 +58,30 @@ class AtCount:
 
 
 @dataclass(frozen=True)
-class Scan:
+class Scan(Answer):
     """All numbers of connections over one path, received in one mode."""
 
     subject: str
     found: tuple[AtCount, ...]
     hindrances: tuple[str, ...]
+
+    def lines(self) -> list[str]:
+        return [f"{each.connections} connections: {each.result.reason}" for each in self.found]
+
+    def charts(self) -> list[Chart]:
+        return [*charts(self)]
+
+    def made(self) -> list[TrafficRun]:
+        return [run for each in self.found for run in each.runs]
+
+    def questions(self) -> list[Question]:
+        asked = []
+        for each in self.found:
+            subject = f"{self.subject}, {each.connections} connections"
+            asked.append(Question(subject, each.result, self.hindrances))
+            if each.cpu_result is not None:
+                asked.append(Question(f"{subject}, receiver's CPU", each.cpu_result, self.hindrances))
+        return asked
 
 
 def want_mode(run: Run, mode: Mode) -> None:
@@ -138,17 +157,6 @@ def _cpu_result(run: Run, cpu: Sequence[float], plan: Plan) -> Result | None:
         return None
     counted = Plan(first_look=plan.first_look, most=plan.most, resolution=0.1)
     return judge_values(cpu, at_most(most, f"sheet {run.card.name}, receiver_cpu_percent"), "percent CPU", counted)
-
-
-def judge(scan: Scan) -> None:
-    """As :func:`niclab.traffic.limit.judge`, for every number of connections."""
-    asked = []
-    for each in scan.found:
-        subject = f"{scan.subject}, {each.connections} connections"
-        asked.append((subject, each.result, scan.hindrances))
-        if each.cpu_result is not None:
-            asked.append((f"{subject}, receiver's CPU", each.cpu_result, scan.hindrances))
-    limit.judge_results(asked)
 
 
 def charts(scan: Scan) -> tuple[LineChart, LineChart]:

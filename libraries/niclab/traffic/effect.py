@@ -25,7 +25,7 @@ from niclab.card import Sequence as Steps
 from niclab.core.profile import Profile
 from niclab.core.verdict import NotApplicable, Undecided
 from niclab.core.wait import Deadline
-from niclab.report.charts import ChangeChart, ChangeRow
+from niclab.report.charts import ChangeChart, ChangeRow, Chart
 from niclab.run.run import Run
 from niclab.stats.plan import Plan
 from niclab.stats.questions import Direction, Result, Wish, lowers_by, not_worse_by, raises_by
@@ -43,6 +43,7 @@ from niclab.traffic import (
 )
 from niclab.traffic.arms import Way, applied
 from niclab.traffic.bottleneck import Before
+from niclab.traffic.experiment import Answer, Question
 from niclab.traffic.measuring import EndOfRun, TrafficRun
 from niclab.traffic.progress import Pace, Progress, Tell
 from niclab.traffic.tool import Order, TrafficTest
@@ -55,7 +56,7 @@ SEED = 1
 
 
 @dataclass(frozen=True)
-class Budget:
+class EffectBudget:
     """``run_s``: a run; ``first_look``, ``most``: pairs of runs; ``most_s``: no pair begins later than this."""
 
     run_s: int
@@ -64,14 +65,14 @@ class Budget:
     most_s: float
 
 
-BUDGETS: Mapping[Profile, Budget] = {
-    Profile.QUICK: Budget(run_s=2, first_look=3, most=6, most_s=180),
-    Profile.FULL: Budget(run_s=4, first_look=4, most=10, most_s=300),
+BUDGETS: Mapping[Profile, EffectBudget] = {
+    Profile.QUICK: EffectBudget(run_s=2, first_look=3, most=6, most_s=180),
+    Profile.FULL: EffectBudget(run_s=4, first_look=4, most=10, most_s=300),
 }
 
 
 @dataclass(frozen=True)
-class Answer:
+class EffectAnswer:
     """What was asked of one effect, and all that was found. ``judged``: False where nobody knows what is wanted."""
 
     run: str
@@ -169,7 +170,7 @@ def order_of(run: Run, effect: Effect, run_s: int) -> Order:
     )
 
 
-def ask_step(run: Run, path: BenchPath, sequence: Steps, step: Step, budget: Budget, tell: Tell) -> Answer:
+def ask_step(run: Run, path: BenchPath, sequence: Steps, step: Step, budget: EffectBudget, tell: Tell) -> EffectAnswer:
     """Does one step of a sequence change what the sheet predicts, against the baseline? See :func:`ask`."""
     as_effect = Effect(
         name=step.name,
@@ -186,11 +187,11 @@ def ask(
     run: Run,
     path: BenchPath,
     effect: Effect,
-    budget: Budget,
+    budget: EffectBudget,
     tell: Tell,
     settings: Mapping[str, tuple[Setting, ...]] | None = None,
     source: str | None = None,
-) -> Answer:
+) -> EffectAnswer:
     """Does ``effect`` show over ``path``?
 
     :param settings: of each arm, where they are not what the effect is measured under, and that with its change.
@@ -230,7 +231,7 @@ def ask(
         WITH: (settings[WITH], [two for _, two in pairs]),
     }
     compared = triage.compare(run, path, effect, order, before, figures, plan)
-    return Answer(
+    return EffectAnswer(
         run=ends.name,
         name=effect.name,
         what=", ".join(map(str, effect.change)) or effect.name,
@@ -307,29 +308,49 @@ def cpu_s_per_gbit(end: EndOfRun, measured: TrafficRun) -> float:
     return busy_s / (measured.receiver.frames.rx_bytes * 8e-9)
 
 
-def judge(answers: Sequence[Answer]) -> None:
-    """End the check: returns only when there is one that is judged, and every one of these shows as predicted.
+@dataclass(frozen=True)
+class EffectAnswers(Answer):
+    """Effects that are shown in one chart and judged together.
 
-    An arm that is proven worse than its baseline is a failure as well.
+    An arm that is proven worse than its baseline is judged as well.
 
-    :raises CardFailure: when one does not, and nothing of the bench explains it.
-    :raises BenchFault: when one does not, and the bench may be why.
-    :raises Undecided: when the runs cannot tell.
-    :raises NotApplicable: when nobody knows what is wanted of any.
+    Attributes:
+        title: Title of the chart.
+        answers: The answer of each effect.
     """
-    judged = [(each.subject, each.result, each.hindrances) for each in answers if each.judged]
-    for each in answers:
-        judged += [
-            (f"{each.subject}, {one.arm} it, baseline", one.result, each.hindrances)
-            for one in each.compared
-            if one.worse and one.result is not None
-        ]
-    if not judged:
-        raise NotApplicable("; ".join(f"{each.subject}: {each.reason}" for each in answers))
-    limit.judge_results(judged)
+
+    title: str
+    answers: tuple[EffectAnswer, ...]
+
+    def lines(self) -> list[str]:
+        lines = []
+        for each in self.answers:
+            lines.append(f"{each.subject}: {each.reason}")
+            lines += [f"{each.subject}, {compared}" for compared in each.compared]
+            lines += [f"the bench may hold it back: {hindrance}" for hindrance in each.hindrances]
+        return lines
+
+    def charts(self) -> list[Chart]:
+        return [chart(self.title, self.answers)]
+
+    def made(self) -> list[TrafficRun]:
+        return [run for each in self.answers for _, run in each.runs]
+
+    def questions(self) -> list[Question]:
+        judged = [Question(each.subject, each.result, each.hindrances) for each in self.answers if each.judged]
+        for each in self.answers:
+            judged += [
+                Question(f"{each.subject}, {one.arm} it, baseline", one.result, each.hindrances)
+                for one in each.compared
+                if one.worse and one.result is not None
+            ]
+        return judged
+
+    def why_not_judged(self) -> str:
+        return "; ".join(f"{each.subject}: {each.reason}" for each in self.answers)
 
 
-def chart(title: str, answers: Sequence[Answer]) -> ChangeChart:
+def chart(title: str, answers: Sequence[EffectAnswer]) -> ChangeChart:
     """A bar for each effect, in percent of the figure without it."""
     rows = []
     for each in answers:

@@ -13,7 +13,7 @@ from functools import partial
 from niclab.bench.records import BenchPath, Role
 from niclab.card import At, Effect, Prediction, Setting, SettingKind
 from niclab.core.verdict import CardFailure, NotApplicable, Undecided
-from niclab.report.charts import Limit, Line, LineChart, Point
+from niclab.report.charts import Chart, Limit, Line, LineChart, Point
 from niclab.run.run import Run
 from niclab.stats.judge import judge_values
 from niclab.stats.plan import Plan
@@ -21,6 +21,7 @@ from niclab.stats.precise import Estimate, estimate, repeat_until
 from niclab.stats.questions import Decision, Result, Wish, at_least
 from niclab.traffic import WorthlessResult, bottleneck, discarded, limit, measuring, serving
 from niclab.traffic.bottleneck import Before
+from niclab.traffic.experiment import Answer, Question
 from niclab.traffic.measuring import Session, TrafficRun
 from niclab.traffic.progress import Tell
 from niclab.traffic.tool import Order, TrafficTest
@@ -56,7 +57,7 @@ class AtSize:
 
 
 @dataclass(frozen=True)
-class Peak:
+class Peak(Answer):
     """The frame rates over one path. ``rate_mbps``: of the line."""
 
     subject: str
@@ -87,6 +88,30 @@ class Peak:
             by["PCIe"] = self.bus_mbps * payload / (mtu + ETHERNET)
         binds = min(by, key=lambda name: by[name])
         return by[binds], binds
+
+    def lines(self) -> list[str]:
+        lines = [
+            f"frames of {each.frame_bytes} bytes: held back by {each.binds}; {each.result.reason}"
+            for each in self.found
+        ]
+        return [*lines, f"{self.subject}: {'the same' if self.independent else 'not the same'} at every size of frame"]
+
+    def charts(self) -> list[Chart]:
+        return [chart(self)]
+
+    def made(self) -> list[TrafficRun]:
+        return [run for each in self.found for run in each.runs]
+
+    def questions(self) -> list[Question]:
+        """Return the limit at every size; where the line or the bus comes first, a missed limit is not judged."""
+        return [
+            Question(f"{self.subject}, frames of {each.frame_bytes} bytes", each.result, self.hindrances)
+            for each in self.found
+            if each.binds == "frames/s" or each.result.decision is Decision.MET
+        ]
+
+    def why_not_judged(self) -> str:
+        return f"{self.subject}: the line or the bus is full at every size of frame"
 
 
 def measure(run: Run, path: BenchPath, tell: Tell) -> Peak:
@@ -171,18 +196,6 @@ def _binding(frames_per_s: float, frame: int, rate_mbps: float, bus_mbps: float 
     if bus_mbps is not None and frames_per_s * frame * 8e-6 >= (1 - SAME_WITHIN) * bus_mbps:
         return "PCIe"
     return "frames/s"
-
-
-def judge(peak: Peak) -> None:
-    """As :func:`niclab.traffic.limit.judge`; a size at which the line or the bus comes first is not judged."""
-    asked = [
-        (f"{peak.subject}, frames of {each.frame_bytes} bytes", each.result, peak.hindrances)
-        for each in peak.found
-        if each.binds == "frames/s" or each.result.decision is Decision.MET
-    ]
-    if not asked:
-        raise NotApplicable(f"{peak.subject}: the line or the bus is full at every size of frame")
-    limit.judge_results(asked)
 
 
 def same_within(run: Run) -> float:

@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 
 from niclab.bench.records import BenchPath, Port, Role
 from niclab.core.profile import Profile
-from niclab.core.verdict import BenchFault, CardFailure, Undecided
+from niclab.core.verdict import BenchFault, Undecided
 from niclab.core.wait import Deadline
 from niclab.report import now
-from niclab.report.charts import Limit, Line, LineChart, Point
+from niclab.report.charts import Chart, Limit, Line, LineChart, Point
 from niclab.run.run import Run
-from niclab.stats.conclude import conclude
 from niclab.stats.judge import judge_values
 from niclab.stats.measurements import Key, Measurement, add
 from niclab.stats.plan import Plan
@@ -22,6 +21,7 @@ from niclab.traffic import WorthlessResult, bottleneck, discarded, measuring, re
 from niclab.traffic.against import Against
 from niclab.traffic.bottleneck import Before
 from niclab.traffic.conditions import key_of
+from niclab.traffic.experiment import Answer, Question
 from niclab.traffic.measuring import TrafficRun
 from niclab.traffic.progress import Pace, Progress, Tell
 from niclab.traffic.serving import Ends
@@ -32,7 +32,7 @@ METRIC, UNIT = "tcp_mbps", "Mbit/s"
 
 
 @dataclass(frozen=True)
-class Budget:
+class LimitBudget:
     """How much one question may cost. ``run_s``: a run; ``most_s``: no run begins later than this after the first."""
 
     run_s: int
@@ -42,14 +42,14 @@ class Budget:
     most_s: float
 
 
-BUDGETS: Mapping[Profile, Budget] = {
-    Profile.QUICK: Budget(run_s=2, first_look=3, most=8, warm_up_runs=0, most_s=60),
-    Profile.FULL: Budget(run_s=10, first_look=5, most=12, warm_up_runs=1, most_s=600),
+BUDGETS: Mapping[Profile, LimitBudget] = {
+    Profile.QUICK: LimitBudget(run_s=2, first_look=3, most=8, warm_up_runs=0, most_s=60),
+    Profile.FULL: LimitBudget(run_s=10, first_look=5, most=12, warm_up_runs=1, most_s=600),
 }
 
 
 @dataclass(frozen=True)
-class Over:
+class OverInterfaces:
     """What has the addresses of a path in place of its ports.
 
     ``interfaces``: of each server; ``ports``: of each server that through which it sends and receives now. ``words``:
@@ -62,9 +62,19 @@ class Over:
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What was asked of one path and direction, and all that was found. ``hindrances``: what of the bench may have held
-    the traffic back. ``against``: what there is to compare with. ``resent``: the answer about retransmissions."""
+class LimitAnswer(Answer):
+    """What was asked of one path and direction, and all that was found.
+
+    Attributes:
+        subject: Who sends to whom.
+        result: The answer about the limit.
+        values: Throughput of each run in Mbit/s.
+        runs: The runs.
+        before: What both ends can do.
+        hindrances: What of the bench may have held the traffic back.
+        against: What there is to compare with.
+        resent: The answer about retransmissions.
+    """
 
     subject: str
     result: Result
@@ -80,8 +90,29 @@ class Answer:
         """The answer against the accepted baseline, if there is one."""
         return discarded.bounded(self.against.result(self.values), self.runs)
 
+    def lines(self) -> list[str]:
+        compared = self.baseline
+        lines = [f"{self.subject}: {self.result.reason}", *(f"the bench can do: {before}" for before in self.before)]
+        lines += [f"the bench may hold it back: {hindrance}" for hindrance in self.hindrances]
+        lines.append(f"{self.subject}: {compared.reason if compared else self.against.text}")
+        return lines if self.resent is None else [*lines, f"{self.subject}: {self.resent.reason}"]
 
-def ask(run: Run, path: BenchPath, sender: Role, budget: Budget, tell: Tell, over: Over | None = None) -> Answer:
+    def charts(self) -> list[Chart]:
+        own = chart(self)
+        trend = self.against.trend(f"{own.title} against the baseline", self.values)
+        return [own] if trend is None else [own, trend]
+
+    def made(self) -> list[TrafficRun]:
+        return list(self.runs)
+
+    def questions(self) -> list[Question]:
+        asked = [("", self.result), (", baseline", self.baseline), (", retransmissions", self.resent)]
+        return [Question(f"{self.subject}{what}", each, self.hindrances) for what, each in asked if each is not None]
+
+
+def ask(
+    run: Run, path: BenchPath, sender: Role, budget: LimitBudget, tell: Tell, over: OverInterfaces | None = None
+) -> LimitAnswer:
     """Does TCP from ``sender`` reach the sheet's limit over ``path``? Adds what was measured to the run folder.
 
     :param tell: is told the progress of what lasts long.
@@ -137,10 +168,10 @@ def ask(run: Run, path: BenchPath, sender: Role, budget: Budget, tell: Tell, ove
     result = discarded.bounded(judge_values(values, wish, UNIT, plan), made)
     found = bottleneck.hindrances(before, made, rate_mbps * 1e6)
     again = discarded.bounded(resent.result(run, made[-len(values) :], plan), made)
-    return Answer(name, result, tuple(values), tuple(made), before, tuple(found), against, again)
+    return LimitAnswer(name, result, tuple(values), tuple(made), before, tuple(found), against, again)
 
 
-def _ends(run: Run, path: BenchPath, sender: Role, over: Over | None) -> Ends:
+def _ends(run: Run, path: BenchPath, sender: Role, over: OverInterfaces | None) -> Ends:
     """Who sends to whom; through which ports, is for what lies over them to say."""
     ends = serving.ends(run, path, sender)
     if over is None:
@@ -180,43 +211,7 @@ def mbps(measured: TrafficRun) -> float:
     return bps / 1e6
 
 
-def judge(answers: Sequence[Answer]) -> None:
-    """End the check: returns only when every limit is met, and no figure is worse than its baseline allows.
-
-    :raises CardFailure: when a limit is missed and nothing of the bench explains it.
-    :raises BenchFault: when a limit is missed and the bench may be why.
-    :raises Undecided: when the runs cannot tell.
-    """
-    asked = [(each.subject, each.result, each.hindrances) for each in answers]
-    for each in answers:
-        if (compared := each.baseline) is not None:
-            asked.append((f"{each.subject}, baseline", compared, each.hindrances))
-        if each.resent is not None:
-            asked.append((f"{each.subject}, retransmissions", each.resent, each.hindrances))
-    judge_results(asked)
-
-
-def judge_results(asked: Sequence[tuple[str, Result, Sequence[str]]]) -> None:
-    """See :func:`judge`; of each question its subject, the answer, and what of the bench may be why it is missed."""
-    hindered = [each for each in asked if each[1].decision is Decision.MISSED and each[2]]
-    others = {subject: result for subject, result, why in asked if (subject, result, why) not in hindered}
-    faults = [
-        f"{subject}: {result.reason}; the bench may be why: {'; '.join(why)}" for subject, result, why in hindered
-    ]
-    if others:
-        try:
-            conclude(others)
-        except CardFailure as error:
-            raise CardFailure("\n".join([str(error), *faults])) from error
-        except Undecided as error:
-            if not faults:
-                raise
-            raise BenchFault("\n".join([*faults, str(error)])) from error
-    if faults:
-        raise BenchFault("\n".join(faults))
-
-
-def chart(answer: Answer) -> LineChart:
+def chart(answer: LimitAnswer) -> LineChart:
     """The runs in their order, and the mean with its interval at every look."""
     wish: Wish = answer.result.wish
     points = tuple(Point(number, value, value, value) for number, value in enumerate(answer.values, start=1))

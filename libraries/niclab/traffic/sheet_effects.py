@@ -9,12 +9,10 @@ from functools import partial
 from niclab.card import Effect, Setting, SettingKind
 from niclab.core.profile import Profile
 from niclab.core.verdict import BenchFault, NotApplicable
-from niclab.report.charts import ChangeChart
+from niclab.report.reporter import Reporter
 from niclab.run.run import Run
-from niclab.traffic import effect
-from niclab.traffic.effect import Answer
-from niclab.traffic.measuring import TrafficRun
-from niclab.traffic.progress import Tell
+from niclab.traffic import effect, experiment
+from niclab.traffic.effect import EffectAnswer, EffectAnswers
 
 EVERY = "every"
 """The name that means all effects of the sheet."""
@@ -23,31 +21,14 @@ UNSAFE_CHECKSUMS = "DEL-08"
 """Requirement of the erratum that checksum offload must stay on under iSCSI."""
 
 
-@dataclass(frozen=True)
-class EffectLog:
-    """Where the effects are shown.
-
-    Attributes:
-        info: Takes a sentence for the log.
-        warn: Takes a warning.
-        console: Takes the progress of the runs.
-        chart: Takes a chart and the runs behind it.
-    """
-
-    info: Callable[[str], object]
-    warn: Callable[[str], object]
-    console: Tell
-    chart: Callable[[ChangeChart, tuple[TrafficRun, ...]], object]
-
-
-def judge_effects(run: Run, name: str, profile: Profile, log: EffectLog) -> None:
+def judge_effects(run: Run, name: str, profile: Profile, reporter: Reporter) -> None:
     """Judge whether settings have the effects that the sheet predicts, over the first path.
 
     Args:
         run: The current run.
         name: Name of an effect of the sheet, or ``every``.
         profile: How many runs may be made, and for how long.
-        log: Where the effects are shown.
+        reporter: Where the effects are shown.
 
     Raises:
         CardFailure: An effect does not show, and nothing of the bench explains it.
@@ -55,25 +36,25 @@ def judge_effects(run: Run, name: str, profile: Profile, log: EffectLog) -> None
         Undecided: The runs cannot tell.
         NotApplicable: The sheet predicts none, or a setting cannot be had here.
     """
-    asked, budget = _Asked(run, log), effect.BUDGETS[profile]
+    asked, budget = _Asked(run, reporter), effect.BUDGETS[profile]
     for each in _chosen(run, name):
         answer = asked.ask(
             each.name,
             each.change + each.under,
-            partial(effect.ask, run, run.bench.paths[0], each, budget, log.console),
+            partial(effect.ask, run, run.bench.paths[0], each, budget, reporter.progress),
         )
         if answer is not None:
-            _show(f"Effect of {each.name}", [answer], log)
+            experiment.show(EffectAnswers(f"Effect of {each.name}", (answer,)), reporter)
     asked.judge()
 
 
-def judge_sequence(run: Run, profile: Profile, log: EffectLog) -> None:
+def judge_sequence(run: Run, profile: Profile, reporter: Reporter) -> None:
     """Judge each step of the sheet's sequence against its baseline, one factor at a time, over the first path.
 
     Args:
         run: The current run.
         profile: How many runs may be made, and for how long.
-        log: Where the steps are shown.
+        reporter: Where the steps are shown.
 
     Raises:
         CardFailure: A step does not change what the sheet predicts, and nothing of the bench explains it.
@@ -82,19 +63,20 @@ def judge_sequence(run: Run, profile: Profile, log: EffectLog) -> None:
         NotApplicable: The sheet has no sequence, or no step can be had here.
     """
     sequence = run.card.section(run.card.sequence, "sequence")
-    asked, budget = _Asked(run, log), effect.BUDGETS[profile]
+    asked, budget = _Asked(run, reporter), effect.BUDGETS[profile]
     for number, step in enumerate(sequence.steps, 1):
         answer = asked.ask(
             step.name,
             step.settings,
-            partial(effect.ask_step, run, run.bench.paths[0], sequence, step, budget, log.console),
+            partial(effect.ask_step, run, run.bench.paths[0], sequence, step, budget, reporter.progress),
         )
         if answer is not None:
             said = f"step {number} of {len(sequence.steps)}: {step.name}: {answer.reason}"
-            log.info(said)
-            log.console(said)
+            reporter.say(said)
+            reporter.progress(said)
     if asked.answers:
-        _show(f"One factor at a time {asked.answers[0].run}", asked.answers, log)
+        title = f"One factor at a time {asked.answers[0].run}"
+        experiment.show(EffectAnswers(title, tuple(asked.answers)), reporter)
     asked.judge()
 
 
@@ -103,11 +85,13 @@ class _Asked:
     """The effects that were asked. ``others``: those that cannot be asked here, and why."""
 
     run: Run
-    log: EffectLog
-    answers: list[Answer] = field(default_factory=list)
+    reporter: Reporter
+    answers: list[EffectAnswer] = field(default_factory=list)
     others: list[str] = field(default_factory=list)
 
-    def ask(self, name: str, settings: tuple[Setting, ...], question: Callable[[], Answer]) -> Answer | None:
+    def ask(
+        self, name: str, settings: tuple[Setting, ...], question: Callable[[], EffectAnswer]
+    ) -> EffectAnswer | None:
         """Ask for one effect; None where it is not applicable."""
         self._warn_of_unsafe(settings)
         try:
@@ -121,10 +105,10 @@ class _Asked:
     def judge(self) -> None:
         """Judge what could be asked, and log what could not."""
         for text in self.others:
-            self.log.info(f"not applicable: {text}")
+            self.reporter.say(f"not applicable: {text}")
         if not self.answers:
             raise NotApplicable("; ".join(self.others))
-        effect.judge(self.answers)
+        experiment.judge([EffectAnswers("effects", tuple(self.answers))])
 
     def _warn_of_unsafe(self, settings: tuple[Setting, ...]) -> None:
         """Warn when checksum offload goes off that the sheet says must stay on."""
@@ -132,7 +116,7 @@ class _Asked:
             if setting.kind is SettingKind.OFFLOAD and setting.name in CHECKSUMS and not setting.to:
                 for erratum in self.run.card.errata:
                     if erratum.requirement == UNSAFE_CHECKSUMS:
-                        self.log.warn(f"{setting}: {erratum.text} ({erratum.source})")
+                        self.reporter.warn(f"{setting}: {erratum.text} ({erratum.source})")
 
 
 def _chosen(run: Run, name: str) -> list[Effect]:
@@ -144,13 +128,3 @@ def _chosen(run: Run, name: str) -> list[Effect]:
         known = ", ".join(each.name for each in effects)
         raise BenchFault(f"effect {name!r} is not on sheet {card}; wanted: {EVERY}, {known}")
     return chosen
-
-
-def _show(title: str, answers: list[Answer], log: EffectLog) -> None:
-    for answer in answers:
-        log.info(f"{answer.subject}: {answer.reason}")
-        for compared in answer.compared:
-            log.info(f"{answer.subject}, {compared}")
-        for hindrance in answer.hindrances:
-            log.info(f"the bench may hold it back: {hindrance}")
-    log.chart(effect.chart(title, answers), tuple(run for answer in answers for _, run in answer.runs))

@@ -15,7 +15,7 @@ from niclab.bench.records import BenchPath, Role
 from niclab.core.profile import Profile
 from niclab.core.verdict import NotApplicable
 from niclab.report import now
-from niclab.report.charts import Limit, Line, LineChart, Point
+from niclab.report.charts import Chart, Limit, Line, LineChart, Point
 from niclab.run.run import Run
 from niclab.settings import mtu
 from niclab.stats.judge import judge_values
@@ -27,6 +27,7 @@ from niclab.traffic import bottleneck, discarded, limit, measuring, serving
 from niclab.traffic.against import Against
 from niclab.traffic.bottleneck import Before
 from niclab.traffic.conditions import key_of
+from niclab.traffic.experiment import Answer, Question
 from niclab.traffic.measuring import Session, TrafficRun
 from niclab.traffic.progress import Pace, Tell
 from niclab.traffic.tool import Order, TrafficTest
@@ -53,7 +54,7 @@ STANDARD_MTU, JUMBO_MTU = 1500, 9000
 
 
 @dataclass(frozen=True)
-class Budget:
+class SweepBudget:
     """Of one point. ``run_s``: a run; ``first_look``, ``most``: runs; ``width``: of the interval that is wanted at a
     point without a limit, as a part of its mean."""
 
@@ -63,9 +64,9 @@ class Budget:
     width: float
 
 
-BUDGETS: Mapping[Profile, Budget] = {
-    Profile.QUICK: Budget(run_s=2, first_look=3, most=6, width=0.1),
-    Profile.FULL: Budget(run_s=2, first_look=3, most=10, width=0.05),
+BUDGETS: Mapping[Profile, SweepBudget] = {
+    Profile.QUICK: SweepBudget(run_s=2, first_look=3, most=6, width=0.1),
+    Profile.FULL: SweepBudget(run_s=2, first_look=3, most=10, width=0.05),
 }
 """The width of ``full`` is the 5 % that netperf's ``-I`` is asked for; ``quick`` is for a first impression."""
 
@@ -88,7 +89,7 @@ class Spot:
 
 
 @dataclass(frozen=True)
-class Found:
+class AtSpot:
     """What was found at a point. ``result``: the answer where the sheet has a limit; ``baseline``: where one stands."""
 
     spot: Spot
@@ -99,14 +100,40 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Sweep:
+class Sweep(Answer):
     """All points of one test over one path."""
 
     subject: str
     test: TrafficTest
-    found: tuple[Found, ...]
+    found: tuple[AtSpot, ...]
     before: tuple[Before, Before]
     hindrances: tuple[str, ...]
+
+    def lines(self) -> list[str]:
+        lines = []
+        for each in self.found:
+            mean = f"{each.estimate.estimate:.2f} {limit.UNIT}, no limit on the sheet"
+            lines.append(f"{each.spot}: {each.result.reason if each.result else mean}")
+            if each.baseline:
+                lines.append(f"{each.spot}: {each.baseline.reason}")
+        return lines
+
+    def charts(self) -> list[Chart]:
+        return [chart(self)]
+
+    def made(self) -> list[TrafficRun]:
+        return [run for each in self.found for run in each.runs]
+
+    def questions(self) -> list[Question]:
+        asked = [(f"{self.subject}, {each.spot}", each.result) for each in self.found]
+        asked += [(f"{self.subject}, {each.spot}, baseline", each.baseline) for each in self.found]
+        return [Question(subject, result, self.hindrances) for subject, result in asked if result]
+
+    def why_not_judged(self) -> str:
+        return (
+            f"{self.subject}: {len(self.found)} points of {self.test.value} are measured; no limit of the sheet and "
+            "no baseline says what they must be"
+        )
 
 
 def spots(test: TrafficTest, profile: Profile) -> list[Spot]:
@@ -146,7 +173,7 @@ def measure(run: Run, path: BenchPath, sender: Role, test: TrafficTest, profile:
     links = {port.role: each.link for port, each in zip((ends.from_port, ends.to_port), before, strict=True)}
     key = key_of(run, ends, path.name, wanted[0].order(BUDGETS[profile].run_s), links)
     points = _Points(run, limit.line_mbps(ends, path), BUDGETS[profile], key, _plans(run, wanted, BUDGETS[profile]))
-    found: list[Found] = []
+    found: list[AtSpot] = []
     pace = Pace(points.run_s)
     with measuring.session(run, path, sender, points.rate_mbps) as session:
         for size in sorted({spot.mtu for spot in wanted}):
@@ -160,7 +187,7 @@ def measure(run: Run, path: BenchPath, sender: Role, test: TrafficTest, profile:
     return Sweep(ends.name, test, tuple(found), before, tuple(hindrances))
 
 
-def _tell_progress(tell: Tell, subject: str, found: Sequence[Found], count: int, most: int, pace: Pace) -> None:
+def _tell_progress(tell: Tell, subject: str, found: Sequence[AtSpot], count: int, most: int, pace: Pace) -> None:
     last, made = found[-1], sum(len(each.runs) for each in found)
     left_s = pace.left_s(made, (count - len(found)) * most)
     tell(
@@ -179,7 +206,7 @@ def _is_allowed(run: Run, size: int) -> bool:
     return True
 
 
-def _plans(run: Run, wanted: Sequence[Spot], budget: Budget) -> dict[Spot, Plan]:
+def _plans(run: Run, wanted: Sequence[Spot], budget: SweepBudget) -> dict[Spot, Plan]:
     tool = tool_of(run.bench.traffic)
     plans = {}
     for spot in wanted:
@@ -201,7 +228,7 @@ class _Points:
 
     run: Run
     rate_mbps: float
-    budget: Budget
+    budget: SweepBudget
     key: Key
     plans: Mapping[Spot, Plan]
 
@@ -215,7 +242,7 @@ class _Points:
         """Runs of a point."""
         return max(plan.most + plan.warm_up_runs for plan in self.plans.values())
 
-    def measure(self, session: Session, spot: Spot) -> Found:
+    def measure(self, session: Session, spot: Spot) -> AtSpot:
         plan, runs, order = self.plans[spot], list[TrafficRun](), spot.order(self.budget.run_s)
         own = order.parameters | {name: self.key.parameters[name] for name in ("path", "sender")}
         key = self.key.model_copy(update={"parameters": own | {"mtu": str(spot.mtu)}})
@@ -239,7 +266,7 @@ class _Points:
         values = repeat_until(one_run, enough, plan)
         add(self.run.run_dir, measurement.model_copy(update={"samples": tuple(values)}))
         result = discarded.bounded(judge_values(values, wish, limit.UNIT, plan) if wish else None, runs)
-        return Found(
+        return AtSpot(
             spot,
             estimate(values, plan, self.budget.width),
             result,
@@ -261,22 +288,6 @@ _METRICS = {
     TrafficTest.TCP_SENDFILE: "sendfile_mbps",
     TrafficTest.UDP_STREAM: "udp_mbps",
 }
-
-
-def judge(sweep: Sweep) -> None:
-    """End the check: returns only when a limit or baseline was there to judge by, and all of them are met.
-
-    :raises NotApplicable: when there was none: the sweep is measured and charted, and says nothing of the card.
-    :raises CardFailure, BenchFault, Undecided: as :func:`niclab.traffic.limit.judge`.
-    """
-    asked = [(f"{sweep.subject}, {each.spot}", each.result) for each in sweep.found if each.result]
-    asked += [(f"{sweep.subject}, {each.spot}, baseline", each.baseline) for each in sweep.found if each.baseline]
-    if not asked:
-        raise NotApplicable(
-            f"{sweep.subject}: {len(sweep.found)} points of {sweep.test.value} are measured; no limit of the sheet and "
-            "no baseline says what they must be"
-        )
-    limit.judge_results([(subject, result, sweep.hindrances) for subject, result in asked])
 
 
 def chart(sweep: Sweep) -> LineChart:

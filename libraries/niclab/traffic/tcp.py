@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from niclab.bench.records import BenchPath, Role
 from niclab.core.verdict import BenchFault, fail_with
 from niclab.core.wait import persistent_problems, until
 from niclab.run.run import Run
-from niclab.traffic import serving
+from niclab.traffic import limit, measuring, serving
 from niclab.traffic.tool import Order
 from niclab.traffic.tools import tool_of
 from niclab.transports.ssh import Job
@@ -80,3 +80,21 @@ def require_flow(run: Run, receiver: Role) -> None:
         ]
 
     fail_with(persistent_problems(missing, within=FLOW_WITHIN_S, every=0.5))
+
+
+def send(run: Run, sender: Role, seconds: int, say: Callable[[str], object]) -> None:
+    """Send TCP over every path, one after the other, and require that it arrived. The rate is not judged.
+
+    Args:
+        run: The current run.
+        sender: The server that sends.
+        seconds: Time in s over each path.
+        say: Takes what was measured over each path.
+
+    Raises:
+        BenchFault: A run fails or is worthless.
+    """
+    for path in run.bench.paths:
+        line_mbps = limit.line_mbps(serving.ends(run, path, sender), path)
+        found = measuring.measure(run, path, sender, Order(duration_s=seconds), line_mbps)
+        say(f"{found.sender.port} to {found.receiver.port}: {measuring.described(found)}")

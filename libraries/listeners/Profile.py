@@ -1,4 +1,4 @@
-"""How much is tested: ``robot --prerunmodifier libraries/Profile.py:quick`` leaves out the tests tagged ``slow``."""
+"""How much is tested: ``robot --prerunmodifier libraries/listeners/Profile.py:quick`` leaves out ``slow`` tests."""
 
 from __future__ import annotations
 

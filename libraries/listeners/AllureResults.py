@@ -2,11 +2,11 @@
 
 Live, into the folder given after the colon::
 
-    robot --listener libraries/AllureResults.py:results/RUN/allure-results --outputdir results/RUN suites/
+    robot --listener libraries/listeners/AllureResults.py:results/RUN/allure-results --outputdir results/RUN suites/
 
 Afterwards, from what Robot Framework wrote (XML or JSON)::
 
-    python libraries/AllureResults.py results/RUN/output.xml results/RUN/allure-results
+    python libraries/listeners/AllureResults.py results/RUN/output.xml results/RUN/allure-results
 
 What the results say beyond Robot Framework's own words:
 

@@ -2,7 +2,7 @@
 
 Robot Framework stops the tests at the first SIGINT or SIGTERM and exits without any teardown at the second. With this
 listener SIGHUP ends the tests as well, a repeated signal is ignored for some time, a third one of a kind stops at once,
-and a signal in the middle of a teardown does not break it off. The library ``Lab`` installs it too, so that plain
+and a signal in the middle of a teardown does not break it off. The library ``Bench`` installs it too, so that plain
 ``robot suites/`` behaves the same.
 """
 

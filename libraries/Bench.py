@@ -1,0 +1,80 @@
+"""Acquire the bench, have it ready, release it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from robot.api import logger
+from robot.api.deco import keyword, library
+from robot.libraries.BuiltIn import BuiltIn
+
+from BenchLibrary import BenchLibrary
+from listeners import Abort
+from listeners.Evidence import Evidence
+from niclab.bench.records import Role, chosen_systems
+from niclab.card import load_card
+from niclab.links import wiring
+from niclab.run import ready
+from niclab.run.run import acquire, release
+
+
+@library(scope="GLOBAL", listener=Evidence())
+class Bench(BenchLibrary):
+    """Keywords about the bench as a whole.
+
+    With this library a run keeps evidence of every failure, and lets its teardown run when it is ended by signals.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        Abort.install()
+
+    @keyword
+    def acquire_bench(self, bench: str, card: str, dut_os: str = "", peer_os: str = "") -> None:
+        """Acquire a bench to qualify a card: lock it, undo what a killed run left, bring it up, prove its wiring.
+
+        `Release Bench` undoes every change.
+
+        Args:
+            bench: The bench file.
+            card: Name or file of the card sheet.
+            dut_os: ``linux`` or ``freebsd``, where the dut is to run another system than the bench file says.
+            peer_os: The same of the peer.
+
+        Raises:
+            BenchFault: The bench is in use, cannot be restored or made ready, or its cables are not as in the file.
+            CardFailure: A port gets no link while the wiring is proven.
+        """
+        run_dir = Path(BuiltIn().get_variable_value("${OUTPUT DIR}"))
+        systems = chosen_systems({Role.DUT: dut_os, Role.PEER: peer_os})
+        run = acquire(bench, load_card(card), run_dir, _current_test, systems)
+        self.ready_the_bench()
+        for line in wiring.prove(run):
+            logger.info(line)
+        for name, value in ready.record_card(run).items():
+            logger.info(f"{name}: {value}")
+
+    @keyword
+    def release_bench(self) -> None:
+        """Undo every change, and leave the bench as it was found.
+
+        Raises:
+            BenchFault: Something could not be undone; the next run, or ``niclab restore``, tries again.
+        """
+        release()
+
+    @keyword
+    def ready_the_bench(self) -> None:
+        """Make both servers answer, load the driver on the sheet, and set the test ports up with their addresses.
+
+        A server that does not answer is recovered by its BMC, with a warning; what it lost is set up again.
+
+        Raises:
+            BenchFault: A server cannot be recovered, or a port cannot be set up.
+        """
+        ready.make_ready(self.run, logger.warn)
+
+
+def _current_test() -> str | None:
+    name = BuiltIn().get_variable_value("${TEST NAME}")
+    return None if name is None else str(name)

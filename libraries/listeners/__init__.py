@@ -1,0 +1,1 @@
+"""Listeners and modifiers of Robot Framework: they watch or change a run, and hold no keywords."""

@@ -1,0 +1,80 @@
+"""Bring a bench up: the card in its servers, their operating systems, their power; each with its undo."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from niclab.bench.commands import checked_local_command, in_words, local_command, names_in_servers
+from niclab.bench.records import Bench, Role
+from niclab.core.undo import Action, ActionKind, Journal
+
+
+def bring_up(bench: Bench, card: str, journal: Journal) -> None:
+    """Insert the card and boot the systems where the bench has commands for it, and start a bench that is down.
+
+    Args:
+        bench: The bench, with the operating systems that its servers are to have.
+        card: Name of the card sheet.
+        journal: Takes the undo of every change before it is made.
+
+    Raises:
+        BenchFault: A command of the bench fails.
+    """
+    commands = bench.commands
+    if commands is None:
+        return
+    if commands.inserted is not None:
+        wanted = dict.fromkeys((role.value for role in Role), card)
+        _change(bench, journal, commands.inserted, commands.insert_command, wanted, f"gets {card}")
+    if commands.systems is not None:
+        wanted = {role.value: bench.server(role).os.value for role in Role}
+        _change(bench, journal, commands.systems, commands.boot_command, wanted, f"boots {in_words(wanted)}")
+    if local_command(commands.status).returncode:
+        undo = Action(ActionKind.LOCAL, "controller", commands.down)
+        journal.register("bench", f"{bench.name} was down and is brought up", undo)
+        checked_local_command(commands.up)
+
+
+def bring_up_for_undo(bench: Bench) -> None:
+    """Start a bench that is down: the servers must run for what is to be undone on them.
+
+    Args:
+        bench: The bench.
+
+    Raises:
+        BenchFault: A command of the bench fails.
+    """
+    if bench.commands and local_command(bench.commands.status).returncode:
+        checked_local_command(bench.commands.up)
+
+
+def stops_servers(bench: Bench, command: str) -> bool:
+    """Return whether a command is one of the bench's own that switch servers off.
+
+    Args:
+        bench: The bench.
+        command: The command line.
+    """
+    commands = bench.commands
+    if commands is None:
+        return False
+    changing = [text.partition("{")[0] for text in (commands.insert, commands.boot_systems) if text is not None]
+    return any(command.startswith(text) for text in changing) or command == commands.down
+
+
+def _change(
+    bench: Bench,
+    journal: Journal,
+    showing: str,
+    changing: Callable[[dict[str, str]], str | None],
+    wanted: dict[str, str],
+    news: str,
+) -> None:
+    """Give the servers what is ``wanted`` (role -> name), by the bench's commands that show and change it."""
+    found = names_in_servers(showing)
+    back, there = changing(found), changing(wanted)
+    if found == wanted or back is None or there is None:
+        return
+    what = f"{bench.name} had {in_words(found)} and {news}"
+    journal.register("bench", what, Action(ActionKind.LOCAL, "controller", back))
+    checked_local_command(there)

@@ -1,0 +1,91 @@
+"""The test ports of a run: up, with their addresses, each change with its undo."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from niclab.bench.records import Port, Role, Wiring
+from niclab.core.parallel import side_by_side
+from niclab.core.undo import Action, ActionKind
+from niclab.core.verdict import BenchFault
+from niclab.run.server import ANSWER_WITHIN_S
+
+if TYPE_CHECKING:
+    from niclab.run.run import Run
+
+
+class PreparedPorts:
+    """Prepares the test ports, and remembers how it left them.
+
+    Args:
+        run: The run whose ports they are.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self.interfaces: dict[Port, str] = {}
+        """Port -> name of its interface, as found by :meth:`prepare`."""
+        self._left: dict[Role, tuple[str, str]] = {}  # role -> the command that shows its state, and what it showed
+
+    def prepared(self) -> bool:
+        """Return whether both servers are as :meth:`prepare` left them: same boot, same ports, up, with addresses.
+
+        One command on each server, side by side; False also when one does not answer.
+        """
+
+        def same(role: Role) -> bool:
+            command, before = self._left[role]
+            try:
+                return self._run.servers[role].ssh.run(command, timeout_s=ANSWER_WITHIN_S).stdout == before
+            except BenchFault:
+                return False
+
+        return len(self._left) == len(Role) and all(side_by_side(same, Role))
+
+    def prepare(self) -> None:
+        """Set every port of every path up with its address. A port that is prepared already is left alone.
+
+        Does not wait for carrier: that is a test's business.
+
+        Raises:
+            BenchFault: A port has no interface, or cannot be set up.
+        """
+        run = self._run
+        ports = [port for path in run.bench.paths for port in map(run.bench.port, path.ends)]
+        interfaces = side_by_side(self._prepare, ports)
+        self.interfaces = dict(zip(ports, interfaces, strict=True))
+        for role in Role:
+            mine = [iface for port, iface in zip(ports, interfaces, strict=True) if port.role is role]
+            command = run.servers[role].host.showing_links(mine)
+            self._left[role] = (command, run.servers[role].run(command).stdout)
+
+    def _prepare(self, port: Port) -> str:
+        server = self._run.server_of(port)
+        iface = server.interface(port)
+        before = server.host.interface(iface)
+        address = self._run.bench.address(port)
+        if not before.admin_up:
+            undo = Action(ActionKind.SHELL, server.name, server.host.restoring_link(iface, up=False))
+            self._register_once(port.name, f"{iface} was down and is set up", undo)
+            server.host.set_link(iface, True)
+        if str(address.ip) not in [entry.address for entry in before.addresses]:
+            command = server.host.removing_address(iface, str(address))
+            undo = Action(ActionKind.SHELL, server.name, command)
+            self._register_once(port.name, f"{iface} gets address {address}", undo)
+            server.host.add_address(iface, str(address))
+        if self._run.bench.path_of(port).through is Wiring.SWITCH:
+            self._let_answer_alone(port, iface)
+        return iface
+
+    def _let_answer_alone(self, port: Port, iface: str) -> None:
+        """On a switch every port hears every ARP request; only the owner of an address may answer it."""
+        server = self._run.server_of(port)
+        if server.host.answers_arp_for_others(iface):
+            undo = Action(ActionKind.SHELL, server.name, server.host.answering_arp_for_others(iface, True))
+            self._register_once(port.name, f"{iface} answers ARP for its own address alone", undo)
+            server.run(server.host.answering_arp_for_others(iface, False))
+
+    def _register_once(self, subject: str, what: str, undo: Action) -> None:
+        """Register a change, unless its very undo is pending already (made again after a server's restart)."""
+        if undo not in [entry.action for entry in self._run.journal.pending()]:
+            self._run.journal.register(subject, what, undo)

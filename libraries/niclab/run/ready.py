@@ -1,0 +1,70 @@
+"""A bench that is ready for a test, and what the certificate records of its card."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from niclab.bench.records import Role
+from niclab.core.parallel import side_by_side
+from niclab.report.runfolder import RUN_FILE, record_facts
+from niclab.run.recover import ensure_ready
+from niclab.run.run import Run
+from niclab.run.server import Server
+
+
+def make_ready(run: Run, warn: Callable[[str], object]) -> None:
+    """Make both servers answer, load the driver on the sheet, and prepare the test ports.
+
+    Args:
+        run: The current run.
+        warn: Is called with every server that was recovered, and every driver that had to be loaded.
+
+    Raises:
+        BenchFault: A server cannot be recovered, or a port cannot be set up.
+    """
+    servers = list(run.servers.values())
+    for server in servers:
+        if server.description.console is not None:
+            server.start_console_log()
+    if run.test_ports.prepared():
+        return
+    for name in ensure_ready(servers):
+        warn(f"{name} did not answer and was recovered by a power cycle")
+    missing = side_by_side(lambda server: _missing_driver(run, server), servers)
+    for server, module in zip(servers, missing, strict=True):
+        if module:
+            warn(f"{server.name}: driver {module} was not loaded; it is loaded now")
+            server.run(server.host.loading_driver(module))
+            run.note_loaded(server.role, module)
+    run.test_ports.prepare()
+
+
+def record_card(run: Run) -> dict[str, str]:
+    """Record driver, firmware and system of the card as they were found, for the certificate.
+
+    Args:
+        run: The current run.
+
+    Returns:
+        Name -> value of each fact.
+
+    Raises:
+        BenchFault: The dut cannot be asked, or the run folder cannot be written.
+    """
+    server = run.server(Role.DUT)
+    info = server.host.driver_info(run.interface(run.ports(Role.DUT)[0]))
+    facts = {
+        "driver": f"{info.driver} {info.version or '(no version)'}",
+        "firmware": info.firmware or "not reported",
+        "kernel": server.host.kernel(),
+        "system": server.host.os_release().pretty_name or server.host.os_release().id,
+    }
+    if (run.run_dir / RUN_FILE).exists():
+        record_facts(run.run_dir, **facts)
+    return facts
+
+
+def _missing_driver(run: Run, server: Server) -> str:
+    """Name of the driver on the sheet when it is not loaded on the server, else nothing."""
+    module = run.card.driver(server.description.os).module
+    return module if server.host.loaded_module(module) is None else ""

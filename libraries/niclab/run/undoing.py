@@ -1,0 +1,72 @@
+"""The undo actions of the journal, carried out on the bench."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from niclab.bench.commands import checked_local_command
+from niclab.core.undo import Action, ActionKind, Entry
+from niclab.core.verdict import BenchFault
+from niclab.run.bring_up import stops_servers
+from niclab.run.recover import ensure_ready
+from niclab.switch import undo as switch_undo
+from niclab.transports.bmc import PowerState
+
+if TYPE_CHECKING:
+    from niclab.run.run import Run
+
+POWER_WITHIN_S = 60.0
+
+
+def carry_out(run: Run, action: Action) -> None:
+    """Carry out one undo action of the journal.
+
+    Args:
+        run: The run whose bench it concerns.
+        action: The action.
+
+    Raises:
+        BenchFault: It fails.
+    """
+    match action.kind:
+        case ActionKind.SHELL:
+            run.server(action.where).run(action.command)
+        case ActionKind.LOCAL:
+            if stops_servers(run.bench, action.command):
+                run.close_servers()
+            checked_local_command(action.command)
+        case ActionKind.POWER:
+            server = run.server(action.where)
+            server.bmc.set_power(PowerState(action.command), within_s=POWER_WITHIN_S)
+            if action.command == "on":
+                server.wait_ready()
+        case ActionKind.SWITCH:
+            switch_undo.carry_out(run.switch, action.command)
+
+
+def undo_everything(run: Run) -> list[Entry]:
+    """Undo what is pending, on servers that answer if they can be made to.
+
+    Args:
+        run: The run whose journal it is.
+
+    Returns:
+        What was undone.
+
+    Raises:
+        BenchFault: A server stays away, or something could not be undone; all the rest has been.
+    """
+    problems = []
+    first = run.journal.undo_all(run.undo, kind=ActionKind.SWITCH)  # a server may be behind a port that is shut
+    try:
+        ensure_ready(run.servers.values())
+    except BenchFault as error:
+        problems.append(str(error))  # the other server and the bench are put back all the same
+    report = run.journal.undo_all(run.undo)
+    try:
+        report.raise_if_failed()
+    except BenchFault as error:
+        problems.append(str(error))
+    if problems:
+        raise BenchFault("\n".join(problems))
+    return [*first.done, *report.done]
