@@ -111,8 +111,9 @@ bench-statistics: $(STAMP)
 
 docs: $(STAMP)
 	mkdir -p results/docs
-	for library in Lab Card Pcie Driver DriverPackages Firmware Defaults Offloads Settings HostLinks SwitchPorts SwitchLinks SwitchVlans Aggregation Power Console Traffic Shell Sweeps Effects Steering Recommendation; do \
-	    $(VENV)/bin/libdoc libraries/$$library.py results/docs/$$library.html; done
+	for library in $(filter-out BenchLibrary log_report Shell,$(basename $(notdir $(wildcard libraries/*.py)))); do \
+	    $(VENV)/bin/libdoc libraries/$$library.py results/docs/$$library.html || exit 1; done
+	$(VENV)/bin/libdoc libraries/Shell.py::dut results/docs/Shell.html
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .robocop_cache results/docs

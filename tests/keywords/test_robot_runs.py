@@ -15,7 +15,7 @@ from robot.api import ExecutionResult
 from robot.result import TestCase as Result  # type: ignore[import-untyped]  # the package has no marker
 from robot.run import run as robot  # type: ignore[import-untyped]  # the package has no marker
 
-from listeners.Profile import Profile
+from listeners.ProfileFilter import ProfileFilter
 from niclab.bench.records import Role
 from niclab.core.undo import Journal
 from niclab.report import write_json
@@ -196,11 +196,11 @@ def test_a_dry_run_touches_nothing(bench: FakeBench) -> None:
 
 def test_the_quick_profile_leaves_out_what_is_slow(bench: FakeBench) -> None:
     tests = "\nFast\n    No Operation\nSlow\n    [Tags]    slow\n    No Operation\n"
-    modifier = f"{LIBRARIES / 'listeners' / 'Profile.py'}"
+    modifier = f"{LIBRARIES / 'listeners' / 'ProfileFilter.py'}"
     assert set(run(bench, tests, take=False, prerunmodifier=f"{modifier}:quick")) == {"Fast"}
     assert set(run(bench, tests, take=False, prerunmodifier=f"{modifier}:full")) == {"Fast", "Slow"}
     with pytest.raises(ValueError, match=r"^profile 'fast': wanted one of quick, full$"):
-        Profile("fast")
+        ProfileFilter("fast")
 
 
 LEFT_OUT = {

@@ -23,7 +23,7 @@ from niclab.report.runfolder import ALLURE_RESULTS_FOLDER, finish_run, new_run, 
 
 SUITES = REPOSITORY / "suites"
 LISTENERS = REPOSITORY / "libraries" / "listeners"
-MODIFIER = LISTENERS / "Profile.py"
+MODIFIER = LISTENERS / "ProfileFilter.py"
 PER_CARD = LISTENERS / "PerCard.py"
 LISTENER = LISTENERS / "AllureResults.py"
 ABORT = LISTENERS / "Abort.py"

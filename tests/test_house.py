@@ -1,0 +1,172 @@
+"""The house stays in order: sizes, imports, names, and fields that somebody reads.
+
+The lists of known exceptions may only become shorter: an entry that is no exception any more fails its test.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+LIBRARIES = REPOSITORY / "libraries"
+NICLAB = LIBRARIES / "niclab"
+KEYWORD_LIBRARY_LINES = 120
+BELOW = {"core": set[str](), "files": {"core"}, "transports": {"core", "files"}}
+"""Package -> the packages of niclab that it may import; the others may import any, as long as there is no cycle."""
+
+SAME_NAMES = {
+    "Bmc",
+    "Change",
+    "Channels",
+    "Coalescing",
+    "CommandResult",
+    "Communities",
+    "Direction",
+    "Duplex",
+    "Identity",
+    "Ipmi",
+    "Kind",
+    "Line",
+    "Link",
+    "Package",
+    "Pause",
+    "Plan",
+    "Redfish",
+    "Result",
+    "Rings",
+    "Server",
+    "Shell",
+    "Vlans",
+    "Vpd",
+    "Watch",
+}
+"""Names of classes that several modules of niclab have."""
+UNREAD = set((Path(__file__).parent / "unread_fields.txt").read_text().split())
+"""Fields of records, ``module.Class.field``, that nothing reads by name; some are read all together, as JSON."""
+
+
+@cache
+def trees(folder: Path) -> tuple[tuple[Path, ast.Module], ...]:
+    """Every Python file below a folder."""
+    return tuple((file, ast.parse(file.read_text())) for file in sorted(folder.rglob("*.py")))
+
+
+def imported_packages(tree: ast.Module) -> set[str]:
+    """The packages of niclab that a module imports when it runs; imports for types alone are none."""
+    typing = {
+        id(each)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        for each in ast.walk(node)
+    }
+    names = list[str]()
+    for node in ast.walk(tree):
+        if id(node) in typing:
+            continue
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module == "niclab":
+            names += [f"niclab.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names.append(node.module)
+    return {name.split(".")[1] for name in names if name.startswith("niclab.")}
+
+
+@cache
+def packages() -> dict[str, set[str]]:
+    """Package of niclab -> the other packages that it imports."""
+    found = defaultdict[str, set[str]](set)
+    for file, tree in trees(NICLAB):
+        package = file.relative_to(NICLAB).parts[0]
+        if not package.endswith(".py"):
+            found[package] |= imported_packages(tree) - {package, "__version__"}
+    return dict(found)
+
+
+def is_record(node: ast.ClassDef) -> bool:
+    """Is it a dataclass, or a record of a bench file or card sheet?"""
+    bases = {ast.unparse(base) for base in node.bases}
+    return any("dataclass" in ast.unparse(each) for each in node.decorator_list) or bool(bases & {"Record", "Sheet"})
+
+
+def fields() -> dict[str, str]:
+    """``module.Class.field`` -> ``field``, of every record of niclab."""
+    return {
+        f"{'.'.join(file.relative_to(NICLAB).with_suffix('').parts)}.{node.name}.{line.target.id}": line.target.id
+        for file, tree in trees(NICLAB)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef) and is_record(node)
+        for line in node.body
+        if isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name)
+    }
+
+
+def read_names() -> set[str]:
+    """Names of attributes that a library reads, also by ``getattr`` and tables of names."""
+    names = set[str]()
+    for _, tree in trees(LIBRARIES):
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+                names.add(node.attr)
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                names.add(node.value)
+    return names
+
+
+@pytest.mark.parametrize("file", sorted(LIBRARIES.glob("*.py")), ids=lambda file: file.stem)
+def test_a_keyword_library_is_vocabulary(file: Path) -> None:
+    text = file.read_text()
+    assert len(text.splitlines()) <= KEYWORD_LIBRARY_LINES
+    assert "get_library_instance" not in text
+
+
+def test_suites_import_resources_only() -> None:
+    suites = list((REPOSITORY / "suites").rglob("*.robot"))
+    assert suites
+    assert [file.name for file in suites if re.search(r"^(Library|Variables)\s", file.read_text(), re.MULTILINE)] == []
+
+
+def test_packages_import_one_way() -> None:
+    found = packages()
+    try:
+        TopologicalSorter(found).prepare()
+    except CycleError as error:
+        pytest.fail(f"packages of niclab import in a circle: {' -> '.join(error.args[1])}")
+    assert len(found) > 10
+
+
+@pytest.mark.parametrize(("package", "allowed"), BELOW.items())
+def test_a_package_below_the_others_imports_none_of_them(package: str, allowed: set[str]) -> None:
+    assert packages()[package] <= allowed
+
+
+def test_class_names_are_unique() -> None:
+    places = defaultdict[str, list[str]](list)
+    for file, tree in trees(NICLAB):
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places[node.name].append(file.stem)
+    assert {name for name, files in places.items() if len(files) > 1} == SAME_NAMES
+
+
+def test_every_field_of_a_record_has_a_reader() -> None:
+    names, found = read_names(), fields()
+    assert len(found) > 500
+    assert {place for place, name in found.items() if name not in names} == UNREAD
+
+
+def test_a_breach_would_be_found() -> None:
+    """Negative control of this file's own search."""
+    tree = ast.parse(
+        "from niclab.hosts import x\nif TYPE_CHECKING:\n    from niclab.run.run import Run\nimport niclab.card"
+    )
+    assert imported_packages(tree) == {"hosts", "card"}
+    (node,) = ast.parse("@dataclass(frozen=True)\nclass A:\n    b: int").body
+    assert isinstance(node, ast.ClassDef) and is_record(node)
