@@ -42,7 +42,10 @@ cat() {
     niclab_status=0
     for niclab_file; do
         niclab_line= niclab_read=
-        while IFS= read -r niclab_line; do niclab_read=yes; printf '%s\\n' "$niclab_line"; done 2>/dev/null <"$niclab_file"
+        while IFS= read -r niclab_line; do
+            niclab_read=yes
+            printf '%s\\n' "$niclab_line"
+        done 2>/dev/null <"$niclab_file"
         [ -z "$niclab_line" ] || { niclab_read=yes; printf %s "$niclab_line"; }
         [ "$niclab_read" ] || command cat "$niclab_file" || niclab_status=$?
     done

@@ -2,17 +2,44 @@
 
 from __future__ import annotations
 
-from niclab.hosts.linux.host_binding import LinuxBinding
-from niclab.hosts.linux.host_bond import LinuxBonds
-from niclab.hosts.linux.host_control import LinuxControl
+from niclab.hosts.host import Bonds, Drivers, Firmware, Links, Pci, Settings, Shell, System, Undo
+from niclab.hosts.linux.host_bonds import LinuxBonds
+from niclab.hosts.linux.host_drivers import LinuxDrivers
+from niclab.hosts.linux.host_firmware import LinuxFirmware
+from niclab.hosts.linux.host_links import LinuxLinks
+from niclab.hosts.linux.host_pci import LinuxPci
 from niclab.hosts.linux.host_settings import LinuxSettings
-from niclab.hosts.linux.host_software import LinuxSoftware
 from niclab.hosts.linux.host_system import LinuxSystem
+from niclab.hosts.linux.host_undo import LinuxUndo
+
+PARTS: dict[str, type] = {
+    "system": LinuxSystem,
+    "drivers": LinuxDrivers,
+    "pci": LinuxPci,
+    "firmware": LinuxFirmware,
+    "settings": LinuxSettings,
+    "links": LinuxLinks,
+    "bonds": LinuxBonds,
+    "undo": LinuxUndo,
+}
+"""The class of each part."""
 
 
-class LinuxHost(LinuxSystem, LinuxBinding, LinuxSettings, LinuxSoftware, LinuxBonds, LinuxControl):
-    """A Linux server over a shell, see :class:`niclab.hosts.host.Host`. Connects to nothing by itself.
+class LinuxHost:
+    """A Linux server over a shell. Connects to nothing by itself.
 
-    :param shell: runs the commands; root is wanted for lspci, modprobe, dmesg and changes.
-    :param name: the subject of every message, ``dut`` or ``peer``.
+    Args:
+        shell: Runs the commands in ``sh``; root is wanted for lspci, modprobe, dmesg and changes.
+        name: Subject of every message, ``dut`` or ``peer``.
     """
+
+    def __init__(self, shell: Shell, name: str) -> None:
+        self.name = name
+        self.system: System = LinuxSystem(shell, name)
+        self.drivers: Drivers = LinuxDrivers(shell, name)
+        self.pci: Pci = LinuxPci(shell, name)
+        self.links: Links = LinuxLinks(shell, name)
+        self.settings: Settings = LinuxSettings(shell, name, links=self.links)
+        self.bonds: Bonds = LinuxBonds(shell, name)
+        self.undo: Undo = LinuxUndo(shell, name, settings=self.settings, links=self.links)
+        self.firmware: Firmware = LinuxFirmware(shell, name, undo=self.undo)
