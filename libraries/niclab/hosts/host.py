@@ -49,7 +49,7 @@ class Shell(Protocol):
     def run(self, command: str, *, timeout_s: float = 60, check: bool = False) -> CommandResult: ...
 
 
-class System(Protocol):
+class HostSystem(Protocol):
     """The system itself: time, release, tools, kernel log, restart."""
 
     def boot_id(self) -> str: ...
@@ -69,7 +69,7 @@ class System(Protocol):
     def panic_command(self) -> str: ...
 
 
-class Drivers(Protocol):
+class HostDrivers(Protocol):
     """Driver modules, and the packages they come in."""
 
     def modinfo(self, module: str) -> ModuleFile: ...
@@ -85,7 +85,7 @@ class Drivers(Protocol):
     def is_own_module(self, file: str) -> bool: ...
 
 
-class Pci(Protocol):
+class HostPci(Protocol):
     """PCI functions: what they are, their links, their error counters."""
 
     def device(self, address: str) -> PciDevice: ...
@@ -96,14 +96,14 @@ class Pci(Protocol):
     def functions(self, vendor_id: str, device_id: str) -> tuple[str, ...]: ...
 
 
-class Firmware(Protocol):
+class HostFirmware(Protocol):
     """Firmware images: those there are, and writing one into a card."""
 
     def has_image(self, file: str) -> bool: ...
     def flash(self, iface: str, file: str) -> Attempt[DriverInfo]: ...
 
 
-class Settings(Protocol):
+class HostSettings(Protocol):
     """Settings of an interface. A setter reports the outcome, refused or not and the value read back."""
 
     def features(self, iface: str) -> Features: ...
@@ -120,7 +120,7 @@ class Settings(Protocol):
     def set_mtu(self, iface: str, mtu: int) -> Attempt[int]: ...
 
 
-class Links(Protocol):
+class HostLinks(Protocol):
     """Interfaces: state, counters, carrier, addresses, reachability."""
 
     def interface(self, iface: str) -> Interface: ...
@@ -149,7 +149,7 @@ class Links(Protocol):
     def tcp_listeners(self, port: int, address: str | None = None) -> tuple[str, ...]: ...
 
 
-class Bonds(Protocol):
+class HostBonds(Protocol):
     """Bonds and VLANs."""
 
     def create(self, name: str, settings: BondSettings, members: Sequence[str]) -> Bond: ...
@@ -160,7 +160,7 @@ class Bonds(Protocol):
     def modules(self) -> tuple[str, str]: ...
 
 
-class Undo(Protocol):
+class HostUndo(Protocol):
     """Idempotent commands that put things back as they are now, for the undo journal."""
 
     def load_driver(self, module: str) -> str: ...
@@ -193,46 +193,46 @@ class Host(Protocol):
         """Subject of every message: ``dut`` or ``peer``."""
 
     @property
-    def system(self) -> System:
+    def system(self) -> HostSystem:
         """The system itself: time, release, tools, kernel log, restart."""
 
     @property
-    def drivers(self) -> Drivers:
+    def drivers(self) -> HostDrivers:
         """Driver modules, and the packages they come in."""
 
     @property
-    def pci(self) -> Pci:
+    def pci(self) -> HostPci:
         """PCI functions: what they are, their links, their error counters."""
 
     @property
-    def firmware(self) -> Firmware:
+    def firmware(self) -> HostFirmware:
         """Firmware images: those there are, and writing one into a card."""
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> HostSettings:
         """Settings of an interface. A setter reports the outcome, refused or not and the value read back."""
 
     @property
-    def links(self) -> Links:
+    def links(self) -> HostLinks:
         """Interfaces: state, counters, carrier, addresses, reachability."""
 
     @property
-    def bonds(self) -> Bonds:
+    def bonds(self) -> HostBonds:
         """Bonds and VLANs."""
 
     @property
-    def undo(self) -> Undo:
+    def undo(self) -> HostUndo:
         """Idempotent commands that put things back as they are now, for the undo journal."""
 
 
 PROTOCOLS: dict[str, type] = {
-    "system": System,
-    "drivers": Drivers,
-    "pci": Pci,
-    "firmware": Firmware,
-    "settings": Settings,
-    "links": Links,
-    "bonds": Bonds,
-    "undo": Undo,
+    "system": HostSystem,
+    "drivers": HostDrivers,
+    "pci": HostPci,
+    "firmware": HostFirmware,
+    "settings": HostSettings,
+    "links": HostLinks,
+    "bonds": HostBonds,
+    "undo": HostUndo,
 }
 """The parts of a host by their names."""

@@ -11,7 +11,17 @@ from niclab.hosts.freebsd.host_pci import FreeBsdPci
 from niclab.hosts.freebsd.host_settings import FreeBsdSettings
 from niclab.hosts.freebsd.host_system import FreeBsdSystem
 from niclab.hosts.freebsd.host_undo import FreeBsdUndo
-from niclab.hosts.host import Bonds, Drivers, Firmware, Links, Pci, Settings, Shell, System, Undo
+from niclab.hosts.host import (
+    HostBonds,
+    HostDrivers,
+    HostFirmware,
+    HostLinks,
+    HostPci,
+    HostSettings,
+    HostSystem,
+    HostUndo,
+    Shell,
+)
 
 PARTS: dict[str, type] = {
     "system": FreeBsdSystem,
@@ -36,12 +46,12 @@ class FreeBsdHost:
 
     def __init__(self, shell: Shell, name: str) -> None:
         self.name = name
-        self.system: System = FreeBsdSystem(shell, name)
-        self.drivers: Drivers = FreeBsdDrivers(shell, name)
-        self.pci: Pci = FreeBsdPci(shell, name)
-        self.settings: Settings = FreeBsdSettings(shell, name)
-        self.links: Links = FreeBsdLinks(shell, name)
-        self.bonds: Bonds = FreeBsdBonds(shell, name)
-        self.undo: Undo = FreeBsdUndo(shell, name, settings=self.settings)
-        self.firmware: Firmware = FreeBsdFirmware(shell, name, drivers=self.drivers, undo=self.undo)
+        self.system: HostSystem = FreeBsdSystem(shell, name)
+        self.drivers: HostDrivers = FreeBsdDrivers(shell, name)
+        self.pci: HostPci = FreeBsdPci(shell, name)
+        self.settings: HostSettings = FreeBsdSettings(shell, name)
+        self.links: HostLinks = FreeBsdLinks(shell, name)
+        self.bonds: HostBonds = FreeBsdBonds(shell, name)
+        self.undo: HostUndo = FreeBsdUndo(shell, name, settings=self.settings)
+        self.firmware: HostFirmware = FreeBsdFirmware(shell, name, drivers=self.drivers, undo=self.undo)
         self.loader = FreeBsdLoader(shell, name)

@@ -45,7 +45,7 @@ _LAGG, _VLAN = "if_lagg", "if_vlan"
 
 
 class FreeBsdBonds(FreeBsdCommands):
-    """See :class:`niclab.hosts.host.Bonds` for the meaning of each method."""
+    """See :class:`niclab.hosts.host.HostBonds` for the meaning of each method."""
 
     @partly(_BONDS)
     def create(self, name: str, settings: BondSettings, members: Sequence[str]) -> Bond:

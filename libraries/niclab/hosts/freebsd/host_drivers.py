@@ -49,7 +49,7 @@ UNKNOWN = "unknown"
 
 
 class FreeBsdDrivers(FreeBsdCommands):
-    """See :class:`niclab.hosts.host.Drivers` for the meaning of each method."""
+    """See :class:`niclab.hosts.host.HostDrivers` for the meaning of each method."""
 
     @emulated("what `kldstat -v` says that the module's file, or the kernel, contains")
     def names_of(self, module: str) -> frozenset[str]:

@@ -10,7 +10,7 @@ from niclab.hosts.freebsd.driver_settings import (
     FLASHED_BY_MODULE,
     firmware_module,
 )
-from niclab.hosts.host import Drivers, Shell, Undo
+from niclab.hosts.host import HostDrivers, HostUndo, Shell
 from niclab.hosts.parity import emulated, partly
 from niclab.hosts.records import (
     DriverInfo,
@@ -28,9 +28,9 @@ _FLASHED = (
 
 
 class FreeBsdFirmware(FreeBsdDriverCommands):
-    """See :class:`niclab.hosts.host.Firmware` for the meaning of each method."""
+    """See :class:`niclab.hosts.host.HostFirmware` for the meaning of each method."""
 
-    def __init__(self, shell: Shell, name: str, *, drivers: Drivers, undo: Undo) -> None:
+    def __init__(self, shell: Shell, name: str, *, drivers: HostDrivers, undo: HostUndo) -> None:
         super().__init__(shell, name)
         self._drivers = drivers
         self._undo = undo

@@ -51,7 +51,7 @@ Address = ipaddress.IPv4Interface | ipaddress.IPv6Interface
 
 
 class FreeBsdLinks(FreeBsdCommands):
-    """See :class:`niclab.hosts.host.Links` for the meaning of each method."""
+    """See :class:`niclab.hosts.host.HostLinks` for the meaning of each method."""
 
     def tcp_listeners(self, port: int, address: str | None = None) -> tuple[str, ...]:
         """Who listens on a port, one line each.

@@ -39,7 +39,7 @@ _LATCHED = "error kinds are latched, not counted, so that a second error of a ki
 
 
 class FreeBsdPci(FreeBsdCommands):
-    """See :class:`niclab.hosts.host.Pci` for the meaning of each method."""
+    """See :class:`niclab.hosts.host.HostPci` for the meaning of each method."""
 
     def functions(self, vendor_id: str, device_id: str) -> tuple[str, ...]:
         """Addresses of every PCI function with these ids."""

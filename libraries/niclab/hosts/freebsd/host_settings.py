@@ -40,7 +40,7 @@ _LOADER_ONLY = "drivers take their numbers of queues from loader.conf"
 
 
 class FreeBsdSettings(FreeBsdDriverCommands):
-    """See :class:`niclab.hosts.host.Settings` for the meaning of each method."""
+    """See :class:`niclab.hosts.host.HostSettings` for the meaning of each method."""
 
     @emulated("`ifconfig -m`, by its labels; fixed is what ifconfig has no word for")
     def features(self, iface: str) -> Features:

@@ -40,7 +40,7 @@ _MESSAGES = "sysctl -n kern.msgbuf"
 
 
 class FreeBsdSystem(FreeBsdCommands):
-    """See :class:`niclab.hosts.host.System` for the meaning of each method."""
+    """See :class:`niclab.hosts.host.HostSystem` for the meaning of each method."""
 
     def needed_tools(self) -> tuple[str, ...]:
         """Programs without which nothing can be asked here; timeout and python3 are packages on older releases."""

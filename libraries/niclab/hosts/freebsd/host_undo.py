@@ -18,16 +18,16 @@ from niclab.hosts.freebsd.host_firmware import _FIRMWARE, _FLASHED
 from niclab.hosts.freebsd.host_links import _removal
 from niclab.hosts.freebsd.host_pci import _NO_DETACH
 from niclab.hosts.freebsd.host_settings import _HELD, _HOLDOFF, _LOADER_ONLY, _PAUSED, _SIZES
-from niclab.hosts.host import Settings, Shell
+from niclab.hosts.host import HostSettings, Shell
 from niclab.hosts.names import interface_name, ip_cidr, module_name
 from niclab.hosts.parity import not_available, partly
 from niclab.hosts.settings_records import Package
 
 
 class FreeBsdUndo(FreeBsdDriverCommands):
-    """See :class:`niclab.hosts.host.Undo` for the meaning of each method."""
+    """See :class:`niclab.hosts.host.HostUndo` for the meaning of each method."""
 
-    def __init__(self, shell: Shell, name: str, *, settings: Settings) -> None:
+    def __init__(self, shell: Shell, name: str, *, settings: HostSettings) -> None:
         super().__init__(shell, name)
         self._settings = settings
 

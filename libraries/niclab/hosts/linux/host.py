@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from niclab.hosts.host import Bonds, Drivers, Firmware, Links, Pci, Settings, Shell, System, Undo
+from niclab.hosts.host import (
+    HostBonds,
+    HostDrivers,
+    HostFirmware,
+    HostLinks,
+    HostPci,
+    HostSettings,
+    HostSystem,
+    HostUndo,
+    Shell,
+)
 from niclab.hosts.linux.host_bonds import LinuxBonds
 from niclab.hosts.linux.host_drivers import LinuxDrivers
 from niclab.hosts.linux.host_firmware import LinuxFirmware
@@ -35,11 +45,11 @@ class LinuxHost:
 
     def __init__(self, shell: Shell, name: str) -> None:
         self.name = name
-        self.system: System = LinuxSystem(shell, name)
-        self.drivers: Drivers = LinuxDrivers(shell, name)
-        self.pci: Pci = LinuxPci(shell, name)
-        self.links: Links = LinuxLinks(shell, name)
-        self.settings: Settings = LinuxSettings(shell, name, links=self.links)
-        self.bonds: Bonds = LinuxBonds(shell, name)
-        self.undo: Undo = LinuxUndo(shell, name, settings=self.settings, links=self.links)
-        self.firmware: Firmware = LinuxFirmware(shell, name, undo=self.undo)
+        self.system: HostSystem = LinuxSystem(shell, name)
+        self.drivers: HostDrivers = LinuxDrivers(shell, name)
+        self.pci: HostPci = LinuxPci(shell, name)
+        self.links: HostLinks = LinuxLinks(shell, name)
+        self.settings: HostSettings = LinuxSettings(shell, name, links=self.links)
+        self.bonds: HostBonds = LinuxBonds(shell, name)
+        self.undo: HostUndo = LinuxUndo(shell, name, settings=self.settings, links=self.links)
+        self.firmware: HostFirmware = LinuxFirmware(shell, name, undo=self.undo)

@@ -31,7 +31,7 @@ _BOND, _VLAN = "bonding", "8021q"
 
 
 class LinuxBonds(HostCommands):
-    """See :class:`niclab.hosts.host.Bonds` for the meaning of each method."""
+    """See :class:`niclab.hosts.host.HostBonds` for the meaning of each method."""
 
     def create(self, name: str, settings: BondSettings, members: Sequence[str]) -> Bond:
         """Make a bond of ``members``, set it up, and see that every setting asked for is what the driver says.

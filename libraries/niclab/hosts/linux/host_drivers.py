@@ -41,7 +41,7 @@ _RELOAD_TIMEOUT_S = 180
 
 
 class LinuxDrivers(HostCommands):
-    """See :class:`niclab.hosts.host.Drivers` for the meaning of each method."""
+    """See :class:`niclab.hosts.host.HostDrivers` for the meaning of each method."""
 
     def names_of(self, module: str) -> frozenset[str]:
         """What a device that a module drives calls its driver: the module's name."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 
 from niclab.hosts.commands import is_no_answer, refusal
-from niclab.hosts.host import Shell, Undo
+from niclab.hosts.host import HostUndo, Shell
 from niclab.hosts.linux.commands import LinuxCommands
 from niclab.hosts.linux.ethtool import read_driver_info
 from niclab.hosts.records import (
@@ -17,9 +17,9 @@ _FLASH_TIMEOUT_S = 600
 
 
 class LinuxFirmware(LinuxCommands):
-    """See :class:`niclab.hosts.host.Firmware` for the meaning of each method."""
+    """See :class:`niclab.hosts.host.HostFirmware` for the meaning of each method."""
 
-    def __init__(self, shell: Shell, name: str, *, undo: Undo) -> None:
+    def __init__(self, shell: Shell, name: str, *, undo: HostUndo) -> None:
         super().__init__(shell, name)
         self._undo = undo
 

@@ -45,7 +45,7 @@ _CARRIER_WAIT = re.compile(rf"({_HUNDREDTHS}) ({_HUNDREDTHS}) (seen|late)")
 
 
 class LinuxLinks(HostCommands):
-    """See :class:`niclab.hosts.host.Links` for the meaning of each method."""
+    """See :class:`niclab.hosts.host.HostLinks` for the meaning of each method."""
 
     def tcp_listeners(self, port: int, address: str | None = None) -> tuple[str, ...]:
         """Who listens on a port, one line each.

@@ -64,7 +64,7 @@ _COMPARED = (
 
 
 class LinuxPci(HostCommands):
-    """See :class:`niclab.hosts.host.Pci` for the meaning of each method."""
+    """See :class:`niclab.hosts.host.HostPci` for the meaning of each method."""
 
     def detach_driver(self, address: str) -> None:
         """Take the driver from a PCI function, and see that it has none. Its interfaces are gone then."""

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from niclab.core.verdict import BenchFault
 from niclab.hosts.ethtool_records import Channels, Coalescing, Features, Pause, Rings
-from niclab.hosts.host import Links, Shell
+from niclab.hosts.host import HostLinks, Shell
 from niclab.hosts.linux.commands import LinuxCommands
 from niclab.hosts.linux.ethtool_coalesce import read_coalescing
 from niclab.hosts.linux.ethtool_features import read_features
@@ -22,9 +22,9 @@ _UNCHANGED = 80  # older ethtool ends so when everything is as it was asked for 
 
 
 class LinuxSettings(LinuxCommands):
-    """See :class:`niclab.hosts.host.Settings` for the meaning of each method."""
+    """See :class:`niclab.hosts.host.HostSettings` for the meaning of each method."""
 
-    def __init__(self, shell: Shell, name: str, *, links: Links) -> None:
+    def __init__(self, shell: Shell, name: str, *, links: HostLinks) -> None:
         super().__init__(shell, name)
         self._links = links
 

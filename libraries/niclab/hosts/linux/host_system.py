@@ -49,7 +49,7 @@ _NOT_FOUND = 127
 
 
 class LinuxSystem(HostCommands):
-    """See :class:`niclab.hosts.host.System` for the meaning of each method."""
+    """See :class:`niclab.hosts.host.HostSystem` for the meaning of each method."""
 
     def needed_tools(self) -> tuple[str, ...]:
         """Programs without which nothing can be asked here."""

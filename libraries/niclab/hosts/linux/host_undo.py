@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from niclab.core.verdict import BenchFault
 from niclab.hosts.errors import unreadable
-from niclab.hosts.host import Links, Settings, Shell
+from niclab.hosts.host import HostLinks, HostSettings, Shell
 from niclab.hosts.linux.commands import LinuxCommands
 from niclab.hosts.linux.host_links import _ARP
 from niclab.hosts.linux.host_pci import _PCI
@@ -22,9 +22,9 @@ _APPEARS_LOOKS = 200
 
 
 class LinuxUndo(LinuxCommands):
-    """See :class:`niclab.hosts.host.Undo` for the meaning of each method."""
+    """See :class:`niclab.hosts.host.HostUndo` for the meaning of each method."""
 
-    def __init__(self, shell: Shell, name: str, *, settings: Settings, links: Links) -> None:
+    def __init__(self, shell: Shell, name: str, *, settings: HostSettings, links: HostLinks) -> None:
         super().__init__(shell, name)
         self._settings = settings
         self._links = links
