@@ -211,8 +211,9 @@ class VersionLists(Record):
         return VersionVerdict.UNKNOWN
 
     def contradictions(self) -> Iterator[tuple[str, int, str]]:
-        """List, index and reason of every range that the order makes none, and of every exact version that a stronger
-        list claims, or cannot be compared with.
+        """List, index and reason of every range that the order makes none.
+
+        And of every exact version that a stronger list claims, or cannot be compared with.
 
         (A forbidden exact version inside a required or allowed range is an exception to it, and no contradiction.)
         """

@@ -39,9 +39,16 @@ def run(
 ) -> int:
     """Qualify ``card`` on the bench; return 0 only for a clean certificate.
 
-    :param systems: operating systems of servers that are to run others than the bench file says.
-    :raises BenchFault: when bench file, sheet or suites are wrong, or the certificate cannot be written. A report that
-        cannot be made is a warning: it does not change the verdict.
+    Args:
+        bench_file: The bench file.
+        card: Name of the card's sheet, or its file.
+        profile: How much is tested.
+        results: Folder of the run folders.
+        systems: Operating systems of servers that are to run others than the bench file says.
+
+    Raises:
+        BenchFault: When bench file, sheet or suites are wrong, or the certificate cannot be written. A report that
+            cannot be made is a warning: it does not change the verdict.
     """
     bench, sheet = load_bench(bench_file).with_systems(systems or {}), load_card(card)
     chosen = [f"{role.name}_OS:{system.value}" for role, system in (systems or {}).items()]
@@ -76,7 +83,8 @@ def run(
 def count_tests(options: list[str]) -> int:
     """How many tests the selection has, by a dry run: unknown keywords and wrong arguments stop the run here.
 
-    :raises BenchFault: when the dry run fails or selects nothing.
+    Raises:
+        BenchFault: When the dry run fails or selects nothing.
     """
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "output.xml"

@@ -51,9 +51,12 @@ def examine(
 ) -> Iterator[Finding]:
     """Look at everything, in the order in which one thing needs the other; yields findings as they are made.
 
-    :param cables: prove the wiring too: takes links down for a moment.
-    :param scratch: folder for logs.
-    :param systems: operating systems of servers that are to run others than the bench file says.
+    Args:
+        bench_file: The bench file.
+        card: Name of the card's sheet, or its file.
+        cables: Prove the wiring too: takes links down for a moment.
+        scratch: Folder for logs.
+        systems: Operating systems of servers that are to run others than the bench file says.
     """
     try:
         bench, sheet = load_bench(bench_file).with_systems(systems or {}), load_card(card)

@@ -57,7 +57,8 @@ class ActionKind(Enum):
 class Action:
     """How to put something back. Must be idempotent.
 
-    :raises BenchFault: when ``where`` or ``command`` cannot be of this kind.
+    Raises:
+        BenchFault: When ``where`` or ``command`` cannot be of this kind.
     """
 
     kind: ActionKind
@@ -105,7 +106,11 @@ class UndoReport:
     failed: tuple[Entry, ...]
 
     def raise_if_failed(self) -> None:
-        """:raises BenchFault: listing every entry that could not be undone, with its error."""
+        """Raise if failed.
+
+        Raises:
+            BenchFault: Listing every entry that could not be undone, with its error.
+        """
         if self.failed:
             lines = [f"{entry}; failed: {entry.errors[-1]}" for entry in self.failed]
             count = f"{len(self.failed)} of {len(self.failed) + len(self.done)} changes"
@@ -126,8 +131,9 @@ class _State:
 class Journal:
     """The journal of one bench. Reading needs nothing; writing needs :meth:`hold`.
 
-    :param path: the journal file; it and its directory are made when it is first held.
-    :param run: names the run in the entries.
+    Args:
+        path: The journal file; it and its directory are made when it is first held.
+        run: Names the run in the entries.
     """
 
     def __init__(self, path: Path, run: str | None = None) -> None:
@@ -142,7 +148,8 @@ class Journal:
     def for_bench(cls, name: str, run: str | None = None) -> Journal:
         """The journal of a bench: ``~/.local/state/niclab/journal/NAME.jsonl``.
 
-        :raises BenchFault: when ``name`` is no bench name.
+        Raises:
+            BenchFault: When ``name`` is no bench name.
         """
         if not re.fullmatch(r"[a-z][a-z0-9_-]*", name):
             raise BenchFault(f"undo journal: {name!r} is no bench name; wanted: lower-case letters, digits, - and _")
@@ -152,7 +159,8 @@ class Journal:
     def hold(self) -> Iterator[Journal]:
         """Be the only process that works on the bench.
 
-        :raises BenchFault: when another holds it (naming its pid), or a line of the journal cannot be read.
+        Raises:
+            BenchFault: When another holds it (naming its pid), or a line of the journal cannot be read.
         """
         if self._fd is not None:
             raise BenchFault(f"{self.path}: this run holds the journal already; wanted: hold it once")
@@ -176,9 +184,13 @@ class Journal:
     def register(self, subject: str, what: str, action: Action) -> Entry:
         """Write down a change that is about to be made, and how to undo it. When this returns it is on the disk.
 
-        :param subject: whom the change concerns, such as ``dut`` or ``dut.p0``.
-        :param what: the change in words.
-        :raises BenchFault: when it could not be written: then do not make the change.
+        Args:
+            subject: Whom the change concerns, such as ``dut`` or ``dut.p0``.
+            what: The change in words.
+            action: The undo, idempotent.
+
+        Raises:
+            BenchFault: When it could not be written: then do not make the change.
         """
         if not subject.strip() or not what.strip():
             raise BenchFault(f"{self.path}: an undo entry without subject or change; wanted: both, for the report")
@@ -191,7 +203,8 @@ class Journal:
     def done(self, entry: Entry) -> None:
         """Write down that the change of ``entry`` has been put back by the caller.
 
-        :raises BenchFault: when the entry is not pending.
+        Raises:
+            BenchFault: When the entry is not pending.
         """
         self._require_pending(entry)
         self._append({"event": "done", "id": entry.id})
@@ -199,7 +212,8 @@ class Journal:
     def undo(self, entry: Entry, run: Callable[[Action], None]) -> None:
         """Run the action of ``entry`` and write down that it is undone.
 
-        :raises BenchFault: when the action failed (the entry then stays pending), or the entry is not pending.
+        Raises:
+            BenchFault: When the action failed (the entry then stays pending), or the entry is not pending.
         """
         self._held()
         self._require_pending(entry)
@@ -226,7 +240,8 @@ class Journal:
     def pending(self) -> list[Entry]:
         """The changes not undone yet, newest first.
 
-        :raises BenchFault: naming file and line when a line cannot be read.
+        Raises:
+            BenchFault: Naming file and line when a line cannot be read.
         """
         return list(reversed(self._state().pending.values()))
 

@@ -40,7 +40,8 @@ class Undecided(Exception):
 def fail_with(problems: list[str]) -> None:
     """End a check that has asked everything it had to ask.
 
-    :raises CardFailure: with every problem, one a line, when there is any.
+    Raises:
+        CardFailure: With every problem, one a line, when there is any.
     """
     if problems:
         raise CardFailure("\n".join(problems))

@@ -58,9 +58,15 @@ def until(
 
     It is asked at least once, and once more at the end, so that a slow last question is not lost.
 
-    :param within: deadline in seconds.
-    :param what: what is waited for, for the message.
-    :raises error: when the deadline passes; the message holds ``what``, the deadline and the last answer.
+    Args:
+        condition: Asked until it returns something truthy, which is returned.
+        within: Deadline in seconds.
+        what: What is waited for, for the message.
+        every: Seconds between two questions.
+        error: Class of the error that is raised when the deadline passes.
+
+    Raises:
+        error: When the deadline passes; the message holds ``what``, the deadline and the last answer.
     """
     deadline = Deadline(within)
     while True:

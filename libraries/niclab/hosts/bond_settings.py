@@ -1,5 +1,7 @@
-"""How a bond is to be set up, in the words of Linux' bonding driver (Documentation/networking/bonding.rst), and which
-tag a VLAN puts on its frames."""
+"""How a bond is to be set up, in the words of Linux' bonding driver (Documentation/networking/bonding.rst).
+
+And which tag a VLAN puts on its frames.
+"""
 
 from __future__ import annotations
 

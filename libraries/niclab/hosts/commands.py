@@ -85,8 +85,13 @@ class HostCommands:
     def _told(self, command: str, *, timeout_s: float = 60, unchanged: int = 0) -> str | None:
         """The refusal's words, None when the change was taken or was there already.
 
-        :param unchanged: another exit status that says that everything is as it was asked for already.
-        :raises BenchFault: when the tool could not ask: no such device, no rights, no tool.
+        Args:
+            command: The command, for ``sh``.
+            timeout_s: Deadline in seconds.
+            unchanged: Another exit status that says that everything is as it was asked for already.
+
+        Raises:
+            BenchFault: When the tool could not ask: no such device, no rights, no tool.
         """
         result = self._try(command, timeout_s=timeout_s)
         if result.exit_status in (0, unchanged):

@@ -238,8 +238,11 @@ _SEARCHED = 4096  # characters of one line; kernel lines end at 1 kB
 
 @dataclass(frozen=True)
 class ConsoleEvent:
-    """``line``: number from 1, a line ends with a line feed. ``offset``: of its first character in the text.
-    ``uptime_s``: the kernel's stamp. ``text``: the line without stamps and escape sequences."""
+    """``line``: number from 1, a line ends with a line feed.
+
+    ``offset``: of its first character in the text. ``uptime_s``: the kernel's stamp. ``text``: the line without
+    stamps and escape sequences.
+    """
 
     kind: ConsoleEventKind
     line: int

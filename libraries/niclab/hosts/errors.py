@@ -31,10 +31,11 @@ class NoInterface(BenchFault):
 def unreadable(kind: str, where: str, text: object, expected: str) -> ReadError:
     """The one sentence of every reader: ``cannot read KIND: WHERE 'text': expected ...``.
 
-    :param kind: the tool and form that was read, ``ethtool -i``.
-    :param where: ``line 3``, or the path of a JSON value.
-    :param text: what stands there; shortened to 120 characters.
-    :param expected: what is wanted instead, in plain words.
+    Args:
+        kind: The tool and form that was read, ``ethtool -i``.
+        where: ``line 3``, or the path of a JSON value.
+        text: What stands there; shortened to 120 characters.
+        expected: What is wanted instead, in plain words.
     """
     shown = text if isinstance(text, str) else repr(text)
     if len(shown) > _SHOWN_CHARACTERS:

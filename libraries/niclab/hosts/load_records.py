@@ -68,7 +68,8 @@ class CpuLoad:
 def load_between(before: CpuTimes, after: CpuTimes) -> CpuLoad:
     """The load between two looks.
 
-    :raises ReadError: when CPUs came or went, a time of work runs backwards, or no time has passed.
+    Raises:
+        ReadError: When CPUs came or went, a time of work runs backwards, or no time has passed.
     """
     if before.cpus.keys() != after.cpus.keys():
         raise ReadError(f"CPUs {sorted(before.cpus)} before, {sorted(after.cpus)} after: expected the same ones")
@@ -88,8 +89,10 @@ def _share(cpu: int, before: CpuTime, after: CpuTime) -> CpuShare:
 
 @dataclass(frozen=True)
 class FrameCounters:
-    """The kernel's counters of a port (Documentation/networking/statistics.rst). ``rx_missed``: frames the card had no
-    room for, which are not in ``rx_dropped``; ``rx_errors``: damaged ones."""
+    """The kernel's counters of a port (Documentation/networking/statistics.rst).
+
+    ``rx_missed``: frames the card had no room for, which are not in ``rx_dropped``; ``rx_errors``: damaged ones.
+    """
 
     rx_packets: int
     rx_bytes: int
@@ -104,7 +107,8 @@ class FrameCounters:
     def since(self, before: FrameCounters) -> FrameCounters:
         """What was counted since ``before``.
 
-        :raises ReadError: when a counter runs backwards: it was reset or has wrapped.
+        Raises:
+            ReadError: When a counter runs backwards: it was reset or has wrapped.
         """
         gained = {each.name: getattr(self, each.name) - getattr(before, each.name) for each in fields(self)}
         for name, value in gained.items():

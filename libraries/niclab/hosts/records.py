@@ -49,8 +49,11 @@ class DriverInfo:
 
 @dataclass(frozen=True)
 class LinkSettings:
-    """Link of an interface. ``supported``, ``advertised``, ``partner`` are mode names such as ``1000baseT/Full``;
-    None when not said or "Not reported". ``link_reason`` is what newer tools add to "no"."""
+    """Link of an interface.
+
+    ``supported``, ``advertised``, ``partner`` are mode names such as ``1000baseT/Full``; None when not said or "Not
+    reported". ``link_reason`` is what newer tools add to "no".
+    """
 
     iface: str
     speed_mbps: int | None
@@ -185,8 +188,11 @@ class Address:
 
 @dataclass(frozen=True)
 class Interface:
-    """One network interface. ``carrier_reason`` says why there is no carrier. ``kind`` is the software kind (``veth``,
-    ``bond``), None for hardware."""
+    """One network interface.
+
+    ``carrier_reason`` says why there is no carrier. ``kind`` is the software kind (``veth``, ``bond``), None for
+    hardware.
+    """
 
     name: str
     index: int
@@ -218,8 +224,11 @@ class CarrierChanges:
 
 @dataclass(frozen=True)
 class CarrierWait:
-    """What waiting for carrier to come or go has seen. ``waited_s``: by the host's clock, from the first look to the
-    last; ``seen``: the last look showed what was waited for. With ``waited_s`` 0 it was so at the first look."""
+    """What waiting for carrier to come or go has seen.
+
+    ``waited_s``: by the host's clock, from the first look to the last; ``seen``: the last look showed what was waited
+    for. With ``waited_s`` 0 it was so at the first look.
+    """
 
     seen: bool
     waited_s: float
@@ -237,6 +246,7 @@ class ModuleParameter:
 @dataclass(frozen=True)
 class ModuleFile:
     """A kernel module on disk, or built into the kernel (``built_in``; then there is no file name).
+
     None: the text does not say it.
 
     ``in_tree``: the module says of itself that it was built with the kernel; None when it says nothing, which old
@@ -263,8 +273,11 @@ class ModuleFile:
 
 @dataclass(frozen=True)
 class LoadedModule:
-    """A kernel module in memory. ``refcount`` None: this kernel cannot unload. ``taints``: letters such as ``OE``.
-    ``state`` None: not said (lsmod). ``permanent``: it can never be unloaded; None when not said."""
+    """A kernel module in memory.
+
+    ``refcount`` None: this kernel cannot unload. ``taints``: letters such as ``OE``. ``state`` None: not said
+    (lsmod). ``permanent``: it can never be unloaded; None when not said.
+    """
 
     name: str
     size_bytes: int
@@ -295,8 +308,11 @@ class KernelLogMark:
 
 @dataclass(frozen=True)
 class PingResult:
-    """``sent`` is at least 1. ``errors`` are the tool's own words (unreachable, message too long). Round trips in
-    milliseconds, None when nothing came back or the payload was too small for a time stamp."""
+    """``sent`` is at least 1.
+
+    ``errors`` are the tool's own words (unreachable, message too long). Round trips in milliseconds, None when
+    nothing came back or the payload was too small for a time stamp.
+    """
 
     destination: str
     sent: int

@@ -26,6 +26,8 @@ def write_atomically(path: Path, data: str | bytes, *, durable: bool = True) -> 
     Folders above ``path`` are made. Who may read it is for the umask to say.
 
     Args:
+        path: The path of the bench.
+        data: Content of the file.
         durable: Wait until the disk has it, so that it survives a power cut as well; without, a killed process.
 
     Raises:

@@ -80,7 +80,8 @@ def generate(
 def strip_beacon(report_dir: Path) -> None:
     """Remove the analytics beacon from every page below ``report_dir``.
 
-    :raises BenchFault: when anything of it is left: the report must not call home from a vendor's desk.
+    Raises:
+        BenchFault: When anything of it is left: the report must not call home from a vendor's desk.
     """
     for page in sorted(report_dir.rglob("*.html")):
         text = page.read_text("utf-8")

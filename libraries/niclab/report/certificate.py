@@ -51,9 +51,13 @@ _WORST_FIRST = (
 def certify(run_dir: Path, robot_rc: int) -> bool:
     """Judge a finished run and write its certificate, also when it is not certified; return whether it is.
 
-    :param robot_rc: exit status of ``robot``.
-    :raises BenchFault: when the certificate cannot be written. Whatever is missing or unreadable in the run is a reason
-        on the certificate instead.
+    Args:
+        run_dir: Folder of the run.
+        robot_rc: Exit status of ``robot``.
+
+    Raises:
+        BenchFault: When the certificate cannot be written. Whatever is missing or unreadable in the run is a reason on
+            the certificate instead.
     """
     if not run_dir.is_dir():
         raise BenchFault(f"{run_dir}: is no folder; wanted: the folder of a run")
@@ -69,7 +73,8 @@ def certify(run_dir: Path, robot_rc: int) -> bool:
 def verify(run_dir: Path) -> list[str]:
     """Judge the run again from its files; return what differs from the certificate, nothing if all is as it was.
 
-    :raises BenchFault: when there is no readable certificate.
+    Raises:
+        BenchFault: When there is no readable certificate.
     """
     certificate = read_json_object(run_dir / JSON_NAME)
     issued, robot_rc = certificate.get("issued"), certificate.get("robot_rc")

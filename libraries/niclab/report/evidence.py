@@ -92,6 +92,7 @@ class EvidenceStore:
             name: What a reader sees; its suffix decides the MIME type unless ``mime`` is given.
             data: Text (stored as UTF-8) or bytes. Nothing at all is stored as well: that a console said nothing is
                 evidence too, and the index notes the size.
+            mime: MIME type; by the name's suffix without it.
             subject: The machine or port it is about, for example ``dut.p0``.
 
         Raises:

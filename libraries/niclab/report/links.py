@@ -35,7 +35,8 @@ class EvidenceLink:
 def evidence_links(markup: str) -> list[EvidenceLink]:
     """All evidence links in ``markup``; other markup is passed over.
 
-    :raises BenchFault: for an evidence link without type or href, or one that is not closed.
+    Raises:
+        BenchFault: For an evidence link without type or href, or one that is not closed.
     """
     parser = _Parser()
     parser.feed(markup)

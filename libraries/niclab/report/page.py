@@ -26,6 +26,7 @@ def certificate_page(certificate: Mapping[str, Any], look: Path = LOOK) -> str:
     """The page for the content of ``certificate.json``.
 
     Args:
+        certificate: Content of ``certificate.json``.
         look: Folder with ``certificate.css`` and ``logo.svg``.
 
     Raises:

@@ -125,6 +125,7 @@ def plan_run(run_dir: Path, *, expected_tests: int, partial: str | None = None) 
     """Note how many tests a complete run has, and why this run is not complete if it is not.
 
     Args:
+        run_dir: Folder of the run.
         expected_tests: Number of all tests of the qualification, counted without any selection.
         partial: The reason in words when only a part was asked for; None for a complete run.
 
@@ -161,6 +162,7 @@ def finish_run(run_dir: Path, robot_rc: int, secrets: Iterable[str] = ()) -> Non
     To be called when nothing writes into the run any more, before the certificate is made.
 
     Args:
+        run_dir: Folder of the run.
         robot_rc: Exit status of ``robot``: 0 all passed, 1..250 number of failed tests, 251..255 it could not run.
         secrets: Values that must appear in no file of evidence.
 

@@ -31,7 +31,8 @@ POWER_WITHIN_S = 30.0
 class Server:
     """A server that can be asked, switched and recovered. Constructing it connects to nothing.
 
-    :param evidence: folder that receives the console's log.
+    Args:
+        evidence: Folder that receives the console's log.
     """
 
     def __init__(self, bench: benchfile.Bench, role: Role, secrets: Secrets, evidence: Path) -> None:
@@ -55,7 +56,8 @@ class Server:
     def bmc(self) -> Bmc:
         """The BMC, by the protocol that the bench file chooses for power.
 
-        :raises NotApplicable: when the server has none.
+        Raises:
+            NotApplicable: When the server has none.
         """
         if self.description.bmc is None:
             raise NotApplicable(f"bench {self._bench.name}: {self.name} has no BMC")
@@ -63,7 +65,11 @@ class Server:
 
     @cached_property
     def ipmi(self) -> Ipmi:
-        """:raises NotApplicable: when the bench file describes no IPMI for this server."""
+        """Ipmi.
+
+        Raises:
+            NotApplicable: When the bench file describes no IPMI for this server.
+        """
         entry = self.description.bmc.ipmi if self.description.bmc else None
         if entry is None:
             raise NotApplicable(f"bench {self._bench.name}: {self.name} has no BMC with IPMI")
@@ -73,7 +79,11 @@ class Server:
 
     @cached_property
     def redfish(self) -> Redfish:
-        """:raises NotApplicable: when the bench file describes no Redfish for this server."""
+        """Redfish.
+
+        Raises:
+            NotApplicable: When the bench file describes no Redfish for this server.
+        """
         entry = self.description.bmc.redfish if self.description.bmc else None
         if entry is None:
             raise NotApplicable(f"bench {self._bench.name}: {self.name} has no BMC with Redfish")
@@ -85,7 +95,8 @@ class Server:
     def console(self) -> SerialConsole:
         """The serial console, open: logged from the first use on, connected anew when the line was lost.
 
-        :raises NotApplicable: when the server has none.
+        Raises:
+            NotApplicable: When the server has none.
         """
         entry = self.description.console
         if entry is None:
@@ -112,7 +123,8 @@ class Server:
     def run(self, command: str, *, timeout_s: float = 60) -> Result:
         """Run a command that must succeed.
 
-        :raises BenchFault: when it does not, or the server does not answer by the deadline.
+        Raises:
+            BenchFault: When it does not, or the server does not answer by the deadline.
         """
         return self.ssh.run(command, timeout_s=timeout_s, check=True)
 
@@ -142,8 +154,11 @@ class Server:
     def wait_ready(self, since: str | None = None) -> None:
         """Wait until the server runs commands.
 
-        :param since: a boot id; the server must have been started anew since then.
-        :raises BenchFault: when it does not within ``boot.ready_within_s``.
+        Args:
+            since: A boot id; the server must have been started anew since then.
+
+        Raises:
+            BenchFault: When it does not within ``boot.ready_within_s``.
         """
 
         def ready() -> bool:
@@ -167,8 +182,9 @@ class Server:
     def power_cycle(self) -> None:
         """Cut the power by the BMC, give it back, and wait until the server runs again.
 
-        :raises NotApplicable: without a BMC.
-        :raises BenchFault: when the power does not go or return, or the server does not come back.
+        Raises:
+            NotApplicable: Without a BMC.
+            BenchFault: When the power does not go or return, or the server does not come back.
         """
         self.ssh.close()
         self.bmc.set_power(PowerState.OFF, within_s=POWER_WITHIN_S)
@@ -178,7 +194,8 @@ class Server:
     def recover(self) -> None:
         """Get a server back that does not answer: power on if it is off, else a power cycle.
 
-        :raises BenchFault: when there is no BMC, or the server stays away.
+        Raises:
+            BenchFault: When there is no BMC, or the server stays away.
         """
         try:
             self.power_cycle()

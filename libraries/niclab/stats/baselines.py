@@ -61,7 +61,8 @@ class BaselineStore:
     def find(self, measurement: Measurement) -> Baseline | None:
         """The baseline of the measurement's key, metric and unit; None when there is none.
 
-        :raises BenchFault: when its file is damaged, or calls another direction better.
+        Raises:
+            BenchFault: When its file is damaged, or calls another direction better.
         """
         path = self._path(measurement)
         if not path.exists():
@@ -77,7 +78,8 @@ class BaselineStore:
     def all(self) -> list[Baseline]:
         """Every baseline, by file name.
 
-        :raises BenchFault: when one is damaged.
+        Raises:
+            BenchFault: When one is damaged.
         """
         return [self._load(path) for path in sorted(self.folder.glob("*.json"))]
 
@@ -96,9 +98,13 @@ class BaselineStore:
     def accept(self, run_dir: Path, *, replace: bool = False) -> list[Path]:
         """Make the measurements of a finished run the baselines of their keys: all of them, or none.
 
-        :param replace: also where a baseline stands already; the old one stays in its history.
-        :raises BenchFault: when the run is not finished, has no measurements, one with too few samples, or a baseline
-            stands already and ``replace`` is not given.
+        Args:
+            run_dir: Folder of the run.
+            replace: Also where a baseline stands already; the old one stays in its history.
+
+        Raises:
+            BenchFault: When the run is not finished, has no measurements, one with too few samples, or a baseline
+                stands already and ``replace`` is not given.
         """
         measurements = read(run_dir)
         run = read_run(run_dir)

@@ -147,7 +147,8 @@ def t_boundaries(looks: tuple[int, ...], alpha: float, spending: Spending) -> tu
     Repeats are taken as independent and normal. The probability that t passes its boundary at any look while the mean
     is on the wrong side of the limit is then at most ``alpha`` for each side.
 
-    :raises ValueError: for looks that do not rise or begin below 2, or an alpha outside 0..0.5.
+    Raises:
+        ValueError: For looks that do not rise or begin below 2, or an alpha outside 0..0.5.
     """
     if not looks or looks[0] < 2 or any(a >= b for a, b in pairwise(looks)):
         raise ValueError(f"looks {looks!r}; wanted: rising numbers of repeats, the first at least 2")

@@ -11,10 +11,13 @@ from niclab.stats.questions import Decision, Result
 def conclude(results: Mapping[str, Result]) -> None:
     """End a check whose answers are ``results``, by subject; returns only when every one is MET.
 
-    :param results: the subject of each answer (``dut.p0 to peer.p0, TCP``) names it in the message.
-    :raises CardFailure: when any is MISSED; what is undecided stands in the message too.
-    :raises Undecided: when none is missed and any is UNDECIDED.
-    :raises ValueError: without results: nothing asked is not an answer.
+    Args:
+        results: The subject of each answer (``dut.p0 to peer.p0, TCP``) names it in the message.
+
+    Raises:
+        CardFailure: When any is MISSED; what is undecided stands in the message too.
+        Undecided: When none is missed and any is UNDECIDED.
+        ValueError: Without results: nothing asked is not an answer.
     """
     if not results:
         raise ValueError("no results; wanted: at least one")

@@ -35,7 +35,8 @@ class Interval:
 def t_interval(values: Sequence[float], level: float = LEVEL) -> Interval:
     """Mean of independent repeats +- t(n - 1) s / sqrt(n). The order of the values does not matter.
 
-    :raises ValueError: below 2 values, or for a level outside 0..1.
+    Raises:
+        ValueError: Below 2 values, or for a level outside 0..1.
     """
     sample = numbers(values, at_least=2)
     mean = fmean(sample)
@@ -54,7 +55,7 @@ class Guarded:
     tail_above: float
 
     def bounds(self, critical: float, resolution: float = 0.0) -> tuple[float, float]:
-        """mean +- ``critical`` standard errors, the side of a long tail further; at least ``resolution`` / 2."""
+        """Mean +- ``critical`` standard errors, the side of a long tail further; at least ``resolution`` / 2."""
         half, least = critical * self.error, resolution / 2
         return self.mean - max(half + self.tail_below, least), self.mean + max(half + self.tail_above, least)
 

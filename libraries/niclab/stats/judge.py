@@ -55,8 +55,13 @@ def judge_values(values: Sequence[float], wish: Wish, unit: str, plan: Plan) -> 
 def judge_pairs(pairs: Sequence[tuple[float, float]], wish: Wish, plan: Plan) -> Result:
     """Does a setting change the figure as ``wish`` says? In % of the baseline.
 
-    :param pairs: of each block, in time order: (figure of the baseline, figure with the setting), both above 0.
-    :raises ValueError: for less pairs than the first look needs, or a figure that is not above 0.
+    Args:
+        pairs: Of each block, in time order: (figure of the baseline, figure with the setting), both above 0.
+        wish: What is expected.
+        plan: How many runs at least and at most, and the confidence.
+
+    Raises:
+        ValueError: For less pairs than the first look needs, or a figure that is not above 0.
     """
     if len(pairs) < plan.first_look:
         raise ValueError(f"{len(pairs)} pairs; wanted: at least {plan.first_look}")
@@ -84,8 +89,16 @@ def judge_against_baseline(
     Two independent samples: Welch's t at the tail that the boundary of the look leaves. The baseline is in every look,
     which makes looks more alike than the boundaries allow for: the error is at most as stated.
 
-    :param source: where the baseline is from, for the reason.
-    :raises ValueError: for too few values, or one that is not above 0.
+    Args:
+        values: The samples.
+        baseline: The kept samples.
+        direction: Whether more or less is better.
+        tolerance_percent: How much worse than the baseline is still as good.
+        plan: How many runs at least and at most, and the confidence.
+        source: Where the baseline is from, for the reason.
+
+    Raises:
+        ValueError: For too few values, or one that is not above 0.
     """
     sample = _logs(numbers(values, at_least=plan.first_look, what="runs"), "runs")
     old = _logs(numbers(baseline, at_least=FEWEST_OF_A_BASELINE, what="baseline runs"), "baseline runs")
@@ -103,8 +116,11 @@ def judge_against_baseline(
 
 @dataclass(frozen=True)
 class _Case:
-    """A question ready to be looked at. ``at``: what n repeats tell, and the critical t; ``shown``: to the unit;
-    ``met_early``: MET counts before the last look."""
+    """A question ready to be looked at.
+
+    ``at``: what n repeats tell, and the critical t; ``shown``: to the unit; ``met_early``: MET counts before the last
+    look.
+    """
 
     sample: tuple[float, ...]
     at: Callable[[int, float], tuple[Guarded, float]]

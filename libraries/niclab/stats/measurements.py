@@ -108,7 +108,8 @@ class Measurements(Record):
 def read(run_dir: Path) -> tuple[Measurement, ...]:
     """What ``run_dir`` measured.
 
-    :raises BenchFault: when the file is missing, damaged, or holds two measurements of one key and metric.
+    Raises:
+        BenchFault: When the file is missing, damaged, or holds two measurements of one key and metric.
     """
     path = run_dir / FILE
     found = load(path, Measurements).measurements
@@ -126,7 +127,8 @@ def read(run_dir: Path) -> tuple[Measurement, ...]:
 def add(run_dir: Path, measurement: Measurement) -> None:
     """Add a measurement to the file of ``run_dir``; the file is made when missing.
 
-    :raises BenchFault: when its key and metric are there already, or the file cannot be read or written.
+    Raises:
+        BenchFault: When its key and metric are there already, or the file cannot be read or written.
     """
     path = run_dir / FILE
     known = read(run_dir) if path.exists() else ()
@@ -143,8 +145,9 @@ def add(run_dir: Path, measurement: Measurement) -> None:
 def load(path: Path, kind: type[R]) -> R:
     """The record in the JSON file ``path``.
 
-    :raises BenchFault: when it is missing or unreadable, a key stands twice, or a field is not as wanted; each wrong
-        field is a line.
+    Raises:
+        BenchFault: When it is missing or unreadable, a key stands twice, or a field is not as wanted; each wrong field
+            is a line.
     """
     try:
         text = path.read_bytes().decode()

@@ -122,8 +122,14 @@ def schedule(arms: Sequence[str], blocks: int, *, seed: int, warm_up_runs: int =
     The order in odd blocks is random, and each even block runs the one before backwards (A B - B A), so that a steady
     drift of the bench cancels and no rhythm of it falls in step with an arm.
 
-    :param arms: baseline first, then each setting.
-    :raises ValueError: for no or doubled arms, or less than one block.
+    Args:
+        arms: Baseline first, then each setting.
+        blocks: Number of blocks of both variants.
+        seed: Seed of the order, noted in the log.
+        warm_up_runs: Runs that are not counted.
+
+    Raises:
+        ValueError: For no or doubled arms, or less than one block.
     """
     if not arms or len(set(arms)) != len(arms) or blocks < 1 or warm_up_runs < 0:
         raise ValueError(

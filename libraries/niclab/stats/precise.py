@@ -26,7 +26,8 @@ def estimate(values: Sequence[float], plan: Plan, width: float) -> Estimate:
 
     The bounds hold over all looks together, so that stopping at a narrow one does not flatter.
 
-    :raises ValueError: for less values than the first look needs.
+    Raises:
+        ValueError: For less values than the first look needs.
     """
     if len(values) < plan.first_look:
         raise ValueError(f"{len(values)} runs; wanted: at least {plan.first_look}")
@@ -51,7 +52,8 @@ def repeat_until(
 
     The plan's warm-up runs come first and are not counted.
 
-    :raises Undecided: when the time was spent before the first look.
+    Raises:
+        Undecided: When the time was spent before the first look.
     """
     for _ in range(plan.warm_up_runs):
         measure()

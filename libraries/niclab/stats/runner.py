@@ -16,7 +16,8 @@ def measure_limit(
 ) -> tuple[list[float], Result]:
     """Run ``measure`` until ``wish`` is decided or the budget is spent; return the counted values and the answer.
 
-    :raises Undecided: when the time was spent before the first look.
+    Raises:
+        Undecided: When the time was spent before the first look.
     """
 
     def enough(values: Sequence[float]) -> bool:
@@ -37,9 +38,16 @@ def measure_effect(
 ) -> tuple[list[tuple[float, float]], Result]:
     """Run baseline and setting in turns (:func:`~niclab.stats.plan.schedule`); return the pairs and the answer.
 
-    :param measure: one run of the arm it is given; it sets what the arm needs, and proves it.
-    :param arms: names of baseline and setting.
-    :raises Undecided: when the time was spent before the first look.
+    Args:
+        measure: One run of the arm it is given; it sets what the arm needs, and proves it.
+        arms: Names of baseline and setting.
+        wish: What is expected.
+        plan: How many runs at least and at most, and the confidence.
+        seed: Seed of the order, noted in the log.
+        may_go_on: Asked before each run; false ends the measurement.
+
+    Raises:
+        Undecided: When the time was spent before the first look.
     """
     baseline, setting = arms
     block: dict[str, float] = {}

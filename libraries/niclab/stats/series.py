@@ -13,7 +13,8 @@ _FEWEST_FOR_CORRELATION = 4
 def numbers(values: Sequence[float], *, at_least: int, what: str = "values") -> tuple[float, ...]:
     """``values`` as they are, when they can be worked with.
 
-    :raises ValueError: when there are fewer than ``at_least``, or one is not a finite number.
+    Raises:
+        ValueError: When there are fewer than ``at_least``, or one is not a finite number.
     """
     if len(values) < at_least:
         raise ValueError(f"{len(values)} {what}; wanted: at least {at_least}")

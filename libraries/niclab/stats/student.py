@@ -15,7 +15,8 @@ def t_upper_tail(t: float, df: float) -> float:
 
     For t >= 0 it is I_x(df/2, 1/2) / 2 with x = df / (df + t^2) (Abramowitz & Stegun 1964, 26.7.1).
 
-    :raises ValueError: when ``df`` is not positive or ``t`` is not a number.
+    Raises:
+        ValueError: When ``df`` is not positive or ``t`` is not a number.
     """
     if not df > 0 or math.isnan(t):
         raise ValueError(f"t {t!r} with {df!r} degrees of freedom; wanted: a number, and more than 0")
@@ -27,7 +28,8 @@ def t_upper_tail(t: float, df: float) -> float:
 def t_quantile(upper: float, df: float) -> float:
     """The t with P(T > t) = ``upper``, for 0 < ``upper`` < 1.
 
-    :raises ValueError: for another ``upper`` or a ``df`` that is not positive.
+    Raises:
+        ValueError: For another ``upper`` or a ``df`` that is not positive.
     """
     if not 0 < upper < 1:
         raise ValueError(f"upper tail {upper!r}; wanted: more than 0 and less than 1")

@@ -35,15 +35,17 @@ _BITS_PER_MEGABIT = 1_000_000
 
 
 class Ports:
-    """The interfaces of a switch. A port is found by its name each time it is used: indexes move when a switch restarts
-    or gets another module."""
+    """The interfaces of a switch.
+
+    A port is found by its name each time it is used: indexes move when a switch restarts or gets another module.
+    """
 
     def __init__(self, agent: SnmpAgent, model: SwitchModel) -> None:
         self._agent, self._model = agent, model
         self._names: dict[int, str] = {}
 
     def names(self) -> dict[int, str]:
-        """ifIndex -> name of every port, read anew.
+        """IfIndex -> name of every port, read anew.
 
         Raises:
             BenchFault: When there are none.
@@ -57,7 +59,7 @@ class Ports:
         return self._names
 
     def index(self, port: str) -> int:
-        """ifIndex of the port of that name, as it is now.
+        """IfIndex of the port of that name, as it is now.
 
         Raises:
             BenchFault: When there is none, or more than one; lists the names there are.

@@ -35,7 +35,8 @@ class Against:
     def stored(cls, run: Run, measurement: Measurement, plan: Plan) -> Against:
         """From ``baselines`` beside the folder of the run.
 
-        :raises BenchFault: when the file of the baseline is damaged.
+        Raises:
+            BenchFault: When the file of the baseline is damaged.
         """
         store = BaselineStore(run.run_dir.resolve().parent / FOLDER)
         found, nearest = store.find(measurement), ""

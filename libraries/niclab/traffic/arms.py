@@ -27,8 +27,11 @@ MIIMON_MS = 100
 
 @dataclass(frozen=True)
 class Way:
-    """Where traffic flows. ``over``: the interface of each server that has the address of ``path``, where it is not
-    its port; ``bonds``: what a VLAN can be made on."""
+    """Where traffic flows.
+
+    ``over``: the interface of each server that has the address of ``path``, where it is not its port; ``bonds``: what
+    a VLAN can be made on.
+    """
 
     path: BenchPath
     sender: Role
@@ -45,9 +48,10 @@ class Way:
 def applied(run: Run, way: Way, settings: tuple[Setting, ...]) -> Iterator[Way]:
     """Everything in ``settings`` is so inside the ``with`` block, one after the other; yields the way to use then.
 
-    :raises NotApplicable: when the sheet or a system does not offer a setting.
-    :raises CardFailure: when the dut takes a setting and does not show it.
-    :raises BenchFault: when the peer or a system does not, or a change could not be put back.
+    Raises:
+        NotApplicable: When the sheet or a system does not offer a setting.
+        CardFailure: When the dut takes a setting and does not show it.
+        BenchFault: When the peer or a system does not, or a change could not be put back.
     """
     with ExitStack() as undoing:
         for setting in settings:

@@ -90,7 +90,8 @@ def _before(run: Run, server: Server, port: Port) -> Before:
 def _links(server: Server, port: Port) -> tuple[PcieLink, ...]:
     """The links down to the card; none when it sits on conventional PCI.
 
-    :raises BenchFault: when it sits on PCI Express and its links cannot be read.
+    Raises:
+        BenchFault: When it sits on PCI Express and its links cannot be read.
     """
     try:
         return server.host.pci.path(port.pci)
@@ -102,7 +103,11 @@ def _links(server: Server, port: Port) -> tuple[PcieLink, ...]:
 
 
 def want_room(befores: Sequence[Before], limit_bps: float, wish: str) -> None:
-    """:raises BenchFault: when the bus of an end cannot carry ``limit_bps``; ``wish`` says where that is from."""
+    """Want room.
+
+    Raises:
+        BenchFault: When the bus of an end cannot carry ``limit_bps``; ``wish`` says where that is from.
+    """
     short = [each for each in befores if each.ceiling is not None and each.ceiling.bps < limit_bps]
     if short:
         raise BenchFault(

@@ -21,8 +21,15 @@ _NOT_SAID = "not said"
 def key_of(run: Run, ends: Ends, path: str, order: Order, links: Mapping[Role, PcieLink | None]) -> Key:
     """The conditions of measurements with ``order`` over ``path``.
 
-    :param links: of the card of each server; None when it sits on conventional PCI.
-    :raises BenchFault: when one of them cannot be read.
+    Args:
+        run: The run.
+        ends: The sending and the receiving end.
+        path: The path of the bench.
+        order: What is sent, and for how long.
+        links: Of the card of each server; None when it sits on conventional PCI.
+
+    Raises:
+        BenchFault: When one of them cannot be read.
     """
     dut, peer = (ends.from_port, ends.to_port) if ends.from_port.role is Role.DUT else (ends.to_port, ends.from_port)
     server, link = run.server_of(dut), links[Role.DUT]
@@ -45,7 +52,8 @@ def key_of(run: Run, ends: Ends, path: str, order: Order, links: Mapping[Role, P
 def tool_version(run: Run, server: Server) -> str:
     """``iperf3 3.12``, as installed on ``server``.
 
-    :raises BenchFault: when the bench's tool is not.
+    Raises:
+        BenchFault: When the bench's tool is not.
     """
     program = tool_of(run.bench.traffic).programs[0]
     version = server.host.system.tools((program,))[program]

@@ -85,7 +85,11 @@ class Scan(Answer):
 
 
 def want_mode(run: Run, mode: Mode) -> None:
-    """:raises NotApplicable: when the dut cannot receive so."""
+    """Want mode.
+
+    Raises:
+        NotApplicable: When the dut cannot receive so.
+    """
     system, card = run.server(Role.DUT).description.os, run.card
     if mode is Mode.NIC:
         return
@@ -103,8 +107,9 @@ def want_mode(run: Run, mode: Mode) -> None:
 def measure(run: Run, path: BenchPath, profile: Profile, tell: Tell) -> Scan:
     """The dut receives over ``path`` with each number of connections.
 
-    :raises NotApplicable: when the sheet does not know the limit.
-    :raises BenchFault: when the bench cannot reach it, or a run fails or is worthless.
+    Raises:
+        NotApplicable: When the sheet does not know the limit.
+        BenchFault: When the bench cannot reach it, or a run fails or is worthless.
     """
     fraction = run.card.known(run.card.limits.tcp_fraction_of_line_rate, "limits.tcp_fraction_of_line_rate")
     ends = serving.ends(run, path, Role.PEER)

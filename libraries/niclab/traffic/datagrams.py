@@ -48,7 +48,8 @@ class Delivery:
 def deliver(run: Run, ends: Ends) -> Delivery:
     """Send datagrams from one end to the other.
 
-    :raises BenchFault: when a program does not begin, end or say what it saw.
+    Raises:
+        BenchFault: When a program does not begin, end or say what it saw.
     """
     route = serving.route(run, ends)
     with ExitStack() as undoing:
@@ -73,7 +74,8 @@ def deliver(run: Run, ends: Ends) -> Delivery:
 def read_delivery(text: str, wrong_sums: int | None) -> Delivery:
     """What the receiver printed.
 
-    :raises ReadError: when it is not whole.
+    Raises:
+        ReadError: When it is not whole.
     """
     found = re.fullmatch(r"ready\nnumbers((?: [0-9]+)*)\ndamaged ([0-9]+)\nend\n", text)
     if found is None:
@@ -87,7 +89,8 @@ def read_delivery(text: str, wrong_sums: int | None) -> Delivery:
 def _wrong_sums(server: Server) -> int | None:
     """``InCsumErrors`` of UDP (Linux 3.10 and later); None where the system does not count them so.
 
-    :raises BenchFault: when the table is there and cannot be read.
+    Raises:
+        BenchFault: When the table is there and cannot be read.
     """
     shown = server.ssh.run("cat /proc/net/snmp")
     if not shown.succeeded:

@@ -154,7 +154,8 @@ def switched(name: OffloadName, on: bool, at: At = At.BOTH) -> Setting:
 def order_of(run: Run, effect: Effect, run_s: int) -> Order:
     """The runs of an effect.
 
-    :raises NotApplicable: when a server has no such processor to bind them to.
+    Raises:
+        NotApplicable: When a server has no such processor to bind them to.
     """
     if effect.cpu is not None:
         for server in run.servers.values():
@@ -194,11 +195,19 @@ def ask(
 ) -> EffectAnswer:
     """Does ``effect`` show over ``path``?
 
-    :param settings: of each arm, where they are not what the effect is measured under, and that with its change.
-    :param source: where the prediction is from, when that is not the sheet.
-    :raises NotApplicable: when the setting, the workload or the figure is not to be had here.
-    :raises BenchFault: when a run fails or is worthless.
-    :raises Undecided: when the time was spent before the first look.
+    Args:
+        run: The run.
+        path: The path of the bench.
+        effect: The effect of the sheet.
+        budget: Length and number of runs, and seconds at most.
+        tell: Takes lines about the progress.
+        settings: Of each arm, where they are not what the effect is measured under, and that with its change.
+        source: Where the prediction is from, when that is not the sheet.
+
+    Raises:
+        NotApplicable: When the setting, the workload or the figure is not to be had here.
+        BenchFault: When a run fails or is worthless.
+        Undecided: When the time was spent before the first look.
     """
     order = order_of(run, effect, budget.run_s)
     source = source or f"sheet {run.card.name}, {effect.name}"
@@ -289,7 +298,8 @@ def _resolution(run: Run, effect: Effect, order: Order) -> float:
 def value_of(measured: TrafficRun, figure: Figure) -> float:
     """The figure of a run, above 0.
 
-    :raises WorthlessResult: when the run does not have it.
+    Raises:
+        WorthlessResult: When the run does not have it.
     """
     if figure is Figure.MBPS:
         return limit.mbps(measured)

@@ -117,8 +117,9 @@ class Peak(Answer):
 def measure(run: Run, path: BenchPath, tell: Tell) -> Peak:
     """The dut receives frames of each size over ``path``, as many as it can.
 
-    :raises NotApplicable: when the sheet knows no frame rate.
-    :raises BenchFault: when a run fails or is worthless.
+    Raises:
+        NotApplicable: When the sheet knows no frame rate.
+        BenchFault: When a run fails or is worthless.
     """
     known = run.card.limits.frames_per_s
     if known is None:
@@ -201,7 +202,8 @@ def _binding(frames_per_s: float, frame: int, rate_mbps: float, bus_mbps: float 
 def same_within(run: Run) -> float:
     """How many percent the frame rates may differ.
 
-    :raises NotApplicable: when the sheet does not say so.
+    Raises:
+        NotApplicable: When the sheet does not say so.
     """
     known = run.card.limits.frame_rate_same_within_percent
     if known is None:
@@ -212,9 +214,10 @@ def same_within(run: Run) -> float:
 def judge_independence(run: Run, peak: Peak) -> None:
     """Is the frame rate the same at every size at which neither line nor bus comes first, as the sheet says?
 
-    :raises NotApplicable: when the sheet does not say so, or there are less than two such sizes.
-    :raises CardFailure: when it is proven to differ by more.
-    :raises Undecided: when the intervals cannot tell.
+    Raises:
+        NotApplicable: When the sheet does not say so, or there are less than two such sizes.
+        CardFailure: When it is proven to differ by more.
+        Undecided: When the intervals cannot tell.
     """
     percent = same_within(run)
     free = [each for each in peak.found if each.binds == "frames/s"]

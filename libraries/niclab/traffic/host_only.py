@@ -16,7 +16,8 @@ RUN_S = 2
 def host_only_bps(server: Server, tool: TrafficTool) -> float:
     """TCP from ``server`` to itself with one connection, bit/s of payload; measured once, then remembered.
 
-    :raises BenchFault: when the run fails, or its result is worthless.
+    Raises:
+        BenchFault: When the run fails, or its result is worthless.
     """
     if server.host_only_bps is None:
         server.host_only_bps = _measured(server, tool)

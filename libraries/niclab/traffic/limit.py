@@ -115,11 +115,18 @@ def ask(
 ) -> LimitAnswer:
     """Does TCP from ``sender`` reach the sheet's limit over ``path``? Adds what was measured to the run folder.
 
-    :param tell: is told the progress of what lasts long.
-    :param over: what has the addresses of ``path``, where its ports have not; the line is then that of its port.
-    :raises NotApplicable: when the sheet does not know the limit.
-    :raises BenchFault: when the bench cannot reach it, or a run fails or is worthless.
-    :raises Undecided: when the time was spent before the first look.
+    Args:
+        run: The run.
+        path: The path of the bench.
+        sender: The server that sends.
+        budget: Length and number of runs, and seconds at most.
+        tell: Is told the progress of what lasts long.
+        over: What has the addresses of ``path``, where its ports have not; the line is then that of its port.
+
+    Raises:
+        NotApplicable: When the sheet does not know the limit.
+        BenchFault: When the bench cannot reach it, or a run fails or is worthless.
+        Undecided: When the time was spent before the first look.
     """
     fraction = run.card.known(run.card.limits.tcp_fraction_of_line_rate, "limits.tcp_fraction_of_line_rate")
     ends, tool = _ends(run, path, sender, over), tool_of(run.bench.traffic)
@@ -203,7 +210,8 @@ def line_mbps(ends: Ends, path: BenchPath) -> float:
 def mbps(measured: TrafficRun) -> float:
     """The throughput of a run.
 
-    :raises WorthlessResult: when its test has none.
+    Raises:
+        WorthlessResult: When its test has none.
     """
     bps = measured.result.throughput_bps
     if bps is None:

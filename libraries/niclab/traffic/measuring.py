@@ -45,7 +45,8 @@ STRAY_FRAMES = 50
 class EndOfRun:
     """One end of a run: its port, the load of its CPUs, and what its port counted from before to after.
 
-    ``seconds``: between the two looks at the CPUs; longer than the run."""
+    ``seconds``: between the two looks at the CPUs; longer than the run.
+    """
 
     port: str
     cpu: CpuLoad
@@ -83,10 +84,12 @@ class Conservation:
 
 @dataclass(frozen=True)
 class TrafficRun:
-    """One run. ``tool``: name of the tool; ``command``: of the client; ``seconds``: how long that command took, its
-    start and the connection's included; ``switch``: what the switch counted, where the path goes through it;
-    ``disturbed``: the runs before it that are not counted, because a server stood still meanwhile or they found more
-    than the line carries."""
+    """One run. ``tool``: name of the tool.
+
+    ``command``: of the client; ``seconds``: how long that command took, its start and the connection's included;
+    ``switch``: what the switch counted, where the path goes through it; ``disturbed``: the runs before it that are
+    not counted, because a server stood still meanwhile or they found more than the line carries.
+    """
 
     tool: str
     command: str
@@ -126,11 +129,18 @@ def measure(
 ) -> TrafficRun:
     """Make one run over ``path``, with a server of its own.
 
-    :param line_mbps: what the line carries; a run that finds more is no measurement.
-    :param over: the interface of each server that has the path's address, where it is not its port: a bond, a VLAN.
-    :param watch: of both servers, where there is one already.
-    :raises NotApplicable: when the bench's tool cannot do what is asked.
-    :raises BenchFault: when the run fails, its result is worthless, or the servers' counters contradict it.
+    Args:
+        run: The run.
+        path: The path of the bench.
+        sender: The server that sends.
+        order: What is sent, and for how long.
+        line_mbps: What the line carries; a run that finds more is no measurement.
+        over: The interface of each server that has the path's address, where it is not its port: a bond, a VLAN.
+        watch: Of both servers, where there is one already.
+
+    Raises:
+        NotApplicable: When the bench's tool cannot do what is asked.
+        BenchFault: When the run fails, its result is worthless, or the servers' counters contradict it.
     """
     tool_of(run.bench.traffic).client_command(serving.route(run, serving.ends(run, path, sender)), order)
     with session(run, path, sender, line_mbps, over, watch) as made:
@@ -157,6 +167,7 @@ def session(
 
 class Session:
     """Runs one after the other; what was counted after one is what was counted before the next: nothing flows between.
+
     Whoever does something else with the ports between two runs says so by :meth:`forget`. See :func:`session`.
     """
 
@@ -181,8 +192,9 @@ class Session:
         self._last = self._told = None
 
     def measure(self, order: Order) -> TrafficRun:
-        """Make one run; raises as :func:`measure` does. One in which a server stood still is made again, and one that
-        found more than the line carries.
+        """Make one run; raises as :func:`measure` does.
+
+        One in which a server stood still is made again, and one that found more than the line carries.
 
         Raises:
             Undecided: When a server stood still too often in a row.

@@ -34,7 +34,8 @@ class Ceiling:
 def ceiling(links: Sequence[PcieLink]) -> Ceiling:
     """The ceiling of the narrowest of ``links``, as they were negotiated.
 
-    :raises ValueError: without links.
+    Raises:
+        ValueError: Without links.
     """
     if not links:
         raise ValueError("no links; wanted: at least one")

@@ -33,7 +33,8 @@ def command(file: str, *words: object) -> str:
 def wait_until_ready(server: Server, job: Job, what: str) -> None:
     """Wait until the program prints ``ready``.
 
-    :raises BenchFault: when it ends before, or does not within ``BEGINS_WITHIN_S``; its words are in the message.
+    Raises:
+        BenchFault: When it ends before, or does not within ``BEGINS_WITHIN_S``; its words are in the message.
     """
 
     def ready() -> bool:

@@ -22,7 +22,8 @@ SLACK_S = 30.0
 def per_second(run: Run, ends: Ends, seconds: int) -> float:
     """One run from the sender to the receiver and back.
 
-    :raises BenchFault: when a program fails, or its result is worthless.
+    Raises:
+        BenchFault: When a program fails, or its result is worthless.
     """
     route = serving.route(run, ends)
     with ExitStack() as undoing:
@@ -44,7 +45,8 @@ def per_second(run: Run, ends: Ends, seconds: int) -> float:
 def read_rate(text: str, seconds: int) -> float:
     """Round trips a second, from what the program printed.
 
-    :raises ReadError: when it is not whole, or (:class:`~niclab.traffic.WorthlessResult`) proves nothing.
+    Raises:
+        ReadError: When it is not whole, or (:class:`~niclab.traffic.WorthlessResult`) proves nothing.
     """
     found = re.fullmatch(r"trips ([0-9]+)\nseconds ([0-9]+\.[0-9]+)\nend\n", text)
     if found is None:

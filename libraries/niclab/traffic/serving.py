@@ -49,7 +49,8 @@ def route(run: Run, ends: Ends) -> Route:
 def listening(server: Server, tool: TrafficTool, address: str) -> Iterator[None]:
     """The tool's server at an ``address`` of ``server``; ended with the block, whatever happens in it.
 
-    :raises BenchFault: when its port is taken, or it does not listen in time (its own words are in the message).
+    Raises:
+        BenchFault: When its port is taken, or it does not listen in time (its own words are in the message).
     """
     _want_free(server, tool)
     program = tool.programs[-1]

@@ -53,7 +53,8 @@ class Watch:
     def told(self) -> Told:
         """One question to each server, side by side.
 
-        :raises BenchFault: when a program has ended, or has written something else.
+        Raises:
+            BenchFault: When a program has ended, or has written something else.
         """
         return tuple(side_by_side(lambda each: _ask(*each), zip(self._servers, self._files, strict=True)))
 
@@ -141,7 +142,8 @@ def _ask(server: Server, file: str) -> tuple[int, ...]:
 def read_told(text: str) -> tuple[int, ...]:
     """The standstills in what the program has written until now, in ms; its last line may not be whole yet.
 
-    :raises ReadError: when it is something else.
+    Raises:
+        ReadError: When it is something else.
     """
     whole = text[: text.rfind("\n") + 1]
     if re.fullmatch(r"pid [0-9]+\n(?:stood [0-9]+\n)*", whole) is None:

@@ -55,8 +55,11 @@ STANDARD_MTU, JUMBO_MTU = 1500, 9000
 
 @dataclass(frozen=True)
 class SweepBudget:
-    """Of one point. ``run_s``: a run; ``first_look``, ``most``: runs; ``width``: of the interval that is wanted at a
-    point without a limit, as a part of its mean."""
+    """Of one point.
+
+    ``run_s``: a run; ``first_look``, ``most``: runs; ``width``: of the interval that is wanted at a point without a
+    limit, as a part of its mean.
+    """
 
     run_s: int
     first_look: int
@@ -161,9 +164,10 @@ def limit_of(run: Run, spot: Spot) -> tuple[float, str] | None:
 def measure(run: Run, path: BenchPath, sender: Role, test: TrafficTest, profile: Profile, tell: Tell) -> Sweep:
     """Measure every point of ``test`` over ``path``.
 
-    :raises NotApplicable: when the sheet does not say which MTUs the card takes, or the tool cannot do the test.
-    :raises CardFailure: when the card does not take an MTU of the sheet.
-    :raises BenchFault: when a run fails or is worthless.
+    Raises:
+        NotApplicable: When the sheet does not say which MTUs the card takes, or the tool cannot do the test.
+        CardFailure: When the card does not take an MTU of the sheet.
+        BenchFault: When a run fails or is worthless.
     """
     wanted = [spot for spot in spots(test, profile) if _is_allowed(run, spot.mtu)]
     if not wanted:
@@ -223,8 +227,10 @@ def _plans(run: Run, wanted: Sequence[Spot], budget: SweepBudget) -> dict[Spot, 
 
 @dataclass(frozen=True)
 class _Points:
-    """Measures points whose MTU is set already. ``rate_mbps``: of the line; ``key``: of their conditions, but for what
-    a point is."""
+    """Measures points whose MTU is set already.
+
+    ``rate_mbps``: of the line; ``key``: of their conditions, but for what a point is.
+    """
 
     run: Run
     rate_mbps: float

@@ -19,8 +19,11 @@ _LOST = ("in_errors", "in_discards", "out_errors", "out_discards", "fcs_errors")
 
 @dataclass(frozen=True)
 class PortCount:
-    """``port``: of the server (``dut.p0``); ``place``: what it is cabled to; ``counted``: fields of ``PortCounters``,
-    but for those that the switch does not have."""
+    """``port``: of the server (``dut.p0``).
+
+    ``place``: what it is cabled to; ``counted``: fields of ``PortCounters``, but for those that the switch does not
+    have.
+    """
 
     port: str
     place: str
@@ -60,13 +63,18 @@ class Watch:
         self._places: Mapping[str, str] = entry.ports if entry else {}
 
     def look(self) -> Look:
-        """:raises BenchFault: when the switch does not answer, or has no such counters."""
+        """Look.
+
+        Raises:
+            BenchFault: When the switch does not answer, or has no such counters.
+        """
         return {port: self._lab.switch.ports.counters(place) for port, place in self._places.items()}
 
     def since(self, before: Look) -> tuple[PortCount, ...]:
         """What was counted from ``before`` until now.
 
-        :raises BenchFault: also when counters jumped or ran backwards meanwhile.
+        Raises:
+            BenchFault: Also when counters jumped or ran backwards meanwhile.
         """
         after = self.look()
         return tuple(

@@ -1,5 +1,6 @@
-"""One interface over the tools that make traffic: what is asked (:class:`Order`), and what was found
-(:class:`ToolResult`), whichever tool did it.
+"""One interface over the tools that make traffic: what is asked (:class:`Order`).
+
+And what was found (:class:`ToolResult`), whichever tool did it.
 
 The client always sends, so that a direction is chosen by who runs the client.
 """
@@ -34,7 +35,8 @@ class Order:
     ``socket_bytes``: socket buffers asked for on both ends; None: the system's. ``sender_cpu``, ``receiver_cpu``: both
     or neither; the tool's processes are bound to them.
 
-    :raises ValueError: for what cannot be asked.
+    Raises:
+        ValueError: For what cannot be asked.
     """
 
     test: TrafficTest = TrafficTest.TCP_STREAM
@@ -123,8 +125,10 @@ class ToolResult:
 
 
 class TrafficTool(Protocol):
-    """A tool. ``programs``: what must be installed on both servers. ``port``: where its server listens.
-    ``omitted_s``: seconds at the start of a run that it does not count."""
+    """A tool. ``programs``: what must be installed on both servers.
+
+    ``port``: where its server listens. ``omitted_s``: seconds at the start of a run that it does not count.
+    """
 
     @property
     def name(self) -> TrafficToolName: ...
@@ -141,13 +145,15 @@ class TrafficTool(Protocol):
     def client_command(self, route: Route, order: Order) -> str:
         """One run.
 
-        :raises NotApplicable: when this tool cannot do it.
+        Raises:
+            NotApplicable: When this tool cannot do it.
         """
 
     def read(self, text: str, order: Order) -> ToolResult:
         """What the client's standard output says.
 
-        :raises ReadError: when it cannot be read, or (:class:`~niclab.traffic.WorthlessResult`) proves nothing.
+        Raises:
+            ReadError: When it cannot be read, or (:class:`~niclab.traffic.WorthlessResult`) proves nothing.
         """
 
     def resolution_bps(self, order: Order) -> float:

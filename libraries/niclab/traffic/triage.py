@@ -58,8 +58,17 @@ def compare(
 ) -> tuple[Compared, ...]:
     """Add the samples of each arm to the run folder, and compare them with their baseline.
 
-    :param arms: settings and figures of each arm, by name.
-    :raises BenchFault: when the conditions or a baseline cannot be read.
+    Args:
+        run: The run.
+        path: The path of the bench.
+        effect: The effect of the sheet.
+        order: What is sent, and for how long.
+        before: What was found before the runs.
+        arms: Settings and figures of each arm, by name.
+        plan: How many runs at least and at most, and the confidence.
+
+    Raises:
+        BenchFault: When the conditions or a baseline cannot be read.
     """
     ends = serving.ends(run, path, effect.sender)
     links = {port.role: each.link for port, each in zip((ends.from_port, ends.to_port), before, strict=True)}

@@ -143,7 +143,8 @@ class Bmc(Protocol):
 
         While waiting, a BMC that is silent for a moment is asked again.
 
-        :raises BenchFault: when the state is not reported within ``within_s`` seconds; the message has the last one.
+        Raises:
+            BenchFault: When the state is not reported within ``within_s`` seconds; the message has the last one.
         """
         if not (math.isfinite(within_s) and within_s > 0):
             raise BenchFault(f"{self.name}: within_s of set_power is {within_s}, wanted seconds above 0")

@@ -79,8 +79,14 @@ _SPECIFIC_EVENTS: dict[int, tuple[str, dict[int, str]]] = {
 def unit(base: int, modifier: int, modifier_use: int, percentage: bool) -> str | None:
     """Unit of a reading from the units bytes of a Full Sensor Record (table 43-1, bytes 21 to 23).
 
-    :param modifier_use: 0 none, 1 base / modifier, 2 base * modifier.
-    :returns: None for a unit without a name here, and for none.
+    Args:
+        base: Code of the unit.
+        modifier: Code of the second unit.
+        modifier_use: 0 none, 1 base / modifier, 2 base * modifier.
+        percentage: Whether it is a percentage.
+
+    Returns:
+        None for a unit without a name here, and for none.
     """
     if percentage:
         return "%"
@@ -108,7 +114,8 @@ def threshold_status(states: int | None) -> SensorStatus:
 def sel_entry(record: bytes, sensor_names: dict[int, str]) -> SelEntry:
     """An entry of the event log from its 16 bytes (table 32-1); ``sensor_names`` by sensor number.
 
-    :raises ValueError: when there are not 16 bytes.
+    Raises:
+        ValueError: When there are not 16 bytes.
     """
     if len(record) != _RECORD_BYTES:
         raise ValueError(f"an event log record of {len(record)} bytes, wanted {_RECORD_BYTES}")

@@ -28,7 +28,8 @@ def call(coroutine: Coroutine[Any, Any, T], *, within_s: float) -> T:
     The coroutine is expected to keep its own deadline; ``within_s`` (seconds) is the backstop behind it. When the wait
     ends early for any reason (backstop, Ctrl-C, a timeout of the caller), the coroutine is cancelled.
 
-    :raises TimeoutError: when the backstop is reached.
+    Raises:
+        TimeoutError: When the backstop is reached.
     """
     future = asyncio.run_coroutine_threadsafe(coroutine, _running_loop())
     try:

@@ -293,7 +293,8 @@ class Redfish(Bmc):
 def _within(seconds: float, work: Callable[[], T]) -> T:
     """Do ``work`` in a thread of its own, since a service that sends a byte now and then never meets a read timeout.
 
-    :raises queue.Empty: after ``seconds``; the thread is left to end when its connection does.
+    Raises:
+        queue.Empty: After ``seconds``; the thread is left to end when its connection does.
     """
     results: queue.SimpleQueue[tuple[T | None, BaseException | None]] = queue.SimpleQueue()
 

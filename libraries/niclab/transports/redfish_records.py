@@ -49,7 +49,8 @@ _ARRAYS = (
 def power_state(system: Json) -> PowerState:
     """Power of a ComputerSystem; while it is being switched, the state before.
 
-    :raises ValueError: for a state that is neither on nor off.
+    Raises:
+        ValueError: For a state that is neither on nor off.
     """
     found = system.get("PowerState")
     if not isinstance(found, str) or found not in _POWER_STATES:
@@ -69,7 +70,8 @@ def reset_type(action: PowerAction, allowed: object) -> str | None:
 def sensors_of_arrays(resource: Json) -> Iterator[Sensor]:
     """Sensors of a Thermal or Power resource.
 
-    :raises ValueError: for a reading that is no number.
+    Raises:
+        ValueError: For a reading that is no number.
     """
     for array, kind, reading, unit in _ARRAYS:
         for item in resource.get(array) or ():
@@ -81,7 +83,8 @@ def sensors_of_arrays(resource: Json) -> Iterator[Sensor]:
 def sensor_of_member(resource: Json) -> Sensor:
     """A Sensor resource.
 
-    :raises ValueError: for a reading that is no number.
+    Raises:
+        ValueError: For a reading that is no number.
     """
     kind = _READING_TYPES.get(str(resource.get("ReadingType")), SensorKind.OTHER)
     unit = resource.get("ReadingUnits")
@@ -109,7 +112,8 @@ def is_event_log(service: Json) -> bool:
 def sel_entry(entry: Json) -> SelEntry:
     """A LogEntry.
 
-    :raises ValueError: without an Id or Message, and for a time that cannot be read.
+    Raises:
+        ValueError: Without an Id or Message, and for a time that cannot be read.
     """
     identity, message = entry.get("Id"), entry.get("Message")
     if not identity or not message:

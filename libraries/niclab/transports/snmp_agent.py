@@ -184,6 +184,8 @@ class SnmpAgent(ABC):
         """Write, and read back until every value is seen.
 
         Args:
+            *assignments: Variables with the values to set.
+            within_s: Deadline in seconds.
             same: Tells whether what is read is what was written, where an agent may write it in another way.
 
         Raises:

@@ -50,9 +50,10 @@ _NO_TIMEOUT_TOOL = re.compile(r"exec: timeout: not found|^timeout: Command not f
 class SshHost:
     """A host that is reached over SSH. Connects at the first call, and again after a loss. Safe to share by threads.
 
-    :param endpoint: where it is; ``endpoint.name`` is the subject of every message.
-    :param on_result: called with each :class:`Result`, in the calling thread (evidence). Commands that ended in an
-        exception other than a failed ``check`` have no result.
+    Args:
+        endpoint: Where it is; ``endpoint.name`` is the subject of every message.
+        on_result: Called with each :class:`Result`, in the calling thread (evidence). Commands that ended in an
+            exception other than a failed ``check`` have no result.
     """
 
     def __init__(self, endpoint: SshEndpoint, *, on_result: Callable[[Result], None] | None = None) -> None:
@@ -87,14 +88,19 @@ class SshHost:
         see :meth:`start`. What ignores SIGTERM may outlast the call by the 3 s. More than 64 MiB of output is a fault.
         A command that lost its connection within its first second is ended by the next connection.
 
-        :param stdin: what it reads; nothing (end of file at once) by default.
-        :param check: raise unless it exits with status 0.
-        :raises CommandTimeout: it ran past ``timeout_s``.
-        :raises ConnectionLost: the host cannot be reached, stopped answering, or the connection broke. The command is
-            never repeated; the message says what was received of it.
-        :raises AuthenticationFailed: user, key or host key was refused.
-        :raises BenchFault: it wrote more than 64 MiB; with ``check``: host, command, how it ended and what it wrote to
-            stderr.
+        Args:
+            command: The command, for ``sh``.
+            timeout_s: Deadline in seconds.
+            stdin: What it reads; nothing (end of file at once) by default.
+            check: Raise unless it exits with status 0.
+
+        Raises:
+            CommandTimeout: It ran past ``timeout_s``.
+            ConnectionLost: The host cannot be reached, stopped answering, or the connection broke. The command is never
+                repeated; the message says what was received of it.
+            AuthenticationFailed: User, key or host key was refused.
+            BenchFault: It wrote more than 64 MiB; with ``check``: host, command, how it ended and what it wrote to
+                stderr.
         """
         if not timeout_s > 0:
             raise BenchFault(f"{self.name}: {command!r}: timeout_s is {timeout_s!r}, wanted a number above 0")
@@ -139,7 +145,8 @@ class SshHost:
     def stop_all_jobs(self, term_s: float = 5) -> list[Result]:
         """Stop every job started here and not yet stopped; the rest too when one fails.
 
-        :raises BenchFault: naming each job that could not be stopped or had vanished.
+        Raises:
+            BenchFault: Naming each job that could not be stopped or had vanished.
         """
         results, faults = [], []
         for job in list(self._jobs):

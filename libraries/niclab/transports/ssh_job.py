@@ -122,7 +122,8 @@ class Job:
     def poll(self) -> int | None:
         """The exit status (128 + N after signal N), None while it runs.
 
-        :raises BenchFault: when it vanished (the host was restarted).
+        Raises:
+            BenchFault: When it vanished (the host was restarted).
         """
         if self._result is not None:
             return _shell_status(self._result)
@@ -132,7 +133,8 @@ class Job:
     def wait(self, within_s: float) -> Result:
         """Wait for its own end and return its result; its files stay until :meth:`stop`.
 
-        :raises CommandTimeout: when it still runs after ``within_s`` seconds. It is left running.
+        Raises:
+            CommandTimeout: When it still runs after ``within_s`` seconds. It is left running.
         """
         if self._result is not None:
             return self._result
@@ -158,7 +160,8 @@ class Job:
 
         Ending a job that has ended is no error, nor is stopping it twice.
 
-        :raises BenchFault: when it survives SIGKILL, or vanished.
+        Raises:
+            BenchFault: When it survives SIGKILL, or vanished.
         """
         if self._result is not None:
             return self._result

@@ -19,8 +19,10 @@ LAGG_PORT_FLAGS = {"MASTER": 0, "STACK": 1, "ACTIVE": 2, "COLLECTING": 3, "DISTR
 
 @dataclass(frozen=True)
 class Bits:
-    """``hex`` as printed; None when the tool printed names only (``options RXCSUM,LRO``). ``names`` in the order
-    printed."""
+    """``hex`` as printed.
+
+    None when the tool printed names only (``options RXCSUM,LRO``). ``names`` in the order printed.
+    """
 
     hex: str | None
     names: tuple[str, ...]

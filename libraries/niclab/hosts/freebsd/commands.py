@@ -70,7 +70,12 @@ class FreeBsdCommands(HostCommands):
         return value
 
     def _ifconfig(self, command: str, iface: str) -> BsdInterface:
-        """:param command: one that ends with ``ifconfig`` of ``iface``."""
+        """Ifconfig.
+
+        Args:
+            command: One that ends with ``ifconfig`` of ``iface``.
+            iface: Name of the interface.
+        """
         shown = self._read(command, read_ifconfig)
         return self._the_one(command, iface, shown.interfaces)
 

@@ -110,9 +110,12 @@ _ATTACH_NAME = re.compile(r"device_attach: ([a-z][a-z0-9_]*[0-9]+) attach return
 
 @dataclass(frozen=True)
 class BsdEvent:
-    """A notable line. ``iface`` is the device or interface it begins with, None when there is none. ``seconds``
-    since boot, when the log has such stamps. ``firmware`` and ``nvm``: of the card, where the line has a version.
-    ``speed_mbps``, ``duplex``, ``flow_control``: of a link that came up."""
+    """A notable line.
+
+    ``iface`` is the device or interface it begins with, None when there is none. ``seconds`` since boot, when the log
+    has such stamps. ``firmware`` and ``nvm``: of the card, where the line has a version. ``speed_mbps``, ``duplex``,
+    ``flow_control``: of a link that came up.
+    """
 
     kind: BsdEventKind
     iface: str | None
@@ -128,9 +131,11 @@ class BsdEvent:
 
 @dataclass(frozen=True)
 class ProbedDevice:
-    """A device the kernel found. ``location`` such as ``device 0.0``; ``irq`` None for devices without a line
-    interrupt; ``ethernet_address`` when the log tells it later. ``version``: the driver's, where its description has
-    one."""
+    """A device the kernel found.
+
+    ``location`` such as ``device 0.0``; ``irq`` None for devices without a line interrupt; ``ethernet_address`` when
+    the log tells it later. ``version``: the driver's, where its description has one.
+    """
 
     name: str
     driver: str
@@ -156,8 +161,11 @@ class UnattachedDevice:
 
 @dataclass(frozen=True)
 class BsdLog:
-    """``release`` of the kernel, such as ``13.2-RELEASE``, the last one told; None when the log does not begin with a
-    boot. ``addresses``: Ethernet addresses by device, the last one told. ``lines``: how many lines the log has."""
+    """``release`` of the kernel, such as ``13.2-RELEASE``, the last one told.
+
+    None when the log does not begin with a boot. ``addresses``: Ethernet addresses by device, the last one told.
+    ``lines``: how many lines the log has.
+    """
 
     release: str | None
     events: tuple[BsdEvent, ...]

@@ -53,8 +53,9 @@ class FreeBsdBonds(FreeBsdCommands):
 
         ``miimon_ms`` asks for nothing here: a driver tells a change of its link at once.
 
-        :raises NotApplicable: for a mode or a setting that lagg(4) does not have.
-        :raises BenchFault: when a step fails, or it reads back otherwise.
+        Raises:
+            NotApplicable: For a mode or a setting that lagg(4) does not have.
+            BenchFault: When a step fails, or it reads back otherwise.
         """
         bond = interface_name(self.name, name)
         ports = [interface_name(self.name, member) for member in members]
@@ -113,7 +114,8 @@ class FreeBsdBonds(FreeBsdCommands):
     def create_vlan(self, name: str, below: str, vlan_id: int, tag: VlanTag = VlanTag.CUSTOMER) -> Vlan:
         """Make a VLAN interface (802.1Q) on ``below``, set it up, and see its id and what it lies on.
 
-        :raises NotApplicable: for another tag.
+        Raises:
+            NotApplicable: For another tag.
         """
         if tag is not VlanTag.CUSTOMER:
             raise NotApplicable(f"{self.name}: VLAN {name}: FreeBSD's vlan(4) has no tag {tag.value} before release 13")

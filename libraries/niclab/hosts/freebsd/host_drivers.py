@@ -55,7 +55,8 @@ class FreeBsdDrivers(FreeBsdCommands):
     def names_of(self, module: str) -> frozenset[str]:
         """What a device that a module drives calls its driver: ``t5nex`` and ``cxl`` of ``if_cxgbe``.
 
-        :raises BenchFault: when the module is neither loaded nor in the kernel.
+        Raises:
+            BenchFault: When the module is neither loaded nor in the kernel.
         """
         name = module_name(self.name, module)
         files = self._read("kldstat -v", read_kldstat).modules
@@ -109,7 +110,8 @@ class FreeBsdDrivers(FreeBsdCommands):
 
         One command does both, so that a connection lost with the driver does not leave the host without it.
 
-        :raises NotApplicable: when the driver is in the kernel.
+        Raises:
+            NotApplicable: When the driver is in the kernel.
         """
         name = module_name(self.name, module)
         if self.loaded_module(name) is None and self._is_in_kernel(name):
@@ -122,7 +124,8 @@ class FreeBsdDrivers(FreeBsdCommands):
     def parameter(self, module: str, name: str) -> str:
         """The value a setting of a driver has, the same on each of its devices.
 
-        :raises BenchFault: when there is no such setting, or the devices differ.
+        Raises:
+            BenchFault: When there is no such setting, or the devices differ.
         """
         if not _PARAMETER.fullmatch(name):
             raise BenchFault(f"{self.name}: module parameter {name!r}: letters, digits, . and _ are wanted")
@@ -145,7 +148,8 @@ class FreeBsdDrivers(FreeBsdCommands):
     def driver_info(self, iface: str) -> DriverInfo:
         """Driver, its version and the firmware, of the port's device or of the one it hangs on.
 
-        :raises BenchFault: when neither device is a PCI function.
+        Raises:
+            BenchFault: When neither device is a PCI function.
         """
         device = self._newbus(interface_name(self.name, iface))
         function = self._pci_of(device)
@@ -207,7 +211,8 @@ class FreeBsdDrivers(FreeBsdCommands):
     def install_package(self, name: str, version: str) -> Attempt[Package | None]:
         """Install this very version, from where the host gets its packages (``PKG_PATH`` for ``pkg_add``).
 
-        :raises BenchFault: when the tool could not try: no such version to be had, no rights.
+        Raises:
+            BenchFault: When the tool could not try: no such version to be had, no rights.
         """
         if not _VERSION.fullmatch(version):
             raise BenchFault(f"{self.name}: package version {version!r}: letters, digits and . + ~ _ , are wanted")
@@ -246,7 +251,8 @@ class FreeBsdDrivers(FreeBsdCommands):
     def _architecture(self, package: Package) -> str:
         """That of the kernel modules in the package; ``unknown`` when it has none.
 
-        :raises BenchFault: when they differ, or file(1) names an architecture that is not known here.
+        Raises:
+            BenchFault: When they differ, or file(1) names an architecture that is not known here.
         """
         files = f"pkg_info -qL {package.name}-{package.version}"
         said = self._run(f"for f in $({files}); do case $f in *.ko) file -b $f || exit 1 ;; esac; done")
@@ -262,7 +268,7 @@ class FreeBsdDrivers(FreeBsdCommands):
 
 
 def _bare(version: str | None) -> str | None:
-    """oce writes its version between slashes: ``///4.2.116.0///``."""
+    """Oce writes its version between slashes: ``///4.2.116.0///``."""
     if version is None:
         return None
     bare = version.strip("/ ")

@@ -44,8 +44,9 @@ class FreeBsdFirmware(FreeBsdDriverCommands):
     def flash(self, iface: str, file: str) -> Attempt[DriverInfo]:
         """Write a firmware image into the card: of /boot/firmware, or by its firmware module in /boot/modules.
 
-        :raises NotApplicable: when FreeBSD has no tool for the card.
-        :raises BenchFault: when there is no such module: nobody has made one of the image.
+        Raises:
+            NotApplicable: When FreeBSD has no tool for the card.
+            BenchFault: When there is no such module: nobody has made one of the image.
         """
         device = self._newbus(iface)
         module = f"{_MODULES}/{firmware_module(self._checked_file(file))}.ko"

@@ -56,7 +56,9 @@ class FreeBsdLinks(FreeBsdCommands):
     def tcp_listeners(self, port: int, address: str | None = None) -> tuple[str, ...]:
         """Who listens on a port, one line each.
 
-        :param address: whoever listens there with TCP; without it whoever listens anywhere, with TCP or UDP.
+        Args:
+            port: Number of the port.
+            address: Whoever listens there with TCP; without it whoever listens anywhere, with TCP or UDP.
         """
         lines = self._run(f"sockstat -46l -p {int(port)} | sed 1d").splitlines()
         if address is not None:
@@ -106,7 +108,8 @@ class FreeBsdLinks(FreeBsdCommands):
     def carrier_changes(self, iface: str) -> CarrierChanges:
         """Counted in the kernel log: FreeBSD keeps no count of them.
 
-        :raises BenchFault: when the log no longer holds the beginning of this boot, or does not tell of links.
+        Raises:
+            BenchFault: When the log no longer holds the beginning of this boot, or does not tell of links.
         """
         interface_name(self.name, iface)
         told = self._text("net.link.log_link_state_change")
@@ -193,11 +196,17 @@ class FreeBsdLinks(FreeBsdCommands):
     ) -> PingResult:
         """Ping ``destination``; no answer at all is a result, not an error.
 
-        :param source: interface or address to send from.
-        :param interval_s: seconds between packets; less than 1 needs root.
-        :param wait_s: whole seconds to wait for the last answer; ``ping6`` waits 10.
-        :param size: ICMP payload in bytes (the packet is 28 bytes longer with IPv4, 48 with IPv6).
-        :raises BenchFault: when ping refuses its options or cannot send at all (no summary).
+        Args:
+            destination: Address that is pinged.
+            source: Interface or address to send from.
+            count: Number of pings.
+            interval_s: Seconds between packets; less than 1 needs root.
+            wait_s: Whole seconds to wait for the last answer; ``ping6`` waits 10.
+            size: ICMP payload in bytes (the packet is 28 bytes longer with IPv4, 48 with IPv6).
+            dont_fragment: Send each ping in one piece.
+
+        Raises:
+            BenchFault: When ping refuses its options or cannot send at all (no summary).
         """
         address = ip_address(self.name, destination)
         six = ":" in address

@@ -56,7 +56,8 @@ class FreeBsdPci(FreeBsdCommands):
     def device(self, address: str) -> PciDevice:
         """The device as pciconf describes it.
 
-        :raises BenchFault: when there is no such device, or pciconf may not read its capabilities.
+        Raises:
+            BenchFault: When there is no such device, or pciconf may not read its capabilities.
         """
         pci_address(self.name, address)
         return self._at(self._pci_devices(_DETAILS), address)
@@ -67,8 +68,9 @@ class FreeBsdPci(FreeBsdCommands):
 
         The internal bus of a switch, between its upstream and downstream ports, is no link and not listed.
 
-        :raises ReadError: when the two ends of a link report different speeds or widths.
-        :raises BenchFault: when no link leads to the device, or one is not trained.
+        Raises:
+            ReadError: When the two ends of a link report different speeds or widths.
+            BenchFault: When no link leads to the device, or one is not trained.
         """
         pairs = [pair for pair in pairwise(self._chain(address)) if pair[0].port_type in _DOWNSTREAM_FACING]
         links = tuple(self._link(above, below) for above, below in pairs)
@@ -79,8 +81,12 @@ class FreeBsdPci(FreeBsdCommands):
     def interface_at(self, address: str, port_index: int | None = None) -> str:
         """Name of the network interface of a PCI function: the one of its own name, else those that hang on it.
 
-        :param port_index: which one, for a function with several ports (Chelsio T5): counted by unit number from 0.
-        :raises NoInterface: when the function has none, or it was renamed.
+        Args:
+            address: PCI address of the function.
+            port_index: Which one, for a function with several ports (Chelsio T5): counted by unit number from 0.
+
+        Raises:
+            NoInterface: When the function has none, or it was renamed.
         """
         pci_address(self.name, address)
         function = self._at(self._pci_devices(), address, capabilities=False)

@@ -130,7 +130,8 @@ class FreeBsdSystem(FreeBsdCommands):
     def dmesg_since(self, mark: KernelLogMark) -> tuple[KernelLine, ...]:
         """The kernel's own lines after ``mark``.
 
-        :raises BenchFault: when the host has booted since, or the mark is no longer in the log: lines are missing.
+        Raises:
+            BenchFault: When the host has booted since, or the mark is no longer in the log: lines are missing.
         """
         if self.boot_id() != mark.boot_id:
             raise BenchFault(f"{self.name}: has booted since the mark in the kernel log was set; read dmesg() instead")

@@ -102,9 +102,13 @@ class FreeBsdUndo(FreeBsdDriverCommands):
         return f's=$(ifconfig {iface}) && case $s in *"{present}"*) ifconfig {iface} {removal} ;; esac'
 
     def features(self, iface: str, words: Mapping[str, str]) -> str:
-        """:param words: the word to set with, by the label the feature is shown under; fixed features are left out.
+        """Features.
 
         In the order of the bits: segmentation needs transmit checksums, which come before it.
+
+        Args:
+            iface: Name of the interface.
+            words: The word to set with, by the label the feature is shown under; fixed features are left out.
         """
         shown = self._settings.features(iface)
         switchable = [one.label for one in CAPABILITIES if one.label in words and not shown[one.label].fixed]
@@ -118,7 +122,7 @@ class FreeBsdUndo(FreeBsdDriverCommands):
 
     @partly(_SIZES)
     def rings(self, iface: str) -> str:
-        """cxgbe is busy for every value once a port was up, also for the one it has: only another one is set."""
+        """Cxgbe is busy for every value once a port was up, also for the one it has: only another one is set."""
         now, tree = self._settings.rings(iface).current, self._newbus(iface).tree
         sizes = {f"{tree}.qsize_rxq": now.rx, f"{tree}.qsize_txq": now.tx}
         steps = [f"{{ test $(sysctl -n {name}) = {size} || sysctl {name}={size}; }}" for name, size in sizes.items()]

@@ -32,8 +32,10 @@ class MediaWord:
 
 @dataclass(frozen=True)
 class Media:
-    """``active`` is None when the tool prints one word only: then the link runs with the selected word, or there is no
-    link."""
+    """``active`` is None when the tool prints one word only: then the link runs with the selected word.
+
+    Or there is no link.
+    """
 
     selected: MediaWord
     active: MediaWord | None

@@ -19,7 +19,8 @@ _LINE = re.compile(r"([A-Za-z_][A-Za-z0-9_]{0,63}) ([0-9]{1,20})")
 def read_aer(text: str) -> dict[str, int]:
     """One class of errors: count by name, the line of the total left out.
 
-    :raises ReadError: when a line is no name and count, a name stands there twice, or the total is not their sum.
+    Raises:
+        ReadError: When a line is no name and count, a name stands there twice, or the total is not their sum.
     """
     counts: dict[str, int] = {}
     total: int | None = None
@@ -42,7 +43,8 @@ def read_aer(text: str) -> dict[str, int]:
 def read_aer_classes(text: str) -> AerCounters | None:
     """The three classes one after the other, each behind a line ``class=NAME``; None for no text at all.
 
-    :raises ReadError: when a class is missing, stands there twice, or cannot be read.
+    Raises:
+        ReadError: When a class is missing, stands there twice, or cannot be read.
     """
     if not text.strip():
         return None

@@ -119,7 +119,7 @@ def _known(settings: dict[str, _Setting], key: str) -> str | None:
 
 
 def _speed_mbps(settings: dict[str, _Setting]) -> int | None:
-    """ethtool writes "Unknown!" for 0 and for all ones, so a printed 0 is not its word."""
+    """Ethtool writes "Unknown!" for 0 and for all ones, so a printed 0 is not its word."""
     value = _known(settings, "Speed")
     if value is None:
         return None

@@ -85,7 +85,7 @@ class _Rows:
         return number or 0.0  # "-0.00 degrees C"
 
     def power(self, name: str) -> tuple[float | None, float | None]:
-        """mW and dBm; "-inf dBm" is None."""
+        """MW and dBm; "-inf dBm" is None."""
         value = self._filled(name)
         if value is None:
             return None, None

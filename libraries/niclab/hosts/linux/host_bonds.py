@@ -39,7 +39,8 @@ class LinuxBonds(HostCommands):
         The members lose their IPv4 addresses and are taken down: they cannot join otherwise. The driver is loaded
         without the bond that it makes by itself.
 
-        :raises BenchFault: when a step fails, or a setting reads back otherwise.
+        Raises:
+            BenchFault: When a step fails, or a setting reads back otherwise.
         """
         bond = interface_name(self.name, name)
         if not members:
@@ -64,8 +65,10 @@ class LinuxBonds(HostCommands):
         return self._read_file(f"/proc/net/bonding/{interface_name(self.name, name)}", read_bonding)
 
     def settings(self, name: str) -> dict[str, str]:
-        """Every setting of a bond as sysfs shows it, without the number that follows a word; those that are empty are
-        left out."""
+        """Every setting of a bond as sysfs shows it, without the number that follows a word.
+
+        Those that are empty are left out.
+        """
         directory = f"{_NET}/{interface_name(self.name, name)}/bonding"
         return self._read(f"cd {directory} && grep -s . *", _read_settings)
 

@@ -72,7 +72,8 @@ class LinuxDrivers(HostCommands):
 
         A version that apt does not know is looked for once more, when apt has fetched its lists anew.
 
-        :raises BenchFault: when the tool could not try: no such version to be had, no lock, no rights.
+        Raises:
+            BenchFault: When the tool could not try: no such version to be had, no lock, no rights.
         """
         if not _VERSION.fullmatch(version):
             raise BenchFault(f"{self.name}: package version {version!r}: letters, digits and . + ~ : - are wanted")
@@ -86,7 +87,8 @@ class LinuxDrivers(HostCommands):
     def parameter(self, module: str, name: str) -> str:
         """The value a parameter of a loaded module has, as the kernel writes it.
 
-        :raises BenchFault: when the module is not loaded, or does not show that parameter.
+        Raises:
+            BenchFault: When the module is not loaded, or does not show that parameter.
         """
         if not _PARAMETER.fullmatch(name):
             raise BenchFault(f"{self.name}: module parameter {name!r}: letters, digits and _ are wanted")

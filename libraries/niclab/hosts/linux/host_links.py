@@ -50,7 +50,9 @@ class LinuxLinks(HostCommands):
     def tcp_listeners(self, port: int, address: str | None = None) -> tuple[str, ...]:
         """Who listens on a port, one line each.
 
-        :param address: whoever listens there with TCP; without it whoever listens anywhere, with TCP or UDP.
+        Args:
+            port: Number of the port.
+            address: Whoever listens there with TCP; without it whoever listens anywhere, with TCP or UDP.
         """
         where = f"-Hlntup sport = :{int(port)}"
         if address is not None:
@@ -64,7 +66,8 @@ class LinuxLinks(HostCommands):
     def link_settings(self, iface: str) -> LinkSettings:
         """Speed, duplex, autonegotiation and the mode lists.
 
-        :raises BenchFault: also when the text is of another interface.
+        Raises:
+            BenchFault: Also when the text is of another interface.
         """
         command = f"ethtool {interface_name(self.name, iface)}"
         settings = self._read(command, read_link_settings)
@@ -174,12 +177,18 @@ class LinuxLinks(HostCommands):
     ) -> PingResult:
         """Ping ``destination``; no answer at all is a result, not an error.
 
-        :param source: interface or address to send from.
-        :param interval_s: seconds between packets. The last answer, too, may take so long, or twice the longest round
-            trip before it: iputils looks at its ``-W`` only while nothing has been answered (``ping_common.c``).
-        :param wait_s: whole seconds to wait for the last answer, where none has come.
-        :param size: ICMP payload in bytes (the packet is 28 bytes longer with IPv4, 48 with IPv6).
-        :raises BenchFault: when ping refuses its options or cannot send at all (exit status 2, or no summary).
+        Args:
+            destination: Address that is pinged.
+            source: Interface or address to send from.
+            count: Number of pings.
+            interval_s: Seconds between packets. The last answer, too, may take so long, or twice the longest round trip
+                before it: iputils looks at its ``-W`` only while nothing has been answered (``ping_common.c``).
+            wait_s: Whole seconds to wait for the last answer, where none has come.
+            size: ICMP payload in bytes (the packet is 28 bytes longer with IPv4, 48 with IPv6).
+            dont_fragment: Send each ping in one piece.
+
+        Raises:
+            BenchFault: When ping refuses its options or cannot send at all (exit status 2, or no summary).
         """
         command = (
             f"ping -n -c {_at_least_one(self.name, 'count', count)} -W {_at_least_one(self.name, 'wait_s', wait_s)}"

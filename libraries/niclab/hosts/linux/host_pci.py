@@ -84,8 +84,9 @@ class LinuxPci(HostCommands):
     def device(self, address: str) -> PciDevice:
         """The device as lspci and sysfs describe it; what only one of them says is taken from that one.
 
-        :raises ReadError: when the two disagree about ids, driver or link.
-        :raises BenchFault: when there is no such device, or lspci may not read its capabilities.
+        Raises:
+            ReadError: When the two disagree about ids, driver or link.
+            BenchFault: When there is no such device, or lspci may not read its capabilities.
         """
         return self._devices([pci_address(self.name, address)])[0]
 
@@ -94,8 +95,9 @@ class LinuxPci(HostCommands):
 
         The internal bus of a switch, between its upstream and downstream ports, is no link and not listed.
 
-        :raises ReadError: when the two ends of a link report different speeds or widths.
-        :raises BenchFault: when no link leads to the device, or one is not trained.
+        Raises:
+            ReadError: When the two ends of a link report different speeds or widths.
+            BenchFault: When no link leads to the device, or one is not trained.
         """
         devices = self._devices(self._chain(address))
         pairs = [pair for pair in pairwise(devices) if pair[0].port_type in _DOWNSTREAM_FACING]
@@ -107,8 +109,12 @@ class LinuxPci(HostCommands):
     def interface_at(self, address: str, port_index: int | None = None) -> str:
         """Name of the network interface of a PCI function.
 
-        :param port_index: which one, for a function with several ports (Chelsio T5): the kernel's ``dev_port``.
-        :raises NoInterface: when the function has none.
+        Args:
+            address: PCI address of the function.
+            port_index: Which one, for a function with several ports (Chelsio T5): the kernel's ``dev_port``.
+
+        Raises:
+            NoInterface: When the function has none.
         """
         pci_address(self.name, address)
         # A virtio card has its interface below the virtio device, one level deeper. A glob without a match stays as
@@ -156,8 +162,10 @@ class LinuxPci(HostCommands):
         return self._run(f'cd {_DEVICES}/{address} && basename "$(readlink driver)"').strip() or None
 
     def _devices(self, addresses: Sequence[str]) -> list[PciDevice]:
-        """Each device as :meth:`pci_device` describes it. One command for all: the path of a card that carries full
-        traffic is read in one breath."""
+        """Each device as :meth:`pci_device` describes it.
+
+        One command for all: the path of a card that carries full traffic is read in one breath.
+        """
         command = (
             f"for s in {' '.join(addresses)}; do cd {_DEVICES}/$s || exit; echo slot=$s;"
             f" for f in {' '.join(_ATTRIBUTES)}; do v=; if [ -e $f ] && ! read -r v < $f; then v=unreadable; fi;"

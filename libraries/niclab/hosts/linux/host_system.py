@@ -123,7 +123,8 @@ class LinuxSystem(HostCommands):
     def dmesg_since(self, mark: KernelLogMark) -> tuple[KernelLine, ...]:
         """The kernel lines after ``mark``.
 
-        :raises BenchFault: when the host has booted since, or the mark is no longer in the log: lines are missing.
+        Raises:
+            BenchFault: When the host has booted since, or the mark is no longer in the log: lines are missing.
         """
         boot_id = self.boot_id()
         if boot_id != mark.boot_id:

@@ -35,7 +35,8 @@ class LinuxUndo(LinuxCommands):
         The state is: MTU, IPv4 addresses, whether ARP is answered for others, up or down, and its bond, if that is
         still there. No error when nothing was taken, or the server was started since.
 
-        :raises BenchFault: when the function has no driver now, or ``iface`` belongs to something that is no bond.
+        Raises:
+            BenchFault: When the function has no driver now, or ``iface`` belongs to something that is no bond.
         """
         pci_address(self.name, address)
         driver, module = self._bound_names(address)
@@ -113,7 +114,12 @@ class LinuxUndo(LinuxCommands):
         return f"ip address flush dev {interface_name(self.name, iface)} to {ip_cidr(self.name, cidr)}"
 
     def features(self, iface: str, words: Mapping[str, str]) -> str:
-        """:param words: the word to set with, by the name the feature is shown under; fixed features are left out."""
+        """Features.
+
+        Args:
+            iface: Name of the interface.
+            words: The word to set with, by the name the feature is shown under; fixed features are left out.
+        """
         shown = self._settings.features(iface)
         wanted = {}
         for name, word in words.items():
@@ -128,7 +134,12 @@ class LinuxUndo(LinuxCommands):
         return self._restoring("-G", iface, {word: size for word, size in sizes.items() if size})
 
     def coalescing(self, iface: str, names: tuple[str, ...]) -> str:
-        """:param names: the parameters to put back; the adaptive switches come first, with those that are shown."""
+        """Coalescing.
+
+        Args:
+            iface: Name of the interface.
+            names: The parameters to put back; the adaptive switches come first, with those that are shown.
+        """
         now = self._settings.coalescing(iface)
         values: dict[str, int | bool] = {}
         for word, switch in (("adaptive-rx", now.adaptive_rx), ("adaptive-tx", now.adaptive_tx)):

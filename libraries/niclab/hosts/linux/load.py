@@ -16,10 +16,12 @@ FRAME_COUNTERS = tuple(each.name for each in fields(FrameCounters))
 
 
 def read_proc_stat(text: str) -> CpuTimes:
-    """Read ``/proc/stat`` (proc(5)): the lines of the single CPUs; user, nice, system, idle, iowait, irq, softirq and,
-    from 2.6.11 on, steal. What follows (guest times) is contained in user and nice.
+    """Read ``/proc/stat`` (proc(5)): the lines of the single CPUs; user, nice, system, idle, iowait, irq.
 
-    :raises ReadError: without CPUs, for a CPU that stands twice, or a line of other fields.
+    Softirq and, from 2.6.11 on, steal. What follows (guest times) is contained in user and nice.
+
+    Raises:
+        ReadError: Without CPUs, for a CPU that stands twice, or a line of other fields.
     """
     found: dict[int, CpuTime] = {}
     for number, line in numbered(text):
@@ -38,7 +40,8 @@ def read_proc_stat(text: str) -> CpuTimes:
 def read_frame_counters(text: str) -> FrameCounters:
     """Read ``NAME:VALUE`` lines, as ``grep . FILE FILE ...`` prints the files of ``/sys/class/net/IFACE/statistics``.
 
-    :raises ReadError: when one of the counters is missing, stands twice, or is no whole number.
+    Raises:
+        ReadError: When one of the counters is missing, stands twice, or is no whole number.
     """
     found: dict[str, int] = {}
     for number, line in numbered(text):
@@ -57,7 +60,8 @@ def read_frame_counters(text: str) -> FrameCounters:
 def read_load(text: str) -> Load:
     """Read lines of ``/proc/stat`` that begin with ``cpu``, and after them the counters of a port.
 
-    :raises ReadError: as :func:`read_proc_stat` and :func:`read_frame_counters`.
+    Raises:
+        ReadError: As :func:`read_proc_stat` and :func:`read_frame_counters`.
     """
     lines = text.splitlines(keepends=True)
     cpus = [line for line in lines if line.startswith("cpu")]

@@ -1,5 +1,6 @@
-"""Shapes that ethtool's outputs have in common: a heading that names the interface, rows of ``NAME: VALUE``, and with
-``--json`` a list with one object.
+"""Shapes that ethtool's outputs have in common: a heading that names the interface, rows of ``NAME.
+
+VALUE``, and with ``--json`` a list with one object.
 
 Every command runs with ``LC_ALL=C``, and standard error is kept apart: what is here is what the tool printed.
 """
@@ -16,6 +17,8 @@ def headed(kind: str, text: str, heading: str) -> tuple[str, list[Line]]:
     """Split an output into the interface that its first line names, and the filled lines below.
 
     Args:
+        kind: Name of the output, for messages.
+        text: The output.
         heading: The words before the name, ``Ring parameters for``.
 
     Raises:

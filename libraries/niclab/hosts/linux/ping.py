@@ -26,8 +26,9 @@ _NUMBER = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,6})?")
 def read_ping(text: str, stderr: str = "") -> PingResult:
     """Read one run of ping. No packet sent, or more answers than packets, is an error.
 
-    :param text: standard output.
-    :param stderr: standard error, whose lines become part of ``errors``.
+    Args:
+        text: Standard output.
+        stderr: Standard error, whose lines become part of ``errors``.
     """
     destination: str | None = None
     summary: re.Match[str] | None = None

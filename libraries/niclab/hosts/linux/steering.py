@@ -39,7 +39,8 @@ def queue_files(iface: str, kind: SteeringKind) -> str:
 def cpus_of_list(text: str) -> frozenset[int]:
     """``0-2,5``: 0, 1, 2 and 5.
 
-    :raises ReadError: for another text.
+    Raises:
+        ReadError: For another text.
     """
     found: set[int] = set()
     for part in text.strip().split(","):
@@ -53,7 +54,8 @@ def cpus_of_list(text: str) -> frozenset[int]:
 def cpus_of_mask(text: str) -> frozenset[int]:
     """``00000000,00000005``: 0 and 2.
 
-    :raises ReadError: for another text.
+    Raises:
+        ReadError: For another text.
     """
     try:
         mask = int(text.strip().replace(",", ""), 16)

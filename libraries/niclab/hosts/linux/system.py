@@ -78,7 +78,9 @@ def read_tool_version(text: str, *, refused: bool = False) -> str:
 
     A BusyBox applet is told apart (``busybox 1.35.0``), because it lacks options. No number at all: "unknown".
 
-    :param refused: the tool did not take the option; then the numbers of its usage text are no version.
+    Args:
+        text: The output.
+        refused: The tool did not take the option; then the numbers of its usage text are no version.
     """
     busybox = _BUSYBOX.search(text)
     if busybox is not None:
