@@ -60,7 +60,8 @@ Json = dict[str, Any]
 class AllureResults:
     """The listener. Its own errors never fail a run silently: they are in the summary, in log.html and on stderr.
 
-    :param folder: where the results go; relative to the folder in which ``robot`` was called.
+    Args:
+        folder: Where the results go; relative to the folder in which ``robot`` was called.
     """
 
     ROBOT_LISTENER_API_VERSION = 3
@@ -102,8 +103,9 @@ class Results:
     Names of files are made from the ids, names and start times of the tests, so that the live run and a later
     conversion of its output give the same files.
 
-    :param folder: where the results go.
-    :param output_dir: Robot Framework's output folder, to which evidence links are relative.
+    Args:
+        folder: Where the results go.
+        output_dir: Robot Framework's output folder, to which evidence links are relative.
     """
 
     def __init__(self, folder: Path, output_dir: Path) -> None:
@@ -144,8 +146,10 @@ class Results:
     def write_summary(self, suite: TestSuite, *, planned: int, selection: Json) -> None:
         """Compare the count of tests with the count of result files and write ``niclab-summary.json``.
 
-        :param suite: the top suite, ended. :param planned: number of tests when the run began.
-        :param selection: tag patterns of the command line that left tests out.
+        Args:
+            suite: The top suite, ended.
+            planned: Number of tests when the run began.
+            selection: Tag patterns of the command line that left tests out.
         """
         try:
             on_disk = sum(self._path(ident, "result").is_file() for ident, _, _ in self._written.values())
@@ -241,7 +245,8 @@ class Results:
     def read_evidence(self, href: str) -> bytes:
         """The file an evidence link points to.
 
-        :raises BenchFault: when it is not a readable file below the output folder.
+        Raises:
+            BenchFault: There is no readable file below the output folder.
         """
         root = self._output_dir.resolve()
         path = (root / href).resolve()
@@ -256,7 +261,8 @@ class Results:
 def convert(output: Path, folder: Path) -> list[str]:
     """Write the results of ``output`` (output.xml or output.json) into ``folder``; return what went wrong.
 
-    :raises BenchFault: when ``output`` is not a readable output of Robot Framework.
+    Raises:
+        BenchFault: ``output`` is not a readable output of Robot Framework.
     """
     try:
         suite = ExecutionResult(str(output)).suite

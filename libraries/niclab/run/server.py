@@ -31,7 +31,11 @@ POWER_WITHIN_S = 30.0
 class Server:
     """A server that can be asked, switched and recovered. Constructing it connects to nothing.
 
-    :param evidence: folder that receives the console's log.
+    Args:
+        bench: The bench that it belongs to.
+        role: Which of its two servers it is.
+        secrets: The secrets that the bench file names.
+        evidence: Folder that receives the console's log.
     """
 
     def __init__(self, bench: benchfile.Bench, role: Role, secrets: Secrets, evidence: Path) -> None:
@@ -55,7 +59,8 @@ class Server:
     def bmc(self) -> Bmc:
         """The BMC, by the protocol that the bench file chooses for power.
 
-        :raises NotApplicable: when the server has none.
+        Raises:
+            NotApplicable: The server has none.
         """
         if self.description.bmc is None:
             raise NotApplicable(f"bench {self._bench.name}: {self.name} has no BMC")
@@ -63,7 +68,11 @@ class Server:
 
     @cached_property
     def ipmi(self) -> Ipmi:
-        """:raises NotApplicable: when the bench file describes no IPMI for this server."""
+        """The BMC over IPMI.
+
+        Raises:
+            NotApplicable: The bench file describes no IPMI for this server.
+        """
         entry = self.description.bmc.ipmi if self.description.bmc else None
         if entry is None:
             raise NotApplicable(f"bench {self._bench.name}: {self.name} has no BMC with IPMI")
@@ -73,7 +82,11 @@ class Server:
 
     @cached_property
     def redfish(self) -> Redfish:
-        """:raises NotApplicable: when the bench file describes no Redfish for this server."""
+        """The BMC over Redfish.
+
+        Raises:
+            NotApplicable: The bench file describes no Redfish for this server.
+        """
         entry = self.description.bmc.redfish if self.description.bmc else None
         if entry is None:
             raise NotApplicable(f"bench {self._bench.name}: {self.name} has no BMC with Redfish")
@@ -85,7 +98,8 @@ class Server:
     def console(self) -> SerialConsole:
         """The serial console, open: logged from the first use on, connected anew when the line was lost.
 
-        :raises NotApplicable: when the server has none.
+        Raises:
+            NotApplicable: The server has none.
         """
         entry = self.description.console
         if entry is None:
@@ -112,7 +126,12 @@ class Server:
     def run(self, command: str, *, timeout_s: float = 60) -> Result:
         """Run a command that must succeed.
 
-        :raises BenchFault: when it does not, or the server does not answer by the deadline.
+        Args:
+            command: The command line.
+            timeout_s: Deadline in seconds.
+
+        Raises:
+            BenchFault: It fails, or the server does not answer by the deadline.
         """
         return self.ssh.run(command, timeout_s=timeout_s, check=True)
 
@@ -142,8 +161,11 @@ class Server:
     def wait_ready(self, since: str | None = None) -> None:
         """Wait until the server runs commands.
 
-        :param since: a boot id; the server must have been started anew since then.
-        :raises BenchFault: when it does not within ``boot.ready_within_s``.
+        Args:
+            since: A boot id; the server must have started again since then.
+
+        Raises:
+            BenchFault: It does not within ``boot.ready_within_s``.
         """
 
         def ready() -> bool:
@@ -167,8 +189,9 @@ class Server:
     def power_cycle(self) -> None:
         """Cut the power by the BMC, give it back, and wait until the server runs again.
 
-        :raises NotApplicable: without a BMC.
-        :raises BenchFault: when the power does not go or return, or the server does not come back.
+        Raises:
+            NotApplicable: It has no BMC.
+            BenchFault: The power does not go or return, or the server does not come back.
         """
         self.ssh.close()
         self.bmc.set_power(PowerState.OFF, within_s=POWER_WITHIN_S)
@@ -178,7 +201,8 @@ class Server:
     def recover(self) -> None:
         """Get a server back that does not answer: power on if it is off, else a power cycle.
 
-        :raises BenchFault: when there is no BMC, or the server stays away.
+        Raises:
+            BenchFault: There is no BMC, or the server stays away.
         """
         try:
             self.power_cycle()

@@ -85,7 +85,15 @@ class Scan(Answer):
 
 
 def want_mode(run: Run, mode: Mode) -> None:
-    """:raises NotApplicable: when the dut cannot receive so."""
+    """Require that the dut can receive in a mode.
+
+    Args:
+        run: The current run.
+        mode: The mode.
+
+    Raises:
+        NotApplicable: It cannot.
+    """
     system, card = run.server(Role.DUT).description.os, run.card
     if mode is Mode.NIC:
         return
@@ -101,10 +109,20 @@ def want_mode(run: Run, mode: Mode) -> None:
 
 
 def measure(run: Run, path: BenchPath, profile: Profile, tell: Tell) -> Scan:
-    """The dut receives over ``path`` with each number of connections.
+    """Receive at the dut over a path with each number of connections.
 
-    :raises NotApplicable: when the sheet does not know the limit.
-    :raises BenchFault: when the bench cannot reach it, or a run fails or is worthless.
+    Args:
+        run: The current run.
+        path: The path that carries the traffic.
+        profile: Which numbers of connections, and how long each run.
+        tell: Takes the progress.
+
+    Returns:
+        All numbers of connections.
+
+    Raises:
+        NotApplicable: The sheet does not know the limit.
+        BenchFault: The bench cannot reach it, or a run fails or is worthless.
     """
     fraction = run.card.known(run.card.limits.tcp_fraction_of_line_rate, "limits.tcp_fraction_of_line_rate")
     ends = serving.ends(run, path, Role.PEER)

@@ -152,9 +152,15 @@ def switched(name: OffloadName, on: bool, at: At = At.BOTH) -> Setting:
 
 
 def order_of(run: Run, effect: Effect, run_s: int) -> Order:
-    """The runs of an effect.
+    """Return the order of the runs of an effect.
 
-    :raises NotApplicable: when a server has no such processor to bind them to.
+    Args:
+        run: The current run.
+        effect: The effect.
+        run_s: Time of a run in s.
+
+    Raises:
+        NotApplicable: A server has no such processor to bind them to.
     """
     if effect.cpu is not None:
         for server in run.servers.values():
@@ -192,13 +198,24 @@ def ask(
     settings: Mapping[str, tuple[Setting, ...]] | None = None,
     source: str | None = None,
 ) -> EffectAnswer:
-    """Does ``effect`` show over ``path``?
+    """Ask whether an effect shows over a path.
 
-    :param settings: of each arm, where they are not what the effect is measured under, and that with its change.
-    :param source: where the prediction is from, when that is not the sheet.
-    :raises NotApplicable: when the setting, the workload or the figure is not to be had here.
-    :raises BenchFault: when a run fails or is worthless.
-    :raises Undecided: when the time was spent before the first look.
+    Args:
+        run: The current run.
+        path: The path that carries the traffic.
+        effect: The effect.
+        budget: How many runs may be made, and for how long.
+        tell: Takes the progress.
+        settings: Settings of each arm, where they are not what the effect is measured under, and that with its change.
+        source: Where the prediction is from, when that is not the sheet.
+
+    Returns:
+        The answer.
+
+    Raises:
+        NotApplicable: The setting, the workload or the figure is not to be had here.
+        BenchFault: A run fails or is worthless.
+        Undecided: The time was spent before the first look.
     """
     order = order_of(run, effect, budget.run_s)
     source = source or f"sheet {run.card.name}, {effect.name}"
@@ -289,7 +306,8 @@ def _resolution(run: Run, effect: Effect, order: Order) -> float:
 def value_of(measured: TrafficRun, figure: Figure) -> float:
     """The figure of a run, above 0.
 
-    :raises WorthlessResult: when the run does not have it.
+    Raises:
+        WorthlessResult: The run does not have it.
     """
     if figure is Figure.MBPS:
         return limit.mbps(measured)

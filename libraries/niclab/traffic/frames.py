@@ -115,10 +115,19 @@ class Peak(Answer):
 
 
 def measure(run: Run, path: BenchPath, tell: Tell) -> Peak:
-    """The dut receives frames of each size over ``path``, as many as it can.
+    """Receive frames of each size at the dut over a path, as many as it can.
 
-    :raises NotApplicable: when the sheet knows no frame rate.
-    :raises BenchFault: when a run fails or is worthless.
+    Args:
+        run: The current run.
+        path: The path that carries the frames.
+        tell: Takes the progress.
+
+    Returns:
+        The frame rates.
+
+    Raises:
+        NotApplicable: The sheet knows no frame rate.
+        BenchFault: A run fails or is worthless.
     """
     known = run.card.limits.frames_per_s
     if known is None:
@@ -199,9 +208,13 @@ def _binding(frames_per_s: float, frame: int, rate_mbps: float, bus_mbps: float 
 
 
 def same_within(run: Run) -> float:
-    """How many percent the frame rates may differ.
+    """Return how many percent the frame rates may differ.
 
-    :raises NotApplicable: when the sheet does not say so.
+    Args:
+        run: The current run.
+
+    Raises:
+        NotApplicable: The sheet does not say so.
     """
     known = run.card.limits.frame_rate_same_within_percent
     if known is None:
@@ -210,11 +223,16 @@ def same_within(run: Run) -> float:
 
 
 def judge_independence(run: Run, peak: Peak) -> None:
-    """Is the frame rate the same at every size at which neither line nor bus comes first, as the sheet says?
+    """Require the same frame rate at every size at which neither line nor bus comes first, as the sheet says.
 
-    :raises NotApplicable: when the sheet does not say so, or there are less than two such sizes.
-    :raises CardFailure: when it is proven to differ by more.
-    :raises Undecided: when the intervals cannot tell.
+    Args:
+        run: The current run.
+        peak: The frame rates.
+
+    Raises:
+        NotApplicable: The sheet does not say so, or there are less than two such sizes.
+        CardFailure: It is proven to differ by more.
+        Undecided: The intervals cannot tell.
     """
     percent = same_within(run)
     free = [each for each in peak.found if each.binds == "frames/s"]

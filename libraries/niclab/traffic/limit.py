@@ -113,13 +113,23 @@ class LimitAnswer(Answer):
 def ask(
     run: Run, path: BenchPath, sender: Role, budget: LimitBudget, tell: Tell, over: OverInterfaces | None = None
 ) -> LimitAnswer:
-    """Does TCP from ``sender`` reach the sheet's limit over ``path``? Adds what was measured to the run folder.
+    """Ask whether TCP reaches the sheet's limit over a path. Adds what was measured to the run folder.
 
-    :param tell: is told the progress of what lasts long.
-    :param over: what has the addresses of ``path``, where its ports have not; the line is then that of its port.
-    :raises NotApplicable: when the sheet does not know the limit.
-    :raises BenchFault: when the bench cannot reach it, or a run fails or is worthless.
-    :raises Undecided: when the time was spent before the first look.
+    Args:
+        run: The current run.
+        path: The path that carries the traffic.
+        sender: The server that sends.
+        budget: How many runs may be made, and for how long.
+        tell: Takes the progress of what lasts long.
+        over: What has the addresses of ``path``, where its ports have not; the line is then that of its port.
+
+    Returns:
+        The answer.
+
+    Raises:
+        NotApplicable: The sheet does not know the limit.
+        BenchFault: The bench cannot reach it, or a run fails or is worthless.
+        Undecided: The time was spent before the first look.
     """
     fraction = run.card.known(run.card.limits.tcp_fraction_of_line_rate, "limits.tcp_fraction_of_line_rate")
     ends, tool = _ends(run, path, sender, over), tool_of(run.bench.traffic)
@@ -203,7 +213,8 @@ def line_mbps(ends: Ends, path: BenchPath) -> float:
 def mbps(measured: TrafficRun) -> float:
     """The throughput of a run.
 
-    :raises WorthlessResult: when its test has none.
+    Raises:
+        WorthlessResult: Its test has none.
     """
     bps = measured.result.throughput_bps
     if bps is None:
