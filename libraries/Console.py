@@ -54,7 +54,7 @@ class Console(BenchLibrary):
         target = self.run.server(server)
         undo = Action(ActionKind.POWER, target.name, "on")
         self.run.journal.register(target.name, "kernel is made to panic", undo)
-        target.ssh.start(f"sleep 0.5; {target.host.panicking()}")
+        target.ssh.start(f"sleep 0.5; {target.host.system.panic_command()}")
         target.ssh.close()
 
     @keyword

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 from dataclasses import dataclass
 from enum import StrEnum
@@ -12,6 +11,7 @@ import cardfaults
 import control
 import nvram
 import parts
+import process
 import switchfaults
 from layout import Bench
 
@@ -167,10 +167,9 @@ def _bmc(bench: Bench, role: str, name: str, value: float | bool) -> None:
 def _signal(bench: Bench, role: str, number: signal.Signals) -> None:
     _check_role(bench, role)
     pids = parts.running(bench).get(f"qemu-{role}")
-    if not pids:
+    reached = [process.send(pid, number) for pid in pids or ()]
+    if not any(reached):
         raise FaultError(f"{role} is off")
-    for pid in pids:
-        os.kill(pid.pid, number)
 
 
 def _check_role(bench: Bench, role: str) -> None:

@@ -49,7 +49,7 @@ class Identity:
         # at most 16 characters: IPMI 1.5 tools and some BMCs take no more; at least 8: SNMPv3 takes no less
         added = "".join(f"{name}={secrets.token_hex(8)}\n" for name in SECRETS if name not in known)
         if added:
-            _write_private(self.secrets_file, kept + added)
+            write_private(self.secrets_file, kept + added)
 
     def secret(self, name: str) -> str:
         """One of the passwords of this bench."""
@@ -69,7 +69,7 @@ class Identity:
             text = key.private_bytes(
                 serialization.Encoding.PEM, serialization.PrivateFormat.OpenSSH, serialization.NoEncryption()
             )
-            _write_private(path, text.decode())
+            write_private(path, text.decode())
         private = serialization.load_ssh_private_key(path.read_bytes(), None)
         public = private.public_key()
         return public.public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH).decode()
@@ -95,14 +95,14 @@ class Identity:
         pem = key.private_bytes(
             serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
         )
-        _write_private(self.certificate_key, pem.decode())
+        write_private(self.certificate_key, pem.decode())
         self.certificate.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
 
 
-def _write_private(path: Path, text: str) -> None:
-    """Write it in one step: an interrupted ``up`` leaves no empty key behind."""
+def write_private(path: Path, content: str | bytes) -> None:
+    """Write a file that only this user may read, in one step: an interrupted ``up`` leaves no empty key behind."""
     draft = path.with_name(path.name + ".new")
     draft.unlink(missing_ok=True)
     draft.touch(mode=0o600)
-    draft.write_text(text)
+    draft.write_bytes(content.encode() if isinstance(content, str) else content)
     draft.replace(path)

@@ -25,6 +25,7 @@ from wait import until
 HERE = Path(__file__).resolve().parent
 START_S = 15.0
 TERM_S = 3.0
+_PASSED_ON = ("HOME", "LANG", "LD_LIBRARY_PATH", "LOGNAME", "PATH", "TMPDIR", "TZ", "USER", "VBENCH_ACCEL")
 
 
 class PartError(Exception):
@@ -107,13 +108,21 @@ def _cables(bench: Bench) -> dict[str, object]:
 
 
 def running(bench: Bench) -> dict[str, list[process.Pid]]:
-    """Every live process of this bench, by part name. Reads the environment of this user's processes."""
+    """Find the live processes of this bench that belong to this user.
+
+    The processes of others are not looked at, also by root, who may read their environment: anybody could give a
+    process the bench's mark.
+
+    :return: part name -> its processes.
+    """
     mark = f"VBENCH={bench.folder}".encode()
     found: dict[str, list[process.Pid]] = {}
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
         try:
+            if entry.stat().st_uid != os.geteuid():
+                continue
             environment = (entry / "environ").read_bytes().split(b"\0")
             if mark not in environment:
                 continue
@@ -155,7 +164,12 @@ def _spawn(bench: Bench, part: Part) -> subprocess.Popen[bytes]:
     config = bench.folder / f"{part.name}.config"
     config.touch(mode=0o600)
     config.write_text(json.dumps(part.config, indent=1))
-    environment = {**os.environ, "VBENCH": str(bench.folder), "VBENCH_PART": part.name, "PYTHONPATH": str(HERE)}
+    environment = {
+        **plain_environment(),
+        "VBENCH": str(bench.folder),
+        "VBENCH_PART": part.name,
+        "PYTHONPATH": str(HERE),
+    }
     with (bench.folder / "log" / f"{part.name}.log").open("ab") as log:
         return subprocess.Popen(
             [sys.executable, "-m", part.module, str(config)],
@@ -166,6 +180,11 @@ def _spawn(bench: Bench, part: Part) -> subprocess.Popen[bytes]:
             stderr=log,
             start_new_session=True,
         )
+
+
+def plain_environment() -> dict[str, str]:
+    """What a part needs of this process's environment, and no secret of the lab or of a pipeline."""
+    return {name: value for name, value in os.environ.items() if name in _PASSED_ON or name.startswith(("LC_", "XDG_"))}
 
 
 def _stdout(child: subprocess.Popen[bytes]) -> IO[bytes]:

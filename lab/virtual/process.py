@@ -99,9 +99,19 @@ def end(pid: Pid, term_s: float) -> None:
 
 def kill(pid: Pid) -> None:
     """Send SIGKILL to this very process, if it still runs. Works on a stopped process as well."""
+    send(pid, signal.SIGKILL)
+
+
+def send(pid: Pid, number: signal.Signals) -> bool:
+    """Send a signal to this very process.
+
+    :return: whether it still ran.
+    """
     with _handle(pid) as handle:
-        if handle is not None:
-            signal.pidfd_send_signal(handle, signal.SIGKILL)
+        if handle is None:
+            return False
+        signal.pidfd_send_signal(handle, number)
+        return True
 
 
 async def ended(pid: Pid, within_s: float) -> bool:

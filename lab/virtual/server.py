@@ -16,7 +16,7 @@ import hostcpu
 import image
 import nvram
 from freebsd import kit as freebsd_kit
-from identity import Identity
+from identity import Identity, write_private
 from layout import LINUX, Server
 
 MEMORY_MIB = 404
@@ -88,7 +88,7 @@ def _make_initrd(server: Server, identity: Identity, before: list[Path]) -> None
         archive = subprocess.run(
             ["sh", "-c", "find . | sort | cpio --quiet -o -H newc -R 0:0"], cwd=tree, check=True, capture_output=True
         ).stdout
-    (server.folder / "initrd.cpio").write_bytes(b"".join([*(path.read_bytes() for path in before), archive]))
+    write_private(server.folder / "initrd.cpio", b"".join([*(path.read_bytes() for path in before), archive]))
 
 
 HYSTART_LOW_WINDOW = "tcp_cubic.hystart_low_window=128"

@@ -34,7 +34,7 @@ def shown(text: str, counted: str = NETSTAT) -> str:
 
 def test_interface() -> None:
     dut, _ = host({SHOW: [shown(UP), shown(UNPLUGGED), shown(DOWN)]})
-    record = dut.interface("oce0")
+    record = dut.links.interface("oce0")
     assert (record.mac, record.mtu, record.index, record.kind) == ("00:00:c9:e6:67:a8", 1500, 3, None)
     assert (record.admin_up, record.carrier, record.carrier_reason) == (True, True, None)
     assert record.operstate is Operstate.UP
@@ -42,15 +42,15 @@ def test_interface() -> None:
         ("inet", "10.1.1.1", 24, "global"),
         ("inet6", "fe80::200:c9ff:fee6:67a8", 64, "link"),
     ]
-    record = dut.interface("oce0")
+    record = dut.links.interface("oce0")
     assert (record.admin_up, record.carrier, record.carrier_reason) == (True, False, "no carrier")
-    record = dut.interface("oce0")
+    record = dut.links.interface("oce0")
     assert (record.admin_up, record.carrier_reason) == (False, "interface is administratively down")
     assert record.operstate is Operstate.DOWN
 
 
 def test_an_interface_that_is_down_has_no_carrier_whatever_its_status() -> None:
-    record = host({SHOW: shown(DOWN.replace("no carrier", "active"))})[0].interface("oce0")
+    record = host({SHOW: shown(DOWN.replace("no carrier", "active"))})[0].links.interface("oce0")
     assert (record.carrier, record.carrier_reason) == (False, "interface is administratively down")
 
 
@@ -70,17 +70,17 @@ def test_an_interface_that_is_down_has_no_carrier_whatever_its_status() -> None:
 )
 def test_half_an_interface_is_none(text: str) -> None:
     with pytest.raises(BenchFault, match=r"^dut: `ifconfig oce0"):
-        host({SHOW: text})[0].interface("oce0")
+        host({SHOW: text})[0].links.interface("oce0")
 
 
 def test_an_interface_that_is_not_there_says_ifconfigs_words() -> None:
     dut, _ = host({SHOW: failed("ifconfig: interface oce0 does not exist\n")})
     with pytest.raises(BenchFault, match="interface oce0 does not exist"):
-        dut.interface("oce0")
+        dut.links.interface("oce0")
 
 
 def test_statistics() -> None:
-    statistics = host({"netstat -I oce0 -bdnW": NETSTAT})[0].statistics("oce0")
+    statistics = host({"netstat -I oce0 -bdnW": NETSTAT})[0].links.statistics("oce0")
     assert (statistics.rx_bytes, statistics.rx_packets, statistics.rx_errors) == (1024880, 92712345, 17)
     assert (statistics.rx_dropped, statistics.tx_packets, statistics.tx_errors) == (3, 88123456, 1)
     assert (statistics.tx_bytes, statistics.tx_dropped) == (46134, 5)
@@ -89,32 +89,32 @@ def test_statistics() -> None:
 def test_a_column_that_is_missing_is_no_zero() -> None:
     counted = "".join(f"{line.rpartition(' ')[0]}\n" for line in NETSTAT.splitlines())
     with pytest.raises(ReadError, match="cannot read netstat -bdnW: line 1"):
-        host({"netstat -I oce0 -bdnW": counted})[0].statistics("oce0")
+        host({"netstat -I oce0 -bdnW": counted})[0].links.statistics("oce0")
 
 
 def test_link_settings() -> None:
     dut, _ = host({"ifconfig -m oce0": [MANAGED, MANAGED.replace("active", "no carrier")]})
-    link = dut.link_settings("oce0")
+    link = dut.links.link_settings("oce0")
     assert (link.speed_mbps, link.duplex, link.autoneg, link.link) == (10000, Duplex.FULL, True, True)
     assert (link.supported, link.supports_autoneg, link.advertised) == (("10Gbase-SR/Full",), True, None)
-    link = dut.link_settings("oce0")
+    link = dut.links.link_settings("oce0")
     assert (link.speed_mbps, link.link, link.link_reason) == (None, False, "no carrier")
 
 
 def test_link_of_another_interface_is_refused() -> None:
     with pytest.raises(BenchFault, match=r"showed \['oce0'\], wanted oce1"):
-        host({"ifconfig -m oce1": MANAGED})[0].link_settings("oce1")
+        host({"ifconfig -m oce1": MANAGED})[0].links.link_settings("oce1")
 
 
 def test_counters() -> None:
-    counters = host({"sysctl dev.oce.0": OCE})[0].counters("oce0")
+    counters = host({"sysctl dev.oce.0": OCE})[0].links.counters("oce0")
     assert counters["stats.rx.total_pkts"] == 1234 and "%desc" not in counters
     with pytest.raises(ReadError, match="no counter 'nonsense'"):
         _ = counters["nonsense"]
     with pytest.raises(BenchFault, match="shows no counter of oce0"):
-        host({"sysctl dev.oce.0": "dev.oce.0.%driver: oce\n"})[0].counters("oce0")
+        host({"sysctl dev.oce.0": "dev.oce.0.%driver: oce\n"})[0].links.counters("oce0")
     with pytest.raises(BenchFault, match="unknown oid"):
-        host({"sysctl dev.oce.0": failed("sysctl: unknown oid 'dev.oce.0'\n")})[0].counters("oce0")
+        host({"sysctl dev.oce.0": failed("sysctl: unknown oid 'dev.oce.0'\n")})[0].links.counters("oce0")
 
 
 TOLD = "sysctl -n net.link.log_link_state_change"
@@ -124,14 +124,14 @@ CHANGES = "oce0: link state changed to UP\noce0: link state changed to DOWN\noce
 
 def test_carrier_changes() -> None:
     dut, _ = host({TOLD: "1\n", BUFFER: MESSAGES + CHANGES})
-    assert dut.carrier_changes("oce0") == CarrierChanges(3, 2, 1)
+    assert dut.links.carrier_changes("oce0") == CarrierChanges(3, 2, 1)
 
 
 def test_carrier_changes_that_cannot_be_counted() -> None:
     with pytest.raises(BenchFault, match="overwritten the beginning of this boot"):
-        host({TOLD: "1\n", BUFFER: CHANGES})[0].carrier_changes("oce0")
+        host({TOLD: "1\n", BUFFER: CHANGES})[0].links.carrier_changes("oce0")
     with pytest.raises(BenchFault, match="log_link_state_change is 0, wanted 1"):
-        host({TOLD: "0\n"})[0].carrier_changes("oce0")
+        host({TOLD: "0\n"})[0].links.carrier_changes("oce0")
 
 
 WAIT = "/usr/bin/time -p timeout..."
@@ -140,7 +140,7 @@ WAIT = "/usr/bin/time -p timeout..."
 @pytest.mark.parametrize(("status", "wait"), [(0, CarrierWait(True, 0.25)), (124, CarrierWait(False, 0.25))])
 def test_waiting_for_carrier(status: int, wait: CarrierWait) -> None:
     dut, shell = host({WAIT: f"real         0.25\nuser         0.00\nsys          0.00\nstatus {status}\n"})
-    assert dut.await_carrier("oce0", up=True, within_s=3) == wait
+    assert dut.links.await_carrier("oce0", up=True, within_s=3) == wait
     assert shell.timeouts_s[shell.commands[0]] == 8
 
 
@@ -150,7 +150,7 @@ def test_waiting_for_carrier(status: int, wait: CarrierWait) -> None:
 )
 def test_a_wait_that_saw_nothing_is_a_fault(text: str) -> None:
     with pytest.raises(BenchFault, match=r"^dut: waiting for the carrier of oce0 ended with"):
-        host({WAIT: text})[0].await_carrier("oce0", up=True, within_s=3)
+        host({WAIT: text})[0].links.await_carrier("oce0", up=True, within_s=3)
 
 
 class TestWaitingInARealShell:
@@ -167,7 +167,7 @@ class TestWaitingInARealShell:
             done = subprocess.run(["sh", "-c", command], env=environment, capture_output=True, text=True, check=False)
             return Answer(done.stdout, done.returncode, done.stderr)
 
-        return host({WAIT: run})[0].await_carrier("oce0", up, within_s)
+        return host({WAIT: run})[0].links.await_carrier("oce0", up, within_s)
 
     @pytest.mark.parametrize(("state", "up"), [(UP, True), (UNPLUGGED, False), (DOWN, False)])
     def test_what_is_so_already_is_seen_at_once(self, tmp_path: Path, state: str, up: bool) -> None:
@@ -191,10 +191,10 @@ class TestWaitingInARealShell:
 
 def test_set_link_reads_back() -> None:
     dut, _ = host({f"ifconfig oce0 up && {SHOW}": shown(UP), f"ifconfig oce0 down && {SHOW}": [shown(DOWN), shown(UP)]})
-    dut.set_link("oce0", up=True)
-    dut.set_link("oce0", up=False)
+    dut.links.set_link("oce0", up=True)
+    dut.links.set_link("oce0", up=False)
     with pytest.raises(BenchFault, match="dut: oce0 is not down after"):
-        dut.set_link("oce0", up=False)
+        dut.links.set_link("oce0", up=False)
 
 
 ADD = f"ifconfig oce0 inet 10.1.1.1/24 alias && {SHOW}"
@@ -209,16 +209,16 @@ def test_addresses_are_read_back() -> None:
             REMOVE: [shown(WITHOUT_IPV4), shown(UP), failed("ifconfig: ioctl (SIOCDIFADDR): Can't assign address\n")],
         }
     )
-    dut.add_address("oce0", "10.1.1.1/24")
+    dut.links.add_address("oce0", "10.1.1.1/24")
     with pytest.raises(BenchFault, match="does not have"):
-        dut.add_address("oce0", "10.1.1.1/24")
+        dut.links.add_address("oce0", "10.1.1.1/24")
     with pytest.raises(BenchFault, match=r"oce0 has 10\.1\.1\.1 already"):
-        dut.add_address("oce0", "10.1.1.1/24")
-    dut.remove_address("oce0", "10.1.1.1/24")
+        dut.links.add_address("oce0", "10.1.1.1/24")
+    dut.links.remove_address("oce0", "10.1.1.1/24")
     with pytest.raises(BenchFault, match="still has"):
-        dut.remove_address("oce0", "10.1.1.1/24")
+        dut.links.remove_address("oce0", "10.1.1.1/24")
     with pytest.raises(BenchFault, match="Can't assign address"):
-        dut.remove_address("oce0", "10.1.1.1/24")
+        dut.links.remove_address("oce0", "10.1.1.1/24")
 
 
 def test_ping() -> None:
@@ -231,9 +231,9 @@ def test_ping() -> None:
             six: Answer(text_of("ping", "freebsd-ping6-silent"), 2),
         }
     )
-    result = dut.ping("10.1.1.2", source="oce0", size=1472, dont_fragment=True)
+    result = dut.links.ping("10.1.1.2", source="oce0", size=1472, dont_fragment=True)
     assert (result.sent, result.received, result.duplicates, result.rtt_avg_ms) == (3, 1, 1, 0.13)
-    assert dut.ping("fe80::2%oce0", count=2, interval_s=0.5).received == 0
+    assert dut.links.ping("fe80::2%oce0", count=2, interval_s=0.5).received == 0
     assert shell.timeouts_s[six] >= 10
 
 
@@ -253,16 +253,16 @@ def test_a_ping_that_could_not_ask_is_a_fault() -> None:
     )
     for _ in range(4):
         with pytest.raises(BenchFault, match=r"^dut: `ping -n -c 1"):
-            dut.ping("10.1.1.2", count=1)
+            dut.links.ping("10.1.1.2", count=1)
     with pytest.raises(BenchFault, match="oce0 has no IPv4 address to ping from"):
-        dut.ping("10.1.1.2", source="oce0")
+        dut.links.ping("10.1.1.2", source="oce0")
 
 
 def test_what_the_journal_keeps_runs_twice(tmp_path: Path) -> None:
     """The command itself, in a real shell, with an ifconfig that forgets the address when it is told to."""
     dut, shell = host({})
-    assert dut.restoring_link("oce0", up=False) == "ifconfig oce0 down"
-    command = dut.removing_address("oce0", "10.1.1.1/24")
+    assert dut.undo.link("oce0", up=False) == "ifconfig oce0 down"
+    command = dut.undo.address("oce0", "10.1.1.1/24")
     state, told = tmp_path / "state", tmp_path / "told"
     ifconfig = tmp_path / "ifconfig"
     ifconfig.write_text(
@@ -285,27 +285,27 @@ def test_what_the_journal_keeps_runs_twice(tmp_path: Path) -> None:
 
 
 def test_what_shows_that_nothing_has_changed() -> None:
-    assert host({})[0].showing_links(["oce0", "cxl1"]) == "kenv -q niclab_boot_id; ifconfig oce0; ifconfig cxl1"
+    assert host({})[0].links.show_command(["oce0", "cxl1"]) == "kenv -q niclab_boot_id; ifconfig oce0; ifconfig cxl1"
 
 
 HOSTILE: list[Callable[[FreeBsdHost], object]] = [
-    lambda dut: dut.interface("oce0;reboot"),
-    lambda dut: dut.link_settings("-a"),
-    lambda dut: dut.counters("oce0 x"),
-    lambda dut: dut.carrier_changes("$(id)"),
-    lambda dut: dut.await_carrier("oce0'", up=True, within_s=1),
-    lambda dut: dut.set_link("oce0 mtu 9000", up=True),
-    lambda dut: dut.restoring_link("oce0;reboot", up=True),
-    lambda dut: dut.removing_address("oce0", "10.1.1.1"),
-    lambda dut: dut.removing_address("oce0;reboot", "10.1.1.1/24"),
-    lambda dut: dut.showing_links(["oce0", "$(id)"]),
-    lambda dut: dut.add_address("oce0", "10.1.1.1"),
-    lambda dut: dut.remove_address("oce0", "x/24"),
-    lambda dut: dut.ping("host.example"),
-    lambda dut: dut.ping("10.1.1.2", count=0),
-    lambda dut: dut.ping("10.1.1.2", wait_s=0),
-    lambda dut: dut.ping("10.1.1.2", interval_s=0),
-    lambda dut: dut.ping("10.1.1.2", size=65508),
+    lambda dut: dut.links.interface("oce0;reboot"),
+    lambda dut: dut.links.link_settings("-a"),
+    lambda dut: dut.links.counters("oce0 x"),
+    lambda dut: dut.links.carrier_changes("$(id)"),
+    lambda dut: dut.links.await_carrier("oce0'", up=True, within_s=1),
+    lambda dut: dut.links.set_link("oce0 mtu 9000", up=True),
+    lambda dut: dut.undo.link("oce0;reboot", up=True),
+    lambda dut: dut.undo.address("oce0", "10.1.1.1"),
+    lambda dut: dut.undo.address("oce0;reboot", "10.1.1.1/24"),
+    lambda dut: dut.links.show_command(["oce0", "$(id)"]),
+    lambda dut: dut.links.add_address("oce0", "10.1.1.1"),
+    lambda dut: dut.links.remove_address("oce0", "x/24"),
+    lambda dut: dut.links.ping("host.example"),
+    lambda dut: dut.links.ping("10.1.1.2", count=0),
+    lambda dut: dut.links.ping("10.1.1.2", wait_s=0),
+    lambda dut: dut.links.ping("10.1.1.2", interval_s=0),
+    lambda dut: dut.links.ping("10.1.1.2", size=65508),
 ]
 
 

@@ -37,26 +37,26 @@ def package(architecture: str = "amd64", version: str = "4.2.313.0") -> Package:
 )
 def test_a_package_of_pkg(abi: str, architecture: str) -> None:
     dut, _ = host({WHICH: NEW, QUERY: f"oce 4.2.313.0 {abi}\n"})
-    found = dut.package("oce")
+    found = dut.drivers.package("oce")
     assert found == package(architecture) and found.complete
 
 
 @pytest.mark.parametrize(("file", "architecture"), [(AMD64, "amd64"), (I386, "i386"), ("", "unknown")])
 def test_a_package_of_pkg_add_is_of_the_architecture_of_its_modules(file: str, architecture: str) -> None:
     dut, _ = host({WHICH: OLD, LIST: "oce-4.2.313.0\n", FILES: file})
-    assert dut.package("oce") == package(architecture)
+    assert dut.drivers.package("oce") == package(architecture)
 
 
 @pytest.mark.parametrize("said", [AMD64 + I386, "ASCII text\n"])
 def test_modules_that_tell_no_architecture_are_an_error(said: str) -> None:
     dut, _ = host({WHICH: OLD, LIST: "oce-4.2.313.0\n", FILES: said})
     with pytest.raises(ReadError, match="cannot read file -b"):
-        dut.package("oce")
+        dut.drivers.package("oce")
 
 
 @pytest.mark.parametrize(("tool", "command"), [(NEW, QUERY), (OLD, LIST)])
 def test_no_package(tool: str, command: str) -> None:
-    assert host({WHICH: tool, command: NONE})[0].package("oce") is None
+    assert host({WHICH: tool, command: NONE})[0].drivers.package("oce") is None
 
 
 @pytest.mark.parametrize(("tool", "command"), [(NEW, QUERY), (OLD, LIST)])
@@ -75,12 +75,12 @@ def test_no_package(tool: str, command: str) -> None:
 def test_what_is_no_package_is_no_absence(tool: str, command: str, answer: Script) -> None:
     dut, _ = host({WHICH: tool, command: answer})
     with pytest.raises(BenchFault, match=r"^dut: "):
-        dut.package("oce")
+        dut.drivers.package("oce")
 
 
 def test_no_tool_is_a_fault() -> None:
     with pytest.raises(BenchFault, match="neither pkg is set up nor is there pkg_info"):
-        host({WHICH: ""})[0].package("oce")
+        host({WHICH: ""})[0].drivers.package("oce")
 
 
 INSTALLED = "oce 4.2.313.0 FreeBSD:13:amd64\n"
@@ -88,7 +88,7 @@ INSTALLED = "oce 4.2.313.0 FreeBSD:13:amd64\n"
 
 def test_installing_with_pkg() -> None:
     dut, shell = host({WHICH: NEW, INSTALL: "", QUERY: INSTALLED})
-    attempt = dut.install_package("oce", "4.2.313.0")
+    attempt = dut.drivers.install_package("oce", "4.2.313.0")
     assert (attempt.refused, attempt.now) == (None, package())
     assert shell.timeouts_s[INSTALL] == 300
 
@@ -104,7 +104,7 @@ def test_installing_with_pkg_add_takes_the_old_one_out_first() -> None:
         }
     )
     for _ in range(2):
-        assert dut.install_package("oce", "4.2.313.0").now == package()
+        assert dut.drivers.install_package("oce", "4.2.313.0").now == package()
     assert ADD in shell.commands and f"pkg_delete -f oce-4.1 && {ADD}" in shell.commands
 
 
@@ -112,7 +112,7 @@ def test_an_installation_that_is_refused() -> None:
     """EMX-04: an installer that does not know the release is reported."""
     words = "wrong architecture: FreeBSD:9:i386 instead of FreeBSD:13:amd64"
     dut, _ = host({WHICH: NEW, INSTALL: failed(f"pkg: {words}\n", 70), QUERY: NONE})
-    attempt = dut.install_package("oce", "4.2.313.0")
+    attempt = dut.drivers.install_package("oce", "4.2.313.0")
     assert (attempt.refused, attempt.now) == (f"pkg: {words}", None)
 
 
@@ -126,7 +126,7 @@ def test_an_installation_that_is_refused() -> None:
 def test_an_installation_that_could_not_be_tried(said: str) -> None:
     dut, _ = host({WHICH: NEW, INSTALL: failed(said, 70)})
     with pytest.raises(BenchFault, match="pkg install -f oce"):
-        dut.install_package("oce", "4.2.313.0")
+        dut.drivers.install_package("oce", "4.2.313.0")
 
 
 def test_removing() -> None:
@@ -134,20 +134,24 @@ def test_removing() -> None:
     dut, _ = host(
         {WHICH: NEW, delete: ["", failed("pkg: locked\n")], QUERY: [INSTALLED, NONE, NONE, INSTALLED, INSTALLED]}
     )
-    assert dut.remove_package("oce").now is None
-    assert dut.remove_package("oce").refused is None
-    attempt = dut.remove_package("oce")
+    assert dut.drivers.remove_package("oce").now is None
+    assert dut.drivers.remove_package("oce").refused is None
+    attempt = dut.drivers.remove_package("oce")
     assert (attempt.refused, attempt.now) == ("pkg: locked", package())
     old, shell = host({WHICH: OLD, "pkg_delete -f oce-4.2.313.0": "", LIST: ["oce-4.2.313.0\n", NONE], FILES: AMD64})
-    assert old.remove_package("oce").now is None and "pkg_delete -f oce-4.2.313.0" in shell.commands
+    assert old.drivers.remove_package("oce").now is None and "pkg_delete -f oce-4.2.313.0" in shell.commands
 
 
 @pytest.mark.parametrize("name", ["", "oce;reboot", "-f", "$(id)", "oce x"])
 def test_what_is_no_name_goes_nowhere(name: str) -> None:
     dut, shell = host({WHICH: NEW})
-    for ask in (lambda: dut.package(name), lambda: dut.remove_package(name), lambda: dut.install_package(name, "1")):
+    for ask in (
+        lambda: dut.drivers.package(name),
+        lambda: dut.drivers.remove_package(name),
+        lambda: dut.drivers.install_package(name, "1"),
+    ):
         with pytest.raises(BenchFault, match=r"(is|are) wanted"):
             ask()
     with pytest.raises(BenchFault, match="package version"):
-        dut.install_package("oce", "1;2")
+        dut.drivers.install_package("oce", "1;2")
     assert all(command.startswith("if pkg -N") for command in shell.commands)

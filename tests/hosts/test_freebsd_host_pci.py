@@ -20,7 +20,7 @@ CARD, SECOND, CHELSIO = "0000:04:00.0", "0000:04:00.1", "0000:05:00.4"
 
 
 def test_device() -> None:
-    device = host({ALL: pciconf()})[0].pci_device(CARD)
+    device = host({ALL: pciconf()})[0].pci.device(CARD)
     assert (device.vendor_id, device.device_id, device.driver) == ("19a2", "0710", "oce")
     assert (device.lnksta_width, device.lnkcap_width, device.lnksta_gts) == (4, 8, 5.0)
 
@@ -29,16 +29,16 @@ def test_devices_that_are_not_there_or_not_readable() -> None:
     bare = "\n".join(line for line in pciconf().split("\n") if "cap 10" not in line)
     dut, _ = host({ALL: [pciconf(), bare, failed("pciconf: /dev/pci: Permission denied\n")]})
     with pytest.raises(BenchFault, match=r"pciconf shows no device at 0000:09:00\.0"):
-        dut.pci_device("0000:09:00.0")
+        dut.pci.device("0000:09:00.0")
     with pytest.raises(BenchFault, match=r"may not read the capabilities of 0000:04:00\.0: root is wanted"):
-        dut.pci_device(CARD)
+        dut.pci.device(CARD)
     with pytest.raises(BenchFault, match="Permission denied"):
-        dut.pci_device(CARD)
+        dut.pci.device(CARD)
 
 
 def test_path_leaves_the_inside_of_a_switch_out() -> None:
     dut, _ = host({ALL: pciconf(), WALK: PATH})
-    links = dut.pcie_path(CARD)
+    links = dut.pci.path(CARD)
     assert [(link.upstream.slot, link.downstream.slot, link.width, link.gts) for link in links] == [
         ("0000:00:02.0", "0000:01:00.0", 8, 5.0),
         ("0000:02:01.0", "0000:04:00.0", 4, 5.0),
@@ -48,31 +48,31 @@ def test_path_leaves_the_inside_of_a_switch_out() -> None:
 def test_two_ends_that_disagree() -> None:
     dut, _ = host({ALL: pciconf(card_width="x8(x8)"), WALK: PATH})
     with pytest.raises(ReadError, match=r"upper end reports 5\.0 GT/s x4, lower end 5\.0 GT/s x8"):
-        dut.pcie_path(CARD)
+        dut.pci.path(CARD)
 
 
 @pytest.mark.parametrize(("width", "speed"), [("x0(x8)", "5.0(5.0)"), ("x4(x8)", "0.0(5.0)")])
 def test_a_link_that_is_not_trained(width: str, speed: str) -> None:
     dut, _ = host({ALL: pciconf(card_width=width, card_speed=speed), WALK: PATH})
     with pytest.raises(BenchFault, match=r"not trained, 0000:04:00\.0 reports no speed or no width"):
-        dut.pcie_path(CARD)
+        dut.pci.path(CARD)
 
 
 def test_a_device_on_the_root_bus_has_no_link() -> None:
     dut, _ = host({ALL: pciconf(), "d=t5nex0...": "t5nex0 pci5\npci5 pcib0\npcib0 acpi0\n"})
     with pytest.raises(BenchFault, match=r"no PCIe link leads to 0000:05:00\.4"):
-        dut.pcie_path(CHELSIO)
+        dut.pci.path(CHELSIO)
 
 
 def test_a_function_without_a_driver_has_no_path() -> None:
     with pytest.raises(BenchFault, match=r"no driver is bound to 0000:04:00\.1"):
-        host({ALL: pciconf()})[0].pcie_path(SECOND)
+        host({ALL: pciconf()})[0].pci.path(SECOND)
 
 
 def test_a_bridge_that_pciconf_does_not_show() -> None:
     dut, _ = host({ALL: pciconf().replace("pcib4@", "none4@"), WALK: PATH})
     with pytest.raises(BenchFault, match=r"pciconf does not show pcib4, which leads to 0000:04:00\.0"):
-        dut.pcie_path(CARD)
+        dut.pci.path(CARD)
 
 
 @pytest.mark.parametrize(
@@ -122,27 +122,27 @@ def test_the_walk_in_a_real_shell(tmp_path: Path) -> None:
 def test_interfaces() -> None:
     ports = lines("em0=pci9", "oce0=pci4", "cxl10=t5nex0", "cxl2=t5nex0")
     dut, _ = host({"pciconf -l": pciconf(), IFACES: ports})
-    assert dut.interface_at(CARD) == "oce0"
-    assert (dut.interface_at(CHELSIO, 0), dut.interface_at(CHELSIO, 1)) == ("cxl2", "cxl10")
+    assert dut.pci.interface_at(CARD) == "oce0"
+    assert (dut.pci.interface_at(CHELSIO, 0), dut.pci.interface_at(CHELSIO, 1)) == ("cxl2", "cxl10")
     for index in (None, 2):
         with pytest.raises(BenchFault, match=r"has the interfaces cxl2 \(port 0\), cxl10 \(port 1\), wanted"):
-            dut.interface_at(CHELSIO, index)
+            dut.pci.interface_at(CHELSIO, index)
 
 
 def test_no_interface() -> None:
     dut, _ = host({"pciconf -l": pciconf(), IFACES: ["em0=pci9\n", "", "nonsense\n"]})
     for _ in range(2):
         with pytest.raises(NoInterface, match=r"driver oce is bound, and no interface is called oce0 or hangs on it"):
-            dut.interface_at(CARD)
+            dut.pci.interface_at(CARD)
     with pytest.raises(ReadError, match="'INTERFACE=DEVICE'"):
-        dut.interface_at(CARD)
+        dut.pci.interface_at(CARD)
     with pytest.raises(NoInterface, match="no driver is bound"):
-        dut.interface_at(SECOND)
+        dut.pci.interface_at(SECOND)
 
 
 def test_interfaces_in_a_real_shell(tmp_path: Path) -> None:
     dut, shell = host({"pciconf -l": pciconf(), IFACES: "oce0=pci4\n"})
-    dut.interface_at(CARD)
+    dut.pci.interface_at(CARD)
     for name, script in (
         ("ifconfig", "echo oce0 lo0 em0.100 lan cxl11"),
         ("sysctl", "case $2 in dev.oce.0.%parent) echo pci4;; dev.cxl.11.%parent) echo t5nex0;; *) exit 1;; esac"),
@@ -157,12 +157,12 @@ def test_interfaces_in_a_real_shell(tmp_path: Path) -> None:
 
 def test_errors_of_a_link_are_not_counted() -> None:
     with pytest.raises(NotApplicable, match="latched, not counted"):
-        host({})[0].aer(CARD)
+        host({})[0].pci.aer(CARD)
 
 
 def test_what_is_no_address_reaches_no_shell() -> None:
     dut, shell = host({})
-    for ask in (dut.pci_device, dut.interface_at, dut.pcie_path):
+    for ask in (dut.pci.device, dut.pci.interface_at, dut.pci.path):
         with pytest.raises(BenchFault, match="is wanted"):
             ask("oce0; reboot")
     assert shell.commands == []

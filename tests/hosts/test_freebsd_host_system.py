@@ -24,25 +24,25 @@ BUFFER = "sysctl -n kern.msgbuf"
 
 
 def test_the_clock() -> None:
-    assert host({"date +%s": "1369826500\n"})[0].clock_s() == 1369826500
+    assert host({"date +%s": "1369826500\n"})[0].system.clock_s() == 1369826500
 
 
 def test_available_memory_is_what_the_kernel_has_not_wired() -> None:
-    assert host({"sysctl -n hw.usermem": "987654321\n"})[0].available_bytes() == 987654321
+    assert host({"sysctl -n hw.usermem": "987654321\n"})[0].system.available_bytes() == 987654321
     with pytest.raises(BenchFault, match=r"^dut: `sysctl -n hw\.usermem` said 'many': bytes are wanted"):
-        host({"sysctl -n hw.usermem": "many\n"})[0].available_bytes()
+        host({"sysctl -n hw.usermem": "many\n"})[0].system.available_bytes()
 
 
 def test_a_clock_with_other_words_is_refused() -> None:
     dut, _ = host({"date +%s": "1369826500.N\n"})
     with pytest.raises(ReadError, match=r"cannot read date \+%s"):
-        dut.clock_s()
+        dut.system.clock_s()
 
 
 def test_a_boot_is_named_once(tmp_path: Path) -> None:
     """The command itself, in a real shell with a kernel environment that is a file."""
     dut, shell = host({BOOT_ID: [f"{BOOT}\n", f"{BOOT}\n"]})
-    assert dut.boot_id() == BOOT and dut.boot_id() == BOOT
+    assert dut.system.boot_id() == BOOT and dut.system.boot_id() == BOOT
     environment = tmp_path / "env"
     fake(tmp_path, "kenv", f'case $1 in -q) cat {environment} 2>/dev/null;; *) echo "${{1#*=}}" > {environment};; esac')
     first, again = (in_sh(tmp_path, command) for command in shell.commands)
@@ -55,7 +55,7 @@ def test_a_boot_is_named_once(tmp_path: Path) -> None:
 def test_a_boot_id_that_is_none(text: str) -> None:
     dut, _ = host({BOOT_ID: text})
     with pytest.raises(ReadError, match="32 hexadecimal digits"):
-        dut.boot_id()
+        dut.system.boot_id()
 
 
 @pytest.mark.parametrize(
@@ -64,21 +64,21 @@ def test_a_boot_id_that_is_none(text: str) -> None:
 )
 def test_release(text: str, version: str) -> None:
     dut, _ = host({"uname -sr": f"{text}\n", "uname -r": f"{text.split()[1]}\n"})
-    assert dut.os_release() == OsRelease("freebsd", version, text)
-    assert dut.kernel() == text.split()[1]
+    assert dut.system.os_release() == OsRelease("freebsd", version, text)
+    assert dut.system.kernel() == text.split()[1]
 
 
 @pytest.mark.parametrize("text", ["", "Linux 6.1.0-18-amd64\n", "FreeBSD\n", "FreeBSD 13.2-RELEASE x\n"])
 def test_another_release_is_refused(text: str) -> None:
     dut, _ = host({"uname -sr": text})
     with pytest.raises(ReadError, match="uname -sr"):
-        dut.os_release()
+        dut.system.os_release()
 
 
 def test_root() -> None:
-    assert host({"id -u": "0\n"})[0].is_root() and not host({"id -u": "1001\n"})[0].is_root()
+    assert host({"id -u": "0\n"})[0].system.is_root() and not host({"id -u": "1001\n"})[0].system.is_root()
     with pytest.raises(BenchFault, match="a number is wanted"):
-        host({"id -u": "root\n"})[0].is_root()
+        host({"id -u": "root\n"})[0].system.is_root()
 
 
 def test_tools() -> None:
@@ -91,9 +91,9 @@ def test_tools() -> None:
         "command -v ping": failed("sh: no\n", 2),
     }
     dut, _ = host(script)
-    assert dut.tools(["netperf", "ifconfig", "fio"]) == {"netperf": "2.7.1", "ifconfig": "unknown", "fio": None}
+    assert dut.system.tools(["netperf", "ifconfig", "fio"]) == {"netperf": "2.7.1", "ifconfig": "unknown", "fio": None}
     with pytest.raises(BenchFault, match=r"`command -v ping` failed with exit status 2"):
-        dut.tools(["ping"])
+        dut.system.tools(["ping"])
 
 
 LOG = lines(
@@ -111,18 +111,18 @@ def test_the_kernels_own_lines_are_told_from_the_consoles() -> None:
 
 def test_marks_in_the_log() -> None:
     dut, shell = host({BOOT_ID: [f"{BOOT}\n"] * 3, 'echo "niclab mark...': "", BUFFER: [LOG, LOG, LOG]})
-    mark = dut.dmesg_mark()
+    mark = dut.system.dmesg_mark()
     assert mark.boot_id == BOOT and shell.commands[-1] == f'echo "{mark.token}" > /dev/console'
-    assert len(dut.dmesg()) == 2
-    assert [line.seconds for line in dut.dmesg_since(KernelLogMark(BOOT, "niclab mark x"))] == [12]
+    assert len(dut.system.dmesg()) == 2
+    assert [line.seconds for line in dut.system.dmesg_since(KernelLogMark(BOOT, "niclab mark x"))] == [12]
     with pytest.raises(BenchFault, match="the message buffer has overwritten it"):
-        dut.dmesg_since(mark)
+        dut.system.dmesg_since(mark)
 
 
 def test_a_mark_of_another_boot_is_refused() -> None:
     dut, _ = host({BOOT_ID: f"{BOOT}\n"})
     with pytest.raises(BenchFault, match="has booted since the mark"):
-        dut.dmesg_since(KernelLogMark("f" * 32, "niclab mark x"))
+        dut.system.dmesg_since(KernelLogMark("f" * 32, "niclab mark x"))
 
 
 def test_link_changes_are_counted_from_this_boot_on() -> None:
@@ -139,9 +139,9 @@ def test_a_reboot_is_asked_for() -> None:
     ]
     dut, _ = host({"sync; shutdown -r now": endings})
     for _ in range(5):
-        dut.reboot()
+        dut.system.reboot()
     with pytest.raises(BenchFault, match="not super-user"):
-        dut.reboot()
+        dut.system.reboot()
 
 
 MODINFO = 'IFS=";"; for d in $(sysctl -n kern.module_path)...'
@@ -149,15 +149,18 @@ MODINFO = 'IFS=";"; for d in $(sysctl -n kern.module_path)...'
 
 def test_module_file() -> None:
     dut, shell = host({MODINFO: ["/boot/modules/oce.ko\n", "", ""], "kldstat -v": KLDSTAT})
-    assert (dut.modinfo("oce").filename, dut.modinfo("if_em").built_in) == ("/boot/modules/oce.ko", True)
+    assert (dut.drivers.modinfo("oce").filename, dut.drivers.modinfo("if_em").built_in) == (
+        "/boot/modules/oce.ko",
+        True,
+    )
     with pytest.raises(BenchFault, match=r"no if_ix\.ko in kern\.module_path, and the kernel has no such module"):
-        dut.modinfo("if_ix")
+        dut.drivers.modinfo("if_ix")
     assert len(shell.commands) == 5
 
 
 def test_module_file_in_a_real_shell(tmp_path: Path) -> None:
     dut, shell = host({MODINFO: "/boot/kernel/oce.ko\n"})
-    dut.modinfo("oce")
+    dut.drivers.modinfo("oce")
     (tmp_path / "b").mkdir()
     (tmp_path / "b" / "oce.ko").touch()
     fake(tmp_path, "sysctl", f'echo "{tmp_path}/a;{tmp_path}/b"')
@@ -166,16 +169,16 @@ def test_module_file_in_a_real_shell(tmp_path: Path) -> None:
 
 def test_loaded_module() -> None:
     dut, _ = host({"kldstat -v": KLDSTAT, "sysctl dev.oce": OCE})
-    loaded = dut.loaded_module("oce")
+    loaded = dut.drivers.loaded_module("oce")
     assert loaded is not None
     assert (loaded.size_bytes, loaded.refcount, loaded.state) == (0x3B6C8, 1, ModuleState.LIVE)
     assert loaded.version == "4.2.116.0"
-    assert dut.loaded_module("if_em") is None and dut.loaded_module("if_ix") is None
+    assert dut.drivers.loaded_module("if_em") is None and dut.drivers.loaded_module("if_ix") is None
 
 
 def test_a_loaded_module_without_a_device_says_no_version() -> None:
     dut, _ = host({"kldstat -v": KLDSTAT, "sysctl dev.oce": failed("sysctl: unknown oid 'dev.oce'\n")})
-    loaded = dut.loaded_module("oce")
+    loaded = dut.drivers.loaded_module("oce")
     assert loaded is not None and loaded.version is None
 
 
@@ -188,18 +191,18 @@ def test_reload() -> None:
             "sysctl dev.oce": OCE,
         }
     )
-    assert dut.loading_driver("oce") == "kldload -n oce"
-    dut.reload_driver("oce")
+    assert dut.undo.load_driver("oce") == "kldload -n oce"
+    dut.drivers.reload("oce")
     with pytest.raises(BenchFault, match="module oce is not loaded after"):
-        dut.reload_driver("oce")
+        dut.drivers.reload("oce")
     with pytest.raises(BenchFault, match="Device busy"):
-        dut.reload_driver("oce")
+        dut.drivers.reload("oce")
 
 
 def test_a_driver_in_the_kernel_cannot_be_reloaded() -> None:
     dut, shell = host({"kldstat -v": KLDSTAT})
     with pytest.raises(NotApplicable, match="driver if_em is in FreeBSD's kernel and cannot be unloaded"):
-        dut.reload_driver("if_em")
+        dut.drivers.reload("if_em")
     assert not any("kldunload" in command for command in shell.commands)
 
 
@@ -214,18 +217,18 @@ def test_settings_of_a_driver() -> None:
             "sysctl hw.oce.buf_size": ["hw.oce.buf_size: 2048\n", UNKNOWN],
         }
     )
-    assert dut.module_parameter("oce", "max_rsp_handled") == "64"
-    assert dut.module_parameter("oce", "buf_size") == "2048"
+    assert dut.drivers.parameter("oce", "max_rsp_handled") == "64"
+    assert dut.drivers.parameter("oce", "buf_size") == "2048"
     with pytest.raises(BenchFault, match=r"no setting buf_size in dev\.oce or hw\.oce"):
-        dut.module_parameter("oce", "buf_size")
+        dut.drivers.parameter("oce", "buf_size")
     with pytest.raises(BenchFault, match="the devices of oce differ in max_rsp_handled"):
-        dut.module_parameter("oce", "max_rsp_handled")
+        dut.drivers.parameter("oce", "max_rsp_handled")
 
 
 def test_sysctl_that_fails_otherwise_is_a_fault() -> None:
     dut, _ = host({"sysctl dev.oce": failed("sysctl: Permission denied\n")})
     with pytest.raises(BenchFault, match="Permission denied"):
-        dut.module_parameter("oce", "max_rsp_handled")
+        dut.drivers.parameter("oce", "max_rsp_handled")
 
 
 def test_driver_of_a_port() -> None:
@@ -237,18 +240,18 @@ def test_driver_of_a_port() -> None:
             "sysctl -n dev.cxl.1.%parent": "t5nex0\n",
         }
     )
-    info = dut.driver_info("oce0")
+    info = dut.drivers.driver_info("oce0")
     assert (info.driver, info.version, info.firmware, info.bus) == ("oce", "4.2.116.0", "4.4.249.3", "0000:04:00.0")
-    info = dut.driver_info("cxl1")
+    info = dut.drivers.driver_info("cxl1")
     assert (info.driver, info.version, info.firmware, info.bus) == ("t5nex", None, "1.27.1.0", "0000:05:00.4")
 
 
 def test_a_port_on_no_pci_function_is_a_fault() -> None:
     dut, _ = host({"pciconf -l": pciconf(), "sysctl -n dev.ue.0.%parent": "uhub0\n"})
     with pytest.raises(BenchFault, match="ue0 hangs on uhub0, which pciconf does not show"):
-        dut.driver_info("ue0")
+        dut.drivers.driver_info("ue0")
     with pytest.raises(BenchFault, match="a driver's name and a number are wanted"):
-        dut.driver_info("lan")
+        dut.drivers.driver_info("lan")
 
 
 def test_firmware() -> None:
@@ -263,16 +266,16 @@ def test_firmware() -> None:
             "test -f /boot/modules/t5fw.ko": failed(""),
         }
     )
-    assert dut.firmware_file("t5fw.bin") and not dut.firmware_file("t5fw.bin")
+    assert dut.firmware.has_image("t5fw.bin") and not dut.firmware.has_image("t5fw.bin")
     with pytest.raises(BenchFault):
-        dut.firmware_file("t5fw.bin")
-    assert dut.flash("cxl0", "t5fw.bin").refused is None
-    assert dut.flash("cxl0", "t5fw.bin").refused == "cxgbetool: Invalid argument"
+        dut.firmware.has_image("t5fw.bin")
+    assert dut.firmware.flash("cxl0", "t5fw.bin").refused is None
+    assert dut.firmware.flash("cxl0", "t5fw.bin").refused == "cxgbetool: Invalid argument"
     with pytest.raises(BenchFault, match="not found"):
-        dut.flash("cxl0", "t5fw.bin")
-    assert dut.flashing("cxl0", "t5fw.bin") == loading
+        dut.firmware.flash("cxl0", "t5fw.bin")
+    assert dut.undo.firmware("cxl0", "t5fw.bin") == loading
     with pytest.raises(NotApplicable, match=r"^dut: FreeBSD has no tool that writes firmware of sfxge cards$"):
-        dut.flash("sfxge0", "sfn.bin")
+        dut.firmware.flash("sfxge0", "sfn.bin")
 
 
 def test_firmware_that_the_driver_writes_of_a_module() -> None:
@@ -288,30 +291,30 @@ def test_firmware_that_the_driver_writes_of_a_module() -> None:
             f"test -f /boot/firmware/{image}": failed(""),
         }
     )
-    assert dut.firmware_file(image)
-    first, second = dut.flash("oce0", image), dut.flash("oce0", image)
+    assert dut.firmware.has_image(image)
+    first, second = dut.firmware.flash("oce0", image), dut.firmware.flash("oce0", image)
     assert first.refused is None and first.now.firmware == "4.4.249.3"
     assert second.refused == refused.strip()
     before = len(shell.commands)
     with pytest.raises(BenchFault, match=f"^dut: firmware module {module} is missing; wanted: one made of {image}, as"):
-        dut.flash("oce0", image)
+        dut.firmware.flash("oce0", image)
     assert writing not in shell.commands[before:]
-    assert dut.flashing("oce0", image) == writing
+    assert dut.undo.firmware("oce0", image) == writing
     with pytest.raises(BenchFault, match="file name"):
-        dut.flashing("oce0", "../x")
+        dut.undo.firmware("oce0", "../x")
 
 
 HOSTILE: list[Callable[[FreeBsdHost], object]] = [
-    lambda dut: dut.modinfo("oce;reboot"),
-    lambda dut: dut.loaded_module("$(id)"),
-    lambda dut: dut.loading_driver("oce;reboot"),
-    lambda dut: dut.reload_driver("../x"),
-    lambda dut: dut.module_parameter("oce", "a b"),
-    lambda dut: dut.firmware_file("../../etc/passwd"),
-    lambda dut: dut.tools(["a;b"]),
-    lambda dut: dut.set_loader_conf("a=b", "YES"),
-    lambda dut: dut.set_loader_conf("oce_load", "Y'; reboot; '"),
-    lambda dut: dut.restoring_loader_conf("a/b"),
+    lambda dut: dut.drivers.modinfo("oce;reboot"),
+    lambda dut: dut.drivers.loaded_module("$(id)"),
+    lambda dut: dut.undo.load_driver("oce;reboot"),
+    lambda dut: dut.drivers.reload("../x"),
+    lambda dut: dut.drivers.parameter("oce", "a b"),
+    lambda dut: dut.firmware.has_image("../../etc/passwd"),
+    lambda dut: dut.system.tools(["a;b"]),
+    lambda dut: dut.loader.set_loader_conf("a=b", "YES"),
+    lambda dut: dut.loader.set_loader_conf("oce_load", "Y'; reboot; '"),
+    lambda dut: dut.loader.restoring_loader_conf("a/b"),
 ]
 
 
@@ -340,8 +343,8 @@ class TestLoaderConf:
     def test_a_setting_is_written_and_put_back(self, file: Path) -> None:
         before = file.read_text()
         dut, shell = host({"touch...": "", "if [ -e...": [before, before, before]})
-        restoring = dut.restoring_loader_conf("oce_load")
-        assert dut.set_loader_conf("oce_load", "YES").refused is None
+        restoring = dut.loader.restoring_loader_conf("oce_load")
+        assert dut.loader.set_loader_conf("oce_load", "YES").refused is None
         self.run(shell.commands[1], file)
         after = '# mine\nhw.oce.x="1"\nmore_oce_load="YES"\noce_load="YES"\n'
         assert file.read_text() == after and file.stat().st_mode & 0o777 == 0o640
@@ -353,13 +356,13 @@ class TestLoaderConf:
     def test_what_was_not_there_is_taken_out_again(self, file: Path) -> None:
         dut, _ = host({"if [ -e...": ""})
         file.write_text('if_cxgbe_load="YES"\n')
-        self.run(dut.restoring_loader_conf("if_cxgbe_load"), file)
+        self.run(dut.loader.restoring_loader_conf("if_cxgbe_load"), file)
         assert file.read_text() == ""
 
     def test_a_dot_is_no_wild_card(self, file: Path) -> None:
         dut, shell = host({"touch...": "", "if [ -e...": ""})
         file.write_text('hwxoce="1"\n')
-        dut.set_loader_conf("hw.oce", "2")
+        dut.loader.set_loader_conf("hw.oce", "2")
         self.run(shell.commands[0], file)
         assert file.read_text() == 'hwxoce="1"\nhw.oce="2"\n'
 
@@ -371,9 +374,9 @@ class TestLoaderConf:
             }
         )
         with pytest.raises(ReadError, match=r"loader\.conf"):
-            dut.set_loader_conf("oce_load", "YES")
+            dut.loader.set_loader_conf("oce_load", "YES")
         with pytest.raises(BenchFault, match="Permission denied"):
-            dut.set_loader_conf("oce_load", "YES")
+            dut.loader.set_loader_conf("oce_load", "YES")
 
 
 def fake(folder: Path, name: str, script: str) -> None:

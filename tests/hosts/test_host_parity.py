@@ -9,9 +9,9 @@ import pytest
 
 from niclab.bench.records import OperatingSystem
 from niclab.card import LinuxOffload, load_card
-from niclab.commands.parity import HOSTS, parity_page
+from niclab.commands.parity import SYSTEMS, parity_page
 from niclab.hosts import features
-from niclab.hosts.host import Host
+from niclab.hosts.host import PROTOCOLS
 from niclab.hosts.parity import Support, parity, questions
 
 REPOSITORY = Path(__file__).parents[2]
@@ -19,32 +19,39 @@ SHEETS = sorted(path.stem for path in (REPOSITORY / "lab" / "cards").glob("*.yam
 
 
 def test_the_interface_is_not_empty() -> None:
-    assert {"boot_id", "ping", "set_feature", "aer"} <= set(questions()) and len(questions()) > 50
+    assert {"system.boot_id", "links.ping", "settings.set_feature", "pci.aer"} <= set(questions())
+    assert len(questions()) > 50
 
 
 @pytest.mark.parametrize("question", questions())
-@pytest.mark.parametrize("system", HOSTS)
+@pytest.mark.parametrize("system", SYSTEMS)
 def test_every_question_is_answered_with_the_same_words(system: str, question: str) -> None:
     def words(function: object) -> list[tuple[str, object, object]]:
         assert callable(function)
         shown = inspect.signature(function).parameters.values()
         return [(one.name, one.kind, one.default) for one in shown]
 
-    assert words(getattr(HOSTS[system], question)) == words(getattr(Host, question))
+    part, _, method = question.partition(".")
+    assert words(getattr(SYSTEMS[system][part], method)) == words(getattr(PROTOCOLS[part], method))
 
 
-@pytest.mark.parametrize("system", HOSTS)
+def test_protocols_stay_small() -> None:
+    sizes = {part: sum(question.startswith(f"{part}.") for question in questions()) for part in PROTOCOLS}
+    assert max(sizes.values()) <= 16, sizes
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
 def test_what_is_not_native_says_how_or_why(system: str) -> None:
     for question in questions():
-        found = parity(HOSTS[system], question)
+        found = parity(SYSTEMS[system], question)
         assert bool(found.how) is (found.support is not Support.NATIVE), question
 
 
 def test_what_is_never_available_raises_nothing_else() -> None:
     """That these raise NotApplicable is tested where they are; here, that the list is known."""
-    never = {question for question in questions() if parity(HOSTS["FreeBSD"], question).support is Support.NONE}
-    drivers = {"is_build_on_disk", "detach_driver", "restoring_driver"}
-    assert never == {*drivers, "aer", "set_channels", "restoring_channels"}
+    never = {question for question in questions() if parity(SYSTEMS["FreeBSD"], question).support is Support.NONE}
+    drivers = {"drivers.is_build_on_disk", "pci.detach_driver", "undo.driver"}
+    assert never == {*drivers, "pci.aer", "settings.set_channels", "undo.channels"}
 
 
 def test_the_page_is_what_the_code_says() -> None:

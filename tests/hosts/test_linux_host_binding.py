@@ -52,7 +52,7 @@ def host(shown: object = SHOWN, **script: Script) -> tuple[LinuxHost, FakeShell]
 
 def test_a_driver_that_is_gone_was_taken() -> None:
     dut, shell = host()
-    dut.detach_driver(CARD)
+    dut.pci.detach_driver(CARD)
     assert shell.commands == [UNBIND]
 
 
@@ -63,29 +63,29 @@ def test_a_driver_that_is_gone_was_taken() -> None:
 def test_a_driver_that_stays_is_a_fault(answer: str, said: str) -> None:
     dut, _ = host(**{UNBIND: answer})
     with pytest.raises(BenchFault, match=f"^dut: {CARD} {said}"):
-        dut.detach_driver(CARD)
+        dut.pci.detach_driver(CARD)
 
 
 def test_a_refused_unbinding_says_the_shells_words() -> None:
     dut, _ = host(**{UNBIND: failed("sh: echo: write error: No such device")})
     with pytest.raises(BenchFault, match="No such device"):
-        dut.detach_driver(CARD)
+        dut.pci.detach_driver(CARD)
 
 
 def test_a_function_without_driver_has_nothing_to_give_back() -> None:
     dut, _ = host(**{NAMES: "driver= module=\n"})
     with pytest.raises(BenchFault, match=f"^dut: {CARD} has no driver; wanted: one"):
-        dut.restoring_driver(CARD, "enp1s0")
+        dut.undo.driver(CARD, "enp1s0")
     dut, _ = host(**{NAMES: "sh: cd: no such file\n"})
     with pytest.raises(ReadError, match="driver of a PCI device"):
-        dut.restoring_driver(CARD, "enp1s0")
+        dut.undo.driver(CARD, "enp1s0")
 
 
 def test_a_member_of_something_else_is_refused() -> None:
     bond = "if [ -d /sys/class/net/niclab0/bonding ]; then echo bond; else echo other; fi"
     dut, _ = host(**{bond: "other\n"})
     with pytest.raises(BenchFault, match=r"^dut: enp1s0 belongs to niclab0, which is no bond; wanted: a bond"):
-        dut.restoring_driver(CARD, "enp1s0")
+        dut.undo.driver(CARD, "enp1s0")
 
 
 class Tree:
@@ -147,7 +147,7 @@ ENDS = ["ip link set dev enp1s0 mtu 9000", "ip link set dev enp1s0 up"]
 
 
 class TestGivingBack:
-    command = host()[0].restoring_driver(CARD, "enp1s0")
+    command = host()[0].undo.driver(CARD, "enp1s0")
 
     def test_the_driver_is_bound_and_the_bond_joined(self, tree: Tree) -> None:
         tree.loaded()
@@ -201,7 +201,7 @@ class TestGivingBack:
 
 
 def test_a_port_of_no_bond_gets_its_addresses_and_stays_down(tree: Tree) -> None:
-    command = host(ALONE)[0].restoring_driver(CARD, "enp1s0")
+    command = host(ALONE)[0].undo.driver(CARD, "enp1s0")
     tree.loaded()
     tree.bound()
     assert tree.run(command).returncode == 0

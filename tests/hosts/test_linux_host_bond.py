@@ -75,7 +75,7 @@ def bonded(read_back: str = READ_BACK) -> tuple[LinuxHost, FakeShell]:
 
 def test_a_bond_is_made_of_members_that_are_down_and_have_no_address() -> None:
     dut, shell = bonded()
-    assert dut.create_bond("bond7", SETTINGS, ["v0", "v1"]).mode_name == "active-backup"
+    assert dut.bonds.create("bond7", SETTINGS, ["v0", "v1"]).mode_name == "active-backup"
     assert shell.commands[0].split(" && ") == [
         "modprobe bonding max_bonds=0",
         "ip link add dev bond7 type bond mode active-backup miimon 100 updelay 200 primary_reselect always "
@@ -110,7 +110,7 @@ def test_a_setting_that_reads_back_otherwise_is_refused(old: str, new: str, said
     assert old in READ_BACK
     dut, _ = bonded(READ_BACK.replace(old, new))
     with pytest.raises(BenchFault) as caught:
-        dut.create_bond("bond7", SETTINGS, ["v0", "v1"])
+        dut.bonds.create("bond7", SETTINGS, ["v0", "v1"])
     assert str(caught.value) == f"dut: bond bond7: {said}"
 
 
@@ -118,11 +118,11 @@ def test_targets_of_the_arp_monitor_are_compared_as_addresses() -> None:
     settings = BondSettings(BondMode.ACTIVE_BACKUP, arp_interval_ms=100, arp_ip_target=("198.18.10.1", "198.18.10.2"))
     read_back = "mode:active-backup 1\narp_interval:100\narp_ip_target:198.18.10.1 198.18.10.2\nslaves:v0 v1\n"
     dut, shell = bonded(read_back)
-    dut.create_bond("bond7", settings, ["v0", "v1"])
+    dut.bonds.create("bond7", settings, ["v0", "v1"])
     assert "arp_interval 100 arp_ip_target 198.18.10.1,198.18.10.2 &&" in shell.commands[0]
     dut, _ = bonded(read_back.replace("10.2", "10.3"))
     with pytest.raises(BenchFault, match=r"arp_ip_target reads 198\.18\.10\.1 198\.18\.10\.3, wanted"):
-        dut.create_bond("bond7", settings, ["v0", "v1"])
+        dut.bonds.create("bond7", settings, ["v0", "v1"])
 
 
 def test_settings_of_link_aggregation() -> None:
@@ -141,49 +141,49 @@ def test_settings_of_link_aggregation() -> None:
 def test_what_cannot_be_a_bond_is_refused_before_anything_is_run() -> None:
     dut, shell = bonded()
     with pytest.raises(BenchFault, match="no members"):
-        dut.create_bond("bond7", SETTINGS, [])
+        dut.bonds.create("bond7", SETTINGS, [])
     with pytest.raises(BenchFault, match="interface 'a b'"):
-        dut.create_bond("bond7", SETTINGS, ["a b"])
+        dut.bonds.create("bond7", SETTINGS, ["a b"])
     with pytest.raises(BenchFault, match="address 'x; reboot'"):
-        dut.create_bond("bond7", BondSettings(BondMode.ACTIVE_BACKUP, arp_ip_target=("x; reboot",)), ["v0"])
+        dut.bonds.create("bond7", BondSettings(BondMode.ACTIVE_BACKUP, arp_ip_target=("x; reboot",)), ["v0"])
     assert shell.commands == []
 
 
 def test_a_bond_that_is_refused_says_ips_words() -> None:
     dut, _ = host({"modprobe bonding...": failed("RTNETLINK answers: Operation not permitted\n", 2)})
     with pytest.raises(BenchFault, match="RTNETLINK answers: Operation not permitted"):
-        dut.create_bond("bond7", SETTINGS, ["v0"])
+        dut.bonds.create("bond7", SETTINGS, ["v0"])
 
 
 @pytest.mark.parametrize("text", ["", "miimon:100\n", "mode:x\nmode:y\n", "Permission denied\n"])
 def test_settings_that_cannot_be_read_are_refused(text: str) -> None:
     dut, _ = host({SYSFS: text})
     with pytest.raises(ReadError, match="bond's sysfs"):
-        dut.bond_settings("bond7")
+        dut.bonds.settings("bond7")
 
 
 def test_a_vlan_is_made_and_read_back() -> None:
     script: dict[str, Script] = {"modprobe 8021q...": "", "ip -j -d link show dev v0.3": json.dumps(VLAN)}
     dut, shell = host(script)
-    assert dut.create_vlan("v0.3", "v0", 3).id == 3
+    assert dut.bonds.create_vlan("v0.3", "v0", 3).id == 3
     assert shell.commands[0] == (
         "modprobe 8021q && ip link add link v0 name v0.3 type vlan id 3 && ip link set dev v0.3 up"
     )
     for below, vlan_id in (("v0", 4), ("v1", 3)):
         with pytest.raises(BenchFault, match=f"v0.3 is VLAN 3 on v0, wanted {vlan_id} on {below}"):
-            dut.create_vlan("v0.3", below, vlan_id)
+            dut.bonds.create_vlan("v0.3", below, vlan_id)
 
 
 def test_the_outer_one_of_two_tags_is_read_back() -> None:
     outer = json.dumps([{**VLAN[0], "linkinfo": {"info_kind": "vlan", "info_data": {"protocol": "802.1ad", "id": 3}}}])
     dut, shell = host({"modprobe 8021q...": "", "ip -j -d link show dev v0.3": outer})
-    assert dut.create_vlan("v0.3", "v0", 3, VlanTag.SERVICE).protocol == "802.1ad"
+    assert dut.bonds.create_vlan("v0.3", "v0", 3, VlanTag.SERVICE).protocol == "802.1ad"
     assert "ip link add link v0 name v0.3 type vlan proto 802.1ad id 3 &&" in shell.commands[0]
     with pytest.raises(BenchFault, match=r"^dut: v0\.3 tags its frames by 802\.1ad, wanted 802\.1Q$"):
-        dut.create_vlan("v0.3", "v0", 3)
+        dut.bonds.create_vlan("v0.3", "v0", 3)
 
 
 @pytest.mark.parametrize("vlan_id", [0, 4095, -1])
 def test_ids_that_no_vlan_has(vlan_id: int) -> None:
     with pytest.raises(BenchFault, match="an id of 1 to 4094"):
-        host({})[0].create_vlan("v0.3", "v0", vlan_id)
+        host({})[0].bonds.create_vlan("v0.3", "v0", vlan_id)

@@ -20,33 +20,33 @@ def host(**script: str) -> tuple[LinuxHost, FakeShell]:
 
 def test_functions_are_found_by_their_ids() -> None:
     dut, _ = host(**{"lspci -Dn -d 19a2:0710": FUNCTIONS, "lspci -Dn -d 19a2:0711": ""})
-    assert dut.pci_functions("19a2", "0710") == ("0000:81:00.0", "0000:81:00.1")
-    assert dut.pci_functions("19a2", "0711") == ()
+    assert dut.pci.functions("19a2", "0710") == ("0000:81:00.0", "0000:81:00.1")
+    assert dut.pci.functions("19a2", "0711") == ()
     with pytest.raises(BenchFault, match="four hexadecimal digits"):
-        dut.pci_functions("19a2", "0710; reboot")
+        dut.pci.functions("19a2", "0710; reboot")
 
 
 def test_listeners_are_told() -> None:
     dut, _ = host(**{"ss -Hlntup sport = :5201": LISTENING, "ss -Hltn src 10.1.1.2 and sport = :5201": ""})
-    assert dut.tcp_listeners(5201) == (LISTENING.strip(),)
-    assert dut.tcp_listeners(5201, "10.1.1.2") == ()
+    assert dut.links.tcp_listeners(5201) == (LISTENING.strip(),)
+    assert dut.links.tcp_listeners(5201, "10.1.1.2") == ()
 
 
 def test_the_kernels_own_modules_stand_in_its_folder() -> None:
     dut, _ = host(**{"uname -r": "6.1.0-1-amd64\n"})
-    assert dut.is_own_module("/lib/modules/6.1.0-1-amd64/kernel/drivers/net/be2net.ko")
-    assert not dut.is_own_module("/lib/modules/6.1.0-1-amd64/updates/dkms/be2net.ko")
+    assert dut.drivers.is_own_module("/lib/modules/6.1.0-1-amd64/kernel/drivers/net/be2net.ko")
+    assert not dut.drivers.is_own_module("/lib/modules/6.1.0-1-amd64/updates/dkms/be2net.ko")
 
 
 def test_commands_for_the_journal() -> None:
     dut, shell = host()
-    assert dut.drivers_of("be2net") == {"be2net"} and dut.stacking_modules() == ("bonding", "8021q")
-    assert dut.unloading_driver("bonding") == "modprobe -r bonding"
-    assert dut.removing_link("niclab0") == "[ ! -e /sys/class/net/niclab0 ] || ip link delete dev niclab0"
-    assert dut.releasing_port("eth0", True, ["10.1.1.1/24"]) == (
+    assert dut.drivers.names_of("be2net") == {"be2net"} and dut.bonds.modules() == ("bonding", "8021q")
+    assert dut.undo.unload_driver("bonding") == "modprobe -r bonding"
+    assert dut.undo.upper("niclab0") == "[ ! -e /sys/class/net/niclab0 ] || ip link delete dev niclab0"
+    assert dut.undo.port("eth0", True, ["10.1.1.1/24"]) == (
         "ip link set dev eth0 nomaster && ip link set dev eth0 up && ip address replace 10.1.1.1/24 dev eth0"
     )
-    assert "dpkg --purge be2net-modules &&" in dut.restoring_package("be2net-modules", None, "be2net")
+    assert "dpkg --purge be2net-modules &&" in dut.undo.package("be2net-modules", None, "be2net")
     before = Package("be2net-modules", "1.2", "amd64", "installed")
-    assert "install be2net-modules=1.2 &&" in dut.restoring_package("be2net-modules", before, "be2net")
+    assert "install be2net-modules=1.2 &&" in dut.undo.package("be2net-modules", before, "be2net")
     assert shell.commands == []

@@ -31,32 +31,32 @@ def host(script: dict[str, Script]) -> tuple[LinuxHost, FakeShell]:
 
 def test_interface() -> None:
     dut, _ = host({IP: [UP, UNPLUGGED]})
-    record = dut.interface("v0")
+    record = dut.links.interface("v0")
     assert (record.mac, record.mtu, record.admin_up, record.carrier) == ("e2:a6:5c:31:6d:2b", 1500, True, True)
     assert record.operstate is Operstate.UP
     assert [address.address for address in record.addresses] == ["10.9.0.1", "fe80::e0a6:5cff:fe31:6d2b"]
-    record = dut.interface("v0")
+    record = dut.links.interface("v0")
     assert (record.carrier, record.carrier_reason) == (False, "no carrier")
 
 
 def test_carrier_of_an_interface_that_is_down() -> None:
     dut, _ = host({IP: DOWN})
-    record = dut.interface("v0")
+    record = dut.links.interface("v0")
     assert (record.carrier, record.carrier_reason) == (False, "interface is administratively down")
 
 
 def test_unknown_interface_says_ips_words() -> None:
     dut, _ = host({IP: failed('Device "v0" does not exist.\n')})
     with pytest.raises(BenchFault, match=r'dut: `ip -j -s -d addr show dev v0` .*Device "v0" does not exist'):
-        dut.interface("v0")
+        dut.links.interface("v0")
 
 
 def test_answer_of_another_interface_is_refused() -> None:
     dut, _ = host({"ip -j -s -d addr show dev v1": UP, "ethtool v1": text_of("ethtool", "veth")})
     with pytest.raises(BenchFault, match=r"showed \['v0'\], wanted v1"):
-        dut.interface("v1")
+        dut.links.interface("v1")
     with pytest.raises(BenchFault, match=r"`ethtool v1` answered for v0"):
-        dut.link_settings("v1")
+        dut.links.link_settings("v1")
 
 
 def test_ethtool() -> None:
@@ -68,22 +68,22 @@ def test_ethtool() -> None:
             IP: UP,
         }
     )
-    assert dut.driver_info("v0").driver == "veth"
-    assert dut.link_settings("v0").speed_mbps == 10000
-    assert dut.counters("v0")["peer_ifindex"] == 2
-    assert dut.statistics("v0").rx_bytes == 90
+    assert dut.drivers.driver_info("v0").driver == "veth"
+    assert dut.links.link_settings("v0").speed_mbps == 10000
+    assert dut.links.counters("v0")["peer_ifindex"] == 2
+    assert dut.links.statistics("v0").rx_bytes == 90
 
 
 def test_driver_without_counters_is_a_fault() -> None:
     dut, _ = host({"ethtool -S lo": failed("no stats available\n", 94)})
     with pytest.raises(BenchFault, match=r"`ethtool -S lo` failed with exit status 94, said: no stats available"):
-        dut.counters("lo")
+        dut.links.counters("lo")
 
 
 def test_statistics_that_are_missing_are_a_fault() -> None:
     dut, _ = host({"ip -j -s -d addr show dev eth0": text_of("ip-link", "old-empty-objects")})
     with pytest.raises(BenchFault, match=r"dut: `ip -s` showed no statistics of eth0"):
-        dut.statistics("eth0")
+        dut.links.statistics("eth0")
 
 
 @pytest.mark.parametrize(
@@ -92,22 +92,22 @@ def test_statistics_that_are_missing_are_a_fault() -> None:
 )
 def test_carrier_changes(text: str, changes: CarrierChanges) -> None:
     dut, _ = host({CHANGES: text})
-    assert dut.carrier_changes("v0") == changes
+    assert dut.links.carrier_changes("v0") == changes
 
 
 @pytest.mark.parametrize("text", ["", "4\n2\n", "x\n"])
 def test_carrier_changes_that_are_none(text: str) -> None:
     dut, _ = host({CHANGES: text})
     with pytest.raises(ReadError, match=r"^dut: .*carrier counts"):
-        dut.carrier_changes("v0")
+        dut.links.carrier_changes("v0")
 
 
 def test_set_link_reads_back() -> None:
     dut, _ = host({f"ip link set dev v0 up && {IP}": UP, f"ip link set dev v0 down && {IP}": [DOWN, UP]})
-    dut.set_link("v0", up=True)
-    dut.set_link("v0", up=False)
+    dut.links.set_link("v0", up=True)
+    dut.links.set_link("v0", up=False)
     with pytest.raises(BenchFault, match=r"dut: v0 is not down after"):
-        dut.set_link("v0", up=False)
+        dut.links.set_link("v0", up=False)
 
 
 def test_addresses_are_read_back() -> None:
@@ -117,18 +117,18 @@ def test_addresses_are_read_back() -> None:
             f"ip addr del 10.9.0.1/24 dev v0 && {IP}": [WITHOUT_IPV4, UP],
         }
     )
-    dut.add_address("v0", "10.9.0.1/24")
-    dut.remove_address("v0", "10.9.0.1/24")
+    dut.links.add_address("v0", "10.9.0.1/24")
+    dut.links.remove_address("v0", "10.9.0.1/24")
     with pytest.raises(BenchFault, match=r"does not have 10.9.0.1/24 after"):
-        dut.add_address("v0", "10.9.0.1/24")
+        dut.links.add_address("v0", "10.9.0.1/24")
     with pytest.raises(BenchFault, match=r"still has 10.9.0.1/24 after"):
-        dut.remove_address("v0", "10.9.0.1/24")
+        dut.links.remove_address("v0", "10.9.0.1/24")
 
 
 def test_address_present_already_says_ips_words() -> None:
     dut, _ = host({"ip addr add 10.9.0.1/24 dev v0...": failed("RTNETLINK answers: File exists\n", 2)})
     with pytest.raises(BenchFault, match=r"exit status 2, said: RTNETLINK answers: File exists"):
-        dut.add_address("v0", "10.9.0.1/24")
+        dut.links.add_address("v0", "10.9.0.1/24")
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_address_present_already_says_ips_words() -> None:
 )
 def test_bad_addresses_run_nothing(cidr: str) -> None:
     dut, shell = host({})
-    for method in (dut.add_address, dut.remove_address):
+    for method in (dut.links.add_address, dut.links.remove_address):
         with pytest.raises(BenchFault, match=r"dut: address .* is wanted"):
             method("v0", cidr)
     assert shell.commands == []
@@ -146,16 +146,16 @@ def test_bad_addresses_run_nothing(cidr: str) -> None:
 def test_bad_interface_names_run_nothing(iface: str) -> None:
     dut, shell = host({})
     actions: list[Callable[[], object]] = [
-        lambda: dut.interface(iface),
-        lambda: dut.driver_info(iface),
-        lambda: dut.link_settings(iface),
-        lambda: dut.counters(iface),
-        lambda: dut.statistics(iface),
-        lambda: dut.carrier_changes(iface),
-        lambda: dut.set_link(iface, up=False),
-        lambda: dut.add_address(iface, "10.0.0.1/8"),
-        lambda: dut.remove_address(iface, "10.0.0.1/8"),
-        lambda: dut.ping("10.0.0.1", source=iface),
+        lambda: dut.links.interface(iface),
+        lambda: dut.drivers.driver_info(iface),
+        lambda: dut.links.link_settings(iface),
+        lambda: dut.links.counters(iface),
+        lambda: dut.links.statistics(iface),
+        lambda: dut.links.carrier_changes(iface),
+        lambda: dut.links.set_link(iface, up=False),
+        lambda: dut.links.add_address(iface, "10.0.0.1/8"),
+        lambda: dut.links.remove_address(iface, "10.0.0.1/8"),
+        lambda: dut.links.ping("10.0.0.1", source=iface),
     ]
     for action in actions:
         with pytest.raises(BenchFault, match=r"dut: interface .* is wanted"):
@@ -166,7 +166,7 @@ def test_bad_interface_names_run_nothing(iface: str) -> None:
 def test_ping() -> None:
     command = "ping -n -c 2 -W 1 -i 0.2 127.0.0.1"
     dut, shell = host({command: text_of("ping", "iputils-answered")})
-    result = dut.ping("127.0.0.1", count=2)
+    result = dut.links.ping("127.0.0.1", count=2)
     assert (result.sent, result.received, result.rtt_avg_ms) == (2, 2, 0.347)
     assert shell.timeouts_s[command] == pytest.approx(2 * 0.2 + 1 + 10)
 
@@ -175,19 +175,19 @@ def test_ping_with_everything() -> None:
     command = "ping -n -c 1 -W 3 -i 1 -s 3000 -M do -I v0 10.9.0.2"
     text = text_of("ping", "iputils-too-long").replace("ping: local error: message too long, mtu=1500\n", "")
     dut, _ = host({command: Answer(text, 1, "ping: local error: message too long, mtu=1500\n")})
-    result = dut.ping("10.9.0.2", source="v0", count=1, interval_s=1, wait_s=3, size=3000, dont_fragment=True)
+    result = dut.links.ping("10.9.0.2", source="v0", count=1, interval_s=1, wait_s=3, size=3000, dont_fragment=True)
     assert (result.received, result.errors) == (0, ("ping: local error: message too long, mtu=1500",))
 
 
 def test_ping_from_an_address() -> None:
     dut, shell = host({"ping...": text_of("ping", "iputils-answered")})
-    dut.ping("127.0.0.1", source="10.9.0.1")
+    dut.links.ping("127.0.0.1", source="10.9.0.1")
     assert " -I 10.9.0.1 127.0.0.1" in shell.commands[0]
 
 
 def test_silence_is_a_result() -> None:
     dut, _ = host({"ping...": Answer(text_of("ping", "iputils-silent"), 1)})
-    result = dut.ping("10.9.0.2", count=2)
+    result = dut.links.ping("10.9.0.2", count=2)
     assert (result.sent, result.received, result.rtt_avg_ms) == (2, 0, None)
 
 
@@ -206,7 +206,7 @@ def test_silence_is_a_result() -> None:
 def test_ping_that_did_not_ping_is_a_fault(answer: Answer) -> None:
     dut, _ = host({"ping...": answer})
     with pytest.raises(BenchFault, match=r"^dut: `ping .* failed with"):
-        dut.ping("10.9.0.2")
+        dut.links.ping("10.9.0.2")
 
 
 @pytest.mark.parametrize(
@@ -224,7 +224,7 @@ def test_ping_that_did_not_ping_is_a_fault(answer: Answer) -> None:
 def test_bad_ping_arguments_run_nothing(arguments: dict[str, Any], said: str) -> None:
     dut, shell = host({})
     with pytest.raises(BenchFault, match=said):
-        dut.ping(**arguments)
+        dut.links.ping(**arguments)
     assert shell.commands == []
 
 
@@ -238,7 +238,7 @@ def test_bad_ping_arguments_run_nothing(arguments: dict[str, Any], said: str) ->
 )
 def test_await_carrier(text: str, wait: CarrierWait) -> None:
     dut, shell = host({"read -r begin...": text})
-    assert dut.await_carrier("v0", up=False, within_s=1) == wait
+    assert dut.links.await_carrier("v0", up=False, within_s=1) == wait
     assert '"$state" = 0' in shell.commands[0]
     assert "-ge 100" in shell.commands[0]
 
@@ -247,13 +247,13 @@ def test_await_carrier(text: str, wait: CarrierWait) -> None:
 def test_a_wait_for_carrier_that_cannot_be_read_is_an_error(text: str) -> None:
     dut, _ = host({"read -r begin...": text})
     with pytest.raises(ReadError, match=r"^dut: .*wait for carrier"):
-        dut.await_carrier("v0", up=True, within_s=1)
+        dut.links.await_carrier("v0", up=True, within_s=1)
 
 
 def test_await_carrier_in_a_real_shell(tmp_path: Path) -> None:
     """The script itself, with a carrier that goes while it looks."""
     dut, shell = host({"read -r begin...": "1.00 1.00 seen\n"})
-    dut.await_carrier("v0", up=False, within_s=0.3)
+    dut.links.await_carrier("v0", up=False, within_s=0.3)
     carrier = tmp_path / "carrier"
     script = shell.commands[0].replace("/sys/class/net/v0/carrier", str(carrier))
     carrier.write_text("1\n")

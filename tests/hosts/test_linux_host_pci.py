@@ -45,7 +45,7 @@ IXGBE = text_of("lspci", "ixgbe-domain")
 
 
 def test_pci_device_from_lspci_and_sysfs() -> None:
-    device = card(IXGBE).pci_device(CARD)
+    device = card(IXGBE).pci.device(CARD)
     assert (device.vendor_id, device.device_id, device.subdevice, device.driver) == ("8086", "151c", "a02c", "ixgbe")
     assert (device.lnkcap_gts, device.lnkcap_width, device.lnksta_gts, device.lnksta_width) == (5.0, 8, 5.0, 1)
     assert device.degraded is True
@@ -65,13 +65,13 @@ def test_pci_device_from_lspci_and_sysfs() -> None:
 )
 def test_lspci_and_sysfs_must_agree(change: dict[str, str], said: str) -> None:
     with pytest.raises(ReadError, match=f"^dut: .*{said}"):
-        card(IXGBE, **change).pci_device(CARD)
+        card(IXGBE, **change).pci.device(CARD)
 
 
 def test_what_lspci_does_not_know_comes_from_sysfs() -> None:
     """An lspci older than the speed prints "unknown"."""
     text = IXGBE.replace("Port #0, Speed 5GT/s", "Port #0, Speed unknown")
-    device = card(text, max_link_speed="32.0 GT/s PCIe").pci_device(CARD)
+    device = card(text, max_link_speed="32.0 GT/s PCIe").pci.device(CARD)
     assert device.lnkcap_gts == 32.0
     assert device.degraded is True
 
@@ -79,25 +79,25 @@ def test_what_lspci_does_not_know_comes_from_sysfs() -> None:
 def test_without_root_the_link_is_a_fault_not_unknown() -> None:
     text = f"{CARD} Ethernet controller [0200]: Example [8086:151c]\n\tCapabilities: <access denied>\n"
     with pytest.raises(BenchFault, match=f"dut: .*may not read the capabilities of {CARD}: root is wanted"):
-        card(text).pci_device(CARD)
+        card(text).pci.device(CARD)
 
 
 def test_dead_device_is_told_as_dead() -> None:
     text = (
         f"{CARD} Ethernet controller [0200]: Example [8086:151c] (rev ff) (prog-if ff)\n\t!!! Unknown header type 7f\n"
     )
-    assert card(text, vendor="unreadable", current_link_speed="unreadable").pci_device(CARD).dead is True
+    assert card(text, vendor="unreadable", current_link_speed="unreadable").pci.device(CARD).dead is True
 
 
 def test_empty_slot_is_a_fault() -> None:
     with pytest.raises(ReadError, match=f"dut: `lspci -vvnn -D -s {CARD}`: .*at least one device"):
-        card("").pci_device(CARD)
+        card("").pci.device(CARD)
 
 
 def test_another_device_than_asked_for_is_a_fault() -> None:
     dut, _ = host({"for s in 0000:01:00.0;...": f"slot=0000:01:00.0\n{sysfs()}{IXGBE}"})
     with pytest.raises(BenchFault, match=r"wanted 0000:01:00.0"):
-        dut.pci_device("0000:01:00.0")
+        dut.pci.device("0000:01:00.0")
 
 
 @pytest.mark.parametrize(
@@ -106,13 +106,13 @@ def test_another_device_than_asked_for_is_a_fault() -> None:
 def test_a_description_without_the_attributes_is_an_error(text: str) -> None:
     dut, _ = host({f"for s in {CARD};...": text})
     with pytest.raises(ReadError, match="dut: "):
-        dut.pci_device(CARD)
+        dut.pci.device(CARD)
 
 
 def test_the_description_of_a_device_in_a_real_shell(tmp_path: Path) -> None:
     """The script itself: an attribute that is missing, one that cannot be read, and no driver."""
     _, shell = dut_shell = host({"for s in ...": f"slot={CARD}\n{sysfs()}{IXGBE}"})
-    dut_shell[0].pci_device(CARD)
+    dut_shell[0].pci.device(CARD)
     device = tmp_path / CARD
     device.mkdir()
     (device / "vendor").write_text("0x8086\n")
@@ -130,7 +130,7 @@ def test_the_description_of_a_device_in_a_real_shell(tmp_path: Path) -> None:
 )
 def test_addresses_are_checked_before_anything_runs(address: str) -> None:
     dut, shell = host({})
-    for method in (dut.pci_device, dut.pcie_path, dut.interface_at):
+    for method in (dut.pci.device, dut.pci.path, dut.pci.interface_at):
         with pytest.raises(BenchFault, match=r"dut: PCI address .* such as 0000:01:00.0 is wanted"):
             method(address)
     assert shell.commands == []
@@ -173,7 +173,7 @@ SWITCHED = {
 
 
 def test_pcie_path_lists_links_not_the_bus_inside_a_switch() -> None:
-    links = path_host(SWITCHED).pcie_path(LEAF)
+    links = path_host(SWITCHED).pci.path(LEAF)
     assert [(link.upstream.slot, link.downstream.slot, link.gts, link.width) for link in links] == [
         (ROOT, SWITCH_UP, 5.0, 4),
         (SWITCH_DOWN, LEAF, 8.0, 8),
@@ -183,20 +183,20 @@ def test_pcie_path_lists_links_not_the_bus_inside_a_switch() -> None:
 
 def test_two_ends_that_disagree_are_refused() -> None:
     with pytest.raises(ReadError, match=r"dut: link 0000:03:04.0 -> 0000:04:00.0: upper end reports 8.0 GT/s x4"):
-        path_host({**SWITCHED, SWITCH_DOWN: ("Downstream Port (Slot-)", "8", 4)}).pcie_path(LEAF)
+        path_host({**SWITCHED, SWITCH_DOWN: ("Downstream Port (Slot-)", "8", 4)}).pci.path(LEAF)
 
 
 def test_a_card_on_the_root_bus_has_no_path() -> None:
     dut = path_host({LEAF: ("Root Complex Integrated Endpoint", "8", 8)}, f"/sys/devices/pci0000:00/{LEAF}\n")
     with pytest.raises(BenchFault, match=r"dut: no PCIe link leads to 0000:04:00.0"):
-        dut.pcie_path(LEAF)
+        dut.pci.path(LEAF)
 
 
 @pytest.mark.parametrize("path", ["\n", "/sys/devices/pci0000:00/0000:00:1c.0\n"])
 def test_a_path_that_does_not_end_at_the_card_is_a_fault(path: str) -> None:
     dut, _ = host({READLINK: path})
     with pytest.raises(BenchFault, match=r"wanted a path that ends with 0000:04:00.0"):
-        dut.pcie_path(LEAF)
+        dut.pci.path(LEAF)
 
 
 PORTS = f"cd /sys/bus/pci/devices/{CARD} && for d in ..."
@@ -205,16 +205,16 @@ DRIVER = f"cd /sys/bus/pci/devices/{CARD} && basename ..."
 
 def test_interface_at() -> None:
     dut, _ = host({PORTS: "enp1s0f1=0\n"})
-    assert dut.interface_at(CARD) == "enp1s0f1"
+    assert dut.pci.interface_at(CARD) == "enp1s0f1"
 
 
 def test_a_function_with_two_ports_needs_to_be_told_which() -> None:
     dut, _ = host({PORTS: "enp1s0f4=0\nenp1s0f4d1=1\n"})
-    assert dut.interface_at(CARD, port_index=1) == "enp1s0f4d1"
+    assert dut.pci.interface_at(CARD, port_index=1) == "enp1s0f4d1"
     with pytest.raises(BenchFault, match=r"enp1s0f4 \(port 0\), enp1s0f4d1 \(port 1\), wanted one interface"):
-        dut.interface_at(CARD)
+        dut.pci.interface_at(CARD)
     with pytest.raises(BenchFault, match=r"wanted port 2"):
-        dut.interface_at(CARD, port_index=2)
+        dut.pci.interface_at(CARD, port_index=2)
 
 
 @pytest.mark.parametrize(
@@ -223,11 +223,11 @@ def test_a_function_with_two_ports_needs_to_be_told_which() -> None:
 def test_no_interface_says_what_is_bound(driver: str, said: str) -> None:
     dut, _ = host({PORTS: "", DRIVER: driver})
     with pytest.raises(NoInterface, match=f"dut: {CARD} has no network interface: {said}"):
-        dut.interface_at(CARD)
+        dut.pci.interface_at(CARD)
 
 
 def test_no_such_device_is_a_fault_not_a_missing_interface() -> None:
     dut, _ = host({PORTS: failed("sh: 1: cd: can't cd to /sys/bus/pci/devices/0000:01:00.1\n", 2)})
     with pytest.raises(BenchFault, match=r"can't cd") as error:
-        dut.interface_at(CARD)
+        dut.pci.interface_at(CARD)
     assert not isinstance(error.value, NoInterface)

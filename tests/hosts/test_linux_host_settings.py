@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
@@ -100,15 +101,15 @@ def host(**script: Script) -> tuple[LinuxHost, FakeShell]:
 
 
 CHANGES = {
-    "ethtool -K eth0 tso on": lambda dut: dut.set_feature("eth0", "tso", True),
-    "ethtool -K eth0 tso off": lambda dut: dut.set_feature("eth0", "tso", False),
-    "ethtool -G eth0 rx 4096": lambda dut: dut.set_rings("eth0", {"rx": 4096}),
-    "ethtool -C eth0 adaptive-rx off rx-usecs 100": lambda dut: dut.set_coalescing(
+    "ethtool -K eth0 tso on": lambda dut: dut.settings.set_feature("eth0", "tso", True),
+    "ethtool -K eth0 tso off": lambda dut: dut.settings.set_feature("eth0", "tso", False),
+    "ethtool -G eth0 rx 4096": lambda dut: dut.settings.set_rings("eth0", {"rx": 4096}),
+    "ethtool -C eth0 adaptive-rx off rx-usecs 100": lambda dut: dut.settings.set_coalescing(
         "eth0", {"adaptive-rx": False, "rx-usecs": 100}
     ),
-    "ethtool -A eth0 autoneg off rx on": lambda dut: dut.set_pause("eth0", {"autoneg": False, "rx": True}),
-    "ethtool -L eth0 combined 1": lambda dut: dut.set_channels("eth0", {"combined": 1}),
-    "ip link set dev eth0 mtu 9000": lambda dut: dut.set_mtu("eth0", 9000),
+    "ethtool -A eth0 autoneg off rx on": lambda dut: dut.settings.set_pause("eth0", {"autoneg": False, "rx": True}),
+    "ethtool -L eth0 combined 1": lambda dut: dut.settings.set_channels("eth0", {"combined": 1}),
+    "ip link set dev eth0 mtu 9000": lambda dut: dut.settings.set_mtu("eth0", 9000),
 }
 
 
@@ -150,33 +151,33 @@ def test_a_value_that_is_there_already_is_no_refusal() -> None:
     shell = FakeShell(
         SHOWN | {"ethtool -G eth0 rx 512": failed("no ring parameters changed, aborting", exit_status=80)}
     )
-    assert LinuxHost(shell, "dut").set_rings("eth0", {"rx": 512}).refused is None
+    assert LinuxHost(shell, "dut").settings.set_rings("eth0", {"rx": 512}).refused is None
 
 
 def test_what_is_shown_is_read() -> None:
     dut, _ = host()
-    assert dut.features("eth0")["tx-tcp-segmentation"].requested is True
-    assert dut.rings("eth0").current.rx == 512 and dut.rings("eth0").max.rx_mini is None
-    assert dut.coalescing("eth0").parameters["rx-usecs"] == 18
-    assert (dut.pause("eth0").rx, dut.pause("eth0").tx) == (True, False)
-    assert dut.channels("eth0").current.combined == 4
-    assert dut.mtu("eth0") == 1500
+    assert dut.settings.features("eth0")["tx-tcp-segmentation"].requested is True
+    assert dut.settings.rings("eth0").current.rx == 512 and dut.settings.rings("eth0").max.rx_mini is None
+    assert dut.settings.coalescing("eth0").parameters["rx-usecs"] == 18
+    assert (dut.settings.pause("eth0").rx, dut.settings.pause("eth0").tx) == (True, False)
+    assert dut.settings.channels("eth0").current.combined == 4
+    assert dut.settings.mtu("eth0") == 1500
 
 
 @pytest.mark.parametrize(
     ("ask", "option"),
     [
-        ("features", "--json -k"),
-        ("rings", "-g"),
-        ("coalescing", "-c"),
-        ("pause", "--json -a"),
-        ("channels", "-l"),
+        ("settings.features", "--json -k"),
+        ("settings.rings", "-g"),
+        ("settings.coalescing", "-c"),
+        ("settings.pause", "--json -a"),
+        ("settings.channels", "-l"),
     ],
 )
 def test_an_answer_for_another_interface_is_refused(ask: str, option: str) -> None:
     shell = FakeShell({f"ethtool {option} eth1": SHOWN[f"ethtool {option} eth0"]})
     with pytest.raises(BenchFault, match=rf"^dut: `ethtool {option} eth1` answered for eth0$"):
-        getattr(LinuxHost(shell, "dut"), ask)("eth1")
+        attrgetter(ask)(LinuxHost(shell, "dut"))("eth1")
 
 
 def test_restoring_commands_set_what_is_there_now_and_run_twice() -> None:
@@ -191,13 +192,13 @@ def test_restoring_commands_set_what_is_there_now_and_run_twice() -> None:
     def again(option: str) -> str:
         return f""" || test $? -eq 80 || test "$(LC_ALL=C ethtool {option} eth0 | cksum)" = '4038471504 75'"""
 
-    assert dut.restoring_features("eth0", words) == f"ethtool -K eth0 tx on tx-tcp-segmentation on gro on{again('-k')}"
-    assert dut.restoring_rings("eth0") == f"ethtool -G eth0 rx 512 tx 256{again('-g')}"
+    assert dut.undo.features("eth0", words) == f"ethtool -K eth0 tx on tx-tcp-segmentation on gro on{again('-k')}"
+    assert dut.undo.rings("eth0") == f"ethtool -G eth0 rx 512 tx 256{again('-g')}"
     wanted = f"ethtool -C eth0 adaptive-rx on rx-usecs 18 tx-usecs 0{again('-c')}"
-    assert dut.restoring_coalescing("eth0", ("rx-usecs", "tx-usecs", "rx-frames")) == wanted
-    assert dut.restoring_pause("eth0") == f"ethtool -A eth0 autoneg on rx on tx off{again('-a')}"
-    assert dut.restoring_channels("eth0") == f"ethtool -L eth0 combined 4{again('-l')}"
-    assert dut.restoring_mtu("eth0") == "ip link set dev eth0 mtu 1500"
+    assert dut.undo.coalescing("eth0", ("rx-usecs", "tx-usecs", "rx-frames")) == wanted
+    assert dut.undo.pause("eth0") == f"ethtool -A eth0 autoneg on rx on tx off{again('-a')}"
+    assert dut.undo.channels("eth0") == f"ethtool -L eth0 combined 4{again('-l')}"
+    assert dut.undo.mtu("eth0") == "ip link set dev eth0 mtu 1500"
 
 
 @pytest.mark.parametrize(("shows_later", "status"), [("rings of before", 0), ("other rings", 1)])
@@ -207,7 +208,7 @@ def test_a_refused_restoring_is_well_only_where_nothing_has_changed(
     """The command in a real shell, with an ethtool that refuses to set anything."""
     said = subprocess.run("echo rings of before | cksum", shell=True, capture_output=True, text=True).stdout  # noqa: S602
     shell = FakeShell(SHOWN | {"ethtool -g eth0 | cksum": said})
-    command = LinuxHost(shell, "dut").restoring_rings("eth0")
+    command = LinuxHost(shell, "dut").undo.rings("eth0")
     tool = tmp_path / "ethtool"
     tool.write_text(f'#!/bin/sh\n[ "$1" = -g ] && echo {shows_later} || exit 75\n')
     tool.chmod(0o755)
@@ -218,13 +219,16 @@ def test_a_refused_restoring_is_well_only_where_nothing_has_changed(
 def test_nothing_to_put_back_is_an_error() -> None:
     dut, _ = host()
     with pytest.raises(BenchFault, match=r"^dut: eth0: `ethtool -K` has nothing to put back$"):
-        dut.restoring_features("eth0", {"rx-vlan-offload": "rxvlan"})
+        dut.undo.features("eth0", {"rx-vlan-offload": "rxvlan"})
 
 
 @pytest.mark.parametrize("word", ["", "rx;reboot", "rx usecs", "-rx", "$(id)"])
 def test_a_word_that_is_none_reaches_no_shell(word: str) -> None:
     dut, shell = host()
-    for ask in (lambda: dut.set_feature("eth0", word, True), lambda: dut.set_coalescing("eth0", {word: 1})):
+    for ask in (
+        lambda: dut.settings.set_feature("eth0", word, True),
+        lambda: dut.settings.set_coalescing("eth0", {word: 1}),
+    ):
         with pytest.raises(BenchFault, match=r"a word of letters, digits and - _ \. is wanted"):
             ask()
     assert shell.commands == []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 import pytest
 from fake_shell import Answer, FakeShell, Script, failed
 
@@ -51,7 +53,7 @@ def host(script: dict[str, Script]) -> tuple[LinuxHost, FakeShell]:
     ],
 )
 def test_a_package_as_dpkg_knows_it(answer: str | Answer, wanted: Package | None) -> None:
-    found = host({QUERY: answer})[0].package("be2net-modules")
+    found = host({QUERY: answer})[0].drivers.package("be2net-modules")
     assert found == wanted
     assert found is None or found.complete is (found.status == "installed")
 
@@ -69,14 +71,14 @@ def test_a_package_as_dpkg_knows_it(answer: str | Answer, wanted: Package | None
 )
 def test_what_says_nothing_about_a_package_is_an_error(answer: str | Answer, words: str) -> None:
     with pytest.raises(BenchFault, match=words):
-        host({QUERY: answer})[0].package("be2net-modules")
+        host({QUERY: answer})[0].drivers.package("be2net-modules")
 
 
 def test_installing_and_removing_read_back() -> None:
     dut, shell = host({INSTALL: "", PURGE: "", QUERY: [INSTALLED, ABSENT]})
-    installed = dut.install_package("be2net-modules", "12.0.0.0")
+    installed = dut.drivers.install_package("be2net-modules", "12.0.0.0")
     assert installed.refused is None and installed.now is not None and installed.now.version == "12.0.0.0"
-    removed = dut.remove_package("be2net-modules")
+    removed = dut.drivers.remove_package("be2net-modules")
     assert (removed.refused, removed.now) == (None, None)
     assert shell.timeouts_s[INSTALL] == 300
 
@@ -84,7 +86,7 @@ def test_installing_and_removing_read_back() -> None:
 def test_an_installation_that_stops_half_way_is_a_refusal_with_what_is_there() -> None:
     broken = failed("E: Sub-process /usr/bin/dpkg returned an error code (1)\n", exit_status=100)
     dut, _ = host({INSTALL: broken, QUERY: "be2net-modules half-configured amd64 12.0.0.0\n"})
-    attempt = dut.install_package("be2net-modules", "12.0.0.0")
+    attempt = dut.drivers.install_package("be2net-modules", "12.0.0.0")
     assert attempt.refused == "E: Sub-process /usr/bin/dpkg returned an error code (1)"
     assert attempt.now is not None and not attempt.now.complete
 
@@ -99,7 +101,7 @@ def test_an_installation_that_stops_half_way_is_a_refusal_with_what_is_there() -
 )
 def test_what_the_lab_lacks_is_no_refusal(said: str) -> None:
     with pytest.raises(BenchFault, match=r"^dut: `DEBIAN_FRONTEND=\S+ apt-get .*` failed with exit status 100"):
-        host({INSTALL: failed(said, exit_status=100)})[0].install_package("be2net-modules", "12.0.0.0")
+        host({INSTALL: failed(said, exit_status=100)})[0].drivers.install_package("be2net-modules", "12.0.0.0")
 
 
 @pytest.mark.parametrize(
@@ -109,16 +111,16 @@ def test_what_the_lab_lacks_is_no_refusal(said: str) -> None:
 def test_a_version_that_apt_does_not_know_is_looked_for_in_new_lists(said: str) -> None:
     unknown = failed(said, exit_status=100)
     dut, shell = host({INSTALL: [unknown, ""], "apt-get -q update": "", QUERY: INSTALLED})
-    assert dut.install_package("be2net-modules", "12.0.0.0").refused is None
+    assert dut.drivers.install_package("be2net-modules", "12.0.0.0").refused is None
     assert shell.commands[:3] == [INSTALL, "apt-get -q update", INSTALL]
     dut, _ = host({INSTALL: unknown, "apt-get -q update": failed("E: no network", exit_status=100)})
     with pytest.raises(BenchFault, match=r"^dut: `DEBIAN_FRONTEND=\S+ apt-get .*` failed with exit status 100"):
-        dut.install_package("be2net-modules", "12.0.0.0")
+        dut.drivers.install_package("be2net-modules", "12.0.0.0")
 
 
 def test_firmware_is_written_and_read_back() -> None:
     dut, shell = host({"ethtool -f eth0 oc11-4.4.249.3.ufi": "", "ethtool -i eth0": INFO})
-    attempt = dut.flash("eth0", "oc11-4.4.249.3.ufi")
+    attempt = dut.firmware.flash("eth0", "oc11-4.4.249.3.ufi")
     assert (attempt.refused, attempt.now.firmware) == (None, "4.4.249.3")
     assert shell.timeouts_s["ethtool -f eth0 oc11-4.4.249.3.ufi"] == 600
 
@@ -127,41 +129,41 @@ def test_firmware_is_written_and_read_back() -> None:
 def test_a_refused_image_is_an_answer_and_a_missing_device_is_none(status: int) -> None:
     """Status 255 is what ethtool 6 ends with."""
     refused = failed("Flashing failed: Invalid argument\n", exit_status=status)
-    attempt = host({"ethtool -f eth0 x.bin": refused, "ethtool -i eth0": INFO})[0].flash("eth0", "x.bin")
+    attempt = host({"ethtool -f eth0 x.bin": refused, "ethtool -i eth0": INFO})[0].firmware.flash("eth0", "x.bin")
     assert attempt.refused == "Flashing failed: Invalid argument"
     gone = failed("Flashing failed: No such device\n", exit_status=1)
     with pytest.raises(BenchFault, match="No such device"):
-        host({"ethtool -f eth0 x.bin": gone})[0].flash("eth0", "x.bin")
+        host({"ethtool -f eth0 x.bin": gone})[0].firmware.flash("eth0", "x.bin")
 
 
 def test_a_file_of_firmware_is_looked_for() -> None:
     dut, _ = host({"test -f /lib/firmware/x.bin": [Answer(), Answer(exit_status=1), failed("odd", exit_status=2)]})
-    assert (dut.firmware_file("x.bin"), dut.firmware_file("x.bin")) == (True, False)
+    assert (dut.firmware.has_image("x.bin"), dut.firmware.has_image("x.bin")) == (True, False)
     with pytest.raises(BenchFault, match="failed with exit status 2"):
-        dut.firmware_file("x.bin")
+        dut.firmware.has_image("x.bin")
 
 
 def test_a_module_parameter_is_what_the_kernel_shows() -> None:
     dut, _ = host({"cat /sys/module/acenic/parameters/trace": "0\n"})
-    assert dut.module_parameter("acenic", "trace") == "0"
+    assert dut.drivers.parameter("acenic", "trace") == "0"
 
 
 @pytest.mark.parametrize(
     ("ask", "arguments"),
     [
-        ("package", ("be2net;reboot",)),
-        ("install_package", ("be2net-modules", "1.0;reboot")),
-        ("remove_package", ("../x",)),
-        ("flash", ("eth0", "../../etc/shadow")),
-        ("firmware_file", ("a b",)),
-        ("module_parameter", ("acenic", "../x")),
-        ("aer", ("eth0",)),
+        ("drivers.package", ("be2net;reboot",)),
+        ("drivers.install_package", ("be2net-modules", "1.0;reboot")),
+        ("drivers.remove_package", ("../x",)),
+        ("firmware.flash", ("eth0", "../../etc/shadow")),
+        ("firmware.has_image", ("a b",)),
+        ("drivers.parameter", ("acenic", "../x")),
+        ("pci.aer", ("eth0",)),
     ],
 )
 def test_what_is_no_name_reaches_no_shell(ask: str, arguments: tuple[str, ...]) -> None:
     dut, shell = host({})
     with pytest.raises(BenchFault, match=r" (are|is) wanted$"):
-        getattr(dut, ask)(*arguments)
+        attrgetter(ask)(dut)(*arguments)
     assert shell.commands == []
 
 
@@ -175,16 +177,18 @@ CLASSES = f"class=correctable\n{CORRECTABLE}class=nonfatal\n{NONFATAL}class=fata
 
 
 def test_errors_are_read_in_their_three_classes() -> None:
-    found = host({LOOK: CLASSES})[0].aer(SLOT)
+    found = host({LOOK: CLASSES})[0].pci.aer(SLOT)
     wanted = AerCounters({"RxErr": 0, "BadTLP": 2, "BadDLLP": 0}, {"Other": 0, "DLP": 1}, {"Other": 0, "DLP": 0})
     assert found == wanted
     assert wanted.growth_since(AerCounters({"BadTLP": 1}, {}, {})) == {"correctable BadTLP": 1, "nonfatal DLP": 1}
 
 
 def test_a_device_without_counters_and_one_that_is_not_there() -> None:
-    assert host({LOOK: ""})[0].aer(SLOT) is None
+    assert host({LOOK: ""})[0].pci.aer(SLOT) is None
     with pytest.raises(BenchFault, match="No such file or directory"):
-        host({LOOK: failed(f"sh: 1: cd: can't cd to {FOLDER}: No such file or directory", exit_status=2)})[0].aer(SLOT)
+        host({LOOK: failed(f"sh: 1: cd: can't cd to {FOLDER}: No such file or directory", exit_status=2)})[0].pci.aer(
+            SLOT
+        )
 
 
 @pytest.mark.parametrize(
@@ -200,7 +204,7 @@ def test_a_device_without_counters_and_one_that_is_not_there() -> None:
 )
 def test_classes_that_are_not_all_there_are_an_error(text: str) -> None:
     with pytest.raises(ReadError, match="AER counters"):
-        host({LOOK: text})[0].aer(SLOT)
+        host({LOOK: text})[0].pci.aer(SLOT)
 
 
 @pytest.mark.parametrize(

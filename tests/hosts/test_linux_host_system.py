@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 import pytest
 from examples import text_of
 from fake_shell import Answer, FakeShell, Script, failed, lines
@@ -53,39 +55,39 @@ def test_time_and_identity() -> None:
             "id -u": ["0\n", "1000\n"],
         }
     )
-    assert dut.boot_id() == BOOT_ID
-    assert dut.clock_s() == pytest.approx(1795258980.123456789)
-    assert dut.kernel() == "6.1.0-18-amd64"
-    assert dut.os_release().id == "debian"
-    assert dut.is_root() is True
-    assert dut.is_root() is False
+    assert dut.system.boot_id() == BOOT_ID
+    assert dut.system.clock_s() == pytest.approx(1795258980.123456789)
+    assert dut.system.kernel() == "6.1.0-18-amd64"
+    assert dut.system.os_release().id == "debian"
+    assert dut.system.is_root() is True
+    assert dut.system.is_root() is False
 
 
 def test_available_memory_is_what_the_kernel_calls_so() -> None:
     text = "MemTotal:        2035396 kB\nMemFree:          123 kB\nMemAvailable:     456 kB\nHugePages_Total:  0\n"
-    assert host({"cat /proc/meminfo": text})[0].available_bytes() == 1024 * 456
+    assert host({"cat /proc/meminfo": text})[0].system.available_bytes() == 1024 * 456
 
 
 @pytest.mark.parametrize(
     ("command", "text", "method"),
     [
-        ("cat /proc/meminfo", "MemTotal: 1 kB\nMemFree: 1 kB\n", "available_bytes"),
-        ("date +%s.%N", "1795258980.%N\n", "clock_s"),
-        (BOOT_ID_COMMAND, "\n", "boot_id"),
-        ("uname -r", "\n", "kernel"),
+        ("cat /proc/meminfo", "MemTotal: 1 kB\nMemFree: 1 kB\n", "system.available_bytes"),
+        ("date +%s.%N", "1795258980.%N\n", "system.clock_s"),
+        (BOOT_ID_COMMAND, "\n", "system.boot_id"),
+        ("uname -r", "\n", "system.kernel"),
     ],
 )
 def test_unreadable_answer_names_host_and_command(command: str, text: str, method: str) -> None:
     dut, _ = host({command: text})
     with pytest.raises(ReadError) as error:
-        getattr(dut, method)()
+        attrgetter(method)(dut)()
     assert str(error.value).startswith(f"dut: `{command}`: cannot read ")
 
 
 def test_failed_command_names_host_command_status_and_words() -> None:
     dut, _ = host({"cat /proc/stat": failed("cat: /proc/stat: Permission denied\n")})
     with pytest.raises(BenchFault) as error:
-        dut.cpu_times()
+        dut.system.cpu_times()
     assert str(error.value) == (
         "dut: `cat /proc/stat` failed with exit status 1, said: cat: /proc/stat: Permission denied"
     )
@@ -94,7 +96,7 @@ def test_failed_command_names_host_command_status_and_words() -> None:
 def test_command_without_exit_status_failed() -> None:
     dut, _ = host({"uname -r": Answer("6.1.0\n", exit_status=None)})
     with pytest.raises(BenchFault, match=r"no exit status"):
-        dut.kernel()
+        dut.system.kernel()
 
 
 def test_tools() -> None:
@@ -109,7 +111,7 @@ def test_tools() -> None:
             "foo --version": failed("Usage: foo [-4] HOST\n", 2),
         }
     )
-    assert dut.tools(["ethtool", "iperf3", "ip", "foo"]) == {
+    assert dut.system.tools(["ethtool", "iperf3", "ip", "foo"]) == {
         "ethtool": "6.1",
         "iperf3": None,
         "ip": "6.1.0",
@@ -121,51 +123,51 @@ def test_tools() -> None:
 def test_tool_names_are_checked_before_anything_runs(name: str) -> None:
     dut, shell = host({})
     with pytest.raises(BenchFault, match=r"dut: tool .* is wanted"):
-        dut.tools([name])
+        dut.system.tools([name])
     assert shell.commands == []
 
 
 def test_modinfo() -> None:
     dut, _ = host({"modinfo e1000e": text_of("modinfo", "e1000e-outoftree")})
-    assert dut.modinfo("e1000e").version == "3.8.4-NAPI"
+    assert dut.drivers.modinfo("e1000e").version == "3.8.4-NAPI"
 
 
 def test_modinfo_of_an_unknown_module() -> None:
     dut, _ = host({"modinfo nosuch": failed("modinfo: ERROR: Module nosuch not found.\n")})
     with pytest.raises(BenchFault, match=r"dut: `modinfo nosuch` .*Module nosuch not found"):
-        dut.modinfo("nosuch")
+        dut.drivers.modinfo("nosuch")
 
 
 def test_loaded_module() -> None:
     dut, _ = host({LOADED_COMMAND: loaded(srcversion="66BAFAFEFF141B143DADEC6")})
-    module = dut.loaded_module("e1000e")
+    module = dut.drivers.loaded_module("e1000e")
     assert module is not None
     assert (module.version, module.srcversion, module.refcount) == (None, "66BAFAFEFF141B143DADEC6", 0)
-    assert dut.loaded_module("igb") is None
+    assert dut.drivers.loaded_module("igb") is None
 
 
 def test_module_names_with_a_dash_are_found_with_an_underscore() -> None:
     dut, shell = host({LOADED_COMMAND: lines("version=", "srcversion=", "snd_pcm 1 0 - Live 0x0")})
-    assert dut.loaded_module("snd-pcm") is not None
+    assert dut.drivers.loaded_module("snd-pcm") is not None
     assert "/sys/module/snd_pcm/" in shell.commands[0]
 
 
 def test_an_unreadable_module_list_is_not_an_unloaded_module() -> None:
     dut, _ = host({LOADED_COMMAND: lines("version=", "srcversion=")})
     with pytest.raises(ReadError, match=r"dut: `.*cat /proc/modules`: .*at least one module"):
-        dut.loaded_module("e1000e")
+        dut.drivers.loaded_module("e1000e")
 
 
 @pytest.mark.parametrize("text", ["", "e1000e 1 0 - Live 0x0\n", "version=1\nx\nsrcversion=2\ne1000e 1 0 - Live 0x0\n"])
 def test_a_loaded_module_without_its_attributes_is_an_error(text: str) -> None:
     dut, _ = host({LOADED_COMMAND: text})
     with pytest.raises(ReadError, match="'version=', 'srcversion=' and /proc/modules"):
-        dut.loaded_module("e1000e")
+        dut.drivers.loaded_module("e1000e")
 
 
 def test_reload_driver() -> None:
     dut, shell = host({RELOAD_COMMAND: "", LOADED_COMMAND: loaded()})
-    dut.reload_driver("e1000e")
+    dut.drivers.reload("e1000e")
     assert shell.commands[0] == RELOAD_COMMAND
     assert shell.timeouts_s[RELOAD_COMMAND] >= 120
 
@@ -173,14 +175,14 @@ def test_reload_driver() -> None:
 def test_reload_of_a_module_in_use_says_modprobes_words() -> None:
     dut, _ = host({RELOAD_COMMAND: failed("modprobe: FATAL: Module e1000e is in use.\n")})
     with pytest.raises(BenchFault, match=r"FATAL: Module e1000e is in use"):
-        dut.reload_driver("e1000e")
+        dut.drivers.reload("e1000e")
 
 
 def test_reload_that_leaves_no_module_is_a_fault() -> None:
     """Negative control: modprobe says 0 (an install line of modprobe.d may), nothing is loaded."""
     dut, _ = host({RELOAD_COMMAND: "", LOADED_COMMAND: lines("version=", "srcversion=", "igb 1 0 - Live 0x0")})
     with pytest.raises(BenchFault, match=r"dut: module e1000e is not loaded after"):
-        dut.reload_driver("e1000e")
+        dut.drivers.reload("e1000e")
 
 
 def test_dmesg_since_a_mark() -> None:
@@ -194,25 +196,25 @@ def test_dmesg_since_a_mark() -> None:
         return lines("[    1.000000] old", f"[    2.000000] {written[0]}", "[    3.000000] e1000e: eth0 Link is Down")
 
     dut, _ = host({BOOT_ID_COMMAND: f"{BOOT_ID}\n", "echo ...": write, "dmesg": log})
-    mark = dut.dmesg_mark()
-    assert [line.text for line in dut.dmesg_since(mark)] == ["e1000e: eth0 Link is Down"]
+    mark = dut.system.dmesg_mark()
+    assert [line.text for line in dut.system.dmesg_since(mark)] == ["e1000e: eth0 Link is Down"]
 
 
 def test_two_marks_differ() -> None:
     dut, _ = host({BOOT_ID_COMMAND: f"{BOOT_ID}\n", "echo ...": ""})
-    assert dut.dmesg_mark() != dut.dmesg_mark()
+    assert dut.system.dmesg_mark() != dut.system.dmesg_mark()
 
 
 def test_an_overwritten_mark_is_a_fault_not_an_empty_log() -> None:
     dut, _ = host({BOOT_ID_COMMAND: f"{BOOT_ID}\n", "dmesg": "[    9.000000] new\n"})
     with pytest.raises(BenchFault, match=r"ring buffer has overwritten it"):
-        dut.dmesg_since(KernelLogMark(BOOT_ID, "niclab mark 00"))
+        dut.system.dmesg_since(KernelLogMark(BOOT_ID, "niclab mark 00"))
 
 
 def test_a_mark_of_another_boot_is_a_fault() -> None:
     dut, _ = host({BOOT_ID_COMMAND: f"{OTHER_BOOT_ID}\n"})
     with pytest.raises(BenchFault, match=r"dut: has booted since"):
-        dut.dmesg_since(KernelLogMark(BOOT_ID, "niclab mark 00"))
+        dut.system.dmesg_since(KernelLogMark(BOOT_ID, "niclab mark 00"))
 
 
 @pytest.mark.parametrize(
@@ -229,14 +231,14 @@ def test_a_mark_of_another_boot_is_a_fault() -> None:
 )
 def test_halt_returns_however_the_connection_ends(answer: Answer) -> None:
     dut, shell = host({"sync; reboot": answer})
-    dut.reboot()
+    dut.system.reboot()
     assert shell.timeouts_s["sync; reboot"] <= 30
 
 
 def test_reboot_that_was_refused_is_a_fault() -> None:
     dut, _ = host({"sync; reboot": failed("sh: 1: reboot: not found\n", 127)})
     with pytest.raises(BenchFault, match=r"reboot: not found"):
-        dut.reboot()
+        dut.system.reboot()
 
 
 NOTE_COMMAND = (
@@ -252,24 +254,24 @@ NOTE = """ 04 00 00 00 14 00 00 00 03 00 00 00 47 4e 55 00
 @pytest.mark.parametrize(("answer", "same"), [("1\n0 0\n", True), ("0\n0 1\n", False)])
 def test_the_build_in_memory_is_compared_with_the_file(answer: str, same: bool) -> None:
     dut, shell = host({NOTE_COMMAND: NOTE, "modinfo...": text_of("modinfo", "e1000e-outoftree"), "bash -c...": answer})
-    assert dut.is_build_on_disk("e1000e") is same
+    assert dut.drivers.is_build_on_disk("e1000e") is same
     assert r"\x8f\x3a\x11\x5e" in shell.commands[-1]
 
 
 def test_a_module_without_build_id_cannot_be_compared() -> None:
     dut, _ = host({NOTE_COMMAND: ""})
-    assert dut.is_build_on_disk("e1000e") is None
+    assert dut.drivers.is_build_on_disk("e1000e") is None
 
 
 @pytest.mark.parametrize("answer", ["", "0\n1 1\n", "0\n0 2\n", "0\n"])
 def test_a_file_that_cannot_be_searched_is_a_fault_not_a_difference(answer: str) -> None:
     dut, _ = host({NOTE_COMMAND: NOTE, "modinfo...": text_of("modinfo", "e1000e-outoftree"), "bash -c...": answer})
     with pytest.raises(BenchFault, match="dut: `bash -c"):
-        dut.is_build_on_disk("e1000e")
+        dut.drivers.is_build_on_disk("e1000e")
 
 
 @pytest.mark.parametrize("note", [" 04 00\n", NOTE.replace("14", "13"), "od: error\n"])
 def test_an_unreadable_build_id_is_an_error(note: str) -> None:
     dut, _ = host({NOTE_COMMAND: note})
     with pytest.raises(ReadError, match=r"dut: `if .*build-id"):
-        dut.is_build_on_disk("e1000e")
+        dut.drivers.is_build_on_disk("e1000e")

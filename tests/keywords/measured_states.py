@@ -94,7 +94,7 @@ class States:
 
     def _watch(self, role: Role) -> None:
         host = self.bench.hosts[role]
-        set_link, set_mtu = host.set_link, self.settings[role].set_mtu
+        set_link, set_mtu = host.links.set_link, self.settings[role].set_mtu
 
         def changing_link(iface: str, up: bool) -> None:
             self.was_bounced = True

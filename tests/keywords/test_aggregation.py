@@ -41,9 +41,11 @@ class Stacks:
     def of(self, taken: Run, role: Role) -> SimpleNamespace:
         name = role.value
         host = SimpleNamespace(
-            bond=lambda _: self.bonds[name],
-            interface=lambda _: SimpleNamespace(mac=coloned(ADDRESS[name])),
-            await_carrier=lambda *_, **__: CarrierWait(self.carrier_lost, 0),
+            bonds=SimpleNamespace(bond=lambda _: self.bonds[name]),
+            links=SimpleNamespace(
+                interface=lambda _: SimpleNamespace(mac=coloned(ADDRESS[name])),
+                await_carrier=lambda *_, **__: CarrierWait(self.carrier_lost, 0),
+            ),
         )
         below = {taken.bench.port(f"{name}.p{n}"): None for n in (0, 1)}
         return SimpleNamespace(name="niclab0", server=SimpleNamespace(name=name, host=host, role=role), below=below)

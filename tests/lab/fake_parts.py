@@ -109,6 +109,46 @@ class _NoShell:
         raise AssertionError(f"nothing is run: {command}, {timeout_s}, {check}")
 
 
+FLAT_NAMES: dict[str, dict[str, str]] = {
+    "system": {"panic_command": "panicking"},
+    "drivers": {"reload": "reload_driver", "names_of": "drivers_of", "parameter": "module_parameter"},
+    "pci": {"device": "pci_device", "path": "pcie_path", "functions": "pci_functions"},
+    "firmware": {"has_image": "firmware_file"},
+    "settings": {},
+    "links": {"show_command": "showing_links"},
+    "bonds": {"create": "create_bond", "settings": "bond_settings", "modules": "stacking_modules"},
+    "undo": {
+        "features": "restoring_features",
+        "rings": "restoring_rings",
+        "coalescing": "restoring_coalescing",
+        "pause": "restoring_pause",
+        "channels": "restoring_channels",
+        "mtu": "restoring_mtu",
+        "link": "restoring_link",
+        "arp": "answering_arp_for_others",
+        "address": "removing_address",
+        "upper": "removing_link",
+        "port": "releasing_port",
+        "package": "restoring_package",
+        "driver": "restoring_driver",
+        "load_driver": "loading_driver",
+        "unload_driver": "unloading_driver",
+        "firmware": "flashing",
+    },
+}
+"""Questions that a fake host has under another name: part -> question -> method of :class:`FakeHost`."""
+
+
+class _Part:
+    """One part of a fake host: each question is a method of the fake itself."""
+
+    def __init__(self, host: FakeHost, names: dict[str, str]) -> None:
+        self._host, self._names = host, names
+
+    def __getattr__(self, question: str) -> object:
+        return getattr(self._host, self._names.get(question, question))
+
+
 class FakeHost:
     """The operating system of one server: implements what is used of :class:`~niclab.hosts.host.Host`."""
 
@@ -130,15 +170,17 @@ class FakeHost:
         self.changes: list[tuple[str, tuple[str, ...]]] = []
         """Each change of a link, with the undo commands that stood in the journal at that moment."""
         self._turn = threading.Lock()
+        for part, names in FLAT_NAMES.items():
+            setattr(self, part, _Part(self, names))
         words = LinuxHost(_NoShell(), self.name)
-        self.restoring_link, self.removing_address = words.restoring_link, words.removing_address
-        self.showing_links, self.loading_driver = words.showing_links, words.loading_driver
-        self.needed_tools, self.evidence_commands = words.needed_tools, words.evidence_commands
-        self.drivers_of, self.stacking_modules = words.drivers_of, words.stacking_modules
-        self.unloading_driver, self.removing_link = words.unloading_driver, words.removing_link
-        self.releasing_port, self.restoring_package = words.releasing_port, words.restoring_package
-        self.panicking = words.panicking
-        self.answering_arp_for_others = words.answering_arp_for_others
+        self.restoring_link, self.removing_address = words.undo.link, words.undo.address
+        self.showing_links, self.loading_driver = words.links.show_command, words.undo.load_driver
+        self.needed_tools, self.evidence_commands = words.system.needed_tools, words.system.evidence_commands
+        self.drivers_of, self.stacking_modules = words.drivers.names_of, words.bonds.modules
+        self.unloading_driver, self.removing_link = words.undo.unload_driver, words.undo.upper
+        self.releasing_port, self.restoring_package = words.undo.port, words.undo.package
+        self.panicking = words.system.panic_command
+        self.answering_arp_for_others = words.undo.arp
         self.mixed_arp: set[str] = set()
 
     def _nic(self, index: int) -> Nic:
@@ -379,8 +421,8 @@ class FakeSsh:
         self.prepare_job: Callable[[FakeJob], None] = lambda _: None
         self.closed = 0
         asked = LinuxHost(_AsAsked(self), host.name)
-        host.pci_functions, host.tcp_listeners = asked.pci_functions, asked.tcp_listeners  # type: ignore[attr-defined]
-        host.is_own_module = asked.is_own_module  # type: ignore[attr-defined]
+        host.pci_functions, host.tcp_listeners = asked.pci.functions, asked.links.tcp_listeners  # type: ignore[attr-defined]
+        host.is_own_module = asked.drivers.is_own_module  # type: ignore[attr-defined]
 
     def run(self, command: str, *, timeout_s: float = 60, check: bool = False) -> Result:
         assert timeout_s > 0

@@ -70,7 +70,7 @@ class TestWaiting:
         ssh = bench.ssh[Role.DUT]
         ssh.replies.update({"export LC_ALL=C": answer})
         with pytest.raises(BenchFault, match=r"boot.id"):
-            system(cast(Any, ssh), "dut").boot_id()
+            system(cast(Any, ssh), "dut").system.boot_id()
 
     @pytest.mark.parametrize("status", [1, 127, None])
     def test_a_shell_that_fails_true_does_not_answer(self, bench: FakeBench, dut: Server, status: int | None) -> None:

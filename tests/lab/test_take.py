@@ -92,7 +92,7 @@ class TestTaking:
 
     def test_a_missing_secret_stops_the_run_before_anything_is_changed(self, bench: FakeBench) -> None:
         secrets = bench.home / ".local/state/niclab/vbench/virtual/secrets.env"
-        secrets.write_text("BMC_PASSWORD=x\n")
+        secrets.write_text("BMC_PASSWORD=bmc-secret\n")
         with pytest.raises(BenchFault, match=r"^secret CONSOLE_PASSWORD is missing"):
             bench.take()
         assert bench.dut.changes == []

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from niclab.core.verdict import BenchFault
-from niclab.files.secrets import Secrets
+from niclab.files.secrets import Secrets, refuse_shared, without_secrets
 
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     file = tmp_path / "secrets.env"
-    file.write_text("# the bench\n\nBMC_PASSWORD=hunter=2 #x\nCONSOLE_PASSWORD=tango\n")
+    file.write_text("# the bench\n\nBMC_PASSWORD=hunter=2 #x\nCONSOLE_PASSWORD=tangos\n")
     file.chmod(0o600)
     return file
 
@@ -21,7 +22,7 @@ def file(tmp_path: Path) -> Path:
 def test_the_environment_wins_over_the_file(file: Path) -> None:
     secrets = Secrets(file, {"BMC_PASSWORD": "from the environment"})
     assert secrets.get("BMC_PASSWORD") == "from the environment"
-    assert secrets.get("CONSOLE_PASSWORD") == "tango"
+    assert secrets.get("CONSOLE_PASSWORD") == "tangos"
     assert Secrets(file, {}).get("BMC_PASSWORD") == "hunter=2 #x"
 
 
@@ -31,14 +32,14 @@ def test_the_process_environment_is_the_default(file: Path, monkeypatch: pytest.
 
 
 def test_values_handed_out_are_known_for_masking_and_not_shown(file: Path) -> None:
-    secrets = Secrets(file, {"A": "tango"})
+    secrets = Secrets(file, {"A": "tangos"})
     assert not secrets.handed_out
     assert [secrets.get(name) for name in ("A", "CONSOLE_PASSWORD", "BMC_PASSWORD")] == [
-        "tango",
-        "tango",
+        "tangos",
+        "tangos",
         "hunter=2 #x",
     ]
-    assert secrets.handed_out == ("tango", "hunter=2 #x")
+    assert secrets.handed_out == ("tangos", "hunter=2 #x")
     assert repr(secrets) == f"Secrets(file='{file}')"
 
 
@@ -59,7 +60,7 @@ def test_a_missing_file_names_both_places(tmp_path: Path) -> None:
 
 
 def test_a_file_is_not_needed_when_the_environment_has_the_secret(tmp_path: Path) -> None:
-    assert Secrets(tmp_path / "none.env", {"A": "x"}).get("A") == "x"
+    assert Secrets(tmp_path / "none.env", {"A": "hunter2"}).get("A") == "hunter2"
     with pytest.raises(BenchFault, match=r"secret B is missing; wanted: .* B .*names no secrets_file"):
         Secrets(None, {}).get("B")
 
@@ -74,6 +75,36 @@ def test_a_file_that_others_may_use_is_refused_with_the_remedy(file: Path, mode:
     file.chmod(mode)
     with pytest.raises(BenchFault, match=rf"\(mode 0{mode:o}\); wanted: chmod 600 '{file}'"):
         Secrets(file, {}).get("BMC_PASSWORD")
+
+
+def test_a_file_of_another_user_is_refused(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    owner = os.geteuid() or 1000
+    os.chown(file, owner, -1)
+    monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
+    with pytest.raises(BenchFault, match=rf"this secrets file belongs to user {owner}; expected user {owner + 1}"):
+        Secrets(file, {}).get("BMC_PASSWORD")
+
+
+def test_a_key_file_is_held_to_the_same(file: Path) -> None:
+    refuse_shared(file, file.stat(), "key file")
+    file.chmod(0o644)
+    with pytest.raises(BenchFault, match=r"group or others may use this key file \(mode 0644\); wanted: chmod 600"):
+        refuse_shared(file, file.stat(), "key file")
+
+
+def test_an_environment_loses_its_secrets_and_nothing_else() -> None:
+    environment = {"PATH": "/bin", "DUT_BMC_PASSWORD": "hunter2", "DUT_BMC_PASSWORDS": "no secret"}
+    assert without_secrets(environment, ("DUT_BMC_PASSWORD", "OTHER")) == {
+        "PATH": "/bin",
+        "DUT_BMC_PASSWORDS": "no secret",
+    }
+    assert "DUT_BMC_PASSWORD" in environment
+
+
+def test_a_secret_too_short_to_be_masked_is_refused() -> None:
+    with pytest.raises(BenchFault, match="secret A: 5 characters; expected at least 6: a shorter one") as caught:
+        Secrets(None, {"A": "admin"}).get("A")
+    assert "admin" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
+import os
+import resource
+import signal
 import threading
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote, quote_plus
 
 import pytest
 
 from niclab.core.verdict import BenchFault
-from niclab.report.evidence import CommandLog, EvidenceStore, Mask, read_index, seal
+from niclab.files.mask import Mask, MessageMask
+from niclab.report.evidence import CommandLog, EvidenceStore, read_index, seal
 
 SECRET = 'p"ss<wörd> 1'
 
@@ -37,6 +43,17 @@ def test_file_is_stored_and_indexed(tmp_path: Path) -> None:
     assert (entry.mime, entry.subject, entry.test) == ("text/plain", "dut.p0", "Suites.Link")
     assert "@" in entry.who
     assert entry.when[:2] == "20"
+
+
+@pytest.mark.parametrize(("umask", "mode"), [(0o077, 0o600), (0o027, 0o640), (0o022, 0o644)])
+def test_umask_decides_who_may_read_a_file(tmp_path: Path, umask: int, mode: int) -> None:
+    before = os.umask(umask)
+    try:
+        path = EvidenceStore(tmp_path / "evidence").add("a.txt", "x")
+    finally:
+        os.umask(before)
+    assert path.stat().st_mode & 0o777 == mode
+    assert (tmp_path / "evidence" / "index.json").stat().st_mode & 0o777 == mode
 
 
 def test_same_name_never_overwrites(tmp_path: Path) -> None:
@@ -97,6 +114,38 @@ def test_secret_is_masked_however_it_is_quoted(tmp_path: Path, text: str) -> Non
     assert SECRET not in (tmp_path / "index.json").read_text()
 
 
+@pytest.mark.parametrize("secret", ["a/b+c?d e", "it's\\own\"é", "hunter2", "p\u00e4ssword&x"])
+@pytest.mark.parametrize("before", ["", "u", "us", "admin:"])
+def test_secret_is_masked_in_every_form_that_programs_write(secret: str, before: str) -> None:
+    data = secret.encode()
+    basic = base64.b64encode(before.encode() + data).decode()
+    forms = [quote(secret), quote_plus(secret), repr(data), repr(secret), json.dumps(repr(secret)), ascii(secret)]
+    for form in [*forms, str({"password": data})]:
+        assert secret not in Mask([secret])(form)
+        assert "********" in Mask([secret])(form), form
+        assert b"********" in Mask([secret])(form.encode()), form
+    for token in (basic, base64.urlsafe_b64encode(before.encode() + data).decode()):
+        masked = Mask([secret])(f"Authorization: Basic {token}\n")
+        assert "********" in masked
+        assert len(masked.partition("Basic ")[2].replace("********", "").strip()) <= len(basic) - len(data) * 8 // 6 + 2
+    assert b"********" in Mask([secret])(secret.encode("latin-1"))
+
+
+@pytest.mark.parametrize("secret", ["a", "cafe", "admin"])
+def test_secret_that_would_be_found_in_innocent_text_is_refused(secret: str) -> None:
+    with pytest.raises(BenchFault, match=rf"masked: {len(secret)} characters; expected at least 6") as told:
+        Mask([secret])
+    assert f"{secret!r}" not in str(told.value)
+
+
+def test_messages_are_masked_with_the_secrets_known_at_that_moment() -> None:
+    known: list[str] = []
+    mask = MessageMask(lambda: known)
+    assert mask("password hunter2") == "password hunter2"
+    known.append("hunter2")
+    assert mask("password hunter2") == "password ********"
+
+
 def test_without_the_mask_the_secret_would_be_there(tmp_path: Path) -> None:
     assert SECRET in EvidenceStore(tmp_path).add("a.txt", SECRET).read_text()
 
@@ -150,3 +199,31 @@ def test_seal_takes_in_what_was_written_past_the_store(tmp_path: Path) -> None:
     assert [entry.file for entry in seal(tmp_path)] == ["a.txt", "console/dut.log"]
     assert read_index(tmp_path)[1].sha256 == hashlib.sha256(b"boot").hexdigest()
     assert seal(tmp_path) == read_index(tmp_path)
+
+
+def test_seal_masks_a_console_and_hashes_it_then(tmp_path: Path) -> None:
+    said = f"login: root\nPassword: {SECRET}\n\xff".encode("latin-1")
+    (tmp_path / "console-dut.log").write_bytes(said)
+    (entry,) = seal(tmp_path, [SECRET])
+    sealed = (tmp_path / "console-dut.log").read_bytes()
+    assert sealed == b"login: root\nPassword: ********\n\xff"
+    assert entry.sha256 == hashlib.sha256(sealed).hexdigest()
+    assert entry.size_bytes == len(sealed)
+
+
+def test_command_log_on_a_full_disk_is_an_error_and_keeps_whole_lines(tmp_path: Path) -> None:
+    log = CommandLog(tmp_path, "dut")
+    log(Result("first", 0, None, "", "", 0.0))
+    before = log.path.read_bytes()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 100, limits[1]))
+    try:
+        with pytest.raises(BenchFault, match=r"commands-dut\.jsonl: cannot be written: .*File too large"):
+            log(Result("second", 0, None, "x" * 1000, "", 0.0))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, handler)
+    assert log.path.read_bytes() == before
+    log(Result("third", 0, None, "", "", 0.0))
+    assert len([json.loads(line) for line in log.path.read_text().splitlines()]) == 2

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from niclab.core.verdict import BenchFault
@@ -109,3 +111,38 @@ def test_only_pass_and_not_applicable_may_stand_on_a_certificate() -> None:
 def test_markup_is_taken_out_of_html_messages_only() -> None:
     assert plain_text("*HTML* a &lt;b&gt;<br>c <b>d</b>") == "a <b>\nc d"
     assert plain_text("dut.<eth0> & more") == "dut.<eth0> & more"
+
+
+NESTED = "Keyword 'A' failed after retrying 3 times. The last error was: "
+
+
+@pytest.mark.parametrize(
+    ("message", "verdict"),
+    [
+        (NESTED * 3 + "CardFailure: a", Verdict.CARD_FAILURE),
+        (NESTED + f"BenchFault: it said {NESTED}CardFailure: a", Verdict.BENCH_FAULT),
+        (NESTED + f"BenchFault: it said ' failed after retrying x{NESTED}CardFailure: a", Verdict.BENCH_FAULT),
+    ],
+)
+def test_only_headings_at_the_beginning_are_taken_off(message: str, verdict: Verdict) -> None:
+    assert classify("FAIL", message) is verdict
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Keyword '" * 20_000,
+        "Keyword '" + "' failed after retrying " * 8_000,
+        NESTED * 4_000,
+        "Keyword 'x' failed after retrying " + ". The last error was:" * 10_000,
+        "*HTML*" + "<" * 200_000,
+        "*HTML*" + "<br " * 50_000,
+        "1) " * 60_000,
+        "\n\n" * 100_000,
+        "skipped in suite setup:\n" * 8_000,
+    ],
+)
+def test_a_long_message_takes_no_long_time(text: str) -> None:
+    begin = time.process_time()
+    assert classify("FAIL", text) is Verdict.BENCH_FAULT
+    assert time.process_time() - begin < 1

@@ -108,7 +108,7 @@ def resources() -> dict[str, Json]:
 class FakeService:
     """The service. ``answers`` overrides (method, path): status and body. ``mute`` and ``drip`` never finish;
     ``hangs_up_on`` (a path) ends one connection unanswered; ``stuck`` accepts and does nothing; ``redirect`` sends
-    changes elsewhere."""
+    the methods of ``redirected`` elsewhere. ``password`` is the user's."""
 
     def __init__(self, folder: Path) -> None:
         self.ca_file, key_file = certificate(folder, "bmc")
@@ -119,6 +119,8 @@ class FakeService:
         self.mute = self.drip = self.stuck = False
         self.hangs_up_on: str | None = None
         self.redirect: str | None = None
+        self.redirected = ("POST", "PATCH")
+        self.password = PASSWORD
         self.released = threading.Event()
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(self.ca_file, key_file)
@@ -184,10 +186,10 @@ class _Handler(BaseHTTPRequestHandler):
             service.hangs_up_on = None
             self.close_connection = True
             return
-        if service.redirect and self.command != "GET":
+        if service.redirect and self.command in service.redirected:
             self._answer(307, "", {"Location": service.redirect})
             return
-        credentials = base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
+        credentials = base64.b64encode(f"{USER}:{service.password}".encode()).decode()
         if self.headers.get("Authorization") != f"Basic {credentials}":
             self._answer(401, error("There is no valid session established."))
             return

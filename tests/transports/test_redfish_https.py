@@ -147,6 +147,19 @@ def test_an_answer_that_is_no_json_object_is_a_fault(
         Redfish(endpoint).power_status()
 
 
+def test_a_question_is_not_sent_on_elsewhere(endpoint: RedfishEndpoint, service: FakeService) -> None:
+    service.redirect = f"{service.url}/elsewhere"
+    service.redirected = ("GET",)
+    with pytest.raises(BenchFault, match=r"GET /redfish/v1/: sent on to https://.*/elsewhere, wanted an answer here"):
+        Redfish(endpoint).power_status()
+    assert "/elsewhere" not in [path for _, path, *_ in service.requests]
+
+
+def test_a_password_may_have_any_characters(endpoint: RedfishEndpoint, service: FakeService) -> None:
+    service.password = "pä\u0142\u20acssword"
+    assert Redfish(replace(endpoint, password=service.password)).power_status() is PowerState.OFF
+
+
 def test_an_action_is_not_sent_on_elsewhere(endpoint: RedfishEndpoint, service: FakeService) -> None:
     service.redirect = f"{service.url}/elsewhere"
     with pytest.raises(BenchFault, match=f"POST {RESET}: sent on to https://.*/elsewhere, wanted an answer here"):

@@ -17,7 +17,8 @@ from toy_consoles import Rfc2217Console, TcpConsole, pty_line, running
 
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import until
-from niclab.transports import ConnectionLost
+from niclab.transports import ConnectionLost, console_log
+from niclab.transports.console_log import ConsoleLog
 from niclab.transports.kernel_death import DeathWatch, Sign, sign_of
 from niclab.transports.serial import LOOK_BACK, ConsoleEndpoint, KernelDeath, NotSeen, SerialConsole, _Rfc2217Line
 from niclab.transports.transcript import Transcript
@@ -236,6 +237,40 @@ def test_a_line_that_cannot_be_opened_is_lost_and_logged(tmp_path: Path) -> None
 def test_a_wrong_url_is_an_error(tmp_path: Path, url: str) -> None:
     with pytest.raises(BenchFault, match=r"dut console: console url is .*, wanted rfc2217://host:port, tcp://"):
         SerialConsole(_endpoint(url, tmp_path)).open()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_a_full_disk_is_blamed_on_the_log_and_not_on_the_line(
+    server: TcpConsole, console: SerialConsole, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(console_log, "append_whole", lambda _, data: Path("/dev/full").write_bytes(data))
+    server.say(b"login: ")
+    with pytest.raises(BenchFault, match=r"dut console: cannot write its log .*console\.log: No space left") as caught:
+        console.expect("never", 5)
+    assert not isinstance(caught.value, ConnectionLost)
+    assert not console.alive
+    with pytest.raises(BenchFault, match="cannot write its log"):
+        console.send_line("")
+    monkeypatch.undo()
+    console.open()
+    assert console.alive
+
+
+def test_a_log_ends_at_its_limit_with_a_line_that_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "console.log"
+    log = ConsoleLog(path, 1000)
+    for _ in range(100):
+        log.add(b"the same line again\n")
+    log.note("closed")
+    log.close()
+    size = path.stat().st_size
+    *_, last = path.read_text().splitlines()
+    assert last[25:] == "--- the log ends here: it has reached 1000 bytes; the console says more"
+    assert 1000 < size < 1200
+    again = ConsoleLog(path, 1000)
+    again.note("opened")
+    again.close()
+    assert path.stat().st_size == size
 
 
 def test_a_log_that_cannot_be_written_is_an_error(server: TcpConsole, tmp_path: Path) -> None:

@@ -335,3 +335,32 @@ def test_a_guard_outlives_its_warden(guarded: _Guarded) -> None:
     guarded.warden.process.wait(10)
     guarded.shell.finish(frame, 10)
     assert (frame.exit_status, frame.signal) in ENDED_BY_TERM
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cat /proc/sys/kernel/pid_max /proc/sys/kernel/ostype",
+        "cat /proc/version",
+        "cat /proc/mounts /proc/version",
+        "cat /sys/kernel/mm/transparent_hugepage/enabled",
+        "cat -- /proc/version",
+        "cat /proc/self/mem",
+        "cat /proc/no-such-file",
+        "cat /sys/kernel",
+        "cat /proc/version /etc/hostname",
+        "printf 'a\\nb' | cat",
+        "echo x | cat - /proc/version",
+        "cat -n /proc/version",
+        "cat /dev/null /proc/version",
+    ],
+)
+def test_cat_gives_what_the_program_gives(shell: LocalShell, command: str) -> None:
+    frame = shell.run(command)
+    expected = subprocess.run(["sh", "-c", command], capture_output=True, check=False)
+    assert _end(frame) == (expected.returncode, None, expected.stdout, expected.stderr)
+
+
+def test_cat_starts_no_program_for_a_file_of_proc(shell: LocalShell) -> None:
+    frame = shell.run("PATH=/nowhere; cat /proc/version")
+    assert _end(frame)[2] == Path("/proc/version").read_bytes()

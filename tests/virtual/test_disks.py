@@ -10,6 +10,7 @@ import pytest
 from card_fakes import card_bench
 
 import server as machine
+from identity import Identity
 from layout import Server
 
 
@@ -52,3 +53,14 @@ def test_a_disk_that_was_not_finished_is_made_again(dut: Server, tmp_path: Path)
     dut.disk.unlink()  # ended between the note of its image and the disk itself
     assert machine.lay_disk(dut, image) is None
     assert backing(dut.disk) == image / "root.ext4"
+
+
+def test_the_initial_ram_disk_with_keys_and_password_is_private(dut: Server, tmp_path: Path) -> None:
+    image = tmp_path / "initrd.cpio"
+    image.write_bytes(b"the image's part")
+    dut.folder.mkdir(parents=True, exist_ok=True)
+    machine._make_initrd(dut, Identity(card_bench(tmp_path / "state")), [image])
+    made = dut.folder / "initrd.cpio"
+    assert made.read_bytes().startswith(b"the image's part")
+    assert b"OPENSSH PRIVATE KEY" in made.read_bytes()
+    assert made.stat().st_mode & 0o777 == 0o600

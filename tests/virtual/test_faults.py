@@ -13,6 +13,8 @@ from bench_fakes import ControlSocket, bench_in, process_state, short_folder, wa
 import cables
 import faults
 import layout
+import parts
+import process
 from bmc.control import FaultSet
 from control import ControlError
 from faults import FaultError, Kind
@@ -52,11 +54,11 @@ def answering(bench: layout.Bench) -> Iterator[Parts]:
 def dut_process(bench: layout.Bench) -> Iterator[subprocess.Popen[bytes]]:
     """A process with the identity of the DUT's machine."""
     environment = {**os.environ, "VBENCH": str(bench.folder), "VBENCH_PART": "qemu-dut"}
-    process = subprocess.Popen(["sleep", "60"], env=environment)
-    wait_for_part(process, "qemu-dut")
-    yield process
-    process.kill()
-    process.wait(5)
+    child = subprocess.Popen(["sleep", "60"], env=environment)
+    wait_for_part(child, "qemu-dut")
+    yield child
+    child.kill()
+    child.wait(5)
 
 
 def test_the_table_holds_exactly_what_the_parts_can_do() -> None:
@@ -138,6 +140,16 @@ def test_frozen_stops_the_machine_and_clear_wakes_it(
     wait_for(lambda: process_state(dut_process.pid) == "S", "the machine goes on")
     assert answering.cables.requests == answering.switch.requests == [{"clear": {}}]
     assert [bmc.requests for bmc in answering.bmc.values()] == [[{"fault": {}}], [{"fault": {}}]]
+
+
+def test_a_machine_that_has_ended_is_off_and_its_number_gets_no_signal(
+    bench: layout.Bench, dut_process: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    former = process.Pid(dut_process.pid, process.pid_of(dut_process.pid).start - 1)
+    monkeypatch.setattr(parts, "running", lambda _: {"qemu-dut": [former]})
+    with pytest.raises(FaultError, match="dut is off"):
+        faults.set_fault(bench, "server:dut", "frozen")
+    assert process_state(dut_process.pid) == "S"
 
 
 def test_a_dead_part_does_not_keep_the_others_from_being_cleared(

@@ -144,6 +144,31 @@ def test_a_process_of_another_bench_is_not_touched(bench: layout.Bench) -> None:
         similar.wait(5)
 
 
+def test_a_process_of_another_user_is_not_the_benchs(bench: layout.Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    child = _like_a_machine(bench)
+    own = os.geteuid()
+    try:
+        assert list(parts.running(bench)) == ["qemu-dut"]
+        monkeypatch.setattr(os, "geteuid", lambda: own + 1)
+        assert parts.running(bench) == {}
+        assert parts.end_all(bench) == []
+        assert child.poll() is None
+    finally:
+        child.kill()
+        child.wait(5)
+
+
+def test_no_part_gets_the_secrets_of_the_environment(bench: layout.Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("DUT_BMC_PASSWORD", "VBENCH_BMC_PASSWORD", "NPM_TOKEN", "HTTPS_PROXY"):
+        monkeypatch.setenv(name, "hunter2")
+    monkeypatch.setenv("VBENCH_ACCEL", "tcg")
+    parts.start(bench, [_part("one")])
+    (pid,) = parts.running(bench)["one"]
+    environment = Path(f"/proc/{pid.pid}/environ").read_bytes().split(b"\0")
+    assert b"VBENCH_ACCEL=tcg" in environment
+    assert b"hunter2" not in b" ".join(environment)
+
+
 def test_a_dead_process_that_nobody_has_reaped_does_not_run(bench: layout.Bench) -> None:
     child = _like_a_machine(bench)
     assert list(parts.running(bench)) == ["qemu-dut"]

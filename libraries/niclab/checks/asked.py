@@ -37,13 +37,13 @@ def dut_driver(run: Run) -> Driver:
 def devices(run: Run) -> list[tuple[Port, PciDevice]]:
     """Return every port of the dut with its PCI function."""
     ports = run.ports(Role.DUT)
-    return list(zip(ports, side_by_side(lambda port: dut(run).pci_device(port.pci), ports), strict=True))
+    return list(zip(ports, side_by_side(lambda port: dut(run).pci.device(port.pci), ports), strict=True))
 
 
 def driver_infos(run: Run) -> list[tuple[Port, DriverInfo]]:
     """Return every port of the dut with what its driver reports: name, version, firmware."""
     ports = run.ports(Role.DUT)
-    infos = side_by_side(lambda port: dut(run).driver_info(run.interface(port)), ports)
+    infos = side_by_side(lambda port: dut(run).drivers.driver_info(run.interface(port)), ports)
     return list(zip(ports, infos, strict=True))
 
 
@@ -58,7 +58,7 @@ def ports_of_other_drivers(run: Run, module: str, when: str = "") -> list[str]:
     Returns:
         One problem for each such port.
     """
-    names = dut(run).drivers_of(module)
+    names = dut(run).drivers.names_of(module)
     return [
         f"{port.place} has driver {device.driver}{when}, sheet {run.card.name} wants {module}"
         for port, device in devices(run)

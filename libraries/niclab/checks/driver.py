@@ -29,7 +29,7 @@ def require_driver(run: Run) -> None:
         CardFailure: Another driver drives a port.
     """
     wanted, problems = dut_driver(run).module, []
-    names = dut(run).drivers_of(wanted)
+    names = dut(run).drivers.names_of(wanted)
     for (port, info), (_, device) in zip(driver_infos(run), devices(run), strict=True):
         if not {info.driver, device.driver} <= names:
             found = f"{info.driver} (interface), {device.driver} (PCI)"
@@ -45,7 +45,7 @@ def require_version(run: Run) -> None:
         NotApplicable: The sheet names no versions, or the system's own driver reports none.
         Undecided: A port reports no version, or one that cannot be compared.
     """
-    driver, kernel = dut_driver(run), dut(run).kernel()
+    driver, kernel = dut_driver(run), dut(run).system.kernel()
     if driver.in_kernel and dut_system(run) is OperatingSystem.FREEBSD:
         raise NotApplicable(f"dut: {driver.module} comes with FreeBSD's kernel, and reports no version of its own")
     if driver.in_kernel:
@@ -70,10 +70,10 @@ def require_loaded_is_installed(run: Run, say: Say) -> None:
         Undecided: The driver shows neither build id nor version.
     """
     module, host = dut_driver(run).module, dut(run)
-    loaded, installed = host.loaded_module(module), host.modinfo(module)
+    loaded, installed = host.drivers.loaded_module(module), host.drivers.modinfo(module)
     if loaded is None:
         raise CardFailure(f"dut: driver {module} is not loaded")
-    same = host.is_build_on_disk(module)
+    same = host.drivers.is_build_on_disk(module)
     for field in ("srcversion", "version"):
         in_memory, on_disk = getattr(loaded, field), getattr(installed, field)
         say(f"{field}: {in_memory} loaded, {on_disk} installed")
@@ -94,7 +94,7 @@ def require_loaded(run: Run) -> None:
         CardFailure: It is not loaded, the lab had to load it, or a port has another driver.
     """
     module, host = dut_driver(run).module, dut(run)
-    unloaded = host.loaded_module(module) is None and not host.modinfo(module).built_in
+    unloaded = host.drivers.loaded_module(module) is None and not host.drivers.modinfo(module).built_in
     if unloaded or run.was_loaded_by_lab(Role.DUT, module):
         raise CardFailure(f"dut: driver {module} is not loaded after boot, sheet {run.card.name} wants it at boot")
     fail_with(ports_of_other_drivers(run, module, " after boot"))
@@ -113,10 +113,10 @@ def require_own_of_system(run: Run) -> None:
         what = "a package of" if driver.package is not None else "no driver that comes with the system beside"
         raise NotApplicable(f"sheet {run.card.name} names {what} {driver.module} for {system}")
     host = dut(run)
-    file, problems = host.modinfo(driver.module), list[str]()
-    if file.filename is not None and not host.is_own_module(file.filename):
+    file, problems = host.drivers.modinfo(driver.module), list[str]()
+    if file.filename is not None and not host.drivers.is_own_module(file.filename):
         problems.append(f"dut: module {driver.module} is {file.filename}, wanted the system's own")
-    unloaded = host.loaded_module(driver.module) is None and not file.built_in
+    unloaded = host.drivers.loaded_module(driver.module) is None and not file.built_in
     if unloaded or run.was_loaded_by_lab(Role.DUT, driver.module):
         said = "is not loaded" if unloaded else "was not loaded after boot until the lab loaded it"
         fail_with([*problems, f"dut: driver {driver.module} {said}, sheet {run.card.name} wants no step for that"])
@@ -135,15 +135,15 @@ def reload(run: Run, role: Role) -> None:
         BenchFault: The driver cannot be loaded again, and the kernel does not blame it.
     """
     target, module = run.server(role), dut_driver(run).module
-    undo = Action(ActionKind.SHELL, target.name, target.host.loading_driver(module))
+    undo = Action(ActionKind.SHELL, target.name, target.host.undo.load_driver(module))
     entry = run.journal.register(target.name, f"driver {module} is unloaded", undo)
-    mark = target.host.dmesg_mark()
+    mark = target.host.system.dmesg_mark()
     try:
-        target.host.reload_driver(module)
+        target.host.drivers.reload(module)
     except (ConnectionLost, CommandTimeout):
         raise
     except BenchFault as error:
-        words = [line.text for line in target.host.dmesg_since(mark) if sign_of(line.text)]
+        words = [line.text for line in target.host.system.dmesg_since(mark) if sign_of(line.text)]
         if role is not Role.DUT or not words:
             raise
         said = f"{error}; the kernel said: {'; '.join(words)}"

@@ -162,7 +162,7 @@ class FirmwareChange:
             raise NotApplicable(f"sheet {self._sheet} names no firmware image")
         stem, _, ending = images[0].file.rpartition(".")
         files = [f"{stem}-{damage}.{ending}" for damage in _DAMAGES]
-        present = [file for file in files if all(host.firmware_file(file) for _, host, _ in self._ports())]
+        present = [file for file in files if all(host.firmware.has_image(file) for _, host, _ in self._ports())]
         if not present:
             raise NotApplicable(f"dut: none of {', '.join(files)} is where its firmware images are")
         for file in present:
@@ -186,19 +186,19 @@ class FirmwareChange:
         if update.tool is not FlashTool.ETHTOOL:
             raise NotApplicable(f"sheet {card.name} says that firmware is {_TOOLS[update.tool]}")
         for _, host, iface in list(self._ports())[:1]:  # a system without a tool for this card says so here
-            host.flashing(iface, "any.bin")
+            host.undo.firmware(iface, "any.bin")
         return update
 
     def _require_refused(self, file: str, say: Say) -> None:
         """Offer an image that must be refused. A card that takes it gets its own image back at once."""
         problems, journal = [], self._run.journal
         for port, host, iface in self._ports():
-            if not host.firmware_file(file):
+            if not host.firmware.has_image(file):
                 raise self._missing(port, file)
-            before = host.driver_info(iface).firmware
+            before = host.drivers.driver_info(iface).firmware
             undo = Action(ActionKind.SHELL, port.role.value, self._undo_of_offer(port, host, iface))
             entry = journal.register(f"{port.name} image", f"firmware image {file} is offered", undo)
-            attempt = host.flash(iface, file)
+            attempt = host.firmware.flash(iface, file)
             say(f"{port.place}: {file}: {attempt.refused}")
             if attempt.refused is None:
                 problems.append(f"{port.place} took firmware image {file}, wanted it refused")
@@ -221,21 +221,21 @@ class FirmwareChange:
             raise NotApplicable(
                 f"sheet {self._sheet} names no image of firmware {running}, which would undo a wrong one"
             )
-        return host.flashing(iface, back.file)
+        return host.undo.firmware(iface, back.file)
 
     def _write(self, image: FirmwareImage, back: FirmwareImage) -> None:
         journal = self._run.journal
         for port, host, iface in self._ports():
             for file in (image.file, back.file):
-                if not host.firmware_file(file):
+                if not host.firmware.has_image(file):
                     raise BenchFault(
                         f"{port.role.value}: firmware image {file} is missing, sheet {self._sheet} names it"
                     )
-            undo = Action(ActionKind.SHELL, port.role.value, host.flashing(iface, back.file))
+            undo = Action(ActionKind.SHELL, port.role.value, host.undo.firmware(iface, back.file))
             subject = f"{port.name} firmware"
             if subject not in [entry.subject for entry in journal.pending()]:
                 journal.register(subject, f"firmware {self._before} is replaced", undo)
-            attempt = host.flash(iface, image.file)
+            attempt = host.firmware.flash(iface, image.file)
             if attempt.refused is not None:
                 raise CardFailure(f"{port.place} refused firmware image {image.file}: {attempt.refused}")
 
@@ -251,7 +251,7 @@ class FirmwareChange:
 
     def _version_of(self, port: Port) -> str:
         server = self._run.server_of(port)
-        text = server.host.driver_info(server.interface(port)).firmware
+        text = server.host.drivers.driver_info(server.interface(port)).firmware
         if text is None:
             raise Undecided(f"{port.place} reports no firmware version")
         return self._run.card.firmware.read(text).version

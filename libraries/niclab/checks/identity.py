@@ -41,7 +41,7 @@ def require_port_count(run: Run) -> None:
         CardFailure: The dut shows more or fewer than the sheet says.
     """
     identity = run.card.identity
-    found = dut(run).pci_functions(identity.vendor_id, identity.device_id)
+    found = dut(run).pci.functions(identity.vendor_id, identity.device_id)
     if len(found) != identity.ports:
         shown = ", ".join(found) or "none"
         raise CardFailure(f"dut shows {len(found)} ports ({shown}), sheet {run.card.name} wants {identity.ports}")
@@ -54,7 +54,7 @@ def require_own_mac_addresses(run: Run) -> None:
         CardFailure: A port has no unicast address, that of another port, or another than the bench file says.
     """
     problems, seen, ports = list[str](), dict[str, Port](), run.bench.ports
-    found = side_by_side(lambda port: run.server_of(port).host.interface(run.interface(port)).mac, ports)
+    found = side_by_side(lambda port: run.server_of(port).host.links.interface(run.interface(port)).mac, ports)
     for port, mac in zip(ports, found, strict=True):
         if mac is None or mac == _NO_MAC or int(mac[:2], 16) & 1:
             problems.append(f"{port.place} has MAC address {mac}, wanted a unicast address")
@@ -95,7 +95,7 @@ def _serial_numbers(run: Run, role: Role) -> dict[str, str]:
     """Serial number -> the first port that shows it."""
     found = dict[str, str]()
     for port in run.ports(role):
-        device = run.server_of(port).host.pci_device(port.pci)
+        device = run.server_of(port).host.pci.device(port.pci)
         for serial in (device.serial_number, device.vpd.serial_number if device.vpd else None):
             if serial:
                 found.setdefault(serial, port.place)

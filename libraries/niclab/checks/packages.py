@@ -84,7 +84,7 @@ class DriverPackage:
         """
         target, package, version = self.server, self.entry, self.version(release)
         self._keep_for_undo()
-        attempt = target.host.install_package(package.name, version)
+        attempt = target.host.drivers.install_package(package.name, version)
         if attempt.refused is not None:
             raise CardFailure(f"{target.name}: package {package.name} {version} is not installed: {attempt.refused}")
         found = attempt.now.architecture if attempt.now is not None else None
@@ -100,7 +100,7 @@ class DriverPackage:
         """
         target, package = self.server, self.entry
         self._keep_for_undo()
-        attempt = target.host.remove_package(package.name)
+        attempt = target.host.drivers.remove_package(package.name)
         if attempt.refused is not None or attempt.now is not None:
             raise CardFailure(f"{target.name}: package {package.name} is not removed: {attempt.refused or attempt.now}")
 
@@ -152,7 +152,7 @@ class DriverPackage:
         Raises:
             CardFailure: One is.
         """
-        found = self.server.host.package(self.entry.name)
+        found = self.server.host.drivers.package(self.entry.name)
         if found is not None:
             raise CardFailure(
                 f"{self.server.name}: package {found.name} {found.version} is {found.status}, wanted it gone"
@@ -176,7 +176,7 @@ class DriverPackage:
             self._require_own_versions(say)
             return
         wanted = self.version(release)
-        on_disk, loaded = target.host.modinfo(module), target.host.loaded_module(module)
+        on_disk, loaded = target.host.drivers.modinfo(module), target.host.drivers.loaded_module(module)
         found = {"the module on disk": on_disk.version, "the module in memory": loaded.version if loaded else None}
         found |= self._port_versions()
         say(f"{target.name}: {found}, {on_disk.filename}")
@@ -202,10 +202,10 @@ class DriverPackage:
         """
         self.require_kernel_driver_known()
         driver, target, problems = self.driver, self.server, list[str]()
-        kernel, file = target.host.kernel(), target.host.modinfo(driver.module)
-        if file.filename is not None and not target.host.is_own_module(file.filename):
+        kernel, file = target.host.system.kernel(), target.host.drivers.modinfo(driver.module)
+        if file.filename is not None and not target.host.drivers.is_own_module(file.filename):
             problems.append(f"{target.name}: module {driver.module} is {file.filename}, wanted the kernel's own")
-        if target.host.is_build_on_disk(driver.module) is False:
+        if target.host.drivers.is_build_on_disk(driver.module) is False:
             problems.append(f"{target.name}: module {driver.module} in memory is of another build than {file.filename}")
         problems += [
             f"{place} reports driver version {version}, the kernel is {kernel}"
@@ -225,15 +225,15 @@ class DriverPackage:
         if self._subject in [entry.subject for entry in self.run.journal.pending()]:
             return
         package, target = self.entry, self.server
-        before = target.host.package(package.name)
-        command = target.host.restoring_package(package.name, before, self.driver.module)
+        before = target.host.drivers.package(package.name)
+        command = target.host.undo.package(package.name, before, self.driver.module)
         what = f"package {package.name} was {'not installed' if before is None else before.version} and is changed"
         self.run.journal.register(self._subject, what, Action(ActionKind.SHELL, target.name, command))
 
     def _installed(self, wanted: str) -> tuple[Installed, list[str]]:
         """The package that is there, and what is wrong with it apart from its version."""
         target, package, sheet = self.server, self.entry, self.run.card.name
-        found, problems = target.host.package(package.name), list[str]()
+        found, problems = target.host.drivers.package(package.name), list[str]()
         if found is None:
             raise CardFailure(f"{target.name}: package {package.name} is not installed, sheet {sheet} wants {wanted}")
         if not found.complete:
@@ -246,7 +246,7 @@ class DriverPackage:
     def _require_own_versions(self, say: Say) -> None:
         driver, target, card = self.driver, self.server, self.run.card
         lists = card.section(driver.version, f"versions of driver {driver.module}")
-        loaded = target.host.loaded_module(driver.module)
+        loaded = target.host.drivers.loaded_module(driver.module)
         found = {f"{target.name}: the module in memory": loaded.version if loaded else None, **self._port_versions()}
         say(f"{target.name}: {found}")
         fail_with(
@@ -260,5 +260,6 @@ class DriverPackage:
     def _port_versions(self) -> dict[str, str | None]:
         target = self.server
         return {
-            port.place: target.host.driver_info(target.interface(port)).version for port in self.run.ports(self.role)
+            port.place: target.host.drivers.driver_info(target.interface(port)).version
+            for port in self.run.ports(self.role)
         }

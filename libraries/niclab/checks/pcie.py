@@ -30,7 +30,7 @@ def require_link(run: Run, say: Say) -> None:
     expected = card.pcie_link()
     width, speed_gts = card.known(expected.width, "pcie.width"), card.known(expected.speed_gts, "pcie.speed_gts")
     for port in run.ports(Role.DUT):
-        path = dut(run).pcie_path(port.pci)
+        path = dut(run).pci.path(port.pci)
         if not path:
             raise Undecided(f"{port.place}: no PCI Express link above it could be read")
         for link in path:
@@ -69,7 +69,7 @@ class PcieErrorCounters:
             NotApplicable: The card has no PCI Express link, or nothing counts errors of the dut's ports.
         """
         self._run.card.pcie_link()
-        self._kept = _Kept(dut(self._run).boot_id(), self._read())
+        self._kept = _Kept(dut(self._run).system.boot_id(), self._read())
 
     def require_no_growth(self, say: Say) -> None:
         """Compare all counters with those kept, correctable errors included.
@@ -84,7 +84,7 @@ class PcieErrorCounters:
         """
         if self._kept is None:
             raise BenchFault("no error counters were kept: 'Remember PCIe Errors' comes first")
-        if dut(self._run).boot_id() != self._kept.boot_id:
+        if dut(self._run).system.boot_id() != self._kept.boot_id:
             raise Undecided("dut: has booted since the error counters were kept; they begin at zero then")
         problems, before, after = [], self._kept.counters, self._read()
         for slot, counters in after.items():
@@ -102,13 +102,13 @@ class PcieErrorCounters:
     def _read(self) -> dict[str, AerCounters]:
         host, found = dut(self._run), dict[str, AerCounters]()
         for port in self._run.ports(Role.DUT):
-            own = host.aer(port.pci)
+            own = host.pci.aer(port.pci)
             if own is None:
                 raise NotApplicable(f"{port.place}: the kernel counts no PCI Express errors of it")
             found[port.pci] = own
-            for link in host.pcie_path(port.pci):
+            for link in host.pci.path(port.pci):
                 for slot in (link.upstream.slot, link.downstream.slot):
-                    counters = found.get(slot) or host.aer(slot)
+                    counters = found.get(slot) or host.pci.aer(slot)
                     if counters is not None:
                         found[slot] = counters
         return found

@@ -234,18 +234,18 @@ def _look_at(subject: str, what: str, look: Callable[[], str], mend: str) -> Fin
 def _login(server: Server) -> str:
     server.run("true", timeout_s=15)
     entry = server.description.ssh
-    return f"{entry.user}@{entry.address}:{entry.port}, {server.host.kernel()}"
+    return f"{entry.user}@{entry.address}:{entry.port}, {server.host.system.kernel()}"
 
 
 def _root(server: Server) -> str:
-    if not server.host.is_root():
+    if not server.host.system.is_root():
         raise BenchFault(f"{server.name}: {server.description.ssh.user} is not root")
     return "root"
 
 
 def _tools(server: Server, bench: Bench) -> str:
-    wanted = (*server.host.needed_tools(), *tool_of(bench.traffic).programs)
-    versions = server.host.tools(wanted)
+    wanted = (*server.host.system.needed_tools(), *tool_of(bench.traffic).programs)
+    versions = server.host.system.tools(wanted)
     if missing := [name for name in wanted if name not in versions or versions[name] is None]:
         raise BenchFault(f"{server.name}: missing: {', '.join(missing)}")
     return ", ".join(f"{name} {version}" for name, version in versions.items())
@@ -253,7 +253,7 @@ def _tools(server: Server, bench: Bench) -> str:
 
 def _clock(server: Server) -> str:
     before = time.time()
-    theirs = server.host.clock_s()
+    theirs = server.host.system.clock_s()
     after = time.time()
     error_s = max(before - theirs, theirs - after, 0.0)
     if error_s > CLOCK_ERROR_S:

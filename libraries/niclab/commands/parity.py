@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from niclab.hosts.features import FREEBSD, LINUX
-from niclab.hosts.freebsd.host import FreeBsdHost
-from niclab.hosts.linux.host import LinuxHost
+from niclab.hosts.freebsd import host as freebsd
+from niclab.hosts.linux import host as linux
 from niclab.hosts.parity import table
 
-HOSTS: dict[str, type] = {"Linux": LinuxHost, "FreeBSD": FreeBsdHost}
+SYSTEMS = {"Linux": linux.PARTS, "FreeBSD": freebsd.PARTS}
 
 _HEAD = """# What each operating system answers
 
-Written by `make docs` from the code; do not edit. A question is a method of `niclab.hosts.host.Host`.
+Written by `make docs` from the code; do not edit. A question is a method of a protocol in
+`niclab.hosts.host`.
 
 * native: by a tool or file of the system that is meant for it
 * emulated: the same answer by other means, or with less in it
@@ -31,8 +32,8 @@ def parity_page() -> str:
     """Markdown: the table of questions and the table of offloads."""
     rows = []
     for name in dict.fromkeys([*LINUX, *FREEBSD]):
-        linux, freebsd = LINUX.get(name), FREEBSD.get(name)
-        word = f"{linux.shown}, {linux.set}" if linux else "-"
-        label = f"{freebsd.label}, {freebsd.bit}" if freebsd else "-"
-        rows.append(f"| {name.value} | {word} | {label} | {(freebsd and freebsd.word) or '-'} |\n")
-    return _HEAD + table(HOSTS) + _OFFLOADS + "".join(rows)
+        on_linux, on_freebsd = LINUX.get(name), FREEBSD.get(name)
+        word = f"{on_linux.shown}, {on_linux.set}" if on_linux else "-"
+        label = f"{on_freebsd.label}, {on_freebsd.bit}" if on_freebsd else "-"
+        rows.append(f"| {name.value} | {word} | {label} | {(on_freebsd and on_freebsd.word) or '-'} |\n")
+    return _HEAD + table(SYSTEMS) + _OFFLOADS + "".join(rows)

@@ -8,10 +8,13 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from niclab.core.verdict import BenchFault
+
+SHORTEST_SECRET = 6
+"""Characters. A shorter secret cannot be masked: it is part of innocent words and numbers."""
 
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
@@ -42,10 +45,16 @@ class Secrets:
         return tuple(dict.fromkeys(self._handed_out.values()))
 
     def get(self, name: str) -> str:
-        """The secret called ``name``; the environment wins.
+        """Find the secret called ``name``; the environment wins.
+
+        Args:
+            name: Name of the secret, as in the bench file.
+
+        Returns:
+            The value.
 
         Raises:
-            BenchFault: When it is nowhere or empty, or the file is readable by others or malformed.
+            BenchFault: It is nowhere, empty or shorter than 6 characters, or the file is open to others or malformed.
         """
         value = self._environment.get(name)
         if value is None:
@@ -53,6 +62,11 @@ class Secrets:
         elif not value:
             raise BenchFault(
                 f"secret {name}: the environment variable is empty; wanted: the secret, or no such variable"
+            )
+        if len(value) < SHORTEST_SECRET:
+            raise BenchFault(
+                f"secret {name}: {len(value)} characters; expected at least {SHORTEST_SECRET}: "
+                f"a shorter one cannot be masked in logs"
             )
         self._handed_out[name] = value
         return value
@@ -73,15 +87,45 @@ class Secrets:
         return self._in_file[name]
 
 
+def without_secrets(environment: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
+    """Copy an environment for a program that needs no secret.
+
+    Args:
+        environment: The environment to copy, as a rule ``os.environ``.
+        names: Names of the secrets, as a rule the ``secret_names`` of the bench.
+
+    Returns:
+        The environment without these variables.
+    """
+    secret = set(names)
+    return {name: value for name, value in environment.items() if name not in secret}
+
+
+def refuse_shared(file: Path, status: os.stat_result, what: str) -> None:
+    """Make sure that a file with a secret belongs to this user (or root), who alone may use it.
+
+    Args:
+        file: The file, for the message.
+        status: Its status; of the open file, where its content is read.
+        what: The kind of file, for the message, like ``"key file"``.
+
+    Raises:
+        BenchFault: It belongs to another user, or group or others may use it.
+    """
+    if status.st_uid not in (os.geteuid(), 0):
+        raise BenchFault(
+            f"{file}: this {what} belongs to user {status.st_uid}; expected user {os.geteuid()}, who runs this, or root"
+        )
+    mode = stat.S_IMODE(status.st_mode)
+    if mode & _OTHERS:
+        raise BenchFault(f"{file}: group or others may use this {what} (mode {mode:04o}); wanted: chmod 600 '{file}'")
+
+
 def _read(file: Path, name: str) -> dict[str, str]:
     """All secrets of a file. ``name`` is the secret it is read for."""
     try:
         with file.open(encoding="utf-8") as stream:
-            mode = stat.S_IMODE(os.fstat(stream.fileno()).st_mode)
-            if mode & _OTHERS:
-                raise BenchFault(
-                    f"{file}: group or others may use this secrets file (mode {mode:04o}); wanted: chmod 600 '{file}'"
-                )
+            refuse_shared(file, os.fstat(stream.fileno()), "secrets file")
             lines = stream.read().split("\n")
     except OSError as error:
         raise BenchFault(

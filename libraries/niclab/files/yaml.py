@@ -4,12 +4,13 @@ A problem is one line, and says where, what and what is wanted::
 
     lab/benches/x.yaml:14: servers.dut.ssh.port: 70000 is not wanted; wanted: a TCP port 1..65535
 
-Three rules make the files safe to read:
+Four rules make the files safe to read:
 
 * A bare word that YAML 1.1 readers (PyYAML) and YAML 1.2 readers (editors) take for different things is refused:
   ``1e10``, ``0710``, ``on``, ``0000:01:00.0``, ``52:54:00:12:34:56``. In quotes it is the same text to every reader.
 * Nothing is converted: ``true`` is no number, ``8086`` is no text, and an empty value is never "not given".
 * A key may stand once, and must be known.
+* Nothing grows in the reader: no aliases, no deep nesting, no large files (:mod:`niclab.files.nodes`).
 
 The shape of the whole file is checked first; what spans several fields (:meth:`Sheet.problems`) is checked once the
 shape is right.
@@ -31,6 +32,7 @@ from pydantic import BaseModel, PrivateAttr, ValidationError
 from pydantic_core import ErrorDetails
 
 from niclab.core.verdict import BenchFault
+from niclab.files.nodes import compose
 from niclab.files.types import Record, Wanted
 
 REPOSITORY = Path(__file__).resolve().parents[3]
@@ -121,19 +123,12 @@ class _Reader:
     unclear: list[FieldPath] = field(default_factory=list)
     empty: list[FieldPath] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
-    around: list[yaml.Node] = field(default_factory=list)
 
     def value(self, node: yaml.Node, path: FieldPath) -> object:
         self.lines.setdefault(path, node.start_mark.line + 1)
         if isinstance(node, yaml.ScalarNode):
             return self._scalar(node, path)
-        if any(node is outer for outer in self.around):
-            self.problems.append(Problem(path, "an alias of its own section", "the value written out"))
-            return {}
-        self.around.append(node)
-        value = self._mapping(node, path) if isinstance(node, yaml.MappingNode) else self._sequence(node, path)
-        self.around.pop()
-        return value
+        return self._mapping(node, path) if isinstance(node, yaml.MappingNode) else self._sequence(node, path)
 
     def _mapping(self, node: yaml.MappingNode, path: FieldPath) -> dict[str, object]:
         section: dict[str, object] = {}
@@ -183,30 +178,11 @@ def read(file: Path) -> Document:
     """Read a YAML file whose top level is a section.
 
     Raises:
-        BenchFault: Naming file and line when the file is missing, unreadable, not UTF-8, not YAML, or no section.
+        BenchFault: The file is missing, unreadable, too large, not UTF-8, not YAML, nested too deeply, no section, or
+            has aliases. The message names file and line.
     """
     name = shown_file(file)
-    try:
-        text = file.read_text(encoding="utf-8")
-    except OSError as error:
-        raise BenchFault(f"{name}: cannot be read: {error.strerror}; wanted: a YAML file") from error
-    except UnicodeDecodeError as error:
-        line = error.object[: error.start].count(b"\n") + 1
-        raise BenchFault(f"{name}:{line}: is not UTF-8 text ({error.reason}); wanted: a YAML file in UTF-8") from error
-    try:
-        loader = yaml.SafeLoader(text)
-        node = loader.get_single_node()
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        line = mark.line + 1 if mark else 1
-        hint = "; text that begins with > goes in quotes" if "indentation indicators" in str(error.problem) else ""
-        raise BenchFault(f"{name}:{line}: is not YAML: {error.problem or error.context}{hint}") from error
-    except yaml.reader.ReaderError as error:
-        line = text.count("\n", 0, error.position) + 1
-        raise BenchFault(f"{name}:{line}: is not YAML: character {error.character!r} is not allowed") from error
-    if not isinstance(node, yaml.MappingNode):
-        found = "is empty" if node is None else "is no section"
-        raise BenchFault(f"{name}:1: {found}; wanted: a file of `key: value` lines")
+    loader, node = compose(file, name)
     reader = _Reader(loader)
     data = reader.value(node, ())
     assert isinstance(data, dict)  # the node is a mapping

@@ -6,12 +6,12 @@ Methods of a host class say it themselves; what says nothing is native. ``niclab
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeVar
 
-from niclab.hosts.host import Host
+from niclab.hosts.host import PROTOCOLS
 
 Method = TypeVar("Method", bound=Callable[..., object])
 
@@ -60,19 +60,34 @@ def _marked(parity: Parity) -> Callable[[Method], Method]:
 
 
 def questions() -> tuple[str, ...]:
-    """The methods of the interface, in its order."""
-    return tuple(name for name, member in vars(Host).items() if inspect.isfunction(member) and name[0] != "_")
+    """Return every question of the interface as ``part.method``, such as ``links.ping``."""
+    return tuple(
+        f"{part}.{name}"
+        for part, protocol in PROTOCOLS.items()
+        for name, member in vars(protocol).items()
+        if inspect.isfunction(member) and name[0] != "_"
+    )
 
 
-def parity(host: type, question: str) -> Parity:
-    """How a host class answers a question. One that it does not have is an error."""
-    found: Parity = getattr(getattr(host, question), _ATTRIBUTE, Parity(Support.NATIVE))
+def parity(parts: Mapping[str, type], question: str) -> Parity:
+    """Return how an operating system answers a question. One that it does not have is an error.
+
+    Args:
+        parts: The class of each part of the system's host.
+        question: A question, see :func:`questions`.
+    """
+    part, _, method = question.partition(".")
+    found: Parity = getattr(getattr(parts[part], method), _ATTRIBUTE, Parity(Support.NATIVE))
     return found
 
 
-def table(hosts: dict[str, type]) -> str:
-    """A Markdown table of every question and every host class."""
-    rows = [["question", *hosts], ["---"] * (len(hosts) + 1)]
+def table(systems: Mapping[str, Mapping[str, type]]) -> str:
+    """Return a Markdown table of every question and every operating system.
+
+    Args:
+        systems: The parts of each system's host, by the name of the system.
+    """
+    rows = [["question", *systems], ["---"] * (len(systems) + 1)]
     for question in questions():
-        rows.append([f"`{question}`", *(str(parity(host, question)) for host in hosts.values())])
+        rows.append([f"`{question}`", *(str(parity(parts, question)) for parts in systems.values())])
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)

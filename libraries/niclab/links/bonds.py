@@ -149,7 +149,7 @@ class Bonds:
             CardFailure: It uses none.
         """
         bond = self.stack(role)
-        active = bond.server.host.bond(bond.name).active_slave
+        active = bond.server.host.bonds.bond(bond.name).active_slave
         for port, interface in bond.below.items():
             if interface.name == active:
                 return port
@@ -262,7 +262,7 @@ class Bonds:
 
         def ping(ends: tuple[Stack, Stack]) -> list[str]:
             mine, theirs = ends
-            result = mine.server.host.ping(str(theirs.address.ip), source=str(mine.address.ip), count=PING_COUNT)
+            result = mine.server.host.links.ping(str(theirs.address.ip), source=str(mine.address.ip), count=PING_COUNT)
             return unanswered(f"{mine.server.name} to {theirs.server.name} over {mine.name}", result)
 
         dut, peer = self.both
@@ -284,14 +284,14 @@ class Bonds:
         within_s = (limit_ms + (self.settings.miimon_ms or 0)) / 1000
         bonds = [bond for bond in self.both if of in (None, bond.server.role)]
         for bond in bonds:
-            if not bond.server.host.await_carrier(bond.name, False, within_s=within_s).seen:
+            if not bond.server.host.links.await_carrier(bond.name, False, within_s=within_s).seen:
                 raise CardFailure(
                     f"{bond.server.name}: {bond.name} has still carrier with every link lost, after {limit_ms} ms and "
                     f"one look of miimon, all that sheet {card.name} allows"
                 )
         problems = []
         for bond in bonds:
-            seen = bond.server.host.bond(bond.name)
+            seen = bond.server.host.bonds.bond(bond.name)
             if seen.slaves_up or seen.active_slave or seen.mii_status != "down":
                 found = f"{seen.slaves_up} links up, active {seen.active_slave}, status {seen.mii_status}"
                 problems.append(f"{bond.server.name}: {bond.name} has {found}; wanted: none, none, down")
@@ -368,7 +368,7 @@ class Bonds:
         ]
 
     def _seen(self) -> list[Bond]:
-        return side_by_side(lambda bond: bond.server.host.bond(bond.name), self.both)
+        return side_by_side(lambda bond: bond.server.host.bonds.bond(bond.name), self.both)
 
     def _active_path(self, role: Role) -> BenchPath:
         return self._run.bench.path_of(self.active_port(role))

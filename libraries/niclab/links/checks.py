@@ -57,7 +57,7 @@ def require_sheet_settings(run: Run) -> None:
         raise NotApplicable(f"sheet {card.name} does not know link.speed_mbps, link.duplex, nor link.autoneg")
     if isinstance(wanted.get("duplex"), Duplex):
         wanted["duplex"] = wanted["duplex"].value
-    for port, settings in _of_every_port(run, lambda host, iface: host.link_settings(iface)).items():
+    for port, settings in _of_every_port(run, lambda host, iface: host.links.link_settings(iface)).items():
         for field, expected in wanted.items():
             found = getattr(settings, field)
             if found != expected:
@@ -141,7 +141,7 @@ def ping(run: Run, port: Port, size: int | None = None) -> list[str]:
         What is wrong with the answers; empty when all is well.
     """
     partner = run.bench.partner(port)
-    result = run.server_of(port).host.ping(
+    result = run.server_of(port).host.links.ping(
         str(run.bench.address(partner).ip),
         source=str(run.bench.address(port).ip),
         count=PING_COUNT,
@@ -154,7 +154,7 @@ def ping(run: Run, port: Port, size: int | None = None) -> list[str]:
 
 def carrier_changes(run: Run) -> dict[Port, int]:
     """Read how many changes of carrier every port has counted."""
-    return _of_every_port(run, lambda host, iface: host.carrier_changes(iface).changes)
+    return _of_every_port(run, lambda host, iface: host.links.carrier_changes(iface).changes)
 
 
 def unexpected_changes(run: Run, before: dict[Port, int], but: frozenset[str], why: str) -> list[str]:

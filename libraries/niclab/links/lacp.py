@@ -74,8 +74,8 @@ def require_too_few_links(run: Run, stack: Stack) -> None:
         CardFailure: It keeps its carrier within twice the sheet's ``carrier_loss_within_ms``, or has no link.
     """
     limit_ms = run.card.known(run.card.limits.carrier_loss_within_ms, "limits.carrier_loss_within_ms")
-    wait = stack.server.host.await_carrier(stack.name, False, within_s=2 * limit_ms / 1000)
-    seen = stack.server.host.bond(stack.name)
+    wait = stack.server.host.links.await_carrier(stack.name, False, within_s=2 * limit_ms / 1000)
+    seen = stack.server.host.bonds.bond(stack.name)
     if not wait.seen or not seen.slaves_up:
         state = "still carrier" if not wait.seen else "no carrier"
         raise CardFailure(
@@ -100,10 +100,10 @@ def problems(run: Run, stack: Stack) -> list[str]:
         The problems, of the bond and of the switch; empty when there is none.
     """
     server = stack.server
-    bond = server.host.bond(stack.name)
+    bond = server.host.bonds.bond(stack.name)
     by_port = _reported(run, stack)
     found = _of_bond(bond, server.name, {port.actor_system for _, port in by_port})
-    address = server.host.interface(stack.name).mac
+    address = server.host.links.interface(stack.name).mac
     aggregators = {port.aggregator for _, port in by_port}
     if len(aggregators) != 1 or None in aggregators:
         found.append(

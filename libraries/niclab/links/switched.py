@@ -122,7 +122,7 @@ class SwitchedPath:
         """
         run, dut = self._run, self._dut
         before, sent_before = self._counted_at_rest()
-        result = run.server_of(dut).host.ping(
+        result = run.server_of(dut).host.links.ping(
             str(run.bench.address(run.bench.partner(dut)).ip),
             source=str(run.bench.address(dut).ip),
             count=PINGS,
@@ -165,7 +165,7 @@ class SwitchedPath:
         """Frames that each port of the card has sent."""
 
         def sent(port: Port) -> int:
-            return self._run.server_of(port).host.statistics(self._run.interface(port)).tx_packets
+            return self._run.server_of(port).host.links.statistics(self._run.interface(port)).tx_packets
 
         return side_by_side(sent, self._ends)
 
@@ -229,7 +229,7 @@ class SwitchedPath:
         def ping(port: Port) -> tuple[PingResult, str]:
             partner = run.bench.partner(port)
             source, target = (str(run.bench.address(end).ip) for end in (port, partner))
-            result = run.server_of(port).host.ping(target, source=source, count=PING_COUNT)
+            result = run.server_of(port).host.links.ping(target, source=source, count=PING_COUNT)
             return result, f"{port.place} to {partner.name}: {result.received} of {result.sent} pings answered"
 
         return side_by_side(ping, self._ends)

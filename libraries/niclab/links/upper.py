@@ -63,14 +63,12 @@ def bond(run: Run, role: Role, settings: BondSettings, *, first_is_primary: bool
         settings = replace(settings, arp_ip_target=(str(other.ip),))
     stack = Stack(server, BOND, run.bench.address(ports[0]), _before(run, ports))
     with _whole(run, stack):
-        _register_module(run, stack, server.host.stacking_modules()[0])
+        _register_module(run, stack, server.host.bonds.modules()[0])
         for port, was in stack.below.items():
             _register_port(run, stack, port, was)
-        _register(
-            run, stack, server.name, f"bond {BOND} of {', '.join(members)} is made", server.host.removing_link(BOND)
-        )
-        server.host.create_bond(BOND, settings, members)
-        server.host.add_address(BOND, str(stack.address))
+        _register(run, stack, server.name, f"bond {BOND} of {', '.join(members)} is made", server.host.undo.upper(BOND))
+        server.host.bonds.create(BOND, settings, members)
+        server.host.links.add_address(BOND, str(stack.address))
     return stack
 
 
@@ -91,7 +89,7 @@ def vlan_on_port(run: Run, port: Port, vlan_id: int) -> Stack:
     server, iface, address = run.server_of(port), run.interface(port), run.bench.address(port)
     stack = Stack(server, f"{iface}.{vlan_id}", address, _before(run, [port]))
     with _whole(run, stack):
-        _register_module(run, stack, stack.server.host.stacking_modules()[1])
+        _register_module(run, stack, stack.server.host.bonds.modules()[1])
         _register_port(run, stack, port, stack.below[port])
         _add_vlan(run, stack, iface, vlan_id)
     return stack
@@ -117,11 +115,11 @@ def vlan_in_vlan(run: Run, port: Port, outer: int, inner: int) -> list[Stack]:
     below = Stack(server, f"{iface}.{outer}", run.bench.address(port), _before(run, [port]))
     above = Stack(server, f"niclab.{outer}.{inner}", below.address, {})
     with _whole(run, below):
-        _register_module(run, below, server.host.stacking_modules()[1])
+        _register_module(run, below, server.host.bonds.modules()[1])
         _register_port(run, below, port, below.below[port])
-        _register(run, below, server.name, f"VLAN {below.name} is made", server.host.removing_link(below.name))
-        server.host.remove_address(iface, str(below.address))
-        server.host.create_vlan(below.name, iface, outer, VlanTag.SERVICE)
+        _register(run, below, server.name, f"VLAN {below.name} is made", server.host.undo.upper(below.name))
+        server.host.links.remove_address(iface, str(below.address))
+        server.host.bonds.create_vlan(below.name, iface, outer, VlanTag.SERVICE)
         with _whole(run, above):
             _add_vlan(run, above, below.name, inner)
     return [below, above]
@@ -146,7 +144,7 @@ def vlan_on_bond(run: Run, below: Stack, vlan_id: int) -> Stack:
         raise BenchFault(f"{below.server.name}: a VLAN on a bond takes the second path's address; there is one path")
     stack = Stack(below.server, f"{below.name}.{vlan_id}", run.bench.address(ports[1]), {})
     with _whole(run, stack):
-        _register_module(run, stack, stack.server.host.stacking_modules()[1])
+        _register_module(run, stack, stack.server.host.bonds.modules()[1])
         _add_vlan(run, stack, below.name, vlan_id)
     return stack
 
@@ -169,7 +167,7 @@ def remove(run: Run, stack: Stack) -> list[str]:
         stack.entries.pop()
     problems = []
     for port, was in stack.below.items():
-        now = stack.server.host.interface(was.name)
+        now = stack.server.host.links.interface(was.name)
         for what, before, after in zip(
             ("MAC", "MTU", "up", "master", "addresses"), _state(was), _state(now), strict=True
         ):
@@ -192,7 +190,7 @@ def _state(interface: Interface) -> tuple[object, ...]:
 
 
 def _before(run: Run, ports: list[Port]) -> dict[Port, Interface]:
-    found = {port: run.server_of(port).host.interface(run.interface(port)) for port in ports}
+    found = {port: run.server_of(port).host.links.interface(run.interface(port)) for port in ports}
     for port, interface in found.items():
         if interface.master is not None:
             raise BenchFault(f"{port.name}: {interface.name} belongs to {interface.master} already; wanted: to nothing")
@@ -201,11 +199,11 @@ def _before(run: Run, ports: list[Port]) -> dict[Port, Interface]:
 
 def _add_vlan(run: Run, stack: Stack, below: str, vlan_id: int) -> None:
     host = stack.server.host
-    _register(run, stack, stack.server.name, f"VLAN {stack.name} is made", host.removing_link(stack.name))
-    if str(stack.address.ip) in [entry.address for entry in host.interface(below).addresses]:
-        host.remove_address(below, str(stack.address))
-    host.create_vlan(stack.name, below, vlan_id)
-    host.add_address(stack.name, str(stack.address))
+    _register(run, stack, stack.server.name, f"VLAN {stack.name} is made", host.undo.upper(stack.name))
+    if str(stack.address.ip) in [entry.address for entry in host.links.interface(below).addresses]:
+        host.links.remove_address(below, str(stack.address))
+    host.bonds.create_vlan(stack.name, below, vlan_id)
+    host.links.add_address(stack.name, str(stack.address))
 
 
 def _register(run: Run, stack: Stack, subject: str, what: str, command: str) -> None:
@@ -215,11 +213,11 @@ def _register(run: Run, stack: Stack, subject: str, what: str, command: str) -> 
 
 def _register_module(run: Run, stack: Stack, module: str) -> None:
     host = stack.server.host
-    if host.loaded_module(module) is None:
-        _register(run, stack, stack.server.name, f"{module} is loaded", host.unloading_driver(module))
+    if host.drivers.loaded_module(module) is None:
+        _register(run, stack, stack.server.name, f"{module} is loaded", host.undo.unload_driver(module))
 
 
 def _register_port(run: Run, stack: Stack, port: Port, was: Interface) -> None:
     """The port belongs to nothing again, has its state and its addresses. Each step may have been done already."""
-    command = stack.server.host.releasing_port(was.name, bool(was.admin_up), was.ipv4)
+    command = stack.server.host.undo.port(was.name, bool(was.admin_up), was.ipv4)
     _register(run, stack, port.name, f"{was.name} joins {stack.name}", command)

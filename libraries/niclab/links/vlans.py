@@ -160,8 +160,8 @@ class HostVlans:
         problems = []
         dut, peer = self._both
         for mine, theirs in ((dut, peer), (peer, dut)):
-            mtu = mine.server.host.interface(mine.name).mtu
-            result = mine.server.host.ping(
+            mtu = mine.server.host.links.interface(mine.name).mtu
+            result = mine.server.host.links.ping(
                 str(theirs.address.ip),
                 source=str(mine.address.ip),
                 count=PING_COUNT,
@@ -195,23 +195,23 @@ class HostVlans:
         """A watch on the port below ``vlan`` for untagged frames of the other end."""
         run, (port,) = self._run, vlan.below
         other = run.bench.partner(port)
-        mac = run.server_of(other).host.interface(run.interface(other)).mac
+        mac = run.server_of(other).host.links.interface(run.interface(other)).mac
         if mac is None:
             raise BenchFault(f"{other.place} has no MAC address to watch for")
         return untagged_ipv4(vlan.server, run.interface(port), mac)
 
     def _received(self) -> list[int]:
-        return side_by_side(lambda vlan: vlan.server.host.statistics(vlan.name).rx_packets, self._both)
+        return side_by_side(lambda vlan: vlan.server.host.links.statistics(vlan.name).rx_packets, self._both)
 
     def _sent(self) -> list[int]:
-        return side_by_side(lambda vlan: vlan.server.host.statistics(vlan.name).tx_packets, self._both)
+        return side_by_side(lambda vlan: vlan.server.host.links.statistics(vlan.name).tx_packets, self._both)
 
     def _pings(self) -> list[tuple[str, PingResult]]:
         """Pings from each end to the other, and from where to where."""
 
         def ping(ends: tuple[Stack, Stack]) -> tuple[str, PingResult]:
             mine, theirs = ends
-            result = mine.server.host.ping(str(theirs.address.ip), source=str(mine.address.ip), count=PING_COUNT)
+            result = mine.server.host.links.ping(str(theirs.address.ip), source=str(mine.address.ip), count=PING_COUNT)
             return f"{mine.server.name} to {theirs.server.name} over {mine.name}", result
 
         dut, peer = self._both

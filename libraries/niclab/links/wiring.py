@@ -59,7 +59,7 @@ def _let_be_heard(run: Run, port: Port) -> None:
     partner = run.bench.partner(port)
 
     def answered() -> bool:
-        result = run.server_of(port).host.ping(
+        result = run.server_of(port).host.links.ping(
             str(run.bench.address(partner).ip),
             source=str(run.bench.address(port).ip),
             count=PINGS,
@@ -113,7 +113,7 @@ def mac_of(run: Run, port: Port) -> str:
     Raises:
         BenchFault: Its interface has none.
     """
-    address = run.server_of(port).host.interface(run.interface(port)).mac
+    address = run.server_of(port).host.links.interface(run.interface(port)).mac
     if address is None:
         raise BenchFault(f"{port.place}: its interface has no MAC address; wanted: one, to look for on the switch")
     return address
@@ -169,9 +169,9 @@ def take_down(run: Run, port: Port) -> Entry:
     """
     server = run.server_of(port)
     iface = server.interface(port)
-    undo = Action(ActionKind.SHELL, server.name, server.host.restoring_link(iface, up=True))
+    undo = Action(ActionKind.SHELL, server.name, server.host.undo.link(iface, up=True))
     entry = run.journal.register(port.name, f"{iface} is taken down", undo)
-    server.host.set_link(iface, False)
+    server.host.links.set_link(iface, False)
     return entry
 
 
@@ -193,9 +193,9 @@ def take_driver(run: Run, port: Port) -> Entry:
     if shared:
         raise NotApplicable(f"{port.place} shares its PCI function with {', '.join(shared)}: both lose the driver")
     iface = run.interface(port)
-    undo = Action(ActionKind.SHELL, server.name, server.host.restoring_driver(port.pci, iface))
+    undo = Action(ActionKind.SHELL, server.name, server.host.undo.driver(port.pci, iface))
     entry = run.journal.register(port.name, f"{iface} loses its driver", undo)
-    server.host.detach_driver(port.pci)
+    server.host.pci.detach_driver(port.pci)
     return entry
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
+import secrets
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ _CHUNK_BYTES = 1 << 20
 def write_atomically(path: Path, data: str | bytes, *, durable: bool = True) -> None:
     """Write ``data`` (text as UTF-8) to ``path``: under another name first, then renamed.
 
-    Folders above ``path`` are made.
+    Folders above ``path`` are made. Who may read it is for the umask to say.
 
     Args:
         durable: Wait until the disk has it, so that it survives a power cut as well; without, a killed process.
@@ -34,17 +34,17 @@ def write_atomically(path: Path, data: str | bytes, *, durable: bool = True) -> 
     content = data.encode("utf-8", "surrogateescape") if isinstance(data, str) else data
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name[:100]}.", suffix=".tmp", dir=path.parent)
+        temporary = path.parent / f".{path.name[:100]}.{secrets.token_hex(8)}.tmp"
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)  # cut by the umask
         try:
             with os.fdopen(descriptor, "wb") as file:
                 file.write(content)
                 file.flush()
-                os.fchmod(file.fileno(), 0o644)
                 if durable:
                     os.fsync(file.fileno())
-            Path(temporary).replace(path)
+            temporary.replace(path)
         except BaseException:
-            Path(temporary).unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
             raise
     except OSError as error:
         raise BenchFault(f"{path}: cannot be written: {error}") from error

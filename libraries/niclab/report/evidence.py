@@ -1,6 +1,7 @@
 """Evidence of a run: files with an index of hashes, and a log of every command sent to a server.
 
-What is stored here ends up in reports that leave the lab, so every text passes through a :class:`Mask` first.
+What is stored here ends up in reports that leave the lab, so every text passes through a mask first
+(:class:`~niclab.files.mask.Mask`).
 """
 
 from __future__ import annotations
@@ -8,23 +9,24 @@ from __future__ import annotations
 import fcntl
 import getpass
 import hashlib
-import html
 import json
 import mimetypes
+import os
 import re
 import socket
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Protocol, TypeVar
-from urllib.parse import quote
+from typing import Protocol
 
 from niclab.core.verdict import BenchFault
+from niclab.files.append import append_whole
+from niclab.files.mask import Mask
 from niclab.report import now, read_json_object, sha256_of, write_atomically, write_json
 
 INDEX_NAME = "index.json"
-MASKED = "********"
 _LOCK_NAME = ".lock"
 _FORMAT = 1
 _SLUG_LENGTH = 80
@@ -39,39 +41,6 @@ _MIME_BY_SUFFIX = {
     ".svg": "image/svg+xml",
     ".txt": "text/plain",
 }
-
-_Content = TypeVar("_Content", str, bytes)
-
-
-class Mask:
-    """Replaces secret values by ``********``, also where they were quoted for JSON, HTML or a URL.
-
-    >>> Mask(["hunter2"])("user admin, password hunter2")
-    'user admin, password ********'
-
-    Raises:
-        BenchFault: When a secret is empty (it would be found everywhere, or the file it comes from is wrong).
-    """
-
-    def __init__(self, secrets: Iterable[str] = ()) -> None:
-        forms: set[str] = set()
-        for secret in secrets:
-            if not secret.strip():
-                raise BenchFault("secret to be masked: is empty; wanted: the value of the secret")
-            forms.update((secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]))
-            forms.update((html.escape(secret), quote(secret, safe="")))
-        # The longest first: a secret may contain another one.
-        self._forms = sorted(forms, key=lambda form: (-len(form), form))
-
-    def __call__(self, content: _Content) -> _Content:
-        """``content`` without the secrets."""
-        if isinstance(content, bytes):
-            for form in self._forms:
-                content = content.replace(form.encode(), MASKED.encode())
-            return content
-        for form in self._forms:
-            content = content.replace(form, MASKED)
-        return content
 
 
 @dataclass(frozen=True)
@@ -163,26 +132,43 @@ class EvidenceStore:
         return candidate
 
 
-def seal(folder: Path) -> list[EvidenceEntry]:
-    """Take every file of ``folder`` that is not in the index yet (command logs, console logs) into it.
+def seal(folder: Path, secrets: Iterable[str] = ()) -> list[EvidenceEntry]:
+    """Mask every file of ``folder`` that is not in the index yet (command logs, console logs), then take it in.
 
     To be called once, when nothing writes there any more; an index is made when there is none. Files in folders below
-    count too. Returns all entries.
+    count too.
+
+    Args:
+        folder: The evidence folder of the run.
+        secrets: Values that must appear in no file. Consoles are logged as they speak, and are masked here.
+
+    Returns:
+        All entries.
 
     Raises:
-        BenchFault: When the folder or its index cannot be used.
+        BenchFault: The folder or its index cannot be used, or a secret cannot be masked.
     """
+    mask = Mask(secrets)
     with _held(folder):
         entries = read_index(folder) if (folder / INDEX_NAME).exists() else []
         known = {entry.file for entry in entries}
         for file in stored_files(folder):
             if file not in known:
                 path = folder / file
+                _mask_file(path, mask)
                 size_bytes, digest = path.stat().st_size, sha256_of(path)
                 mime = _mime_of(file)
                 entries.append(EvidenceEntry(file, path.name, mime, size_bytes, digest, None, None, _who(), now()))
         _write_index(folder, entries)
     return entries
+
+
+def _mask_file(path: Path, mask: Mask) -> None:
+    """Replace the secrets in a file; a file without any is left alone."""
+    content = path.read_bytes()
+    masked = mask(content)
+    if masked != content:
+        write_atomically(path, masked)
 
 
 def stored_files(folder: Path) -> list[str]:
@@ -251,6 +237,7 @@ class CommandLog:
         self._host = host
         self._mask = Mask(secrets)
         self._limit = limit_kb * 1024
+        self._lock = threading.Lock()
 
     def __call__(self, result: CommandResult) -> None:
         """Append ``result``.
@@ -268,12 +255,16 @@ class CommandLog:
             "stdout": self._shortened(result.stdout),
             "stderr": self._shortened(result.stderr),
         }
-        # One write to a file opened for appending: lines of several threads do not mix.
         data = (json.dumps(line) + "\n").encode()
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            with self.path.open("ab", buffering=0) as file:
-                file.write(data)
+            with self._lock, self.path.open("ab", buffering=0) as file:
+                end = file.seek(0, os.SEEK_END)
+                try:
+                    append_whole(file, data)
+                except OSError:
+                    file.truncate(end)  # half a line would spoil the next one too
+                    raise
         except OSError as error:
             raise BenchFault(f"{self.path}: cannot be written: {error}") from error
 

@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 import getpass
+import os
 import platform
 import re
 import socket
@@ -24,8 +25,9 @@ from pathlib import Path
 from typing import Any
 
 from niclab.core.verdict import BenchFault
+from niclab.files.mask import Mask
 from niclab.report import REPOSITORY, now, read_json_object, write_json
-from niclab.report.evidence import Mask, seal
+from niclab.report.evidence import seal
 
 RUN_FILE = "run.json"
 EVIDENCE_FOLDER = "evidence"
@@ -153,18 +155,19 @@ def record_facts(run_dir: Path, **facts: str) -> None:
     _update(run_dir, {"facts": known})
 
 
-def finish_run(run_dir: Path, robot_rc: int) -> None:
+def finish_run(run_dir: Path, robot_rc: int, secrets: Iterable[str] = ()) -> None:
     """Note the end of the run, seal its evidence, and point ``latest`` at it.
 
     To be called when nothing writes into the run any more, before the certificate is made.
 
     Args:
         robot_rc: Exit status of ``robot``: 0 all passed, 1..250 number of failed tests, 251..255 it could not run.
+        secrets: Values that must appear in no file of evidence.
 
     Raises:
         BenchFault: When a file cannot be written.
     """
-    seal(run_dir / EVIDENCE_FOLDER)
+    seal(run_dir / EVIDENCE_FOLDER, secrets)
     _update(run_dir, {"finished": now(), "robot_rc": robot_rc})
     link = run_dir.parent / LATEST
     temporary = run_dir.parent / f".{LATEST}.{run_dir.name}"
@@ -216,5 +219,6 @@ def _git_state(repository: Path) -> dict[str, Any] | None:
 
 def _git(repository: Path, *arguments: str) -> str:
     command = ["git", "--no-optional-locks", "-C", str(repository), *arguments]
-    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=_GIT_WITHIN_S)
+    environment = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}  # no secrets
+    done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True, timeout=_GIT_WITHIN_S)
     return done.stdout

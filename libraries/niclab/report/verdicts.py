@@ -60,8 +60,8 @@ class _Part(NamedTuple):
 
 
 _HTML_MARK = "*HTML*"
-_TAG = re.compile(r"<[^>]*>")
-_BREAK = re.compile(r"<(?:br|hr|/p|/div|/li)\b[^>]*>", re.IGNORECASE)
+_TAG = re.compile(r"<[^<>]*>")
+_BREAK = re.compile(r"<(?:br|hr|/p|/div|/li)\b[^<>]*>", re.IGNORECASE)
 # Headings that introduce a failure wherever they stand, and headings that introduce a reason for a skip.
 _HEADING = re.compile(
     r"""(?:\A|\n\n)
@@ -78,7 +78,8 @@ _HEADING = re.compile(
     )+""",
     re.IGNORECASE | re.VERBOSE,
 )
-_RETRIED = re.compile(r"\AKeyword '[^\n]*' failed after retrying [^\n]*?\. The last error was: ")
+_RETRIED = ("Keyword '", "' failed after retrying ", ". The last error was: ")
+"""What the heading of a repeated keyword is made of, all in one line."""
 _CLASS_NAME = re.compile(r"\A(?P<name>[A-Za-z_]\w*)(?=:|\Z)")
 _NOT_ASKED = re.compile(r"\A(?:Test|Task) skipped using .*\btags?(?: patterns?)?\.\Z", re.IGNORECASE | re.DOTALL)
 _BY_CLASS_NAME = {
@@ -139,9 +140,22 @@ def _parts(text: str) -> Iterator[_Part]:
 
 
 def _part(text: str, failed: bool) -> Iterator[_Part]:
-    bare = _RETRIED.sub("", text.strip())
+    bare = _without_retries(text.strip())
     if bare:
         yield _Part(bare, failed)
+
+
+def _without_retries(text: str) -> str:
+    """``text`` without headings of repeated keywords at its beginning. The time grows with the length alone."""
+    line, at = text.partition("\n")[0], 0
+    begin, middle, end = _RETRIED
+    while line.startswith(begin, at):
+        said = line.find(middle, at)
+        last = line.find(end, said)
+        if said < 0 or last < 0:
+            break
+        at = last + len(end)
+    return text[at:]
 
 
 def _of_part(text: str) -> Verdict | None:

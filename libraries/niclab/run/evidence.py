@@ -26,7 +26,7 @@ def collect(run: Run, keep: Callable[[str, str], object]) -> None:
             if server.description.console is not None:
                 keep(f"{server.name}-console.txt", server.console_text()[-CONSOLE_TAIL_CHARACTERS:])
             if server.answers():
-                server.files(server.host.evidence_commands(), keep)
+                server.files(server.host.system.evidence_commands(), keep)
         except BenchFault as error:
             problems.append(str(error))
     if problems:

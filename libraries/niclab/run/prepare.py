@@ -56,23 +56,23 @@ class PreparedPorts:
         self.interfaces = dict(zip(ports, interfaces, strict=True))
         for role in Role:
             mine = [iface for port, iface in zip(ports, interfaces, strict=True) if port.role is role]
-            command = run.servers[role].host.showing_links(mine)
+            command = run.servers[role].host.links.show_command(mine)
             self._left[role] = (command, run.servers[role].run(command).stdout)
 
     def _prepare(self, port: Port) -> str:
         server = self._run.server_of(port)
         iface = server.interface(port)
-        before = server.host.interface(iface)
+        before = server.host.links.interface(iface)
         address = self._run.bench.address(port)
         if not before.admin_up:
-            undo = Action(ActionKind.SHELL, server.name, server.host.restoring_link(iface, up=False))
+            undo = Action(ActionKind.SHELL, server.name, server.host.undo.link(iface, up=False))
             self._register_once(port.name, f"{iface} was down and is set up", undo)
-            server.host.set_link(iface, True)
+            server.host.links.set_link(iface, True)
         if str(address.ip) not in [entry.address for entry in before.addresses]:
-            command = server.host.removing_address(iface, str(address))
+            command = server.host.undo.address(iface, str(address))
             undo = Action(ActionKind.SHELL, server.name, command)
             self._register_once(port.name, f"{iface} gets address {address}", undo)
-            server.host.add_address(iface, str(address))
+            server.host.links.add_address(iface, str(address))
         if self._run.bench.path_of(port).through is Wiring.SWITCH:
             self._let_answer_alone(port, iface)
         return iface
@@ -80,10 +80,10 @@ class PreparedPorts:
     def _let_answer_alone(self, port: Port, iface: str) -> None:
         """On a switch every port hears every ARP request; only the owner of an address may answer it."""
         server = self._run.server_of(port)
-        if server.host.answers_arp_for_others(iface):
-            undo = Action(ActionKind.SHELL, server.name, server.host.answering_arp_for_others(iface, True))
+        if server.host.links.answers_arp_for_others(iface):
+            undo = Action(ActionKind.SHELL, server.name, server.host.undo.arp(iface, True))
             self._register_once(port.name, f"{iface} answers ARP for its own address alone", undo)
-            server.run(server.host.answering_arp_for_others(iface, False))
+            server.run(server.host.undo.arp(iface, False))
 
     def _register_once(self, subject: str, what: str, undo: Action) -> None:
         """Register a change, unless its very undo is pending already (made again after a server's restart)."""

@@ -34,7 +34,7 @@ def make_ready(run: Run, warn: Callable[[str], object]) -> None:
     for server, module in zip(servers, missing, strict=True):
         if module:
             warn(f"{server.name}: driver {module} was not loaded; it is loaded now")
-            server.run(server.host.loading_driver(module))
+            server.run(server.host.undo.load_driver(module))
             run.note_loaded(server.role, module)
     run.test_ports.prepare()
 
@@ -52,12 +52,12 @@ def record_card(run: Run) -> dict[str, str]:
         BenchFault: The dut cannot be asked, or the run folder cannot be written.
     """
     server = run.server(Role.DUT)
-    info = server.host.driver_info(run.interface(run.ports(Role.DUT)[0]))
+    info = server.host.drivers.driver_info(run.interface(run.ports(Role.DUT)[0]))
     facts = {
         "driver": f"{info.driver} {info.version or '(no version)'}",
         "firmware": info.firmware or "not reported",
-        "kernel": server.host.kernel(),
-        "system": server.host.os_release().pretty_name or server.host.os_release().id,
+        "kernel": server.host.system.kernel(),
+        "system": server.host.system.os_release().pretty_name or server.host.system.os_release().id,
     }
     if (run.run_dir / RUN_FILE).exists():
         record_facts(run.run_dir, **facts)
@@ -67,4 +67,4 @@ def record_card(run: Run) -> dict[str, str]:
 def _missing_driver(run: Run, server: Server) -> str:
     """Name of the driver on the sheet when it is not loaded on the server, else nothing."""
     module = run.card.driver(server.description.os).module
-    return module if server.host.loaded_module(module) is None else ""
+    return module if server.host.drivers.loaded_module(module) is None else ""

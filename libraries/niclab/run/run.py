@@ -83,7 +83,7 @@ class Run:
             role: The server.
             module: Name of the driver module.
         """
-        self._loaded[role] = (module, self.server(role).host.boot_id())
+        self._loaded[role] = (module, self.server(role).host.system.boot_id())
 
     def was_loaded_by_lab(self, role: Role, module: str) -> bool:
         """Tell whether the lab had to load a driver module since the server's last boot.
@@ -92,7 +92,7 @@ class Run:
             role: The server.
             module: Name of the driver module.
         """
-        return role in self._loaded and self._loaded[role] == (module, self.server(role).host.boot_id())
+        return role in self._loaded and self._loaded[role] == (module, self.server(role).host.system.boot_id())
 
     def part(self, kind: Callable[[Run], T]) -> T:
         """Return the part of this run that ``kind`` makes: the same object at every call, made at the first.
@@ -259,7 +259,7 @@ class Run:
         Args:
             port: A port of the bench.
         """
-        return bool(self.server_of(port).host.interface(self.interface(port)).carrier)
+        return bool(self.server_of(port).host.links.interface(self.interface(port)).carrier)
 
     def without_carrier(self, ports: list[Port]) -> list[Port]:
         """Return the ports that have no link.

@@ -137,7 +137,7 @@ class Server:
 
     def interface(self, port: benchfile.Port) -> str:
         """Name of the network interface of ``port``."""
-        return self.host.interface_at(port.pci, port.index)
+        return self.host.pci.interface_at(port.pci, port.index)
 
     def answers(self) -> bool:
         """Does the server run a command within ``ANSWER_WITHIN_S``?"""
@@ -176,14 +176,14 @@ class Server:
     def _has_booted(self, since: str) -> bool:
         """Is this another boot? A server that goes down may answer nothing, which is no boot id."""
         try:
-            return self.host.boot_id() != since
+            return self.host.system.boot_id() != since
         except BenchFault:
             return False
 
     def reboot(self) -> None:
         """Restart the operating system in an orderly way and wait until it runs again."""
-        before = self.host.boot_id()
-        self.host.reboot()
+        before = self.host.system.boot_id()
+        self.host.system.reboot()
         self.wait_ready(since=before)
 
     def power_cycle(self) -> None:

@@ -56,7 +56,7 @@ def both_ends(run: Run, path: BenchPath, mtu: int, *, bounce: bool = True, wait:
         CardFailure: The dut's port does not take it.
         BenchFault: The peer's port does not take it, or a link does not return.
     """
-    others = [port for port in _ends(run, path) if run.server_of(port).host.mtu(run.interface(port)) != mtu]
+    others = [port for port in _ends(run, path) if run.server_of(port).host.settings.mtu(run.interface(port)) != mtu]
     if not others:
         yield
         return
@@ -79,7 +79,7 @@ def take_down_and_up(run: Run, path: BenchPath) -> None:
     """
     for up in (False, True):
         for port in _ends(run, path):
-            run.server_of(port).host.set_link(run.interface(port), up)
+            run.server_of(port).host.links.set_link(run.interface(port), up)
 
 
 def wait_for_links(run: Run, path: BenchPath) -> None:
@@ -130,7 +130,9 @@ def as_delivered(run: Run) -> None:
         NotApplicable: The sheet does not know the MTU as delivered.
     """
     default = run.card.known(run.card.section(run.card.mtu, "mtu").default, "mtu.default")
-    fail_with([text for dut in dut_ports(run) for text in dut.compare("MTU", dut.host.mtu(dut.iface), default)])
+    fail_with(
+        [text for dut in dut_ports(run) for text in dut.compare("MTU", dut.host.settings.mtu(dut.iface), default)]
+    )
 
 
 def over_range(run: Run, show: Show) -> None:
@@ -163,12 +165,12 @@ class PortMtu:
 
     def read(self) -> int | None:
         """Read the MTU in bytes."""
-        return self.dut.host.mtu(self.dut.iface)
+        return self.dut.host.settings.mtu(self.dut.iface)
 
     def set(self, value: int) -> Attempt[int | None]:
         """Set the MTU in bytes; where that changes it, both ends of the path go down and up."""
         before = self.read()
-        attempt = self.dut.host.set_mtu(self.dut.iface, value)
+        attempt = self.dut.host.settings.set_mtu(self.dut.iface, value)
         if attempt.now != before:
             take_down_and_up(self.dut.run, self._path)
         return Attempt(attempt.refused, attempt.now)
@@ -196,7 +198,7 @@ def _restored(run: Run, path: BenchPath, ports: Sequence[Port], what: str) -> It
             for port in ports:
                 server, iface = run.server_of(port), run.interface(port)
                 changed = f"{iface}: {what}"
-                undoing.enter_context(put_back(run, server, port.name, changed, server.host.restoring_mtu(iface)))
+                undoing.enter_context(put_back(run, server, port.name, changed, server.host.undo.mtu(iface)))
             yield
     except BaseException as error:
         try:
@@ -208,7 +210,7 @@ def _restored(run: Run, path: BenchPath, ports: Sequence[Port], what: str) -> It
 
 
 def _set(run: Run, port: Port, mtu: int) -> None:
-    attempt = run.server_of(port).host.set_mtu(run.interface(port), mtu)
+    attempt = run.server_of(port).host.settings.set_mtu(run.interface(port), mtu)
     if attempt.now == mtu:
         return
     why = f" ({attempt.refused})" if attempt.refused else ""
@@ -221,7 +223,7 @@ def _ends(run: Run, path: BenchPath) -> list[Port]:
 
 
 def _down_and_up(host: Host, iface: str) -> str:
-    return f"{host.restoring_link(iface, up=False)} && {host.restoring_link(iface, up=True)}"
+    return f"{host.undo.link(iface, up=False)} && {host.undo.link(iface, up=True)}"
 
 
 def _why(iface: str) -> str:

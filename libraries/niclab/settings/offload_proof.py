@@ -65,12 +65,12 @@ def follows_the_switch(run: Run, offload: str, seconds: float, traffic: Traffic,
 def _growth(dut: DutPort, row: OffloadRow, proof: Proof, on: bool, seconds: float) -> tuple[int, int | None]:
     """Switch an offload for a while; by how much its counter grows, and the counter that it is compared with."""
     with put_features_back(dut, f"{row.name.value} is switched"):
-        attempt = dut.host.set_feature(dut.iface, row.set_words[0], on)
+        attempt = dut.host.settings.set_feature(dut.iface, row.set_words[0], on)
         if row.feature(dut, attempt.now).on is not on:
             raise BenchFault(f"{dut.place}: {row.name.value} could not be switched {on_or_off(on)} ({attempt.refused})")
-        before = dut.host.counters(dut.iface)
+        before = dut.host.links.counters(dut.iface)
         pause(seconds)
-        after = dut.host.counters(dut.iface)
+        after = dut.host.links.counters(dut.iface)
 
     def grown(name: str) -> int:
         return _total(dut, after, name) - _total(dut, before, name)

@@ -115,7 +115,7 @@ def put_features_back(dut: DutPort, what: str) -> AbstractContextManager[None]:
         BenchFault: They could not be put back.
     """
     words = {row.word: row.set_words[0] for row in rows(dut.run).values() if row.set_words}
-    return dut.put_back(what, dut.host.restoring_features(dut.iface, words))
+    return dut.put_back(what, dut.host.undo.features(dut.iface, words))
 
 
 def on_or_off(on: bool) -> str:

@@ -26,7 +26,7 @@ def as_delivered(run: Run) -> None:
     if all(isinstance(row.default, Unknown) and isinstance(row.change, Unknown) for row in named.values()):
         raise NotApplicable(f"sheet {run.card.name} knows of no offload how it is delivered")
     for dut in dut_ports(run):
-        shown = dut.host.features(dut.iface)
+        shown = dut.host.settings.features(dut.iface)
         for row in named.values():
             problems += _not_as_delivered(dut, shown, row)
     fail_with(problems)
@@ -69,13 +69,13 @@ def refuse_unsupported_names(run: Run) -> None:
         raise NotApplicable(f"sheet {card} lists no feature names that {system.value} must refuse")
     problems = []
     for dut in dut_ports(run):
-        before = dut.host.features(dut.iface)
+        before = dut.host.settings.features(dut.iface)
         with put_features_back(dut, "unsupported feature names are tried"):
             for word in words:
-                attempt = dut.host.set_feature(dut.iface, word, True)
+                attempt = dut.host.settings.set_feature(dut.iface, word, True)
                 if attempt.refused is None or attempt.now != before:
                     problems.append(f"{dut.place} took the feature name {word}, sheet {card} wants it refused")
-        changed = _differences(before, dut.host.features(dut.iface))
+        changed = _differences(before, dut.host.settings.features(dut.iface))
         if changed:
             problems.append(f"{dut.place}: after unsupported feature names were tried, {changed} did not come back")
     fail_with(problems)
@@ -93,14 +93,14 @@ def _not_as_delivered(dut: DutPort, shown: Features, row: OffloadRow) -> list[st
 
 
 def _on_one_port(dut: DutPort, row: OffloadRow) -> list[str]:
-    before = dut.host.features(dut.iface)
+    before = dut.host.settings.features(dut.iface)
     now_on = row.feature(dut, before).on
     with put_features_back(dut, f"{row.name.value} is switched"):
         if row.change is Change.BOTH:
             problems = [text for word in row.set_words for on in (False, True) for text in _changes(dut, row, word, on)]
         else:
             problems = _resists(dut, row, now_on if row.change is Change.FIXED else row.change is Change.NOT_OFF)
-    changed = _differences(before, dut.host.features(dut.iface))
+    changed = _differences(before, dut.host.settings.features(dut.iface))
     if changed:
         problems.append(f"{dut.place}: after {row.name.value} was put back, {changed} did not come back")
     return problems
@@ -108,8 +108,8 @@ def _on_one_port(dut: DutPort, row: OffloadRow) -> list[str]:
 
 def _changes(dut: DutPort, row: OffloadRow, word: str, on: bool) -> list[str]:
     """Switch an offload that can be switched, and judge it and everything that goes off with it."""
-    before = dut.host.features(dut.iface)
-    attempt = dut.host.set_feature(dut.iface, word, on)
+    before = dut.host.settings.features(dut.iface)
+    attempt = dut.host.settings.set_feature(dut.iface, word, on)
     if row.feature(dut, attempt.now).on is not on:
         found = f"stays {on_or_off(not on)} when switched {on_or_off(on)}{refusal(attempt)}"
         return [row.expected(dut, found, "that it changes")]
@@ -139,7 +139,7 @@ def _resists(dut: DutPort, row: OffloadRow, stays: bool) -> list[str]:
     """Try to switch an offload that must stay as it is."""
     problems = []
     for word in row.tried:
-        found = row.feature(dut, dut.host.set_feature(dut.iface, word, not stays).now).on
+        found = row.feature(dut, dut.host.settings.set_feature(dut.iface, word, not stays).now).on
         if found is not stays:
             expected = f"it {row.change.value}" if isinstance(row.change, Change) else "it as it was"
             problems.append(row.expected(dut, f"goes {on_or_off(found)} when switched", expected))

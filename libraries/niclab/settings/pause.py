@@ -22,7 +22,7 @@ def as_delivered(run: Run) -> None:
     facts = {"autoneg": section.autoneg, "rx": section.rx, "tx": section.tx}
     require_known(run, "pause", facts.values())
     for dut in dut_ports(run):
-        shown = dut.host.pause(dut.iface)
+        shown = dut.host.settings.pause(dut.iface)
         for name, fact in facts.items():
             problems += dut.compare(f"pause {name}", _switches(shown)[name], fact)
     fail_with(problems)
@@ -43,19 +43,19 @@ def switched(run: Run) -> None:
     """
     section, problems = run.card.section(run.card.pause, "pause"), list[str]()
     for dut in dut_ports(run):
-        before = dut.host.pause(dut.iface)
-        with dut.put_back("pause frames are switched", dut.host.restoring_pause(dut.iface)):
+        before = dut.host.settings.pause(dut.iface)
+        with dut.put_back("pause frames are switched", dut.host.undo.pause(dut.iface)):
             for name in ("rx", "tx"):
                 for on in (False, True):
                     problems += _tried(dut, before, name, on, settable=section.settable)
-        after = dut.host.pause(dut.iface)
+        after = dut.host.settings.pause(dut.iface)
         if _switches(after) != _switches(before):
             problems.append(f"{dut.place}: pause frames did not come back: {after}, before {before}")
     fail_with(problems)
 
 
 def _tried(dut: DutPort, before: Pause, name: str, on: bool, *, settable: bool) -> list[str]:
-    attempt = dut.host.set_pause(dut.iface, {"autoneg": False, name: on})
+    attempt = dut.host.settings.set_pause(dut.iface, {"autoneg": False, name: on})
     found = _switches(attempt.now)[name]
     if settable and found is not on:
         return [dut.expected(f"pause {name}", f"{found}{refusal(attempt)}", on)]

@@ -28,7 +28,7 @@ def as_delivered(run: Run) -> None:
     kinds = {kind: queues for kind, queues in named.items() if queues is not None}
     require_known(run, "channels", [fact for queues in kinds.values() for fact in (queues.max, queues.default)])
     for dut in dut_ports(run):
-        shown = dut.host.channels(dut.iface)
+        shown = dut.host.settings.channels(dut.iface)
         now = {"rx": shown.current.rx, "tx": shown.current.tx, "combined": shown.current.combined}
         most = {"rx": shown.max.rx, "tx": shown.max.tx, "combined": shown.max.combined}
         for kind, queues in kinds.items():
@@ -55,7 +55,7 @@ def over_range(run: Run, show: Show) -> None:
     if section.combined is None:
         raise NotApplicable(f"sheet {run.card.name} names no combined queues")
     for dut in dut_ports(run):
-        most = dut.host.channels(dut.iface).max.combined
+        most = dut.host.settings.channels(dut.iface).max.combined
         if most is None:
             problems.append(dut.expected("most combined queues", None, "a number"))
             continue
@@ -72,17 +72,17 @@ class CombinedQueues:
 
     def read(self) -> int | None:
         """Read their number."""
-        return self.dut.host.channels(self.dut.iface).current.combined
+        return self.dut.host.settings.channels(self.dut.iface).current.combined
 
     def set(self, value: int) -> Attempt[int | None]:
         """Set their number."""
-        attempt = self.dut.host.set_channels(self.dut.iface, {"combined": value})
+        attempt = self.dut.host.settings.set_channels(self.dut.iface, {"combined": value})
         return Attempt(attempt.refused, attempt.now.current.combined)
 
     def put_back(self) -> AbstractContextManager[None]:
         """Put the queues of the port back after the ``with`` block."""
-        return self.dut.put_back(f"{self.what} is set", self.dut.host.restoring_channels(self.dut.iface))
+        return self.dut.put_back(f"{self.what} is set", self.dut.host.undo.channels(self.dut.iface))
 
 
 def _section(run: Run) -> Channels:
-    return driver_section(run, "channels", Channels, lambda dut: dut.host.channels(dut.iface))
+    return driver_section(run, "channels", Channels, lambda dut: dut.host.settings.channels(dut.iface))

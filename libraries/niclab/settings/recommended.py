@@ -103,7 +103,7 @@ class RecommendedConfiguration:
         return section
 
     def _write_link_file(self, dut: DutPort, settings: Persistent) -> None:
-        mac = dut.host.interface(dut.iface).mac
+        mac = dut.host.links.interface(dut.iface).mac
         if mac is None:
             raise BenchFault(f"{dut.port.name}: {dut.iface} shows no MAC address to find it by")
         if settings.mtu is not None:
@@ -132,29 +132,29 @@ def _restoring(dut: DutPort, settings: Persistent) -> list[str]:
     """Get the commands that put back the settings of a port as they are now."""
     host, iface, words = dut.host, dut.iface, list[str]()
     if settings.mtu is not None:
-        words += [host.restoring_mtu(iface)]
+        words += [host.undo.mtu(iface)]
     if _sets_rings(settings):
-        words += [f"{{ {host.restoring_rings(iface)}; }}"]
+        words += [f"{{ {host.undo.rings(iface)}; }}"]
     if _sets_pause(settings):
-        words += [f"{{ {host.restoring_pause(iface)}; }}"]
+        words += [f"{{ {host.undo.pause(iface)}; }}"]
     if settings.coalescing:
-        words += [f"{{ {host.restoring_coalescing(iface, tuple(settings.coalescing))}; }}"]
+        words += [f"{{ {host.undo.coalescing(iface, tuple(settings.coalescing))}; }}"]
     return words
 
 
 def _compared(dut: DutPort, settings: Persistent) -> list[tuple[str, object, object]]:
     """Read the settings of a port: name, value now, recommended value."""
     host, iface = dut.host, dut.server.interface(dut.port)
-    compared: list[tuple[str, object, object]] = [("MTU", host.mtu(iface), settings.mtu)]
+    compared: list[tuple[str, object, object]] = [("MTU", host.settings.mtu(iface), settings.mtu)]
     if _sets_rings(settings):
-        rings = host.rings(iface).current
+        rings = host.settings.rings(iface).current
         compared += [("ring rx", rings.rx, settings.rx_ring), ("ring tx", rings.tx, settings.tx_ring)]
     if _sets_pause(settings):
-        pause = host.pause(iface)
+        pause = host.settings.pause(iface)
         compared += [("pause autoneg", pause.autoneg, settings.pause_autoneg)]
         compared += [("pause rx", pause.rx, settings.pause_rx), ("pause tx", pause.tx, settings.pause_tx)]
     if settings.coalescing:
-        shown = host.coalescing(iface).parameters
+        shown = host.settings.coalescing(iface).parameters
         compared += [(name, shown.get(name), value) for name, value in settings.coalescing.items()]
     return compared
 

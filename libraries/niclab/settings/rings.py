@@ -31,7 +31,7 @@ def as_delivered(run: Run) -> None:
     rings, problems = _by_name(_section(run)), list[str]()
     require_known(run, "rings", [fact for ring in rings.values() for fact in (ring.default, ring.max)])
     for dut in dut_ports(run):
-        shown = dut.host.rings(dut.iface)
+        shown = dut.host.settings.rings(dut.iface)
         for name, ring in rings.items():
             problems += dut.compare(f"ring {name}", _size(shown.current, name), ring.default)
             problems += dut.compare(f"largest ring {name}", _size(shown.max, name), ring.max)
@@ -86,7 +86,7 @@ def fit_in_memory(run: Run, show: Show) -> None:
     tx = card.known(rings.largest(rings.tx), "rings.tx.max")
     ports = len(run.ports(Role.DUT))
     receiving, sending = rx * mtu, tx * TSO_BYTES
-    free = run.server(Role.DUT).host.available_bytes()
+    free = run.server(Role.DUT).host.system.available_bytes()
     show(
         f"largest rings: {receiving / 2**20:.0f} MiB a port for receiving ({rx} descriptors of {mtu} bytes), up to "
         f"{sending / 2**20:.0f} MiB for sending with segmentation; dut has {free / 2**20:.0f} MiB available"
@@ -112,20 +112,20 @@ class RingSize:
 
     def read(self) -> int | None:
         """Read the size."""
-        return _size(self.dut.host.rings(self.dut.iface).current, self.ring)
+        return _size(self.dut.host.settings.rings(self.dut.iface).current, self.ring)
 
     def set(self, value: int) -> Attempt[int | None]:
         """Set the size."""
-        attempt = self.dut.host.set_rings(self.dut.iface, {self.ring.replace("_", "-"): value})
+        attempt = self.dut.host.settings.set_rings(self.dut.iface, {self.ring.replace("_", "-"): value})
         return Attempt(attempt.refused, _size(attempt.now.current, self.ring))
 
     def put_back(self) -> AbstractContextManager[None]:
         """Put every ring of the port back after the ``with`` block."""
-        return self.dut.put_back(f"{self.what} is set", self.dut.host.restoring_rings(self.dut.iface))
+        return self.dut.put_back(f"{self.what} is set", self.dut.host.undo.rings(self.dut.iface))
 
 
 def _section(run: Run) -> Rings:
-    return driver_section(run, "rings", Rings, lambda dut: dut.host.rings(dut.iface))
+    return driver_section(run, "rings", Rings, lambda dut: dut.host.settings.rings(dut.iface))
 
 
 def _by_name(rings: Rings) -> dict[str, Ring]:
@@ -140,6 +140,6 @@ def _size(sizes: RingSizes, name: str) -> int | None:
 def _link_not_back(dut: DutPort, after: str) -> list[str]:
     card = dut.run.card
     limit_ms = card.known(card.limits.carrier_return_within_ms, "limits.carrier_return_within_ms")
-    if dut.host.await_carrier(dut.iface, True, within_s=limit_ms / 1000).seen:
+    if dut.host.links.await_carrier(dut.iface, True, within_s=limit_ms / 1000).seen:
         return []
     return [f"{dut.place} has no carrier {limit_ms} ms after {after}, sheet {card.name} allows no more"]

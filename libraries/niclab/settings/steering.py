@@ -27,7 +27,7 @@ def set_and_put_back(run: Run, kind: SteeringKind) -> None:
 
 def _tried(dut: DutPort, kind: SteeringKind) -> list[str]:
     _require_linux(dut, kind)
-    cpus = sorted(dut.host.cpu_times().cpus)
+    cpus = sorted(dut.host.system.cpu_times().cpus)
     if kind is SteeringKind.IRQ and len(cpus) < 2:
         raise NotApplicable(f"{dut.server.name} has one CPU: there is no other to give an interrupt to")
     files = SteeringFiles(dut.server.ssh, dut.server.name, dut.iface, kind)

@@ -26,7 +26,7 @@ def as_on_the_sheet(run: Run, show: Show) -> None:
         raise NotApplicable(f"sheet {card.name} knows no default of a tunable of {driver.module}")
     problems = []
     for fact in facts:
-        found = server.host.module_parameter(driver.module, fact.name)
+        found = server.host.drivers.parameter(driver.module, fact.name)
         show(f"{server.name}: {fact.name} is {found}, documented {fact.documented_default}")
         if found != str(fact.actual_default):
             problems.append(

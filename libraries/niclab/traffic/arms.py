@@ -137,8 +137,8 @@ def _offload(end: _End, setting: Setting) -> Iterator[None]:
         raise NotApplicable(f"sheet {card.name} does not say that offload {setting.name} can be switched")
     host = end.server.host
     words = {each.shown_as: each.set_with for each in rows.values() if each.set_with is not None}
-    with end.changing(str(setting), host.restoring_features(end.iface, words)):
-        attempt = host.set_feature(end.iface, row.set_with, on)
+    with end.changing(str(setting), host.undo.features(end.iface, words)):
+        attempt = host.settings.set_feature(end.iface, row.set_with, on)
         end.expect(setting, attempt.now[row.shown_as].on, on, attempt.refused)
         yield
 
@@ -146,12 +146,12 @@ def _offload(end: _End, setting: Setting) -> Iterator[None]:
 @contextmanager
 def _coalescing(end: _End, setting: Setting) -> Iterator[None]:
     host, name, value = end.server.host, str(setting.name), _number(setting)
-    shown = host.coalescing(end.iface)
+    shown = host.settings.coalescing(end.iface)
     if shown.parameters.get(name) is None:
         raise NotApplicable(f"{end.place}: coalescing shows no {name}")
     values: dict[str, int | bool] = {} if shown.adaptive_rx is None else {"adaptive-rx": False}
-    with end.changing(str(setting), host.restoring_coalescing(end.iface, (name,))):
-        attempt = host.set_coalescing(end.iface, values | {name: value})
+    with end.changing(str(setting), host.undo.coalescing(end.iface, (name,))):
+        attempt = host.settings.set_coalescing(end.iface, values | {name: value})
         end.expect(setting, attempt.now.parameters.get(name), value, attempt.refused)
         yield
 
@@ -162,15 +162,15 @@ def _ring(end: _End, setting: Setting) -> Iterator[None]:
     card = end.run.card
     if not card.section(card.rings, "rings").settable:
         raise NotApplicable(f"sheet {card.name} says that rings cannot be set")
-    shown = host.rings(end.iface)
+    shown = host.settings.rings(end.iface)
     size = getattr(shown.max, name) if setting.to == "largest" else _number(setting)
     if size is None:
         raise NotApplicable(f"{end.place}: no largest size of ring {name} is shown")
     if getattr(shown.current, name) == size:
         yield
         return
-    with end.changing(str(setting), host.restoring_rings(end.iface)):
-        attempt = host.set_rings(end.iface, {name: size})
+    with end.changing(str(setting), host.undo.rings(end.iface)):
+        attempt = host.settings.set_rings(end.iface, {name: size})
         end.expect(setting, getattr(attempt.now.current, name), size, attempt.refused)
         yield
 
@@ -181,8 +181,8 @@ def _pause(end: _End, setting: Setting) -> Iterator[None]:
     card = end.run.card
     if not card.section(card.pause, "pause").settable:
         raise NotApplicable(f"sheet {card.name} says that pause frames cannot be set")
-    with end.changing(str(setting), host.restoring_pause(end.iface)):
-        attempt = host.set_pause(end.iface, {name: on})
+    with end.changing(str(setting), host.undo.pause(end.iface)):
+        attempt = host.settings.set_pause(end.iface, {name: on})
         end.expect(setting, getattr(attempt.now, name), on, attempt.refused)
         yield
 
@@ -229,7 +229,7 @@ def _bonded(run: Run, way: Way, setting: Setting) -> Iterator[Way]:
             undoing.callback(_removed, run, made[role])
 
         def ready() -> bool:
-            seen = [(bond, bond.server.host.bond(bond.name)) for bond in made.values()]
+            seen = [(bond, bond.server.host.bonds.bond(bond.name)) for bond in made.values()]
             whole = all(each.slaves_up == len(run.bench.paths) for _, each in seen)
             first = all(each.active_slave == next(iter(bond.below.values())).name for bond, each in seen)
             return whole and (first or not one_at_a_time)

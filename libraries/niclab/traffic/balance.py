@@ -65,7 +65,7 @@ def _short(bond: Stack, did: str, sent: int, frames: list[int]) -> list[str]:
 
 
 def _counted(bond: Stack) -> list[Statistics]:
-    return side_by_side(bond.server.host.statistics, [interface.name for interface in bond.below.values()])
+    return side_by_side(bond.server.host.links.statistics, [interface.name for interface in bond.below.values()])
 
 
 def _gained(before: list[Statistics], after: list[Statistics], counter: str) -> list[int]:

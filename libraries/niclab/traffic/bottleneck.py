@@ -74,9 +74,9 @@ def _before(run: Run, server: Server, port: Port) -> Before:
     iface = run.interface(port)
     alone_bps = host_only_bps(server, tool_of(run.bench.traffic))
     links = _links(server, port)
-    start, before = time.monotonic(), server.host.load(iface)
+    start, before = time.monotonic(), server.host.links.load(iface)
     pause(LOOK_S)
-    later = server.host.load(iface)
+    later = server.host.links.load(iface)
     seconds = time.monotonic() - start
     try:
         gained, load = later.frames.since(before.frames), load_between(before.cpu, later.cpu)
@@ -93,9 +93,9 @@ def _links(server: Server, port: Port) -> tuple[PcieLink, ...]:
     :raises BenchFault: when it sits on PCI Express and its links cannot be read.
     """
     try:
-        return server.host.pcie_path(port.pci)
+        return server.host.pci.path(port.pci)
     except BenchFault:
-        device = server.host.pci_device(port.pci)
+        device = server.host.pci.device(port.pci)
         if (device.port_type, device.lnkcap_gts, device.lnksta_gts) == (None, None, None):
             return ()
         raise

@@ -26,16 +26,16 @@ def key_of(run: Run, ends: Ends, path: str, order: Order, links: Mapping[Role, P
     """
     dut, peer = (ends.from_port, ends.to_port) if ends.from_port.role is Role.DUT else (ends.to_port, ends.from_port)
     server, link = run.server_of(dut), links[Role.DUT]
-    info = server.host.driver_info(run.interface(dut))
-    mtu = ends.sender.host.interface(run.interface(ends.from_port)).mtu
+    info = server.host.drivers.driver_info(run.interface(dut))
+    mtu = ends.sender.host.links.interface(run.interface(ends.from_port)).mtu
     return Key(
         card=run.card.name,
         firmware=info.firmware or _NOT_SAID,
         driver=f"{info.driver} {info.version or _NOT_SAID}",
         slot=dut.pci,
         pcie_link=f"{link.gts:g} GT/s x{link.width}" if link else "conventional PCI",
-        os=_os(server.host.os_release()),
-        kernel=server.host.kernel(),
+        os=_os(server.host.system.os_release()),
+        kernel=server.host.system.kernel(),
         peer=_peer(run, peer, links[Role.PEER]),
         tool=tool_version(run, ends.sender),
         parameters={**order.parameters, "path": path, "sender": ends.from_port.role.value, "mtu": str(mtu)},
@@ -48,7 +48,7 @@ def tool_version(run: Run, server: Server) -> str:
     :raises BenchFault: when the bench's tool is not.
     """
     program = tool_of(run.bench.traffic).programs[0]
-    version = server.host.tools((program,))[program]
+    version = server.host.system.tools((program,))[program]
     if version is None:
         raise BenchFault(
             f"{server.name}: {program} is not installed; wanted: the traffic tool of bench {run.bench.name}"
@@ -62,7 +62,7 @@ def _os(release: OsRelease) -> str:
 
 def _peer(run: Run, port: Port, link: PcieLink | None) -> str:
     host = run.server_of(port).host
-    info = host.driver_info(run.interface(port))
+    info = host.drivers.driver_info(run.interface(port))
     driver = f"{info.driver} {info.version or _NOT_SAID}, firmware {info.firmware or _NOT_SAID}"
-    card = link.downstream if link else host.pci_device(port.pci)
-    return f"{card.vendor_id}:{card.device_id}, {driver}, {_os(host.os_release())}, {host.kernel()}"
+    card = link.downstream if link else host.pci.device(port.pci)
+    return f"{card.vendor_id}:{card.device_id}, {driver}, {_os(host.system.os_release())}, {host.system.kernel()}"

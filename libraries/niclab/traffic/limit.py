@@ -204,7 +204,7 @@ def _measurement(name: str, key: Key) -> Measurement:
 
 def line_mbps(ends: Ends, path: BenchPath) -> float:
     """What the link negotiated, as the sender's port says, over the scale of the path."""
-    speed_mbps = ends.sender.host.link_settings(ends.sender.interface(ends.from_port)).speed_mbps
+    speed_mbps = ends.sender.host.links.link_settings(ends.sender.interface(ends.from_port)).speed_mbps
     if not speed_mbps:
         raise BenchFault(f"{ends.from_port.name}: link speed is unknown, so there is no line rate to compare with")
     return speed_mbps / path.rate_scale

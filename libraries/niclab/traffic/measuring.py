@@ -239,7 +239,7 @@ def _looks(ends: Ends, interfaces: tuple[str, str]) -> tuple[_Look, _Look]:
 
     def look(end: tuple[Server, str]) -> _Look:
         server, iface = end
-        load = server.host.load(iface)
+        load = server.host.links.load(iface)
         return _Look(time.monotonic(), load)
 
     first, second = side_by_side(look, zip((ends.sender, ends.receiver), interfaces, strict=True))

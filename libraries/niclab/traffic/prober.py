@@ -134,7 +134,7 @@ def clock_fix(server: Server) -> ClockFix:
     fixes = []
     for _ in range(EXCHANGES):
         asked = time.time()
-        shown = server.host.clock_s()
+        shown = server.host.system.clock_s()
         answered = time.time()
         unknown_s = 0.5 if shown.is_integer() else 0.0
         fixes.append(ClockFix(shown + unknown_s - (asked + answered) / 2, (answered - asked) / 2 + unknown_s))

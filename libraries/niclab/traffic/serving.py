@@ -57,7 +57,7 @@ def listening(server: Server, tool: TrafficTool, address: str) -> Iterator[None]
     try:
 
         def ready() -> bool:
-            if server.host.tcp_listeners(tool.port, address):
+            if server.host.links.tcp_listeners(tool.port, address):
                 return True
             if (status := job.poll()) is not None:
                 said = (job.errors() + job.output()).strip()[-300:]
@@ -83,6 +83,6 @@ def named(server: Server, command: str, ended: Result) -> Iterator[None]:
 
 def _want_free(server: Server, tool: TrafficTool) -> None:
     """Another server on the port would answer in place of ours, or carry somebody else's traffic."""
-    listener = "\n".join(server.host.tcp_listeners(tool.port))
+    listener = "\n".join(server.host.links.tcp_listeners(tool.port))
     if listener:
         raise BenchFault(f"{server.name}: port {tool.port} is taken already; wanted: free: {listener[:300]}")

@@ -12,6 +12,7 @@ from typing import TypeVar
 from urllib.parse import urlsplit
 
 import requests
+from requests.auth import HTTPBasicAuth
 
 from niclab.core.verdict import BenchFault
 from niclab.transports import AuthenticationFailed, ConnectionLost, redfish_records
@@ -105,7 +106,7 @@ class _Https:
                 self._end.url.rstrip("/") + path,
                 json=body,
                 timeout=(CONNECT_WITHIN_S, REQUEST_WITHIN_S),
-                allow_redirects=method == "GET",
+                allow_redirects=False,  # an answer from elsewhere is not this BMC's
             )
 
         try:
@@ -130,7 +131,7 @@ class _Https:
                 raise BenchFault(f"{end.name}: ca_file {end.ca_file} holds no certificate in PEM: {error}") from error
         session = requests.Session()
         session.trust_env = False  # no proxy, no netrc, no other certificates than those of the bench file
-        session.auth = (end.user, end.password)
+        session.auth = HTTPBasicAuth(end.user.encode(), end.password.encode())  # text would have to be Latin-1
         session.headers["OData-Version"] = "4.0"
         session.verify = str(end.ca_file) if end.ca_file is not None else False if end.insecure else _authorities()
         return session

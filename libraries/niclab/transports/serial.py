@@ -10,6 +10,7 @@ import codecs
 import queue
 import re
 import threading
+from contextlib import suppress
 from types import TracebackType
 from urllib.parse import urlsplit
 
@@ -135,6 +136,7 @@ class SerialConsole:
         self._reader: threading.Thread | None = None
         self._closing = threading.Event()
         self._failure: str | None = "it was never opened"
+        self._log_fault: str | None = None
 
     def __enter__(self) -> SerialConsole:
         self.open()
@@ -156,30 +158,41 @@ class SerialConsole:
         return self._line is not None and self._failure is None
 
     def open(self) -> None:
-        """Connect and begin to read and log; on an open or lost line, connect anew. What was read before is kept.
+        """Connect and begin to read and log; connect again on an open or lost line. What was read before is kept.
 
         Raises:
-            ConnectionLost: When the line cannot be opened.
+            ConnectionLost: The line cannot be opened.
+            BenchFault: The log cannot be written.
         """
         self.close()
         try:
             log = ConsoleLog(self.endpoint.log_file)
-        except OSError as error:
-            raise BenchFault(f"{self.name}: cannot write its log {self.endpoint.log_file}: {error.strerror}") from error
+        except BenchFault as fault:
+            raise BenchFault(f"{self.name}: {fault}") from fault
         try:
-            line = _open_line(self.endpoint)
-        except (OSError, ValueError) as error:  # ValueError: pyserial refuses a setting
-            log.note(f"cannot open {self.endpoint.url}: {error}")
-            log.close()
-            raise ConnectionLost(f"{self.name}: cannot open {self.endpoint.url}: {error}") from error
-        except BenchFault:
+            line = self._open_logged(log)
+        except BaseException:
             log.close()
             raise
-        log.note(f"opened {self.endpoint.url}")
-        self._line, self._failure, self._closing = line, None, threading.Event()
+        self._line, self._failure, self._log_fault, self._closing = line, None, None, threading.Event()
         arguments = (line, log, self._closing)
         self._reader = threading.Thread(target=self._read, args=arguments, name=f"console {self.name}", daemon=True)
         self._reader.start()
+
+    def _open_logged(self, log: ConsoleLog) -> Line:
+        """Open the line, and log that, or why it cannot be opened."""
+        try:
+            line = _open_line(self.endpoint)
+        except (OSError, ValueError) as error:  # ValueError: pyserial refuses a setting
+            with suppress(BenchFault):  # what is wrong with the line is the news
+                log.note(f"cannot open {self.endpoint.url}: {error}")
+            raise ConnectionLost(f"{self.name}: cannot open {self.endpoint.url}: {error}") from error
+        try:
+            log.note(f"opened {self.endpoint.url}")
+        except BenchFault as fault:
+            line.close()
+            raise BenchFault(f"{self.name}: {fault}") from fault
+        return line
 
     def close(self) -> None:
         """Stop reading and logging. Closing a closed console is no error."""
@@ -313,6 +326,7 @@ class SerialConsole:
         return console_shell.run(self, command, within_s)
 
     def _living_line(self) -> Line:
+        self._raise_log_fault()
         if self._line is None or self._failure is not None:
             raise ConnectionLost(f"{self.name}: the line {self.endpoint.url} is dead: {self._failure}")
         return self._line
@@ -339,7 +353,13 @@ class SerialConsole:
         self._cursor = self._transcript.end
         return tuple(line.rstrip("\r") for line in text.split("\n")[:_LAST_WORDS_LINES])
 
+    def _raise_log_fault(self) -> None:
+        """A console whose log cannot be written is not read on: what it says would be lost as evidence."""
+        if self._log_fault is not None:
+            raise BenchFault(f"{self.name}: {self._log_fault}")
+
     def _wait_for_news(self, deadline: Deadline, missing: str) -> None:
+        self._raise_log_fault()
         if self._failure is not None:
             raise ConnectionLost(f"{self.name}: {missing} before the line {self.endpoint.url} died: {self._failure}")
         if deadline.expired:
@@ -359,7 +379,10 @@ class SerialConsole:
             log.note("closed")
         except OSError as error:  # pyserial's errors are such
             reason = str(error)
-            log.note(f"line lost: {error}")
+            with suppress(BenchFault):
+                log.note(f"line lost: {error}")
+        except BenchFault as fault:
+            reason = self._log_fault = str(fault)
         finally:
             log.close()
             with self._news:

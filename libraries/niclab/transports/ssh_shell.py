@@ -31,22 +31,32 @@ CHECK_SHELL = "kill -0 -$$ && command -v timeout >/dev/null && command -v sleep 
 SET_UP_SHELL = b"""\
 set --; trap : TERM; exec 9>&2 2>/dev/null
 cat() {
+    [ $# -gt 0 ] || { command cat; return; }
     for niclab_file; do
         case $niclab_file in
+        /proc/sys/*) command cat "$@"; return ;;
         /proc/*|/sys/*) [ -f "$niclab_file" ] && [ -r "$niclab_file" ] || { command cat "$@"; return; } ;;
         *) command cat "$@"; return ;;
         esac
     done
-    [ $# -gt 0 ] || { command cat; return; }
+    niclab_status=0
     for niclab_file; do
-        niclab_line=
-        while IFS= read -r niclab_line; do printf '%s\\n' "$niclab_line"; done <"$niclab_file"
-        [ -z "$niclab_line" ] || printf %s "$niclab_line"
+        niclab_line= niclab_read=
+        while IFS= read -r niclab_line; do
+            niclab_read=yes
+            printf '%s\\n' "$niclab_line"
+        done 2>/dev/null <"$niclab_file"
+        [ -z "$niclab_line" ] || { niclab_read=yes; printf %s "$niclab_line"; }
+        [ "$niclab_read" ] || command cat "$niclab_file" || niclab_status=$?
     done
+    return $niclab_status
 }
 """
 """Makes the shell ready. Its ``cat`` reads text files of /proc and /sys without starting a program, which would cost an
-emulated server thirty times as much; it leaves every other file, option and pipe to the program."""
+emulated server thirty times as much. It leaves to the program: every other file, option and pipe; a file that gives
+nothing, since only the program can say why; and /proc/sys, whose files end after their first byte for a shell, which
+reads byte by byte.
+"""
 
 SET_UP_WARDEN = b"""\
 exec 2>/dev/null

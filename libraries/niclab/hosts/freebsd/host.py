@@ -2,31 +2,56 @@
 
 from __future__ import annotations
 
-from niclab.hosts.freebsd.host_bond import FreeBsdBonds
-from niclab.hosts.freebsd.host_control import FreeBsdControl
+from niclab.hosts.freebsd.host_bonds import FreeBsdBonds
 from niclab.hosts.freebsd.host_drivers import FreeBsdDrivers
+from niclab.hosts.freebsd.host_firmware import FreeBsdFirmware
+from niclab.hosts.freebsd.host_links import FreeBsdLinks
 from niclab.hosts.freebsd.host_loader import FreeBsdLoader
-from niclab.hosts.freebsd.host_network import FreeBsdNetwork
-from niclab.hosts.freebsd.host_packages import FreeBsdPackages
 from niclab.hosts.freebsd.host_pci import FreeBsdPci
 from niclab.hosts.freebsd.host_settings import FreeBsdSettings
 from niclab.hosts.freebsd.host_system import FreeBsdSystem
+from niclab.hosts.freebsd.host_undo import FreeBsdUndo
+from niclab.hosts.host import (
+    HostBonds,
+    HostDrivers,
+    HostFirmware,
+    HostLinks,
+    HostPci,
+    HostSettings,
+    HostSystem,
+    HostUndo,
+    Shell,
+)
+
+PARTS: dict[str, type] = {
+    "system": FreeBsdSystem,
+    "drivers": FreeBsdDrivers,
+    "pci": FreeBsdPci,
+    "firmware": FreeBsdFirmware,
+    "settings": FreeBsdSettings,
+    "links": FreeBsdLinks,
+    "bonds": FreeBsdBonds,
+    "undo": FreeBsdUndo,
+}
+"""The class of each part."""
 
 
-class FreeBsdHost(
-    FreeBsdSystem,
-    FreeBsdDrivers,
-    FreeBsdPci,
-    FreeBsdNetwork,
-    FreeBsdSettings,
-    FreeBsdPackages,
-    FreeBsdLoader,
-    FreeBsdBonds,
-    FreeBsdControl,
-):
-    """A FreeBSD server, releases 9 to 14, over a shell, see :class:`niclab.hosts.host.Host`. Connects to nothing by
-    itself.
+class FreeBsdHost:
+    """A FreeBSD server, releases 9 to 14, over a shell. Connects to nothing by itself.
 
-    :param shell: runs the commands in ``sh``, whatever root's login shell is; root is wanted for changes.
-    :param name: the subject of every message, ``dut`` or ``peer``.
+    Args:
+        shell: Runs the commands in ``sh``; root is wanted for changes.
+        name: Subject of every message, ``dut`` or ``peer``.
     """
+
+    def __init__(self, shell: Shell, name: str) -> None:
+        self.name = name
+        self.system: HostSystem = FreeBsdSystem(shell, name)
+        self.drivers: HostDrivers = FreeBsdDrivers(shell, name)
+        self.pci: HostPci = FreeBsdPci(shell, name)
+        self.settings: HostSettings = FreeBsdSettings(shell, name)
+        self.links: HostLinks = FreeBsdLinks(shell, name)
+        self.bonds: HostBonds = FreeBsdBonds(shell, name)
+        self.undo: HostUndo = FreeBsdUndo(shell, name, settings=self.settings)
+        self.firmware: HostFirmware = FreeBsdFirmware(shell, name, drivers=self.drivers, undo=self.undo)
+        self.loader = FreeBsdLoader(shell, name)

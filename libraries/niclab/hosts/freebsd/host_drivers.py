@@ -1,38 +1,77 @@
-"""FreeBSD host, the drivers: module files, modules in memory, their settings, and firmware."""
+"""FreeBSD host: driver modules and their packages."""
 
 from __future__ import annotations
 
 import re
-import shlex
 
 from niclab.core.verdict import BenchFault, NotApplicable
+from niclab.hosts.commands import is_no_answer, refusal
 from niclab.hosts.errors import unreadable
 from niclab.hosts.freebsd.commands import FreeBsdCommands
-from niclab.hosts.freebsd.driver_settings import CHELSIO, FLASHED_BY_MODULE, firmware_module
 from niclab.hosts.freebsd.kldstat import KernelFile, read_kldstat
 from niclab.hosts.names import interface_name, module_name
 from niclab.hosts.parity import emulated, not_available, partly
-from niclab.hosts.records import DriverInfo, LoadedModule, ModuleFile, ModuleState
-from niclab.hosts.settings_records import Attempt
+from niclab.hosts.records import (
+    DriverInfo,
+    LoadedModule,
+    ModuleFile,
+    ModuleState,
+)
+from niclab.hosts.settings_records import Attempt, Package
+
+_KERNEL_FOLDER = "/boot/kernel/"
 
 _RELOAD_TIMEOUT_S = 180
-_FLASH_TIMEOUT_S = 600
+
 _PARAMETER = re.compile(r"[A-Za-z0-9_.]{1,64}")
-_FIRMWARE_FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,127}")
-_FIRMWARE, _MODULES = "/boot/firmware", "/boot/modules"
-_FLASHED = (
-    "cxgbe, with `cxgbetool`; oce, by `fw_upgrade`, of images that were made modules; others have tools of their"
-    " vendors, which run offline"
-)
-_NO_DETACH = (
-    "`devctl detach`, which takes the driver from one function alone, came with FreeBSD 10.3; `kldunload` takes it from"
-    " every port"
-)
+
 _NO_BUILD_ID = "the kernel shows no build id of a module in memory"
+
+_PACKAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,127}")
+
+_VERSION = re.compile(r"[0-9][A-Za-z0-9.+~_,]{0,127}")
+
+_INSTALL_TIMEOUT_S = 300
+
+_MISSING = ("No packages available to install matching", "unable to fetch", "can't stat package file")
+
+_NEW, _OLD = "pkg", "pkg_info"
+
+# ABI as pkg prints it: FreeBSD:13:amd64, and freebsd:10:x86:64 before release 1.4 of pkg.
+_ABI = re.compile(r"(?i:freebsd):[0-9]{1,2}:(\S+)")
+
+_ARCHITECTURES = {"x86:64": "amd64", "x86:32": "i386"}
+
+# Packages of pkg_add do not say their architecture; the module in them does, as file(1) words it.
+_ELF = {"x86-64": "amd64", "Intel 80386": "i386"}
+
+UNKNOWN = "unknown"
 
 
 class FreeBsdDrivers(FreeBsdCommands):
-    """See :class:`niclab.hosts.host.Host` for the meaning of each method."""
+    """See :class:`niclab.hosts.host.HostDrivers` for the meaning of each method."""
+
+    @emulated("what `kldstat -v` says that the module's file, or the kernel, contains")
+    def names_of(self, module: str) -> frozenset[str]:
+        """What a device that a module drives calls its driver: ``t5nex`` and ``cxl`` of ``if_cxgbe``.
+
+        :raises BenchFault: when the module is neither loaded nor in the kernel.
+        """
+        name = module_name(self.name, module)
+        files = self._read("kldstat -v", read_kldstat).modules
+        own = [one for one in files if one.name == f"{name}.ko"]
+        bare = name.removeprefix("if_")
+        kernel = [one for one in files if one.name == "kernel" and f"pci/{bare}" in (one.contains or ())]
+        if own:
+            return frozenset(entry.rpartition("/")[2] for entry in own[0].contains or ())
+        if kernel:
+            return frozenset({bare})
+        raise BenchFault(f"{self.name}: module {name} is not loaded, so nothing tells which devices it drives")
+
+    @emulated("by its folder, /boot/kernel; those of packages stand in /boot/modules")
+    def is_own_module(self, file: str) -> bool:
+        """Did this module file come with the kernel?"""
+        return file.startswith(_KERNEL_FOLDER)
 
     @emulated("the file in `kern.module_path`; module files tell no version, dependencies or firmware")
     def modinfo(self, module: str) -> ModuleFile:
@@ -65,7 +104,7 @@ class FreeBsdDrivers(FreeBsdCommands):
         raise NotApplicable(f"{self.name}: is {module} in memory the file on disk? FreeBSD: {_NO_BUILD_ID}")
 
     @partly("those that are modules; a driver in the kernel cannot be unloaded")
-    def reload_driver(self, module: str) -> None:
+    def reload(self, module: str) -> None:
         """Unload and load a module, then see it loaded.
 
         One command does both, so that a connection lost with the driver does not leave the host without it.
@@ -79,20 +118,8 @@ class FreeBsdDrivers(FreeBsdCommands):
         if self.loaded_module(name) is None:
             raise BenchFault(f"{self.name}: module {name} is not loaded after `kldload {name}`")
 
-    @not_available(_NO_DETACH)
-    def detach_driver(self, address: str) -> None:
-        raise NotApplicable(f"{self.name}: the driver of {address} stays: FreeBSD: {_NO_DETACH}")
-
-    @not_available(_NO_DETACH)
-    def restoring_driver(self, address: str, iface: str) -> str:
-        raise NotApplicable(f"{self.name}: the driver of {iface} ({address}) stays: FreeBSD: {_NO_DETACH}")
-
-    def loading_driver(self, module: str) -> str:
-        """A command that loads a module, for the journal; no error when it is loaded."""
-        return f"kldload -n {module_name(self.name, module)}"
-
     @emulated("a setting of the driver's devices (`dev.oce.0.NAME`), else of the driver (`hw.oce.NAME`)")
-    def module_parameter(self, module: str, name: str) -> str:
+    def parameter(self, module: str, name: str) -> str:
         """The value a setting of a driver has, the same on each of its devices.
 
         :raises BenchFault: when there is no such setting, or the devices differ.
@@ -113,37 +140,6 @@ class FreeBsdDrivers(FreeBsdCommands):
         if len(set(shown.values())) != 1:
             raise BenchFault(f"{self.name}: the devices of {driver} differ in {name}: {shown}")
         return next(iter(shown.values()))
-
-    @emulated("a file in /boot/firmware, or its firmware module in /boot/modules")
-    def firmware_file(self, file: str) -> bool:
-        module = f"{_MODULES}/{firmware_module(self._checked_file(file))}.ko"
-        return self._is_file(f"{_FIRMWARE}/{file}") or self._is_file(module)
-
-    @partly(_FLASHED)
-    def flash(self, iface: str, file: str) -> Attempt[DriverInfo]:
-        """Write a firmware image into the card: of /boot/firmware, or by its firmware module in /boot/modules.
-
-        :raises NotApplicable: when FreeBSD has no tool for the card.
-        :raises BenchFault: when there is no such module: nobody has made one of the image.
-        """
-        device = self._newbus(iface)
-        module = f"{_MODULES}/{firmware_module(self._checked_file(file))}.ko"
-        if device.driver in FLASHED_BY_MODULE and not self._is_file(module):
-            raise BenchFault(
-                f"{self.name}: firmware module {module} is missing; wanted: one made of {file}, as oce(4) says"
-            )
-        refused = self._told(self.flashing(iface, file), timeout_s=_FLASH_TIMEOUT_S)
-        return Attempt(refused, self.driver_info(iface))
-
-    @partly(_FLASHED)
-    def flashing(self, iface: str, file: str) -> str:
-        """The command of :meth:`flash`, for the journal."""
-        device = self._newbus(iface)
-        if device.driver in FLASHED_BY_MODULE:
-            return f"sysctl {device.tree}.fw_upgrade={firmware_module(self._checked_file(file))}"
-        if device.driver not in CHELSIO:
-            raise NotApplicable(f"{self.name}: FreeBSD has no tool that writes firmware of {device.driver} cards")
-        return f"cxgbetool {self._parent(device).name} loadfw {_FIRMWARE}/{self._checked_file(file)}"
 
     @emulated("`sysctl` of the device; the driver is the name that newbus gives it")
     def driver_info(self, iface: str) -> DriverInfo:
@@ -183,16 +179,86 @@ class FreeBsdDrivers(FreeBsdCommands):
                     return _bare(device.version)
         return None
 
-    def _is_file(self, path: str) -> bool:
-        result = self._try(f"test -f {shlex.quote(path)}")
-        if result.exit_status not in (0, 1):
-            raise self._failed(f"test -f {path}", result)
-        return result.exit_status == 0
+    @emulated("`pkg query`, or `pkg_info` where pkg is not set up; then the architecture is that of its module files")
+    def package(self, name: str) -> Package | None:
+        """The package as the host's package tool knows it; None when it is not installed.
 
-    def _checked_file(self, file: str) -> str:
-        if not _FIRMWARE_FILE.fullmatch(file):
-            raise BenchFault(f"{self.name}: firmware file {file!r}: a file name of {_FIRMWARE} is wanted")
-        return file
+        A package is complete as soon as the tool lists it: it registers a package when all of it is there.
+        """
+        if self._tool() == _NEW:
+            command = f"pkg query '%n %v %q' {self._named(name)}"
+        else:
+            command = f"pkg_info -E '{self._named(name)}-[0-9]*'"
+        result = self._try(command)
+        nothing = not result.stdout.strip() and not result.stderr.strip()
+        if nothing and result.exit_status is not None and result.exit_status > 0:
+            return None
+        if result.exit_status != 0:
+            raise self._failed(command, result)
+        read = _read_query if command.startswith(_NEW + " ") else _read_old
+        found = self._understood(command, read, result.stdout)
+        if found.name != name:
+            raise BenchFault(f"{self.name}: `{command}` answered for {found.name}")
+        if found.architecture != UNKNOWN:
+            return found
+        return Package(found.name, found.version, self._architecture(found), found.status)
+
+    @emulated("`pkg install`, or `pkg_delete` and `pkg_add`")
+    def install_package(self, name: str, version: str) -> Attempt[Package | None]:
+        """Install this very version, from where the host gets its packages (``PKG_PATH`` for ``pkg_add``).
+
+        :raises BenchFault: when the tool could not try: no such version to be had, no rights.
+        """
+        if not _VERSION.fullmatch(version):
+            raise BenchFault(f"{self.name}: package version {version!r}: letters, digits and . + ~ _ , are wanted")
+        wanted = f"{self._named(name)}-{version}"
+        if self._tool() == _NEW:
+            return self._change(f"env ASSUME_ALWAYS_YES=yes pkg install -f {wanted}", name)
+        before = self.package(name)
+        removal = f"pkg_delete -f {name}-{before.version} && " if before is not None else ""
+        return self._change(f"{removal}pkg_add {wanted}", name)
+
+    @emulated("`pkg delete` or `pkg_delete`")
+    def remove_package(self, name: str) -> Attempt[Package | None]:
+        """Remove the package, also when others need it. One that is not there is removed already."""
+        before = self.package(name)
+        if before is None:
+            return Attempt(None, None)
+        new = self._tool() == _NEW
+        command = f"env ASSUME_ALWAYS_YES=yes pkg delete -f {name}" if new else f"pkg_delete -f {name}-{before.version}"
+        return self._change(command, name)
+
+    def _change(self, command: str, name: str) -> Attempt[Package | None]:
+        result = self._try(command, timeout_s=_INSTALL_TIMEOUT_S)
+        said = result.stderr + result.stdout
+        if result.exit_status != 0 and (is_no_answer(result) or any(words in said for words in _MISSING)):
+            raise self._failed(command, result)
+        return Attempt(refusal(result), self.package(name))
+
+    def _tool(self) -> str:
+        """``pkg`` where it is set up (``pkg -N``), else the tools it has replaced."""
+        look = f"if pkg -N >/dev/null 2>&1; then echo {_NEW}; elif command -v {_OLD} >/dev/null; then echo {_OLD}; fi"
+        said = self._run(look).strip()
+        if said not in (_NEW, _OLD):
+            raise BenchFault(f"{self.name}: neither pkg is set up nor is there pkg_info: `pkg bootstrap` sets it up")
+        return said
+
+    def _architecture(self, package: Package) -> str:
+        """That of the kernel modules in the package; ``unknown`` when it has none.
+
+        :raises BenchFault: when they differ, or file(1) names an architecture that is not known here.
+        """
+        files = f"pkg_info -qL {package.name}-{package.version}"
+        said = self._run(f"for f in $({files}); do case $f in *.ko) file -b $f || exit 1 ;; esac; done")
+        found = {word for line in said.splitlines() if line.strip() for word in [_elf(line)]}
+        if len(found) > 1 or None in found:
+            raise unreadable("file -b", "modules", said.strip(), f"one of {', '.join(_ELF)} for all of them")
+        return next(iter(found)) or UNKNOWN if found else UNKNOWN
+
+    def _named(self, name: str) -> str:
+        if not _PACKAGE.fullmatch(name):
+            raise BenchFault(f"{self.name}: package {name!r}: letters, digits and . + _ - are wanted")
+        return name
 
 
 def _bare(version: str | None) -> str | None:
@@ -203,3 +269,22 @@ def _bare(version: str | None) -> str | None:
     if not bare:
         raise unreadable("sysctl", "driver version", version, "a version such as ///4.2.116.0///")
     return bare
+
+
+def _elf(line: str) -> str | None:
+    return next((architecture for word, architecture in _ELF.items() if word in line), None)
+
+
+def _read_query(text: str) -> Package:
+    words = text.split()
+    abi = _ABI.fullmatch(words[2]) if len(words) == 3 else None
+    if abi is None:
+        raise unreadable("pkg query '%n %v %q'", "text", text, "one line: package, version, ABI")
+    return Package(words[0], words[1], _ARCHITECTURES.get(abi[1], abi[1]), "installed")
+
+
+def _read_old(text: str) -> Package:
+    name, _, version = text.strip().rpartition("-")
+    if not _PACKAGE.fullmatch(name) or not _VERSION.fullmatch(version):
+        raise unreadable("pkg_info -E", "text", text, "one package such as oce-4.2.313.0")
+    return Package(name, version, UNKNOWN, "installed")

@@ -1,4 +1,4 @@
-"""FreeBSD host, the PCI part: devices, the path of links to a card, the interface of a card."""
+"""FreeBSD host: PCI functions, their links and error counters."""
 
 from __future__ import annotations
 
@@ -13,21 +13,47 @@ from niclab.hosts.freebsd.pciconf import PciconfDevice
 from niclab.hosts.names import interface_name, pci_address
 from niclab.hosts.parity import emulated, not_available
 from niclab.hosts.reading import numbered
-from niclab.hosts.records import PciDevice, PcieLink
+from niclab.hosts.records import (
+    PciDevice,
+    PcieLink,
+)
 from niclab.hosts.settings_records import AerCounters
 
+_ID = re.compile(r"[0-9a-f]{4}")
+
+_NO_DETACH = (
+    "`devctl detach`, which takes the driver from one function alone, came with FreeBSD 10.3; `kldunload` takes it from"
+    " every port"
+)
+
 _DETAILS = "-lc"
+
 # Ports that look down: the upper end of a link.
 _DOWNSTREAM_FACING = ("root port", "downstream port", "PCI to PCIe bridge")
+
 _PORT = re.compile(r"([A-Za-z][A-Za-z0-9_.]{0,14})=([a-z][A-Za-z0-9_]*[0-9]{1,4})")
+
 _TRAILING_NUMBER = re.compile(r"([0-9]+)$")
+
 _LATCHED = "error kinds are latched, not counted, so that a second error of a kind does not show"
 
 
 class FreeBsdPci(FreeBsdCommands):
-    """See :class:`niclab.hosts.host.Host` for the meaning of each method."""
+    """See :class:`niclab.hosts.host.HostPci` for the meaning of each method."""
 
-    def pci_device(self, address: str) -> PciDevice:
+    def functions(self, vendor_id: str, device_id: str) -> tuple[str, ...]:
+        """Addresses of every PCI function with these ids."""
+        for text in (vendor_id, device_id):
+            if not _ID.fullmatch(text):
+                raise BenchFault(f"{self.name}: PCI id {text!r}: four hexadecimal digits are wanted")
+        found = [one for one in self._pci_devices() if (one.vendor_id, one.device_id) == (vendor_id, device_id)]
+        return tuple(one.slot for one in found)
+
+    @not_available(_NO_DETACH)
+    def detach_driver(self, address: str) -> None:
+        raise NotApplicable(f"{self.name}: the driver of {address} stays: FreeBSD: {_NO_DETACH}")
+
+    def device(self, address: str) -> PciDevice:
         """The device as pciconf describes it.
 
         :raises BenchFault: when there is no such device, or pciconf may not read its capabilities.
@@ -36,7 +62,7 @@ class FreeBsdPci(FreeBsdCommands):
         return self._at(self._pci_devices(_DETAILS), address)
 
     @emulated("newbus tells the bridges (`dev.*.%parent`), pciconf their links")
-    def pcie_path(self, address: str) -> tuple[PcieLink, ...]:
+    def path(self, address: str) -> tuple[PcieLink, ...]:
         """Every PCIe link from the root port down to ``address``, at least one.
 
         The internal bus of a switch, between its upstream and downstream ports, is no link and not listed.

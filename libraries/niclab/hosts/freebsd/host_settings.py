@@ -1,49 +1,46 @@
-"""FreeBSD host, what is set of an interface: features and MTU by ifconfig, the rest in the sysctls of some drivers.
-
-Every setter reads back what is there afterwards and judges nothing: :class:`niclab.hosts.settings_records.Attempt`.
-"""
+"""FreeBSD host: settings of an interface: offloads, rings, coalescing, pause, queues, MTU."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import NoReturn, TypeVar
 
 from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.hosts.errors import ReadError, unreadable
-from niclab.hosts.ethtool_records import (
-    ChannelCounts,
-    Channels,
-    Coalescing,
-    Feature,
-    Features,
-    Pause,
-    Rings,
-    RingSizes,
-)
+from niclab.hosts.ethtool_records import ChannelCounts, Channels, Coalescing, Feature, Features, Pause, Rings, RingSizes
 from niclab.hosts.features import CAPABILITIES
-from niclab.hosts.freebsd.commands import FreeBsdCommands, Newbus
-from niclab.hosts.freebsd.driver_settings import CHELSIO, FLOW_CONTROL, numbers, pause_bits, pause_word
+from niclab.hosts.freebsd.commands import Newbus
+from niclab.hosts.freebsd.driver_commands import FreeBsdDriverCommands
+from niclab.hosts.freebsd.driver_settings import (
+    FLOW_CONTROL,
+    numbers,
+    pause_bits,
+    pause_word,
+)
 from niclab.hosts.names import interface_name
 from niclab.hosts.parity import emulated, not_available, partly
 from niclab.hosts.settings_records import Attempt
 
-T = TypeVar("T")
-
-_WORD = re.compile(r"[a-z][a-z0-9_]{0,31}")
 _PARAMETER = re.compile(r"[a-z]{2,8}(-[a-z]{2,8}){1,3}")
+
 _RINGS = {"rx": "qsize_rxq", "tx": "qsize_txq"}
+
 # Neutral word -> (the setting that holds an index, the list at the parent device that it points into).
 _HOLDOFF = {"rx-usecs": ("holdoff_tmr_idx", "holdoff_timers"), "rx-frames": ("holdoff_pktc_idx", "holdoff_pkt_counts")}
+
 _SIZES = "cxgbe, by `qsize_rxq` and `qsize_txq`; other drivers fix them or take them from loader.conf"
+
 _HELD = "cxgbe, by its holdoff timers and packet counts; other drivers name no microseconds"
+
 _PAUSED = "cxgbe, by `pause_settings`; ix, em, igb and ixl, by `fc`"
+
 _QUEUES = "cxgbe, by `nrxq` and `ntxq`"
+
 _LOADER_ONLY = "drivers take their numbers of queues from loader.conf"
 
 
-class FreeBsdSettings(FreeBsdCommands):
-    """See :class:`niclab.hosts.host.Host` for the meaning of each method."""
+class FreeBsdSettings(FreeBsdDriverCommands):
+    """See :class:`niclab.hosts.host.HostSettings` for the meaning of each method."""
 
     @emulated("`ifconfig -m`, by its labels; fixed is what ifconfig has no word for")
     def features(self, iface: str) -> Features:
@@ -146,74 +143,6 @@ class FreeBsdSettings(FreeBsdCommands):
         """Bytes."""
         return Attempt(self._told(f"ifconfig {interface_name(self.name, iface)} mtu {int(mtu)}"), self.mtu(iface))
 
-    # --- how to put back what is there now: idempotent commands for the journal
-
-    def restoring_features(self, iface: str, words: Mapping[str, str]) -> str:
-        """:param words: the word to set with, by the label the feature is shown under; fixed features are left out.
-
-        In the order of the bits: segmentation needs transmit checksums, which come before it.
-        """
-        shown = self.features(iface)
-        switchable = [one.label for one in CAPABILITIES if one.label in words and not shown[one.label].fixed]
-        unknown = [label for label in words if label not in shown.features]
-        if unknown or not switchable:
-            raise BenchFault(
-                f"{self.name}: {iface}: features {list(words)} cannot be put back: {unknown or 'all fixed'}"
-            )
-        wanted = [f"{'' if shown[label].on else '-'}{self._word(words[label])}" for label in switchable]
-        return f"ifconfig {iface} {' '.join(wanted)}"
-
-    @partly(_SIZES)
-    def restoring_rings(self, iface: str) -> str:
-        """cxgbe is busy for every value once a port was up, also for the one it has: only another one is set."""
-        now, tree = self.rings(iface).current, self._newbus(iface).tree
-        sizes = {f"{tree}.qsize_rxq": now.rx, f"{tree}.qsize_txq": now.tx}
-        steps = [f"{{ test $(sysctl -n {name}) = {size} || sysctl {name}={size}; }}" for name, size in sizes.items()]
-        return " && ".join(steps)
-
-    @partly(_HELD)
-    def restoring_coalescing(self, iface: str, names: tuple[str, ...]) -> str:
-        device = self._chelsio(iface, "names no microseconds of its interrupts")
-        leaves = [self._leaf(_HOLDOFF, name)[0] for name in names]
-        if not leaves:
-            raise BenchFault(f"{self.name}: {iface}: coalescing has nothing to put back")
-        now = [f"{device.tree}.{leaf}={self._index(f'{device.tree}.{leaf}')}" for leaf in leaves]
-        return f"sysctl {' '.join(now)}"
-
-    @partly(_PAUSED)
-    def restoring_pause(self, iface: str) -> str:
-        now, device = self.pause(iface), self._newbus(iface)
-        leaf = "fc" if device.driver in FLOW_CONTROL else "pause_settings"
-        return f"sysctl {device.tree}.{leaf}={pause_word(bool(now.rx), bool(now.tx), bool(now.autoneg))}"
-
-    @not_available(_LOADER_ONLY)
-    def restoring_channels(self, iface: str) -> str:
-        raise NotApplicable(f"{self.name}: {iface}: queues cannot be put back: {_LOADER_ONLY}")
-
-    def restoring_mtu(self, iface: str) -> str:
-        return f"ifconfig {interface_name(self.name, iface)} mtu {self.mtu(iface)}"
-
-    # --- how it is done
-
-    def _chelsio(self, iface: str, otherwise: str) -> Newbus:
-        device = self._newbus(iface)
-        if device.driver not in CHELSIO:
-            self._cannot(device, otherwise)
-        return device
-
-    def _cannot(self, device: Newbus, why: str) -> NoReturn:
-        raise NotApplicable(f"{self.name}: {device.name}: FreeBSD's driver {device.driver} {why}")
-
-    def _number(self, name: str) -> int:
-        value = self._text(name)
-        if not value.isdecimal():
-            raise unreadable("sysctl -n", name, value, "a whole number")
-        return int(value)
-
-    def _index(self, name: str) -> int:
-        """An index into a list; -1 points to none."""
-        return -1 if self._text(name) == "-1" else self._number(name)
-
     def _list(self, device: Newbus, leaf: str) -> tuple[int, ...]:
         name = f"{self._parent(device).tree}.{leaf}"
         return numbers(name, self._text(name))
@@ -231,13 +160,3 @@ class FreeBsdSettings(FreeBsdCommands):
         if not changes:
             raise BenchFault(f"{self.name}: no setting is named that could be changed")
         return self._told(f"sysctl {' '.join(changes)}")
-
-    def _leaf(self, known: Mapping[str, T], word: str) -> T:
-        if word not in known:
-            raise BenchFault(f"{self.name}: setting {word!r}: one of {', '.join(known)} is wanted")
-        return known[word]
-
-    def _word(self, word: str) -> str:
-        if not _WORD.fullmatch(word):
-            raise BenchFault(f"{self.name}: setting {word!r}: a word of ifconfig is wanted, such as tso4")
-        return word

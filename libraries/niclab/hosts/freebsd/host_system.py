@@ -1,4 +1,4 @@
-"""FreeBSD host, the system part: time, release, tools, kernel log, reboot."""
+"""FreeBSD host: the system itself: time, release, tools, kernel log, restart."""
 
 from __future__ import annotations
 
@@ -13,15 +13,46 @@ from niclab.hosts.linux.system import read_kernel, read_tool_version
 from niclab.hosts.load_records import CpuTimes
 from niclab.hosts.names import tool_name
 from niclab.hosts.parity import emulated
-from niclab.hosts.records import KernelLine, KernelLogMark, OsRelease
+from niclab.hosts.records import (
+    KernelLine,
+    KernelLogMark,
+    OsRelease,
+)
+
+_TOOLS = (
+    *("ifconfig", "sysctl", "pciconf", "kldload", "kldstat", "kenv", "netstat", "ping", "sockstat", "timeout"),
+    "python3",
+)
+
+_EVIDENCE = (
+    ("kernel-log", "sysctl -n kern.msgbuf | tail -n 200"),
+    ("links", "ifconfig -a -m && netstat -i -bdnW"),
+    ("pci", "pciconf -lvbc"),
+    ("interrupts", "vmstat -i"),
+    ("modules", "kldstat -v && cat /boot/loader.conf"),
+)
 
 _VERSION_OPTIONS = {"netperf": "-V", "fio": "-v"}
+
 _NOT_FOUND = 127
+
 _MESSAGES = "sysctl -n kern.msgbuf"
 
 
 class FreeBsdSystem(FreeBsdCommands):
-    """See :class:`niclab.hosts.host.Host` for the meaning of each method."""
+    """See :class:`niclab.hosts.host.HostSystem` for the meaning of each method."""
+
+    def needed_tools(self) -> tuple[str, ...]:
+        """Programs without which nothing can be asked here; timeout and python3 are packages on older releases."""
+        return _TOOLS
+
+    def evidence_commands(self) -> tuple[tuple[str, str], ...]:
+        """Name and command of what is kept after a failed test."""
+        return _EVIDENCE
+
+    def panic_command(self) -> str:
+        """A command that makes the kernel panic."""
+        return "sysctl debug.kdb.panic=1"
 
     @emulated("a random name in the kernel environment, which every boot begins without")
     def boot_id(self) -> str:

@@ -2,17 +2,54 @@
 
 from __future__ import annotations
 
-from niclab.hosts.linux.host_binding import LinuxBinding
-from niclab.hosts.linux.host_bond import LinuxBonds
-from niclab.hosts.linux.host_control import LinuxControl
+from niclab.hosts.host import (
+    HostBonds,
+    HostDrivers,
+    HostFirmware,
+    HostLinks,
+    HostPci,
+    HostSettings,
+    HostSystem,
+    HostUndo,
+    Shell,
+)
+from niclab.hosts.linux.host_bonds import LinuxBonds
+from niclab.hosts.linux.host_drivers import LinuxDrivers
+from niclab.hosts.linux.host_firmware import LinuxFirmware
+from niclab.hosts.linux.host_links import LinuxLinks
+from niclab.hosts.linux.host_pci import LinuxPci
 from niclab.hosts.linux.host_settings import LinuxSettings
-from niclab.hosts.linux.host_software import LinuxSoftware
 from niclab.hosts.linux.host_system import LinuxSystem
+from niclab.hosts.linux.host_undo import LinuxUndo
+
+PARTS: dict[str, type] = {
+    "system": LinuxSystem,
+    "drivers": LinuxDrivers,
+    "pci": LinuxPci,
+    "firmware": LinuxFirmware,
+    "settings": LinuxSettings,
+    "links": LinuxLinks,
+    "bonds": LinuxBonds,
+    "undo": LinuxUndo,
+}
+"""The class of each part."""
 
 
-class LinuxHost(LinuxSystem, LinuxBinding, LinuxSettings, LinuxSoftware, LinuxBonds, LinuxControl):
-    """A Linux server over a shell, see :class:`niclab.hosts.host.Host`. Connects to nothing by itself.
+class LinuxHost:
+    """A Linux server over a shell. Connects to nothing by itself.
 
-    :param shell: runs the commands; root is wanted for lspci, modprobe, dmesg and changes.
-    :param name: the subject of every message, ``dut`` or ``peer``.
+    Args:
+        shell: Runs the commands in ``sh``; root is wanted for lspci, modprobe, dmesg and changes.
+        name: Subject of every message, ``dut`` or ``peer``.
     """
+
+    def __init__(self, shell: Shell, name: str) -> None:
+        self.name = name
+        self.system: HostSystem = LinuxSystem(shell, name)
+        self.drivers: HostDrivers = LinuxDrivers(shell, name)
+        self.pci: HostPci = LinuxPci(shell, name)
+        self.links: HostLinks = LinuxLinks(shell, name)
+        self.settings: HostSettings = LinuxSettings(shell, name, links=self.links)
+        self.bonds: HostBonds = LinuxBonds(shell, name)
+        self.undo: HostUndo = LinuxUndo(shell, name, settings=self.settings, links=self.links)
+        self.firmware: HostFirmware = LinuxFirmware(shell, name, undo=self.undo)

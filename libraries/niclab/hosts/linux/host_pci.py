@@ -1,4 +1,4 @@
-"""Linux host, the PCI part: devices, the path of links to a card, the interface of a card."""
+"""Linux host: PCI functions, their links and error counters."""
 
 from __future__ import annotations
 
@@ -10,14 +10,26 @@ from itertools import pairwise
 from niclab.core.verdict import BenchFault
 from niclab.hosts.commands import HostCommands
 from niclab.hosts.errors import NoInterface, ReadError, unreadable
+from niclab.hosts.linux.aer import read_aer_classes
 from niclab.hosts.linux.lspci import read_lspci
 from niclab.hosts.linux.pci import read_sysfs_speed_gts, read_sysfs_width
 from niclab.hosts.names import interface_name, pci_address
 from niclab.hosts.pcie import is_degraded
 from niclab.hosts.reading import numbered
-from niclab.hosts.records import PciDevice, PcieLink
+from niclab.hosts.records import (
+    PciDevice,
+    PcieLink,
+)
+from niclab.hosts.settings_records import AerCounters
+
+_PCI = "/sys/bus/pci"
+
+_DETACH_TIMEOUT_S = 60
+
+_ID = re.compile(r"[0-9a-f]{4}")
 
 _DEVICES = "/sys/bus/pci/devices"
+
 _ATTRIBUTES = (
     "vendor",
     "device",
@@ -28,11 +40,16 @@ _ATTRIBUTES = (
     "current_link_speed",
     "current_link_width",
 )
+
 _ATTRIBUTE_LINE = re.compile(r"([a-z_]+)=(.*)")
+
 _SYSFS_ID = re.compile(r"0x([0-9a-f]{4})")
+
 _PATH_ELEMENT = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
+
 # Ports that look down: the upper end of a link.
 _DOWNSTREAM_FACING = ("Root Port", "Downstream Port", "PCI/PCI-X to PCI-Express Bridge")
+
 _COMPARED = (
     "vendor_id",
     "device_id",
@@ -47,9 +64,24 @@ _COMPARED = (
 
 
 class LinuxPci(HostCommands):
-    """See :class:`niclab.hosts.host.Host` for the meaning of each method."""
+    """See :class:`niclab.hosts.host.HostPci` for the meaning of each method."""
 
-    def pci_device(self, address: str) -> PciDevice:
+    def detach_driver(self, address: str) -> None:
+        """Take the driver from a PCI function, and see that it has none. Its interfaces are gone then."""
+        device = f"{_PCI}/devices/{pci_address(self.name, address)}"
+        look = f"if [ -e {device}/driver ]; then echo bound; else echo free; fi"
+        command = f"echo {address} > {device}/driver/unbind && {look}"
+        answer = self._run(command, timeout_s=_DETACH_TIMEOUT_S).strip()
+        if answer != "free":
+            raise BenchFault(f"{self.name}: {address} is {answer!r} after its driver was unbound; wanted: free")
+
+    def functions(self, vendor_id: str, device_id: str) -> tuple[str, ...]:
+        """Addresses of every PCI function with these ids."""
+        ids = ":".join(_checked(self.name, one) for one in (vendor_id, device_id))
+        lines = self._run(f"lspci -Dn -d {ids}").splitlines()
+        return tuple(pci_address(self.name, line.split()[0]) for line in lines if line.strip())
+
+    def device(self, address: str) -> PciDevice:
         """The device as lspci and sysfs describe it; what only one of them says is taken from that one.
 
         :raises ReadError: when the two disagree about ids, driver or link.
@@ -57,7 +89,7 @@ class LinuxPci(HostCommands):
         """
         return self._devices([pci_address(self.name, address)])[0]
 
-    def pcie_path(self, address: str) -> tuple[PcieLink, ...]:
+    def path(self, address: str) -> tuple[PcieLink, ...]:
         """Every PCIe link from the root port down to ``address``, at least one.
 
         The internal bus of a switch, between its upstream and downstream ports, is no link and not listed.
@@ -157,6 +189,21 @@ class LinuxPci(HostCommands):
             if theirs is None and ours is not None:
                 merged = replace(merged, **{field: ours})
         return replace(merged, degraded=is_degraded(merged))
+
+    def aer(self, address: str) -> AerCounters | None:
+        """Errors of a PCI Express device since boot; None when device or kernel keeps no count of them."""
+        pci_address(self.name, address)
+        command = (
+            f"cd /sys/bus/pci/devices/{address} && for k in correctable nonfatal fatal;"
+            " do if [ -e aer_dev_$k ]; then echo class=$k; cat aer_dev_$k || exit; fi; done"
+        )
+        return self._read(command, read_aer_classes)
+
+
+def _checked(host: str, text: str) -> str:
+    if not _ID.fullmatch(text):
+        raise BenchFault(f"{host}: PCI id {text!r}: four hexadecimal digits are wanted")
+    return text
 
 
 def _read_ports(text: str) -> dict[str, int]:

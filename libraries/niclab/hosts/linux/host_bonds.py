@@ -1,4 +1,4 @@
-"""Linux host, stacked interfaces: bonds and VLANs are made, read back and removed."""
+"""Linux host: bonds and VLANs."""
 
 from __future__ import annotations
 
@@ -16,16 +16,24 @@ from niclab.hosts.linux.ip import read_vlan
 from niclab.hosts.names import interface_name, ip_address
 
 _NET = "/sys/class/net"
+
 _LINE = re.compile(r"([a-z_]{1,30}):(.*)")
+
 _AFTER_MEMBERS = ("primary",)
 """Options that name a member are set once it is one."""
+
 _VLAN_IDS = range(1, 4095)
+
+_LISTS = ("slaves", "arp_ip_target")
+"""Lists of words; a number in them is none that follows a word."""
+
+_BOND, _VLAN = "bonding", "8021q"
 
 
 class LinuxBonds(HostCommands):
-    """See :class:`niclab.hosts.host.Host` for the meaning of each method."""
+    """See :class:`niclab.hosts.host.HostBonds` for the meaning of each method."""
 
-    def create_bond(self, name: str, settings: BondSettings, members: Sequence[str]) -> Bond:
+    def create(self, name: str, settings: BondSettings, members: Sequence[str]) -> Bond:
         """Make a bond of ``members``, set it up, and see that every setting asked for is what the driver says.
 
         The members lose their IPv4 addresses and are taken down: they cannot join otherwise. The driver is loaded
@@ -55,7 +63,7 @@ class LinuxBonds(HostCommands):
         """What the driver says of a bond."""
         return self._read_file(f"/proc/net/bonding/{interface_name(self.name, name)}", read_bonding)
 
-    def bond_settings(self, name: str) -> dict[str, str]:
+    def settings(self, name: str) -> dict[str, str]:
         """Every setting of a bond as sysfs shows it, without the number that follows a word; those that are empty are
         left out."""
         directory = f"{_NET}/{interface_name(self.name, name)}/bonding"
@@ -87,7 +95,7 @@ class LinuxBonds(HostCommands):
         return found
 
     def _refuse_other_settings(self, bond: str, asked: dict[str, str], members: list[str]) -> None:
-        found = self.bond_settings(bond)
+        found = self.settings(bond)
         wrong = [
             f"{key} reads {found.get(key, 'nothing')}, wanted {value}"
             for key, value in asked.items()
@@ -97,6 +105,10 @@ class LinuxBonds(HostCommands):
             wrong.append(f"members read {found.get('slaves', 'nothing')}, wanted {' '.join(members)}")
         if wrong:
             raise BenchFault(f"{self.name}: bond {bond}: {'; '.join(wrong)}")
+
+    def modules(self) -> tuple[str, str]:
+        """The modules that bonds and VLANs need."""
+        return _BOND, _VLAN
 
 
 def _same(found: str | None, asked: str) -> bool:
@@ -123,7 +135,3 @@ def _read_settings(text: str) -> dict[str, str]:
     if "mode" not in settings:
         raise unreadable("bond's sysfs", "text", text, "the settings of a bond, mode among them")
     return settings
-
-
-_LISTS = ("slaves", "arp_ip_target")
-"""Lists of words; a number in them is none that follows a word."""

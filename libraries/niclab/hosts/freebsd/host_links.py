@@ -1,4 +1,4 @@
-"""FreeBSD host, the network part: interfaces, link, counters, addresses, ping."""
+"""FreeBSD host: interfaces: state, counters, carrier, addresses, ping."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from niclab.core.verdict import BenchFault, NotApplicable
+from niclab.core.verdict import BenchFault
 from niclab.hosts.errors import unreadable
 from niclab.hosts.freebsd.commands import BOOT_ID, FreeBsdCommands
 from niclab.hosts.freebsd.ifconfig import read_ifconfig
@@ -30,20 +30,39 @@ from niclab.hosts.records import (
 )
 
 _LARGEST_PING_BYTES = 65507  # largest ICMP payload of an IPv4 packet: 65535 - 20 - 8
+
 _PING_GRACE_S = 15  # ping6 waits 10 s for the last answer
+
 _PING_REFUSED = 64  # EX_USAGE of sysexits(3); from there on ping could not ask at all
+
 _CARRIER_GRACE_S = 5
+
 _CARRIER_EVERY_S = 0.02
+
 _LEAST_WAIT_S = 0.01  # timeout(1) takes 0 for no limit
+
 _NO_IFCONFIG, _NO_STATUS, _LATE = 9, 8, 124
+
 _CARRIER_WAIT = re.compile(r"real\s+([0-9]{1,6}\.[0-9]{2})\s+user\s+[0-9.]+\s+sys\s+[0-9.]+\s+status ([0-9]{1,3})\s*")
+
 _SEPARATOR = "--"
 
 Address = ipaddress.IPv4Interface | ipaddress.IPv6Interface
 
 
-class FreeBsdNetwork(FreeBsdCommands):
-    """See :class:`niclab.hosts.host.Host` for the meaning of each method."""
+class FreeBsdLinks(FreeBsdCommands):
+    """See :class:`niclab.hosts.host.HostLinks` for the meaning of each method."""
+
+    def tcp_listeners(self, port: int, address: str | None = None) -> tuple[str, ...]:
+        """Who listens on a port, one line each.
+
+        :param address: whoever listens there with TCP; without it whoever listens anywhere, with TCP or UDP.
+        """
+        lines = self._run(f"sockstat -46l -p {int(port)} | sed 1d").splitlines()
+        if address is not None:
+            place = f"{ip_address(self.name, address)}:{int(port)}"
+            lines = [line for line in lines if place in line.split() and " tcp" in line]
+        return tuple(line.strip() for line in lines if line.strip())
 
     def interface(self, iface: str) -> Interface:
         return self._record(_show(interface_name(self.name, iface)), iface)
@@ -134,29 +153,12 @@ class FreeBsdNetwork(FreeBsdCommands):
         if self._changed(change, iface).admin_up is not up:
             raise BenchFault(f"{self.name}: {iface} is not {state} after `{change}`")
 
-    def restoring_link(self, iface: str, up: bool) -> str:
-        """A command that sets the interface up or down, for the journal."""
-        return f"ifconfig {interface_name(self.name, iface)} {'up' if up else 'down'}"
-
     def answers_arp_for_others(self, iface: str) -> bool:
         """Never: an address is answered for by the interface that has it alone."""
         interface_name(self.name, iface)
         return False
 
-    def answering_arp_for_others(self, iface: str, answers: bool) -> str:
-        """A command that makes it do so, or not; the system knows the second alone, and has it so."""
-        if answers:
-            raise NotApplicable(f"{self.name}: FreeBSD answers ARP on {iface} for no other interface")
-        return "true"
-
-    def removing_address(self, iface: str, cidr: str) -> str:
-        """A command that removes an address, for the journal; no error when it is gone."""
-        address = ip_cidr(self.name, cidr)
-        removal = _removal(address, interface_name(self.name, iface))
-        present = removal.removesuffix("-alias")
-        return f's=$(ifconfig {iface}) && case $s in *"{present}"*) ifconfig {iface} {removal} ;; esac'
-
-    def showing_links(self, ifaces: Sequence[str]) -> str:
+    def show_command(self, ifaces: Sequence[str]) -> str:
         """A command that shows this boot's id and the interfaces whole: the same while nothing changes."""
         names = [interface_name(self.name, iface) for iface in ifaces]
         return "; ".join([f"kenv -q {BOOT_ID}", *(f"ifconfig {name}" for name in names)])

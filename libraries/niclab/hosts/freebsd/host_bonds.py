@@ -1,4 +1,4 @@
-"""FreeBSD host, stacked interfaces: bonds are lagg(4), VLANs vlan(4); both are made, read back and removed."""
+"""FreeBSD host: bonds and VLANs."""
 
 from __future__ import annotations
 
@@ -21,26 +21,34 @@ _MODES = {
     BondMode.BALANCE_XOR: ("loadbalance", 2),
     BondMode.BALANCE_RR: ("roundrobin", 0),
 }
+
 _NAMES = {protocol: (mode.value, number) for mode, (protocol, number) in _MODES.items()}
+
 _HASHES = {
     HashPolicy.LAYER2: ("l2",),
     HashPolicy.LAYER23: ("l2", "l3"),
     HashPolicy.LAYER34: ("l3", "l4"),
 }
+
 _TAKEN = ("mode", "miimon_ms", "primary", "primary_reselect", "xmit_hash_policy")
+
 _BONDS = (
     "lagg(4) in the modes failover, lacp, loadbalance and roundrobin; the first port is the primary, always used again;"
     " hashes by `lagghash`"
 )
+
 _LOOKED = "`ifconfig` of the lagg and of its ports; links are not looked at every so often, drivers tell"
+
 _VLAN_IDS = range(1, 4095)
+
+_LAGG, _VLAN = "if_lagg", "if_vlan"
 
 
 class FreeBsdBonds(FreeBsdCommands):
-    """See :class:`niclab.hosts.host.Host` for the meaning of each method."""
+    """See :class:`niclab.hosts.host.HostBonds` for the meaning of each method."""
 
     @partly(_BONDS)
-    def create_bond(self, name: str, settings: BondSettings, members: Sequence[str]) -> Bond:
+    def create(self, name: str, settings: BondSettings, members: Sequence[str]) -> Bond:
         """Make a lagg of ``members``, set it up, and see that it is as asked. The members lose their IPv4 addresses.
 
         ``miimon_ms`` asks for nothing here: a driver tells a change of its link at once.
@@ -94,7 +102,7 @@ class FreeBsdBonds(FreeBsdCommands):
         return Bond(**{field.name: known.get(field.name) for field in fields(Bond)})  # type: ignore[arg-type]
 
     @emulated("the lines of `ifconfig`")
-    def bond_settings(self, name: str) -> dict[str, str]:
+    def settings(self, name: str) -> dict[str, str]:
         """Mode and members of a lagg; ``primary`` where there is such."""
         lagg = self._lagg(interface_name(self.name, name))[1]
         ports = [port.name for port in lagg.ports]
@@ -155,6 +163,10 @@ class FreeBsdBonds(FreeBsdCommands):
 
     def _shown(self, command: str) -> tuple[BsdInterface, ...]:
         return self._read(command, read_ifconfig).interfaces
+
+    def modules(self) -> tuple[str, str]:
+        """The modules that laggs and VLANs need; ifconfig loads them by itself."""
+        return _LAGG, _VLAN
 
 
 def _member(found: dict[str, BsdInterface], name: str, command: str) -> BondMember:

@@ -1,4 +1,4 @@
-"""Linux host, the network part: interfaces, link, counters, addresses, ping."""
+"""Linux host: interfaces: state, counters, carrier, addresses, ping."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from niclab.core.verdict import BenchFault
 from niclab.hosts.commands import HostCommands
 from niclab.hosts.errors import unreadable
-from niclab.hosts.linux.ethtool import read_driver_info, read_link_settings
+from niclab.hosts.linux.ethtool import read_link_settings
 from niclab.hosts.linux.ethtool_counters import read_counters
 from niclab.hosts.linux.ip import read_interfaces
 from niclab.hosts.linux.load import FRAME_COUNTERS, read_load
@@ -21,7 +21,6 @@ from niclab.hosts.records import (
     CarrierChanges,
     CarrierWait,
     Counters,
-    DriverInfo,
     Interface,
     LinkSettings,
     PingResult,
@@ -29,23 +28,38 @@ from niclab.hosts.records import (
 )
 
 _NET = "/sys/class/net"
+
 _ARP = "/proc/sys/net/ipv4/conf"
+
 _LARGEST_PING_BYTES = 65507  # largest ICMP payload of an IPv4 packet: 65535 - 20 - 8
+
 _PING_GRACE_S = 10
+
 _CARRIER_GRACE_S = 5
+
 _CARRIER_EVERY_S = 0.02
+
 _HUNDREDTHS = r"\d+\.\d\d"  # /proc/uptime counts in hundredths of a second
+
 _CARRIER_WAIT = re.compile(rf"({_HUNDREDTHS}) ({_HUNDREDTHS}) (seen|late)")
 
 
-class LinuxNetwork(HostCommands):
-    """See :class:`niclab.hosts.host.Host` for the meaning of each method."""
+class LinuxLinks(HostCommands):
+    """See :class:`niclab.hosts.host.HostLinks` for the meaning of each method."""
+
+    def tcp_listeners(self, port: int, address: str | None = None) -> tuple[str, ...]:
+        """Who listens on a port, one line each.
+
+        :param address: whoever listens there with TCP; without it whoever listens anywhere, with TCP or UDP.
+        """
+        where = f"-Hlntup sport = :{int(port)}"
+        if address is not None:
+            where = f"-Hltn src {ip_address(self.name, address)} and sport = :{int(port)}"
+        lines = self._run(f"ss {where}").splitlines()
+        return tuple(line.strip() for line in lines if line.strip())
 
     def interface(self, iface: str) -> Interface:
         return self._record(_show(interface_name(self.name, iface)), iface)
-
-    def driver_info(self, iface: str) -> DriverInfo:
-        return self._read(f"ethtool -i {interface_name(self.name, iface)}", read_driver_info)
 
     def link_settings(self, iface: str) -> LinkSettings:
         """Speed, duplex, autonegotiation and the mode lists.
@@ -114,10 +128,6 @@ class LinuxNetwork(HostCommands):
         if self._changed(change, iface).admin_up is not up:
             raise BenchFault(f"{self.name}: {iface} is not {state} after `{change}`")
 
-    def restoring_link(self, iface: str, up: bool) -> str:
-        """A command that sets the interface up or down, for the journal."""
-        return f"ip link set dev {interface_name(self.name, iface)} {'up' if up else 'down'}"
-
     def answers_arp_for_others(self, iface: str) -> bool:
         """Does the interface answer ARP for addresses of the server's other interfaces?
 
@@ -131,15 +141,7 @@ class LinuxNetwork(HostCommands):
             raise BenchFault(f"{self.name}: arp_ignore of all and {name} reads {answer!r}; wanted: two numbers")
         return max(map(int, values)) == 0
 
-    def answering_arp_for_others(self, iface: str, answers: bool) -> str:
-        """A command that makes it do so, or not."""
-        return f"echo {int(not answers)} > {_ARP}/{interface_name(self.name, iface)}/arp_ignore"
-
-    def removing_address(self, iface: str, cidr: str) -> str:
-        """A command that removes an address, for the journal; no error when it is gone."""
-        return f"ip address flush dev {interface_name(self.name, iface)} to {ip_cidr(self.name, cidr)}"
-
-    def showing_links(self, ifaces: Sequence[str]) -> str:
+    def show_command(self, ifaces: Sequence[str]) -> str:
         """A command that shows this boot's id, and addresses and flags of each: the same while nothing changes."""
         names = [interface_name(self.name, iface) for iface in ifaces]
         shown = [f"ip -o -4 address show dev {name}; cat {_NET}/{name}/flags" for name in names]
