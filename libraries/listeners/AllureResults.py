@@ -246,7 +246,7 @@ class Results:
         """The file an evidence link points to.
 
         Raises:
-            BenchFault: When it is not a readable file below the output folder.
+            BenchFault: There is no readable file below the output folder.
         """
         root = self._output_dir.resolve()
         path = (root / href).resolve()
@@ -262,7 +262,7 @@ def convert(output: Path, folder: Path) -> list[str]:
     """Write the results of ``output`` (output.xml or output.json) into ``folder``; return what went wrong.
 
     Raises:
-        BenchFault: When ``output`` is not a readable output of Robot Framework.
+        BenchFault: ``output`` is not a readable output of Robot Framework.
     """
     try:
         suite = ExecutionResult(str(output)).suite

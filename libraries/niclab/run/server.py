@@ -32,6 +32,9 @@ class Server:
     """A server that can be asked, switched and recovered. Constructing it connects to nothing.
 
     Args:
+        bench: The bench that it belongs to.
+        role: Which of its two servers it is.
+        secrets: The secrets that the bench file names.
         evidence: Folder that receives the console's log.
     """
 
@@ -57,7 +60,7 @@ class Server:
         """The BMC, by the protocol that the bench file chooses for power.
 
         Raises:
-            NotApplicable: When the server has none.
+            NotApplicable: The server has none.
         """
         if self.description.bmc is None:
             raise NotApplicable(f"bench {self._bench.name}: {self.name} has no BMC")
@@ -65,10 +68,10 @@ class Server:
 
     @cached_property
     def ipmi(self) -> Ipmi:
-        """Ipmi.
+        """The BMC over IPMI.
 
         Raises:
-            NotApplicable: When the bench file describes no IPMI for this server.
+            NotApplicable: The bench file describes no IPMI for this server.
         """
         entry = self.description.bmc.ipmi if self.description.bmc else None
         if entry is None:
@@ -79,10 +82,10 @@ class Server:
 
     @cached_property
     def redfish(self) -> Redfish:
-        """Redfish.
+        """The BMC over Redfish.
 
         Raises:
-            NotApplicable: When the bench file describes no Redfish for this server.
+            NotApplicable: The bench file describes no Redfish for this server.
         """
         entry = self.description.bmc.redfish if self.description.bmc else None
         if entry is None:
@@ -96,7 +99,7 @@ class Server:
         """The serial console, open: logged from the first use on, connected anew when the line was lost.
 
         Raises:
-            NotApplicable: When the server has none.
+            NotApplicable: The server has none.
         """
         entry = self.description.console
         if entry is None:
@@ -123,8 +126,12 @@ class Server:
     def run(self, command: str, *, timeout_s: float = 60) -> Result:
         """Run a command that must succeed.
 
+        Args:
+            command: The command line.
+            timeout_s: Deadline in seconds.
+
         Raises:
-            BenchFault: When it does not, or the server does not answer by the deadline.
+            BenchFault: It fails, or the server does not answer by the deadline.
         """
         return self.ssh.run(command, timeout_s=timeout_s, check=True)
 
@@ -155,10 +162,10 @@ class Server:
         """Wait until the server runs commands.
 
         Args:
-            since: A boot id; the server must have been started anew since then.
+            since: A boot id; the server must have started again since then.
 
         Raises:
-            BenchFault: When it does not within ``boot.ready_within_s``.
+            BenchFault: It does not within ``boot.ready_within_s``.
         """
 
         def ready() -> bool:
@@ -183,8 +190,8 @@ class Server:
         """Cut the power by the BMC, give it back, and wait until the server runs again.
 
         Raises:
-            NotApplicable: Without a BMC.
-            BenchFault: When the power does not go or return, or the server does not come back.
+            NotApplicable: It has no BMC.
+            BenchFault: The power does not go or return, or the server does not come back.
         """
         self.ssh.close()
         self.bmc.set_power(PowerState.OFF, within_s=POWER_WITHIN_S)
@@ -195,7 +202,7 @@ class Server:
         """Get a server back that does not answer: power on if it is off, else a power cycle.
 
         Raises:
-            BenchFault: When there is no BMC, or the server stays away.
+            BenchFault: There is no BMC, or the server stays away.
         """
         try:
             self.power_cycle()

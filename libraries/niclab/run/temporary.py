@@ -16,8 +16,8 @@ def put_back(taken: Run, server: Server, subject: str, what: str, restoring: str
     """Whatever the body changes on ``server`` is put back by the command ``restoring``, which must be idempotent.
 
     Raises:
-        BenchFault: When it could not be put back; the journal keeps it for the end of the run. An error of the body is
-            told first.
+        BenchFault: It could not be put back; the journal keeps it for the end of the run. An error of
+            the body is reported first.
     """
     entry = taken.journal.register(subject, what, Action(ActionKind.SHELL, server.name, restoring))
     try:

@@ -85,10 +85,14 @@ class Scan(Answer):
 
 
 def want_mode(run: Run, mode: Mode) -> None:
-    """Want mode.
+    """Require that the dut can receive in a mode.
+
+    Args:
+        run: The current run.
+        mode: The mode.
 
     Raises:
-        NotApplicable: When the dut cannot receive so.
+        NotApplicable: It cannot.
     """
     system, card = run.server(Role.DUT).description.os, run.card
     if mode is Mode.NIC:
@@ -105,11 +109,20 @@ def want_mode(run: Run, mode: Mode) -> None:
 
 
 def measure(run: Run, path: BenchPath, profile: Profile, tell: Tell) -> Scan:
-    """The dut receives over ``path`` with each number of connections.
+    """Receive at the dut over a path with each number of connections.
+
+    Args:
+        run: The current run.
+        path: The path that carries the traffic.
+        profile: Which numbers of connections, and how long each run.
+        tell: Takes the progress.
+
+    Returns:
+        All numbers of connections.
 
     Raises:
-        NotApplicable: When the sheet does not know the limit.
-        BenchFault: When the bench cannot reach it, or a run fails or is worthless.
+        NotApplicable: The sheet does not know the limit.
+        BenchFault: The bench cannot reach it, or a run fails or is worthless.
     """
     fraction = run.card.known(run.card.limits.tcp_fraction_of_line_rate, "limits.tcp_fraction_of_line_rate")
     ends = serving.ends(run, path, Role.PEER)

@@ -152,10 +152,15 @@ def switched(name: OffloadName, on: bool, at: At = At.BOTH) -> Setting:
 
 
 def order_of(run: Run, effect: Effect, run_s: int) -> Order:
-    """The runs of an effect.
+    """Return the order of the runs of an effect.
+
+    Args:
+        run: The current run.
+        effect: The effect.
+        run_s: Time of a run in s.
 
     Raises:
-        NotApplicable: When a server has no such processor to bind them to.
+        NotApplicable: A server has no such processor to bind them to.
     """
     if effect.cpu is not None:
         for server in run.servers.values():
@@ -193,21 +198,24 @@ def ask(
     settings: Mapping[str, tuple[Setting, ...]] | None = None,
     source: str | None = None,
 ) -> EffectAnswer:
-    """Does ``effect`` show over ``path``?
+    """Ask whether an effect shows over a path.
 
     Args:
-        run: The run.
-        path: The path of the bench.
-        effect: The effect of the sheet.
-        budget: Length and number of runs, and seconds at most.
-        tell: Takes lines about the progress.
-        settings: Of each arm, where they are not what the effect is measured under, and that with its change.
+        run: The current run.
+        path: The path that carries the traffic.
+        effect: The effect.
+        budget: How many runs may be made, and for how long.
+        tell: Takes the progress.
+        settings: Settings of each arm, where they are not what the effect is measured under, and that with its change.
         source: Where the prediction is from, when that is not the sheet.
 
+    Returns:
+        The answer.
+
     Raises:
-        NotApplicable: When the setting, the workload or the figure is not to be had here.
-        BenchFault: When a run fails or is worthless.
-        Undecided: When the time was spent before the first look.
+        NotApplicable: The setting, the workload or the figure is not to be had here.
+        BenchFault: A run fails or is worthless.
+        Undecided: The time was spent before the first look.
     """
     order = order_of(run, effect, budget.run_s)
     source = source or f"sheet {run.card.name}, {effect.name}"
@@ -299,7 +307,7 @@ def value_of(measured: TrafficRun, figure: Figure) -> float:
     """The figure of a run, above 0.
 
     Raises:
-        WorthlessResult: When the run does not have it.
+        WorthlessResult: The run does not have it.
     """
     if figure is Figure.MBPS:
         return limit.mbps(measured)

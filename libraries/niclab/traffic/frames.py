@@ -115,11 +115,19 @@ class Peak(Answer):
 
 
 def measure(run: Run, path: BenchPath, tell: Tell) -> Peak:
-    """The dut receives frames of each size over ``path``, as many as it can.
+    """Receive frames of each size at the dut over a path, as many as it can.
+
+    Args:
+        run: The current run.
+        path: The path that carries the frames.
+        tell: Takes the progress.
+
+    Returns:
+        The frame rates.
 
     Raises:
-        NotApplicable: When the sheet knows no frame rate.
-        BenchFault: When a run fails or is worthless.
+        NotApplicable: The sheet knows no frame rate.
+        BenchFault: A run fails or is worthless.
     """
     known = run.card.limits.frames_per_s
     if known is None:
@@ -200,10 +208,13 @@ def _binding(frames_per_s: float, frame: int, rate_mbps: float, bus_mbps: float 
 
 
 def same_within(run: Run) -> float:
-    """How many percent the frame rates may differ.
+    """Return how many percent the frame rates may differ.
+
+    Args:
+        run: The current run.
 
     Raises:
-        NotApplicable: When the sheet does not say so.
+        NotApplicable: The sheet does not say so.
     """
     known = run.card.limits.frame_rate_same_within_percent
     if known is None:
@@ -212,12 +223,16 @@ def same_within(run: Run) -> float:
 
 
 def judge_independence(run: Run, peak: Peak) -> None:
-    """Is the frame rate the same at every size at which neither line nor bus comes first, as the sheet says?
+    """Require the same frame rate at every size at which neither line nor bus comes first, as the sheet says.
+
+    Args:
+        run: The current run.
+        peak: The frame rates.
 
     Raises:
-        NotApplicable: When the sheet does not say so, or there are less than two such sizes.
-        CardFailure: When it is proven to differ by more.
-        Undecided: When the intervals cannot tell.
+        NotApplicable: The sheet does not say so, or there are less than two such sizes.
+        CardFailure: It is proven to differ by more.
+        Undecided: The intervals cannot tell.
     """
     percent = same_within(run)
     free = [each for each in peak.found if each.binds == "frames/s"]

@@ -113,20 +113,23 @@ class LimitAnswer(Answer):
 def ask(
     run: Run, path: BenchPath, sender: Role, budget: LimitBudget, tell: Tell, over: OverInterfaces | None = None
 ) -> LimitAnswer:
-    """Does TCP from ``sender`` reach the sheet's limit over ``path``? Adds what was measured to the run folder.
+    """Ask whether TCP reaches the sheet's limit over a path. Adds what was measured to the run folder.
 
     Args:
-        run: The run.
-        path: The path of the bench.
+        run: The current run.
+        path: The path that carries the traffic.
         sender: The server that sends.
-        budget: Length and number of runs, and seconds at most.
-        tell: Is told the progress of what lasts long.
+        budget: How many runs may be made, and for how long.
+        tell: Takes the progress of what lasts long.
         over: What has the addresses of ``path``, where its ports have not; the line is then that of its port.
 
+    Returns:
+        The answer.
+
     Raises:
-        NotApplicable: When the sheet does not know the limit.
-        BenchFault: When the bench cannot reach it, or a run fails or is worthless.
-        Undecided: When the time was spent before the first look.
+        NotApplicable: The sheet does not know the limit.
+        BenchFault: The bench cannot reach it, or a run fails or is worthless.
+        Undecided: The time was spent before the first look.
     """
     fraction = run.card.known(run.card.limits.tcp_fraction_of_line_rate, "limits.tcp_fraction_of_line_rate")
     ends, tool = _ends(run, path, sender, over), tool_of(run.bench.traffic)
@@ -211,7 +214,7 @@ def mbps(measured: TrafficRun) -> float:
     """The throughput of a run.
 
     Raises:
-        WorthlessResult: When its test has none.
+        WorthlessResult: Its test has none.
     """
     bps = measured.result.throughput_bps
     if bps is None:

@@ -162,12 +162,23 @@ def limit_of(run: Run, spot: Spot) -> tuple[float, str] | None:
 
 
 def measure(run: Run, path: BenchPath, sender: Role, test: TrafficTest, profile: Profile, tell: Tell) -> Sweep:
-    """Measure every point of ``test`` over ``path``.
+    """Measure every point of a test over a path.
+
+    Args:
+        run: The current run.
+        path: The path that carries the traffic.
+        sender: The server that sends.
+        test: The test.
+        profile: Which points, and how many runs of each.
+        tell: Takes the progress.
+
+    Returns:
+        All points.
 
     Raises:
-        NotApplicable: When the sheet does not say which MTUs the card takes, or the tool cannot do the test.
-        CardFailure: When the card does not take an MTU of the sheet.
-        BenchFault: When a run fails or is worthless.
+        NotApplicable: The sheet does not say which MTUs the card takes, or the tool cannot do the test.
+        CardFailure: The card does not take an MTU of the sheet.
+        BenchFault: A run fails or is worthless.
     """
     wanted = [spot for spot in spots(test, profile) if _is_allowed(run, spot.mtu)]
     if not wanted:
