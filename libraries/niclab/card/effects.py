@@ -76,7 +76,7 @@ class Setting(Record):
 
 
 class Prediction(Record):
-    """What the setting must do to the figure, in percent of the figure without it: exactly one of
+    """What the setting must do to the figure, in percent of the figure without it: exactly one of these.
 
     ``ratio`` with ``within_percent``: with it it is ``ratio`` times as much, give or take; ``more_percent``,
     ``less_percent``: it changes at least so much that way; ``loses_at_most_percent``: it may become less by so much;

@@ -52,7 +52,7 @@ class Wanted:
 
 
 def one_of(*allowed: T) -> AfterValidator:
-    """The value is one of ``allowed``. (``Literal[1, 2]`` would take ``true`` and ``1.0`` for 1.)"""
+    """Require one of ``allowed``; ``Literal[1, 2]`` would take ``true`` and ``1.0`` for 1."""
 
     def check(value: T) -> T:
         if value not in allowed:
