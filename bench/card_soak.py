@@ -2,11 +2,11 @@
 
     python bench/card_soak.py --card emulex-oce11102 --cycles 200
 
-Brings up a bench of its own (``--name``), and takes it away afterwards. Each cycle loads the driver anew; in turn it is
+Brings up a bench of its own (``--name``), and removes it afterwards. Each cycle loads the driver again; in turn it is
 also unbound from one function, or a function is removed from the bus and found again, and a defect is set and cleared
 while pings flow. Ends with status 1 when the kernel of the dut warned of anything, or when its memory grew: what the
-kernel itself holds (slabs that cannot be reclaimed, vmalloc, page tables) after the first quarter of the cycles, beside
-that at the end, by more than ``GROWTH_BYTES`` a cycle.
+kernel itself holds (slabs that cannot be reclaimed, vmalloc, page tables) after the first quarter of the cycles, and
+at the end, by more than ``GROWTH_BYTES`` a cycle.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Soak:
         )
 
     def live(self, number: int) -> None:
-        """One life of the driver: loaded anew, in turn bound anew or its function found anew, then traffic."""
+        """One life of the driver: loaded again, in turn bound again or its function found again, then traffic."""
         pci, place = self.server.ports[0].pci, f"/sys/bus/pci/drivers/{self._module}"
         extra = {
             1: f" && echo {pci} > {place}/unbind && echo {pci} > {place}/bind",

@@ -3,7 +3,7 @@
 Takes the virtual bench ``NAME``, which is up, lays its paths to the switch, and shuts and opens the switch's port of
 the dut's first port. A program on the dut looks at the carrier every millisecond and says over SSH when it changes;
 here is noted when that came, so that no clocks are compared, and the way over SSH is within the figures. Told: from the
-begin of the SET to the loss, and to the carrier's return; least, median, 95 %, most; beside them the time that the SET
+begin of the SET to the loss, and to the carrier's return; least, median, 95 %, most; next to them the time that the SET
 itself took, read back, and that of a word to the program and back. Wanted: the loss within 50 ms.
 """
 

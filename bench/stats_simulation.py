@@ -72,8 +72,8 @@ def limit_errors(count: int, seed: int) -> None:
 
 def _at_the_limit(process: Process, plan: Plan, count: int, seed: int) -> list[Result]:
     rng = random.Random(seed)
-    wish = at_least(100)
-    return [judge_values([100 + value for value in process(rng, plan.most)], wish, "", plan) for _ in range(count)]
+    expected = at_least(100)
+    return [judge_values([100 + value for value in process(rng, plan.most)], expected, "", plan) for _ in range(count)]
 
 
 def others(count: int, seed: int) -> None:

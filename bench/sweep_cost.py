@@ -3,7 +3,7 @@
 Computed: throughput second by second is simulated as a first-order autoregressive series with a spread and a
 correlation; the sequential rule of the sweep (``niclab.traffic.sweep``, profile full) measures it until its interval
 is as narrow as it wants it. Told are the seconds of traffic it took a point, against 60, how often the interval held
-the true mean, and beside it how wide the interval of the whole 60 s is (by its autocorrelation, for one run has no
+the true mean, and next to it how wide the interval of the whole 60 s is (by its autocorrelation, for one run has no
 other). "same width" is the row of the sequential rule asked for just that width, so that both know as much.
 
 Measured: with ``--run``, ``measurements.json`` of a run tells how many runs each point really took.

@@ -1,6 +1,6 @@
 """How fast the virtual switch answers and carries, without guests: ``python bench/switch.py``.
 
-Measured beside net-snmp's program, whose own start is most of what a shell script would pay.
+Measured next to net-snmp's program, whose own start is most of what a shell script would pay.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def main() -> None:
         row("SET to what it is, v2c", times(lambda: asked_ms(bench, up)), "ms")
         row("GET by net-snmp's program", times(lambda: by_program(bench), 20), "ms")
         told = [carrier_ms(bench, up_, up if up_ else down) for _ in range(20) for up_ in (False, True)]
-        row("SET until the network card is told", told, "ms")
+        row("SET until the network card is reported", told, "ms")
         bench.links_are(1, 2, 3, 4)
         for size in (60, 1514, 9018):
             print(f"{f'carried, frames of {size} bytes':44} {carried_mbps(bench, size):.0f} Mbit/s")

@@ -1,4 +1,4 @@
-"""The bench file of a virtual bench: all that the lab is told about it, as with any other bench."""
+"""The bench file of a virtual bench: all that the lab knows of it, as with any other bench."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _card(bench: Bench, name: str) -> str:
 
 
 def _port(port: Port, server: Server) -> str:
-    """What the lab is told of a port; its number on the function where a function has several."""
+    """What the lab knows of a port; its number on the function where a function has several."""
     shared = [other.pci for other in server.ports].count(port.pci) > 1
     index = f", port_index: {port.place.port}" if shared else ""
     return f'{{pci: "{port.pci}", mac: "{port.mac}"{index}}}'

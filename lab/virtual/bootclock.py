@@ -1,4 +1,4 @@
-"""What a server's clock said when it booted, against the host's: both stand in one line of its console log."""
+"""What a server's clock said when it booted, against the host's: both are in one line of its console log."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ LIGHT_S = 1.5
 WIRINGS = ("direct", "switch")
 """Frames that would wait longer than this are dropped at the sender's end: 312 kB at 50 Mbit/s."""
 TOLD_S = 3.0
-"""Within this time both machines have taken a change of carrier, or the one who asked is told that they have not."""
+"""Within this time both machines have taken a change of carrier, or the caller gets an error."""
 
 END_FAULTS = {
     "rate_factor": "frames sent by this end leave at this fraction of wire speed",
@@ -367,7 +367,7 @@ class Panel:
         draft.replace(self._state_file)
 
     def _load_state(self) -> None:
-        """A pulled cable stays pulled, and leads where it led, when this process is started anew."""
+        """A pulled cable stays pulled, and leads where it led, when this process is started again."""
         if not self._state_file.exists():
             return
         state = json.loads(self._state_file.read_text())

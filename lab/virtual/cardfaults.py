@@ -91,7 +91,7 @@ def set_word(bench: Bench, where: str, name: str, value: float) -> None:
 
 
 def set_content(bench: Bench, where: str, name: str, text: str) -> None:
-    """Change what stands in a card's memory; what stood there is kept for :func:`clear`.
+    """Change what is in a card's memory; what stood there is kept for :func:`clear`.
 
     :raises CardFaultError: when there is no such card or port.
     """

@@ -135,7 +135,7 @@ def change_cards(bench: Bench, cards: Mapping[str, str], systems: Mapping[str, s
 
 
 def exchange(before: Bench, cards: Mapping[str, str], systems: Mapping[str, str] | None = None) -> Bench:
-    """Put other cards in: servers that run with the former ones are shut down, and the cables are laid anew.
+    """Put other cards in: servers that run with the former ones are shut down, and the cables are laid again.
 
     :param cards: role -> name of the new card; that of a role not named stays.
     :param systems: role -> the new operating system; likewise.

@@ -35,7 +35,7 @@ class Machine:
     async def watch(self, changed: Callable[[], None]) -> None:
         """Keep a connection for as long as there is a QEMU; call ``changed()`` when power comes or goes.
 
-        It is called as well when a machine that stood still gives a late answer: by then it may have to be told anew.
+        It is called as well when a machine that stood still gives a late answer: by then it may have to be told again.
         """
         while True:
             try:

@@ -5,7 +5,7 @@ directly between the servers, or all lead to the switch: ``vbench wiring switch`
 direct`` back, as a patch panel does, while the servers run (:mod:`cables`). So a bench has no more network cards than
 the card under test, starts no later, and a card is tried over the switch by its own ports.
 
-The rejected ways: a second pair of ports beside the card's needs no patch panel, but those of QEMU's 82574L would say
+The rejected ways: a second pair of ports next to the card's needs no patch panel, but those of QEMU's 82574L would say
 nothing of another card; a second card of the same model in each server makes every bench bigger and every start later.
 """
 
@@ -46,7 +46,7 @@ def cable_end(server: Server, port: Port) -> dict[str, int]:
 
 
 def config(bench: Bench, identity: Identity) -> dict[str, object]:
-    """What the switch's process is told."""
+    """What the process of the switch gets."""
     told = [
         {
             "number": number(server, port),

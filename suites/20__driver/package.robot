@@ -1,7 +1,7 @@
 *** Settings ***
 Documentation    The vendor's driver package can be installed, upgraded, rolled back and removed on both servers.
 ...
-...              Which package and which versions stands on the sheet; a sheet without one is not asked. Package,
+...              Which package and which versions is on the sheet; a sheet without one is not asked. Package,
 ...              module on disk, module in memory and every port must agree each time.
 
 Resource         ../../resources/driver.resource

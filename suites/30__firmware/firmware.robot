@@ -1,7 +1,7 @@
 *** Settings ***
 Documentation    Firmware can be changed and put back, and nothing but the card's own sound images is taken.
 ...
-...              Which versions may run, which images there are and what makes a written image run stands on the
+...              Which versions may run, which images there are and what makes a written image run is on the
 ...              sheet. A card whose firmware is not written with ethtool is not asked.
 
 Resource         ../../resources/firmware.resource

@@ -13,7 +13,7 @@ The Link Counts No Errors Under Load
     Load Every Path Both Ways
     PCIe Errors Should Not Have Grown
 
-The Link Counts No Errors While The Driver Is Loaded Anew
+The Link Counts No Errors While The Driver Is Loaded Again
     Remember PCIe Errors
     Reload The Driver
     PCIe Errors Should Not Have Grown

@@ -30,7 +30,7 @@ class Defect:
     power_cycle: bool = False
     full: bool = False
     alone: bool = False
-    """No other test is run beside it: the server it leaves cannot be given back as it was."""
+    """No other test is run next to it: the server it leaves cannot be given back as it was."""
 
     def __str__(self) -> str:
         return f"{self.fault[1]}-{self.card.split('-')[0]}"
@@ -53,7 +53,7 @@ RESTARTED, CYCLED = (
     "The Link Is As On The Sheet After A Warm Restart",
     "The Link Is As On The Sheet After A Power Cycle",
 )
-NO_ERRORS = ("The Link Counts No Errors Under Load", "The Link Counts No Errors While The Driver Is Loaded Anew")
+NO_ERRORS = ("The Link Counts No Errors Under Load", "The Link Counts No Errors While The Driver Is Loaded Again")
 IS_CARD, MACS = "Every Port Is The Card On The Sheet", "Every Port Has A MAC Address Of Its Own"
 FIRMWARE, SAME_FIRMWARE = "The Firmware Is One The Sheet Wants", "All Ports Run The Same Firmware"
 SERIALS, DRIVEN = "No Serial Number Is On Both Servers", "Every Port Is Driven By The Driver On The Sheet"

@@ -18,7 +18,7 @@ from identity import Identity
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 NAME = os.environ.get("NICLAB_CONTROLS", "controls")
-"""Another name makes a bench beside that of somebody else on the same controller."""
+"""Another name makes a bench next to that of somebody else on the same controller."""
 VBENCH = REPOSITORY / "lab" / "virtual" / "vbench"
 ROBOT_WITHIN_S = 600
 

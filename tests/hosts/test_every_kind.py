@@ -177,7 +177,7 @@ def cost_s(kind: str, text: str) -> float:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_four_times_the_text_costs_at_most_eight_times_as_much(kind: str) -> None:
-    """Quadratic readers cost sixteen times as much. What is done within 50 ms cannot be told apart from noise."""
+    """Quadratic readers cost sixteen times as much. What is done within 50 ms cannot be distinguished from noise."""
     text = max(texts(kind), key=len)
     pieces = {
         "lines": text,

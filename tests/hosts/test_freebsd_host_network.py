@@ -259,7 +259,7 @@ def test_a_ping_that_could_not_ask_is_a_fault() -> None:
 
 
 def test_what_the_journal_keeps_runs_twice(tmp_path: Path) -> None:
-    """The command itself, in a real shell, with an ifconfig that forgets the address when it is told to."""
+    """The command itself, in a real shell, with an ifconfig that forgets the address when it is reported to."""
     dut, shell = host({})
     assert dut.undo.link("oce0", up=False) == "ifconfig oce0 down"
     command = dut.undo.address("oce0", "10.1.1.1/24")

@@ -55,7 +55,7 @@ def test_what_is_never_available_raises_nothing_else() -> None:
 
 
 def test_the_page_is_what_the_code_says() -> None:
-    assert (REPOSITORY / "docs" / "parity.md").read_text() == parity_page(), "`make docs` writes it anew"
+    assert (REPOSITORY / "docs" / "parity.md").read_text() == parity_page(), "`make docs` writes it again"
 
 
 def test_no_two_capabilities_share_a_bit_or_a_label() -> None:

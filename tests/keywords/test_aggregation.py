@@ -1,4 +1,4 @@
-"""Link aggregation with the switch: whole when both sides say so, and every way in which it is not is told."""
+"""Link aggregation with the switch: whole when both sides say so, and every way in which it is not is reported."""
 
 from __future__ import annotations
 

@@ -44,7 +44,10 @@ class TestDriverOfTheSystem:
     @pytest.mark.parametrize(
         ("change", "words"),
         [
-            ('version: {required: ["3.8.1"]}', "names no driver that comes with the system beside e1000e for linux"),
+            (
+                'version: {required: ["3.8.1"]}',
+                "names no driver that comes with the system apart from e1000e for linux",
+            ),
             (
                 "in_kernel: true\n    package: {name: ab, required: ['1'], source: t}",
                 "names a package of e1000e for linux",

@@ -1,4 +1,4 @@
-"""What of the bench may hold traffic back is told apart from what does not."""
+"""What of the bench may hold traffic back is distinguished from what does not."""
 
 from __future__ import annotations
 

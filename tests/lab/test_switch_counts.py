@@ -1,4 +1,4 @@
-"""What the switch counts during a run is kept beside what the servers count: of each run alone, of all its ports."""
+"""What the switch counts during a run is kept next to what the servers count: of each run alone, of all its ports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every file of the lab is held to, whatever stands in it."""
+"""What every file of the lab is held to, whatever is in it."""
 
 from __future__ import annotations
 

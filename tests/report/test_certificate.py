@@ -201,7 +201,7 @@ SHORTCOMINGS: dict[str, tuple[Change, str]] = {
         ),
         "output.xml counts 3 PASS, 0 FAIL, 1 SKIP; the results are 2 PASS, 0 FAIL, 1 SKIP",
     ),
-    "error beside the tests": (
+    "error next to the tests": (
         in_text("output.xml", "<errors>", '<errors><msg level="ERROR">Importing library failed</msg>'),
         "Robot Framework reported 1 errors while running: Importing library failed",
     ),

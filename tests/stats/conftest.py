@@ -1,4 +1,4 @@
-"""The series of known truth stand beside the tables made from them, in ``bench/``."""
+"""The series of known truth stand next to the tables made from them, in ``bench/``."""
 
 from __future__ import annotations
 

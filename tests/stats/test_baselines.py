@@ -92,7 +92,7 @@ DAMAGES = [
     ('"unit": "Mbit/s"', '"unit": " "', "unit: ' ' is not wanted"),
     ('"unit": "Mbit/s",', "", r"measurements\.0\.unit: is missing"),
     ('"unit": "Mbit/s"', '"units": "Mbit/s"', r"measurements\.0\.units: is not known here"),
-    ('"unit": "Mbit/s"', '"unit": "Mbit/s", "unit": "bit/s"', "'unit' stands twice in one object"),
+    ('"unit": "Mbit/s"', '"unit": "Mbit/s", "unit": "bit/s"', "'unit' occurs twice in one object"),
     ("T10:58:03+00:00", "", "taken: '2026-11-21' is not wanted; wanted: a time with its offset"),
     ('"firmware": "9.20 0x8000d95e"', '"firmware": 9.2', "firmware: 9.2 is not wanted; wanted: a text"),
     ('"mtu": "1500"', '"mtu": 1500', r"parameters\.mtu: 1500 is not wanted"),

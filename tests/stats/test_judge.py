@@ -19,8 +19,8 @@ from niclab.stats.questions import (
     Change,
     Decision,
     Direction,
+    Expected,
     Result,
-    Wish,
     at_least,
     at_most,
     lowers_by,
@@ -69,12 +69,12 @@ def test_an_intermittent_fault_is_missed_as_seldom_as_stated() -> None:
     assert met / 400 <= 0.28 + 3 * 0.0225
 
 
-@pytest.mark.parametrize(("wish", "odd", "words"), [
+@pytest.mark.parametrize(("expected", "odd", "words"), [
     (at_least(8000), 8500.0, "run 5 is far below the rest, 8500 against 9411.36 Mbit/s: the fault may be intermittent"),
     (at_most(11000), 10500.0, "run 5 is far above the rest, 10500 against 9411.36 Mbit/s"),
 ])  # fmt: skip
-def test_a_run_far_off_the_rest_is_a_warning(wish: Wish, odd: float, words: str) -> None:
-    found = judge_values([*RUNS[:4], odd, *RUNS[5:]], wish, "Mbit/s", PLAN)
+def test_a_run_far_off_the_rest_is_a_warning(expected: Expected, odd: float, words: str) -> None:
+    found = judge_values([*RUNS[:4], odd, *RUNS[5:]], expected, "Mbit/s", PLAN)
     (warning,) = found.warnings
     assert warning.startswith(words) and found.reason.endswith(f"; {warning}")
 
@@ -133,7 +133,7 @@ def test_alike_neighbours_are_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wish", "decision"),
+    ("expected", "decision"),
     [
         (lowers_by(20), Decision.MET),
         (lowers_by(50), Decision.MISSED),
@@ -142,10 +142,10 @@ def test_alike_neighbours_are_told() -> None:
         (lowers_by(36), Decision.UNDECIDED),
     ],
 )
-def test_effect_of_a_setting(wish: Wish, decision: Decision) -> None:
+def test_effect_of_a_setting(expected: Expected, decision: Decision) -> None:
     rng = random.Random(3)
     pairs = [(9134 * math.exp(rng.gauss(0, 0.02)), 5842 * math.exp(rng.gauss(0, 0.02))) for _ in range(12)]
-    found = judge_pairs(pairs, wish, PLAN)
+    found = judge_pairs(pairs, expected, PLAN)
     assert found.decision is decision
     assert found.estimate == pytest.approx(-36, abs=4)
     assert f"({found.n} pairs)" in found.reason
@@ -259,8 +259,8 @@ def test_interval_that_is_no_number_decides_nothing(low: float) -> None:
         (lambda: raises_by(0), "0 %; wanted: more than 0"),
         (lambda: lowers_by(100), "100 %"),
         (lambda: not_worse_by(-1, Direction.HIGHER), "-1 %"),
-        (lambda: Wish("", 0, 1), "wish ''"),
-        (lambda: Wish("any", -math.inf, math.inf), "wanted: a text, and a region"),
+        (lambda: Expected("", 0, 1), "expected ''"),
+        (lambda: Expected("any", -math.inf, math.inf), "wanted: a text, and a region"),
     ],
 )
 def test_bad_questions_are_refused(call: object, problem: str) -> None:

@@ -1,4 +1,4 @@
-"""The time left is told from how long the runs really took, not only from what they were asked to take."""
+"""The time left is reported from how long the runs really took, not only from what they were asked to take."""
 
 from __future__ import annotations
 

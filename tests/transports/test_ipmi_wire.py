@@ -21,7 +21,7 @@ Answerer = Callable[[bytes], Iterable[bytes]]
 
 @pytest.fixture
 def serve() -> Iterator[Callable[[Answerer], int]]:
-    """A UDP server that answers each datagram with what it is told; returns its port."""
+    """A UDP server that answers each datagram with what it is reported; returns its port."""
     sockets: list[socket.socket] = []
 
     def start(answers: Answerer) -> int:
@@ -77,7 +77,7 @@ def test_a_bmc_that_only_pongs_is_lost_by_the_deadline(serve: Callable[[Answerer
 def test_a_bmc_that_chatters_without_end_is_left_at_the_deadline(
     serve: Callable[[Answerer], int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each stray datagram begins the library's own timeout anew; the deadline of the call must not care."""
+    """Each stray datagram begins the library's own timeout again; the deadline of the call must not care."""
     monkeypatch.setattr(ipmi, "CALL_WITHIN_S", 0.4)
     capabilities = bytes.fromhex("0600ff07" + "00000000000000000010811c632004380001800402000000001d")
     flood_ends = Deadline(4)

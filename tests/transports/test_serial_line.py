@@ -1,4 +1,4 @@
-"""Consoles over each kind of line: nothing is lost, everything is logged, a dead line is told, BREAK arrives."""
+"""Consoles over each kind of line: nothing is lost, everything is logged, a dead line is reported, BREAK arrives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SNMP over UDP, agent on loopback: every way of not being let in, and of not being answered, is told apart."""
+"""SNMP over UDP, agent on loopback: every way of not being let in, and of not being answered, is distinguished."""
 
 from __future__ import annotations
 

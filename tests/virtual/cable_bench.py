@@ -128,7 +128,7 @@ class CableBench:
             self._told(role, wanted.__eq__, str(wanted))
 
     def _told(self, role: str, enough: Callable[[dict[str, bool]], bool], what: str) -> None:
-        wait_for(lambda: enough(self.qemu[role].links()), f"{role} is told {what}")
+        wait_for(lambda: enough(self.qemu[role].links()), f"{role} is reported {what}")
 
     def carries(self, source: str, target: str) -> None:
         """A frame from ``source`` arrives at ``target``, and nowhere else."""

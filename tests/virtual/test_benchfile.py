@@ -15,7 +15,7 @@ KEPT = Path(__file__).parents[2] / "lab" / "benches" / "virtual.yaml"
 
 
 def test_the_kept_file_is_what_the_default_bench_renders() -> None:
-    assert KEPT.read_text() == benchfile.render(layout.bench()), f"write {KEPT.name} anew with: vbench bench-file"
+    assert KEPT.read_text() == benchfile.render(layout.bench()), f"write {KEPT.name} again with: vbench bench-file"
 
 
 @pytest.fixture

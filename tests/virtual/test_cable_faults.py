@@ -82,7 +82,7 @@ def test_fault_carrier_delay_s() -> None:
         bench.ask(pull="a")
         assert bench.qemu["peer"].links() == NO_A
         bench.ask(pull="b")  # the other cable does not wait for this one
-        wait_for(lambda: not any(bench.qemu["dut"].links().values()), "the late end is told")
+        wait_for(lambda: not any(bench.qemu["dut"].links().values()), "the late end is reported")
         assert bench.qemu["dut"].told_at("p1", False) - began < delay_s
         assert delay_s <= bench.qemu["dut"].told_at("p0", False) - began < delay_s + 1.0
 

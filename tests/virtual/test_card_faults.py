@@ -1,4 +1,4 @@
-"""Defects of virtual cards: what is injected stands in the right word of the right card, and goes again."""
+"""Defects of virtual cards: what is injected is in the right word of the right card, and goes again."""
 
 from __future__ import annotations
 

@@ -178,7 +178,7 @@ def test_a_defect_without_a_port_is_put_on_all_and_outlives_a_restart_of_the_pro
     bench.fault("err_disabled")
     bench.links_are()
     bench.restart()
-    wait_for(lambda: bench.qemu["dut"].links() == {"p0": False, "p1": False}, "the server is told")
+    wait_for(lambda: bench.qemu["dut"].links() == {"p0": False, "p1": False}, "the server is reported")
     assert [bench.port(n)["faults"] for n in PORTS] == [["err_disabled"]] * 4
 
 

@@ -257,6 +257,6 @@ def test_what_is_configured_outlives_a_restart(bench: SwitchBench) -> None:
     assert bench.set("1.3.6.1.2.1.31.1.1.1.18.101", "s", "to the card") == ""
     bench.restart()
     bench.links_are(1, 3, 4)
-    wait_for(lambda: bench.qemu["dut"].links() == {"p0": True, "p1": False}, "the servers are told anew")
+    wait_for(lambda: bench.qemu["dut"].links() == {"p0": True, "p1": False}, "the servers are reported again")
     assert bench.get("1.3.6.1.2.1.31.1.1.1.18.101") == 'STRING: "to the card"'
     assert list(bench.arrivals(1, frame(BROADCAST, A))) == [3]

@@ -1,4 +1,4 @@
-"""The switch's place in the bench: addresses, ports of the servers, what its process is told, ``vbench switch``."""
+"""The switch's place in the bench: addresses, ports of the servers, what its process is reported, ``vbench switch``."""
 
 from __future__ import annotations
 

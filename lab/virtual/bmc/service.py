@@ -73,7 +73,7 @@ class Faults:
 
 
 class Bmc:
-    """One BMC in front of one machine. :meth:`watch` must run beside it.
+    """One BMC in front of one machine. :meth:`watch` must run next to it.
 
     :ivar seen_on: the power state the event log knows of.
     :raises ConfigError: when the event log or the settings file cannot be used.

@@ -113,7 +113,7 @@ def _make(build: Path, work: Path, *options: str) -> None:
 
 
 def modules(base: Path | None = None) -> Path:
-    """All modules, stripped of debugging: ``<folder>/<name>.ko``, and ``Module.symvers`` beside them.
+    """All modules, stripped of debugging: ``<folder>/<name>.ko``, and ``Module.symvers`` next to them.
 
     :param base: folder of the image whose kernel they are for; the current one when not given.
     """

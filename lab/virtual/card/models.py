@@ -1,7 +1,7 @@
 """Turns the card sheets into the C tables the kernel modules are built with: ``python3 models.py lab/cards OUTPUT``.
 
 A sheet is the only place where a fact about a card stands. This program knows how the sheet's words are said in C, and
-what stands in for a fact that a sheet leaves open. Needs PyYAML; knows nothing of the lab's own code.
+what is in for a fact that a sheet leaves open. Needs PyYAML; knows nothing of the lab's own code.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ import models
 HEADERS = 20 + 20 + 12  # IPv4, TCP, TCP timestamps
 ETHERNET = 14
 FRAME_OVERHEAD, FRAME_MIN = 24, 60  # FCS, preamble, gap; IEEE 802.3-2018, 4A.4.2
-PAYLOAD, TLP_OVERHEAD, DESCRIPTOR = 256, 24, 32  # bytes of a TLP, around it, and beside a transfer (silicon/pcie.c)
+PAYLOAD, TLP_OVERHEAD, DESCRIPTOR = 256, 24, 32  # bytes of a TLP, around it, and next to a transfer (silicon/pcie.c)
 LANE_MBPS = {1: 2000, 2: 4000, 3: 7877}
 BUFFER = 65160  # bytes TCP hands over at once with segmentation offload
 

@@ -1,4 +1,4 @@
-"""What the guest's program is told of a server: the release it answers for, and the card as its sheet describes it."""
+"""What the guest's program knows of a server: the release it answers for, and the card as its sheet describes it."""
 
 from __future__ import annotations
 

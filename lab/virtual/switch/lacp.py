@@ -16,7 +16,7 @@ SYSTEM_PRIORITY, PORT_PRIORITY = 32768, 128
 SHORT_S, LONG_S = 3.0, 90.0
 """After so long without a LACPDU a partner has expired (6.4.4)."""
 FAST_S, SLOW_S = 1.0, 30.0
-"""How often a partner that asked for short, or long, timeouts is told our state (6.4.4)."""
+"""How often a partner that asked for short, or long, timeouts gets our state (6.4.4)."""
 LEAST_GAP_S = 0.34
 """Not more than three LACPDUs a second leave a port (6.4.16)."""
 

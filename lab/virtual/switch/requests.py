@@ -13,7 +13,7 @@ from switch.device import Switch
 from switch.port import Port
 
 TOLD_S = 3.0
-"""Within this time the server has taken a change of carrier, or the one who asked is told that it has not."""
+"""Within this time the server has taken a change of carrier, or the caller gets an error."""
 
 
 class Requests:

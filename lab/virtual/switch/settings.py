@@ -1,4 +1,4 @@
-"""What the process is told when it starts: addresses, ports, logins, files."""
+"""What the process gets when it starts: addresses, ports, logins, files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Versions beside those a sheet names: one that is older, one that is newer, one that is forbidden."""
+"""Versions next to those a sheet names: one that is older, one that is newer, one that is forbidden."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The bench file: which two servers, how they are reached, and what lies between their ports.
 
-Names of secrets stand in it, never secrets. Ports are named ``dut.p0``. ``lab/benches/example-real.yaml`` shows every
+Names of secrets are in it, never secrets. Ports are named ``dut.p0``. ``lab/benches/example-real.yaml`` shows every
 field.
 """
 
@@ -142,7 +142,7 @@ class Boot(Record):
 
 
 class PortEntry(Record):
-    """A port as it stands in the file, under its name.
+    """A port as it is in the file, under its name.
 
     ``port_index``: which port of its PCI function it is (the kernel's ``dev_port``), where a function has several.
     """

@@ -1,6 +1,6 @@
 """The card sheet: what a card must be, and where each fact comes from.
 
-A fact that nobody knows stands as ``unknown``, never as a guess, and a section nobody has written is left out: the
+A fact that nobody knows is ``unknown``, never as a guess, and a section nobody has written is left out: the
 check that needs it is then not applicable. :meth:`Card.known` and :meth:`Card.section` turn them into that verdict.
 """
 

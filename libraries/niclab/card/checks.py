@@ -136,7 +136,7 @@ def _of_driver(where: FieldPath, place: Card | Driver) -> Iterator[Problem]:
         for index, parameter in enumerate(place.coalescing.parameters):
             yield from _in_range((*field, index), parameter)
         for name in _twice(parameter.name for parameter in place.coalescing.parameters):
-            yield Problem(field, f"{name} stands there twice", "each parameter once")
+            yield Problem(field, f"{name} is there twice", "each parameter once")
 
 
 def _in_range(field: FieldPath, fact: Any) -> Iterator[Problem]:
@@ -155,7 +155,7 @@ def _twice(values: Any) -> list[Any]:
 
 def _offloads(offloads: Offloads) -> Iterator[Problem]:
     for name in _twice(row.name for row in offloads.table):
-        yield Problem(("offloads", "table"), f"{name.value} stands there twice", "each offload once")
+        yield Problem(("offloads", "table"), f"{name.value} is there twice", "each offload once")
     for index, row in enumerate(offloads.table):
         if row.linux is None and row.freebsd is None:
             yield Problem(("offloads", "table", index), "neither linux nor freebsd", "linux and/or freebsd")
@@ -190,19 +190,21 @@ def _offload(field: FieldPath, name: Any, row: LinuxOffload | FreebsdOffload, ro
         yield Problem((*field, "proof"), "one of per and at_least alone", "both or neither")
 
 
-def _recommended(card: Card, wish: Recommended) -> Iterator[Problem]:
+def _recommended(card: Card, expected: Recommended) -> Iterator[Problem]:
     where: FieldPath = ("recommended",)
-    if card.mtu is not None and (_above(wish.mtu, card.mtu.max) or _above(card.mtu.min, wish.mtu)):
-        yield Problem((*where, "mtu"), f"{wish.mtu} is outside {card.mtu.min}..{card.mtu.max}", "an MTU the card takes")
+    if card.mtu is not None and (_above(expected.mtu, card.mtu.max) or _above(card.mtu.min, expected.mtu)):
+        yield Problem(
+            (*where, "mtu"), f"{expected.mtu} is outside {card.mtu.min}..{card.mtu.max}", "an MTU the card takes"
+        )
     for name in ("rx", "tx"):
-        size = getattr(wish.rings, name, None)
+        size = getattr(expected.rings, name, None)
         ring: Ring | None = getattr(card.rings, name, None)
         if size is not None and ring is not None and _above(size, ring.max):
             yield Problem((*where, "rings", name), f"{size} is above max {ring.max}", "a size the card takes")
-    if wish.rings is not None and card.rings is not None and not card.rings.settable:
+    if expected.rings is not None and card.rings is not None and not card.rings.settable:
         yield Problem((*where, "rings"), "rings of a card whose rings cannot be set", "no rings")
     known = {row.name: row for row in card.coalescing.parameters} if card.coalescing is not None else {}
-    for index, parameter in enumerate(wish.coalescing):
+    for index, parameter in enumerate(expected.coalescing):
         field = (*where, "coalescing", index)
         row = known.get(parameter.name)
         if card.coalescing is not None and row is None:
@@ -217,7 +219,7 @@ _NAMED = (SettingKind.OFFLOAD, SettingKind.SYSCTL, SettingKind.COALESCING, Setti
 
 def _effects(card: Card) -> Iterator[Problem]:
     for name in _twice(effect.name for effect in card.effects):
-        yield Problem(("effects",), f"{name} stands there twice", "each effect once")
+        yield Problem(("effects",), f"{name} is there twice", "each effect once")
     for index, effect in enumerate(card.effects):
         where: FieldPath = ("effects", index)
         if not effect.change:
@@ -230,7 +232,7 @@ def _effects(card: Card) -> Iterator[Problem]:
         return
     yield from _each_setting(("sequence", "baseline"), card.sequence.baseline)
     for name in _twice(step.name for step in card.sequence.steps):
-        yield Problem(("sequence", "steps"), f"{name} stands there twice", "each step once")
+        yield Problem(("sequence", "steps"), f"{name} is there twice", "each step once")
     for index, step in enumerate(card.sequence.steps):
         yield from _prediction(("sequence", "steps", index, "wanted"), step.wanted)
         yield from _each_setting(("sequence", "steps", index, "settings"), step.settings)

@@ -118,7 +118,7 @@ class Effect(Section):
 
 
 class Step(Record):
-    """One step of a sequence, beside its baseline. ``settings``: what is set in it, all of it."""
+    """One step of a sequence, next to its baseline. ``settings``: what is set in it, all of it."""
 
     name: Word
     settings: tuple[Setting, ...]

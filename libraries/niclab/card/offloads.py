@@ -53,7 +53,7 @@ NamedOffload = Annotated[OffloadName, Wanted(f"{_OFFLOADS} {_MORE}")]
 class Proof(Record):
     """Counters that prove an offload was used.
 
-    ``counter`` alone: it grows while the offload is used, and stands still while it is not. With ``per``: the two grow
+    ``counter`` alone: it grows while the offload is used, and does not grow while it is not. With ``per``: the two grow
     together, and ``counter`` grows at least ``at_least`` times as much while the offload is used.
     """
 

@@ -69,7 +69,7 @@ class Package(VersionLists, Section):
 class Driver(Section):
     """A driver: either versions of its own, or ``in_kernel``: it comes with the kernel and has the kernel's version.
 
-    ``rings``, ``coalescing``, ``channels``: its numbers, where they are not those of Linux' driver, which stand in the
+    ``rings``, ``coalescing``, ``channels``: its numbers, where they are not those of Linux' driver, which are in the
     card's own sections.
     """
 

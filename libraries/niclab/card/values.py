@@ -1,6 +1,6 @@
-"""The single values that stand on card sheets, and the section that names the source of its facts.
+"""The single values that are on card sheets, and the section that names the source of its facts.
 
-A fact that nobody knows stands as ``unknown``; :meth:`niclab.card.Card.known` turns it into its verdict.
+A fact that nobody knows is ``unknown``; :meth:`niclab.card.Card.known` turns it into its verdict.
 """
 
 from __future__ import annotations

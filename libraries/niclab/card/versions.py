@@ -44,7 +44,7 @@ class VersionOrder(Enum):
 
 
 class IncomparableVersions(ValueError):
-    """Two versions whose order cannot be told."""
+    """Two versions whose order cannot be decided."""
 
 
 _NUMBERS = r"(?:0|[1-9][0-9]*)(?:[.-](?:0|[1-9][0-9]*))*"
@@ -161,7 +161,7 @@ def _check_spec(spec: str) -> str:
     if spec != spec.strip() or spec == Unknown.UNKNOWN.value:
         raise ValueError("no version")
     if _is_range(spec):
-        VersionRange.parse(spec, VersionOrder.NUMBERS_SUFFIX)  # the order of the list it stands in is checked there
+        VersionRange.parse(spec, VersionOrder.NUMBERS_SUFFIX)  # the order of the list it is in is checked there
     return spec
 
 

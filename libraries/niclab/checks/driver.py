@@ -110,7 +110,7 @@ def require_own_of_system(run: Run) -> None:
     """
     driver, system = dut_driver(run), dut_system(run).value
     if not driver.in_kernel or driver.package is not None:
-        what = "a package of" if driver.package is not None else "no driver that comes with the system beside"
+        what = "a package of" if driver.package is not None else "no driver that comes with the system apart from"
         raise NotApplicable(f"sheet {run.card.name} names {what} {driver.module} for {system}")
     host = dut(run)
     file, problems = host.drivers.modinfo(driver.module), list[str]()

@@ -84,7 +84,7 @@ class FirmwareChange:
         other = next((image for image in update.images if image.version != running), None)
         back = next((image for image in update.images if image.version == running), None)
         if other is None or back is None:
-            missing = f"no image beside firmware {running}" if other is None else f"no image of firmware {running}"
+            missing = f"no image apart from firmware {running}" if other is None else f"no image of firmware {running}"
             raise NotApplicable(f"sheet {self._sheet} names {missing}, so it cannot be changed and put back")
         self._write(other, back)
 

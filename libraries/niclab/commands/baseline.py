@@ -18,7 +18,7 @@ def add_parser(commands: Any) -> None:
     actions = baseline.add_subparsers(required=True, metavar="ACTION")
     accept = actions.add_parser("accept", help="later runs are compared with this one")
     accept.add_argument("run_dir", type=Path, metavar="RUN", help="a run folder with measurements.json")
-    accept.add_argument("--replace", action="store_true", help="also where a baseline stands already")
+    accept.add_argument("--replace", action="store_true", help="also where a baseline exists already")
     accept.set_defaults(run=_accept)
     show = actions.add_parser("list", help="a line a baseline")
     show.set_defaults(run=_list)

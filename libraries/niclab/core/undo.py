@@ -305,7 +305,7 @@ class Journal:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             holder = self._state().holder_pid
-            who = f"pid {holder}" if holder else "a process that has not told its pid yet"
+            who = f"pid {holder}" if holder else "a process that has not noted its pid yet"
             raise BenchFault(f"{self.path}: the bench is in use by {who}; wanted: one run at a time") from error
 
     def _repair(self, fd: int) -> None:

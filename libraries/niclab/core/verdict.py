@@ -1,6 +1,6 @@
 """The four ways a check can end other than well.
 
-A message names subject, measured, wanted, and where the wish comes from::
+A message names subject, measured, wanted, and the source of the expectation::
 
     dut.p0 (0000:17:00.0) trained to x4, sheet emulex-oce11102 wants x8
 

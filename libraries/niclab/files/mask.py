@@ -136,7 +136,7 @@ def _base64_forms(data: bytes) -> Iterator[str]:
     """What base64 makes of ``data``: alone, and within longer data the characters that depend on ``data`` only."""
     for before in range(3):
         text = base64.b64encode(bytes(before) + data).decode()
-        first = -(-before * 8 // 6)  # the first character without a bit of what stands before
+        first = -(-before * 8 // 6)  # the first character without a bit of what is before
         inside = text[first : (before + len(data)) * 8 // 6]  # the last one has bits of what follows
         for form in (inside, text.rstrip("="), text) if before == 0 else (inside,):
             yield form

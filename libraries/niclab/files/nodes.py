@@ -1,6 +1,6 @@
 """From the bytes of a YAML file to its node tree, within limits that a file of the lab never meets.
 
-An alias lets 200 bytes stand for a million fields, and deep nesting ends the interpreter's stack; both are refused.
+An alias lets 200 bytes make a million fields, and deep nesting ends the interpreter's stack; both are refused.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ class Secrets:
     """The secrets of one bench.
 
     The file holds ``KEY=VALUE`` lines; blank lines and lines that begin with ``#`` are skipped; the value is everything
-    after the first ``=``, as it stands. It is read when a secret is first wanted that the environment does not have.
+    after the first ``=``, as it is. It is read when a secret is first wanted that the environment does not have.
 
     Args:
         file: The ``secrets_file`` of the bench; None when there is none, then the environment must have them all.

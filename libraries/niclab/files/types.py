@@ -1,4 +1,4 @@
-"""The single values that stand in bench files and card sheets: what each may be, and the words that say so.
+"""The single values that are in bench files and card sheets: what each may be, and the words that say so.
 
 Every type carries its :class:`Wanted`: the answer to a wrong value, and the help an editor shows.
 """
@@ -74,7 +74,7 @@ def refuse_if(refused: Callable[[T], bool]) -> AfterValidator:
 
 
 def _in_place(path: Path, info: ValidationInfo) -> Path:
-    """``~`` expanded; a relative path is relative to the directory of the file it stands in."""
+    """``~`` expanded; a relative path is relative to the directory of the file it is in."""
     if path == Path():
         raise ValueError("empty")
     try:

@@ -9,7 +9,7 @@ Four rules make the files safe to read:
 * A bare word that YAML 1.1 readers (PyYAML) and YAML 1.2 readers (editors) take for different things is refused:
   ``1e10``, ``0710``, ``on``, ``0000:01:00.0``, ``52:54:00:12:34:56``. In quotes it is the same text to every reader.
 * Nothing is converted: ``true`` is no number, ``8086`` is no text, and an empty value is never "not given".
-* A key may stand once, and must be known.
+* A key may occur once, and must be known.
 * Nothing grows in the reader: no aliases, no deep nesting, no large files (:mod:`niclab.files.nodes`).
 
 The shape of the whole file is checked first; what spans several fields (:meth:`Sheet.problems`) is checked once the
@@ -36,10 +36,10 @@ from niclab.files.nodes import compose
 from niclab.files.types import Record, Wanted
 
 REPOSITORY = Path(__file__).resolve().parents[3]
-"""Root of the checkout: ``lab/`` stands here, and commands of a bench file run here."""
+"""Root of the checkout: ``lab/`` is here, and commands of a bench file run here."""
 
 FieldPath = tuple[str | int, ...]
-"""Where a value stands in a file: ``("paths", 0, "subnet")``, shown as ``paths.0.subnet``."""
+"""Where a value is in a file: ``("paths", 0, "subnet")``, shown as ``paths.0.subnet``."""
 
 _LONGEST_SHOWN_VALUE = 80
 
@@ -91,7 +91,7 @@ class Sheet(Record):
 class Document:
     """A YAML file as read.
 
-    ``data`` holds plain values, ``lines`` the 1-based line of each field, ``written`` each single value as it stands in
+    ``data`` holds plain values, ``lines`` the 1-based line of each field, ``written`` each single value as it is in
     the file, ``bare`` the fields whose value is not in quotes, ``unclear`` the bare words that YAML readers disagree
     about, ``empty`` the fields without a value, and ``problems`` duplicate and impossible keys.
     """
@@ -270,7 +270,7 @@ def _shape_problem(document: Document, model: type[Sheet], details: ErrorDetails
 
 
 def _path_in_file(data: object, loc: Sequence[str | int], *, missing: bool) -> FieldPath:
-    """The steps of a pydantic location that stand in the file; it also names alternatives of a type, which do not."""
+    """The steps of a pydantic location that are in the file; it also names alternatives of a type, which do not."""
     path: FieldPath = ()
     for step in loc:
         steps_here: Any = data if isinstance(data, dict) else dict(enumerate(data)) if isinstance(data, list) else {}
@@ -284,7 +284,7 @@ def _unknown_key(model: type[Sheet], path: FieldPath) -> Problem:
     key = str(path[-1])
     known = sorted(_known_keys(model, path[:-1]))
     if _SECRET_KEY.fullmatch(key):
-        wanted = "password_secret: the NAME of the secret; secrets never stand in a file of the repository"
+        wanted = "password_secret: the NAME of the secret; secrets never are in a file of the repository"
         return Problem(path, "a literal secret (not shown)", wanted)
     close = difflib.get_close_matches(key, known, n=1)
     question = f"did you mean {close[0]}? " if close else ""
@@ -347,7 +347,7 @@ def _alternatives(annotation: object, notes: tuple[object, ...]) -> Iterator[tup
 
 
 def _alternatives_at(model: type[Sheet], path: FieldPath) -> list[tuple[object, tuple[object, ...]]]:
-    """The plain types that may stand at ``path``; none for a key the model does not know."""
+    """The plain types that may be at ``path``; none for a key the model does not know."""
     found: list[tuple[object, tuple[object, ...]]] = [(model, ())]
     for step in path:
         inside: list[tuple[object, tuple[object, ...]]] = []
@@ -374,7 +374,7 @@ def _known_keys(model: type[Sheet], path: FieldPath) -> set[str]:
 
 
 def _words_at(model: type[Sheet], path: FieldPath) -> str:
-    """What may stand at ``path``, in plain words."""
+    """What may be at ``path``, in plain words."""
     words: list[str] = []
     for kind, notes in _alternatives_at(model, path):
         own = [note.words for note in notes if isinstance(note, Wanted)]

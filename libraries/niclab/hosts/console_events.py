@@ -1,6 +1,6 @@
 """What happened on a console, from its log: firmware, boot loader, kernel, init, login, deaths, reboots.
 
-Deaths are told by the same signs that every wait on a console watches for
+Deaths are recognised by the same signs that every wait on a console watches for
 (:mod:`niclab.transports.kernel_death`). The text may be raw: escape sequences, carriage returns, NUL bytes, wrong
 bytes, the time stamps of our own logs and of the kernel.
 """
@@ -220,7 +220,7 @@ _WORDS: tuple[tuple[ConsoleEventKind, tuple[str, ...]], ...] = (
 )
 _PATTERNS = tuple((kind, re.compile("|".join(f"(?:{word})" for word in words))) for kind, words in _WORDS)
 
-# A screen moves the cursor instead of ending lines: what stands at another place is another line.
+# A screen moves the cursor instead of ending lines: what is at another place is another line.
 _BREAK = re.compile(r"\n|\r|\x1b\[[0-9;]{0,10}[HfJ]")
 _STAMPS = re.compile(
     r"(?:\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,6})?(?:Z|[+-]\d\d:?\d\d)?\]? |\[\d\d:\d\d:\d\d\] )?"
@@ -301,7 +301,7 @@ def _kind(said: str) -> ConsoleEventKind | None:
 
 
 def _segments(text: str) -> Iterator[tuple[int, int, str]]:
-    """Line number, offset and clean text of each piece that stands on a line of its own."""
+    """Line number, offset and clean text of each piece that is on a line of its own."""
     line, begin = 1, 0
     for cut in _BREAK.finditer(text):
         yield from _segment(text, line, begin, cut.start())

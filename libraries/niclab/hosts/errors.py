@@ -34,7 +34,7 @@ def unreadable(kind: str, where: str, text: object, expected: str) -> ReadError:
     Args:
         kind: The tool and form that was read, ``ethtool -i``.
         where: ``line 3``, or the path of a JSON value.
-        text: What stands there; shortened to 120 characters.
+        text: What is there; shortened to 120 characters.
         expected: What is wanted instead, in plain words.
     """
     shown = text if isinstance(text, str) else repr(text)

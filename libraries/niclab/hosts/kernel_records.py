@@ -1,4 +1,4 @@
-"""What a kernel log tells: notable lines, each with the values that stand in it."""
+"""What a kernel log tells: notable lines, each with the values that are in it."""
 
 from __future__ import annotations
 

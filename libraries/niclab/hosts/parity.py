@@ -27,7 +27,7 @@ class Support(StrEnum):
 
 @dataclass(frozen=True)
 class Parity:
-    """``how``: what stands for it, or why it is not there; empty for a native answer."""
+    """``how``: what means it, or why it is not there; empty for a native answer."""
 
     support: Support
     how: str = ""

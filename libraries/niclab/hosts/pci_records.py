@@ -1,4 +1,4 @@
-"""What lspci says of a PCI function beside its identity and link."""
+"""What lspci says of a PCI function in addition to its identity and link."""
 
 from __future__ import annotations
 

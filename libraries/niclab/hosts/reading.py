@@ -69,7 +69,7 @@ def _refuse_constant(name: str) -> NoReturn:
 
 @dataclass(frozen=True)
 class JsonNode:
-    """A JSON value that knows where it stands, so that an error can say it."""
+    """A JSON value that knows where it is, so that an error can say it."""
 
     kind: str
     path: str

@@ -86,14 +86,14 @@ class Counters:
         if not values:
             raise ReadError(f"no counter {name!r} among {len(self.entries)}")
         if len(values) > 1:
-            raise ReadError(f"counter {name!r} stands {len(values)} times with the values {values}: ambiguous")
+            raise ReadError(f"counter {name!r} occurs {len(values)} times with the values {values}: ambiguous")
         return values[0]
 
     def __contains__(self, name: object) -> bool:
         return any(known == name for known, _ in self.entries)
 
     def as_json(self) -> dict[str, object]:
-        """``counters`` by name; the values of a name that stands several times are a list."""
+        """``counters`` by name; the values of a name that occurs several times are a list."""
         values: dict[str, list[int]] = {}
         for name, value in self.entries:
             values.setdefault(name, []).append(value)

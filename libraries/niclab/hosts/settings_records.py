@@ -1,4 +1,4 @@
-"""What a host says when it is told to change something, and what it knows of packages and PCI Express errors."""
+"""What a host says when it is asked to change something, and what it knows of packages and PCI Express errors."""
 
 from __future__ import annotations
 

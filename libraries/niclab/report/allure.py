@@ -93,7 +93,7 @@ def strip_beacon(report_dir: Path) -> None:
 
 
 def _clean(out_dir: Path) -> None:
-    """Remove an earlier report: Allure never does, and a second run beside an old page has been read as new numbers."""
+    """Remove an earlier report: Allure never does, and a second run with an old page was once read as new numbers."""
     if not out_dir.exists():
         return
     if not out_dir.is_dir() or (any(out_dir.iterdir()) and not (out_dir / REPORT_NAME).is_file()):

@@ -1,4 +1,4 @@
-"""The certificate of a run: what was qualified, whether it holds, why not if it does not, and the hashes it stands on.
+"""The certificate of a run: what was qualified, whether it holds, why not if it does not, and the hashes it rests on.
 
 It is made of ``run.json``, the Allure results and their summary, ``output.xml`` and the evidence, and is written as
 ``certificate.json``, ``certificate.html`` and ``certificate.sha256`` (to be checked with ``sha256sum -c`` as well).
@@ -224,7 +224,7 @@ def _requirements(tests: list[TestRecord]) -> list[dict[str, Any]]:
 
 
 def _hashes(run_dir: Path) -> dict[str, str | None]:
-    """SHA-256 of what the certificate stands on; None for a file that is not there.
+    """SHA-256 of what the certificate rests on; None for a file that is not there.
 
     That of the results folder is taken over the lines ``<sha256>  <name>`` of its results and summary, sorted by name.
     """

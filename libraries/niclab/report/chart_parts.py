@@ -84,7 +84,7 @@ def width_px(text: str, size: float = FONT_PX) -> float:
 
 
 def wrapped(text: str, most_px: float, size: float = FONT_PX) -> list[str]:
-    """``text`` in lines not wider than ``most_px``; a longer word stands alone."""
+    """``text`` in lines not wider than ``most_px``; a longer word is alone."""
     lines: list[str] = []
     for word in text.split():
         longer = f"{lines[-1]} {word}" if lines else word
@@ -130,7 +130,7 @@ def path(points: Iterable[tuple[float, float]], kind: str, *, closed: bool = Fal
 
 
 def marker(x: float, y: float, shape: int, kind: str) -> str:
-    """A small filled sign; four shapes, so that lines are told apart without colour."""
+    """A small filled sign; four shapes, so that lines are distinguished without colour."""
     if shape % 4 == 0:
         return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.2" class="{kind}"/>'
     outline = (

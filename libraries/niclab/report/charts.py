@@ -1,4 +1,4 @@
-"""Charts of measurements as SVG, each with its numbers beside it as CSV.
+"""Charts of measurements as SVG, each with its numbers next to it as CSV.
 
 * :class:`LineChart`: a figure against a number, one line a variant, with the band of its intervals and a limit:
   bandwidth against block size, receiver CPU against connections.
@@ -37,7 +37,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Line:
-    """One variant; its name stands at the end of its line. Points rise in x."""
+    """One variant; its name is at the end of its line. Points rise in x."""
 
     name: str
     points: tuple[Point, ...]
@@ -187,7 +187,7 @@ class ChangeChart:
         return _csv(["setting", self.x_label, "interval low", "interval high", "wanted", "decision"], rows)
 
     def _decimals(self) -> int:
-        """Of all rows alike, so that they stand under each other: two only when every interval is that narrow."""
+        """Of all rows alike, so that they are under each other: two only when every interval is that narrow."""
         widest = max(row.high - row.low for row in self.rows)
         return 2 if widest < 0.2 else 1
 

@@ -59,7 +59,7 @@ class EvidenceEntry:
 
 
 class EvidenceStore:
-    """Files of one run, each with an entry in ``index.json`` beside them.
+    """Files of one run, each with an entry in ``index.json`` next to them.
 
     Several stores, also of several processes, may write to one folder.
 

@@ -1,6 +1,6 @@
 """The link by which a log message points to a file of evidence.
 
-It is shown in Robot Framework's log.html as it stands, and becomes an attachment of the keyword in the Allure report::
+It is shown in Robot Framework's log.html as it is, and becomes an attachment of the keyword in the Allure report::
 
     <a class="evidence" type="image/svg+xml" href="evidence/plot.svg">throughput over block size</a>
 """

@@ -133,7 +133,7 @@ def _footer(certificate: Mapping[str, Any]) -> str:
         for name, digest in certificate["sha256"].items()
     )
     return (
-        f"<footer><p>Issued {_text(_moment(certificate['issued']))}. SHA-256 of the files this page stands on:</p>"
+        f"<footer><p>Issued {_text(_moment(certificate['issued']))}. SHA-256 of the files this page rests on:</p>"
         f"<table>{rows}</table></footer>"
     )
 

@@ -121,7 +121,7 @@ def _marked(message: Any) -> str:
 
 
 def _step_name(item: Any) -> str:
-    """A keyword the way it stands in the suite, with assignment and arguments; a control structure likewise."""
+    """A keyword the way it is in the suite, with assignment and arguments; a control structure likewise."""
     if item.type in _CALLS:
         assigned = ", ".join(name.rstrip("= ") for name in item.assign)
         call = "    ".join([item.name or "", *map(str, item.args)])

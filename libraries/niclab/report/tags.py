@@ -47,7 +47,7 @@ class TagMeaning:
 
 
 def meaning_of(tags: Iterable[str]) -> TagMeaning:
-    """What ``tags`` stand for. A tag that begins with ``allure.`` and says nothing known is a problem."""
+    """What ``tags`` mean. A tag that begins with ``allure.`` and says nothing known is a problem."""
     meaning = TagMeaning()
     for tag in tags:
         found = _ALLURE_TAG.fullmatch(tag)

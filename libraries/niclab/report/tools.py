@@ -1,7 +1,7 @@
 """Tools of the Allure report: Allure 3 (the npm package ``allure``) and the Node.js that runs it.
 
 ``make setup`` installs them into the user's cache: exactly the files whose hashes ``lab/report`` pins. A folder of the
-cache is named by the content of its pins, so a change of the pins installs beside what is there. A qualification run
+cache is named by the content of its pins, so a change of the pins installs next to what is there. A qualification run
 only looks for the tools.
 """
 

@@ -41,7 +41,7 @@ class Verdict(Enum):
 
     @property
     def certifiable(self) -> bool:
-        """Whether a certificate may stand on it."""
+        """Whether a certificate may rest on it."""
         return self in (Verdict.PASS, Verdict.NOT_APPLICABLE)
 
 
@@ -62,7 +62,7 @@ class _Part(NamedTuple):
 _HTML_MARK = "*HTML*"
 _TAG = re.compile(r"<[^<>]*>")
 _BREAK = re.compile(r"<(?:br|hr|/p|/div|/li)\b[^<>]*>", re.IGNORECASE)
-# Headings that introduce a failure wherever they stand, and headings that introduce a reason for a skip.
+# Headings that introduce a failure wherever they are, and headings that introduce a reason for a skip.
 _HEADING = re.compile(
     r"""(?:\A|\n\n)
     (?: (?P<failure>
@@ -159,7 +159,7 @@ def _without_retries(text: str) -> str:
 
 
 def _of_part(text: str) -> Verdict | None:
-    """The verdict that the class name at the beginning of ``text`` stands for; None when there is none."""
+    """The verdict that the class name at the beginning of ``text`` means; None when there is none."""
     found = _CLASS_NAME.match(text)
     return _BY_CLASS_NAME.get(found["name"]) if found else None
 

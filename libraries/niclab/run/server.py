@@ -96,7 +96,7 @@ class Server:
 
     @property
     def console(self) -> SerialConsole:
-        """The serial console, open: logged from the first use on, connected anew when the line was lost.
+        """The serial console, open: logged from the first use on, connected again when the line was lost.
 
         Raises:
             NotApplicable: The server has none.

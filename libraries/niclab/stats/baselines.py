@@ -100,11 +100,11 @@ class BaselineStore:
 
         Args:
             run_dir: Folder of the run.
-            replace: Also where a baseline stands already; the old one stays in its history.
+            replace: Also where a baseline exists already; the old one stays in its history.
 
         Raises:
             BenchFault: When the run is not finished, has no measurements, one with too few samples, or a baseline
-                stands already and ``replace`` is not given.
+                exists already and ``replace`` is not given.
         """
         measurements = read(run_dir)
         run = read_run(run_dir)

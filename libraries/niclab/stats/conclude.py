@@ -15,7 +15,7 @@ def conclude(results: Mapping[str, Result]) -> None:
         results: The subject of each answer (``dut.p0 to peer.p0, TCP``) names it in the message.
 
     Raises:
-        CardFailure: When any is MISSED; what is undecided stands in the message too.
+        CardFailure: When any is MISSED; what is undecided is in the message too.
         Undecided: When none is missed and any is UNDECIDED.
         ValueError: Without results: nothing asked is not an answer.
     """

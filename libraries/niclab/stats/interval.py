@@ -19,7 +19,7 @@ _SKEW_CRITICAL = 3.0
 class Interval:
     """``low`` to ``high`` holds the true mean with probability ``level``; all in the unit of the values.
 
-    ``lag1``: correlation of neighbours, None when it cannot be told. ``effective_n``: how many independent values
+    ``lag1``: correlation of neighbours, None when it is unknown. ``effective_n``: how many independent values
     know as much.
     """
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from niclab.stats.interval import Guarded, guarded, guarded_difference
 from niclab.stats.outliers import warnings
 from niclab.stats.plan import Plan
-from niclab.stats.questions import Change, Decision, Direction, Look, Result, Wish, not_worse_by, rounded
+from niclab.stats.questions import Change, Decision, Direction, Expected, Look, Result, not_worse_by, rounded
 from niclab.stats.series import effective_size, lag1, numbers
 from niclab.stats.student import t_quantile, t_upper_tail
 
@@ -26,12 +26,12 @@ FEWEST_OF_A_BASELINE = 3
 _WORTH_SAYING = 0.7
 
 
-def judge_values(values: Sequence[float], wish: Wish, unit: str, plan: Plan) -> Result:
+def judge_values(values: Sequence[float], expected: Expected, unit: str, plan: Plan) -> Result:
     """Judge whether the mean of a figure is where a limit wants it.
 
     Args:
         values: One a run, in time order, warm-up left out.
-        wish: The limit.
+        expected: The limit.
         unit: Of the values, for the reason.
         plan: How it was measured.
 
@@ -46,18 +46,18 @@ def judge_values(values: Sequence[float], wish: Wish, unit: str, plan: Plan) -> 
     def at(n: int, critical: float) -> tuple[Guarded, float]:
         return guarded(sample[:n], critical, plan.correlation), critical
 
-    case = _Case(sample, at, lambda mean: mean, wish, unit, "runs", plan, plan.resolution, met_early=False)
+    case = _Case(sample, at, lambda mean: mean, expected, unit, "runs", plan, plan.resolution, met_early=False)
     answer = _answer(case)
-    far_off = warnings(sample[: answer.n], wish, unit, plan.resolution)
+    far_off = warnings(sample[: answer.n], expected, unit, plan.resolution)
     return replace(answer, warnings=far_off, reason="; ".join([answer.reason, *far_off]))
 
 
-def judge_pairs(pairs: Sequence[tuple[float, float]], wish: Wish, plan: Plan) -> Result:
-    """Does a setting change the figure as ``wish`` says? In % of the baseline.
+def judge_pairs(pairs: Sequence[tuple[float, float]], expected: Expected, plan: Plan) -> Result:
+    """Does a setting change the figure as ``expected`` says? In % of the baseline.
 
     Args:
         pairs: Of each block, in time order: (figure of the baseline, figure with the setting), both above 0.
-        wish: What is expected.
+        expected: What is expected.
         plan: How many runs at least and at most, and the confidence.
 
     Raises:
@@ -73,7 +73,7 @@ def judge_pairs(pairs: Sequence[tuple[float, float]], wish: Wish, plan: Plan) ->
     def at(n: int, critical: float) -> tuple[Guarded, float]:
         return guarded(sample[:n], critical, plan.correlation), critical
 
-    return _answer(_Case(sample, at, _percent, wish, "% of baseline", "pairs", plan, step))
+    return _answer(_Case(sample, at, _percent, expected, "% of baseline", "pairs", plan, step))
 
 
 def judge_against_baseline(
@@ -110,8 +110,8 @@ def judge_against_baseline(
         both = guarded_difference(new, guarded(old, critical, plan.correlation))
         return both, t_quantile(tail, both.df)
 
-    wish = not_worse_by(tolerance_percent, direction, source)
-    return _answer(_Case(sample, at, _percent, wish, "% of baseline", "runs", plan, step, direction))
+    expected = not_worse_by(tolerance_percent, direction, source)
+    return _answer(_Case(sample, at, _percent, expected, "% of baseline", "runs", plan, step, direction))
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class _Case:
     sample: tuple[float, ...]
     at: Callable[[int, float], tuple[Guarded, float]]
     shown: Callable[[float], float]
-    wish: Wish
+    expected: Expected
     unit: str
     counted: str
     plan: Plan
@@ -136,7 +136,7 @@ class _Case:
     def look(self, n: int, boundary: float) -> Look:
         found, critical = self.at(n, boundary)
         low, high = (self.shown(bound) for bound in found.bounds(critical, self.resolution))
-        decision = Decision.UNDECIDED if self.without_spread(n) else self.wish.decide(low, high)
+        decision = Decision.UNDECIDED if self.without_spread(n) else self.expected.decide(low, high)
         if decision is Decision.MET and self.waits(n):
             decision = Decision.UNDECIDED
         return Look(n, critical, self.shown(found.mean), low, high, decision)
@@ -172,7 +172,7 @@ def _answer(case: _Case) -> Result:
         n=last.n,
         lag1=lag1(used),
         effective_n=effective_size(used),
-        wish=case.wish,
+        expected=case.expected,
         decision=last.decision,
         change=_change(last, case.direction) if case.direction else None,
         looks=tuple(looks),
@@ -190,7 +190,7 @@ def _reason(case: _Case, look: Look, effective_n: float) -> str:
     estimate, low, high = rounded(look.estimate, look.low, look.high, signed=case.unit.startswith("%"))
     said = (
         f"{estimate} {case.unit}, {100 * case.plan.level:g} % interval {low} to {high} ({look.n} {case.counted}), "
-        f"{case.wish.text}: {look.decision.value}"
+        f"{case.expected.text}: {look.decision.value}"
     )
     if case.direction and _change(look, case.direction) is not Change.UNCLEAR:
         said += f"; {_change(look, case.direction).value} than the baseline"
@@ -200,7 +200,7 @@ def _reason(case: _Case, look: Look, effective_n: float) -> str:
         return said
     if case.without_spread(look.n):
         said += f"; all {case.counted} are exactly the same, and the resolution of the figure is not given"
-    if case.waits(look.n) and case.wish.decide(look.low, look.high) is Decision.MET:
+    if case.waits(look.n) and case.expected.decide(look.low, look.high) is Decision.MET:
         said += f"; {look.n} of {case.plan.most} {case.counted} made, too few to meet an intermittent fault"
     spent = look.n >= case.plan.most
     return said + (f"; the budget of {case.plan.most} {case.counted} is spent" if spent else "")

@@ -146,7 +146,7 @@ def load(path: Path, kind: type[R]) -> R:
     """The record in the JSON file ``path``.
 
     Raises:
-        BenchFault: When it is missing or unreadable, a key stands twice, or a field is not as wanted; each wrong field
+        BenchFault: When it is missing or unreadable, a key occurs twice, or a field is not as wanted; each wrong field
             is a line.
     """
     try:
@@ -178,7 +178,7 @@ def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     content = dict(pairs)
     if len(content) != len(pairs):
         names = [name for name, _ in pairs]
-        raise ValueError(f"{next(name for name in names if names.count(name) > 1)!r} stands twice in one object")
+        raise ValueError(f"{next(name for name in names if names.count(name) > 1)!r} occurs twice in one object")
     return content
 
 

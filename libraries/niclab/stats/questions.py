@@ -30,11 +30,11 @@ class Change(Enum):
 
     BETTER = "better"
     WORSE = "worse"
-    UNCLEAR = "not told apart"
+    UNCLEAR = "not distinguished"
 
 
 @dataclass(frozen=True)
-class Wish:
+class Expected:
     """The true value must lie in ``low`` to ``high`` (one may be infinite). ``text`` says so, and where it is from."""
 
     text: str
@@ -43,7 +43,7 @@ class Wish:
 
     def __post_init__(self) -> None:
         if not (self.low <= self.high and (math.isfinite(self.low) or math.isfinite(self.high)) and self.text.strip()):
-            raise ValueError(f"wish {self.text!r}: {self.low!r} to {self.high!r}; wanted: a text, and a region")
+            raise ValueError(f"expected {self.text!r}: {self.low!r} to {self.high!r}; wanted: a text, and a region")
 
     def decide(self, low: float, high: float) -> Decision:
         """The answer when the true value is known to lie in ``low`` to ``high``."""
@@ -54,35 +54,35 @@ class Wish:
         return Decision.UNDECIDED
 
 
-def at_least(limit: float, source: str = "") -> Wish:
+def at_least(limit: float, source: str = "") -> Expected:
     """The mean is ``limit`` or more, in the unit of the values."""
-    return Wish(_of(f"limit at least {_finite(limit):g}", source), limit, math.inf)
+    return Expected(_of(f"limit at least {_finite(limit):g}", source), limit, math.inf)
 
 
-def at_most(limit: float, source: str = "") -> Wish:
+def at_most(limit: float, source: str = "") -> Expected:
     """The mean is ``limit`` or less, in the unit of the values."""
-    return Wish(_of(f"limit at most {_finite(limit):g}", source), -math.inf, limit)
+    return Expected(_of(f"limit at most {_finite(limit):g}", source), -math.inf, limit)
 
 
-def raises_by(percent: float, source: str = "") -> Wish:
+def raises_by(percent: float, source: str = "") -> Expected:
     """A setting raises the figure by at least ``percent`` % of the baseline."""
-    return Wish(_of(f"wanted at least {_positive(percent):g} % more", source), percent, math.inf)
+    return Expected(_of(f"wanted at least {_positive(percent):g} % more", source), percent, math.inf)
 
 
-def lowers_by(percent: float, source: str = "") -> Wish:
+def lowers_by(percent: float, source: str = "") -> Expected:
     """A setting lowers the figure by at least ``percent`` % of the baseline."""
-    return Wish(_of(f"wanted at least {_positive(percent, below=100):g} % less", source), -math.inf, -percent)
+    return Expected(_of(f"wanted at least {_positive(percent, below=100):g} % less", source), -math.inf, -percent)
 
 
-def stays_within(percent: float, source: str = "") -> Wish:
+def stays_within(percent: float, source: str = "") -> Expected:
     """A setting moves the figure by at most ``percent`` % of the baseline, either way."""
-    return Wish(_of(f"wanted within {_positive(percent, below=100):g} % either way", source), -percent, percent)
+    return Expected(_of(f"wanted within {_positive(percent, below=100):g} % either way", source), -percent, percent)
 
 
-def not_worse_by(percent: float, direction: Direction, source: str = "") -> Wish:
+def not_worse_by(percent: float, direction: Direction, source: str = "") -> Expected:
     """The figure is worse than its baseline by at most ``percent`` %; an improvement of any size will do."""
     text = _of(f"wanted at most {_positive(percent, below=100):g} % worse ({direction} is better)", source)
-    return Wish(text, -percent, math.inf) if direction is Direction.HIGHER else Wish(text, -math.inf, percent)
+    return Expected(text, -percent, math.inf) if direction is Direction.HIGHER else Expected(text, -math.inf, percent)
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class Result:
     n: int
     lag1: float | None
     effective_n: float
-    wish: Wish
+    expected: Expected
     decision: Decision
     change: Change | None
     looks: tuple[Look, ...]

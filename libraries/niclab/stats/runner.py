@@ -8,29 +8,33 @@ from niclab.core.verdict import Undecided
 from niclab.stats.judge import judge_pairs, judge_values
 from niclab.stats.plan import Plan, schedule
 from niclab.stats.precise import repeat_until
-from niclab.stats.questions import Decision, Result, Wish
+from niclab.stats.questions import Decision, Expected, Result
 
 
 def measure_limit(
-    measure: Callable[[], float], wish: Wish, unit: str, plan: Plan, may_go_on: Callable[[], bool] = lambda: True
+    measure: Callable[[], float],
+    expected: Expected,
+    unit: str,
+    plan: Plan,
+    may_go_on: Callable[[], bool] = lambda: True,
 ) -> tuple[list[float], Result]:
-    """Run ``measure`` until ``wish`` is decided or the budget is spent; return the counted values and the answer.
+    """Run ``measure`` until ``expected`` is decided or the budget is spent; return the counted values and the answer.
 
     Raises:
         Undecided: When the time was spent before the first look.
     """
 
     def enough(values: Sequence[float]) -> bool:
-        return judge_values(values, wish, unit, plan).decision is not Decision.UNDECIDED
+        return judge_values(values, expected, unit, plan).decision is not Decision.UNDECIDED
 
     values = repeat_until(measure, enough, plan, may_go_on)
-    return values, judge_values(values, wish, unit, plan)
+    return values, judge_values(values, expected, unit, plan)
 
 
 def measure_effect(
     measure: Callable[[str], float],
     arms: tuple[str, str],
-    wish: Wish,
+    expected: Expected,
     plan: Plan,
     *,
     seed: int,
@@ -41,7 +45,7 @@ def measure_effect(
     Args:
         measure: One run of the arm it is given; it sets what the arm needs, and proves it.
         arms: Names of baseline and setting.
-        wish: What is expected.
+        expected: What is expected.
         plan: How many runs at least and at most, and the confidence.
         seed: Seed of the order, noted in the log.
         may_go_on: Asked before each run; false ends the measurement.
@@ -65,7 +69,7 @@ def measure_effect(
         pairs.append((block[baseline], block[setting]))
         block.clear()
         if len(pairs) in plan.looks:
-            result = judge_pairs(pairs, wish, plan)
+            result = judge_pairs(pairs, expected, plan)
             if result.decision is not Decision.UNDECIDED:
                 break
     if result is None:

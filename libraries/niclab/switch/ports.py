@@ -45,7 +45,7 @@ class Ports:
         self._names: dict[int, str] = {}
 
     def names(self) -> dict[int, str]:
-        """IfIndex -> name of every port, read anew.
+        """IfIndex -> name of every port, read again.
 
         Raises:
             BenchFault: When there are none.

@@ -1,6 +1,6 @@
 """Figures of a run against the accepted baseline of the same conditions.
 
-Only what became worse is a failure: an improvement is told and never one. Without a baseline nothing is judged.
+Only what became worse is a failure: an improvement is reported and never fails. Without a baseline nothing is judged.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Against:
 
     @classmethod
     def stored(cls, run: Run, measurement: Measurement, plan: Plan) -> Against:
-        """From ``baselines`` beside the folder of the run.
+        """From ``baselines`` next to the folder of the run.
 
         Raises:
             BenchFault: When the file of the baseline is damaged.
@@ -55,7 +55,7 @@ class Against:
         return judge_against_baseline(values, kept.samples, self.baseline.better, TOLERANCE_PERCENT, self.plan, source)
 
     def decided(self, values: Sequence[float]) -> bool:
-        """Can it be told, or is there no baseline?"""
+        """Can it be decided, or is there no baseline?"""
         against = self.result(values)
         return against is None or against.decision is not Decision.UNDECIDED
 

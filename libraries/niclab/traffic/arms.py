@@ -98,9 +98,9 @@ class _End:
     def changing(self, what: str, restoring: str) -> AbstractContextManager[None]:
         return put_back(self.run, self.server, self.port, f"{self.iface}: {what}", restoring)
 
-    def expect(self, setting: Setting, found: object, wish: object, refused: str | None) -> None:
+    def expect(self, setting: Setting, found: object, expected: object, refused: str | None) -> None:
         """Judge what was read back: the dut's is the card's business, the peer's the bench's."""
-        if found == wish:
+        if found == expected:
             return
         why = f" ({refused})" if refused else ""
         said = f"{self.place}: {setting} was set, it shows {found}{why}"

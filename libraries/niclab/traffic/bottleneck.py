@@ -1,7 +1,7 @@
 """Is it the bench that holds the traffic back? Asked before a limit is judged, so that a card is not blamed for it.
 
 A limit above the PCIe ceiling of an end is not measured at all. A server that carries less than the line with itself
-alone, load that was there before, or a CPU without free time during the runs, is shown beside the limit; it makes a
+alone, load that was there before, or a CPU without free time during the runs, is shown with the limit; it makes a
 missed limit a fault of the bench, and leaves a met one alone.
 """
 
@@ -102,18 +102,18 @@ def _links(server: Server, port: Port) -> tuple[PcieLink, ...]:
         raise
 
 
-def want_room(befores: Sequence[Before], limit_bps: float, wish: str) -> None:
+def want_room(befores: Sequence[Before], limit_bps: float, expected: str) -> None:
     """Want room.
 
     Raises:
-        BenchFault: When the bus of an end cannot carry ``limit_bps``; ``wish`` says where that is from.
+        BenchFault: When the bus of an end cannot carry ``limit_bps``; ``expected`` says where that is from.
     """
     short = [each for each in befores if each.ceiling is not None and each.ceiling.bps < limit_bps]
     if short:
         raise BenchFault(
             "\n".join(
                 f"{each.port}: the bench carries at most {each.ceiling.text if each.ceiling else ''}; "
-                f"{wish}: {limit_bps / 1e6:g} Mbit/s"
+                f"{expected}: {limit_bps / 1e6:g} Mbit/s"
                 for each in short
             )
         )

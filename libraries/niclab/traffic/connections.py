@@ -130,7 +130,7 @@ def measure(run: Run, path: BenchPath, profile: Profile, tell: Tell) -> Scan:
     before = bottleneck.look_before(run, ends)
     source = f"sheet {run.card.name} wants at least {fraction} of line rate, {rate_mbps:g} Mbit/s"
     bottleneck.want_room(before, fraction * rate_mbps * 1e6, source)
-    wish = at_least(fraction * rate_mbps, source)
+    expected = at_least(fraction * rate_mbps, source)
     found: list[AtCount] = []
     with measuring.session(run, path, Role.PEER, rate_mbps) as session:
         for step, count in enumerate(COUNTS[profile], 1):
@@ -148,7 +148,7 @@ def measure(run: Run, path: BenchPath, profile: Profile, tell: Tell) -> Scan:
                 runs.append(session.measure(order))
                 return limit.mbps(runs[-1])
 
-            values, result = measure_limit(one_run, wish, limit.UNIT, plan)
+            values, result = measure_limit(one_run, expected, limit.UNIT, plan)
             cpu = tuple(100 * each.receiver.cpu.mean_busy for each in runs[-len(values) :])
             found.append(
                 AtCount(
@@ -181,7 +181,7 @@ def charts(scan: Scan) -> tuple[LineChart, LineChart]:
     """Throughput and receiver's CPU against the number of connections."""
     rates = [Point(each.connections, each.rate.estimate, each.rate.low, each.rate.high) for each in scan.found]
     cpus = [Point(each.connections, fmean(each.cpu), min(each.cpu), max(each.cpu)) for each in scan.found]
-    low = scan.found[0].result.wish.low
+    low = scan.found[0].result.expected.low
     note = f"messages of {MESSAGE_BYTES} bytes; band: 95 % interval of the mean"
     return (
         LineChart(

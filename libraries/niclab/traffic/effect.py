@@ -28,7 +28,7 @@ from niclab.core.wait import Deadline
 from niclab.report.charts import ChangeChart, ChangeRow, Chart
 from niclab.run.run import Run
 from niclab.stats.plan import Plan
-from niclab.stats.questions import Direction, Result, Wish, lowers_by, not_worse_by, raises_by
+from niclab.stats.questions import Direction, Expected, Result, lowers_by, not_worse_by, raises_by
 from niclab.stats.runner import measure_effect
 from niclab.traffic import (
     WorthlessResult,
@@ -101,14 +101,14 @@ class EffectAnswer:
         return said if self.judged else said.replace(verdict, ": not judged")
 
 
-def wish_of(wanted: Prediction, source: str) -> Wish:
+def wish_of(wanted: Prediction, source: str) -> Expected:
     """The region of the change, in percent of the figure without the setting; all numbers where nobody knows it."""
     if wanted.unknown is not None:
-        return Wish(f"nobody knows what is wanted: {wanted.unknown}", -100.0, math.inf)
+        return Expected(f"nobody knows what is wanted: {wanted.unknown}", -100.0, math.inf)
     if wanted.ratio is not None and wanted.within_percent is not None:
         low, high = (100 * (wanted.ratio * (1 + sign * wanted.within_percent / 100) - 1) for sign in (-1, 1))
         text = f"wanted {wanted.ratio:g} times as much within {wanted.within_percent:g} % ({source})"
-        return Wish(text, low, high)
+        return Expected(text, low, high)
     if wanted.more_percent is not None:
         return raises_by(wanted.more_percent, source)
     if wanted.less_percent is not None:
@@ -230,13 +230,13 @@ def ask(
     progress = Progress(subject, triage.METRICS[effect.figure][1], 2 * plan.most, 2, pace, budget.most_s, tell)
     settings = _settings(effect) if settings is None else settings
     arms = Arms(run, Way(path, effect.sender), settings)
-    wish = wish_of(effect.wanted, source)
+    expected = wish_of(effect.wanted, source)
     with standstill.watched(ends) as watch:
         runs = _Runs(run, effect, order, rate_mbps, arms, progress, watch)
         started = Deadline(budget.most_s)
         try:
             pairs, result = measure_effect(
-                runs.one, (WITHOUT, WITH), wish, plan, seed=SEED, may_go_on=lambda: not started.expired
+                runs.one, (WITHOUT, WITH), expected, plan, seed=SEED, may_go_on=lambda: not started.expired
             )
         except Undecided as error:
             raise Undecided(f"{ends.name}: {effect.name}: {error}") from error
@@ -372,8 +372,8 @@ def chart(title: str, answers: Sequence[EffectAnswer]) -> ChangeChart:
     """A bar for each effect, in percent of the figure without it."""
     rows = []
     for each in answers:
-        wish = each.result.wish
-        marks = tuple(bound for bound in (wish.low, wish.high) if math.isfinite(bound)) if each.judged else ()
+        expected = each.result.expected
+        marks = tuple(bound for bound in (expected.low, expected.high) if math.isfinite(bound)) if each.judged else ()
         decision = each.result.decision.value if each.judged else "not judged"
         rows.append(ChangeRow(each.name, each.result.estimate, each.result.low, each.result.high, marks, decision))
     return ChangeChart(title, "; ".join(each.reason for each in answers), "% of the baseline", tuple(rows))

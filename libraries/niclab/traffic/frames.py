@@ -18,7 +18,7 @@ from niclab.run.run import Run
 from niclab.stats.judge import judge_values
 from niclab.stats.plan import Plan
 from niclab.stats.precise import Estimate, estimate, repeat_until
-from niclab.stats.questions import Decision, Result, Wish, at_least
+from niclab.stats.questions import Decision, Expected, Result, at_least
 from niclab.traffic import WorthlessResult, bottleneck, discarded, limit, measuring, serving
 from niclab.traffic.bottleneck import Before
 from niclab.traffic.experiment import Answer, Question
@@ -30,7 +30,7 @@ from niclab.traffic.tools import tool_of
 UDP_HEADERS, TCP_HEADERS = 28, 52
 """IPv4 20 and UDP 8; IPv4 20, TCP 20 and time stamps 12 (RFC 7323)."""
 ETHERNET, ON_THE_WIRE = 14, 24
-"""Of a frame: its header; and beside it checksum 4, preamble 8, gap 12 (IEEE 802.3-2018, 4A.4.2)."""
+"""Of a frame: its header; and in addition checksum 4, preamble 8, gap 12 (IEEE 802.3-2018, 4A.4.2)."""
 MESSAGES = (64, 470, 982, 1472)
 """Datagrams in frames of 106 to 1514 bytes."""
 RUN_S, FIRST_LOOK, MOST = 2, 3, 16
@@ -136,14 +136,14 @@ def measure(run: Run, path: BenchPath, tell: Tell) -> Peak:
     ends = serving.ends(run, path, Role.PEER)
     rate_mbps, before = limit.line_mbps(ends, path), bottleneck.look_before(run, ends)
     bus_mbps = _bus_mbps(before)
-    wish = at_least(least, f"sheet {run.card.name}, frames_per_s, over {path.rate_scale:g}")
+    expected = at_least(least, f"sheet {run.card.name}, frames_per_s, over {path.rate_scale:g}")
     found: list[AtSize] = []
     plan = Plan(first_look=FIRST_LOOK, most=MOST, warm_up_runs=0, resolution=1 / RUN_S)
     with measuring.session(run, path, Role.PEER, rate_mbps) as session:
         for message in MESSAGES:
             search = _Search(run, session, message)
-            values = repeat_until(search.one_run, partial(_enough, wish, plan), plan)
-            result, rate = judge_values(values, wish, _UNIT, plan), estimate(values, plan, NARROW)
+            values = repeat_until(search.one_run, partial(_enough, expected, plan), plan)
+            result, rate = judge_values(values, expected, _UNIT, plan), estimate(values, plan, NARROW)
             frame = message + UDP_HEADERS + ETHERNET
             binds = _binding(rate.estimate, frame, rate_mbps, bus_mbps)
             found.append(AtSize(frame, rate, discarded.bounded(result, search.runs), binds, tuple(search.runs)))
@@ -153,9 +153,9 @@ def measure(run: Run, path: BenchPath, tell: Tell) -> Peak:
     return Peak(ends.name, tuple(found), rate_mbps, bus_mbps, tuple(hindrances))
 
 
-def _enough(wish: Wish, plan: Plan, values: Sequence[float]) -> bool:
+def _enough(expected: Expected, plan: Plan, values: Sequence[float]) -> bool:
     """The rates of all sizes are compared: it is not enough to know that each meets the limit."""
-    decision = judge_values(values, wish, _UNIT, plan).decision
+    decision = judge_values(values, expected, _UNIT, plan).decision
     return decision is not Decision.UNDECIDED and estimate(values, plan, NARROW).narrow
 
 
@@ -269,7 +269,7 @@ def jumbo_gain(run: Run, peak: Peak) -> Effect:
 def chart(peak: Peak) -> LineChart:
     """Frames a second against their size."""
     points = tuple(Point(e.frame_bytes, e.rate.estimate, e.rate.low, e.rate.high) for e in peak.found)
-    low = peak.found[0].result.wish.low
+    low = peak.found[0].result.expected.low
     same = "the same at every size" if peak.independent else "not the same at every size"
     bound = ", ".join(f"{each.frame_bytes} bytes: {each.binds}" for each in peak.found)
     return LineChart(

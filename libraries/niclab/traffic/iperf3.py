@@ -19,13 +19,13 @@ _KIND = "iperf3 -J"
 # House rule: a run that lasted less than this part of the time asked for was cut. Real runs end within some
 # milliseconds of their duration.
 SHORTEST_PART = 0.98
-# Measured where the CPU is full: iperf3 looks at its timers between writes. With --omit its clock starts anew when that
+# Measured where the CPU is full: iperf3 looks at its timers between writes. With --omit its clock restarts when that
 # timer is served, so late a start shortens the run; the figure is over what was left of it.
 _OMIT_LATE_S = 0.2
 # House rule: the receiver's UDP bytes may differ by this much from "sent minus lost". More means that the version
 # reports the sender's bytes under the receiver's name.
 _LOSS_TOLERANCE = 0.02
-# Where the counters of datagrams of versions before 3.18 stand still (issue 1534 of esnet/iperf).
+# Where the counters of datagrams of versions before 3.18 do not grow (issue 1534 of esnet/iperf).
 _COUNTER_FULL = 2**31 - 1
 
 

@@ -16,7 +16,7 @@ from niclab.stats.judge import judge_values
 from niclab.stats.measurements import Key, Measurement, add
 from niclab.stats.plan import Plan
 from niclab.stats.precise import repeat_until
-from niclab.stats.questions import Decision, Direction, Result, Wish, at_least
+from niclab.stats.questions import Decision, Direction, Expected, Result, at_least
 from niclab.traffic import WorthlessResult, bottleneck, discarded, measuring, resent, serving
 from niclab.traffic.against import Against
 from niclab.traffic.bottleneck import Before
@@ -53,7 +53,7 @@ class OverInterfaces:
     """What has the addresses of a path in place of its ports.
 
     ``interfaces``: of each server; ``ports``: of each server that through which it sends and receives now. ``words``:
-    what it is, by which its figures are told from those of others, such as ``active-backup bond``.
+    what it is, by which its figures differ from those of others, such as ``active-backup bond``.
     """
 
     interfaces: Mapping[Role, str]
@@ -135,10 +135,10 @@ def ask(
     ends, tool = _ends(run, path, sender, over), tool_of(run.bench.traffic)
     rate_mbps = line_mbps(ends, path)
     source = f"sheet {run.card.name} wants at least {fraction} of line rate, {rate_mbps:g} Mbit/s"
-    wish = at_least(fraction * rate_mbps, source)
+    expected = at_least(fraction * rate_mbps, source)
     order = Order(duration_s=budget.run_s)
     before = bottleneck.look_before(run, ends)
-    bottleneck.want_room(before, wish.low * 1e6, source)
+    bottleneck.want_room(before, expected.low * 1e6, source)
     links = {port.role: each.link for port, each in zip((ends.from_port, ends.to_port), before, strict=True)}
     key = key_of(run, ends, path.name, order, links)
     if over is not None:
@@ -162,7 +162,7 @@ def ask(
         return found_mbps
 
     def enough(sample: Sequence[float]) -> bool:
-        is_clear = judge_values(sample, wish, UNIT, plan).decision is not Decision.UNDECIDED
+        is_clear = judge_values(sample, expected, UNIT, plan).decision is not Decision.UNDECIDED
         return is_clear and against.decided(sample)
 
     started = Deadline(budget.most_s)
@@ -175,7 +175,7 @@ def ask(
     except Undecided as error:
         raise Undecided(f"{name}: {error}") from error
     add(run.run_dir, measurement.model_copy(update={"samples": tuple(values)}))
-    result = discarded.bounded(judge_values(values, wish, UNIT, plan), made)
+    result = discarded.bounded(judge_values(values, expected, UNIT, plan), made)
     found = bottleneck.hindrances(before, made, rate_mbps * 1e6)
     again = discarded.bounded(resent.result(run, made[-len(values) :], plan), made)
     return LimitAnswer(name, result, tuple(values), tuple(made), before, tuple(found), against, again)
@@ -224,7 +224,7 @@ def mbps(measured: TrafficRun) -> float:
 
 def chart(answer: LimitAnswer) -> LineChart:
     """The runs in their order, and the mean with its interval at every look."""
-    wish: Wish = answer.result.wish
+    expected: Expected = answer.result.expected
     points = tuple(Point(number, value, value, value) for number, value in enumerate(answer.values, start=1))
     looks = tuple(Point(look.n, look.estimate, look.low, look.high) for look in answer.result.looks)
     return LineChart(
@@ -233,5 +233,5 @@ def chart(answer: LimitAnswer) -> LineChart:
         x_label="run",
         y_label=UNIT,
         lines=(Line("each run", points), Line("mean, interval", looks)),
-        limit=Limit(wish.low, f"limit at least {wish.low:g} {UNIT}"),
+        limit=Limit(expected.low, f"limit at least {expected.low:g} {UNIT}"),
     )

@@ -1,4 +1,4 @@
-"""One measured run: what the tool says, beside what both servers' CPUs and ports have counted meanwhile.
+"""One measured run: what the tool says, with what both servers' CPUs and ports have counted meanwhile.
 
 The tool's word alone is not believed: what it says was received must have passed the receiver's port, its CPU loads
 must be possible, and its run must have lasted as long as asked.
@@ -59,7 +59,7 @@ class Conservation:
     """Frames of the direction of the data: sent = received + counted as lost + missing.
 
     ``explained``: frames that TCP sent again, which it does for those that never arrived; None when not counted.
-    ``missing`` below 0: some drivers count what the card cuts into frames (TSO) as one, so only a loss is told.
+    ``missing`` below 0: some drivers count what the card cuts into frames (TSO) as one, so only a loss is reported.
     """
 
     sent: int

@@ -6,7 +6,7 @@ What may count as an outage is what the sender provably sent and the receiver pr
   between them, if the sender did not pause there.
 - Packets in a row for which the sender's own queue had no room prove nothing, unless some among them were sent and did
   not arrive: the probes themselves may have been too many for it.
-- An end that does not tick stands still. A packet that should have arrived in a pause of the receiver proves nothing.
+- An end that does not tick has stalled. A packet that should have arrived in a pause of the receiver proves nothing.
 - What is not proven is not forgotten: ``at_most_ms`` holds everything that can have been an outage.
 
 So ``proven_ms`` above a limit is a failure for sure, ``at_most_ms`` within it a success for sure, and between the two

@@ -4,7 +4,7 @@ Transfers/s x lanes x encoding, less what frames a packet (TLP) of one full payl
 
 * encoding: 8b/10b at 2.5 and 5 GT/s, 128b/130b at 8 to 32 GT/s (PCI Express Base Specification 5.0, 4.2.1 and 4.2.2);
   at 64 GT/s 236 of the 256 bytes of a flit are for TLPs (6.0);
-* a memory write with a 64-bit address costs 24 bytes beside its payload: header 16, sequence number and framing 4,
+* a memory write with a 64-bit address costs 24 bytes more than its payload: header 16, sequence number and framing 4,
   LCRC 4 (Neugebauer et al., "Understanding PCIe performance for end host networking", SIGCOMM 2018; Xilinx WP350).
 
 Left out are acknowledgements, flow control and the card's descriptors, so the ceiling is an upper bound: a limit above

@@ -2,7 +2,7 @@
 
 Sends numbered UDP packets to its partner at a steady pace, and notes when each was sent and when each of the partner's
 arrived. Arrivals are stamped by the kernel, so that a pause of this program delays none of them. A send that comes late
-is not made up for: its tick is noted when it happens, and the pause is told by the ticks. Runs on Linux and FreeBSD.
+is not made up for: its tick is noted when it happens, and the ticks show the pause. Runs on Linux and FreeBSD.
 
 Prints ``ready PID`` when it listens, sends from SIGUSR2 on (what asks whether it is ready holds up a slow server), and
 prints its notes when it gets SIGUSR1 or SIGTERM, or its time is over::
@@ -208,7 +208,7 @@ def wait_for_begin(ready: str, limit_s: float) -> None:
     got = signal.sigtimedwait(signals, limit_s)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, signals)
     if got is None or got.si_signo != signal.SIGUSR2:
-        raise SystemExit("it was not told to begin")
+        raise SystemExit("nobody made it begin")
     select.select([], [], [], BEGIN_AFTER_S)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 LONG_S = 60.0
-"""Who waits longer than this is told how far it is."""
+"""Who waits longer than this gets a line on progress."""
 
 Tell = Callable[[str], object]
 

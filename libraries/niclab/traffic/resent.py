@@ -13,7 +13,7 @@ from dataclasses import replace
 from niclab.run.run import Run
 from niclab.stats.judge import judge_values
 from niclab.stats.plan import Plan
-from niclab.stats.questions import Result, Wish, at_most
+from niclab.stats.questions import Expected, Result, at_most
 from niclab.traffic.measuring import TrafficRun
 from niclab.traffic.tool import TCP_PAYLOAD_BYTES
 
@@ -43,12 +43,12 @@ def result(run: Run, runs: Sequence[TrafficRun], plan: Plan) -> Result | None:
     return judge(known, at_most(most, f"sheet {run.card.name}, retransmitted_percent"), plan)
 
 
-def judge(counted: Sequence[tuple[int, float]], wish: Wish, plan: Plan) -> Result:
+def judge(counted: Sequence[tuple[int, float]], expected: Expected, plan: Plan) -> Result:
     """Judge retransmissions that were counted.
 
     Args:
         counted: Of each run, retransmissions and all segments.
-        wish: The limit, in percent of the segments.
+        expected: The limit, in percent of the segments.
         plan: How the runs were made.
 
     Returns:
@@ -60,6 +60,6 @@ def judge(counted: Sequence[tuple[int, float]], wish: Wish, plan: Plan) -> Resul
     resent, segments = sum(count for count, _ in counted), sum(size for _, size in counted)
     unseen_percent = 100 * UNSEEN * BURST / segments
     found = judge_values(
-        [100 * count / size for count, size in counted], wish, UNIT, replace(plan, resolution=2 * unseen_percent)
+        [100 * count / size for count, size in counted], expected, UNIT, replace(plan, resolution=2 * unseen_percent)
     )
     return replace(found, reason=f"{resent} of {segments:.0f} segments sent again: {found.reason}")

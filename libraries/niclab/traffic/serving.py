@@ -74,7 +74,7 @@ def listening(server: Server, tool: TrafficTool, address: str) -> Iterator[None]
 
 @contextmanager
 def named(server: Server, command: str, ended: Result) -> Iterator[None]:
-    """What cannot be read inside the block is told with the server, the command, how it ended and what it said."""
+    """What cannot be read inside the block is reported with the server, the command, how it ended and what it said."""
     try:
         yield
     except ReadError as error:

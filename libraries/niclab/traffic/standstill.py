@@ -1,7 +1,7 @@
 """Do both servers keep running while traffic is measured? A program on each of them tells when it was kept from it.
 
 A server that others take the processors from (a virtual one on a host that is shared, firmware that works in system
-management mode) stands still for a while, and what flows meanwhile is no figure of the card.
+management mode) stalls for a while, and what flows meanwhile is no figure of the card.
 """
 
 from __future__ import annotations

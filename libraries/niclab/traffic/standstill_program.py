@@ -1,4 +1,4 @@
-"""Tells when its server stands still: runs there, sent as source, Python 3.7 and its library only.
+"""Tells when its server stalls: runs there, sent as source, Python 3.7 and its library only.
 
 ``FILE PERIOD_MS LEAST_MS SECONDS``: writes ``pid`` and its process to FILE and prints ``ready``; sleeps PERIOD_MS again
 and again, and writes a line ``stood MS`` each time that it was kept from running for LEAST_MS and more. Ends after

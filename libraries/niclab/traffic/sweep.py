@@ -22,7 +22,7 @@ from niclab.stats.judge import judge_values
 from niclab.stats.measurements import Key, Measurement, add
 from niclab.stats.plan import Plan
 from niclab.stats.precise import Estimate, estimate, repeat_until
-from niclab.stats.questions import Decision, Direction, Result, Wish, at_least
+from niclab.stats.questions import Decision, Direction, Expected, Result, at_least
 from niclab.traffic import bottleneck, discarded, limit, measuring, serving
 from niclab.traffic.against import Against
 from niclab.traffic.bottleneck import Before
@@ -93,7 +93,7 @@ class Spot:
 
 @dataclass(frozen=True)
 class AtSpot:
-    """What was found at a point. ``result``: the answer where the sheet has a limit; ``baseline``: where one stands."""
+    """What was found at a point. ``result``: the answer where the sheet has a limit; ``baseline``: where one exists."""
 
     spot: Spot
     estimate: Estimate
@@ -263,7 +263,7 @@ class _Points:
         plan, runs, order = self.plans[spot], list[TrafficRun](), spot.order(self.budget.run_s)
         own = order.parameters | {name: self.key.parameters[name] for name in ("path", "sender")}
         key = self.key.model_copy(update={"parameters": own | {"mtu": str(spot.mtu)}})
-        wish = self._wish(spot)
+        expected = self._wish(spot)
         measurement = Measurement(
             test=str(spot), metric=_METRICS[spot.test], unit=limit.UNIT, better=Direction.HIGHER, samples=(0.0,),
             taken=now(), key=key,
@@ -275,14 +275,14 @@ class _Points:
             return limit.mbps(runs[-1])
 
         def enough(values: Sequence[float]) -> bool:
-            if wish is None:
+            if expected is None:
                 return against.decided(values) and estimate(values, plan, self.budget.width).narrow
-            is_clear = judge_values(values, wish, limit.UNIT, plan).decision is not Decision.UNDECIDED
+            is_clear = judge_values(values, expected, limit.UNIT, plan).decision is not Decision.UNDECIDED
             return is_clear and against.decided(values)
 
         values = repeat_until(one_run, enough, plan)
         add(self.run.run_dir, measurement.model_copy(update={"samples": tuple(values)}))
-        result = discarded.bounded(judge_values(values, wish, limit.UNIT, plan) if wish else None, runs)
+        result = discarded.bounded(judge_values(values, expected, limit.UNIT, plan) if expected else None, runs)
         return AtSpot(
             spot,
             estimate(values, plan, self.budget.width),
@@ -291,7 +291,7 @@ class _Points:
             tuple(runs),
         )
 
-    def _wish(self, spot: Spot) -> Wish | None:
+    def _wish(self, spot: Spot) -> Expected | None:
         known = limit_of(self.run, spot)
         if known is None:
             return None
@@ -308,7 +308,7 @@ _METRICS = {
 
 
 def chart(sweep: Sweep) -> LineChart:
-    """Bandwidth against block size, one line an MTU, with the limit that stands highest."""
+    """Bandwidth against block size, one line an MTU, with the highest limit."""
     lines = []
     for size in sorted({each.spot.mtu for each in sweep.found}):
         mine = sorted((each for each in sweep.found if each.spot.mtu == size), key=lambda each: each.spot.message_bytes)
@@ -317,7 +317,7 @@ def chart(sweep: Sweep) -> LineChart:
             for each in mine
         ]
         lines.append(Line(f"MTU {size}", tuple(points)))
-    limits = [each.result.wish.low for each in sweep.found if each.result and each.spot.mtu == STANDARD_MTU]
+    limits = [each.result.expected.low for each in sweep.found if each.result and each.spot.mtu == STANDARD_MTU]
     runs = sum(len(each.runs) for each in sweep.found)
     return LineChart(
         title=f"{sweep.test.value} {sweep.subject}",

@@ -95,7 +95,7 @@ class Route:
 
 
 class CpuScale(StrEnum):
-    """What 100 % of a CPU load stand for."""
+    """What 100 % of a CPU load mean."""
 
     ONE_CPU = "one CPU"
     MACHINE = "all CPUs"

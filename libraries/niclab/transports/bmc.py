@@ -26,7 +26,7 @@ class CommandRefused(BenchFault):
 
 
 class _NotReached(Exception):
-    """The deadline of a wait, told apart from what the BMC says."""
+    """The deadline of a wait, distinct from what the BMC says."""
 
 
 class PowerState(Enum):

@@ -1,4 +1,4 @@
-"""What a console is told, what a line to one can do, and the line that needs no serial port: raw TCP."""
+"""what a console gets, what a line to one can do, and the line that needs no serial port: raw TCP."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class Sign(Enum):
 _ANY = re.compile("|".join(f"(?:{sign.value})" for sign in Sign), re.MULTILINE)
 
 
-# What says most stands first: a panic may name the lockup it came from, a lockup begins with "BUG: ".
+# What says most comes first: a panic may name the lockup it came from, a lockup begins with "BUG: ".
 _TELLING = tuple(
     (sign, re.compile(sign.value))
     for sign in sorted(

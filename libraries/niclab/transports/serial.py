@@ -66,7 +66,7 @@ class _Rfc2217Line:
 
     def __init__(self, host: str, port: int, baud: int) -> None:
         # Servers on a pty, ser2net among them, never answer for the modem control lines: ign_set_control.
-        # The read timeout is set here once: setting it later makes both ends negotiate anew, 150 ms each time.
+        # The read timeout is set here once: setting it later makes both ends negotiate again, 150 ms each time.
         url = f"rfc2217://{host}:{port}?ign_set_control"
         self._port = serial.serial_for_url(url, baudrate=baud, timeout=READ_S)
 

@@ -1,7 +1,7 @@
 """SNMP v2c and v3 over UDP, by pysnmp 7.1: one engine for the process, in the loop thread, and numbers instead of MIBs.
 
 Making an engine takes 0.3 to 1.6 s, a GET by one that is kept 1 ms. An agent says nothing at all when the community or
-the privacy key is wrong, or when it is not there; they are told apart as far as the network can (:meth:`Snmp._ask`).
+the privacy key is wrong, or when it is not there; they are distinguished as far as the network can (:meth:`Snmp._ask`).
 """
 
 from __future__ import annotations

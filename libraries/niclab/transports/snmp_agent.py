@@ -62,7 +62,7 @@ class NoSuchVariable(BenchFault):
 
 
 class Missing(Enum):
-    """What stands in place of a value; how messages call it."""
+    """What is in place of a value; how messages call it."""
 
     OBJECT = "no such variable (noSuchObject)"
     INSTANCE = "no such row (noSuchInstance)"

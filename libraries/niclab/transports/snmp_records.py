@@ -1,6 +1,6 @@
 """The variables that are read and written over SNMP, by number, and what their values are. No MIB file is needed.
 
-Numbers and types are those of the MIBs named beside them. A switch that keeps a variable elsewhere says so in its model
+Numbers and types are those of the MIBs named with them. A switch that keeps a variable elsewhere says so in its model
 (:mod:`niclab.switch.model`).
 """
 
@@ -43,7 +43,7 @@ class Variable:
         return Instance(self, index)
 
     def fits(self, kind: Kind) -> bool:
-        """May a value of ``kind`` stand for this variable?"""
+        """May a value of ``kind`` be one of this variable?"""
         return kind is self.kind or {kind, self.kind} <= _WHOLE_NUMBERS
 
 

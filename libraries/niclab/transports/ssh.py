@@ -199,7 +199,7 @@ class SshHost:
         return self._call(self._link.host_key(deadline), deadline)
 
     def close(self) -> None:
-        """Drop the connection. Jobs go on (see :meth:`stop_all_jobs`); the next call connects anew."""
+        """Drop the connection. Jobs go on (see :meth:`stop_all_jobs`); the next call connects again."""
         self._call(self._link.close(), Deadline(GRACE_S))
 
     def _execute(

@@ -217,7 +217,7 @@ def _script(text: str, *arguments: object) -> str:
 
 
 def _signal_name(status: int) -> str | None:
-    """The signal that a shell's exit status stands for, without SIG; None for a status of the program's own."""
+    """The signal that a shell's exit status means, without SIG; None for a status of the program's own."""
     try:
         return signal.Signals(status - 128).name.removeprefix("SIG") if status > 128 else None
     except ValueError:  # a plain exit status above 128, like 255

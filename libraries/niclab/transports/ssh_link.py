@@ -114,7 +114,7 @@ class SshLink:
         self._connecting = asyncio.Lock()
 
     async def connection(self, deadline: Deadline) -> asyncssh.SSHClientConnection:
-        """The live connection, made anew when there is none."""
+        """The live connection, made again when there is none."""
         async with self._connecting:
             if self._connection is None or self._connection.is_closed():
                 self._connection = await self._log_in(Deadline(min(CONNECT_WITHIN_S, deadline.left)))
@@ -175,7 +175,7 @@ class SshLink:
             async with asyncio.timeout(deadline.left):
                 shown = await asyncssh.get_server_host_key(end.address, end.port, tunnel=tunnel, config=None)
         except (TimeoutError, OSError, asyncssh.Error):
-            return None  # the loss that led here is told instead
+            return None  # the loss that led here is reported instead
         return None if shown is None or shown in listed else shown
 
     async def host_key(self, deadline: Deadline) -> str:

@@ -1,4 +1,4 @@
-"""What an SSH connection is told and what a command gives back."""
+"""what an SSH connection needs and what a command gives back."""
 
 from __future__ import annotations
 

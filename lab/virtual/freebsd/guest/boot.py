@@ -83,7 +83,7 @@ def _own_environment() -> dict[str, str]:
 
 
 def loader_settings() -> dict[str, str]:
-    """What /boot/loader.conf sets; a line that the loader does not understand is told and ends its reading."""
+    """What /boot/loader.conf sets; a line that the loader does not understand is reported and ends its reading."""
     found: dict[str, str] = {}
     for number, line in enumerate((read(LOADER_CONF) or "").splitlines(), 1):
         text = line.partition("#")[0].strip()

@@ -2,7 +2,7 @@
 console.
 
 Lines that the tools have logged for this system are taken as they are. Of the lines of the kernel below, changes of a
-link are told in this system's words, errors as they are, and the rest is left out.
+link are shown in this system's words, errors as they are, and the rest is left out.
 """
 
 from __future__ import annotations

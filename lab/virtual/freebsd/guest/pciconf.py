@@ -58,7 +58,7 @@ def _show(address: str, name: str, letters: str, texts: tuple[str, str]) -> None
 
 
 def _bridge_card(address: str) -> int:
-    """The subsystem of a bridge stands in a capability."""
+    """The subsystem of a bridge is in a capability."""
     place = pcicaps.places(address).get(0x0D)
     return newbus.word(address, place + 4, 4) if place else 0
 

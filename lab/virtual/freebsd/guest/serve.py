@@ -60,7 +60,7 @@ def _answer(line: socket.socket, run: Callable[[list[str]], int]) -> None:
         sys.stderr.flush()
     except SystemExit as ending:
         status = ending.code if isinstance(ending.code, int) else 1
-    except Exception:  # noqa: BLE001 - whatever it was is told to the caller, who must get an answer
+    except Exception:  # noqa: BLE001 - whatever it was is reported to the caller, who must get an answer
         import traceback
 
         traceback.print_exc()

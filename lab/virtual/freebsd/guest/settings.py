@@ -1,4 +1,4 @@
-"""Settings of a port that stand in sysctl here and in ethtool below: rings, holdoff of interrupts, flow control."""
+"""Settings of a port that are in sysctl here and in ethtool below: rings, holdoff of interrupts, flow control."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ class Given:
 class Tree:
     """All tables.
 
-    :param version: changes when rows come or go; values are always read anew.
+    :param version: changes when rows come or go; values are always read again.
     """
 
     def __init__(self, tables: Iterable[Table], version: Callable[[], object]) -> None:

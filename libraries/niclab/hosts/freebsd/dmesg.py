@@ -161,9 +161,9 @@ class UnattachedDevice:
 
 @dataclass(frozen=True)
 class BsdLog:
-    """``release`` of the kernel, such as ``13.2-RELEASE``, the last one told.
+    """``release`` of the kernel, such as ``13.2-RELEASE``, the last one named.
 
-    None when the log does not begin with a boot. ``addresses``: Ethernet addresses by device, the last one told.
+    None when the log does not begin with a boot. ``addresses``: Ethernet addresses by device, the last one named.
     ``lines``: how many lines the log has.
     """
 

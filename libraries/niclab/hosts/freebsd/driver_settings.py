@@ -11,7 +11,7 @@ import re
 from niclab.hosts.errors import unreadable
 
 CHELSIO = ("cxgbe", "cxl", "cc")
-"""Ports of cxgbe(4). Their timers and packet counts stand at the device they hang on."""
+"""Ports of cxgbe(4). their timers and packet counts are at the device they hang on."""
 FLASHED_BY_MODULE = ("oce",)
 """Drivers that write a firmware image which was made a firmware module, named in ``fw_upgrade`` (oce(4))."""
 FLOW_CONTROL = ("ix", "em", "igb", "ixl")
@@ -35,7 +35,7 @@ def pause_bits(name: str, value: int | str) -> tuple[bool, bool, bool]:
 def firmware_module(file: str) -> str:
     """The name of the firmware module of an image, without ``.ko``: ``oc11_4_4_249_3`` of ``oc11-4.4.249.3.ufi``.
 
-    sys/tools/fw_stub.awk puts ``_`` into names where ``-`` and ``.`` stand.
+    sys/tools/fw_stub.awk puts ``_`` into names where ``-`` and ``.`` are.
     """
     return _NO_SYMBOL.sub("_", file.rpartition(".")[0] or file)
 

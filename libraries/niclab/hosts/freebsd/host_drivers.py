@@ -69,7 +69,7 @@ class FreeBsdDrivers(FreeBsdCommands):
             return frozenset({bare})
         raise BenchFault(f"{self.name}: module {name} is not loaded, so nothing tells which devices it drives")
 
-    @emulated("by its folder, /boot/kernel; those of packages stand in /boot/modules")
+    @emulated("by its folder, /boot/kernel; those of packages are in /boot/modules")
     def is_own_module(self, file: str) -> bool:
         """Did this module file come with the kernel?"""
         return file.startswith(_KERNEL_FOLDER)

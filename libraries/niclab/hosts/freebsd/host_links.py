@@ -182,7 +182,7 @@ class FreeBsdLinks(FreeBsdCommands):
         if address in _addresses(self._changed(change, iface)):
             raise BenchFault(f"{self.name}: {iface} still has {address} after `{change}`")
 
-    @emulated("an interface as source stands for its first address; `ping6` for IPv6")
+    @emulated("an interface as source means its first address; `ping6` for IPv6")
     def ping(
         self,
         destination: str,

@@ -32,7 +32,7 @@ class FreeBsdLoader(FreeBsdCommands):
         return self._replacing(name, self.loader_conf().values.get(name))
 
     def _replacing(self, name: str, value: str | None) -> str:
-        """A command that writes a new file beside the old one and moves it there: never is there half a file.
+        """A command that writes a new file next to the old one and moves it there: never is there half a file.
 
         Mode and owner are those of the old file. Every line of this name goes, also a repeated one.
         """

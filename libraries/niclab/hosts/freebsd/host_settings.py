@@ -127,12 +127,12 @@ class FreeBsdSettings(FreeBsdDriverCommands):
         now, device = self.pause(iface), self._newbus(iface)
         if values.get("autoneg") and now.autoneg is None:
             return Attempt(f"{device.driver} has no switch for the negotiation of flow control", now)
-        wish = {"autoneg": bool(now.autoneg), "rx": bool(now.rx), "tx": bool(now.tx)}
+        expected = {"autoneg": bool(now.autoneg), "rx": bool(now.rx), "tx": bool(now.tx)}
         for word, value in values.items():
-            self._leaf(wish, word)
-            wish[word] = value
+            self._leaf(expected, word)
+            expected[word] = value
         leaf = "fc" if device.driver in FLOW_CONTROL else "pause_settings"
-        number = pause_word(wish["rx"], wish["tx"], wish["autoneg"])
+        number = pause_word(expected["rx"], expected["tx"], expected["autoneg"])
         return Attempt(self._set([f"{device.tree}.{leaf}={number}"]), self.pause(iface))
 
     @not_available(_LOADER_ONLY)

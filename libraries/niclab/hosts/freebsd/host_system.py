@@ -69,7 +69,7 @@ class FreeBsdSystem(FreeBsdCommands):
     def clock_s(self) -> float:
         return self._read("date +%s", read_clock_s)
 
-    @emulated("`kern.cp_times`; interrupt threads, which do the network's work, stand for irq and softirq together")
+    @emulated("`kern.cp_times`; interrupt threads, which do the network's work, count as irq and softirq together")
     def cpu_times(self) -> CpuTimes:
         """Ticks of each CPU; waiting for a disk is idle there."""
         return self._read("sysctl -n kern.cp_times", read_cpu_times)

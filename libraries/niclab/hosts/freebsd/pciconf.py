@@ -15,7 +15,7 @@ _SELECTOR = re.compile(
     r"([a-z][A-Za-z0-9_]*?)([0-9]{1,4})@pci([0-9]{1,5}):([0-9]{1,3}):([0-9]{1,3}):([0-9]{1,3}):\s+(\S.*)"
 )
 _WORD = re.compile(r"(class|card|chip|rev|hdr|vendor|device|subvendor|subdevice)=0x([0-9a-f]{1,8})")
-# Extended ones are not set in before release 10. Words that do not fit stand below, set in by 17 blanks.
+# Extended ones are not set in before release 10. Words that do not fit follow below, set in by 17 blanks.
 _CAPABILITY = re.compile(r"(?: {4}cap ([0-9a-f]{2})\[[0-9a-f]{2}\]|(?: {4})?ecap ([0-9a-f]{4})\[[0-9a-f]{3}\]) = (.*)")
 _REST = re.compile(r" {17,}\S.*")
 _LENGTHS = {"class": 6, "card": 8, "chip": 8, "rev": 2, "hdr": 2}

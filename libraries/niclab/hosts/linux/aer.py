@@ -20,7 +20,7 @@ def read_aer(text: str) -> dict[str, int]:
     """One class of errors: count by name, the line of the total left out.
 
     Raises:
-        ReadError: When a line is no name and count, a name stands there twice, or the total is not their sum.
+        ReadError: When a line is no name and count, a name is there twice, or the total is not their sum.
     """
     counts: dict[str, int] = {}
     total: int | None = None
@@ -44,7 +44,7 @@ def read_aer_classes(text: str) -> AerCounters | None:
     """The three classes one after the other, each behind a line ``class=NAME``; None for no text at all.
 
     Raises:
-        ReadError: When a class is missing, stands there twice, or cannot be read.
+        ReadError: When a class is missing, is there twice, or cannot be read.
     """
     if not text.strip():
         return None

@@ -113,7 +113,7 @@ def read_bonding(text: str) -> Bond:
     """Read one bond; fields that its mode does not have are None.
 
     Raises:
-        ReadError: The text is no such file, or a line stands twice.
+        ReadError: The text is no such file, or a line occurs twice.
     """
     lines = filled(text)
     name, _, version = lines[0][1].partition(":") if lines else ("", "", "")

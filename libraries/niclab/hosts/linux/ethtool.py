@@ -57,7 +57,7 @@ def read_link_settings(text: str) -> LinkSettings:
     """Read ``ethtool IFACE``; what the driver does not say is None.
 
     Raises:
-        ReadError: The text is no such output, a setting stands twice, or there is no row 'Link detected'.
+        ReadError: The text is no such output, a setting occurs twice, or there is no row 'Link detected'.
     """
     iface, lines = headed(_LINK, text, "Settings for")
     settings = _settings(lines)

@@ -22,7 +22,7 @@ def read_coalescing(text: str) -> Coalescing:
     """Read the coalescing of one interface; the row of the adaptive switches and one parameter must be there.
 
     Raises:
-        ReadError: The text is no such output, or a row stands twice.
+        ReadError: The text is no such output, or a row occurs twice.
     """
     iface, rows = headed(KIND, text, "Coalesce parameters for")
     modes: dict[str, tuple[bool | None, bool | None]] = {}

@@ -36,7 +36,7 @@ _TELLING = {"Identifier", "Vendor PN", "Vendor OUI", "Module temperature", "Modu
 
 @dataclass
 class _Rows:
-    """Rows of a module: name -> line number and values (some names stand several times)."""
+    """Rows of a module: name -> line number and values (some names occur several times)."""
 
     values: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
 

@@ -29,7 +29,7 @@ def read_rings(text: str) -> Rings:
     """Read ``ethtool -g``: both sections, each with all four rings.
 
     Raises:
-        ReadError: The text is no such output, a section or ring is missing, or a row stands twice.
+        ReadError: The text is no such output, a section or ring is missing, or a row occurs twice.
     """
     iface, maxima, current = _sections(_RINGS, text, "Ring parameters for", _RING_ROWS, (*_RING_MORE, *_SWITCHES))
     return Rings(iface, _ring_sizes(maxima), _ring_sizes(current))
@@ -39,7 +39,7 @@ def read_channels(text: str) -> Channels:
     """Read ``ethtool -l``: both sections, each with all four sorts of queues.
 
     Raises:
-        ReadError: The text is no such output, a section or row is missing, or a row stands twice.
+        ReadError: The text is no such output, a section or row is missing, or a row occurs twice.
     """
     iface, maxima, current = _sections(_CHANNELS, text, "Channel parameters for", _CHANNEL_ROWS, ())
     return Channels(iface, _channel_counts(maxima), _channel_counts(current))

@@ -70,7 +70,7 @@ class LinuxDrivers(HostCommands):
     def install_package(self, name: str, version: str) -> Attempt[Package | None]:
         """Install this very version with ``apt-get``, from where the host gets its packages; it may be an older one.
 
-        A version that apt does not know is looked for once more, when apt has fetched its lists anew.
+        A version that apt does not know is looked for once more, when apt has fetched its lists again.
 
         Raises:
             BenchFault: When the tool could not try: no such version to be had, no lock, no rights.

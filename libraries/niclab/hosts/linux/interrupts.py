@@ -18,7 +18,7 @@ _UNCOUNTED = "FIQ"
 _COUNT = re.compile(r"[0-9]{1,20}")
 _TYPES = "edge|level|fasteoi|fasteoi_irq|fasteoi_mask|simple|percpu|event|virq|ipi|msi|msi-x|demux|bad"
 # Chip, number at the chip and type (kernel/irq/proc.c, show_interrupts): "IR-PCI-MSI 524288-edge", "GICv3  27 Level",
-# "ITS-PCI-MSI-0000:01:00.0   1 Edge"; the words of a chip's name stand one blank apart: "MIPS GIC  10  ethernet".
+# "ITS-PCI-MSI-0000:01:00.0   1 Edge"; the words of a chip's name are one blank apart: "MIPS GIC  10  ethernet".
 _NEW_CHIP = re.compile(
     rf"(\S+(?: [A-Za-z]\S*){{0,4}})\s+([0-9]{{1,12}})(?:\s*-\s*({_TYPES})|\s+(Edge|Level)(?:-\S+)?)?(?:\s+(\S.*))?\s*",
     re.IGNORECASE,
@@ -27,7 +27,7 @@ _NEW_CHIP = re.compile(
 _NAMED_HANDLER = re.compile(r"(\S+)\s+-([a-z][a-z0-9_-]{1,20})(?:\s+(\S.*))?\s*")
 # The same where the kernel shows levels: "xen-dyn     Edge    -virq      hvc_console".
 _LEVEL_CHIP = re.compile(r"(\S+)\s+(Edge|Level)(?:\s+-\S+)?(?:\s+(\S.*))?\s*")
-# Type and number stand behind the chip: where they are taken for an action, something before them cannot be read.
+# Type and number follow the chip: where they are taken for an action, something before them cannot be read.
 _NO_ACTION = re.compile(rf"(?:\S+\s*)?-(?:{_TYPES})(?:\s|$)|(?:\S+\s+)?(?:Edge|Level)\s")
 _BARE_CHIP = re.compile(r"(\S+)(?:\s+(\S.*))?\s*")
 
@@ -81,7 +81,7 @@ def _leading_counts(text: str, wanted: int) -> list[str]:
 
 
 def _chip(text: str) -> tuple[str | None, int | None, str | None, tuple[str, ...]]:
-    """Chip, number at the chip, type and actions of what stands after the counts."""
+    """Chip, number at the chip, type and actions of what follows the counts."""
     new, bare = _NEW_CHIP.fullmatch(text), _BARE_CHIP.fullmatch(text)
     level, handled = _LEVEL_CHIP.fullmatch(text), _NAMED_HANDLER.fullmatch(text)
     if level is not None:

@@ -13,7 +13,7 @@ from niclab.hosts.records import KernelLine
 
 _VERSION = r"v?([0-9][A-Za-z0-9._+~-]*)"
 
-# Each with the groups driver and version; a driver that is not printed stands beside the pattern.
+# Each with the groups driver and version; a driver that is not printed is next to the pattern.
 _BANNERS: tuple[tuple[re.Pattern[str], str | None], ...] = tuple(
     (re.compile(pattern), driver)
     for pattern, driver in (
@@ -128,7 +128,7 @@ def _banner(line: KernelLine, text: str) -> KernelEvent | None:
 
 
 def _bare(version: str | None) -> str | None:
-    """Without the letter that stands for "version", and without the dot of the sentence."""
+    """Without the letter that means "version", and without the dot of the sentence."""
     return None if version is None else version.removeprefix("v").rstrip(".")
 
 

@@ -15,7 +15,7 @@ _WATCHDOG_NEW = re.compile(r"([^\s:]+): NETDEV WATCHDOG: CPU: ")
 _HANG = re.compile(r"([^\s:]+):? (?:Detected (?:Hardware|Tx) Unit Hang|[Tt]ransmit time(?:d out|out, )|TX timeout)")
 
 # The kernel cuts its lines at 1 kB (CONSOLE_LOG_MAX in kernel/printk/internal.h); looking no further keeps the search
-# linear in the size of the log, whatever stands in it.
+# linear in the size of the log, whatever is in it.
 SEARCHED_CHARACTERS = 1024
 
 _Kind = KernelEventKind

@@ -26,7 +26,7 @@ _LEADING_IFACE = re.compile(rf"({_IFACE})(?: \([a-z_ ]{{1,40}}\))*: ")
 _LEADING_PROBED = re.compile(r"(eth[0-9]{1,3}) - ")  # be2net of 2.6: no udev name yet when the driver finds the card
 _NAME = re.compile(_IFACE)
 _NO_DRIVERS = ("PCI", "pci")  # the bus, of a device that no driver has taken
-# Where any word may stand before the colon, only names as udev and the kernel give them are taken: eth3, em1, p6p4.
+# Where any word may precede the colon, only names as udev and the kernel give them are taken: eth3, em1, p6p4.
 _GIVEN_NAME = re.compile(r"[a-z][a-z0-9_.-]*[0-9][a-z0-9_.@-]*")
 
 # Drivers of network cards that put their own name before the name of the interface.

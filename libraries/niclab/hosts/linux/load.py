@@ -21,7 +21,7 @@ def read_proc_stat(text: str) -> CpuTimes:
     Softirq and, from 2.6.11 on, steal. What follows (guest times) is contained in user and nice.
 
     Raises:
-        ReadError: Without CPUs, for a CPU that stands twice, or a line of other fields.
+        ReadError: Without CPUs, for a CPU that occurs twice, or a line of other fields.
     """
     found: dict[int, CpuTime] = {}
     for number, line in numbered(text):
@@ -41,7 +41,7 @@ def read_frame_counters(text: str) -> FrameCounters:
     """Read ``NAME:VALUE`` lines, as ``grep . FILE FILE ...`` prints the files of ``/sys/class/net/IFACE/statistics``.
 
     Raises:
-        ReadError: When one of the counters is missing, stands twice, or is no whole number.
+        ReadError: When one of the counters is missing, occurs twice, or is no whole number.
     """
     found: dict[str, int] = {}
     for number, line in numbered(text):

@@ -16,7 +16,7 @@ def read_proc_modules(text: str) -> tuple[LoadedModule, ...]:
     """Read ``/proc/modules``.
 
     Raises:
-        ReadError: A line is no module, one stands twice, or there is none: that cannot be told from a failed read.
+        ReadError: A line is no module, one occurs twice, or there is none, as after a failed read.
     """
     modules: dict[str, LoadedModule] = {}
     for number, line in filled(text):

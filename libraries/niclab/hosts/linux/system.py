@@ -76,7 +76,7 @@ def read_os_release(text: str) -> OsRelease:
 def read_tool_version(text: str, *, refused: bool = False) -> str:
     """The version in what a tool says when asked for it: ``ethtool version 6.1`` -> ``6.1``.
 
-    A BusyBox applet is told apart (``busybox 1.35.0``), because it lacks options. No number at all: "unknown".
+    A BusyBox applet is distinguished (``busybox 1.35.0``), because it lacks options. No number at all: "unknown".
 
     Args:
         text: The output.
