@@ -73,7 +73,9 @@ def make_run(
 ) -> RobotRun:
     """A complete run in a run folder of its own, finished and ready to be certified."""
     folder = new_run(root, "intel-82574l", "virtual", command_line=["niclab", "run"])
-    plan_run(folder, expected_tests=expected_tests)
+    plan = root / "toy.yaml"
+    plan.write_text("plan: toy\ndescription: two facts\nprofile: quick\nrequires: [CARD-03, CARD-04]\n")
+    plan_run(folder, expected_tests=expected_tests, plan=str(plan))
     run = run_robot(folder, suites, options)
     record_facts(folder, driver="e1000e 6.1.0", firmware="1.8-0", kernel="6.1.0-28-amd64")
     finish_run(folder, run.rc)

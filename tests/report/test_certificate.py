@@ -32,6 +32,11 @@ def certificate_of(run_dir: Path) -> dict[str, Any]:
     return content
 
 
+def reasons_apart_from_the_plan(run_dir: Path) -> list[str]:
+    """What else keeps it from being certified; the toy run of a test hardly fulfils a plan."""
+    return [reason for reason in certificate_of(run_dir)["reasons"] if not reason.startswith("Plan ")]
+
+
 def rewrite(file: Path, change: Callable[[dict[str, Any]], object]) -> None:
     content = json.loads(file.read_text())
     change(content)
@@ -131,11 +136,26 @@ def test_a_demonstration_says_so_wherever_a_person_looks(run_dir: Path, robot_rc
 def test_requirements_are_traced_to_tests(run_dir: Path) -> None:
     with_verdict("card-failure", "failed", "CardFailure: no carrier")(run_dir)
     certify(run_dir, 1)
-    traced = {each["id"]: (each["verdict"], len(each["tests"])) for each in certificate_of(run_dir)["requirements"]}
-    assert traced == {"CARD-03": ("card-failure", 2), "CARD-04": ("card-failure", 1), "CARD-05": ("not-applicable", 1)}
+    requirements = certificate_of(run_dir)["requirements"]
+    traced = {each["id"]: (each["status"], len(each["tests"])) for each in requirements if each["tests"]}
+    assert traced == {"CARD-03": ("failed", 2), "CARD-04": ("failed", 1), "CARD-05": ("not applicable", 1)}
+    assert len(requirements) == 42
+    assert {each["status"] for each in requirements if not each["tests"]} == {"not tested"}
+
+
+def test_the_scope_is_on_the_page(run_dir: Path) -> None:
+    certify(run_dir, 0)
+    assert certificate_of(run_dir)["scope"] == "plan toy: 2 of 42 requirements decided"
+    page = (run_dir / "certificate.html").read_text()
+    assert "plan toy: 2 of 42 requirements decided" in page and "2 of 2 tests asked" in page
+    assert "Charter of this lab (2026), charter" in page
 
 
 SHORTCOMINGS: dict[str, tuple[Change, str]] = {
+    # The plan
+    "no plan": (in_run(plan=None), "run.json: plan: "),
+    "unknown plan": (in_run(plan="none"), "no such plan; expected one of qualification, quick"),
+    "unfulfilled plan": (in_run(plan="quick"), "Plan quick requires EMX-01"),
     # The verdicts
     "card failure": (
         with_verdict("card-failure", "failed", "CardFailure: x"),
@@ -252,7 +272,7 @@ def test_run_without_a_single_pass_is_not_certified(tmp_path: Path) -> None:
     run = make_run(tmp_path / "results", suite, expected_tests=1)
     assert run.rc == 0
     assert not certify(run.folder, run.rc)
-    assert certificate_of(run.folder)["reasons"] == ["No test has passed; wanted: at least one."]
+    assert reasons_apart_from_the_plan(run.folder) == ["No test has passed; wanted: at least one."]
 
 
 @pytest.mark.parametrize(
@@ -275,8 +295,7 @@ def test_dry_run_is_not_certified(tmp_path: Path) -> None:
 def test_every_verdict_at_once(tmp_path: Path) -> None:
     run = make_run(tmp_path, HERE / "suites", expected_tests=23)
     assert not certify(run.folder, run.rc)
-    certificate = certificate_of(run.folder)
-    assert [reason.split(":")[0] for reason in certificate["reasons"]] == [
+    assert [reason.split(":")[0] for reason in reasons_apart_from_the_plan(run.folder)] == [
         "9 tests found the card wrong",
         "9 tests met a fault of the bench",
         "2 tests could not decide",
@@ -286,9 +305,9 @@ def test_every_verdict_at_once(tmp_path: Path) -> None:
 
 
 def test_partial_run_says_so_before_it_starts(run_dir: Path) -> None:
-    plan_run(run_dir, expected_tests=3, partial="--suite 50__link")
+    plan_run(run_dir, expected_tests=3, plan="quick", partial="--suite 50__link")
     assert not certify(run_dir, 0)
-    assert certificate_of(run_dir)["reasons"] == ["The run is partial: --suite 50__link."]
+    assert reasons_apart_from_the_plan(run_dir) == ["The run is partial: --suite 50__link."]
 
 
 def test_page_escapes_everything_and_loads_nothing(run_dir: Path) -> None:

@@ -17,9 +17,11 @@ from niclab.commands.report import look_for_tools, try_report
 from niclab.core.abort import ENDING, FORWARDED, EndRequests
 from niclab.core.profile import Profile
 from niclab.core.verdict import BenchFault
+from niclab.files.secrets import Secrets
 from niclab.files.yaml import REPOSITORY
 from niclab.report import certificate
 from niclab.report.runfolder import ALLURE_RESULTS_FOLDER, finish_run, new_run, plan_run, record_facts, subject_of
+from niclab.scope.plan import PLAN_OF_PROFILE
 
 SUITES = REPOSITORY / "suites"
 LISTENERS = REPOSITORY / "libraries" / "listeners"
@@ -68,11 +70,12 @@ def run(
     tools = look_for_tools()
     expected = count_tests(options)
     run_dir = new_run(results, sheet.name, bench.name, emulated=bench.emulated)
-    plan_run(run_dir, expected_tests=expected)
+    plan_run(run_dir, expected_tests=expected, plan=PLAN_OF_PROFILE[profile])
     record_facts(run_dir, profile=profile.value, equipment=bench.description)
     listener = f"{LISTENER}:{run_dir / ALLURE_RESULTS_FOLDER}"
     rc = _Robot().run([*options, "--listener", listener, "--listener", str(ABORT), "--outputdir", str(run_dir)])
-    finish_run(run_dir, rc)
+    secrets = Secrets(bench.secrets_file)
+    finish_run(run_dir, rc, [secrets.get(name) for name in bench.secret_names])
     certified = certificate.certify(run_dir, rc)
     mark = f" ({subject})" if bench.emulated else ""
     print(f"{'CERTIFIED' if certified else 'NOT CERTIFIED'}{mark}: {run_dir}", flush=True)

@@ -16,6 +16,7 @@ from xml.etree import ElementTree
 
 from niclab.core.verdict import BenchFault
 from niclab.report import now, read_json_object, sha256_of, write_atomically, write_json
+from niclab.report.coverage import cover, headline, unfulfilled
 from niclab.report.evidence import INDEX_NAME, read_index, stored_files
 from niclab.report.page import CERTIFIED, certificate_page
 from niclab.report.results import RunResults, TestRecord, read_results
@@ -29,6 +30,8 @@ from niclab.report.runfolder import (
     read_run,
 )
 from niclab.report.verdicts import Verdict
+from niclab.scope.plan import load_plan
+from niclab.scope.requirements import load_requirements
 
 NOT_CERTIFIED = "NOT CERTIFIED"
 JSON_NAME = "certificate.json"
@@ -38,14 +41,6 @@ OUTPUT_NAME = "output.xml"
 _FORMAT = 1
 _EVIDENCE_INDEX = f"{EVIDENCE_FOLDER}/{INDEX_NAME}"
 _NAMES_SHOWN = 5
-# The verdict of a requirement is the first of these that one of its tests has.
-_WORST_FIRST = (
-    Verdict.CARD_FAILURE,
-    Verdict.BENCH_FAULT,
-    Verdict.UNDECIDED,
-    Verdict.PASS,
-    Verdict.NOT_APPLICABLE,
-)
 
 
 def certify(run_dir: Path, robot_rc: int) -> bool:
@@ -102,6 +97,8 @@ def _certificate(run_dir: Path, robot_rc: int, issued: str) -> dict[str, Any]:
     results = read_results(run_dir / ALLURE_RESULTS_FOLDER)
     reasons += _reasons_of_tests(results, run)
     reasons += _reasons_of_run(run, robot_rc)
+    scope, lacking = _scope(run, results.tests)
+    reasons += lacking
     reasons += _reasons_of_output(run_dir / OUTPUT_NAME, results)
     reasons += _reasons_of_evidence(run_dir / EVIDENCE_FOLDER)
     counts = Counter(test.verdict for test in results.tests)
@@ -118,7 +115,7 @@ def _certificate(run_dir: Path, robot_rc: int, issued: str) -> dict[str, Any]:
         "expected_tests": run.get("expected_tests"),
         "counts": {verdict.value: counts[verdict] for verdict in Verdict},
         "tests": [test.as_json() for test in results.tests],
-        "requirements": _requirements(results.tests),
+        **scope,
         "sha256": _hashes(run_dir),
     }
 
@@ -207,20 +204,15 @@ def _reasons_of_evidence(folder: Path) -> list[str]:
     return [f"Evidence {words}: {_some(names)}." for words, names in found.items() if names]
 
 
-def _requirements(tests: list[TestRecord]) -> list[dict[str, Any]]:
-    """Each requirement with its tests and the worst of their verdicts."""
-    by_id: dict[str, list[TestRecord]] = {}
-    for test in tests:
-        for requirement in test.requirements:
-            by_id.setdefault(requirement, []).append(test)
-    return [
-        {
-            "id": requirement,
-            "verdict": min((test.verdict for test in covering), key=_WORST_FIRST.index).value,
-            "tests": [test.name for test in covering],
-        }
-        for requirement, covering in sorted(by_id.items())
-    ]
+def _scope(run: Mapping[str, Any], tests: list[TestRecord]) -> tuple[dict[str, Any], list[str]]:
+    """What the run covers of all requirements, as it is on the certificate, and what keeps its plan unfulfilled."""
+    try:
+        plan = load_plan(str(run.get("plan") or ""))
+        found = cover(load_requirements(), plan, tests)
+    except BenchFault as fault:
+        return {"plan": run.get("plan"), "scope": "no plan", "requirements": []}, [f"{RUN_FILE}: plan: {fault}"]
+    covered = [each.as_json() for each in found]
+    return {"plan": plan.plan, "scope": headline(plan, found), "requirements": covered}, unfulfilled(plan, found)
 
 
 def _hashes(run_dir: Path) -> dict[str, str | None]:

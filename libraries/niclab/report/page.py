@@ -73,6 +73,7 @@ def _verdict(certificate: Mapping[str, Any], certified: bool) -> str:
     return (
         f'<section class="verdict {look}"><strong>{_text(headline)}</strong>'
         + (f"<ul>{reasons}</ul>" if reasons else "")
+        + f"<p>{_text(certificate['scope'])}.</p>"
         + f"<p>{total} tests{f': {counts}' if counts else ''}.</p></section>"
     )
 
@@ -113,16 +114,25 @@ def _tests(tests: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _requirements(requirements: Iterable[Mapping[str, Any]]) -> str:
-    rows = "\n".join(
-        f'<tr><td class="requirement">{_text(each["id"])}</td>'
-        f"<td>{'<br>'.join(_text(name) for name in each['tests'])}</td>{_result(each['verdict'])}</tr>"
-        for each in requirements
-    )
+    rows = "\n".join(_requirement(each) for each in requirements)
     return (
-        '<h2>Requirements</h2>\n<table><thead><tr><th class="requirement">Requirement</th><th>Covered by</th>'
+        '<h2>Requirements</h2>\n<table><thead><tr><th class="requirement">Requirement</th><th>Source and tests</th>'
         f"<th>Result</th></tr></thead><tbody>\n{rows}\n</tbody></table>"
         if rows
-        else "<h2>Requirements</h2>\n<p>No test names a requirement.</p>"
+        else "<h2>Requirements</h2>\n<p>The run has no plan, so its requirements are unknown.</p>"
+    )
+
+
+def _requirement(each: Mapping[str, Any]) -> str:
+    tests = each["tests"]
+    asked = f"{each['asked']} of {len(tests)} tests asked" if tests else "no test"
+    result = {"verified": "pass", "failed": "card-failure", "undecided": "undecided"}.get(
+        each["status"], "not-applicable"
+    )
+    return (
+        f'<tr><td class="requirement">{_text(each["id"])}</td>'
+        f"<td>{_text(each['title'])}<small>{_text(each['source'])}<br>{asked}{_message(each['reason'])}</small></td>"
+        f'<td class="result {result}">{_text(each["status"]).capitalize()}</td></tr>'
     )
 
 

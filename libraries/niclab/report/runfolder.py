@@ -3,7 +3,7 @@
 ::
 
     run_dir = new_run(Path("results"), card="intel-82574l", bench="virtual")
-    plan_run(run_dir, expected_tests=42)
+    plan_run(run_dir, expected_tests=42, plan="quick")
     ... robot --listener libraries/listeners/AllureResults.py:RUN/allure-results --outputdir RUN suites/ ...
     record_facts(run_dir, driver="e1000e 6.1.0", firmware="1.8-0", kernel="6.1.0-28-amd64")
     finish_run(run_dir, robot_rc=0)
@@ -121,12 +121,13 @@ def read_run(run_dir: Path) -> dict[str, Any]:
     return run
 
 
-def plan_run(run_dir: Path, *, expected_tests: int, partial: str | None = None) -> None:
+def plan_run(run_dir: Path, *, expected_tests: int, plan: str, partial: str | None = None) -> None:
     """Note how many tests a complete run has, and why this run is not complete if it is not.
 
     Args:
         run_dir: Folder of the run.
         expected_tests: Number of all tests of the qualification, counted without any selection.
+        plan: Name or file of the plan that says what the certificate must cover.
         partial: The reason in words when only a part was asked for; None for a complete run.
 
     Raises:
@@ -136,7 +137,7 @@ def plan_run(run_dir: Path, *, expected_tests: int, partial: str | None = None) 
         raise BenchFault(f"{run_dir}: expected_tests: {expected_tests} is not wanted; wanted: at least 1")
     if partial is not None and not partial.strip():
         raise BenchFault(f"{run_dir}: partial: is empty; wanted: why the run is partial, or nothing")
-    _update(run_dir, {"expected_tests": expected_tests, "partial": partial})
+    _update(run_dir, {"expected_tests": expected_tests, "plan": plan, "partial": partial})
 
 
 def record_facts(run_dir: Path, **facts: str) -> None:

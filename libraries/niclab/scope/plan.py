@@ -17,6 +17,10 @@ from niclab.scope.requirements import Requirement, RequirementId, load_requireme
 PLANS = REPOSITORY / "lab" / "plans"
 
 
+PLAN_OF_PROFILE = {Profile.QUICK: "quick", Profile.FULL: "qualification"}
+"""The plan of a run for which nobody chose one."""
+
+
 class Plan(Sheet):
     """A plan. A run that fulfils it verifies every requirement of ``requires``.
 
@@ -46,10 +50,10 @@ class Plan(Sheet):
 
 
 def load_plan(name: str, directory: Path = PLANS) -> Plan:
-    """Read the plan called ``name``.
+    """Read a plan.
 
     Args:
-        name: Name of the plan: that of its file without ``.yaml``.
+        name: Name of the plan, that of its file without ``.yaml``; or the path of a file that ends so.
         directory: Folder of the plans.
 
     Returns:
@@ -58,6 +62,8 @@ def load_plan(name: str, directory: Path = PLANS) -> Plan:
     Raises:
         BenchFault: There is no such plan (the message names those there are), or the file is wrong.
     """
+    if name.endswith(".yaml"):
+        return load(Path(name), Plan)
     file = directory / f"{name}.yaml"
     if not file.is_file():
         known = ", ".join(sorted(each.stem for each in directory.glob("*.yaml"))) or "none yet"

@@ -14,7 +14,7 @@ Test Tags         req:CARD-04    needs:cable
 
 *** Test Cases ***
 Losing The Active Link Costs At Most The Allowed Outage
-    [Tags]    allure.severity:blocker    req:SUS-06    req:NFS-05
+    [Tags]    allure.severity:blocker    touches:SUS-06    req:NFS-05
     Losing The Active Link Should Cost At Most The Allowed Outage    by=cable
 
 Losing The Backup Link Costs Nothing

@@ -32,7 +32,7 @@ A Trunk Keeps Other VLANs Out
     VLANs Should Be Isolated
 
 A VLAN On A Bond Survives The Loss Of A Link At The Switch
-    [Tags]    req:CARD-04    req:SUS-07    slow
+    [Tags]    req:CARD-04    touches:SUS-07    slow
     [Setup]    Bond Ready Hosts    active-backup
     Make Every Switch Port A Trunk    vlan=${SWITCH VLAN}
     Put VLANs On The Bonds    vlan=${SWITCH VLAN}
