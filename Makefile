@@ -114,6 +114,7 @@ docs: $(STAMP)
 	for library in $(filter-out BenchLibrary log_report Shell,$(basename $(notdir $(wildcard libraries/*.py)))); do \
 	    $(VENV)/bin/libdoc libraries/$$library.py results/docs/$$library.html || exit 1; done
 	$(VENV)/bin/libdoc libraries/Shell.py::dut results/docs/Shell.html
+	$(VENV)/bin/niclab parity > docs/parity.md
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .robocop_cache results/docs
