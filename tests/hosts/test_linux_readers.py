@@ -261,7 +261,7 @@ def test_a_counter_name_that_occurs_twice_is_ambiguous_and_spoils_no_other() -> 
     counters = read_counters("NIC statistics:\n     drops: 1\n     drops: 2\n     bytes: 7\n")
     assert counters["bytes"] == 7
     assert list(counters) == ["drops", "drops", "bytes"]
-    with pytest.raises(ReadError, match=r"'drops' stands 2 times with the values \[1, 2\]"):
+    with pytest.raises(ReadError, match=r"'drops' occurs 2 times with the values \[1, 2\]"):
         counters["drops"]
     with pytest.raises(ReadError, match=r"no counter 'rx_bytes' among 3"):
         counters["rx_bytes"]
