@@ -234,7 +234,7 @@ def test_a_wrong_value_is_seen() -> None:
 
 def test_a_batch_answers_every_line_whatever_it_holds() -> None:
     """One answer a line: broken JSON, other values than objects, unknown kinds, missing and odd members, long texts."""
-    pause = '[{"ifname": "e0", "autonegotiate": false, "rx": true, "tx": false}]'
+    pause = "Pause parameters for e0:\nAutonegotiate:\toff\nRX:\t\ton\nTX:\t\toff\n"
     good = json.dumps({"id": "good", "kind": "ethtool-a", "text": pause})
     odd = [
         *("{", "[]", "null", "17", '"text"', "NaN", '{"id": 1}', '{"id": 1, "kind": "ethtool-i"}', "[" * 100_000),

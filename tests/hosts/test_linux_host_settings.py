@@ -66,7 +66,7 @@ rx-frame-high:\tn/a
 tx-usecs-high:\tn/a
 tx-frame-high:\tn/a
 """
-PAUSE = json.dumps([{"ifname": "eth0", "autonegotiate": True, "rx": True, "tx": False}])
+PAUSE = "Pause parameters for eth0:\nAutonegotiate:\ton\nRX:\t\ton\nTX:\t\toff\n\n"
 CHANNELS = """Channel parameters for eth0:
 Pre-set maximums:
 RX:\t\tn/a
@@ -87,7 +87,7 @@ SHOWN: dict[str, Script] = {
     "ethtool --json -k eth0": FEATURES,
     "ethtool -g eth0": RINGS,
     "ethtool -c eth0": COALESCING,
-    "ethtool --json -a eth0": PAUSE,
+    "ethtool -a eth0": PAUSE,
     "ethtool -l eth0": CHANNELS,
     "ip -j -s -d addr show dev eth0": ADDR,
     **{f"ethtool -{option} eth0 | cksum": "4038471504 75\n" for option in "kgcal"},
@@ -170,7 +170,7 @@ def test_what_is_shown_is_read() -> None:
         ("settings.features", "--json -k"),
         ("settings.rings", "-g"),
         ("settings.coalescing", "-c"),
-        ("settings.pause", "--json -a"),
+        ("settings.pause", "-a"),
         ("settings.channels", "-l"),
     ],
 )
@@ -232,3 +232,11 @@ def test_a_word_that_is_none_reaches_no_shell(word: str) -> None:
         with pytest.raises(BenchFault, match=r"a word of letters, digits and - _ \. is wanted"):
             ask()
     assert shell.commands == []
+
+
+def test_pause_frames_that_are_off_read_as_off() -> None:
+    """The JSON of ethtool 6.1 calls every switch true, so it is not asked for."""
+    dut, shell = host(**{"ethtool__-a__eth0": PAUSE.replace("\ton", "\toff")})
+    shown = dut.settings.pause("eth0")
+    assert (shown.autoneg, shown.rx, shown.tx) == (False, False, False)
+    assert not any("--json -a" in command for command in shell.commands)

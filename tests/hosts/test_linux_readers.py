@@ -279,7 +279,6 @@ def test_a_group_of_features_is_fixed_when_all_its_members_are() -> None:
 @pytest.mark.parametrize(
     ("kind", "text"),
     [
-        ("ethtool-a", '[{"ifname": "e0", "autonegotiate": true, "rx": true, "rx": false, "tx": true}]'),
         ("ethtool-k", '[{"ifname": "e0", "gso": {"active": true}, "gso": {"active": false}}]'),
         ("ip-link", '[{"ifname": "e0", "ifindex": 2, "flags": [], "mtu": 1500, "mtu": 9000}]'),
     ],

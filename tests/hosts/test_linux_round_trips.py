@@ -100,11 +100,11 @@ def test_coalescing(iface: str, modes: tuple[bool | None, ...], values: list[int
     iface=NAMES, words=st.tuples(*[st.booleans()] * 3), negotiated=st.none() | st.tuples(st.booleans(), st.booleans())
 )
 def test_pause(iface: str, words: tuple[bool, ...], negotiated: tuple[bool, ...] | None) -> None:
-    document: dict[str, object] = dict(zip(("autonegotiate", "rx", "tx"), words, strict=True))
-    if negotiated is not None:
-        document["negotiated"] = dict(zip(("rx", "tx"), negotiated, strict=True))
+    rows = list(zip(("Autonegotiate", "RX", "TX"), words, strict=True))
+    rows += zip(("RX negotiated", "TX negotiated"), negotiated or (), strict=negotiated is not None)
+    text = "".join(f"{name}:\t{'on' if on else 'off'}\n" for name, on in rows)
     wanted = Pause(iface, *words, *(negotiated or (None, None)))
-    assert read_pause(json.dumps([{"ifname": iface, **document}])) == wanted
+    assert read_pause(f"Pause parameters for {iface}:\n{text}\n") == wanted
 
 
 @settings(deadline=None)

@@ -62,7 +62,7 @@ _ALL = (
     Kind("ethtool-g", "rings: ethtool -g IFACE", sizes.read_rings),
     Kind("ethtool-l", "channels: ethtool -l IFACE", sizes.read_channels),
     Kind("ethtool-c", "coalescing: ethtool -c IFACE", coalesce.read_coalescing),
-    Kind("ethtool-a", "pause frames: ethtool --json -a IFACE", pause.read_pause),
+    Kind("ethtool-a", "pause frames: ethtool -a IFACE", pause.read_pause),
     Kind("ethtool-m", "module: ethtool -m IFACE", module.read_module),
     Kind("ip-link", "interfaces: ip -j -s -d addr", _listed("interfaces", ip.read_interfaces)),
     Kind("bonding", "a bond: /proc/net/bonding/NAME", bonding.read_bonding),

@@ -1,30 +1,43 @@
-"""Reader of ``ethtool --json -a IFACE`` (ethtool 5.10 and later)."""
+"""Reader of ``ethtool -a IFACE``.
+
+It is read as text: the ``--json`` of ethtool 6.1 prints every switch as true, whatever it is (``show_bool_val()`` of
+netlink/netlink.c prints whether there is a value, and not the value).
+"""
 
 from __future__ import annotations
 
-from niclab.hosts.ethtool_records import Pause
-from niclab.hosts.linux.output import json_bool, json_interface
+import re
 
-KIND = "ethtool --json -a"
-_NAMES = {"ifname", "autonegotiate", "rx", "tx", "negotiated"}
+from niclab.hosts.errors import unreadable
+from niclab.hosts.ethtool_records import Pause
+from niclab.hosts.linux.output import headed
+
+KIND = "ethtool -a"
+_ROW = re.compile(r"(Autonegotiate|RX|TX|RX negotiated|TX negotiated):[\t ]+(on|off)")
+_NEEDED = ("Autonegotiate", "RX", "TX")
 
 
 def read_pause(text: str) -> Pause:
-    """Read the pause frames of one interface; ``negotiated`` is there while autonegotiation is on.
+    """Read the pause frames of one interface; the negotiated ones are there while autonegotiation is on.
 
     Raises:
-        ReadError: The text is no such document, or lacks one of the three switches.
+        ReadError: The text is no such output, a row occurs twice, or one of the three switches is missing.
     """
-    node = json_interface(KIND, text)
-    assert isinstance(node.value, dict)
-    if not set(node.value) <= _NAMES:
-        raise node.wrong(f"the names {', '.join(sorted(_NAMES))}")
-    negotiated = node.optional("negotiated")
+    iface, lines = headed(KIND, text, "Pause parameters for")
+    rows = dict[str, bool]()
+    for number, line in lines:
+        match = _ROW.fullmatch(line)
+        if match is None or match[1] in rows:
+            raise unreadable(KIND, f"line {number}", line, "one of the five switches, on or off, each once")
+        rows[match[1]] = match[2] == "on"
+    for name in _NEEDED:
+        if name not in rows:
+            raise unreadable(KIND, "rows", ", ".join(rows), f"a row {name}")
     return Pause(
-        iface=node.child("ifname").text(),
-        autoneg=json_bool(node.child("autonegotiate")),
-        rx=json_bool(node.child("rx")),
-        tx=json_bool(node.child("tx")),
-        rx_negotiated=json_bool(negotiated.child("rx")) if negotiated else None,
-        tx_negotiated=json_bool(negotiated.child("tx")) if negotiated else None,
+        iface=iface,
+        autoneg=rows["Autonegotiate"],
+        rx=rows["RX"],
+        tx=rows["TX"],
+        rx_negotiated=rows.get("RX negotiated"),
+        tx_negotiated=rows.get("TX negotiated"),
     )

@@ -38,7 +38,7 @@ class LinuxSettings(LinuxCommands):
         return self._shown("-c", iface, read_coalescing)
 
     def pause(self, iface: str) -> Pause:
-        return self._shown("--json -a", iface, read_pause)
+        return self._shown("-a", iface, read_pause)
 
     def channels(self, iface: str) -> Channels:
         return self._shown("-l", iface, read_channels)
