@@ -1,8 +1,7 @@
-"""Shapes that ethtool's outputs have in common: a heading that names the interface, rows of ``NAME.
+"""Shapes that ethtool's outputs have in common.
 
-VALUE``, and with ``--json`` a list with one object.
-
-Every command runs with ``LC_ALL=C``, and standard error is kept apart: what is here is what the tool printed.
+They are a heading that names the interface, rows of ``NAME: VALUE``, and with ``--json`` a list with one object. Every
+command runs with ``LC_ALL=C``, and standard error is kept apart: what is here is what the tool printed.
 """
 
 from __future__ import annotations
