@@ -28,11 +28,11 @@ from niclab.card import load_card  # noqa: E402
 from niclab.core.wait import pause  # noqa: E402
 from niclab.hosts.bond_settings import BondMode, BondSettings, LacpRate  # noqa: E402
 from niclab.links import patch_panel  # noqa: E402
-from niclab.links.bonds import Bonds, Link  # noqa: E402
+from niclab.links.bonds import Bonds, MemberLink  # noqa: E402
 from niclab.links.failure import Cause  # noqa: E402
 from niclab.run import run as labs  # noqa: E402
 from niclab.traffic import prober  # noqa: E402
-from niclab.traffic.outage_records import Direction, OutageReport  # noqa: E402
+from niclab.traffic.outage_records import OutageReport, ProbedDirection  # noqa: E402
 from niclab.traffic.prober import End  # noqa: E402
 
 MODES = (BondMode.ACTIVE_BACKUP, BondMode.LACP)
@@ -89,7 +89,7 @@ def failover(taken: labs.Run, bonds: Bonds, cause: Cause) -> OutageReport:
     first, second = (End(taken.server_of(port), str(taken.bench.address(port).ip)) for port in ports)
     try:
         with prober.probing(first, second, prober.period_us(path.rate_scale)) as probing:
-            bonds.lose((Link.FIRST, Link.SECOND)[busiest_path(bonds)], cause, lambda _: None)
+            bonds.lose((MemberLink.FIRST, MemberLink.SECOND)[busiest_path(bonds)], cause, lambda _: None)
             pause(WATCHED_S)
             return probing.stop()
     finally:
@@ -110,7 +110,7 @@ def busiest_path(bonds: Bonds) -> int:
     return gained.index(max(gained))
 
 
-def tell(found: Sequence[Direction]) -> None:
+def tell(found: Sequence[ProbedDirection]) -> None:
     """The distribution of one direction."""
     hit = [each for each in found if any(outage.heard for outage in each.outages)]
     print(f"  {found[0].name}: interrupted {len(hit)} of {len(found)} times", end="")

@@ -20,18 +20,18 @@ from stats_processes import PROCESSES, Process, independent, netperf_loop
 from niclab.stats.boundaries import Spending
 from niclab.stats.interval import t_interval
 from niclab.stats.judge import judge_against_baseline, judge_pairs, judge_values
-from niclab.stats.plan import Plan, family_error, shared_level
-from niclab.stats.questions import Decision, Direction, Result, at_least, at_most, raises_by, stays_within
+from niclab.stats.plan import SamplingPlan, family_error, shared_level
+from niclab.stats.questions import Decision, Direction, Judgement, at_least, at_most, raises_by, stays_within
 from niclab.stats.student import t_quantile
 from niclab.traffic import resent
 from niclab.traffic.tool import TCP_PAYLOAD_BYTES
 
 PLANS = {
-    "quick, 3..8": Plan(first_look=3, most=8),
-    "full, 5..12": Plan(),
-    "5..12, correlation 0": Plan(correlation=0),
-    "O'Brien-Fleming 3..12": Plan(first_look=3, spending=Spending.OBRIEN_FLEMING),
-    "5..20, correlation 0.6": Plan(most=20, correlation=0.6),
+    "quick, 3..8": SamplingPlan(first_look=3, most=8),
+    "full, 5..12": SamplingPlan(),
+    "5..12, correlation 0": SamplingPlan(correlation=0),
+    "O'Brien-Fleming 3..12": SamplingPlan(first_look=3, spending=Spending.OBRIEN_FLEMING),
+    "5..20, correlation 0.6": SamplingPlan(most=20, correlation=0.6),
 }
 
 
@@ -70,7 +70,7 @@ def limit_errors(count: int, seed: int) -> None:
     )
 
 
-def _at_the_limit(process: Process, plan: Plan, count: int, seed: int) -> list[Result]:
+def _at_the_limit(process: Process, plan: SamplingPlan, count: int, seed: int) -> list[Judgement]:
     rng = random.Random(seed)
     expected = at_least(100)
     return [judge_values([100 + value for value in process(rng, plan.most)], expected, "", plan) for _ in range(count)]
@@ -122,25 +122,25 @@ def comparison_errors(count: int, seed: int) -> None:
     def figures(rng: random.Random, n: int, mean: float) -> list[float]:
         return [mean * (1 + 0.02 * value) for value in independent(rng, n)]
 
-    def effect(rng: random.Random) -> Result:
+    def effect(rng: random.Random) -> Judgement:
         pairs = list(zip(figures(rng, 12, 100), figures(rng, 12, 120), strict=True))
-        return judge_pairs(pairs, raises_by(20), Plan())
+        return judge_pairs(pairs, raises_by(20), SamplingPlan())
 
-    def drifting(rng: random.Random) -> Result:
+    def drifting(rng: random.Random) -> Judgement:
         drift = [1 - 0.01 * block for block in range(12)]
         pairs = [(a * d, b * d) for a, b, d in zip(figures(rng, 12, 100), figures(rng, 12, 120), drift, strict=True)]
-        return judge_pairs(pairs, raises_by(20), Plan())
+        return judge_pairs(pairs, raises_by(20), SamplingPlan())
 
-    def equivalence(rng: random.Random) -> Result:
+    def equivalence(rng: random.Random) -> Judgement:
         pairs = list(zip(figures(rng, 12, 100), figures(rng, 12, 105), strict=True))
-        return judge_pairs(pairs, stays_within(5), Plan())
+        return judge_pairs(pairs, stays_within(5), SamplingPlan())
 
-    def baseline(size: int) -> Callable[[random.Random], Result]:
+    def baseline(size: int) -> Callable[[random.Random], Judgement]:
         return lambda rng: judge_against_baseline(
-            figures(rng, 12, 98), figures(rng, size, 100), Direction.HIGHER, 2, Plan()
+            figures(rng, 12, 98), figures(rng, size, 100), Direction.HIGHER, 2, SamplingPlan()
         )
 
-    cases: dict[str, Callable[[random.Random], Result]] = {
+    cases: dict[str, Callable[[random.Random], Judgement]] = {
         "effect of +20 %, wanted 20 %": effect,
         "the same while the bench slows by 1 % a block": drifting,
         "effect of +5 %, wanted within 5 %": equivalence,
@@ -184,7 +184,7 @@ def cost(count: int, seed: int) -> None:
     )
 
 
-PROFILES = {"quick, 3..8": Plan(first_look=3, most=8), "full, 5..12": Plan()}
+PROFILES = {"quick, 3..8": SamplingPlan(first_look=3, most=8), "full, 5..12": SamplingPlan()}
 RUN_S = {"quick, 3..8": 2, "full, 5..12": 10}
 
 
@@ -252,7 +252,7 @@ def families(count: int, seed: int) -> None:
             level = shared_level(0.95, questions) if shared else 0.95
             row = [str(questions), f"{100 * level:.2f}", percent_of(family_error(level, questions))]
             for margin in (0.0, 0.5, 1.0):
-                rng, plan = random.Random(seed), Plan(first_look=3, most=8, level=level)
+                rng, plan = random.Random(seed), SamplingPlan(first_look=3, most=8, level=level)
                 made = max(100, count // questions)
                 alarms = sum(
                     judge_values([100 + margin + v for v in independent(rng, 8)], at_least(100), "", plan).decision

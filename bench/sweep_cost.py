@@ -24,7 +24,7 @@ sys.path.insert(0, str(ROOT / "libraries"))
 from niclab.core.profile import Profile  # noqa: E402 - found by the path set above
 from niclab.stats import measurements  # noqa: E402
 from niclab.stats.interval import guarded  # noqa: E402
-from niclab.stats.plan import Plan  # noqa: E402
+from niclab.stats.plan import SamplingPlan  # noqa: E402
 from niclab.stats.precise import estimate, repeat_until  # noqa: E402
 from niclab.stats.student import t_quantile  # noqa: E402
 from niclab.traffic.sweep import BUDGETS, spots  # noqa: E402
@@ -57,7 +57,7 @@ def seconds(generator: random.Random, spread: float, correlation: float) -> Call
 
 def sequential(take: Callable[[int], list[float]], width: float) -> tuple[int, float, bool]:
     """Seconds of traffic of one point, width of its interval, and whether that holds the true mean."""
-    plan = Plan(first_look=BUDGET.first_look, most=BUDGET.most, warm_up_runs=0, resolution=1e-4)
+    plan = SamplingPlan(first_look=BUDGET.first_look, most=BUDGET.most, warm_up_runs=0, resolution=1e-4)
 
     def one_run() -> float:
         take(OMITTED_S)

@@ -20,18 +20,18 @@ from pysnmp.smi import error as smi_error
 from pysnmp.smi.instrum import AbstractMibInstrumController
 
 from niclab.transports.snmp_agent import Missing, Reading, Refusal
-from niclab.transports.snmp_records import Kind
+from niclab.transports.snmp_records import ValueKind
 
 READ, WRITE, USER, AUTH_KEY, PRIV_KEY = "toy-read", "toy-write", "toy-user", "toy-auth-password", "toy-priv-password"
-_MAKE: dict[Kind, Any] = {
-    Kind.INTEGER: rfc1902.Integer32,
-    Kind.GAUGE: rfc1902.Gauge32,
-    Kind.COUNTER32: rfc1902.Counter32,
-    Kind.COUNTER64: rfc1902.Counter64,
-    Kind.TICKS: rfc1902.TimeTicks,
-    Kind.OCTETS: rfc1902.OctetString,
-    Kind.OID: rfc1902.ObjectIdentifier,
-    Kind.ADDRESS: rfc1902.IpAddress,
+_MAKE: dict[ValueKind, Any] = {
+    ValueKind.INTEGER: rfc1902.Integer32,
+    ValueKind.GAUGE: rfc1902.Gauge32,
+    ValueKind.COUNTER32: rfc1902.Counter32,
+    ValueKind.COUNTER64: rfc1902.Counter64,
+    ValueKind.TICKS: rfc1902.TimeTicks,
+    ValueKind.OCTETS: rfc1902.OctetString,
+    ValueKind.OID: rfc1902.ObjectIdentifier,
+    ValueKind.ADDRESS: rfc1902.IpAddress,
 }
 _MISSING = {
     Missing.OBJECT: rfc1905.noSuchObject,
@@ -129,8 +129,8 @@ def _object(reading: Reading | Missing) -> Any:
 
 def _reading(value: Any) -> Reading:
     kind = next(kind for kind, make in _MAKE.items() if value.tagSet == make.tagSet)
-    text = kind in (Kind.OCTETS, Kind.ADDRESS)
-    return Reading(kind, bytes(value) if text else str(value) if kind is Kind.OID else int(value))
+    text = kind in (ValueKind.OCTETS, ValueKind.ADDRESS)
+    return Reading(kind, bytes(value) if text else str(value) if kind is ValueKind.OID else int(value))
 
 
 def _free_port() -> int:

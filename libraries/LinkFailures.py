@@ -8,7 +8,7 @@ from robot.api.deco import keyword, library
 from BenchLibrary import BenchLibrary
 from niclab.bench.records import Role
 from niclab.core.verdict import fail_with
-from niclab.links.bonds import Bonds, Link
+from niclab.links.bonds import Bonds, MemberLink
 from niclab.links.failure import Cause
 
 
@@ -17,7 +17,7 @@ class LinkFailures(BenchLibrary):
     """Keywords about links of bonds that fail. Every failure is undone by `Restore Every Link`, or at the end."""
 
     @keyword("Lose The ${link} Link")
-    def lose_the_link(self, link: Link, by: Cause = Cause.CABLE) -> None:
+    def lose_the_link(self, link: MemberLink, by: Cause = Cause.CABLE) -> None:
         """Let a link of the bonds fail.
 
         Args:

@@ -15,7 +15,7 @@ from robot.api import SuiteVisitor
 from robot.running import Keyword, TestCase, TestSuite
 
 from niclab.bench.records import OperatingSystem
-from niclab.card import Card, Coalescing, Effect, load_card
+from niclab.card import Card, CoalescingFacts, Effect, load_card
 
 EVERY = "every"
 PREFIX = "per:"
@@ -32,7 +32,7 @@ def _rings(card: Card, system: OperatingSystem) -> list[str]:
 
 def _parameters(card: Card, system: OperatingSystem) -> list[str]:
     coalescing = card.of_driver("coalescing", system)
-    return [parameter.name for parameter in coalescing.parameters] if isinstance(coalescing, Coalescing) else []
+    return [parameter.name for parameter in coalescing.parameters] if isinstance(coalescing, CoalescingFacts) else []
 
 
 def _effects(card: Card, _: OperatingSystem) -> list[str]:

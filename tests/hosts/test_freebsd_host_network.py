@@ -22,10 +22,11 @@ from freebsd_host_texts import (
     host,
 )
 
+from niclab.core.names import Duplex
 from niclab.core.verdict import BenchFault
 from niclab.hosts.errors import ReadError
 from niclab.hosts.freebsd.host import FreeBsdHost
-from niclab.hosts.records import CarrierChanges, CarrierWait, Duplex, Operstate
+from niclab.hosts.records import CarrierChanges, CarrierWait, Operstate
 
 
 def shown(text: str, counted: str = NETSTAT) -> str:

@@ -11,7 +11,7 @@ from examples import text_of
 
 from niclab.commands import parse as parsing
 from niclab.commands.cli import main
-from niclab.commands.parse import KINDS, Kind, parse_batch
+from niclab.commands.parse import KINDS, TextKind, parse_batch
 from niclab.core.plain import as_json
 from niclab.core.verdict import BenchFault
 
@@ -129,7 +129,7 @@ def test_a_defect_of_a_reader_is_told_and_does_not_stop_the_batch(monkeypatch: p
     def broken(_text: str) -> object:
         raise IndexError("list index out of range")
 
-    monkeypatch.setattr(parsing, "KINDS", {**KINDS, "broken": Kind("broken", "a reader with a defect", broken)})
+    monkeypatch.setattr(parsing, "KINDS", {**KINDS, "broken": TextKind("broken", "a reader with a defect", broken)})
     first, second = batch({"id": 1, "kind": "broken", "text": ""}, {"id": 2, "kind": "vlan", "text": VLAN})
     assert first == {"id": 1, "error": "defect of the reader of broken: IndexError: list index out of range"}
     assert "record" in second

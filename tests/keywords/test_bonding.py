@@ -17,7 +17,7 @@ from niclab.core.verdict import BenchFault, CardFailure, NotApplicable
 from niclab.hosts.bond_settings import BondMode, BondSettings, FailOverMac, HashPolicy, PrimaryReselect
 from niclab.links import bonds as bonds_module
 from niclab.links import patch_panel
-from niclab.links.bonds import Bonds, Link
+from niclab.links.bonds import Bonds, MemberLink
 from niclab.links.failure import Cause
 from niclab.run.run import Run
 
@@ -90,7 +90,7 @@ def test_a_bond_that_does_not_read_back_is_taken_away_everywhere(
 
 def test_the_other_link_is_used_when_the_active_one_is_lost(bench: FakeBench, bonding: Keywords) -> None:
     bonding.active_link_should_be_the_first()
-    bonding.lose_the_link(Link.ACTIVE)
+    bonding.lose_the_link(MemberLink.ACTIVE)
     assert bench.pulled() == {"a"}
     bonding.active_link_should_be_another()
     bonding.active_link_should_be_the_second()
@@ -103,14 +103,14 @@ def test_the_other_link_is_used_when_the_active_one_is_lost(bench: FakeBench, bo
 def test_a_bond_that_stays_on_the_lost_link_is_red(stacking: Stacking, bonding: Keywords) -> None:
     bonding.active_link_should_be_the_first()
     stacking.stays = True
-    bonding.lose_the_link(Link.ACTIVE)
+    bonding.lose_the_link(MemberLink.ACTIVE)
     with pytest.raises(CardFailure, match=r"dut uses enp1s0, wanted enp2s0 that has its link; .* allows 50 ms"):
         bonding.active_link_should_be_another()
 
 
 def test_losing_the_backup_leaves_the_active_link(bench: FakeBench, bonding: Keywords) -> None:
     bonding.active_link_should_be_the_first()
-    bonding.lose_the_link(Link.BACKUP)
+    bonding.lose_the_link(MemberLink.BACKUP)
     assert bench.pulled() == {"b"}
     bonding.active_link_should_be_the_first()
 
@@ -128,7 +128,7 @@ def test_no_link_is_no_carrier(stacking: Stacking, bonding: Keywords) -> None:
     bonding.lose_every_link()
     bonding.bonds_should_have_no_carrier()
     with pytest.raises(CardFailure, match="dut: niclab0 uses no link"):
-        bonding.lose_the_link(Link.ACTIVE)
+        bonding.lose_the_link(MemberLink.ACTIVE)
     stacking.clings = True
     with pytest.raises(CardFailure, match=r"^dut: niclab0 has still carrier with every link lost"):
         bonding.bonds_should_have_no_carrier()
@@ -160,7 +160,7 @@ def test_cables_that_nobody_can_pull_are_not_applicable(bench: FakeBench, taken:
     bench.write(commands=False, cables=False)
     taken.bench = bench.load()[0]
     with pytest.raises(NotApplicable, match="no command to pull the cable of path a"):
-        bonding.lose_the_link(Link.ACTIVE)
+        bonding.lose_the_link(MemberLink.ACTIVE)
 
 
 @pytest.fixture
@@ -202,7 +202,7 @@ class TestCauses:
         port: str,
         moved: str,
     ) -> None:
-        over_switch.lose_the_link(Link.ACTIVE, cause)
+        over_switch.lose_the_link(MemberLink.ACTIVE, cause)
         assert switch.admin(port) == 2
         over_switch.active_link_should_be_another()
         assert active(stacking_at_switch) == {"dut": "enp1s0", "peer": "enp1s0"} | {moved: "enp2s0"}
@@ -214,19 +214,19 @@ class TestCauses:
     def test_an_interface_that_is_taken_down_and_up(
         self, bench: FakeBench, over_switch: Keywords, cause: Cause, name: str
     ) -> None:
-        over_switch.lose_the_link(Link.FIRST, cause)
+        over_switch.lose_the_link(MemberLink.FIRST, cause)
         assert not bench.nic(name).admin_up
         over_switch.restore_every_link()
         assert bench.nic(name).admin_up
 
     def test_a_bond_that_moves_without_cause_is_red(self, bench: FakeBench, over_switch: Keywords) -> None:
-        over_switch.lose_the_link(Link.ACTIVE, Cause.SWITCH_PORT)
+        over_switch.lose_the_link(MemberLink.ACTIVE, Cause.SWITCH_PORT)
         bench.cables.stuck["peer.p0"] = False
         with pytest.raises(CardFailure, match=r"^peer uses enp2s0, wanted enp1s0 that has its link; sheet"):
             over_switch.active_link_should_be_another()
 
     def test_one_bond_s_link_is_asked_for(self, over_switch: Keywords) -> None:
-        over_switch.lose_the_link(Link.ACTIVE, Cause.SWITCH_PORT)
+        over_switch.lose_the_link(MemberLink.ACTIVE, Cause.SWITCH_PORT)
         over_switch.active_link_should_be_the_second(Role.DUT)
         with pytest.raises(CardFailure, match=r"^peer uses enp1s0, wanted enp2s0 of path b"):
             over_switch.active_link_should_be_the_second()
@@ -243,11 +243,11 @@ class TestCauses:
 
     def test_a_path_on_no_switch_is_not_applicable(self, bonding: Keywords) -> None:
         with pytest.raises(NotApplicable, match=r"dut\.p0 is not on a managed switch"):
-            bonding.lose_the_link(Link.ACTIVE, Cause.SWITCH_PORT)
+            bonding.lose_the_link(MemberLink.ACTIVE, Cause.SWITCH_PORT)
         bonding.restore_every_link()
 
     def test_a_driver_that_is_taken_and_given_back(self, over_switch: Keywords, stacking_at_switch: Stacking) -> None:
-        over_switch.lose_the_link(Link.ACTIVE, Cause.DRIVER_UNLOAD)
+        over_switch.lose_the_link(MemberLink.ACTIVE, Cause.DRIVER_UNLOAD)
         assert stacking_at_switch.driverless == {("dut", "0000:01:00.0")}
         over_switch.active_link_should_be_another()
         assert active(stacking_at_switch) == {"dut": "enp2s0", "peer": "enp1s0"}
@@ -266,7 +266,7 @@ class TestCauses:
             NotApplicable,
             match=r"^dut\.p0 \(0000:01:00\.0\) shares its PCI function with dut\.p1: both lose the driver",
         ):
-            over_switch.lose_the_link(Link.ACTIVE, Cause.DRIVER_UNLOAD)
+            over_switch.lose_the_link(MemberLink.ACTIVE, Cause.DRIVER_UNLOAD)
         assert not stacking_at_switch.driverless
 
 
@@ -303,5 +303,5 @@ class TestWhatOthersAsk:
         bonds = taken.part(Bonds)
         assert bonds.described() == "active-backup bond"
         assert bonds.active_port(Role.PEER).name == "peer.p0"
-        bonding.lose_the_link(Link.ACTIVE)
+        bonding.lose_the_link(MemberLink.ACTIVE)
         assert bonds.active_port(Role.PEER).name == "peer.p1"

@@ -16,7 +16,7 @@ from niclab.core.verdict import BenchFault
 from niclab.core.wait import NotInTime, persistent_problems, until
 from niclab.hosts.bond_settings import BondMode
 from niclab.links import lacp, patch_panel
-from niclab.links.bonds import Link
+from niclab.links.bonds import MemberLink
 from niclab.links.switched import SwitchedPath
 from niclab.run.run import Run
 from niclab.switch import tables
@@ -68,7 +68,7 @@ def test_members(stacking: Stacking, bench: FakeBench, monkeypatch: pytest.Monke
 
 def test_the_link_in_use(stacking: Stacking, bench: FakeBench, monkeypatch: pytest.MonkeyPatch) -> None:
     assert stacking
-    LinkFailures().lose_the_link(Link.FIRST)
+    LinkFailures().lose_the_link(MemberLink.FIRST)
     monkeypatch.setattr(bench.peer, "bond", Losing("peer"), raising=False)
     for keyword in (
         LinkFailures().active_link_should_be_another,

@@ -20,12 +20,12 @@ from niclab.links.vlans import HostVlans
 from niclab.run.run import Run
 from niclab.traffic import outage, prober
 from niclab.traffic.outage import Over
-from niclab.traffic.outage_records import Direction, Noise, Outage, OutageReport
+from niclab.traffic.outage_records import Noise, Outage, OutageReport, ProbedDirection
 from niclab.traffic.prober import ClockFix, End
 from Outages import Outages
 
 QUIET = Noise(3000, 1.0, 1.2, 2.0, 5.0, ())
-GOOD = Direction("dut to peer", 3000, 3000, 0, 0, 0, 0, 0, 1.0, 400, (), 2.0, 2.5, QUIET, QUIET)
+GOOD = ProbedDirection("dut to peer", 3000, 3000, 0, 0, 0, 0, 0, 1.0, 400, (), 2.0, 2.5, QUIET, QUIET)
 LIMIT_MS = 1100
 STALLED = {"blind_most_ms": LIMIT_MS + 1.0}
 """An end was not at work for so long: a longer outage may hide there."""

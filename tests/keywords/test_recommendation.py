@@ -10,7 +10,7 @@ from fake_bench import FakeBench
 from fake_settings import SHEET, FakeSettings, settings_of, with_sheet
 
 from niclab.bench.records import OperatingSystem, Role
-from niclab.card import Driver, Drivers, Ring, Rings, Unknown
+from niclab.card import Driver, Drivers, Ring, RingFacts, Unknown
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable
 from niclab.hosts.linux.persistent import Persistent, link_file
 from niclab.run.run import Run
@@ -189,7 +189,7 @@ class TestMemory:
         with pytest.raises(NotApplicable, match="says nothing about rings of freebsd's driver"):
             Settings().largest_rings_should_fit_in_memory()
         ring = Ring(max=Unknown.UNKNOWN, default=1024)
-        rings = Rings(settable=False, rx=ring, tx=ring, source="test")
+        rings = RingFacts(settable=False, rx=ring, tx=ring, source="test")
         drivers = Drivers(freebsd=Driver(module="em", in_kernel=True, rings=rings, source="test"))
         taken.card = taken.card.model_copy(update={"drivers": drivers})
         bench.dut.memory = 20 << 20

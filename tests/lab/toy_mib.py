@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from niclab.transports import ConnectionLost
 from niclab.transports.snmp_agent import Missing, Reading, Refusal, SnmpAgent
-from niclab.transports.snmp_records import VARIABLES, Instance, Kind, Value
+from niclab.transports.snmp_records import VARIABLES, Instance, Value, ValueKind
 
 Oid = tuple[int, ...]
 
@@ -44,7 +44,7 @@ class ToyMib:
     _waiting: dict[Oid, tuple[int, str, Value]] = field(default_factory=dict)
     _uptime_set_at: float = field(default_factory=time.monotonic)
 
-    def put(self, name: str, index: Sequence[int], value: Value, kind: Kind | None = None) -> None:
+    def put(self, name: str, index: Sequence[int], value: Value, kind: ValueKind | None = None) -> None:
         variable = VARIABLES[name]
         if name == "sysUpTime":
             self._uptime_set_at = time.monotonic()

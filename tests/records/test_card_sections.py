@@ -12,7 +12,7 @@ from niclab.card import (
     CARDS,
     Activation,
     Card,
-    Change,
+    Changeable,
     FreebsdOffload,
     LinuxOffload,
     OffloadName,
@@ -256,8 +256,8 @@ def test_the_offload_table_of_the_emulex_document_is_on_its_sheet() -> None:
     word = sum(1 << row.bit for row in rows if isinstance(row, FreebsdOffload))
     assert f"{word:x}" == "507bb"
     changes = {row.label: row.change for row in rows if isinstance(row, FreebsdOffload)}
-    assert [label for label, change in changes.items() if change is Change.FIXED] == ["VLAN_MTU", "JUMBO_MTU"]
-    assert {label for label, change in changes.items() if change is Change.NOT_OFF} == {
+    assert [label for label, change in changes.items() if change is Changeable.FIXED] == ["VLAN_MTU", "JUMBO_MTU"]
+    assert {label for label, change in changes.items() if change is Changeable.NOT_OFF} == {
         "VLAN_HWCSUM",
         "TSO6",
         "VLAN_HWTSO",

@@ -14,7 +14,6 @@ from niclab.bench.records import OperatingSystem
 from niclab.card import (
     CARDS,
     AnySubsystem,
-    Duplex,
     IncomparableVersions,
     Unknown,
     Version,
@@ -23,6 +22,7 @@ from niclab.card import (
     VersionVerdict,
     load_card,
 )
+from niclab.core.names import Duplex
 from niclab.core.verdict import BenchFault, NotApplicable, Undecided
 
 Edit = Callable[..., Path]

@@ -18,8 +18,8 @@ from niclab.report.charts import (
     ChangeChart,
     ChangeRow,
     Chart,
+    ChartLine,
     Limit,
-    Line,
     LineChart,
     Point,
     TrendChart,
@@ -29,8 +29,8 @@ from niclab.report.charts import (
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def line(name: str, *ys: float) -> Line:
-    return Line(name, tuple(Point(64.0 * 2**i, y, y - 10, y + 20) for i, y in enumerate(ys)))
+def line(name: str, *ys: float) -> ChartLine:
+    return ChartLine(name, tuple(Point(64.0 * 2**i, y, y - 10, y + 20) for i, y in enumerate(ys)))
 
 
 def sweep(limit: Limit | None = None) -> LineChart:
@@ -131,10 +131,13 @@ def test_names_are_escaped() -> None:
     ("make", "problem"),
     [
         (lambda: LineChart("t", "", "x", "y", ()), "0 lines; wanted: 1 to 6"),
-        (lambda: LineChart("t", "", "x", "y", (Line("a", ()),)), "wanted: rising numbers"),
-        (lambda: LineChart("t", "", "x", "y", (Line("a", (Point(2, 1, 1, 1), Point(1, 1, 1, 1))),)), "rising numbers"),
-        (lambda: LineChart("t", "", "x", "y", (Line("a", (Point(0, 1, 1, 1),)),), x_bytes=True), "rising numbers"),
-        (lambda: LineChart("t", "", "x", "y", (Line("a", (Point(1, 5, 6, 7),)),)), "low <= value <= high"),
+        (lambda: LineChart("t", "", "x", "y", (ChartLine("a", ()),)), "wanted: rising numbers"),
+        (
+            lambda: LineChart("t", "", "x", "y", (ChartLine("a", (Point(2, 1, 1, 1), Point(1, 1, 1, 1))),)),
+            "rising numbers",
+        ),
+        (lambda: LineChart("t", "", "x", "y", (ChartLine("a", (Point(0, 1, 1, 1),)),), x_bytes=True), "rising numbers"),
+        (lambda: LineChart("t", "", "x", "y", (ChartLine("a", (Point(1, 5, 6, 7),)),)), "low <= value <= high"),
         (lambda: ChangeChart("t", "", "x", ()), "0 rows"),
         (lambda: ChangeChart("t", "", "x", (ChangeRow("a", math.nan, 0, 1),)), "a: nan"),
         (lambda: TrendChart("t", "", "y", ()), "0 runs"),
@@ -150,7 +153,9 @@ def test_charts_without_numbers_are_refused(make: object, problem: str) -> None:
 @pytest.mark.parametrize("value", [0.0, 9.41, -3.0, 1e9])
 def test_a_single_point_can_be_drawn(value: float) -> None:
     for chart in (
-        LineChart("t", "", "x", "y", (Line("a", (Point(64, value, value, value),)),), x_bytes=True, from_zero=False),
+        LineChart(
+            "t", "", "x", "y", (ChartLine("a", (Point(64, value, value, value),)),), x_bytes=True, from_zero=False
+        ),
         TrendChart("t", "", "y", (TrendPoint("now", value, value, value),)),
         ChangeChart("t", "", "x", (ChangeRow("a", value, value, value),)),
     ):
@@ -192,7 +197,7 @@ def test_small_helpers() -> None:
 
 
 def test_axis_of_a_figure_begins_at_zero_unless_told_otherwise() -> None:
-    points = (Line("a", (Point(1, 9400, 9390, 9410), Point(2, 9420, 9410, 9430))),)
+    points = (ChartLine("a", (Point(1, 9400, 9390, 9410), Point(2, 9420, 9410, 9430))),)
     from_zero, close = (LineChart("t", "", "x", "y", points, from_zero=flag).svg() for flag in (True, False))
     assert ">0</text>" in from_zero
     assert ">0</text>" not in close

@@ -14,13 +14,13 @@ from niclab.core.verdict import CardFailure, Undecided
 from niclab.stats.boundaries import Spending
 from niclab.stats.conclude import conclude
 from niclab.stats.judge import judge_against_baseline, judge_pairs, judge_values
-from niclab.stats.plan import Plan
+from niclab.stats.plan import SamplingPlan
 from niclab.stats.questions import (
     Change,
     Decision,
     Direction,
     Expected,
-    Result,
+    Judgement,
     at_least,
     at_most,
     lowers_by,
@@ -29,7 +29,7 @@ from niclab.stats.questions import (
     stays_within,
 )
 
-PLAN = Plan(first_look=3)
+PLAN = SamplingPlan(first_look=3)
 RUNS = [9412.0, 9405, 9420, 9411, 9415, 9409, 9413, 9407, 9416, 9410, 9414, 9408]
 SAMPLES = st.lists(st.floats(100, 200), min_size=5, max_size=12)
 DECISIONS = list(Decision)
@@ -86,7 +86,9 @@ def test_a_run_that_is_near_or_better_is_no_warning(odd: float) -> None:
 
 def test_warnings_are_as_rare_as_stated_without_a_fault() -> None:
     rng = random.Random(6)
-    found = [judge_values([1 + v for v in independent(rng, 8)], at_least(0.01), "", Plan(3, 8)) for _ in range(600)]
+    found = [
+        judge_values([1 + v for v in independent(rng, 8)], at_least(0.01), "", SamplingPlan(3, 8)) for _ in range(600)
+    ]
     assert 0 < sum(bool(each.warnings) for each in found) / 600 <= 0.01 + 3 * 0.0041
 
 
@@ -116,12 +118,12 @@ def test_runs_all_the_same_decide_nothing_without_a_resolution() -> None:
     found = judge_values(stuck, at_least(9200), "Mbit/s", PLAN)
     assert found.decision is Decision.UNDECIDED
     assert "all runs are exactly the same, and the resolution of the figure is not given" in found.reason
-    told = judge_values(stuck, at_least(9200), "Mbit/s", Plan(first_look=3, resolution=1))
+    told = judge_values(stuck, at_least(9200), "Mbit/s", SamplingPlan(first_look=3, resolution=1))
     assert (told.decision, told.low, told.high) == (Decision.MET, 9411.5, 9412.5)
 
 
 def test_coarse_figures_do_not_decide_within_their_resolution() -> None:
-    found = judge_values([10.0] * 12, at_least(9.8), "Gbit/s", Plan(first_look=3, resolution=1))
+    found = judge_values([10.0] * 12, at_least(9.8), "Gbit/s", SamplingPlan(first_look=3, resolution=1))
     assert found.decision is Decision.UNDECIDED
 
 
@@ -194,8 +196,8 @@ def test_scattered_baseline_decides_nothing() -> None:
 
 @given(SAMPLES, st.floats(90, 210), st.floats(0, 50))
 def test_better_by_the_same_never_turns_met_to_missed(values: list[float], limit: float, more: float) -> None:
-    before = judge_values(values, at_least(limit), "", Plan()).decision
-    after = judge_values([value + more for value in values], at_least(limit), "", Plan()).decision
+    before = judge_values(values, at_least(limit), "", SamplingPlan()).decision
+    after = judge_values([value + more for value in values], at_least(limit), "", SamplingPlan()).decision
     if before is Decision.MET:
         assert after is Decision.MET
     if after is Decision.MISSED:
@@ -205,7 +207,7 @@ def test_better_by_the_same_never_turns_met_to_missed(values: list[float], limit
 @given(st.lists(st.tuples(st.floats(100, 200), st.floats(0, 50)), min_size=5, max_size=5), st.floats(90, 210))
 def test_each_run_better_never_turns_met_to_missed(values: list[tuple[float, float]], limit: float) -> None:
     """At one look: a run that is better by more than others may open the interval, but never on the wrong side."""
-    plan = Plan(most=5)
+    plan = SamplingPlan(most=5)
     before = judge_values([value for value, _ in values], at_least(limit), "", plan).decision
     after = judge_values([value + more for value, more in values], at_least(limit), "", plan).decision
     assert not (before is Decision.MET and after is Decision.MISSED)
@@ -213,8 +215,8 @@ def test_each_run_better_never_turns_met_to_missed(values: list[tuple[float, flo
 
 @given(SAMPLES, st.floats(90, 210), st.sampled_from([1e-9, 1e-3, 8.0, 1e6]))
 def test_the_unit_changes_no_answer(values: list[float], limit: float, factor: float) -> None:
-    one = judge_values(values, at_least(limit), "Mbit/s", Plan())
-    other = judge_values([v * factor for v in values], at_least(limit * factor), "bit/s", Plan())
+    one = judge_values(values, at_least(limit), "Mbit/s", SamplingPlan())
+    other = judge_values([v * factor for v in values], at_least(limit * factor), "bit/s", SamplingPlan())
     edge = min(abs(one.low - limit), abs(one.high - limit))
     assume(edge > 1e-6 and max(values) - min(values) > 1e-3)
     assert (one.decision, one.n) == (other.decision, other.n)
@@ -223,15 +225,15 @@ def test_the_unit_changes_no_answer(values: list[float], limit: float, factor: f
 
 @given(st.lists(st.tuples(st.floats(50, 150), st.floats(50, 150)), min_size=5, max_size=8), st.floats(1e-6, 1e6))
 def test_percent_of_baseline_has_no_unit(pairs: list[tuple[float, float]], factor: float) -> None:
-    one = judge_pairs(pairs, stays_within(5), Plan(most=5))
-    other = judge_pairs([(a * factor, b * factor) for a, b in pairs], stays_within(5), Plan(most=5))
+    one = judge_pairs(pairs, stays_within(5), SamplingPlan(most=5))
+    other = judge_pairs([(a * factor, b * factor) for a, b in pairs], stays_within(5), SamplingPlan(most=5))
     assert other.estimate == pytest.approx(one.estimate, rel=1e-6, abs=1e-6)
     assert (other.low, other.high) == (pytest.approx(one.low, abs=1e-4), pytest.approx(one.high, rel=1e-4, abs=1e-4))
 
 
 @given(SAMPLES, st.floats(90, 210))
 def test_decisions_are_what_the_interval_says(values: list[float], limit: float) -> None:
-    found = judge_values(values, at_least(limit), "", Plan())
+    found = judge_values(values, at_least(limit), "", SamplingPlan())
     if found.decision is Decision.MET:
         assert found.low >= limit
     if found.decision is Decision.MISSED:
@@ -269,7 +271,7 @@ def test_bad_questions_are_refused(call: object, problem: str) -> None:
         call()
 
 
-def _result(decision: Decision) -> Result:
+def _result(decision: Decision) -> Judgement:
     values = {Decision.MET: 9200, Decision.MISSED: 9500, Decision.UNDECIDED: 9411}
     found = judge_values(RUNS, at_least(values[decision]), "Mbit/s", PLAN)
     assert found.decision is decision
@@ -291,30 +293,30 @@ def test_verdicts_of_answers() -> None:
 @pytest.mark.parametrize("skewed", ["independent normal", "skewed -0.5"])
 def test_errors_at_the_very_limit_are_as_stated(spending: Spending, skewed: str) -> None:
     """2.5 % each and three standard errors of 400 series (2.3); the mild tail has its own 1 % more."""
-    met, missed = _errors(skewed, Plan(spending=spending))
+    met, missed = _errors(skewed, SamplingPlan(spending=spending))
     assert met <= 0.025 + 0.0234 + (0.01 if "skewed" in skewed else 0)
     assert missed <= 0.025 + 0.0234
 
 
 def test_runs_as_alike_as_is_usual_are_in_the_default() -> None:
-    met, missed = _errors("AR(1) 0.3", Plan(first_look=3, most=8), 1000)
+    met, missed = _errors("AR(1) 0.3", SamplingPlan(first_look=3, most=8), 1000)
     assert max(met, missed) <= 0.025 + 3 * 0.005
-    assert Plan().correlation == 0.3
+    assert SamplingPlan().correlation == 0.3
 
 
 @pytest.mark.parametrize("phi", [0.3, 0.6])
 def test_stated_correlation_holds_the_errors(phi: float) -> None:
-    met, missed = _errors(f"AR(1) {phi}", Plan(most=20, correlation=phi))
+    met, missed = _errors(f"AR(1) {phi}", SamplingPlan(most=20, correlation=phi))
     assert max(met, missed) <= 0.025 + 0.0234
 
 
 def test_the_count_of_errors_can_fail() -> None:
     """Negative control: strong correlation that the plan does not state is seen in the same count."""
-    _, missed = _errors("AR(1) 0.6", Plan(first_look=3, correlation=0))
+    _, missed = _errors("AR(1) 0.6", SamplingPlan(first_look=3, correlation=0))
     assert missed > 0.05
 
 
-def _errors(process: str, plan: Plan, count: int = 400) -> tuple[float, float]:
+def _errors(process: str, plan: SamplingPlan, count: int = 400) -> tuple[float, float]:
     rng = random.Random(11)
     found = [
         judge_values([100 + v for v in PROCESSES[process](rng, plan.most)], at_least(100), "", plan).decision

@@ -10,16 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from niclab.core.verdict import Undecided
-from niclab.stats.plan import Plan, Turn, family_error, schedule, shared_level
+from niclab.stats.plan import SamplingPlan, Turn, family_error, schedule, shared_level
 from niclab.stats.questions import Decision, at_least, lowers_by, stays_within
 from niclab.stats.runner import measure_effect, measure_limit
 
-PLAN = Plan(first_look=3)
+PLAN = SamplingPlan(first_look=3)
 
 
 def test_looks_end_with_the_budget() -> None:
-    assert Plan(first_look=3, most=10, step=3).looks == (3, 6, 9, 10)
-    assert Plan(first_look=4, most=4).looks == (4,)
+    assert SamplingPlan(first_look=3, most=10, step=3).looks == (3, 6, 9, 10)
+    assert SamplingPlan(first_look=4, most=4).looks == (4,)
     assert len(PLAN.boundaries) == len(PLAN.looks) == 10
 
 
@@ -40,7 +40,7 @@ def test_looks_end_with_the_budget() -> None:
 )
 def test_impossible_plans_are_refused(field: str, value: float) -> None:
     with pytest.raises(ValueError, match=f"plan: {field}: {value}"):
-        Plan(**{field: value})  # type: ignore[arg-type]
+        SamplingPlan(**{field: value})  # type: ignore[arg-type]
 
 
 @given(st.integers(1, 8), st.integers(1, 9), st.integers(0, 2), st.integers(0, 1000))

@@ -8,10 +8,10 @@ from itertools import cycle
 import pytest
 
 from niclab.core.verdict import Undecided
-from niclab.stats.plan import Plan
+from niclab.stats.plan import SamplingPlan
 from niclab.stats.precise import estimate, repeat_until
 
-PLAN = Plan(first_look=3, most=10, warm_up_runs=0)
+PLAN = SamplingPlan(first_look=3, most=10, warm_up_runs=0)
 WIDTH = 0.05
 
 
@@ -36,7 +36,7 @@ def test_too_few_values_are_refused() -> None:
 
 
 def test_equal_values_are_as_wide_as_their_step() -> None:
-    plan = Plan(first_look=3, most=10, resolution=2.0)
+    plan = SamplingPlan(first_look=3, most=10, resolution=2.0)
     found = estimate((100.0, 100.0, 100.0), plan, WIDTH)
     assert (found.low, found.high) == (99.0, 101.0)
 
@@ -48,7 +48,7 @@ def test_runs_end_when_it_is_enough_at_a_look() -> None:
 
 def test_warm_up_is_not_counted_and_the_budget_ends_it() -> None:
     figures = iter(range(100))
-    plan = Plan(first_look=3, most=5, warm_up_runs=2)
+    plan = SamplingPlan(first_look=3, most=5, warm_up_runs=2)
     assert repeat_until(lambda: float(next(figures)), lambda _: False, plan) == [2.0, 3.0, 4.0, 5.0, 6.0]
 
 

@@ -123,9 +123,9 @@ class TestCounters:
         assert "fcs_errors" not in difference(found, found, "x")
 
     def test_32_bits_where_64_are_wanted_are_refused(self, switch: Switch, fake: FakeSwitch) -> None:
-        from niclab.transports.snmp_records import Kind
+        from niclab.transports.snmp_records import ValueKind
 
-        fake.mib.put("ifHCInOctets", [INDEX], 5, Kind.COUNTER32)
+        fake.mib.put("ifHCInOctets", [INDEX], 5, ValueKind.COUNTER32)
         with pytest.raises(BenchFault, match="5 is a Counter32; wanted: a Counter64"):
             switch.ports.counters(PORT)
 

@@ -6,7 +6,7 @@ import pytest
 from fake_switch import PORTS, FakeSwitch
 
 from niclab.core.verdict import BenchFault, NotApplicable
-from niclab.switch.model import VlanMib, Vlans, load_model
+from niclab.switch.model import VlanMib, VlanModel, load_model
 from niclab.switch.records import PortVlans
 from niclab.switch.switch import Switch
 from niclab.switch.texts import port_list, ports_of
@@ -157,7 +157,7 @@ class TestOtherMibs:
             per_port.vlans.set(PORT, TRUNK)
 
     def test_a_model_without_vlans_is_not_applicable(self, fake: FakeSwitch) -> None:
-        none = fake.switch(load_model("generic").model_copy(update={"vlans": Vlans(mib=VlanMib.NONE)}))
+        none = fake.switch(load_model("generic").model_copy(update={"vlans": VlanModel(mib=VlanMib.NONE)}))
         with pytest.raises(NotApplicable, match="model generic has VLANs none, not q-bridge"):
             none.vlans.of(PORT)
 

@@ -10,10 +10,10 @@ import pytest
 from niclab.core.verdict import CardFailure, Undecided
 from niclab.traffic import outage
 from niclab.traffic.outage import Allowed, Judgement
-from niclab.traffic.outage_records import Direction, Noise, Outage, OutageReport
+from niclab.traffic.outage_records import Noise, Outage, OutageReport, ProbedDirection
 
 QUIET = Noise(3000, 1.0, 1.2, 2.0, 5.0, ())
-GOOD = Direction("dut to peer", 3000, 3000, 0, 0, 0, 0, 0, 1.0, 400, (), 2.0, 2.5, QUIET, QUIET)
+GOOD = ProbedDirection("dut to peer", 3000, 3000, 0, 0, 0, 0, 0, 1.0, 400, (), 2.0, 2.5, QUIET, QUIET)
 LIMIT_MS = 1100
 ALLOWED = Allowed(LIMIT_MS, "sheet intel-82574l allows 1100 ms")
 

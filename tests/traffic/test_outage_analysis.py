@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from niclab.traffic import WorthlessResult, outage_analysis
 from niclab.traffic.outage_analysis import Rules, analyse, direction
-from niclab.traffic.outage_records import Direction, EndLog
+from niclab.traffic.outage_records import EndLog, ProbedDirection
 
 T0 = 1_700_000_000_000_000
 AHEAD_US = 250_000
@@ -42,7 +42,7 @@ def ends(
     return sender, EndLog(listens, frozenset(), frozenset(), tuple(sorted(arrivals, key=lambda pair: pair[1])), 0, 0)
 
 
-def found(sender: EndLog, receiver: EndLog) -> Direction:
+def found(sender: EndLog, receiver: EndLog) -> ProbedDirection:
     return direction(sender, receiver, NAMES, Rules())
 
 

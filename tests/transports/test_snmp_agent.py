@@ -8,7 +8,7 @@ from toy_mib import FakeAgent, ToyMib
 from niclab.core.verdict import BenchFault
 from niclab.transports import snmp_agent
 from niclab.transports.snmp_agent import NoSuchVariable, Reading, SnmpRefused
-from niclab.transports.snmp_records import VARIABLES, Instance, Kind, shown
+from niclab.transports.snmp_records import VARIABLES, Instance, ValueKind, shown
 
 ADMIN, NAME, HIGH_SPEED, UPTIME = (VARIABLES[name] for name in ("ifAdminStatus", "ifName", "ifHighSpeed", "sysUpTime"))
 ADMIN_OF_3 = "ifAdminStatus.3 (1.3.6.1.2.1.2.2.1.7.3)"
@@ -63,14 +63,14 @@ class TestReading:
     @pytest.mark.parametrize(
         ("variable", "kind", "value"),
         [
-            ("ifHCInOctets", Kind.COUNTER32, 5),  # it wraps every few seconds
-            ("ifAdminStatus", Kind.OCTETS, b"1"),
-            ("ifName", Kind.INTEGER, 1),
-            ("sysUpTime", Kind.GAUGE, 1),
+            ("ifHCInOctets", ValueKind.COUNTER32, 5),  # it wraps every few seconds
+            ("ifAdminStatus", ValueKind.OCTETS, b"1"),
+            ("ifName", ValueKind.INTEGER, 1),
+            ("sysUpTime", ValueKind.GAUGE, 1),
         ],
     )
     def test_a_value_of_another_kind_is_an_error(
-        self, agent: FakeAgent, mib: ToyMib, variable: str, kind: Kind, value: int | bytes
+        self, agent: FakeAgent, mib: ToyMib, variable: str, kind: ValueKind, value: int | bytes
     ) -> None:
         mib.put(variable, [7], value, kind)
         wanted = rf"GET {variable}\.7 .*: .* is {kind.value}; wanted: {VARIABLES[variable].kind.value}$"
@@ -78,12 +78,12 @@ class TestReading:
             agent.get(VARIABLES[variable].at(7))
 
     def test_an_unsigned_number_may_stand_for_an_integer(self, agent: FakeAgent, mib: ToyMib) -> None:
-        mib.put("ifAdminStatus", [7], 1, Kind.GAUGE)
-        mib.put("ifHighSpeed", [7], 10, Kind.INTEGER)
+        mib.put("ifAdminStatus", [7], 1, ValueKind.GAUGE)
+        mib.put("ifHighSpeed", [7], 10, ValueKind.INTEGER)
         assert (agent.get(ADMIN.at(7)), agent.get(HIGH_SPEED.at(7))) == (1, 10)
 
     def test_fewer_values_than_asked_for_are_an_error(self, agent: FakeAgent) -> None:
-        agent.read = lambda _: [Reading(Kind.INTEGER, 1)]  # type: ignore[method-assign]
+        agent.read = lambda _: [Reading(ValueKind.INTEGER, 1)]  # type: ignore[method-assign]
         with pytest.raises(BenchFault, match="1 values for 2 variables"):
             agent.get_many([ADMIN.at(1), ADMIN.at(2)])
 
@@ -115,7 +115,7 @@ class TestWalk:
             agent.walk(NAME)
 
     def test_a_row_of_another_kind_is_an_error(self, agent: FakeAgent, mib: ToyMib) -> None:
-        mib.put("ifName", [9], 9, Kind.INTEGER)
+        mib.put("ifName", [9], 9, ValueKind.INTEGER)
         with pytest.raises(BenchFault, match=r"ifName\.9 .*: 9 is an INTEGER; wanted: an OCTET STRING"):
             agent.walk(NAME)
 

@@ -13,7 +13,7 @@ from throwaway_snmpd import AUTH, PRIV, READ, READER, USER, WRITE, ThrowawaySnmp
 from niclab.transports import AuthenticationFailed, ConnectionLost, snmp
 from niclab.transports.snmp import Auth, Communities, Snmp, User
 from niclab.transports.snmp_agent import NoSuchVariable, SnmpRefused
-from niclab.transports.snmp_records import VARIABLES, Kind, Variable
+from niclab.transports.snmp_records import VARIABLES, ValueKind, Variable
 
 UPTIME, NAME = VARIABLES["sysUpTime"].at(0), VARIABLES["sysName"].at(0)
 RIGHT = {"v2c": Communities(READ, WRITE), "v3": User(USER, AUTH, PRIV)}
@@ -57,14 +57,14 @@ def test_what_is_missing_is_told_apart(right: Snmp) -> None:
     with pytest.raises(NoSuchVariable, match="noSuchInstance"):
         right.get(VARIABLES["ifName"].at(99_999))
     with pytest.raises(NoSuchVariable, match="noSuchObject"):
-        right.get(Variable("nothing", "1.3.6.1.2.1.9999.1", Kind.INTEGER).at(0))
+        right.get(Variable("nothing", "1.3.6.1.2.1.9999.1", ValueKind.INTEGER).at(0))
 
 
 def test_each_refusal_of_a_set_keeps_its_name(right: Snmp) -> None:
     with pytest.raises(SnmpRefused, match="refused with notWritable"):
         right.set((VARIABLES["sysDescr"].at(0), b"x"))
     with pytest.raises(SnmpRefused, match="refused with wrongType"):
-        right.set((Variable("sysName", "1.3.6.1.2.1.1.5", Kind.INTEGER).at(0), 1))
+        right.set((Variable("sysName", "1.3.6.1.2.1.1.5", ValueKind.INTEGER).at(0), 1))
     with pytest.raises(SnmpRefused, match=r"refused with wrong(Length|Value)"):
         right.set((NAME, b"x" * 300))
 

@@ -16,7 +16,7 @@ from niclab.core.verdict import BenchFault
 from niclab.transports import AuthenticationFailed, ConnectionLost, snmp
 from niclab.transports.snmp import Auth, Communities, Privacy, Snmp, SnmpEndpoint, User
 from niclab.transports.snmp_agent import NoSuchVariable, SnmpRefused
-from niclab.transports.snmp_records import VARIABLES, Kind
+from niclab.transports.snmp_records import VARIABLES, ValueKind
 
 ADMIN, NAME, UPTIME = (VARIABLES[name] for name in ("ifAdminStatus", "ifName", "sysUpTime"))
 RIGHT = {"v2c": Communities(READ, WRITE), "v3": User(USER, AUTH_KEY, PRIV_KEY)}
@@ -201,7 +201,7 @@ class TestMisuse:
             login(agent, RIGHT["v2c"]).set((VARIABLES[variable].at(1), value))
 
     def test_an_answer_of_another_kind_is_not_taken(self, agent: ToyAgent, mib: ToyMib) -> None:
-        mib.put("ifHCInOctets", [2], 7, Kind.COUNTER32)
+        mib.put("ifHCInOctets", [2], 7, ValueKind.COUNTER32)
         with pytest.raises(BenchFault, match="7 is a Counter32; wanted: a Counter64"):
             login(agent, RIGHT["v2c"]).get(VARIABLES["ifHCInOctets"].at(2))
 

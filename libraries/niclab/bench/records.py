@@ -85,7 +85,7 @@ class Ssh(Record):
     jump: Ssh | None = None
 
 
-class Ipmi(Record):
+class IpmiEntry(Record):
     """IPMI 2.0 over LAN.
 
     ``cipher_suite``: 17 is AES-128 with HMAC-SHA256, 3 is AES-128 with HMAC-SHA1 (IPMI 2.0, table 22-20).
@@ -98,7 +98,7 @@ class Ipmi(Record):
     cipher_suite: CipherSuite = 17
 
 
-class Redfish(Record):
+class RedfishEntry(Record):
     """A Redfish service. ``ca_file``: what its certificate is checked against; absent: the system's authorities.
 
     ``system``: member of ``/redfish/v1/Systems``; needed only where a service has several.
@@ -111,11 +111,11 @@ class Redfish(Record):
     system: Text | None = None
 
 
-class Bmc(Record):
+class BmcEntry(Record):
     """The ways to a BMC; ``use`` says which one switches the power where there are two."""
 
-    ipmi: Ipmi | None = None
-    redfish: Redfish | None = None
+    ipmi: IpmiEntry | None = None
+    redfish: RedfishEntry | None = None
     use: Annotated[BmcProtocol, Wanted("ipmi or redfish")] | None = None
 
     @property
@@ -153,18 +153,18 @@ class PortEntry(Record):
     port_index: PortIndex | None = None
 
 
-class Server(Record):
+class ServerEntry(Record):
     os: Annotated[OperatingSystem, Wanted("linux or freebsd")]
     ssh: Ssh
-    bmc: Bmc | None = None
+    bmc: BmcEntry | None = None
     console: Console | None = None
     boot: Boot = Boot()
     ports: Annotated[Mapping[Name, PortEntry], Field(min_length=1)]
 
 
 class Servers(Record):
-    dut: Server
-    peer: Server
+    dut: ServerEntry
+    peer: ServerEntry
 
 
 class Commands(Record):
@@ -303,7 +303,7 @@ class Bench(Sheet):
         """The unique name; lock and undo journal are keyed by it."""
         return self.bench
 
-    def server(self, role: Role) -> Server:
+    def server(self, role: Role) -> ServerEntry:
         return self.servers.dut if role is Role.DUT else self.servers.peer
 
     @property
@@ -369,7 +369,7 @@ class Bench(Sheet):
     @property
     def secret_names(self) -> tuple[str, ...]:
         """The names of all secrets this bench needs, sorted."""
-        logins: list[Ipmi | Redfish | Console | None] = []
+        logins: list[IpmiEntry | RedfishEntry | Console | None] = []
         for role in Role:
             server = self.server(role)
             logins += [server.console, *((server.bmc.ipmi, server.bmc.redfish) if server.bmc else ())]

@@ -18,7 +18,7 @@ SwitchPortName = Annotated[
 ]
 
 
-class Communities(Record):
+class CommunityEntry(Record):
     """SNMP v2c: names of the secrets that hold the community that reads and the one that writes."""
 
     read_community_secret: SecretName
@@ -40,7 +40,7 @@ class SnmpEntry(Record):
 
     port: UdpPort = 161
     v3: SnmpUser | None = None
-    v2c: Communities | None = None
+    v2c: CommunityEntry | None = None
 
 
 class SwitchEntry(Record):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from niclab.bench.records import OperatingSystem
 from niclab.card.effects import Prediction, Setting, SettingKind
-from niclab.card.offloads import Change, FreebsdOffload, LinuxOffload, Offloads
+from niclab.card.offloads import Changeable, FreebsdOffload, LinuxOffload, Offloads
 from niclab.card.settings import Recommended, Ring
 from niclab.card.software import Driver, Firmware, FlashTool
 from niclab.card.values import Unknown
@@ -178,13 +178,13 @@ def _offload(field: FieldPath, name: Any, row: LinuxOffload | FreebsdOffload, ro
     for index, cleared in enumerate(row.clears):
         if cleared is name or cleared not in rows:
             yield Problem((*field, "clears", index), f"{cleared.value} is no other row of it", "another row's name")
-    if row.clears and row.change in (Change.FIXED, Change.NOT_OFF):
+    if row.clears and row.change in (Changeable.FIXED, Changeable.NOT_OFF):
         yield Problem((*field, "clears"), f"set of an offload that is {row.change.value}", "none: it never goes off")
-    if row.change is Change.NOT_OFF and row.default is False:
+    if row.change is Changeable.NOT_OFF and row.default is False:
         yield Problem((*field, "change"), "not-off of an offload that is off", "not-on, both or fixed")
-    if row.change is Change.NOT_ON and row.default is True:
+    if row.change is Changeable.NOT_ON and row.default is True:
         yield Problem((*field, "change"), "not-on of an offload that is on", "not-off, both or fixed")
-    if isinstance(row, FreebsdOffload) and not row.set_words and row.change is not Change.FIXED:
+    if isinstance(row, FreebsdOffload) and not row.set_words and row.change is not Changeable.FIXED:
         yield Problem((*field, "set_words"), "none, though it can be changed", "the words of ifconfig that set it")
     if row.proof and (row.proof.per is None) != (row.proof.at_least is None):
         yield Problem((*field, "proof"), "one of per and at_least alone", "both or neither")

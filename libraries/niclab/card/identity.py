@@ -46,14 +46,14 @@ BusWidth = Annotated[int, one_of(32, 64), Wanted("32 or 64 bits")]
 BusClock = Annotated[int, one_of(33, 66, 100, 133), Wanted("33, 66, 100 or 133 MHz")]
 
 
-class Vpd(Section):
+class VpdFacts(Section):
     """Vital product data: what ``lspci -vv`` shows of it. ``keywords``: those that must be there."""
 
     product_name: Text | None = None
     keywords: tuple[VpdKeyword, ...] = ()
 
 
-class Identity(Section):
+class IdentityFacts(Section):
     """How the card shows itself on PCI.
 
     ``ports``: how many PCI functions with this identity the dut must show; two single-port cards are 2.
@@ -69,7 +69,7 @@ class Identity(Section):
     pci_class: PciClass = "020000"
     part_number: Text | None = None
     mac_ouis: tuple[Oui, ...] = ()
-    vpd: Vpd | None = None
+    vpd: VpdFacts | None = None
 
 
 class Pcie(Section):

@@ -38,7 +38,7 @@ class OffloadName(Enum):
     TOE = "toe"
 
 
-class Change(Enum):
+class Changeable(Enum):
     """How an offload can be changed."""
 
     BOTH = "both"
@@ -68,7 +68,7 @@ class LinuxOffload(Record):
     word: Word
     set_word: Word | None = None
     default: Switch
-    change: Annotated[Change | Unknown, Wanted("both, not-off, not-on, fixed or unknown")]
+    change: Annotated[Changeable | Unknown, Wanted("both, not-off, not-on, fixed or unknown")]
     clears: tuple[NamedOffload, ...] = ()
     proof: Proof | None = None
 
@@ -90,7 +90,7 @@ class FreebsdOffload(Record):
     bit: Annotated[int, Field(ge=0, le=63), Wanted("a bit 0..63")]
     set_words: tuple[Word, ...] = ()
     default: Switch
-    change: Annotated[Change | Unknown, Wanted("both, not-off, not-on, fixed or unknown")]
+    change: Annotated[Changeable | Unknown, Wanted("both, not-off, not-on, fixed or unknown")]
     clears: tuple[NamedOffload, ...] = ()
     proof: Proof | None = None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import Enum
 from typing import Annotated
 
 from niclab.card.values import (
@@ -17,15 +16,11 @@ from niclab.card.values import (
     Unknown,
     Word,
 )
+from niclab.core.names import Duplex
 from niclab.files.types import Record, Text, Wanted
 
 
-class Duplex(Enum):
-    FULL = "full"
-    HALF = "half"
-
-
-class Link(Section):
+class LinkFacts(Section):
     """The network link the card must come up with; ``speeds_mbps`` and ``media``: what it can do besides."""
 
     speed_mbps: SpeedMbps
@@ -43,7 +38,7 @@ class Ring(Record):
     min: Descriptors | None = None
 
 
-class Rings(Section):
+class RingFacts(Section):
     """Rings as ``ethtool -g`` shows them. ``settable``: false when the driver has one size only."""
 
     settable: bool
@@ -69,7 +64,7 @@ class CoalescingParameter(Record):
     settable: bool = True
 
 
-class Coalescing(Section):
+class CoalescingFacts(Section):
     """Interrupt coalescing. A parameter that is not listed is not supported: setting it must be refused.
 
     ``adaptive_rx``, ``adaptive_tx``: as delivered; left out where the driver has none.
@@ -80,7 +75,7 @@ class Coalescing(Section):
     parameters: tuple[CoalescingParameter, ...] = ()
 
 
-class Pause(Section):
+class PauseFacts(Section):
     """Flow control as delivered: its negotiation, and pause frames received and sent."""
 
     autoneg: Switch
@@ -96,7 +91,7 @@ class QueueCount(Record):
     default: Queues
 
 
-class Channels(Section):
+class ChannelFacts(Section):
     """Queues as ``ethtool -l`` shows them; a kind that is left out is not there."""
 
     settable: bool

@@ -9,11 +9,11 @@ from typing import TypeVar
 from niclab.bench.records import OperatingSystem
 from niclab.card.checks import sheet_problems
 from niclab.card.effects import Effect, Sequence
-from niclab.card.identity import ConventionalPci, Identity, Pcie
+from niclab.card.identity import ConventionalPci, IdentityFacts, Pcie
 from niclab.card.limits import Erratum, Limits, Reference
 from niclab.card.model import Model
 from niclab.card.offloads import Offloads
-from niclab.card.settings import Channels, Coalescing, Link, Mtu, Pause, Recommended, Rings
+from niclab.card.settings import ChannelFacts, CoalescingFacts, LinkFacts, Mtu, PauseFacts, Recommended, RingFacts
 from niclab.card.software import Driver, Drivers, Firmware
 from niclab.card.values import Unknown
 from niclab.core.verdict import BenchFault, NotApplicable, SheetSilent
@@ -33,16 +33,16 @@ class Card(Sheet):
 
     card: Name
     description: Text
-    identity: Identity
+    identity: IdentityFacts
     drivers: Drivers
     firmware: Firmware
     pcie: Pcie | None = None
     conventional_pci: ConventionalPci | None = None
-    link: Link
-    rings: Rings | None = None
-    coalescing: Coalescing | None = None
-    pause: Pause | None = None
-    channels: Channels | None = None
+    link: LinkFacts
+    rings: RingFacts | None = None
+    coalescing: CoalescingFacts | None = None
+    pause: PauseFacts | None = None
+    channels: ChannelFacts | None = None
     mtu: Mtu | None = None
     offloads: Offloads | None = None
     limits: Limits
@@ -69,10 +69,10 @@ class Card(Sheet):
             raise NotApplicable(f"sheet {self.name} names no driver for {system.value}")
         return driver
 
-    def of_driver(self, name: str, system: OperatingSystem) -> Rings | Coalescing | Channels | None:
+    def of_driver(self, name: str, system: OperatingSystem) -> RingFacts | CoalescingFacts | ChannelFacts | None:
         """``rings``, ``coalescing`` or ``channels`` of a system's driver; None when nobody has written them."""
         place = self if system is OperatingSystem.LINUX else self.drivers.freebsd
-        section: Rings | Coalescing | Channels | None = getattr(place, name, None)
+        section: RingFacts | CoalescingFacts | ChannelFacts | None = getattr(place, name, None)
         return section
 
     def known(self, fact: T | Unknown, field: str) -> T:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from niclab.card.settings import Channels, Coalescing, Rings
+from niclab.card.settings import ChannelFacts, CoalescingFacts, RingFacts
 from niclab.card.values import FirmwareShape, Module, PackageName, Section, Tunable, Unknown
 from niclab.card.versions import VersionLists, VersionSpec
 from niclab.core.verdict import Undecided
@@ -53,7 +53,7 @@ class TunableFact(Section):
     actual_default: Tunable
 
 
-class Package(VersionLists, Section):
+class PackageFacts(VersionLists, Section):
     """The vendor's driver package. ``required``, ``allowed``, ``forbidden``: versions of the *package*.
 
     ``previous``: the version that is upgraded from and rolled back to. ``module_version_differs``: the module reports
@@ -76,11 +76,11 @@ class Driver(Section):
     module: Module
     version: VersionLists | None = None
     in_kernel: bool | None = None
-    package: Package | None = None
+    package: PackageFacts | None = None
     tunables: tuple[TunableFact, ...] = ()
-    rings: Rings | None = None
-    coalescing: Coalescing | None = None
-    channels: Channels | None = None
+    rings: RingFacts | None = None
+    coalescing: CoalescingFacts | None = None
+    channels: ChannelFacts | None = None
 
 
 class Drivers(Record):

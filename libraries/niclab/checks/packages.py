@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from niclab.bench.records import Role
-from niclab.card import Driver, Package, Unknown, VersionVerdict
+from niclab.card import Driver, PackageFacts, Unknown, VersionVerdict
 from niclab.checks.asked import Say
 from niclab.core.undo import Action, ActionKind
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, fail_with
@@ -42,7 +42,7 @@ class DriverPackage:
         return self.run.card.driver(self.server.description.os)
 
     @property
-    def entry(self) -> Package:
+    def entry(self) -> PackageFacts:
         """The sheet's package of that driver.
 
         Raises:

@@ -40,7 +40,7 @@ Reader = Callable[[str], object]
 
 
 @dataclass(frozen=True)
-class Kind:
+class TextKind:
     """``what`` is one line for ``niclab parse --list``. ``read(text)`` gives a dataclass."""
 
     name: str
@@ -54,33 +54,33 @@ def _listed(name: str, reader: Callable[[str], tuple[object, ...]]) -> Reader:
 
 
 _ALL = (
-    Kind("console", "log of a serial console: Linux, FreeBSD, firmware, boot loaders", read_console),
-    Kind("ethtool", "link settings: ethtool IFACE", ethtool.read_link_settings),
-    Kind("ethtool-i", "driver: ethtool -i IFACE", ethtool.read_driver_info),
-    Kind("ethtool-S", "counters: ethtool -S IFACE", counters.read_counters),
-    Kind("ethtool-k", "features: ethtool --json -k IFACE", features.read_features),
-    Kind("ethtool-g", "rings: ethtool -g IFACE", sizes.read_rings),
-    Kind("ethtool-l", "channels: ethtool -l IFACE", sizes.read_channels),
-    Kind("ethtool-c", "coalescing: ethtool -c IFACE", coalesce.read_coalescing),
-    Kind("ethtool-a", "pause frames: ethtool -a IFACE", pause.read_pause),
-    Kind("ethtool-m", "module: ethtool -m IFACE", module.read_module),
-    Kind("ip-link", "interfaces: ip -j -s -d addr", _listed("interfaces", ip.read_interfaces)),
-    Kind("bonding", "a bond: /proc/net/bonding/NAME", bonding.read_bonding),
-    Kind("vlan", "a VLAN: ip -j -d link show dev NAME", ip.read_vlan),
-    Kind("dmesg", "Linux's kernel log: dmesg", dmesg.read_kernel_log),
-    Kind("interrupts", "interrupts: /proc/interrupts", interrupts.read_interrupts),
-    Kind("lspci", "PCI functions: lspci -vvnn -D", _listed("devices", lspci.read_lspci)),
-    Kind("modinfo", "a module on disk: modinfo MODULE", modinfo.read_modinfo),
-    Kind("dmesg-freebsd", "FreeBSD's kernel log: sysctl -n kern.msgbuf", bsd_dmesg.read_bsd_dmesg),
-    Kind("ifconfig-freebsd", "FreeBSD's interfaces: ifconfig IFACE, ifconfig -m IFACE", ifconfig.read_ifconfig),
-    Kind("kldstat", "FreeBSD's modules in memory: kldstat -v", kldstat.read_kldstat),
-    Kind("netstat-freebsd", "FreeBSD's interface counters: netstat -I IFACE -bdnW", netstat.read_netstat),
-    Kind("pciconf", "FreeBSD's PCI functions: pciconf -l, pciconf -lc", pciconf.read_pciconf),
-    Kind("sysctl-freebsd", "FreeBSD's settings of devices and drivers: sysctl dev.DRIVER", sysctl.read_sysctl),
-    Kind("iperf3", "throughput: iperf3 -c HOST -J", read_iperf3),
-    Kind("netperf", "throughput: netperf -c -C of a stream, a file, UDP or requests", read_netperf),
+    TextKind("console", "log of a serial console: Linux, FreeBSD, firmware, boot loaders", read_console),
+    TextKind("ethtool", "link settings: ethtool IFACE", ethtool.read_link_settings),
+    TextKind("ethtool-i", "driver: ethtool -i IFACE", ethtool.read_driver_info),
+    TextKind("ethtool-S", "counters: ethtool -S IFACE", counters.read_counters),
+    TextKind("ethtool-k", "features: ethtool --json -k IFACE", features.read_features),
+    TextKind("ethtool-g", "rings: ethtool -g IFACE", sizes.read_rings),
+    TextKind("ethtool-l", "channels: ethtool -l IFACE", sizes.read_channels),
+    TextKind("ethtool-c", "coalescing: ethtool -c IFACE", coalesce.read_coalescing),
+    TextKind("ethtool-a", "pause frames: ethtool -a IFACE", pause.read_pause),
+    TextKind("ethtool-m", "module: ethtool -m IFACE", module.read_module),
+    TextKind("ip-link", "interfaces: ip -j -s -d addr", _listed("interfaces", ip.read_interfaces)),
+    TextKind("bonding", "a bond: /proc/net/bonding/NAME", bonding.read_bonding),
+    TextKind("vlan", "a VLAN: ip -j -d link show dev NAME", ip.read_vlan),
+    TextKind("dmesg", "Linux's kernel log: dmesg", dmesg.read_kernel_log),
+    TextKind("interrupts", "interrupts: /proc/interrupts", interrupts.read_interrupts),
+    TextKind("lspci", "PCI functions: lspci -vvnn -D", _listed("devices", lspci.read_lspci)),
+    TextKind("modinfo", "a module on disk: modinfo MODULE", modinfo.read_modinfo),
+    TextKind("dmesg-freebsd", "FreeBSD's kernel log: sysctl -n kern.msgbuf", bsd_dmesg.read_bsd_dmesg),
+    TextKind("ifconfig-freebsd", "FreeBSD's interfaces: ifconfig IFACE, ifconfig -m IFACE", ifconfig.read_ifconfig),
+    TextKind("kldstat", "FreeBSD's modules in memory: kldstat -v", kldstat.read_kldstat),
+    TextKind("netstat-freebsd", "FreeBSD's interface counters: netstat -I IFACE -bdnW", netstat.read_netstat),
+    TextKind("pciconf", "FreeBSD's PCI functions: pciconf -l, pciconf -lc", pciconf.read_pciconf),
+    TextKind("sysctl-freebsd", "FreeBSD's settings of devices and drivers: sysctl dev.DRIVER", sysctl.read_sysctl),
+    TextKind("iperf3", "throughput: iperf3 -c HOST -J", read_iperf3),
+    TextKind("netperf", "throughput: netperf -c -C of a stream, a file, UDP or requests", read_netperf),
 )
-KINDS: Mapping[str, Kind] = {kind.name: kind for kind in sorted(_ALL, key=lambda kind: kind.name)}
+KINDS: Mapping[str, TextKind] = {kind.name: kind for kind in sorted(_ALL, key=lambda kind: kind.name)}
 
 
 def parse(kind: str, text: str) -> dict[str, object]:

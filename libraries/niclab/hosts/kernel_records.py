@@ -6,7 +6,8 @@ import dataclasses
 from dataclasses import dataclass
 from enum import StrEnum
 
-from niclab.hosts.records import Duplex, KernelLine
+from niclab.core.names import Duplex
+from niclab.hosts.records import KernelLine
 
 
 class KernelEventKind(StrEnum):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from niclab.hosts.records import Duplex
+from niclab.core.names import Duplex
 
 
 @dataclass(frozen=True)

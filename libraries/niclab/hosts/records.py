@@ -9,13 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from niclab.core.names import Duplex
 from niclab.hosts.errors import ReadError
 from niclab.hosts.pci_records import Vpd
-
-
-class Duplex(StrEnum):
-    FULL = "full"
-    HALF = "half"
 
 
 class ModuleState(StrEnum):

@@ -26,7 +26,7 @@ LOOK_EVERY_S = 1.0
 """Looking costs a server time that its traffic lacks: while outages are measured it is done seldom."""
 
 
-class Link(Enum):
+class MemberLink(Enum):
     """A link of the bonds, by its path or by its use."""
 
     FIRST = "first"
@@ -161,7 +161,7 @@ class Bonds:
 
     # --- links
 
-    def lose(self, link: Link, cause: Cause, say: Callable[[str], object]) -> None:
+    def lose(self, link: MemberLink, cause: Cause, say: Callable[[str], object]) -> None:
         """Let a link fail; :meth:`restore` undoes it.
 
         Args:
@@ -175,13 +175,13 @@ class Bonds:
         """
         paths = self._run.bench.paths
         match link:
-            case Link.FIRST:
+            case MemberLink.FIRST:
                 path = paths[0]
-            case Link.SECOND:
+            case MemberLink.SECOND:
                 path = paths[1]
-            case Link.ACTIVE:
+            case MemberLink.ACTIVE:
                 path = self._active_path(cause.loser)
-            case Link.BACKUP:
+            case MemberLink.BACKUP:
                 active = self._active_path(cause.loser)
                 path = next(path for path in paths if path is not active)
         self._lose(path, cause, say)
@@ -213,7 +213,7 @@ class Bonds:
             CardFailure: A bond did not change its link, or a link did not return.
         """
         for turn in range(times):
-            self.lose(Link.ACTIVE, cause, say)
+            self.lose(MemberLink.ACTIVE, cause, say)
             fail_with(self.not_changed())
             self.restore()
             self.require_members()

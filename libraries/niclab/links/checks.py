@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from niclab.bench.records import Port
-from niclab.card import Duplex, Unknown
+from niclab.card import Unknown
 from niclab.core.parallel import side_by_side
 from niclab.core.verdict import NotApplicable, fail_with
 from niclab.core.wait import pause
@@ -55,8 +55,6 @@ def require_sheet_settings(run: Run) -> None:
     wanted = {name: fact for name, fact in facts.items() if not isinstance(fact, Unknown)}
     if not wanted:
         raise NotApplicable(f"sheet {card.name} does not know link.speed_mbps, link.duplex, nor link.autoneg")
-    if isinstance(wanted.get("duplex"), Duplex):
-        wanted["duplex"] = wanted["duplex"].value
     for port, settings in _of_every_port(run, lambda host, iface: host.links.link_settings(iface)).items():
         for field, expected in wanted.items():
             found = getattr(settings, field)

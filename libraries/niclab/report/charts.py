@@ -36,7 +36,7 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Line:
+class ChartLine:
     """One variant; its name is at the end of its line. Points rise in x."""
 
     name: str
@@ -59,7 +59,7 @@ class LineChart:
     note: str
     x_label: str
     y_label: str
-    lines: tuple[Line, ...]
+    lines: tuple[ChartLine, ...]
     limit: Limit | None = None
     x_bytes: bool = False
     from_zero: bool = True
@@ -325,7 +325,7 @@ def _heading(title: str, note: str) -> tuple[list[str], float]:
     return body, _TITLE_Y + 16 * len(lines) + 22
 
 
-def _drawn(each: Line, colour: int, x: Scale, y: Scale) -> list[str]:
+def _drawn(each: ChartLine, colour: int, x: Scale, y: Scale) -> list[str]:
     upper = [(x(p.x), y(p.high)) for p in each.points]
     lower = [(x(p.x), y(p.low)) for p in reversed(each.points)]
     body = [parts.path([*upper, *lower], f"band{colour}", closed=True)]

@@ -196,7 +196,7 @@ def read_index(folder: Path) -> list[EvidenceEntry]:
         raise BenchFault(f"{path}: files: {error}; wanted: the fields of an evidence entry") from error
 
 
-class CommandResult(Protocol):
+class LoggedCommand(Protocol):
     """What a transport tells about a remote command that has ended. ``seconds`` is how long it took."""
 
     @property
@@ -240,7 +240,7 @@ class CommandLog:
         self._limit = limit_kb * 1024
         self._lock = threading.Lock()
 
-    def __call__(self, result: CommandResult) -> None:
+    def __call__(self, result: LoggedCommand) -> None:
         """Append ``result``.
 
         Raises:

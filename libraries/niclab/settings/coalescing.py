@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from niclab.card import Coalescing, CoalescingParameter
+from niclab.card import CoalescingFacts, CoalescingParameter
 from niclab.core.verdict import NotApplicable, fail_with
 from niclab.core.wait import Deadline, pause
 from niclab.run.run import Run
@@ -138,5 +138,5 @@ def _settled(dut: DutPort, name: str, value: int) -> int | None:
     return found
 
 
-def _section(run: Run) -> Coalescing:
-    return driver_section(run, "coalescing", Coalescing, lambda dut: dut.host.settings.coalescing(dut.iface))
+def _section(run: Run) -> CoalescingFacts:
+    return driver_section(run, "coalescing", CoalescingFacts, lambda dut: dut.host.settings.coalescing(dut.iface))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 from niclab.bench.records import BenchPath, Role
-from niclab.card import Change, OffloadName, Proof
+from niclab.card import Changeable, OffloadName, Proof
 from niclab.core.verdict import BenchFault, NotApplicable, fail_with
 from niclab.core.wait import pause
 from niclab.hosts.records import Counters
@@ -47,7 +47,7 @@ def follows_the_switch(run: Run, offload: str, seconds: float, traffic: Traffic,
     provable = [
         (row, row.proof)
         for row in rows(run, offload).values()
-        if row.proof and row.change is Change.BOTH and row.name in SENDERS
+        if row.proof and row.change is Changeable.BOTH and row.name in SENDERS
     ]
     if not provable:
         raise NotApplicable(f"sheet {run.card.name} names no counter by which TCP proves {offload}")

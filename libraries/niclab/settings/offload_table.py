@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from niclab.bench.records import Role
-from niclab.card import Change, FreebsdOffload, LinuxOffload, OffloadName, Offloads, Proof, Unknown
+from niclab.card import Changeable, FreebsdOffload, LinuxOffload, OffloadName, Offloads, Proof, Unknown
 from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.hosts.ethtool_records import Feature, Features
 from niclab.hosts.features import CAPABILITIES
@@ -35,7 +35,7 @@ class OffloadRow:
     set_words: tuple[str, ...]
     tried: tuple[str, ...]
     default: bool | Unknown
-    change: Change | Unknown
+    change: Changeable | Unknown
     clears: tuple[OffloadName, ...]
     proof: Proof | None
     shows_fixed: bool

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from niclab.bench.records import Role
-from niclab.card import Change, OffloadName, Unknown
+from niclab.card import Changeable, OffloadName, Unknown
 from niclab.core.verdict import NotApplicable, fail_with
 from niclab.hosts.ethtool_records import Features
 from niclab.run.run import Run
@@ -46,7 +46,7 @@ def switched(run: Run, offload: str) -> None:
         BenchFault: A port does not show an offload of the table, or one could not be put back.
         NotApplicable: The sheet does not know how the offload can be changed.
     """
-    judged = [row for row in rows(run, offload).values() if isinstance(row.change, Change)]
+    judged = [row for row in rows(run, offload).values() if isinstance(row.change, Changeable)]
     if not judged:
         raise NotApplicable(f"sheet {run.card.name} does not know how {offload} can be changed")
     fail_with([text for dut in dut_ports(run) for row in judged for text in _on_one_port(dut, row)])
@@ -85,9 +85,9 @@ def _not_as_delivered(dut: DutPort, shown: Features, row: OffloadRow) -> list[st
     feature, problems = row.feature(dut, shown), list[str]()
     if row.default in (True, False) and feature.on is not row.default:
         problems.append(row.expected(dut, f"is {on_or_off(feature.on)}", on_or_off(bool(row.default))))
-    if row.shows_fixed and row.change is Change.FIXED and not feature.fixed:
+    if row.shows_fixed and row.change is Changeable.FIXED and not feature.fixed:
         problems.append(row.expected(dut, "can be changed", "it fixed"))
-    if row.change is Change.BOTH and feature.fixed:
+    if row.change is Changeable.BOTH and feature.fixed:
         problems.append(row.expected(dut, "is fixed", "that it can be changed"))
     return problems
 
@@ -96,10 +96,12 @@ def _on_one_port(dut: DutPort, row: OffloadRow) -> list[str]:
     before = dut.host.settings.features(dut.iface)
     now_on = row.feature(dut, before).on
     with put_features_back(dut, f"{row.name.value} is switched"):
-        if row.change is Change.BOTH:
+        if row.change is Changeable.BOTH:
             problems = [text for word in row.set_words for on in (False, True) for text in _changes(dut, row, word, on)]
         else:
-            problems = _resists(dut, row, now_on if row.change is Change.FIXED else row.change is Change.NOT_OFF)
+            problems = _resists(
+                dut, row, now_on if row.change is Changeable.FIXED else row.change is Changeable.NOT_OFF
+            )
     changed = _differences(before, dut.host.settings.features(dut.iface))
     if changed:
         problems.append(f"{dut.place}: after {row.name.value} was put back, {changed} did not come back")
@@ -141,7 +143,7 @@ def _resists(dut: DutPort, row: OffloadRow, stays: bool) -> list[str]:
     for word in row.tried:
         found = row.feature(dut, dut.host.settings.set_feature(dut.iface, word, not stays).now).on
         if found is not stays:
-            expected = f"it {row.change.value}" if isinstance(row.change, Change) else "it as it was"
+            expected = f"it {row.change.value}" if isinstance(row.change, Changeable) else "it as it was"
             problems.append(row.expected(dut, f"goes {on_or_off(found)} when switched", expected))
     return problems
 

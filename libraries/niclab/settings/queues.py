@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-from niclab.card import Channels
+from niclab.card import ChannelFacts
 from niclab.core.verdict import NotApplicable, fail_with
 from niclab.hosts.settings_records import Attempt
 from niclab.run.run import Run
@@ -84,5 +84,5 @@ class CombinedQueues:
         return self.dut.put_back(f"{self.what} is set", self.dut.host.undo.channels(self.dut.iface))
 
 
-def _section(run: Run) -> Channels:
-    return driver_section(run, "channels", Channels, lambda dut: dut.host.settings.channels(dut.iface))
+def _section(run: Run) -> ChannelFacts:
+    return driver_section(run, "channels", ChannelFacts, lambda dut: dut.host.settings.channels(dut.iface))

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from niclab.bench.records import Role
-from niclab.card import Ring, Rings
+from niclab.card import Ring, RingFacts
 from niclab.core.verdict import BenchFault, fail_with
 from niclab.hosts.ethtool_records import RingSizes
 from niclab.hosts.settings_records import Attempt
@@ -80,7 +80,7 @@ def fit_in_memory(run: Run, show: Show) -> None:
     """
     card, system = run.card, run.server(Role.DUT).description.os
     rings = card.section(card.of_driver("rings", system), f"rings of {system.value}'s driver")
-    assert isinstance(rings, Rings)
+    assert isinstance(rings, RingFacts)
     mtu = card.known(card.section(card.mtu, "mtu").max, "mtu.max")
     rx = card.known(rings.largest(rings.rx), "rings.rx.max")
     tx = card.known(rings.largest(rings.tx), "rings.tx.max")
@@ -124,11 +124,11 @@ class RingSize:
         return self.dut.put_back(f"{self.what} is set", self.dut.host.undo.rings(self.dut.iface))
 
 
-def _section(run: Run) -> Rings:
-    return driver_section(run, "rings", Rings, lambda dut: dut.host.settings.rings(dut.iface))
+def _section(run: Run) -> RingFacts:
+    return driver_section(run, "rings", RingFacts, lambda dut: dut.host.settings.rings(dut.iface))
 
 
-def _by_name(rings: Rings) -> dict[str, Ring]:
+def _by_name(rings: RingFacts) -> dict[str, Ring]:
     named = {"rx": rings.rx, "rx_mini": rings.rx_mini, "rx_jumbo": rings.rx_jumbo, "tx": rings.tx}
     return {name: ring for name, ring in named.items() if ring is not None}
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from niclab.core.verdict import CardFailure, Undecided
-from niclab.stats.questions import Decision, Result
+from niclab.stats.questions import Decision, Judgement
 
 
-def conclude(results: Mapping[str, Result]) -> None:
+def conclude(results: Mapping[str, Judgement]) -> None:
     """End a check whose answers are ``results``, by subject; returns only when every one is MET.
 
     Args:

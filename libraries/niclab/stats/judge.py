@@ -17,8 +17,8 @@ from dataclasses import dataclass, replace
 
 from niclab.stats.interval import Guarded, guarded, guarded_difference
 from niclab.stats.outliers import warnings
-from niclab.stats.plan import Plan
-from niclab.stats.questions import Change, Decision, Direction, Expected, Look, Result, not_worse_by, rounded
+from niclab.stats.plan import SamplingPlan
+from niclab.stats.questions import Change, Decision, Direction, Expected, Judgement, Look, not_worse_by, rounded
 from niclab.stats.series import effective_size, lag1, numbers
 from niclab.stats.student import t_quantile, t_upper_tail
 
@@ -26,7 +26,7 @@ FEWEST_OF_A_BASELINE = 3
 _WORTH_SAYING = 0.7
 
 
-def judge_values(values: Sequence[float], expected: Expected, unit: str, plan: Plan) -> Result:
+def judge_values(values: Sequence[float], expected: Expected, unit: str, plan: SamplingPlan) -> Judgement:
     """Judge whether the mean of a figure is where a limit wants it.
 
     Args:
@@ -52,7 +52,7 @@ def judge_values(values: Sequence[float], expected: Expected, unit: str, plan: P
     return replace(answer, warnings=far_off, reason="; ".join([answer.reason, *far_off]))
 
 
-def judge_pairs(pairs: Sequence[tuple[float, float]], expected: Expected, plan: Plan) -> Result:
+def judge_pairs(pairs: Sequence[tuple[float, float]], expected: Expected, plan: SamplingPlan) -> Judgement:
     """Does a setting change the figure as ``expected`` says? In % of the baseline.
 
     Args:
@@ -81,9 +81,9 @@ def judge_against_baseline(
     baseline: Sequence[float],
     direction: Direction,
     tolerance_percent: float,
-    plan: Plan,
+    plan: SamplingPlan,
     source: str = "",
-) -> Result:
+) -> Judgement:
     """Is the figure at most ``tolerance_percent`` % worse than its ``baseline``? An improvement is never a failure.
 
     Two independent samples: Welch's t at the tail that the boundary of the look leaves. The baseline is in every look,
@@ -128,7 +128,7 @@ class _Case:
     expected: Expected
     unit: str
     counted: str
-    plan: Plan
+    plan: SamplingPlan
     resolution: float
     direction: Direction | None = None
     met_early: bool = True
@@ -153,7 +153,7 @@ class _Case:
         )
 
 
-def _answer(case: _Case) -> Result:
+def _answer(case: _Case) -> Judgement:
     looks: list[Look] = []
     for n, boundary in zip(case.plan.looks, case.plan.boundaries, strict=True):
         if n > len(case.sample):
@@ -163,7 +163,7 @@ def _answer(case: _Case) -> Result:
             break
     last = looks[-1]
     used = case.sample[: last.n]
-    return Result(
+    return Judgement(
         estimate=last.estimate,
         low=last.low,
         high=last.high,

@@ -16,7 +16,7 @@ LEVEL = 0.95
 
 
 @dataclass(frozen=True)
-class Plan:
+class SamplingPlan:
     """Fixed before the first repeat is made.
 
     ``first_look``: repeats before the first decision. ``most``: the budget; what is open then is undecided.

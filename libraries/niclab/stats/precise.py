@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from niclab.core.verdict import Undecided
 from niclab.stats.interval import guarded
-from niclab.stats.plan import Plan
+from niclab.stats.plan import SamplingPlan
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Estimate:
     narrow: bool
 
 
-def estimate(values: Sequence[float], plan: Plan, width: float) -> Estimate:
+def estimate(values: Sequence[float], plan: SamplingPlan, width: float) -> Estimate:
     """The first look of ``plan`` at which high - low is at most ``width`` times the mean; else the last one.
 
     The bounds hold over all looks together, so that stopping at a narrow one does not flatter.
@@ -45,7 +45,7 @@ def estimate(values: Sequence[float], plan: Plan, width: float) -> Estimate:
 def repeat_until(
     measure: Callable[[], float],
     enough: Callable[[Sequence[float]], bool],
-    plan: Plan,
+    plan: SamplingPlan,
     may_go_on: Callable[[], bool] = lambda: True,
 ) -> list[float]:
     """Run ``measure`` until ``enough`` says so at a look of ``plan``, or the budget is spent: the counted values.

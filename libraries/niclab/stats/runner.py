@@ -6,18 +6,18 @@ from collections.abc import Callable, Sequence
 
 from niclab.core.verdict import Undecided
 from niclab.stats.judge import judge_pairs, judge_values
-from niclab.stats.plan import Plan, schedule
+from niclab.stats.plan import SamplingPlan, schedule
 from niclab.stats.precise import repeat_until
-from niclab.stats.questions import Decision, Expected, Result
+from niclab.stats.questions import Decision, Expected, Judgement
 
 
 def measure_limit(
     measure: Callable[[], float],
     expected: Expected,
     unit: str,
-    plan: Plan,
+    plan: SamplingPlan,
     may_go_on: Callable[[], bool] = lambda: True,
-) -> tuple[list[float], Result]:
+) -> tuple[list[float], Judgement]:
     """Run ``measure`` until ``expected`` is decided or the budget is spent; return the counted values and the answer.
 
     Raises:
@@ -35,11 +35,11 @@ def measure_effect(
     measure: Callable[[str], float],
     arms: tuple[str, str],
     expected: Expected,
-    plan: Plan,
+    plan: SamplingPlan,
     *,
     seed: int,
     may_go_on: Callable[[], bool] = lambda: True,
-) -> tuple[list[tuple[float, float]], Result]:
+) -> tuple[list[tuple[float, float]], Judgement]:
     """Run baseline and setting in turns (:func:`~niclab.stats.plan.schedule`); return the pairs and the answer.
 
     Args:
@@ -56,7 +56,7 @@ def measure_effect(
     baseline, setting = arms
     block: dict[str, float] = {}
     pairs: list[tuple[float, float]] = []
-    result: Result | None = None
+    result: Judgement | None = None
     for turn in schedule(arms, plan.most, seed=seed, warm_up_runs=plan.warm_up_runs):
         if not block and turn.counted and not may_go_on():
             break

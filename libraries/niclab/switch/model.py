@@ -13,7 +13,7 @@ from pydantic import Field, StringConstraints
 from niclab.core.verdict import BenchFault
 from niclab.files.types import Name, Record, Seconds, Text, Wanted
 from niclab.files.yaml import REPOSITORY, Problem, Sheet, load, shown_file
-from niclab.transports.snmp_records import VARIABLES, Kind, Variable
+from niclab.transports.snmp_records import VARIABLES, ValueKind, Variable
 
 DIRECTORY = REPOSITORY / "lab" / "switches"
 
@@ -53,7 +53,7 @@ class LldpPorts(Enum):
     IF_INDEX = "if-index"
 
 
-class Vlans(Record):
+class VlanModel(Record):
     """``access_vlan_oid``: with ``per-port``, the column by ifIndex that holds the VLAN of an access port."""
 
     mib: Annotated[VlanMib, Wanted("q-bridge, per-port or none")]
@@ -69,7 +69,7 @@ class SwitchModel(Sheet):
     port_names: Annotated[PortNames, Wanted("ifName, ifDescr or ifAlias")] = PortNames.IF_NAME
     speed_unit: Annotated[SpeedUnit, Wanted("Mbit/s or bit/s")] = SpeedUnit.MBPS
     lldp_ports: Annotated[LldpPorts, Wanted("port-id or if-index")] = LldpPorts.PORT_ID
-    vlans: Vlans = Vlans(mib=VlanMib.Q_BRIDGE)
+    vlans: VlanModel = VlanModel(mib=VlanMib.Q_BRIDGE)
     set_seen_within_s: Seconds = 10
     variables_per_pdu: VariablesPerPdu = 20
     oids: Mapping[Text, Oid] = {}
@@ -88,7 +88,7 @@ class SwitchModel(Sheet):
         """
         if self.vlans.access_vlan_oid is None:
             raise BenchFault(f"switch model {self.model}: no access_vlan_oid; wanted: one, with mib: per-port")
-        return Variable("accessVlan", self.vlans.access_vlan_oid, Kind.INTEGER)
+        return Variable("accessVlan", self.vlans.access_vlan_oid, ValueKind.INTEGER)
 
     def problems(self) -> Iterator[Problem]:
         """See :class:`~niclab.files.yaml.Sheet`."""

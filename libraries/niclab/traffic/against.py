@@ -16,8 +16,8 @@ from niclab.stats.baselines import FOLDER, Baseline, BaselineStore
 from niclab.stats.interval import t_interval
 from niclab.stats.judge import judge_against_baseline
 from niclab.stats.measurements import Measurement
-from niclab.stats.plan import Plan
-from niclab.stats.questions import Decision, Direction, Result
+from niclab.stats.plan import SamplingPlan
+from niclab.stats.questions import Decision, Direction, Judgement
 
 TOLERANCE_PERCENT = 5.0
 """House rule: the bench is the same and so is the load, but servers warm up; what users notice is more."""
@@ -29,10 +29,10 @@ class Against:
 
     baseline: Baseline | None
     nearest: str
-    plan: Plan
+    plan: SamplingPlan
 
     @classmethod
-    def stored(cls, run: Run, measurement: Measurement, plan: Plan) -> Against:
+    def stored(cls, run: Run, measurement: Measurement, plan: SamplingPlan) -> Against:
         """From ``baselines`` next to the folder of the run.
 
         Raises:
@@ -46,7 +46,7 @@ class Against:
             nearest = f"{mean:.6g} {kept.unit} in run {kept.current.run}, with {'; '.join(differences)}"
         return cls(found, nearest, plan)
 
-    def result(self, values: Sequence[float]) -> Result | None:
+    def result(self, values: Sequence[float]) -> Judgement | None:
         """Is the figure at most ``TOLERANCE_PERCENT`` worse than its baseline? None without one."""
         if self.baseline is None:
             return None

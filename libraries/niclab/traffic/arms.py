@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
 from niclab.bench.records import BenchPath, OperatingSystem, Role
-from niclab.card import At, Change, Setting, SettingKind
+from niclab.card import At, Changeable, Setting, SettingKind
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, fail_with
 from niclab.core.wait import until
 from niclab.hosts.bond_settings import BondMode, BondSettings, PrimaryReselect
@@ -137,7 +137,7 @@ def _offload(end: _End, setting: Setting) -> Iterator[None]:
     row = next((row for name, row in rows.items() if name.value == setting.name), None)
     if row is None or row.set_with is None:
         raise NotApplicable(f"sheet {card.name} has no offload {setting.name} that can be switched on {system.value}")
-    if row.change is not Change.BOTH:
+    if row.change is not Changeable.BOTH:
         raise NotApplicable(f"sheet {card.name} does not say that offload {setting.name} can be switched")
     host = end.server.host
     words = {each.shown_as: each.set_with for each in rows.values() if each.set_with is not None}

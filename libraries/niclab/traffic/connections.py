@@ -15,12 +15,12 @@ from niclab.bench.records import BenchPath, OperatingSystem, Role
 from niclab.card import OffloadName
 from niclab.core.profile import Profile
 from niclab.core.verdict import NotApplicable
-from niclab.report.charts import Chart, Limit, Line, LineChart, Point
+from niclab.report.charts import Chart, ChartLine, Limit, LineChart, Point
 from niclab.run.run import Run
 from niclab.stats.judge import judge_values
-from niclab.stats.plan import Plan
+from niclab.stats.plan import SamplingPlan
 from niclab.stats.precise import Estimate, estimate
-from niclab.stats.questions import Result, at_least, at_most
+from niclab.stats.questions import Judgement, at_least, at_most
 from niclab.stats.runner import measure_limit
 from niclab.traffic import bottleneck, discarded, limit, measuring, serving
 from niclab.traffic.experiment import Answer, Question
@@ -51,9 +51,9 @@ class AtCount:
     connections: int
     values: tuple[float, ...]
     rate: Estimate
-    result: Result
+    result: Judgement
     cpu: tuple[float, ...]
-    cpu_result: Result | None
+    cpu_result: Judgement | None
     runs: tuple[TrafficRun, ...]
 
 
@@ -136,7 +136,7 @@ def measure(run: Run, path: BenchPath, profile: Profile, tell: Tell) -> Scan:
         for step, count in enumerate(COUNTS[profile], 1):
             order = Order(duration_s=RUN_S[profile], connections=count, message_bytes=MESSAGE_BYTES)
             tool = tool_of(run.bench.traffic)
-            plan = Plan(
+            plan = SamplingPlan(
                 first_look=FIRST_LOOK,
                 most=MOST,
                 warm_up_runs=int(not tool.omitted_s),
@@ -169,11 +169,11 @@ def measure(run: Run, path: BenchPath, profile: Profile, tell: Tell) -> Scan:
     return Scan(ends.name, tuple(found), tuple(bottleneck.hindrances(before, made, rate_mbps * 1e6)))
 
 
-def _cpu_result(run: Run, cpu: Sequence[float], plan: Plan) -> Result | None:
+def _cpu_result(run: Run, cpu: Sequence[float], plan: SamplingPlan) -> Judgement | None:
     most = run.card.limits.receiver_cpu_percent
     if not isinstance(most, float):
         return None
-    counted = Plan(first_look=plan.first_look, most=plan.most, resolution=0.1)
+    counted = SamplingPlan(first_look=plan.first_look, most=plan.most, resolution=0.1)
     return judge_values(cpu, at_most(most, f"sheet {run.card.name}, receiver_cpu_percent"), "percent CPU", counted)
 
 
@@ -189,7 +189,7 @@ def charts(scan: Scan) -> tuple[LineChart, LineChart]:
             note,
             "connections",
             limit.UNIT,
-            (Line("received", tuple(rates)),),
+            (ChartLine("received", tuple(rates)),),
             Limit(low, f"limit at least {low:g} {limit.UNIT}"),
         ),
         LineChart(
@@ -197,6 +197,6 @@ def charts(scan: Scan) -> tuple[LineChart, LineChart]:
             f"messages of {MESSAGE_BYTES} bytes; band: least and most of the runs",
             "connections",
             "% of all processors",
-            (Line("receiver", tuple(cpus)),),
+            (ChartLine("receiver", tuple(cpus)),),
         ),
     )

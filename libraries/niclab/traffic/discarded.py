@@ -11,15 +11,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import overload
 
-from niclab.stats.questions import Decision, Result
+from niclab.stats.questions import Decision, Judgement
 from niclab.traffic.measuring import TrafficRun
 
 
 @overload
-def bounded(result: Result, runs: Sequence[TrafficRun]) -> Result: ...
+def bounded(result: Judgement, runs: Sequence[TrafficRun]) -> Judgement: ...
 @overload
-def bounded(result: Result | None, runs: Sequence[TrafficRun]) -> Result | None: ...
-def bounded(result: Result | None, runs: Sequence[TrafficRun]) -> Result | None:
+def bounded(result: Judgement | None, runs: Sequence[TrafficRun]) -> Judgement | None: ...
+def bounded(result: Judgement | None, runs: Sequence[TrafficRun]) -> Judgement | None:
     """Add to an answer how many runs were discarded for it.
 
     Args:

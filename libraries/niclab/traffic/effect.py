@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from niclab.bench.records import BenchPath, TrafficToolName
 from niclab.card import (
     At,
-    Change,
+    Changeable,
     Effect,
     Figure,
     FreebsdOffload,
@@ -27,8 +27,8 @@ from niclab.core.verdict import NotApplicable, Undecided
 from niclab.core.wait import Deadline
 from niclab.report.charts import ChangeChart, ChangeRow, Chart
 from niclab.run.run import Run
-from niclab.stats.plan import Plan
-from niclab.stats.questions import Direction, Expected, Result, lowers_by, not_worse_by, raises_by
+from niclab.stats.plan import SamplingPlan
+from niclab.stats.questions import Direction, Expected, Judgement, lowers_by, not_worse_by, raises_by
 from niclab.stats.runner import measure_effect
 from niclab.traffic import (
     WorthlessResult,
@@ -79,7 +79,7 @@ class EffectAnswer:
     name: str
     what: str
     wanted: Prediction
-    result: Result
+    result: Judgement
     pairs: tuple[tuple[float, float], ...]
     runs: tuple[tuple[str, TrafficRun], ...]
     before: tuple[Before, Before]
@@ -143,7 +143,7 @@ class Arms:
 
 def can_switch(row: LinuxOffload | FreebsdOffload) -> bool:
     """Does the sheet say that this offload goes on and off?"""
-    return row.set_with is not None and row.change is Change.BOTH
+    return row.set_with is not None and row.change is Changeable.BOTH
 
 
 def switched(name: OffloadName, on: bool, at: At = At.BOTH) -> Setting:
@@ -222,7 +222,7 @@ def ask(
     ends = serving.ends(run, path, effect.sender)
     before = bottleneck.look_before(run, ends)
     rate_mbps = limit.line_mbps(ends, path)
-    plan = Plan(
+    plan = SamplingPlan(
         first_look=budget.first_look, most=budget.most, warm_up_runs=1, resolution=_resolution(run, effect, order)
     )
     pace = Pace(order.duration_s + tool_of(run.bench.traffic).omitted_s)
@@ -272,7 +272,7 @@ class _Runs:
     rate_mbps: float
     arms: Arms
     progress: Progress
-    watch: standstill.Watch
+    watch: standstill.StandstillWatch
     made: list[tuple[str, TrafficRun]] = field(default_factory=list)
     count: int = 0
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from niclab.core.verdict import fail_with
-from niclab.links.bonds import Bonds, Link
+from niclab.links.bonds import Bonds, MemberLink
 from niclab.links.failure import Cause
 from niclab.links.vlans import HostVlans
 from niclab.run.run import Run
@@ -52,7 +52,7 @@ class Failover:
         def measure() -> Judgement:
             self._make_whole(over)
             with watched(self.run, over, self.say) as watch:
-                self._bonds.lose(Link.ACTIVE, self.cause, self.say)
+                self._bonds.lose(MemberLink.ACTIVE, self.cause, self.say)
                 report = watch.end(allowed.watched_s)
             judgement, twice = outage.within(report, allowed), outage.duplicated(report)
             return _also(judgement, twice, self._bonds.not_changed(), self._without_traffic(over))
@@ -71,7 +71,7 @@ class Failover:
         def measure() -> Judgement:
             self._bonds.make_whole()
             with watched(self.run, Over.BOND, self.say) as watch:
-                self._bonds.lose(Link.BACKUP, self.cause, self.say)
+                self._bonds.lose(MemberLink.BACKUP, self.cause, self.say)
                 report = watch.end()
             return _also(outage.unbroken(report), self._bonds.changed())
 
@@ -90,7 +90,7 @@ class Failover:
         """
         allowed = self._allowed()
 
-        def measure(link: Link) -> Judgement:
+        def measure(link: MemberLink) -> Judgement:
             self._bonds.make_whole()
             with watched(self.run, Over.BOND, self.say) as watch:
                 self._bonds.lose(link, self.cause, self.say)
@@ -98,8 +98,8 @@ class Failover:
             judgement, lost = outage.within(report, allowed), outage.too_many_lost(report, allowed)
             return _also(judgement, lost, outage.duplicated(report), self._bonds.without_traffic())
 
-        repeat_while_undecided(lambda: measure(Link.FIRST), self.warn)
-        repeat_while_undecided(lambda: measure(Link.SECOND), self.warn)
+        repeat_while_undecided(lambda: measure(MemberLink.FIRST), self.warn)
+        repeat_while_undecided(lambda: measure(MemberLink.SECOND), self.warn)
 
     def return_of_the_primary(self) -> None:
         """Lose the primary link and restore it: it is used again, and the outage is within the limit.
@@ -115,7 +115,7 @@ class Failover:
         def measure() -> Judgement:
             self._bonds.make_whole()
             fail_with(self._bonds.not_on_path(first))
-            self._bonds.lose(Link.ACTIVE, self.cause, self.say)
+            self._bonds.lose(MemberLink.ACTIVE, self.cause, self.say)
             fail_with(self._bonds.not_changed())
             with watched(self.run, Over.BOND, self.say) as watch:
                 self._bonds.restore()

@@ -13,12 +13,12 @@ from functools import partial
 from niclab.bench.records import BenchPath, Role
 from niclab.card import At, Effect, Prediction, Setting, SettingKind
 from niclab.core.verdict import CardFailure, NotApplicable, Undecided
-from niclab.report.charts import Chart, Limit, Line, LineChart, Point
+from niclab.report.charts import Chart, ChartLine, Limit, LineChart, Point
 from niclab.run.run import Run
 from niclab.stats.judge import judge_values
-from niclab.stats.plan import Plan
+from niclab.stats.plan import SamplingPlan
 from niclab.stats.precise import Estimate, estimate, repeat_until
-from niclab.stats.questions import Decision, Expected, Result, at_least
+from niclab.stats.questions import Decision, Expected, Judgement, at_least
 from niclab.traffic import WorthlessResult, bottleneck, discarded, limit, measuring, serving
 from niclab.traffic.bottleneck import Before
 from niclab.traffic.experiment import Answer, Question
@@ -51,7 +51,7 @@ class AtSize:
 
     frame_bytes: int
     rate: Estimate
-    result: Result
+    result: Judgement
     binds: str
     runs: tuple[TrafficRun, ...]
 
@@ -138,7 +138,7 @@ def measure(run: Run, path: BenchPath, tell: Tell) -> Peak:
     bus_mbps = _bus_mbps(before)
     expected = at_least(least, f"sheet {run.card.name}, frames_per_s, over {path.rate_scale:g}")
     found: list[AtSize] = []
-    plan = Plan(first_look=FIRST_LOOK, most=MOST, warm_up_runs=0, resolution=1 / RUN_S)
+    plan = SamplingPlan(first_look=FIRST_LOOK, most=MOST, warm_up_runs=0, resolution=1 / RUN_S)
     with measuring.session(run, path, Role.PEER, rate_mbps) as session:
         for message in MESSAGES:
             search = _Search(run, session, message)
@@ -153,7 +153,7 @@ def measure(run: Run, path: BenchPath, tell: Tell) -> Peak:
     return Peak(ends.name, tuple(found), rate_mbps, bus_mbps, tuple(hindrances))
 
 
-def _enough(expected: Expected, plan: Plan, values: Sequence[float]) -> bool:
+def _enough(expected: Expected, plan: SamplingPlan, values: Sequence[float]) -> bool:
     """The rates of all sizes are compared: it is not enough to know that each meets the limit."""
     decision = judge_values(values, expected, _UNIT, plan).decision
     return decision is not Decision.UNDECIDED and estimate(values, plan, NARROW).narrow
@@ -277,6 +277,6 @@ def chart(peak: Peak) -> LineChart:
         f"{same}; held back by: {bound}",
         "frame, bytes",
         "frames/s",
-        (Line("received", points),),
+        (ChartLine("received", points),),
         Limit(low, f"limit at least {low:g} frames/s"),
     )

@@ -10,13 +10,13 @@ from niclab.core.profile import Profile
 from niclab.core.verdict import BenchFault, Undecided
 from niclab.core.wait import Deadline
 from niclab.report import now
-from niclab.report.charts import Chart, Limit, Line, LineChart, Point
+from niclab.report.charts import Chart, ChartLine, Limit, LineChart, Point
 from niclab.run.run import Run
 from niclab.stats.judge import judge_values
 from niclab.stats.measurements import Key, Measurement, add
-from niclab.stats.plan import Plan
+from niclab.stats.plan import SamplingPlan
 from niclab.stats.precise import repeat_until
-from niclab.stats.questions import Decision, Direction, Expected, Result, at_least
+from niclab.stats.questions import Decision, Direction, Expected, Judgement, at_least
 from niclab.traffic import WorthlessResult, bottleneck, discarded, measuring, resent, serving
 from niclab.traffic.against import Against
 from niclab.traffic.bottleneck import Before
@@ -77,16 +77,16 @@ class LimitAnswer(Answer):
     """
 
     subject: str
-    result: Result
+    result: Judgement
     values: tuple[float, ...]
     runs: tuple[TrafficRun, ...]
     before: tuple[Before, Before]
     hindrances: tuple[str, ...]
     against: Against
-    resent: Result | None
+    resent: Judgement | None
 
     @property
-    def baseline(self) -> Result | None:
+    def baseline(self) -> Judgement | None:
         """The answer against the accepted baseline, if there is one."""
         return discarded.bounded(self.against.result(self.values), self.runs)
 
@@ -143,7 +143,7 @@ def ask(
     key = key_of(run, ends, path.name, order, links)
     if over is not None:
         key = key.model_copy(update={"parameters": {**key.parameters, "over": over.words}})
-    plan = Plan(
+    plan = SamplingPlan(
         first_look=budget.first_look,
         most=budget.most,
         # a tool that counts from the first byte on pays for slow start in its first run
@@ -232,6 +232,6 @@ def chart(answer: LimitAnswer) -> LineChart:
         note=answer.result.reason,
         x_label="run",
         y_label=UNIT,
-        lines=(Line("each run", points), Line("mean, interval", looks)),
+        lines=(ChartLine("each run", points), ChartLine("mean, interval", looks)),
         limit=Limit(expected.low, f"limit at least {expected.low:g} {UNIT}"),
     )

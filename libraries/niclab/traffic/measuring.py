@@ -23,7 +23,7 @@ from niclab.traffic import WorthlessResult, serving, standstill, switch_counts
 from niclab.traffic.iperf3 import shortest_s
 from niclab.traffic.serving import Ends
 from niclab.traffic.switch_counts import PortCount
-from niclab.traffic.switch_counts import Watch as SwitchWatch
+from niclab.traffic.switch_counts import SwitchCountWatch as SwitchWatch
 from niclab.traffic.tool import CpuScale, Order, Route, ToolResult, TrafficTest, TrafficTool
 from niclab.traffic.tools import tool_of
 
@@ -125,7 +125,7 @@ def measure(
     order: Order,
     line_mbps: float,
     over: Mapping[Role, str] | None = None,
-    watch: standstill.Watch | None = None,
+    watch: standstill.StandstillWatch | None = None,
 ) -> TrafficRun:
     """Make one run over ``path``, with a server of its own.
 
@@ -154,7 +154,7 @@ def session(
     sender: Role,
     line_mbps: float,
     over: Mapping[Role, str] | None = None,
-    watch: standstill.Watch | None = None,
+    watch: standstill.StandstillWatch | None = None,
 ) -> Iterator[Session]:
     """Runs over ``path`` with one server that listens inside the ``with`` block, and ends with it."""
     ends, tool = serving.ends(run, path, sender), tool_of(run.bench.traffic)
@@ -179,7 +179,7 @@ class Session:
         interfaces: tuple[str, str],
         switch: SwitchWatch,
         line_mbps: float,
-        watch: standstill.Watch,
+        watch: standstill.StandstillWatch,
     ) -> None:
         self._run, self._tool, self._route, self._interfaces = ends, tool, route, interfaces
         self._switch, self._line_mbps, self._watch = switch, line_mbps, watch

@@ -18,7 +18,7 @@ from niclab.core.wait import pause
 from niclab.hosts.bond_settings import BondMode
 from niclab.run.run import Run
 from niclab.traffic import prober
-from niclab.traffic.outage_records import Direction, OutageReport
+from niclab.traffic.outage_records import OutageReport, ProbedDirection
 from niclab.traffic.prober import ClockFix, End, Probing
 
 SETTLED_S = 1.0
@@ -88,7 +88,7 @@ class Judgement:
     possible: list[str]
 
 
-class Watch:
+class OutageWatch:
     """A measurement that goes on.
 
     Args:
@@ -120,7 +120,7 @@ class Watch:
 
 
 @contextmanager
-def watched(run: Run, over: Over, say: Callable[[str], object]) -> Iterator[Watch]:
+def watched(run: Run, over: Over, say: Callable[[str], object]) -> Iterator[OutageWatch]:
     """Send numbered packets both ways inside the ``with`` block: one a millisecond, fewer over a slowed path.
 
     Args:
@@ -136,7 +136,7 @@ def watched(run: Run, over: Over, say: Callable[[str], object]) -> Iterator[Watc
     first, second = (End(run.server_of(port), str(run.bench.address(port).ip)) for port in ports)
     with prober.probing(first, second, prober.period_us(path.rate_scale)) as probing:
         pause(SETTLED_S)
-        yield Watch(probing, say)
+        yield OutageWatch(probing, say)
 
 
 def repeat_while_undecided(measure: Callable[[], Judgement], warn: Callable[[str], object]) -> None:
@@ -216,7 +216,7 @@ def unbroken(report: OutageReport) -> Judgement:
     return Judgement(proven, possible)
 
 
-def _described(direction: Direction, clock: ClockFix) -> Iterator[str]:
+def _described(direction: ProbedDirection, clock: ClockFix) -> Iterator[str]:
     """The direction, and its outages by the controller's time. ``clock``: of the sender."""
     yield f"{direction}\n  sender: {direction.sender}\n  receiver: {direction.receiver}"
     for outage in direction.outages:

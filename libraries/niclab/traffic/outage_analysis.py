@@ -23,7 +23,7 @@ from itertools import pairwise
 from statistics import median
 
 from niclab.traffic import WorthlessResult
-from niclab.traffic.outage_records import Blind, Direction, EndLog, Noise, Outage, OutageReport
+from niclab.traffic.outage_records import Blind, EndLog, Noise, Outage, OutageReport, ProbedDirection
 
 BLIND_MS = 5.0
 """House rule: ticks further apart than this are a pause. The pace is 1 ms, and emulated servers often miss a few."""
@@ -72,7 +72,7 @@ def analyse(first: EndLog, second: EndLog, names: tuple[str, str], rules: Rules 
     return OutageReport(forth, back, (forth.base_us - back.base_us) / 2, (forth.base_us + back.base_us) / 2)
 
 
-def direction(sender: EndLog, receiver: EndLog, names: tuple[str, str], rules: Rules) -> Direction:
+def direction(sender: EndLog, receiver: EndLog, names: tuple[str, str], rules: Rules) -> ProbedDirection:
     """Find what the receiver's notes say about the packets of the sender.
 
     Args:
@@ -103,7 +103,7 @@ def direction(sender: EndLog, receiver: EndLog, names: tuple[str, str], rules: R
     outages = _outages(range(begin, end), fate)
     steps = [ticks[n + 1] - ticks[n] for n in range(begin, end - 1) if in_time[n] and in_time[n + 1]]
     late = sum(1 for number in range(begin, end) if number in delays and not in_time[number])
-    return Direction(
+    return ProbedDirection(
         name=name,
         sent=end - begin,
         arrived=sum(1 for number in range(begin, end) if number in delays),

@@ -88,7 +88,7 @@ class Outage:
 
 
 @dataclass(frozen=True)
-class Direction:
+class ProbedDirection:
     """One direction of a measurement.
 
     Attributes:
@@ -152,11 +152,11 @@ class OutageReport:
     smallest delays of both directions).
     """
 
-    forth: Direction
-    back: Direction
+    forth: ProbedDirection
+    back: ProbedDirection
     ahead_us: float
     bound_us: float
 
     @property
-    def directions(self) -> tuple[Direction, Direction]:
+    def directions(self) -> tuple[ProbedDirection, ProbedDirection]:
         return self.forth, self.back

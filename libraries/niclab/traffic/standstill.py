@@ -44,7 +44,7 @@ Told = tuple[tuple[int, ...], ...]
 """How long each server stood still, one time after the other, in ms."""
 
 
-class Watch:
+class StandstillWatch:
     """What the programs on both servers have written until now. ``files``: where."""
 
     def __init__(self, servers: tuple[Server, Server], files: Sequence[str]) -> None:
@@ -68,7 +68,7 @@ class Watch:
 
 
 @contextmanager
-def watched(ends: Ends, least_ms: int = LEAST_MS) -> Iterator[Watch]:
+def watched(ends: Ends, least_ms: int = LEAST_MS) -> Iterator[StandstillWatch]:
     """Watch both ends inside the ``with`` block. Nothing of it stays on the servers.
 
     Args:
@@ -94,7 +94,7 @@ def watched(ends: Ends, least_ms: int = LEAST_MS) -> Iterator[Watch]:
 
         servers = (ends.sender, ends.receiver)
         try:
-            yield Watch(servers, side_by_side(begun, servers))
+            yield StandstillWatch(servers, side_by_side(begun, servers))
         finally:
             side_by_side(lambda job: job.stop(), jobs)
 

@@ -15,14 +15,14 @@ from niclab.bench.records import BenchPath, Role
 from niclab.core.profile import Profile
 from niclab.core.verdict import NotApplicable
 from niclab.report import now
-from niclab.report.charts import Chart, Limit, Line, LineChart, Point
+from niclab.report.charts import Chart, ChartLine, Limit, LineChart, Point
 from niclab.run.run import Run
 from niclab.settings import mtu
 from niclab.stats.judge import judge_values
 from niclab.stats.measurements import Key, Measurement, add
-from niclab.stats.plan import Plan
+from niclab.stats.plan import SamplingPlan
 from niclab.stats.precise import Estimate, estimate, repeat_until
-from niclab.stats.questions import Decision, Direction, Expected, Result, at_least
+from niclab.stats.questions import Decision, Direction, Expected, Judgement, at_least
 from niclab.traffic import bottleneck, discarded, limit, measuring, serving
 from niclab.traffic.against import Against
 from niclab.traffic.bottleneck import Before
@@ -97,8 +97,8 @@ class AtSpot:
 
     spot: Spot
     estimate: Estimate
-    result: Result | None
-    baseline: Result | None
+    result: Judgement | None
+    baseline: Judgement | None
     runs: tuple[TrafficRun, ...]
 
 
@@ -221,13 +221,13 @@ def _is_allowed(run: Run, size: int) -> bool:
     return True
 
 
-def _plans(run: Run, wanted: Sequence[Spot], budget: SweepBudget) -> dict[Spot, Plan]:
+def _plans(run: Run, wanted: Sequence[Spot], budget: SweepBudget) -> dict[Spot, SamplingPlan]:
     tool = tool_of(run.bench.traffic)
     plans = {}
     for spot in wanted:
         order = spot.order(budget.run_s)
         is_slow_to_start = not tool.omitted_s and spot.test is not TrafficTest.UDP_STREAM
-        plans[spot] = Plan(
+        plans[spot] = SamplingPlan(
             first_look=budget.first_look,
             most=budget.most,
             warm_up_runs=int(is_slow_to_start),
@@ -247,7 +247,7 @@ class _Points:
     rate_mbps: float
     budget: SweepBudget
     key: Key
-    plans: Mapping[Spot, Plan]
+    plans: Mapping[Spot, SamplingPlan]
 
     @property
     def run_s(self) -> float:
@@ -316,7 +316,7 @@ def chart(sweep: Sweep) -> LineChart:
             Point(each.spot.message_bytes, each.estimate.estimate, each.estimate.low, each.estimate.high)
             for each in mine
         ]
-        lines.append(Line(f"MTU {size}", tuple(points)))
+        lines.append(ChartLine(f"MTU {size}", tuple(points)))
     limits = [each.result.expected.low for each in sweep.found if each.result and each.spot.mtu == STANDARD_MTU]
     runs = sum(len(each.runs) for each in sweep.found)
     return LineChart(

@@ -51,7 +51,7 @@ Look = Mapping[str, PortCounters]
 """Port of a server -> counters of the port that it is cabled to."""
 
 
-class Watch:
+class SwitchCountWatch:
     """Looks at every port of the switch that a server is cabled to: which of them a bond uses is the bond's choice.
 
     Sees nothing where ``path`` is a cable.

@@ -14,8 +14,8 @@ from niclab.card import Effect, Figure, Setting, Workload
 from niclab.report import now
 from niclab.run.run import Run
 from niclab.stats.measurements import Measurement, add
-from niclab.stats.plan import Plan
-from niclab.stats.questions import Decision, Direction, Result
+from niclab.stats.plan import SamplingPlan
+from niclab.stats.questions import Decision, Direction, Judgement
 from niclab.traffic import serving
 from niclab.traffic.against import Against
 from niclab.traffic.bottleneck import Before
@@ -35,7 +35,7 @@ class Compared:
     """One arm against what was accepted for it. ``result`` None: there is no baseline of these conditions."""
 
     arm: str
-    result: Result | None
+    result: Judgement | None
     text: str
 
     @property
@@ -54,7 +54,7 @@ def compare(
     order: Order,
     before: tuple[Before, Before],
     arms: Mapping[str, tuple[tuple[Setting, ...], Sequence[float]]],
-    plan: Plan,
+    plan: SamplingPlan,
 ) -> tuple[Compared, ...]:
     """Add the samples of each arm to the run folder, and compare them with their baseline.
 

@@ -21,7 +21,7 @@ from niclab.transports import AuthenticationFailed, ConnectionLost
 from niclab.transports.loop import call
 from niclab.transports.snmp_agent import Missing, Reading, Refusal, SnmpAgent
 from niclab.transports.snmp_login import Auth, Communities, Privacy, SnmpEndpoint, User
-from niclab.transports.snmp_records import Instance, Kind, Value
+from niclab.transports.snmp_records import Instance, Value, ValueKind
 
 ANSWER_WITHIN_S = 1.0
 RETRIES = 2
@@ -39,22 +39,26 @@ _DISCOVERY = bytes.fromhex(
 )
 """The first message of any v3 manager (RFC 3414, 4): every v3 agent answers it with a report, whoever asks."""
 
-_KINDS: dict[Any, Kind] = {
-    rfc1902.Counter64.tagSet: Kind.COUNTER64,
-    rfc1902.Counter32.tagSet: Kind.COUNTER32,
-    rfc1902.TimeTicks.tagSet: Kind.TICKS,
-    rfc1902.Gauge32.tagSet: Kind.GAUGE,
-    rfc1902.IpAddress.tagSet: Kind.ADDRESS,
-    rfc1902.ObjectIdentifier.tagSet: Kind.OID,
-    rfc1902.OctetString.tagSet: Kind.OCTETS,
-    rfc1902.Integer32.tagSet: Kind.INTEGER,
+_KINDS: dict[Any, ValueKind] = {
+    rfc1902.Counter64.tagSet: ValueKind.COUNTER64,
+    rfc1902.Counter32.tagSet: ValueKind.COUNTER32,
+    rfc1902.TimeTicks.tagSet: ValueKind.TICKS,
+    rfc1902.Gauge32.tagSet: ValueKind.GAUGE,
+    rfc1902.IpAddress.tagSet: ValueKind.ADDRESS,
+    rfc1902.ObjectIdentifier.tagSet: ValueKind.OID,
+    rfc1902.OctetString.tagSet: ValueKind.OCTETS,
+    rfc1902.Integer32.tagSet: ValueKind.INTEGER,
 }
 _MISSING: dict[Any, Missing] = {
     rfc1905.NoSuchObject.tagSet: Missing.OBJECT,
     rfc1905.NoSuchInstance.tagSet: Missing.INSTANCE,
     rfc1905.EndOfMibView.tagSet: Missing.END,
 }
-_WRITES = {Kind.INTEGER: rfc1902.Integer32, Kind.GAUGE: rfc1902.Gauge32, Kind.OCTETS: rfc1902.OctetString}
+_WRITES = {
+    ValueKind.INTEGER: rfc1902.Integer32,
+    ValueKind.GAUGE: rfc1902.Gauge32,
+    ValueKind.OCTETS: rfc1902.OctetString,
+}
 
 
 _AUTH = {
@@ -98,7 +102,7 @@ class Snmp(SnmpAgent):
     def _assigned(self, instance: Instance, value: Value) -> Any:
         make = _WRITES.get(instance.variable.kind)
         try:
-            if make is None or isinstance(value, bytes) is not (instance.variable.kind is Kind.OCTETS):
+            if make is None or isinstance(value, bytes) is not (instance.variable.kind is ValueKind.OCTETS):
                 raise ValueError(f"not written as {instance.variable.kind.value}")
             return hlapi.ObjectType(hlapi.ObjectIdentity(instance.oid), make(value))
         except (PySnmpError, ValueError) as error:
@@ -228,9 +232,9 @@ def _reading(name: str, oid: str, value: Any) -> Reading | Missing:
     kind = _KINDS.get(value.tagSet)
     if kind is None:
         raise BenchFault(f"{name}: {oid} is {type(value).__name__}; wanted: a value of a kind that SNMP has")
-    if kind in (Kind.OCTETS, Kind.ADDRESS):
+    if kind in (ValueKind.OCTETS, ValueKind.ADDRESS):
         return Reading(kind, bytes(value))
-    return Reading(kind, str(value) if kind is Kind.OID else int(value))
+    return Reading(kind, str(value) if kind is ValueKind.OID else int(value))
 
 
 class _Presence(Enum):

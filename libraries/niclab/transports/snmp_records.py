@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 
-class Kind(Enum):
+class ValueKind(Enum):
     """What a value is on the wire; the value of the member is how messages call it."""
 
     INTEGER = "an INTEGER"
@@ -26,7 +26,7 @@ class Kind(Enum):
 Value = int | bytes | str
 """Numbers are ``int``, octet strings and addresses ``bytes``, object identifiers ``str``."""
 
-_WHOLE_NUMBERS = frozenset({Kind.INTEGER, Kind.GAUGE})
+_WHOLE_NUMBERS = frozenset({ValueKind.INTEGER, ValueKind.GAUGE})
 """Kinds that agents take for one another without changing the value. A 32-bit counter for a 64-bit one is no such."""
 
 
@@ -36,13 +36,13 @@ class Variable:
 
     name: str
     oid: str
-    kind: Kind
+    kind: ValueKind
 
     def at(self, *index: int) -> Instance:
         """The instance with that index; ``at(0)`` for a scalar."""
         return Instance(self, index)
 
-    def fits(self, kind: Kind) -> bool:
+    def fits(self, kind: ValueKind) -> bool:
         """May a value of ``kind`` be one of this variable?"""
         return kind is self.kind or {kind, self.kind} <= _WHOLE_NUMBERS
 
@@ -70,18 +70,18 @@ def shown(value: Value) -> str:
     return str(value)
 
 
-def _variables(base: str, *rows: tuple[str, str, Kind]) -> dict[str, Variable]:
+def _variables(base: str, *rows: tuple[str, str, ValueKind]) -> dict[str, Variable]:
     return {name: Variable(name, f"{base}.{end}", kind) for name, end, kind in rows}
 
 
 _I, _G, _C, _C64, _T, _S, _O = (
-    Kind.INTEGER,
-    Kind.GAUGE,
-    Kind.COUNTER32,
-    Kind.COUNTER64,
-    Kind.TICKS,
-    Kind.OCTETS,
-    Kind.OID,
+    ValueKind.INTEGER,
+    ValueKind.GAUGE,
+    ValueKind.COUNTER32,
+    ValueKind.COUNTER64,
+    ValueKind.TICKS,
+    ValueKind.OCTETS,
+    ValueKind.OID,
 )
 
 VARIABLES: dict[str, Variable] = {

@@ -11,7 +11,7 @@ from niclab.core.verdict import BenchFault
 from niclab.core.wait import Deadline
 from niclab.transports import CommandTimeout, ConnectionLost
 from niclab.transports.ssh_link import SshLink, SshStream
-from niclab.transports.ssh_pool import Shell, ShellPool
+from niclab.transports.ssh_pool import PooledShell, ShellPool
 from niclab.transports.ssh_stream import Ended, NoAnswer, NotStarted, Output, is_overdue, time_for, too_much
 
 # sshd allows 10 sessions a connection (MaxSessions of sshd_config) and counts an ended one until it has handled the
@@ -28,7 +28,7 @@ class SshCommands:
         self._slots = asyncio.Semaphore(_CONCURRENT_COMMANDS)
         self._pool: ShellPool | None = None
         self._pool_is_of: object = None
-        self._orphans: list[tuple[Shell, float]] = []
+        self._orphans: list[tuple[PooledShell, float]] = []
 
     async def converse(self, command: str, timeout_s: float, deadline: Deadline) -> Ended | None:
         """Run ``command`` in a shell that stays open; None where it has to :meth:`execute` on a channel of its own.

@@ -52,7 +52,7 @@ _CALL_OFF_WITHIN_S = 5.0
 _BURIED_WITHIN_S = 5.0
 
 
-class Shell:
+class PooledShell:
     """An open ``sh`` that runs one frame at a time."""
 
     def __init__(self, mark: str) -> None:
@@ -114,7 +114,7 @@ class Warden:
             heard = await self.stream.wait_for(lambda: token.encode() in self._heard, within_s)
             return heard and not self.stream.closed
 
-    async def set_guard(self, shell: Shell, within_s: float, answer_within_s: float) -> int | None:
+    async def set_guard(self, shell: PooledShell, within_s: float, answer_within_s: float) -> int | None:
         """Have the group of ``shell`` ended after ``within_s``; the number of the guard, None if that failed."""
         self._guards += 1
         number = self._guards
@@ -141,12 +141,12 @@ class ShellPool:
         self,
         name: str,
         open_stream: Callable[[str, Receiver], Awaitable[Stream]],
-        orphans: list[tuple[Shell, float]],
+        orphans: list[tuple[PooledShell, float]],
     ) -> None:
         self.name = name
         self._open_stream = open_stream
         self._orphans = orphans
-        self._idle: list[Shell] = []
+        self._idle: list[PooledShell] = []
         self._places = asyncio.Semaphore(_SHELLS)
         self._opening = asyncio.Lock()
         self._warden: Warden | None = None
@@ -154,7 +154,7 @@ class ShellPool:
         self._refused = False
         self._burials: set[asyncio.Task[None]] = set()
 
-    async def take(self, command: str, deadline: Deadline) -> Shell | None:
+    async def take(self, command: str, deadline: Deadline) -> PooledShell | None:
         """A shell for ``command``; None where the command has to use a channel of its own.
 
         That is: its text says so (:func:`needs_own_channel`), the host gives no usable shell, or all shells are busy
@@ -179,7 +179,7 @@ class ShellPool:
                 self._places.release()
         return shell
 
-    async def run(self, shell: Shell, command: str, timeout_s: float, deadline: Deadline) -> Ended:
+    async def run(self, shell: PooledShell, command: str, timeout_s: float, deadline: Deadline) -> Ended:
         """Run ``command`` in ``shell``, which came from :meth:`take` and is given back.
 
         Raises:
@@ -222,7 +222,7 @@ class ShellPool:
             else:
                 self._give_back(shell, reusable=keep)
 
-    def _ended(self, shell: Shell, frame: Frame, command: str, began: float, limit_s: float) -> Ended:
+    def _ended(self, shell: PooledShell, frame: Frame, command: str, began: float, limit_s: float) -> Ended:
         stream = shell.stream
         seconds = (shell.heard_at if frame.ended else time.monotonic()) - began
         status, signal = (frame.exit_status, frame.signal) if frame.ended else (None, stream.signal)
@@ -235,7 +235,7 @@ class ShellPool:
             raise ConnectionLost(f"{self.name}: {command!r}: {lost} after {seconds:.1f} s; {frame.output.received}")
         return Ended(status, signal, bytes(frame.output.stdout), bytes(frame.output.stderr), seconds, limit_s, overdue)
 
-    async def _guard(self, shell: Shell, within_s: float, deadline: Deadline) -> int | None:
+    async def _guard(self, shell: PooledShell, within_s: float, deadline: Deadline) -> int | None:
         with contextlib.suppress(BenchFault, TimeoutError):
             async with asyncio.timeout(deadline.left):
                 await self._open_warden(deadline)
@@ -254,14 +254,14 @@ class ShellPool:
             raise BenchFault(f"{self.name}: no shell that ends commands is open")
         return self._warden
 
-    def _give_back(self, shell: Shell, *, reusable: bool) -> None:
+    def _give_back(self, shell: PooledShell, *, reusable: bool) -> None:
         if reusable and shell.usable:
             self._idle.append(shell)
         else:
             shell.stream.abort()
         self._places.release()
 
-    async def _bury(self, shell: Shell) -> None:
+    async def _bury(self, shell: PooledShell) -> None:
         """Keep ``shell`` open until its guard has killed it: its mark shows the guard that the group is ours."""
         await shell.stream.wait_for(lambda: False, KILL_AFTER_S + _BURIED_WITHIN_S)
         self._give_back(shell, reusable=False)
@@ -269,7 +269,7 @@ class ShellPool:
         if current is not None:
             self._burials.discard(current)
 
-    async def _fresh(self, deadline: Deadline) -> Shell | None:
+    async def _fresh(self, deadline: Deadline) -> PooledShell | None:
         """An idle shell that is certainly there."""
         while self._idle:
             shell = self._idle.pop()
@@ -280,7 +280,7 @@ class ShellPool:
             shell.stream.abort()
         return None
 
-    async def _answers(self, shell: Shell, deadline: Deadline) -> bool:
+    async def _answers(self, shell: PooledShell, deadline: Deadline) -> bool:
         answered = False
         try:
             shell.send(Frame.question())
@@ -294,7 +294,7 @@ class ShellPool:
             raise NoAnswer
         return shell.usable
 
-    async def _open(self, deadline: Deadline) -> Shell | None:
+    async def _open(self, deadline: Deadline) -> PooledShell | None:
         """A new shell, or None where the host gives no usable one; that is remembered."""
         try:
             async with asyncio.timeout(deadline.left):
@@ -303,10 +303,10 @@ class ShellPool:
                 )
         except TimeoutError:
             raise NoAnswer from None
-        if isinstance(shell, Shell) and fault is None:
+        if isinstance(shell, PooledShell) and fault is None:
             self._served = True
             return shell
-        if isinstance(shell, Shell):
+        if isinstance(shell, PooledShell):
             shell.stream.abort()
         for outcome in (shell, fault):
             refusal = isinstance(outcome, BenchFault) and not isinstance(outcome, NotStarted)
@@ -315,8 +315,8 @@ class ShellPool:
         self._refused = not self._served
         return None
 
-    async def _open_shell(self, deadline: Deadline) -> Shell | None:
-        shell = Shell(new_mark())
+    async def _open_shell(self, deadline: Deadline) -> PooledShell | None:
+        shell = PooledShell(new_mark())
         shell.stream = await self._open_stream(start_shell(shell.mark), shell.receive)
         frame = Frame(CHECK_SHELL)
         try:

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
+from niclab.core.names import Duplex
 from niclab.hosts.errors import unreadable
 from niclab.hosts.freebsd.kernel_lines import kernel_lines
 from niclab.hosts.freebsd.kernel_values import (
@@ -18,7 +19,6 @@ from niclab.hosts.freebsd.kernel_values import (
     pcie_link,
 )
 from niclab.hosts.kernel_records import PcieLinkReport
-from niclab.hosts.records import Duplex
 
 _KIND = "dmesg"
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 
+from niclab.core.names import Duplex
 from niclab.hosts.freebsd.bits import Bits
 from niclab.hosts.freebsd.media import Media
-from niclab.hosts.records import Duplex
 
 
 @dataclass(frozen=True)

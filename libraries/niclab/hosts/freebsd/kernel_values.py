@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
+from niclab.core.names import Duplex
 from niclab.hosts.kernel_records import PcieLinkReport
 from niclab.hosts.pcie import speed_gts
-from niclab.hosts.records import Duplex
 
 # The words of each driver: ix, ixl, em and igc (iflib), bce, bxe, cxgbe, mlx5, oce.
 _FIRMWARE = (

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from niclab.core.names import Duplex
 from niclab.hosts.errors import unreadable
-from niclab.hosts.records import Duplex
 
 # print_media_word of sbin/ifconfig/ifmedia.c: "SUBTYPE [mode MODE] [<OPTIONS>] [instance N]", after the type.
 _WORD = r"([A-Za-z0-9<][A-Za-z0-9./_ >+-]*?)(?: mode [A-Za-z0-9_./-]+)?(?: <([a-z0-9,-]+)>)?(?: instance [0-9]{1,4})?"

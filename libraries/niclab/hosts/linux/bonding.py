@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from niclab.core.names import Duplex
 from niclab.hosts.errors import ReadError, unreadable
 from niclab.hosts.link_records import Aggregator, Bond, BondMember
 from niclab.hosts.reading import filled, whole_number
-from niclab.hosts.records import Duplex
 
 _KIND = "/proc/net/bonding"
 _TITLE = "Ethernet Channel Bonding Driver"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 
+from niclab.core.names import Duplex
 from niclab.hosts.errors import unreadable
 from niclab.hosts.linux.output import headed
 from niclab.hosts.reading import Line, filled
-from niclab.hosts.records import DriverInfo, Duplex, LinkSettings
+from niclab.hosts.records import DriverInfo, LinkSettings
 
 _DRIVER = "ethtool -i"
 _LINK = "ethtool IFACE"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
+from niclab.core.names import Duplex
 from niclab.hosts.kernel_records import KernelEvent, KernelEventKind
 from niclab.hosts.linux.kernel_subject import DRIVERS, is_interface, read_subject
-from niclab.hosts.records import Duplex, KernelLine
+from niclab.hosts.records import KernelLine
 
 _LINK = re.compile(
     r"(?:^|[ :\]])(?:NIC )?link (?:is )?(up|down)\b(?! events)|(?<=: )Media Link (On|Off)\b"  # Media: sis900
