@@ -184,8 +184,12 @@ def cost(count: int, seed: int) -> None:
     )
 
 
-PROFILES = {"quick, 3..8": SamplingPlan(first_look=3, most=8), "full, 5..12": SamplingPlan()}
-RUN_S = {"quick, 3..8": 2, "full, 5..12": 10}
+PROFILES = {
+    "quick, 3..8..14": SamplingPlan(first_look=3, met_from=8, most=14),
+    "full, 5..12..18": SamplingPlan(first_look=5, met_from=12, most=18),
+}
+"""First look, run from which a limit may be met, most."""
+RUN_S = {"quick, 3..8..14": 2, "full, 5..12..18": 10}
 
 
 def intermittent_faults(count: int, seed: int) -> None:
@@ -197,7 +201,7 @@ def intermittent_faults(count: int, seed: int) -> None:
             [(80 if rng.random() < 0.1 else 100) + rng.gauss(0, 0.3) for _ in range(plan.most)] for _ in range(count)
         ]
         first = sum(min(each[: plan.first_look]) > 90 for each in runs)
-        missed_by_all = sum(min(each) > 90 for each in runs)
+        missed_by_all = sum(min(each[: plan.least_to_meet]) > 90 for each in runs)
         met = sum(judge_values(each, at_least(99), "", plan).decision is Decision.MET for each in runs)
         met_with_bad = [judge_values(each, at_least(90), "", plan) for each in runs if sum(v < 90 for v in each) == 1]
         warned = sum(bool(each.warnings) for each in met_with_bad)

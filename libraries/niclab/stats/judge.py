@@ -1,8 +1,9 @@
 """From repeats to an answer, by a plan that was fixed before.
 
 The looks of the plan are replayed over the repeats, and the first that decides is the answer: repeats made after it
-change nothing, so that nobody can measure on until a result pleases. A limit is MISSED at any look and MET only at the
-last: whoever stops at the first good interval has seen too few runs to meet a fault that comes and goes. Effects and
+change nothing, so that nobody can measure on until a result pleases. A limit is MISSED at any look and MET only
+from the run on that the plan names: whoever stops at the first good interval has seen too few runs to meet a fault that
+comes and goes. Effects and
 baselines compare means, and end early either way.
 
 Comparisons are made with logarithms: the mean of ln(B/A) of pairs, or of ln(new) minus that of ln(baseline). Percent of
@@ -36,7 +37,7 @@ def judge_values(values: Sequence[float], expected: Expected, unit: str, plan: S
         plan: How it was measured.
 
     Returns:
-        The answer; MET only with all ``plan.most`` runs.
+        The answer; MET only with ``plan.least_to_meet`` runs or more.
 
     Raises:
         ValueError: For fewer runs than the first look needs, or a value that is not finite.
@@ -119,7 +120,7 @@ class _Case:
     """A question ready to be looked at.
 
     ``at``: what n repeats tell, and the critical t; ``shown``: to the unit; ``met_early``: MET counts before the last
-    look.
+    look that may meet a limit.
     """
 
     sample: tuple[float, ...]
@@ -143,7 +144,7 @@ class _Case:
 
     def waits(self, n: int) -> bool:
         """Is it too early for MET after ``n`` repeats?"""
-        return not self.met_early and n < self.plan.most
+        return not self.met_early and n < self.plan.least_to_meet
 
     def without_spread(self, n: int) -> bool:
         """All repeats the same to the last bit, and no resolution given that would explain it."""
@@ -201,7 +202,7 @@ def _reason(case: _Case, look: Look, effective_n: float) -> str:
     if case.without_spread(look.n):
         said += f"; all {case.counted} are exactly the same, and the resolution of the figure is not given"
     if case.waits(look.n) and case.expected.decide(look.low, look.high) is Decision.MET:
-        said += f"; {look.n} of {case.plan.most} {case.counted} made, too few to meet an intermittent fault"
+        said += f"; {look.n} of {case.plan.least_to_meet} {case.counted} made, too few to meet an intermittent fault"
     spent = look.n >= case.plan.most
     return said + (f"; the budget of {case.plan.most} {case.counted} is spent" if spent else "")
 

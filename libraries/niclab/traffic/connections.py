@@ -7,7 +7,7 @@ NIC, TOE (the card does TCP) and TOE with direct data placement.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from statistics import fmean
 
@@ -32,7 +32,7 @@ from niclab.traffic.tools import tool_of
 MESSAGE_BYTES = 32 << 10
 COUNTS: Mapping[Profile, tuple[int, ...]] = {Profile.QUICK: (1, 4), Profile.FULL: (1, 2, 4, 8, 16)}
 RUN_S: Mapping[Profile, int] = {Profile.QUICK: 2, Profile.FULL: 4}
-FIRST_LOOK, MOST = 3, 6
+FIRST_LOOK, MET_FROM, MOST = 3, 6, 12
 WIDTH = 0.05
 
 
@@ -138,6 +138,7 @@ def measure(run: Run, path: BenchPath, profile: Profile, tell: Tell) -> Scan:
             tool = tool_of(run.bench.traffic)
             plan = SamplingPlan(
                 first_look=FIRST_LOOK,
+                met_from=MET_FROM,
                 most=MOST,
                 warm_up_runs=int(not tool.omitted_s),
                 resolution=tool.resolution_bps(order) / 1e6,
@@ -173,7 +174,7 @@ def _cpu_result(run: Run, cpu: Sequence[float], plan: SamplingPlan) -> Judgement
     most = run.card.limits.receiver_cpu_percent
     if not isinstance(most, float):
         return None
-    counted = SamplingPlan(first_look=plan.first_look, most=plan.most, resolution=0.1)
+    counted = replace(plan, warm_up_runs=0, resolution=0.1)
     return judge_values(cpu, at_most(most, f"sheet {run.card.name}, receiver_cpu_percent"), "percent CPU", counted)
 
 
