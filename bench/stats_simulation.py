@@ -21,7 +21,7 @@ from niclab.stats.boundaries import Spending
 from niclab.stats.interval import t_interval
 from niclab.stats.judge import judge_against_baseline, judge_pairs, judge_values
 from niclab.stats.plan import SamplingPlan, family_error, shared_level
-from niclab.stats.questions import Decision, Direction, Judgement, at_least, at_most, raises_by, stays_within
+from niclab.stats.questions import Decision, Direction, Outcome, at_least, at_most, raises_by, stays_within
 from niclab.stats.student import t_quantile
 from niclab.traffic import resent
 from niclab.traffic.tool import TCP_PAYLOAD_BYTES
@@ -70,7 +70,7 @@ def limit_errors(count: int, seed: int) -> None:
     )
 
 
-def _at_the_limit(process: Process, plan: SamplingPlan, count: int, seed: int) -> list[Judgement]:
+def _at_the_limit(process: Process, plan: SamplingPlan, count: int, seed: int) -> list[Outcome]:
     rng = random.Random(seed)
     expected = at_least(100)
     return [judge_values([100 + value for value in process(rng, plan.most)], expected, "", plan) for _ in range(count)]
@@ -122,25 +122,25 @@ def comparison_errors(count: int, seed: int) -> None:
     def figures(rng: random.Random, n: int, mean: float) -> list[float]:
         return [mean * (1 + 0.02 * value) for value in independent(rng, n)]
 
-    def effect(rng: random.Random) -> Judgement:
+    def effect(rng: random.Random) -> Outcome:
         pairs = list(zip(figures(rng, 12, 100), figures(rng, 12, 120), strict=True))
         return judge_pairs(pairs, raises_by(20), SamplingPlan())
 
-    def drifting(rng: random.Random) -> Judgement:
+    def drifting(rng: random.Random) -> Outcome:
         drift = [1 - 0.01 * block for block in range(12)]
         pairs = [(a * d, b * d) for a, b, d in zip(figures(rng, 12, 100), figures(rng, 12, 120), drift, strict=True)]
         return judge_pairs(pairs, raises_by(20), SamplingPlan())
 
-    def equivalence(rng: random.Random) -> Judgement:
+    def equivalence(rng: random.Random) -> Outcome:
         pairs = list(zip(figures(rng, 12, 100), figures(rng, 12, 105), strict=True))
         return judge_pairs(pairs, stays_within(5), SamplingPlan())
 
-    def baseline(size: int) -> Callable[[random.Random], Judgement]:
+    def baseline(size: int) -> Callable[[random.Random], Outcome]:
         return lambda rng: judge_against_baseline(
             figures(rng, 12, 98), figures(rng, size, 100), Direction.HIGHER, 2, SamplingPlan()
         )
 
-    cases: dict[str, Callable[[random.Random], Judgement]] = {
+    cases: dict[str, Callable[[random.Random], Outcome]] = {
         "effect of +20 %, wanted 20 %": effect,
         "the same while the bench slows by 1 % a block": drifting,
         "effect of +5 %, wanted within 5 %": equivalence,

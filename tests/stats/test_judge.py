@@ -20,7 +20,7 @@ from niclab.stats.questions import (
     Decision,
     Direction,
     Expected,
-    Judgement,
+    Outcome,
     at_least,
     at_most,
     lowers_by,
@@ -294,7 +294,7 @@ def test_bad_questions_are_refused(call: object, problem: str) -> None:
         call()
 
 
-def _result(decision: Decision) -> Judgement:
+def _result(decision: Decision) -> Outcome:
     values = {Decision.MET: 9200, Decision.MISSED: 9500, Decision.UNDECIDED: 9411}
     found = judge_values(RUNS, at_least(values[decision]), "Mbit/s", PLAN)
     assert found.decision is decision

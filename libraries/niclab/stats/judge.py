@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from niclab.stats.interval import Guarded, guarded, guarded_difference
 from niclab.stats.outliers import warnings
 from niclab.stats.plan import SamplingPlan
-from niclab.stats.questions import Change, Decision, Direction, Expected, Judgement, Look, not_worse_by, rounded
+from niclab.stats.questions import Change, Decision, Direction, Expected, Look, Outcome, not_worse_by, rounded
 from niclab.stats.series import effective_size, lag1, numbers
 from niclab.stats.student import t_quantile, t_upper_tail
 
@@ -27,7 +27,7 @@ FEWEST_OF_A_BASELINE = 3
 _WORTH_SAYING = 0.7
 
 
-def judge_values(values: Sequence[float], expected: Expected, unit: str, plan: SamplingPlan) -> Judgement:
+def judge_values(values: Sequence[float], expected: Expected, unit: str, plan: SamplingPlan) -> Outcome:
     """Judge whether the mean of a figure is where a limit wants it.
 
     Args:
@@ -53,7 +53,7 @@ def judge_values(values: Sequence[float], expected: Expected, unit: str, plan: S
     return replace(answer, warnings=far_off, reason="; ".join([answer.reason, *far_off]))
 
 
-def judge_pairs(pairs: Sequence[tuple[float, float]], expected: Expected, plan: SamplingPlan) -> Judgement:
+def judge_pairs(pairs: Sequence[tuple[float, float]], expected: Expected, plan: SamplingPlan) -> Outcome:
     """Does a setting change the figure as ``expected`` says? In % of the baseline.
 
     Args:
@@ -84,7 +84,7 @@ def judge_against_baseline(
     tolerance_percent: float,
     plan: SamplingPlan,
     source: str = "",
-) -> Judgement:
+) -> Outcome:
     """Is the figure at most ``tolerance_percent`` % worse than its ``baseline``? An improvement is never a failure.
 
     Two independent samples: Welch's t at the tail that the boundary of the look leaves. The baseline is in every look,
@@ -154,7 +154,7 @@ class _Case:
         )
 
 
-def _answer(case: _Case) -> Judgement:
+def _answer(case: _Case) -> Outcome:
     looks: list[Look] = []
     for n, boundary in zip(case.plan.looks, case.plan.boundaries, strict=True):
         if n > len(case.sample):
@@ -164,7 +164,7 @@ def _answer(case: _Case) -> Judgement:
             break
     last = looks[-1]
     used = case.sample[: last.n]
-    return Judgement(
+    return Outcome(
         estimate=last.estimate,
         low=last.low,
         high=last.high,

@@ -20,7 +20,7 @@ from niclab.run.run import Run
 from niclab.stats.judge import judge_values
 from niclab.stats.plan import SamplingPlan
 from niclab.stats.precise import Estimate, estimate
-from niclab.stats.questions import Judgement, at_least, at_most
+from niclab.stats.questions import Outcome, at_least, at_most
 from niclab.stats.runner import measure_limit
 from niclab.traffic import bottleneck, discarded, limit, measuring, serving
 from niclab.traffic.experiment import Answer, Question
@@ -51,9 +51,9 @@ class AtCount:
     connections: int
     values: tuple[float, ...]
     rate: Estimate
-    result: Judgement
+    result: Outcome
     cpu: tuple[float, ...]
-    cpu_result: Judgement | None
+    cpu_result: Outcome | None
     runs: tuple[TrafficRun, ...]
 
 
@@ -170,7 +170,7 @@ def measure(run: Run, path: BenchPath, profile: Profile, tell: Tell) -> Scan:
     return Scan(ends.name, tuple(found), tuple(bottleneck.hindrances(before, made, rate_mbps * 1e6)))
 
 
-def _cpu_result(run: Run, cpu: Sequence[float], plan: SamplingPlan) -> Judgement | None:
+def _cpu_result(run: Run, cpu: Sequence[float], plan: SamplingPlan) -> Outcome | None:
     most = run.card.limits.receiver_cpu_percent
     if not isinstance(most, float):
         return None

@@ -18,7 +18,7 @@ from niclab.run.run import Run
 from niclab.stats.judge import judge_values
 from niclab.stats.plan import SamplingPlan
 from niclab.stats.precise import Estimate, estimate, repeat_until
-from niclab.stats.questions import Decision, Expected, Judgement, at_least
+from niclab.stats.questions import Decision, Expected, Outcome, at_least
 from niclab.traffic import WorthlessResult, bottleneck, discarded, limit, measuring, serving
 from niclab.traffic.bottleneck import Before
 from niclab.traffic.experiment import Answer, Question
@@ -51,7 +51,7 @@ class AtSize:
 
     frame_bytes: int
     rate: Estimate
-    result: Judgement
+    result: Outcome
     binds: str
     runs: tuple[TrafficRun, ...]
 

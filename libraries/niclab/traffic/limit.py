@@ -16,7 +16,7 @@ from niclab.stats.judge import judge_values
 from niclab.stats.measurements import Key, Measurement, add
 from niclab.stats.plan import SamplingPlan
 from niclab.stats.precise import repeat_until
-from niclab.stats.questions import Decision, Direction, Expected, Judgement, at_least
+from niclab.stats.questions import Decision, Direction, Expected, Outcome, at_least
 from niclab.traffic import WorthlessResult, bottleneck, discarded, measuring, resent, serving
 from niclab.traffic.against import Against
 from niclab.traffic.bottleneck import Before
@@ -78,16 +78,16 @@ class LimitAnswer(Answer):
     """
 
     subject: str
-    result: Judgement
+    result: Outcome
     values: tuple[float, ...]
     runs: tuple[TrafficRun, ...]
     before: tuple[Before, Before]
     hindrances: tuple[str, ...]
     against: Against
-    resent: Judgement | None
+    resent: Outcome | None
 
     @property
-    def baseline(self) -> Judgement | None:
+    def baseline(self) -> Outcome | None:
         """The answer against the accepted baseline, if there is one."""
         return discarded.bounded(self.against.result(self.values), self.runs)
 

@@ -22,7 +22,7 @@ from niclab.stats.judge import judge_values
 from niclab.stats.measurements import Key, Measurement, add
 from niclab.stats.plan import SamplingPlan
 from niclab.stats.precise import Estimate, estimate, repeat_until
-from niclab.stats.questions import Decision, Direction, Expected, Judgement, at_least
+from niclab.stats.questions import Decision, Direction, Expected, Outcome, at_least
 from niclab.traffic import bottleneck, discarded, limit, measuring, serving
 from niclab.traffic.against import Against
 from niclab.traffic.bottleneck import Before
@@ -98,8 +98,8 @@ class AtSpot:
 
     spot: Spot
     estimate: Estimate
-    result: Judgement | None
-    baseline: Judgement | None
+    result: Outcome | None
+    baseline: Outcome | None
     runs: tuple[TrafficRun, ...]
 
 
