@@ -9,6 +9,7 @@ from BenchLibrary import BenchLibrary
 from niclab.bench.records import Role
 from niclab.checks import driver
 from niclab.checks.packages import DriverPackage
+from niclab.checks.starts import Start, Starts, Subject
 
 
 @library(scope="GLOBAL")
@@ -53,6 +54,19 @@ class Driver(BenchLibrary):
             CardFailure: It is not loaded, the lab had to load it, or a port has another driver.
         """
         driver.require_loaded(self.run)
+
+    @keyword
+    def driver_should_have_been_loaded(self, start: Start) -> None:
+        """Check that the driver was in memory and bound to every port right after `Start The Dut Once`.
+
+        Args:
+            start: ``WARM`` or ``COLD``.
+
+        Raises:
+            CardFailure: It was not loaded, the lab had to load it, or a port had another driver.
+            BenchFault: The dut has not been started that way.
+        """
+        self.run.part(Starts).require(start, Subject.DRIVER, logger.info)
 
     @keyword
     def driver_should_be_the_systems_own(self) -> None:

@@ -7,6 +7,7 @@ from robot.api.deco import keyword, library
 
 from BenchLibrary import BenchLibrary
 from niclab.checks import pcie
+from niclab.checks.starts import Start, Starts, Subject
 
 
 @library(scope="GLOBAL")
@@ -25,6 +26,21 @@ class Pcie(BenchLibrary):
             Undecided: No link above a port can be read.
         """
         pcie.require_link(self.run, logger.info)
+
+    @keyword
+    def pcie_link_should_have_come_up_as_on_the_sheet(self, start: Start) -> None:
+        """Compare the PCI Express links as they were right after `Start The Dut Once` with the sheet.
+
+        Args:
+            start: ``WARM`` or ``COLD``.
+
+        Raises:
+            CardFailure: A path was narrower, wider, slower or faster than the sheet says.
+            NotApplicable: The card is on conventional PCI.
+            Undecided: No link above a port could be read.
+            BenchFault: The dut has not been started that way.
+        """
+        self.run.part(Starts).require(start, Subject.PCIE_LINK, logger.info)
 
     @keyword
     def remember_pcie_errors(self) -> None:

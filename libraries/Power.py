@@ -1,4 +1,4 @@
-"""The servers' power, by their BMCs: cycles, restarts, what the BMC says of itself, and recovery."""
+"""The servers' power: cycles, restarts, and recovery."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from robot.api.deco import keyword, library
 
 from BenchLibrary import BenchLibrary
 from niclab.bench.records import Role
-from niclab.core.undo import Action, ActionKind
-from niclab.core.verdict import BenchFault
-from niclab.transports.bmc import PowerState, SensorKind
+from niclab.checks.starts import Start, Starts
+from niclab.run.power import power_cycle
 
 
 @library(scope="GLOBAL")
@@ -26,12 +25,7 @@ class Power(BenchLibrary):
         Raises:
             BenchFault: The BMC does not answer, or the server does not come back in its time.
         """
-        target = self.run.server(server)
-        entry = self.run.journal.register(
-            target.name, "power is cut for a cycle", Action(ActionKind.POWER, target.name, "on")
-        )
-        target.power_cycle()
-        self.run.journal.done(entry)
+        power_cycle(self.run, server)
 
     @keyword
     def reboot(self, server: Role) -> None:
@@ -46,6 +40,22 @@ class Power(BenchLibrary):
         self.run.server(server).reboot()
 
     @keyword
+    def start_the_dut_once(self, start: Start) -> None:
+        """Start the dut again unless this run has done so that way; afterwards its links are up as they were.
+
+        What a start shows is looked at right after it, and kept for every test that asks: the driver, the PCIe links.
+
+        Args:
+            start: ``WARM``: a restart in an orderly way. ``COLD``: the BMC cuts the power and restores it.
+
+        Raises:
+            NotApplicable: ``COLD``, and the dut has no BMC.
+            BenchFault: The dut does not come back in its time.
+        """
+        if not self.run.part(Starts).once(start, logger.warn):
+            logger.info(f"this run has made a {start.value} of the dut already; what it showed is kept")
+
+    @keyword
     def reset_by_bmc(self, server: Role) -> None:
         """Press the reset button by the BMC, wait until the server runs again. For a server that hangs.
 
@@ -56,59 +66,3 @@ class Power(BenchLibrary):
             BenchFault: The BMC does not answer, or the server does not come back in its time.
         """
         self.run.server(server).reset()
-
-    @keyword
-    def bmc_should_report_power(self, server: Role, state: PowerState) -> None:
-        """Compare the power state that the BMC reports by every protocol that the bench file gives it.
-
-        Args:
-            server: ``dut`` or ``peer``.
-            state: ``ON`` or ``OFF``.
-
-        Raises:
-            BenchFault: A protocol reports another state.
-        """
-        target = self.run.server(server)
-        entry = target.description.bmc
-        if entry is None:
-            _ = target.bmc  # says why this cannot be asked
-        for bmc in (target.ipmi if entry and entry.ipmi else None, target.redfish if entry and entry.redfish else None):
-            if bmc is not None and (found := bmc.power_status()) is not state:
-                name = type(bmc).__name__
-                raise BenchFault(f"{target.name}: {name} reports power {found.value}, wanted {state.value}")
-
-    @keyword
-    def sensors_should_be_readable(self, server: Role) -> None:
-        """Read the BMC's sensors; at least one is a temperature.
-
-        Args:
-            server: ``dut`` or ``peer``.
-
-        Raises:
-            BenchFault: No temperature can be read.
-        """
-        sensors = self.run.server(server).bmc.sensors()
-        for sensor in sensors:
-            logger.info(f"{sensor.name}: {sensor.value} {sensor.unit or ''} {sensor.status}")
-        if not any(sensor.value is not None and sensor.kind is SensorKind.TEMPERATURE for sensor in sensors):
-            names = ", ".join(sensor.name for sensor in sensors) or "none"
-            raise BenchFault(f"{server.value} BMC: no temperature can be read; sensors: {names}")
-
-    @keyword
-    def event_log_should_grow_by_power_cycle(self, server: Role) -> None:
-        """Power cycle the server and look for new entries in the BMC's event log (SEL).
-
-        Args:
-            server: ``dut`` or ``peer``.
-
-        Raises:
-            BenchFault: There is no new entry.
-        """
-        target = self.run.server(server)
-        before = {entry.id for entry in target.bmc.sel()}
-        self.power_cycle(server)
-        new = [entry for entry in target.bmc.sel() if entry.id not in before]
-        for entry in new:
-            logger.info(str(entry))
-        if not new:
-            raise BenchFault(f"{target.name} BMC: a power cycle left no entry in the event log ({len(before)} before)")

@@ -42,5 +42,5 @@ Reloading The Driver Under Traffic Brings Every Link Back
 
 The Driver Is Loaded After A Power Cycle
     [Tags]    req:EMX-02    needs:bmc    disruptive
-    Power Cycle The Dut
-    Driver Should Be Loaded
+    Start The Dut Once    COLD
+    Driver Should Have Been Loaded    COLD

@@ -23,10 +23,10 @@ The Link Is As On The Sheet Under Load
 
 The Link Is As On The Sheet After A Warm Restart
     [Tags]    disruptive
-    Restart The Dut
-    PCIe Link Should Be As On The Sheet
+    Start The Dut Once    WARM
+    PCIe Link Should Have Come Up As On The Sheet    WARM
 
 The Link Is As On The Sheet After A Power Cycle
     [Tags]    needs:bmc    disruptive
-    Power Cycle The Dut
-    PCIe Link Should Be As On The Sheet
+    Start The Dut Once    COLD
+    PCIe Link Should Have Come Up As On The Sheet    COLD

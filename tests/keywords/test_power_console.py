@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from fake_bench import FakeBench
 
+from Bmc import Bmc
 from Console import Console
 from niclab.bench.records import Role
 from niclab.core.verdict import BenchFault, NotApplicable
@@ -40,67 +41,67 @@ def without(bench: FakeBench, taken: Run, section: str) -> None:
 class TestReportedPower:
     @ROLES
     def test_the_power_as_it_is_is_green(self, bench: FakeBench, role: Role) -> None:
-        Power().bmc_should_report_power(role, PowerState.ON)
+        Bmc().bmc_should_report_power(role, PowerState.ON)
         bench.hosts[role].power = PowerState.OFF
-        Power().bmc_should_report_power(role, PowerState.OFF)
+        Bmc().bmc_should_report_power(role, PowerState.OFF)
 
     @ROLES
     @pytest.mark.parametrize("protocol", ["ipmi", "redfish"])
     def test_one_protocol_that_differs_is_named(self, bench: FakeBench, role: Role, protocol: str) -> None:
         bench.bmcs[role][protocol].says = PowerState.OFF
         with pytest.raises(BenchFault) as caught:
-            Power().bmc_should_report_power(role, PowerState.ON)
+            Bmc().bmc_should_report_power(role, PowerState.ON)
         assert str(caught.value) == f"{role.value}: FakeBmc reports power off, wanted on"
 
     @pytest.mark.parametrize("protocol", ["ipmi", "redfish"])
     def test_a_protocol_that_is_not_there_is_not_asked(self, bench: FakeBench, taken: Run, protocol: str) -> None:
         bench.bmcs[Role.DUT][protocol].says = PowerState.OFF
         without(bench, taken, protocol)
-        Power().bmc_should_report_power(Role.DUT, PowerState.ON)
+        Bmc().bmc_should_report_power(Role.DUT, PowerState.ON)
         with pytest.raises(BenchFault):
-            Power().bmc_should_report_power(Role.DUT, PowerState.OFF)
+            Bmc().bmc_should_report_power(Role.DUT, PowerState.OFF)
 
     def test_without_a_bmc_it_is_not_applicable(self, bench: FakeBench, taken: Run) -> None:
         without(bench, taken, "bmc")
         with pytest.raises(NotApplicable, match=r"^bench virtual: peer has no BMC$"):
-            Power().bmc_should_report_power(Role.PEER, PowerState.ON)
+            Bmc().bmc_should_report_power(Role.PEER, PowerState.ON)
 
 
 @pytest.mark.usefixtures("taken")
 class TestSensors:
     @ROLES
     def test_a_temperature_is_green(self, role: Role) -> None:
-        Power().sensors_should_be_readable(role)
+        Bmc().sensors_should_be_readable(role)
 
     @ROLES
     def test_no_sensors_are_a_bench_fault(self, bench: FakeBench, role: Role) -> None:
         bench.bmcs[role]["ipmi"].readings = []
         with pytest.raises(BenchFault, match=rf"^{role.value} BMC: no temperature can be read; sensors: none$"):
-            Power().sensors_should_be_readable(role)
+            Bmc().sensors_should_be_readable(role)
 
     def test_no_temperature_is_a_bench_fault(self, bench: FakeBench) -> None:
         """Only the kind of the sensor counts, not what it is called."""
         bmc = bench.bmcs[Role.DUT]["ipmi"]
         bmc.readings = [replace(sensor, kind=SensorKind.FAN, name="Temp fan") for sensor in bmc.readings]
         with pytest.raises(BenchFault, match=r"sensors: Temp fan, Temp fan$"):
-            Power().sensors_should_be_readable(Role.DUT)
+            Bmc().sensors_should_be_readable(Role.DUT)
 
     def test_a_temperature_without_a_reading_is_a_bench_fault(self, bench: FakeBench) -> None:
         bmc = bench.bmcs[Role.DUT]["ipmi"]
         bmc.readings = [replace(sensor, value=None, status=SensorStatus.UNAVAILABLE) for sensor in bmc.readings[1:]]
         with pytest.raises(BenchFault, match=r"no temperature can be read; sensors: Inlet$"):
-            Power().sensors_should_be_readable(Role.DUT)
+            Bmc().sensors_should_be_readable(Role.DUT)
 
     def test_zero_degrees_are_a_temperature(self, bench: FakeBench) -> None:
         bmc = bench.bmcs[Role.DUT]["ipmi"]
         bmc.readings = [replace(bmc.readings[1], value=0.0)]
-        Power().sensors_should_be_readable(Role.DUT)
+        Bmc().sensors_should_be_readable(Role.DUT)
 
 
 @pytest.mark.usefixtures("taken")
 class TestEventLog:
     def test_new_entries_are_green(self, bench: FakeBench) -> None:
-        Power().event_log_should_grow_by_power_cycle(Role.PEER)
+        Bmc().event_log_should_grow_by_power_cycle(Role.PEER)
         assert bench.bmcs[Role.PEER]["ipmi"].orders == [PowerAction.OFF, PowerAction.ON]
         assert bench.bmcs[Role.DUT]["ipmi"].orders == []
 
@@ -108,7 +109,7 @@ class TestEventLog:
         bench.bmcs[Role.PEER]["ipmi"].mute_log = True
         wanted = r"^peer BMC: a power cycle left no entry in the event log \(1 before\)$"
         with pytest.raises(BenchFault, match=wanted):
-            Power().event_log_should_grow_by_power_cycle(Role.PEER)
+            Bmc().event_log_should_grow_by_power_cycle(Role.PEER)
 
 
 class TestPower:

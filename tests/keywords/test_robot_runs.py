@@ -34,6 +34,7 @@ NAMES = (
     "LinkFailures",
     "SwitchLinks",
     "SwitchPorts",
+    "Bmc",
     "Power",
     "Console",
     "Traffic",
