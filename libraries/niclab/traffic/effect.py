@@ -221,7 +221,7 @@ def ask(
     source = source or f"sheet {run.card.name}, {effect.name}"
     ends = serving.ends(run, path, effect.sender)
     before = bottleneck.look_before(run, ends)
-    rate_mbps = limit.line_mbps(ends, path)
+    rate_mbps = limit.line_mbps(run, ends, path)
     plan = SamplingPlan(
         first_look=budget.first_look, most=budget.most, warm_up_runs=1, resolution=_resolution(run, effect, order)
     )
