@@ -41,6 +41,7 @@ class HostLinks(BenchLibrary):
 
         Raises:
             CardFailure: A ping was not answered, or twice.
+            Undecided: A server stood still while pings were lost.
         """
         checks.require_traffic(self.run)
 
@@ -65,7 +66,8 @@ class HostLinks(BenchLibrary):
         Raises:
             CardFailure: A port of the dut does not take the MTU, has no link in time, or frames are lost.
             BenchFault: A port of the peer does not take it, or a link does not return after the restore.
-            Undecided: The answer came too late to decide whether the link returned in time.
+            Undecided: The answer came too late to decide whether the link returned in time, or a server stood still
+                while frames were lost.
             NotApplicable: The sheet does not know the largest MTU.
         """
         checks.require_largest_mtu(self.run, logger.info)

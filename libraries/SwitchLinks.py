@@ -97,6 +97,7 @@ class SwitchLinks(BenchLibrary):
 
         Raises:
             CardFailure: A ping was not answered, or the counters differ for 5 s.
+            Undecided: A server stood still while pings were lost.
             BenchFault: Somebody else sends over the card.
         """
         self.run.part(SwitchedPath).require_equal_counts()

@@ -19,6 +19,7 @@ from niclab.links.failure import Cause
 from niclab.links.ping import PING_COUNT, unanswered
 from niclab.links.upper import Stack
 from niclab.run.run import Run
+from niclab.run.standstill import blameless
 
 LINKS_WITHIN_S = 30.0
 """House rule: members of a bond have their links by then, autonegotiation included; how fast is another test's fact."""
@@ -226,13 +227,14 @@ class Bonds:
 
         Raises:
             CardFailure: A bond does not become whole in time.
+            Undecided: A server stood still while pings were lost.
             BenchFault: A link cannot be restored, or a server does not answer.
         """
         self.restore()
         self.require_members()
         if self.settings.mode is BondMode.LACP:
             lacp.require_aggregated(self._run, self.both)
-        fail_with(self.without_traffic())
+        self.require_traffic()
 
     def require_members(self) -> None:
         """Wait until every member of both bonds has its link, autonegotiation included.
@@ -253,11 +255,12 @@ class Bonds:
         if problems := persistent_problems(down, within=LINKS_WITHIN_S, every=LOOK_EVERY_S):
             raise CardFailure(f"{'; '.join(problems)}; wanted: all, within {LINKS_WITHIN_S:g} s")
 
-    def without_traffic(self) -> list[str]:
-        """Ping over the bonds from both ends.
+    def require_traffic(self) -> None:
+        """See that pings over the bonds, from both ends, are answered once.
 
-        Returns:
-            Which pings were not answered once; empty when all were.
+        Raises:
+            CardFailure: Naming the pings that were not.
+            Undecided: A server stood still while pings were lost.
         """
 
         def ping(ends: tuple[Stack, Stack]) -> list[str]:
@@ -266,7 +269,8 @@ class Bonds:
             return unanswered(f"{mine.server.name} to {theirs.server.name} over {mine.name}", result)
 
         dut, peer = self.both
-        return [problem for found in side_by_side(ping, [(dut, peer), (peer, dut)]) for problem in found]
+        with blameless(self._run):
+            fail_with([problem for found in side_by_side(ping, [(dut, peer), (peer, dut)]) for problem in found])
 
     def require_no_carrier(self, of: Role | None = None) -> None:
         """Wait until bonds report that they have no link, and use none.

@@ -15,6 +15,7 @@ from niclab.hosts.host import Host
 from niclab.links import carrier
 from niclab.links.ping import HEADER_BYTES, PING_COUNT, unanswered
 from niclab.run.run import Run
+from niclab.run.standstill import blameless
 from niclab.settings import mtu
 
 T = TypeVar("T")
@@ -71,9 +72,9 @@ def require_traffic(run: Run) -> None:
 
     Raises:
         CardFailure: Naming the ports whose pings were not.
+        Undecided: A server stood still while pings were lost.
     """
-    answers = side_by_side(lambda port: ping(run, port), ports_on_paths(run))
-    fail_with([problem for problems in answers for problem in problems])
+    _require_answers(run, ports_on_paths(run))
 
 
 def require_stable(run: Run, seconds: float, say: Callable[[str], object]) -> None:
@@ -112,19 +113,23 @@ def require_largest_mtu(run: Run, say: Callable[[str], object]) -> None:
     Raises:
         CardFailure: A port of the dut does not take the MTU, has no link in time, or frames are lost.
         BenchFault: A port of the peer does not take it, or a link does not return after the restore.
-        Undecided: The answer came too late to decide whether the link returned in time.
+        Undecided: The answer came too late to decide whether the link returned in time, or a server stood still while
+            pings were lost.
         NotApplicable: The sheet does not know the largest MTU.
     """
     fact = run.card.section(run.card.mtu, "mtu")
     largest = run.card.known(fact.max, "mtu.max")
-    problems: list[str] = []
     for path in run.bench.paths:
         ends = [run.bench.port(end) for end in path.ends]
         with mtu.both_ends(run, path, largest, wait=False):
             carrier.expect(run, ends, up=True, since=time.monotonic(), say=say)
-            for found in side_by_side(lambda port: ping(run, port, largest - HEADER_BYTES), ends):
-                problems += found
-    fail_with(problems)
+            _require_answers(run, ends, largest - HEADER_BYTES)
+
+
+def _require_answers(run: Run, ports: list[Port], size: int | None = None) -> None:
+    with blameless(run):
+        answers = side_by_side(lambda port: ping(run, port, size), ports)
+        fail_with([problem for problems in answers for problem in problems])
 
 
 def ping(run: Run, port: Port, size: int | None = None) -> list[str]:

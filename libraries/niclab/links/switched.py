@@ -13,6 +13,7 @@ from niclab.hosts.records import PingResult
 from niclab.links import carrier, checks, switch_ports, wiring
 from niclab.links.ping import PING_COUNT
 from niclab.run.run import Run
+from niclab.run.standstill import blameless
 from niclab.switch.ports import difference
 from niclab.switch.records import Oper, PortCounters
 
@@ -118,18 +119,20 @@ class SwitchedPath:
 
         Raises:
             CardFailure: A ping was not answered, or the counters differ.
+            Undecided: A server stood still while pings were lost.
             BenchFault: The ports never rest, or a server or the switch does not answer.
         """
         run, dut = self._run, self._dut
         before, sent_before = self._counted_at_rest()
-        result = run.server_of(dut).host.links.ping(
-            str(run.bench.address(run.bench.partner(dut)).ip),
-            source=str(run.bench.address(dut).ip),
-            count=PINGS,
-            interval_s=PING_EVERY_S,
-        )
-        if result.received != result.sent:
-            raise CardFailure(f"{dut.place}: {result.received} of {result.sent} pings answered; wanted: all")
+        with blameless(run):
+            result = run.server_of(dut).host.links.ping(
+                str(run.bench.address(run.bench.partner(dut)).ip),
+                source=str(run.bench.address(dut).ip),
+                count=PINGS,
+                interval_s=PING_EVERY_S,
+            )
+            if result.received != result.sent:
+                raise CardFailure(f"{dut.place}: {result.received} of {result.sent} pings answered; wanted: all")
 
         def problems() -> list[str]:
             sent = [after - then for after, then in zip(self._sent(), sent_before, strict=True)]
@@ -189,8 +192,10 @@ class SwitchedPath:
 
         Raises:
             CardFailure: One was not.
+            Undecided: A server stood still while one was lost.
         """
-        fail_with([f"{what}; wanted: all" for result, what in self._pings() if result.received != result.sent])
+        with blameless(self._run):
+            fail_with([f"{what}; wanted: all" for result, what in self._pings() if result.received != result.sent])
 
     def require_isolation(self, say: Callable[[str], object]) -> None:
         """See that no ping is answered, and that the switch passes nothing on, though it has received frames.
