@@ -33,7 +33,7 @@ class Aggregation(BenchLibrary):
             rate: ``fast`` (each second) or ``slow`` (each 30 s).
 
         Raises:
-            CardFailure: A member asks at the other rate.
+            CardFailure: A member of the dut asks at the other rate (BenchFault: of the peer alone).
         """
         lacp.require_rate(self.run, self.run.part(Bonds).both, rate, logger.info)
 

@@ -88,7 +88,7 @@ class Bonding(BenchLibrary):
         """Wait until every member of both bonds has its link, autonegotiation included.
 
         Raises:
-            CardFailure: A member has none within 30 s.
+            CardFailure: A member of the dut has none within 30 s (BenchFault: of the peer alone).
         """
         self.run.part(Bonds).require_members()
 

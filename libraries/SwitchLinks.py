@@ -78,7 +78,7 @@ class SwitchLinks(BenchLibrary):
         """See that no other port, the partner neither, has counted a change of carrier since the shutting.
 
         Raises:
-            CardFailure: A port has.
+            CardFailure: A port of the dut has (BenchFault: of the peer alone).
         """
         self.run.part(SwitchedPath).require_others_unaffected()
 

@@ -10,7 +10,7 @@ from enum import Enum
 from niclab.bench.records import BenchPath, Port, Role
 from niclab.core.parallel import side_by_side
 from niclab.core.undo import Entry
-from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, fail_with
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Trouble, blame, fail_with
 from niclab.core.wait import persistent_problems
 from niclab.hosts.bond_settings import BondMode, BondSettings
 from niclab.hosts.link_records import Bond
@@ -240,20 +240,22 @@ class Bonds:
         """Wait until every member of both bonds has its link, autonegotiation included.
 
         Raises:
-            CardFailure: Naming the bonds whose members have not.
-            BenchFault: A server does not answer.
+            CardFailure: Naming the bonds whose members have not, that of the dut among them.
+            BenchFault: Only that of the peer has not, or a server does not answer.
         """
         wanted = len(self._run.bench.paths)
 
-        def down() -> list[str]:
+        def down() -> list[Trouble]:
             return [
-                f"{bond.server.name}: {seen.slaves_up} of {wanted} links"
+                Trouble(
+                    f"{bond.server.name}: {seen.slaves_up} of {wanted} links; wanted: all, within {LINKS_WITHIN_S:g} s",
+                    bond.server.role is Role.DUT,
+                )
                 for bond, seen in zip(self.both, self._seen(), strict=True)
                 if seen.slaves_up != wanted or len(seen.slaves) != wanted
             ]
 
-        if problems := persistent_problems(down, within=LINKS_WITHIN_S, every=LOOK_EVERY_S):
-            raise CardFailure(f"{'; '.join(problems)}; wanted: all, within {LINKS_WITHIN_S:g} s")
+        blame(persistent_problems(down, within=LINKS_WITHIN_S, every=LOOK_EVERY_S))
 
     def require_traffic(self) -> None:
         """See that pings over the bonds, from both ends, are answered once.

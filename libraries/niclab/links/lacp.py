@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from niclab.bench.records import Port
-from niclab.core.verdict import CardFailure, fail_with
+from niclab.core.verdict import CardFailure, Trouble, blame
 from niclab.core.wait import persistent_problems
 from niclab.hosts.bond_settings import LacpRate
 from niclab.hosts.link_records import Bond
@@ -52,15 +52,16 @@ def require_rate(run: Run, stacks: Sequence[Stack], rate: LacpRate, say: Callabl
         say: Takes the rate of each member.
 
     Raises:
-        CardFailure: Naming the members that ask at the other rate.
+        CardFailure: Naming the members that ask at the other rate, one of the dut among them.
+        BenchFault: Only members of the peer's bond do.
     """
-    wrong = []
+    wrong = list[Trouble]()
     for port, lacp in (each for stack in stacks for each in _reported(run, stack)):
         found = LacpRate.FAST if lacp.partner.short_timeout else LacpRate.SLOW
         say(f"{port.name}: the switch is asked at the rate {found.value}")
         if found is not rate:
-            wrong.append(f"{port.place} asks for LACPDUs at the rate {found.value}; wanted: {rate.value}")
-    fail_with(wrong)
+            wrong.append(port.trouble(f"asks for LACPDUs at the rate {found.value}; wanted: {rate.value}"))
+    blame(wrong)
 
 
 def require_too_few_links(run: Run, stack: Stack) -> None:

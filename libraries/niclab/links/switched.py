@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from niclab.bench.records import BenchPath, Port, Role
 from niclab.core.parallel import side_by_side
-from niclab.core.verdict import BenchFault, CardFailure, fail_with
+from niclab.core.verdict import BenchFault, CardFailure, blame, fail_with
 from niclab.core.wait import NotInTime, persistent_problems, until
 from niclab.hosts.records import PingResult
 from niclab.links import carrier, checks, switch_ports, wiring
@@ -81,11 +81,12 @@ class SwitchedPath:
         """See that no other port, the partner neither, has counted a change of carrier since the port was shut.
 
         Raises:
-            CardFailure: Naming the ports that have.
+            CardFailure: Naming the ports that have, one of the dut among them.
+            BenchFault: Only ports of the peer have.
         """
         name = self._dut.name
         why = f"the switch's port of {name} was shut"
-        fail_with(checks.unexpected_changes(self._run, self._before, frozenset({name}), why))
+        blame(checks.unexpected_changes(self._run, self._before, frozenset({name}), why))
 
     def require_reported_loss(self) -> None:
         """See that the switch reports the port as down, and forgets the address that it had learned there.
