@@ -96,9 +96,9 @@ class SwitchLinks(BenchLibrary):
         """Send 200 pings over the first path: the switch counts each port's frames as the card does, and drops none.
 
         Raises:
-            CardFailure: A ping was not answered, or the counters differ for 5 s.
+            CardFailure: A ping was not answered, or the counters of the dut's port differ for 5 s.
             Undecided: A server stood still while pings were lost.
-            BenchFault: Somebody else sends over the card.
+            BenchFault: The switch drops frames or does not count, the peer's counters differ, or somebody else sends.
         """
         self.run.part(SwitchedPath).require_equal_counts()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from niclab.bench.records import Port
+from niclab.bench.records import Port, Role
 from niclab.core.verdict import CardFailure, Trouble, blame
 from niclab.core.wait import persistent_problems
 from niclab.hosts.bond_settings import LacpRate
@@ -30,8 +30,8 @@ def require_aggregated(run: Run, stacks: Sequence[Stack]) -> None:
         stacks: The bonds.
 
     Raises:
-        CardFailure: What is missing when the time is over.
-        BenchFault: A server or the switch does not answer.
+        CardFailure: What is missing when the time is over, of the dut's bond among others.
+        BenchFault: What is missing is of the switch or of the peer's bond; or one of them does not answer.
     """
     found = persistent_problems(
         lambda: [problem for stack in stacks for problem in problems(run, stack)],
@@ -39,7 +39,7 @@ def require_aggregated(run: Run, stacks: Sequence[Stack]) -> None:
         every=LOOK_EVERY_S,
     )
     if found:
-        raise CardFailure("\n".join([*found, f"after {AGGREGATED_WITHIN_S:g} s"]))
+        blame([*found, Trouble(f"after {AGGREGATED_WITHIN_S:g} s", of_card=False)])
 
 
 def require_rate(run: Run, stacks: Sequence[Stack], rate: LacpRate, say: Callable[[str], object]) -> None:
@@ -90,7 +90,7 @@ def _reported(run: Run, stack: Stack) -> list[tuple[Port, LacpPort]]:
     return [(port, run.switch.tables.lacp(switch_ports.switch_port(run, port))) for port in stack.below]
 
 
-def problems(run: Run, stack: Stack) -> list[str]:
+def problems(run: Run, stack: Stack) -> list[Trouble]:
     """Find what keeps the members of a bond from being one aggregation with the switch.
 
     Args:
@@ -98,7 +98,8 @@ def problems(run: Run, stack: Stack) -> list[str]:
         stack: The bond.
 
     Returns:
-        The problems, of the bond and of the switch; empty when there is none.
+        The problems, of the bond and of the switch; empty when there is none. They are the card's where the bond is
+        the dut's and the switch is not what keeps it from being one.
     """
     server = stack.server
     bond = server.host.bonds.bond(stack.name)
@@ -117,7 +118,34 @@ def problems(run: Run, stack: Stack) -> list[str]:
         for side, flags in (("the switch", lacp.actor), ("the bond", lacp.partner)):
             if not (flags.in_sync and flags.collecting and flags.distributing) or flags.expired or flags.defaulted:
                 found.append(f"{subject}: {side} is {flags}; wanted: in sync, collecting and distributing")
-    return found
+    cause = _fault_of_switch([lacp for _, lacp in by_port], address)
+    if found and cause is not None:
+        found.insert(0, f"{run.switch.name}: {cause}")
+    return [Trouble(text, stack.server.role is Role.DUT and cause is None) for text in found]
+
+
+def _fault_of_switch(ports: Sequence[LacpPort], address: str | None) -> str | None:
+    """What at the switch alone keeps its ports from being one aggregation with the bond that has the ``address``."""
+    for port in ports:
+        if not port.actor.aggregatable:
+            return f"LACP is off at {port.port}"
+    systems, keys = ({getattr(port, name) for port in ports} for name in ("actor_system", "partner_key"))
+    if len(systems) != 1:
+        return f"calls itself {', '.join(sorted(systems))} at ports of one bond; wanted: one name"
+    heard = all(
+        port.partner_system == address and port.partner.in_sync and not (port.partner.expired or port.partner.defaulted)
+        for port in ports
+    )
+    if not heard or len(keys) != 1:
+        return None
+    for port in ports:
+        carries = port.partner.collecting and port.partner.distributing
+        if not port.actor.in_sync or (carries and not (port.actor.collecting and port.actor.distributing)):
+            return f"{port.port} does not join, although its partner is ready"
+    aggregators = {port.aggregator for port in ports}
+    if len(aggregators) != 1 or None in aggregators:
+        return "keeps the links of one bond apart, although their partner is ready"
+    return None
 
 
 def _of_bond(bond: Bond, server: str, systems: set[str]) -> list[str]:
