@@ -97,6 +97,11 @@ def test_an_installation_that_stops_half_way_is_a_refusal_with_what_is_there() -
         "E: Could not get lock /var/lib/dpkg/lock-frontend",
         "W: Failed to fetch http://mirror.example/x.deb",
         "E: Could not open lock file - open (13: Permission denied)",
+        "dpkg: error processing archive: cannot copy extracted data: failed to write (No space left on device)",
+        "E: You don't have enough free space in /var/cache/apt/archives/.",
+        "E: dpkg was interrupted, you must manually run 'dpkg --configure -a' to correct the problem.",
+        "E: Unable to acquire the dpkg frontend lock (/var/lib/dpkg/lock-frontend), is another process using it?",
+        "fork: Cannot allocate memory",
     ],
 )
 def test_what_the_lab_lacks_is_no_refusal(said: str) -> None:
