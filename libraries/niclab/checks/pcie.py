@@ -73,15 +73,21 @@ class PcieErrorCounters:
     def __init__(self, run: Run) -> None:
         self._run = run
         self._kept: _Kept | None = None
+        self._uncounted: dict[str, str] = {}
 
     def keep(self) -> None:
         """Read all counters and keep them for :meth:`require_no_growth`.
 
         Raises:
-            NotApplicable: The card has no PCI Express link, or nothing counts errors of the dut's ports.
+            NotApplicable: The card has no PCI Express link, or nobody counts errors of the dut's ports: the kernel does
+                not, a port reports none, or firmware has them.
         """
         self._run.card.pcie_link()
         self._kept = _Kept(dut(self._run).system.boot_id(), self._read())
+        for port in self._run.ports(Role.DUT):
+            if port.pci not in self._kept.counters:
+                self._kept, reason = None, self._uncounted[port.pci]
+                raise NotApplicable(f"{port.place}: {reason}")
 
     def require_no_growth(self, say: Say) -> None:
         """Compare all counters with those kept, correctable errors included.
@@ -112,17 +118,23 @@ class PcieErrorCounters:
         fail_with(problems)
 
     def _read(self) -> dict[str, AerCounters]:
+        """The counters of every device that has some; why another has none is remembered."""
         host, found = dut(self._run), dict[str, AerCounters]()
+        self._uncounted.clear()
         for port in self._run.ports(Role.DUT):
-            own = host.pci.aer(port.pci)
-            if own is None:
-                raise NotApplicable(f"{port.place}: the kernel counts no PCI Express errors of it")
-            found[port.pci] = own
-            for link in host.pci.path(port.pci):
-                for slot in (link.upstream.slot, link.downstream.slot):
-                    counters = found.get(slot) or host.pci.aer(slot)
-                    if counters is not None:
-                        found[slot] = counters
+            links = host.pci.path(port.pci)
+            for slot in [port.pci, *(end.slot for link in links for end in (link.upstream, link.downstream))]:
+                if slot in found or slot in self._uncounted:
+                    continue
+                try:
+                    counters = host.pci.aer(slot)
+                except NotApplicable as error:
+                    self._uncounted[slot] = str(error)
+                    continue
+                if counters is None:
+                    self._uncounted[slot] = "the kernel counts no PCI Express errors of it"
+                else:
+                    found[slot] = counters
         return found
 
 
