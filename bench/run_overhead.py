@@ -37,7 +37,7 @@ def measured(taken: labs.Run, runs: int) -> tuple[list[float], list[float], floa
     tool, framework = [], []
     start = time.monotonic()
     path = taken.bench.paths[0]
-    line_mbps = limit.line_mbps(serving.ends(taken, path, Role.DUT), path)
+    line_mbps = limit.line_mbps(taken, serving.ends(taken, path, Role.DUT), path)
     with measuring.session(taken, path, Role.DUT, line_mbps) as session:
         server_s = time.monotonic() - start
         session.measure(Order(duration_s=RUN_S))  # the first one also looks before it

@@ -21,7 +21,8 @@ class Aggregation(BenchLibrary):
         """Wait until both bonds have all their members in one aggregation with the switch, by either side's report.
 
         Raises:
-            CardFailure: A bond or a port of the switch reports otherwise for 40 s.
+            CardFailure: The dut's bond is not for 40 s.
+            BenchFault: Only the peer's bond is not, or the switch keeps a bond from it.
         """
         lacp.require_aggregated(self.run, self.run.part(Bonds).both)
 
@@ -33,7 +34,7 @@ class Aggregation(BenchLibrary):
             rate: ``fast`` (each second) or ``slow`` (each 30 s).
 
         Raises:
-            CardFailure: A member asks at the other rate.
+            CardFailure: A member of the dut asks at the other rate (BenchFault: of the peer alone).
         """
         lacp.require_rate(self.run, self.run.part(Bonds).both, rate, logger.info)
 

@@ -19,5 +19,6 @@ class Balancing(BenchLibrary):
 
         Raises:
             CardFailure: A member has sent, or received, less than half of an even share.
+            Undecided: A server stood still meanwhile.
         """
         balance.require_shares(self.run, logger.info)

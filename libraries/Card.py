@@ -36,7 +36,7 @@ class Card(BenchLibrary):
         """Check that every port has a unicast MAC address that no other has, and the one in the bench file if given.
 
         Raises:
-            CardFailure: A port has not.
+            CardFailure: A port of the dut has not (BenchFault: of the peer alone, or the bench file says another).
         """
         identity.require_own_mac_addresses(self.run)
 

@@ -65,6 +65,7 @@ class Firmware(BenchLibrary):
 
         Raises:
             CardFailure: A port takes it, or shows another firmware afterwards.
+            Undecided: A port refuses the image of what it runs as well.
             NotApplicable: The sheet names no such image.
         """
         self.run.part(FirmwareChange).require_foreign_image_refused(logger.info)
@@ -77,6 +78,7 @@ class Firmware(BenchLibrary):
 
         Raises:
             CardFailure: A port takes one, or shows another firmware afterwards.
+            Undecided: A port refuses the image of what it runs as well.
             NotApplicable: The servers have no such images.
         """
         self.run.part(FirmwareChange).require_damaged_images_refused(logger.info)

@@ -19,7 +19,7 @@ class HostLinks(BenchLibrary):
         """See that every port of both servers gets carrier within the sheet's ``carrier_return_within_ms``.
 
         Raises:
-            CardFailure: A port has no carrier.
+            CardFailure: A port of the dut has no carrier (BenchFault: of the peer alone).
             Undecided: The answer came too late to decide.
             NotApplicable: The sheet does not know the limit.
         """
@@ -30,7 +30,7 @@ class HostLinks(BenchLibrary):
         """See that every port runs at the sheet's speed, duplex and autonegotiation, those of them that it knows.
 
         Raises:
-            CardFailure: A port runs otherwise.
+            CardFailure: A port of the dut runs otherwise (BenchFault: of the peer alone).
             NotApplicable: The sheet knows none of the three.
         """
         checks.require_sheet_settings(self.run)
@@ -41,6 +41,7 @@ class HostLinks(BenchLibrary):
 
         Raises:
             CardFailure: A ping was not answered, or twice.
+            Undecided: A server stood still while pings were lost.
         """
         checks.require_traffic(self.run)
 
@@ -52,7 +53,7 @@ class HostLinks(BenchLibrary):
             seconds: The time in s.
 
         Raises:
-            CardFailure: A port has no carrier, or counted a change.
+            CardFailure: A port of the dut has no carrier, or counted a change (BenchFault: of the peer alone).
         """
         checks.require_stable(self.run, seconds, logger.info)
 
@@ -65,7 +66,8 @@ class HostLinks(BenchLibrary):
         Raises:
             CardFailure: A port of the dut does not take the MTU, has no link in time, or frames are lost.
             BenchFault: A port of the peer does not take it, or a link does not return after the restore.
-            Undecided: The answer came too late to decide whether the link returned in time.
+            Undecided: The answer came too late to decide whether the link returned in time, or a server stood still
+                while frames were lost.
             NotApplicable: The sheet does not know the largest MTU.
         """
         checks.require_largest_mtu(self.run, logger.info)
@@ -89,7 +91,7 @@ class HostLinks(BenchLibrary):
         """See that both ends of the pulled cable lose carrier within the sheet's ``carrier_loss_within_ms``.
 
         Raises:
-            CardFailure: An end still has carrier.
+            CardFailure: The dut still has carrier (BenchFault: the peer alone).
             Undecided: The answer came too late to decide.
             BenchFault: No cable is pulled.
         """
@@ -100,7 +102,7 @@ class HostLinks(BenchLibrary):
         """See that both ends of the plugged cable have carrier within the sheet's ``carrier_return_within_ms``.
 
         Raises:
-            CardFailure: An end has no carrier.
+            CardFailure: The dut has no carrier (BenchFault: the peer alone).
             Undecided: The answer came too late to decide.
             BenchFault: No cable was plugged.
         """
@@ -111,7 +113,7 @@ class HostLinks(BenchLibrary):
         """See that no port of another path has counted a change of carrier since the cable was pulled.
 
         Raises:
-            CardFailure: A port has.
+            CardFailure: A port of the dut has (BenchFault: of the peer alone).
             BenchFault: No cable is pulled.
         """
         self.run.part(Cable).require_others_unaffected()

@@ -22,6 +22,7 @@ class Pcie(BenchLibrary):
 
         Raises:
             CardFailure: A path is narrower, wider, slower or faster than the sheet says.
+            BenchFault: Only because a slot, riser or bridge can do no more.
             NotApplicable: The card is on conventional PCI.
             Undecided: No link above a port can be read.
         """

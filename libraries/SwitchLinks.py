@@ -78,7 +78,7 @@ class SwitchLinks(BenchLibrary):
         """See that no other port, the partner neither, has counted a change of carrier since the shutting.
 
         Raises:
-            CardFailure: A port has.
+            CardFailure: A port of the dut has (BenchFault: of the peer alone).
         """
         self.run.part(SwitchedPath).require_others_unaffected()
 
@@ -96,8 +96,9 @@ class SwitchLinks(BenchLibrary):
         """Send 200 pings over the first path: the switch counts each port's frames as the card does, and drops none.
 
         Raises:
-            CardFailure: A ping was not answered, or the counters differ for 5 s.
-            BenchFault: Somebody else sends over the card.
+            CardFailure: A ping was not answered, or the counters of the dut's port differ for 5 s.
+            Undecided: A server stood still while pings were lost.
+            BenchFault: The switch drops frames or does not count, the peer's counters differ, or somebody else sends.
         """
         self.run.part(SwitchedPath).require_equal_counts()
 

@@ -57,6 +57,7 @@ class SwitchVlans(BenchLibrary):
 
         Raises:
             CardFailure: A ping was not answered.
+            Undecided: A server stood still while pings were lost.
         """
         self.run.part(SwitchedPath).require_traffic()
 

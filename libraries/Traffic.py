@@ -62,8 +62,9 @@ class Traffic(BenchLibrary):
     def tcp_should_reach_the_limit(self, sender: Role, profile: Profile) -> None:
         """Check that TCP reaches the sheet's fraction of line rate over every path.
 
-        Line rate is the speed the link negotiated, divided by the path's ``rate_scale``. Runs are repeated until the
-        interval of their mean is on one side of the limit, or the budget of the profile is spent.
+        Line rate is the sheet's link speed, which the link must have negotiated, divided by the path's ``rate_scale``.
+        Runs are repeated until the interval of their mean is on one side of the limit, or the budget of the profile is
+        spent.
 
         Args:
             sender: ``dut`` or ``peer``.

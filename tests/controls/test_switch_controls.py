@@ -63,14 +63,15 @@ def test_a_link_whose_loss_is_seen_too_late(bench: Bench) -> None:
 @pytest.mark.slow
 def test_counters_that_stand_still(bench: Bench) -> None:
     run = run_with(bench, COUNTED, "switch:port1", "counters_stuck", SHUT)
-    assert re.search(r"dut\.p0 .* has sent \d+ frames, the switch has received 0; wanted: all", run.red[COUNTED])
+    stuck = r"BenchFault: (?s:.*)dut\.p0 .* has sent \d+ frames, the switch has received 0; wanted: all"
+    assert re.match(stuck, run.red[COUNTED])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("defect", ["lacp_other_system", "lacp_not_in_sync"])
 def test_a_partner_that_is_not_one_or_not_in_sync(bench: Bench, defect: str) -> None:
     run = run_with(bench, AGGREGATED, "switch:port1", defect)
-    assert run.red[AGGREGATED].startswith("CardFailure: ") and "dut" in run.red[AGGREGATED], run.red
+    assert run.red[AGGREGATED].startswith("BenchFault: sw: ") and "dut" in run.red[AGGREGATED], run.red
 
 
 @pytest.mark.slow

@@ -117,8 +117,10 @@ def test_a_refusal_is_an_answer_with_what_is_there(command: str) -> None:
         failed("sh: sysctl: not found", exit_status=127),
         failed("", exit_status=None),
         failed("Killed", exit_status=137),
+        failed("ifconfig: ioctl (SIOCSIFCAP): Cannot allocate memory"),
+        failed("/boot/loader.conf: No space left on device"),
     ],
-    ids=["no interface", "no setting", "no rights", "no tool", "no status", "killed"],
+    ids=["no interface", "no setting", "no rights", "no tool", "no status", "killed", "no memory", "no space"],
 )
 def test_what_is_no_refusal_is_a_fault_of_the_lab(command: str, answer: Answer) -> None:
     with pytest.raises(BenchFault, match=rf"^dut: `{command}` failed with "):

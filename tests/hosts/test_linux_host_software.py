@@ -7,7 +7,7 @@ from operator import attrgetter
 import pytest
 from fake_shell import Answer, FakeShell, Script, failed
 
-from niclab.core.verdict import BenchFault
+from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.hosts.errors import ReadError
 from niclab.hosts.linux.aer import read_aer
 from niclab.hosts.linux.host import LinuxHost
@@ -97,6 +97,11 @@ def test_an_installation_that_stops_half_way_is_a_refusal_with_what_is_there() -
         "E: Could not get lock /var/lib/dpkg/lock-frontend",
         "W: Failed to fetch http://mirror.example/x.deb",
         "E: Could not open lock file - open (13: Permission denied)",
+        "dpkg: error processing archive: cannot copy extracted data: failed to write (No space left on device)",
+        "E: You don't have enough free space in /var/cache/apt/archives/.",
+        "E: dpkg was interrupted, you must manually run 'dpkg --configure -a' to correct the problem.",
+        "E: Unable to acquire the dpkg frontend lock (/var/lib/dpkg/lock-frontend), is another process using it?",
+        "fork: Cannot allocate memory",
     ],
 )
 def test_what_the_lab_lacks_is_no_refusal(said: str) -> None:
@@ -172,12 +177,13 @@ FOLDER = f"/sys/bus/pci/devices/{SLOT}"
 CORRECTABLE = "RxErr 0\nBadTLP 2\nBadDLLP 0\nTOTAL_ERR_COR 2\n"
 FATAL = "Other 0\nDLP 0\nTOTAL_ERR_FATAL 0\n"
 NONFATAL = "Other 0\nDLP 1\nTOTAL_ERR_NONFATAL 1\n"
-LOOK = f"cd {FOLDER} && for k in ..."
+LOOK = f"cd {FOLDER} && if [ -e aer_dev_correctable ]; ..."
+HEARD = "devctl=283f\nowner=os\n"
 CLASSES = f"class=correctable\n{CORRECTABLE}class=nonfatal\n{NONFATAL}class=fatal\n{FATAL}"
 
 
 def test_errors_are_read_in_their_three_classes() -> None:
-    found = host({LOOK: CLASSES})[0].pci.aer(SLOT)
+    found = host({LOOK: HEARD + CLASSES})[0].pci.aer(SLOT)
     wanted = AerCounters({"RxErr": 0, "BadTLP": 2, "BadDLLP": 0}, {"Other": 0, "DLP": 1}, {"Other": 0, "DLP": 0})
     assert found == wanted
     assert wanted.growth_since(AerCounters({"BadTLP": 1}, {}, {})) == {"correctable BadTLP": 1, "nonfatal DLP": 1}
@@ -204,7 +210,27 @@ def test_a_device_without_counters_and_one_that_is_not_there() -> None:
 )
 def test_classes_that_are_not_all_there_are_an_error(text: str) -> None:
     with pytest.raises(ReadError, match="AER counters"):
-        host({LOOK: text})[0].pci.aer(SLOT)
+        host({LOOK: HEARD + text})[0].pci.aer(SLOT)
+
+
+@pytest.mark.parametrize(
+    ("heard", "reason"),
+    [
+        ("devctl=2836\nowner=os\n", r"it does not report correctable errors \(DevCtl 2836\)"),
+        ("devctl=0001\nowner=os\n", r"it does not report non-fatal, fatal errors \(DevCtl 0001\)"),
+        ("devctl=283f\nowner=\n", r"the kernel's AER driver has not its root port \(firmware owns AER, or pci=noaer\)"),
+    ],
+)
+def test_counters_that_nobody_counts_are_not_applicable(heard: str, reason: str) -> None:
+    """The files are there, and stay at 0."""
+    with pytest.raises(NotApplicable, match=f"^dut: PCI Express errors of {SLOT} are not counted: {reason}$"):
+        host({LOOK: heard + CLASSES})[0].pci.aer(SLOT)
+
+
+@pytest.mark.parametrize("heard", ["", "devctl=\nowner=os\n", "devctl=283f\nowner=me\n", "owner=os\ndevctl=283f\n"])
+def test_who_counts_must_be_said(heard: str) -> None:
+    with pytest.raises(ReadError, match=r"cannot read AER counters"):
+        host({LOOK: heard + CLASSES})[0].pci.aer(SLOT)
 
 
 @pytest.mark.parametrize(

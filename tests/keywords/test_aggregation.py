@@ -11,7 +11,7 @@ from stacking import BOND, MEMBER
 
 from Aggregation import Aggregation
 from niclab.bench.records import Role
-from niclab.core.verdict import CardFailure
+from niclab.core.verdict import BenchFault, CardFailure
 from niclab.hosts.bond_settings import LacpRate
 from niclab.hosts.link_records import Aggregator, Bond
 from niclab.hosts.records import CarrierWait
@@ -83,18 +83,65 @@ def test_whole_aggregations_are_green() -> None:
 @pytest.mark.parametrize(
     ("name", "value", "told"),
     [
-        ("AttachedAggID", 0, r"sw1: the ports of dut are in aggregations \['900', 'None'\]"),
-        ("AttachedAggID", 77, r"sw1: the ports of dut are in aggregations"),
-        ("PartnerOperSystemID", ADDRESS["peer"], r"sw1: Gi1/0/3 \(dut.p0\) has partner 02:00:00:00:00:f0; wanted: 02:"),
-        ("ActorSystemID", b"\2other", "dut: the bond's partner is 00:50:56:00:00:01, the switch calls itself 00:50:56"),
-        ("ActorOperState", b"\xf8", r"sw1: Gi1/0/3 \(dut.p0\): the switch is .*distributing=.*; wanted: in sync, coll"),
-        ("PartnerOperState", b"\xfe", r"sw1: Gi1/0/3 \(dut.p0\): the bond is .*defaulted=True"),
+        (
+            "PartnerOperSystemID",
+            ADDRESS["peer"],
+            r"^sw1: Gi1/0/3 \(dut.p0\) has partner 02:00:00:00:00:f0; want",
+        ),
+        ("PartnerOperState", b"\xfe", r"^sw1: Gi1/0/3 \(dut.p0\): the bond is .*defaulted=True"),
+        ("PartnerOperState", b"\xe0", r"^sw1: Gi1/0/3 \(dut.p0\): the bond is .*in_sync=False"),
+        ("PartnerOperKey", 77, None),
     ],
-    ids=["none", "another", "partner", "system", "not distributing", "defaulted"],
+    ids=["partner", "defaulted", "bond not in sync", "keys"],
 )
-def test_what_the_switch_says_otherwise_is_red(switch: FakeSwitch, name: str, value: bytes | int, told: str) -> None:
+def test_a_bond_that_the_switch_does_not_hear_right_is_red(
+    switch: FakeSwitch, name: str, value: bytes | int, told: str | None
+) -> None:
     column(switch, "Gi1/0/3", name, value)
+    if told is None:  # two keys: the switch keeps the links apart, as it must
+        column(switch, "Gi1/0/3", "AttachedAggID", 77)
+        told = r"^sw1: the ports of dut are in aggregations"
     with pytest.raises(CardFailure, match=told):
+        Aggregation().every_member_should_be_aggregated()
+
+
+@pytest.mark.usefixtures("stacks")
+@pytest.mark.parametrize(
+    ("name", "value", "cause", "told"),
+    [
+        (
+            "AttachedAggID",
+            0,
+            "keeps the links of one bond apart",
+            r"ports of dut are in aggregations \['900', 'None'",
+        ),
+        ("AttachedAggID", 77, "keeps the links of one bond apart", "the ports of dut are in aggregations"),
+        (
+            "ActorSystemID",
+            b"\2other",
+            "calls itself 00:50:56",
+            "dut: the bond's partner is 00:50:56:00:00:01",
+        ),
+        (
+            "ActorOperState",
+            b"\xf8",
+            "Gi1/0/3 does not join",
+            r"Gi1/0/3 \(dut.p0\): the switch is .*distributing=.*",
+        ),
+        (
+            "ActorOperState",
+            b"\xc0",
+            "LACP is off at Gi1/0/3",
+            r"Gi1/0/3 \(dut.p0\): the switch is .*aggreg",
+        ),
+    ],
+    ids=["none", "another", "system", "not distributing", "off"],
+)
+def test_a_switch_that_keeps_the_bond_from_it_is_a_bench_fault(
+    switch: FakeSwitch, name: str, value: bytes | int, cause: str, told: str
+) -> None:
+    column(switch, "Gi1/0/3", name, value)
+    with pytest.raises(BenchFault, match=rf"^sw1: {cause}(?s:.*){told}"):
         Aggregation().every_member_should_be_aggregated()
 
 
@@ -113,8 +160,12 @@ def spoiled(bond: Bond, what: str) -> Bond:
     ],
 )
 def test_what_the_bond_says_otherwise_is_red(stacks: Stacks, what: str, told: str) -> None:
+    """Of the dut's bond it is the card's failure; the peer is the known-good end."""
     stacks.bonds["peer"] = spoiled(stacks.bonds["peer"], what)
-    with pytest.raises(CardFailure, match=f"^{told}"):
+    with pytest.raises(BenchFault, match=f"^{told}"):
+        Aggregation().every_member_should_be_aggregated()
+    stacks.bonds["dut"] = spoiled(stacks.bonds["dut"], what)
+    with pytest.raises(CardFailure, match=f"^{told.replace('peer', 'dut')}(?s:.*)\n{told}"):
         Aggregation().every_member_should_be_aggregated()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from fake_bench import FakeBench
@@ -167,6 +168,38 @@ class TestPcie:
         shown = f"{link.upstream.slot} to {link.downstream.slot}: x8 at 5 GT/s"
         wanted = f"dut.p{index} ({nic.pci}) trained to 5 GT/s ({shown}), sheet intel-82574l wants 8 GT/s"
         assert str(caught.value) == wanted
+
+    @pytest.mark.parametrize(
+        ("limits", "said"),
+        [
+            ({"lnkcap_width": 4}, "x4 only"),
+            ({"lnkcap_gts": 2.5}, "2.5 GT/s only"),
+        ],
+        ids=["narrow", "slow"],
+    )
+    @pytest.mark.parametrize("place", [0, 1], ids=["above the switch", "at the card"])
+    def test_a_slot_that_can_do_no_more_is_the_benchs(
+        self, bench: FakeBench, place: int, limits: dict[str, Any], said: str
+    ) -> None:
+        nic = bench.dut.nics[0]
+        link = nic.path[place]
+        link = replace(
+            link,
+            upstream=replace(link.upstream, **limits),
+            width=limits.get("lnkcap_width", link.width),
+            gts=limits.get("lnkcap_gts", link.gts),
+        )
+        nic.path = (link, nic.path[1]) if place == 0 else (nic.path[0], link)
+        with pytest.raises(BenchFault) as caught:
+            Pcie().pcie_link_should_be_as_on_the_sheet()
+        assert str(caught.value).endswith(f"; {link.upstream.slot} above it can do {said} (LnkCap)")
+
+    def test_a_slot_that_can_do_more_leaves_it_to_the_card(self, bench: FakeBench) -> None:
+        nic = bench.dut.nics[0]
+        above = replace(nic.path[1].upstream, lnkcap_width=8, lnkcap_gts=16)
+        nic.path = (nic.path[0], replace(nic.path[1], upstream=above, width=4))
+        with pytest.raises(CardFailure, match=r"trained to x4 .* wants x8$"):
+            Pcie().pcie_link_should_be_as_on_the_sheet()
 
     def test_narrow_and_slow_are_both_said(self, bench: FakeBench) -> None:
         nic = bench.dut.nics[0]

@@ -153,15 +153,24 @@ class TestMac:
         with pytest.raises(CardFailure, match=rf"^{other} .* has MAC address 52:\S+, which dut\.p0 has too$"):
             Card().every_port_should_have_a_mac_address_of_its_own()
 
-    def test_another_than_in_the_bench_file_is_wrong(self, bench: FakeBench, taken: Run) -> None:
+    def test_another_than_in_the_bench_file_is_the_benchs(self, bench: FakeBench, taken: Run) -> None:
         first, second = '{pci: "0000:01:00.0"}', '{pci: "0000:02:00.0"}'
         given = ('{pci: "0000:01:00.0", mac: "52:54:00:00:00:00"}', '{pci: "0000:02:00.0", mac: "52:54:00:00:00:77"}')
         bench.edit(bench.file, (first, given[0]), (second, given[1]))
         taken.bench = bench.load()[0]
-        with pytest.raises(CardFailure) as caught:
+        with pytest.raises(BenchFault) as caught:
             Card().every_port_should_have_a_mac_address_of_its_own()
         found = "has MAC address 52:54:00:00:00:01, the bench file says 52:54:00:00:00:77"
         assert str(caught.value) == f"dut.p1 (0000:02:00.0) {found}"
+
+    @pytest.mark.usefixtures("taken")
+    def test_the_peers_own_trouble_is_the_benchs(self, bench: FakeBench) -> None:
+        bench.nic("peer.p1").mac = bench.nic("peer.p0").mac
+        with pytest.raises(BenchFault, match=r"^peer\.p1 .* which peer\.p0 has too$"):
+            Card().every_port_should_have_a_mac_address_of_its_own()
+        bench.nic("dut.p1").mac = None
+        with pytest.raises(CardFailure, match=r"^dut\.p1 .* has MAC address None, wanted a unicast address\npeer\.p1 "):
+            Card().every_port_should_have_a_mac_address_of_its_own()
 
 
 class TestSerialNumber:

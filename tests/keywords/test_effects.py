@@ -20,11 +20,12 @@ from niclab.core.profile import Profile
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from niclab.report.evidence import read_index
 from niclab.report.runfolder import finish_run, new_run
+from niclab.run import program
 from niclab.run.run import Run
 from niclab.settings import mtu
 from niclab.stats import baselines, measurements
 from niclab.stats.baselines import BaselineStore
-from niclab.traffic import bottleneck, effect, measuring, program
+from niclab.traffic import bottleneck, effect, measuring
 from niclab.transports.ssh import Result
 
 QUICK = Profile.QUICK

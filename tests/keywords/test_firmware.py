@@ -69,7 +69,20 @@ def test_wrong_images_are_refused(settings: FakeSettings) -> None:
     firmware = Firmware()
     firmware.foreign_image_should_be_refused()
     firmware.damaged_images_should_be_refused()
-    assert len(settings.told) == 6
+    own = [line for line in settings.told if line.endswith("fw-2.1-0.bin")]
+    assert len(own) == 2 and len(settings.told) == 8, "each port takes a right image once"
+    assert settings.told[0] == own[0]
+
+
+@pytest.mark.parametrize("keyword", ["foreign_image_should_be_refused", "damaged_images_should_be_refused"])
+def test_a_port_that_takes_no_image_at_all_proves_nothing(settings: FakeSettings, taken: Run, keyword: str) -> None:
+    settings.faults.add("flash fails")
+    before = taken.journal.pending()
+    with pytest.raises(Undecided) as caught:
+        getattr(Firmware(), keyword)()
+    assert str(caught.value).startswith("dut.p0 (0000:01:00.0): fw-2.1-0.bin, the image of what runs: input/output err")
+    assert all(line.endswith("fw-2.1-0.bin") for line in settings.told), "no wrong image is offered"
+    assert taken.journal.pending() == before
 
 
 @pytest.mark.parametrize("keyword", ["foreign_image_should_be_refused", "damaged_images_should_be_refused"])
@@ -89,7 +102,7 @@ def test_a_wrong_image_that_is_taken_is_replaced_at_once(settings: FakeSettings,
     settings.faults |= {"takes any image"}
     with pytest.raises(CardFailure, match=r"took firmware image foreign\.bin"):
         Firmware().foreign_image_should_be_refused()
-    assert [line.split()[-1] for line in settings.told] == ["foreign.bin", "fw-2.1-0.bin"] * 2
+    assert [line.split()[-1] for line in settings.told] == ["fw-2.1-0.bin", "foreign.bin", "fw-2.1-0.bin"] * 2
     assert not [entry for entry in taken.journal.pending() if "image" in entry.subject]
 
 
@@ -97,7 +110,7 @@ def test_a_refused_image_leaves_nothing_to_undo(settings: FakeSettings, taken: R
     before = taken.journal.pending()
     Firmware().damaged_images_should_be_refused()
     assert taken.journal.pending() == before
-    assert not any(line.endswith("fw-2.1-0.bin") for line in settings.told)
+    assert [line.split()[-1] for line in settings.told].count("fw-2.1-0.bin") == 2, "as the proof alone"
 
 
 def test_missing_files_are_the_labs_fault(settings: FakeSettings) -> None:

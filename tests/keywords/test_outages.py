@@ -105,8 +105,8 @@ class TestActiveLink:
         assert found.pauses == [1.0, 2 * LIMIT_MS / 1000 + 1.0]
 
     def test_it_begins_with_whole_bonds(self, bench: FakeBench, bonded: Stacking) -> None:
-        bench.cables.stuck["peer.p1"] = False
-        with pytest.raises(CardFailure, match=r"^peer: 1 of 2 links; wanted: all"):
+        bench.cables.stuck["dut.p1"] = False
+        with pytest.raises(CardFailure, match=r"^dut: 1 of 2 links; wanted: all"):
             Outages().losing_the_active_link_should_cost_at_most_the_allowed_outage()
         assert bonded and bench.pulled() == set()
 

@@ -80,6 +80,37 @@ def test_ports_without_counters_are_not_applicable(settings: FakeSettings) -> No
         Pcie().remember_pcie_errors()
 
 
+@pytest.mark.parametrize("slot", ["0000:01:00.0", "0000:02:00.0"])
+def test_ports_whose_errors_nobody_hears_of_are_not_applicable(
+    bench: FakeBench, settings: FakeSettings, monkeypatch: pytest.MonkeyPatch, slot: str
+) -> None:
+    counted = settings.aer
+
+    def aer(address: str) -> AerCounters | None:
+        if address == slot:
+            raise NotApplicable(f"dut: PCI Express errors of {slot} are not counted: firmware owns AER")
+        return counted(address)
+
+    monkeypatch.setattr(bench.dut, "aer", aer)
+    with pytest.raises(NotApplicable, match=r"^dut\.p\d \(\S+\): dut: PCI Express errors of .* firmware owns AER$"):
+        Pcie().remember_pcie_errors()
+    with pytest.raises(BenchFault, match="no error counters were kept"):
+        Pcie().pcie_errors_should_not_have_grown()
+
+
+def test_a_bridge_that_reports_nothing_is_left_out(settings: FakeSettings) -> None:
+    settings.aer_counts[ROOT] = None
+    errors = Pcie()
+    errors.remember_pcie_errors()
+    errors.pcie_errors_should_not_have_grown()
+
+
+def test_a_port_that_counts_no_more_is_wrong(errors: Pcie, settings: FakeSettings) -> None:
+    settings.aer_counts["0000:02:00.0"] = None
+    with pytest.raises(CardFailure, match=r"^dut: 0000:02:00\.0 is gone, or counts its errors no more$"):
+        errors.pcie_errors_should_not_have_grown()
+
+
 def test_conventional_pci_is_not_applicable(settings: FakeSettings, bench: FakeBench, taken: Run) -> None:
     assert settings.aer_counts
     text = bench.sheet.read_text()

@@ -14,10 +14,11 @@ from niclab.bench.records import Role
 from niclab.core.profile import Profile
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from niclab.report.evidence import read_index
+from niclab.run import program
 from niclab.run.run import Run
 from niclab.settings import mtu
 from niclab.stats import measurements
-from niclab.traffic import bottleneck, datagram_program, datagrams, measuring, program, sweep
+from niclab.traffic import bottleneck, datagram_program, datagrams, measuring, sweep
 from niclab.traffic.connections import Mode
 from niclab.traffic.tool import TrafficTest
 from niclab.transports.ssh import Result

@@ -11,7 +11,7 @@ from fake_bench import FakeBench
 from fake_parts import PING
 from fake_switch import PORTS, FakeSwitch
 
-from niclab.core.verdict import BenchFault, CardFailure
+from niclab.core.verdict import BenchFault, CardFailure, blame
 from niclab.hosts.records import PingResult
 from niclab.links import patch_panel, switched
 from niclab.links.switched import SwitchedPath, count_differences
@@ -60,7 +60,8 @@ class TestShutPort:
         links.shut_the_switch_port()
         bench.nic(name).changes += 2
         with pytest.raises(
-            CardFailure, match=f"^{name} .* counted 2 changes of carrier while the switch's port of dut"
+            BenchFault if name.startswith("peer") else CardFailure,
+            match=f"^{name} .* counted 2 changes of carrier while the switch's port of dut",
         ):
             links.other_ports_should_have_kept_their_carrier()
 
@@ -87,25 +88,46 @@ PEER = COUNTED | {"in_unicast": 200, "in_multicast": 2, "out_unicast": 200, "out
 
 
 @pytest.mark.parametrize(
-    ("sent", "of_dut", "of_peer", "problem"),
+    ("sent", "of_dut", "of_peer", "problem", "of_card"),
     [
-        ([201, 202], {}, {}, None),
-        ([202, 202], {}, {}, r"dut.p0 \(0000:01:00.0\) has sent 202 frames, the switch has received 201; wanted: all"),
-        ([201, 202], {}, {"out_unicast": 199}, "received 200 frames of dut.p0 for its partner, and passed on 199"),
-        ([201, 202], {"in_errors": 1}, {}, "the switch's port of dut.p0 counts in_errors 1; wanted: none"),
-        ([201, 202], {}, {"out_discards": 3}, "the switch's port of peer.p0 counts out_discards 3; wanted: none"),
-        ([0, 202], {"in_unicast": 0, "in_broadcast": 0}, {"out_unicast": 0}, "has sent 0 frames, the switch has"),
+        ([201, 202], {}, {}, None, False),
+        (
+            [202, 202],
+            {},
+            {},
+            r"dut.p0 \(0000:01:00.0\) has sent 202 frames, the switch has received 201; wanted: all",
+            True,
+        ),
+        ([201, 203], {}, {}, r"peer.p0 \(0000:01:00.0\) has sent 203 frames, the switch has received 202", False),
+        ([201, 202], {"in_unicast": 0, "in_broadcast": 0}, {"out_unicast": 0}, "the switch has received 0;", False),
+        (
+            [201, 202],
+            {},
+            {"out_unicast": 199},
+            "received 200 frames of dut.p0 for its partner, and passed on 199",
+            False,
+        ),
+        ([201, 202], {"in_errors": 1}, {}, "the switch's port of dut.p0 counts in_errors 1; wanted: none", True),
+        ([201, 202], {}, {"in_errors": 1}, "the switch's port of peer.p0 counts in_errors 1; wanted: none", False),
+        (
+            [201, 202],
+            {},
+            {"out_discards": 3},
+            "the switch's port of peer.p0 counts out_discards 3; wanted: none",
+            False,
+        ),
+        ([0, 202], {"in_unicast": 0, "in_broadcast": 0}, {"out_unicast": 0}, "has sent 0 frames, the switch has", True),
     ],
 )
 def test_frames_that_are_not_counted_alike_are_told(
-    taken: Run, sent: list[int], of_dut: dict[str, int], of_peer: dict[str, int], problem: str | None
+    taken: Run, sent: list[int], of_dut: dict[str, int], of_peer: dict[str, int], problem: str | None, of_card: bool
 ) -> None:
     ports = [taken.bench.port(name) for name in ("dut.p0", "peer.p0")]
     found = count_differences(ports, sent, [DUT | of_dut, PEER | of_peer])
     assert len(found) == (problem is not None)
     if problem:
-        with pytest.raises(CardFailure, match=problem):
-            raise CardFailure(found[0])
+        with pytest.raises(CardFailure if of_card else BenchFault, match=problem):
+            blame(found)
 
 
 @pytest.mark.parametrize(("restless", "looks"), [(0, 1), (2, 3)])

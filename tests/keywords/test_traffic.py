@@ -232,10 +232,47 @@ def test_the_log_has_answer_bench_runs_and_chart(rates: Rates, taken: Run, said:
     assert runs[0]["sender"]["cpu"]["cpus"]["1"]["busy"] == pytest.approx(0.1)
 
 
-def test_the_rate_of_the_senders_port_counts(bench: FakeBench, rates: Rates) -> None:
-    nic = bench.nic("dut.p0")
+def negotiate(bench: FakeBench, name: str, speed_mbps: int | None) -> None:
+    nic = bench.nic(name)
     assert nic.settings is not None
-    nic.settings = replace(nic.settings, speed_mbps=2000)
+    nic.settings = replace(nic.settings, speed_mbps=speed_mbps)
+
+
+def let_sheet_say(bench: FakeBench, taken: Run, *changes: tuple[str, str]) -> None:
+    bench.edit(bench.sheet, *changes)
+    taken.card = bench.load()[1]
+
+
+@DIRECTIONS
+def test_a_link_below_its_speed_does_not_lower_the_limit(bench: FakeBench, rates: Rates, sender: Role) -> None:
+    for name in ("dut.p0", "peer.p0"):
+        negotiate(bench, name, 100)
+    rates.figures["a", sender] = (4.7,)
+    with pytest.raises(CardFailure) as caught:
+        Traffic().tcp_should_reach_the_limit(sender, QUICK)
+    first, *rest = sorted(str(caught.value).split("\n"))
+    assert first == "dut.p0 (0000:01:00.0): link at 100 Mbit/s; expected 1000 Mbit/s (sheet intel-82574l)"
+    assert len(rest) == 1 and rest[0].startswith("peer.p0 (")
+    assert ("a", sender) not in rates.runs
+
+
+@DIRECTIONS
+def test_a_slow_port_of_the_peer_alone_is_the_benchs(bench: FakeBench, rates: Rates, sender: Role) -> None:
+    negotiate(bench, "peer.p1", 100)
+    with pytest.raises(BenchFault, match=r"^peer\.p1 \(\S+: link at 100 Mbit/s; expected 1000 Mbit/s \(sheet"):
+        Traffic().tcp_should_reach_the_limit(sender, QUICK)
+    assert ("b", sender) not in rates.runs
+
+
+def test_a_faster_port_of_the_peer_is_no_matter(bench: FakeBench, rates: Rates) -> None:
+    negotiate(bench, "peer.p0", 10_000)
+    Traffic().tcp_should_reach_the_limit(Role.PEER, QUICK)
+    assert len(rates.runs) == 2
+
+
+def test_the_senders_speed_counts_where_the_sheet_knows_none(bench: FakeBench, rates: Rates, taken: Run) -> None:
+    let_sheet_say(bench, taken, ("speed_mbps: 1000", "speed_mbps: unknown"))
+    negotiate(bench, "dut.p0", 2000)
     Traffic().tcp_should_reach_the_limit(Role.PEER, QUICK)
     with pytest.raises(CardFailure, match=r"limit at least 85 \(.*line rate, 100 Mbit/s\)") as caught:
         Traffic().tcp_should_reach_the_limit(Role.DUT, QUICK)
@@ -278,13 +315,18 @@ def no_link(address: str) -> tuple[PcieLink, ...]:
     raise BenchFault(f"dut: no PCIe link leads to {address}: it sits on a root or conventional PCI bus")
 
 
+def run_at_40_gigabit(bench: FakeBench, taken: Run) -> None:
+    """2 Gbit/s of line on the scaled path."""
+    let_sheet_say(bench, taken, ("speed_mbps: 1000", "speed_mbps: 40000"))
+    for name in bench.cables.nics:
+        negotiate(bench, name, 40_000)
+
+
 class TestTheBenchAsBottleneck:
     def test_a_bus_that_cannot_carry_the_limit_is_a_bench_fault_before_any_run(
-        self, bench: FakeBench, rates: Rates
+        self, bench: FakeBench, rates: Rates, taken: Run
     ) -> None:
-        mine = bench.nic("dut.p0")
-        assert mine.settings is not None
-        mine.settings = replace(mine.settings, speed_mbps=40_000)  # 2 Gbit/s of line on the scaled path
+        run_at_40_gigabit(bench, taken)
         with pytest.raises(BenchFault) as caught:
             Traffic().tcp_should_reach_the_limit(Role.DUT, QUICK)
         lines = str(caught.value).split("\n")
@@ -293,13 +335,11 @@ class TestTheBenchAsBottleneck:
         assert lines[0].endswith("wants at least 0.85 of line rate, 2000 Mbit/s: 1700 Mbit/s")
         assert rates.runs == {}
 
-    def test_a_wider_bus_has_room(self, bench: FakeBench, rates: Rates) -> None:
-        for name in ("dut.p0", "peer.p0"):
-            bench.nic(name).path = (link_of(bench.nic(name).pci, width=2),)
-        mine = bench.nic("dut.p0")
-        assert mine.settings is not None
-        mine.settings = replace(mine.settings, speed_mbps=40_000)
-        rates.figures["a", Role.DUT] = (1900.0, 1901.0, 1899.0)
+    def test_a_wider_bus_has_room(self, bench: FakeBench, rates: Rates, taken: Run) -> None:
+        run_at_40_gigabit(bench, taken)
+        for nic in bench.cables.nics.values():
+            nic.path = (link_of(nic.pci, width=2),)
+        rates.figures["a", Role.DUT] = rates.figures["b", Role.DUT] = (1900.0, 1901.0, 1899.0)
         Traffic().tcp_should_reach_the_limit(Role.DUT, QUICK)
 
     def test_an_express_card_without_a_readable_path_is_a_bench_fault(

@@ -7,22 +7,21 @@ from fake_bench import FakeBench
 
 from niclab.bench.records import Role
 from niclab.core.verdict import BenchFault, CardFailure, Undecided
+from niclab.run import standstill
 from niclab.run.run import Run
-from niclab.traffic import serving, standstill
-from niclab.traffic.serving import Ends
 
 LOST = "dut.p0 to peer.p0: 9 of 10 pings answered"
 
 
-@pytest.fixture
-def ends(bench: FakeBench, taken: Run) -> Ends:
+@pytest.fixture(autouse=True)
+def stood_before(bench: FakeBench) -> None:
+    """What was before the check is no matter of it."""
     for ssh in bench.ssh.values():
-        ssh.stood = "stood 400\n"  # before the check: no matter of it
-    return serving.ends(taken, taken.bench.paths[0], Role.DUT)
+        ssh.stood = "stood 400\n"
 
 
-def test_a_failure_while_both_keep_running_is_the_card_s(bench: FakeBench, ends: Ends) -> None:
-    with pytest.raises(CardFailure, match=rf"^{LOST}$"), standstill.blameless(ends):
+def test_a_failure_while_both_keep_running_is_the_card_s(bench: FakeBench, taken: Run) -> None:
+    with pytest.raises(CardFailure, match=rf"^{LOST}$"), standstill.blameless(taken):
         raise CardFailure(LOST)
     for ssh in bench.ssh.values():
         (watch,) = ssh.watches
@@ -30,19 +29,19 @@ def test_a_failure_while_both_keep_running_is_the_card_s(bench: FakeBench, ends:
 
 
 @pytest.mark.parametrize("role", list(Role))
-def test_a_failure_while_a_server_stood_still_is_undecided(bench: FakeBench, ends: Ends, role: Role) -> None:
-    with pytest.raises(Undecided) as caught, standstill.blameless(ends):
+def test_a_failure_while_a_server_stood_still_is_undecided(bench: FakeBench, taken: Run, role: Role) -> None:
+    with pytest.raises(Undecided) as caught, standstill.blameless(taken):
         bench.ssh[role].stood += "stood 260\n"
         raise CardFailure(LOST)
     assert str(caught.value) == f"{LOST}\nmeanwhile {role.value} stood still for 260 ms; expected: both keep running"
 
 
-def test_a_standstill_alone_fails_nothing(bench: FakeBench, ends: Ends) -> None:
-    with standstill.blameless(ends):
+def test_a_standstill_alone_fails_nothing(bench: FakeBench, taken: Run) -> None:
+    with standstill.blameless(taken):
         bench.ssh[Role.DUT].stood += "stood 260\n"
 
 
-def test_a_fault_of_the_bench_stays_one(bench: FakeBench, ends: Ends) -> None:
-    with pytest.raises(BenchFault, match=r"^no answer$"), standstill.blameless(ends):
+def test_a_fault_of_the_bench_stays_one(bench: FakeBench, taken: Run) -> None:
+    with pytest.raises(BenchFault, match=r"^no answer$"), standstill.blameless(taken):
         bench.ssh[Role.DUT].stood += "stood 260\n"
         raise BenchFault("no answer")

@@ -14,16 +14,16 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from niclab.hosts.errors import ReadError
+from niclab.run import standstill_program
+from niclab.run.standstill import read_told
 from niclab.traffic import (
     WorthlessResult,
     datagram_program,
     datagrams,
     round_trip_program,
     round_trips,
-    standstill_program,
 )
 from niclab.traffic.datagrams import BYTES, COUNT, read_delivery
-from niclab.traffic.standstill import read_told
 
 HERE = "127.0.0.1"
 PORT = 17111

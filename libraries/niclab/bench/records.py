@@ -16,7 +16,7 @@ from typing import Annotated
 from pydantic import Field
 
 from niclab.bench.switch import SwitchEntry
-from niclab.core.verdict import BenchFault
+from niclab.core.verdict import BenchFault, Trouble
 from niclab.files.types import (
     CipherSuite,
     Command,
@@ -238,6 +238,14 @@ class Port:
     def place(self) -> str:
         """Name and PCI address, as messages name a port: ``dut.p0 (0000:17:00.0)``."""
         return f"{self.name} ({self.pci})"
+
+    def trouble(self, text: str) -> Trouble:
+        """Blame the card for a problem of a port of the dut, the bench for one of the known-good peer.
+
+        Args:
+            text: The problem; the message begins with :attr:`place`.
+        """
+        return Trouble(f"{self.place} {text}", self.role is Role.DUT)
 
 
 class Bench(Sheet):

@@ -71,6 +71,7 @@ class FirmwareChange:
     def __init__(self, run: Run) -> None:
         self._run = run
         self._before: str | None = None
+        self._takes_own_image = set[Port]()
 
     def write_other(self) -> None:
         """Write an image of the sheet that is not what runs, on every port's card. It need not run yet.
@@ -142,6 +143,7 @@ class FirmwareChange:
 
         Raises:
             CardFailure: A port takes it, or shows another firmware afterwards.
+            Undecided: A port refuses the image of what it runs as well, so that nothing is proven.
         """
         self._require_refused(self._run.card.section(self._update().foreign_image, "an image of another card"), say)
 
@@ -155,6 +157,7 @@ class FirmwareChange:
 
         Raises:
             CardFailure: A port takes one, or shows another firmware afterwards.
+            Undecided: A port refuses the image of what it runs as well, so that nothing is proven.
             NotApplicable: The servers have no such images.
         """
         images = self._update().images
@@ -195,8 +198,9 @@ class FirmwareChange:
         for port, host, iface in self._ports():
             if not host.firmware.has_image(file):
                 raise self._missing(port, file)
-            before = host.drivers.driver_info(iface).firmware
-            undo = Action(ActionKind.SHELL, port.role.value, self._undo_of_offer(port, host, iface))
+            before, own = host.drivers.driver_info(iface).firmware, self._own_image(port)
+            undo = Action(ActionKind.SHELL, port.role.value, host.undo.firmware(iface, own))
+            self._require_own_image_taken(port, own, undo)
             entry = journal.register(f"{port.name} image", f"firmware image {file} is offered", undo)
             attempt = host.firmware.flash(iface, file)
             say(f"{port.place}: {file}: {attempt.refused}")
@@ -210,8 +214,28 @@ class FirmwareChange:
                 journal.undo(entry, self._run.undo)
         fail_with(problems)
 
-    def _undo_of_offer(self, port: Port, host: Host, iface: str) -> str:
-        """Return the command that writes the image of what runs now.
+    def _require_own_image_taken(self, port: Port, file: str, undo: Action) -> None:
+        """Write the image of what runs, once a port: a port that takes no image at all refuses wrong ones too."""
+        if port in self._takes_own_image:
+            return
+        server, journal = self._run.server_of(port), self._run.journal
+        iface = server.interface(port)
+        if not server.host.firmware.has_image(file):
+            raise self._missing(port, file)
+        before = server.host.drivers.driver_info(iface).firmware
+        entry = journal.register(f"{port.name} image", f"firmware image {file} of what runs is written", undo)
+        attempt = server.host.firmware.flash(iface, file)
+        journal.done(entry)  # it is what ran, and what is written again could be no other
+        if attempt.refused is not None or attempt.now.firmware != before:
+            found = attempt.refused or f"shows firmware {attempt.now.firmware} afterwards, before {before}"
+            raise Undecided(
+                f"{port.place}: {file}, the image of what runs: {found}; expected it taken, or the refusal of another "
+                f"image proves nothing (sheet {self._sheet})"
+            )
+        self._takes_own_image.add(port)
+
+    def _own_image(self, port: Port) -> str:
+        """Return the file of the image of what runs now.
 
         Without such an image nothing is offered: a card that takes a wrong one could not be put right.
         """
@@ -221,7 +245,7 @@ class FirmwareChange:
             raise NotApplicable(
                 f"sheet {self._sheet} names no image of firmware {running}, which would undo a wrong one"
             )
-        return host.undo.firmware(iface, back.file)
+        return back.file
 
     def _write(self, image: FirmwareImage, back: FirmwareImage) -> None:
         journal = self._run.journal

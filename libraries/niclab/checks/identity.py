@@ -6,7 +6,7 @@ from niclab.bench.records import Port, Role
 from niclab.card import AnySubsystem
 from niclab.checks.asked import Say, devices, dut
 from niclab.core.parallel import side_by_side
-from niclab.core.verdict import CardFailure, NotApplicable, fail_with
+from niclab.core.verdict import CardFailure, NotApplicable, Trouble, blame, fail_with
 from niclab.run.run import Run
 
 _NO_MAC = "00:00:00:00:00:00"
@@ -51,20 +51,23 @@ def require_own_mac_addresses(run: Run) -> None:
     """Ask every port of both servers for its MAC address.
 
     Raises:
-        CardFailure: A port has no unicast address, that of another port, or another than the bench file says.
+        CardFailure: A port of the dut has no unicast address, or that of another port.
+        BenchFault: Only ports of the peer have such an address, or the bench file says another one.
     """
-    problems, seen, ports = list[str](), dict[str, Port](), run.bench.ports
+    problems, seen, ports = list[Trouble](), dict[str, Port](), run.bench.ports
     found = side_by_side(lambda port: run.server_of(port).host.links.interface(run.interface(port)).mac, ports)
     for port, mac in zip(ports, found, strict=True):
         if mac is None or mac == _NO_MAC or int(mac[:2], 16) & 1:
-            problems.append(f"{port.place} has MAC address {mac}, wanted a unicast address")
+            problems.append(port.trouble(f"has MAC address {mac}, wanted a unicast address"))
             continue
         if mac in seen:
-            problems.append(f"{port.place} has MAC address {mac}, which {seen[mac].name} has too")
+            text = f"{port.place} has MAC address {mac}, which {seen[mac].name} has too"
+            problems.append(Trouble(text, Role.DUT in (port.role, seen[mac].role)))
         if port.mac is not None and mac != port.mac:
-            problems.append(f"{port.place} has MAC address {mac}, the bench file says {port.mac}")
+            text = f"{port.place} has MAC address {mac}, the bench file says {port.mac}"
+            problems.append(Trouble(text, of_card=False))
         seen.setdefault(mac, port)
-    fail_with(problems)
+    blame(problems)
 
 
 def require_own_serial_numbers(run: Run, say: Say) -> None:

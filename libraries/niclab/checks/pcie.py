@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from niclab.bench.records import Role
 from niclab.checks.asked import Say, dut
-from niclab.core.verdict import BenchFault, NotApplicable, Undecided, fail_with
+from niclab.core.verdict import BenchFault, NotApplicable, Trouble, Undecided, blame, fail_with
 from niclab.hosts.records import PcieLink
 from niclab.hosts.settings_records import AerCounters
 from niclab.run.run import Run
@@ -23,10 +23,11 @@ def require_link(run: Run, say: Say) -> None:
 
     Raises:
         CardFailure: A path is narrower, wider, slower or faster than the sheet says.
+        BenchFault: Paths are narrower or slower only because a slot, riser or bridge can do no more.
         NotApplicable: The card is on conventional PCI, or the sheet does not know width or speed.
         Undecided: No link above a port can be read.
     """
-    card, problems = run.card, []
+    card, problems = run.card, list[Trouble]()
     expected = card.pcie_link()
     width, speed_gts = card.known(expected.width, "pcie.width"), card.known(expected.speed_gts, "pcie.speed_gts")
     for port in run.ports(Role.DUT):
@@ -37,12 +38,23 @@ def require_link(run: Run, say: Say) -> None:
             say(f"{port.name}: {_shown(link)}")
         narrowest, slowest = min(path, key=lambda link: link.width), min(path, key=lambda link: link.gts)
         if narrowest.width != width:
-            found = f"x{narrowest.width} ({_shown(narrowest)})"
-            problems.append(f"{port.place} trained to {found}, sheet {card.name} wants x{width}")
+            found, able = f"x{narrowest.width} ({_shown(narrowest)})", narrowest.upstream.lnkcap_width
+            text = f"{port.place} trained to {found}, sheet {card.name} wants x{width}"
+            problems.append(
+                _of_slot(text, narrowest, f"x{able}") if able and able < width else Trouble(text, of_card=True)
+            )
         if slowest.gts != speed_gts:
-            found = f"{slowest.gts:g} GT/s ({_shown(slowest)})"
-            problems.append(f"{port.place} trained to {found}, sheet {card.name} wants {speed_gts:g} GT/s")
-    fail_with(problems)
+            found, can = f"{slowest.gts:g} GT/s ({_shown(slowest)})", slowest.upstream.lnkcap_gts
+            text = f"{port.place} trained to {found}, sheet {card.name} wants {speed_gts:g} GT/s"
+            problems.append(
+                _of_slot(text, slowest, f"{can:g} GT/s") if can and can < speed_gts else Trouble(text, of_card=True)
+            )
+    blame(problems)
+
+
+def _of_slot(text: str, link: PcieLink, most: str) -> Trouble:
+    """The upper end could do no more, whatever is below it."""
+    return Trouble(f"{text}; {link.upstream.slot} above it can do {most} only (LnkCap)", of_card=False)
 
 
 @dataclass
@@ -61,15 +73,21 @@ class PcieErrorCounters:
     def __init__(self, run: Run) -> None:
         self._run = run
         self._kept: _Kept | None = None
+        self._uncounted: dict[str, str] = {}
 
     def keep(self) -> None:
         """Read all counters and keep them for :meth:`require_no_growth`.
 
         Raises:
-            NotApplicable: The card has no PCI Express link, or nothing counts errors of the dut's ports.
+            NotApplicable: The card has no PCI Express link, or nobody counts errors of the dut's ports: the kernel does
+                not, a port reports none, or firmware has them.
         """
         self._run.card.pcie_link()
         self._kept = _Kept(dut(self._run).system.boot_id(), self._read())
+        for port in self._run.ports(Role.DUT):
+            if port.pci not in self._kept.counters:
+                self._kept, reason = None, self._uncounted[port.pci]
+                raise NotApplicable(f"{port.place}: {reason}")
 
     def require_no_growth(self, say: Say) -> None:
         """Compare all counters with those kept, correctable errors included.
@@ -100,17 +118,23 @@ class PcieErrorCounters:
         fail_with(problems)
 
     def _read(self) -> dict[str, AerCounters]:
+        """The counters of every device that has some; why another has none is remembered."""
         host, found = dut(self._run), dict[str, AerCounters]()
+        self._uncounted.clear()
         for port in self._run.ports(Role.DUT):
-            own = host.pci.aer(port.pci)
-            if own is None:
-                raise NotApplicable(f"{port.place}: the kernel counts no PCI Express errors of it")
-            found[port.pci] = own
-            for link in host.pci.path(port.pci):
-                for slot in (link.upstream.slot, link.downstream.slot):
-                    counters = found.get(slot) or host.pci.aer(slot)
-                    if counters is not None:
-                        found[slot] = counters
+            links = host.pci.path(port.pci)
+            for slot in [port.pci, *(end.slot for link in links for end in (link.upstream, link.downstream))]:
+                if slot in found or slot in self._uncounted:
+                    continue
+                try:
+                    counters = host.pci.aer(slot)
+                except NotApplicable as error:
+                    self._uncounted[slot] = str(error)
+                    continue
+                if counters is None:
+                    self._uncounted[slot] = "the kernel counts no PCI Express errors of it"
+                else:
+                    found[slot] = counters
         return found
 
 

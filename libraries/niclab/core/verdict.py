@@ -10,6 +10,9 @@ verdicts apart by that prefix, so the names are part of the interface.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 
 class CardFailure(AssertionError):
     """The card (its hardware, firmware or driver) is wrong."""
@@ -45,3 +48,29 @@ def fail_with(problems: list[str]) -> None:
     """
     if problems:
         raise CardFailure("\n".join(problems))
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """A problem of one side.
+
+    Attributes:
+        text: The problem.
+        of_card: The card on the dut has it; else it is of the bench, such as the known-good peer or the switch.
+    """
+
+    text: str
+    of_card: bool
+
+
+def blame(troubles: Sequence[Trouble]) -> None:
+    """End a check that has asked both sides everything it had to ask.
+
+    Raises:
+        CardFailure: With every problem, one a line, those of the card first, when the card has any.
+        BenchFault: With every problem, when all are of the bench.
+    """
+    lines = [found.text for found in sorted(troubles, key=lambda found: not found.of_card)]
+    fail_with(lines if any(found.of_card for found in troubles) else [])
+    if lines:
+        raise BenchFault("\n".join(lines))

@@ -79,7 +79,7 @@ def until(
         time.sleep(min(every, deadline.left))
 
 
-def persistent_problems(look: Callable[[], list[str]], *, within: float, every: float = 0.1) -> list[str]:
+def persistent_problems(look: Callable[[], list[T]], *, within: float, every: float = 0.1) -> list[T]:
     """Look for problems until there are none, or the deadline passes.
 
     Args:
@@ -93,7 +93,7 @@ def persistent_problems(look: Callable[[], list[str]], *, within: float, every: 
     Raises:
         BenchFault: A look failed, for example by a lost connection. Nothing is known then.
     """
-    found: list[str] = []
+    found: list[T] = []
 
     def gone() -> bool:
         found[:] = look()

@@ -23,6 +23,8 @@ _HALT_TIMEOUT_S = 20
 _NO_ANSWER = re.compile(
     "No such device|Operation not permitted|Permission denied|[Cc]ommand not found|Could not get lock|Unable to locate"
     "|Could not resolve|Failed to fetch|Device not configured|interface \\S+ does not exist|unknown oid"
+    "|No space left on device|have enough free space|dpkg was interrupted|Cannot allocate memory"
+    "|is another process using it"
 )
 
 

@@ -10,7 +10,7 @@ from enum import Enum
 from niclab.bench.records import BenchPath, Port, Role
 from niclab.core.parallel import side_by_side
 from niclab.core.undo import Entry
-from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, fail_with
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Trouble, blame, fail_with
 from niclab.core.wait import persistent_problems
 from niclab.hosts.bond_settings import BondMode, BondSettings
 from niclab.hosts.link_records import Bond
@@ -19,6 +19,7 @@ from niclab.links.failure import Cause
 from niclab.links.ping import PING_COUNT, unanswered
 from niclab.links.upper import Stack
 from niclab.run.run import Run
+from niclab.run.standstill import blameless
 
 LINKS_WITHIN_S = 30.0
 """House rule: members of a bond have their links by then, autonegotiation included; how fast is another test's fact."""
@@ -226,38 +227,42 @@ class Bonds:
 
         Raises:
             CardFailure: A bond does not become whole in time.
+            Undecided: A server stood still while pings were lost.
             BenchFault: A link cannot be restored, or a server does not answer.
         """
         self.restore()
         self.require_members()
         if self.settings.mode is BondMode.LACP:
             lacp.require_aggregated(self._run, self.both)
-        fail_with(self.without_traffic())
+        self.require_traffic()
 
     def require_members(self) -> None:
         """Wait until every member of both bonds has its link, autonegotiation included.
 
         Raises:
-            CardFailure: Naming the bonds whose members have not.
-            BenchFault: A server does not answer.
+            CardFailure: Naming the bonds whose members have not, that of the dut among them.
+            BenchFault: Only that of the peer has not, or a server does not answer.
         """
         wanted = len(self._run.bench.paths)
 
-        def down() -> list[str]:
+        def down() -> list[Trouble]:
             return [
-                f"{bond.server.name}: {seen.slaves_up} of {wanted} links"
+                Trouble(
+                    f"{bond.server.name}: {seen.slaves_up} of {wanted} links; wanted: all, within {LINKS_WITHIN_S:g} s",
+                    bond.server.role is Role.DUT,
+                )
                 for bond, seen in zip(self.both, self._seen(), strict=True)
                 if seen.slaves_up != wanted or len(seen.slaves) != wanted
             ]
 
-        if problems := persistent_problems(down, within=LINKS_WITHIN_S, every=LOOK_EVERY_S):
-            raise CardFailure(f"{'; '.join(problems)}; wanted: all, within {LINKS_WITHIN_S:g} s")
+        blame(persistent_problems(down, within=LINKS_WITHIN_S, every=LOOK_EVERY_S))
 
-    def without_traffic(self) -> list[str]:
-        """Ping over the bonds from both ends.
+    def require_traffic(self) -> None:
+        """See that pings over the bonds, from both ends, are answered once.
 
-        Returns:
-            Which pings were not answered once; empty when all were.
+        Raises:
+            CardFailure: Naming the pings that were not.
+            Undecided: A server stood still while pings were lost.
         """
 
         def ping(ends: tuple[Stack, Stack]) -> list[str]:
@@ -266,7 +271,8 @@ class Bonds:
             return unanswered(f"{mine.server.name} to {theirs.server.name} over {mine.name}", result)
 
         dut, peer = self.both
-        return [problem for found in side_by_side(ping, [(dut, peer), (peer, dut)]) for problem in found]
+        with blameless(self._run):
+            fail_with([problem for found in side_by_side(ping, [(dut, peer), (peer, dut)]) for problem in found])
 
     def require_no_carrier(self, of: Role | None = None) -> None:
         """Wait until bonds report that they have no link, and use none.

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from niclab.bench.records import BenchPath, Port, Wiring
 from niclab.core.undo import Entry
-from niclab.core.verdict import BenchFault, NotApplicable, fail_with
+from niclab.core.verdict import BenchFault, NotApplicable, blame
 from niclab.links import carrier, checks, wiring
 from niclab.run.run import Run
 
@@ -90,12 +90,12 @@ class Cable:
         """See that no port of another path has counted a change of carrier since the cable was pulled.
 
         Raises:
-            CardFailure: Naming the ports that have.
-            BenchFault: No cable is pulled.
+            CardFailure: Naming the ports that have, one of the dut among them.
+            BenchFault: Only ports of the peer have, or no cable is pulled.
         """
         path, _, _ = self._require_pulled()
         why = f"the cable of path {path.name} was pulled"
-        fail_with(checks.unexpected_changes(self._run, self._before, frozenset(path.ends), why))
+        blame(checks.unexpected_changes(self._run, self._before, frozenset(path.ends), why))
 
     def _require_pulled(self) -> tuple[BenchPath, Entry, float]:
         if self._pulled is None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from niclab.bench.records import Port
 from niclab.core.parallel import side_by_side
-from niclab.core.verdict import Undecided, fail_with
+from niclab.core.verdict import Trouble, Undecided, blame
 from niclab.run.run import Run
 
 
@@ -26,7 +26,8 @@ def expect(run: Run, ports: list[Port], *, up: bool, since: float, say: Callable
         say: Takes what was seen of each port.
 
     Raises:
-        CardFailure: Naming the ports that are late.
+        CardFailure: Naming the ports that are late, one of the dut among them.
+        BenchFault: Only ports of the peer are late.
         Undecided: Naming the ports whose answer came too late to decide.
         NotApplicable: The sheet does not know the limit.
     """
@@ -38,14 +39,14 @@ def expect(run: Run, ports: list[Port], *, up: bool, since: float, say: Callable
         return wait.seen, (time.monotonic() - since) * 1000
 
     outcomes = dict(zip(ports, side_by_side(watch, ports), strict=True))
-    problems, unknown = [], []
+    problems, unknown = list[Trouble](), list[str]()
     for port, (seen, took_ms) in outcomes.items():
         say(f"{port.name}: carrier {'up' if up else 'gone'}: {seen}, known after {took_ms:.0f} ms of {limit_ms}")
         if not seen:
             state = "no carrier" if up else "still carrier"
-            problems.append(f"{port.place} has {state} after {limit_ms} ms, all that sheet {run.card.name} allows")
+            problems.append(port.trouble(f"has {state} after {limit_ms} ms, all that sheet {run.card.name} allows"))
         elif took_ms > limit_ms:
             unknown.append(f"{port.place}: known after {took_ms:.0f} ms only, too late to tell about {limit_ms} ms")
-    fail_with(problems)
+    blame(problems)
     if unknown:
         raise Undecided("\n".join(unknown))

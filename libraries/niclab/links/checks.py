@@ -9,12 +9,13 @@ from typing import TypeVar
 from niclab.bench.records import Port
 from niclab.card import Unknown
 from niclab.core.parallel import side_by_side
-from niclab.core.verdict import NotApplicable, fail_with
+from niclab.core.verdict import NotApplicable, Trouble, blame, fail_with
 from niclab.core.wait import pause
 from niclab.hosts.host import Host
 from niclab.links import carrier
 from niclab.links.ping import HEADER_BYTES, PING_COUNT, unanswered
 from niclab.run.run import Run
+from niclab.run.standstill import blameless
 from niclab.settings import mtu
 
 T = TypeVar("T")
@@ -33,7 +34,8 @@ def require_up(run: Run, say: Callable[[str], object]) -> None:
         say: Takes what was seen of each port.
 
     Raises:
-        CardFailure: Naming the ports without carrier.
+        CardFailure: Naming the ports without carrier, one of the dut among them.
+        BenchFault: Only ports of the peer have none.
         Undecided: The answer came too late to decide.
         NotApplicable: The sheet does not know the limit.
     """
@@ -47,10 +49,11 @@ def require_sheet_settings(run: Run) -> None:
         run: The qualification run.
 
     Raises:
-        CardFailure: Naming the ports that run otherwise.
+        CardFailure: Naming the ports that run otherwise, one of the dut among them.
+        BenchFault: Only ports of the peer do.
         NotApplicable: The sheet knows none of the three.
     """
-    card, problems = run.card, []
+    card, problems = run.card, list[Trouble]()
     facts = {name: getattr(card.link, name) for name in ("speed_mbps", "duplex", "autoneg")}
     wanted = {name: fact for name, fact in facts.items() if not isinstance(fact, Unknown)}
     if not wanted:
@@ -59,8 +62,8 @@ def require_sheet_settings(run: Run) -> None:
         for field, expected in wanted.items():
             found = getattr(settings, field)
             if found != expected:
-                problems.append(f"{port.place} has {field} {found}, sheet {card.name} wants {expected}")
-    fail_with(problems)
+                problems.append(port.trouble(f"has {field} {found}, sheet {card.name} wants {expected}"))
+    blame(problems)
 
 
 def require_traffic(run: Run) -> None:
@@ -71,9 +74,9 @@ def require_traffic(run: Run) -> None:
 
     Raises:
         CardFailure: Naming the ports whose pings were not.
+        Undecided: A server stood still while pings were lost.
     """
-    answers = side_by_side(lambda port: ping(run, port), ports_on_paths(run))
-    fail_with([problem for problems in answers for problem in problems])
+    _require_answers(run, ports_on_paths(run))
 
 
 def require_stable(run: Run, seconds: float, say: Callable[[str], object]) -> None:
@@ -85,15 +88,18 @@ def require_stable(run: Run, seconds: float, say: Callable[[str], object]) -> No
         say: Takes what was seen of each port.
 
     Raises:
-        CardFailure: Naming the ports without carrier, or those that counted a change.
+        CardFailure: Naming the ports without carrier, or those that counted a change, one of the dut among them.
+        BenchFault: Only ports of the peer did.
     """
     require_up(run, say)
     before = carrier_changes(run)
     pause(seconds)
-    fail_with(
+    blame(
         [
-            f"{port.place} counted {changes - before[port]} changes of carrier in {seconds:g} s in which nobody "
-            "touched it; wanted: none"
+            port.trouble(
+                f"counted {changes - before[port]} changes of carrier in {seconds:g} s in which nobody touched it; "
+                "wanted: none"
+            )
             for port, changes in carrier_changes(run).items()
             if changes != before[port]
         ]
@@ -112,19 +118,23 @@ def require_largest_mtu(run: Run, say: Callable[[str], object]) -> None:
     Raises:
         CardFailure: A port of the dut does not take the MTU, has no link in time, or frames are lost.
         BenchFault: A port of the peer does not take it, or a link does not return after the restore.
-        Undecided: The answer came too late to decide whether the link returned in time.
+        Undecided: The answer came too late to decide whether the link returned in time, or a server stood still while
+            pings were lost.
         NotApplicable: The sheet does not know the largest MTU.
     """
     fact = run.card.section(run.card.mtu, "mtu")
     largest = run.card.known(fact.max, "mtu.max")
-    problems: list[str] = []
     for path in run.bench.paths:
         ends = [run.bench.port(end) for end in path.ends]
         with mtu.both_ends(run, path, largest, wait=False):
             carrier.expect(run, ends, up=True, since=time.monotonic(), say=say)
-            for found in side_by_side(lambda port: ping(run, port, largest - HEADER_BYTES), ends):
-                problems += found
-    fail_with(problems)
+            _require_answers(run, ends, largest - HEADER_BYTES)
+
+
+def _require_answers(run: Run, ports: list[Port], size: int | None = None) -> None:
+    with blameless(run):
+        answers = side_by_side(lambda port: ping(run, port, size), ports)
+        fail_with([problem for problems in answers for problem in problems])
 
 
 def ping(run: Run, port: Port, size: int | None = None) -> list[str]:
@@ -155,7 +165,7 @@ def carrier_changes(run: Run) -> dict[Port, int]:
     return _of_every_port(run, lambda host, iface: host.links.carrier_changes(iface).changes)
 
 
-def unexpected_changes(run: Run, before: dict[Port, int], but: frozenset[str], why: str) -> list[str]:
+def unexpected_changes(run: Run, before: dict[Port, int], but: frozenset[str], why: str) -> list[Trouble]:
     """Find ports that have counted a change of carrier though their link was not touched.
 
     Args:
@@ -168,7 +178,7 @@ def unexpected_changes(run: Run, before: dict[Port, int], but: frozenset[str], w
         The problems; empty when there is none.
     """
     return [
-        f"{port.place} counted {changes - before[port]} changes of carrier while {why}; wanted: none"
+        port.trouble(f"counted {changes - before[port]} changes of carrier while {why}; wanted: none")
         for port, changes in carrier_changes(run).items()
         if port.name not in but and changes != before[port]
     ]

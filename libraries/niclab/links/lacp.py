@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from niclab.bench.records import Port
-from niclab.core.verdict import CardFailure, fail_with
+from niclab.bench.records import Port, Role
+from niclab.core.verdict import CardFailure, Trouble, blame
 from niclab.core.wait import persistent_problems
 from niclab.hosts.bond_settings import LacpRate
 from niclab.hosts.link_records import Bond
@@ -30,8 +30,8 @@ def require_aggregated(run: Run, stacks: Sequence[Stack]) -> None:
         stacks: The bonds.
 
     Raises:
-        CardFailure: What is missing when the time is over.
-        BenchFault: A server or the switch does not answer.
+        CardFailure: What is missing when the time is over, of the dut's bond among others.
+        BenchFault: What is missing is of the switch or of the peer's bond; or one of them does not answer.
     """
     found = persistent_problems(
         lambda: [problem for stack in stacks for problem in problems(run, stack)],
@@ -39,7 +39,7 @@ def require_aggregated(run: Run, stacks: Sequence[Stack]) -> None:
         every=LOOK_EVERY_S,
     )
     if found:
-        raise CardFailure("\n".join([*found, f"after {AGGREGATED_WITHIN_S:g} s"]))
+        blame([*found, Trouble(f"after {AGGREGATED_WITHIN_S:g} s", of_card=False)])
 
 
 def require_rate(run: Run, stacks: Sequence[Stack], rate: LacpRate, say: Callable[[str], object]) -> None:
@@ -52,15 +52,16 @@ def require_rate(run: Run, stacks: Sequence[Stack], rate: LacpRate, say: Callabl
         say: Takes the rate of each member.
 
     Raises:
-        CardFailure: Naming the members that ask at the other rate.
+        CardFailure: Naming the members that ask at the other rate, one of the dut among them.
+        BenchFault: Only members of the peer's bond do.
     """
-    wrong = []
+    wrong = list[Trouble]()
     for port, lacp in (each for stack in stacks for each in _reported(run, stack)):
         found = LacpRate.FAST if lacp.partner.short_timeout else LacpRate.SLOW
         say(f"{port.name}: the switch is asked at the rate {found.value}")
         if found is not rate:
-            wrong.append(f"{port.place} asks for LACPDUs at the rate {found.value}; wanted: {rate.value}")
-    fail_with(wrong)
+            wrong.append(port.trouble(f"asks for LACPDUs at the rate {found.value}; wanted: {rate.value}"))
+    blame(wrong)
 
 
 def require_too_few_links(run: Run, stack: Stack) -> None:
@@ -89,7 +90,7 @@ def _reported(run: Run, stack: Stack) -> list[tuple[Port, LacpPort]]:
     return [(port, run.switch.tables.lacp(switch_ports.switch_port(run, port))) for port in stack.below]
 
 
-def problems(run: Run, stack: Stack) -> list[str]:
+def problems(run: Run, stack: Stack) -> list[Trouble]:
     """Find what keeps the members of a bond from being one aggregation with the switch.
 
     Args:
@@ -97,7 +98,8 @@ def problems(run: Run, stack: Stack) -> list[str]:
         stack: The bond.
 
     Returns:
-        The problems, of the bond and of the switch; empty when there is none.
+        The problems, of the bond and of the switch; empty when there is none. They are the card's where the bond is
+        the dut's and the switch is not what keeps it from being one.
     """
     server = stack.server
     bond = server.host.bonds.bond(stack.name)
@@ -116,7 +118,34 @@ def problems(run: Run, stack: Stack) -> list[str]:
         for side, flags in (("the switch", lacp.actor), ("the bond", lacp.partner)):
             if not (flags.in_sync and flags.collecting and flags.distributing) or flags.expired or flags.defaulted:
                 found.append(f"{subject}: {side} is {flags}; wanted: in sync, collecting and distributing")
-    return found
+    cause = _fault_of_switch([lacp for _, lacp in by_port], address)
+    if found and cause is not None:
+        found.insert(0, f"{run.switch.name}: {cause}")
+    return [Trouble(text, stack.server.role is Role.DUT and cause is None) for text in found]
+
+
+def _fault_of_switch(ports: Sequence[LacpPort], address: str | None) -> str | None:
+    """What at the switch alone keeps its ports from being one aggregation with the bond that has the ``address``."""
+    for port in ports:
+        if not port.actor.aggregatable:
+            return f"LACP is off at {port.port}"
+    systems, keys = ({getattr(port, name) for port in ports} for name in ("actor_system", "partner_key"))
+    if len(systems) != 1:
+        return f"calls itself {', '.join(sorted(systems))} at ports of one bond; wanted: one name"
+    heard = all(
+        port.partner_system == address and port.partner.in_sync and not (port.partner.expired or port.partner.defaulted)
+        for port in ports
+    )
+    if not heard or len(keys) != 1:
+        return None
+    for port in ports:
+        carries = port.partner.collecting and port.partner.distributing
+        if not port.actor.in_sync or (carries and not (port.actor.collecting and port.actor.distributing)):
+            return f"{port.port} does not join, although its partner is ready"
+    aggregators = {port.aggregator for port in ports}
+    if len(aggregators) != 1 or None in aggregators:
+        return "keeps the links of one bond apart, although their partner is ready"
+    return None
 
 
 def _of_bond(bond: Bond, server: str, systems: set[str]) -> list[str]:

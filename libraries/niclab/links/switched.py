@@ -7,12 +7,13 @@ from collections.abc import Callable
 
 from niclab.bench.records import BenchPath, Port, Role
 from niclab.core.parallel import side_by_side
-from niclab.core.verdict import BenchFault, CardFailure, fail_with
+from niclab.core.verdict import BenchFault, CardFailure, Trouble, blame, fail_with
 from niclab.core.wait import NotInTime, persistent_problems, until
 from niclab.hosts.records import PingResult
 from niclab.links import carrier, checks, switch_ports, wiring
 from niclab.links.ping import PING_COUNT
 from niclab.run.run import Run
+from niclab.run.standstill import blameless
 from niclab.switch.ports import difference
 from niclab.switch.records import Oper, PortCounters
 
@@ -80,11 +81,12 @@ class SwitchedPath:
         """See that no other port, the partner neither, has counted a change of carrier since the port was shut.
 
         Raises:
-            CardFailure: Naming the ports that have.
+            CardFailure: Naming the ports that have, one of the dut among them.
+            BenchFault: Only ports of the peer have.
         """
         name = self._dut.name
         why = f"the switch's port of {name} was shut"
-        fail_with(checks.unexpected_changes(self._run, self._before, frozenset({name}), why))
+        blame(checks.unexpected_changes(self._run, self._before, frozenset({name}), why))
 
     def require_reported_loss(self) -> None:
         """See that the switch reports the port as down, and forgets the address that it had learned there.
@@ -117,21 +119,24 @@ class SwitchedPath:
         Reading takes time: counters that differ are read again while the switch may still have to count.
 
         Raises:
-            CardFailure: A ping was not answered, or the counters differ.
-            BenchFault: The ports never rest, or a server or the switch does not answer.
+            CardFailure: A ping was not answered, or the counters of the dut's port differ.
+            Undecided: A server stood still while pings were lost.
+            BenchFault: The switch drops frames or does not count, the counters of the peer's port differ, the ports
+                never rest, or a server or the switch does not answer.
         """
         run, dut = self._run, self._dut
         before, sent_before = self._counted_at_rest()
-        result = run.server_of(dut).host.links.ping(
-            str(run.bench.address(run.bench.partner(dut)).ip),
-            source=str(run.bench.address(dut).ip),
-            count=PINGS,
-            interval_s=PING_EVERY_S,
-        )
-        if result.received != result.sent:
-            raise CardFailure(f"{dut.place}: {result.received} of {result.sent} pings answered; wanted: all")
+        with blameless(run):
+            result = run.server_of(dut).host.links.ping(
+                str(run.bench.address(run.bench.partner(dut)).ip),
+                source=str(run.bench.address(dut).ip),
+                count=PINGS,
+                interval_s=PING_EVERY_S,
+            )
+            if result.received != result.sent:
+                raise CardFailure(f"{dut.place}: {result.received} of {result.sent} pings answered; wanted: all")
 
-        def problems() -> list[str]:
+        def problems() -> list[Trouble]:
             sent = [after - then for after, then in zip(self._sent(), sent_before, strict=True)]
             counted = [
                 difference(then, after, f"{run.switch.name}: port of {port.name}")
@@ -139,7 +144,7 @@ class SwitchedPath:
             ]
             return count_differences(self._ends, sent, counted)
 
-        fail_with(persistent_problems(problems, within=COUNTED_WITHIN_S, every=0.5))
+        blame(persistent_problems(problems, within=COUNTED_WITHIN_S, every=0.5))
 
     def _counted_at_rest(self) -> tuple[list[PortCounters], list[int]]:
         """What the switch and the ports of the card have counted while no port was sending.
@@ -189,8 +194,10 @@ class SwitchedPath:
 
         Raises:
             CardFailure: One was not.
+            Undecided: A server stood still while one was lost.
         """
-        fail_with([f"{what}; wanted: all" for result, what in self._pings() if result.received != result.sent])
+        with blameless(self._run):
+            fail_with([f"{what}; wanted: all" for result, what in self._pings() if result.received != result.sent])
 
     def require_isolation(self, say: Callable[[str], object]) -> None:
         """See that no ping is answered, and that the switch passes nothing on, though it has received frames.
@@ -284,8 +291,10 @@ def require_no_restart(run: Run) -> None:
         )
 
 
-def count_differences(ports: list[Port], sent: list[int], counted: list[dict[str, int]]) -> list[str]:
-    """Find what does not agree between the two ends of a path and the switch.
+def count_differences(ports: list[Port], sent: list[int], counted: list[dict[str, int]]) -> list[Trouble]:
+    """Find what does not agree between the two ends of a path and the switch, after pings that were all answered.
+
+    So many frames as there were pings came through: a port of the switch that counts fewer does not count.
 
     Args:
         ports: Both ends.
@@ -295,18 +304,24 @@ def count_differences(ports: list[Port], sent: list[int], counted: list[dict[str
     Returns:
         The problems; empty when all agrees.
     """
-    problems = []
+    problems = list[Trouble]()
     for port, frames, here, there in zip(ports, sent, counted, reversed(counted), strict=True):
         received = here["in_unicast"] + here["in_multicast"] + here["in_broadcast"]
         if frames < PINGS or received != frames:
-            problems.append(f"{port.place} has sent {frames} frames, the switch has received {received}; wanted: all")
+            text = f"{port.place} has sent {frames} frames, the switch has received {received}; wanted: all"
+            switch_counts = frames < PINGS or received >= PINGS
+            problems.append(Trouble(text, port.role is Role.DUT and switch_counts))
         if here["in_unicast"] != there["out_unicast"]:
-            problems.append(
+            text = (
                 f"the switch has received {here['in_unicast']} frames of {port.name} for its partner, and passed on "
                 f"{there['out_unicast']}; wanted: all"
             )
-        dropped = {name: here[name] for name in ("in_errors", "in_discards", "out_errors", "out_discards")}
-        if any(dropped.values()):
-            found = ", ".join(f"{name} {count}" for name, count in dropped.items() if count)
-            problems.append(f"the switch's port of {port.name} counts {found}; wanted: none")
+            problems.append(Trouble(text, of_card=False))
+        if here["in_errors"]:
+            text = f"the switch's port of {port.name} counts in_errors {here['in_errors']}; wanted: none"
+            problems.append(Trouble(text, port.role is Role.DUT))
+        dropped = {name: here[name] for name in ("in_discards", "out_errors", "out_discards") if here[name]}
+        if dropped:
+            found = ", ".join(f"{name} {count}" for name, count in dropped.items())
+            problems.append(Trouble(f"the switch's port of {port.name} counts {found}; wanted: none", of_card=False))
     return problems

@@ -15,6 +15,7 @@ from niclab.links.ping import HEADER_BYTES, PING_COUNT, unanswered
 from niclab.links.stray import StrayFrames, untagged_ipv4
 from niclab.links.upper import Stack
 from niclab.run.run import Run
+from niclab.run.standstill import blameless
 
 
 class HostVlans:
@@ -101,12 +102,17 @@ class HostVlans:
 
     # --- what must hold
 
-    def without_traffic(self) -> list[str]:
-        """Ping over the VLANs from both ends, and see that both VLANs count the packets as received.
+    def require_traffic(self) -> None:
+        """See that pings over the VLANs, from both ends, are answered once, and that both VLANs count them as received.
 
-        Returns:
-            Which pings were not answered once, and which VLANs counted too few; empty when all is well.
+        Raises:
+            CardFailure: Naming the pings that were not, and the VLANs that counted too few.
+            Undecided: A server stood still while pings were lost.
         """
+        with blameless(self._run):
+            fail_with(self._without_traffic())
+
+    def _without_traffic(self) -> list[str]:
         before = self._received()
         problems = [problem for name, result in self._pings() for problem in unanswered(name, result)]
         for vlan, was, now in zip(self._both, before, self._received(), strict=True):
@@ -156,7 +162,13 @@ class HostVlans:
 
         Raises:
             CardFailure: A packet was not answered.
+            Undecided: A server stood still while packets were lost.
         """
+        with blameless(self._run):
+            fail_with(self._too_long(say))
+
+    def _too_long(self, say: Callable[[str], object]) -> list[str]:
+        """Packets of full size that were not answered."""
         problems = []
         dut, peer = self._both
         for mine, theirs in ((dut, peer), (peer, dut)):
@@ -174,7 +186,7 @@ class HostVlans:
                     f"{mine.server.name}: {result.received} of {result.sent} packets of {mtu} bytes answered over "
                     f"{mine.name}; wanted: all. {' '.join(result.errors)}".rstrip(" .")
                 )
-        fail_with(problems)
+        return problems
 
     @property
     def _both(self) -> list[Stack]:

@@ -12,6 +12,7 @@ from niclab.hosts.records import Statistics
 from niclab.links.bonds import Bonds
 from niclab.links.upper import Stack
 from niclab.run.run import Run
+from niclab.run.standstill import blameless
 from niclab.traffic import flows
 
 LEAST_PART = 0.5
@@ -29,10 +30,12 @@ def require_shares(run: Run, say: Callable[[str], object]) -> None:
 
     Raises:
         CardFailure: Naming the members that carried less than half of an even share.
+        Undecided: A server stood still meanwhile.
         BenchFault: There is no bond, a server does not answer or does not send.
     """
     dut, peer = (run.part(Bonds).stack(role) for role in Role)
-    fail_with([*_problems(dut, peer, say), *_problems(peer, dut, say)])
+    with blameless(run):
+        fail_with([*_problems(dut, peer, say), *_problems(peer, dut, say)])
 
 
 def _problems(sender: Stack, receiver: Stack, say: Callable[[str], object]) -> list[str]:

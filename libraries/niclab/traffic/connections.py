@@ -126,7 +126,7 @@ def measure(run: Run, path: BenchPath, profile: Profile, tell: Tell) -> Scan:
     """
     fraction = run.card.known(run.card.limits.tcp_fraction_of_line_rate, "limits.tcp_fraction_of_line_rate")
     ends = serving.ends(run, path, Role.PEER)
-    rate_mbps = limit.line_mbps(ends, path)
+    rate_mbps = limit.line_mbps(run, ends, path)
     before = bottleneck.look_before(run, ends)
     source = f"sheet {run.card.name} wants at least {fraction} of line rate, {rate_mbps:g} Mbit/s"
     bottleneck.want_room(before, fraction * rate_mbps * 1e6, source)

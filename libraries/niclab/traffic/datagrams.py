@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 from niclab.core.verdict import BenchFault
 from niclab.hosts.errors import ReadError
+from niclab.run import program
 from niclab.run.run import Run
 from niclab.run.server import Server
-from niclab.traffic import datagram_program, program, serving
+from niclab.traffic import datagram_program, serving
 from niclab.traffic.serving import Ends
 
 PORT = 7111

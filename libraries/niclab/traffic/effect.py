@@ -26,6 +26,7 @@ from niclab.core.profile import Profile
 from niclab.core.verdict import NotApplicable, Undecided
 from niclab.core.wait import Deadline
 from niclab.report.charts import ChangeChart, ChangeRow, Chart
+from niclab.run import standstill
 from niclab.run.run import Run
 from niclab.stats.plan import SamplingPlan
 from niclab.stats.questions import Direction, Expected, Outcome, lowers_by, not_worse_by, raises_by
@@ -38,7 +39,6 @@ from niclab.traffic import (
     measuring,
     round_trips,
     serving,
-    standstill,
     triage,
 )
 from niclab.traffic.arms import Way, applied
@@ -221,7 +221,7 @@ def ask(
     source = source or f"sheet {run.card.name}, {effect.name}"
     ends = serving.ends(run, path, effect.sender)
     before = bottleneck.look_before(run, ends)
-    rate_mbps = limit.line_mbps(ends, path)
+    rate_mbps = limit.line_mbps(run, ends, path)
     plan = SamplingPlan(
         first_look=budget.first_look, most=budget.most, warm_up_runs=1, resolution=_resolution(run, effect, order)
     )
@@ -231,7 +231,7 @@ def ask(
     settings = _settings(effect) if settings is None else settings
     arms = Arms(run, Way(path, effect.sender), settings)
     expected = wish_of(effect.wanted, source)
-    with standstill.watched(ends) as watch:
+    with standstill.watched((ends.sender, ends.receiver)) as watch:
         runs = _Runs(run, effect, order, rate_mbps, arms, progress, watch)
         started = Deadline(budget.most_s)
         try:

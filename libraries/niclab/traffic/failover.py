@@ -8,15 +8,17 @@ afterwards.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from niclab.core.verdict import fail_with
+from niclab.core.verdict import CardFailure, Undecided, fail_with
 from niclab.links.bonds import Bonds, MemberLink
 from niclab.links.failure import Cause
 from niclab.links.vlans import HostVlans
 from niclab.run.run import Run
 from niclab.traffic import outage
 from niclab.traffic.outage import Allowed, Judgement, Over, repeat_while_undecided, watched
+
+_NO_PROBLEM = Judgement([], [])
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ class Failover:
                 self._bonds.lose(MemberLink.ACTIVE, self.cause, self.say)
                 report = watch.end(allowed.watched_s)
             judgement, twice = outage.within(report, allowed), outage.duplicated(report)
-            return _also(judgement, twice, self._bonds.not_changed(), self._without_traffic(over))
+            return _also(judgement, twice, self._bonds.not_changed(), traffic=self._traffic(over))
 
         repeat_while_undecided(measure, self.warn)
 
@@ -96,7 +98,7 @@ class Failover:
                 self._bonds.lose(link, self.cause, self.say)
                 report = watch.end(allowed.watched_s)
             judgement, lost = outage.within(report, allowed), outage.too_many_lost(report, allowed)
-            return _also(judgement, lost, outage.duplicated(report), self._bonds.without_traffic())
+            return _also(judgement, lost, outage.duplicated(report), traffic=self._traffic(Over.BOND))
 
         repeat_while_undecided(lambda: measure(MemberLink.FIRST), self.warn)
         repeat_while_undecided(lambda: measure(MemberLink.SECOND), self.warn)
@@ -136,12 +138,20 @@ class Failover:
     def _make_whole(self, over: Over) -> None:
         self._bonds.make_whole()
         if over is Over.VLAN_ON_BOND:
-            fail_with(self.run.part(HostVlans).without_traffic())
+            self.run.part(HostVlans).require_traffic()
 
-    def _without_traffic(self, over: Over) -> list[str]:
-        return (self._bonds if over is Over.BOND else self.run.part(HostVlans)).without_traffic()
+    def _traffic(self, over: Over) -> Judgement:
+        """Whether pings are answered now."""
+        try:
+            (self._bonds if over is Over.BOND else self.run.part(HostVlans)).require_traffic()
+        except CardFailure as error:
+            return Judgement([str(error)], [])
+        except Undecided as error:
+            return Judgement([], [str(error)])
+        return _NO_PROBLEM
 
 
-def _also(judgement: Judgement, *sure: list[str]) -> Judgement:
-    """The judgement, and further problems that are sure."""
-    return replace(judgement, proven=[*judgement.proven, *(problem for problems in sure for problem in problems)])
+def _also(judgement: Judgement, *sure: list[str], traffic: Judgement = _NO_PROBLEM) -> Judgement:
+    """The judgement, further problems that are sure, and what was found of the traffic afterwards."""
+    proven = [*judgement.proven, *(problem for problems in sure for problem in problems), *traffic.proven]
+    return Judgement(proven, [*judgement.possible, *traffic.possible])

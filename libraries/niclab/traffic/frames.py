@@ -134,7 +134,7 @@ def measure(run: Run, path: BenchPath, tell: Tell) -> Peak:
         raise NotApplicable(f"sheet {run.card.name} has no limits.frames_per_s")
     least = run.card.known(known, "limits.frames_per_s") / path.rate_scale
     ends = serving.ends(run, path, Role.PEER)
-    rate_mbps, before = limit.line_mbps(ends, path), bottleneck.look_before(run, ends)
+    rate_mbps, before = limit.line_mbps(run, ends, path), bottleneck.look_before(run, ends)
     bus_mbps = _bus_mbps(before)
     expected = at_least(least, f"sheet {run.card.name}, frames_per_s, over {path.rate_scale:g}")
     found: list[AtSize] = []

@@ -6,12 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from niclab.bench.records import BenchPath, Port, Role
+from niclab.card import Unknown
+from niclab.core.parallel import side_by_side
 from niclab.core.profile import Profile
-from niclab.core.verdict import BenchFault, Undecided
+from niclab.core.verdict import BenchFault, CardFailure, Undecided
 from niclab.core.wait import Deadline
 from niclab.report import now
 from niclab.report.charts import Chart, ChartLine, Limit, LineChart, Point
 from niclab.run.run import Run
+from niclab.run.server import Server
 from niclab.stats.judge import judge_values
 from niclab.stats.measurements import Key, Measurement, add
 from niclab.stats.plan import SamplingPlan
@@ -134,7 +137,7 @@ def ask(
     """
     fraction = run.card.known(run.card.limits.tcp_fraction_of_line_rate, "limits.tcp_fraction_of_line_rate")
     ends, tool = _ends(run, path, sender, over), tool_of(run.bench.traffic)
-    rate_mbps = line_mbps(ends, path)
+    rate_mbps = line_mbps(run, ends, path)
     source = f"sheet {run.card.name} wants at least {fraction} of line rate, {rate_mbps:g} Mbit/s"
     expected = at_least(fraction * rate_mbps, source)
     order = Order(duration_s=budget.run_s)
@@ -204,12 +207,42 @@ def _measurement(name: str, key: Key) -> Measurement:
     )
 
 
-def line_mbps(ends: Ends, path: BenchPath) -> float:
-    """What the link negotiated, as the sender's port says, over the scale of the path."""
-    speed_mbps = ends.sender.host.links.link_settings(ends.sender.interface(ends.from_port)).speed_mbps
+def line_mbps(run: Run, ends: Ends, path: BenchPath) -> float:
+    """Return the line rate that a path must have: the sheet's link speed over the scale of the path.
+
+    Where the sheet knows no speed it is what the sender's port negotiated.
+
+    Args:
+        run: The current run.
+        ends: Who sends to whom, through which ports.
+        path: The path.
+
+    Returns:
+        The rate in Mbit/s.
+
+    Raises:
+        CardFailure: A port of the dut negotiated another speed than the sheet's.
+        BenchFault: A port reports no speed, or one of the peer negotiated less than the sheet's.
+    """
+    wanted, sheet = run.card.link.speed_mbps, f"expected {run.card.link.speed_mbps} Mbit/s (sheet {run.card.name})"
+    if isinstance(wanted, Unknown):
+        return _negotiated_mbps((ends.sender, ends.from_port)) / path.rate_scale
+    sides = ((ends.sender, ends.from_port), (ends.receiver, ends.to_port))
+    found = dict(zip((ends.from_port, ends.to_port), side_by_side(_negotiated_mbps, sides), strict=True))
+    slow = [f"{port.place}: link at {mbps} Mbit/s; {sheet}" for port, mbps in found.items() if mbps != wanted]
+    if any(mbps != wanted for port, mbps in found.items() if port.role is Role.DUT):
+        raise CardFailure("\n".join(slow))
+    if any(mbps < wanted for mbps in found.values()):
+        raise BenchFault("\n".join(slow))
+    return wanted / path.rate_scale
+
+
+def _negotiated_mbps(end: tuple[Server, Port]) -> int:
+    server, port = end
+    speed_mbps = server.host.links.link_settings(server.interface(port)).speed_mbps
     if not speed_mbps:
-        raise BenchFault(f"{ends.from_port.name}: link speed is unknown, so there is no line rate to compare with")
-    return speed_mbps / path.rate_scale
+        raise BenchFault(f"{port.name}: link speed is unknown, so there is no line rate to compare with")
+    return speed_mbps
 
 
 def mbps(measured: TrafficRun) -> float:

@@ -17,9 +17,10 @@ from niclab.core.verdict import BenchFault, Undecided
 from niclab.core.wait import Deadline, pause
 from niclab.hosts.errors import ReadError
 from niclab.hosts.load_records import CpuLoad, FrameCounters, Load, load_between
+from niclab.run import standstill
 from niclab.run.run import Run
 from niclab.run.server import Server
-from niclab.traffic import WorthlessResult, serving, standstill, switch_counts
+from niclab.traffic import WorthlessResult, serving, switch_counts
 from niclab.traffic.iperf3 import shortest_s
 from niclab.traffic.serving import Ends
 from niclab.traffic.switch_counts import PortCount
@@ -160,7 +161,7 @@ def session(
     ends, tool = serving.ends(run, path, sender), tool_of(run.bench.traffic)
     route = serving.route(run, ends)
     with ExitStack() as undoing:
-        watch = watch or undoing.enter_context(standstill.watched(ends))
+        watch = watch or undoing.enter_context(standstill.watched((ends.sender, ends.receiver)))
         undoing.enter_context(serving.listening(ends.receiver, tool, route.receiver))
         yield Session(ends, tool, route, _interfaces(run, ends, over), SwitchWatch(run, path), line_mbps, watch)
 

@@ -12,8 +12,9 @@ from niclab.core.parallel import side_by_side
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import until
 from niclab.hosts.errors import ReadError
+from niclab.run import program
 from niclab.run.server import Server, quoted
-from niclab.traffic import outage_analysis, prober_program, program
+from niclab.traffic import outage_analysis, prober_program
 from niclab.traffic.outage_records import EndLog, OutageReport
 from niclab.traffic.prober_text import read_end_log, read_ready
 from niclab.transports.ssh import Job

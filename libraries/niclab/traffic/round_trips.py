@@ -10,8 +10,9 @@ from contextlib import ExitStack
 
 from niclab.core.verdict import BenchFault
 from niclab.hosts.errors import ReadError
+from niclab.run import program
 from niclab.run.run import Run
-from niclab.traffic import WorthlessResult, program, round_trip_program, serving
+from niclab.traffic import WorthlessResult, round_trip_program, serving
 from niclab.traffic.iperf3 import SHORTEST_PART
 from niclab.traffic.serving import Ends
 

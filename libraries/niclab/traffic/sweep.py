@@ -188,7 +188,9 @@ def measure(run: Run, path: BenchPath, sender: Role, test: TrafficTest, profile:
     before = bottleneck.look_before(run, ends)
     links = {port.role: each.link for port, each in zip((ends.from_port, ends.to_port), before, strict=True)}
     key = key_of(run, ends, path.name, wanted[0].order(BUDGETS[profile].run_s), links)
-    points = _Points(run, limit.line_mbps(ends, path), BUDGETS[profile], key, _plans(run, wanted, BUDGETS[profile]))
+    points = _Points(
+        run, limit.line_mbps(run, ends, path), BUDGETS[profile], key, _plans(run, wanted, BUDGETS[profile])
+    )
     found: list[AtSpot] = []
     pace = Pace(points.run_s)
     with measuring.session(run, path, sender, points.rate_mbps) as session:

@@ -95,6 +95,6 @@ def send(run: Run, sender: Role, seconds: int, say: Callable[[str], object]) -> 
         BenchFault: A run fails or is worthless.
     """
     for path in run.bench.paths:
-        line_mbps = limit.line_mbps(serving.ends(run, path, sender), path)
+        line_mbps = limit.line_mbps(run, serving.ends(run, path, sender), path)
         found = measuring.measure(run, path, sender, Order(duration_s=seconds), line_mbps)
         say(f"{found.sender.port} to {found.receiver.port}: {measuring.described(found)}")

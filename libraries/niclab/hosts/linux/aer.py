@@ -13,6 +13,10 @@ from niclab.hosts.settings_records import AerCounters
 
 CLASSES = ("correctable", "nonfatal", "fatal")
 
+REPORTS = {1: "correctable", 2: "non-fatal", 4: "fatal"}
+"""Bits of the Device Control register that let a device report (PCI Express Base Specification 6.0, 7.5.3.4)."""
+
+_HEARD = re.compile(r"devctl=([0-9a-f]{4})\nowner=(os|)\n")
 _LINE = re.compile(r"([A-Za-z_][A-Za-z0-9_]{0,63}) ([0-9]{1,20})")
 
 
@@ -38,6 +42,28 @@ def read_aer(text: str) -> dict[str, int]:
     if total is None or not counts:
         raise unreadable("AER counters", "text", text, "names with counts, and a line TOTAL_ERR_...")
     return counts
+
+
+def read_unheard(text: str) -> tuple[str | None, str]:
+    """Why nobody would count an error of a device, and the rest of the text; no reason for no text at all.
+
+    Args:
+        text: Lines ``devctl=HEX`` and ``owner=os`` (``owner=`` where no AER driver has the root port), then counters.
+
+    Raises:
+        ReadError: When it begins with other lines.
+    """
+    if not text.strip():
+        return None, text
+    match = _HEARD.match(text)
+    if match is None:
+        raise unreadable("AER counters", "beginning", text[:80], "'devctl=' with four digits, 'owner=os' or 'owner='")
+    silent = [name for bit, name in REPORTS.items() if not int(match[1], 16) & bit]
+    if silent:
+        return f"it does not report {', '.join(silent)} errors (DevCtl {match[1]})", text[match.end() :]
+    if not match[2]:
+        return "the kernel's AER driver has not its root port (firmware owns AER, or pci=noaer)", text[match.end() :]
+    return None, text[match.end() :]
 
 
 def read_aer_classes(text: str) -> AerCounters | None:

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from niclab.core.verdict import BenchFault
+from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.hosts.commands import HostCommands
 from niclab.hosts.errors import NoInterface, ReadError, unreadable
-from niclab.hosts.linux.aer import read_aer_classes
+from niclab.hosts.linux.aer import read_aer_classes, read_unheard
 from niclab.hosts.linux.lspci import read_lspci
 from niclab.hosts.linux.pci import read_sysfs_speed_gts, read_sysfs_width
 from niclab.hosts.names import interface_name, pci_address
@@ -199,13 +199,27 @@ class LinuxPci(HostCommands):
         return replace(merged, degraded=is_degraded(merged))
 
     def aer(self, address: str) -> AerCounters | None:
-        """Errors of a PCI Express device since boot; None when device or kernel keeps no count of them."""
+        """Errors of a PCI Express device since boot; None when device or kernel keeps no count of them.
+
+        The files are there and stay at 0 where the device reports nothing, or reports to firmware.
+
+        Raises:
+            NotApplicable: Nobody would count an error of it; the message says why.
+        """
         pci_address(self.name, address)
+        # an entry such as 0000:00:01.0:pcie002 is the root port's AER service with the driver that serves it
         command = (
-            f"cd /sys/bus/pci/devices/{address} && for k in correctable nonfatal fatal;"
-            " do if [ -e aer_dev_$k ]; then echo class=$k; cat aer_dev_$k || exit; fi; done"
+            f"cd {_DEVICES}/{address} && if [ -e aer_dev_correctable ]; then"
+            f" v=$(setpci -s {address} CAP_EXP+8.w) || exit; p=$(readlink -f .); p=${{p#*/pci*:??/}}; o=;"
+            ' for d in /sys/bus/pci_express/drivers/aer/${p%%/*}:*; do if [ -e "$d" ]; then o=os; fi; done;'
+            ' echo "devctl=$v"; echo "owner=$o"; for k in correctable nonfatal fatal;'
+            " do if [ -e aer_dev_$k ]; then echo class=$k; cat aer_dev_$k || exit; fi; done; fi"
         )
-        return self._read(command, read_aer_classes)
+        text = self._run(command)
+        reason, counters = self._understood(command, read_unheard, text)
+        if reason is not None:
+            raise NotApplicable(f"{self.name}: PCI Express errors of {address} are not counted: {reason}")
+        return self._understood(command, read_aer_classes, counters)
 
 
 def _checked(host: str, text: str) -> str:

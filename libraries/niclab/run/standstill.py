@@ -12,12 +12,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
+from niclab.bench.records import Role
 from niclab.core.parallel import side_by_side
 from niclab.core.verdict import BenchFault, CardFailure, Undecided
 from niclab.hosts.errors import ReadError
+from niclab.run import program, standstill_program
+from niclab.run.run import Run
 from niclab.run.server import Server
-from niclab.traffic import program, standstill_program
-from niclab.traffic.serving import Ends
 from niclab.transports.ssh import Job
 
 PERIOD_MS = 20
@@ -68,11 +69,11 @@ class StandstillWatch:
 
 
 @contextmanager
-def watched(ends: Ends, least_ms: int = LEAST_MS) -> Iterator[StandstillWatch]:
-    """Watch both ends inside the ``with`` block. Nothing of it stays on the servers.
+def watched(servers: tuple[Server, Server], least_ms: int = LEAST_MS) -> Iterator[StandstillWatch]:
+    """Watch both servers inside the ``with`` block. Nothing of it stays on them.
 
     Args:
-        ends: The servers; any ports of theirs.
+        servers: The servers.
         least_ms: Shortest standstill that counts, in milliseconds.
 
     Yields:
@@ -92,7 +93,6 @@ def watched(ends: Ends, least_ms: int = LEAST_MS) -> Iterator[StandstillWatch]:
             program.wait_until_ready(server, jobs[-1], "watch for standstills")
             return file
 
-        servers = (ends.sender, ends.receiver)
         try:
             yield StandstillWatch(servers, side_by_side(begun, servers))
         finally:
@@ -100,13 +100,13 @@ def watched(ends: Ends, least_ms: int = LEAST_MS) -> Iterator[StandstillWatch]:
 
 
 @contextmanager
-def blameless(ends: Ends, least_ms: int = LEAST_OF_PINGS_MS) -> Iterator[None]:
+def blameless(run: Run, least_ms: int = LEAST_OF_PINGS_MS) -> Iterator[None]:
     """Blame the card for what fails inside the ``with`` block only if both servers kept running.
 
     For checks that a short standstill of a server fails by itself, such as pings that must all be answered.
 
     Args:
-        ends: The servers; any ports of theirs.
+        run: The qualification run.
         least_ms: Shortest standstill that counts, in milliseconds.
 
     Raises:
@@ -114,7 +114,7 @@ def blameless(ends: Ends, least_ms: int = LEAST_OF_PINGS_MS) -> Iterator[None]:
         Undecided: In place of a CardFailure, when a server stood still meanwhile.
         BenchFault: When a server cannot be watched.
     """
-    with watched(ends, least_ms) as watch:
+    with watched((run.server(Role.DUT), run.server(Role.PEER)), least_ms) as watch:
         before = watch.told()
         try:
             yield
