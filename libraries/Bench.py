@@ -11,6 +11,7 @@ from robot.libraries.BuiltIn import BuiltIn
 from BenchLibrary import BenchLibrary
 from listeners import Abort
 from listeners.Evidence import Evidence
+from listeners.MessageMasking import MessageMasking
 from niclab.bench.records import Role, chosen_systems
 from niclab.card import load_card
 from niclab.links import wiring
@@ -18,11 +19,12 @@ from niclab.run import ready
 from niclab.run.run import acquire, release
 
 
-@library(scope="GLOBAL", listener=Evidence())
+@library(scope="GLOBAL", listener=[MessageMasking(), Evidence()])
 class Bench(BenchLibrary):
     """Keywords about the bench as a whole.
 
-    With this library a run keeps evidence of every failure, and lets its teardown run when it is ended by signals.
+    With this library a run masks the secrets of the bench, keeps evidence of every failure, and lets its teardown run
+    when it is ended by signals.
     """
 
     def __init__(self) -> None:
