@@ -381,9 +381,7 @@ class TestLocalCommands:
             until(lambda: orphan.exists() and orphan.read_text().strip(), within=20, what="the command to run")
             killed.kill()
         pid = int(orphan.read_text())
-        with pytest.raises(
-            BenchFault, match=rf"pid {killed.pid}, which has ended; a command of the bench .* runs"
-        ):
+        with pytest.raises(BenchFault, match=rf"pid {killed.pid}, which has ended; a command of the bench .* runs"):
             bench.take()
         os.kill(pid, signal.SIGKILL)
         until(lambda: not Path(f"/proc/{pid}/stat").exists(), within=10, what="the command to end")
