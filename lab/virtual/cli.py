@@ -41,7 +41,9 @@ LEAVE_CONSOLE = b"\x1d"  # Ctrl-]
 
 
 def main(doc: str | None, arguments: list[str] | None = None) -> int:
-    """Run one command; return its exit status."""
+    """Run one command; return its exit status. As a command, nothing that it starts gets a secret of the caller."""
+    if arguments is None:
+        parts.forget_secrets()
     options = _parser(doc).parse_args(arguments)
     try:
         bench = slots.bench(options.name)

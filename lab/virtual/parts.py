@@ -27,6 +27,9 @@ START_S = 15.0
 TERM_S = 3.0
 _PASSED_ON = ("HOME", "LANG", "LD_LIBRARY_PATH", "LOGNAME", "PATH", "TMPDIR", "TZ", "USER", "VBENCH_ACCEL")
 
+_FOR_TOOLS = ("APT_CONFIG", "CURL_CA_BUNDLE", "SSL_CERT_DIR", "SSL_CERT_FILE", "TERM")
+_PROXIES = ("all_proxy", "ftp_proxy", "http_proxy", "https_proxy", "no_proxy")
+
 
 class PartError(Exception):
     """A part does not start, or does not end."""
@@ -185,6 +188,14 @@ def _spawn(bench: Bench, part: Part) -> subprocess.Popen[bytes]:
 def plain_environment() -> dict[str, str]:
     """What a part needs of this process's environment, and no secret of the lab or of a pipeline."""
     return {name: value for name, value in os.environ.items() if name in _PASSED_ON or name.startswith(("LC_", "XDG_"))}
+
+
+def forget_secrets() -> None:
+    """Remove from the environment of this process what neither a part nor a program that builds or looks needs."""
+    plain = plain_environment()
+    for name in set(os.environ) - set(plain) - set(_FOR_TOOLS):
+        if name.lower() not in _PROXIES:
+            del os.environ[name]
 
 
 def _stdout(child: subprocess.Popen[bytes]) -> IO[bytes]:

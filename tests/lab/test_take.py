@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -11,11 +12,12 @@ import pytest
 from fake_bench import FakeBench
 
 import niclab
-from niclab.bench.commands import checked_local_command, local_command
+from niclab.bench.commands import Controller
 from niclab.bench.records import Role
 from niclab.card import load_card
 from niclab.core.undo import Action, ActionKind, Journal
 from niclab.core.verdict import BenchFault
+from niclab.core.wait import until
 from niclab.run import run as runs
 from niclab.run.recover import ensure_ready
 from niclab.run.run import Run
@@ -332,17 +334,55 @@ class TestGivingBack:
 
 class TestLocalCommands:
     def test_what_it_printed_is_returned(self) -> None:
-        assert checked_local_command("echo 'a  b'") == "a  b\n"
+        assert Controller().check("echo 'a  b'") == "a  b\n"
 
     def test_this_python_is_the_first_on_the_path(self) -> None:
-        found = checked_local_command("python -c 'import sys; print(sys.prefix)'").strip()
+        found = Controller().check("python -c 'import sys; print(sys.prefix)'").strip()
         assert found == sys.prefix
 
     def test_a_failure_has_the_end_of_what_was_said(self) -> None:
         with pytest.raises(BenchFault, match=r"^controller: .* failed with exit status 3: oh no$"):
-            checked_local_command("sh -c 'echo oh no >&2; exit 3'")
+            Controller().check("sh -c 'echo oh no >&2; exit 3'")
 
     @pytest.mark.parametrize(("command", "said"), [("/no/such/tool", "No such file"), ("sleep 5", "timed out")])
     def test_one_that_cannot_run_or_end_is_a_bench_fault(self, command: str, said: str) -> None:
         with pytest.raises(BenchFault, match=rf"^controller: '{command}': .*{said}"):
-            local_command(command, within_s=0.1)
+            Controller().run(command, within_s=0.1)
+
+    def test_it_has_none_of_the_secrets_of_the_bench(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("BMC_PASSWORD", "canary-7f3a")
+        monkeypatch.setenv("SITE", "here")
+        said = Controller(("BMC_PASSWORD", "OTHER")).check("env")
+        assert "canary" not in said and "BMC_PASSWORD" not in said and "SITE=here" in said
+
+    def test_a_run_hands_its_secrets_to_no_command_of_the_bench(
+        self, bench: FakeBench, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("BMC_PASSWORD", "canary-7f3a")
+        seen = bench.folder / "environment"
+        note = f"import os\nfrom pathlib import Path\nPath({str(seen)!r}).write_text(str(dict(os.environ)))\n"
+        bench.tool_file.write_text(note + bench.tool_file.read_text())
+        bench.set_state(up=False)
+        bench.take()
+        runs.release()
+        assert bench.said == ["up", "down"]
+        assert "canary" not in seen.read_text() and "PATH" in seen.read_text()
+
+    def test_one_that_outlives_a_killed_run_keeps_the_bench_locked(self, bench: FakeBench) -> None:
+        code = (
+            "from niclab.bench.commands import Controller\nfrom niclab.core.undo import Journal\n"
+            "journal = Journal.for_bench('virtual', 'killed')\n"
+            "with journal.hold():\n"
+            "    Controller((), journal.lock).run('sh -c \"echo $$ > $HOME/orphan; exec sleep 60\"')"
+        )
+        environment = {**os.environ, "PYTHONPATH": str(Path(niclab.__file__).parents[1])}
+        orphan = bench.home / "orphan"
+        with subprocess.Popen([sys.executable, "-c", code], env=environment) as killed:
+            until(lambda: orphan.exists() and orphan.read_text().strip(), within=20, what="the command to run")
+            killed.kill()
+        pid = int(orphan.read_text())
+        with pytest.raises(BenchFault, match=rf"pid {killed.pid}, which has ended; a command of the bench .* runs"):
+            bench.take()
+        os.kill(pid, signal.SIGKILL)
+        until(lambda: not Path(f"/proc/{pid}/stat").exists(), within=10, what="the command to end")
+        bench.take()

@@ -72,6 +72,22 @@ def test_a_wrong_key_is_refused_naming_user_and_file(make_sshd: SshdMaker) -> No
         host.run("true")
 
 
+@pytest.mark.parametrize("mode", [0o604, 0o640, 0o660])
+def test_a_key_file_that_others_may_use_is_refused(make_sshd: SshdMaker, mode: int) -> None:
+    server = make_sshd()
+    assert server.endpoint.key_file is not None
+    with SshHost(server.endpoint) as host:
+        server.endpoint.key_file.chmod(mode)
+        wanted = (
+            rf"^dut: {server.endpoint.key_file}: group or others may use this key file \(mode 0{mode:o}\); .*chmod 600"
+        )
+        with pytest.raises(AuthenticationFailed, match=wanted) as caught:
+            host.run("true")
+        assert caught.value.mend.startswith(f"chmod 600 {server.endpoint.key_file}")
+        server.endpoint.key_file.chmod(0o600)
+        assert host.run("true").succeeded
+
+
 @pytest.mark.parametrize("content", [None, "", "no key at all"])
 def test_a_key_file_that_is_none_is_an_error_that_names_it(
     make_sshd: SshdMaker, tmp_path: Path, content: str | None
@@ -79,6 +95,7 @@ def test_a_key_file_that_is_none_is_an_error_that_names_it(
     path = tmp_path / "key"
     if content is not None:
         path.write_text(content)
+        path.chmod(0o600)
     endpoint = replace(make_sshd().endpoint, key_file=path)
     with SshHost(endpoint) as host, pytest.raises(AuthenticationFailed, match=rf"dut: cannot use key file {path}"):
         host.run("true")

@@ -15,6 +15,7 @@ import pytest
 from bench_fakes import bench_in, process_state, short_folder, wait_for
 
 import bmc.config
+import cli
 import layout
 import parts
 import process
@@ -193,3 +194,13 @@ def test_a_bmc_refuses_a_configuration_with_a_field_missing(bench: layout.Bench,
     file.write_text(json.dumps(broken.config))
     with pytest.raises(bmc.config.ConfigError, match="users"):
         bmc.config.load(file)
+
+
+def test_nothing_that_the_command_starts_gets_a_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "environ", dict(os.environ))
+    os.environ.update({"DUT_BMC_PASSWORD": "canary", "CI_TOKEN": "canary", "HTTPS_PROXY": "http://proxy:3128"})
+    os.environ.update({"LC_ALL": "C.UTF-8", "VBENCH_ACCEL": "tcg"})
+    monkeypatch.setattr(sys, "argv", ["vbench", "fault", "list"])
+    assert cli.main("vbench") == 0
+    assert "canary" not in os.environ.values()
+    assert {"PATH", "HTTPS_PROXY", "LC_ALL", "VBENCH_ACCEL"} <= set(os.environ)

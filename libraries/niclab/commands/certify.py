@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import xml.etree.ElementTree as ET
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from niclab.bench.records import OperatingSystem, Role, load_bench
@@ -17,7 +17,7 @@ from niclab.commands.report import look_for_tools, try_report
 from niclab.core.abort import ENDING, FORWARDED, EndRequests
 from niclab.core.profile import Profile
 from niclab.core.verdict import BenchFault
-from niclab.files.secrets import Secrets
+from niclab.files.secrets import Secrets, without_secrets
 from niclab.files.yaml import REPOSITORY
 from niclab.report import certificate
 from niclab.report.runfolder import ALLURE_RESULTS_FOLDER, finish_run, new_run, plan_run, record_facts, subject_of
@@ -29,6 +29,7 @@ MODIFIER = LISTENERS / "ProfileFilter.py"
 PER_CARD = LISTENERS / "PerCard.py"
 LISTENER = LISTENERS / "AllureResults.py"
 ABORT = LISTENERS / "Abort.py"
+MASKING = LISTENERS / "MessageMasking.py"
 _COOKIES = ("JENKINS_NODE_COOKIE", "JENKINS_SERVER_COOKIE", "HUDSON_SERVER_COOKIE", "BUILD_ID")
 
 
@@ -68,12 +69,13 @@ def run(
             word for page in ("log", "report") for word in (f"--{page}title", f"{subject}: {page} of {sheet.name}")
         ]
     tools = look_for_tools()
-    expected = count_tests(options)
+    expected = count_tests(options, bench.secret_names)
     run_dir = new_run(results, sheet.name, bench.name, emulated=bench.emulated)
     plan_run(run_dir, expected_tests=expected, plan=PLAN_OF_PROFILE[profile])
     record_facts(run_dir, profile=profile.value, equipment=bench.description)
     listener = f"{LISTENER}:{run_dir / ALLURE_RESULTS_FOLDER}"
-    rc = _Robot().run([*options, "--listener", listener, "--listener", str(ABORT), "--outputdir", str(run_dir)])
+    listeners = [word for each in (MASKING, ABORT, listener) for word in ("--listener", str(each))]
+    rc = _Robot().run([*options, *listeners, "--outputdir", str(run_dir)])
     secrets = Secrets(bench.secrets_file)
     finish_run(run_dir, rc, [secrets.get(name) for name in bench.secret_names])
     certified = certificate.certify(run_dir, rc)
@@ -83,8 +85,12 @@ def run(
     return 0 if certified else 1
 
 
-def count_tests(options: list[str]) -> int:
+def count_tests(options: list[str], secret_names: Iterable[str] = ()) -> int:
     """How many tests the selection has, by a dry run: unknown keywords and wrong arguments stop the run here.
+
+    Args:
+        options: The options of Robot Framework.
+        secret_names: Names of the bench's secrets, of which a dry run needs none.
 
     Raises:
         BenchFault: When the dry run fails or selects nothing.
@@ -93,7 +99,8 @@ def count_tests(options: list[str]) -> int:
         output = Path(folder) / "output.xml"
         quiet = ["--dryrun", "--console", "none", "--log", "NONE", "--report", "NONE", "--output", str(output)]
         command = _command([*options, *quiet])
-        done = subprocess.run(command, env=_environment(), capture_output=True, text=True, check=False)
+        environment = without_secrets(_environment(), secret_names)
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         if done.returncode:
             raise BenchFault(
                 f"suites: the dry run fails (status {done.returncode}): {(done.stderr or done.stdout)[-800:]}"

@@ -14,11 +14,14 @@ from niclab.commands import baseline, certify, doctor, parse, report
 from niclab.commands.parity import parity_page
 from niclab.core.profile import Profile
 from niclab.core.verdict import BenchFault, NotApplicable
+from niclab.files.mask import MessageMask
+from niclab.files.secrets import handed_out
 from niclab.files.yaml import REPOSITORY
 from niclab.run.run import Run
 
 DEFAULT_BENCH = REPOSITORY / "lab" / "benches" / "virtual.yaml"
 DEFAULT_CARD = "intel-82574l"
+_MASK = MessageMask(handed_out)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -28,7 +31,7 @@ def main(arguments: list[str] | None = None) -> int:
         _check_installation(REPOSITORY)
         status: int = options.run(options)
     except (BenchFault, NotApplicable) as error:
-        print(f"niclab: {error}", file=sys.stderr)
+        print(f"niclab: {_MASK(str(error))}", file=sys.stderr)
         return 1
     return status
 
@@ -100,7 +103,7 @@ def _doctor(options: argparse.Namespace) -> int:
             scratch=Path(scratch),
             systems=_systems(options),
         ):
-            print(finding, flush=True)
+            print(_MASK(str(finding)), flush=True)
             faults += bool(finding.fault)
     print(f"{faults} fault{'s' * (faults != 1)}" if faults else "the bench is ready")
     return 1 if faults else 0

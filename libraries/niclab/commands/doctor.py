@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from niclab.bench.commands import in_words, local_command, names_in_servers
+from niclab.bench.commands import Controller, in_words
 from niclab.bench.records import Bench, Commands, OperatingSystem, Port, Role, load_bench
 from niclab.card import load_card
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
@@ -67,18 +67,18 @@ def examine(
         return
     bench = bench.with_card(sheet.name)
     yield Finding("bench", "file", f"{bench.name}: {bench.description}")
-    if bench.commands and (finding := _power(bench.commands)):
+    run = Run(bench, sheet, scratch, lambda: None)
+    if bench.commands and (finding := _power(bench.commands, run.controller)):
         yield finding
         return
-    if bench.commands and (finding := _cards(bench.commands, sheet.name)):
+    if bench.commands and (finding := _cards(bench.commands, sheet.name, run.controller)):
         yield finding
         if finding.fault:
             return
-    if bench.commands and (finding := _systems(bench)):
+    if bench.commands and (finding := _systems(bench, run.controller)):
         yield finding
         if finding.fault:
             return
-    run = Run(bench, sheet, scratch, lambda: None)
     try:
         with run.journal.hold():
             yield (journal := _journal(run))
@@ -99,11 +99,11 @@ def examine(
         run.close_servers()
 
 
-def _power(commands: Commands) -> Finding | None:
+def _power(commands: Commands, controller: Controller) -> Finding | None:
     """Is the bench up? Nothing where it is; a status command that cannot run says nothing about the bench."""
     correct = "correct commands.status in the bench file, or install what it needs"
     try:
-        done = local_command(commands.status)
+        done = controller.run(commands.status)
     except BenchFault as error:
         return Finding("bench", "power", "", str(error), correct)
     if not done.returncode:
@@ -115,14 +115,14 @@ def _power(commands: Commands) -> Finding | None:
     return Finding("bench", "power", "", f"the bench is down: {ending}", f"run: {commands.up}")
 
 
-def _cards(commands: Commands, card: str) -> Finding | None:
+def _cards(commands: Commands, card: str, controller: Controller) -> Finding | None:
     """Are the cards in that are to be looked at? Nothing where the bench cannot tell."""
     if commands.inserted is None:
         return None
     wanted = dict.fromkeys((role.value for role in Role), card)
     mend = f"run: {commands.insert_command(wanted)}"
     try:
-        found = names_in_servers(commands.inserted)
+        found = controller.names_in_servers(commands.inserted)
     except BenchFault as error:
         return Finding("bench", "cards", "", str(error), mend)
     if found != wanted:
@@ -130,7 +130,7 @@ def _cards(commands: Commands, card: str) -> Finding | None:
     return Finding("bench", "cards", in_words(found))
 
 
-def _systems(bench: Bench) -> Finding | None:
+def _systems(bench: Bench, controller: Controller) -> Finding | None:
     """Do the servers run what they are to run? Nothing where the bench cannot tell."""
     commands = bench.commands
     if commands is None or commands.systems is None:
@@ -138,7 +138,7 @@ def _systems(bench: Bench) -> Finding | None:
     wanted = {role.value: bench.server(role).os.value for role in Role}
     mend = f"run: {commands.boot_command(wanted)}"
     try:
-        found = names_in_servers(commands.systems)
+        found = controller.names_in_servers(commands.systems)
     except BenchFault as error:
         return Finding("bench", "systems", "", str(error), mend)
     if found != wanted:

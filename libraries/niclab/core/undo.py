@@ -134,18 +134,20 @@ class Journal:
     Args:
         path: The journal file; it and its directory are made when it is first held.
         run: Names the run in the entries.
+        mask: Replaces secrets in what a failed undo said, which the journal keeps.
     """
 
-    def __init__(self, path: Path, run: str | None = None) -> None:
+    def __init__(self, path: Path, run: str | None = None, mask: Callable[[str], str] = str) -> None:
         self.path = path
         self.run = run or f"pid-{os.getpid()}"
         self.torn: str | None = None
         """What was left of a last line cut short by a kill, when one was found on :meth:`hold`."""
         self._fd: int | None = None
+        self._mask = mask
         self._writing = threading.Lock()
 
     @classmethod
-    def for_bench(cls, name: str, run: str | None = None) -> Journal:
+    def for_bench(cls, name: str, run: str | None = None, mask: Callable[[str], str] = str) -> Journal:
         """The journal of a bench: ``~/.local/state/niclab/journal/NAME.jsonl``.
 
         Raises:
@@ -153,7 +155,7 @@ class Journal:
         """
         if not re.fullmatch(r"[a-z][a-z0-9_-]*", name):
             raise BenchFault(f"undo journal: {name!r} is no bench name; wanted: lower-case letters, digits, - and _")
-        return cls(Path.home() / ".local" / "state" / "niclab" / "journal" / f"{name}.jsonl", run)
+        return cls(Path.home() / ".local" / "state" / "niclab" / "journal" / f"{name}.jsonl", run, mask)
 
     @contextmanager
     def hold(self) -> Iterator[Journal]:
@@ -180,6 +182,10 @@ class Journal:
         finally:
             self._fd = None
             os.close(fd)
+
+    def lock(self) -> int | None:
+        """Return the open file that has the lock: who inherits it keeps the bench locked. None when it is not held."""
+        return self._fd
 
     def register(self, subject: str, what: str, action: Action) -> Entry:
         """Write down a change that is about to be made, and how to undo it. When this returns it is on the disk.
@@ -253,7 +259,7 @@ class Journal:
         except Exception as error:  # noqa: BLE001 - whatever one action raises, the others must have their turn
             if not self._is_pending(entry):
                 return None  # a signal came when it was written down already
-            return self._failed(entry, f"{type(error).__name__}: {error}")
+            return self._failed(entry, self._mask(f"{type(error).__name__}: {error}"))
         return None
 
     def _failed(self, entry: Entry, message: str) -> Entry:
@@ -304,8 +310,7 @@ class Journal:
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            holder = self._state().holder_pid
-            who = f"pid {holder}" if holder else "a process that has not noted its pid yet"
+            who = _holder(self._state().holder_pid)
             raise BenchFault(f"{self.path}: the bench is in use by {who}; wanted: one run at a time") from error
 
     def _repair(self, fd: int) -> None:
@@ -396,6 +401,19 @@ def _apply(state: _State, event: dict[str, Any]) -> None:
             pass
         case other:
             raise ValueError(f"unknown event {other!r}")
+
+
+def _holder(pid: int | None) -> str:
+    """Who has the lock, in words: the run that took it, or what is left of it."""
+    if pid is None:
+        return "a process that has not noted its pid yet"
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return f"pid {pid}, which has ended; a command of the bench that it started still runs"
+    except PermissionError:
+        pass  # it runs, as another user
+    return f"pid {pid}"
 
 
 def _keep(path: Path, content: bytes) -> None:

@@ -17,6 +17,12 @@ SHORTEST_SECRET = 6
 """Characters. A shorter secret cannot be masked: it is part of innocent words and numbers."""
 
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
+_HANDED_OUT: dict[str, None] = {}
+
+
+def handed_out() -> tuple[str, ...]:
+    """Return every secret that this process has given out so far: what its log must mask, whichever bench it is of."""
+    return tuple(_HANDED_OUT)
 
 
 class Secrets:
@@ -69,6 +75,7 @@ class Secrets:
                 f"a shorter one cannot be masked in logs"
             )
         self._handed_out[name] = value
+        _HANDED_OUT[value] = None
         return value
 
     def _from_file(self, name: str) -> str:

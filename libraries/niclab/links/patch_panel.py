@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from niclab.bench.commands import checked_local_command
 from niclab.bench.records import Wiring
 from niclab.core.undo import Action, ActionKind, Entry
 from niclab.core.verdict import NotApplicable
@@ -39,7 +38,7 @@ def connect(run: Run) -> list[str]:
     what = f"the cables are laid to {bench.switch.name}"
     run.journal.register("bench", what, Action(ActionKind.LOCAL, "controller", bench.switch.disconnect))
     try:
-        checked_local_command(bench.switch.connect)
+        run.controller.check(bench.switch.connect)
         run.bench = connected
         run.test_ports.prepare()
         return wiring.prove(run)

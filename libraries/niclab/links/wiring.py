@@ -8,7 +8,6 @@ file says, and at no other.
 
 from __future__ import annotations
 
-from niclab.bench.commands import checked_local_command
 from niclab.bench.records import BenchPath, Port, Role, Wiring
 from niclab.core.undo import Action, ActionKind, Entry
 from niclab.core.verdict import BenchFault, NotApplicable
@@ -152,7 +151,7 @@ def break_path(run: Run, path: BenchPath) -> Entry:
         entry = run.journal.register(
             f"path {path.name}", "cable is pulled", Action(ActionKind.LOCAL, "controller", path.plug)
         )
-        checked_local_command(path.pull)
+        run.controller.check(path.pull)
         return entry
     return take_down(run, run.bench.end(path, Role.DUT))
 

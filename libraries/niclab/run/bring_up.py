@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from niclab.bench.commands import checked_local_command, in_words, local_command, names_in_servers
+from niclab.bench.commands import Controller, in_words
 from niclab.bench.records import Bench, Role
 from niclab.core.undo import Action, ActionKind, Journal
 
 
-def bring_up(bench: Bench, card: str, journal: Journal) -> None:
+def bring_up(bench: Bench, card: str, journal: Journal, controller: Controller) -> None:
     """Insert the card and boot the systems where the bench has commands for it, and start a bench that is down.
 
     Args:
         bench: The bench, with the operating systems that its servers are to have.
         card: Name of the card sheet.
         journal: Takes the undo of every change before it is made.
+        controller: Runs the commands.
 
     Raises:
         BenchFault: A command of the bench fails.
@@ -25,27 +26,30 @@ def bring_up(bench: Bench, card: str, journal: Journal) -> None:
         return
     if commands.inserted is not None:
         wanted = dict.fromkeys((role.value for role in Role), card)
-        _change(bench, journal, commands.inserted, commands.insert_command, wanted, f"gets {card}")
+        _change(bench, journal, controller, commands.inserted, commands.insert_command, wanted, f"gets {card}")
     if commands.systems is not None:
         wanted = {role.value: bench.server(role).os.value for role in Role}
-        _change(bench, journal, commands.systems, commands.boot_command, wanted, f"boots {in_words(wanted)}")
-    if local_command(commands.status).returncode:
+        _change(
+            bench, journal, controller, commands.systems, commands.boot_command, wanted, f"boots {in_words(wanted)}"
+        )
+    if controller.run(commands.status).returncode:
         undo = Action(ActionKind.LOCAL, "controller", commands.down)
         journal.register("bench", f"{bench.name} was down and is brought up", undo)
-        checked_local_command(commands.up)
+        controller.check(commands.up)
 
 
-def bring_up_for_undo(bench: Bench) -> None:
+def bring_up_for_undo(bench: Bench, controller: Controller) -> None:
     """Start a bench that is down: the servers must run for what is to be undone on them.
 
     Args:
         bench: The bench.
+        controller: Runs the commands.
 
     Raises:
         BenchFault: A command of the bench fails.
     """
-    if bench.commands and local_command(bench.commands.status).returncode:
-        checked_local_command(bench.commands.up)
+    if bench.commands and controller.run(bench.commands.status).returncode:
+        controller.check(bench.commands.up)
 
 
 def stops_servers(bench: Bench, command: str) -> bool:
@@ -65,16 +69,17 @@ def stops_servers(bench: Bench, command: str) -> bool:
 def _change(
     bench: Bench,
     journal: Journal,
+    controller: Controller,
     showing: str,
     changing: Callable[[dict[str, str]], str | None],
     wanted: dict[str, str],
     news: str,
 ) -> None:
     """Give the servers what is ``wanted`` (role -> name), by the bench's commands that show and change it."""
-    found = names_in_servers(showing)
+    found = controller.names_in_servers(showing)
     back, there = changing(found), changing(wanted)
     if found == wanted or back is None or there is None:
         return
     what = f"{bench.name} had {in_words(found)} and {news}"
     journal.register("bench", what, Action(ActionKind.LOCAL, "controller", back))
-    checked_local_command(there)
+    controller.check(there)

@@ -11,11 +11,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TypeVar, cast
 
+from niclab.bench.commands import Controller
 from niclab.bench.records import Bench, OperatingSystem, Port, Role, load_bench
 from niclab.card import Card
 from niclab.core.parallel import side_by_side
 from niclab.core.undo import Action, ActionKind, Entry, Journal
 from niclab.core.verdict import BenchFault, NotApplicable
+from niclab.files.mask import MessageMask
 from niclab.files.secrets import Secrets
 from niclab.report.evidence import CommandLog, EvidenceStore
 from niclab.run.bring_up import bring_up, bring_up_for_undo
@@ -65,7 +67,8 @@ class Run:
         self.described = self.bench
         """The bench with its cables as the file has them; ``bench`` has them as they lie."""
         self.secrets = Secrets(bench.secrets_file)
-        self.journal = Journal.for_bench(bench.name, run_dir.name)
+        self.journal = Journal.for_bench(bench.name, run_dir.name, MessageMask(lambda: self.secrets.handed_out))
+        self.controller = Controller(bench.secret_names, self.journal.lock)
         self.evidence_folder = run_dir / "evidence"
         self._current_test = current_test
         self._stack = contextlib.ExitStack()
@@ -161,7 +164,7 @@ class Run:
         self._stack.enter_context(self.journal.hold())
         try:
             self.restore()
-            bring_up(self.bench, self.card.name, self.journal)
+            bring_up(self.bench, self.card.name, self.journal, self.controller)
             self._connect()
             self._meet_switch()
             for server in self.servers.values():
@@ -185,7 +188,7 @@ class Run:
         """
         if not self.journal.pending():
             return []
-        bring_up_for_undo(self.bench)
+        bring_up_for_undo(self.bench, self.controller)
         first = self.journal.undo_all(self.undo, kind=ActionKind.SWITCH)  # what fails is tried again below
         self._connect()
         try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from niclab.bench.commands import checked_local_command
 from niclab.core.undo import Action, ActionKind, Entry
 from niclab.core.verdict import BenchFault
 from niclab.run.bring_up import stops_servers
@@ -34,7 +33,7 @@ def carry_out(run: Run, action: Action) -> None:
         case ActionKind.LOCAL:
             if stops_servers(run.bench, action.command):
                 run.close_servers()
-            checked_local_command(action.command)
+            run.controller.check(action.command)
         case ActionKind.POWER:
             server = run.server(action.where)
             server.bmc.set_power(PowerState(action.command), within_s=POWER_WITHIN_S)

@@ -13,6 +13,7 @@ import asyncssh
 
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import Deadline
+from niclab.files.secrets import refuse_shared
 from niclab.transports import AuthenticationFailed, CommandTimeout, ConnectionLost, ssh_mend
 from niclab.transports.ssh_records import SshEndpoint
 from niclab.transports.ssh_stream import NotStarted, Receiver
@@ -309,7 +310,9 @@ def _credentials(end: SshEndpoint) -> tuple[list[asyncssh.SSHKey] | None, asyncs
     if end.key_file is None and not end.password:
         raise AuthenticationFailed(f"{end.name}: neither a key file nor a password is given for {end.user}@{end.place}")
     try:
-        keys = [asyncssh.read_private_key(end.key_file)] if end.key_file else None
+        keys = [_own_key(end.key_file)] if end.key_file else None
+    except BenchFault as error:
+        raise AuthenticationFailed(f"{end.name}: {error}", mend=ssh_mend.keep_key(end)) from error
     except (OSError, ValueError) as error:
         raise AuthenticationFailed(
             f"{end.name}: cannot use key file {end.key_file}: {error}", mend=ssh_mend.make_key(end)
@@ -321,6 +324,13 @@ def _credentials(end: SshEndpoint) -> tuple[list[asyncssh.SSHKey] | None, asyncs
             f"{end.name}: cannot use known_hosts file {end.known_hosts}: {error}. {ssh_mend.add_host_key(end)}",
             mend=ssh_mend.add_host_key(end),
         ) from error
+
+
+def _own_key(file: Path) -> asyncssh.SSHKey:
+    """The private key in a file that nobody else may read; the file that is looked at is the one that is read."""
+    with file.open("rb") as stream:
+        refuse_shared(file, os.fstat(stream.fileno()), "key file")
+        return asyncssh.import_private_key(stream.read())
 
 
 def _host_key_refused(

@@ -32,6 +32,13 @@ def make_key(end: SshEndpoint) -> str:
     return f"correct ssh.key_file, or make a key: ssh-keygen -t ed25519 -f {end.key_file}; then {let_in(end)}"
 
 
+def keep_key(end: SshEndpoint) -> str:
+    """Make the key file this user's alone."""
+    return (
+        f"chmod 600 {end.key_file}; it must belong to the user who runs niclab; if others have read it, {make_key(end)}"
+    )
+
+
 def add_host_key(end: SshEndpoint) -> str:
     """Return the cure of a host key that is not known."""
     scan = f"ssh-keyscan -p {end.port} {end.address} >> {end.known_hosts}"

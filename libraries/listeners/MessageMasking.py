@@ -1,0 +1,82 @@
+"""A listener that masks the secrets of the bench in all that Robot Framework logs, also at TRACE level.
+
+It comes before the other listeners: log, report, console and Allure get the masked text. What libraries write to the
+console, no listener sees: the process's own streams are masked as well. The library ``Bench`` brings it, so that plain
+``robot suites/`` masks too; ``niclab certify`` names it on the command line, for suites without that library.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, TextIO
+
+from robot import result, running
+
+from niclab.files.mask import MessageMask
+from niclab.files.secrets import handed_out
+
+MASK = MessageMask(handed_out)
+
+
+class MaskedStream:
+    """A stream of the console that masks what is written to it.
+
+    Args:
+        stream: The stream.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write ``text`` without the secrets; return the number of characters that the caller gave."""
+        self._stream.write(MASK(text))
+        return len(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+def mask_console() -> None:
+    """Mask standard output and standard error of this process, to which Robot Framework writes past its listeners."""
+    for name in ("__stdout__", "__stderr__"):
+        stream = getattr(sys, name)
+        if stream is not None and not isinstance(stream, MaskedStream):
+            setattr(sys, name, MaskedStream(stream))
+
+
+class MessageMasking:
+    """Masks messages, and why keywords, control structures, tests and suites failed."""
+
+    ROBOT_LISTENER_API_VERSION = 3
+    ROBOT_LISTENER_PRIORITY = 1000  # before all others, which pass the text on
+
+    def __init__(self) -> None:
+        mask_console()
+
+    def log_message(self, message: result.Message) -> None:
+        """Mask what is logged by a keyword."""
+        message.message = MASK(message.message)
+
+    def message(self, message: result.Message) -> None:
+        """Mask what is logged outside of keywords: warnings, errors, imports."""
+        message.message = MASK(message.message)
+
+    def end_body_item(self, data: object, result: Any) -> None:  # noqa: ARG002 - Robot Framework's signature
+        """Mask why a keyword or a control structure failed."""
+        result.message = MASK(result.message)
+
+    def end_for_iteration(self, data: object, result: Any) -> None:
+        """Mask the values of a loop's variables, which the log shows resolved."""
+        result.assign = {name: MASK(value) for name, value in result.assign.items()}
+        self.end_body_item(data, result)
+
+    def end_test(self, data: running.TestCase, result: result.TestCase) -> None:  # noqa: ARG002 - as above
+        """Mask why a test failed."""
+        result.message = MASK(result.message)
+
+    def end_suite(self, data: running.TestSuite, result: result.TestSuite) -> None:  # noqa: ARG002 - as above
+        """Mask why a suite failed; its teardown may have changed the messages of its tests."""
+        result.message = MASK(result.message)
+        for test in result.all_tests:
+            test.message = MASK(test.message)
