@@ -64,7 +64,6 @@ $(STAMP): requirements.lock pyproject.toml
 	python3 -m venv $(VENV)
 	$(PIP) --require-hashes --requirement requirements.lock
 	$(PIP) --no-deps --no-build-isolation --editable .
-	ln -sf ../../$(VBENCH) $(VENV)/bin/vbench
 	@touch $@
 
 $(DEV_STAMP): $(STAMP) requirements-dev.lock

@@ -431,6 +431,7 @@ class FakeSsh:
         self.watches: list[FakeJob] = []
         """Those for standstills; what they have told is ``stood``."""
         self.stood, self.watch_is_gone = "", False
+        self.prepare_watch: Callable[[FakeSsh], None] = lambda _: None
         self.prepare_job: Callable[[FakeJob], None] = lambda _: None
         self.closed = 0
         asked = LinuxHost(_AsAsked(self), host.name)
@@ -502,6 +503,7 @@ class FakeSsh:
         if "standstill_program" in command:
             job.said = "ready\n"
             self.watches.append(job)
+            self.prepare_watch(self)
             return job
         assert limit_s is None or limit_s > 0
         self.jobs.append(job)

@@ -253,7 +253,7 @@ class TestCommand:
         assert cli.main(["baseline", "list"]) == 1
         assert capsys.readouterr().err == (
             f"niclab: {tmp_path}: holds no suites, resources, lab; "
-            "expected: a checkout of the repository, installed with: pip install --editable .\n"
+            "expected: an installation that brings them: pip install .\n"
         )
 
     @pytest.mark.parametrize(

@@ -291,9 +291,19 @@ class TestStandstills:
         with pytest.raises(BenchFault, match=r"^peer: the watch for standstills is gone: .*No such process"):
             measure(taken)
 
-    def test_nothing_of_it_stays(self, bench: FakeBench, taken: Run) -> None:
+    def test_one_watch_serves_the_whole_run_and_nothing_of_it_stays(self, bench: FakeBench, taken: Run) -> None:
+        measure(taken)
         measure(taken)
         for ssh in bench.ssh.values():
             (watch,) = ssh.watches
-            assert watch.stopped == 1 and "standstill_program.py.told 20 250 " in watch.command
-            assert ssh.commands[-1] == "rm -rf /tmp/niclab.fake"
+            assert watch.stopped == 0 and "standstill_program.py.told 20 150 " in watch.command
+        taken.release()
+        for ssh in bench.ssh.values():
+            assert ssh.watches[0].stopped == 1 and "rm -rf /tmp/niclab.fake" in ssh.commands
+
+    def test_a_server_that_has_booted_is_watched_again(self, bench: FakeBench, taken: Run) -> None:
+        measure(taken)
+        bench.ssh[Role.DUT].watch_is_gone = True
+        bench.ssh[Role.DUT].prepare_watch = lambda ssh: setattr(ssh, "watch_is_gone", False)
+        measure(taken)
+        assert [len(bench.ssh[role].watches) for role in Role] == [2, 1]

@@ -13,7 +13,7 @@ import yaml
 from niclab.bench.records import Bench, BmcProtocol, OperatingSystem, Role, Wiring, load_bench
 from niclab.commands.schema import render
 from niclab.core.verdict import BenchFault
-from niclab.files.yaml import REPOSITORY
+from niclab.files.repository import REPOSITORY
 
 Edit = Callable[..., Path]
 SAMPLE = Path(__file__).parent / "samples" / "virtual.yaml"

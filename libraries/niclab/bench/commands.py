@@ -11,8 +11,8 @@ from pathlib import Path
 
 from niclab.bench.records import Role
 from niclab.core.verdict import BenchFault
+from niclab.files.repository import REPOSITORY
 from niclab.files.secrets import without_secrets
-from niclab.files.yaml import REPOSITORY
 
 COMMAND_WITHIN_S = 900.0
 """A bench's own commands may build an image first."""

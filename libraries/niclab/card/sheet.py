@@ -17,8 +17,9 @@ from niclab.card.settings import ChannelFacts, CoalescingFacts, LinkFacts, Mtu, 
 from niclab.card.software import Driver, Drivers, Firmware
 from niclab.card.values import Unknown
 from niclab.core.verdict import BenchFault, NotApplicable, SheetSilent
+from niclab.files.repository import REPOSITORY
 from niclab.files.types import Name, Text
-from niclab.files.yaml import REPOSITORY, Problem, Sheet, load, shown_file
+from niclab.files.yaml import Problem, Sheet, load, shown_file
 
 T = TypeVar("T")
 

@@ -6,10 +6,10 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from niclab.files.yaml import REPOSITORY
+from niclab.files.repository import RESULTS
 from niclab.stats.baselines import FOLDER, BaselineStore, listing
 
-DEFAULT_STORE = REPOSITORY / "results" / FOLDER
+DEFAULT_STORE = RESULTS / FOLDER
 
 
 def add_parser(commands: Any) -> None:

@@ -17,8 +17,8 @@ from niclab.commands.report import look_for_tools, try_report
 from niclab.core.abort import ENDING, FORWARDED, EndRequests
 from niclab.core.profile import Profile
 from niclab.core.verdict import BenchFault
+from niclab.files.repository import REPOSITORY
 from niclab.files.secrets import Secrets, without_secrets
-from niclab.files.yaml import REPOSITORY
 from niclab.report import certificate
 from niclab.report.runfolder import ALLURE_RESULTS_FOLDER, finish_run, new_run, plan_run, record_facts, subject_of
 from niclab.scope.plan import PLAN_OF_PROFILE

@@ -15,8 +15,8 @@ from niclab.commands.parity import parity_page
 from niclab.core.profile import Profile
 from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.files.mask import MessageMask
+from niclab.files.repository import REPOSITORY, RESULTS
 from niclab.files.secrets import handed_out
-from niclab.files.yaml import REPOSITORY
 from niclab.run.run import Run
 
 DEFAULT_BENCH = REPOSITORY / "lab" / "benches" / "virtual.yaml"
@@ -41,8 +41,7 @@ def _check_installation(repository: Path) -> None:
     missing = [name for name in ("suites", "resources", "lab") if not (repository / name).is_dir()]
     if missing:
         raise BenchFault(
-            f"{repository}: holds no {', '.join(missing)}; "
-            "expected: a checkout of the repository, installed with: pip install --editable ."
+            f"{repository}: holds no {', '.join(missing)}; expected: an installation that brings them: pip install ."
         )
 
 
@@ -63,7 +62,7 @@ def _parser() -> argparse.ArgumentParser:
     qualify.add_argument("bench", nargs="?", type=Path, default=DEFAULT_BENCH)
     qualify.add_argument("--card", default=DEFAULT_CARD)
     qualify.add_argument("--profile", type=Profile, default=Profile.QUICK, metavar="quick|full")
-    qualify.add_argument("--results", type=Path, default=REPOSITORY / "results", help="folder of the run folders")
+    qualify.add_argument("--results", type=Path, default=RESULTS, help="folder of the run folders")
     _systems_options(qualify)
     qualify.set_defaults(run=_certify)
     again = commands.add_parser("report", help="make the Allure report of a run that has none, or make it again")

@@ -14,7 +14,8 @@ from pydantic_core import core_schema
 
 from niclab.bench.records import Bench
 from niclab.card import Card
-from niclab.files.yaml import REPOSITORY, Sheet, shown_file
+from niclab.files.repository import REPOSITORY
+from niclab.files.yaml import Sheet, shown_file
 from niclab.scope.plan import Plan
 from niclab.scope.requirements import Requirements
 from niclab.switch.model import SwitchModel

@@ -33,10 +33,8 @@ from pydantic_core import ErrorDetails
 
 from niclab.core.verdict import BenchFault
 from niclab.files.nodes import compose
+from niclab.files.repository import REPOSITORY
 from niclab.files.types import Record, Wanted
-
-REPOSITORY = Path(__file__).resolve().parents[3]
-"""Root of the checkout: ``lab/`` is here, and commands of a bench file run here."""
 
 FieldPath = tuple[str | int, ...]
 """Where a value is in a file: ``("paths", 0, "subnet")``, shown as ``paths.0.subnet``."""

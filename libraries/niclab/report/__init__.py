@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from niclab.core.verdict import BenchFault
+from niclab.files.repository import REPOSITORY
 
-REPOSITORY = Path(__file__).resolve().parents[3]
 LOOK = REPOSITORY / "lab" / "report"  # logo, style sheet and Allure configuration
 _CHUNK_BYTES = 1 << 20
 

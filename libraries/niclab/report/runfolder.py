@@ -26,7 +26,8 @@ from typing import Any
 
 from niclab.core.verdict import BenchFault
 from niclab.files.mask import Mask
-from niclab.report import REPOSITORY, now, read_json_object, write_json
+from niclab.files.repository import REPOSITORY
+from niclab.report import now, read_json_object, write_json
 from niclab.report.evidence import seal
 
 RUN_FILE = "run.json"

@@ -72,6 +72,8 @@ class Run:
         self.evidence_folder = run_dir / "evidence"
         self._current_test = current_test
         self._stack = contextlib.ExitStack()
+        self.ending = contextlib.ExitStack()
+        """Ends what parts of the run keep running on the servers; closed before anything is undone."""
         self.servers: dict[Role, Server] = {}
         self.switch_uptime: Uptime | None = None
         """How long the switch ran when the bench was acquired."""
@@ -224,7 +226,8 @@ class Run:
         with contextlib.ExitStack() as ending:
             ending.callback(self._stack.close)
             ending.callback(self.close_servers)
-            undo_everything(self)
+            ending.callback(undo_everything, self)
+            self.ending.close()
 
     def close_servers(self) -> None:
         """Close every connection, also when closing one of them fails."""

@@ -1,5 +1,7 @@
 """Do both servers keep running while traffic is measured? A program on each of them tells when it was kept from it.
 
+The programs are begun once a run: to begin one takes an emulated server two seconds, to ask it a hundredth of that.
+
 A server that others take the processors from (a virtual one on a host that is shared, firmware that works in system
 management mode) stalls for a while, and what flows meanwhile is no figure of the card.
 """
@@ -9,7 +11,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 
 from niclab.bench.records import Role
@@ -19,7 +21,6 @@ from niclab.hosts.errors import ReadError
 from niclab.run import program, standstill_program
 from niclab.run.run import Run
 from niclab.run.server import Server
-from niclab.transports.ssh import Job
 
 PERIOD_MS = 20
 LEAST_MS = 250
@@ -27,7 +28,7 @@ LEAST_MS = 250
 LEAST_OF_PINGS_MS = 150
 """House rule: less than the 0.2 s that ping waits for the last answer."""
 LIMIT_S = 4 * 3600.0
-"""The program ends by itself after this; a sweep of 39 points takes half an hour on a slow server."""
+"""The program ends by itself after this, and is begun again where the run lasts longer."""
 
 
 @dataclass(frozen=True)
@@ -46,10 +47,15 @@ Told = tuple[tuple[int, ...], ...]
 
 
 class StandstillWatch:
-    """What the programs on both servers have written until now. ``files``: where."""
+    """What the programs on both servers have written until now.
 
-    def __init__(self, servers: tuple[Server, Server], files: Sequence[str]) -> None:
-        self._servers, self._files = servers, tuple(files)
+    Args:
+        programs: One on each server.
+        least_ms: Shortest standstill that counts, in milliseconds.
+    """
+
+    def __init__(self, programs: Sequence[_Program], least_ms: int) -> None:
+        self._programs, self._least_ms = tuple(programs), least_ms
 
     def told(self) -> Told:
         """One question to each server, side by side.
@@ -57,46 +63,88 @@ class StandstillWatch:
         Raises:
             BenchFault: When a program has ended, or has written something else.
         """
-        return tuple(side_by_side(lambda each: _ask(*each), zip(self._servers, self._files, strict=True)))
+        return tuple(side_by_side(_Program.told, self._programs))
 
     def between(self, before: Told, after: Told) -> tuple[Stood, ...]:
         """What has come from one of :meth:`told` to another."""
         return tuple(
-            Stood(server.name, ms)
-            for server, early, late in zip(self._servers, before, after, strict=True)
+            Stood(program.server.name, ms)
+            for program, early, late in zip(self._programs, before, after, strict=True)
             for ms in late[len(early) :]
+            if ms >= self._least_ms
         )
 
 
-@contextmanager
-def watched(servers: tuple[Server, Server], least_ms: int = LEAST_MS) -> Iterator[StandstillWatch]:
-    """Watch both servers inside the ``with`` block. Nothing of it stays on them.
+class _Programs:
+    """The programs of a run: begun when they are first needed, and again on a server that has booted."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._running: dict[Role, _Program] = {}
+
+    def running(self) -> list[_Program]:
+        return side_by_side(self._on, Role)
+
+    def _on(self, role: Role) -> _Program:
+        found = self._running.get(role)
+        if found is None or not found.runs():
+            found = self._running[role] = _Program(self._run.server(role))
+            self._run.ending.callback(found.end)
+        return found
+
+
+class _Program:
+    """One program on one server.
+
+    Raises:
+        BenchFault: It does not begin in time; its own words are in the message.
+    """
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        self._undoing = ExitStack()
+        try:
+            source = program.placed(self._undoing, server, standstill_program)
+            self._file = f"{source}.told"
+            command = program.command(source, self._file, PERIOD_MS, LEAST_OF_PINGS_MS, LIMIT_S)
+            job = server.ssh.start(command, limit_s=LIMIT_S + 60)
+            self._undoing.callback(job.stop)
+            program.wait_until_ready(server, job, "watch for standstills")
+        except BaseException:
+            self.end()
+            raise
+
+    def runs(self) -> bool:
+        """Does it still run? Not on a server that has booted, nor after its own time."""
+        try:
+            self.told()
+        except BenchFault:
+            return False
+        return True
+
+    def told(self) -> tuple[int, ...]:
+        return _ask(self.server, self._file)
+
+    def end(self) -> None:
+        """End it and remove its files; a server that has booted since has none of it."""
+        with suppress(BenchFault):
+            self._undoing.close()
+
+
+def watch(run: Run, least_ms: int = LEAST_MS) -> StandstillWatch:
+    """Watch both servers. The programs keep running until the run ends.
 
     Args:
-        servers: The servers.
+        run: The qualification run.
         least_ms: Shortest standstill that counts, in milliseconds.
 
-    Yields:
+    Returns:
         The watch.
 
     Raises:
         BenchFault: When a program does not begin in time (its own words are in the message).
     """
-    jobs: list[Job] = []
-    with ExitStack() as undoing:
-
-        def begun(server: Server) -> str:
-            source = program.placed(undoing, server, standstill_program)
-            file = f"{source}.told"
-            command = program.command(source, file, PERIOD_MS, least_ms, LIMIT_S)
-            jobs.append(server.ssh.start(command, limit_s=LIMIT_S + 60))
-            program.wait_until_ready(server, jobs[-1], "watch for standstills")
-            return file
-
-        try:
-            yield StandstillWatch(servers, side_by_side(begun, servers))
-        finally:
-            side_by_side(lambda job: job.stop(), jobs)
+    return StandstillWatch(run.part(_Programs).running(), least_ms)
 
 
 @contextmanager
@@ -114,14 +162,14 @@ def blameless(run: Run, least_ms: int = LEAST_OF_PINGS_MS) -> Iterator[None]:
         Undecided: In place of a CardFailure, when a server stood still meanwhile.
         BenchFault: When a server cannot be watched.
     """
-    with watched((run.server(Role.DUT), run.server(Role.PEER)), least_ms) as watch:
-        before = watch.told()
-        try:
-            yield
-        except CardFailure as error:
-            if not (stood := watch.between(before, watch.told())):
-                raise
-            raise Undecided(f"{error}\nmeanwhile {', '.join(map(str, stood))}; expected: both keep running") from error
+    both = watch(run, least_ms)
+    before = both.told()
+    try:
+        yield
+    except CardFailure as error:
+        if not (stood := both.between(before, both.told())):
+            raise
+        raise Undecided(f"{error}\nmeanwhile {', '.join(map(str, stood))}; expected: both keep running") from error
 
 
 def _ask(server: Server, file: str) -> tuple[int, ...]:

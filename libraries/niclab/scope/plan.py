@@ -10,8 +10,9 @@ from pydantic import Field
 
 from niclab.core.profile import Profile
 from niclab.core.verdict import BenchFault
+from niclab.files.repository import REPOSITORY
 from niclab.files.types import Name, Text, Wanted
-from niclab.files.yaml import REPOSITORY, Problem, Sheet, load, shown_file
+from niclab.files.yaml import Problem, Sheet, load, shown_file
 from niclab.scope.requirements import Requirement, RequirementId, load_requirements
 
 PLANS = REPOSITORY / "lab" / "plans"

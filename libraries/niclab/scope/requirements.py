@@ -8,8 +8,9 @@ from typing import Annotated
 
 from pydantic import StringConstraints
 
+from niclab.files.repository import REPOSITORY
 from niclab.files.types import Record, Text, Wanted
-from niclab.files.yaml import REPOSITORY, Problem, Sheet, load
+from niclab.files.yaml import Problem, Sheet, load
 
 REQUIREMENTS_FILE = REPOSITORY / "lab" / "requirements.yaml"
 

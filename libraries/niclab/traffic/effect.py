@@ -231,17 +231,17 @@ def ask(
     settings = _settings(effect) if settings is None else settings
     arms = Arms(run, Way(path, effect.sender), settings)
     expected = wish_of(effect.wanted, source)
-    with standstill.watched((ends.sender, ends.receiver)) as watch:
-        runs = _Runs(run, effect, order, rate_mbps, arms, progress, watch)
-        started = Deadline(budget.most_s)
-        try:
-            pairs, result = measure_effect(
-                runs.one, (WITHOUT, WITH), expected, plan, seed=SEED, may_go_on=lambda: not started.expired
-            )
-        except Undecided as error:
-            raise Undecided(f"{ends.name}: {effect.name}: {error}") from error
-        finally:
-            arms.close()
+    watch = standstill.watch(run)
+    runs = _Runs(run, effect, order, rate_mbps, arms, progress, watch)
+    started = Deadline(budget.most_s)
+    try:
+        pairs, result = measure_effect(
+            runs.one, (WITHOUT, WITH), expected, plan, seed=SEED, may_go_on=lambda: not started.expired
+        )
+    except Undecided as error:
+        raise Undecided(f"{ends.name}: {effect.name}: {error}") from error
+    finally:
+        arms.close()
     hindrances = bottleneck.hindrances(before, [each for _, each in runs.made], rate_mbps * 1e6)
     figures = {
         WITHOUT: (settings[WITHOUT], [one for one, _ in pairs]),

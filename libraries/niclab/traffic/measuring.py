@@ -161,7 +161,7 @@ def session(
     ends, tool = serving.ends(run, path, sender), tool_of(run.bench.traffic)
     route = serving.route(run, ends)
     with ExitStack() as undoing:
-        watch = watch or undoing.enter_context(standstill.watched((ends.sender, ends.receiver)))
+        watch = watch or standstill.watch(run)
         undoing.enter_context(serving.listening(ends.receiver, tool, route.receiver))
         yield Session(ends, tool, route, _interfaces(run, ends, over), SwitchWatch(run, path), line_mbps, watch)
 
