@@ -9,7 +9,7 @@ from BenchLibrary import BenchLibrary
 from niclab.bench.records import Role
 from niclab.checks import driver
 from niclab.checks.packages import DriverPackage
-from niclab.checks.starts import Start, Starts, Subject
+from niclab.checks.starts import SeenAtStart, Start, Starts
 
 
 @library(scope="GLOBAL")
@@ -66,7 +66,7 @@ class Driver(BenchLibrary):
             CardFailure: It was not loaded, the lab had to load it, or a port had another driver.
             BenchFault: The dut has not been started that way.
         """
-        self.run.part(Starts).require(start, Subject.DRIVER, logger.info)
+        self.run.part(Starts).require(start, SeenAtStart.DRIVER, logger.info)
 
     @keyword
     def driver_should_be_the_systems_own(self) -> None:

@@ -7,7 +7,7 @@ from robot.api.deco import keyword, library
 
 from BenchLibrary import BenchLibrary
 from niclab.checks import pcie
-from niclab.checks.starts import Start, Starts, Subject
+from niclab.checks.starts import SeenAtStart, Start, Starts
 
 
 @library(scope="GLOBAL")
@@ -41,7 +41,7 @@ class Pcie(BenchLibrary):
             Undecided: No link above a port could be read.
             BenchFault: The dut has not been started that way.
         """
-        self.run.part(Starts).require(start, Subject.PCIE_LINK, logger.info)
+        self.run.part(Starts).require(start, SeenAtStart.PCIE_LINK, logger.info)
 
     @keyword
     def remember_pcie_errors(self) -> None:

@@ -62,7 +62,7 @@ class Gossip:
 
 SUITE = """*** Settings ***
 Library           {libraries}/Bench.py
-Library           {libraries}/Power.py
+Library           {libraries}/Bmc.py
 Library           {libraries}/HostLinks.py
 Library           {gossip}
 Suite Setup       Acquire Bench    {bench}    {card}

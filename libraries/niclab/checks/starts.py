@@ -25,7 +25,7 @@ class Start(Enum):
     COLD = "power cycle"
 
 
-class Subject(Enum):
+class SeenAtStart(Enum):
     """What is looked at right after a start."""
 
     DRIVER = "driver"
@@ -33,9 +33,9 @@ class Subject(Enum):
 
 
 _Failure = CardFailure | BenchFault | NotApplicable | Undecided
-_CHECKS: dict[Subject, Callable[[Run, Say], None]] = {
-    Subject.DRIVER: lambda run, _: driver.require_loaded(run),
-    Subject.PCIE_LINK: pcie.require_link,
+_CHECKS: dict[SeenAtStart, Callable[[Run, Say], None]] = {
+    SeenAtStart.DRIVER: lambda run, _: driver.require_loaded(run),
+    SeenAtStart.PCIE_LINK: pcie.require_link,
 }
 
 
@@ -56,7 +56,7 @@ class Starts:
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        self._found: dict[Start, dict[Subject, _Found]] = {}
+        self._found: dict[Start, dict[SeenAtStart, _Found]] = {}
 
     def once(self, start: Start, warn: Callable[[str], object]) -> bool:
         """Start the dut again unless this run has done so, and look at all subjects right afterwards.
@@ -79,7 +79,7 @@ class Starts:
         self._found[start] = {subject: self._look(check) for subject, check in _CHECKS.items()}
         return True
 
-    def require(self, start: Start, subject: Subject, say: Say) -> None:
+    def require(self, start: Start, subject: SeenAtStart, say: Say) -> None:
         """Give the verdict of a check that was made right after a start.
 
         Args:
