@@ -83,6 +83,28 @@ def test_an_entry_is_on_disk_before_register_returns(journal: Journal) -> None:
     assert abs(datetime.fromisoformat(entry.at) - datetime.now().astimezone()).total_seconds() < 60
 
 
+def test_an_action_keeps_its_deadline(journal: Journal) -> None:
+    slow = Action(ActionKind.SHELL, "dut", "ethtool -f enp1s0 old.bin", deadline_s=700)
+    with journal.hold():
+        journal.register("dut.p0", "flashed", slow)
+        journal.register("dut.p0", "link taken down", Action(ActionKind.SHELL, "dut", "ip link set dev enp1s0 up"))
+    assert [entry.action.deadline_s for entry in Journal(journal.path).pending()] == [60, 700]
+
+
+def test_a_line_of_before_without_a_deadline_has_the_usual_one(journal: Journal) -> None:
+    with journal.hold():
+        journal.register("dut", "change", local("undo"))
+    journal.path.write_text(journal.path.read_text().replace(', "deadline_s": 60.0', ""))
+    assert "deadline_s" not in journal.path.read_text()
+    assert [entry.action for entry in journal.pending()] == [local("undo")]
+
+
+@pytest.mark.parametrize("deadline_s", [0, -1, float("inf"), float("nan")])
+def test_a_deadline_is_a_time(deadline_s: float) -> None:
+    with pytest.raises(BenchFault, match="expected: a positive number of seconds"):
+        Action(ActionKind.SHELL, "dut", "true", deadline_s)
+
+
 def test_every_line_is_synced_while_register_runs(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
     synced: list[int] = []
     with journal.hold():

@@ -21,6 +21,9 @@ from niclab.run.run import Run
 from niclab.transports import CommandTimeout, ConnectionLost
 from niclab.transports.kernel_death import sign_of
 
+RELOAD_DEADLINE_S = 180.0
+"""House rule: a driver that starts its card's firmware takes a minute or two."""
+
 
 def require_driver(run: Run) -> None:
     """Compare the driver bound to every port, by interface and by PCI, with the sheet.
@@ -135,7 +138,7 @@ def reload(run: Run, role: Role) -> None:
         BenchFault: The driver cannot be loaded again, and the kernel does not blame it.
     """
     target, module = run.server(role), dut_driver(run).module
-    undo = Action(ActionKind.SHELL, target.name, target.host.undo.load_driver(module))
+    undo = Action(ActionKind.SHELL, target.name, target.host.undo.load_driver(module), RELOAD_DEADLINE_S)
     entry = run.journal.register(target.name, f"driver {module} is unloaded", undo)
     mark = target.host.system.dmesg_mark()
     try:

@@ -9,7 +9,7 @@ from niclab.bench.records import Port, Role
 from niclab.card import Activation, FirmwareImage, FirmwareUpdate, FlashTool, Unknown
 from niclab.checks.asked import Say, driver_infos
 from niclab.checks.driver import judge_versions
-from niclab.core.undo import Action, ActionKind
+from niclab.core.undo import SLOW_DEADLINE_S, Action, ActionKind
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided, fail_with
 from niclab.hosts.host import Host
 from niclab.run.run import Run
@@ -199,7 +199,7 @@ class FirmwareChange:
             if not host.firmware.has_image(file):
                 raise self._missing(port, file)
             before, own = host.drivers.driver_info(iface).firmware, self._own_image(port)
-            undo = Action(ActionKind.SHELL, port.role.value, host.undo.firmware(iface, own))
+            undo = Action(ActionKind.SHELL, port.role.value, host.undo.firmware(iface, own), SLOW_DEADLINE_S)
             self._require_own_image_taken(port, own, undo)
             entry = journal.register(f"{port.name} image", f"firmware image {file} is offered", undo)
             attempt = host.firmware.flash(iface, file)
@@ -255,7 +255,7 @@ class FirmwareChange:
                     raise BenchFault(
                         f"{port.role.value}: firmware image {file} is missing, sheet {self._sheet} names it"
                     )
-            undo = Action(ActionKind.SHELL, port.role.value, host.undo.firmware(iface, back.file))
+            undo = Action(ActionKind.SHELL, port.role.value, host.undo.firmware(iface, back.file), SLOW_DEADLINE_S)
             subject = f"{port.name} firmware"
             if subject not in [entry.subject for entry in journal.pending()]:
                 journal.register(subject, f"firmware {self._before} is replaced", undo)

@@ -8,7 +8,7 @@ from enum import Enum
 from niclab.bench.records import Role
 from niclab.card import Driver, PackageFacts, Unknown, VersionVerdict
 from niclab.checks.asked import Say
-from niclab.core.undo import Action, ActionKind
+from niclab.core.undo import SLOW_DEADLINE_S, Action, ActionKind
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, fail_with
 from niclab.hosts.settings_records import Package as Installed
 from niclab.run.run import Run
@@ -228,7 +228,8 @@ class DriverPackage:
         before = target.host.drivers.package(package.name)
         command = target.host.undo.package(package.name, before, self.driver.module)
         what = f"package {package.name} was {'not installed' if before is None else before.version} and is changed"
-        self.run.journal.register(self._subject, what, Action(ActionKind.SHELL, target.name, command))
+        undo = Action(ActionKind.SHELL, target.name, command, SLOW_DEADLINE_S)
+        self.run.journal.register(self._subject, what, undo)
 
     def _installed(self, wanted: str) -> tuple[Installed, list[str]]:
         """The package that is there, and what is wrong with it apart from its version."""

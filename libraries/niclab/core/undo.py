@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import math
 import os
 import re
 import threading
@@ -38,6 +39,9 @@ from typing import Any
 from niclab.core.verdict import BenchFault
 
 _START_AFRESH_ABOVE_BYTES = 1 << 20
+DEADLINE_S = 60.0
+SLOW_DEADLINE_S = 700.0
+"""Longer than any flash or installation may take going forth: cut in the middle it leaves the server worse."""
 
 
 class ActionKind(Enum):
@@ -57,13 +61,16 @@ class ActionKind(Enum):
 class Action:
     """How to put something back. Must be idempotent.
 
+    ``deadline_s``: how long a ``SHELL`` command may take, in seconds; the bench's commands and power have their own.
+
     Raises:
-        BenchFault: When ``where`` or ``command`` cannot be of this kind.
+        BenchFault: When ``where`` or ``command`` cannot be of this kind, or the deadline is no time.
     """
 
     kind: ActionKind
     where: str
     command: str
+    deadline_s: float = DEADLINE_S
 
     def __post_init__(self) -> None:
         places = {ActionKind.LOCAL: ("controller",), ActionKind.SWITCH: ("switch",)}.get(self.kind, ("dut", "peer"))
@@ -73,6 +80,8 @@ class Action:
             raise BenchFault(f"undo action: power state {self.command!r} is not wanted; wanted: on or off")
         if not self.command.strip():
             raise BenchFault("undo action: the command is empty; wanted: the command that puts the change back")
+        if not 0 < self.deadline_s < math.inf:
+            raise BenchFault(f"undo action: a deadline of {self.deadline_s} s; expected: a positive number of seconds")
 
     def __str__(self) -> str:
         return f"{self.kind.value} on {self.where}: {self.command}"
@@ -381,7 +390,9 @@ def _apply(state: _State, event: dict[str, Any]) -> None:
     """Add one line of a journal to what the lines before add up to."""
     match event["event"]:
         case "registered":
-            action = Action(ActionKind(event["action"]["kind"]), event["action"]["where"], event["action"]["command"])
+            fields = event["action"]
+            deadline_s = float(fields.get("deadline_s", DEADLINE_S))  # a journal of before has none
+            action = Action(ActionKind(fields["kind"]), fields["where"], fields["command"], deadline_s)
             subject, what, run = str(event["subject"]), str(event["what"]), str(event["run"])
             entry = Entry(str(event["id"]), subject, what, action, run, int(event["pid"]), str(event["at"]))
             state.pending[entry.id] = entry

@@ -29,7 +29,7 @@ def carry_out(run: Run, action: Action) -> None:
     """
     match action.kind:
         case ActionKind.SHELL:
-            run.server(action.where).run(action.command)
+            run.server(action.where).run(action.command, timeout_s=action.deadline_s)
         case ActionKind.LOCAL:
             if stops_servers(run.bench, action.command):
                 run.close_servers()
