@@ -276,7 +276,8 @@ def test_a_torn_last_line_is_tolerated_reported_and_mended(journal: Journal, cut
         ('{"event": "regis', "JSONDecodeError"),
         ("5", "TypeError"),
         ("", "JSONDecodeError"),
-        ('{"event": "forgotten"}', "unknown event 'forgotten'"),
+        ('{"event": "mislaid"}', "unknown event 'mislaid'"),
+        ('{"event": "forgotten", "id": "nobody"}', "KeyError"),
         (
             '{"event": "registered", "action": {"kind": "magic", "where": "dut", "command": "x"}}',
             "'magic' is not a valid",
@@ -373,3 +374,50 @@ def test_an_action_that_cannot_be_run_is_refused(kind: ActionKind, where: str, c
 def test_an_entry_says_whom_and_what(journal: Journal, subject: str, what: str) -> None:
     with journal.hold(), pytest.raises(BenchFault, match="without subject or change"):
         journal.register(subject, what, local("undo"))
+
+
+def test_a_forgotten_change_is_kept_with_who_and_why_and_never_undone(journal: Journal) -> None:
+    with journal.hold():
+        entries = three(journal)
+        assert journal.forget(entries[1].short_id, "the disk was replaced", "alice@here") == entries[1]
+        assert journal.pending() == [entries[2], entries[0]]
+        assert journal.undo_all(lambda _: None).done == (entries[2], entries[0])
+    (kept,) = [line for line in lines(journal) if line["event"] == "forgotten"]
+    assert (kept["id"], kept["reason"], kept["by"]) == (entries[1].id, "the disk was replaced", "alice@here")
+    with Journal(journal.path).hold() as again:
+        assert again.pending() == []
+
+
+@pytest.mark.parametrize(
+    ("id", "reason", "said"),
+    [
+        ("", "why", r"0 pending entries have the id ''; expected one of: \w{8}, \w{8}, \w{8}$"),
+        ("nobody", "why", "0 pending entries"),
+        ("00000000", "  ", "entry 00000000: the reason is empty; expected: why"),
+    ],
+)
+def test_only_one_pending_entry_is_forgotten_and_with_a_reason(
+    journal: Journal, id: str, reason: str, said: str
+) -> None:
+    with journal.hold():
+        entries = three(journal)
+        with pytest.raises(BenchFault, match=said):
+            journal.forget(id, reason, "alice@here")
+        assert len(journal.pending()) == len(entries)
+        journal.done(entries[0])
+        with pytest.raises(BenchFault, match="0 pending entries"):
+            journal.forget(entries[0].id, "undone by hand", "alice@here")
+
+
+def test_the_marks_of_an_earlier_holder_are_its_own_and_of_another_journal_are_not(
+    journal: Journal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with journal.hold():
+        pass
+    monkeypatch.setattr(undo, "_START_AFRESH_ABOVE_BYTES", 1)
+    again, other = Journal(journal.path), Journal(tmp_path / "state" / "other.jsonl")
+    assert not again.is_own(journal.token)
+    with again.hold(), other.hold():
+        assert again.is_own(again.token) and again.is_own(journal.token) and again.token != journal.token
+        assert not other.is_own(journal.token) and not again.is_own(other.token) and not again.is_own("")
+    assert again.token in {line.get("token") for line in lines(again)}

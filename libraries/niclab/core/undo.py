@@ -23,88 +23,23 @@ from __future__ import annotations
 
 import fcntl
 import json
-import math
 import os
 import re
 import threading
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
-from enum import Enum
 from pathlib import Path
 from typing import Any
 
+from niclab.core.undo_state import SLOW_DEADLINE_S, Action, ActionKind, Entry, JournalState, apply_line
 from niclab.core.verdict import BenchFault
 
+__all__ = ["SLOW_DEADLINE_S", "Action", "ActionKind", "Entry", "Journal", "UndoReport"]
+
 _START_AFRESH_ABOVE_BYTES = 1 << 20
-DEADLINE_S = 60.0
-SLOW_DEADLINE_S = 700.0
-"""Longer than any flash or installation may take going forth: cut in the middle it leaves the server worse."""
-
-
-class ActionKind(Enum):
-    """Where an undo action runs."""
-
-    SHELL = "shell"
-    """``command`` runs on the server ``where``."""
-    LOCAL = "local"
-    """``command`` runs on the controller, from the repository root; ``where`` is ``controller``."""
-    POWER = "power"
-    """The BMC of the server ``where`` brings its power to the state ``command``: ``on`` or ``off``."""
-    SWITCH = "switch"
-    """The switch of the bench does ``command`` (see :mod:`niclab.switch.undo`); ``where`` is ``switch``."""
-
-
-@dataclass(frozen=True)
-class Action:
-    """How to put something back. Must be idempotent.
-
-    ``deadline_s``: how long a ``SHELL`` command may take, in seconds; the bench's commands and power have their own.
-
-    Raises:
-        BenchFault: When ``where`` or ``command`` cannot be of this kind, or the deadline is no time.
-    """
-
-    kind: ActionKind
-    where: str
-    command: str
-    deadline_s: float = DEADLINE_S
-
-    def __post_init__(self) -> None:
-        places = {ActionKind.LOCAL: ("controller",), ActionKind.SWITCH: ("switch",)}.get(self.kind, ("dut", "peer"))
-        if self.where not in places:
-            raise BenchFault(f"undo action: where {self.where!r} is not wanted; wanted: {' or '.join(places)}")
-        if self.kind is ActionKind.POWER and self.command not in ("on", "off"):
-            raise BenchFault(f"undo action: power state {self.command!r} is not wanted; wanted: on or off")
-        if not self.command.strip():
-            raise BenchFault("undo action: the command is empty; wanted: the command that puts the change back")
-        if not 0 < self.deadline_s < math.inf:
-            raise BenchFault(f"undo action: a deadline of {self.deadline_s} s; expected: a positive number of seconds")
-
-    def __str__(self) -> str:
-        return f"{self.kind.value} on {self.where}: {self.command}"
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A change and its undo.
-
-    ``at`` is the controller's time (ISO 8601 with offset); ``errors`` are the failed tries so far, the oldest first.
-    """
-
-    id: str
-    subject: str
-    what: str
-    action: Action
-    run: str
-    pid: int
-    at: str
-    errors: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        return f"{self.subject}: {self.what} ({self.at}, run {self.run}, pid {self.pid}); undo: {self.action}"
 
 
 @dataclass(frozen=True)
@@ -126,17 +61,6 @@ class UndoReport:
             raise BenchFault(f"{count} could not be undone and stay in the journal:\n" + "\n".join(lines))
 
 
-@dataclass
-class _State:
-    """What the lines of a journal add up to."""
-
-    pending: dict[str, Entry]
-    holder_pid: int | None
-    torn: bytes
-    settled: set[str] = field(default_factory=set)
-    """Ids of entries that are undone: a signal may leave a second record of one."""
-
-
 class Journal:
     """The journal of one bench. Reading needs nothing; writing needs :meth:`hold`.
 
@@ -151,6 +75,9 @@ class Journal:
         self.run = run or f"pid-{os.getpid()}"
         self.torn: str | None = None
         """What was left of a last line cut short by a kill, when one was found on :meth:`hold`."""
+        self.token = uuid.uuid4().hex
+        """Marks on the servers what is of this holder of the journal; on the disk before anything can be marked."""
+        self._old_tokens: set[str] = set()
         self._fd: int | None = None
         self._mask = mask
         self._writing = threading.Lock()
@@ -180,7 +107,7 @@ class Journal:
             self._lock(fd)
             self._fd = fd
             self._repair(fd)
-            self._append({"event": "held"})
+            self._append({"event": "held", "token": self.token})
             try:
                 yield self
             except BaseException:
@@ -191,6 +118,14 @@ class Journal:
         finally:
             self._fd = None
             os.close(fd)
+
+    def is_own(self, token: str) -> bool:
+        """Return whether a mark on a server is of this holder, or of an earlier one: that one has ended.
+
+        Args:
+            token: The token of the mark.
+        """
+        return token == self.token or token in self._old_tokens
 
     def lock(self) -> int | None:
         """Return the open file that has the lock: who inherits it keeps the bench locked. None when it is not held."""
@@ -223,6 +158,29 @@ class Journal:
         """
         self._require_pending(entry)
         self._append({"event": "done", "id": entry.id})
+
+    def forget(self, id: str, reason: str, by: str) -> Entry:
+        """Give a change up that cannot be undone; the journal keeps who did so, and why.
+
+        Args:
+            id: Id of the entry, or its beginning.
+            reason: Why it need not be undone, in words.
+            by: Who says so.
+
+        Returns:
+            The entry.
+
+        Raises:
+            BenchFault: There is not exactly one such entry, or no reason.
+        """
+        if not reason.strip():
+            raise BenchFault(f"{self.path}: entry {id}: the reason is empty; expected: why it need not be undone")
+        found = [entry for entry in self.pending() if id and entry.id.startswith(id)]
+        if len(found) != 1:
+            known = ", ".join(entry.short_id for entry in self.pending()) or "none is pending"
+            raise BenchFault(f"{self.path}: {len(found)} pending entries have the id {id!r}; expected one of: {known}")
+        self._append({"event": "forgotten", "id": found[0].id, "reason": reason, "by": by})
+        return found[0]
 
     def undo(self, entry: Entry, run: Callable[[Action], None]) -> None:
         """Run the action of ``entry`` and write down that it is undone.
@@ -325,6 +283,7 @@ class Journal:
     def _repair(self, fd: int) -> None:
         """Cut off a torn last line and keep it as a line of its own; start afresh when the file is long and settled."""
         state = self._state()
+        self._old_tokens = state.tokens
         try:
             if state.torn:
                 os.ftruncate(fd, os.fstat(fd).st_size - len(state.torn))
@@ -365,53 +324,25 @@ class Journal:
             raise BenchFault(f"{self.path}: the undo journal cannot be mended: {error.strerror}") from error
         return size
 
-    def _state(self) -> _State:
+    def _state(self) -> JournalState:
         try:
             *lines, tail = self.path.read_bytes().split(b"\n")
         except FileNotFoundError:
-            return _State({}, None, b"")
+            return JournalState({}, None, b"")
         except OSError as error:
             raise BenchFault(f"{self.path}: the undo journal cannot be read: {error.strerror}") from error
         if lines and not tail and b"\0" in lines[-1]:
             tail = lines.pop() + b"\n"  # of its blocks only the last one has reached the disk
-        state = _State({}, None, tail)
+        state = JournalState({}, None, tail)
         for number, line in enumerate(lines, start=1):
             try:
-                _apply(state, json.loads(line))
+                apply_line(state, json.loads(line))
             except (ValueError, KeyError, TypeError, BenchFault) as error:
                 raise BenchFault(
                     f"{self.path}:{number}: no line of an undo journal ({type(error).__name__}: {error}); wanted: put "
                     f"the bench right by hand, with this file as the list of changes, then move the file away"
                 ) from error
         return state
-
-
-def _apply(state: _State, event: dict[str, Any]) -> None:
-    """Add one line of a journal to what the lines before add up to."""
-    match event["event"]:
-        case "registered":
-            fields = event["action"]
-            deadline_s = float(fields.get("deadline_s", DEADLINE_S))  # a journal of before has none
-            action = Action(ActionKind(fields["kind"]), fields["where"], fields["command"], deadline_s)
-            subject, what, run = str(event["subject"]), str(event["what"]), str(event["run"])
-            entry = Entry(str(event["id"]), subject, what, action, run, int(event["pid"]), str(event["at"]))
-            state.pending[entry.id] = entry
-        case "done":
-            if event["id"] not in state.settled:
-                del state.pending[event["id"]]
-                state.settled.add(event["id"])
-        case "failed":
-            if event["id"] not in state.settled:
-                entry = state.pending[event["id"]]
-                state.pending[entry.id] = replace(entry, errors=(*entry.errors, str(event["error"])))
-        case "held":
-            state.holder_pid = int(event["pid"])
-        case "released":
-            state.holder_pid = None
-        case "torn":
-            pass
-        case other:
-            raise ValueError(f"unknown event {other!r}")
 
 
 def _holder(pid: int | None) -> str:

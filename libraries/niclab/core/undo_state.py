@@ -1,0 +1,128 @@
+"""The records of the undo journal, and what its lines add up to."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import Any
+
+from niclab.core.verdict import BenchFault
+
+DEADLINE_S = 60.0
+SLOW_DEADLINE_S = 700.0
+"""Longer than any flash or installation may take going forth: cut in the middle it leaves the server worse."""
+
+
+class ActionKind(Enum):
+    """Where an undo action runs."""
+
+    SHELL = "shell"
+    """``command`` runs on the server ``where``."""
+    LOCAL = "local"
+    """``command`` runs on the controller, from the repository root; ``where`` is ``controller``."""
+    POWER = "power"
+    """The BMC of the server ``where`` brings its power to the state ``command``: ``on`` or ``off``."""
+    SWITCH = "switch"
+    """The switch of the bench does ``command`` (see :mod:`niclab.switch.undo`); ``where`` is ``switch``."""
+
+
+@dataclass(frozen=True)
+class Action:
+    """How to put something back. Must be idempotent.
+
+    ``deadline_s``: how long a ``SHELL`` command may take, in seconds; the bench's commands and power have their own.
+
+    Raises:
+        BenchFault: When ``where`` or ``command`` cannot be of this kind, or the deadline is no time.
+    """
+
+    kind: ActionKind
+    where: str
+    command: str
+    deadline_s: float = DEADLINE_S
+
+    def __post_init__(self) -> None:
+        places = {ActionKind.LOCAL: ("controller",), ActionKind.SWITCH: ("switch",)}.get(self.kind, ("dut", "peer"))
+        if self.where not in places:
+            raise BenchFault(f"undo action: where {self.where!r} is not wanted; wanted: {' or '.join(places)}")
+        if self.kind is ActionKind.POWER and self.command not in ("on", "off"):
+            raise BenchFault(f"undo action: power state {self.command!r} is not wanted; wanted: on or off")
+        if not self.command.strip():
+            raise BenchFault("undo action: the command is empty; wanted: the command that puts the change back")
+        if not 0 < self.deadline_s < math.inf:
+            raise BenchFault(f"undo action: a deadline of {self.deadline_s} s; expected: a positive number of seconds")
+
+    def __str__(self) -> str:
+        return f"{self.kind.value} on {self.where}: {self.command}"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A change and its undo.
+
+    ``at`` is the controller's time (ISO 8601 with offset); ``errors`` are the failed tries so far, the oldest first.
+    """
+
+    id: str
+    subject: str
+    what: str
+    action: Action
+    run: str
+    pid: int
+    at: str
+    errors: tuple[str, ...] = ()
+
+    @property
+    def short_id(self) -> str:
+        """The beginning of the id, by which a person names the entry."""
+        return self.id[:8]
+
+    def __str__(self) -> str:
+        origin = f"{self.at}, run {self.run}, pid {self.pid}, id {self.short_id}"
+        return f"{self.subject}: {self.what} ({origin}); undo: {self.action}"
+
+
+@dataclass
+class JournalState:
+    """What the lines of a journal add up to."""
+
+    pending: dict[str, Entry]
+    holder_pid: int | None
+    torn: bytes
+    settled: set[str] = field(default_factory=set)
+    """Ids of entries that are undone or forgotten: a signal may leave a second record of one."""
+    tokens: set[str] = field(default_factory=set)
+    """One for each time that the journal was held: marks on the servers that carry one are of a run of this journal."""
+
+
+def apply_line(state: JournalState, event: dict[str, Any]) -> None:
+    """Add one line of a journal to what the lines before add up to."""
+    match event["event"]:
+        case "registered":
+            fields = event["action"]
+            deadline_s = float(fields.get("deadline_s", DEADLINE_S))  # a journal of before has none
+            action = Action(ActionKind(fields["kind"]), fields["where"], fields["command"], deadline_s)
+            subject, what, run = str(event["subject"]), str(event["what"]), str(event["run"])
+            entry = Entry(str(event["id"]), subject, what, action, run, int(event["pid"]), str(event["at"]))
+            state.pending[entry.id] = entry
+        case "done":
+            if event["id"] not in state.settled:
+                del state.pending[event["id"]]
+                state.settled.add(event["id"])
+        case "forgotten":
+            del state.pending[event["id"]]
+            state.settled.add(event["id"])
+        case "failed":
+            if event["id"] not in state.settled:
+                entry = state.pending[event["id"]]
+                state.pending[entry.id] = replace(entry, errors=(*entry.errors, str(event["error"])))
+        case "held":
+            state.holder_pid = int(event["pid"])
+            state.tokens |= {str(event["token"])} if "token" in event else set()
+        case "released":
+            state.holder_pid = None
+        case "torn":
+            pass
+        case other:
+            raise ValueError(f"unknown event {other!r}")
