@@ -84,8 +84,8 @@ class TestRun:
         monkeypatch.setattr(report.tools, "find", lambda: Tools(Path("node"), Path("cli.js")))
         return asked
 
-    def run(self, bench: FakeBench, profile: certify.Profile = certify.Profile.FULL) -> int:
-        return certify.run(bench.file, str(bench.sheet), profile, bench.folder / "results")
+    def run(self, bench: FakeBench, plan: str = "qualification") -> int:
+        return certify.run(bench.file, str(bench.sheet), plan, bench.folder / "results")
 
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
     def test_a_run_that_is_ended_puts_the_bench_back(
@@ -136,7 +136,7 @@ class TestRun:
     def test_a_failed_run(self, bench: FakeBench, suites: Path, asked: dict[str, object]) -> None:
         (suites / "failing.robot").write_text(FAILING)
         asked["certified"] = False
-        assert self.run(bench, certify.Profile.QUICK) == 1
+        assert self.run(bench, "quick") == 1
         assert asked["robot_rc"] == 1
         run_dir = asked["run_dir"]
         assert isinstance(run_dir, Path) and read_run(run_dir)["expected_tests"] == 2
@@ -257,7 +257,15 @@ class TestCommand:
         )
 
     @pytest.mark.parametrize(
-        "arguments", [[], ["qualify"], ["certify", "--profile", "fast"], ["doctor", "--fix"], ["restore", "a", "b"]]
+        "arguments",
+        [
+            [],
+            ["qualify"],
+            ["certify", "--profile", "fast"],
+            ["certify", "--profile", "full", "--plan", "quick"],
+            ["doctor", "--fix"],
+            ["restore", "a", "b"],
+        ],
     )
     def test_wrong_usage_is_status_2(self, arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
         with pytest.raises(SystemExit) as caught:
@@ -279,11 +287,23 @@ class TestCommand:
 
         monkeypatch.setattr(certify, "run", run)
         assert cli.main(["certify", "x.yaml", "--card", "c", "--profile", "full", "--results", "r"]) == status
-        assert asked == [Path("x.yaml"), "c", certify.Profile.FULL, Path("r"), {}]
+        assert asked == [Path("x.yaml"), "c", "qualification", Path("r"), {}, None]
+
+    @pytest.mark.parametrize(
+        ("options", "plan"),
+        [([], "quick"), (["--plan", "qualification"], "qualification"), (["--plan", "mine.yaml"], "mine.yaml")],
+    )
+    def test_a_plan_is_chosen_by_name_or_file(
+        self, monkeypatch: pytest.MonkeyPatch, options: list[str], plan: str
+    ) -> None:
+        asked: list[object] = []
+        monkeypatch.setattr(certify, "run", lambda *arguments: asked.append(arguments[2]) or 0)
+        assert cli.main(["certify", *options]) == 0
+        assert asked == [plan]
 
     def test_other_systems_are_chosen_by_name(self, monkeypatch: pytest.MonkeyPatch) -> None:
         asked: list[object] = []
-        monkeypatch.setattr(certify, "run", lambda *arguments: asked.append(arguments[-1]) or 0)
+        monkeypatch.setattr(certify, "run", lambda *arguments: asked.append(arguments[4]) or 0)
         assert cli.main(["certify", "x.yaml", "--dut-os", "freebsd"]) == 0
         assert asked == [{Role.DUT: OperatingSystem.FREEBSD}]
 

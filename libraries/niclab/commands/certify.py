@@ -15,13 +15,15 @@ from niclab.bench.records import OperatingSystem, Role, load_bench
 from niclab.card import load_card
 from niclab.commands.report import look_for_tools, try_report
 from niclab.core.abort import ENDING, FORWARDED, EndRequests
-from niclab.core.profile import Profile
 from niclab.core.verdict import BenchFault
 from niclab.files.secrets import Secrets
 from niclab.files.yaml import REPOSITORY
-from niclab.report import certificate
+from niclab.report import certificate, signature
+from niclab.report.inputs import Input, keep_inputs
 from niclab.report.runfolder import ALLURE_RESULTS_FOLDER, finish_run, new_run, plan_run, record_facts, subject_of
-from niclab.scope.plan import PLAN_OF_PROFILE
+from niclab.report.sums import SUMS_NAME
+from niclab.scope.plan import load_plan
+from niclab.scope.requirements import REQUIREMENTS_FILE, Requirements, load_requirements
 
 SUITES = REPOSITORY / "suites"
 LISTENERS = REPOSITORY / "libraries" / "listeners"
@@ -35,31 +37,38 @@ _COOKIES = ("JENKINS_NODE_COOKIE", "JENKINS_SERVER_COOKIE", "HUDSON_SERVER_COOKI
 def run(
     bench_file: Path,
     card: str,
-    profile: Profile,
+    plan: str,
     results: Path,
     systems: Mapping[Role, OperatingSystem] | None = None,
+    sign_with: Path | None = None,
 ) -> int:
     """Qualify ``card`` on the bench; return 0 only for a clean certificate.
 
     Args:
         bench_file: The bench file.
         card: Name of the card's sheet, or its file.
-        profile: How much is tested.
+        plan: Name of a plan in ``lab/plans``, or a plan's file: what the certificate must cover.
         results: Folder of the run folders.
         systems: Operating systems of servers that are to run others than the bench file says.
+        sign_with: Key of SSH that signs the certificate.
 
     Raises:
-        BenchFault: When bench file, sheet or suites are wrong, or the certificate cannot be written. A report that
-            cannot be made is a warning: it does not change the verdict.
+        BenchFault: When bench file, sheet, plan, key or suites are wrong, or the certificate cannot be written. A
+            report that cannot be made is a warning: it does not change the verdict.
     """
     bench, sheet = load_bench(bench_file).with_systems(systems or {}), load_card(card)
-    chosen = [f"{role.name}_OS:{system.value}" for role, system in (systems or {}).items()]
+    chosen_plan = load_plan(plan)
+    profile = chosen_plan.profile.value
+    if sign_with is not None:
+        signature.check_key(sign_with)
+    other_systems = [f"{role.name}_OS:{system.value}" for role, system in (systems or {}).items()]
     options = [
-        *(word for variable in chosen for word in ("--variable", variable)),
-        *("--variable", f"BENCH:{bench.file}", "--variable", f"CARD:{card}", "--variable", f"PROFILE:{profile.value}"),
+        *(word for variable in other_systems for word in ("--variable", variable)),
+        *("--variable", f"BENCH:{bench.file}", "--variable", f"CARD:{card}", "--variable", f"PROFILE:{profile}"),
         *("--name", "Qualification", "--settag", f"allure.label.card:{sheet.name}"),
         *("--prerunmodifier", f"{PER_CARD}:{sheet.file}:{bench.server(Role.DUT).os.value}"),
-        *("--prerunmodifier", f"{MODIFIER}:{profile.value}"),
+        *("--prerunmodifier", f"{MODIFIER}:{profile}"),
+        *tag_documentation(load_requirements()),
     ]
     subject = subject_of(bench.emulated)
     options += ["--metadata", f"Subject:{subject}"]
@@ -70,8 +79,10 @@ def run(
     tools = look_for_tools()
     expected = count_tests(options)
     run_dir = new_run(results, sheet.name, bench.name, emulated=bench.emulated)
-    plan_run(run_dir, expected_tests=expected, plan=PLAN_OF_PROFILE[profile])
-    record_facts(run_dir, profile=profile.value, equipment=bench.description)
+    plan_run(run_dir, expected_tests=expected, plan=chosen_plan.plan)
+    files = {Input.SHEET: sheet.file, Input.BENCH: bench.file, Input.PLAN: chosen_plan.file}
+    keep_inputs(run_dir, {**files, Input.REQUIREMENTS: REQUIREMENTS_FILE})
+    record_facts(run_dir, profile=profile, equipment=bench.description)
     listener = f"{LISTENER}:{run_dir / ALLURE_RESULTS_FOLDER}"
     rc = _Robot().run([*options, "--listener", listener, "--listener", str(ABORT), "--outputdir", str(run_dir)])
     secrets = Secrets(bench.secrets_file)
@@ -80,7 +91,25 @@ def run(
     mark = f" ({subject})" if bench.emulated else ""
     print(f"{'CERTIFIED' if certified else 'NOT CERTIFIED'}{mark}: {run_dir}", flush=True)
     try_report(run_dir, tools)
+    if sign_with is not None:
+        signature.sign(run_dir / SUMS_NAME, sign_with)
     return 0 if certified else 1
+
+
+def tag_documentation(requirements: Requirements) -> list[str]:
+    """Return the options by which log and report say what each requirement is.
+
+    Args:
+        requirements: All requirements.
+
+    Returns:
+        ``--tagdoc`` and its value for each. The colon of a tag would end the pattern; ``?`` matches it.
+    """
+    return [
+        word
+        for requirement, entry in requirements.requirements.items()
+        for word in ("--tagdoc", f"req?{requirement}:{entry.title} ({requirements.source(requirement)})")
+    ]
 
 
 def count_tests(options: list[str]) -> int:

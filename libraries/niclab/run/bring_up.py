@@ -6,7 +6,11 @@ from collections.abc import Callable
 
 from niclab.bench.commands import checked_local_command, in_words, local_command, names_in_servers
 from niclab.bench.records import Bench, Role
+from niclab.core.marks import MarkKind, timed
 from niclab.core.undo import Action, ActionKind, Journal
+
+BOTH = "dut and peer"
+"""Subject of the boot that the bench's own commands make."""
 
 
 def bring_up(bench: Bench, card: str, journal: Journal) -> None:
@@ -32,7 +36,8 @@ def bring_up(bench: Bench, card: str, journal: Journal) -> None:
     if local_command(commands.status).returncode:
         undo = Action(ActionKind.LOCAL, "controller", commands.down)
         journal.register("bench", f"{bench.name} was down and is brought up", undo)
-        checked_local_command(commands.up)
+        with timed(MarkKind.BOOT, BOTH):
+            checked_local_command(commands.up)
 
 
 def bring_up_for_undo(bench: Bench) -> None:
@@ -77,4 +82,5 @@ def _change(
         return
     what = f"{bench.name} had {in_words(found)} and {news}"
     journal.register("bench", what, Action(ActionKind.LOCAL, "controller", back))
-    checked_local_command(there)
+    with timed(MarkKind.BOOT, BOTH):
+        checked_local_command(there)
