@@ -16,7 +16,7 @@ from niclab.transports.bmc import PowerState, SensorKind
 class Power(BenchLibrary):
     """Keywords about power. ``server`` is ``dut`` or ``peer``."""
 
-    @keyword
+    @keyword(tags=["boots"])
     def power_cycle(self, server: Role) -> None:
         """Cut the power, restore it, wait until the server runs again.
 
@@ -33,7 +33,7 @@ class Power(BenchLibrary):
         target.power_cycle()
         self.run.journal.done(entry)
 
-    @keyword
+    @keyword(tags=["boots"])
     def reboot(self, server: Role) -> None:
         """Restart the operating system in an orderly way, wait until it runs again.
 
@@ -45,7 +45,7 @@ class Power(BenchLibrary):
         """
         self.run.server(server).reboot()
 
-    @keyword
+    @keyword(tags=["boots"])
     def reset_by_bmc(self, server: Role) -> None:
         """Press the reset button by the BMC, wait until the server runs again. For a server that hangs.
 
@@ -94,7 +94,7 @@ class Power(BenchLibrary):
             names = ", ".join(sensor.name for sensor in sensors) or "none"
             raise BenchFault(f"{server.value} BMC: no temperature can be read; sensors: {names}")
 
-    @keyword
+    @keyword(tags=["boots"])
     def event_log_should_grow_by_power_cycle(self, server: Role) -> None:
         """Power cycle the server and look for new entries in the BMC's event log (SEL).
 

@@ -8,12 +8,16 @@ import subprocess
 import sys
 import tempfile
 import xml.etree.ElementTree as ET
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
-from niclab.bench.records import OperatingSystem, Role, load_bench
-from niclab.card import load_card
+from niclab.bench.records import Bench, OperatingSystem, Role, load_bench
+from niclab.card import Card, load_card
+from niclab.commands.forecast import forecast
 from niclab.commands.report import look_for_tools, try_report
+from niclab.commands.schema import DIRECTORY, TAG_DOCUMENTATION
 from niclab.core.abort import ENDING, FORWARDED, EndRequests
 from niclab.core.verdict import BenchFault
 from niclab.files.secrets import Secrets
@@ -23,7 +27,7 @@ from niclab.report.inputs import Input, keep_inputs
 from niclab.report.runfolder import ALLURE_RESULTS_FOLDER, finish_run, new_run, plan_run, record_facts, subject_of
 from niclab.report.sums import SUMS_NAME
 from niclab.scope.plan import load_plan
-from niclab.scope.requirements import REQUIREMENTS_FILE, Requirements, load_requirements
+from niclab.scope.requirements import REQUIREMENTS_FILE
 
 SUITES = REPOSITORY / "suites"
 LISTENERS = REPOSITORY / "libraries" / "listeners"
@@ -31,6 +35,8 @@ MODIFIER = LISTENERS / "ProfileFilter.py"
 PER_CARD = LISTENERS / "PerCard.py"
 LISTENER = LISTENERS / "AllureResults.py"
 ABORT = LISTENERS / "Abort.py"
+BOOTS = "boots"
+"""Tag of the keywords that boot the server that they are given."""
 _COOKIES = ("JENKINS_NODE_COOKIE", "JENKINS_SERVER_COOKIE", "HUDSON_SERVER_COOKIE", "BUILD_ID")
 
 
@@ -41,8 +47,10 @@ def run(
     results: Path,
     systems: Mapping[Role, OperatingSystem] | None = None,
     sign_with: Path | None = None,
+    *,
+    dry_run: bool = False,
 ) -> int:
-    """Qualify ``card`` on the bench; return 0 only for a clean certificate.
+    """Qualify ``card`` on the bench; return 0 only for a clean certificate. It says first what to expect.
 
     Args:
         bench_file: The bench file.
@@ -51,6 +59,7 @@ def run(
         results: Folder of the run folders.
         systems: Operating systems of servers that are to run others than the bench file says.
         sign_with: Key of SSH that signs the certificate.
+        dry_run: Only say what to expect: nothing is run, and no run folder is made.
 
     Raises:
         BenchFault: When bench file, sheet, plan, key or suites are wrong, or the certificate cannot be written. A
@@ -61,25 +70,15 @@ def run(
     profile = chosen_plan.profile.value
     if sign_with is not None:
         signature.check_key(sign_with)
-    other_systems = [f"{role.name}_OS:{system.value}" for role, system in (systems or {}).items()]
-    options = [
-        *(word for variable in other_systems for word in ("--variable", variable)),
-        *("--variable", f"BENCH:{bench.file}", "--variable", f"CARD:{card}", "--variable", f"PROFILE:{profile}"),
-        *("--name", "Qualification", "--settag", f"allure.label.card:{sheet.name}"),
-        *("--prerunmodifier", f"{PER_CARD}:{sheet.file}:{bench.server(Role.DUT).os.value}"),
-        *("--prerunmodifier", f"{MODIFIER}:{profile}"),
-        *tag_documentation(load_requirements()),
-    ]
-    subject = subject_of(bench.emulated)
-    options += ["--metadata", f"Subject:{subject}"]
-    if bench.emulated:
-        options += [
-            word for page in ("log", "report") for word in (f"--{page}title", f"{subject}: {page} of {sheet.name}")
-        ]
+    options = _options(bench, card, sheet, profile, systems or {})
     tools = look_for_tools()
-    expected = count_tests(options)
+    ahead = look_ahead(options)
+    for line in forecast(bench, sheet.name, chosen_plan.plan, results, ahead.tests, ahead.boots).lines():
+        print(line, flush=True)
+    if dry_run:
+        return 0
     run_dir = new_run(results, sheet.name, bench.name, emulated=bench.emulated)
-    plan_run(run_dir, expected_tests=expected, plan=chosen_plan.plan)
+    plan_run(run_dir, expected_tests=ahead.tests, plan=chosen_plan.plan)
     files = {Input.SHEET: sheet.file, Input.BENCH: bench.file, Input.PLAN: chosen_plan.file}
     keep_inputs(run_dir, {**files, Input.REQUIREMENTS: REQUIREMENTS_FILE})
     record_facts(run_dir, profile=profile, equipment=bench.description)
@@ -88,7 +87,7 @@ def run(
     secrets = Secrets(bench.secrets_file)
     finish_run(run_dir, rc, [secrets.get(name) for name in bench.secret_names])
     certified = certificate.certify(run_dir, rc)
-    mark = f" ({subject})" if bench.emulated else ""
+    mark = f" ({subject_of(bench.emulated)})" if bench.emulated else ""
     print(f"{'CERTIFIED' if certified else 'NOT CERTIFIED'}{mark}: {run_dir}", flush=True)
     try_report(run_dir, tools)
     if sign_with is not None:
@@ -96,24 +95,39 @@ def run(
     return 0 if certified else 1
 
 
-def tag_documentation(requirements: Requirements) -> list[str]:
-    """Return the options by which log and report say what each requirement is.
+def _options(bench: Bench, card: str, sheet: Card, profile: str, systems: Mapping[Role, OperatingSystem]) -> list[str]:
+    """The options of Robot Framework that choose and describe the tests."""
+    other_systems = [f"{role.name}_OS:{system.value}" for role, system in systems.items()]
+    options = [
+        *(word for variable in other_systems for word in ("--variable", variable)),
+        *("--variable", f"BENCH:{bench.file}", "--variable", f"CARD:{card}", "--variable", f"PROFILE:{profile}"),
+        *("--name", "Qualification", "--settag", f"allure.label.card:{sheet.name}"),
+        *("--prerunmodifier", f"{PER_CARD}:{sheet.file}:{bench.server(Role.DUT).os.value}"),
+        *("--prerunmodifier", f"{MODIFIER}:{profile}"),
+        *("--argumentfile", str(DIRECTORY / TAG_DOCUMENTATION)),
+    ]
+    subject = subject_of(bench.emulated)
+    options += ["--metadata", f"Subject:{subject}"]
+    if bench.emulated:
+        options += [
+            word for page in ("log", "report") for word in (f"--{page}title", f"{subject}: {page} of {sheet.name}")
+        ]
+    return options
+
+
+@dataclass(frozen=True)
+class Ahead:
+    """What a dry run knows of a run: the number of its tests, and the boots of each server that they order at most."""
+
+    tests: int
+    boots: Mapping[Role, int]
+
+
+def look_ahead(options: list[str]) -> Ahead:
+    """Look at the selected tests by a dry run: unknown keywords and wrong arguments stop the run here.
 
     Args:
-        requirements: All requirements.
-
-    Returns:
-        ``--tagdoc`` and its value for each. The colon of a tag would end the pattern; ``?`` matches it.
-    """
-    return [
-        word
-        for requirement, entry in requirements.requirements.items()
-        for word in ("--tagdoc", f"req?{requirement}:{entry.title} ({requirements.source(requirement)})")
-    ]
-
-
-def count_tests(options: list[str]) -> int:
-    """How many tests the selection has, by a dry run: unknown keywords and wrong arguments stop the run here.
+        options: Options of Robot Framework.
 
     Raises:
         BenchFault: When the dry run fails or selects nothing.
@@ -127,7 +141,17 @@ def count_tests(options: list[str]) -> int:
             raise BenchFault(
                 f"suites: the dry run fails (status {done.returncode}): {(done.stderr or done.stdout)[-800:]}"
             )
-        return sum(1 for _ in ET.parse(output).iter("test"))
+        tree = ET.parse(output)
+    return Ahead(sum(1 for _ in tree.iter("test")), Counter(_boots(tree)))
+
+
+def _boots(tree: ET.ElementTree[ET.Element]) -> Iterator[Role]:
+    """The server of each keyword that is tagged as one that boots it."""
+    servers = {role.value: role for role in Role}
+    for keyword in tree.iter("kw"):
+        if any(tag.text == BOOTS for tag in keyword.iterfind("tag")):
+            named = ((arg.text or "").lower() for arg in keyword.iterfind("arg"))
+            yield from (servers[name] for name in named if name in servers)
 
 
 class _Robot:

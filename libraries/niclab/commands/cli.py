@@ -11,7 +11,7 @@ from pathlib import Path
 from niclab import __version__
 from niclab.bench.records import OperatingSystem, Role, chosen_systems, load_bench
 from niclab.card import load_card
-from niclab.commands import baseline, certify, doctor, parse, report, verify
+from niclab.commands import baseline, certify, doctor, parse, report, timing, verify
 from niclab.commands.parity import parity_page
 from niclab.core.profile import Profile
 from niclab.core.verdict import BenchFault, NotApplicable
@@ -67,6 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     scope.add_argument("--plan", help="name of a plan in lab/plans, or a plan's file: what must be covered")
     scope.add_argument("--profile", type=Profile, default=Profile.QUICK, metavar="quick|full", help="its own plan")
     qualify.add_argument("--results", type=Path, default=REPOSITORY / "results", help="folder of the run folders")
+    qualify.add_argument("--dry-run", action="store_true", help="only say how many boots and minutes to expect")
     key = os.environ.get(SIGN_KEY)
     qualify.add_argument(
         "--sign", type=Path, metavar="KEYFILE", default=Path(key) if key else None, help=f"sign it; or set {SIGN_KEY}"
@@ -80,6 +81,9 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("run_dir", type=Path, metavar="RUN", help="folder of the run, such as results/latest")
     check.add_argument("--signers", type=Path, metavar="FILE", help="who may sign: allowed signers of ssh-keygen")
     check.set_defaults(run=lambda options: verify.run(options.run_dir, options.signers))
+    spent = commands.add_parser("timing", help="say where the time of a finished run went")
+    spent.add_argument("run_dir", type=Path, metavar="RUN", help="folder of the run, such as results/latest")
+    spent.set_defaults(run=lambda options: timing.run(options.run_dir))
     read = commands.add_parser("parse", help="read a tool's output from standard input, print its record as JSON")
     what = read.add_mutually_exclusive_group(required=True)
     what.add_argument("kind", nargs="?", help="what the text is; see --list")
@@ -134,7 +138,9 @@ def _restore(options: argparse.Namespace) -> int:
 
 def _certify(options: argparse.Namespace) -> int:
     plan = options.plan or PLAN_OF_PROFILE[options.profile]
-    return certify.run(options.bench, options.card, plan, options.results, _systems(options), options.sign)
+    return certify.run(
+        options.bench, options.card, plan, options.results, _systems(options), options.sign, dry_run=options.dry_run
+    )
 
 
 def _parse(options: argparse.Namespace) -> int:

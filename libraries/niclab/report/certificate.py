@@ -34,6 +34,7 @@ from niclab.report.runfolder import (
     read_run,
 )
 from niclab.report.sums import OUTPUT_NAME, PAGE_NAME, covered, differences, write_sums
+from niclab.report.timing import timing_of
 from niclab.report.verdicts import Verdict
 from niclab.scope.plan import load_plan
 from niclab.scope.requirements import load_requirements
@@ -113,6 +114,10 @@ def _certificate(run_dir: Path, robot_rc: int, issued: str) -> dict[str, Any]:
     reasons += lacking
     in_output, warnings = _reasons_of_output(run_dir / OUTPUT_NAME, results)
     reasons += in_output
+    try:
+        spent = timing_of(run_dir).as_json()
+    except BenchFault:
+        spent = None  # whatever cannot be read is a reason of its own
     remarked, unread = remarks(run_dir, run, warnings)
     reasons += unread
     reasons += _reasons_of_evidence(run_dir / EVIDENCE_FOLDER)
@@ -131,6 +136,7 @@ def _certificate(run_dir: Path, robot_rc: int, issued: str) -> dict[str, Any]:
         "counts": _counted(results.tests),
         "tests": [test.as_json() for test in results.tests],
         **scope,
+        "timing": spent,
         "remarks": [each.as_json() for each in remarked],
         "sha256": covered(run_dir),
     }

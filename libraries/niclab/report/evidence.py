@@ -15,6 +15,7 @@ import os
 import re
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -252,6 +253,7 @@ class CommandLog:
             "command": self._mask(result.command),
             "exit_status": result.exit_status,
             "signal": result.signal,
+            "ended": round(time.time(), 3),
             "seconds": round(result.seconds, 6),
             "stdout": self._shortened(result.stdout),
             "stderr": self._shortened(result.stderr),

@@ -72,6 +72,14 @@ def _verdict(certificate: Mapping[str, Any], certified: bool) -> str:
     )
 
 
+def _time(timing: Mapping[str, Any] | None) -> str | None:
+    if timing is None:
+        return None
+    boots = ", ".join(f"{server} {count}" for server, count in timing["boots"].items()) or "none noted"
+    parts = ", ".join(f"{what} {seconds:.0f} s" for what, seconds in timing["seconds"].items())
+    return f"{timing['wall_s']:.0f} s: {parts}; boots: {boots}; {timing['commands']} commands"
+
+
 def _counts(counts: Mapping[str, int], whose: str) -> str:
     """``80 tests of the card: 78 pass, 2 not applicable``."""
     total = sum(counts.values())
@@ -100,6 +108,7 @@ def _subject(certificate: Mapping[str, Any]) -> str:
         "Finished": _moment(certificate["finished"]),
         "Run by": f"{who['user']} on {who['controller']}" if who.get("user") and who.get("controller") else None,
         "Run": certificate["run"],
+        "Time": _time(certificate["timing"]),
         "Lab": f"{run} with local changes" if run and git.get("local_changes") else run,
         "Robot": versions.get("robotframework"),
         "Python": versions.get("python"),
