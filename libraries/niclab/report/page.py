@@ -48,7 +48,7 @@ def certificate_page(certificate: Mapping[str, Any], look: Path = LOOK) -> str:
 </header>
 {_verdict(certificate, certified)}
 {_subject(certificate)}
-{_remarks(certificate["remarks"])}
+{_circumstances(certificate["timing"], certificate["remarks"])}
 {_tests(certificate["tests"])}
 {_requirements(certificate["requirements"])}
 {_footer(certificate)}
@@ -72,12 +72,13 @@ def _verdict(certificate: Mapping[str, Any], certified: bool) -> str:
     )
 
 
-def _time(timing: Mapping[str, Any] | None) -> str | None:
+def _time(timing: Mapping[str, Any] | None) -> list[dict[str, Any]]:
     if timing is None:
-        return None
+        return []
     boots = ", ".join(f"{server} {count}" for server, count in timing["boots"].items()) or "none noted"
     parts = ", ".join(f"{what} {seconds:.0f} s" for what, seconds in timing["seconds"].items())
-    return f"{timing['wall_s']:.0f} s: {parts}; boots: {boots}; {timing['commands']} commands"
+    details = f"{parts}; boots: {boots}; {timing['commands']} commands"
+    return [{"about": "Time", "text": f"{timing['wall_s']:.0f} s", "details": [details]}]
 
 
 def _counts(counts: Mapping[str, int], whose: str) -> str:
@@ -87,10 +88,10 @@ def _counts(counts: Mapping[str, int], whose: str) -> str:
     return f"{total} test{'s' * (total != 1)} {whose}{f': {parts}' if parts else ''}"
 
 
-def _remarks(remarks: Iterable[Mapping[str, Any]]) -> str:
+def _circumstances(timing: Mapping[str, Any] | None, remarks: Iterable[Mapping[str, Any]]) -> str:
     rows = "".join(
         f"<tr><td>{_text(each['about'])}</td><td>{_text(each['text'])}{_message(chr(10).join(each['details']))}</td></tr>"
-        for each in remarks
+        for each in [*_time(timing), *remarks]
     )
     return f'<h2>Circumstances</h2>\n<table class="remarks">{rows}</table>' if rows else ""
 
@@ -108,7 +109,6 @@ def _subject(certificate: Mapping[str, Any]) -> str:
         "Finished": _moment(certificate["finished"]),
         "Run by": f"{who['user']} on {who['controller']}" if who.get("user") and who.get("controller") else None,
         "Run": certificate["run"],
-        "Time": _time(certificate["timing"]),
         "Lab": f"{run} with local changes" if run and git.get("local_changes") else run,
         "Robot": versions.get("robotframework"),
         "Python": versions.get("python"),
