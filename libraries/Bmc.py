@@ -53,7 +53,7 @@ class Bmc(BenchLibrary):
             names = ", ".join(sensor.name for sensor in sensors) or "none"
             raise BenchFault(f"{server.value} BMC: no temperature can be read; sensors: {names}")
 
-    @keyword
+    @keyword(tags=["boots"])
     def event_log_should_grow_by_power_cycle(self, server: Role) -> None:
         """Power cycle the server and look for new entries in the BMC's event log (SEL).
 

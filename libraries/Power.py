@@ -15,7 +15,7 @@ from niclab.run.power import power_cycle
 class Power(BenchLibrary):
     """Keywords about power. ``server`` is ``dut`` or ``peer``."""
 
-    @keyword
+    @keyword(tags=["boots"])
     def power_cycle(self, server: Role) -> None:
         """Cut the power, restore it, wait until the server runs again.
 
@@ -27,7 +27,7 @@ class Power(BenchLibrary):
         """
         power_cycle(self.run, server)
 
-    @keyword
+    @keyword(tags=["boots"])
     def reboot(self, server: Role) -> None:
         """Restart the operating system in an orderly way, wait until it runs again.
 
@@ -39,7 +39,7 @@ class Power(BenchLibrary):
         """
         self.run.server(server).reboot()
 
-    @keyword
+    @keyword(tags=["boots-the-dut-once"])
     def start_the_dut_once(self, start: Start) -> None:
         """Start the dut again unless this run has done so that way; afterwards its links are up as they were.
 
@@ -55,7 +55,7 @@ class Power(BenchLibrary):
         if not self.run.part(Starts).once(start, logger.warn):
             logger.info(f"this run has made a {start.value} of the dut already; what it showed is kept")
 
-    @keyword
+    @keyword(tags=["boots"])
     def reset_by_bmc(self, server: Role) -> None:
         """Press the reset button by the BMC, wait until the server runs again. For a server that hangs.
 

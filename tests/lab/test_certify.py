@@ -49,24 +49,25 @@ def suites(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 class TestCounting:
     def test_every_test_is_counted(self, suites: Path) -> None:
         (suites / "failing.robot").write_text(FAILING)
-        assert certify.count_tests([]) == 3
+        assert certify.look_ahead([]).tests == 3
 
     def test_the_profile_counts(self, suites: Path) -> None:
         assert suites.is_dir()
         counts = {
-            name: certify.count_tests(["--prerunmodifier", f"{certify.MODIFIER}:{name}"]) for name in ("quick", "full")
+            name: certify.look_ahead(["--prerunmodifier", f"{certify.MODIFIER}:{name}"]).tests
+            for name in ("quick", "full")
         }
         assert counts == {"quick": 1, "full": 2}
 
     def test_an_unknown_keyword_stops_the_run(self, suites: Path) -> None:
         (suites / "unknown.robot").write_text(UNKNOWN)
         with pytest.raises(BenchFault, match=r"^suites: the dry run fails \(status 1\)"):
-            certify.count_tests([])
+            certify.look_ahead([])
 
     def test_no_test_at_all_stops_the_run(self, suites: Path) -> None:
         (suites / "passing.robot").unlink()
         with pytest.raises(BenchFault, match=r"^suites: the dry run fails \(status 25\d\)"):
-            certify.count_tests([])
+            certify.look_ahead([])
 
 
 class TestRun:
@@ -84,8 +85,8 @@ class TestRun:
         monkeypatch.setattr(report.tools, "find", lambda: Tools(Path("node"), Path("cli.js")))
         return asked
 
-    def run(self, bench: FakeBench, profile: certify.Profile = certify.Profile.FULL) -> int:
-        return certify.run(bench.file, str(bench.sheet), profile, bench.folder / "results")
+    def run(self, bench: FakeBench, plan: str = "qualification") -> int:
+        return certify.run(bench.file, str(bench.sheet), plan, bench.folder / "results")
 
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
     def test_a_run_that_is_ended_puts_the_bench_back(
@@ -107,6 +108,24 @@ class TestRun:
         assert undone.exists() and asked["robot_rc"] == 2  # both failed: the second never began
         assert signal.getsignal(number) is before
 
+    def test_a_dry_run_says_what_to_expect_and_runs_nothing(
+        self, bench: FakeBench, suites: Path, asked: dict[str, object], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        text = "*** Settings ***\nLibrary    {}\n*** Test Cases ***\nBoots\n    Reboot    dut\n    Power Cycle    DUT\n"
+        (suites / "boots.robot").write_text(text.format(certify.LISTENERS.parent / "Power.py"))
+        results = bench.folder / "results"
+        assert certify.run(bench.file, str(bench.sheet), "quick", results, dry_run=True) == 0
+        within_s = 120
+        assert capsys.readouterr().out.splitlines() == [
+            f"2 tests; boots: dut at most 2 (each within {within_s} s), peer at most 0 (each within {within_s} s)",
+            "duration: unknown; no finished run of this card, bench and plan",
+        ]
+        assert not results.exists() and "run_dir" not in asked
+        assert self.run(bench, "quick") == 0
+        assert "duration: unknown" in capsys.readouterr().out
+        assert certify.run(bench.file, str(bench.sheet), "quick", results, dry_run=True) == 0
+        assert capsys.readouterr().out.endswith("duration: about 0 min by 1 earlier run; boots then: none noted\n")
+
     def test_a_passed_run(
         self, bench: FakeBench, suites: Path, asked: dict[str, object], capsys: pytest.CaptureFixture[str]
     ) -> None:
@@ -119,6 +138,19 @@ class TestRun:
         assert run["facts"]["profile"] == "full" and run["finished"]
         assert (run_dir / "output.xml").exists() and list((run_dir / "allure-results").glob("*-result.json"))
         assert capsys.readouterr().out.splitlines()[-1] == f"CERTIFIED: {run_dir}"
+
+    def test_the_log_says_what_a_requirement_is(self, bench: FakeBench, suites: Path, asked: dict[str, object]) -> None:
+        (suites / "passing.robot").write_text(
+            "*** Test Cases ***\nFirst\n    [Tags]    req:CARD-03\n    No Operation\n"
+        )
+        assert self.run(bench) == 0
+        run_dir = asked["run_dir"]
+        assert isinstance(run_dir, Path)
+        shown = "PCI Express width and speed along the whole path; error counters (Charter of this lab (2026), charter)"
+        assert shown in (run_dir / "output.xml").read_text()
+        inputs = read_run(run_dir)["inputs"]
+        assert inputs["plan"] == "lab/plans/qualification.yaml" and inputs["card"] == str(bench.sheet)
+        assert (run_dir / "evidence" / "inputs" / "bench" / bench.file.name).is_file()
 
     def test_a_run_on_an_emulated_card_says_so(
         self, bench: FakeBench, suites: Path, asked: dict[str, object], capsys: pytest.CaptureFixture[str]
@@ -136,7 +168,7 @@ class TestRun:
     def test_a_failed_run(self, bench: FakeBench, suites: Path, asked: dict[str, object]) -> None:
         (suites / "failing.robot").write_text(FAILING)
         asked["certified"] = False
-        assert self.run(bench, certify.Profile.QUICK) == 1
+        assert self.run(bench, "quick") == 1
         assert asked["robot_rc"] == 1
         run_dir = asked["run_dir"]
         assert isinstance(run_dir, Path) and read_run(run_dir)["expected_tests"] == 2
@@ -257,7 +289,15 @@ class TestCommand:
         )
 
     @pytest.mark.parametrize(
-        "arguments", [[], ["qualify"], ["certify", "--profile", "fast"], ["doctor", "--fix"], ["restore", "a", "b"]]
+        "arguments",
+        [
+            [],
+            ["qualify"],
+            ["certify", "--profile", "fast"],
+            ["certify", "--profile", "full", "--plan", "quick"],
+            ["doctor", "--fix"],
+            ["restore", "a", "b"],
+        ],
     )
     def test_wrong_usage_is_status_2(self, arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
         with pytest.raises(SystemExit) as caught:
@@ -273,17 +313,29 @@ class TestCommand:
     def test_certify_returns_what_the_run_does(self, status: int, monkeypatch: pytest.MonkeyPatch) -> None:
         asked: list[object] = []
 
-        def run(*arguments: object) -> int:
-            asked.extend(arguments)
+        def run(*arguments: object, dry_run: bool) -> int:
+            asked.extend([*arguments, dry_run])
             return status
 
         monkeypatch.setattr(certify, "run", run)
         assert cli.main(["certify", "x.yaml", "--card", "c", "--profile", "full", "--results", "r"]) == status
-        assert asked == [Path("x.yaml"), "c", certify.Profile.FULL, Path("r"), {}]
+        assert asked == [Path("x.yaml"), "c", "qualification", Path("r"), {}, None, False]
+
+    @pytest.mark.parametrize(
+        ("options", "plan"),
+        [([], "quick"), (["--plan", "qualification"], "qualification"), (["--plan", "mine.yaml"], "mine.yaml")],
+    )
+    def test_a_plan_is_chosen_by_name_or_file(
+        self, monkeypatch: pytest.MonkeyPatch, options: list[str], plan: str
+    ) -> None:
+        asked: list[object] = []
+        monkeypatch.setattr(certify, "run", lambda *arguments, dry_run: asked.append(arguments[2]) or dry_run)
+        assert cli.main(["certify", *options]) == 0
+        assert asked == [plan]
 
     def test_other_systems_are_chosen_by_name(self, monkeypatch: pytest.MonkeyPatch) -> None:
         asked: list[object] = []
-        monkeypatch.setattr(certify, "run", lambda *arguments: asked.append(arguments[-1]) or 0)
+        monkeypatch.setattr(certify, "run", lambda *arguments, dry_run: asked.append(arguments[4]) or dry_run)
         assert cli.main(["certify", "x.yaml", "--dut-os", "freebsd"]) == 0
         assert asked == [{Role.DUT: OperatingSystem.FREEBSD}]
 

@@ -11,7 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from niclab.files.repository import REPOSITORY
+from niclab.report.inputs import Input, keep_inputs
 from niclab.report.runfolder import finish_run, new_run, plan_run, record_facts
+from niclab.scope.requirements import REQUIREMENTS_FILE
 
 HERE = Path(__file__).parent
 LIBRARIES = HERE.parents[1] / "libraries"
@@ -75,7 +78,10 @@ def make_run(
     folder = new_run(root, "intel-82574l", "virtual", command_line=["niclab", "run"])
     plan = root / "toy.yaml"
     plan.write_text("plan: toy\ndescription: two facts\nprofile: quick\nrequires: [CARD-03, CARD-04]\n")
-    plan_run(folder, expected_tests=expected_tests, plan=str(plan))
+    plan_run(folder, expected_tests=expected_tests, plan="toy")
+    sheet, bench = REPOSITORY / "lab" / "cards" / "intel-82574l.yaml", REPOSITORY / "lab" / "benches" / "virtual.yaml"
+    files = {Input.SHEET: sheet, Input.BENCH: bench, Input.PLAN: plan, Input.REQUIREMENTS: REQUIREMENTS_FILE}
+    keep_inputs(folder, files)
     run = run_robot(folder, suites, options)
     record_facts(folder, driver="e1000e 6.1.0", firmware="1.8-0", kernel="6.1.0-28-amd64")
     finish_run(folder, run.rc)

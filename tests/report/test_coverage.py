@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from niclab.core.verdict import BenchFault
-from niclab.report.coverage import Coverage, Status, cover, headline, unfulfilled
+from niclab.report.coverage import Coverage, Status, cover, decides_for_the_lab, headline, unfulfilled
 from niclab.report.results import TestRecord
 from niclab.report.verdicts import Verdict
 from niclab.scope.plan import PLANS, Plan, load_plan
@@ -83,7 +83,7 @@ def test_every_requirement_is_listed_also_without_a_test(requirements: Requireme
     assert [each.requirement for each in found] == ["EMX-01", "EMX-02"]
     assert {each.status for each in found} == {Status.NOT_TESTED}
     assert found[0].reason == "no test of profile quick decides it"
-    assert headline(plan, found) == "plan small: 0 of 2 requirements decided"
+    assert headline(plan, found) == "plan small not fulfilled: 0 of 2 requirements decided"
 
 
 def test_a_plan_is_fulfilled_by_what_it_requires(requirements: Requirements, plan: Plan) -> None:
@@ -127,3 +127,24 @@ def test_the_lab_s_own_files_are_whole() -> None:
     assert len(known.requirements) == 42
     plans = [load_plan(file.stem) for file in PLANS.glob("*.yaml")]
     assert {plan.plan for plan in plans} >= {"quick", "qualification"}
+
+
+def test_a_sheet_that_is_silent_about_one_check_of_many_fails_the_plan(requirements: Requirements, plan: Plan) -> None:
+    silent = record(Verdict.NOT_APPLICABLE, "SheetSilent: sheet x says nothing about rings")
+    decided = record(Verdict.PASS, "", "EMX-02")
+    found = cover(requirements, plan, [record(Verdict.PASS), silent, decided])
+    assert [each.status for each in found] == [Status.VERIFIED, Status.VERIFIED]
+    assert unfulfilled(plan, found) == [
+        "Plan small requires EMX-01 (The width): verified in part; sheet x says nothing about rings."
+    ]
+    assert headline(plan, found) == (
+        "plan small not fulfilled: 2 of 2 requirements decided; the sheet is silent about 1 of what the plan requires"
+    )
+
+
+def test_the_tests_of_the_lab_itself_are_known(requirements: Requirements) -> None:
+    all_of_them = load_requirements()
+    of_lab = record(Verdict.PASS, "", "CARD-07")
+    mixed = record(Verdict.PASS, "", "CARD-07", "CARD-02")
+    assert decides_for_the_lab(all_of_them, of_lab) and not decides_for_the_lab(all_of_them, mixed)
+    assert not decides_for_the_lab(requirements, of_lab)

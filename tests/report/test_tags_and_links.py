@@ -68,3 +68,13 @@ def test_link_without_a_name_has_that_of_its_file() -> None:
 def test_broken_evidence_link_is_an_error(markup: str, wanted: str) -> None:
     with pytest.raises(BenchFault, match=wanted):
         evidence_links(markup)
+
+
+def test_a_requirement_links_to_its_row_of_the_certificate() -> None:
+    (link,) = meaning_of(["req:DEL-07"]).links
+    assert link["url"] == "../certificate.html#DEL-07" and link["type"] == "tms"
+    assert link["name"] == (
+        "DEL-07: Memory used by the receive and transmit rings (Red Hat Enterprise Linux 6.3 NIC Optimization and Best "
+        "Practices with EqualLogic SANs (January 2014, revised July 2014), section 2.2.3)"
+    )
+    assert meaning_of(["req:XYZ-99", "touches:DEL-07"]).links == []

@@ -8,20 +8,26 @@ import subprocess
 import sys
 import tempfile
 import xml.etree.ElementTree as ET
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
-from niclab.bench.records import OperatingSystem, Role, load_bench
-from niclab.card import load_card
+from niclab.bench.records import Bench, OperatingSystem, Role, load_bench
+from niclab.card import Card, load_card
+from niclab.commands.forecast import forecast
 from niclab.commands.report import look_for_tools, try_report
+from niclab.commands.schema import DIRECTORY, TAG_DOCUMENTATION
 from niclab.core.abort import ENDING, FORWARDED, EndRequests
-from niclab.core.profile import Profile
 from niclab.core.verdict import BenchFault
 from niclab.files.repository import REPOSITORY
 from niclab.files.secrets import Secrets, without_secrets
-from niclab.report import certificate
+from niclab.report import certificate, signature
+from niclab.report.inputs import Input, keep_inputs
 from niclab.report.runfolder import ALLURE_RESULTS_FOLDER, finish_run, new_run, plan_run, record_facts, subject_of
-from niclab.scope.plan import PLAN_OF_PROFILE
+from niclab.report.sums import SUMS_NAME
+from niclab.scope.plan import load_plan
+from niclab.scope.requirements import REQUIREMENTS_FILE
 
 SUITES = REPOSITORY / "suites"
 LISTENERS = REPOSITORY / "libraries" / "listeners"
@@ -30,37 +36,77 @@ PER_CARD = LISTENERS / "PerCard.py"
 LISTENER = LISTENERS / "AllureResults.py"
 ABORT = LISTENERS / "Abort.py"
 MASKING = LISTENERS / "MessageMasking.py"
+BOOTS, BOOTS_ONCE = "boots", "boots-the-dut-once"
+"""Tags of keywords: those that boot the server that they are given, and those that boot the dut once a kind of start."""
 _COOKIES = ("JENKINS_NODE_COOKIE", "JENKINS_SERVER_COOKIE", "HUDSON_SERVER_COOKIE", "BUILD_ID")
 
 
 def run(
     bench_file: Path,
     card: str,
-    profile: Profile,
+    plan: str,
     results: Path,
     systems: Mapping[Role, OperatingSystem] | None = None,
+    sign_with: Path | None = None,
+    *,
+    dry_run: bool = False,
 ) -> int:
-    """Qualify ``card`` on the bench; return 0 only for a clean certificate.
+    """Qualify ``card`` on the bench; return 0 only for a clean certificate. It says first what to expect.
 
     Args:
         bench_file: The bench file.
         card: Name of the card's sheet, or its file.
-        profile: How much is tested.
+        plan: Name of a plan in ``lab/plans``, or a plan's file: what the certificate must cover.
         results: Folder of the run folders.
         systems: Operating systems of servers that are to run others than the bench file says.
+        sign_with: Key of SSH that signs the certificate.
+        dry_run: Only say what to expect: nothing is run, and no run folder is made.
 
     Raises:
-        BenchFault: When bench file, sheet or suites are wrong, or the certificate cannot be written. A report that
-            cannot be made is a warning: it does not change the verdict.
+        BenchFault: When bench file, sheet, plan, key or suites are wrong, or the certificate cannot be written. A
+            report that cannot be made is a warning: it does not change the verdict.
     """
     bench, sheet = load_bench(bench_file).with_systems(systems or {}), load_card(card)
-    chosen = [f"{role.name}_OS:{system.value}" for role, system in (systems or {}).items()]
+    chosen_plan = load_plan(plan)
+    profile = chosen_plan.profile.value
+    if sign_with is not None:
+        signature.check_key(sign_with)
+    options = _options(bench, card, sheet, profile, systems or {})
+    tools = look_for_tools()
+    ahead = look_ahead(options, bench.secret_names)
+    for line in forecast(bench, sheet.name, chosen_plan.plan, results, ahead.tests, ahead.boots).lines():
+        print(line, flush=True)
+    if dry_run:
+        return 0
+    run_dir = new_run(results, sheet.name, bench.name, emulated=bench.emulated)
+    plan_run(run_dir, expected_tests=ahead.tests, plan=chosen_plan.plan)
+    files = {Input.SHEET: sheet.file, Input.BENCH: bench.file, Input.PLAN: chosen_plan.file}
+    keep_inputs(run_dir, {**files, Input.REQUIREMENTS: REQUIREMENTS_FILE})
+    record_facts(run_dir, profile=profile, equipment=bench.description)
+    listener = f"{LISTENER}:{run_dir / ALLURE_RESULTS_FOLDER}"
+    listeners = [word for each in (MASKING, ABORT, listener) for word in ("--listener", str(each))]
+    rc = _Robot().run([*options, *listeners, "--outputdir", str(run_dir)])
+    secrets = Secrets(bench.secrets_file)
+    finish_run(run_dir, rc, [secrets.get(name) for name in bench.secret_names])
+    certified = certificate.certify(run_dir, rc)
+    mark = f" ({subject_of(bench.emulated)})" if bench.emulated else ""
+    print(f"{'CERTIFIED' if certified else 'NOT CERTIFIED'}{mark}: {run_dir}", flush=True)
+    try_report(run_dir, tools)
+    if sign_with is not None:
+        signature.sign(run_dir / SUMS_NAME, sign_with)
+    return 0 if certified else 1
+
+
+def _options(bench: Bench, card: str, sheet: Card, profile: str, systems: Mapping[Role, OperatingSystem]) -> list[str]:
+    """The options of Robot Framework that choose and describe the tests."""
+    other_systems = [f"{role.name}_OS:{system.value}" for role, system in systems.items()]
     options = [
-        *(word for variable in chosen for word in ("--variable", variable)),
-        *("--variable", f"BENCH:{bench.file}", "--variable", f"CARD:{card}", "--variable", f"PROFILE:{profile.value}"),
+        *(word for variable in other_systems for word in ("--variable", variable)),
+        *("--variable", f"BENCH:{bench.file}", "--variable", f"CARD:{card}", "--variable", f"PROFILE:{profile}"),
         *("--name", "Qualification", "--settag", f"allure.label.card:{sheet.name}"),
         *("--prerunmodifier", f"{PER_CARD}:{sheet.file}:{bench.server(Role.DUT).os.value}"),
-        *("--prerunmodifier", f"{MODIFIER}:{profile.value}"),
+        *("--prerunmodifier", f"{MODIFIER}:{profile}"),
+        *("--argumentfile", str(DIRECTORY / TAG_DOCUMENTATION)),
     ]
     subject = subject_of(bench.emulated)
     options += ["--metadata", f"Subject:{subject}"]
@@ -68,28 +114,22 @@ def run(
         options += [
             word for page in ("log", "report") for word in (f"--{page}title", f"{subject}: {page} of {sheet.name}")
         ]
-    tools = look_for_tools()
-    expected = count_tests(options, bench.secret_names)
-    run_dir = new_run(results, sheet.name, bench.name, emulated=bench.emulated)
-    plan_run(run_dir, expected_tests=expected, plan=PLAN_OF_PROFILE[profile])
-    record_facts(run_dir, profile=profile.value, equipment=bench.description)
-    listener = f"{LISTENER}:{run_dir / ALLURE_RESULTS_FOLDER}"
-    listeners = [word for each in (MASKING, ABORT, listener) for word in ("--listener", str(each))]
-    rc = _Robot().run([*options, *listeners, "--outputdir", str(run_dir)])
-    secrets = Secrets(bench.secrets_file)
-    finish_run(run_dir, rc, [secrets.get(name) for name in bench.secret_names])
-    certified = certificate.certify(run_dir, rc)
-    mark = f" ({subject})" if bench.emulated else ""
-    print(f"{'CERTIFIED' if certified else 'NOT CERTIFIED'}{mark}: {run_dir}", flush=True)
-    try_report(run_dir, tools)
-    return 0 if certified else 1
+    return options
 
 
-def count_tests(options: list[str], secret_names: Iterable[str] = ()) -> int:
-    """How many tests the selection has, by a dry run: unknown keywords and wrong arguments stop the run here.
+@dataclass(frozen=True)
+class Ahead:
+    """What a dry run knows of a run: the number of its tests, and the boots of each server that they order at most."""
+
+    tests: int
+    boots: Mapping[Role, int]
+
+
+def look_ahead(options: list[str], secret_names: Iterable[str] = ()) -> Ahead:
+    """Look at the selected tests by a dry run: unknown keywords and wrong arguments stop the run here.
 
     Args:
-        options: The options of Robot Framework.
+        options: Options of Robot Framework.
         secret_names: Names of the bench's secrets, of which a dry run needs none.
 
     Raises:
@@ -105,7 +145,21 @@ def count_tests(options: list[str], secret_names: Iterable[str] = ()) -> int:
             raise BenchFault(
                 f"suites: the dry run fails (status {done.returncode}): {(done.stderr or done.stdout)[-800:]}"
             )
-        return sum(1 for _ in ET.parse(output).iter("test"))
+        tree = ET.parse(output)
+    return Ahead(sum(1 for _ in tree.iter("test")), Counter(_boots(tree)))
+
+
+def _boots(tree: ET.ElementTree[ET.Element]) -> Iterator[Role]:
+    """The server of each keyword that is tagged as one that boots it."""
+    servers, made = {role.value: role for role in Role}, set[tuple[str, ...]]()
+    for keyword in tree.iter("kw"):
+        tags = {tag.text for tag in keyword.iterfind("tag")}
+        arguments = tuple((arg.text or "").lower() for arg in keyword.iterfind("arg"))
+        if BOOTS in tags:
+            yield from (servers[name] for name in arguments if name in servers)
+        if BOOTS_ONCE in tags and arguments not in made:
+            made.add(arguments)
+            yield Role.DUT
 
 
 class _Robot:

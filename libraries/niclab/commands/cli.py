@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import tempfile
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 from niclab import __version__
 from niclab.bench.records import OperatingSystem, Role, chosen_systems, load_bench
 from niclab.card import load_card
-from niclab.commands import baseline, certify, doctor, parse, report
+from niclab.commands import baseline, certify, doctor, parse, report, timing, verify
 from niclab.commands.parity import parity_page
 from niclab.core.profile import Profile
 from niclab.core.verdict import BenchFault, NotApplicable
@@ -18,10 +19,13 @@ from niclab.files.mask import MessageMask
 from niclab.files.repository import REPOSITORY, RESULTS
 from niclab.files.secrets import handed_out
 from niclab.run.run import Run
+from niclab.scope.plan import PLAN_OF_PROFILE
 
 DEFAULT_BENCH = REPOSITORY / "lab" / "benches" / "virtual.yaml"
 DEFAULT_CARD = "intel-82574l"
 _MASK = MessageMask(handed_out)
+SIGN_KEY = "NICLAB_SIGN_KEY"
+"""Environment variable that names the key of a certificate."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -61,13 +65,27 @@ def _parser() -> argparse.ArgumentParser:
     qualify = commands.add_parser("certify", help="qualify a card: suites, Allure report, certificate")
     qualify.add_argument("bench", nargs="?", type=Path, default=DEFAULT_BENCH)
     qualify.add_argument("--card", default=DEFAULT_CARD)
-    qualify.add_argument("--profile", type=Profile, default=Profile.QUICK, metavar="quick|full")
+    scope = qualify.add_mutually_exclusive_group()
+    scope.add_argument("--plan", help="name of a plan in lab/plans, or a plan's file: what must be covered")
+    scope.add_argument("--profile", type=Profile, default=Profile.QUICK, metavar="quick|full", help="its own plan")
     qualify.add_argument("--results", type=Path, default=RESULTS, help="folder of the run folders")
+    qualify.add_argument("--dry-run", action="store_true", help="only say how many boots and minutes to expect")
+    key = os.environ.get(SIGN_KEY)
+    qualify.add_argument(
+        "--sign", type=Path, metavar="KEYFILE", default=Path(key) if key else None, help=f"sign it; or set {SIGN_KEY}"
+    )
     _systems_options(qualify)
     qualify.set_defaults(run=_certify)
     again = commands.add_parser("report", help="make the Allure report of a run that has none, or make it again")
     again.add_argument("run_dir", type=Path, metavar="RUN", help="folder of the run, such as results/latest")
     again.set_defaults(run=lambda options: report.run(options.run_dir))
+    check = commands.add_parser("verify", help="check every file of a run against its certificate")
+    check.add_argument("run_dir", type=Path, metavar="RUN", help="folder of the run, such as results/latest")
+    check.add_argument("--signers", type=Path, metavar="FILE", help="who may sign: allowed signers of ssh-keygen")
+    check.set_defaults(run=lambda options: verify.run(options.run_dir, options.signers))
+    spent = commands.add_parser("timing", help="say where the time of a finished run went")
+    spent.add_argument("run_dir", type=Path, metavar="RUN", help="folder of the run, such as results/latest")
+    spent.set_defaults(run=lambda options: timing.run(options.run_dir))
     read = commands.add_parser("parse", help="read a tool's output from standard input, print its record as JSON")
     what = read.add_mutually_exclusive_group(required=True)
     what.add_argument("kind", nargs="?", help="what the text is; see --list")
@@ -121,7 +139,10 @@ def _restore(options: argparse.Namespace) -> int:
 
 
 def _certify(options: argparse.Namespace) -> int:
-    return certify.run(options.bench, options.card, options.profile, options.results, _systems(options))
+    plan = options.plan or PLAN_OF_PROFILE[options.profile]
+    return certify.run(
+        options.bench, options.card, plan, options.results, _systems(options), options.sign, dry_run=options.dry_run
+    )
 
 
 def _parse(options: argparse.Namespace) -> int:

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from niclab.core.verdict import BenchFault
-from niclab.report import allure, tools
+from niclab.report import allure, certificate, tools
 from niclab.report.runfolder import ALLURE_RESULTS_FOLDER, read_run
 
 
@@ -35,17 +35,19 @@ def try_report(run_dir: Path, found: tools.Tools | None) -> None:
 
 
 def make_report(run_dir: Path, found: tools.Tools) -> Path:
-    """Make the report of a run and return the path of its page.
+    """Make the report of a run and return the path of its page; the certificate then covers it.
 
     Args:
         run_dir: Folder of the run.
         found: The report tools.
 
     Raises:
-        BenchFault: When the run has no results or the report cannot be made.
+        BenchFault: When the run has no results, the report cannot be made, or the run differs from its certificate.
     """
     results = run_dir / ALLURE_RESULTS_FOLDER
-    return allure.generate(results, run_dir / allure.REPORT_FOLDER, read_run(run_dir), found)
+    page = allure.generate(results, run_dir / allure.REPORT_FOLDER, read_run(run_dir), found)
+    certificate.cover_report(run_dir)
+    return page
 
 
 def run(run_dir: Path) -> int:

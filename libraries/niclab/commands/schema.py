@@ -1,6 +1,8 @@
-"""JSON Schemas of bench files, card sheets, plans, requirements and switch models, generated from the typed records.
+"""What is generated into ``lab/schema``: JSON Schemas of the typed records, and the documentation of requirement tags.
 
-Editors complete and check with them; ``python -m niclab.commands.schema`` writes them to ``lab/schema``.
+Editors complete and check bench files, card sheets, plans, requirements and switch models with the schemas. Robot
+Framework shows what a requirement is with ``robot --argumentfile lab/schema/tagdoc.args suites/``, as ``niclab
+certify`` does. ``python -m niclab.commands.schema`` writes all of them.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from niclab.card import Card
 from niclab.files.repository import REPOSITORY
 from niclab.files.yaml import Sheet, shown_file
 from niclab.scope.plan import Plan
-from niclab.scope.requirements import Requirements
+from niclab.scope.requirements import Requirements, load_requirements
 from niclab.switch.model import SwitchModel
 
 SCHEMAS: dict[str, type[Sheet]] = {
@@ -28,6 +30,7 @@ SCHEMAS: dict[str, type[Sheet]] = {
     "switch.schema.json": SwitchModel,
 }
 DIRECTORY = REPOSITORY / "lab" / "schema"
+TAG_DOCUMENTATION = "tagdoc.args"
 
 
 class _WithoutNull(GenerateJsonSchema):
@@ -51,17 +54,42 @@ def render(model: type[Sheet]) -> str:
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 
 
+def tag_documentation(requirements: Requirements) -> str:
+    """Return an argument file by which log and report say what each requirement is.
+
+    Args:
+        requirements: All requirements.
+
+    Returns:
+        ``--tagdoc`` and its value, one a line. The colon of a tag would end the pattern; ``?`` matches it.
+    """
+    return "".join(
+        f"--tagdoc req?{requirement}:{entry.title} ({requirements.source(requirement)})\n"
+        for requirement, entry in requirements.requirements.items()
+    )
+
+
+def generated(directory: Path = DIRECTORY) -> dict[Path, str]:
+    """Return the text of every file that is generated.
+
+    Args:
+        directory: Folder of the files.
+    """
+    schemas = {directory / name: render(model) for name, model in SCHEMAS.items()}
+    return {**schemas, directory / TAG_DOCUMENTATION: tag_documentation(load_requirements())}
+
+
 def stale(directory: Path = DIRECTORY) -> list[Path]:
-    """The schema files that are missing or differ from the records."""
-    files = {directory / name: render(model) for name, model in SCHEMAS.items()}
+    """The files that are missing or differ from the records."""
+    files = generated(directory)
     return [file for file, text in files.items() if not file.is_file() or file.read_text(encoding="utf-8") != text]
 
 
 def write(directory: Path = DIRECTORY) -> list[Path]:
-    """Write the schema files that are stale, and return them."""
-    files = stale(directory)
+    """Write the files that are stale, and return them."""
+    files, texts = stale(directory), generated(directory)
     for file in files:
-        file.write_text(render(SCHEMAS[file.name]), encoding="utf-8")
+        file.write_text(texts[file], encoding="utf-8")
     return files
 
 

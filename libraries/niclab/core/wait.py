@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TypeVar
 
+from niclab.core.marks import MarkKind, note
 from niclab.core.verdict import BenchFault
 
 T = TypeVar("T")
@@ -44,6 +45,7 @@ class Deadline:
 def pause(seconds: float) -> None:
     """Sleep where the time itself is meant (a hold time, a settle time of equipment), not a state."""
     time.sleep(seconds)
+    note(MarkKind.PAUSE, "pause", seconds)
 
 
 def until(
@@ -68,15 +70,20 @@ def until(
     Raises:
         error: When the deadline passes; the message holds ``what``, the deadline and the last answer.
     """
-    deadline = Deadline(within)
-    while True:
-        last_chance = deadline.expired
-        answer = condition()
-        if answer:
-            return answer
-        if last_chance:
-            raise error(f"{what}: not within {within:g} s (last seen: {answer!r})")
-        time.sleep(min(every, deadline.left))
+    deadline, waited = Deadline(within), False
+    try:
+        while True:
+            last_chance = deadline.expired
+            answer = condition()
+            if answer:
+                return answer
+            if last_chance:
+                raise error(f"{what}: not within {within:g} s (last seen: {answer!r})")
+            waited = True
+            time.sleep(min(every, deadline.left))
+    finally:
+        if waited:
+            note(MarkKind.STATE, what, deadline.seconds - deadline.left)
 
 
 def persistent_problems(look: Callable[[], list[T]], *, within: float, every: float = 0.1) -> list[T]:

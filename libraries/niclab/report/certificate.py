@@ -2,12 +2,12 @@
 
 It is made of ``run.json``, the Allure results and their summary, ``output.xml`` and the evidence, and is written as
 ``certificate.json``, ``certificate.html`` and ``certificate.sha256`` (to be checked with ``sha256sum -c`` as well).
-It is not signed: :func:`verify` finds files that were changed or lost, not a forger who rewrites all of them.
+:func:`verify` finds files that were changed, lost or added; a forger who rewrites all of them is found by a signature
+(:mod:`niclab.report.signature`).
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,12 +16,16 @@ from xml.etree import ElementTree
 
 from niclab.core.verdict import BenchFault
 from niclab.report import now, read_json_object, sha256_of, write_atomically, write_json
-from niclab.report.coverage import cover, headline, unfulfilled
-from niclab.report.evidence import INDEX_NAME, read_index, stored_files
+from niclab.report.allure import REPORT_FOLDER
+from niclab.report.coverage import cover, decides_for_the_lab, headline, unfulfilled
+from niclab.report.evidence import read_index, stored_files
+from niclab.report.inputs import Input, folder_of, kept
 from niclab.report.page import CERTIFIED, certificate_page
+from niclab.report.remarks import remarks
 from niclab.report.results import RunResults, TestRecord, read_results
 from niclab.report.runfolder import (
     ALLURE_RESULTS_FOLDER,
+    CERTIFICATE_FILE,
     DEMONSTRATION,
     EVIDENCE_FOLDER,
     NEEDED_FACTS,
@@ -29,17 +33,14 @@ from niclab.report.runfolder import (
     RUN_FILE,
     read_run,
 )
+from niclab.report.sums import OUTPUT_NAME, PAGE_NAME, covered, differences, write_sums
+from niclab.report.timing import timing_of
 from niclab.report.verdicts import Verdict
 from niclab.scope.plan import load_plan
 from niclab.scope.requirements import load_requirements
 
 NOT_CERTIFIED = "NOT CERTIFIED"
-JSON_NAME = "certificate.json"
-PAGE_NAME = "certificate.html"
-SUMS_NAME = "certificate.sha256"
-OUTPUT_NAME = "output.xml"
-_FORMAT = 1
-_EVIDENCE_INDEX = f"{EVIDENCE_FOLDER}/{INDEX_NAME}"
+_FORMAT = 2
 _NAMES_SHOWN = 5
 
 
@@ -57,11 +58,9 @@ def certify(run_dir: Path, robot_rc: int) -> bool:
     if not run_dir.is_dir():
         raise BenchFault(f"{run_dir}: is no folder; wanted: the folder of a run")
     certificate = _certificate(run_dir, robot_rc, issued=now())
-    write_json(run_dir / JSON_NAME, certificate)
+    write_json(run_dir / CERTIFICATE_FILE, certificate)
     write_atomically(run_dir / PAGE_NAME, certificate_page(certificate))
-    sums = [f"{sha256_of(run_dir / name)}  {name}\n" for name in (JSON_NAME, PAGE_NAME)]
-    sums += [f"{digest}  {name}\n" for name, digest in certificate["sha256"].items() if (run_dir / name).is_file()]
-    write_atomically(run_dir / SUMS_NAME, "".join(sums))
+    write_sums(run_dir)
     return bool(certificate["verdict"] == CERTIFIED)
 
 
@@ -71,20 +70,34 @@ def verify(run_dir: Path) -> list[str]:
     Raises:
         BenchFault: When there is no readable certificate.
     """
-    certificate = read_json_object(run_dir / JSON_NAME)
+    file = run_dir / CERTIFICATE_FILE
+    certificate = read_json_object(file)
+    if certificate.get("format") != _FORMAT:
+        raise BenchFault(f"{file}: format: {certificate.get('format')!r} is not known; expected: {_FORMAT}")
     issued, robot_rc = certificate.get("issued"), certificate.get("robot_rc")
     if not isinstance(issued, str) or not isinstance(robot_rc, int):
-        raise BenchFault(f"{run_dir / JSON_NAME}: issued, robot_rc: wanted: the time and the exit status of robot")
-    problems = _differences(certificate, _certificate(run_dir, robot_rc, issued))
-    for line in _lines_of(run_dir / SUMS_NAME):
-        digest, _, name = line.partition("  ")
-        if name not in (JSON_NAME, PAGE_NAME) and name not in certificate.get("sha256", {}):
-            problems.append(f"{SUMS_NAME}: {line!r} is not wanted")
-        elif not (run_dir / name).is_file():
-            problems.append(f"{name}: is missing")
-        elif sha256_of(run_dir / name) != digest:
-            problems.append(f"{name}: is not the file that {SUMS_NAME} was made for")
-    return problems
+        raise BenchFault(f"{file}: issued, robot_rc: wanted: the time and the exit status of robot")
+    return [*_differences(certificate, _certificate(run_dir, robot_rc, issued)), *differences(run_dir)]
+
+
+def cover_report(run_dir: Path) -> None:
+    """Issue the certificate of a run again after its Allure report was made, so that its hashes cover the report.
+
+    A run without a certificate is left alone.
+
+    Args:
+        run_dir: Folder of the run.
+
+    Raises:
+        BenchFault: Something else than the report differs from the certificate, which stays as it is.
+    """
+    if not (run_dir / CERTIFICATE_FILE).is_file():
+        return
+    own = (f"{REPORT_FOLDER}/", f"{REPORT_FOLDER}:")
+    problems = [problem for problem in verify(run_dir) if not problem.startswith(own)]
+    if problems:
+        raise BenchFault("\n".join([f"{run_dir}: the certificate does not cover the new report:", *problems]))
+    certify(run_dir, int(read_json_object(run_dir / CERTIFICATE_FILE)["robot_rc"]))
 
 
 def _certificate(run_dir: Path, robot_rc: int, issued: str) -> dict[str, Any]:
@@ -97,11 +110,17 @@ def _certificate(run_dir: Path, robot_rc: int, issued: str) -> dict[str, Any]:
     results = read_results(run_dir / ALLURE_RESULTS_FOLDER)
     reasons += _reasons_of_tests(results, run)
     reasons += _reasons_of_run(run, robot_rc)
-    scope, lacking = _scope(run, results.tests)
+    scope, lacking = _scope(run_dir, run, results.tests)
     reasons += lacking
-    reasons += _reasons_of_output(run_dir / OUTPUT_NAME, results)
+    in_output, warnings = _reasons_of_output(run_dir / OUTPUT_NAME, results)
+    reasons += in_output
+    try:
+        spent = timing_of(run_dir).as_json()
+    except BenchFault:
+        spent = None  # whatever cannot be read is a reason of its own
+    remarked, unread = remarks(run_dir, run, warnings)
+    reasons += unread
     reasons += _reasons_of_evidence(run_dir / EVIDENCE_FOLDER)
-    counts = Counter(test.verdict for test in results.tests)
     return {
         "format": _FORMAT,
         "verdict": NOT_CERTIFIED if reasons else CERTIFIED,
@@ -113,10 +132,13 @@ def _certificate(run_dir: Path, robot_rc: int, issued: str) -> dict[str, Any]:
         "command_line": run.get("command_line"),
         "robot_rc": robot_rc,
         "expected_tests": run.get("expected_tests"),
-        "counts": {verdict.value: counts[verdict] for verdict in Verdict},
+        "inputs": run.get("inputs") or {},
+        "counts": _counted(results.tests),
         "tests": [test.as_json() for test in results.tests],
         **scope,
-        "sha256": _hashes(run_dir),
+        "timing": spent,
+        "remarks": [each.as_json() for each in remarked],
+        "sha256": covered(run_dir),
     }
 
 
@@ -166,26 +188,33 @@ def _reasons_of_tests(results: RunResults, run: Mapping[str, Any]) -> list[str]:
     return reasons
 
 
-def _reasons_of_output(path: Path, results: RunResults) -> list[str]:
-    """Count the tests a second time, in Robot Framework's output, and look for errors that failed no test."""
+def _reasons_of_output(path: Path, results: RunResults) -> tuple[list[str], list[str]]:
+    """Count the tests a second time, in Robot Framework's output, and look for errors that failed no test.
+
+    Returns:
+        What keeps the run from being certified, and the warnings.
+    """
     try:
         root = ElementTree.parse(path).getroot()
     except OSError as error:
-        return [f"{path.name} cannot be read: {error.strerror}."]
+        return [f"{path.name} cannot be read: {error.strerror}."], []
     except ElementTree.ParseError as error:
-        return [f"{path.name} is not whole: {error}."]
+        return [f"{path.name} is not whole: {error}."], []
     total = root.find("./statistics/total/stat")
     if total is None:
-        return [f"{path.name} holds no statistics."]
+        return [f"{path.name} holds no statistics."], []
     counted = {status: total.get(status.lower(), "none") for status in ("PASS", "FAIL", "SKIP")}
     ours = {status: str(results.robot_statuses[status]) for status in counted}
     reasons = []
     if counted != ours:
         reasons.append(f"{path.name} counts {_counts(counted)}; the results are {_counts(ours)}.")
-    errors = [message.text or "" for message in root.iterfind("./errors/msg[@level='ERROR']")]
+    errors, warnings = (
+        [message.text or "" for message in root.iterfind(f"./errors/msg[@level='{level}']")]
+        for level in ("ERROR", "WARN")
+    )
     if errors:
         reasons.append(f"Robot Framework reported {len(errors)} errors while running: {_some(errors)}")
-    return reasons
+    return reasons, warnings
 
 
 def _reasons_of_evidence(folder: Path) -> list[str]:
@@ -204,30 +233,27 @@ def _reasons_of_evidence(folder: Path) -> list[str]:
     return [f"Evidence {words}: {_some(names)}." for words, names in found.items() if names]
 
 
-def _scope(run: Mapping[str, Any], tests: list[TestRecord]) -> tuple[dict[str, Any], list[str]]:
+def _scope(run_dir: Path, run: Mapping[str, Any], tests: list[TestRecord]) -> tuple[dict[str, Any], list[str]]:
     """What the run covers of all requirements, as it is on the certificate, and what keeps its plan unfulfilled."""
     try:
-        plan = load_plan(str(run.get("plan") or ""))
-        found = cover(load_requirements(), plan, tests)
+        plan = load_plan(str(run.get("plan") or ""), folder_of(run_dir, Input.PLAN))
+        requirements = load_requirements(kept(run_dir, Input.REQUIREMENTS))
+        found = cover(requirements, plan, tests)
     except BenchFault as fault:
-        return {"plan": run.get("plan"), "scope": "no plan", "requirements": []}, [f"{RUN_FILE}: plan: {fault}"]
-    covered = [each.as_json() for each in found]
-    return {"plan": plan.plan, "scope": headline(plan, found), "requirements": covered}, unfulfilled(plan, found)
-
-
-def _hashes(run_dir: Path) -> dict[str, str | None]:
-    """SHA-256 of what the certificate rests on; None for a file that is not there.
-
-    That of the results folder is taken over the lines ``<sha256>  <name>`` of its results and summary, sorted by name.
-    """
-    hashes: dict[str, str | None] = {
-        name: sha256_of(run_dir / name) if (run_dir / name).is_file() else None
-        for name in (OUTPUT_NAME, _EVIDENCE_INDEX, RUN_FILE)
+        nothing: dict[str, Any] = {"plan": run.get("plan"), "scope": "no plan", "requirements": [], "lab_counts": {}}
+        return nothing, [f"{RUN_FILE}: plan: {fault}"]
+    scope = {
+        "plan": plan.plan,
+        "scope": headline(plan, found),
+        "requirements": [each.as_json() for each in found],
+        "lab_counts": _counted([test for test in tests if decides_for_the_lab(requirements, test)]),
     }
-    files = sorted((run_dir / ALLURE_RESULTS_FOLDER).glob("*.json"))
-    lines = "".join(f"{sha256_of(file)}  {file.name}\n" for file in files)
-    hashes[ALLURE_RESULTS_FOLDER] = hashlib.sha256(lines.encode()).hexdigest() if files else None
-    return hashes
+    return scope, unfulfilled(plan, found)
+
+
+def _counted(tests: list[TestRecord]) -> dict[str, int]:
+    counts = Counter(test.verdict for test in tests)
+    return {verdict.value: counts[verdict] for verdict in Verdict}
 
 
 def _differences(stored: Mapping[str, Any], fresh: Mapping[str, Any]) -> list[str]:
@@ -242,19 +268,8 @@ def _differences(stored: Mapping[str, Any], fresh: Mapping[str, Any]) -> list[st
     for field in sorted((set(stored) | set(fresh)) - {"sha256"}):
         if stored.get(field) != fresh.get(field):
             detail = f": {stored.get(field)!r}, but the run says {fresh.get(field)!r}" if field != "tests" else ""
-            problems.append(f"{JSON_NAME}: {field} is not what the files of the run say{detail}")
+            problems.append(f"{CERTIFICATE_FILE}: {field} is not what the files of the run say{detail}")
     return problems
-
-
-def _lines_of(path: Path) -> list[str]:
-    try:
-        lines = path.read_text("utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise BenchFault(f"{path}: cannot be read: {error}") from error
-    names = {line.partition("  ")[2] for line in lines}
-    if not {JSON_NAME, PAGE_NAME} <= names:
-        raise BenchFault(f"{path}: does not name {JSON_NAME} and {PAGE_NAME}; wanted: the sums of both")
-    return lines
 
 
 def _tests(number: int) -> str:

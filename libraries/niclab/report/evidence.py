@@ -15,6 +15,7 @@ import os
 import re
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -27,7 +28,7 @@ from niclab.files.mask import Mask
 from niclab.report import now, read_json_object, sha256_of, write_atomically, write_json
 
 INDEX_NAME = "index.json"
-_LOCK_NAME = ".lock"
+LOCK_NAME = ".lock"
 _FORMAT = 1
 _SLUG_LENGTH = 80
 _SUFFIX = re.compile(r"\.[A-Za-z0-9]{1,10}\Z")
@@ -174,7 +175,7 @@ def _mask_file(path: Path, mask: Mask) -> None:
 
 def stored_files(folder: Path) -> list[str]:
     """The files of an evidence folder that belong into its index, relative to it, sorted."""
-    own = {INDEX_NAME, _LOCK_NAME}
+    own = {INDEX_NAME, LOCK_NAME}
     found = (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
     return sorted(file for file in found if file not in own)
 
@@ -252,6 +253,7 @@ class CommandLog:
             "command": self._mask(result.command),
             "exit_status": result.exit_status,
             "signal": result.signal,
+            "ended": round(time.time(), 3),
             "seconds": round(result.seconds, 6),
             "stdout": self._shortened(result.stdout),
             "stderr": self._shortened(result.stderr),
@@ -282,7 +284,7 @@ def _held(folder: Path) -> Iterator[None]:
     """Hold ``folder`` against other processes and threads while its index is read, changed and written."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with (folder / _LOCK_NAME).open("w") as lock:
+        with (folder / LOCK_NAME).open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
     except OSError as error:

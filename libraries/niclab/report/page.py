@@ -10,16 +10,11 @@ from typing import Any
 from niclab.core.verdict import BenchFault
 from niclab.report import LOOK
 from niclab.report.runfolder import DEMONSTRATION, NEEDED_FACTS
+from niclab.report.sums import COVERED, SUMS_NAME
 from niclab.report.verdicts import Verdict
 
 CERTIFIED = "CERTIFIED"
 _NOT_RECORDED = "not recorded"
-_HASH_TITLES = {
-    "output.xml": "Robot Framework output",
-    "evidence/index.json": "index of the evidence",
-    "run.json": "description of the run",
-    "allure-results": "results of the tests",
-}
 
 
 def certificate_page(certificate: Mapping[str, Any], look: Path = LOOK) -> str:
@@ -53,6 +48,7 @@ def certificate_page(certificate: Mapping[str, Any], look: Path = LOOK) -> str:
 </header>
 {_verdict(certificate, certified)}
 {_subject(certificate)}
+{_circumstances(certificate["timing"], certificate["remarks"])}
 {_tests(certificate["tests"])}
 {_requirements(certificate["requirements"])}
 {_footer(certificate)}
@@ -62,10 +58,8 @@ def certificate_page(certificate: Mapping[str, Any], look: Path = LOOK) -> str:
 
 
 def _verdict(certificate: Mapping[str, Any], certified: bool) -> str:
-    counts = ", ".join(
-        f"{number} {_title(verdict).lower()}" for verdict, number in certificate["counts"].items() if number
-    )
-    total = sum(certificate["counts"].values())
+    lab = certificate["lab_counts"]
+    card = {verdict: number - lab.get(verdict, 0) for verdict, number in certificate["counts"].items()}
     demonstration = certificate["subject"] == DEMONSTRATION
     look = "demonstration" if demonstration and certified else "good" if certified else "bad"
     headline = f"{certificate['verdict']} ({DEMONSTRATION})" if demonstration else certificate["verdict"]
@@ -74,8 +68,32 @@ def _verdict(certificate: Mapping[str, Any], certified: bool) -> str:
         f'<section class="verdict {look}"><strong>{_text(headline)}</strong>'
         + (f"<ul>{reasons}</ul>" if reasons else "")
         + f"<p>{_text(certificate['scope'])}.</p>"
-        + f"<p>{total} tests{f': {counts}' if counts else ''}.</p></section>"
+        + f"<p>{_counts(card, 'of the card')}; {_counts(lab, 'of the lab itself')}.</p></section>"
     )
+
+
+def _time(timing: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+    if timing is None:
+        return []
+    boots = ", ".join(f"{server} {count}" for server, count in timing["boots"].items()) or "none noted"
+    parts = ", ".join(f"{what} {seconds:.0f} s" for what, seconds in timing["seconds"].items())
+    details = f"{parts}; boots: {boots}; {timing['commands']} commands"
+    return [{"about": "Time", "text": f"{timing['wall_s']:.0f} s", "details": [details]}]
+
+
+def _counts(counts: Mapping[str, int], whose: str) -> str:
+    """``80 tests of the card: 78 pass, 2 not applicable``."""
+    total = sum(counts.values())
+    parts = ", ".join(f"{number} {_title(verdict).lower()}" for verdict, number in counts.items() if number)
+    return f"{total} test{'s' * (total != 1)} {whose}{f': {parts}' if parts else ''}"
+
+
+def _circumstances(timing: Mapping[str, Any] | None, remarks: Iterable[Mapping[str, Any]]) -> str:
+    rows = "".join(
+        f"<tr><td>{_text(each['about'])}</td><td>{_text(each['text'])}{_message(chr(10).join(each['details']))}</td></tr>"
+        for each in [*_time(timing), *remarks]
+    )
+    return f'<h2>Circumstances</h2>\n<table class="remarks">{rows}</table>' if rows else ""
 
 
 def _subject(certificate: Mapping[str, Any]) -> str:
@@ -126,25 +144,27 @@ def _requirements(requirements: Iterable[Mapping[str, Any]]) -> str:
 def _requirement(each: Mapping[str, Any]) -> str:
     tests = each["tests"]
     asked = f"{each['asked']} of {len(tests)} tests asked" if tests else "no test"
+    said = each["reason"] or "\n".join(each["silent"])
     result = {"verified": "pass", "failed": "card-failure", "undecided": "undecided"}.get(
         each["status"], "not-applicable"
     )
     return (
-        f'<tr><td class="requirement">{_text(each["id"])}</td>'
-        f"<td>{_text(each['title'])}<small>{_text(each['source'])}<br>{asked}{_message(each['reason'])}</small></td>"
+        f'<tr id="{_text(each["id"])}"><td class="requirement">{_text(each["id"])}</td>'
+        f"<td>{_text(each['title'])}<small>{_text(each['source'])}<br>{asked}{_message(said)}</small></td>"
         f'<td class="result {result}">{_text(each["status"]).capitalize()}</td></tr>'
     )
 
 
 def _footer(certificate: Mapping[str, Any]) -> str:
     rows = "".join(
-        f"<tr><td>{_text(_HASH_TITLES.get(name, name))}</td><td><code>{_text(name)}</code></td>"
-        f"<td><code>{_text(digest or 'missing')}</code></td></tr>"
+        f"<tr><td>{_text(COVERED.get(name, name))}</td><td><code>{_text(name)}</code></td>"
+        f"<td><code>{_text(digest or 'none')}</code></td></tr>"
         for name, digest in certificate["sha256"].items()
     )
     return (
-        f"<footer><p>Issued {_text(_moment(certificate['issued']))}. SHA-256 of the files this page rests on:</p>"
-        f"<table>{rows}</table></footer>"
+        f"<footer><p>Issued {_text(_moment(certificate['issued']))}. SHA-256 of what belongs to this page:</p>"
+        f"<table>{rows}</table><p><code>{SUMS_NAME}</code> names the SHA-256 of every file of the run; "
+        "<code>niclab verify</code> checks all of them.</p></footer>"
     )
 
 

@@ -18,7 +18,7 @@ import re
 import socket
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from importlib import metadata
 from pathlib import Path
@@ -31,6 +31,7 @@ from niclab.report import now, read_json_object, write_json
 from niclab.report.evidence import seal
 
 RUN_FILE = "run.json"
+CERTIFICATE_FILE = "certificate.json"
 EVIDENCE_FOLDER = "evidence"
 ALLURE_RESULTS_FOLDER = "allure-results"
 LATEST = "latest"
@@ -90,6 +91,8 @@ def new_run(
         "command_line": [mask(word) for word in called],
         "versions": _versions(),
         "git": _git_state(repository),
+        "inputs": {},
+        "earlier_attempts": earlier_attempts(results_root, card, bench, started),
         "expected_tests": None,
         "partial": None,
         "robot_rc": None,
@@ -98,6 +101,36 @@ def new_run(
     write_json(run_dir / RUN_FILE, run)
     (run_dir / EVIDENCE_FOLDER).mkdir()
     return run_dir
+
+
+def earlier_attempts(results_root: Path, card: str, bench: str, started: datetime) -> list[dict[str, str]]:
+    """Find the runs of the same card on the same bench that began earlier on the same day.
+
+    Args:
+        results_root: Folder of the run folders.
+        card: Name of the card sheet.
+        bench: Name of the bench.
+        started: When the run in question begins.
+
+    Returns:
+        ``run`` and ``verdict`` of each, oldest first; the verdict of a run without a certificate says so.
+    """
+    found = []
+    for file in sorted(results_root.absolute().glob(f"{started:%Y%m%d}-*/{RUN_FILE}")):
+        try:
+            run = read_json_object(file)
+        except BenchFault:
+            continue  # another file of that name: it is no run
+        if (run.get("card"), run.get("bench")) == (card, bench):
+            found.append({"run": file.parent.name, "verdict": _verdict_of(file.parent)})
+    return found
+
+
+def _verdict_of(run_dir: Path) -> str:
+    try:
+        return str(read_json_object(run_dir / CERTIFICATE_FILE)["verdict"])
+    except (BenchFault, KeyError):
+        return "no certificate"
 
 
 def subject_of(emulated: bool) -> str:
@@ -128,7 +161,7 @@ def plan_run(run_dir: Path, *, expected_tests: int, plan: str, partial: str | No
     Args:
         run_dir: Folder of the run.
         expected_tests: Number of all tests of the qualification, counted without any selection.
-        plan: Name or file of the plan that says what the certificate must cover.
+        plan: Name of the plan that says what the certificate must cover.
         partial: The reason in words when only a part was asked for; None for a complete run.
 
     Raises:
@@ -139,6 +172,19 @@ def plan_run(run_dir: Path, *, expected_tests: int, plan: str, partial: str | No
     if partial is not None and not partial.strip():
         raise BenchFault(f"{run_dir}: partial: is empty; wanted: why the run is partial, or nothing")
     _update(run_dir, {"expected_tests": expected_tests, "plan": plan, "partial": partial})
+
+
+def record_inputs(run_dir: Path, files: Mapping[str, str]) -> None:
+    """Note where the files that decide what is asked of the card were.
+
+    Args:
+        run_dir: Folder of the run.
+        files: What it is -> the file, as it is shown to people.
+
+    Raises:
+        BenchFault: The run folder cannot be read or written.
+    """
+    _update(run_dir, {"inputs": dict(files)})
 
 
 def record_facts(run_dir: Path, **facts: str) -> None:

@@ -5,8 +5,8 @@
 * ``blocker``, ``critical``, ``normal``, ``minor``, ``trivial`` alone are severities.
 * ``allure.tms.NAME:URL`` (also issue, link; NAME may be left out) is a link.
 * ``allure.param.NAME:VALUE`` is a parameter of the test.
-* Any other tag stays a tag; ``req:ID`` is the label ``requirement`` as well. Robot Framework's own ``robot:...`` tags
-  are not shown.
+* Any other tag stays a tag; ``req:ID`` is the label ``requirement`` as well, and a link to its row of the certificate.
+  Robot Framework's own ``robot:...`` tags are not shown.
 """
 
 from __future__ import annotations
@@ -14,11 +14,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cache
+
+from niclab.scope.requirements import Requirements, load_requirements
 
 SUITE_LABELS = ("parentSuite", "suite", "subSuite")
 SEVERITIES = ("blocker", "critical", "normal", "minor", "trivial")
 REQUIREMENT = "requirement"
 _REQUIREMENT_PREFIX = "req:"
+_CERTIFICATE = "../certificate.html"
+"""From the report, in a folder of the run."""
 _LABEL_NAMES = {
     name.lower(): name for name in ("epic", "feature", "story", "owner", "layer", "severity", *SUITE_LABELS)
 } | {"id": "as_id"}
@@ -76,3 +81,11 @@ def _add_plain_tag(meaning: TagMeaning, tag: str) -> None:
             meaning._add_label(REQUIREMENT, requirement)
             if not requirement:
                 meaning.problems.append(f"tag: {tag!r} is not wanted; wanted: req: and the id of a requirement")
+            elif requirement in _known().requirements:
+                name = f"{requirement}: {_known().requirements[requirement].title} ({_known().source(requirement)})"
+                meaning.links.append({"type": "tms", "name": name, "url": f"{_CERTIFICATE}#{requirement}"})
+
+
+@cache
+def _known() -> Requirements:
+    return load_requirements()

@@ -6,7 +6,11 @@ from collections.abc import Callable
 
 from niclab.bench.commands import Controller, in_words
 from niclab.bench.records import Bench, Role
+from niclab.core.marks import MarkKind, timed
 from niclab.core.undo import Action, ActionKind, Journal
+
+BOTH = "dut and peer"
+"""Subject of the boot that the bench's own commands make."""
 
 
 def bring_up(bench: Bench, card: str, journal: Journal, controller: Controller) -> None:
@@ -35,7 +39,8 @@ def bring_up(bench: Bench, card: str, journal: Journal, controller: Controller) 
     if controller.run(commands.status).returncode:
         undo = Action(ActionKind.LOCAL, "controller", commands.down)
         journal.register("bench", f"{bench.name} was down and is brought up", undo)
-        controller.check(commands.up)
+        with timed(MarkKind.BOOT, BOTH):
+            controller.check(commands.up)
 
 
 def bring_up_for_undo(bench: Bench, controller: Controller) -> None:
@@ -82,4 +87,5 @@ def _change(
         return
     what = f"{bench.name} had {in_words(found)} and {news}"
     journal.register("bench", what, Action(ActionKind.LOCAL, "controller", back))
-    controller.check(there)
+    with timed(MarkKind.BOOT, BOTH):
+        controller.check(there)

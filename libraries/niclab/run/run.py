@@ -14,6 +14,7 @@ from typing import TypeVar, cast
 from niclab.bench.commands import Controller
 from niclab.bench.records import Bench, OperatingSystem, Port, Role, load_bench
 from niclab.card import Card
+from niclab.core import marks
 from niclab.core.parallel import side_by_side
 from niclab.core.undo import Action, ActionKind, Entry, Journal
 from niclab.core.verdict import BenchFault, NotApplicable
@@ -164,6 +165,8 @@ class Run:
             BenchFault: The bench is in use, cannot be restored, or a server cannot be reached or recovered.
         """
         self._stack.enter_context(self.journal.hold())
+        marks.keep_in(self.evidence_folder / marks.FILE)
+        self._stack.callback(marks.keep_in, None)
         try:
             self.restore()
             bring_up(self.bench, self.card.name, self.journal, self.controller)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from niclab.bench import records as benchfile
 from niclab.bench.records import BmcProtocol, OperatingSystem, Role
+from niclab.core.marks import MarkKind, timed
 from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.core.wait import until
 from niclab.files.secrets import Secrets
@@ -186,8 +187,9 @@ class Server:
         """Restart the operating system in an orderly way and wait until it runs again."""
         before = self.host.system.boot_id()
         self.boots_ordered += 1
-        self.host.system.reboot()
-        self.wait_ready(since=before)
+        with timed(MarkKind.BOOT, self.name):
+            self.host.system.reboot()
+            self.wait_ready(since=before)
 
     def power_cycle(self) -> None:
         """Cut the power by the BMC, give it back, and wait until the server runs again.
@@ -196,6 +198,10 @@ class Server:
             NotApplicable: It has no BMC.
             BenchFault: The power does not go or return, or the server does not come back.
         """
+        with timed(MarkKind.BOOT, self.name):
+            self._power_cycle()
+
+    def _power_cycle(self) -> None:
         bmc = self.bmc
         self.ssh.close()
         self.boots_ordered += 1
@@ -213,8 +219,9 @@ class Server:
         bmc = self.bmc
         self.ssh.close()
         self.boots_ordered += 1
-        bmc.reset()
-        self.wait_ready()
+        with timed(MarkKind.BOOT, self.name):
+            bmc.reset()
+            self.wait_ready()
 
     def crash(self) -> None:
         """Make the kernel panic half a second from now. Nothing answers afterwards."""
@@ -229,7 +236,8 @@ class Server:
             BenchFault: There is no BMC, or the server stays away.
         """
         try:
-            self.power_cycle()
+            with timed(MarkKind.RECOVERY, self.name):
+                self._power_cycle()
         except NotApplicable as error:
             raise BenchFault(f"{self.name} does not answer and cannot be recovered: {error}") from error
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -27,11 +28,22 @@ class SourceDocument(Record):
     issued: Text
 
 
+class About(StrEnum):
+    """What a requirement is about."""
+
+    CARD = "card"
+    LAB = "lab"
+
+
 class Requirement(Record):
-    """One requirement: what must hold, and where the document says so (a section, table or case)."""
+    """One requirement: what must hold, and where the document says so (a section, table or case).
+
+    ``about``: whether it is required of the card, or of the lab that tests it.
+    """
 
     title: Text
     place: Text
+    about: Annotated[About, Wanted("card or lab")] = About.CARD
 
 
 class Requirements(Sheet):

@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from niclab.core.marks import MarkKind, note
 from niclab.core.plain import as_json
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from niclab.report.charts import Chart
@@ -85,6 +86,8 @@ def show(answer: Answer, reporter: Reporter) -> None:
 def judge(answers: Sequence[Answer]) -> None:
     """End the check: return only when there is a question, and every one is met.
 
+    Warnings of the answers are noted for the certificate, whatever the end.
+
     Args:
         answers: What was found.
 
@@ -95,6 +98,9 @@ def judge(answers: Sequence[Answer]) -> None:
         NotApplicable: There is no question.
     """
     asked = [question for answer in answers for question in answer.questions()]
+    for each in asked:
+        for warning in each.result.warnings:
+            note(MarkKind.OUTLIER, f"{each.subject}: {warning}")
     if not asked:
         raise NotApplicable("; ".join(answer.why_not_judged() for answer in answers))
     hindered = [each for each in asked if each.result.decision is Decision.MISSED and each.hindrances]

@@ -12,6 +12,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
 from niclab.bench.records import BenchPath, Role
+from niclab.core.marks import MarkKind, note
 from niclab.core.parallel import at_once, side_by_side
 from niclab.core.verdict import BenchFault, Undecided
 from niclab.core.wait import Deadline, pause
@@ -213,6 +214,7 @@ class Session:
                     return replace(found, disturbed=tuple(disturbed))
                 figure = _figure(found.result)
             disturbed.append(f"{figure} not counted: {', '.join(map(str, stood))}" if stood else figure)
+            note(MarkKind.DISCARDED, f"{self._run.name}: {disturbed[-1]}")
         message = f"{self._run.name}: {len(disturbed)} runs in a row prove nothing: {'; '.join(disturbed)}"
         raise Undecided(message) if any("stood still" in each for each in disturbed) else BenchFault(message)
 

@@ -1,0 +1,93 @@
+"""What a reader of a certificate must know beyond verdicts: circumstances that no test judges."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from niclab.core import marks
+from niclab.core.marks import Mark, MarkKind
+from niclab.core.verdict import BenchFault
+from niclab.report.inputs import Input
+from niclab.report.runfolder import EVIDENCE_FOLDER
+
+SHEETS = "lab/cards/"
+
+
+@dataclass(frozen=True)
+class Remark:
+    """One line of a certificate: what it is about, in words, and the details."""
+
+    about: str
+    text: str
+    details: tuple[str, ...] = ()
+
+    def as_json(self) -> dict[str, object]:
+        """Return the entry of ``certificate.json``."""
+        return {"about": self.about, "text": self.text, "details": list(self.details)}
+
+
+def remarks(run_dir: Path, run: Mapping[str, Any], warnings: Sequence[str]) -> tuple[list[Remark], list[str]]:
+    """Collect what a reader must know of a run.
+
+    Args:
+        run_dir: Folder of the run.
+        run: Content of ``run.json``.
+        warnings: Warnings of Robot Framework's output.
+
+    Returns:
+        The remarks, and what keeps them from being complete.
+    """
+    problems = []
+    try:
+        noted = marks.read(run_dir / EVIDENCE_FOLDER / marks.FILE)
+    except BenchFault as fault:
+        noted = []
+        problems.append(str(fault))
+    found = [
+        *_traffic(noted),
+        *_recoveries(noted),
+        *_lab(run),
+        *_attempts(run.get("earlier_attempts") or []),
+    ]
+    if warnings:
+        found.append(Remark("Warnings", _count(len(warnings), "warning"), tuple(warnings)))
+    return found, problems
+
+
+def _traffic(noted: Sequence[Mark]) -> list[Remark]:
+    words = {MarkKind.DISCARDED: "not counted", MarkKind.OUTLIER: "counted although far from the rest"}
+    found = {kind: tuple(mark.subject for mark in noted if mark.kind is kind) for kind in words}
+    return [
+        Remark("Traffic", f"{_count(len(runs), 'run')} {words[kind]}", runs) for kind, runs in found.items() if runs
+    ]
+
+
+def _recoveries(noted: Sequence[Mark]) -> list[Remark]:
+    cycles = tuple(f"{mark.subject}: {mark.seconds:.0f} s" for mark in noted if mark.kind is MarkKind.RECOVERY)
+    text = f"{_count(len(cycles), 'power cycle')} by the lab, because a server did not answer"
+    return [Remark("Recoveries", text, cycles)] if cycles else []
+
+
+def _lab(run: Mapping[str, Any]) -> list[Remark]:
+    found = []
+    if (run.get("git") or {}).get("local_changes"):
+        found.append(Remark("Lab", "The files of the lab differ from the commit."))
+    sheet = (run.get("inputs") or {}).get(Input.SHEET.value)
+    if sheet is not None and not str(sheet).startswith(SHEETS):
+        found.append(Remark("Sheet", f"The sheet is not one of {SHEETS}: {sheet}"))
+    return found
+
+
+def _attempts(attempts: Sequence[Mapping[str, Any]]) -> list[Remark]:
+    if not attempts:
+        return []
+    lines = tuple(f"{each.get('run')}: {each.get('verdict')}" for each in attempts)
+    text = f"{_count(len(attempts), 'earlier run')} of this card on this bench on the same day"
+    return [Remark("Attempts", text, lines)]
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

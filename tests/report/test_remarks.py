@@ -1,0 +1,119 @@
+"""What a reader must know of a run beyond its verdicts is on the certificate."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from robot_runs import RobotRun
+
+from niclab.core import marks
+from niclab.core.marks import MarkKind
+from niclab.report.certificate import certify, verify
+from niclab.report.evidence import seal
+from niclab.report.inputs import Input, keep_inputs
+from niclab.report.runfolder import new_run
+from niclab.report.sums import SUMS_NAME
+
+
+@pytest.fixture
+def run_dir(good_run: RobotRun, tmp_path: Path) -> Path:
+    """A copy of the good run whose evidence is not sealed yet."""
+    folder = Path(shutil.copytree(good_run.folder, tmp_path / good_run.folder.name))
+    (folder / "evidence" / "index.json").unlink()
+    return folder
+
+
+def rewrite_run(run_dir: Path, **changes: object) -> None:
+    file = run_dir / "run.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | changes))
+
+
+def remarks_of(run_dir: Path) -> dict[str, Any]:
+    seal(run_dir / "evidence")
+    assert certify(run_dir, 0) and verify(run_dir) == []
+    certificate = json.loads((run_dir / "certificate.json").read_text())
+    page = (run_dir / "certificate.html").read_text()
+    for each in certificate["remarks"]:
+        assert each["text"] in page and all(line in page for line in each["details"])
+    return {each["about"]: (each["text"], each["details"]) for each in certificate["remarks"]}
+
+
+def test_a_run_without_remarks_shows_its_time_alone(run_dir: Path) -> None:
+    rewrite_run(run_dir, git={"commit": "1" * 40, "local_changes": False}, earlier_attempts=[])
+    assert remarks_of(run_dir) == {}
+    page = (run_dir / "certificate.html").read_text()
+    section = page.split("<h2>Circumstances</h2>")[1].split("</table>")[0]
+    assert section.count("<tr>") == 1 and "<td>Time</td>" in section and "traffic 0 s, boots 0 s" in section
+
+
+def test_discarded_runs_and_recoveries_are_counted(run_dir: Path) -> None:
+    marks.keep_in(run_dir / "evidence" / marks.FILE)
+    for _ in range(2):
+        marks.note(MarkKind.DISCARDED, "dut.p0 to peer.p0: 20 Mbit/s not counted: dut stood still for 300 ms")
+    marks.note(MarkKind.RECOVERY, "dut", 61.2)
+    marks.note(MarkKind.BOOT, "dut", 60)
+    marks.keep_in(None)
+    found = remarks_of(run_dir)
+    assert found["Traffic"][0] == "2 runs not counted" and len(found["Traffic"][1]) == 2
+    assert found["Recoveries"] == ("1 power cycle by the lab, because a server did not answer", ["dut: 61 s"])
+
+
+def test_warnings_are_shown(run_dir: Path) -> None:
+    output = run_dir / "output.xml"
+    output.write_text(output.read_text().replace("<errors>", '<errors><msg level="WARN">run 7 is far below</msg>'))
+    assert remarks_of(run_dir)["Warnings"] == ("1 warning", ["run 7 is far below"])
+
+
+def test_a_changed_lab_is_shown(run_dir: Path) -> None:
+    rewrite_run(run_dir, git={"commit": "1" * 40, "local_changes": True})
+    assert remarks_of(run_dir)["Lab"][0] == "The files of the lab differ from the commit."
+
+
+def test_a_sheet_from_elsewhere_is_shown(run_dir: Path, tmp_path: Path) -> None:
+    sheet = tmp_path / "mine.yaml"
+    sheet.write_text("card: mine\n")
+    shutil.rmtree(run_dir / "evidence" / "inputs" / "card")
+    keep_inputs(run_dir, {Input.SHEET: sheet})
+    assert remarks_of(run_dir)["Sheet"][0] == f"The sheet is not one of lab/cards/: {sheet}"
+
+
+def test_the_files_that_decide_are_in_the_evidence_without_secrets(run_dir: Path, tmp_path: Path) -> None:
+    bench = tmp_path / "mine.yaml"
+    bench.write_text("bench: mine\ndescription: hunter2 is the password\n")
+    shutil.rmtree(run_dir / "evidence" / "inputs" / "bench")
+    keep_inputs(run_dir, {Input.BENCH: bench})
+    seal(run_dir / "evidence", ["hunter2"])
+    certify(run_dir, 0)
+    copy = run_dir / "evidence" / "inputs" / "bench" / "mine.yaml"
+    assert "hunter2" not in copy.read_text() and copy.read_text().startswith("bench: mine")
+    sums = (run_dir / SUMS_NAME).read_text()
+    for kind in ("card/intel-82574l", "bench/mine", "plan/toy", "requirements/requirements"):
+        assert f"  evidence/inputs/{kind}.yaml\n" in sums
+
+
+def test_earlier_attempts_of_the_day_are_known(tmp_path: Path, run_dir: Path) -> None:
+    results = tmp_path / "results"
+    first = new_run(results, "x710", "hall-3", repository=tmp_path)
+    new_run(results, "x520", "hall-3", repository=tmp_path)
+    new_run(results, "x710", "hall-4", repository=tmp_path)
+    (results / "latest").symlink_to(first.name)
+    (first / "certificate.json").write_text('{"verdict": "NOT CERTIFIED"}')
+    second = new_run(results, "x710", "hall-3", repository=tmp_path)
+    third = json.loads((new_run(results, "x710", "hall-3", repository=tmp_path) / "run.json").read_text())
+    expected = [{"run": first.name, "verdict": "NOT CERTIFIED"}, {"run": second.name, "verdict": "no certificate"}]
+    assert third["earlier_attempts"] == expected
+    rewrite_run(run_dir, earlier_attempts=expected)
+    text, details = remarks_of(run_dir)["Attempts"]
+    assert text == "2 earlier runs of this card on this bench on the same day"
+    assert details == [f"{first.name}: NOT CERTIFIED", f"{second.name}: no certificate"]
+
+
+def test_tests_of_the_lab_are_counted_apart(run_dir: Path) -> None:
+    seal(run_dir / "evidence")
+    certify(run_dir, 0)
+    page = (run_dir / "certificate.html").read_text()
+    assert "3 tests of the card: 2 pass, 1 not applicable; 0 tests of the lab itself." in page
