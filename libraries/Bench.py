@@ -11,18 +11,21 @@ from robot.libraries.BuiltIn import BuiltIn
 from BenchLibrary import BenchLibrary
 from listeners import Abort
 from listeners.Evidence import Evidence
+from listeners.KernelLog import KernelLog
 from niclab.bench.records import Role, chosen_systems
 from niclab.card import load_card
 from niclab.links import wiring
 from niclab.run import ready
+from niclab.run.kernel_watch import KernelWatch
 from niclab.run.run import acquire, release
 
 
-@library(scope="GLOBAL", listener=Evidence())
+@library(scope="GLOBAL", listener=[KernelLog(), Evidence()])
 class Bench(BenchLibrary):
     """Keywords about the bench as a whole.
 
-    With this library a run keeps evidence of every failure, and lets its teardown run when it is ended by signals.
+    With this library both kernels judge every test, a run keeps evidence of every failure, and its teardown runs when
+    the run is ended by signals.
     """
 
     def __init__(self) -> None:
@@ -51,6 +54,7 @@ class Bench(BenchLibrary):
         self.ready_the_bench()
         for line in wiring.prove(run):
             logger.info(line)
+        run.part(KernelWatch).begin()
         for name, value in ready.record_card(run).items():
             logger.info(f"{name}: {value}")
 

@@ -54,8 +54,7 @@ class Console(BenchLibrary):
         target = self.run.server(server)
         undo = Action(ActionKind.POWER, target.name, "on")
         self.run.journal.register(target.name, "kernel is made to panic", undo)
-        target.ssh.start(f"sleep 0.5; {target.host.system.panic_command()}")
-        target.ssh.close()
+        target.crash()
 
     @keyword
     def console_should_show_a_panic(self, server: Role) -> None:

@@ -55,10 +55,7 @@ class Power(BenchLibrary):
         Raises:
             BenchFault: The BMC does not answer, or the server does not come back in its time.
         """
-        target = self.run.server(server)
-        target.ssh.close()
-        target.bmc.reset()
-        target.wait_ready()
+        self.run.server(server).reset()
 
     @keyword
     def bmc_should_report_power(self, server: Role, state: PowerState) -> None:

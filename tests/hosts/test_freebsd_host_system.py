@@ -12,7 +12,7 @@ from fake_shell import Answer, Script, failed, lines
 from freebsd_host_texts import KLDSTAT, MESSAGES, OCE, T5NEX, host, pciconf
 
 from niclab.core.verdict import BenchFault, NotApplicable
-from niclab.hosts.errors import ReadError
+from niclab.hosts.errors import LogCut, ReadError
 from niclab.hosts.freebsd.host import FreeBsdHost
 from niclab.hosts.freebsd.kernel_lines import kernel_lines, lines_after, link_changes
 from niclab.hosts.records import KernelLine, KernelLogMark, ModuleState, OsRelease
@@ -115,14 +115,21 @@ def test_marks_in_the_log() -> None:
     assert mark.boot_id == BOOT and shell.commands[-1] == f'echo "{mark.token}" > /dev/console'
     assert len(dut.system.dmesg()) == 2
     assert [line.seconds for line in dut.system.dmesg_since(KernelLogMark(BOOT, "niclab mark x"))] == [12]
-    with pytest.raises(BenchFault, match="the message buffer has overwritten it"):
+    with pytest.raises(LogCut, match="the message buffer has overwritten it") as caught:
         dut.system.dmesg_since(mark)
+    assert len(caught.value.lines) == 2 and not caught.value.booted
 
 
 def test_a_mark_of_another_boot_is_refused() -> None:
-    dut, _ = host({BOOT_ID: f"{BOOT}\n"})
-    with pytest.raises(BenchFault, match="has booted since the mark"):
+    """A warm reboot leaves the lines of the boot before in the buffer."""
+    log = f"oce0: watchdog timeout\n---<<BOOT>>---\n{LOG}"
+    dut, _ = host({BOOT_ID: f"{BOOT}\n", BUFFER: log})
+    with pytest.raises(LogCut, match="has booted since the mark") as caught:
         dut.system.dmesg_since(KernelLogMark("f" * 32, "niclab mark x"))
+    assert caught.value.booted and [line.text for line in caught.value.lines[1:]] == [
+        "oce0: link state changed to UP",
+        "oce0: link state changed to DOWN",
+    ]
 
 
 def test_link_changes_are_counted_from_this_boot_on() -> None:

@@ -9,7 +9,7 @@ from examples import text_of
 from fake_shell import Answer, FakeShell, Script, failed, lines
 
 from niclab.core.verdict import BenchFault
-from niclab.hosts.errors import ReadError
+from niclab.hosts.errors import LogCut, ReadError
 from niclab.hosts.linux.host import LinuxHost
 from niclab.hosts.records import KernelLogMark
 from niclab.transports import CommandTimeout, ConnectionLost
@@ -193,9 +193,11 @@ def test_dmesg_since_a_mark() -> None:
         return ""
 
     def log(_: str) -> str:
-        return lines("[    1.000000] old", f"[    2.000000] {written[0]}", "[    3.000000] e1000e: eth0 Link is Down")
+        return lines(
+            BOOT_ID, "[    1.000000] old", f"[    2.000000] {written[0]}", "[    3.000000] e1000e: eth0 Link is Down"
+        )
 
-    dut, _ = host({BOOT_ID_COMMAND: f"{BOOT_ID}\n", "echo ...": write, "dmesg": log})
+    dut, _ = host({BOOT_ID_COMMAND: f"{BOOT_ID}\n", "echo ...": write, f"{BOOT_ID_COMMAND} && dmesg": log})
     mark = dut.system.dmesg_mark()
     assert [line.text for line in dut.system.dmesg_since(mark)] == ["e1000e: eth0 Link is Down"]
 
@@ -206,15 +208,17 @@ def test_two_marks_differ() -> None:
 
 
 def test_an_overwritten_mark_is_a_fault_not_an_empty_log() -> None:
-    dut, _ = host({BOOT_ID_COMMAND: f"{BOOT_ID}\n", "dmesg": "[    9.000000] new\n"})
-    with pytest.raises(BenchFault, match=r"ring buffer has overwritten it"):
+    dut, _ = host({f"{BOOT_ID_COMMAND} && dmesg": lines(BOOT_ID, "[    9.000000] new")})
+    with pytest.raises(LogCut, match=r"ring buffer has overwritten it") as caught:
         dut.system.dmesg_since(KernelLogMark(BOOT_ID, "niclab mark 00"))
+    assert [line.text for line in caught.value.lines] == ["new"] and not caught.value.booted
 
 
 def test_a_mark_of_another_boot_is_a_fault() -> None:
-    dut, _ = host({BOOT_ID_COMMAND: f"{OTHER_BOOT_ID}\n"})
-    with pytest.raises(BenchFault, match=r"dut: has booted since"):
+    dut, _ = host({f"{BOOT_ID_COMMAND} && dmesg": lines(OTHER_BOOT_ID, "[    0.000000] Linux")})
+    with pytest.raises(LogCut, match=r"dut: has booted since") as caught:
         dut.system.dmesg_since(KernelLogMark(BOOT_ID, "niclab mark 00"))
+    assert [line.text for line in caught.value.lines] == ["Linux"] and caught.value.booted
 
 
 @pytest.mark.parametrize(

@@ -348,7 +348,7 @@ class TestReloadThatFails:
     def _oops(self, bench: FakeBench) -> None:
         for host in bench.hosts.values():
             host.reload_fault = BenchFault(f"{host.name}: `modprobe -r e1000e` failed with exit status 137")
-            host.kernel_said = (KernelLine(1.0, "BUG: kernel NULL pointer dereference"), KernelLine(1.0, " x"))
+            host.said_when_reloaded = (KernelLine(1.0, "BUG: kernel NULL pointer dereference"), KernelLine(1.0, " x"))
 
     def test_of_the_dut_is_the_cards_failure_with_the_kernels_words(self, taken: Run) -> None:
         with pytest.raises(CardFailure) as caught:

@@ -116,7 +116,7 @@ def test_a_switch_is_used_and_left_as_it_was(bench: FakeBench, switch: FakeSwitc
         assert results[name].message == "" and results[name].passed
     assert results["A Port On No Switch"].skipped
     assert "dut.p0 is not on a managed switch" in results["A Port On No Switch"].message
-    assert "cannot be converted to Link" in results["A Link That Is None"].message
+    assert "cannot be converted to MemberLink" in results["A Link That Is None"].message
     assert Journal.for_bench("virtual").pending() == []
     assert switch.admin("Gi1/0/2") == 1 and switch.switch().vlans.existing() == {1}
 

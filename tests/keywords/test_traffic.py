@@ -92,9 +92,9 @@ def test_clearly_below_on_one_path_is_named(rates: Rates, taken: Run, sender: Ro
 
 def test_at_the_limit_the_runs_cannot_tell(rates: Rates) -> None:
     rates.figures["a", Role.DUT] = (42.4, 42.6)
-    with pytest.raises(Undecided, match=r"^dut\.p0 to peer\.p0: .*: undecided; .*the budget of 8 runs is spent$"):
+    with pytest.raises(Undecided, match=r"^dut\.p0 to peer\.p0: .*: undecided; .*the budget of 14 runs is spent$"):
         Traffic().tcp_should_reach_the_limit(Role.DUT, QUICK)
-    assert rates.runs["a", Role.DUT] == 8
+    assert rates.runs["a", Role.DUT] == 14
 
 
 def test_bad_runs_that_are_discarded_are_not_forgotten(bench: FakeBench, rates: Rates) -> None:
@@ -182,9 +182,9 @@ def test_the_full_profile_warms_up_and_tells_how_far_it_is(rates: Rates, said: l
     Traffic().tcp_should_reach_the_limit(Role.DUT, FULL)
     assert rates.runs == {("a", Role.DUT): 13, ("b", Role.DUT): 13}
     told = [line for line in said if line.startswith("console ")]
-    assert told[0] == ("console dut.p0 to peer.p0: run 1 of at most 13 (warm-up): 47.0 Mbit/s, at most 132 s left")
-    assert told[1].startswith("console dut.p0 to peer.p0: run 2 of at most 13: 47.1 Mbit/s, at most 121 s left")
-    assert len(told) == 14
+    assert told[0] == ("console dut.p0 to peer.p0: run 1 of at most 19 (warm-up): 47.0 Mbit/s, at most 198 s left")
+    assert told[1].startswith("console dut.p0 to peer.p0: run 2 of at most 19: 47.1 Mbit/s, at most 187 s left")
+    assert len(told) == 26
 
 
 def test_netperf_of_the_bench_file_warms_up_because_it_omits_nothing(
@@ -480,7 +480,7 @@ class TestTheBaseline:
         with pytest.raises(CardFailure) as caught:
             Traffic().tcp_should_reach_the_limit(Role.DUT, QUICK)
         message = str(caught.value)
-        assert message.startswith("dut.p1 to peer.p1, baseline: -6.4 % of baseline") and "\n" not in message
+        assert message.startswith("dut.p1 to peer.p1, baseline: -6.46 % of baseline") and "\n" not in message
         assert re.search(r"wanted at most 5 % worse \(higher is better\) \(baseline of .*, run \S+\): missed", message)
 
     def test_runs_go_on_until_the_baseline_is_clear_too(self, accepted: Rates) -> None:
@@ -488,7 +488,7 @@ class TestTheBaseline:
         accepted.figures["a", Role.DUT] = (45.5, 44.3, 45.2, 44.5)
         with pytest.raises(Undecided, match=r"^dut\.p0 to peer\.p0, baseline: "):
             Traffic().tcp_should_reach_the_limit(Role.DUT, QUICK)
-        assert accepted.runs["a", Role.DUT] - before == 8
+        assert accepted.runs["a", Role.DUT] - before == 14
 
     def test_other_conditions_are_not_compared_but_told(
         self, bench: FakeBench, accepted: Rates, said: list[str]

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from niclab.bench.records import Role
 from niclab.core.undo import Journal
 from niclab.core.verdict import BenchFault
-from niclab.hosts.errors import NoInterface
+from niclab.hosts.errors import LogCut, NoInterface
 from niclab.hosts.linux.host import LinuxHost
 from niclab.hosts.linux.load import FRAME_COUNTERS
 from niclab.hosts.load_records import CpuTime, CpuTimes, FrameCounters, Load
@@ -110,7 +110,7 @@ class _NoShell:
 
 
 FLAT_NAMES: dict[str, dict[str, str]] = {
-    "system": {"panic_command": "panicking"},
+    "system": {"panic_command": "panicking", "trouble": "troubles"},
     "drivers": {"reload": "reload_driver", "names_of": "drivers_of", "parameter": "module_parameter"},
     "pci": {"device": "pci_device", "path": "pcie_path", "functions": "pci_functions"},
     "firmware": {"has_image": "firmware_file"},
@@ -161,6 +161,7 @@ class FakeHost:
         self.same_build: bool | None = True
         self.reload_fault: BenchFault | None = None
         self.kernel_said: tuple[KernelLine, ...] = ()
+        self.said_when_reloaded: tuple[KernelLine, ...] = ()
         self.clock: Callable[[], float] | None = None
         self.memory = 1 << 30
         self.missing_tools: set[str] = set()
@@ -179,7 +180,7 @@ class FakeHost:
         self.drivers_of, self.stacking_modules = words.drivers.names_of, words.bonds.modules
         self.unloading_driver, self.removing_link = words.undo.unload_driver, words.undo.upper
         self.releasing_port, self.restoring_package = words.undo.port, words.undo.package
-        self.panicking = words.system.panic_command
+        self.panicking, self.troubles = words.system.panic_command, words.system.trouble
         self.answering_arp_for_others = words.undo.arp
         self.mixed_arp: set[str] = set()
 
@@ -209,7 +210,7 @@ class FakeHost:
 
     def boot(self) -> None:
         """The server starts: what was set at run time is gone."""
-        self.alive, self.power, self.boots = True, PowerState.ON, self.boots + 1
+        self.alive, self.power, self.boots, self.kernel_said = True, PowerState.ON, self.boots + 1, ()
         for nic in self.nics:
             nic.admin_up, nic.addresses = False, []
 
@@ -254,15 +255,27 @@ class FakeHost:
         pending = [entry.action.command for entry in self.journal.pending()]
         assert pending[0] == f"modprobe {module}", pending
         self.calls.append(f"reload {module}")
+        self.kernel_said += self.said_when_reloaded
         if self.reload_fault is not None:
             raise self.reload_fault
 
     def dmesg_mark(self) -> KernelLogMark:
-        return KernelLogMark(self.boot_id(), "mark")
+        self._answer()
+        return KernelLogMark(self.boot_id(), str(len(self.kernel_said)))
 
     def dmesg_since(self, mark: KernelLogMark) -> tuple[KernelLine, ...]:
-        assert mark.token == "mark"
-        return self.kernel_said
+        self._answer()
+        if mark.boot_id != self.boot_id():
+            raise LogCut(f"{self.name}: has booted since", self.kernel_said, booted=True)
+        return self.kernel_said[int(mark.token) :]
+
+    def says(self, *lines: str) -> None:
+        """The kernel writes lines into its log."""
+        self.kernel_said += tuple(KernelLine(1.0, line) for line in lines)
+
+    def _answer(self) -> None:
+        if not self.alive:
+            raise ConnectionLost(f"{self.name}: no answer")
 
     def reboot(self) -> None:
         self.calls.append("reboot")

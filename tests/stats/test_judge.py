@@ -20,7 +20,7 @@ from niclab.stats.questions import (
     Decision,
     Direction,
     Expected,
-    Judgement,
+    Outcome,
     at_least,
     at_most,
     lowers_by,
@@ -59,6 +59,29 @@ def test_a_limit_is_not_met_before_the_last_run(made: int) -> None:
     found = judge_values(RUNS[:made], at_least(9200), "Mbit/s", PLAN)
     assert (found.decision, found.n) == (Decision.UNDECIDED, made)
     assert found.reason.endswith(f"undecided; {made} of 12 runs made, too few to meet an intermittent fault")
+
+
+def test_runs_that_happen_to_drift_are_followed_by_more() -> None:
+    """Six runs that fall look alike, and their interval is wide though all are far above the limit."""
+    drifting = [47.7, 47.42, 46.97, 46.77, 46.98, 47.03]
+    plan = SamplingPlan(first_look=3, met_from=6, most=12)
+    assert judge_values(drifting, at_least(45), "Mbit/s", plan).decision is Decision.UNDECIDED
+    more = judge_values([*drifting, 47.2, 46.9, 47.3, 47.1], at_least(45), "Mbit/s", plan)
+    assert more.decision is Decision.MET and 6 < more.n <= 10
+
+
+def test_a_good_figure_is_seldom_left_undecided() -> None:
+    rng = random.Random(8)
+    plan = SamplingPlan(first_look=3, met_from=6, most=12)
+    runs = [[47 + rng.gauss(0, 0.35) for _ in range(12)] for _ in range(400)]
+    left = sum(judge_values(each, at_least(45), "", plan).decision is not Decision.MET for each in runs)
+    assert left / 400 <= 0.01
+
+
+@pytest.mark.parametrize("met_from", [3, 6, 12])
+def test_a_limit_is_met_from_the_run_on_that_the_plan_names(met_from: int) -> None:
+    plan = SamplingPlan(first_look=3, met_from=met_from, most=12)
+    assert judge_values(RUNS, at_least(9200), "Mbit/s", plan).n == met_from
 
 
 def test_an_intermittent_fault_is_missed_as_seldom_as_stated() -> None:
@@ -271,7 +294,7 @@ def test_bad_questions_are_refused(call: object, problem: str) -> None:
         call()
 
 
-def _result(decision: Decision) -> Judgement:
+def _result(decision: Decision) -> Outcome:
     values = {Decision.MET: 9200, Decision.MISSED: 9500, Decision.UNDECIDED: 9411}
     found = judge_values(RUNS, at_least(values[decision]), "Mbit/s", PLAN)
     assert found.decision is decision

@@ -16,7 +16,7 @@ from niclab.card.effects import (
     Workload,
 )
 from niclab.card.identity import AnySubsystem, ConventionalPci, IdentityFacts, Pcie, PortLayout, VpdFacts
-from niclab.card.limits import Erratum, Limits, Metric, Reference
+from niclab.card.limits import Erratum, HarmlessMessage, Limits, Metric, Reference
 from niclab.card.model import Costs, Model
 from niclab.card.offloads import (
     Changeable,
@@ -88,6 +88,7 @@ __all__ = [
     "FirmwareUpdate",
     "FlashTool",
     "FreebsdOffload",
+    "HarmlessMessage",
     "IdentityFacts",
     "IncomparableVersions",
     "Limits",

@@ -59,6 +59,12 @@ class Reference(Section):
     defect: bool = False
 
 
+class HarmlessMessage(Section):
+    """Words of a kernel message that names the card and means no harm; any other trouble it reports fails the test."""
+
+    text: Text
+
+
 class Erratum(Section):
     """A known issue of the card, for readers of its results. ``requirement``: the one that looks for it."""
 

@@ -10,7 +10,7 @@ from niclab.bench.records import OperatingSystem
 from niclab.card.checks import sheet_problems
 from niclab.card.effects import Effect, Sequence
 from niclab.card.identity import ConventionalPci, IdentityFacts, Pcie
-from niclab.card.limits import Erratum, Limits, Reference
+from niclab.card.limits import Erratum, HarmlessMessage, Limits, Reference
 from niclab.card.model import Model
 from niclab.card.offloads import Offloads
 from niclab.card.settings import ChannelFacts, CoalescingFacts, LinkFacts, Mtu, PauseFacts, Recommended, RingFacts
@@ -51,6 +51,7 @@ class Card(Sheet):
     sequence: Sequence | None = None
     references: tuple[Reference, ...] = ()
     errata: tuple[Erratum, ...] = ()
+    harmless_messages: tuple[HarmlessMessage, ...] = ()
     model: Model | None = None
 
     @property

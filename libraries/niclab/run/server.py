@@ -47,6 +47,8 @@ class Server:
         """What it carries with itself alone, bit/s, once that has been measured."""
         self._console: SerialConsole | None = None
         self._console_mark = 0
+        self.boots_ordered = 0
+        """How often the lab has restarted, reset or crashed the server, or cut its power."""
 
     @cached_property
     def host(self) -> Host:
@@ -183,6 +185,7 @@ class Server:
     def reboot(self) -> None:
         """Restart the operating system in an orderly way and wait until it runs again."""
         before = self.host.system.boot_id()
+        self.boots_ordered += 1
         self.host.system.reboot()
         self.wait_ready(since=before)
 
@@ -193,10 +196,31 @@ class Server:
             NotApplicable: It has no BMC.
             BenchFault: The power does not go or return, or the server does not come back.
         """
+        bmc = self.bmc
         self.ssh.close()
-        self.bmc.set_power(PowerState.OFF, within_s=POWER_WITHIN_S)
-        self.bmc.set_power(PowerState.ON, within_s=POWER_WITHIN_S)
+        self.boots_ordered += 1
+        bmc.set_power(PowerState.OFF, within_s=POWER_WITHIN_S)
+        bmc.set_power(PowerState.ON, within_s=POWER_WITHIN_S)
         self.wait_ready()
+
+    def reset(self) -> None:
+        """Press the reset button by the BMC and wait until the server runs again.
+
+        Raises:
+            NotApplicable: It has no BMC.
+            BenchFault: The server does not come back.
+        """
+        bmc = self.bmc
+        self.ssh.close()
+        self.boots_ordered += 1
+        bmc.reset()
+        self.wait_ready()
+
+    def crash(self) -> None:
+        """Make the kernel panic half a second from now. Nothing answers afterwards."""
+        self.boots_ordered += 1
+        self.ssh.start(f"sleep 0.5; {self.host.system.panic_command()}")
+        self.ssh.close()
 
     def recover(self) -> None:
         """Get a server back that does not answer: power on if it is off, else a power cycle.

@@ -11,7 +11,8 @@ at the very limit may be 2.5 % each at a level of 95 %:
 * Runs with a long tail on one side: the bound on that side moves out. Error of that side at a skewness of 0.5: 2.9 %;
   at 2 (exponential): 6.5 %, and 9.5 % when the first look is after 3 runs instead of 5.
 * A rare fault that no run met is seen by no method: 12 runs all miss a fault of one run in ten with probability 28 %,
-  8 runs with 43 %. A limit is therefore MET only with all runs of its plan, and MISSED at any look; a run far worse
+  8 runs with 43 %. A limit is therefore MET only from the run on that its plan
+  names (``met_from``; 8 in a quick run), and MISSED at any look; a run far worse
   than the rest is a warning of the answer (:mod:`~niclab.stats.outliers`). Effects and baselines may end early.
 * Retransmissions come in bursts: the parts that the runs sent again are judged, not their sum. At the limit bursts of 1
   and 5 are within 2.5 % each; bursts of 20 are too, but for short runs on a slow path (8 of 2 s at 50 Mbit/s), where

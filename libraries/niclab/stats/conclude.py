@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from niclab.core.verdict import CardFailure, Undecided
-from niclab.stats.questions import Decision, Judgement
+from niclab.stats.questions import Decision, Outcome
 
 
-def conclude(results: Mapping[str, Judgement]) -> None:
+def conclude(results: Mapping[str, Outcome]) -> None:
     """End a check whose answers are ``results``, by subject; returns only when every one is MET.
 
     Args:

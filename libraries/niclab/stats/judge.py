@@ -1,8 +1,9 @@
 """From repeats to an answer, by a plan that was fixed before.
 
 The looks of the plan are replayed over the repeats, and the first that decides is the answer: repeats made after it
-change nothing, so that nobody can measure on until a result pleases. A limit is MISSED at any look and MET only at the
-last: whoever stops at the first good interval has seen too few runs to meet a fault that comes and goes. Effects and
+change nothing, so that nobody can measure on until a result pleases. A limit is MISSED at any look and MET only
+from the run on that the plan names: whoever stops at the first good interval has seen too few runs to meet a fault that
+comes and goes. Effects and
 baselines compare means, and end early either way.
 
 Comparisons are made with logarithms: the mean of ln(B/A) of pairs, or of ln(new) minus that of ln(baseline). Percent of
@@ -18,7 +19,7 @@ from dataclasses import dataclass, replace
 from niclab.stats.interval import Guarded, guarded, guarded_difference
 from niclab.stats.outliers import warnings
 from niclab.stats.plan import SamplingPlan
-from niclab.stats.questions import Change, Decision, Direction, Expected, Judgement, Look, not_worse_by, rounded
+from niclab.stats.questions import Change, Decision, Direction, Expected, Look, Outcome, not_worse_by, rounded
 from niclab.stats.series import effective_size, lag1, numbers
 from niclab.stats.student import t_quantile, t_upper_tail
 
@@ -26,7 +27,7 @@ FEWEST_OF_A_BASELINE = 3
 _WORTH_SAYING = 0.7
 
 
-def judge_values(values: Sequence[float], expected: Expected, unit: str, plan: SamplingPlan) -> Judgement:
+def judge_values(values: Sequence[float], expected: Expected, unit: str, plan: SamplingPlan) -> Outcome:
     """Judge whether the mean of a figure is where a limit wants it.
 
     Args:
@@ -36,7 +37,7 @@ def judge_values(values: Sequence[float], expected: Expected, unit: str, plan: S
         plan: How it was measured.
 
     Returns:
-        The answer; MET only with all ``plan.most`` runs.
+        The answer; MET only with ``plan.least_to_meet`` runs or more.
 
     Raises:
         ValueError: For fewer runs than the first look needs, or a value that is not finite.
@@ -52,7 +53,7 @@ def judge_values(values: Sequence[float], expected: Expected, unit: str, plan: S
     return replace(answer, warnings=far_off, reason="; ".join([answer.reason, *far_off]))
 
 
-def judge_pairs(pairs: Sequence[tuple[float, float]], expected: Expected, plan: SamplingPlan) -> Judgement:
+def judge_pairs(pairs: Sequence[tuple[float, float]], expected: Expected, plan: SamplingPlan) -> Outcome:
     """Does a setting change the figure as ``expected`` says? In % of the baseline.
 
     Args:
@@ -83,7 +84,7 @@ def judge_against_baseline(
     tolerance_percent: float,
     plan: SamplingPlan,
     source: str = "",
-) -> Judgement:
+) -> Outcome:
     """Is the figure at most ``tolerance_percent`` % worse than its ``baseline``? An improvement is never a failure.
 
     Two independent samples: Welch's t at the tail that the boundary of the look leaves. The baseline is in every look,
@@ -119,7 +120,7 @@ class _Case:
     """A question ready to be looked at.
 
     ``at``: what n repeats tell, and the critical t; ``shown``: to the unit; ``met_early``: MET counts before the last
-    look.
+    look that may meet a limit.
     """
 
     sample: tuple[float, ...]
@@ -143,7 +144,7 @@ class _Case:
 
     def waits(self, n: int) -> bool:
         """Is it too early for MET after ``n`` repeats?"""
-        return not self.met_early and n < self.plan.most
+        return not self.met_early and n < self.plan.least_to_meet
 
     def without_spread(self, n: int) -> bool:
         """All repeats the same to the last bit, and no resolution given that would explain it."""
@@ -153,7 +154,7 @@ class _Case:
         )
 
 
-def _answer(case: _Case) -> Judgement:
+def _answer(case: _Case) -> Outcome:
     looks: list[Look] = []
     for n, boundary in zip(case.plan.looks, case.plan.boundaries, strict=True):
         if n > len(case.sample):
@@ -163,7 +164,7 @@ def _answer(case: _Case) -> Judgement:
             break
     last = looks[-1]
     used = case.sample[: last.n]
-    return Judgement(
+    return Outcome(
         estimate=last.estimate,
         low=last.low,
         high=last.high,
@@ -201,7 +202,7 @@ def _reason(case: _Case, look: Look, effective_n: float) -> str:
     if case.without_spread(look.n):
         said += f"; all {case.counted} are exactly the same, and the resolution of the figure is not given"
     if case.waits(look.n) and case.expected.decide(look.low, look.high) is Decision.MET:
-        said += f"; {look.n} of {case.plan.most} {case.counted} made, too few to meet an intermittent fault"
+        said += f"; {look.n} of {case.plan.least_to_meet} {case.counted} made, too few to meet an intermittent fault"
     spent = look.n >= case.plan.most
     return said + (f"; the budget of {case.plan.most} {case.counted} is spent" if spent else "")
 

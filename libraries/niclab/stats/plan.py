@@ -26,6 +26,8 @@ class SamplingPlan:
     neighbour tables and sleeping CPUs, and few repeats cannot tell whether it did. ``resolution``: smallest step of
     the figure, in its unit. ``correlation``: largest correlation of neighbouring repeats for which the level must
     hold; few repeats show too little of it to rely on what they show. 0 means that repeats are known to be independent.
+    ``met_from``: repeats from which a limit may be MET, so that an intermittent fault has been given its chance; None
+    means ``most``. Repeats beyond it are made only while the question is open.
     """
 
     first_look: int = 5
@@ -36,10 +38,12 @@ class SamplingPlan:
     warm_up_runs: int = 1
     resolution: float = 0.0
     correlation: float = CORRELATION
+    met_from: int | None = None
 
     def __post_init__(self) -> None:
         self._want("first_look", self.first_look >= 3, "at least 3")
         self._want("most", self.most >= self.first_look, f"at least first_look {self.first_look}")
+        self._want("met_from", self.met_from is None or self.met_from <= self.most, f"at most most {self.most}")
         self._want("step", self.step >= 1, "at least 1")
         self._want("level", 0.5 <= self.level < 1, "0.5 or more and less than 1")
         self._want("warm_up_runs", self.warm_up_runs >= 0, "0 or more")
@@ -55,6 +59,11 @@ class SamplingPlan:
         """Numbers of repeats after which the question is looked at; the last is ``most``."""
         looks = range(self.first_look, self.most, self.step)
         return (*looks, self.most)
+
+    @property
+    def least_to_meet(self) -> int:
+        """Repeats from which a limit may be MET."""
+        return self.most if self.met_from is None else self.met_from
 
     @property
     def boundaries(self) -> tuple[float, ...]:

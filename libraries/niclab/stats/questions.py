@@ -98,7 +98,7 @@ class Look:
 
 
 @dataclass(frozen=True)
-class Judgement:
+class Outcome:
     """The answer to a question.
 
     ``estimate``, ``low`` and ``high`` are in ``unit``; ``level`` holds for all ``looks`` together. ``n`` counts

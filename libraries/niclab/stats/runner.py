@@ -8,7 +8,7 @@ from niclab.core.verdict import Undecided
 from niclab.stats.judge import judge_pairs, judge_values
 from niclab.stats.plan import SamplingPlan, schedule
 from niclab.stats.precise import repeat_until
-from niclab.stats.questions import Decision, Expected, Judgement
+from niclab.stats.questions import Decision, Expected, Outcome
 
 
 def measure_limit(
@@ -17,7 +17,7 @@ def measure_limit(
     unit: str,
     plan: SamplingPlan,
     may_go_on: Callable[[], bool] = lambda: True,
-) -> tuple[list[float], Judgement]:
+) -> tuple[list[float], Outcome]:
     """Run ``measure`` until ``expected`` is decided or the budget is spent; return the counted values and the answer.
 
     Raises:
@@ -39,7 +39,7 @@ def measure_effect(
     *,
     seed: int,
     may_go_on: Callable[[], bool] = lambda: True,
-) -> tuple[list[tuple[float, float]], Judgement]:
+) -> tuple[list[tuple[float, float]], Outcome]:
     """Run baseline and setting in turns (:func:`~niclab.stats.plan.schedule`); return the pairs and the answer.
 
     Args:
@@ -56,7 +56,7 @@ def measure_effect(
     baseline, setting = arms
     block: dict[str, float] = {}
     pairs: list[tuple[float, float]] = []
-    result: Judgement | None = None
+    result: Outcome | None = None
     for turn in schedule(arms, plan.most, seed=seed, warm_up_runs=plan.warm_up_runs):
         if not block and turn.counted and not may_go_on():
             break

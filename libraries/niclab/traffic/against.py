@@ -17,7 +17,7 @@ from niclab.stats.interval import t_interval
 from niclab.stats.judge import judge_against_baseline
 from niclab.stats.measurements import Measurement
 from niclab.stats.plan import SamplingPlan
-from niclab.stats.questions import Decision, Direction, Judgement
+from niclab.stats.questions import Decision, Direction, Outcome
 
 TOLERANCE_PERCENT = 5.0
 """House rule: the bench is the same and so is the load, but servers warm up; what users notice is more."""
@@ -46,7 +46,7 @@ class Against:
             nearest = f"{mean:.6g} {kept.unit} in run {kept.current.run}, with {'; '.join(differences)}"
         return cls(found, nearest, plan)
 
-    def result(self, values: Sequence[float]) -> Judgement | None:
+    def result(self, values: Sequence[float]) -> Outcome | None:
         """Is the figure at most ``TOLERANCE_PERCENT`` worse than its baseline? None without one."""
         if self.baseline is None:
             return None

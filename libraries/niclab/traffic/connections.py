@@ -7,7 +7,7 @@ NIC, TOE (the card does TCP) and TOE with direct data placement.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from statistics import fmean
 
@@ -20,7 +20,7 @@ from niclab.run.run import Run
 from niclab.stats.judge import judge_values
 from niclab.stats.plan import SamplingPlan
 from niclab.stats.precise import Estimate, estimate
-from niclab.stats.questions import Judgement, at_least, at_most
+from niclab.stats.questions import Outcome, at_least, at_most
 from niclab.stats.runner import measure_limit
 from niclab.traffic import bottleneck, discarded, limit, measuring, serving
 from niclab.traffic.experiment import Answer, Question
@@ -32,7 +32,7 @@ from niclab.traffic.tools import tool_of
 MESSAGE_BYTES = 32 << 10
 COUNTS: Mapping[Profile, tuple[int, ...]] = {Profile.QUICK: (1, 4), Profile.FULL: (1, 2, 4, 8, 16)}
 RUN_S: Mapping[Profile, int] = {Profile.QUICK: 2, Profile.FULL: 4}
-FIRST_LOOK, MOST = 3, 6
+FIRST_LOOK, MET_FROM, MOST = 3, 6, 12
 WIDTH = 0.05
 
 
@@ -51,9 +51,9 @@ class AtCount:
     connections: int
     values: tuple[float, ...]
     rate: Estimate
-    result: Judgement
+    result: Outcome
     cpu: tuple[float, ...]
-    cpu_result: Judgement | None
+    cpu_result: Outcome | None
     runs: tuple[TrafficRun, ...]
 
 
@@ -138,6 +138,7 @@ def measure(run: Run, path: BenchPath, profile: Profile, tell: Tell) -> Scan:
             tool = tool_of(run.bench.traffic)
             plan = SamplingPlan(
                 first_look=FIRST_LOOK,
+                met_from=MET_FROM,
                 most=MOST,
                 warm_up_runs=int(not tool.omitted_s),
                 resolution=tool.resolution_bps(order) / 1e6,
@@ -169,11 +170,11 @@ def measure(run: Run, path: BenchPath, profile: Profile, tell: Tell) -> Scan:
     return Scan(ends.name, tuple(found), tuple(bottleneck.hindrances(before, made, rate_mbps * 1e6)))
 
 
-def _cpu_result(run: Run, cpu: Sequence[float], plan: SamplingPlan) -> Judgement | None:
+def _cpu_result(run: Run, cpu: Sequence[float], plan: SamplingPlan) -> Outcome | None:
     most = run.card.limits.receiver_cpu_percent
     if not isinstance(most, float):
         return None
-    counted = SamplingPlan(first_look=plan.first_look, most=plan.most, resolution=0.1)
+    counted = replace(plan, warm_up_runs=0, resolution=0.1)
     return judge_values(cpu, at_most(most, f"sheet {run.card.name}, receiver_cpu_percent"), "percent CPU", counted)
 
 

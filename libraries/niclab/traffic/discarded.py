@@ -11,15 +11,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import overload
 
-from niclab.stats.questions import Decision, Judgement
+from niclab.stats.questions import Decision, Outcome
 from niclab.traffic.measuring import TrafficRun
 
 
 @overload
-def bounded(result: Judgement, runs: Sequence[TrafficRun]) -> Judgement: ...
+def bounded(result: Outcome, runs: Sequence[TrafficRun]) -> Outcome: ...
 @overload
-def bounded(result: Judgement | None, runs: Sequence[TrafficRun]) -> Judgement | None: ...
-def bounded(result: Judgement | None, runs: Sequence[TrafficRun]) -> Judgement | None:
+def bounded(result: Outcome | None, runs: Sequence[TrafficRun]) -> Outcome | None: ...
+def bounded(result: Outcome | None, runs: Sequence[TrafficRun]) -> Outcome | None:
     """Add to an answer how many runs were discarded for it.
 
     Args:

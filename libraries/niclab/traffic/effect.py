@@ -29,7 +29,7 @@ from niclab.report.charts import ChangeChart, ChangeRow, Chart
 from niclab.run import standstill
 from niclab.run.run import Run
 from niclab.stats.plan import SamplingPlan
-from niclab.stats.questions import Direction, Expected, Judgement, lowers_by, not_worse_by, raises_by
+from niclab.stats.questions import Direction, Expected, Outcome, lowers_by, not_worse_by, raises_by
 from niclab.stats.runner import measure_effect
 from niclab.traffic import (
     WorthlessResult,
@@ -79,7 +79,7 @@ class EffectAnswer:
     name: str
     what: str
     wanted: Prediction
-    result: Judgement
+    result: Outcome
     pairs: tuple[tuple[float, float], ...]
     runs: tuple[tuple[str, TrafficRun], ...]
     before: tuple[Before, Before]

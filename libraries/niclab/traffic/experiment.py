@@ -16,7 +16,7 @@ from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecide
 from niclab.report.charts import Chart
 from niclab.report.reporter import Reporter
 from niclab.stats.conclude import conclude
-from niclab.stats.questions import Decision, Judgement
+from niclab.stats.questions import Decision, Outcome
 from niclab.traffic import measuring
 from niclab.traffic.measuring import TrafficRun
 
@@ -32,7 +32,7 @@ class Question:
     """
 
     subject: str
-    result: Judgement
+    result: Outcome
     hindrances: Sequence[str] = ()
 
 

@@ -18,7 +18,7 @@ from niclab.run.run import Run
 from niclab.stats.judge import judge_values
 from niclab.stats.plan import SamplingPlan
 from niclab.stats.precise import Estimate, estimate, repeat_until
-from niclab.stats.questions import Decision, Expected, Judgement, at_least
+from niclab.stats.questions import Decision, Expected, Outcome, at_least
 from niclab.traffic import WorthlessResult, bottleneck, discarded, limit, measuring, serving
 from niclab.traffic.bottleneck import Before
 from niclab.traffic.experiment import Answer, Question
@@ -33,7 +33,7 @@ ETHERNET, ON_THE_WIRE = 14, 24
 """Of a frame: its header; and in addition checksum 4, preamble 8, gap 12 (IEEE 802.3-2018, 4A.4.2)."""
 MESSAGES = (64, 470, 982, 1472)
 """Datagrams in frames of 106 to 1514 bytes."""
-RUN_S, FIRST_LOOK, MOST = 2, 3, 16
+RUN_S, FIRST_LOOK, MET_FROM, MOST = 2, 3, 6, 16
 FLOODED = 0.01
 _UNIT = "frames/s"
 SAME_WITHIN = 0.1
@@ -51,7 +51,7 @@ class AtSize:
 
     frame_bytes: int
     rate: Estimate
-    result: Judgement
+    result: Outcome
     binds: str
     runs: tuple[TrafficRun, ...]
 
@@ -138,7 +138,7 @@ def measure(run: Run, path: BenchPath, tell: Tell) -> Peak:
     bus_mbps = _bus_mbps(before)
     expected = at_least(least, f"sheet {run.card.name}, frames_per_s, over {path.rate_scale:g}")
     found: list[AtSize] = []
-    plan = SamplingPlan(first_look=FIRST_LOOK, most=MOST, warm_up_runs=0, resolution=1 / RUN_S)
+    plan = SamplingPlan(first_look=FIRST_LOOK, met_from=MET_FROM, most=MOST, warm_up_runs=0, resolution=1 / RUN_S)
     with measuring.session(run, path, Role.PEER, rate_mbps) as session:
         for message in MESSAGES:
             search = _Search(run, session, message)

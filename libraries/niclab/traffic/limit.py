@@ -19,7 +19,7 @@ from niclab.stats.judge import judge_values
 from niclab.stats.measurements import Key, Measurement, add
 from niclab.stats.plan import SamplingPlan
 from niclab.stats.precise import repeat_until
-from niclab.stats.questions import Decision, Direction, Expected, Judgement, at_least
+from niclab.stats.questions import Decision, Direction, Expected, Outcome, at_least
 from niclab.traffic import WorthlessResult, bottleneck, discarded, measuring, resent, serving
 from niclab.traffic.against import Against
 from niclab.traffic.bottleneck import Before
@@ -40,14 +40,15 @@ class LimitBudget:
 
     run_s: int
     first_look: int
+    met_from: int
     most: int
     warm_up_runs: int
     most_s: float
 
 
 BUDGETS: Mapping[Profile, LimitBudget] = {
-    Profile.QUICK: LimitBudget(run_s=2, first_look=3, most=8, warm_up_runs=0, most_s=60),
-    Profile.FULL: LimitBudget(run_s=10, first_look=5, most=12, warm_up_runs=1, most_s=600),
+    Profile.QUICK: LimitBudget(run_s=2, first_look=3, met_from=8, most=14, warm_up_runs=0, most_s=60),
+    Profile.FULL: LimitBudget(run_s=10, first_look=5, met_from=12, most=18, warm_up_runs=1, most_s=600),
 }
 
 
@@ -80,16 +81,16 @@ class LimitAnswer(Answer):
     """
 
     subject: str
-    result: Judgement
+    result: Outcome
     values: tuple[float, ...]
     runs: tuple[TrafficRun, ...]
     before: tuple[Before, Before]
     hindrances: tuple[str, ...]
     against: Against
-    resent: Judgement | None
+    resent: Outcome | None
 
     @property
-    def baseline(self) -> Judgement | None:
+    def baseline(self) -> Outcome | None:
         """The answer against the accepted baseline, if there is one."""
         return discarded.bounded(self.against.result(self.values), self.runs)
 
@@ -148,6 +149,7 @@ def ask(
         key = key.model_copy(update={"parameters": {**key.parameters, "over": over.words}})
     plan = SamplingPlan(
         first_look=budget.first_look,
+        met_from=budget.met_from,
         most=budget.most,
         # a tool that counts from the first byte on pays for slow start in its first run
         warm_up_runs=budget.warm_up_runs if tool.omitted_s else max(1, budget.warm_up_runs),

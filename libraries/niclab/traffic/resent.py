@@ -13,7 +13,7 @@ from dataclasses import replace
 from niclab.run.run import Run
 from niclab.stats.judge import judge_values
 from niclab.stats.plan import SamplingPlan
-from niclab.stats.questions import Expected, Judgement, at_most
+from niclab.stats.questions import Expected, Outcome, at_most
 from niclab.traffic.measuring import TrafficRun
 from niclab.traffic.tool import TCP_PAYLOAD_BYTES
 
@@ -24,7 +24,7 @@ UNSEEN = 3.7
 """So many events are expected where none is seen with probability 2.5 %: -ln(0.025), the exact rule of three."""
 
 
-def result(run: Run, runs: Sequence[TrafficRun], plan: SamplingPlan) -> Judgement | None:
+def result(run: Run, runs: Sequence[TrafficRun], plan: SamplingPlan) -> Outcome | None:
     """Judge the retransmissions of runs against the sheet's limit.
 
     Args:
@@ -43,7 +43,7 @@ def result(run: Run, runs: Sequence[TrafficRun], plan: SamplingPlan) -> Judgemen
     return judge(known, at_most(most, f"sheet {run.card.name}, retransmitted_percent"), plan)
 
 
-def judge(counted: Sequence[tuple[int, float]], expected: Expected, plan: SamplingPlan) -> Judgement:
+def judge(counted: Sequence[tuple[int, float]], expected: Expected, plan: SamplingPlan) -> Outcome:
     """Judge retransmissions that were counted.
 
     Args:

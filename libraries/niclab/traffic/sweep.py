@@ -22,7 +22,7 @@ from niclab.stats.judge import judge_values
 from niclab.stats.measurements import Key, Measurement, add
 from niclab.stats.plan import SamplingPlan
 from niclab.stats.precise import Estimate, estimate, repeat_until
-from niclab.stats.questions import Decision, Direction, Expected, Judgement, at_least
+from niclab.stats.questions import Decision, Direction, Expected, Outcome, at_least
 from niclab.traffic import bottleneck, discarded, limit, measuring, serving
 from niclab.traffic.against import Against
 from niclab.traffic.bottleneck import Before
@@ -57,19 +57,20 @@ STANDARD_MTU, JUMBO_MTU = 1500, 9000
 class SweepBudget:
     """Of one point.
 
-    ``run_s``: a run; ``first_look``, ``most``: runs; ``width``: of the interval that is wanted at a point without a
-    limit, as a part of its mean.
+    ``run_s``: a run; ``first_look``, ``met_from``, ``most``: runs; ``width``: of the interval that is wanted at a point
+    without a limit, as a part of its mean.
     """
 
     run_s: int
     first_look: int
+    met_from: int
     most: int
     width: float
 
 
 BUDGETS: Mapping[Profile, SweepBudget] = {
-    Profile.QUICK: SweepBudget(run_s=2, first_look=3, most=6, width=0.1),
-    Profile.FULL: SweepBudget(run_s=2, first_look=3, most=10, width=0.05),
+    Profile.QUICK: SweepBudget(run_s=2, first_look=3, met_from=6, most=12, width=0.1),
+    Profile.FULL: SweepBudget(run_s=2, first_look=3, met_from=10, most=16, width=0.05),
 }
 """The width of ``full`` is the 5 % that netperf's ``-I`` is asked for; ``quick`` is for a first impression."""
 
@@ -97,8 +98,8 @@ class AtSpot:
 
     spot: Spot
     estimate: Estimate
-    result: Judgement | None
-    baseline: Judgement | None
+    result: Outcome | None
+    baseline: Outcome | None
     runs: tuple[TrafficRun, ...]
 
 
@@ -231,6 +232,7 @@ def _plans(run: Run, wanted: Sequence[Spot], budget: SweepBudget) -> dict[Spot, 
         is_slow_to_start = not tool.omitted_s and spot.test is not TrafficTest.UDP_STREAM
         plans[spot] = SamplingPlan(
             first_look=budget.first_look,
+            met_from=budget.met_from,
             most=budget.most,
             warm_up_runs=int(is_slow_to_start),
             resolution=tool.resolution_bps(order) / 1e6,

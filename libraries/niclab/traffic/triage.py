@@ -15,7 +15,7 @@ from niclab.report import now
 from niclab.run.run import Run
 from niclab.stats.measurements import Measurement, add
 from niclab.stats.plan import SamplingPlan
-from niclab.stats.questions import Decision, Direction, Judgement
+from niclab.stats.questions import Decision, Direction, Outcome
 from niclab.traffic import serving
 from niclab.traffic.against import Against
 from niclab.traffic.bottleneck import Before
@@ -35,7 +35,7 @@ class Compared:
     """One arm against what was accepted for it. ``result`` None: there is no baseline of these conditions."""
 
     arm: str
-    result: Judgement | None
+    result: Outcome | None
     text: str
 
     @property

@@ -19,6 +19,7 @@ from niclab.hosts.freebsd.kernel_values import (
     pcie_link,
 )
 from niclab.hosts.kernel_records import PcieLinkReport
+from niclab.hosts.records import KernelLine
 
 _KIND = "dmesg"
 
@@ -182,7 +183,7 @@ def read_bsd_dmesg(text: str) -> BsdLog:
         ReadError: for a text without any line of a FreeBSD kernel, and for the log of another kernel.
     """
     lines = kernel_lines(text)
-    events = tuple(event for line in lines if (event := _event(line.seconds, line.text)) is not None)
+    events = tuple(event for line in lines if (event := bsd_event(line)) is not None)
     known = events or any(_KERNEL_LINE.match(line.text) for line in lines)
     if not known or any(_FOREIGN.match(line.text) for line in lines):
         raise unreadable(_KIND, "text", text, "a line of a FreeBSD kernel, such as 'oce0: link state changed to UP'")
@@ -198,7 +199,9 @@ def read_bsd_dmesg(text: str) -> BsdLog:
     return BsdLog(releases[-1] if releases else None, events, devices, unattached, addresses, len(lines))
 
 
-def _event(seconds: float | None, line: str) -> BsdEvent | None:
+def bsd_event(kernel_line: KernelLine) -> BsdEvent | None:
+    """What this line tells; None for a line of no note."""
+    seconds, line = kernel_line.seconds, kernel_line.text
     text = line[:_SEARCHED_CHARACTERS]
     for kind, pattern in _PATTERNS:
         if pattern.search(text):

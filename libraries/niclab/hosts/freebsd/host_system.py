@@ -6,18 +6,17 @@ import secrets
 from collections.abc import Sequence
 
 from niclab.core.verdict import BenchFault
+from niclab.hosts.errors import LogCut
 from niclab.hosts.freebsd.commands import BOOT_ID, FreeBsdCommands
-from niclab.hosts.freebsd.kernel_lines import kernel_lines, lines_after
+from niclab.hosts.freebsd.kernel_lines import kernel_lines, lines_after, lines_of_boot
+from niclab.hosts.freebsd.kernel_trouble import read_trouble
 from niclab.hosts.freebsd.system import read_boot_id, read_clock_s, read_cpu_times, read_release
 from niclab.hosts.linux.system import read_kernel, read_tool_version
 from niclab.hosts.load_records import CpuTimes
 from niclab.hosts.names import tool_name
 from niclab.hosts.parity import emulated
-from niclab.hosts.records import (
-    KernelLine,
-    KernelLogMark,
-    OsRelease,
-)
+from niclab.hosts.records import KernelLine, KernelLogMark, OsRelease
+from niclab.hosts.trouble import KernelTrouble
 
 _TOOLS = (
     *("ifconfig", "sysctl", "pciconf", "kldload", "kldstat", "kenv", "netstat", "ping", "sockstat", "timeout"),
@@ -131,17 +130,25 @@ class FreeBsdSystem(FreeBsdCommands):
         """The kernel's own lines after ``mark``.
 
         Raises:
-            BenchFault: When the host has booted since, or the mark is no longer in the log: lines are missing.
+            LogCut: The host has booted since, or the mark is no longer in the log: lines may be missing.
         """
-        if self.boot_id() != mark.boot_id:
-            raise BenchFault(f"{self.name}: has booted since the mark in the kernel log was set; read dmesg() instead")
-        lines = self._read(_MESSAGES, lambda text: lines_after(text, mark.token))
+        boot_id, text = self.boot_id(), self._run(_MESSAGES)
+        if boot_id != mark.boot_id:
+            message = f"{self.name}: has booted since the mark in the kernel log was set"
+            raise LogCut(message, lines_of_boot(text), booted=True)
+        lines = lines_after(text, mark.token)
         if lines is None:
-            raise BenchFault(
+            raise LogCut(
                 f"{self.name}: {mark.token!r} is not in the kernel log: the message buffer has overwritten it"
-                " (kern.msgbufsize in loader.conf makes it larger), was cleared, or kern.log_console_output is 0"
+                " (kern.msgbufsize in loader.conf makes it larger), was cleared, or kern.log_console_output is 0",
+                lines_of_boot(text),
+                booted=False,
             )
         return lines
+
+    def trouble(self, lines: Sequence[KernelLine]) -> tuple[KernelTrouble, ...]:
+        """The trouble that these lines of the kernel log report."""
+        return read_trouble(lines)
 
     def reboot(self) -> None:
         """Ask for a reboot. Returns when asked; that it happened shows in another :meth:`boot_id`."""

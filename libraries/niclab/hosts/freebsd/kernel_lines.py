@@ -33,6 +33,13 @@ def lines_after(text: str, token: str) -> tuple[KernelLine, ...] | None:
     return None
 
 
+def lines_of_boot(text: str) -> tuple[KernelLine, ...]:
+    """The kernel's own lines of the last boot; of all that are left where its beginning is lost."""
+    lines = kernel_lines(text)
+    boots = [index for index, line in enumerate(lines) if _BOOT.match(line.text)]
+    return lines[boots[-1] :] if boots else lines
+
+
 def link_changes(text: str, iface: str) -> tuple[int, int] | None:
     """How often the link of ``iface`` came and went since boot; None when the beginning of this boot is lost.
 

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 
 from niclab.core.verdict import BenchFault
 from niclab.hosts.commands import HostCommands
+from niclab.hosts.errors import LogCut
 from niclab.hosts.linux.dmesg import read_dmesg
+from niclab.hosts.linux.kernel_trouble import read_trouble
 from niclab.hosts.linux.load import read_proc_stat
 from niclab.hosts.linux.system import (
     read_available_bytes,
@@ -19,11 +21,8 @@ from niclab.hosts.linux.system import (
 )
 from niclab.hosts.load_records import CpuTimes
 from niclab.hosts.names import tool_name
-from niclab.hosts.records import (
-    KernelLine,
-    KernelLogMark,
-    OsRelease,
-)
+from niclab.hosts.records import KernelLine, KernelLogMark, OsRelease
+from niclab.hosts.trouble import KernelTrouble
 
 _TOOLS = ("ip", "ethtool", "lspci", "modprobe", "modinfo", "ping", "ss", "timeout", "python3")
 
@@ -46,6 +45,7 @@ _VERSION_OPTIONS = {
 }
 
 _NOT_FOUND = 127
+_BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
 class LinuxSystem(HostCommands):
@@ -65,7 +65,7 @@ class LinuxSystem(HostCommands):
 
     def boot_id(self) -> str:
         """The random id of this boot: another one after every reboot."""
-        return self._read_file("/proc/sys/kernel/random/boot_id", read_boot_id)
+        return self._read_file(_BOOT_ID, read_boot_id)
 
     def clock_s(self) -> float:
         """The host's wall clock in seconds since 1970."""
@@ -124,19 +124,25 @@ class LinuxSystem(HostCommands):
         """The kernel lines after ``mark``.
 
         Raises:
-            BenchFault: When the host has booted since, or the mark is no longer in the log: lines are missing.
+            LogCut: The host has booted since, or the mark is no longer in the log: lines may be missing.
         """
-        boot_id = self.boot_id()
-        if boot_id != mark.boot_id:
-            raise BenchFault(f"{self.name}: has booted since the mark in the kernel log was set; read dmesg() instead")
-        lines = self.dmesg()
+        boot_id, _, log = self._run(f"cat {_BOOT_ID} && dmesg").partition("\n")
+        lines = read_dmesg(log)
+        if read_boot_id(boot_id) != mark.boot_id:
+            raise LogCut(f"{self.name}: has booted since the mark in the kernel log was set", lines, booted=True)
         for index, line in enumerate(lines):
             if line.text.strip() == mark.token:
                 return lines[index + 1 :]
-        raise BenchFault(
+        raise LogCut(
             f"{self.name}: {mark.token!r} is not in the kernel log: the ring buffer has overwritten it"
-            " (log_buf_len=4M makes it larger), was cleared, or printk.devkmsg is off"
+            " (log_buf_len=4M makes it larger), was cleared, or printk.devkmsg is off",
+            lines,
+            booted=False,
         )
+
+    def trouble(self, lines: Sequence[KernelLine]) -> tuple[KernelTrouble, ...]:
+        """The trouble that these lines of the kernel log report."""
+        return read_trouble(lines)
 
     def reboot(self) -> None:
         """Ask for a reboot. Returns when asked; that it happened shows in another :meth:`boot_id`."""

@@ -1,0 +1,47 @@
+"""A listener that lets both kernels judge every test: a crash, a hang or an error that they report fails it.
+
+The library ``Bench`` brings it, so that plain ``robot suites/`` has it too. It changes a test before other listeners
+see its result.
+"""
+
+from __future__ import annotations
+
+from robot import result, running
+from robot.api import logger
+
+from niclab.core.verdict import BenchFault, CardFailure
+from niclab.run.kernel_watch import KernelWatch
+from niclab.run.run import acquired
+
+_ALSO = "\n\nAlso failure occurred:\n"
+"""Robot Framework's own heading between two failures of a test."""
+
+
+class KernelLog:
+    """Fails a test during which a kernel reported trouble, or a server booted that nobody had ordered to."""
+
+    ROBOT_LISTENER_API_VERSION = 3
+    ROBOT_LISTENER_PRIORITY = 100
+    """Called before the listeners that keep evidence and write results."""
+
+    def end_test(self, data: running.TestCase, result: result.TestCase) -> None:  # noqa: ARG002 - Robot's signature
+        """Look at both kernels."""
+        run = acquired()
+        if run is None or result.not_run:
+            return
+        try:
+            found = run.part(KernelWatch).look()
+        except BenchFault as error:
+            logger.warn(f"the kernels could not be asked after the test: {error}")
+            return
+        if found:
+            _fail(result, found)
+
+
+def _fail(result: result.TestCase, found: list[Exception]) -> None:
+    said = [f"{type(each).__name__}: {each}" for each in found]
+    already = result.message if result.failed else ""
+    is_card = isinstance(found[0], CardFailure)
+    parts = [*said, already] if is_card else [already, *said]
+    result.message = _ALSO.join(each for each in parts if each)
+    result.status = "FAIL"

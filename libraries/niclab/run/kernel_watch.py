@@ -1,0 +1,144 @@
+"""What both kernels say between two tests, and whom it is charged to.
+
+A card whose driver crashes, hangs or resets the card may still pass every measurement. Both kernel logs are therefore
+read after each test, and the consoles where a server has booted or is silent.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from niclab.bench.records import Role
+from niclab.core.parallel import side_by_side
+from niclab.core.verdict import BenchFault, CardFailure, Undecided
+from niclab.hosts.errors import LogCut
+from niclab.hosts.records import KernelLine, KernelLogMark
+from niclab.hosts.trouble import KernelTrouble
+from niclab.run.run import Run
+from niclab.run.server import Server
+
+_STAMP = re.compile(r"^(?:<\d+>)?\[ *\d+\.\d+\](?:\[ *[TC]\d+\])? ?")
+_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where the last look ended: in the kernel log, in the console, and how many boots the lab had ordered."""
+
+    mark: KernelLogMark
+    console: int
+    boots_ordered: int
+
+
+class KernelWatch:
+    """Reads both kernel logs from one look to the next. A part of the run.
+
+    Args:
+        run: The current run.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._places: dict[Role, _Place] = {}
+        self._card = frozenset[str]()
+
+    def begin(self) -> None:
+        """Set a mark in both kernel logs. What was said before is of no interest any more.
+
+        Raises:
+            BenchFault: A server does not answer.
+        """
+        servers = list(self._run.servers.values())
+        for server, place in zip(servers, side_by_side(_place, servers), strict=True):
+            self._places[server.role] = place
+        self._card = self._names_of_card(self._run.server(Role.DUT))
+
+    def look(self) -> list[CardFailure | Undecided | BenchFault]:
+        """Read what both kernels have said since the last look.
+
+        Returns:
+            What is wrong: :class:`CardFailure` where the dut's kernel names the card, its driver or its interfaces;
+            :class:`BenchFault` for other trouble, and for a peer that has booted by itself; :class:`Undecided` for a
+            dut that has booted by itself, or does not answer, and says nothing of why. Card failures come first.
+        """
+        watched = [server for server in self._run.servers.values() if server.role in self._places]
+        found = [each for one in side_by_side(self._look, watched) for each in one]
+        return sorted(found, key=lambda each: not isinstance(each, CardFailure))
+
+    def _look(self, server: Server) -> list[CardFailure | Undecided | BenchFault]:
+        place = self._places[server.role]
+        was_ordered = server.boots_ordered > place.boots_ordered
+        incident = ""
+        try:
+            lines = server.host.system.dmesg_since(place.mark)
+        except LogCut as cut:
+            lines = cut.lines
+            if cut.booted and not was_ordered:
+                incident = f"{server.name}: has booted, and the lab did not order it"
+        except BenchFault as error:
+            lines, incident = (), "" if was_ordered else f"{server.name}: does not answer any more: {error}"
+        if incident:
+            lines = (*self._said_on_console(server, place), *lines)
+        troubles = [each for each in server.host.system.trouble(lines) if not self._is_harmless(each)]
+        if lines or incident or was_ordered:
+            self._go_on(server)
+        return self._charge(server, troubles, incident)
+
+    def _go_on(self, server: Server) -> None:
+        """The next look begins here; a server that does not answer keeps its old place, and has booted by then."""
+        try:
+            self._places[server.role] = _place(server)
+        except BenchFault:
+            old = self._places[server.role]
+            self._places[server.role] = _Place(old.mark, _console_mark(server), server.boots_ordered)
+
+    def _said_on_console(self, server: Server, place: _Place) -> tuple[KernelLine, ...]:
+        if server.description.console is None:
+            return ()
+        text = server.console.text_since(place.console)
+        return tuple(KernelLine(None, _STAMP.sub("", line)) for line in text.splitlines() if line.strip())
+
+    def _is_harmless(self, trouble: KernelTrouble) -> bool:
+        return any(each.text in trouble.words for each in self._run.card.harmless_messages)
+
+    def _charge(
+        self, server: Server, troubles: Sequence[KernelTrouble], incident: str
+    ) -> list[CardFailure | Undecided | BenchFault]:
+        mine = self._card if server.role is Role.DUT else frozenset()
+        of_card = [each for each in troubles if each.names & mine]
+        others = [each for each in troubles if not each.names & mine]
+        found: list[CardFailure | Undecided | BenchFault] = []
+        if of_card:
+            found.append(CardFailure(_sentence(server, of_card, incident)))
+        if others:
+            found.append(BenchFault(_sentence(server, others, incident)))
+        if incident and not troubles:
+            message = f"{incident}; nothing on its console says why"
+            found.append(Undecided(message) if server.role is Role.DUT else BenchFault(message))
+        return found
+
+    def _names_of_card(self, server: Server) -> frozenset[str]:
+        """Whatever a kernel may call the card: its driver, PCI addresses, interfaces."""
+        ports = self._run.ports(server.role)
+        module = self._run.card.driver(server.description.os).module
+        known = self._run.test_ports.interfaces
+        interfaces = {known[port] for port in ports if port in known}
+        drivers = server.host.drivers.names_of(module)
+        return frozenset({module, *drivers, *interfaces, *(port.pci for port in ports)})
+
+
+def _place(server: Server) -> _Place:
+    return _Place(server.host.system.dmesg_mark(), _console_mark(server), server.boots_ordered)
+
+
+def _console_mark(server: Server) -> int:
+    return 0 if server.description.console is None else server.console.mark()
+
+
+def _sentence(server: Server, troubles: Sequence[KernelTrouble], incident: str) -> str:
+    words = "; ".join(f"{each.kind}: {each.words}" for each in troubles[:_SHOWN])
+    more = f"; and {len(troubles) - _SHOWN} more" if len(troubles) > _SHOWN else ""
+    said = f"{server.name} kernel: {words}{more}"
+    return f"{said} ({incident})" if incident else said

@@ -1,0 +1,174 @@
+"""Both kernels judge every test: whom trouble is charged to, and that nothing is passed over."""
+
+from __future__ import annotations
+
+import pytest
+from fake_bench import FakeBench
+from fake_parts import FakeHost
+from test_failure_evidence import run
+
+from niclab.bench.records import Role
+from niclab.core.verdict import BenchFault, CardFailure, Undecided
+from niclab.report.verdicts import Verdict, classify
+from niclab.run.kernel_watch import KernelWatch
+from niclab.run.run import Run
+
+OOPS = (
+    "BUG: kernel NULL pointer dereference, address: 0000000000000010",
+    "Modules linked in: bonding e1000e tls",
+    "RIP: 0010:e1000_clean_rx_irq+0x1a/0x2f0 [e1000e]",
+    "Call Trace:",
+    " net_rx_action+0x11/0x22",
+    "---[ end trace 0000000000000000 ]---",
+)
+FOREIGN_OOPS = (
+    "BUG: kernel NULL pointer dereference, address: 0000000000000010",
+    "Modules linked in: bonding e1000e tls",
+    "RIP: 0010:ext4_read+0x1a/0x2f0 [ext4]",
+    "---[ end trace 0000000000000000 ]---",
+    "e1000e: probe+0x1/0x2 [e1000e]",
+)
+OF_THE_CARD = {
+    "oops": OOPS,
+    "watchdog": ("NETDEV WATCHDOG: enp1s0 (e1000e): transmit queue 0 timed out",),
+    "AER": ("pcieport 0000:00:01.0: AER: Corrected error received: 0000:01:00.0",),
+    "hung task": ("INFO: task x:1 blocked for more than 120 seconds.", " e1000_down+0x1/0x2 [e1000e]"),
+    "warning": ("WARNING: CPU: 0 PID: 1 at net/core/dev.c:1 x+0x1/0x2", " e1000_up+0x1/0x2 [e1000e]"),
+    "firmware": ('e1000e 0000:01:00.0: Failed to load firmware "x"',),
+}
+OF_OTHERS = {
+    "oops elsewhere": FOREIGN_OOPS,
+    "watchdog of another port": ("NETDEV WATCHDOG: eth9 (virtio_net): transmit queue 0 timed out",),
+    "AER of another device": ("pcieport 0000:00:05.0: AER: Corrected error received: 0000:05:00.0",),
+    "memory": ("Out of memory: Killed process 1 (x)",),
+}
+
+
+@pytest.fixture
+def watch(taken: Run) -> KernelWatch:
+    found = taken.part(KernelWatch)
+    found.begin()
+    return found
+
+
+def host(bench: FakeBench, role: Role) -> FakeHost:
+    return bench.hosts[role]
+
+
+@pytest.mark.parametrize("lines", OF_THE_CARD.values(), ids=OF_THE_CARD)
+def test_what_names_the_card_is_the_cards(bench: FakeBench, watch: KernelWatch, lines: tuple[str, ...]) -> None:
+    bench.dut.says(*lines)
+    (found,) = watch.look()
+    assert isinstance(found, CardFailure) and lines[0] in str(found) and str(found).startswith("dut kernel: ")
+    assert watch.look() == []
+
+
+@pytest.mark.parametrize("lines", OF_OTHERS.values(), ids=OF_OTHERS)
+def test_what_names_others_is_the_benchs(bench: FakeBench, watch: KernelWatch, lines: tuple[str, ...]) -> None:
+    bench.dut.says(*lines)
+    (found,) = watch.look()
+    assert isinstance(found, BenchFault) and lines[0] in str(found)
+
+
+@pytest.mark.parametrize("lines", OF_THE_CARD.values(), ids=OF_THE_CARD)
+def test_the_peers_trouble_is_the_benchs(bench: FakeBench, watch: KernelWatch, lines: tuple[str, ...]) -> None:
+    host(bench, Role.PEER).says(*lines)
+    (found,) = watch.look()
+    assert isinstance(found, BenchFault) and str(found).startswith("peer kernel: ")
+
+
+def test_links_that_come_and_go_are_no_trouble(bench: FakeBench, watch: KernelWatch) -> None:
+    bench.dut.says("e1000e 0000:01:00.0 enp1s0: NIC Link is Down", "WARNING: CPU: 0 PID: 1 at mm/x.c:1 y+0x1/0x2")
+    assert watch.look() == []
+
+
+def test_a_message_that_the_sheet_calls_harmless_is_none(bench: FakeBench) -> None:
+    bench.edit(
+        bench.sheet,
+        ("errata: []", 'harmless_messages: [{text: "transmit queue 0 timed out", source: "erratum 7"}]\nerrata: []'),
+    )
+    taken = bench.take()
+    watch = taken.part(KernelWatch)
+    watch.begin()
+    bench.dut.says(*OF_THE_CARD["watchdog"])
+    assert watch.look() == []
+    bench.dut.says(*OOPS)
+    assert len(watch.look()) == 1
+
+
+@pytest.mark.parametrize("role", Role)
+def test_a_boot_that_nobody_ordered(bench: FakeBench, watch: KernelWatch, role: Role) -> None:
+    host(bench, role).boot()
+    (found,) = watch.look()
+    assert isinstance(found, Undecided if role is Role.DUT else BenchFault)
+    assert str(found).startswith(f"{role.value}: has booted, and the lab did not order it")
+    assert watch.look() == []
+
+
+def test_a_panic_that_only_the_console_shows_is_charged(bench: FakeBench, watch: KernelWatch) -> None:
+    bench.consoles[Role.DUT].text += "".join(f"[   12.345678] {line}\r\n" for line in OOPS)
+    bench.dut.boot()
+    (found,) = watch.look()
+    assert isinstance(found, CardFailure) and "has booted, and the lab did not order it" in str(found)
+
+
+def test_a_dut_that_does_not_answer_any_more(bench: FakeBench, watch: KernelWatch) -> None:
+    bench.dut.crash()
+    (found,) = watch.look()
+    assert isinstance(found, Undecided) and str(found).startswith("dut: does not answer any more: ")
+
+
+def test_a_dut_that_its_driver_hangs(bench: FakeBench, watch: KernelWatch) -> None:
+    bench.consoles[Role.DUT].text += "\n".join(OOPS)
+    bench.dut.crash()
+    (found,) = watch.look()
+    assert isinstance(found, CardFailure)
+
+
+def test_an_ordered_boot_is_none(bench: FakeBench, taken: Run, watch: KernelWatch) -> None:
+    taken.server(Role.DUT).reboot()
+    assert watch.look() == []
+    taken.server(Role.DUT).power_cycle()
+    assert watch.look() == []
+    bench.dut.boot()
+    assert len(watch.look()) == 1
+
+
+def test_an_ordered_boot_does_not_hide_what_the_new_kernel_says(
+    bench: FakeBench, taken: Run, watch: KernelWatch
+) -> None:
+    taken.server(Role.DUT).reboot()
+    bench.dut.says(*OOPS)
+    (found,) = watch.look()
+    assert isinstance(found, CardFailure)
+
+
+def test_a_card_failure_comes_first(bench: FakeBench, watch: KernelWatch) -> None:
+    bench.dut.says(*FOREIGN_OOPS, *OOPS)
+    first, second = watch.look()
+    assert isinstance(first, CardFailure) and isinstance(second, BenchFault)
+
+
+@pytest.mark.parametrize(
+    ("body", "said", "verdict", "words"),
+    [
+        ("No Operation", OOPS, Verdict.CARD_FAILURE, "CardFailure: dut kernel: oops"),
+        ("Fail    BenchFault: dut: no answer", OOPS, Verdict.CARD_FAILURE, "BenchFault: dut: no answer"),
+        ("No Operation", FOREIGN_OOPS, Verdict.BENCH_FAULT, "BenchFault: dut kernel: oops"),
+        ("Fail    CardFailure: too slow", FOREIGN_OOPS, Verdict.CARD_FAILURE, "CardFailure: too slow"),
+        ("Skip    NotApplicable: no", OOPS, Verdict.CARD_FAILURE, "CardFailure: dut kernel: oops"),
+    ],
+    ids=["passed", "failed by it", "bench", "failed before", "skipped"],
+)
+def test_it_fails_the_test_in_which_it_was_said(
+    bench: FakeBench, monkeypatch: pytest.MonkeyPatch, body: str, said: tuple[str, ...], verdict: Verdict, words: str
+) -> None:
+    import builtins
+
+    monkeypatch.setattr(builtins, "kernel_says", lambda: bench.dut.says(*said), raising=False)
+    nothing = "    No Operation\n"
+    loud_body = f"    Evaluate    kernel_says()\n    {body}\n"
+    tests = f"*** Test Cases ***\nQuiet\n{nothing}Loud\n{loud_body}After\n{nothing}"
+    quiet, loud, after = run(bench, tests).suite.all_tests
+    assert (quiet.status, after.status) == ("PASS", "PASS")
+    assert classify(loud.status, loud.message) is verdict and words in loud.message
