@@ -253,8 +253,8 @@ class TestFragments:
             ssh.replies["cat /proc/net/snmp"] = SNMP.format(0)
             ssh.put_text = lambda *_: None  # type: ignore[attr-defined]
 
-            def start(command: str, *, limit_s: float, role: Role = role) -> FakeJob:
-                assert limit_s > 0
+            def start(command: str, *, limit_s: float, mark: str, role: Role = role) -> FakeJob:
+                assert limit_s > 0 and mark
                 job = FakeJob(command)
                 job.said = texts[role]
                 job.wait = lambda _: Result(command, 0, None, texts[role], "", 0.1)  # type: ignore[attr-defined]

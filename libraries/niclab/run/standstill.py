@@ -26,8 +26,8 @@ LEAST_MS = 250
 """House rule: an eighth of the shortest run. An emulated server under full load misses up to 0.1 s now and then."""
 LEAST_OF_PINGS_MS = 150
 """House rule: less than the 0.2 s that ping waits for the last answer."""
-LIMIT_S = 4 * 3600.0
-"""The program ends by itself after this; a sweep of 39 points takes half an hour on a slow server."""
+LIMIT_S = 2 * 3600.0
+"""The program ends by itself after this; no session has a larger budget than an hour and a half."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def watched(servers: tuple[Server, Server], least_ms: int = LEAST_MS) -> Iterato
             source = program.placed(undoing, server, standstill_program)
             file = f"{source}.told"
             command = program.command(source, file, PERIOD_MS, least_ms, LIMIT_S)
-            jobs.append(server.ssh.start(command, limit_s=LIMIT_S + 60))
+            jobs.append(server.start(command, limit_s=LIMIT_S + 60))
             program.wait_until_ready(server, jobs[-1], "watch for standstills")
             return file
 

@@ -162,7 +162,7 @@ def session(
     route = serving.route(run, ends)
     with ExitStack() as undoing:
         watch = watch or undoing.enter_context(standstill.watched((ends.sender, ends.receiver)))
-        undoing.enter_context(serving.listening(ends.receiver, tool, route.receiver))
+        undoing.enter_context(serving.listening(ends.receiver, tool, route.receiver, standstill.LIMIT_S))
         yield Session(ends, tool, route, _interfaces(run, ends, over), SwitchWatch(run, path), line_mbps, watch)
 
 
