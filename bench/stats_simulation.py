@@ -20,7 +20,7 @@ from stats_processes import PROCESSES, Process, independent, netperf_loop
 from niclab.stats.boundaries import Spending
 from niclab.stats.interval import t_interval
 from niclab.stats.judge import judge_against_baseline, judge_pairs, judge_values
-from niclab.stats.plan import SamplingPlan, family_error, shared_level
+from niclab.stats.plan import SamplingPlan
 from niclab.stats.questions import Decision, Direction, Outcome, at_least, at_most, raises_by, stays_within
 from niclab.stats.student import t_quantile
 from niclab.traffic import resent
@@ -246,6 +246,16 @@ def _poisson(rng: random.Random, mean: float) -> int:
     while at < mean:
         events, at = events + 1, at + rng.expovariate(1)
     return events
+
+
+def shared_level(level: float, questions: int) -> float:
+    """Return the level of each question with which all intervals hold together at ``level`` (Bonferroni)."""
+    return 1 - (1 - level) / questions
+
+
+def family_error(level: float, questions: int) -> float:
+    """Return the bound of any of several questions being falsely MISSED; independent ones at the limit reach it."""
+    return float(1 - (1 - (1 - level) / 2) ** questions)
 
 
 def families(count: int, seed: int) -> None:

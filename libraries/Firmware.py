@@ -35,6 +35,15 @@ class Firmware(BenchLibrary):
         self.run.part(FirmwareChange).write_back()
 
     @keyword
+    def put_firmware_back(self) -> None:
+        """Bring back what ran before `Write Other Firmware`, and make it run; nothing where that is so already.
+
+        Raises:
+            BenchFault: It cannot be written, or the dut does not come back.
+        """
+        self.run.part(FirmwareChange).put_back()
+
+    @keyword
     def firmware_should_run(self, which: Which) -> None:
         """Check what every port runs. Before the sheet's way of activation, that is still what ran before.
 

@@ -6,6 +6,8 @@ Documentation    Firmware can be changed and put back, and nothing but the card'
 
 Resource         ../../resources/firmware.resource
 
+Test Teardown    Put Firmware Back
+
 Test Tags        req:CARD-02    req:EMX-04    disruptive
 
 

@@ -184,8 +184,8 @@ def trips(bench: FakeBench, states: States, monkeypatch: pytest.MonkeyPatch) -> 
         ssh.replies |= {"mktemp": "/tmp/niclab.1\n", "rm -rf": "", "exec python3": ask_for_trips}
         ssh.put_text = lambda *_: None  # type: ignore[attr-defined]
 
-        def start(command: str, *, limit_s: float) -> FakeJob:
-            assert limit_s > 0
+        def start(command: str, *, limit_s: float, mark: str) -> FakeJob:
+            assert limit_s > 0 and mark
             job = FakeJob(command)
             job.said = "ready\n"
             return job

@@ -9,7 +9,9 @@ from fake_bench import FakeBench
 from fake_settings import FakeSettings, settings_of
 
 from Firmware import Firmware, Which
+from niclab.bench.records import Role
 from niclab.card import Activation
+from niclab.core.undo import Action, ActionKind
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from niclab.run.run import Run
 
@@ -37,15 +39,63 @@ def test_firmware_is_changed_and_put_back(settings: FakeSettings, taken: Run) ->
     firmware, before = Firmware(), taken.journal.pending()
     firmware.activation_should_be(Activation.RESET)
     firmware.write_other_firmware()
-    commands = {entry.action.command for entry in taken.journal.pending()} - {e.action.command for e in before}
-    assert commands == {"ethtool -f enp1s0 fw-2.1-0.bin", "ethtool -f enp2s0 fw-2.1-0.bin"}
+    entries = [entry for entry in taken.journal.pending() if entry not in before]
+    commands = [entry.action.command for entry in entries]
+    assert commands == ["ethtool -f enp2s0 fw-2.1-0.bin", "ethtool -f enp1s0 fw-2.1-0.bin", "reboot"], "in this order"
+    assert [entry.action.deadline_s for entry in entries] == [700, 700, 180]
     firmware.firmware_should_run(Which.FORMER)
     settings.activate()
     firmware.firmware_should_run(Which.OTHER)
     firmware.write_firmware_back()
+    assert [entry.action.command for entry in taken.journal.pending() if entry not in before] == ["reboot"]
     settings.activate()
     firmware.firmware_should_run(Which.FORMER)
     assert taken.journal.pending() == before
+    firmware.put_firmware_back()
+    assert taken.journal.pending() == before
+
+
+@pytest.mark.parametrize(
+    ("activation", "kind", "command"),
+    [
+        ("reset", ActionKind.RESTART, "reboot"),
+        ("power-cycle", ActionKind.RESTART, "power-cycle"),
+        ("driver-reload", ActionKind.SHELL, "modprobe -r e1000e && modprobe e1000e"),
+        ("unknown", None, None),
+    ],
+)
+def test_the_undo_of_a_write_ends_with_the_activation(
+    bench: FakeBench,
+    settings: FakeSettings,
+    taken: Run,
+    monkeypatch: pytest.MonkeyPatch,
+    activation: str,
+    kind: ActionKind | None,
+    command: str | None,
+) -> None:
+    assert settings.told == []
+    bench.edit(bench.sheet, ("activation: reset", f"activation: {activation}"))
+    taken.card = bench.load()[1]
+    before, done = taken.journal.pending(), list[Action]()
+    firmware = Firmware()
+    firmware.write_other_firmware()
+    monkeypatch.setattr(taken, "undo", done.append)
+    firmware.put_firmware_back()
+    assert [action.command for action in done][:2] == [f"ethtool -f enp{n}s0 fw-2.1-0.bin" for n in (2, 1)]
+    assert [(action.kind, action.command) for action in done[2:]] == ([(kind, command)] if kind else [])
+    assert taken.journal.pending() == before
+
+
+@pytest.mark.parametrize("way", ["reboot", "power_cycle"])
+def test_a_restart_loads_the_driver_again(
+    bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    restarted = []
+    monkeypatch.setattr(type(taken.server("dut")), way, lambda server: restarted.append(server.name))
+    taken.undo(Action(ActionKind.RESTART, "dut", way.replace("_", "-")))
+    assert restarted == ["dut"] and bench.ssh[Role.DUT].commands[-1] == "modprobe e1000e"
+    with pytest.raises(BenchFault, match="restart 'now'; expected: reboot or power-cycle"):
+        Action(ActionKind.RESTART, "dut", "now")
 
 
 def test_firmware_that_does_not_become_active_is_wrong(settings: FakeSettings) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 from fake_bench import FakeBench
@@ -18,7 +19,7 @@ from niclab.run import program
 from niclab.run.run import Run
 from niclab.settings import mtu
 from niclab.stats import measurements
-from niclab.traffic import bottleneck, datagram_program, datagrams, measuring, sweep
+from niclab.traffic import bottleneck, connections, datagram_program, datagrams, frames, measuring, sweep
 from niclab.traffic.connections import Mode
 from niclab.traffic.tool import TrafficTest
 from niclab.transports.ssh import Result
@@ -106,6 +107,28 @@ class TestSweep:
         with pytest.raises(BenchFault, match="path a to have its link"):
             Sweeps().sweep_should_reach_the_limits(STREAM, QUICK)
         assert states.mtu() == 1500
+
+
+class TestTime:
+    """Runs that last, or are made again and again, do not hold the bench for hours."""
+
+    def test_a_sweep_has_a_budget(self, states: States, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(sweep.BUDGETS, QUICK, replace(sweep.BUDGETS[QUICK], most_s=0))  # type: ignore[arg-type]
+        with pytest.raises(Undecided, match=r"^TCP_STREAM of 2048 bytes at MTU 576: 0 runs made when .*; all points"):
+            Sweeps().sweep_should_reach_the_limits(STREAM, QUICK)
+        assert states.commands == [] and states.mtu() == 1500
+
+    def test_connections_have_a_budget(self, states: States, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(connections.MOST_S, QUICK, 0)  # type: ignore[arg-type]
+        with pytest.raises(Undecided, match=r"^peer\.p0 to dut\.p0, 1 connections: 0 runs made when .*; all togeth"):
+            Sweeps().connections_should_reach_the_limit(Mode.NIC, QUICK)
+        assert states.commands == []
+
+    def test_frames_have_a_budget(self, states: States, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(frames, "MOST_S", 0)
+        with pytest.raises(Undecided, match=r"^peer\.p0 to dut\.p0, frames of 106 bytes: 0 runs made when .*; all siz"):
+            Sweeps().frame_rate_should_reach_the_limit()
+        assert states.commands == []
 
 
 class TestConnections:
@@ -230,8 +253,8 @@ class TestFragments:
             ssh.replies["cat /proc/net/snmp"] = SNMP.format(0)
             ssh.put_text = lambda *_: None  # type: ignore[attr-defined]
 
-            def start(command: str, *, limit_s: float, role: Role = role) -> FakeJob:
-                assert limit_s > 0
+            def start(command: str, *, limit_s: float, mark: str, role: Role = role) -> FakeJob:
+                assert limit_s > 0 and mark
                 job = FakeJob(command)
                 job.said = texts[role]
                 job.wait = lambda _: Result(command, 0, None, texts[role], "", 0.1)  # type: ignore[attr-defined]

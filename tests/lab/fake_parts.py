@@ -393,6 +393,7 @@ class FakeJob:
         self.command = command
         self.status: int | None = None
         self.said, self.complained, self.stopped = "", "", 0
+        self.when_over: Callable[[], object] = lambda: None
 
     def poll(self) -> int | None:
         return self.status
@@ -405,6 +406,7 @@ class FakeJob:
 
     def stop(self) -> None:
         self.stopped += 1
+        self.when_over()
 
 
 class _AsAsked:
@@ -428,6 +430,7 @@ class FakeSsh:
         """By the beginning of a command; a function gets the command."""
         self.commands: list[str] = []
         self.jobs: list[FakeJob] = []
+        self.marks: list[str | None] = []
         self.watches: list[FakeJob] = []
         """Those for standstills; what they have told is ``stood``."""
         self.stood, self.watch_is_gone = "", False
@@ -498,7 +501,8 @@ class FakeSsh:
     def put_text(self, text: str, remote: str) -> None:
         assert text and remote.startswith("/tmp/niclab.")
 
-    def start(self, command: str, *, limit_s: float | None = None) -> FakeJob:
+    def start(self, command: str, *, limit_s: float | None = None, mark: str | None = None) -> FakeJob:
+        self.marks.append(mark)
         job = FakeJob(command)
         if "standstill_program" in command:
             job.said = "ready\n"

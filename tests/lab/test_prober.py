@@ -41,7 +41,9 @@ class Probes:
             ssh.prepare_job = lambda job, role=role: self._prepare(role, job)  # type: ignore[misc]
             monkeypatch.setattr(ssh, "put_text", self._put, raising=False)
             monkeypatch.setattr(
-                ssh, "start", lambda command, limit_s, plain=ssh.start: self._started(plain(command), limit_s)
+                ssh,
+                "start",
+                lambda command, limit_s, mark, plain=ssh.start: self._started(plain(command, mark=mark), limit_s),
             )
 
     def _put(self, text: str, remote: str) -> None:

@@ -7,6 +7,7 @@ from fake_bench import FakeBench
 from fake_traffic import LISTENING, carry, iperf3_text
 
 from niclab.bench.records import Role
+from niclab.core.undo import ActionKind
 from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.run.run import Run
 from niclab.traffic import WorthlessResult, measuring
@@ -70,3 +71,16 @@ def test_what_passed_between_two_runs_counts_for_neither_when_said(bench: FakeBe
         session.forget()
         run = session.measure(Order(duration_s=2))
     assert (run.receiver.frames.rx_bytes, run.conservation.sent) == (13_000_000, 9000)
+
+
+def test_a_killed_run_leaves_no_server_of_the_tool(bench: FakeBench, taken: Run) -> None:
+    """While it listens its end is in the journal; after that nothing is."""
+    before = taken.journal.pending()
+    with measuring.session(taken, taken.bench.paths[0], Role.DUT, 50):
+        left = [entry for entry in taken.journal.pending() if entry not in before]
+        marks = [mark for ssh in bench.ssh.values() for mark in ssh.marks]
+        assert len(left) == len(marks) == 3, "two watches and one server"
+        for entry in left:
+            assert entry.what.startswith("job is started: ") and entry.action.kind is ActionKind.SHELL
+            assert any(mark and f"/tmp/niclab-job.{mark};" in entry.action.command for mark in marks)
+    assert taken.journal.pending() == before

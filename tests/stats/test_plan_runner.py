@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from niclab.core.verdict import Undecided
-from niclab.stats.plan import SamplingPlan, Turn, family_error, schedule, shared_level
+from niclab.stats.plan import SamplingPlan, Turn, schedule
 from niclab.stats.questions import Decision, at_least, lowers_by, stays_within
 from niclab.stats.runner import measure_effect, measure_limit
 
@@ -73,19 +73,6 @@ def test_a_steady_drift_cancels_over_two_blocks() -> None:
 def test_impossible_schedules_are_refused(arms: list[str], blocks: int) -> None:
     with pytest.raises(ValueError, match="wanted: different arms"):
         schedule(arms, blocks, seed=1)
-
-
-def test_shared_level_is_bonferroni() -> None:
-    assert shared_level(0.95, 5) == pytest.approx(0.99)
-    with pytest.raises(ValueError, match="0 questions"):
-        shared_level(0.95, 0)
-
-
-def test_false_alarms_of_a_family_are_stated_and_kept_by_sharing() -> None:
-    assert [round(100 * family_error(0.95, count)) for count in (1, 8, 25)] == [3, 18, 47]
-    assert family_error(shared_level(0.95, 25), 25) <= 0.025
-    with pytest.raises(ValueError, match="0 questions"):
-        family_error(0.95, 0)
 
 
 def test_measuring_stops_when_decided_and_drops_the_warm_up() -> None:

@@ -14,6 +14,7 @@ from niclab.core.verdict import BenchFault
 from niclab.core.wait import until
 from niclab.transports import CommandTimeout
 from niclab.transports.ssh import Result, SshHost
+from niclab.transports.ssh_job import ending_command
 
 
 def _running(host: SshHost, pattern: str) -> bool:
@@ -68,6 +69,35 @@ def test_waiting_too_long_is_an_error_and_leaves_the_job_running(host: SshHost) 
     assert job.poll() is None
     job.stop()
     assert not _running(host, "sleep 42.5")
+
+
+def test_a_job_is_ended_by_its_mark_when_nobody_remembers_it(host: SshHost) -> None:
+    job = host.start("sleep 45.1 & sleep 45.2", mark="a1b2c3")
+    until(lambda: _running(host, "sleep 45.2"), within=10, what="the job to run")
+    assert job.directory == "/tmp/niclab-job.a1b2c3"
+    for _ in range(2):  # ending what has ended is no error
+        host.run(ending_command("a1b2c3"), check=True)
+        assert [n for n in (1, 2) if _running(host, f"sleep 45.{n}")] == []
+        assert not Path(job.directory).exists()
+
+
+def test_what_another_program_became_is_not_ended_by_a_mark(host: SshHost) -> None:
+    """The process number of a waiter may be another program's after a restart."""
+    other = host.start("sleep 46.1")
+    until(lambda: _running(host, "sleep 46.1"), within=10, what="the other job to run")
+    shutil.copytree(other.directory, "/tmp/niclab-job.d4e5f6")
+    host.run(ending_command("d4e5f6"), check=True)
+    assert _running(host, "sleep 46.1") and not Path("/tmp/niclab-job.d4e5f6").exists()
+    other.stop()
+
+
+def test_a_stopped_job_says_so_once(host: SshHost) -> None:
+    over = list[bool]()
+    job = host.start("sleep 47.1", mark="f0f1f2")
+    job.when_over = lambda: over.append(job.over)
+    job.stop()
+    job.stop()
+    assert over == [True]
 
 
 def test_a_job_ends_itself_at_its_limit(host: SshHost) -> None:

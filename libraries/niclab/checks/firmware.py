@@ -8,7 +8,7 @@ from enum import Enum
 from niclab.bench.records import Port, Role
 from niclab.card import Activation, FirmwareImage, FirmwareUpdate, FlashTool, Unknown
 from niclab.checks.asked import Say, driver_infos
-from niclab.checks.driver import judge_versions
+from niclab.checks.driver import RELOAD_DEADLINE_S, judge_versions
 from niclab.core.undo import SLOW_DEADLINE_S, Action, ActionKind
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided, fail_with
 from niclab.hosts.host import Host
@@ -20,6 +20,7 @@ _TOOLS = {
     FlashTool.UNKNOWN: "written in a way that nobody knows",
 }
 _DAMAGES = ("truncated", "bit-flipped")
+_ACTIVATION = "dut firmware activation"
 
 
 class Which(Enum):
@@ -62,7 +63,8 @@ def require_same_on_all_ports(run: Run) -> None:
 class FirmwareChange:
     """Writing firmware and coming back to what ran before. A part of the run.
 
-    The image that brings the former firmware back is in the journal before the first one is written.
+    The image that brings the former firmware back, and what makes it run, is in the journal before the first one is
+    written.
 
     Args:
         run: The run.
@@ -102,6 +104,17 @@ class FirmwareChange:
             if entry.subject.endswith(" firmware"):
                 self._run.journal.done(entry)
 
+    def put_back(self) -> None:
+        """Bring back what ran before the first write, and make it run. Does nothing where that is so already.
+
+        Raises:
+            BenchFault: It cannot be written, or the server does not come back.
+        """
+        journal = self._run.journal
+        for entry in journal.pending():  # the newest first: the images before what makes them run
+            if entry.subject.endswith(" firmware") or entry.subject == _ACTIVATION:
+                journal.undo(entry, self._run.undo)
+
     def require_running(self, which: Which) -> None:
         """Check what every port runs. Before the sheet's way of activation, that is still what ran before.
 
@@ -119,6 +132,11 @@ class FirmwareChange:
             if found != wanted:
                 problems.append(f"{port.place} runs firmware {found}, wanted {wanted}")
         fail_with(problems)
+        pending = self._run.journal.pending()
+        if which is Which.FORMER and not any(entry.subject.endswith(" firmware") for entry in pending):
+            for entry in pending:
+                if entry.subject == _ACTIVATION:
+                    self._run.journal.done(entry)
 
     def require_activation(self, way: Activation) -> None:
         """Skip unless the sheet says that new firmware runs after this.
@@ -247,8 +265,25 @@ class FirmwareChange:
             )
         return back.file
 
+    def _activation(self) -> Action | None:
+        """What makes the image run that an undo has written; None where nobody knows it."""
+        dut = self._run.server(Role.DUT)
+        match self._update().activation:
+            case Activation.DRIVER_RELOAD:
+                module = self._run.card.driver(dut.description.os).module
+                reload_it = f"{dut.host.undo.unload_driver(module)} && {dut.host.undo.load_driver(module)}"
+                return Action(ActionKind.SHELL, dut.name, reload_it, RELOAD_DEADLINE_S)
+            case Activation.RESET:
+                return Action(ActionKind.RESTART, dut.name, "reboot", RELOAD_DEADLINE_S)
+            case Activation.POWER_CYCLE:
+                return Action(ActionKind.RESTART, dut.name, "power-cycle", RELOAD_DEADLINE_S)
+        return None
+
     def _write(self, image: FirmwareImage, back: FirmwareImage) -> None:
         journal = self._run.journal
+        activation = self._activation()
+        if activation and _ACTIVATION not in [entry.subject for entry in journal.pending()]:
+            journal.register(_ACTIVATION, "firmware is replaced, and the former has to run again", activation)
         for port, host, iface in self._ports():
             for file in (image.file, back.file):
                 if not host.firmware.has_image(file):

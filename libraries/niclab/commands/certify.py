@@ -37,7 +37,7 @@ LISTENER = LISTENERS / "AllureResults.py"
 ABORT = LISTENERS / "Abort.py"
 MASKING = LISTENERS / "MessageMasking.py"
 BOOTS, BOOTS_ONCE = "boots", "boots-the-dut-once"
-"""Tags of keywords: those that boot the server that they are given, and those that boot the dut once a kind of start."""
+"""Tags of keywords: those that boot the server they are given, and those that boot the dut once a kind of start."""
 _COOKIES = ("JENKINS_NODE_COOKIE", "JENKINS_SERVER_COOKIE", "HUDSON_SERVER_COOKIE", "BUILD_ID")
 
 

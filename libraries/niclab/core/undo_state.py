@@ -23,6 +23,8 @@ class ActionKind(Enum):
     """``command`` runs on the controller, from the repository root; ``where`` is ``controller``."""
     POWER = "power"
     """The BMC of the server ``where`` brings its power to the state ``command``: ``on`` or ``off``."""
+    RESTART = "restart"
+    """The server ``where`` starts again, by ``command``: ``reboot`` or ``power-cycle``."""
     SWITCH = "switch"
     """The switch of the bench does ``command`` (see :mod:`niclab.switch.undo`); ``where`` is ``switch``."""
 
@@ -48,6 +50,8 @@ class Action:
             raise BenchFault(f"undo action: where {self.where!r} is not wanted; wanted: {' or '.join(places)}")
         if self.kind is ActionKind.POWER and self.command not in ("on", "off"):
             raise BenchFault(f"undo action: power state {self.command!r} is not wanted; wanted: on or off")
+        if self.kind is ActionKind.RESTART and self.command not in ("reboot", "power-cycle"):
+            raise BenchFault(f"undo action: restart {self.command!r}; expected: reboot or power-cycle")
         if not self.command.strip():
             raise BenchFault("undo action: the command is empty; wanted: the command that puts the change back")
         if not 0 < self.deadline_s < math.inf:

@@ -10,6 +10,8 @@ from niclab.core.wait import until
 from niclab.run.server import Server, quoted
 
 READY_WITHIN_S = 10.0
+LIMIT_S = 600.0
+"""House rule: pings between two ends take seconds; tcpdump ends by itself after this."""
 
 
 class StrayFrames:
@@ -35,7 +37,9 @@ def untagged_ipv4(server: Server, iface: str, sender_mac: str) -> Iterator[Stray
     """
     # "not vlan" comes last: in pcap's language it moves the offsets of all that follows it by a tag
     expression = f"ether src {sender_mac} and (arp or icmp) and not vlan"
-    job = server.ssh.start(quoted("tcpdump", "-p", "-n", "-l", "--immediate-mode", "-c", "1", "-i", iface, expression))
+    job = server.start(
+        quoted("tcpdump", "-p", "-n", "-l", "--immediate-mode", "-c", "1", "-i", iface, expression), limit_s=LIMIT_S
+    )
     found = StrayFrames()
 
     def listening() -> bool:

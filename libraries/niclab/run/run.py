@@ -206,6 +206,7 @@ class Run:
         secrets = [self.secrets.get(name) for name in self.bench.secret_names]  # all of them, so that all are masked
         self.servers = {role: Server(self.bench, role, self.secrets, self.evidence_folder) for role in Role}
         for server in self.servers.values():
+            server.journal = self.journal
             server.ssh.on_result = CommandLog(self.evidence_folder, server.name, secrets)
             if server.description.console is not None:
                 server.start_console_log()

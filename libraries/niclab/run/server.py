@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import socket
+import uuid
 from collections.abc import Callable, Iterable
 from functools import cached_property
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 from niclab.bench import records as benchfile
 from niclab.bench.records import BmcProtocol, OperatingSystem, Role
 from niclab.core.marks import MarkKind, timed
+from niclab.core.undo import Action, ActionKind, Journal
 from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.core.wait import until
 from niclab.files.secrets import Secrets
@@ -21,7 +23,8 @@ from niclab.transports.bmc import Bmc, PowerState
 from niclab.transports.ipmi import Ipmi, IpmiEndpoint
 from niclab.transports.redfish import Redfish, RedfishEndpoint
 from niclab.transports.serial import ConsoleEndpoint, SerialConsole
-from niclab.transports.ssh import Result, SshEndpoint, SshHost
+from niclab.transports.ssh import Job, Result, SshEndpoint, SshHost
+from niclab.transports.ssh_job import ending_command
 
 GREETING_WITHIN_S = 1.0
 ANSWER_WITHIN_S = 5.0
@@ -44,6 +47,8 @@ class Server:
         self.description = bench.server(role)
         self._bench, self._secrets, self._evidence = bench, secrets, evidence
         self.ssh = SshHost(_ssh_endpoint(self.name, self.description.ssh))
+        self.journal: Journal | None = None
+        """Where the ends of background jobs are written down; the run gives its own."""
         self.host_only_bps: float | None = None
         """What it carries with itself alone, bit/s, once that has been measured."""
         self._console: SerialConsole | None = None
@@ -125,6 +130,30 @@ class Server:
     def console_text(self) -> str:
         """What the console has said since :meth:`start_console_log` was last called."""
         return self.console.text_since(self._console_mark)
+
+    def start(self, command: str, *, limit_s: float) -> Job:
+        """Start a background job whose end is in the journal: a run that is killed leaves none behind.
+
+        Args:
+            command: The command line.
+            limit_s: The job ends itself after this time in seconds.
+
+        Raises:
+            BenchFault: It cannot be started or written down.
+        """
+        if self.journal is None:
+            return self.ssh.start(command, limit_s=limit_s)
+        journal, mark = self.journal, uuid.uuid4().hex
+        undo = Action(ActionKind.SHELL, self.name, ending_command(mark))
+        entry = journal.register(self.name, f"job is started: {command[:60]}", undo)
+        job = self.ssh.start(command, limit_s=limit_s, mark=mark)
+
+        def settle() -> None:
+            if entry in journal.pending():  # the end of the run may have ended it
+                journal.done(entry)
+
+        job.when_over = settle
+        return job
 
     def run(self, command: str, *, timeout_s: float = 60) -> Result:
         """Run a command that must succeed.

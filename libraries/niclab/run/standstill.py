@@ -107,7 +107,7 @@ class _Program:
             source = program.placed(self._undoing, server, standstill_program)
             self._file = f"{source}.told"
             command = program.command(source, self._file, PERIOD_MS, LEAST_OF_PINGS_MS, LIMIT_S)
-            job = server.ssh.start(command, limit_s=LIMIT_S + 60)
+            job = server.start(command, limit_s=LIMIT_S + 60)
             self._undoing.callback(job.stop)
             program.wait_until_ready(server, job, "watch for standstills")
         except BaseException:

@@ -39,8 +39,21 @@ def carry_out(run: Run, action: Action) -> None:
             server.bmc.set_power(PowerState(action.command), within_s=POWER_WITHIN_S)
             if action.command == "on":
                 server.wait_ready()
+        case ActionKind.RESTART:
+            _restart(run, action)
         case ActionKind.SWITCH:
             switch_undo.carry_out(run.switch, action.command)
+
+
+def _restart(run: Run, action: Action) -> None:
+    """Restart a server, and load the driver: what was changed before is undone at its ports next."""
+    server = run.server(action.where)
+    if action.command == "reboot":
+        server.reboot()
+    else:
+        server.power_cycle()
+    module = run.card.driver(server.description.os).module
+    server.run(server.host.undo.load_driver(module), timeout_s=action.deadline_s)
 
 
 def undo_everything(run: Run) -> list[Entry]:

@@ -18,7 +18,6 @@ at the very limit may be 2.5 % each at a level of 95 %:
   and 5 are within 2.5 % each; bursts of 20 are too, but for short runs on a slow path (8 of 2 s at 50 Mbit/s), where
   most series show no burst or one: 16 % MET.
 * Several questions: a certificate is green only if each is MET, which no number of questions makes more likely. Any
-  falsely MISSED one makes it red: at the very limits at most 18 % of certificates with 8 questions, 47 % with 25
-  (:func:`~niclab.stats.plan.family_error`), and 2.5 % for all together at
-  :func:`~niclab.stats.plan.shared_level`.
+  falsely MISSED one makes it red: at the very limits at most 18 % of certificates with 8 questions, 47 % with 25. No
+  error is shared out among questions: that would make a bad card pass more often.
 """

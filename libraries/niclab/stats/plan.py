@@ -12,7 +12,7 @@ _LARGEST_CORRELATION = 0.9
 CORRELATION = 0.3
 """House rule: runs a few seconds apart share caches, clocks and temperatures; at most so much of their spread."""
 LEVEL = 0.95
-"""Of one question. The false alarms of a whole certificate: :func:`family_error`."""
+"""Of one question. What that means for a whole certificate: see :mod:`niclab.stats`."""
 
 
 @dataclass(frozen=True)
@@ -69,48 +69,6 @@ class SamplingPlan:
     def boundaries(self) -> tuple[float, ...]:
         """Critical t of each look."""
         return t_boundaries(self.looks, (1 - self.level) / 2, self.spending)
-
-
-def shared_level(level: float, questions: int) -> float:
-    """Share the errors of a family among its questions (Bonferroni), however they depend on each other.
-
-    A green certificate needs no sharing: every question must be MET, so a bad card passes with at most the error of
-    one. A red one needs a single MISSED: share the level among the questions where false alarms must stay rare.
-
-    Args:
-        level: With which all intervals hold together, such as 0.95.
-        questions: How many there are.
-
-    Returns:
-        The level for the plan of each question.
-
-    Raises:
-        ValueError: For less than one question.
-    """
-    _want_questions(questions)
-    return 1 - (1 - level) / questions
-
-
-def family_error(level: float, questions: int) -> float:
-    """Bound the probability that any of several questions is falsely MISSED.
-
-    Args:
-        level: Of the intervals of each question.
-        questions: How many there are.
-
-    Returns:
-        The bound for cards at every limit at once; independent questions reach it.
-
-    Raises:
-        ValueError: For less than one question.
-    """
-    _want_questions(questions)
-    return float(1 - (1 - (1 - level) / 2) ** questions)
-
-
-def _want_questions(questions: int) -> None:
-    if questions < 1:
-        raise ValueError(f"{questions} questions; wanted: at least 1")
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,8 @@ from statistics import fmean
 from niclab.bench.records import BenchPath, OperatingSystem, Role
 from niclab.card import OffloadName
 from niclab.core.profile import Profile
-from niclab.core.verdict import NotApplicable
+from niclab.core.verdict import NotApplicable, Undecided
+from niclab.core.wait import Deadline
 from niclab.report.charts import Chart, ChartLine, Limit, LineChart, Point
 from niclab.run.run import Run
 from niclab.stats.judge import judge_values
@@ -34,6 +35,8 @@ COUNTS: Mapping[Profile, tuple[int, ...]] = {Profile.QUICK: (1, 4), Profile.FULL
 RUN_S: Mapping[Profile, int] = {Profile.QUICK: 2, Profile.FULL: 4}
 FIRST_LOOK, MET_FROM, MOST = 3, 6, 12
 WIDTH = 0.05
+MOST_S: Mapping[Profile, float] = {Profile.QUICK: 300, Profile.FULL: 900}
+"""No run of any number of connections begins later than this after the first, in seconds."""
 
 
 class Mode(Enum):
@@ -123,6 +126,7 @@ def measure(run: Run, path: BenchPath, profile: Profile, tell: Tell) -> Scan:
     Raises:
         NotApplicable: The sheet does not know the limit.
         BenchFault: The bench cannot reach it, or a run fails or is worthless.
+        Undecided: The time was spent before the first look at a number of connections.
     """
     fraction = run.card.known(run.card.limits.tcp_fraction_of_line_rate, "limits.tcp_fraction_of_line_rate")
     ends = serving.ends(run, path, Role.PEER)
@@ -132,6 +136,7 @@ def measure(run: Run, path: BenchPath, profile: Profile, tell: Tell) -> Scan:
     bottleneck.want_room(before, fraction * rate_mbps * 1e6, source)
     expected = at_least(fraction * rate_mbps, source)
     found: list[AtCount] = []
+    time = Deadline(MOST_S[profile])
     with measuring.session(run, path, Role.PEER, rate_mbps) as session:
         for step, count in enumerate(COUNTS[profile], 1):
             order = Order(duration_s=RUN_S[profile], connections=count, message_bytes=MESSAGE_BYTES)
@@ -149,7 +154,11 @@ def measure(run: Run, path: BenchPath, profile: Profile, tell: Tell) -> Scan:
                 runs.append(session.measure(order))
                 return limit.mbps(runs[-1])
 
-            values, result = measure_limit(one_run, expected, limit.UNIT, plan)
+            try:
+                values, result = measure_limit(one_run, expected, limit.UNIT, plan, lambda: not time.expired)
+            except Undecided as error:
+                said = f"{ends.name}, {count} connections: {error}"
+                raise Undecided(f"{said}; all together may take {time.seconds:g} s") from error
             cpu = tuple(100 * each.receiver.cpu.mean_busy for each in runs[-len(values) :])
             found.append(
                 AtCount(

@@ -57,7 +57,7 @@ def deliver(run: Run, ends: Ends) -> Delivery:
         files = [program.placed(undoing, server, datagram_program) for server in (ends.sender, ends.receiver)]
         before = _wrong_sums(ends.receiver)
         words = ("receive", route.receiver, PORT, COUNT, BYTES, SECONDS)
-        job = ends.receiver.ssh.start(program.command(files[1], *words), limit_s=2 * SECONDS)
+        job = ends.receiver.start(program.command(files[1], *words), limit_s=2 * SECONDS)
         undoing.callback(job.stop)
         program.wait_until_ready(ends.receiver, job, "datagram receiver")
         words_of_sender = ("send", route.sender, route.receiver, PORT, COUNT, BYTES)

@@ -13,6 +13,7 @@ from functools import partial
 from niclab.bench.records import BenchPath, Role
 from niclab.card import At, Effect, Prediction, Setting, SettingKind
 from niclab.core.verdict import CardFailure, NotApplicable, Undecided
+from niclab.core.wait import Deadline
 from niclab.report.charts import Chart, ChartLine, Limit, LineChart, Point
 from niclab.run.run import Run
 from niclab.stats.judge import judge_values
@@ -34,6 +35,8 @@ ETHERNET, ON_THE_WIRE = 14, 24
 MESSAGES = (64, 470, 982, 1472)
 """Datagrams in frames of 106 to 1514 bytes."""
 RUN_S, FIRST_LOOK, MET_FROM, MOST = 2, 3, 6, 16
+MOST_S = 900.0
+"""No run of any size begins later than this after the first."""
 FLOODED = 0.01
 _UNIT = "frames/s"
 SAME_WITHIN = 0.1
@@ -128,6 +131,7 @@ def measure(run: Run, path: BenchPath, tell: Tell) -> Peak:
     Raises:
         NotApplicable: The sheet knows no frame rate.
         BenchFault: A run fails or is worthless.
+        Undecided: The time was spent before the first look at a size.
     """
     known = run.card.limits.frames_per_s
     if known is None:
@@ -138,11 +142,17 @@ def measure(run: Run, path: BenchPath, tell: Tell) -> Peak:
     bus_mbps = _bus_mbps(before)
     expected = at_least(least, f"sheet {run.card.name}, frames_per_s, over {path.rate_scale:g}")
     found: list[AtSize] = []
+    time = Deadline(MOST_S)
     plan = SamplingPlan(first_look=FIRST_LOOK, met_from=MET_FROM, most=MOST, warm_up_runs=0, resolution=1 / RUN_S)
     with measuring.session(run, path, Role.PEER, rate_mbps) as session:
         for message in MESSAGES:
             search = _Search(run, session, message)
-            values = repeat_until(search.one_run, partial(_enough, expected, plan), plan)
+            try:
+                enough = partial(_enough, expected, plan)
+                values = repeat_until(search.one_run, enough, plan, lambda: not time.expired)
+            except Undecided as error:
+                said = f"{ends.name}, frames of {message + UDP_HEADERS + ETHERNET} bytes: {error}"
+                raise Undecided(f"{said}; all sizes together may take {time.seconds:g} s") from error
             result, rate = judge_values(values, expected, _UNIT, plan), estimate(values, plan, NARROW)
             frame = message + UDP_HEADERS + ETHERNET
             binds = _binding(rate.estimate, frame, rate_mbps, bus_mbps)

@@ -27,7 +27,7 @@ def host_only_bps(server: Server, tool: TrafficTool) -> float:
 def _measured(server: Server, tool: TrafficTool) -> float:
     route, order = Route(LOOPBACK, LOOPBACK), Order(duration_s=RUN_S)
     command = tool.client_command(route, order)
-    with serving.listening(server, tool, LOOPBACK):
+    with serving.listening(server, tool, LOOPBACK, RUN_S + tool.omitted_s + 2 * serving.SLACK_S):
         ended = server.ssh.run(command, timeout_s=RUN_S + tool.omitted_s + serving.SLACK_S)
     with serving.named(server, command, ended):
         bps = tool.read(ended.stdout, order).throughput_bps

@@ -29,6 +29,8 @@ from niclab.traffic.switch_counts import SwitchCountWatch as SwitchWatch
 from niclab.traffic.tool import CpuScale, Order, Route, ToolResult, TrafficTest, TrafficTool
 from niclab.traffic.tools import tool_of
 
+SESSION_LIMIT_S = 2 * 3600.0
+"""No session has a larger budget than an hour and a half."""
 MADE_AGAIN = 8
 """House rule: a run in which a server stood still is made again as often in a row, for half a minute or so."""
 COUNTERS_WITHIN_S = 2.0
@@ -163,7 +165,7 @@ def session(
     route = serving.route(run, ends)
     with ExitStack() as undoing:
         watch = watch or standstill.watch(run)
-        undoing.enter_context(serving.listening(ends.receiver, tool, route.receiver))
+        undoing.enter_context(serving.listening(ends.receiver, tool, route.receiver, SESSION_LIMIT_S))
         yield Session(ends, tool, route, _interfaces(run, ends, over), SwitchWatch(run, path), line_mbps, watch)
 
 

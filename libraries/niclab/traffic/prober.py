@@ -118,7 +118,7 @@ def probing(first: End, second: End, every_us: int = PERIOD_US) -> Iterator[Prob
 
 def _started_job(end: End, other: End, file: str, token: int, every_us: int) -> Job:
     command = program.command(file, end.address, PORT, other.address, PORT, token, every_us, LIMIT_S)
-    return end.server.ssh.start(command, limit_s=LIMIT_S + NOTES_WITHIN_S)
+    return end.server.start(command, limit_s=LIMIT_S + NOTES_WITHIN_S)
 
 
 def clock_fix(server: Server) -> ClockFix:

@@ -30,7 +30,7 @@ def per_second(run: Run, ends: Ends, seconds: int) -> float:
     with ExitStack() as undoing:
         asker, server = (program.placed(undoing, each, round_trip_program) for each in (ends.sender, ends.receiver))
         words = ("serve", route.receiver, PORT, seconds + SLACK_S)
-        job = ends.receiver.ssh.start(program.command(server, *words), limit_s=seconds + 2 * SLACK_S)
+        job = ends.receiver.start(program.command(server, *words), limit_s=seconds + 2 * SLACK_S)
         undoing.callback(job.stop)
         program.wait_until_ready(ends.receiver, job, "round trip server")
         command = program.command(asker, "ask", route.sender, route.receiver, PORT, seconds)

@@ -46,15 +46,17 @@ def route(run: Run, ends: Ends) -> Route:
 
 
 @contextmanager
-def listening(server: Server, tool: TrafficTool, address: str) -> Iterator[None]:
+def listening(server: Server, tool: TrafficTool, address: str, limit_s: float) -> Iterator[None]:
     """The tool's server at an ``address`` of ``server``; ended with the block, whatever happens in it.
+
+    It ends by itself after ``limit_s`` seconds.
 
     Raises:
         BenchFault: When its port is taken, or it does not listen in time (its own words are in the message).
     """
     _want_free(server, tool)
     program = tool.programs[-1]
-    job = server.ssh.start(tool.server_command(address))
+    job = server.start(tool.server_command(address), limit_s=limit_s)
     try:
 
         def ready() -> bool:

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 from niclab.bench.records import BenchPath, Role
 from niclab.core.profile import Profile
-from niclab.core.verdict import NotApplicable
+from niclab.core.verdict import NotApplicable, Undecided
+from niclab.core.wait import Deadline
 from niclab.report import now
 from niclab.report.charts import Chart, ChartLine, Limit, LineChart, Point
 from niclab.run.run import Run
@@ -55,7 +56,7 @@ STANDARD_MTU, JUMBO_MTU = 1500, 9000
 
 @dataclass(frozen=True)
 class SweepBudget:
-    """Of one point.
+    """Of one point, but for ``most_s``: no run of any point begins later than this after the first, in seconds.
 
     ``run_s``: a run; ``first_look``, ``met_from``, ``most``: runs; ``width``: of the interval that is wanted at a point
     without a limit, as a part of its mean.
@@ -66,11 +67,12 @@ class SweepBudget:
     met_from: int
     most: int
     width: float
+    most_s: float
 
 
 BUDGETS: Mapping[Profile, SweepBudget] = {
-    Profile.QUICK: SweepBudget(run_s=2, first_look=3, met_from=6, most=12, width=0.1),
-    Profile.FULL: SweepBudget(run_s=2, first_look=3, met_from=10, most=16, width=0.05),
+    Profile.QUICK: SweepBudget(run_s=2, first_look=3, met_from=6, most=12, width=0.1, most_s=1800),
+    Profile.FULL: SweepBudget(run_s=2, first_look=3, met_from=10, most=16, width=0.05, most_s=5400),
 }
 """The width of ``full`` is the 5 % that netperf's ``-I`` is asked for; ``quick`` is for a first impression."""
 
@@ -180,6 +182,7 @@ def measure(run: Run, path: BenchPath, sender: Role, test: TrafficTest, profile:
         NotApplicable: The sheet does not say which MTUs the card takes, or the tool cannot do the test.
         CardFailure: The card does not take an MTU of the sheet.
         BenchFault: A run fails or is worthless.
+        Undecided: The time was spent before the first look at a point.
     """
     wanted = [spot for spot in spots(test, profile) if _is_allowed(run, spot.mtu)]
     if not wanted:
@@ -188,9 +191,8 @@ def measure(run: Run, path: BenchPath, sender: Role, test: TrafficTest, profile:
     before = bottleneck.look_before(run, ends)
     links = {port.role: each.link for port, each in zip((ends.from_port, ends.to_port), before, strict=True)}
     key = key_of(run, ends, path.name, wanted[0].order(BUDGETS[profile].run_s), links)
-    points = _Points(
-        run, limit.line_mbps(run, ends, path), BUDGETS[profile], key, _plans(run, wanted, BUDGETS[profile])
-    )
+    budget, rate_mbps = BUDGETS[profile], limit.line_mbps(run, ends, path)
+    points = _Points(run, rate_mbps, budget, key, _plans(run, wanted, budget), Deadline(budget.most_s))
     found: list[AtSpot] = []
     pace = Pace(points.run_s)
     with measuring.session(run, path, sender, points.rate_mbps) as session:
@@ -244,7 +246,7 @@ def _plans(run: Run, wanted: Sequence[Spot], budget: SweepBudget) -> dict[Spot, 
 class _Points:
     """Measures points whose MTU is set already.
 
-    ``rate_mbps``: of the line; ``key``: of their conditions, but for what a point is.
+    ``rate_mbps``: of the line; ``key``: of their conditions, but for what a point is; ``time``: of all of them.
     """
 
     run: Run
@@ -252,6 +254,7 @@ class _Points:
     budget: SweepBudget
     key: Key
     plans: Mapping[Spot, SamplingPlan]
+    time: Deadline
 
     @property
     def run_s(self) -> float:
@@ -284,7 +287,10 @@ class _Points:
             is_clear = judge_values(values, expected, limit.UNIT, plan).decision is not Decision.UNDECIDED
             return is_clear and against.decided(values)
 
-        values = repeat_until(one_run, enough, plan)
+        try:
+            values = repeat_until(one_run, enough, plan, lambda: not self.time.expired)
+        except Undecided as error:
+            raise Undecided(f"{spot}: {error}; all points together may take {self.budget.most_s:g} s") from error
         add(self.run.run_dir, measurement.model_copy(update={"samples": tuple(values)}))
         result = discarded.bounded(judge_values(values, expected, limit.UNIT, plan) if expected else None, runs)
         return AtSpot(

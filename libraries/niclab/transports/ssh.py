@@ -123,15 +123,16 @@ class SshHost:
         if self.on_result is not None:
             self.on_result(result)
 
-    def start(self, command: str, *, limit_s: float = JOB_LIMIT_S) -> Job:
+    def start(self, command: str, *, limit_s: float = JOB_LIMIT_S, mark: str | None = None) -> Job:
         """Start ``command`` in the background and return at once. It ends itself after ``limit_s`` seconds.
 
-        Jobs are remembered until stopped; see :meth:`stop_all_jobs`.
+        Jobs are remembered until stopped; see :meth:`stop_all_jobs`. One with a ``mark`` can be ended by it as well
+        (:func:`~niclab.transports.ssh_job.ending_command`), also when nobody is left who remembers it.
         """
         if not limit_s >= 1:
             raise BenchFault(f"{self.name}: {command!r}: limit_s is {limit_s!r}, wanted a number of at least 1")
         # not under `timeout`: on FreeBSD that waits for, and ends, what its command leaves behind
-        launch = launch_command(command, limit_s)
+        launch = launch_command(command, limit_s, mark)
         ended = self._execute(launch, lambda _: f"exec sh -c {_quoted(launch)}", 20, None)
         result = _result(launch, ended)
         if not result.succeeded:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import shlex
 import signal
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -24,6 +25,7 @@ _POLL_EVERY_S = 0.2
 
 # $1 is the job's directory, $2 the longest time it may run, $3 the command. `timeout` makes the process group.
 _WAITER = """
+echo $$ >"$1/waiter"
 began=$(date +%s)
 timeout -k 3 "$2" sh -c "$3" >"$1/out" 2>"$1/err" </dev/null &
 echo $! >"$1/pid"
@@ -84,13 +86,26 @@ class _Ended:
     seconds: int
 
 
-def launch_command(command: str, limit_s: float) -> str:
-    """The shell text that starts ``command`` as a job and prints ``WAITER DIRECTORY``."""
+def launch_command(command: str, limit_s: float, mark: str | None = None) -> str:
+    """The shell text that starts ``command`` as a job and prints ``WAITER DIRECTORY``.
+
+    Args:
+        command: The command.
+        limit_s: It ends itself after this time in seconds.
+        mark: Letters and digits that no other job has, for :func:`ending_command`.
+    """
+    made = "$(mktemp -d /tmp/niclab-job.XXXXXX)" if mark is None else f"/tmp/niclab-job.{mark} && mkdir -m 700 $d"
     return (
-        'd=$(mktemp -d /tmp/niclab-job.XXXXXX) || exit 1; : >"$d/out"; : >"$d/err"; '
+        f'd={made} || exit 1; : >"$d/out"; : >"$d/err"; '
         f'sh -c {shlex.quote(_WAITER)} niclab-job "$d" {limit_s:.0f} {shlex.quote(command)} '
         '>/dev/null 2>&1 </dev/null & echo "$! $d"'
     )
+
+
+def ending_command(mark: str) -> str:
+    """The shell text that ends the job of a mark and removes its files; no error when there is no such job any more."""
+    stop = f'set -- $d "$(cat $d/waiter)" 50 {_KILL_WORKS_WITHIN_S * 10}\n{_STOP}\n[ "$s" != running ]'
+    return f"d=/tmp/niclab-job.{mark}; if [ -s $d/waiter ]; then {{ {stop}; }} >/dev/null 2>&1 || exit 1; fi; rm -rf $d"
 
 
 def launched(host: Runner, command: str, answer: str) -> Job:
@@ -116,6 +131,8 @@ class Job:
         self.command = command
         self.directory = directory
         self.over = False
+        self.when_over: Callable[[], object] = lambda: None
+        """Called once when :meth:`stop` has ended it and nothing of it is left."""
         self._waiter = waiter
         self._result: Result | None = None
 
@@ -177,6 +194,7 @@ class Job:
         self.host.run(f"rm -rf {shlex.quote(self.directory)}", check=True)
         self._result = result
         self.over = True
+        self.when_over()
         self.host.observe(result)
         return result
 
