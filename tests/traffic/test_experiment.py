@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
 from niclab.core import marks
 from niclab.core.marks import MarkKind
 from niclab.report.charts import Chart
@@ -35,8 +33,7 @@ class Toy(Answer):
         return [Question("dut to peer", replace(result, warnings=("run 7 is far below the rest",)))]
 
 
-def test_a_warning_of_an_answer_that_is_met_is_noted(tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    request.addfinalizer(lambda: marks.keep_in(None))
+def test_a_warning_of_an_answer_that_is_met_is_noted(tmp_path: Path) -> None:
     marks.keep_in(tmp_path / marks.FILE)
     judge([Toy()])
     (noted,) = marks.read(tmp_path / marks.FILE)
