@@ -151,6 +151,7 @@ class TestRun:
         inputs = read_run(run_dir)["inputs"]
         assert inputs["plan"] == "lab/plans/qualification.yaml" and inputs["card"] == str(bench.sheet)
         assert (run_dir / "evidence" / "inputs" / "bench" / bench.file.name).is_file()
+        assert read_run(run_dir)["ports"] == {"card": 2, "bench": 2}
 
     def test_a_run_on_an_emulated_card_says_so(
         self, bench: FakeBench, suites: Path, asked: dict[str, object], capsys: pytest.CaptureFixture[str]

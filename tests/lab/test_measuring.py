@@ -10,6 +10,8 @@ from fake_parts import FakeHost
 from fake_traffic import LISTENING, carry, iperf3_text
 
 from niclab.bench.records import Role, TrafficToolName
+from niclab.core import marks
+from niclab.core.marks import MarkKind
 from niclab.core.verdict import BenchFault, NotApplicable, Undecided
 from niclab.hosts.load_records import FrameCounters
 from niclab.run.run import Run
@@ -222,6 +224,9 @@ class TestStandstills:
         first = "30.0 Mbit/s not counted: dut stood still for 561 ms, dut stood still for 300 ms"
         assert run.disturbed == (first, "30.0 Mbit/s not counted: dut stood still for 250 ms")
         assert described(run).endswith(f"; before it {first}; before it {run.disturbed[1]}")
+        noted = marks.read(taken.evidence_folder / marks.FILE)
+        discarded = [mark.subject for mark in noted if mark.kind is MarkKind.DISCARDED]
+        assert [each.endswith(words) for each, words in zip(discarded, run.disturbed, strict=True)] == [True, True]
 
     def test_a_quiet_run_is_nothing_to_look_at(self, bench: FakeBench, taken: Run) -> None:
         commands = self.stands(bench)

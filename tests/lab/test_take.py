@@ -15,6 +15,8 @@ import niclab
 from niclab.bench.commands import Controller
 from niclab.bench.records import Role
 from niclab.card import load_card
+from niclab.core import marks
+from niclab.core.marks import MarkKind
 from niclab.core.undo import Action, ActionKind, Journal
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import until
@@ -201,6 +203,17 @@ class TestServersPower:
         bench.peer.crash()
         bench.dut.crash()
         assert ensure_ready(taken.servers.values()) == ["dut", "peer"]
+        recovered = [mark.subject for mark in marks.read(taken.evidence_folder / marks.FILE)]
+        assert recovered[0] == "peer" and sorted(recovered) == ["dut", "peer", "peer"]
+
+    def test_every_ordered_boot_is_noted(self, taken: Run) -> None:
+        dut, file = taken.server(Role.DUT), taken.evidence_folder / marks.FILE
+        for boot in (dut.reboot, dut.power_cycle, dut.reset):
+            boot()
+        assert [(mark.kind, mark.subject) for mark in marks.read(file)] == [(MarkKind.BOOT, "dut")] * 3
+        taken.release()
+        marks.note(MarkKind.BOOT, "dut")
+        assert len(marks.read(file)) == 3
 
     def test_undoing_power_on_waits_for_the_server(self, bench: FakeBench, taken: Run) -> None:
         bench.dut.crash(PowerState.OFF)

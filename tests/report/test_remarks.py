@@ -15,7 +15,7 @@ from niclab.core.marks import MarkKind
 from niclab.report.certificate import certify, verify
 from niclab.report.evidence import seal
 from niclab.report.inputs import Input, keep_inputs
-from niclab.report.runfolder import new_run
+from niclab.report.runfolder import new_run, record_ports
 from niclab.report.sums import SUMS_NAME
 
 
@@ -71,6 +71,14 @@ def test_warnings_are_shown(run_dir: Path) -> None:
 def test_a_changed_lab_is_shown(run_dir: Path) -> None:
     rewrite_run(run_dir, git={"commit": "1" * 40, "local_changes": True})
     assert remarks_of(run_dir)["Lab"][0] == "The files of the lab differ from the commit."
+
+
+@pytest.mark.parametrize(("of_bench", "shown"), [(1, True), (2, False)])
+def test_ports_that_the_bench_file_leaves_out_are_shown(run_dir: Path, of_bench: int, shown: bool) -> None:
+    record_ports(run_dir, of_card=2, of_bench=of_bench)
+    said = remarks_of(run_dir).get("Ports")
+    text = "The bench file names 1 of the 2 ports of the card; the others were not tested."
+    assert said == ((text, []) if shown else None)
 
 
 def test_a_sheet_from_elsewhere_is_shown(run_dir: Path, tmp_path: Path) -> None:

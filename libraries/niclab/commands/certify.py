@@ -24,7 +24,15 @@ from niclab.files.repository import REPOSITORY
 from niclab.files.secrets import Secrets, without_secrets
 from niclab.report import certificate, signature
 from niclab.report.inputs import Input, keep_inputs
-from niclab.report.runfolder import ALLURE_RESULTS_FOLDER, finish_run, new_run, plan_run, record_facts, subject_of
+from niclab.report.runfolder import (
+    ALLURE_RESULTS_FOLDER,
+    finish_run,
+    new_run,
+    plan_run,
+    record_facts,
+    record_ports,
+    subject_of,
+)
 from niclab.report.sums import SUMS_NAME
 from niclab.scope.plan import load_plan
 from niclab.scope.requirements import REQUIREMENTS_FILE
@@ -82,6 +90,8 @@ def run(
     plan_run(run_dir, expected_tests=ahead.tests, plan=chosen_plan.plan)
     files = {Input.SHEET: sheet.file, Input.BENCH: bench.file, Input.PLAN: chosen_plan.file}
     keep_inputs(run_dir, {**files, Input.REQUIREMENTS: REQUIREMENTS_FILE})
+    ports = sum(port.role is Role.DUT for port in bench.ports)
+    record_ports(run_dir, of_card=sheet.identity.ports, of_bench=ports)
     record_facts(run_dir, profile=profile, equipment=bench.description)
     listener = f"{LISTENER}:{run_dir / ALLURE_RESULTS_FOLDER}"
     listeners = [word for each in (MASKING, ABORT, listener) for word in ("--listener", str(each))]

@@ -75,6 +75,11 @@ def _lab(run: Mapping[str, Any]) -> list[Remark]:
     found = []
     if (run.get("git") or {}).get("local_changes"):
         found.append(Remark("Lab", "The files of the lab differ from the commit."))
+    ports = run.get("ports") or {}
+    if ports.get("bench", 0) < ports.get("card", 0):
+        named = f"{ports['bench']} of the {ports['card']} ports of the card"
+        text = f"The bench file names {named}; the others were not tested."
+        found.append(Remark("Ports", text))
     sheet = (run.get("inputs") or {}).get(Input.SHEET.value)
     if sheet is not None and not str(sheet).startswith(SHEETS):
         found.append(Remark("Sheet", f"The sheet is not one of {SHEETS}: {sheet}"))

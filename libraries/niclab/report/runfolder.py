@@ -187,6 +187,20 @@ def record_inputs(run_dir: Path, files: Mapping[str, str]) -> None:
     _update(run_dir, {"inputs": dict(files)})
 
 
+def record_ports(run_dir: Path, *, of_card: int, of_bench: int) -> None:
+    """Note how many ports the card has by its sheet, and how many of them the bench file names.
+
+    Args:
+        run_dir: Folder of the run.
+        of_card: Ports of the card.
+        of_bench: Ports of the dut in the bench file.
+
+    Raises:
+        BenchFault: The run folder cannot be read or written.
+    """
+    _update(run_dir, {"ports": {"card": of_card, "bench": of_bench}})
+
+
 def record_facts(run_dir: Path, **facts: str) -> None:
     """Note what was found on the bench, shown on reports: ``driver``, ``firmware`` and ``kernel``, others as wanted.
 
