@@ -350,3 +350,17 @@ class TestCommand:
         assert first.startswith("undone: dut.p0: set up") and last == "bench virtual: 1 changes undone"
         assert cli.main(["restore", str(bench.file)]) == 0
         assert capsys.readouterr().out == "bench virtual: nothing to undo\n"
+
+    def test_restore_forgets_what_cannot_be_undone_for_a_reason(
+        self, bench: FakeBench, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        with Journal.for_bench("virtual", "killed").hold() as journal:
+            entry = journal.register("dut", "kernel replaced", Action(ActionKind.SHELL, "dut", "cannot be done"))
+        forget = ["restore", str(bench.file), "--forget", entry.short_id]
+        assert cli.main(forget) == 1
+        assert "the reason is empty" in capsys.readouterr().err and journal.pending() == [entry]
+        assert cli.main([*forget, "--reason", "the disk was replaced"]) == 0
+        assert capsys.readouterr().out == f"forgotten: {entry}\n" and entry.short_id in str(entry)
+        assert journal.pending() == [] and "the disk was replaced" in journal.path.read_text()
+        assert cli.main([*forget, "--reason", "again"]) == 1
+        assert "expected one of: none is pending" in capsys.readouterr().err

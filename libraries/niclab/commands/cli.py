@@ -9,16 +9,14 @@ import tempfile
 from pathlib import Path
 
 from niclab import __version__
-from niclab.bench.records import OperatingSystem, Role, chosen_systems, load_bench
-from niclab.card import load_card
-from niclab.commands import baseline, certify, doctor, parse, report, timing, verify
+from niclab.bench.records import OperatingSystem, Role, chosen_systems
+from niclab.commands import baseline, certify, doctor, parse, report, restore, timing, verify
 from niclab.commands.parity import parity_page
 from niclab.core.profile import Profile
 from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.files.mask import MessageMask
 from niclab.files.repository import REPOSITORY, RESULTS
 from niclab.files.secrets import handed_out
-from niclab.run.run import Run
 from niclab.scope.plan import PLAN_OF_PROFILE
 
 DEFAULT_BENCH = REPOSITORY / "lab" / "benches" / "virtual.yaml"
@@ -59,9 +57,12 @@ def _parser() -> argparse.ArgumentParser:
     look.add_argument("--no-cables", action="store_true", help="leave every link alone")
     _systems_options(look)
     look.set_defaults(run=_doctor)
-    restore = commands.add_parser("restore", help="undo what a killed run left changed on a bench")
-    restore.add_argument("bench", nargs="?", type=Path, default=DEFAULT_BENCH)
-    restore.set_defaults(run=_restore)
+    undo = commands.add_parser("restore", help="undo what a killed run left changed on a bench")
+    undo.add_argument("bench", nargs="?", type=Path, default=DEFAULT_BENCH)
+    undo.add_argument("--forget", metavar="ID", default="", help="undo nothing; give this change up, for a reason")
+    undo.add_argument("--reason", metavar="TEXT", default="", help="why --forget; kept in the journal")
+    undo.add_argument("--steal", action="store_true", help="break the leases of others on the servers first")
+    undo.set_defaults(run=_restore)
     qualify = commands.add_parser("certify", help="qualify a card: suites, Allure report, certificate")
     qualify.add_argument("bench", nargs="?", type=Path, default=DEFAULT_BENCH)
     qualify.add_argument("--card", default=DEFAULT_CARD)
@@ -127,15 +128,9 @@ def _doctor(options: argparse.Namespace) -> int:
 
 
 def _restore(options: argparse.Namespace) -> int:
-    bench = load_bench(options.bench)
-    with tempfile.TemporaryDirectory() as scratch:
-        run = Run(bench, load_card(DEFAULT_CARD), Path(scratch), lambda: None)
-        with run.journal.hold():
-            undone = run.restore()
-    for entry in undone:
-        print(f"undone: {entry}")
-    print(f"bench {bench.name}: {len(undone)} changes undone" if undone else f"bench {bench.name}: nothing to undo")
-    return 0
+    if options.forget:
+        return restore.forget(options.bench, options.forget, options.reason)
+    return restore.run(options.bench, steal=options.steal)
 
 
 def _certify(options: argparse.Namespace) -> int:

@@ -13,6 +13,7 @@ from niclab.bench.records import Bench, Commands, OperatingSystem, Port, Role, l
 from niclab.card import load_card
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from niclab.links import wiring
+from niclab.run.leases import give_leases_back_quietly, prepare_leases
 from niclab.run.run import Run
 from niclab.run.server import Server
 from niclab.switch.records import Admin
@@ -84,6 +85,7 @@ def examine(
             yield (journal := _journal(run))
             run.servers = {role: Server(bench, role, run.secrets, run.evidence_folder) for role in Role}
             faults = int(bool(journal.fault))  # proving cables would undo what is not of this look
+            prepare_leases(run.servers.values(), run.journal, bench.name)
             for server in run.servers.values():
                 for finding in _server(bench, server):
                     faults += bool(finding.fault)
@@ -96,6 +98,7 @@ def examine(
     except BenchFault as error:
         yield Finding("bench", "lock", "", str(error), "wait for the other run, or end it")
     finally:
+        give_leases_back_quietly(run.servers.values())
         run.close_servers()
 
 
@@ -159,6 +162,9 @@ def _server(bench: Bench, server: Server) -> Iterator[Finding]:
     ssh = _look(server, "ssh", lambda: _login(server), ssh_mend.reach(server.ssh.endpoint))
     yield ssh
     if not ssh.fault:
+        mend = "wait for that run; if it has ended: niclab restore --steal"
+        if (lease := _look(server, "lease", lambda: _lease(server), mend)).fault:
+            yield lease
         yield _look(server, "privileges", lambda: _root(server), "log in as root, or as a user with root's rights")
         mend = "install what is missing from the distribution's packages"
         yield _look(server, "tools", lambda: _tools(server, bench), mend)
@@ -238,6 +244,12 @@ def _login(server: Server) -> str:
     server.run("true", timeout_s=15)
     entry = server.description.ssh
     return f"{entry.user}@{entry.address}:{entry.port}, {server.host.system.kernel()}"
+
+
+def _lease(server: Server) -> str:
+    assert server.lease is not None
+    server.lease.take()
+    return "used by nobody else"
 
 
 def _root(server: Server) -> str:

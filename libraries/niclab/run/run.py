@@ -22,6 +22,7 @@ from niclab.files.mask import MessageMask
 from niclab.files.secrets import Secrets
 from niclab.report.evidence import CommandLog, EvidenceStore
 from niclab.run.bring_up import bring_up, bring_up_for_undo
+from niclab.run.leases import give_leases_back, give_leases_back_quietly, prepare_leases, steal_leases, take_leases
 from niclab.run.prepare import PreparedPorts
 from niclab.run.recover import ensure_ready
 from niclab.run.server import Server
@@ -161,6 +162,8 @@ class Run:
     def open(self) -> None:
         """Lock the bench, undo what a killed run left, bring the bench up if it is down, connect to both servers.
 
+        The lock is that of the journal, and a lease on each server.
+
         Raises:
             BenchFault: The bench is in use, cannot be restored, or a server cannot be reached or recovered.
         """
@@ -168,7 +171,9 @@ class Run:
         marks.keep_in(self.evidence_folder / marks.FILE)
         self._stack.callback(marks.keep_in, None)
         try:
-            self.restore()
+            if self.bench.commands is not None or self.journal.pending():
+                self._lease_what_runs()
+            self._undo_pending()
             bring_up(self.bench, self.card.name, self.journal, self.controller)
             self._connect()
             self._meet_switch()
@@ -179,18 +184,47 @@ class Run:
             ensure_ready(self.servers.values())
         except BaseException:
             with self._stack:
+                give_leases_back_quietly(self.servers.values())
                 self.close_servers()
             raise
 
-    def restore(self) -> list[Entry]:
-        """Undo everything that is pending in the journal.
+    def restore(self, *, steal: Callable[[str], object] | None = None) -> list[Entry]:
+        """Undo everything that is pending in the journal, which the caller holds, and give the servers back.
+
+        Args:
+            steal: Break the leases of others first; is called with a line for each.
 
         Returns:
             What was undone.
 
         Raises:
-            BenchFault: Something could not be undone; all the rest has been.
+            BenchFault: The servers are in use, or something could not be undone; all the rest has been.
         """
+        try:
+            self._lease_what_runs(steal)
+            undone = self._undo_pending()
+            give_leases_back(self.servers.values())
+            return undone
+        finally:
+            give_leases_back_quietly(self.servers.values())
+            self.close_servers()
+
+    def _lease_what_runs(self, steal: Callable[[str], object] | None = None) -> None:
+        """Take the leases of a bench that is up, before a command of the bench restarts servers that others use."""
+        if self.bench.commands is not None and self.controller.run(self.bench.commands.status).returncode:
+            return
+        self._make_servers()
+        try:
+            if steal is not None:
+                for line in steal_leases(self.servers.values()):
+                    steal(line)
+            take_leases(self.servers.values())
+        finally:
+            for server in self.servers.values():
+                server.ssh.close()
+
+    def _undo_pending(self) -> list[Entry]:
+        """Undo what an earlier run left, on a bench that is brought up for it."""
         if not self.journal.pending():
             return []
         bring_up_for_undo(self.bench, self.controller)
@@ -202,14 +236,21 @@ class Run:
             self.close_servers()
 
     def _connect(self) -> None:
-        """Make both servers reachable; from now on their consoles and the commands they get are logged."""
+        """Make both servers reachable, and take their leases; from now on their consoles are logged."""
+        self._make_servers()
+        for server in self.servers.values():
+            if server.description.console is not None:
+                server.start_console_log()
+        take_leases(self.servers.values())
+
+    def _make_servers(self) -> None:
+        """Describe both servers, not connected yet; the commands they get are logged."""
         secrets = [self.secrets.get(name) for name in self.bench.secret_names]  # all of them, so that all are masked
         self.servers = {role: Server(self.bench, role, self.secrets, self.evidence_folder) for role in Role}
         for server in self.servers.values():
             server.journal = self.journal
             server.ssh.on_result = CommandLog(self.evidence_folder, server.name, secrets)
-            if server.description.console is not None:
-                server.start_console_log()
+        prepare_leases(self.servers.values(), self.journal, self.bench.name)
 
     def _meet_switch(self) -> None:
         """Require that every switch port of the bench file is open; those that a killed run had shut are by now.
@@ -222,7 +263,7 @@ class Run:
             self.switch_uptime = self.switch.uptime()
 
     def release(self) -> None:
-        """Undo every change, close every connection, and unlock the bench.
+        """Undo every change, give the leases back, close every connection, and unlock the bench.
 
         Raises:
             BenchFault: Something could not be undone; it stays in the journal for the next run.
@@ -230,8 +271,16 @@ class Run:
         with contextlib.ExitStack() as ending:
             ending.callback(self._stack.close)
             ending.callback(self.close_servers)
-            ending.callback(undo_everything, self)
+            ending.callback(self._undo_and_give_back)
             self.ending.close()
+
+    def _undo_and_give_back(self) -> None:
+        try:
+            undo_everything(self)
+        except BaseException:
+            give_leases_back_quietly(self.servers.values())
+            raise
+        give_leases_back(self.servers.values())
 
     def close_servers(self) -> None:
         """Close every connection, also when closing one of them fails."""

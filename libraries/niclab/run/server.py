@@ -19,6 +19,7 @@ from niclab.files.secrets import Secrets
 from niclab.hosts.freebsd.host import FreeBsdHost
 from niclab.hosts.host import Host
 from niclab.hosts.linux.host import LinuxHost
+from niclab.run.lease import Lease
 from niclab.transports.bmc import Bmc, PowerState
 from niclab.transports.ipmi import Ipmi, IpmiEndpoint
 from niclab.transports.redfish import Redfish, RedfishEndpoint
@@ -51,6 +52,8 @@ class Server:
         """Where the ends of background jobs are written down; the run gives its own."""
         self.host_only_bps: float | None = None
         """What it carries with itself alone, bit/s, once that has been measured."""
+        self.lease: Lease | None = None
+        """Says on the server who uses it; taken again after each restart."""
         self._console: SerialConsole | None = None
         self._console_mark = 0
         self.boots_ordered = 0
@@ -191,19 +194,21 @@ class Server:
             return False
 
     def wait_ready(self, since: str | None = None) -> None:
-        """Wait until the server runs commands.
+        """Wait until the server runs commands, and take its lease again, which a restart has removed.
 
         Args:
             since: A boot id; the server must have started again since then.
 
         Raises:
-            BenchFault: It does not within ``boot.ready_within_s``.
+            BenchFault: It does not within ``boot.ready_within_s``, or somebody else has taken its lease meanwhile.
         """
 
         def ready() -> bool:
             return self._greets() and self.answers() and (since is None or self._has_booted(since))
 
         until(ready, within=self.description.boot.ready_within_s, what=f"{self.name} to answer over SSH", every=0.2)
+        if self.lease is not None:
+            self.lease.take()
 
     def _has_booted(self, since: str) -> bool:
         """Is this another boot? A server that goes down may answer nothing, which is no boot id."""

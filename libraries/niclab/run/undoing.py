@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from niclab.core.undo import Action, ActionKind, Entry
 from niclab.core.verdict import BenchFault
 from niclab.run.bring_up import stops_servers
+from niclab.run.leases import forget_leases
 from niclab.run.recover import ensure_ready
 from niclab.switch import undo as switch_undo
 from niclab.transports.bmc import PowerState
@@ -33,12 +34,15 @@ def carry_out(run: Run, action: Action) -> None:
         case ActionKind.LOCAL:
             if stops_servers(run.bench, action.command):
                 run.close_servers()
+                forget_leases(run.servers.values())
             run.controller.check(action.command)
         case ActionKind.POWER:
             server = run.server(action.where)
             server.bmc.set_power(PowerState(action.command), within_s=POWER_WITHIN_S)
             if action.command == "on":
                 server.wait_ready()
+            else:
+                forget_leases([server])
         case ActionKind.RESTART:
             _restart(run, action)
         case ActionKind.SWITCH:

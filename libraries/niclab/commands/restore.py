@@ -1,0 +1,54 @@
+"""Putting a bench right after a run that was killed."""
+
+from __future__ import annotations
+
+import getpass
+import socket
+import tempfile
+from pathlib import Path
+
+from niclab.bench.records import load_bench
+from niclab.card import load_card
+from niclab.core.undo import Journal
+from niclab.run.run import Run
+
+ANY_CARD = "intel-82574l"
+"""Nothing of a sheet is needed to undo."""
+
+
+def run(bench_file: Path, *, steal: bool = False) -> int:
+    """Undo what is pending in the journal of a bench, and print it.
+
+    Args:
+        bench_file: The bench file.
+        steal: Break the leases of others on its servers first.
+
+    Raises:
+        BenchFault: The bench is in use, or something could not be undone.
+    """
+    bench = load_bench(bench_file)
+    with tempfile.TemporaryDirectory() as scratch:
+        taken = Run(bench, load_card(ANY_CARD), Path(scratch), lambda: None)
+        with taken.journal.hold():
+            undone = taken.restore(steal=print if steal else None)
+    for entry in undone:
+        print(f"undone: {entry}")
+    print(f"bench {bench.name}: {len(undone)} changes undone" if undone else f"bench {bench.name}: nothing to undo")
+    return 0
+
+
+def forget(bench_file: Path, id: str, reason: str) -> int:
+    """Give a change up that cannot be undone; the journal keeps who did so, and why. Nothing else is undone.
+
+    Args:
+        bench_file: The bench file.
+        id: Id of the change, or its beginning, as the messages have it.
+        reason: Why it need not be undone.
+
+    Raises:
+        BenchFault: The bench is in use, there is no such change, or no reason.
+    """
+    bench = load_bench(bench_file)
+    with Journal.for_bench(bench.name).hold() as journal:
+        print(f"forgotten: {journal.forget(id, reason, f'{getpass.getuser()}@{socket.gethostname()}')}")
+    return 0

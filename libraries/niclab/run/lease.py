@@ -1,0 +1,167 @@
+"""The lease of a server: a file on the server itself that says who uses it.
+
+The lock of the journal excludes runs of one bench file by one user. The lease excludes all others: another bench file
+for the same servers, another controller, another user.
+
+The file is made by a hard link to a complete one: the kernel makes only one link of a name, and whoever finds the file
+finds its content. It is in ``/var/run``, which no restart of a server survives: Linux has it in memory, and FreeBSD
+removes all files in it when it starts (its ``cleanvar`` keeps folders, so a folder would not do). A run takes its lease
+again after each restart that it has ordered.
+"""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+import shlex
+import socket
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Protocol
+
+from niclab.core.verdict import BenchFault
+
+if TYPE_CHECKING:
+    from niclab.core.undo import Journal
+    from niclab.transports.ssh import Result
+
+FOLDER = "/var/run/niclab"
+_LONGEST_FIELD = 200
+"""Characters of a field of somebody else's lease that a message shows."""
+
+
+class LeaseShell(Protocol):
+    """Runs command lines on a server."""
+
+    def run(self, command: str, *, timeout_s: float = 60, check: bool = False) -> Result:
+        """Run a command line in the server's ``sh``."""
+
+
+@dataclass(frozen=True)
+class Holder:
+    """Who uses a server. ``token`` names the run among all runs."""
+
+    user: str
+    host: str
+    pid: int
+    since: str
+    bench: str
+    run: str
+    token: str
+
+    @classmethod
+    def of(cls, journal: Journal, bench: str) -> Holder:
+        """Return this process as a holder.
+
+        Args:
+            journal: The journal that the run holds.
+            bench: Name of the bench.
+        """
+        since = datetime.now().astimezone().isoformat(timespec="seconds")
+        return cls(getpass.getuser(), socket.gethostname(), os.getpid(), since, bench, journal.run, journal.token)
+
+    @classmethod
+    def read(cls, text: str) -> Holder | None:
+        """Return the holder that a lease names; None for a text that names none."""
+        try:
+            fields = json.loads(text)
+            words = {name: str(fields[name])[:_LONGEST_FIELD] for name in ("user", "host", "since", "bench", "run")}
+            return cls(pid=int(fields["pid"]), token=str(fields["token"]), **words)
+        except (ValueError, KeyError, TypeError):
+            return None
+
+    def __str__(self) -> str:
+        return f"{self.user}@{self.host} (bench {self.bench}, run {self.run}, pid {self.pid}) since {self.since}"
+
+
+class Lease:
+    """The lease of one server.
+
+    Args:
+        server: Name of the server, for messages.
+        shell: Runs commands on the server.
+        holder: Who takes the lease.
+        is_own: Returns whether a token is of this holder, or of a run before it that has ended and left its lease.
+        folder: Folder of the lease on the server.
+    """
+
+    def __init__(
+        self, server: str, shell: LeaseShell, holder: Holder, is_own: Callable[[str], bool], folder: str = FOLDER
+    ) -> None:
+        self._server, self._shell, self._holder, self._is_own = server, shell, holder, is_own
+        self._folder, self._file = shlex.quote(folder), shlex.quote(f"{folder}/lease")
+        self._path = f"{folder}/lease"
+        self.held = False
+
+    def take(self) -> None:
+        """Take the lease; one that is this holder's already is kept, one that a run before it left is replaced.
+
+        Raises:
+            BenchFault: Somebody else uses the server, or the lease cannot be written or read.
+        """
+        found = self._claim()
+        if found is not None and self._is_own(token := self._token(found)) and token != self._holder.token:
+            self._remove(token)
+            found = self._claim()
+        if found is not None and self._token(found) != self._holder.token:
+            raise BenchFault(
+                f"{self._server}: in use by {self._name(found)}; expected: used by nobody ({self._path} on the server; "
+                f"if that run has ended: niclab restore --steal)"
+            )
+        self.held = True
+
+    def steal(self) -> str:
+        """Remove the lease, whoever has it.
+
+        Returns:
+            Who had it, in words; empty when nobody had.
+        """
+        there, _, found = self._run(
+            f"if test -e {self._file}; then echo there; cat {self._file}; rm -f {self._file}; fi"
+        ).partition("\n")
+        return self._name(found) if there else ""
+
+    def forget(self) -> None:
+        """Note that the server is stopped, and the lease gone with it."""
+        self.held = False
+
+    def give_back(self) -> None:
+        """Remove the lease if it is this holder's.
+
+        Raises:
+            BenchFault: The server does not answer.
+        """
+        if self.held:
+            self.held = False
+            self._remove(self._holder.token)
+
+    def _claim(self) -> str | None:
+        """Make the lease; return the content of the one that is there, and None when it was made."""
+        new = shlex.quote(f"{self._path}.{self._holder.token}")
+        content = shlex.quote(json.dumps(asdict(self._holder)))
+        link = f"ln {new} {self._file}"
+        made, there = "echo made", f"test -e {self._file} && echo there && cat {self._file}"
+        state, _, found = self._run(
+            f"(umask 022; mkdir -p {self._folder} && printf '%s\\n' {content} > {new} && "
+            f"{{ {{ {link} 2>/dev/null && {made}; }} || {{ {there}; }} || "
+            f"{{ {link} && {made}; }}; }}; "  # it may have been given back in between
+            f"status=$?; rm -f {new}; exit $status)"
+        ).partition("\n")
+        return None if state == "made" else found
+
+    def _remove(self, token: str) -> None:
+        self._run(f"if grep -qF {shlex.quote(token)} {self._file} 2>/dev/null; then rm -f {self._file}; fi")
+
+    def _run(self, command: str) -> str:
+        return self._shell.run(command, timeout_s=15, check=True).stdout.strip()
+
+    @staticmethod
+    def _token(found: str) -> str:
+        holder = Holder.read(found)
+        return holder.token if holder else ""
+
+    @staticmethod
+    def _name(found: str) -> str:
+        return str(Holder.read(found) or f"somebody whose lease says {found[:_LONGEST_FIELD]!r}")

@@ -1,0 +1,94 @@
+"""The leases of both servers of a run: taken before anything of them is changed, given back at the end."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Collection, Iterable
+
+from niclab.core.parallel import side_by_side
+from niclab.core.undo import Journal
+from niclab.core.verdict import BenchFault
+from niclab.run.lease import Holder, Lease
+from niclab.run.server import Server
+
+
+def prepare_leases(servers: Iterable[Server], journal: Journal, bench: str) -> None:
+    """Let each server know its lease; none is taken.
+
+    Args:
+        servers: The servers of a bench.
+        journal: The journal that the run holds.
+        bench: Name of the bench.
+    """
+    holder = Holder.of(journal, bench)
+    for server in servers:
+        server.lease = Lease(server.name, server.ssh, holder, journal.is_own)
+
+
+def take_leases(servers: Collection[Server]) -> None:
+    """Take the lease of each server that answers; one that does not takes its lease when it is recovered.
+
+    Every run takes the leases in the same order, whatever roles its bench file gives to the servers.
+
+    Args:
+        servers: The servers of a bench, with their leases prepared.
+
+    Raises:
+        BenchFault: Somebody else uses one of them.
+    """
+    ordered = sorted(servers, key=lambda server: (server.description.ssh.address, server.description.ssh.port))
+    for server, up in zip(ordered, side_by_side(Server.answers, ordered), strict=True):
+        if up and server.lease is not None:
+            server.lease.take()
+
+
+def steal_leases(servers: Iterable[Server]) -> list[str]:
+    """Break the leases of the servers, whoever has them.
+
+    Args:
+        servers: The servers of a bench, with their leases prepared.
+
+    Returns:
+        A line for each lease that was broken, with its holder.
+
+    Raises:
+        BenchFault: A server does not answer.
+    """
+    had = [(server.name, server.lease.steal()) for server in servers if server.lease is not None]
+    return [f"{name}: the lease of {who} is broken" for name, who in had if who]
+
+
+def forget_leases(servers: Iterable[Server]) -> None:
+    """Note that servers are being stopped, and their leases gone with them.
+
+    Args:
+        servers: The servers.
+    """
+    for server in servers:
+        if server.lease is not None:
+            server.lease.forget()
+
+
+def give_leases_back(servers: Iterable[Server]) -> None:
+    """Give every lease back that is held, also when one server does not answer any more.
+
+    Args:
+        servers: The servers of a bench.
+
+    Raises:
+        BenchFault: A server does not answer; its lease is gone when it restarts.
+    """
+    with contextlib.ExitStack() as ending:
+        for server in servers:
+            if server.lease is not None:
+                ending.callback(server.lease.give_back)
+
+
+def give_leases_back_quietly(servers: Iterable[Server]) -> None:
+    """Give leases back where another error is to be reported.
+
+    Args:
+        servers: The servers of a bench.
+    """
+    with contextlib.suppress(BenchFault):
+        give_leases_back(servers)
