@@ -10,7 +10,7 @@ import socket
 from pathlib import Path
 from typing import Any
 
-from paramiko import HostKeys
+from paramiko import RejectPolicy, SSHException
 from robot.libraries.BuiltIn import BuiltIn
 from SSHLibrary import SSHLibrary
 
@@ -20,7 +20,6 @@ from niclab.core.verdict import BenchFault
 from niclab.run.server import quoted
 from niclab.run.temporary import put_back
 
-SSH_PORT, KEEP_ALIVE_S = 22, 10
 TEXT = "first line\nsecond line: äöü\n"
 
 
@@ -48,14 +47,15 @@ class Shell(BenchLibrary, SSHLibrary):  # type: ignore[misc]  # the package has 
         if ssh.jump is not None:
             raise BenchFault(f"{self._server.value}: SSHLibrary connections through a jump host are not supported")
         self.open_connection(ssh.address, alias=self._server.value, port=ssh.port, timeout=self._timeout)
-        self.login_with_public_key(ssh.user, str(ssh.key_file), delay="0 s")
-        transport = self.current.client.get_transport()
-        place = ssh.address if ssh.port == SSH_PORT else f"[{ssh.address}]:{ssh.port}"
-        if not HostKeys(str(ssh.known_hosts)).check(place, transport.get_remote_server_key()):
+        client = self.current.client
+        client.set_missing_host_key_policy(RejectPolicy())  # before anything of the login is sent
+        client.load_host_keys(str(ssh.known_hosts))
+        try:
+            self.login_with_public_key(ssh.user, str(ssh.key_file), delay="0 s", keep_alive_interval="10 s")
+        except SSHException as error:
             self.close_connection()
-            raise BenchFault(f"{self._server.value}: SSHLibrary was shown a host key that is not in {ssh.known_hosts}")
-        transport.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        transport.set_keepalive(KEEP_ALIVE_S)
+            raise BenchFault(f"{self._server.value}: {error}; expected: a host key of {ssh.known_hosts}") from error
+        client.get_transport().sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def execute_command(self, command: str, *options: Any, timeout: str | None = None, **named: Any) -> Any:
         """Run a command, as SSHLibrary's keyword does, with a deadline.

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from paramiko import Transport
 from robot.libraries.BuiltIn import BuiltIn
 from throwaway_sshd import SshdMaker
 
@@ -89,8 +90,13 @@ def test_a_file_that_changed_is_noticed_and_the_message_begins_with_the_server(
         opened().file_should_come_back_unchanged()
 
 
-def test_an_unknown_host_key_is_refused(servers: dict[Role, Server]) -> None:
+def test_an_unknown_host_key_is_refused_before_the_login(
+    servers: dict[Role, Server], monkeypatch: pytest.MonkeyPatch
+) -> None:
     known = servers[Role.DUT].ssh.endpoint.known_hosts
     known.write_text("")
-    with pytest.raises(BenchFault, match=rf"^dut: SSHLibrary was shown a host key that is not in {known}$"):
+    logins: list[object] = []
+    monkeypatch.setattr(Transport, "auth_publickey", lambda *arguments: logins.append(arguments))
+    with pytest.raises(BenchFault, match=rf"^dut: .* not found in known_hosts; expected: a host key of {known}$"):
         opened()
+    assert logins == []
