@@ -21,12 +21,12 @@ from niclab.run.kernel_watch import KernelWatch
 from niclab.run.run import acquire, release
 
 
-@library(scope="GLOBAL", listener=[MessageMasking(), KernelLog(), Evidence()])
+@library(scope="GLOBAL", listener=[KernelLog(), MessageMasking(), Evidence()])
 class Bench(BenchLibrary):
     """Keywords about the bench as a whole.
 
-    With this library both kernels judge every test, a run keeps evidence of every failure, masks the secrets of the
-    bench, and its teardown runs when the run is ended by signals.
+    With this library both kernels judge every test, a run masks the secrets of the bench and keeps evidence of every
+    failure, and its teardown runs when the run is ended by signals.
     """
 
     def __init__(self) -> None:

@@ -1,8 +1,8 @@
 """A listener that masks the secrets of the bench in all that Robot Framework logs, also at TRACE level.
 
-It comes before the other listeners: log, report, console and Allure get the masked text. What libraries write to the
-console, no listener sees: the process's own streams are masked as well. The library ``Bench`` brings it, so that plain
-``robot suites/`` masks too; ``niclab certify`` names it on the command line, for suites without that library.
+It comes before the listeners that keep results: log, report, console and Allure get the masked text. What libraries
+write to the console, no listener sees: the process's own streams are masked as well. The library ``Bench`` brings it,
+so that plain ``robot suites/`` masks too; ``niclab certify`` names it on the command line, for suites without it.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ class MessageMasking:
     """Masks messages, and why keywords, control structures, tests and suites failed."""
 
     ROBOT_LISTENER_API_VERSION = 3
-    ROBOT_LISTENER_PRIORITY = 1000  # before all others, which pass the text on
+    ROBOT_LISTENER_PRIORITY = 50
+    """Called after those that judge a test, which add to its message, and before those that keep and pass it on."""
 
     def __init__(self) -> None:
         mask_console()
