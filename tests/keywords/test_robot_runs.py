@@ -211,8 +211,8 @@ LEFT_OUT = {
     "Ring Should Take Its Range    every": "says nothing about rings",
     "Coalescing Parameter Should Be Settable    rx-usecs": "says nothing about coalescing",
     "MTU Should Take Its Range": "says nothing about mtu",
-    "Install The Driver Package    REQUIRED    peer": "says nothing about a driver package for linux",
-    "Driver Should Be Of The Package    previous    dut": "says nothing about a driver package for linux",
+    "Install The Driver Package    REQUIRED    peer": "e1000e comes with linux, and no package of it is named",
+    "Driver Should Be Of The Package    previous    dut": "e1000e comes with linux, and no package of it is named",
     "Activation Should Be    DRIVER_RELOAD": "says nothing about how firmware is updated",
     "Foreign Image Should Be Refused": "says nothing about how firmware is updated",
 }

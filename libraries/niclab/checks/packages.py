@@ -46,9 +46,13 @@ class DriverPackage:
         """The sheet's package of that driver.
 
         Raises:
-            NotApplicable: The sheet names none.
+            NotApplicable: The driver comes with the system, and the sheet names no package.
+            SheetSilent: The sheet says nothing of where the driver comes from.
         """
         system = self.server.description.os
+        if self.driver.package is None and self.driver.in_kernel:
+            where = f"{self.driver.module} comes with {system.value}"
+            raise NotApplicable(f"sheet {self.run.card.name}: {where}, and no package of it is named")
         return self.run.card.section(self.driver.package, f"a driver package for {system.value}")
 
     def version(self, release: Release) -> str:
