@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from fake_bench import FakeBench
-from fake_parts import FakeHost
+from fake_parts import FakeHost, changes
 from fake_settings import with_sheet
 from measured_states import States
 from stacking import Stacking, install
@@ -72,7 +72,7 @@ def ask(name: str) -> None:
 def test_a_vlan_on_a_bond_is_as_fast_as_the_bond(
     states: States, stacking: Stacking, taken: Run, tagged: float, verdict: type[Exception] | None
 ) -> None:
-    before = taken.journal.pending()
+    before = changes(taken.journal)
     states.rate = lambda command: tagged if "198.18.11." in command else 47.0
     if verdict is None:
         ask("vlan-on-bond")
@@ -82,7 +82,7 @@ def test_a_vlan_on_a_bond_is_as_fast_as_the_bond(
         ):
             ask("vlan-on-bond")
     assert {"198.18.11.2" in command for command in states.commands} == {True, False}
-    assert stacking.uppers == {"dut": {}, "peer": {}} and taken.journal.pending() == before
+    assert stacking.uppers == {"dut": {}, "peer": {}} and changes(taken.journal) == before
 
 
 @pytest.mark.parametrize(("bonded", "verdict"), [(40.0, None), (30.0, CardFailure)])

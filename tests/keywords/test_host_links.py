@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from fake_bench import FakeBench
+from fake_parts import changes
 from slow_mtu import SlowPorts
 
 from HostLinks import HostLinks
@@ -181,11 +182,11 @@ class TestLargestMtu:
         taken.card = bench.load()[1]
 
     def test_good_ports_are_green_and_get_their_mtu_back(self, bench: FakeBench, taken: Run) -> None:
-        before = taken.journal.pending()
+        before = changes(taken.journal)
         HostLinks().frames_of_the_largest_mtu_should_arrive()
         assert bench.dut.calls == ["ping 198.18.10.1 198.18.10.2 8972", "ping 198.18.11.1 198.18.11.2 8972"]
         assert {bench.nic(name).mtu for name in PORTS} == {1500}
-        assert taken.journal.pending() == before
+        assert changes(taken.journal) == before
 
     def test_no_port_is_left_slow_by_the_change_or_the_restore(
         self, bench: FakeBench, monkeypatch: pytest.MonkeyPatch
@@ -225,14 +226,14 @@ class TestLargestMtu:
 
 class TestCable:
     def test_pull_and_plug_are_seen(self, bench: FakeBench, taken: Run) -> None:
-        before, links = taken.journal.pending(), HostLinks()
+        before, links = changes(taken.journal), HostLinks()
         links.pull_a_cable()
         assert bench.pulled() == {"a"}
         assert taken.journal.pending()[0].action.command.endswith("plug a")
         links.both_ends_should_lose_carrier_in_time()
         links.other_links_should_have_kept_their_carrier()
         links.plug_the_cable()
-        assert bench.pulled() == set() and taken.journal.pending() == before
+        assert bench.pulled() == set() and changes(taken.journal) == before
         links.both_ends_should_get_carrier_back_in_time()
         links.plug_the_cable()
         assert bench.said == ["pull", "plug"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from fake_bench import FakeBench
+from fake_parts import changes
 from stacking import Stacking, install
 
 from Bonding import Bonding
@@ -20,7 +21,7 @@ def stacking(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> S
 
 
 def test_a_vlan_takes_the_ports_address_and_gives_it_back(bench: FakeBench, taken: Run, stacking: Stacking) -> None:
-    entries = taken.journal.pending()
+    entries = changes(taken.journal)
     vlans = Vlans()
     vlans.put_vlans_on_the_first_path(3, 3)
     assert bench.nic("dut.p0").addresses == [] and bench.nic("dut.p1").addresses == ["198.18.11.1/24"]
@@ -33,7 +34,7 @@ def test_a_vlan_takes_the_ports_address_and_gives_it_back(bench: FakeBench, take
     vlans.vlans_should_carry_packets_of_full_size()
     vlans.remove_vlans()
     assert bench.nic("dut.p0").addresses == ["198.18.10.1/24"]
-    assert stacking.uppers == {"dut": {}, "peer": {}} and taken.journal.pending() == entries
+    assert stacking.uppers == {"dut": {}, "peer": {}} and changes(taken.journal) == entries
 
 
 def test_vlans_that_differ_are_isolated(stacking: Stacking) -> None:
@@ -112,7 +113,7 @@ class TestVlansInVlans:
     def test_the_inner_one_has_the_address_and_both_are_taken_away(
         self, bench: FakeBench, taken: Run, stacking: Stacking
     ) -> None:
-        entries = taken.journal.pending()
+        entries = changes(taken.journal)
         vlans = Vlans()
         vlans.put_vlans_in_vlans_on_the_first_path(5, 3)
         outer, inner = stacking.uppers["dut"]["enp1s0.5"], stacking.uppers["dut"]["niclab.5.3"]
@@ -128,14 +129,14 @@ class TestVlansInVlans:
             vlans.put_vlans_in_vlans_on_the_first_path(5, 3)
         vlans.remove_vlans()
         assert bench.nic("dut.p0").addresses == ["198.18.10.1/24"]
-        assert stacking.uppers == {"dut": {}, "peer": {}} and taken.journal.pending() == entries
+        assert stacking.uppers == {"dut": {}, "peer": {}} and changes(taken.journal) == entries
 
     def test_a_system_without_such_tags_is_left_as_it_was(
         self, bench: FakeBench, taken: Run, stacking: Stacking
     ) -> None:
-        entries = taken.journal.pending()
+        entries = changes(taken.journal)
         stacking.unknown_tags.add(VlanTag.SERVICE)
         with pytest.raises(NotApplicable, match=r"^dut: no tag 802\.1ad"):
             Vlans().put_vlans_in_vlans_on_the_first_path(5, 3)
         assert bench.nic("dut.p0").addresses == ["198.18.10.1/24"]
-        assert stacking.uppers == {"dut": {}, "peer": {}} and taken.journal.pending() == entries
+        assert stacking.uppers == {"dut": {}, "peer": {}} and changes(taken.journal) == entries

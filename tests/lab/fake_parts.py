@@ -13,7 +13,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from niclab.bench.records import Role
-from niclab.core.undo import Journal
+from niclab.core.undo import Entry, Journal
 from niclab.core.verdict import BenchFault
 from niclab.hosts.errors import LogCut, NoInterface
 from niclab.hosts.linux.host import LinuxHost
@@ -623,3 +623,8 @@ class FakeConsole:
         if isinstance(self.last_words, Exception):
             raise self.last_words
         return self.last_words
+
+
+def changes(journal: Journal) -> list[Entry]:
+    """What is pending, without the watches for standstills: they run until the run ends."""
+    return [entry for entry in journal.pending() if "standstill_program" not in entry.what]
