@@ -92,6 +92,7 @@ class TestCables:
         assert "dut.p1 (0000:02:00.0) to peer.p1: 0 of 10 pings answered" in run.red[CARRIES]
         assert "dut.p0" not in run.red[CARRIES]
 
+    @pytest.mark.slow
     def test_a_slow_direction_is_seen_in_that_direction(self, bench: Bench) -> None:
         bench.vbench("fault", "set", "cable:a.dut", "rate_factor=0.5")
         run = bench.run(*only(SENDS, RECEIVES))

@@ -140,6 +140,7 @@ def _new_boot(at: RealBench, before: str | None) -> str:
     return wait_for(boot, "a new boot", 60)
 
 
+@pytest.mark.slow
 def test_a_file_survives_reboot_power_cycle_and_down_but_not_fresh(at: RealBench) -> None:
     at.ssh("dut", "echo kept > /root/mark; sync")
     boots = [at.boot_id("dut")]
@@ -158,6 +159,7 @@ def test_a_file_survives_reboot_power_cycle_and_down_but_not_fresh(at: RealBench
     assert at.vbench("ssh", "dut", "cat /root/mark").returncode == 1
 
 
+@pytest.mark.slow
 def test_two_benches_side_by_side_answer_and_do_not_disturb_each_other(at: RealBench) -> None:
     second = RealBench("vt2")
     before, boot = at.pids(), at.boot_id("dut")
