@@ -15,7 +15,7 @@ from niclab.card.effects import (
     Step,
     Workload,
 )
-from niclab.card.identity import AnySubsystem, ConventionalPci, IdentityFacts, Pcie, PortLayout, VpdFacts
+from niclab.card.identity import AnyMaker, AnySubsystem, ConventionalPci, IdentityFacts, Pcie, PortLayout, VpdFacts
 from niclab.card.limits import Erratum, HarmlessMessage, Limits, Metric, Reference
 from niclab.card.model import Costs, Model
 from niclab.card.offloads import (
@@ -33,6 +33,7 @@ from niclab.card.settings import (
     CoalescingFacts,
     CoalescingParameter,
     LinkFacts,
+    Medium,
     Mtu,
     PauseFacts,
     QueueCount,
@@ -68,6 +69,7 @@ from niclab.card.versions import (
 __all__ = [
     "CARDS",
     "Activation",
+    "AnyMaker",
     "AnySubsystem",
     "At",
     "Card",
@@ -94,6 +96,7 @@ __all__ = [
     "Limits",
     "LinkFacts",
     "LinuxOffload",
+    "Medium",
     "Metric",
     "Model",
     "Mtu",
