@@ -6,8 +6,9 @@ see its result.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from robot import result, running
-from robot.api import logger
 
 from niclab.core.verdict import BenchFault, CardFailure
 from niclab.run.kernel_watch import KernelWatch
@@ -32,13 +33,12 @@ class KernelLog:
         try:
             found = run.part(KernelWatch).look()
         except BenchFault as error:
-            logger.warn(f"the kernels could not be asked after the test: {error}")
-            return
+            found = [error]
         if found:
             _fail(result, found)
 
 
-def _fail(result: result.TestCase, found: list[Exception]) -> None:
+def _fail(result: result.TestCase, found: Sequence[Exception]) -> None:
     said = [f"{type(each).__name__}: {each}" for each in found]
     already = result.message if result.failed else ""
     is_card = isinstance(found[0], CardFailure)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import builtins
+
 import pytest
 from fake_bench import FakeBench
 from fake_parts import FakeHost
@@ -163,8 +165,6 @@ def test_a_card_failure_comes_first(bench: FakeBench, watch: KernelWatch) -> Non
 def test_it_fails_the_test_in_which_it_was_said(
     bench: FakeBench, monkeypatch: pytest.MonkeyPatch, body: str, said: tuple[str, ...], verdict: Verdict, words: str
 ) -> None:
-    import builtins
-
     monkeypatch.setattr(builtins, "kernel_says", lambda: bench.dut.says(*said), raising=False)
     nothing = "    No Operation\n"
     loud_body = f"    Evaluate    kernel_says()\n    {body}\n"
@@ -172,3 +172,19 @@ def test_it_fails_the_test_in_which_it_was_said(
     quiet, loud, after = run(bench, tests).suite.all_tests
     assert (quiet.status, after.status) == ("PASS", "PASS")
     assert classify(loud.status, loud.message) is verdict and words in loud.message
+
+
+def test_a_look_that_fails_is_no_pass(bench: FakeBench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The dut boots by itself, and its console cannot say why."""
+
+    def boots() -> None:
+        bench.dut.boot()
+        monkeypatch.setattr(bench.consoles[Role.DUT], "text_since", _no_console)
+
+    monkeypatch.setattr(builtins, "dut_boots", boots, raising=False)
+    (test,) = run(bench, "*** Test Cases ***\nLoud\n    Evaluate    dut_boots()\n").suite.all_tests
+    assert classify(test.status, test.message) is Verdict.BENCH_FAULT and "dut console: gone" in test.message
+
+
+def _no_console(_: int) -> str:
+    raise BenchFault("dut console: gone")

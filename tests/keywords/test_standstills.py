@@ -1,4 +1,4 @@
-"""Pings that are lost while a server stands still prove nothing of the card; while both keep running they do."""
+"""Pings that are lost while a server stalls prove nothing of the card; while both keep running they do."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def stall(bench: FakeBench) -> Callable[[Role | None], None]:
 
 @pytest.fixture
 def losing(monkeypatch: pytest.MonkeyPatch, stall: Callable[[Role | None], None]) -> Callable[[Role | None], None]:
-    """From now on every ping of a plain port is lost, and a server stands still meanwhile."""
+    """From now on every ping of a plain port is lost, and a server stalls meanwhile."""
 
     def prepare(stands: Role | None) -> None:
         def ping(_: FakeHost, *__: Any, **___: Any) -> object:

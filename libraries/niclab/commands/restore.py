@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import getpass
-import socket
 import tempfile
 from pathlib import Path
 
 from niclab.bench.records import load_bench
 from niclab.card import load_card
 from niclab.core.undo import Journal
+from niclab.report import who
 from niclab.run.run import Run
 
 ANY_CARD = "intel-82574l"
@@ -50,5 +49,5 @@ def forget(bench_file: Path, id: str, reason: str) -> int:
     """
     bench = load_bench(bench_file)
     with Journal.for_bench(bench.name).hold() as journal:
-        print(f"forgotten: {journal.forget(id, reason, f'{getpass.getuser()}@{socket.gethostname()}')}")
+        print(f"forgotten: {journal.forget(id, reason, who())}")
     return 0

@@ -5,10 +5,12 @@ Files of a run are written whole or not at all, so that a killed run leaves noth
 
 from __future__ import annotations
 
+import getpass
 import hashlib
 import json
 import os
 import secrets
+import socket
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -97,3 +99,8 @@ def sha256_of(path: Path) -> str:
 def now() -> str:
     """The time of the controller with its offset from UTC, to the second: ``2026-11-21T10:58:03+00:00``."""
     return datetime.now().astimezone().isoformat(timespec="seconds")
+
+
+def who() -> str:
+    """Who runs this process, and on which controller: ``user@host``."""
+    return f"{getpass.getuser()}@{socket.gethostname()}"

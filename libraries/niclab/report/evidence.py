@@ -7,13 +7,11 @@ What is stored here ends up in reports that leave the lab, so every text passes 
 from __future__ import annotations
 
 import fcntl
-import getpass
 import hashlib
 import json
 import mimetypes
 import os
 import re
-import socket
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -25,7 +23,7 @@ from typing import Protocol
 from niclab.core.verdict import BenchFault
 from niclab.files.append import append_whole
 from niclab.files.mask import Mask
-from niclab.report import now, read_json_object, sha256_of, write_atomically, write_json
+from niclab.report import now, read_json_object, sha256_of, who, write_atomically, write_json
 
 INDEX_NAME = "index.json"
 LOCK_NAME = ".lock"
@@ -116,7 +114,7 @@ class EvidenceStore:
                     sha256=hashlib.sha256(content).hexdigest(),
                     subject=self._mask(subject) if subject else None,
                     test=self._current_test(),
-                    who=_who(),
+                    who=who(),
                     when=now(),
                 )
             )
@@ -160,7 +158,7 @@ def seal(folder: Path, secrets: Iterable[str] = ()) -> list[EvidenceEntry]:
                 _mask_file(path, mask)
                 size_bytes, digest = path.stat().st_size, sha256_of(path)
                 mime = _mime_of(file)
-                entries.append(EvidenceEntry(file, path.name, mime, size_bytes, digest, None, None, _who(), now()))
+                entries.append(EvidenceEntry(file, path.name, mime, size_bytes, digest, None, None, who(), now()))
         _write_index(folder, entries)
     return entries
 
@@ -293,10 +291,6 @@ def _held(folder: Path) -> Iterator[None]:
 
 def _write_index(folder: Path, entries: list[EvidenceEntry]) -> None:
     write_json(folder / INDEX_NAME, {"format": _FORMAT, "files": [asdict(entry) for entry in entries]})
-
-
-def _who() -> str:
-    return f"{getpass.getuser()}@{socket.gethostname()}"
 
 
 def _slug(text: str) -> str:

@@ -6,7 +6,6 @@ read after each test, and the consoles where a server has booted or is silent.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,12 +13,12 @@ from niclab.bench.records import Role
 from niclab.core.parallel import side_by_side
 from niclab.core.verdict import BenchFault, CardFailure, Undecided
 from niclab.hosts.errors import LogCut
+from niclab.hosts.linux.dmesg import read_dmesg
 from niclab.hosts.records import KernelLine, KernelLogMark
 from niclab.hosts.trouble import KernelTrouble
 from niclab.run.run import Run
 from niclab.run.server import Server
 
-_STAMP = re.compile(r"^(?:<\d+>)?\[ *\d+\.\d+\](?:\[ *[TC]\d+\])? ?")
 _SHOWN = 5
 
 
@@ -97,8 +96,7 @@ class KernelWatch:
     def _said_on_console(self, server: Server, place: _Place) -> tuple[KernelLine, ...]:
         if server.description.console is None:
             return ()
-        text = server.console.text_since(place.console)
-        return tuple(KernelLine(None, _STAMP.sub("", line)) for line in text.splitlines() if line.strip())
+        return read_dmesg(server.console.text_since(place.console))  # FreeBSD's kernel stamps its lines alike
 
     def _is_harmless(self, trouble: KernelTrouble) -> bool:
         return any(each.text in trouble.words for each in self._run.card.harmless_messages)

@@ -18,10 +18,10 @@ import shlex
 import socket
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
 from niclab.core.verdict import BenchFault
+from niclab.report import now
 
 if TYPE_CHECKING:
     from niclab.core.undo import Journal
@@ -59,8 +59,7 @@ class Holder:
             journal: The journal that the run holds.
             bench: Name of the bench.
         """
-        since = datetime.now().astimezone().isoformat(timespec="seconds")
-        return cls(getpass.getuser(), socket.gethostname(), os.getpid(), since, bench, journal.run, journal.token)
+        return cls(getpass.getuser(), socket.gethostname(), os.getpid(), now(), bench, journal.run, journal.token)
 
     @classmethod
     def read(cls, text: str) -> Holder | None:

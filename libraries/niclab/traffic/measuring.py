@@ -24,8 +24,7 @@ from niclab.run.server import Server
 from niclab.traffic import WorthlessResult, serving, switch_counts
 from niclab.traffic.iperf3 import shortest_s
 from niclab.traffic.serving import Ends
-from niclab.traffic.switch_counts import PortCount
-from niclab.traffic.switch_counts import SwitchCountWatch as SwitchWatch
+from niclab.traffic.switch_counts import PortCount, SwitchCountWatch
 from niclab.traffic.tool import CpuScale, Order, Route, ToolResult, TrafficTest, TrafficTool
 from niclab.traffic.tools import tool_of
 
@@ -166,7 +165,7 @@ def session(
     with ExitStack() as undoing:
         watch = watch or standstill.watch(run)
         undoing.enter_context(serving.listening(ends.receiver, tool, route.receiver, SESSION_LIMIT_S))
-        yield Session(ends, tool, route, _interfaces(run, ends, over), SwitchWatch(run, path), line_mbps, watch)
+        yield Session(ends, tool, route, _interfaces(run, ends, over), SwitchCountWatch(run, path), line_mbps, watch)
 
 
 class Session:
@@ -181,7 +180,7 @@ class Session:
         tool: TrafficTool,
         route: Route,
         interfaces: tuple[str, str],
-        switch: SwitchWatch,
+        switch: SwitchCountWatch,
         line_mbps: float,
         watch: standstill.StandstillWatch,
     ) -> None:

@@ -7,6 +7,7 @@ lines have no such number, or one below 8 (``subr_prf.c``: ``log()`` and ``log_c
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from niclab.hosts.reading import numbered
 from niclab.hosts.records import KernelLine
@@ -36,8 +37,7 @@ def lines_after(text: str, token: str) -> tuple[KernelLine, ...] | None:
 def lines_of_boot(text: str) -> tuple[KernelLine, ...]:
     """The kernel's own lines of the last boot; of all that are left where its beginning is lost."""
     lines = kernel_lines(text)
-    boots = [index for index, line in enumerate(lines) if _BOOT.match(line.text)]
-    return lines[boots[-1] :] if boots else lines
+    return lines[_last_boot(lines) or 0 :]
 
 
 def link_changes(text: str, iface: str) -> tuple[int, int] | None:
@@ -46,12 +46,17 @@ def link_changes(text: str, iface: str) -> tuple[int, int] | None:
     While the boot's first line is in the buffer, nothing behind it has been overwritten.
     """
     lines = kernel_lines(text)
-    boots = [index for index, line in enumerate(lines) if _BOOT.match(line.text)]
-    if not boots:
+    boot = _last_boot(lines)
+    if boot is None:
         return None
     change = re.compile(re.escape(iface) + _LINK)
-    words = [match[1] for line in lines[boots[-1] :] if (match := change.fullmatch(line.text.strip())) is not None]
+    words = [match[1] for line in lines[boot:] if (match := change.fullmatch(line.text.strip())) is not None]
     return words.count("UP"), words.count("DOWN")
+
+
+def _last_boot(lines: Sequence[KernelLine]) -> int | None:
+    """Where the last boot begins; None where its beginning is lost."""
+    return max((index for index, line in enumerate(lines) if _BOOT.match(line.text)), default=None)
 
 
 def _lines(text: str) -> list[tuple[bool, KernelLine]]:
