@@ -223,7 +223,7 @@ def test_addresses_are_read_back() -> None:
 
 
 def test_ping() -> None:
-    four = "ping -n -c 3 -W 1000 -i 0.2 -s 1472 -D -S 10.1.1.1 10.1.1.2"
+    four = "ping -n -c 3 -W 1000 -i 0.1 -s 1472 -D -S 10.1.1.1 10.1.1.2"
     six = "ping6 -n -c 2 -i 0.5 fe80::2%oce0"
     dut, shell = host(
         {
@@ -239,7 +239,7 @@ def test_ping() -> None:
 
 
 def test_a_ping_that_could_not_ask_is_a_fault() -> None:
-    short = "ping -n -c 1 -W 1000 -i 0.2 10.1.1.2"
+    short = "ping -n -c 1 -W 1000 -i 0.1 10.1.1.2"
     said = text_of("ping", "freebsd-answered")
     dut, _ = host(
         {

@@ -171,7 +171,9 @@ def install(monkeypatch: Any, bench: FakeBench) -> Stacking:
         return Statistics(0, upper.received, 0, 0, 0, upper.sent, 0, 0)
 
     def await_carrier(self: FakeHost, iface: str, up: bool, within_s: float) -> CarrierWait:
-        assert not up and 0.5 < within_s < 5
+        if up:
+            return CarrierWait(self.interface(iface).carrier is True, 0)
+        assert 0.5 < within_s < 5
         return CarrierWait(stacking.seen(self.name, iface).mii_status == "down", 0)
 
     def ping(self: FakeHost, destination: str, **options: Any) -> PingResult:

@@ -32,6 +32,9 @@ from niclab.hosts.records import (
 from niclab.hosts.settings_records import AerCounters, Attempt, Package
 from niclab.hosts.trouble import KernelTrouble
 
+PING_EVERY_S = 0.1
+"""Between two pings, unless told otherwise. The last answer, too, may take so long: see ``LinuxLinks.ping``."""
+
 
 class CommandResult(Protocol):
     """What a command left behind. ``exit_status`` None: it ended without one."""
@@ -143,7 +146,7 @@ class HostLinks(Protocol):
         *,
         source: str | None = None,
         count: int = 3,
-        interval_s: float = 0.2,
+        interval_s: float = PING_EVERY_S,
         wait_s: int = 1,
         size: int | None = None,
         dont_fragment: bool = False,

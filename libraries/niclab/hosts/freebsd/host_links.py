@@ -15,6 +15,7 @@ from niclab.hosts.freebsd.kernel_lines import link_changes
 from niclab.hosts.freebsd.netstat import NetstatRow, read_netstat
 from niclab.hosts.freebsd.network_records import interface_of, link_of
 from niclab.hosts.freebsd.system import read_cpu_times
+from niclab.hosts.host import PING_EVERY_S
 from niclab.hosts.linux.ping import read_ping
 from niclab.hosts.load_records import FrameCounters, Load
 from niclab.hosts.names import interface_name, ip_address, ip_cidr
@@ -189,7 +190,7 @@ class FreeBsdLinks(FreeBsdCommands):
         *,
         source: str | None = None,
         count: int = 3,
-        interval_s: float = 0.2,
+        interval_s: float = PING_EVERY_S,
         wait_s: int = 1,
         size: int | None = None,
         dont_fragment: bool = False,

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from niclab.core.verdict import BenchFault
 from niclab.hosts.commands import HostCommands
 from niclab.hosts.errors import unreadable
+from niclab.hosts.host import PING_EVERY_S
 from niclab.hosts.linux.ethtool import read_link_settings
 from niclab.hosts.linux.ethtool_counters import read_counters
 from niclab.hosts.linux.ip import read_interfaces
@@ -28,6 +29,8 @@ from niclab.hosts.records import (
 )
 
 _NET = "/sys/class/net"
+
+_BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 _ARP = "/proc/sys/net/ipv4/conf"
 
@@ -147,8 +150,10 @@ class LinuxLinks(HostCommands):
     def show_command(self, ifaces: Sequence[str]) -> str:
         """A command that shows this boot's id, and addresses and flags of each: the same while nothing changes."""
         names = [interface_name(self.name, iface) for iface in ifaces]
-        shown = [f"ip -o -4 address show dev {name}; cat {_NET}/{name}/flags" for name in names]
-        return "; ".join(["cat /proc/sys/kernel/random/boot_id", *shown])
+        files = " ".join([_BOOT_ID, *(f"{_NET}/{name}/flags" for name in names)])
+        addresses = "; ".join(f"ip -o -4 address show dev {name}" for name in names)
+        # the shell reads the files by itself: a program costs a server a tenth of a second
+        return f'for file in {files}; do read -r value < $file && echo "$value"; done; {addresses}'
 
     def add_address(self, iface: str, cidr: str) -> None:
         """Add an address such as ``198.18.10.1/24``, and see it. Present already: the error of ``ip``."""
@@ -170,7 +175,7 @@ class LinuxLinks(HostCommands):
         *,
         source: str | None = None,
         count: int = 3,
-        interval_s: float = 0.2,
+        interval_s: float = PING_EVERY_S,
         wait_s: int = 1,
         size: int | None = None,
         dont_fragment: bool = False,
