@@ -223,8 +223,8 @@ def test_addresses_are_read_back() -> None:
 
 
 def test_ping() -> None:
-    four = "ping -n -c 3 -W 1000 -i 0.1 -s 1472 -D -S 10.1.1.1 10.1.1.2"
-    six = "ping6 -n -c 2 -i 0.5 fe80::2%oce0"
+    four = "ping -n -c 18 -W 1000 -i 0.02 -s 1472 -D -S 10.1.1.1 10.1.1.2"
+    six = "ping6 -n -c 3 -i 0.5 fe80::2%oce0"
     dut, shell = host(
         {
             SHOW: shown(UP),
@@ -239,7 +239,7 @@ def test_ping() -> None:
 
 
 def test_a_ping_that_could_not_ask_is_a_fault() -> None:
-    short = "ping -n -c 1 -W 1000 -i 0.1 10.1.1.2"
+    short = "ping -n -c 1 -W 1000 -i 0.02 10.1.1.2"
     said = text_of("ping", "freebsd-answered")
     dut, _ = host(
         {

@@ -164,11 +164,25 @@ def test_bad_interface_names_run_nothing(iface: str) -> None:
 
 
 def test_ping() -> None:
-    command = "ping -n -c 2 -W 1 -i 0.1 127.0.0.1"
+    command = "ping -n -c 17 -W 1 -i 0.02 127.0.0.1"
     dut, shell = host({command: text_of("ping", "iputils-answered")})
     result = dut.links.ping("127.0.0.1", count=2)
     assert (result.sent, result.received, result.rtt_avg_ms) == (2, 2, 0.347)
-    assert shell.timeouts_s[command] == pytest.approx(2 * 0.1 + 1 + 10)
+    assert shell.timeouts_s[command] == pytest.approx(17 * 0.02 + 1 + 10)
+
+
+@pytest.mark.parametrize(
+    ("seen", "received"),
+    [((1, 2, 3, 4), 2), ((1, 2), 2), ((1, 3, 4), 1), ((3, 4), 0)],
+    ids=["all", "the-last-come-too-late", "one-is-lost", "the-first-are-lost"],
+)
+def test_only_those_are_judged_whose_answer_was_waited_for(seen: tuple[int, ...], received: int) -> None:
+    lines = [f"64 bytes from 127.0.0.1: icmp_seq={number} ttl=64 time=0.1 ms" for number in seen]
+    summary = f"17 packets transmitted, {len(seen)} received, 1% packet loss, time 320ms"
+    text = "\n".join([*lines, "", "--- 127.0.0.1 ping statistics ---", summary, ""])
+    dut, _ = host({"ping...": Answer(text, 1)})
+    result = dut.links.ping("127.0.0.1", count=2)
+    assert (result.sent, result.received) == (2, received)
 
 
 def test_ping_with_everything() -> None:

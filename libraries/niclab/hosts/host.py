@@ -32,8 +32,8 @@ from niclab.hosts.records import (
 from niclab.hosts.settings_records import AerCounters, Attempt, Package
 from niclab.hosts.trouble import KernelTrouble
 
-PING_EVERY_S = 0.1
-"""Between two pings, unless told otherwise. The last answer, too, may take so long: see ``LinuxLinks.ping``."""
+PING_EVERY_S = 0.02
+"""Between two pings, unless another time is given."""
 
 
 class CommandResult(Protocol):

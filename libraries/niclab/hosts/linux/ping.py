@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+from dataclasses import replace
 
 from niclab.hosts.errors import unreadable
 from niclab.hosts.reading import numbered, whole_number
@@ -20,7 +22,34 @@ _ROUND_TRIP = re.compile(
     r"([0-9.]{1,15})/([0-9.]{1,15})/([0-9.]{1,15})\b.*"
 )
 _ERROR = re.compile(r"(?:\S*ping[46]?: |From |[0-9]+ bytes from .* \(DIFFERENT ADDRESS|[0-9]+ bytes from \S+: [A-Z]).*")
+_ANSWER = re.compile(r"[0-9]+ bytes from .*\bicmp_seq=([0-9]{1,9})\b")
 _NUMBER = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,6})?")
+
+
+LAST_ANSWER_S = 0.3
+"""House rule: how long an answer may take, twice the standstill of a server that is worth mentioning."""
+
+
+def with_trailing(count: int, interval_s: float) -> int:
+    """How many pings to send so that the answers of the first ``count`` are all waited for.
+
+    ping ends with twice the longest round trip, or one interval, after its last packet (``ping_common.c``), and an
+    answer that comes later is lost for it. It waits longer only while nothing has been answered at all.
+    """
+    return count if count == 1 else count + math.ceil(LAST_ANSWER_S / interval_s)
+
+
+def of_the_first(count: int, first: int, text: str, result: PingResult) -> PingResult:
+    """The result of the first ``count`` pings alone.
+
+    Args:
+        count: How many are judged.
+        first: Sequence number of the first one.
+        text: Standard output.
+        result: What was read of it.
+    """
+    answered = {int(match[1]) - first for _, line in numbered(text) if (match := _ANSWER.match(line))}
+    return replace(result, sent=min(result.sent, count), received=len(answered & set(range(count))))
 
 
 def read_ping(text: str, stderr: str = "") -> PingResult:
