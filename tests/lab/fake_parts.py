@@ -443,8 +443,9 @@ class FakeSsh:
         self.prepare_watch: Callable[[FakeSsh], None] = lambda _: None
         self.prepare_job: Callable[[FakeJob], None] = lambda _: None
         self.closed = 0
-        self.root = tempfile.mkdtemp(prefix="niclab-fake-")
-        """Stands in for the root folder of the server, for its lease."""
+        self._folder = tempfile.TemporaryDirectory(prefix="niclab-fake-")
+        self.root = self._folder.name
+        """Stands in for the root folder of the server, for its lease; it goes with this object."""
         host.on_boot = lambda: (Path(self.root) / "lease").unlink(missing_ok=True)
         asked = LinuxHost(_AsAsked(self), host.name)
         host.pci_functions, host.tcp_listeners = asked.pci.functions, asked.links.tcp_listeners  # type: ignore[attr-defined]
