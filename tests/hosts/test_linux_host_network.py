@@ -14,7 +14,7 @@ from fake_shell import Answer, FakeShell, Script, failed
 from niclab.core.verdict import BenchFault
 from niclab.hosts.errors import ReadError
 from niclab.hosts.linux.host import LinuxHost
-from niclab.hosts.records import CarrierChanges, CarrierWait, Operstate
+from niclab.hosts.records import CarrierChanges, Operstate
 
 IP = "ip -j -s -d addr show dev v0"
 CHANGES = "cd /sys/class/net/v0 && cat carrier_changes..."
@@ -36,13 +36,13 @@ def test_interface() -> None:
     assert record.operstate is Operstate.UP
     assert [address.address for address in record.addresses] == ["10.9.0.1", "fe80::e0a6:5cff:fe31:6d2b"]
     record = dut.links.interface("v0")
-    assert (record.carrier, record.carrier_reason) == (False, "no carrier")
+    assert record.carrier is False
 
 
 def test_carrier_of_an_interface_that_is_down() -> None:
     dut, _ = host({IP: DOWN})
     record = dut.links.interface("v0")
-    assert (record.carrier, record.carrier_reason) == (False, "interface is administratively down")
+    assert record.carrier is False
 
 
 def test_unknown_interface_says_ips_words() -> None:
@@ -167,7 +167,7 @@ def test_ping() -> None:
     command = "ping -n -c 17 -W 1 -i 0.02 127.0.0.1"
     dut, shell = host({command: text_of("ping", "iputils-answered")})
     result = dut.links.ping("127.0.0.1", count=2)
-    assert (result.sent, result.received, result.rtt_avg_ms) == (2, 2, 0.347)
+    assert (result.sent, result.received) == (2, 2)
     assert shell.timeouts_s[command] == pytest.approx(17 * 0.02 + 1 + 10)
 
 
@@ -202,7 +202,7 @@ def test_ping_from_an_address() -> None:
 def test_silence_is_a_result() -> None:
     dut, _ = host({"ping...": Answer(text_of("ping", "iputils-silent"), 1)})
     result = dut.links.ping("10.9.0.2", count=2)
-    assert (result.sent, result.received, result.rtt_avg_ms) == (2, 0, None)
+    assert (result.sent, result.received) == (2, 0)
 
 
 @pytest.mark.parametrize(
@@ -245,12 +245,12 @@ def test_bad_ping_arguments_run_nothing(arguments: dict[str, Any], said: str) ->
 @pytest.mark.parametrize(
     ("text", "wait"),
     [
-        ("120.15 120.15 seen\n", CarrierWait(seen=True, waited_s=0.0)),
-        ("120.15 120.97 seen\n", CarrierWait(seen=True, waited_s=0.82)),
-        ("99.99 101.00 late\n", CarrierWait(seen=False, waited_s=1.01)),
+        ("120.15 120.15 seen\n", True),
+        ("120.15 120.97 seen\n", True),
+        ("99.99 101.00 late\n", False),
     ],
 )
-def test_await_carrier(text: str, wait: CarrierWait) -> None:
+def test_await_carrier(text: str, wait: bool) -> None:
     dut, shell = host({"read -r begin...": text})
     assert dut.links.await_carrier("v0", up=False, within_s=1) == wait
     assert '"$state" = 0' in shell.commands[0]

@@ -54,7 +54,7 @@ def require_ids(run: Run, say: Say) -> None:
 
 
 def _wrong_product_data(run: Run, port: Port, device: PciDevice, say: Say) -> list[str]:
-    """Compare keywords and part number; nothing where the sheet names none, or the system shows none."""
+    """Compare keywords, part number and checksum; nothing where the sheet names none, or the system shows none."""
     card, facts = run.card, run.card.identity.vpd
     if facts is None or not (facts.keywords or facts.part_number):
         return []
@@ -71,6 +71,8 @@ def _wrong_product_data(run: Run, port: Port, device: PciDevice, say: Say) -> li
     number = device.vpd.part_number if device.vpd is not None else None
     if facts.part_number is not None and number is not None and not number.startswith(facts.part_number):
         problems.append(f"{port.place} has part number {number}, sheet {card.name} wants {facts.part_number}")
+    if device.vpd is not None and device.vpd.checksum_good is False:
+        problems.append(f"{port.place} has product data with a wrong checksum; expected the one of its contents (RV)")
     return problems
 
 

@@ -22,7 +22,6 @@ from niclab.hosts.names import interface_name, ip_address, ip_cidr
 from niclab.hosts.parity import emulated
 from niclab.hosts.records import (
     CarrierChanges,
-    CarrierWait,
     Counters,
     Interface,
     LinkSettings,
@@ -127,7 +126,7 @@ class FreeBsdLinks(FreeBsdCommands):
         return CarrierChanges(sum(changes), *changes)
 
     @emulated("the status line of `ifconfig` every 20 ms, timed by `time`")
-    def await_carrier(self, iface: str, up: bool, within_s: float) -> CarrierWait:
+    def await_carrier(self, iface: str, up: bool, within_s: float) -> bool:
         """Look at the carrier every 20 ms, on the host itself, until it is as wanted or ``within_s`` have passed.
 
         time(1) on the host times the wait, so that how long the question took to get there does not matter. An
@@ -148,7 +147,7 @@ class FreeBsdLinks(FreeBsdCommands):
             raise BenchFault(
                 f"{self.name}: waiting for the carrier of {iface} ended with {said.strip()!r}, {wanted} is wanted"
             )
-        return CarrierWait(match[2] == "0", float(match[1]))
+        return match[2] == "0"
 
     def set_link(self, iface: str, up: bool) -> None:
         """Set the interface administratively up or down, and see that it is. The carrier may need seconds more."""

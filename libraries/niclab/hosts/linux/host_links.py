@@ -20,7 +20,6 @@ from niclab.hosts.names import interface_name, ip_address, ip_cidr
 from niclab.hosts.reading import numbered, whole_number
 from niclab.hosts.records import (
     CarrierChanges,
-    CarrierWait,
     Counters,
     Interface,
     LinkSettings,
@@ -109,7 +108,7 @@ class LinuxLinks(HostCommands):
         )
         return self._read(command, _read_carrier_changes)
 
-    def await_carrier(self, iface: str, up: bool, within_s: float) -> CarrierWait:
+    def await_carrier(self, iface: str, up: bool, within_s: float) -> bool:
         """Look at the carrier every 20 ms, on the host itself, until it is as wanted or ``within_s`` have passed.
 
         The host's clock times the wait, so that how long the question took to get there does not matter. An interface
@@ -258,8 +257,8 @@ def _read_carrier_changes(text: str) -> CarrierChanges:
     return CarrierChanges(counts[0], *(counts[1:] or (None, None)))
 
 
-def _read_carrier_wait(text: str) -> CarrierWait:
+def _read_carrier_wait(text: str) -> bool:
     match = _CARRIER_WAIT.fullmatch(text.strip())
     if match is None or float(match[2]) < float(match[1]):
         raise unreadable("wait for carrier", "text", text, "'BEGIN END seen' or 'BEGIN END late', in seconds")
-    return CarrierWait(match[3] == "seen", round(float(match[2]) - float(match[1]), 2))
+    return match[3] == "seen"

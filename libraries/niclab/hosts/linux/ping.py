@@ -17,13 +17,8 @@ _SUMMARY = re.compile(
     r"((?:, \+[0-9]{1,9} (?:errors|duplicates|corrupted))*), [0-9.]{1,9}% packet loss(?:, .*)?"
 )
 _DUPLICATES = re.compile(r"\+([0-9]{1,9}) duplicates")
-_ROUND_TRIP = re.compile(
-    r"(?:rtt|round-trip) min/avg/max(?:/mdev|/stddev|/std-dev)? = "
-    r"([0-9.]{1,15})/([0-9.]{1,15})/([0-9.]{1,15})\b.*"
-)
 _ERROR = re.compile(r"(?:\S*ping[46]?: |From |[0-9]+ bytes from .* \(DIFFERENT ADDRESS|[0-9]+ bytes from \S+: [A-Z]).*")
 _ANSWER = re.compile(r"[0-9]+ bytes from .*\bicmp_seq=([0-9]{1,9})\b")
-_NUMBER = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,6})?")
 
 
 LAST_ANSWER_S = 0.3
@@ -59,26 +54,22 @@ def read_ping(text: str, stderr: str = "") -> PingResult:
         text: Standard output.
         stderr: Standard error, whose lines become part of ``errors``.
     """
-    destination: str | None = None
+    headed = False
     summary: re.Match[str] | None = None
-    round_trip: tuple[float | None, float | None, float | None] = (None, None, None)
     errors: list[str] = []
     for number, line in numbered(text):
         where = f"line {number}"
-        heading = _DESTINATION.fullmatch(line.strip())
-        if heading is not None:
-            destination = heading[1]
+        if _DESTINATION.fullmatch(line.strip()):
+            headed = True
         elif "packets transmitted" in line:
             if summary is not None:
                 raise unreadable(_KIND, where, line, "one summary line")
             summary = _SUMMARY.fullmatch(line.strip())
             if summary is None:
                 raise unreadable(_KIND, where, line, "'N packets transmitted, N received, N% packet loss'")
-        elif "min/avg/max" in line:
-            round_trip = _times(where, line.strip())
         elif _ERROR.fullmatch(line):
             errors.append(line.strip())
-    if destination is None or summary is None:
+    if not headed or summary is None:
         raise unreadable(_KIND, "text", text, "'--- ADDRESS ping statistics ---' and the summary below it")
     sent, received = int(summary[1]), int(summary[2])
     if sent == 0 or received > sent:
@@ -86,19 +77,8 @@ def read_ping(text: str, stderr: str = "") -> PingResult:
     duplicates = _DUPLICATES.search(summary[3])
     errors += [line.strip() for line in stderr.split("\n") if line.strip()]
     return PingResult(
-        destination=destination,
         sent=sent,
         received=received,
         duplicates=whole_number(_KIND, "summary", duplicates[1], "duplicates") if duplicates else 0,
         errors=tuple(errors),
-        rtt_min_ms=round_trip[0],
-        rtt_avg_ms=round_trip[1],
-        rtt_max_ms=round_trip[2],
     )
-
-
-def _times(where: str, line: str) -> tuple[float, float, float]:
-    match = _ROUND_TRIP.fullmatch(line)
-    if match is None or not all(_NUMBER.fullmatch(value) for value in match.groups()):
-        raise unreadable(_KIND, where, line, "'rtt min/avg/max/mdev = 0.1/0.2/0.3/0.1 ms'")
-    return float(match[1]), float(match[2]), float(match[3])
