@@ -120,7 +120,9 @@ def _options(bench: Bench, card: str, sheet: Card, profile: str, systems: Mappin
         *("--argumentfile", str(DIRECTORY / TAG_DOCUMENTATION)),
     ]
     subject = subject_of(bench.emulated)
-    options += ["--metadata", f"Subject:{subject}"]
+    about = {"Subject": subject, "Card": sheet.name, "Bench": bench.name, "Profile": profile}
+    options += [word for name, value in about.items() for word in ("--metadata", f"{name}:{value}")]
+    options += ["--tagstatexclude", "allure.*"]
     if bench.emulated:
         options += [
             word for page in ("log", "report") for word in (f"--{page}title", f"{subject}: {page} of {sheet.name}")

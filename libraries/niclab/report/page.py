@@ -23,7 +23,19 @@ def certificate_page(certificate: Mapping[str, Any], charts: Mapping[str, str] |
     Raises:
         BenchFault: When one of them cannot be read.
     """
-    content = content_of(certificate, charts)
+    return page_of(content_of(certificate, charts), look)
+
+
+def page_of(content: Content, look: Path = LOOK) -> str:
+    """Return what is said as an HTML page.
+
+    Args:
+        content: What is said.
+        look: See :func:`certificate_page`.
+
+    Raises:
+        BenchFault: See :func:`certificate_page`.
+    """
     banner = f'<p class="demonstration">{_text(content.banner)}</p>\n' if content.banner else ""
     parts = "\n".join(map(_part, content.parts))
     return f"""<!DOCTYPE html>
