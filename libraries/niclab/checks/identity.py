@@ -11,7 +11,7 @@ from niclab.checks.asked import Say, devices, dut, dut_system
 from niclab.core.parallel import side_by_side
 from niclab.core.verdict import CardFailure, NotApplicable, Trouble, blame, fail_with
 from niclab.hosts.records import LinkSettings, PciDevice
-from niclab.report.runfolder import record_facts
+from niclab.report.runfolder import RUN_FILE, record_facts
 from niclab.run.run import Run
 
 _NO_MAC = "00:00:00:00:00:00"
@@ -133,7 +133,8 @@ def require_own_serial_numbers(run: Run, say: Say) -> None:
     if not seen[Role.DUT]:
         raise NotApplicable(f"sheet {run.card.name}: the card shows no serial number")
     say(f"serial numbers: {seen}")
-    record_facts(run.run_dir, serial_numbers=", ".join(seen[Role.DUT]))
+    if (run.run_dir / RUN_FILE).exists():
+        record_facts(run.run_dir, serial_numbers=", ".join(seen[Role.DUT]))
     fail_with(
         [
             f"{port} and {seen[Role.PEER][serial]} have both serial number {serial}; wanted: each its own"
