@@ -15,10 +15,17 @@ from niclab.transports.ssh import Job
 BEGINS_WITHIN_S = 20.0
 
 
-def placed(undoing: ExitStack, server: Server, module: ModuleType) -> str:
-    """Put the program on the server; return its file there. It is removed when ``undoing`` ends."""
+def placed(undoing: ExitStack, server: Server, module: ModuleType, *imported: ModuleType) -> str:
+    """Put the program on the server; return its file there. It is removed when ``undoing`` ends.
+
+    ``imported``: modules of niclab that it imports; they are put where it finds them by their own names.
+    """
     folder = server.run("mktemp -d /tmp/niclab.XXXXXX").stdout.strip()
     undoing.callback(server.run, f"rm -rf {shlex.quote(folder)}")
+    for each in imported:
+        place = f"{folder}/{each.__name__.replace('.', '/')}.py"
+        server.run(f"mkdir -p {shlex.quote(place.rpartition('/')[0])}")
+        server.ssh.put_text(Path(str(each.__file__)).read_text(), place)
     source = Path(str(module.__file__))
     file = f"{folder}/{source.name}"
     server.ssh.put_text(source.read_text(), file)

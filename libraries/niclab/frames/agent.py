@@ -1,0 +1,155 @@
+"""The frame program on both servers, and exchanges with it. Begun once a run, and again on a server that booted."""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+import shlex
+from collections.abc import Mapping
+from contextlib import ExitStack, suppress
+
+from niclab.bench.records import OperatingSystem, Port, Role
+from niclab.core.parallel import side_by_side
+from niclab.core.verdict import BenchFault, NotApplicable
+from niclab.core.wait import until
+from niclab.frames import frame_content, frame_program
+from niclab.frames.answers import ServerAnswer, read_answer
+from niclab.frames.spec import LIMIT_S, FramePlan
+from niclab.hosts.errors import ReadError
+from niclab.run import program
+from niclab.run.run import Run
+from niclab.run.server import Server
+
+LASTS_S = 4 * 3600.0
+"""The program ends by itself after this, and is begun again where the run lasts longer."""
+OPENS_WITHIN_S, ENDS_WITHIN_S, BEGINS_WITHIN_S = 20, 20, 20.0
+
+
+class FrameAgents:
+    """The programs of a run."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._running: dict[Role, _Agent] = {}
+
+    def exchange(self, plan: FramePlan) -> Mapping[Role, ServerAnswer]:
+        """Send and receive as planned.
+
+        Args:
+            plan: The plan.
+
+        Returns:
+            What each server said.
+
+        Raises:
+            BenchFault: A program does not begin, or fails; its words are in the message.
+            NotApplicable: A server cannot send frames of its own.
+        """
+        interfaces = {port: self._run.interface(port) for port in plan.ports}
+        agents = side_by_side(self._on, Role)
+        token = secrets.randbits(32)
+        side_by_side(lambda each: each.open(json.dumps(plan.words(each.role, interfaces.__getitem__, token))), agents)
+        answers = side_by_side(lambda each: each.carry_out(), agents)
+        return dict(zip(Role, answers, strict=True))
+
+    def _on(self, role: Role) -> _Agent:
+        found = self._running.get(role)
+        if found is None or not found.runs():
+            found = self._running[role] = _Agent(self._run.server(role))
+            self._run.ending.callback(found.end)
+        return found
+
+
+class _Agent:
+    """The program on one server.
+
+    Raises:
+        BenchFault: It does not begin in time; its words are in the message.
+        NotApplicable: The server's system has no packet sockets.
+    """
+
+    def __init__(self, server: Server) -> None:
+        if server.description.os is not OperatingSystem.LINUX:
+            name = server.description.os.value
+            raise NotApplicable(f"{server.name} runs {name}: the frame program needs packet sockets of Linux")
+        self._server, self.role = server, server.role
+        self._undoing = ExitStack()
+        try:
+            file = program.placed(self._undoing, server, frame_program, frame_content)
+            self._folder = shlex.quote(file.rpartition("/")[0])
+            job = server.start(program.command(file, file.rpartition("/")[0], LASTS_S), limit_s=LASTS_S + 60)
+            self._undoing.callback(job.stop)
+
+            def begun() -> str:
+                if (status := job.poll()) is not None:
+                    said = (job.errors() + job.output()).strip()[-300:]
+                    raise BenchFault(f"{server.name}: frame program ended with status {status}: {said}")
+                found = re.fullmatch(r"ready ([0-9]+)\n", job.output())
+                return found[1] if found else ""
+
+            self._pid = until(begun, within=BEGINS_WITHIN_S, what=f"{server.name}: frame program to begin")
+        except BaseException:
+            self.end()
+            raise
+
+    def runs(self) -> bool:
+        """Does it still run? Not on a server that has booted, nor after its own time."""
+        try:
+            return self._server.ssh.run(f"[ -d {self._folder} ] && kill -0 {self._pid}").succeeded
+        except BenchFault:
+            return False
+
+    def open(self, plan: str) -> None:
+        """Let it open what a plan names.
+
+        Raises:
+            BenchFault: It cannot; its words are in the message.
+        """
+        self._server.ssh.put_text(plan, f"{self._folder}/plan")
+        said = self._step("rm -f opened result;", "opened", OPENS_WITHIN_S)
+        if said != "opened\n":
+            self._read(said)
+
+    def carry_out(self) -> ServerAnswer:
+        """Let it send and receive.
+
+        Raises:
+            BenchFault: It fails; its words are in the message.
+        """
+        return self._read(self._step("", "result", LIMIT_S + ENDS_WITHIN_S))
+
+    def end(self) -> None:
+        """End it and remove its files; a server that has booted since has none of it."""
+        with suppress(BenchFault):
+            self._undoing.close()
+
+    def _step(self, first: str, awaited: str, within_s: float) -> str:
+        """Signal it, and wait on the server for the file that it writes, or for its result, which may be an error."""
+        look = f"[ -s {awaited} ] || [ -s result ]"
+        wait = f"n=0; until {look}; do n=$((n+1)); [ $n -le {round(10 * within_s)} ] || exit 1; sleep 0.1; done"
+        show = f"if [ -s {awaited} ]; then cat {awaited}; else cat result; fi"
+        command = f"cd {self._folder} && {{ {first} kill -USR1 {self._pid}; }} && {{ {wait}; {show}; }}"
+        return self._server.run(command, timeout_s=within_s + 10).stdout
+
+    def _read(self, text: str) -> ServerAnswer:
+        try:
+            return read_answer(text)
+        except ReadError as error:
+            raise error.about(f"{self._server.name}: frame program") from error
+
+
+def port_addresses(run: Run, ports: list[Port]) -> dict[Port, str]:
+    """The MAC addresses that ports have now.
+
+    Raises:
+        BenchFault: A port has none.
+    """
+
+    def mac(port: Port) -> str:
+        found = run.server_of(port).host.links.interface(run.interface(port)).mac
+        if not found:
+            raise BenchFault(f"{port.place}: its interface has no MAC address")
+        return found
+
+    return dict(zip(ports, side_by_side(mac, ports), strict=True))

@@ -1,0 +1,131 @@
+"""What the frame program of a server has sent, received and counted: reader of its result."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from niclab.hosts.errors import ReadError
+from niclab.hosts.load_records import FrameCounters
+
+Count = Annotated[int, Field(ge=0)]
+
+
+class _Line(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+
+class SentFlow(_Line):
+    """A flow that was sent. ``refused``: why no more could be sent, in the words of the system."""
+
+    flow: Count
+    frames: Count
+    bytes: Count
+    refused: str
+
+
+class ArrivedFlow(_Line):
+    """What came of a flow at a place: an interface, or a program's socket of ``udp`` or ``tcp``.
+
+    ``late``: behind a frame of a higher number; ``valid``: the card said that the checksum is right; ``tags``: by VLAN
+    id, empty for none; ``example``: of what is wrong.
+    """
+
+    place: str
+    flow: Count
+    frames: Count
+    bytes: Count
+    distinct: Count
+    twice: Count
+    late: Count
+    damaged: Count
+    valid: Count
+    tags: Mapping[str, int]
+    example: str
+
+
+class PortLook(_Line):
+    """A port: the kernel's counters before and after, and what came there that is of no flow.
+
+    ``strange``: frames of the tool's own kind that cannot be read; ``resets``: segments of TCP that refuse a
+    connection; ``dropped``: frames for which the tool had no room.
+    """
+
+    port: str
+    before: Mapping[str, int]
+    after: Mapping[str, int]
+    others: Count
+    others_bytes: Count
+    strange: Count
+    resets: Count
+    dropped: Count
+
+    @property
+    def counted(self) -> FrameCounters:
+        """What the port has counted meanwhile.
+
+        Raises:
+            ReadError: A counter runs backwards.
+        """
+        return FrameCounters(**self.after).since(FrameCounters(**self.before))
+
+
+class WrongSums(_Line):
+    """As many packets with a wrong checksum as the system has counted, by protocol."""
+
+    wrong: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class ServerAnswer:
+    """All that one server said of an exchange."""
+
+    sent: Mapping[int, SentFlow]
+    arrived: Mapping[tuple[str, int], ArrivedFlow]
+    ports: Mapping[str, PortLook]
+    wrong_sums: Mapping[str, int]
+
+
+def read_answer(text: str) -> ServerAnswer:
+    """Read the result of the frame program.
+
+    Raises:
+        ReadError: It is not whole, or the program failed; its words are in the message.
+    """
+    sent, arrived, ports = dict[int, SentFlow](), dict[tuple[str, int], ArrivedFlow](), dict[str, PortLook]()
+    sums = WrongSums(wrong={})
+    ended = False
+    for line in text.splitlines():
+        kind, words = _line(line)
+        try:
+            if kind == "sent":
+                one = SentFlow(**words)
+                sent[one.flow] = one
+            elif kind == "received":
+                came = ArrivedFlow(**words)
+                arrived[came.place, came.flow] = came
+            elif kind == "port":
+                look = PortLook(**words)
+                ports[look.port] = look
+            elif kind == "sums":
+                sums = WrongSums(**words)
+            elif kind == "error":
+                raise ReadError(str(words.get("error")))
+        except ValidationError as error:
+            raise ReadError(f"{line[:200]!r}: {error.errors()[0]['msg']}") from error
+        ended = kind == "end"
+    if not ended:
+        raise ReadError(f"{text[-200:]!r}; wanted: lines of JSON, the last of kind end")
+    return ServerAnswer(sent, arrived, ports, sums.wrong)
+
+
+def _line(line: str) -> tuple[str, dict[str, Any]]:
+    try:
+        words = json.loads(line)
+        return words.pop("kind"), words
+    except (ValueError, AttributeError, KeyError) as error:
+        raise ReadError(f"{line[:200]!r}; wanted: a JSON object with its kind") from error

@@ -1,0 +1,131 @@
+"""Content of crafted frames: made, and judged when it arrives. Goes to the servers with the program that uses it.
+
+Python 3.7 and its library only. A payload is: magic, token of the exchange, flow, its own length, number, bytes of a
+pattern, and a hash of all of it. So each frame says by itself whether it was damaged, cut, sent twice or reordered.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import socket
+import struct
+from typing import Any
+
+MAGIC = b"NLFR"
+HEAD = struct.Struct("!4sIHHI")
+"""Magic, token, flow, length of the payload, number."""
+HASH = 8
+LEAST = HEAD.size + HASH
+ETHERTYPE = 0x88B6
+"""IEEE 802, local experimental ethertype 2."""
+VLAN, IPV4 = 0x8100, 0x0800
+UDP, TCP = 17, 6
+MOST = 65536
+PATTERN_BYTES = 2 * MOST
+
+
+class FrameContent:
+    """Makes and judges the payloads of one exchange.
+
+    Args:
+        token: Says which exchange a payload belongs to; the bytes follow from it.
+    """
+
+    def __init__(self, token: int) -> None:
+        self.token = token
+        self._noise = random.Random(token).getrandbits(8 * PATTERN_BYTES).to_bytes(PATTERN_BYTES, "big")
+        walking = bytes(1 << (n % 8) for n in range(256))
+        self._plain = [pattern * (MOST // len(pattern)) for pattern in (b"\0", b"\xff", b"\x55\xaa", walking)]
+
+    def make(self, flow: int, number: int, length: int) -> bytes:
+        """A payload of so many bytes: half of them noise, the others zeros, ones, 0x55AA, or a bit that walks."""
+        kind, size = number % 8, length - LEAST
+        if kind < len(self._plain):
+            start = (number * 4099 + flow) % (PATTERN_BYTES - MOST)
+            body = self._noise[start : start + size]
+        else:
+            body = self._plain[kind - len(self._plain)][:size]
+        data = HEAD.pack(MAGIC, self.token, flow, length, number) + body
+        return data + _hash(data)
+
+    def judge(self, data: bytes, padded_to: int) -> tuple[int, int, str] | None:
+        """Flow, number, and what is wrong with a payload, in words; None: it is not of this exchange.
+
+        Args:
+            data: What arrived.
+            padded_to: A shorter payload may have been padded to so many bytes.
+        """
+        if len(data) < LEAST or data[: len(MAGIC)] != MAGIC:
+            return None
+        _, token, flow, length, number = HEAD.unpack_from(data)
+        if token != self.token:
+            return None
+        if length < LEAST or len(data) < length:
+            return flow, number, f"cut to {len(data)} of {length} bytes"
+        if _hash(data[: length - HASH]) != data[length - HASH : length]:
+            return flow, number, self._difference(data[:length], flow, number)
+        if len(data) > max(length, padded_to):
+            return flow, number, f"{len(data)} bytes, {length} were sent"
+        return flow, number, ""
+
+    def _difference(self, data: bytes, flow: int, number: int) -> str:
+        sent = self.make(flow, number, len(data))
+        places = [at for at in range(len(data)) if data[at] != sent[at]]
+        if not places:
+            return "its hash does not fit its content"
+        at, bits = places[0], sum(bin(data[at] ^ sent[at]).count("1") for at in places)
+        return f"byte {at} of {len(data)} is 0x{data[at]:02x}, sent 0x{sent[at]:02x}; {bits} bits differ"
+
+
+def summed(data: bytes) -> int:
+    """The checksum of the internet protocols (RFC 1071), not inverted."""
+    if len(data) % 2:
+        data += b"\0"
+    total: int = sum(struct.unpack(f"!{len(data) // 2}H", data))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return total
+
+
+def spoilt(value: int, number: int) -> int:
+    """Another checksum, by one of 16 patterns; never 0, which says of UDP that there is none."""
+    return value ^ (1 << number % 16) or value ^ (3 << number % 15)
+
+
+def crafted(frame: dict[str, Any], content: FrameContent, flow: int, number: int, size: int) -> bytes:
+    """A frame of ``size`` bytes, FCS not counted. ``frame``: as :class:`niclab.frames.spec.FrameSpec` writes it."""
+    head = bytes.fromhex((frame["destination"] + frame["source"]).replace(":", ""))
+    head += b"".join(struct.pack("!HH", VLAN, tag) for tag in frame["vlans"])
+    if frame["kind"] == "ethernet":
+        head += struct.pack("!H", ETHERTYPE)
+        return head + content.make(flow, number, size - len(head))
+    head += struct.pack("!H", IPV4)
+    return head + _packet(frame, content, flow, number, size - len(head))
+
+
+def _packet(frame: dict[str, Any], content: FrameContent, flow: int, number: int, size: int) -> bytes:
+    """A UDP datagram, or a SYN of TCP with data, in IPv4."""
+    protocol, header = (UDP, 8) if frame["kind"] == "udp" else (TCP, 20)
+    data = content.make(flow, number, size - 20 - header)
+    source, destination = socket.inet_aton(frame["from"]), socket.inet_aton(frame["to"])
+    first, last = struct.pack("!HH", frame["port"], frame["port"]), b""
+    if protocol == UDP:
+        first += struct.pack("!H", header + len(data))
+    else:
+        first += struct.pack("!IIBBH", number << 16 & 0xFFFFFFFF, 0, 0x50, 2, 8192)
+        last = b"\0\0"
+    pseudo = source + destination + struct.pack("!HH", protocol, header + len(data))
+    check = ~summed(pseudo + first + b"\0\0" + last + data) & 0xFFFF or 0xFFFF
+    if frame["wrong"] == "transport":
+        check = spoilt(check, number)
+    ip = struct.pack("!BBHHHBB", 0x45, 0, 20 + header + len(data), number & 0xFFFF, 0, 64, protocol)
+    ip_check = ~summed(ip + b"\0\0" + source + destination) & 0xFFFF
+    if frame["wrong"] == "ip":
+        ip_check = spoilt(ip_check, number)
+    ip += struct.pack("!H", ip_check) + source + destination
+    return ip + first + struct.pack("!H", check) + last + data
+
+
+def _hash(data: bytes) -> bytes:
+    return hashlib.blake2b(data, digest_size=HASH).digest()

@@ -1,0 +1,414 @@
+"""Sends and receives crafted frames: runs on a Linux server, sent there as source, Python 3.7 and its library only.
+
+``FOLDER SECONDS`` prints ``ready PID`` and ends after SECONDS. At a SIGUSR1 it reads ``FOLDER/plan`` (JSON, as
+``niclab.frames.spec`` writes it), opens what that names, and writes ``FOLDER/opened``; at the next one it sends and
+receives, and writes ``FOLDER/result``: a JSON object a line, the last of kind ``end``, or one of kind ``error``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import select
+import signal
+import socket
+import struct
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from niclab.frames.frame_content import ETHERTYPE, HEAD, IPV4, LEAST, MAGIC, TCP, UDP, VLAN, FrameContent, crafted
+
+SHORTEST_FRAME = 60
+BURST, DRAIN = 16, 256
+LINGER_S, SETTLE_S = 0.3, 3.0
+# linux/if_packet.h, asm-generic/socket.h
+SOL_PACKET, ADD_MEMBERSHIP, STATISTICS, AUXDATA, IGNORE_OUTGOING = 263, 1, 6, 8, 23
+MULTICAST, PROMISCUOUS, ALL_MULTICAST, UNICAST = 0, 1, 2, 3
+RCVBUFFORCE, NOFCS = 33, 43
+BUFFER_BYTES = 256 << 20
+SUM_VALID, TAG_VALID = 1 << 7, 1 << 4
+STATISTICS_OF_PORT = (
+    *("rx_packets", "rx_bytes", "rx_dropped", "rx_missed_errors", "rx_errors"),
+    *("tx_packets", "tx_bytes", "tx_dropped", "tx_errors"),
+)
+SUMS = {"Ip": "InHdrErrors", "Tcp": "InCsumErrors", "Udp": "InCsumErrors"}
+
+
+class Flow:
+    """What arrived of a flow at one place. ``late``: behind one of a higher number."""
+
+    def __init__(self) -> None:
+        self.frames = self.bytes = self.twice = self.late = self.damaged = self.valid = 0
+        self.seen: set[int] = set()
+        self.last, self.example = -1, ""
+        self.tags: dict[str, int] = {}
+
+    def take(self, number: int, wrong: str, size: int, tag: str, valid: bool) -> None:
+        self.frames += 1
+        self.bytes += size
+        self.valid += valid
+        self.tags[tag] = self.tags.get(tag, 0) + 1
+        if wrong:
+            self.damaged += 1
+            self.example = self.example or f"frame {number}: {wrong}"
+        if number in self.seen:
+            self.twice += 1
+            return
+        self.seen.add(number)
+        if number < self.last:
+            self.late += 1
+            self.example = self.example or f"frame {number} behind {self.last}"
+        self.last = max(self.last, number)
+
+    def said(self) -> dict[str, Any]:
+        names = ("frames", "bytes", "twice", "late", "damaged", "valid", "tags", "example")
+        return dict({name: getattr(self, name) for name in names}, distinct=len(self.seen))
+
+
+class Arrivals:
+    """All flows at all places of this server; complete once as many frames have come as are awaited."""
+
+    def __init__(self, content: FrameContent, awaited: list[list[Any]]) -> None:
+        self.content, self.last = content, time.monotonic()
+        self.flows: dict[tuple[str, int], Flow] = {}
+        self.awaited = {(place, flow): count for place, flow, count in awaited}
+
+    def take(self, place: str, data: bytes, size: int, padded_to: int = 0, tag: str = "", valid: bool = False) -> bool:
+        found = self.content.judge(data, padded_to)
+        if found is None:
+            return False
+        flow, number, wrong = found
+        self.flows.setdefault((place, flow), Flow()).take(number, wrong, size, tag, valid)
+        self.last = time.monotonic()
+        return True
+
+    @property
+    def complete(self) -> bool:
+        return all(key in self.flows and self.flows[key].frames >= count for key, count in self.awaited.items())
+
+
+class Place:
+    """Where frames arrive."""
+
+    socket: socket.socket
+
+    def read(self) -> None:
+        raise NotImplementedError
+
+
+class PacketPort(Place):
+    """Everything that the driver of an interface delivers."""
+
+    def __init__(self, plan: dict[str, Any], arrivals: Arrivals) -> None:
+        self.name, self.arrivals = plan["iface"], arrivals
+        self.others = self.others_bytes = self.strange = self.resets = 0
+        self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+        self.socket.setblocking(False)
+        self.socket.setsockopt(socket.SOL_SOCKET, RCVBUFFORCE, BUFFER_BYTES)
+        self.socket.setsockopt(SOL_PACKET, AUXDATA, 1)
+        with contextlib.suppress(OSError):  # a kernel before 4.20: read() leaves them out
+            self.socket.setsockopt(SOL_PACKET, IGNORE_OUTGOING, 1)
+        self.join(plan)
+        self.socket.bind((self.name, plan["protocol"]))
+        self.before = self.after = statistics(self.name)
+
+    def join(self, plan: dict[str, Any]) -> None:
+        """What the interface is to receive, as long as the socket is open."""
+        index = socket.if_nametoindex(self.name)
+        wanted = [(MULTICAST, mac) for mac in plan["groups"]] + [(UNICAST, mac) for mac in plan["addresses"]]
+        wanted += [(PROMISCUOUS, "")] * plan["promiscuous"] + [(ALL_MULTICAST, "")] * plan["all_multicast"]
+        for kind, mac in wanted:
+            raw = bytes.fromhex(mac.replace(":", ""))
+            request = struct.pack("iHH8s", index, kind, len(raw), raw)
+            self.socket.setsockopt(SOL_PACKET, ADD_MEMBERSHIP, request)
+
+    def read(self) -> None:
+        for _ in range(DRAIN):
+            try:
+                data, extra, _, address = self.socket.recvmsg(65536, 64)
+            except BlockingIOError:
+                return
+            if address[2] == socket.PACKET_OUTGOING:
+                continue
+            tag, valid = "", False
+            for _, kind, value in extra:
+                if kind == AUXDATA:
+                    status, _, _, _, _, tci, _ = struct.unpack_from("=IIIHHHH", value)
+                    tag, valid = str(tci & 0xFFF) if status & TAG_VALID else "", bool(status & SUM_VALID)
+            self.take(data, tag, valid)
+
+    def take(self, data: bytes, tag: str, valid: bool) -> None:
+        at, kind, size = 14, number_at(data, 12), len(data) + 4 * bool(tag)
+        while kind == VLAN and len(data) >= at + 4:
+            tag, kind, at = str(number_at(data, at) & 0xFFF), number_at(data, at + 2), at + 4
+        inside, padded_to = data[at:], SHORTEST_FRAME - 14
+        if kind == IPV4 and len(data) >= at + 20:
+            protocol, start, end = data[at + 9], at + 4 * (data[at] & 15), at + number_at(data, at + 2)
+            if protocol == TCP and len(data) >= start + 14:
+                self.resets += bool(data[start + 13] & 4)
+                start += 4 * (data[start + 12] >> 4)
+            elif protocol == UDP:
+                start += 8
+            inside, padded_to = data[start:end], 0
+        if not self.arrivals.take(self.name, inside, size, padded_to, tag, valid):
+            self.strange += kind == ETHERTYPE
+            self.others += 1
+            self.others_bytes += size
+
+    def said(self) -> dict[str, Any]:
+        _, dropped = struct.unpack("II", self.socket.getsockopt(SOL_PACKET, STATISTICS, 8))
+        names = ("others", "others_bytes", "strange", "resets", "before", "after")
+        return dict({name: getattr(self, name) for name in names}, kind="port", port=self.name, dropped=dropped)
+
+    def settle(self, frames_in: int, frames_out: int, deadline: float) -> None:
+        """Some drivers bring their counters up to date only every second or two."""
+        while True:
+            self.after = statistics(self.name)
+            came, left = (self.after[name] - self.before[name] for name in ("rx_packets", "tx_packets"))
+            if (came >= frames_in and left >= frames_out) or time.monotonic() > deadline:
+                return
+            time.sleep(0.1)  # noqa: TID251 - on the server there is no niclab.core.wait
+
+
+class UdpPort(Place):
+    """Datagrams that the system delivers to a program."""
+
+    def __init__(self, plan: dict[str, Any], arrivals: Arrivals) -> None:
+        self.arrivals = arrivals
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.socket.setblocking(False)
+        self.socket.setsockopt(socket.SOL_SOCKET, RCVBUFFORCE, BUFFER_BYTES)
+        self.socket.bind((plan["address"], plan["port"]))
+
+    def read(self) -> None:
+        for _ in range(DRAIN):
+            try:
+                data = self.socket.recv(65536)
+            except BlockingIOError:
+                return
+            self.arrivals.take("udp", data, len(data))
+
+
+class TcpConnection(Place):
+    """Records of a connection. What is no record is skipped up to the next one: it is missing in its flow."""
+
+    def __init__(self, connection: socket.socket, arrivals: Arrivals) -> None:
+        self.socket, self.arrivals, self.data = connection, arrivals, b""
+        self.mark = MAGIC + struct.pack("!I", arrivals.content.token)
+
+    def read(self) -> None:
+        try:
+            got = self.socket.recv(1 << 18)
+        except BlockingIOError:
+            return
+        self.data += got
+        while len(self.data) >= HEAD.size:
+            if not self.data.startswith(self.mark):
+                at = self.data.find(self.mark, 1)
+                self.data = self.data[at if at > 0 else len(self.data) :]
+                continue
+            length = max(HEAD.unpack_from(self.data)[3], LEAST)
+            if len(self.data) < length:
+                break
+            self.arrivals.take("tcp", self.data[:length], length)
+            self.data = self.data[length:]
+        if not got:
+            self.socket.close()
+
+
+class TcpPort(Place):
+    """Takes connections, and what comes over them."""
+
+    def __init__(self, plan: dict[str, Any], arrivals: Arrivals, places: list[Place]) -> None:
+        self.arrivals, self.places = arrivals, places
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self.socket.bind((plan["address"], plan["port"]))
+        self.socket.listen(64)
+        self.socket.setblocking(False)
+
+    def read(self) -> None:
+        connection, _ = self.socket.accept()
+        connection.setblocking(False)
+        self.places.append(TcpConnection(connection, self.arrivals))
+
+
+class OutgoingStream:
+    """A flow that is sent, some frames at each step. Numbers follow each other."""
+
+    def __init__(self, plan: dict[str, Any], content: FrameContent) -> None:
+        self.plan, self.content, self.refused = plan, content, ""
+        self.number = self.bytes = 0
+        self.pending, self.next_at = b"", 0.0
+        self.socket: socket.socket | None = None
+
+    def open(self) -> None:
+        plan = self.plan
+        if plan["frame"] is not None:
+            self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+            if plan["frame"]["wrong"] == "fcs":
+                self.socket.setsockopt(socket.SOL_SOCKET, NOFCS, 1)
+            self.socket.bind((plan["iface"], 0))
+        elif plan["over"] == "udp":
+            self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 18)
+            self.socket.bind((plan["from"], 0))
+            self.socket.connect((plan["to"], plan["port"]))
+        else:
+            self.socket = socket.create_connection((plan["to"], plan["port"]), 10, (plan["from"], 0))
+        self.socket.setblocking(False)
+
+    @property
+    def over(self) -> bool:
+        return bool(self.refused) or self.number >= self.plan["count"]
+
+    def step(self) -> bool:
+        """Send some; false where nothing could be sent now."""
+        for n in range(BURST):
+            now, rate = time.monotonic(), self.plan["per_s"]
+            if self.over or (rate and now < self.next_at) or not self.send():
+                return n > 0
+            if rate:
+                self.next_at = max(self.next_at, now - 0.1) + 1 / rate
+        return True
+
+    def send(self) -> bool:
+        plan = self.plan
+        if not self.pending:
+            size = plan["sizes"][self.number % len(plan["sizes"])]
+            if plan["frame"] is None:
+                self.pending = self.content.make(plan["flow"], self.number, size)
+            else:
+                self.pending = crafted(plan["frame"], self.content, plan["flow"], self.number, size)
+        try:
+            assert self.socket is not None
+            sent = self.socket.send(self.pending)
+        except OSError as error:
+            if error.errno not in (errno.EAGAIN, errno.ENOBUFS):
+                self.refused = f"{errno.errorcode.get(error.errno or 0, '')}: {error}"
+            return False
+        self.bytes += sent
+        self.pending = self.pending[sent:]
+        self.number += not self.pending
+        return True
+
+    def said(self) -> dict[str, Any]:
+        said = {"frames": self.number, "bytes": self.bytes, "refused": self.refused}
+        return dict(said, kind="sent", flow=self.plan["flow"])
+
+
+class Exchange:
+    """One plan."""
+
+    def __init__(self, plan: dict[str, Any]) -> None:
+        self.plan, content = plan, FrameContent(plan["token"])
+        self.arrivals = Arrivals(content, plan["awaits"])
+        self.ports = [PacketPort(each, self.arrivals) for each in plan["ports"]]
+        self.places: list[Place] = list(self.ports)
+        for each in plan["listens"]:
+            udp = each["over"] == "udp"
+            self.places.append(UdpPort(each, self.arrivals) if udp else TcpPort(each, self.arrivals, self.places))
+        self.streams = [OutgoingStream(each, content) for each in plan["sends"]]
+        self.sums = wrong_sums()
+
+    def run(self) -> None:
+        limit = time.monotonic() + self.plan["limit_s"]
+        for stream in self.streams:
+            stream.open()
+        self.arrivals.last = time.monotonic()
+        while time.monotonic() < limit:
+            busy = [stream for stream in self.streams if not stream.over]
+            moved = [stream.step() for stream in busy]
+            for place in self.readable(0 if any(moved) else 0.002 if busy else 0.05):
+                place.read()
+            now = time.monotonic()
+            if busy:
+                self.arrivals.last = max(self.arrivals.last, now - LINGER_S)
+            elif now - self.arrivals.last > (LINGER_S if self.arrivals.complete else self.plan["quiet_s"]):
+                return
+
+    def readable(self, wait_s: float) -> list[Place]:
+        by_socket = {place.socket: place for place in self.places if place.socket.fileno() >= 0}
+        return [by_socket[each] for each in select.select(list(by_socket), [], [], wait_s)[0]]
+
+    def said(self) -> Iterator[dict[str, Any]]:
+        deadline = time.monotonic() + SETTLE_S
+        for port in self.ports:
+            coming = sum(flow.frames for (place, _), flow in self.arrivals.flows.items() if place == port.name)
+            leaving = sum(each.number for each in self.streams if each.plan["iface"] == port.name)
+            port.settle(coming, leaving, deadline)
+            yield port.said()
+        for stream in self.streams:
+            yield stream.said()
+        for (place, number), flow in sorted(self.arrivals.flows.items()):
+            yield dict(flow.said(), kind="received", place=place, flow=number)
+        after = wrong_sums()
+        yield {"kind": "sums", "wrong": {name: after[name] - count for name, count in self.sums.items()}}
+        yield {"kind": "end"}
+
+    def close(self) -> None:
+        for place in self.places:
+            place.socket.close()
+        for stream in self.streams:
+            if stream.socket is not None:
+                stream.socket.close()
+
+
+def number_at(data: bytes, at: int) -> int:
+    return int.from_bytes(data[at : at + 2], "big")
+
+
+def statistics(iface: str) -> dict[str, int]:
+    folder = Path("/sys/class/net") / iface / "statistics"
+    return {name: int((folder / name).read_text()) for name in STATISTICS_OF_PORT}
+
+
+def wrong_sums() -> dict[str, int]:
+    """What the system has counted of wrong checksums; what this kernel does not count is left out."""
+    lines = [line.split() for line in Path("/proc/net/snmp").read_text().splitlines()]
+    found = {}
+    for names, values in [lines[at : at + 2] for at in range(0, len(lines) - 1, 2)]:
+        group = names[0].rstrip(":")
+        if SUMS.get(group) in names:
+            found[group.lower()] = int(values[names.index(SUMS[group])])
+    return found
+
+
+def write(folder: Path, name: str, text: str) -> None:
+    """A file that is there is whole."""
+    (folder / "new").write_text(text)
+    (folder / "new").replace(folder / name)
+
+
+def carry_out(folder: Path, wait: Callable[[], object]) -> None:
+    exchange = None
+    try:
+        exchange = Exchange(json.loads((folder / "plan").read_text()))
+        write(folder, "opened", "opened\n")
+        wait()
+        exchange.run()
+        lines = list(exchange.said())
+    except Exception as error:  # noqa: BLE001 - whatever it is, the controller reports it
+        lines = [{"kind": "error", "error": f"{type(error).__name__}: {error}"}]
+    finally:
+        if exchange is not None:
+            exchange.close()
+    write(folder, "result", "".join(json.dumps(line) + "\n" for line in lines))
+
+
+def main(folder: Path, seconds: float) -> None:
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+    signal.alarm(int(seconds))
+    print("ready", os.getpid(), flush=True)
+    while True:
+        signal.sigwait([signal.SIGUSR1])
+        carry_out(folder, lambda: signal.sigwait([signal.SIGUSR1]))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), float(sys.argv[2]))

@@ -1,0 +1,274 @@
+"""The frame ledger: what was sent, counted and delivered, and a name for every difference.
+
+Sent by the tool = counted by the sending port = counted by the receiving port = delivered to the tool. What is missing
+was lost at a place; what is too much came twice or is a leak; what is delivered and not counted was counted wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from niclab.bench.records import Port, Role
+from niclab.core.verdict import Trouble, Undecided, blame
+from niclab.frames.answers import ArrivedFlow, PortLook, SentFlow, ServerAnswer
+from niclab.frames.spec import Arrives, FramePlan, FrameStream, MadeBy
+from niclab.hosts.load_records import FrameCounters
+
+STRAYS = 5
+"""House rule: so many frames of the system itself (ARP, neighbours) may be counted during an exchange."""
+FCS_BYTES = 4
+"""Some drivers count the FCS of each frame, others do not; each of them always the same."""
+
+
+class FrameDifference(Enum):
+    """What can become of a frame but to arrive once, in order and unchanged."""
+
+    LOST = "lost"
+    TWICE = "twice"
+    REORDERED = "reordered"
+    DAMAGED = "damaged"
+    LEAKED = "leaked"
+    MISDELIVERED = "delivered to another port"
+    MISCOUNTED = "counted wrong"
+
+
+class Culprit(Enum):
+    """Who has done it. ``TOOL``: nobody, the exchange proves nothing."""
+
+    CARD = "card"
+    PEER = "peer"
+    TOOL = "tool"
+
+
+@dataclass(frozen=True)
+class FrameFinding:
+    """A difference, with its words."""
+
+    difference: FrameDifference
+    culprit: Culprit
+    text: str
+
+
+@dataclass(frozen=True)
+class Leg:
+    """All streams from one port to another, and what both ports counted."""
+
+    sender: Port
+    receiver: Port
+    streams: Mapping[int, FrameStream]
+    sent: Mapping[int, SentFlow]
+    arrived: Mapping[int, ArrivedFlow]
+    at_programs: Mapping[int, ArrivedFlow]
+    looks: tuple[PortLook, PortLook]
+
+    @property
+    def name(self) -> str:
+        """``dut.p0 to peer.p0``."""
+        return f"{self.sender.name} to {self.receiver.name}"
+
+    @property
+    def counted(self) -> tuple[FrameCounters, FrameCounters]:
+        """What sender and receiver have counted."""
+        return self.looks[0].counted, self.looks[1].counted
+
+
+class Ledger:
+    """The ledger of one exchange.
+
+    Args:
+        plan: What was to be sent.
+        answers: What both servers said.
+        iface: Gives the name of a port's interface.
+    """
+
+    def __init__(self, plan: FramePlan, answers: Mapping[Role, ServerAnswer], iface: Callable[[Port], str]) -> None:
+        self._plan, self._answers, self._iface = plan, answers, iface
+        self.legs = [self._leg(*pair) for pair in sorted({(s.sender, s.receiver) for s in plan.streams}, key=str)]
+
+    def _leg(self, sender: Port, receiver: Port) -> Leg:
+        streams = {
+            flow: each
+            for flow, each in enumerate(self._plan.streams)
+            if (each.sender, each.receiver) == (sender, receiver)
+        }
+        there, here = self._answers[receiver.role], self._answers[sender.role]
+        place = self._iface(receiver)
+        return Leg(
+            sender,
+            receiver,
+            streams,
+            {flow: here.sent[flow] for flow in streams},
+            {flow: there.arrived[place, flow] for flow in streams if (place, flow) in there.arrived},
+            {
+                flow: there.arrived[each.program.value, flow]
+                for flow, each in streams.items()
+                if each.program and (each.program.value, flow) in there.arrived
+            },
+            (here.ports[self._iface(sender)], there.ports[place]),
+        )
+
+    def lines(self) -> list[str]:
+        """Say of each stream what was sent, and what became of it."""
+        return [
+            f"{leg.name}: {each.name}: {leg.sent[flow].frames} sent"
+            + f", {_said(leg.arrived.get(flow))} at the port" * self._plan.raw
+            + f", {_said(leg.at_programs.get(flow))} at the program" * bool(each.program)
+            for leg in self.legs
+            for flow, each in leg.streams.items()
+        ]
+
+    def findings(self) -> list[FrameFinding]:
+        """Every difference."""
+        found = [finding for leg in self.legs for finding in self._of_leg(leg)]
+        return found + list(self._misdelivered())
+
+    def _of_leg(self, leg: Leg) -> Iterator[FrameFinding]:
+        for flow, stream in leg.streams.items():
+            yield from _short(leg, stream, leg.sent[flow])
+            at_port = leg.arrived.get(flow)
+            if self._plan.raw:
+                yield from _of_flow(leg, stream, stream.at_port, leg.sent[flow], at_port, leg.receiver.place)
+            if stream.program:
+                at_program = leg.at_programs.get(flow)
+                place = f"a program of {leg.receiver.role.value}"
+                yield from _of_flow(leg, stream, stream.at_program, leg.sent[flow], at_program, place)
+        if leg.looks[1].strange:
+            text = f"{leg.name}: {leg.looks[1].strange} frames arrived whose content cannot be read; wanted: none"
+            yield FrameFinding(FrameDifference.DAMAGED, Culprit.CARD, text)
+        if self._plan.raw and all(each.at_port is Arrives.ALL for each in leg.streams.values()):
+            yield from _counts(leg)
+
+    def _misdelivered(self) -> Iterator[FrameFinding]:
+        for role, answer in self._answers.items():
+            for (place, flow), came in answer.arrived.items():
+                port = next(
+                    (port for port in self._plan.ports if port.role is role and self._iface(port) == place), None
+                )
+                if port is None or flow >= len(self._plan.streams) or self._plan.streams[flow].receiver == port:
+                    continue
+                stream = self._plan.streams[flow]
+                text = f"{port.place} received {came.frames} frames of {stream.name} for {stream.receiver.name}"
+                yield FrameFinding(FrameDifference.MISDELIVERED, _culprit(port), f"{text}; wanted: none")
+
+
+def judge(findings: Sequence[FrameFinding], stood: Sequence[object] = ()) -> None:
+    """End an exchange with its verdict.
+
+    Args:
+        findings: The differences.
+        stood: Standstills of servers meanwhile, which excuse losses and nothing else.
+
+    Raises:
+        CardFailure: The card lost, doubled, reordered, damaged, leaked or miscounted frames.
+        BenchFault: The peer alone did.
+        Undecided: The tool had no room for all frames, or a server stood still while frames were lost.
+    """
+    proven = [each for each in findings if each.culprit is not Culprit.TOOL]
+    if stood:
+        proven = [each for each in proven if each.difference not in (FrameDifference.LOST, FrameDifference.MISCOUNTED)]
+    blame([Trouble(each.text, each.culprit is Culprit.CARD) for each in proven])
+    if findings:
+        said = [each.text for each in findings]
+        raise Undecided("\n".join(said + [f"meanwhile {one}; expected: both keep running" for one in stood]))
+
+
+def _culprit(port: Port) -> Culprit:
+    return Culprit.CARD if port.role is Role.DUT else Culprit.PEER
+
+
+def _said(came: ArrivedFlow | None) -> str:
+    if came is None:
+        return "0"
+    extras = {"twice": came.twice, "late": came.late, "damaged": came.damaged}
+    return ", ".join([str(came.frames), *(f"{count} {name}" for name, count in extras.items() if count)])
+
+
+def _short(leg: Leg, stream: FrameStream, sent: SentFlow) -> Iterator[FrameFinding]:
+    if sent.frames < stream.count:
+        why = sent.refused or "its time was over"
+        text = f"{leg.name}: {stream.name}: {sent.frames} of {stream.count} frames could be sent ({why}); wanted: all"
+        yield FrameFinding(FrameDifference.LOST, Culprit.TOOL if not sent.refused else _culprit(leg.sender), text)
+
+
+def _of_flow(
+    leg: Leg, stream: FrameStream, expected: Arrives, sent: SentFlow, came: ArrivedFlow | None, place: str
+) -> Iterator[FrameFinding]:
+    subject = f"{leg.name}: {stream.name}"
+    arrived = came.frames if came else 0
+    if expected is Arrives.NONE and arrived:
+        text = f"{subject}: {arrived} of {sent.frames} frames were delivered to {place}; wanted: none"
+        yield FrameFinding(FrameDifference.LEAKED, _culprit(leg.receiver), text)
+    if expected is not Arrives.ALL:
+        return
+    if came is None or came.distinct < sent.frames:
+        distinct = came.distinct if came else 0
+        where, culprit = _lost_where(leg)
+        text = f"{subject}: {distinct} of {sent.frames} frames arrived at {place}, {where}; wanted: all"
+        yield FrameFinding(FrameDifference.LOST, culprit, text)
+    if came is None:
+        return
+    example = f" ({came.example})" if came.example else ""
+    if came.twice:
+        text = f"{subject}: {came.twice} frames arrived twice at {place}; wanted: each once"
+        yield FrameFinding(FrameDifference.TWICE, _doubler(leg), text)
+    if came.late:
+        text = f"{subject}: {came.late} frames arrived behind later ones at {place}{example}; wanted: in order"
+        yield FrameFinding(FrameDifference.REORDERED, Culprit.CARD, text)
+    if came.damaged:
+        text = f"{subject}: {came.damaged} of {came.frames} frames arrived damaged at {place}{example}; wanted: as sent"
+        yield FrameFinding(FrameDifference.DAMAGED, Culprit.CARD, text)
+
+
+def _lost_where(leg: Leg) -> tuple[str, Culprit]:
+    """Where frames were lost, by the first counter that says so; between the ports it is the card that is on trial."""
+    sending, receiving = leg.counted
+    if leg.looks[1].dropped:
+        return f"{leg.looks[1].dropped} lost by the tool of {leg.receiver.role.value}", Culprit.TOOL
+    refused = sending.tx_dropped + sending.tx_errors
+    if refused:
+        return f"{refused} counted as dropped by {leg.sender.name}", _culprit(leg.sender)
+    if receiving.rx_missed_errors or receiving.rx_errors or receiving.rx_dropped:
+        names = ("rx_missed_errors", "rx_errors", "rx_dropped")
+        said = [f"{getattr(receiving, name)} {name}" for name in names if getattr(receiving, name)]
+        return f"counted by {leg.receiver.name} as {', '.join(said)}", _culprit(leg.receiver)
+    sent = sum(each.frames for each in leg.sent.values())
+    if any(each.made_by is not MadeBy.RAW for each in leg.streams.values()):
+        return "counted by nobody as lost", Culprit.CARD
+    if sending.tx_packets < sent:
+        return f"lost at {leg.sender.name}, which counted {sending.tx_packets} of {sent} sent", _culprit(leg.sender)
+    if receiving.rx_packets >= sent:
+        return f"lost behind {leg.receiver.name}, which counted {receiving.rx_packets}", _culprit(leg.receiver)
+    counted = (
+        f"{leg.sender.name} counted {sending.tx_packets} sent, {leg.receiver.name} {receiving.rx_packets} received"
+    )
+    return f"lost between the ports: {counted}", Culprit.CARD
+
+
+def _doubler(leg: Leg) -> Culprit:
+    """Who sent or delivered a frame twice: the sender, when it counted more frames than it was given."""
+    sent = sum(each.frames for each in leg.sent.values())
+    if leg.sender.role is Role.PEER and leg.counted[0].tx_packets > sent + STRAYS:
+        return Culprit.PEER
+    return Culprit.CARD
+
+
+def _counts(leg: Leg) -> Iterator[FrameFinding]:
+    """Do the counters of both ports agree with what passed them?"""
+    sending, receiving = leg.counted
+    sent, sent_bytes = (sum(getattr(each, name) for each in leg.sent.values()) for name in ("frames", "bytes"))
+    look = leg.looks[1]
+    came, came_bytes = (sum(getattr(f, name) for f in leg.arrived.values()) for name in ("frames", "bytes"))
+    came, came_bytes = came + look.others, came_bytes + look.others_bytes
+    for port, way, counted, counted_bytes, passed, passed_bytes in (
+        (leg.sender, "sent", sending.tx_packets, sending.tx_bytes, sent, sent_bytes),
+        (leg.receiver, "received", receiving.rx_packets, receiving.rx_bytes, came, came_bytes),
+    ):
+        slack = min(look.others, STRAYS) if way == "received" else 0
+        if not passed - slack <= counted <= passed + STRAYS:
+            text = f"{port.place} counted {counted} frames {way}; wanted: {passed}, as the tool did"
+            yield FrameFinding(FrameDifference.MISCOUNTED, _culprit(port), text)
+        elif counted == passed and counted_bytes not in (passed_bytes, passed_bytes + FCS_BYTES * passed):
+            text = f"{port.place} counted {counted_bytes} bytes {way} in {counted} frames; wanted: {passed_bytes}"
+            yield FrameFinding(FrameDifference.MISCOUNTED, _culprit(port), f"{text}, or {FCS_BYTES} more for each FCS")

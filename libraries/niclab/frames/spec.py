@@ -1,0 +1,236 @@
+"""What is sent, who receives it, and what must become of it: the plan of one exchange of crafted frames."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from niclab.bench.records import Port, Role
+from niclab.frames.frame_content import ETHERTYPE, LEAST
+
+UDP_PORT = 7113
+EVERY_PROTOCOL = 3
+"""``ETH_P_ALL`` of Linux."""
+ETHERNET_HEADER = 14
+SHORTEST_FRAME = 60
+"""Without FCS (IEEE 802.3-2018, 4A.4.2)."""
+SHORTEST_UDP_FRAME = ETHERNET_HEADER + 28 + LEAST
+QUIET_S, LIMIT_S = 2.0, 90.0
+"""An exchange ends when nothing has come for so long, or after so long."""
+
+
+class FrameKind(Enum):
+    """What a frame holds: a payload alone, in UDP, or in a SYN of TCP; the latter two in IPv4."""
+
+    ETHERNET = "ethernet"
+    UDP = "udp"
+    TCP = "tcp"
+
+
+class Wrong(Enum):
+    """What is wrong with a frame on purpose. ``FCS``: its last four bytes are no FCS, where the sender's driver can."""
+
+    NOTHING = ""
+    IP = "ip"
+    TRANSPORT = "transport"
+    FCS = "fcs"
+
+
+class MadeBy(Enum):
+    """Who makes the frames: the tool, or the sender's system for a socket of UDP or TCP."""
+
+    RAW = "raw"
+    UDP = "udp"
+    TCP = "tcp"
+
+
+class Arrives(Enum):
+    """What must become of the frames of a stream at one place."""
+
+    ALL = "all"
+    NONE = "none"
+    ANY = "any"
+
+
+@dataclass(frozen=True)
+class FrameSpec:
+    """The frames of a stream.
+
+    Attributes:
+        source: MAC address.
+        destination: MAC address.
+        kind: What is inside.
+        vlans: VLAN ids of the tags of 802.1Q, the outer one first.
+        wrong: What is wrong on purpose.
+        addresses: IPv4 addresses of sender and receiver, for UDP and TCP.
+        port: Port number at both ends, for UDP and TCP.
+    """
+
+    source: str
+    destination: str
+    kind: FrameKind = FrameKind.ETHERNET
+    vlans: tuple[int, ...] = ()
+    wrong: Wrong = Wrong.NOTHING
+    addresses: tuple[str, str] = ("", "")
+    port: int = UDP_PORT
+
+    def words(self) -> dict[str, Any]:
+        """As the program reads it."""
+        return {
+            "source": self.source,
+            "destination": self.destination,
+            "kind": self.kind.value,
+            "vlans": self.vlans,
+            "wrong": self.wrong.value,
+            "from": self.addresses[0],
+            "to": self.addresses[1],
+            "port": self.port,
+        }
+
+
+@dataclass(frozen=True)
+class FrameStream:
+    """A flow of numbered frames from one port to another.
+
+    Attributes:
+        name: What it is, for messages.
+        sender: Port that sends.
+        receiver: Port that is to receive.
+        count: Number of frames; of records, where the system makes the frames.
+        sizes: Bytes of the frames without FCS, taken in turn; of the records, where the system makes the frames.
+        frame: The frames; None where the system makes them.
+        made_by: Who makes the frames.
+        addresses: IPv4 addresses of sender and receiver, where the system makes the frames.
+        at_port: What must arrive at the receiving port.
+        at_program: What must arrive at a program that listens on the receiver.
+        per_s: Frames a second; 0: as fast as the sender can.
+    """
+
+    name: str
+    sender: Port
+    receiver: Port
+    count: int
+    sizes: tuple[int, ...]
+    frame: FrameSpec | None = None
+    made_by: MadeBy = MadeBy.RAW
+    addresses: tuple[str, str] = ("", "")
+    at_port: Arrives = Arrives.ALL
+    at_program: Arrives = Arrives.ANY
+    per_s: float = 0
+
+    @property
+    def program(self) -> MadeBy | None:
+        """What a program of the receiver listens to for it; None: to nothing."""
+        if self.made_by is not MadeBy.RAW:
+            return self.made_by
+        udp = self.frame is not None and self.frame.kind is FrameKind.UDP
+        return MadeBy.UDP if udp and self.at_program is not Arrives.ANY else None
+
+
+@dataclass(frozen=True)
+class PortModes:
+    """What a port is to receive in addition to its own address, while the exchange lasts.
+
+    Attributes:
+        promiscuous: Everything.
+        all_multicast: Every multicast address.
+        groups: These multicast addresses.
+        addresses: These unicast addresses.
+    """
+
+    promiscuous: bool = False
+    all_multicast: bool = False
+    groups: tuple[str, ...] = ()
+    addresses: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class FramePlan:
+    """An exchange. Flow n is ``streams[n]``.
+
+    Attributes:
+        streams: What is sent, all at once.
+        modes: Modes of ports; the others have none.
+    """
+
+    streams: tuple[FrameStream, ...]
+    modes: Mapping[Port, PortModes] = field(default_factory=dict)
+
+    @property
+    def ports(self) -> list[Port]:
+        """The ports that take part, senders and receivers."""
+        return sorted({port for each in self.streams for port in (each.sender, each.receiver)}, key=lambda p: p.name)
+
+    @property
+    def raw(self) -> bool:
+        """Does the tool make all frames? Then whatever arrives at a port is looked at."""
+        return all(each.made_by is MadeBy.RAW for each in self.streams)
+
+    def words(self, role: Role, iface: Callable[[Port], str], token: int) -> dict[str, Any]:
+        """The plan of one server, as the program reads it.
+
+        Args:
+            role: The server.
+            iface: Gives the name of a port's interface.
+            token: Number of this exchange.
+        """
+        mine = [port for port in self.ports if port.role is role]
+        listened = {(each.program, self._address(each)) for each in self._received(role) if each.program}
+        sends = [(flow, each) for flow, each in enumerate(self.streams) if each.sender.role is role]
+        return {
+            "token": token,
+            "quiet_s": QUIET_S,
+            "limit_s": LIMIT_S,
+            "ports": [self._port_words(port, iface(port)) for port in mine],
+            "listens": [
+                {"over": over.value, "address": address, "port": UDP_PORT}
+                for over, address in sorted(listened, key=str)
+                if over is not None
+            ],
+            "sends": [_stream_words(flow, each, iface(each.sender)) for flow, each in sends],
+            "awaits": self._awaited(role, iface),
+        }
+
+    def _received(self, role: Role) -> list[FrameStream]:
+        return [each for each in self.streams if each.receiver.role is role]
+
+    @staticmethod
+    def _address(stream: FrameStream) -> str:
+        return stream.addresses[1] if stream.frame is None else stream.frame.addresses[1]
+
+    def _port_words(self, port: Port, iface: str) -> dict[str, Any]:
+        modes = self.modes.get(port, PortModes())
+        return {
+            "iface": iface,
+            "protocol": EVERY_PROTOCOL if self.raw else ETHERTYPE,
+            "promiscuous": modes.promiscuous,
+            "all_multicast": modes.all_multicast,
+            "groups": modes.groups,
+            "addresses": modes.addresses,
+        }
+
+    def _awaited(self, role: Role, iface: Callable[[Port], str]) -> list[list[object]]:
+        found = list[list[object]]()
+        for flow, each in enumerate(self.streams):
+            if each.receiver.role is role and each.made_by is MadeBy.RAW and each.at_port is Arrives.ALL:
+                found.append([iface(each.receiver), flow, each.count])
+            if each.receiver.role is role and each.program and each.at_program is Arrives.ALL:
+                found.append([each.program.value, flow, each.count])
+        return found
+
+
+def _stream_words(flow: int, stream: FrameStream, iface: str) -> dict[str, Any]:
+    return {
+        "flow": flow,
+        "iface": iface,
+        "count": stream.count,
+        "sizes": stream.sizes,
+        "per_s": stream.per_s,
+        "over": stream.made_by.value,
+        "frame": None if stream.frame is None else stream.frame.words(),
+        "from": stream.addresses[0],
+        "to": stream.addresses[1],
+        "port": UDP_PORT,
+    }

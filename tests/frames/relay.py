@@ -1,0 +1,54 @@
+"""A cable that does what a file says to every tenth frame: carries frames between two interfaces."""
+
+from __future__ import annotations
+
+import contextlib
+import select
+import socket
+import sys
+from pathlib import Path
+
+ETH_P_ALL, RCVBUFFORCE = 3, 33
+OURS = b"NLFR"
+
+
+class Relay:
+    def __init__(self, names: list[str], faults: Path) -> None:
+        self.sockets = [socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0) for _ in names]
+        for each, name in zip(self.sockets, names, strict=True):
+            each.setsockopt(socket.SOL_SOCKET, RCVBUFFORCE, 64 << 20)
+            each.bind((name, ETH_P_ALL))
+        self.faults, self.seen, self.held = faults, 0, b""
+
+    def carried(self, frame: bytes) -> list[bytes]:
+        """What comes out of the cable of a frame that went in."""
+        word = self.faults.read_text()
+        if not word or OURS not in frame:
+            return [frame]
+        self.seen += 1
+        if self.held:
+            held, self.held = self.held, b""
+            return [frame, held]
+        if self.seen % 10:
+            return [frame]
+        if word == "swap":
+            self.held = frame
+        at = frame.index(OURS) + 17
+        flipped = frame[:at] + bytes([frame[at] ^ 4]) + frame[at + 1 :]
+        return {"drop": [], "twice": [frame, frame], "swap": [], "flip": [flipped], "cut": [frame[:-20]]}[word]
+
+    def run(self) -> None:
+        print("ready", flush=True)
+        while True:
+            for ready in select.select(self.sockets, [], [])[0]:
+                frame, address = ready.recvfrom(65536)
+                other = self.sockets[1 - self.sockets.index(ready)]
+                if address[2] == socket.PACKET_OUTGOING:
+                    continue
+                for each in self.carried(frame):
+                    with contextlib.suppress(OSError):
+                        other.send(each)
+
+
+if __name__ == "__main__":
+    Relay(sys.argv[1:3], Path(sys.argv[3])).run()

@@ -1,0 +1,119 @@
+"""The frame program in two network namespaces: what is sent arrives, and what cables do to it is found and named."""
+
+from __future__ import annotations
+
+import pytest
+from namespaces import ADDRESSES, Namespaces
+
+from niclab.bench.records import Role
+from niclab.core.verdict import BenchFault, CardFailure
+from niclab.frames.agent import FrameAgents, port_addresses
+from niclab.frames.ledger import FrameDifference, Ledger, judge
+from niclab.frames.spec import Arrives, FrameKind, FramePlan, FrameSpec, FrameStream, MadeBy, PortModes, Wrong
+
+COUNT = 499
+
+
+def stream(made: Namespaces, sender: str, name: str = "frames", **changes: object) -> FrameStream:
+    role, key = sender.split(".")
+    receiver = f"{'peer' if role == 'dut' else 'dut'}.{key}"
+    ports = [made.ports[sender], made.ports[receiver]]
+    source, destination = port_addresses(made.run, ports).values()
+    frame = FrameSpec(source, destination, addresses=(ADDRESSES[sender], ADDRESSES[receiver]))
+    spec = {name: changes.pop(name) for name in list(changes) if hasattr(frame, name) and name != "addresses"}
+    values = {"count": COUNT, "sizes": tuple(range(60, 1515)), "frame": FrameSpec(**vars(frame) | spec)} | changes
+    return FrameStream(name, *ports, **values)
+
+
+def exchange(made: Namespaces, *streams: FrameStream, **modes: PortModes) -> Ledger:
+    plan = FramePlan(streams, {made.ports[name.replace("_", ".")]: each for name, each in modes.items()})
+    return Ledger(plan, FrameAgents(made.run).exchange(plan), made.run.interface)
+
+
+def differences(ledger: Ledger) -> dict[FrameDifference, str]:
+    return {each.difference: each.text for each in ledger.findings()}
+
+
+def test_what_is_sent_arrives(clean: Namespaces) -> None:
+    ledger = exchange(clean, *(stream(clean, name) for name in ADDRESSES))
+    assert differences(ledger) == {}
+    assert ledger.lines()[0] == f"dut.p0 to peer.p0: frames: {COUNT} sent, {COUNT} at the port"
+
+
+def test_udp_and_tcp_of_the_system_arrive(clean: Namespaces) -> None:
+    made = [
+        stream(clean, name, over.value, frame=None, made_by=over, addresses=addresses, sizes=(1000, 60, 9000), count=60)
+        for over in (MadeBy.UDP, MadeBy.TCP)
+        for name, addresses in (
+            ("dut.p0", (ADDRESSES["dut.p0"], ADDRESSES["peer.p0"])),
+            ("peer.p0", (ADDRESSES["peer.p0"], ADDRESSES["dut.p0"])),
+        )
+    ]
+    ledger = exchange(clean, *made)
+    assert differences(ledger) == {}
+    assert ledger.lines()[0] == "dut.p0 to peer.p0: udp: 60 sent, 60 at the program"
+
+
+@pytest.mark.parametrize(
+    ("word", "difference", "says"),
+    [
+        ("drop", FrameDifference.LOST, " of 499 frames arrived at dut.p1 (0000:01:00.0), lost between the ports: "),
+        ("twice", FrameDifference.TWICE, " frames arrived twice at dut.p1 (0000:01:00.0); wanted: each once"),
+        ("swap", FrameDifference.REORDERED, "frames arrived behind later ones at dut.p1 (0000:01:00.0) (frame "),
+        ("flip", FrameDifference.DAMAGED, " of 499 frames arrived damaged at dut.p1 (0000:01:00.0) (frame "),
+        ("cut", FrameDifference.DAMAGED, "frames arrived damaged at dut.p1 (0000:01:00.0) (frame "),
+    ],
+)
+def test_what_a_cable_does_is_named(clean: Namespaces, word: str, difference: FrameDifference, says: str) -> None:
+    clean.spoil(word)
+    found = differences(exchange(clean, stream(clean, "peer.p0"), stream(clean, "peer.p1")))
+    assert set(found) == {difference}
+    assert says in found[difference] and found[difference].startswith("peer.p1 to dut.p1: frames: ")
+
+
+def test_frames_for_another_address_leak_only_into_a_promiscuous_port(clean: Namespaces) -> None:
+    alien = {"destination": "02:00:5e:00:53:01", "at_port": Arrives.NONE, "name": "frames for nobody"}
+    found = differences(exchange(clean, stream(clean, "peer.p0"), stream(clean, "peer.p0", **alien)))
+    assert set(found) == {FrameDifference.LEAKED}  # a veth pair does not filter: seen as the leak that it is
+    assert "499 of 499 frames were delivered to dut.p0 (0000:01:00.0); wanted: none" in found[FrameDifference.LEAKED]
+    with pytest.raises(CardFailure):
+        judge(exchange(clean, stream(clean, "peer.p0"), stream(clean, "peer.p0", **alien)).findings())
+
+
+def test_wrong_checksums_are_refused_and_counted_by_the_system(clean: Namespaces) -> None:
+    udp = {"kind": FrameKind.UDP, "sizes": (66, 1514, 301), "at_program": Arrives.ALL, "count": 48}
+    bad = {"wrong": Wrong.TRANSPORT, "at_program": Arrives.NONE, "name": "wrong sums"}
+    ip = {"wrong": Wrong.IP, "at_program": Arrives.NONE, "name": "wrong headers"}
+    plan_of = [stream(clean, "peer.p0", **udp | more) for more in ({}, bad, ip)]
+    plan = FramePlan(tuple(plan_of))
+    answers = FrameAgents(clean.run).exchange(plan)
+    ledger = Ledger(plan, answers, clean.run.interface)
+    assert differences(ledger) == {}
+    assert ledger.lines()[1] == "peer.p0 to dut.p0: wrong sums: 48 sent, 48 at the port, 0 at the program"
+    assert answers[Role.DUT].wrong_sums == {"ip": 48, "tcp": 0, "udp": 48}
+
+
+def test_a_closed_port_resets_good_connections_only(clean: Namespaces) -> None:
+    syn = {"kind": FrameKind.TCP, "sizes": (100, 601), "count": 20}
+    plan = FramePlan((stream(clean, "peer.p0", **syn), stream(clean, "peer.p0", **syn, wrong=Wrong.TRANSPORT)))
+    answers = FrameAgents(clean.run).exchange(plan)
+    assert answers[Role.PEER].ports["p0"].resets == 20
+    assert answers[Role.DUT].wrong_sums["tcp"] == 20
+
+
+def test_tags_are_seen(clean: Namespaces) -> None:
+    plan = FramePlan((stream(clean, "dut.p0", vlans=(7,)), stream(clean, "dut.p0")))
+    answers = FrameAgents(clean.run).exchange(plan)
+    assert [answers[Role.PEER].arrived["p0", flow].tags for flow in (0, 1)] == [{"7": COUNT}, {"": COUNT}]
+    assert Ledger(plan, answers, clean.run.interface).findings() == []
+
+
+def test_frames_that_are_too_large_are_said_to_be_refused(clean: Namespaces) -> None:
+    found = exchange(clean, stream(clean, "peer.p0", sizes=(1600,))).findings()
+    assert "0 of 499 frames could be sent (EMSGSIZE" in found[0].text
+
+
+def test_a_plan_that_cannot_be_opened_is_a_fault_of_the_bench(clean: Namespaces) -> None:
+    with pytest.raises(BenchFault, match=r"dut: frame program: OSError: .*"):
+        exchange(clean, stream(clean, "dut.p0"), dut_p0=PortModes(groups=("ff" * 9,)))
+    assert differences(exchange(clean, stream(clean, "dut.p0"))) == {}  # and the program goes on
