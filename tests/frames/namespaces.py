@@ -6,6 +6,7 @@ import contextlib
 import subprocess
 import sys
 import tempfile
+from ipaddress import IPv4Interface
 from pathlib import Path
 from types import SimpleNamespace, TracebackType
 from typing import Any, cast
@@ -51,7 +52,10 @@ class NamespaceServer:
         )
         assert self.holder.stdout is not None and self.holder.stdout.readline() == b"ready\n"
         self.ssh = SimpleNamespace(run=self._run, put_text=lambda text, file: Path(file).write_text(text))
-        self.host = SimpleNamespace(links=SimpleNamespace(interface=self._interface))
+        self.host = SimpleNamespace(
+            links=SimpleNamespace(interface=self._interface),
+            settings=SimpleNamespace(mtu=lambda iface: int(self.run(f"cat /sys/class/net/{iface}/mtu").stdout)),
+        )
 
     def end(self) -> None:
         self.holder.kill()
@@ -121,8 +125,16 @@ class Namespaces:
         def interface(port: Port) -> str:
             return port.key
 
+        paths = [SimpleNamespace(name=key, ends=(f"dut.{key}", f"peer.{key}")) for key in ("p0", "p1")]
         made = SimpleNamespace(
             interface=interface,
+            bench=SimpleNamespace(
+                paths=paths,
+                port=self.ports.__getitem__,
+                partner=lambda port: self.ports[f"{'peer' if port.role is Role.DUT else 'dut'}.{port.key}"],
+                address=lambda port: IPv4Interface(f"{ADDRESSES[port.name]}/24"),
+            ),
+            card=SimpleNamespace(name="veth", filters=None),
             server=lambda role: self.servers[role],
             server_of=lambda port: self.servers[port.role],
             ending=contextlib.ExitStack(),

@@ -127,7 +127,16 @@ enum vcard_fw_state { VCARD_FW_GOOD = 0, VCARD_FW_HALF = 1, VCARD_FW_BRICKED = 2
 	X(OOPS_ON_UNLOAD,	33, "oops-on-unload",		PORT, "1: the driver oopses when it is unloaded or unbound") \
 	X(SETTINGS_LOST,	34, "settings-lost",		PORT, "1: rings and coalescing fall back to defaults at down/up") \
 	X(NO_LINK,		35, "no-link",			PORT, "1: no light is sent and none is seen") \
-	X(SELFTEST_FAILS,	36, "selftest-fails",		PORT, "n: the n-th self test fails")
+	X(SELFTEST_FAILS,	36, "selftest-fails",		PORT, "n: the n-th self test fails") \
+	X(RX_FLIP,		37, "rx-flip",			PORT, "n: a bit of every n-th received frame flips behind its checksum") \
+	X(RX_TWICE,		38, "rx-twice",			PORT, "n: every n-th received frame is delivered twice") \
+	X(RX_CUT,		39, "rx-cut",			PORT, "n: every n-th received frame loses its last 4 bytes") \
+	X(CSUM_ACCEPTED,	40, "csum-accepted",		PORT, "1: a wrong checksum is called right") \
+	X(FILTER_LEAK,		41, "filter-leak",		PORT, "bits: so many last bits of an address are not compared") \
+	X(MAC_STAYS,		42, "mac-stays",		PORT, "1: the permanent MAC address is received at for ever") \
+	X(PROMISC_STAYS,	43, "promisc-stays",		PORT, "1: a port that was promiscuous stays so until it goes down") \
+	X(GROUPS_LOST,		44, "groups-lost",		PORT, "n: groups joined behind the n-th are not received") \
+	X(RX_UNCOUNTED,		45, "rx-uncounted",		PORT, "n: every n-th received frame is not counted")
 
 #define VCARD_FAULT_ENUM(constant, word, name, scope, text) VCARD_FAULT_##constant = (word),
 enum vcard_fault { VCARD_FAULTS(VCARD_FAULT_ENUM) };

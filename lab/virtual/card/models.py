@@ -48,6 +48,7 @@ COALESCING = {  # ethtool's word: flag, field of struct ethtool_coalesce
     "tx-usecs-high": ("TX_USECS_HIGH", "tx_coalesce_usecs_high"),
     "tx-frames": ("TX_MAX_FRAMES", "tx_max_coalesced_frames"),
 }
+GROUPS = {"exact": "VCARD_GROUPS_EXACT", "hash": "VCARD_GROUPS_HASH", "none": "VCARD_GROUPS_ALL"}
 ACTIVATION = {"driver-reload": "VCARD_AT_LOAD", "reset": "VCARD_AT_RESET", "power-cycle": "VCARD_AT_POWER"}
 
 Sheet = dict[str, Any]
@@ -226,6 +227,7 @@ def model(sheet: Sheet) -> dict[str, str]:
         "copper": _bool(sheet["link"].get("media") == ["twisted-pair"]),
         "mtu_min": str(known(sheet["mtu"]["min"], MTU_MIN)),
         "mtu_max": str(largest_mtu(sheet)),
+        "groups": GROUPS[sheet.get("filters", {}).get("multicast", "none")],
         "flash_ms": str(constants["flash_ms"]),
         "bar": "{ " + ", ".join(map(str, bars)) + " }",
         **bus(sheet),

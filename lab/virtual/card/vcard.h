@@ -41,6 +41,9 @@ struct vcard_cost {
 	u32 scale;		/* how many times slower than the real card the bench runs */
 };
 
+/* How groups are told apart that were joined: not at all, by a hash, by their addresses. */
+enum vcard_groups { VCARD_GROUPS_ALL, VCARD_GROUPS_HASH, VCARD_GROUPS_EXACT };
+
 struct vcard_model {
 	const char *name, *driver, *part_number, *product;
 	const char *firmware;	/* version as delivered */
@@ -67,6 +70,7 @@ struct vcard_model {
 	u32 max_channels, channels;
 	bool channels_shown, channels_settable;
 	u32 mtu_min, mtu_max;
+	enum vcard_groups groups;
 	netdev_features_t changeable, on, fixed;
 	bool lro_needs_rxcsum;
 	u32 flash_ms;

@@ -160,3 +160,17 @@ class Recommended(Section):
     coalescing: tuple[RecommendedCoalescing, ...] = ()
     sysctls: tuple[Sysctl, ...] = ()
     irq_affinity_per_queue: bool = False
+
+
+class MulticastFilter(Enum):
+    """How a card tells groups that were joined from others."""
+
+    EXACT = "exact"
+    HASH = "hash"
+    NONE = "none"
+
+
+class FilterFacts(Section):
+    """Which frames a port takes in. ``multicast``: by the whole address, by its hash, or every group."""
+
+    multicast: Annotated[MulticastFilter, Wanted("exact, hash or none")]

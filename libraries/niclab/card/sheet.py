@@ -13,7 +13,16 @@ from niclab.card.identity import ConventionalPci, IdentityFacts, Pcie
 from niclab.card.limits import Erratum, HarmlessMessage, Limits, Reference
 from niclab.card.model import Model
 from niclab.card.offloads import Offloads
-from niclab.card.settings import ChannelFacts, CoalescingFacts, LinkFacts, Mtu, PauseFacts, Recommended, RingFacts
+from niclab.card.settings import (
+    ChannelFacts,
+    CoalescingFacts,
+    FilterFacts,
+    LinkFacts,
+    Mtu,
+    PauseFacts,
+    Recommended,
+    RingFacts,
+)
 from niclab.card.software import Driver, Drivers, Firmware
 from niclab.card.values import Unknown
 from niclab.core.verdict import BenchFault, NotApplicable, SheetSilent
@@ -45,6 +54,7 @@ class Card(Sheet):
     pause: PauseFacts | None = None
     channels: ChannelFacts | None = None
     mtu: Mtu | None = None
+    filters: FilterFacts | None = None
     offloads: Offloads | None = None
     limits: Limits
     recommended: Recommended | None = None

@@ -6,16 +6,16 @@ import json
 import re
 import secrets
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 
 from niclab.bench.records import OperatingSystem, Port, Role
-from niclab.core.parallel import side_by_side
+from niclab.core.parallel import at_once, side_by_side
 from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.core.wait import until
 from niclab.frames import frame_content, frame_program
 from niclab.frames.answers import ServerAnswer, read_answer
-from niclab.frames.spec import LIMIT_S, FramePlan
+from niclab.frames.spec import FramePlan
 from niclab.hosts.errors import ReadError
 from niclab.run import program
 from niclab.run.run import Run
@@ -33,11 +33,12 @@ class FrameAgents:
         self._run = run
         self._running: dict[Role, _Agent] = {}
 
-    def exchange(self, plan: FramePlan) -> Mapping[Role, ServerAnswer]:
+    def exchange(self, plan: FramePlan, meanwhile: Callable[[], object] | None = None) -> Mapping[Role, ServerAnswer]:
         """Send and receive as planned.
 
         Args:
             plan: The plan.
+            meanwhile: What is done while frames flow; when it is over, a plan that lasts until then is stopped.
 
         Returns:
             What each server said.
@@ -50,7 +51,13 @@ class FrameAgents:
         agents = side_by_side(self._on, Role)
         token = secrets.randbits(32)
         side_by_side(lambda each: each.open(json.dumps(plan.words(each.role, interfaces.__getitem__, token))), agents)
-        answers = side_by_side(lambda each: each.carry_out(), agents)
+        if meanwhile is None:
+            answers = side_by_side(lambda each: each.carry_out(plan.limit_s), agents)
+        else:
+            answers, _ = at_once(
+                lambda: side_by_side(lambda each: each.carry_out(plan.limit_s), agents),
+                lambda: _stopped_after(meanwhile, agents),
+            )
         return dict(zip(Role, answers, strict=True))
 
     def _on(self, role: Role) -> _Agent:
@@ -59,6 +66,13 @@ class FrameAgents:
             found = self._running[role] = _Agent(self._run.server(role))
             self._run.ending.callback(found.end)
         return found
+
+
+def _stopped_after(meanwhile: Callable[[], object], agents: Sequence[_Agent]) -> None:
+    try:
+        meanwhile()
+    finally:
+        side_by_side(lambda each: each.stop(), agents)
 
 
 class _Agent:
@@ -111,13 +125,17 @@ class _Agent:
         if said != "opened\n":
             self._read(said)
 
-    def carry_out(self) -> ServerAnswer:
+    def carry_out(self, limit_s: float) -> ServerAnswer:
         """Let it send and receive.
 
         Raises:
             BenchFault: It fails; its words are in the message.
         """
-        return self._read(self._step("", "result", LIMIT_S + ENDS_WITHIN_S))
+        return self._read(self._step("", "result", limit_s + ENDS_WITHIN_S))
+
+    def stop(self) -> None:
+        """Let it end what would last until now."""
+        self._server.run(f"kill -USR1 {self._pid}")
 
     def end(self) -> None:
         """End it and remove its files; a server that has booted since has none of it."""

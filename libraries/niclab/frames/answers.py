@@ -32,7 +32,7 @@ class ArrivedFlow(_Line):
     """What came of a flow at a place: an interface, or a program's socket of ``udp`` or ``tcp``.
 
     ``late``: behind a frame of a higher number; ``valid``: the card said that the checksum is right; ``tags``: by VLAN
-    id, empty for none; ``example``: of what is wrong.
+    id, empty for none; ``example``: of what is wrong; ``gap_s``: the longest time between two frames in s.
     """
 
     place: str
@@ -46,6 +46,7 @@ class ArrivedFlow(_Line):
     valid: Count
     tags: Mapping[str, int]
     example: str
+    gap_s: float
 
 
 class PortLook(_Line):

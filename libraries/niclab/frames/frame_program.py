@@ -47,8 +47,11 @@ class Flow:
         self.seen: set[int] = set()
         self.last, self.example = -1, ""
         self.tags: dict[str, int] = {}
+        self.at, self.gap_s = 0.0, 0.0
 
     def take(self, number: int, wrong: str, size: int, tag: str, valid: bool) -> None:
+        now = time.monotonic()
+        self.gap_s, self.at = max(self.gap_s, now - self.at if self.frames else 0.0), now
         self.frames += 1
         self.bytes += size
         self.valid += valid
@@ -66,7 +69,7 @@ class Flow:
         self.last = max(self.last, number)
 
     def said(self) -> dict[str, Any]:
-        names = ("frames", "bytes", "twice", "late", "damaged", "valid", "tags", "example")
+        names = ("frames", "bytes", "twice", "late", "damaged", "valid", "tags", "example", "gap_s")
         return dict({name: getattr(self, name) for name in names}, distinct=len(self.seen))
 
 
@@ -244,6 +247,7 @@ class OutgoingStream:
     def __init__(self, plan: dict[str, Any], content: FrameContent) -> None:
         self.plan, self.content, self.refused = plan, content, ""
         self.number = self.bytes = 0
+        self.stopped = False
         self.pending, self.next_at = b"", 0.0
         self.socket: socket.socket | None = None
 
@@ -265,7 +269,7 @@ class OutgoingStream:
 
     @property
     def over(self) -> bool:
-        return bool(self.refused) or self.number >= self.plan["count"]
+        return self.stopped or bool(self.refused) or 0 < self.plan["count"] <= self.number
 
     def step(self) -> bool:
         """Send some; false where nothing could be sent now."""
@@ -322,6 +326,9 @@ class Exchange:
             stream.open()
         self.arrivals.last = time.monotonic()
         while time.monotonic() < limit:
+            if self.plan["until_stopped"] and signal.sigtimedwait([signal.SIGUSR1], 0):
+                for stream in self.streams:
+                    stream.stopped = True
             busy = [stream for stream in self.streams if not stream.over]
             moved = [stream.step() for stream in busy]
             for place in self.readable(0 if any(moved) else 0.002 if busy else 0.05):

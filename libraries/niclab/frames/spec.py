@@ -16,9 +16,9 @@ EVERY_PROTOCOL = 3
 ETHERNET_HEADER = 14
 SHORTEST_FRAME = 60
 """Without FCS (IEEE 802.3-2018, 4A.4.2)."""
-SHORTEST_UDP_FRAME = ETHERNET_HEADER + 28 + LEAST
-QUIET_S, LIMIT_S = 2.0, 90.0
-"""An exchange ends when nothing has come for so long, or after so long."""
+SHORTEST_TCP_FRAME = ETHERNET_HEADER + 40 + LEAST
+QUIET_S, LIMIT_S, LONGEST_S = 2.0, 90.0, 1800.0
+"""An exchange ends when nothing has come for so long, or after so long; the last is of one that is stopped."""
 
 
 class FrameKind(Enum):
@@ -47,9 +47,10 @@ class MadeBy(Enum):
 
 
 class Arrives(Enum):
-    """What must become of the frames of a stream at one place."""
+    """What must become of the frames of a stream at one place. ``MOST``: under load some may be lost, no other harm."""
 
     ALL = "all"
+    MOST = "most"
     NONE = "none"
     ANY = "any"
 
@@ -98,7 +99,7 @@ class FrameStream:
         name: What it is, for messages.
         sender: Port that sends.
         receiver: Port that is to receive.
-        count: Number of frames; of records, where the system makes the frames.
+        count: Number of frames; of records, where the system makes the frames. 0: until the exchange is stopped.
         sizes: Bytes of the frames without FCS, taken in turn; of the records, where the system makes the frames.
         frame: The frames; None where the system makes them.
         made_by: Who makes the frames.
@@ -153,10 +154,22 @@ class FramePlan:
     Attributes:
         streams: What is sent, all at once.
         modes: Modes of ports; the others have none.
+        alone: Nothing else is sent meanwhile. Then whatever arrives at a port is looked at and counted.
     """
 
     streams: tuple[FrameStream, ...]
     modes: Mapping[Port, PortModes] = field(default_factory=dict)
+    alone: bool = True
+
+    @property
+    def until_stopped(self) -> bool:
+        """Does it last until it is stopped?"""
+        return any(not each.count for each in self.streams)
+
+    @property
+    def limit_s(self) -> float:
+        """After this time in s it ends by itself."""
+        return LONGEST_S if self.until_stopped else LIMIT_S
 
     @property
     def ports(self) -> list[Port]:
@@ -165,7 +178,7 @@ class FramePlan:
 
     @property
     def raw(self) -> bool:
-        """Does the tool make all frames? Then whatever arrives at a port is looked at."""
+        """Does the tool make all frames? Then they are looked at where they arrive at a port."""
         return all(each.made_by is MadeBy.RAW for each in self.streams)
 
     def words(self, role: Role, iface: Callable[[Port], str], token: int) -> dict[str, Any]:
@@ -182,7 +195,8 @@ class FramePlan:
         return {
             "token": token,
             "quiet_s": QUIET_S,
-            "limit_s": LIMIT_S,
+            "limit_s": self.limit_s,
+            "until_stopped": self.until_stopped,
             "ports": [self._port_words(port, iface(port)) for port in mine],
             "listens": [
                 {"over": over.value, "address": address, "port": UDP_PORT}
@@ -204,7 +218,7 @@ class FramePlan:
         modes = self.modes.get(port, PortModes())
         return {
             "iface": iface,
-            "protocol": EVERY_PROTOCOL if self.raw else ETHERTYPE,
+            "protocol": EVERY_PROTOCOL if self.raw and self.alone else ETHERTYPE,
             "promiscuous": modes.promiscuous,
             "all_multicast": modes.all_multicast,
             "groups": modes.groups,
@@ -214,6 +228,8 @@ class FramePlan:
     def _awaited(self, role: Role, iface: Callable[[Port], str]) -> list[list[object]]:
         found = list[list[object]]()
         for flow, each in enumerate(self.streams):
+            if not each.count:
+                continue
             if each.receiver.role is role and each.made_by is MadeBy.RAW and each.at_port is Arrives.ALL:
                 found.append([iface(each.receiver), flow, each.count])
             if each.receiver.role is role and each.program and each.at_program is Arrives.ALL:

@@ -13,6 +13,7 @@ from niclab.core.verdict import BenchFault
 _INTERFACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,14}")  # IFNAMSIZ is 16 with the final NUL
 _MODULE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,55}")  # MODULE_NAME_LEN is 56 on 64-bit kernels
 _PCI_ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]")
+_MAC = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}")
 _TOOL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,63}")
 
 
@@ -52,6 +53,10 @@ def ip_cidr(host: str, cidr: str) -> ipaddress.IPv4Interface | ipaddress.IPv6Int
     if "/" not in cidr or "%" in cidr:
         raise BenchFault(f"{host}: address {cidr!r}: ADDRESS/PREFIX such as 198.18.10.1/24 is wanted")
     return parsed
+
+
+def mac_address(host: str, address: str) -> str:
+    return _checked(host, "MAC address", address, _MAC, "six bytes such as 02:00:5e:00:53:01")
 
 
 def _checked(host: str, what: str, value: str, pattern: re.Pattern[str], wanted: str) -> str:

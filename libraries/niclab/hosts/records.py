@@ -42,6 +42,14 @@ class DriverInfo:
 
 
 @dataclass(frozen=True)
+class SelfTest:
+    """Self test of a card. ``results``: 0 is well, by the name of each test."""
+
+    passed: bool
+    results: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
 class LinkSettings:
     """Link of an interface.
 

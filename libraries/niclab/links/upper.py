@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Interface
@@ -92,6 +92,31 @@ def vlan_on_port(run: Run, port: Port, vlan_id: int) -> Stack:
         _register_module(run, stack, stack.server.host.bonds.modules()[1])
         _register_port(run, stack, port, stack.below[port])
         _add_vlan(run, stack, iface, vlan_id)
+    return stack
+
+
+def vlans_without_addresses(run: Run, port: Port, vlan_ids: Sequence[int]) -> Stack:
+    """Make VLANs on a port, which keeps its address: the port takes frames of these VLANs as well.
+
+    Args:
+        run: The qualification run.
+        port: The port.
+        vlan_ids: VLAN ids.
+
+    Returns:
+        All of them, to be removed together.
+
+    Raises:
+        BenchFault: One cannot be made. What was changed is undone.
+    """
+    server, iface = run.server_of(port), run.interface(port)
+    stack = Stack(server, f"VLANs of {iface}", run.bench.address(port), _before(run, [port]))
+    with _whole(run, stack):
+        _register_module(run, stack, server.host.bonds.modules()[1])
+        for vlan_id in vlan_ids:
+            name = f"niclab.{vlan_id}"
+            _register(run, stack, port.name, f"VLAN {name} is made", server.host.undo.upper(name))
+            server.host.bonds.create_vlan(name, iface, vlan_id)
     return stack
 
 

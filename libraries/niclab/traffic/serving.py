@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -46,15 +46,17 @@ def route(run: Run, ends: Ends) -> Route:
 
 
 @contextmanager
-def listening(server: Server, tool: TrafficTool, address: str, limit_s: float) -> Iterator[None]:
+def listening(
+    server: Server, tool: TrafficTool, address: str, limit_s: float, others: Collection[str] = ()
+) -> Iterator[None]:
     """The tool's server at an ``address`` of ``server``; ended with the block, whatever happens in it.
 
-    It ends by itself after ``limit_s`` seconds.
+    It ends by itself after ``limit_s`` seconds. At ``others``, addresses of the same server, another one may listen.
 
     Raises:
         BenchFault: When its port is taken, or it does not listen in time (its own words are in the message).
     """
-    _want_free(server, tool)
+    _want_free(server, tool, others)
     program = tool.programs[-1]
     job = server.start(tool.server_command(address), limit_s=limit_s)
     try:
@@ -84,8 +86,10 @@ def named(server: Server, command: str, ended: Result) -> Iterator[None]:
         raise error.about(f"{server.name}: `{command}` ({ended.ending}{said})") from error
 
 
-def _want_free(server: Server, tool: TrafficTool) -> None:
+def _want_free(server: Server, tool: TrafficTool, others: Collection[str]) -> None:
     """Another server on the port would answer in place of ours, or carry somebody else's traffic."""
-    listener = "\n".join(server.host.links.tcp_listeners(tool.port))
+    ours = tuple(f"{address}:{tool.port}" for address in others)
+    found = [line for line in server.host.links.tcp_listeners(tool.port) if not set(ours) & set(line.split())]
+    listener = "\n".join(found)
     if listener:
         raise BenchFault(f"{server.name}: port {tool.port} is taken already; wanted: free: {listener[:300]}")

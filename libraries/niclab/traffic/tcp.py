@@ -35,7 +35,8 @@ def steady(run: Run, path: BenchPath, sender: Role, at_most_s: int = 600) -> Ite
     ends, tool = serving.ends(run, path, sender), tool_of(run.bench.traffic)
     route = serving.route(run, ends)
     limit_s = at_most_s + tool.omitted_s + serving.SLACK_S
-    with serving.listening(ends.receiver, tool, route.receiver, limit_s):
+    others = {str(run.bench.address(port).ip) for port in run.ports(ends.receiver.role)} - {route.receiver}
+    with serving.listening(ends.receiver, tool, route.receiver, limit_s, others):
         job = ends.sender.start(tool.client_command(route, Order(duration_s=at_most_s)), limit_s=limit_s)
         try:
             iface = ends.sender.interface(ends.from_port)

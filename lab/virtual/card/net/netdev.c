@@ -127,7 +127,7 @@ int vnet_open(struct net_device *dev)
 	err = request_interrupts(v);
 	if (err)
 		return err;
-	v->mtu_changed = v->ring_changed = false;
+	v->mtu_changed = v->ring_changed = v->was_promiscuous = false;
 	v->carrier_lost_at = 0;
 	for (i = 0; i < v->channels; i++)
 		napi_enable(&v->queue[i].napi);
@@ -218,11 +218,6 @@ static int vlan_kill(struct net_device *dev, __be16 protocol, u16 vid)
 	return 0;
 }
 
-static void rx_mode(struct net_device *dev)
-{
-	/* vnet_receive() looks at dev->flags itself; multicast filters of these cards pass everything */
-}
-
 static const struct net_device_ops operations = {
 	.ndo_open = vnet_open,
 	.ndo_stop = vnet_stop,
@@ -236,7 +231,7 @@ static const struct net_device_ops operations = {
 	.ndo_validate_addr = eth_validate_addr,
 	.ndo_vlan_rx_add_vid = vlan_add,
 	.ndo_vlan_rx_kill_vid = vlan_kill,
-	.ndo_set_rx_mode = rx_mode,
+	.ndo_set_rx_mode = vnet_rx_mode,
 };
 
 static void make_queues(struct vnet *v)

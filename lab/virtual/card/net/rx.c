@@ -99,7 +99,7 @@ static void checksum(struct vnet *v, struct vnet_queue *q, struct sk_buff *skb, 
 	skb->ip_summed = CHECKSUM_NONE;
 	if (!(v->dev->features & NETIF_F_RXCSUM) || vnet_lies(v, VCARD_F_RXCSUM) || !s->transport) {
 		q->count[VC_RX_CSUM_NONE]++;
-	} else if (checksum_good(skb, s)) {
+	} else if (checksum_good(skb, s) || vcard_fault(v->port, VCARD_FAULT_CSUM_ACCEPTED)) {
 		skb->ip_summed = CHECKSUM_UNNECESSARY;
 		q->count[VC_RX_CSUM_GOOD]++;
 	} else {
@@ -169,7 +169,7 @@ static bool refused(struct vnet *v, struct vnet_queue *q, const struct sk_buff *
 	u32 jumbo = vcard_fault(v->port, VCARD_FAULT_JUMBO_DROP), lost = vcard_fault(v->port, VCARD_FAULT_RX_DROP);
 	u32 frame = skb->len + ETH_HLEN, tag = skb->protocol == htons(ETH_P_8021Q) ? VLAN_HLEN : 0;
 
-	if (skb->pkt_type == PACKET_OTHERHOST && !(v->dev->flags & IFF_PROMISC)) {
+	if (vnet_filtered(v, skb)) {
 		q->count[VC_RX_FILTERED]++;
 		return true;
 	}
@@ -241,6 +241,27 @@ static bool mac_control(struct vnet *v, const struct sk_buff *skb)
 	return true;
 }
 
+/* A frame gets its place in the ring of its queue, if there is one. */
+static void take_in(struct vnet *v, struct vnet_queue *q, struct sk_buff *skb, u32 bytes, bool merged, u64 now)
+{
+	spin_lock(&q->lock);
+	if (skb_queue_len(&q->rx) >= capacity(v)) {
+		q->count[VC_RX_NO_BUFFER]++;
+		spin_unlock(&q->lock);
+		dev_kfree_skb_any(skb);
+		return;
+	}
+	VNET_CB(skb)->due = vnet_rx_due(v, skb, bytes, merged, now);
+	enqueue(v, q, skb);
+	if (!vnet_uncounted(v)) {
+		q->count[VC_RX_PACKETS]++;
+		q->count[VC_RX_BYTES] += bytes;
+	}
+	vnet_arm(q, VNET_CB(skb_peek(&q->rx))->due, now);
+	flow_control(v, q);
+	spin_unlock(&q->lock);
+}
+
 void vnet_receive(void *context, struct sk_buff *skb)
 {
 	struct vnet *v = context;
@@ -248,6 +269,8 @@ void vnet_receive(void *context, struct sk_buff *skb)
 	u64 now = ktime_get_ns();
 	u32 bytes = skb->len, hash;
 	struct segment segment;
+	struct sk_buff *twin;
+	bool merged;
 
 	if (!READ_ONCE(v->open) || !netif_carrier_ok(v->dev))
 		goto drop;
@@ -264,19 +287,14 @@ void vnet_receive(void *context, struct sk_buff *skb)
 	parse(skb, &segment);
 	q = steer(v, skb, &hash);
 	checksum(v, q, skb, &segment);
+	vnet_damage(v, skb);
 	spin_lock(&q->lock);
-	if (skb_queue_len(&q->rx) >= capacity(v)) {
-		q->count[VC_RX_NO_BUFFER]++;
-		spin_unlock(&q->lock);
-		goto drop;
-	}
-	VNET_CB(skb)->due = vnet_rx_due(v, skb, bytes, merges(v, q, &segment, hash, now), now);
-	enqueue(v, q, skb);
-	q->count[VC_RX_PACKETS]++;
-	q->count[VC_RX_BYTES] += bytes;
-	vnet_arm(q, VNET_CB(skb_peek(&q->rx))->due, now);
-	flow_control(v, q);
+	merged = merges(v, q, &segment, hash, now);
 	spin_unlock(&q->lock);
+	twin = vnet_twin(v, skb);
+	take_in(v, q, skb, bytes, merged, now);
+	if (twin)
+		take_in(v, q, twin, bytes, false, now);
 	return;
 drop:
 	dev_kfree_skb_any(skb);

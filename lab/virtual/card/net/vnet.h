@@ -11,6 +11,8 @@
 
 #define VNET_QUEUES 64
 #define VNET_INDIRECTION 128
+#define VNET_GROUPS 256				/* more than so many groups: all are received */
+#define VNET_GROUP_BINS 256
 #define VNET_TICK_NS (250 * NSEC_PER_USEC)	/* events closer than this are handled together */
 #define VNET_EMIT_NS (500 * NSEC_PER_USEC)	/* frames leave in steps of this */
 #define VNET_BURST 64				/* frames at most in a step */
@@ -87,15 +89,19 @@ struct vnet {
 	u8 hash_key[40];
 	u32 indirection[VNET_INDIRECTION];
 	unsigned long *vlans;
+	u8 groups[VNET_GROUPS][ETH_ALEN];
+	unsigned int n_groups;			/* VNET_GROUPS + 1: all */
+	DECLARE_BITMAP(group_bins, VNET_GROUP_BINS);
+	bool was_promiscuous;
 
-	spinlock_t lock;			/* clocks and pause */
+	spinlock_t lock;			/* clocks, pause and groups */
 	struct vcard_server cpu[2], nic[2], wire;
 	u64 paused_since, paused_until, shift;
 	unsigned long xoff;			/* rx queues that want the partner to pause */
 	struct hrtimer emit;
 	struct sk_buff_head leaving;		/* frames on their way out, by due time; the timer's own */
 	unsigned long carrier_lost_at;
-	u64 reorder;
+	u64 reorder, flips, twins, cuts, uncounted;
 	unsigned int first_vector;
 	struct vnet_queue queue[VNET_QUEUES];
 };
@@ -125,6 +131,15 @@ void vnet_send_pause(struct vnet *v, u16 quanta);
 /* rx.c */
 void vnet_receive(void *context, struct sk_buff *skb);
 int vnet_poll(struct napi_struct *napi, int budget);
+
+/* filter.c */
+void vnet_rx_mode(struct net_device *dev);
+bool vnet_filtered(struct vnet *v, const struct sk_buff *skb);
+
+/* damage.c */
+void vnet_damage(struct vnet *v, struct sk_buff *skb);
+struct sk_buff *vnet_twin(struct vnet *v, const struct sk_buff *skb);
+bool vnet_uncounted(struct vnet *v);
 
 /* link.c */
 bool vnet_link_seen(struct vnet *v);

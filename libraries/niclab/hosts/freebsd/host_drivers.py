@@ -16,6 +16,7 @@ from niclab.hosts.records import (
     LoadedModule,
     ModuleFile,
     ModuleState,
+    SelfTest,
 )
 from niclab.hosts.settings_records import Attempt, Package
 
@@ -163,6 +164,11 @@ class FreeBsdDrivers(FreeBsdCommands):
             raise BenchFault(f"{self.name}: `sysctl {device.tree}` does not describe {device.name}")
         version = _bare(found[0].version)
         return DriverInfo(device.driver, version, found[0].firmware)
+
+    @not_available("its drivers have no self test that a command begins")
+    def self_test(self, iface: str, offline: bool) -> SelfTest:
+        del offline
+        raise NotApplicable(f"{self.name}: {iface}: FreeBSD has no command for the self test of a card")
 
     def _kernel_files(self) -> tuple[KernelFile, ...]:
         return self._read("kldstat -v", read_kldstat).modules

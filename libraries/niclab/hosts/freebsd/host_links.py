@@ -18,7 +18,7 @@ from niclab.hosts.freebsd.system import read_cpu_times
 from niclab.hosts.host import PING_EVERY_S
 from niclab.hosts.linux.ping import of_the_first, read_ping, with_trailing
 from niclab.hosts.load_records import FrameCounters, Load
-from niclab.hosts.names import interface_name, ip_address, ip_cidr
+from niclab.hosts.names import interface_name, ip_address, ip_cidr, mac_address
 from niclab.hosts.parity import emulated
 from niclab.hosts.records import (
     CarrierChanges,
@@ -155,6 +155,10 @@ class FreeBsdLinks(FreeBsdCommands):
         change = f"ifconfig {interface_name(self.name, iface)} {state}"
         if self._changed(change, iface).admin_up is not up:
             raise BenchFault(f"{self.name}: {iface} is not {state} after `{change}`")
+
+    def mac_command(self, iface: str, mac: str) -> str:
+        """A command that gives the interface a MAC address, for the journal as well."""
+        return f"ifconfig {interface_name(self.name, iface)} ether {mac_address(self.name, mac)}"
 
     def answers_arp_for_others(self, iface: str) -> bool:
         """Never: an address is answered for by the interface that has it alone."""

@@ -7,11 +7,12 @@ import shlex
 from dataclasses import replace
 from pathlib import PurePosixPath
 
-from niclab.core.verdict import BenchFault
+from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.hosts.commands import HostCommands, is_no_answer, refusal
 from niclab.hosts.errors import unreadable
 from niclab.hosts.host import CommandResult
 from niclab.hosts.linux.ethtool import read_driver_info
+from niclab.hosts.linux.ethtool_selftest import read_self_test
 from niclab.hosts.linux.modinfo import read_modinfo
 from niclab.hosts.linux.modules import read_proc_modules
 from niclab.hosts.names import interface_name, module_name
@@ -20,6 +21,7 @@ from niclab.hosts.records import (
     LoadedModule,
     ModuleFile,
     ModuleState,
+    SelfTest,
 )
 from niclab.hosts.settings_records import Attempt, Package
 
@@ -32,6 +34,8 @@ _PARAMETER = re.compile(r"[A-Za-z0-9_]{1,64}")
 _PACKAGE_FIELDS = r"${Package} ${db:Status-Status} ${Architecture} ${Version}\n"
 
 _INSTALL_TIMEOUT_S = 300
+
+_SELF_TEST_S = 120
 
 _UNKNOWN = ("was not found", "Unable to locate package")
 
@@ -53,6 +57,21 @@ class LinuxDrivers(HostCommands):
 
     def driver_info(self, iface: str) -> DriverInfo:
         return self._read(f"ethtool -i {interface_name(self.name, iface)}", read_driver_info)
+
+    def self_test(self, iface: str, offline: bool) -> SelfTest:
+        """Let the card test itself; an offline test takes the link down meanwhile.
+
+        Raises:
+            NotApplicable: The driver has no self test.
+        """
+        kind = "offline" if offline else "online"
+        command = f"ethtool -t {interface_name(self.name, iface)} {kind}"
+        result = self._try(command, timeout_s=_SELF_TEST_S)
+        if "not supported" in result.stderr or "no strings" in result.stderr.lower():
+            raise NotApplicable(f"{self.name}: {iface}: its driver has no self test ({result.stderr.strip()})")
+        if result.exit_status not in (0, 1) or not result.stdout.strip():
+            raise self._failed(command, result)
+        return self._understood(command, read_self_test, result.stdout)
 
     def package(self, name: str) -> Package | None:
         """The package as ``dpkg`` knows it; None when it is not installed (its configuration files may be left)."""

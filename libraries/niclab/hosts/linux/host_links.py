@@ -16,7 +16,7 @@ from niclab.hosts.linux.ip import read_interfaces
 from niclab.hosts.linux.load import FRAME_COUNTERS, read_load
 from niclab.hosts.linux.ping import of_the_first, read_ping, with_trailing
 from niclab.hosts.load_records import Load
-from niclab.hosts.names import interface_name, ip_address, ip_cidr
+from niclab.hosts.names import interface_name, ip_address, ip_cidr, mac_address
 from niclab.hosts.reading import numbered, whole_number
 from niclab.hosts.records import (
     CarrierChanges,
@@ -132,6 +132,10 @@ class LinuxLinks(HostCommands):
         change = f"ip link set dev {interface_name(self.name, iface)} {state}"
         if self._changed(change, iface).admin_up is not up:
             raise BenchFault(f"{self.name}: {iface} is not {state} after `{change}`")
+
+    def mac_command(self, iface: str, mac: str) -> str:
+        """A command that gives the interface a MAC address, for the journal as well."""
+        return f"ip link set dev {interface_name(self.name, iface)} address {mac_address(self.name, mac)}"
 
     def answers_arp_for_others(self, iface: str) -> bool:
         """Does the interface answer ARP for addresses of the server's other interfaces?

@@ -1,0 +1,57 @@
+"""Settings that change under traffic, settings that must be kept, and the card's self test."""
+
+from __future__ import annotations
+
+from robot.api import logger
+from robot.api.deco import keyword, library
+
+from BenchLibrary import BenchLibrary
+from niclab.core.profile import Profile
+from niclab.frames import changes
+from niclab.settings import survival
+
+
+@library(scope="GLOBAL")
+class Changes(BenchLibrary):
+    """Checks that change settings of the dut. Each puts back what it changes, and fails when it cannot."""
+
+    @keyword
+    def traffic_should_survive_changes_of_settings(self, profile: Profile, seed: int | None = None) -> None:
+        """Change settings in an order drawn from a seed, while numbered frames flow both ways over the first path.
+
+        Args:
+            profile: How many changes: ``quick`` 4, ``full`` 40.
+            seed: Repeats the order of an earlier run, whose log names it; without it the order is another each time.
+
+        Raises:
+            CardFailure: A setting is not taken, frames stay away for longer than the sheet allows a link to return, or
+                are lost or damaged afterwards.
+            BenchFault: A setting could not be put back.
+            NotApplicable: The sheet names no setting that can be changed, or a server does not run Linux.
+        """
+        changes.under_traffic(self.run, profile, logger.info, seed)
+
+    @keyword
+    def settings_should_survive_down_and_up(self) -> None:
+        """Change rings and coalescing of every port, take the port down and up, and read them again.
+
+        Raises:
+            CardFailure: A setting is another one afterwards, or the link does not return in time.
+            BenchFault: A setting could not be put back.
+            NotApplicable: The sheet says of no setting that it can be set.
+        """
+        survival.over_down_and_up(self.run, logger.info)
+
+    @keyword
+    def self_test_should_pass(self, offline: bool) -> None:
+        """Let every port test itself.
+
+        Args:
+            offline: Every test, which takes the link down meanwhile; else those that leave the port in use.
+
+        Raises:
+            CardFailure: A test fails, or the link does not return in time.
+            BenchFault: The result cannot be read.
+            NotApplicable: The driver or the system has no self test.
+        """
+        survival.self_test(self.run, offline, logger.info)

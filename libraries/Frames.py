@@ -1,0 +1,88 @@
+"""Frames with known content: each arrives once, in order and unchanged, and every port counts it."""
+
+from __future__ import annotations
+
+from robot.api import logger
+from robot.api.deco import keyword, library
+
+from BenchLibrary import BenchLibrary
+from niclab.core.profile import Profile
+from niclab.frames import delivery, load
+
+
+@library(scope="GLOBAL")
+class Frames(BenchLibrary):
+    """Checks of the data that a card carries, over every path of the bench.
+
+    Each names every difference between what was sent, what both ports counted and what was delivered. What the peer
+    alone does wrong is a BenchFault. All are not applicable where a server does not run Linux.
+    """
+
+    @keyword
+    def every_frame_should_arrive_once_in_order_and_unchanged(self) -> None:
+        """Send frames of mixed sizes over every path in both directions at once.
+
+        Raises:
+            CardFailure: Frames are lost, doubled, reordered, damaged, delivered to another port or counted wrong.
+            Undecided: The exchange proves nothing, as a server stood still.
+        """
+        delivery.once_in_order(self.run, logger.info)
+
+    @keyword
+    def frames_of_every_size_should_arrive(self) -> None:
+        """Send a frame of each size from the smallest to the largest of the MTU, in both directions.
+
+        Raises:
+            CardFailure: Frames are lost, doubled, reordered, damaged, delivered to another port or counted wrong.
+            Undecided: The exchange proves nothing, as a server stood still.
+        """
+        delivery.every_size(self.run, logger.info)
+
+    @keyword
+    def frames_of_the_largest_sizes_should_arrive(self) -> None:
+        """Send the smallest and the largest frames at the largest MTU of the sheet, in both directions.
+
+        Raises:
+            CardFailure: Frames are lost, doubled, reordered, damaged, delivered to another port or counted wrong.
+            Undecided: The exchange proves nothing, as a server stood still.
+            NotApplicable: The sheet does not know the largest MTU.
+        """
+        delivery.largest_sizes(self.run, logger.info)
+
+    @keyword
+    def data_should_arrive_unchanged(self, offload: str, on: bool) -> None:
+        """Send records over UDP, in fragments as well, and over TCP, with offloads of the dut switched on or off.
+
+        Args:
+            offload: Name of an offload of the sheet such as ``tso4``, or ``every`` for all that can be switched.
+            on: Are they on?
+
+        Raises:
+            CardFailure: Records are lost, doubled, reordered or damaged, or an offload is not switched.
+            Undecided: The exchange proves nothing, as a server stood still.
+            NotApplicable: The sheet names no such offload that can be switched.
+        """
+        delivery.over_sockets(self.run, logger.info, offload, on)
+
+    @keyword
+    def wrong_checksums_should_be_refused_and_counted(self) -> None:
+        """Send UDP and TCP with right and wrong checksums to every port of the dut.
+
+        Raises:
+            CardFailure: A wrong one is delivered, answered, not counted, or called right by the card.
+            Undecided: The exchange proves nothing, as a server stood still.
+        """
+        delivery.wrong_checksums(self.run, logger.info)
+
+    @keyword
+    def full_load_should_be_carried(self, profile: Profile) -> None:
+        """Send TCP over every path in both directions at once, and numbered frames among it.
+
+        Args:
+            profile: How long: ``quick`` 12 s, ``full`` 300 s.
+
+        Raises:
+            CardFailure: A port stalls, counts errors or changes of carrier, or frames are damaged.
+            Undecided: A server stood still while a port stalled.
+        """
+        load.carry(self.run, profile, logger.info)

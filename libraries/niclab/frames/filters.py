@@ -1,0 +1,283 @@
+"""What a port must receive and what it must not: addresses, groups, modes, VLANs.
+
+Without frames that arrive, frames that do not arrive prove nothing: each exchange has both.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+
+from niclab.bench.records import Port, Role
+from niclab.card import MulticastFilter, OffloadName
+from niclab.core.verdict import BenchFault, NotApplicable, fail_with
+from niclab.frames.exchange import BROADCAST, Bench, Say, exchange, near_addresses, strange_addresses
+from niclab.frames.spec import Arrives, FrameStream, PortModes
+from niclab.links import checks, upper
+from niclab.run.run import Run
+from niclab.run.temporary import put_back
+from niclab.settings.offload_table import rows
+from niclab.settings.ports import DutPort
+
+COUNT, SIZES = 97, (60, 1514, 301, 64)
+BITS = (0, 7, 8, 21, 31, 39)
+"""Bits by which near addresses differ from a port's own; none is in the first byte, which tells groups."""
+GROUPS, PER_GROUP = 140, 3
+"""More groups than the tables of exact addresses of older cards have places."""
+UNJOINED = 24
+HASH_LEAKS = 4
+"""House rule: of so many groups that were not joined, one in this many may have the hash of one that was."""
+ADDRESSES = 12
+VLANS = (2, 5, 127, 128, 1023, 2047, 2048, 4093)
+TOGETHER = 8
+SEED = 19
+
+
+def _only(stream: FrameStream, at_port: Arrives) -> FrameStream:
+    return replace(stream, at_port=at_port)
+
+
+def own_address_only(run: Run, say: Say) -> None:
+    """Send frames to the address of each port of the dut, to near and strange ones, and to all.
+
+    Args:
+        run: The current run.
+        say: Takes what became of the frames.
+
+    Raises:
+        CardFailure: A port does not receive what is its own, or receives what is not.
+        BenchFault: The tool failed.
+        Undecided: The exchange proves nothing.
+        NotApplicable: A server cannot send frames of its own.
+    """
+    bench = Bench(run)
+    exchange(run, [stream for port in bench.of(Role.PEER) for stream in _addressed(bench, port)], say)
+
+
+def _addressed(bench: Bench, port: Port) -> list[FrameStream]:
+    own = bench.mac(bench.run.bench.partner(port))
+    near = near_addresses(own, BITS)
+    refused = [("a near address", mac) for mac in near] + [("a strange address", strange_addresses(1, SEED)[0])]
+    return [
+        bench.frames("frames to its own address", port, COUNT, SIZES),
+        *(
+            _only(bench.frames(f"frames to {n} {m}", port, COUNT, SIZES, destination=m), Arrives.NONE)
+            for n, m in refused
+        ),
+        bench.frames("broadcasts", port, COUNT, SIZES, destination=BROADCAST),
+    ]
+
+
+def promiscuous(run: Run, say: Say) -> None:
+    """Send frames for a strange address to ports of the dut that are promiscuous, and again when they are not any more.
+
+    Args:
+        run: The current run.
+        say: Takes what became of the frames.
+
+    Raises:
+        CardFailure: A port does not receive everything while it is promiscuous, or still does afterwards.
+        BenchFault: The tool failed.
+        Undecided: The exchange proves nothing.
+        NotApplicable: A server cannot send frames of its own.
+    """
+    bench, strange = Bench(run), strange_addresses(1, SEED)[0]
+    for on in (True, False):
+        streams = list[FrameStream]()
+        for port in bench.of(Role.PEER):
+            name = f"frames to a strange address {'while promiscuous' if on else 'afterwards'}"
+            made = bench.frames(name, port, COUNT, SIZES, destination=strange)
+            own = bench.frames("frames to its own address", port, COUNT, SIZES)
+            streams += [own, _only(made, Arrives.ALL if on else Arrives.NONE)]
+        exchange(run, streams, say, {port: PortModes(promiscuous=on) for port in bench.of(Role.DUT)})
+
+
+def groups(run: Run, say: Say) -> None:
+    """Send frames to groups that the ports of the dut have joined, more than a small table holds, and to others.
+
+    Args:
+        run: The current run.
+        say: Takes what became of the frames.
+
+    Raises:
+        CardFailure: A frame to a group that was joined is lost, or those to others get through the sheet's filter.
+        BenchFault: The tool failed.
+        Undecided: The exchange proves nothing.
+        NotApplicable: A server cannot send frames of its own.
+    """
+    macs = strange_addresses(GROUPS + UNJOINED, SEED, multicast=True)
+    joined, others = macs[:GROUPS], macs[GROUPS:]
+    bench = Bench(run)
+    streams = [stream for port in bench.of(Role.PEER) for stream in _to_groups(bench, port, joined, Arrives.ALL)]
+    exchange(run, streams, say, {port: PortModes(groups=tuple(joined)) for port in bench.of(Role.DUT)})
+    _left(run, bench, joined[-UNJOINED:] + others, say)
+
+
+def _left(run: Run, bench: Bench, others: Sequence[str], say: Say) -> None:
+    """Groups that were left, or never joined, do not get through; how many may, the kind of the filter says."""
+    streams = list[FrameStream]()
+    for port in bench.of(Role.PEER):
+        streams += [bench.frames("frames to its own address", port, COUNT, SIZES)]
+        streams += _to_groups(bench, port, others, Arrives.ANY)
+    ledger, _ = exchange(run, streams, say)
+    facts = run.card.section(run.card.filters, "filters")
+    allowed = {MulticastFilter.EXACT: 0, MulticastFilter.HASH: len(others) // HASH_LEAKS}.get(
+        facts.multicast, len(others)
+    )
+    problems = []
+    for leg in ledger.legs:
+        leaked = len({flow for flow in leg.arrived if leg.streams[flow].at_port is Arrives.ANY})
+        say(f"{leg.receiver.name}: {leaked} of {len(others)} groups that were not joined got through")
+        if leaked > allowed:
+            said = f"{leg.receiver.place}: frames to {leaked} of {len(others)} groups that nobody has joined arrived"
+            kind = f"its filter is {facts.multicast.value}"
+            problems.append(f"{said}; sheet {run.card.name} allows {allowed}: {kind}")
+    fail_with(problems)
+
+
+def _to_groups(bench: Bench, port: Port, macs: Sequence[str], at_port: Arrives) -> list[FrameStream]:
+    return [
+        _only(bench.frames(f"frames to group {mac}", port, PER_GROUP, SIZES, destination=mac), at_port) for mac in macs
+    ]
+
+
+def all_groups(run: Run, say: Say) -> None:
+    """Send frames to groups that nobody has joined to ports of the dut that receive all groups.
+
+    Args:
+        run: The current run.
+        say: Takes what became of the frames.
+
+    Raises:
+        CardFailure: One is lost, or frames for a strange address arrive.
+        BenchFault: The tool failed.
+        Undecided: The exchange proves nothing.
+        NotApplicable: A server cannot send frames of its own.
+    """
+    bench, macs = Bench(run), strange_addresses(TOGETHER, SEED + 1, multicast=True)
+    streams = list[FrameStream]()
+    for port in bench.of(Role.PEER):
+        strange = bench.frames(
+            "frames to a strange address", port, COUNT, SIZES, destination=strange_addresses(1, SEED)[0]
+        )
+        streams += [*_to_groups(bench, port, macs, Arrives.ALL), _only(strange, Arrives.NONE)]
+    exchange(run, streams, say, {port: PortModes(all_multicast=True) for port in bench.of(Role.DUT)})
+
+
+def more_addresses(run: Run, say: Say) -> None:
+    """Send frames to addresses that the ports of the dut have in addition to their own.
+
+    Args:
+        run: The current run.
+        say: Takes what became of the frames.
+
+    Raises:
+        CardFailure: One is lost.
+        BenchFault: The tool failed.
+        Undecided: The exchange proves nothing.
+        NotApplicable: A server cannot send frames of its own.
+    """
+    bench, macs = Bench(run), strange_addresses(ADDRESSES, SEED + 2)
+    streams = [
+        bench.frames(f"frames to address {mac}", port, PER_GROUP, SIZES, destination=mac)
+        for port in bench.of(Role.PEER)
+        for mac in macs
+    ]
+    exchange(run, streams, say, {port: PortModes(addresses=tuple(macs)) for port in bench.of(Role.DUT)})
+
+
+def changed_address(run: Run, say: Say) -> None:
+    """Give each port of the dut another MAC address, and its own back: the one that it has is the one that works.
+
+    Args:
+        run: The current run.
+        say: Takes what became of the frames.
+
+    Raises:
+        CardFailure: A port does not receive at its address, still does at the other one, or loses pings.
+        BenchFault: The tool failed, or an address cannot be set or put back.
+        Undecided: The exchange proves nothing.
+        NotApplicable: A server cannot send frames of its own.
+    """
+    bench = Bench(run)
+    ports = bench.of(Role.DUT)
+    own = {port: bench.mac(port) for port in ports}
+    new = dict(zip(ports, strange_addresses(len(ports), SEED + 3), strict=True))
+    with ExitStack() as undoing:
+        for port in ports:
+            undoing.enter_context(_address(run, port, own[port], new[port]))
+        _answers_at(run, Bench(run), new, own, say)
+        _require_pings(run, bench)
+    _answers_at(run, Bench(run), own, new, say)
+    _require_pings(run, bench)
+
+
+def _require_pings(run: Run, bench: Bench) -> None:
+    """Pings from the system itself; the peer asks for addresses again, which it may remember for a minute."""
+    for port in bench.of(Role.PEER):
+        run.server_of(port).run(f"ip neigh flush dev {shlex.quote(run.interface(port))}")
+    checks.require_traffic(run)
+
+
+@contextmanager
+def _address(run: Run, port: Port, own: str, new: str) -> Iterator[None]:
+    server, iface = run.server_of(port), run.interface(port)
+    command = server.host.links.mac_command
+    with put_back(run, server, port.name, f"{iface}: MAC address becomes {new}", command(iface, own)):
+        server.run(command(iface, new))
+        found = server.host.links.interface(iface).mac
+        if found != new:
+            raise BenchFault(f"{port.place}: MAC address is {found}, {new} was set")
+        yield
+
+
+def _answers_at(run: Run, bench: Bench, now: dict[Port, str], before: dict[Port, str], say: Say) -> None:
+    streams = list[FrameStream]()
+    for sender in bench.of(Role.PEER):
+        port = run.bench.partner(sender)
+        old = bench.frames(f"frames to {before[port]}", sender, COUNT, SIZES, destination=before[port])
+        streams += [
+            bench.frames(f"frames to {now[port]}", sender, COUNT, SIZES, destination=now[port]),
+            _only(old, Arrives.NONE),
+        ]
+    exchange(run, streams, say)
+
+
+def vlans(run: Run, say: Say) -> None:
+    """Send frames of many VLANs to a port of the dut that is in some of them.
+
+    Args:
+        run: The current run.
+        say: Takes what became of the frames.
+
+    Raises:
+        CardFailure: One of its own VLANs is lost, loses its tag, or another one gets through the filter.
+        BenchFault: The tool failed, or a VLAN cannot be made or removed.
+        Undecided: The exchange proves nothing.
+        NotApplicable: The dut does not filter VLANs, or a server cannot send frames of its own.
+    """
+    row = rows(run).get(OffloadName.VLAN_FILTER)
+    bench = Bench(run)
+    sender = bench.of(Role.PEER)[0]
+    dut = DutPort(run, run.bench.partner(sender))
+    if row is None or not row.feature(dut, dut.host.settings.features(dut.iface)).on:
+        raise NotApplicable(f"{dut.place} does not filter VLANs")
+    others = sorted({vid + step for vid in VLANS for step in (1, 16)} - set(VLANS))
+    with ExitStack() as undoing:
+        made_for = upper.vlans_without_addresses(run, dut.port, VLANS)
+        undoing.callback(lambda: fail_with(upper.remove(run, made_for)))
+        own = [bench.frames(f"frames of VLAN {vid}", sender, COUNT, SIZES, vlans=(vid,)) for vid in VLANS]
+        made = [bench.frames(f"frames of VLAN {vid}", sender, COUNT, SIZES, vlans=(vid,)) for vid in others]
+        untagged = bench.frames("frames without tag", sender, COUNT, SIZES)
+        ledger, _ = exchange(run, [untagged, *own, *(_only(each, Arrives.NONE) for each in made)], say)
+    (leg,) = ledger.legs
+    problems = []
+    for flow, came in leg.arrived.items():
+        frame = leg.streams[flow].frame
+        wanted = {str(frame.vlans[0])} if frame and frame.vlans else {""}
+        if set(came.tags) != wanted:
+            said = f"{dut.place}: {leg.streams[flow].name} arrived with tags {', '.join(sorted(came.tags)) or 'none'}"
+            problems.append(f"{said}; wanted: the one that was sent")
+    fail_with(problems)

@@ -1,0 +1,119 @@
+"""Full load: TCP over every path in both directions at once, and numbered frames among it. Nothing may stall."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from niclab.bench.records import Port, Role
+from niclab.core.parallel import at_once, side_by_side
+from niclab.core.profile import Profile
+from niclab.core.verdict import Trouble, Undecided, blame
+from niclab.core.wait import pause
+from niclab.frames.exchange import Bench, Say, exchange
+from niclab.frames.spec import Arrives
+from niclab.hosts.load_records import FrameCounters
+from niclab.links import checks
+from niclab.run import standstill
+from niclab.run.run import Run
+from niclab.traffic import tcp
+
+LASTS_S: Mapping[Profile, int] = {Profile.QUICK: 12, Profile.FULL: 300}
+FRAMES_PER_S = 50
+SIZES = (60, 1514, 700, 64, 1024)
+WINDOW_S = 3.0
+LEAST_OF_MEAN = 0.1
+"""House rule: a window in which a port carries less than this part of its mean is a stall."""
+NEVER = ("rx_errors", "tx_errors")
+"""Counters that may not grow. Frames for which a receiver had no room are congestion, and TCP sends them again."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a port had counted, and when."""
+
+    at_s: float
+    counters: FrameCounters
+
+
+Looks = Mapping[Port, Sequence[Look]]
+
+
+def carry(run: Run, profile: Profile, say: Say) -> None:
+    """Load every path in both directions, and require that nothing stalls, breaks, or is damaged.
+
+    Args:
+        run: The current run.
+        profile: How long it lasts.
+        say: Takes what each port carried.
+
+    Raises:
+        CardFailure: A port of the dut stalls, counts errors or changes of carrier; frames are damaged, doubled or
+            reordered.
+        BenchFault: Only ports of the peer do, or traffic does not flow.
+        Undecided: A server stood still while a port stalled.
+        NotApplicable: A server cannot send frames of its own.
+    """
+    seconds = LASTS_S[profile]
+    both, changes = standstill.watch(run), checks.carrier_changes(run)
+    with ExitStack() as flowing:
+        flows = [tcp.steady(run, path, role) for path in run.bench.paths for role in Role]
+        side_by_side(flowing.enter_context, flows)
+        bench, before = Bench(run), both.told()
+        frames = [
+            replace(
+                bench.frames("frames under load", port, FRAMES_PER_S * seconds, SIZES),
+                per_s=FRAMES_PER_S,
+                at_port=Arrives.MOST,
+            )
+            for port in bench.ports
+        ]
+        _, looks = at_once(lambda: exchange(run, frames, say, alone=False), lambda: _watched(run, bench.ports, seconds))
+        stood = both.between(before, both.told())
+    problems = [problem for port in bench.ports for problem in _stalls(port, looks[port], say)]
+    if problems and stood:
+        raise Undecided("\n".join([*(each.text for each in problems), *map(str, stood)]))
+    problems += [problem for port in bench.ports for problem in _errors(port, looks[port])]
+    blame([*problems, *checks.unexpected_changes(run, changes, frozenset(), "every path was loaded both ways")])
+
+
+def _watched(run: Run, ports: Sequence[Port], seconds: float) -> Looks:
+    found: dict[Port, list[Look]] = {port: [] for port in ports}
+
+    def look(port: Port) -> Look:
+        counters = run.server_of(port).host.links.load(run.interface(port)).frames
+        return Look(time.monotonic(), counters)
+
+    end = time.monotonic() + seconds
+    while time.monotonic() < end or len(found[ports[0]]) < len(("before", "between", "after")):
+        for port, seen in zip(ports, side_by_side(look, ports), strict=True):
+            found[port].append(seen)
+        pause(WINDOW_S)
+    return found
+
+
+def _stalls(port: Port, looks: Sequence[Look], say: Say) -> list[Trouble]:
+    problems = []
+    for way in ("rx_bytes", "tx_bytes"):
+        rates = [
+            8e-6 * (getattr(late.counters, way) - getattr(early.counters, way)) / (late.at_s - early.at_s)
+            for early, late in pairwise(looks)
+        ]
+        mean = sum(rates) / len(rates)
+        say(f"{port.name}: {way[:2]} {mean:.1f} Mbit/s, least {min(rates):.1f} in {WINDOW_S:g} s")
+        if min(rates) < LEAST_OF_MEAN * mean or not mean:
+            text = f"carried {min(rates):.2f} Mbit/s {way[:2]} in the worst {WINDOW_S:g} s under full load"
+            problems.append(port.trouble(f"{text}; wanted: at least {LEAST_OF_MEAN:g} of its mean, {mean:.2f}"))
+    return problems
+
+
+def _errors(port: Port, looks: Sequence[Look]) -> list[Trouble]:
+    gained = looks[-1].counters.since(looks[0].counters)
+    return [
+        port.trouble(f"counted {getattr(gained, name)} {name} under full load; wanted: none")
+        for name in NEVER
+        if getattr(gained, name)
+    ]

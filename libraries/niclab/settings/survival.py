@@ -1,0 +1,131 @@
+"""Settings that survive when their port goes down and up, and the card's self test."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass
+
+from niclab.card import CoalescingFacts, RingFacts
+from niclab.core.verdict import NotApplicable, SheetSilent, fail_with
+from niclab.hosts.settings_records import Attempt
+from niclab.run.run import Run
+from niclab.settings.ports import DutPort, Show, driver_section, dut_ports
+from niclab.settings.rings import RingSize
+from niclab.settings.trial import Quantity
+
+
+@dataclass(frozen=True)
+class CoalescingValue:
+    """A parameter of coalescing of one port, as a :class:`~niclab.settings.trial.Quantity`."""
+
+    dut: DutPort
+    what: str
+
+    def read(self) -> int | None:
+        """Read its value."""
+        return self.dut.host.settings.coalescing(self.dut.iface).parameters.get(self.what)
+
+    def set(self, value: int) -> Attempt[int | None]:
+        """Set it, with adaptive coalescing off where there is such."""
+        adaptive = self.dut.host.settings.coalescing(self.dut.iface).adaptive_rx
+        values: dict[str, int | bool] = {} if adaptive is None else {"adaptive-rx": False}
+        attempt = self.dut.host.settings.set_coalescing(self.dut.iface, values | {self.what: value})
+        return Attempt(attempt.refused, attempt.now.parameters.get(self.what))
+
+    def put_back(self) -> AbstractContextManager[None]:
+        """Put it back after the ``with`` block."""
+        restoring = self.dut.host.undo.coalescing(self.dut.iface, (self.what,))
+        return self.dut.put_back(f"{self.what} is set", restoring)
+
+
+def over_down_and_up(run: Run, show: Show) -> None:
+    """Change rings and coalescing of every port of the dut, take it down and up, and read them again.
+
+    Args:
+        run: The current run.
+        show: Takes each setting as a sentence.
+
+    Raises:
+        CardFailure: A setting is not taken, another one after down and up, or the link does not return in time.
+        BenchFault: A setting could not be put back.
+        NotApplicable: The sheet says of no setting that it can be set.
+    """
+    limit_ms = run.card.known(run.card.limits.carrier_return_within_ms, "limits.carrier_return_within_ms")
+    problems = []
+    for dut in dut_ports(run):
+        chosen = [(quantity, value) for quantity, value in _chosen(dut) if quantity.read() != value]
+        with ExitStack() as undoing:
+            kept = list[tuple[Quantity, int]]()
+            for quantity, value in chosen:
+                undoing.enter_context(quantity.put_back())
+                found = quantity.set(value).now
+                if found == value:
+                    kept.append((quantity, value))
+                else:
+                    problems.append(dut.expected(quantity.what, f"{found} when set to {value}", value))
+            for up in (False, True):
+                dut.host.links.set_link(dut.iface, up)
+            for quantity, value in kept:
+                found = quantity.read()
+                show(f"{dut.place}: {quantity.what} set to {value}, {found} after down and up")
+                if found != value:
+                    problems.append(
+                        f"{dut.place}: {quantity.what} is {found} after down and up; wanted: {value} as set"
+                    )
+            if not dut.host.links.await_carrier(dut.iface, True, within_s=limit_ms / 1000):
+                problems.append(f"{dut.place} has no carrier {limit_ms} ms after down and up; wanted: a link")
+    fail_with(problems)
+
+
+def self_test(run: Run, offline: bool, show: Show) -> None:
+    """Let every port of the dut test itself.
+
+    Args:
+        run: The current run.
+        offline: Every test, which takes the link down meanwhile; else those that leave the port in use.
+        show: Takes the result of each test.
+
+    Raises:
+        CardFailure: A test fails, or the link does not return in time.
+        BenchFault: The result cannot be read.
+        NotApplicable: The driver has no self test.
+    """
+    limit_ms = run.card.known(run.card.limits.carrier_return_within_ms, "limits.carrier_return_within_ms")
+    problems = []
+    for dut in dut_ports(run):
+        found = dut.host.drivers.self_test(dut.iface, offline)
+        show(f"{dut.place}: {'passed' if found.passed else 'failed'}: {dict(found.results)}")
+        failed = [f"{name} {result}" for name, result in found.results if result]
+        if failed or not found.passed:
+            said = ", ".join(failed) or "the verdict alone"
+            problems.append(f"{dut.place}: its self test fails: {said}; wanted: every result 0")
+        if not dut.host.links.await_carrier(dut.iface, True, within_s=limit_ms / 1000):
+            problems.append(f"{dut.place} has no carrier {limit_ms} ms after its self test; wanted: a link")
+    fail_with(problems)
+
+
+def _chosen(dut: DutPort) -> list[tuple[Quantity, int]]:
+    """Settings that the sheet says can be set, each with a value for it.
+
+    Raises:
+        NotApplicable: There is none.
+    """
+    found = list[tuple[Quantity, int]]()
+    try:
+        rings = driver_section(dut.run, "rings", RingFacts, lambda each: each.host.settings.rings(each.iface))
+        if rings.settable:
+            for name, ring in (("rx", rings.rx), ("tx", rings.tx)):
+                found += [(RingSize(dut, name), ring.max // 2)] if isinstance(ring.max, int) else []
+    except SheetSilent:
+        pass
+    try:
+        read = dut.host.settings.coalescing
+        facts = driver_section(dut.run, "coalescing", CoalescingFacts, lambda each: read(each.iface))
+        for parameter in facts.parameters:
+            if parameter.settable and isinstance(parameter.max, int):
+                found.append((CoalescingValue(dut, parameter.name), parameter.max // 2))
+    except SheetSilent:
+        pass
+    if not found:
+        raise NotApplicable(f"sheet {dut.run.card.name} says of no ring and no coalescing that it can be set")
+    return found

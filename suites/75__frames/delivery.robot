@@ -1,0 +1,38 @@
+*** Settings ***
+Documentation    Each frame has a number and a hash. What is sent is counted by both ports and arrives once, in order
+...              and unchanged.
+
+Resource         ../../resources/frames.resource
+
+Test Teardown    Ready The Bench
+
+Test Tags        req:CARD-09
+
+
+*** Test Cases ***
+Every Frame Arrives Once In Order And Unchanged
+    [Tags]    allure.severity:blocker
+    Every Frame Should Arrive Once In Order And Unchanged
+
+Frames Of Every Size Arrive
+    [Tags]    allure.severity:critical
+    Frames Of Every Size Should Arrive
+
+Frames Of The Largest Sizes Arrive
+    [Tags]    slow
+    Frames Of The Largest Sizes Should Arrive
+
+Data Arrive Unchanged With Every Offload On
+    [Tags]    allure.severity:critical
+    Data Should Arrive Unchanged    offload=every    on=True
+
+Data Arrive Unchanged With Every Offload Off
+    Data Should Arrive Unchanged    offload=every    on=False
+
+Every Offload Leaves Data Unchanged When It Is Off
+    [Tags]    per:offload    slow
+    Data Should Arrive Unchanged    every    on=False
+
+Wrong Checksums Are Refused And Counted
+    [Tags]    allure.severity:critical
+    Wrong Checksums Should Be Refused And Counted

@@ -1,0 +1,112 @@
+"""Checks of delivery and filters in network namespaces. A veth pair is a card without filters: those checks are red."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from namespaces import Namespaces
+
+from niclab.card import FilterFacts, MulticastFilter
+from niclab.core.verdict import CardFailure
+from niclab.frames import delivery, exchange, filters
+from niclab.frames.exchange import near_addresses, strange_addresses
+from niclab.run.run import Run
+
+Check = Callable[[Run, Callable[[str], object]], None]
+
+
+def test_frames_arrive_and_each_stream_is_in_the_log(clean: Namespaces) -> None:
+    said = list[str]()
+    delivery.once_in_order(clean.run, said.append)
+    assert len(said) == 4 and said[0] == "dut.p0 to peer.p0: frames of mixed sizes: 997 sent, 997 at the port"
+
+
+def test_frames_of_every_size_arrive(clean: Namespaces) -> None:
+    said = list[str]()
+    delivery.every_size(clean.run, said.append)
+    assert said[1] == "peer.p0 to dut.p0: frames of 60 to 1514 bytes: 1455 sent, 1455 at the port"
+
+
+def test_wrong_checksums_are_counted(clean: Namespaces) -> None:
+    said = list[str]()
+    delivery.wrong_checksums(clean.run, said.append)
+    assert said[-1] == "dut: counted wrong checksums {'ip': 192, 'tcp': 192, 'udp': 192}, 192 connections refused"
+
+
+@pytest.mark.parametrize(
+    ("word", "says"),
+    [
+        (
+            "flip",
+            r"dut\.p1 to peer\.p1: .* frames arrived damaged at peer\.p1 .*byte 17 of \d+ is 0x.., sent 0x..; 1 bit",
+        ),
+        ("twice", r"frames arrived twice at peer\.p1 .*; wanted: each once"),
+    ],
+)
+def test_a_card_that_damages_frames_fails(clean: Namespaces, word: str, says: str) -> None:
+    clean.spoil(word)
+    with pytest.raises(CardFailure, match=says):
+        delivery.once_in_order(clean.run, str)
+
+
+@pytest.mark.parametrize(
+    ("check", "says"),
+    [
+        (filters.own_address_only, r"peer\.p0 to dut\.p0: frames to .*: 97 of 97 frames were delivered to dut\.p0"),
+        (filters.promiscuous, r"frames to a strange address afterwards: 97 of 97 frames were delivered to dut\.p0"),
+        (filters.all_groups, r"frames to a strange address: 97 of 97 frames were delivered to dut\.p0"),
+    ],
+)
+def test_a_card_that_filters_nothing_fails(clean: Namespaces, check: Check, says: str) -> None:
+    with pytest.raises(CardFailure, match=says):
+        check(clean.run, str)
+
+
+@pytest.mark.parametrize(
+    ("kind", "allowed"), [(MulticastFilter.EXACT, 0), (MulticastFilter.HASH, 12), (MulticastFilter.NONE, None)]
+)
+def test_groups_that_get_through_are_judged_by_the_filter(
+    clean: Namespaces, monkeypatch: pytest.MonkeyPatch, kind: MulticastFilter, allowed: int | None
+) -> None:
+    facts = FilterFacts(multicast=kind, source="test")
+    card: Any = SimpleNamespace(name="veth", filters=facts, section=lambda found, _: found)
+    monkeypatch.setattr(clean.run, "card", card)
+    said = list[str]()
+    if allowed is None:
+        filters.groups(clean.run, said.append)
+        assert said[-1] == "dut.p1: 48 of 48 groups that were not joined got through"
+        return
+    with pytest.raises(CardFailure, match=rf"sheet veth allows {allowed}: its filter is {kind.value}"):
+        filters.groups(clean.run, said.append)
+
+
+def test_further_addresses_are_received(clean: Namespaces) -> None:
+    filters.more_addresses(clean.run, str)
+
+
+def test_addresses_are_what_they_are_called() -> None:
+    own = "52:54:00:12:34:56"
+    near = near_addresses(own, filters.BITS)
+    assert near[0] == "52:54:00:12:34:57" and near[-1] == "52:d4:00:12:34:56" and len(set(near)) == len(filters.BITS)
+    assert all(int(mac[:2], 16) & 1 == 0 for mac in near)
+    assert all(mac[:3] == "02:" for mac in strange_addresses(9, 1))
+    groups = strange_addresses(9, 1, multicast=True)
+    assert all(re.fullmatch(r"03(:[0-9a-f]{2}){5}", mac) for mac in groups) and len(set(groups)) == 9
+    assert strange_addresses(9, 1) == strange_addresses(9, 1) != strange_addresses(9, 2)
+
+
+def test_an_exchange_is_made_again_when_a_server_stood_still_and_frames_were_lost(
+    clean: Namespaces, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stood = iter([["dut stood still for 900 ms"], []])
+    watch = SimpleNamespace(told=tuple, between=lambda *_: next(stood))
+    monkeypatch.setattr(exchange.standstill, "watch", lambda _: watch)
+    clean.spoil("drop")
+    said = list[str]()
+    with pytest.raises(CardFailure, match="lost between the ports"):
+        delivery.once_in_order(clean.run, said.append)
+    assert said[0] == "again, as dut stood still for 900 ms"
