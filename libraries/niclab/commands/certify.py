@@ -15,7 +15,7 @@ from pathlib import Path
 
 from niclab.bench.records import Bench, OperatingSystem, Role, load_bench
 from niclab.card import Card, load_card
-from niclab.commands.forecast import forecast
+from niclab.commands.forecast import forecast, newest
 from niclab.commands.report import look_for_tools, try_report
 from niclab.commands.schema import DIRECTORY, TAG_DOCUMENTATION
 from niclab.core.abort import ENDING, FORWARDED, EndRequests
@@ -26,6 +26,7 @@ from niclab.report import certificate, signature
 from niclab.report.inputs import Input, keep_inputs
 from niclab.report.runfolder import (
     ALLURE_RESULTS_FOLDER,
+    CERTIFICATE_FILE,
     finish_run,
     new_run,
     plan_run,
@@ -45,6 +46,7 @@ LISTENER = LISTENERS / "AllureResults.py"
 ABORT = LISTENERS / "Abort.py"
 MASKING = LISTENERS / "MessageMasking.py"
 FIGURES = LISTENERS / "Figures.py"
+PROGRESS = LISTENERS / "LiveProgress.py"
 BOOTS, BOOTS_ONCE = "boots", "boots-the-dut-once"
 """Tags of keywords: those that boot the server they are given, and those that boot the dut once a kind of start."""
 _COOKIES = ("JENKINS_NODE_COOKIE", "JENKINS_SERVER_COOKIE", "HUDSON_SERVER_COOKIE", "BUILD_ID")
@@ -95,8 +97,11 @@ def run(
     record_ports(run_dir, of_card=sheet.identity.ports, of_bench=ports)
     record_facts(run_dir, profile=profile, equipment=bench.description)
     listener = f"{LISTENER}:{run_dir / ALLURE_RESULTS_FOLDER}"
-    listeners = [word for each in (MASKING, ABORT, FIGURES, listener) for word in ("--listener", str(each))]
-    rc = _Robot().run([*options, *listeners, "--outputdir", str(run_dir)])
+    earlier = newest(bench.name, sheet.name, chosen_plan.plan, results)
+    progress = f"{PROGRESS}:{earlier / CERTIFICATE_FILE}" if earlier else str(PROGRESS)
+    chosen = (MASKING, ABORT, FIGURES, progress, listener)
+    listeners = [word for each in chosen for word in ("--listener", str(each))]
+    rc = _Robot().run([*options, *listeners, "--console", "quiet", "--outputdir", str(run_dir)])
     secrets = Secrets(bench.secrets_file)
     finish_run(run_dir, rc, [secrets.get(name) for name in bench.secret_names])
     certified = certificate.certify(run_dir, rc)

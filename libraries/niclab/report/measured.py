@@ -56,6 +56,7 @@ def charts_of(run_dir: Path, names: Sequence[str]) -> dict[str, str]:
 def _test_at(tests: Sequence[TestRecord], moment: float) -> str:
     """The test that ran at a moment, in seconds since 1970."""
     for test in tests:
-        if test.start_ms / 1000 <= moment <= test.start_ms / 1000 + test.seconds:
+        # the times of a test are cut to milliseconds
+        if test.start_ms / 1000 <= moment < test.start_ms / 1000 + test.seconds + 0.001:
             return test.name.rpartition(".")[2]
     return ""
