@@ -94,7 +94,7 @@ def run(
     files = {Input.SHEET: sheet.file, Input.BENCH: bench.file, Input.PLAN: chosen_plan.file}
     keep_inputs(run_dir, {**files, Input.REQUIREMENTS: REQUIREMENTS_FILE})
     ports = sum(port.role is Role.DUT for port in bench.ports)
-    record_ports(run_dir, of_card=sheet.identity.ports, of_bench=ports)
+    record_ports(run_dir, of_card=sheet.identity.network_ports, of_bench=ports)
     record_facts(run_dir, profile=profile, equipment=bench.description)
     listener = f"{LISTENER}:{run_dir / ALLURE_RESULTS_FOLDER}"
     earlier = newest(bench.name, sheet.name, chosen_plan.plan, results)

@@ -37,8 +37,8 @@ def expect(run: Run, ports: list[Port], *, up: bool, since: float, say: Callable
     limit_ms = run.card.known(getattr(run.card.limits, field), f"limits.{field}")
 
     def watch(port: Port) -> tuple[bool, float]:
-        wait = run.server_of(port).host.links.await_carrier(run.interface(port), up, within_s=limit_ms / 1000)
-        return wait.seen, (time.monotonic() - since) * 1000
+        seen = run.server_of(port).host.links.await_carrier(run.interface(port), up, within_s=limit_ms / 1000)
+        return seen, (time.monotonic() - since) * 1000
 
     outcomes = dict(zip(ports, side_by_side(watch, ports), strict=True))
     problems, unknown = list[Trouble](), list[str]()

@@ -41,7 +41,6 @@ def subject_rows(certificate: Mapping[str, Any]) -> list[tuple[str, str]]:
     others = sorted(set(facts) - set(NEEDED_FACTS) - {"serial_numbers"})
     rows = {
         "Card": certificate["card"],
-        "Product": identity.get("product"),
         "PCI id": identity.get("pci_id"),
         "Part number": identity.get("part_number"),
         "Serial": facts.get("serial_numbers"),

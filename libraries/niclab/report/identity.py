@@ -24,11 +24,9 @@ def identity_of(run_dir: Path) -> dict[str, Any]:
     if sheet is None:
         return {}
     card = sheet.identity
-    product = card.vpd.product_name if card.vpd else None
     return {
         "pci_id": f"{card.vendor_id}:{card.device_id}",
-        "product": product,
-        "part_number": card.part_number,
+        "part_number": card.vpd.part_number if card.vpd else None,
         "ports": card.ports,
         "known_issues": [erratum.text for erratum in sheet.errata],
     }
