@@ -11,6 +11,7 @@ import xml.etree.ElementTree as ET
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 
 from niclab.bench.records import Bench, OperatingSystem, Role, load_bench
@@ -23,6 +24,8 @@ from niclab.core.verdict import BenchFault
 from niclab.files.repository import REPOSITORY
 from niclab.files.secrets import Secrets, without_secrets
 from niclab.report import certificate, signature
+from niclab.report.content import CERTIFIED, WAIVED
+from niclab.report.controls import record_controls
 from niclab.report.inputs import Input, keep_inputs
 from niclab.report.runfolder import (
     ALLURE_RESULTS_FOLDER,
@@ -35,8 +38,10 @@ from niclab.report.runfolder import (
     subject_of,
 )
 from niclab.report.sums import SUMS_NAME
+from niclab.report.waived import keep_waivers
 from niclab.scope.plan import load_plan
 from niclab.scope.requirements import REQUIREMENTS_FILE
+from niclab.scope.waivers import load_waivers, require_current
 
 SUITES = REPOSITORY / "suites"
 LISTENERS = REPOSITORY / "libraries" / "listeners"
@@ -47,6 +52,8 @@ ABORT = LISTENERS / "Abort.py"
 MASKING = LISTENERS / "MessageMasking.py"
 FIGURES = LISTENERS / "Figures.py"
 PROGRESS = LISTENERS / "LiveProgress.py"
+WITH_WAIVERS = 6
+"""Exit status of a certificate that rests on a waiver."""
 BOOTS, BOOTS_ONCE = "boots", "boots-the-dut-once"
 """Tags of keywords: those that boot the server they are given, and those that boot the dut once a kind of start."""
 _COOKIES = ("JENKINS_NODE_COOKIE", "JENKINS_SERVER_COOKIE", "HUDSON_SERVER_COOKIE", "BUILD_ID")
@@ -64,6 +71,8 @@ def run(
 ) -> int:
     """Qualify ``card`` on the bench; return 0 only for a clean certificate. It says first what to expect.
 
+    A certificate that rests on a waiver has a status of its own, :data:`WITH_WAIVERS`.
+
     Args:
         bench_file: The bench file.
         card: Name of the card's sheet, or its file.
@@ -80,6 +89,8 @@ def run(
     bench, sheet = load_bench(bench_file).with_systems(systems or {}), load_card(card)
     chosen_plan = load_plan(plan)
     profile = chosen_plan.profile.value
+    waivers = load_waivers(card=sheet.name)
+    require_current(waivers, date.today())
     if sign_with is not None:
         signature.check_key(sign_with)
     options = _options(bench, card, sheet, profile, systems or {})
@@ -93,6 +104,8 @@ def run(
     plan_run(run_dir, expected_tests=ahead.tests, plan=chosen_plan.plan)
     files = {Input.SHEET: sheet.file, Input.BENCH: bench.file, Input.PLAN: chosen_plan.file}
     keep_inputs(run_dir, {**files, Input.REQUIREMENTS: REQUIREMENTS_FILE})
+    keep_waivers(run_dir, waivers)
+    record_controls(run_dir, results)
     ports = sum(port.role is Role.DUT for port in bench.ports)
     record_ports(run_dir, of_card=sheet.identity.network_ports, of_bench=ports)
     record_facts(run_dir, profile=profile, equipment=bench.description)
@@ -105,12 +118,16 @@ def run(
     secrets = Secrets(bench.secrets_file)
     finish_run(run_dir, rc, [secrets.get(name) for name in bench.secret_names])
     certified = certificate.certify(run_dir, rc)
+    waived = certificate.rests_on_waivers(run_dir)
     mark = f" ({subject_of(bench.emulated)})" if bench.emulated else ""
-    print(f"{'CERTIFIED' if certified else 'NOT CERTIFIED'}{mark}: {run_dir}", flush=True)
+    for reason in certificate.reasons_of(run_dir):
+        print(f"  {reason}", flush=True)
+    verdict = WAIVED if waived else CERTIFIED if certified else certificate.NOT_CERTIFIED
+    print(f"{verdict}{mark}: {run_dir}", flush=True)
     try_report(run_dir, tools)
     if sign_with is not None:
         signature.sign(run_dir / SUMS_NAME, sign_with)
-    return 0 if certified else 1
+    return WITH_WAIVERS if waived else 0 if certified else 1
 
 
 def _options(bench: Bench, card: str, sheet: Card, profile: str, systems: Mapping[Role, OperatingSystem]) -> list[str]:

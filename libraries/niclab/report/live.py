@@ -18,7 +18,7 @@ _EVENTS_WAITING = 10_000
 _LAST_WORDS_S = 2.0
 
 
-class Output(Protocol):
+class LiveOutput(Protocol):
     """Where progress is shown."""
 
     def write(self, text: str, /) -> object:
@@ -57,7 +57,7 @@ class LiveBoard:
 
     def __init__(
         self,
-        out: Output,
+        out: LiveOutput,
         tests: Sequence[str],
         seconds: Mapping[str, float],
         *,
