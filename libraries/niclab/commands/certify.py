@@ -103,7 +103,7 @@ def run(
     run_dir = new_run(results, sheet.name, bench.name, emulated=bench.emulated)
     plan_run(run_dir, expected_tests=ahead.tests, plan=chosen_plan.plan)
     files = {Input.SHEET: sheet.file, Input.BENCH: bench.file, Input.PLAN: chosen_plan.file}
-    keep_inputs(run_dir, {**files, Input.REQUIREMENTS: REQUIREMENTS_FILE})
+    keep_inputs(run_dir, {**files, Input.REQUIREMENTS: REQUIREMENTS_FILE}, sheet.name)
     keep_waivers(run_dir, waivers)
     record_controls(run_dir, results)
     ports = sum(port.role is Role.DUT for port in bench.ports)
