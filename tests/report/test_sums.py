@@ -73,7 +73,7 @@ def test_a_certificate_of_another_format_is_refused(run_dir: Path, capsys: pytes
     file = run_dir / "certificate.json"
     file.write_text(file.read_text().replace('"format": 4', '"format": 1'))
     assert cli.main(["verify", str(run_dir)]) == 1
-    assert "certificate.json: format: 1 is not known; expected: 3" in capsys.readouterr().err
+    assert "certificate.json: format: 1 is not known; expected: 4" in capsys.readouterr().err
 
 
 def test_a_later_report_is_covered(good_run: RobotRun, tmp_path: Path) -> None:
