@@ -220,6 +220,10 @@ class TestProductData:
             (None, "has no PN in its product data, SHEET it\n{where} has no SN in its product data, SHEET it"),
             (replace(PRODUCT, items={"PN": "SFN5122F", "SN": None}), "has no SN in its product data, SHEET it"),
             (replace(PRODUCT, part_number="SFN7322F"), "has part number SFN7322F, SHEET SFN5122F"),
+            (
+                replace(PRODUCT, checksum_good=False),
+                "has product data with a wrong checksum; expected the one of its contents (RV)",
+            ),
         ],
     )
     def test_another_is_wrong(self, nic: Nic, vpd: Vpd | None, message: str) -> None:

@@ -301,7 +301,7 @@ class TestStandstills:
         measure(taken)
         for ssh in bench.ssh.values():
             (watch,) = ssh.watches
-            assert watch.stopped == 0 and "standstill_program.py.told 20 75 " in watch.command
+            assert watch.stopped == 0 and "standstill_program.py.told 20 150 " in watch.command
         taken.release()
         for ssh in bench.ssh.values():
             assert ssh.watches[0].stopped == 1 and "rm -rf /tmp/niclab.fake" in ssh.commands

@@ -25,7 +25,7 @@ def test_a_failure_while_both_keep_running_is_the_card_s(bench: FakeBench, taken
         raise CardFailure(LOST)
     for ssh in bench.ssh.values():
         (watch,) = ssh.watches
-        assert watch.command.endswith(" 20 75 14400.0")
+        assert watch.command.endswith(" 20 150 14400.0")
 
 
 @pytest.mark.parametrize("role", list(Role))

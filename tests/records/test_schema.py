@@ -17,7 +17,9 @@ def test_the_schemas_of_the_repository_are_fresh() -> None:
 
 
 def test_stale_and_missing_schemas_are_seen_and_written(tmp_path: Path) -> None:
-    assert schema.write(tmp_path) == [tmp_path / name for name in (*schema.SCHEMAS, schema.TAG_DOCUMENTATION)]
+    assert schema.write(tmp_path) == [
+        tmp_path / name for name in (*schema.SCHEMAS, schema.CERTIFICATE_SCHEMA, schema.TAG_DOCUMENTATION)
+    ]
     assert schema.stale(tmp_path) == []
     (tmp_path / "card.schema.json").write_text("{}\n")
     (tmp_path / "bench.schema.json").unlink()

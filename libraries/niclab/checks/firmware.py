@@ -43,7 +43,7 @@ def require_version(run: Run) -> None:
     if not firmware.is_known:
         raise NotApplicable(f"sheet {run.card.name} names no firmware versions")
     found = [(port, info.firmware) for port, info in driver_infos(run)]
-    judge_versions(run, "firmware", found, firmware, read=lambda text: firmware.read(text).version)
+    judge_versions(run, "firmware", found, firmware, read=firmware.read)
 
 
 def require_same_on_all_ports(run: Run) -> None:
@@ -320,7 +320,7 @@ class FirmwareChange:
         text = server.host.drivers.driver_info(server.interface(port)).firmware
         if text is None:
             raise Undecided(f"{port.place} reports no firmware version")
-        return self._run.card.firmware.read(text).version
+        return self._run.card.firmware.read(text)
 
     def _ports(self) -> Iterator[tuple[Port, Host, str]]:
         for port in self._run.ports(Role.DUT):

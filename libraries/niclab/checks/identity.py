@@ -11,6 +11,7 @@ from niclab.checks.asked import Say, devices, dut, dut_system
 from niclab.core.parallel import side_by_side
 from niclab.core.verdict import CardFailure, NotApplicable, Trouble, blame, fail_with
 from niclab.hosts.records import LinkSettings, PciDevice
+from niclab.report.runfolder import RUN_FILE, record_facts
 from niclab.run.run import Run
 
 _NO_MAC = "00:00:00:00:00:00"
@@ -54,7 +55,7 @@ def require_ids(run: Run, say: Say) -> None:
 
 
 def _wrong_product_data(run: Run, port: Port, device: PciDevice, say: Say) -> list[str]:
-    """Compare keywords and part number; nothing where the sheet names none, or the system shows none."""
+    """Compare keywords, part number and checksum; nothing where the sheet names none, or the system shows none."""
     card, facts = run.card, run.card.identity.vpd
     if facts is None or not (facts.keywords or facts.part_number):
         return []
@@ -71,6 +72,8 @@ def _wrong_product_data(run: Run, port: Port, device: PciDevice, say: Say) -> li
     number = device.vpd.part_number if device.vpd is not None else None
     if facts.part_number is not None and number is not None and not number.startswith(facts.part_number):
         problems.append(f"{port.place} has part number {number}, sheet {card.name} wants {facts.part_number}")
+    if device.vpd is not None and device.vpd.checksum_good is False:
+        problems.append(f"{port.place} has product data with a wrong checksum; expected the one of its contents (RV)")
     return problems
 
 
@@ -130,6 +133,8 @@ def require_own_serial_numbers(run: Run, say: Say) -> None:
     if not seen[Role.DUT]:
         raise NotApplicable(f"sheet {run.card.name}: the card shows no serial number")
     say(f"serial numbers: {seen}")
+    if (run.run_dir / RUN_FILE).exists():
+        record_facts(run.run_dir, serial_numbers=", ".join(seen[Role.DUT]))
     fail_with(
         [
             f"{port} and {seen[Role.PEER][serial]} have both serial number {serial}; wanted: each its own"

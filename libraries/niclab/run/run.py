@@ -323,7 +323,7 @@ class Run:
         Args:
             port: A port of the bench.
         """
-        return self.server_of(port).host.links.await_carrier(self.interface(port), True, within_s=0).seen
+        return self.server_of(port).host.links.await_carrier(self.interface(port), True, within_s=0)
 
     def without_carrier(self, ports: list[Port]) -> list[Port]:
         """Return the ports that have no link.
