@@ -22,8 +22,15 @@ from niclab.report.content_rows import (
 )
 from niclab.report.runfolder import DEMONSTRATION
 from niclab.report.sums import SUMS_NAME
+from niclab.stats.plan import FAMILY, LEVEL
 
 CERTIFIED = "CERTIFIED"
+_CHANCE = f"{100 * (1 - LEVEL) / 2:g} %"
+_ERRORS = (
+    f"Limits of throughput are decided by repeated runs with {100 * LEVEL:g} % intervals. A figure at its very limit is"
+    f" called met in at most {_CHANCE} of cases. At most {_CHANCE} of certificates with up to {FAMILY} such figures,"
+    " all at their very limits, are red by chance."
+)
 
 
 @dataclass(frozen=True)
@@ -178,7 +185,7 @@ def _figures(certificate: Mapping[str, Any], charts: Mapping[str, str]) -> Part:
     own = drawings.ranges(figures)
     ranges = [Pictures((svg,), wide=True) for svg in own]
     drawn = [Pictures(tuple(charts.values()))] if charts else []
-    return Part("Measured against limits", (*ranges, table, *drawn))
+    return Part("Measured against limits", (*ranges, table, Words(_ERRORS), *drawn))
 
 
 def _requirements(certificate: Mapping[str, Any]) -> Part:
