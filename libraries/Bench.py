@@ -11,17 +11,19 @@ from robot.libraries.BuiltIn import BuiltIn
 from BenchLibrary import BenchLibrary
 from listeners import Abort
 from listeners.Evidence import Evidence
+from listeners.Hygiene import Hygiene
 from listeners.KernelLog import KernelLog
 from listeners.MessageMasking import MessageMasking
 from niclab.bench.records import Role, chosen_systems
 from niclab.card import load_card
 from niclab.links import wiring
 from niclab.run import ready
+from niclab.run.hygiene import BenchHygiene
 from niclab.run.kernel_watch import KernelWatch
-from niclab.run.run import acquire, release
+from niclab.run.run import acquire, acquired, release
 
 
-@library(scope="GLOBAL", listener=[KernelLog(), MessageMasking(), Evidence()])
+@library(scope="GLOBAL", listener=[KernelLog(), MessageMasking(), Evidence(), Hygiene()])
 class Bench(BenchLibrary):
     """Keywords about the bench as a whole.
 
@@ -52,21 +54,28 @@ class Bench(BenchLibrary):
         run_dir = Path(BuiltIn().get_variable_value("${OUTPUT DIR}"))
         systems = chosen_systems({Role.DUT: dut_os, Role.PEER: peer_os})
         run = acquire(bench, load_card(card), run_dir, _current_test, systems)
+        run.part(BenchHygiene).begin()
         self.ready_the_bench()
         for line in wiring.prove(run):
             logger.info(line)
         run.part(KernelWatch).begin()
         for name, value in ready.record_card(run).items():
             logger.info(f"{name}: {value}")
+        run.part(BenchHygiene).settle()
 
     @keyword
     def release_bench(self) -> None:
-        """Undo every change, and leave the bench as it was found.
+        """Undo every change, and leave the bench as it was found; warn of what is not.
 
         Raises:
             BenchFault: Something could not be undone; the next run, or ``niclab restore``, tries again.
         """
-        release()
+        run = acquired()
+        try:
+            for found in run.part(BenchHygiene).finish() if run is not None else ():
+                logger.warn(f"Bench hygiene: {found}")
+        finally:
+            release()
 
     @keyword
     def ready_the_bench(self) -> None:

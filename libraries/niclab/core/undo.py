@@ -27,7 +27,7 @@ import os
 import re
 import threading
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
@@ -193,15 +193,18 @@ class Journal:
         failed = self._try(entry, run)
         UndoReport((), (failed,) if failed else ()).raise_if_failed()
 
-    def undo_all(self, run: Callable[[Action], None], *, kind: ActionKind | None = None) -> UndoReport:
+    def undo_all(
+        self, run: Callable[[Action], None], *, kind: ActionKind | None = None, leaving: Container[str] = ()
+    ) -> UndoReport:
         """Undo everything pending, newest first; when one fails, the rest is undone all the same.
 
-        ``run`` carries out one action and raises when it did not succeed. With ``kind`` only actions of that kind.
+        ``run`` carries out one action and raises when it did not succeed. With ``kind`` only actions of that kind;
+        entries with the ids ``leaving`` stay pending.
         """
         self._held()
         done, failed = [], []
         for entry in self.pending():
-            if kind is not None and entry.action.kind is not kind:
+            if entry.id in leaving or (kind is not None and entry.action.kind is not kind):
                 continue
             failure = self._try(entry, run)
             if failure:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import TYPE_CHECKING
 
 from niclab.core.undo import Action, ActionKind, Entry
@@ -60,11 +61,12 @@ def _restart(run: Run, action: Action) -> None:
     server.run(server.host.undo.load_driver(module), timeout_s=action.deadline_s)
 
 
-def undo_everything(run: Run) -> list[Entry]:
+def undo_everything(run: Run, *, leaving: Container[str] = ()) -> list[Entry]:
     """Undo what is pending, on servers that answer if they can be made to.
 
     Args:
         run: The run whose journal it is.
+        leaving: Ids of entries that stay pending.
 
     Returns:
         What was undone.
@@ -73,12 +75,13 @@ def undo_everything(run: Run) -> list[Entry]:
         BenchFault: A server stays away, or something could not be undone; all the rest has been.
     """
     problems = []
-    first = run.journal.undo_all(run.undo, kind=ActionKind.SWITCH)  # a server may be behind a port that is shut
+    # a server may be behind a port that is shut
+    first = run.journal.undo_all(run.undo, kind=ActionKind.SWITCH, leaving=leaving)
     try:
         ensure_ready(run.servers.values())
     except BenchFault as error:
         problems.append(str(error))  # the other server and the bench are put back all the same
-    report = run.journal.undo_all(run.undo)
+    report = run.journal.undo_all(run.undo, leaving=leaving)
     try:
         report.raise_if_failed()
     except BenchFault as error:
