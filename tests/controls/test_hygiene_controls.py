@@ -11,8 +11,8 @@ pytestmark = [pytest.mark.bench, pytest.mark.slow]
 
 UP = "Every Link Is Up"
 LEAVE = (
-    r"for d in /sys/bus/pci/devices/*/net/*; do case $(readlink $d/device/driver) in "
-    r"*/e1000e) echo 1400 > $d/mtu ;; esac; done"
+    "for d in /sys/bus/pci/devices/*/net/*; do case $(readlink $d/device/driver) in "
+    "*/e1000e) echo 1400 > $d/mtu ;; esac; done"
 )
 
 

@@ -27,7 +27,9 @@ FEATURES = (
     "Features for enp1s0:\nrx-checksumming: on\ntx-checksumming: on\n"
     "\ttx-checksum-ipv4: off [fixed]\nlarge-receive-offload: off [requested on]\n"
 )
-DRIVER = "driver: e1000e\nversion: 6.1.0\nfirmware-version: 1.8-0\nexpansion-rom-version: \nbus-info: 0000:01:00.0\n"
+DRIVER = (
+    "driver: e1000e\nversion: 6.1.0\nfirmware-version: 1.8-0, 0x8000\nexpansion-rom-version: \nbus-info: 0000:01:00.0\n"
+)
 
 
 def shown(*sections: str) -> str:
@@ -85,7 +87,7 @@ def test_settings_of_a_port() -> None:
         "offload large-receive-offload": "off",
     }
     assert ethtool("-i", DRIVER) == {
-        **{"driver driver": "e1000e", "driver version": "6.1.0", "driver firmware-version": "1.8-0"}
+        **{"driver driver": "e1000e", "driver version": "6.1.0", "driver firmware-version": "1.8-0, 0x8000"}
     }
     assert ethtool("-l", "@ refused 80\n") == {"channels": "not offered"}
 
@@ -94,6 +96,8 @@ def test_results_of_negotiation_and_adaptation_are_no_settings() -> None:
     assert ethtool("-a", PAUSE) == {"pause autonegotiate": "on"}
     assert ethtool("-a", PAUSE.replace("Autonegotiate:\ton", "Autonegotiate:\toff"))["pause rx"] == "on"
     assert "coalescing rx-usecs" not in ethtool("-c", COALESCING)
+    both = ethtool("-c", COALESCING.replace("TX: off", "TX: on"))
+    assert "coalescing tx-usecs" not in both and both["coalescing tx"] == "on"
 
 
 def test_names_and_pairs() -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from niclab.bench.records import Role
+from niclab.bench.records import Port, Role
 from niclab.core.parallel import side_by_side
 from niclab.core.plain import as_json
 from niclab.core.undo import Action, ActionKind, Journal
@@ -79,12 +79,19 @@ class BenchHygiene:
         self._prepared = frozenset(entry.id for entry in self._run.journal.pending())
         try:
             self._working = {each.server: each for each in take_all(self._run, Depth.BETWEEN)}
-            for port, iface in self._run.test_ports.interfaces.items():
-                host = self._run.server_of(port).host
-                again = [host.undo.mtu(iface), host.undo.link(iface, up=False), host.undo.link(iface, up=True)]
-                self._restoring[port.role.value, iface] = " && ".join(again)
+            ports = list(self._run.test_ports.interfaces)
+            commands = side_by_side(self._restoring_mtu, ports)
+            self._restoring = {
+                (port.role.value, self._run.interface(port)): command
+                for port, command in zip(ports, commands, strict=True)
+            }
         except BenchFault as error:
             self._faults.append(f"the state of the prepared bench cannot be taken: {error}")
+
+    def _restoring_mtu(self, port: Port) -> str:
+        """The command that gives a port its present MTU again; some cards need their link down and up then."""
+        undo, iface = self._run.server_of(port).host.undo, self._run.interface(port)
+        return " && ".join([undo.mtu(iface), undo.link(iface, up=False), undo.link(iface, up=True)])
 
     def ran(self, test: Ran) -> None:
         """Note a test that has ended.

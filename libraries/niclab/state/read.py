@@ -169,6 +169,10 @@ def _ethtool(table: Table, option: str, iface: str, lines: list[str], refused: s
         lines = lines[[line.strip() for line in lines].index(_HEADINGS[option]) + 1 :]
     found: dict[str, str] = {}
     for line in filter(str.strip, lines):
+        if option == "-i" and ":" in line:  # a version may have several words
+            name, _, value = line.partition(":")
+            found[name.strip()] = value.strip() or "none"
+            continue
         pairs = re.findall(r"([A-Za-z][^:\t]*?):\s*(\S+(?: \[[a-z ]+\])?|$)", line)
         if not pairs:
             raise unreadable(f"ethtool {option}", iface, line, "NAME: VALUE")
@@ -184,7 +188,8 @@ def _settings(option: str, found: dict[str, str]) -> dict[str, str]:
         negotiated = found.get("autonegotiate") == "on"
         return {name: value for name, value in found.items() if not negotiated or name == "autonegotiate"}
     if option == "-c":
-        adapted = tuple(f"{side}-" for side in ("rx", "tx") if found.get(f"adaptive {side}") == "on")
+        sides = {"rx-": found.get("adaptive rx"), "tx-": found.get("tx")}  # one line: "Adaptive RX: on  TX: off"
+        adapted = tuple(side for side, state in sides.items() if state == "on")
         return {name: value for name, value in found.items() if not (adapted and name.startswith(adapted))}
     return found
 
