@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from fake_bench import FakeBench
+from fake_parts import state_text
 from fake_switch import FakeSwitch
 from test_failure_evidence import run
 
@@ -114,6 +115,22 @@ def test_a_change_in_the_journal_is_no_leftover_until_the_end(bench: FakeBench, 
     nic.mtu = 9000
     assert hygiene.after_suite("suite", print) == []
     assert hygiene.finish() == [] and nic.mtu == 1500
+
+
+def test_a_bond_that_is_in_the_journal_is_no_leftover_nor_are_its_sysctls(
+    bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hygiene = begun(taken)
+    bench.dut.sysctls["net/ipv4/conf/bond7/arp_ignore"] = "1"
+    bond = {"ifname": "bond7", "flags": ["UP"], "mtu": 1500, "linkinfo": {"info_kind": "bond"}}
+    plain = json.dumps([bond])[1:-1]
+    monkeypatch.setattr(
+        "fake_parts.state_text", lambda host, old=state_text: old(host).replace("@ links\n[", f"@ links\n[{plain}, ")
+    )
+    for role in ("dut", "peer"):
+        command = taken.server(role).host.undo.upper("bond7")
+        taken.journal.register(role, "bond7 is made", Action(ActionKind.SHELL, role, command))
+    assert hygiene.after_suite("suite", print) == []
 
 
 def test_a_pending_undo_of_another_port_excuses_nothing(bench: FakeBench, taken: Run) -> None:

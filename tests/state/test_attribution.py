@@ -31,6 +31,10 @@ def test_the_last_command_about_the_value_names_the_test() -> None:
         (Leftover("dut", "enp1s0", "up", "yes", "no"), "ip link set dev enp1s0 down"),
         (Leftover("dut", "enp1s0", "offload tx-checksumming", "on", "off"), "ethtool -K enp1s0 tx off"),
         (Leftover("dut", "sysctl", "net.core.rmem_max", "1", "2"), "echo 2 > /proc/sys/net/core/rmem_max"),
+        (
+            Leftover("dut", "enp1s0", "sysctl arp_ignore", "0", "1"),
+            "echo 1 > /proc/sys/net/ipv4/conf/enp1s0/arp_ignore",
+        ),
         (Leftover("dut", "packages", "ethtool", "1", "absent"), "apt-get remove ethtool"),
         (Leftover("dut", "bond7", "interface", "absent", "bond"), "ip link add dev bond7 type bond"),
     ],

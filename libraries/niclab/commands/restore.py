@@ -33,8 +33,12 @@ def run(bench_file: Path, *, steal: bool = False) -> int:
     with tempfile.TemporaryDirectory() as scratch:
         taken = Run(bench, load_card(ANY_CARD), Path(scratch), lambda: None)
         with taken.journal.hold():
-            kept = kept_for_restore(taken.journal)
-            lines, leaving = list[str](), kept[1] if kept else frozenset[str]()
+            lines, kept = list[str](), None
+            try:
+                kept = kept_for_restore(taken.journal)
+            except BenchFault as error:
+                lines.append(f"not compared with the state before the run: {error}")
+            leaving = kept[1] if kept else frozenset[str]()
 
             def look() -> None:
                 if kept is not None:

@@ -243,8 +243,9 @@ class Run:
         try:
             done = list[Entry]()
             if look is not None:
-                done = undo_everything(self, leaving=leaving)
-                look()
+                with contextlib.suppress(BenchFault):  # what fails is tried again below
+                    done = undo_everything(self, leaving=leaving)
+                    look()
             return [*first.done, *done, *undo_everything(self)]
         finally:
             self.close_servers()

@@ -90,5 +90,5 @@ def _is_about(left: Leftover, command: str) -> bool:
         return left.key in command or left.key.replace(".", "/") in command
     if left.subject not in words:
         return False
-    key = left.key.split()[0]
-    return key == INTERFACE or bool(words & (_HINTS.get(key, {key})))
+    key, *more = left.key.split()
+    return key == INTERFACE or bool(words & {*_HINTS.get(key, {key}), *more})

@@ -125,6 +125,19 @@ def _pairs(subject: str, rename: Callable[[str], str] = str) -> Callable[[Table,
     return read
 
 
+def _sysctl(table: Table, lines: list[str]) -> None:
+    """Those of an interface belong to it, so that they come and go with it."""
+    found: Table = {}
+    _pairs("sysctl")(found, lines)
+    own = table.setdefault("sysctl", {})
+    for name, value in found["sysctl"].items():
+        match = re.fullmatch(r"net/ipv4/conf/([^/]+)/([^/]+)", name)
+        if match is not None and match[1] not in ("all", "default"):
+            table.setdefault(match[1], {})[f"sysctl {match[2]}"] = value
+        else:
+            own[name.replace("/", ".")] = value
+
+
 def _names(subject: str) -> Callable[[Table, list[str]], None]:
     """Lines of one name each; a name that comes several times is counted."""
 
@@ -232,7 +245,7 @@ def _yes(value: bool) -> str:
 _READERS: dict[str, Callable[[Table, list[str]], None]] = {
     "links": _links,
     "routes": _routes,
-    "sysctl": _pairs("sysctl", lambda name: name.replace("/", ".")),
+    "sysctl": _sysctl,
     "modules": _names("modules"),
     "steering": _pairs("steering", lambda name: name.removeprefix("/sys/class/net/").replace("/queues/", " ")),
     "interrupts": _pairs("interrupts"),
