@@ -20,7 +20,7 @@ from niclab.report import certificate
 from niclab.report.runfolder import read_run
 from niclab.report.tools import Tools
 from niclab.run import run as runs
-from niclab.run.hygiene import BenchHygiene
+from niclab.run.hygiene import BenchHygiene, restore_file
 
 PASSING = "*** Test Cases ***\nFirst\n    No Operation\nSecond\n    [Tags]    slow\n    No Operation\n"
 FAILING = "*** Test Cases ***\nThird\n    Fail    CardFailure: dut.p0 is wrong\n"
@@ -371,6 +371,17 @@ class TestCommand:
             assert "differs from the state before the run:\n  dut: enp1s0 mtu: 9000; expected 1500 (state" in said
         assert cli.main(["restore", str(bench.file)]) == 0
         assert ("state before the run" in capsys.readouterr().out) is (mtu != 1500)
+
+    def test_a_state_that_cannot_be_read_keeps_nothing_from_being_undone(
+        self, bench: FakeBench, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        bench.nic("dut.p0").admin_up = True
+        with Journal.for_bench("virtual", "killed").hold() as journal:
+            journal.register("dut.p0", "set up", Action(ActionKind.SHELL, "dut", "ip link set dev enp1s0 down"))
+        restore_file(journal).write_text('{"states": 3}')
+        assert cli.main(["restore", str(bench.file)]) == 0
+        assert not bench.nic("dut.p0").admin_up
+        assert "not compared with the state before the run: " in capsys.readouterr().out
 
     def test_restore_compares_before_it_stops_a_bench_that_was_down(
         self, bench: FakeBench, capsys: pytest.CaptureFixture[str]
