@@ -82,6 +82,9 @@ def ethtool(option: str, text: str) -> dict[str, str]:
 def test_settings_of_a_port() -> None:
     assert ethtool("-g", RINGS) == {"ring rx": "256", "ring tx": "n/a"}
     assert ethtool("-c", COALESCING)["coalescing tx-usecs"] == "5"
+    later = ethtool("-c", f"{COALESCING}tx-aggr-time-usecs\tn/a\nrx-profile:\n{{.usec =   1, .pkts = 256,}},\n")
+    assert later["coalescing tx-aggr-time-usecs"] == "n/a"
+    assert later["coalescing profile {.usec = 1, .pkts = 256,},"] == "present"
     assert ethtool("-k", FEATURES) == {
         **{"offload rx-checksumming": "on", "offload tx-checksumming": "on", "offload tx-checksum-ipv4": "off"},
         "offload large-receive-offload": "off",
@@ -148,6 +151,7 @@ def test_a_freebsd_server() -> None:
         (shown("@ sysctl\nno tabulator\n"), "a name, a tabulator, a value"),
         (shown("@ packages\nii ethtool\n"), "a status, a name and a version"),
         (shown("@ sums\nx /etc/hosts\n"), "a sum, a size and a file"),
+        (shown("@ ethtool -g enp1s0\n@ refused 127\n"), "a tool that can be run"),
         (shown("@ ethtool -g enp1s0\nRX: 1\n"), "Current hardware settings"),
         (shown("@ ethtool -k enp1s0\nnonsense\n"), "NAME: VALUE"),
     ],

@@ -18,6 +18,7 @@ _HEADINGS = {"-g": "Current hardware settings:", "-l": "Current hardware setting
 _TITLES = {"-i": "driver", "-k": "offload", "-g": "ring", "-c": "coalescing", "-a": "pause", "-l": "channels"}
 _OF_DRIVER = ("driver", "version", "firmware-version")
 _BSD_ROUTE_FIELDS = 4
+_NO_TOOL = ("126", "127")
 
 
 def read_state(text: str) -> Table:
@@ -173,6 +174,8 @@ def _sums(table: Table, lines: list[str]) -> None:
 def _ethtool(table: Table, option: str, iface: str, lines: list[str], refused: str) -> None:
     """The settings of one kind; a driver without them is one value."""
     own, title = table.setdefault(iface, {}), _TITLES[option]
+    if refused in _NO_TOOL:
+        raise unreadable(f"ethtool {option}", iface, f"exit status {refused}", "a tool that can be run")
     if refused:
         own[title] = "not offered"
         return
@@ -185,6 +188,12 @@ def _ethtool(table: Table, option: str, iface: str, lines: list[str], refused: s
         if option == "-i" and ":" in line:  # a version may have several words
             name, _, value = line.partition(":")
             found[name.strip()] = value.strip() or "none"
+            continue
+        if option == "-c" and line.startswith("{"):  # a row of an adaptation profile
+            found[f"profile {' '.join(line.split())}"] = "present"
+            continue
+        if option == "-c" and (bare := re.fullmatch(r"([a-z-]+)\s+(\S+)", line)) is not None:
+            found[bare[1]] = bare[2]  # ethtool 6.3 and later print tx-aggr-* without a colon
             continue
         pairs = re.findall(r"([A-Za-z][^:\t]*?):\s*(\S+(?: \[[a-z ]+\])?|$)", line)
         if not pairs:
