@@ -18,6 +18,7 @@ from niclab.bench.records import Role, chosen_systems
 from niclab.card import load_card
 from niclab.links import wiring
 from niclab.run import ready
+from niclab.run.facts import CardFacts
 from niclab.run.hygiene import BenchHygiene
 from niclab.run.kernel_watch import KernelWatch
 from niclab.run.run import acquire, acquired, release
@@ -48,7 +49,8 @@ class Bench(BenchLibrary):
             peer_os: The same of the peer.
 
         Raises:
-            BenchFault: The bench is in use, cannot be restored or made ready, or its cables are not as in the file.
+            BenchFault: The bench is in use, cannot be restored or made ready, leaves ports of the card out, or its
+                cables are not as in the file.
             CardFailure: A port gets no link while the wiring is proven.
         """
         run_dir = Path(BuiltIn().get_variable_value("${OUTPUT DIR}"))
@@ -59,7 +61,7 @@ class Bench(BenchLibrary):
         for line in wiring.prove(run):
             logger.info(line)
         run.part(KernelWatch).begin()
-        for name, value in ready.record_card(run).items():
+        for name, value in run.part(CardFacts).record().items():
             logger.info(f"{name}: {value}")
         run.part(BenchHygiene).settle()
 
@@ -67,15 +69,18 @@ class Bench(BenchLibrary):
     def release_bench(self) -> None:
         """Undo every change, and leave the bench as it was found; warn of what is not.
 
+        Driver, package, firmware and system of the card are read again, of every port.
+
         Raises:
-            BenchFault: Something could not be undone; the next run, or ``niclab restore``, tries again.
+            BenchFault: Something could not be undone; the next run, or ``niclab restore``, tries again. Or the card is
+                not in the state in which it was when the bench was acquired.
         """
         run = acquired()
         try:
             for found in run.part(BenchHygiene).finish() if run is not None else ():
                 logger.warn(f"Bench hygiene: {found}")
         finally:
-            release()
+            release(lambda run: run.part(CardFacts).require_unchanged())
 
     @keyword
     def ready_the_bench(self) -> None:

@@ -15,12 +15,12 @@ class Card(BenchLibrary):
 
     @keyword
     def every_port_should_be_the_card_on_the_sheet(self) -> None:
-        """Compare vendor, device and subsystem ID of every port with the sheet.
+        """Compare IDs, PCI class and vital product data (VPD) of every port with the sheet.
 
         Raises:
-            CardFailure: A port has other IDs, or is gone from the bus.
+            CardFailure: A port has other IDs, another class or other product data, or is gone from the bus.
         """
-        identity.require_ids(self.run)
+        identity.require_ids(self.run, logger.info)
 
     @keyword
     def dut_should_show_as_many_ports_as_the_sheet_says(self) -> None:
@@ -34,6 +34,8 @@ class Card(BenchLibrary):
     @keyword
     def every_port_should_have_a_mac_address_of_its_own(self) -> None:
         """Check that every port has a unicast MAC address that no other has, and the one in the bench file if given.
+
+        The address of a port of the card is of a maker on the sheet.
 
         Raises:
             CardFailure: A port of the dut has not (BenchFault: of the peer alone, or the bench file says another).
@@ -49,6 +51,28 @@ class Card(BenchLibrary):
             NotApplicable: The card of the dut shows none.
         """
         identity.require_own_serial_numbers(self.run, logger.info)
+
+    @keyword
+    def every_port_should_offer_the_speeds_on_the_sheet(self) -> None:
+        """Compare the speeds that every port offers with the sheet.
+
+        A module in a cage offers fewer; a port for twisted pair alone offers all.
+
+        Raises:
+            CardFailure: A port offers a speed that is not on the sheet, or does not offer one that it must.
+            NotApplicable: No port shows what it offers.
+        """
+        identity.require_speeds(self.run, logger.info)
+
+    @keyword
+    def every_port_should_have_a_medium_on_the_sheet(self) -> None:
+        """Compare what every port connects to with the sheet: twisted pair, fibre, direct attach.
+
+        Raises:
+            CardFailure: A port connects to another medium.
+            NotApplicable: The system or the driver names no medium.
+        """
+        identity.require_media(self.run, logger.info)
 
     @keyword
     def firmware_should_be_as_on_the_sheet(self) -> None:

@@ -124,6 +124,6 @@ def _server(server: Server, folder: str) -> str:
       url: "rfc2217://{server.console_address}:{RFC2217_PORT}"
       user: root
       password_secret: VBENCH_CONSOLE_PASSWORD
-    boot: {{ready_within_s: 120, shutdown_within_s: 60}}
+    boot: {{ready_within_s: 120}}
     ports:
 {ports}"""

@@ -20,6 +20,12 @@ Every Port Has A MAC Address Of Its Own
 No Serial Number Is On Both Servers
     No Serial Number Should Be On Both Servers
 
+Every Port Offers The Speeds On The Sheet
+    Every Port Should Offer The Speeds On The Sheet
+
+Every Port Has A Medium On The Sheet
+    Every Port Should Have A Medium On The Sheet
+
 Every Port Is Driven By The Driver On The Sheet
     Every Port Should Be Driven By The Driver On The Sheet
 

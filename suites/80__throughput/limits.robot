@@ -1,5 +1,5 @@
 *** Settings ***
-Documentation    TCP reaches the sheet's fraction of line rate on every path, in each direction.
+Documentation    TCP reaches the sheet's fraction of line rate on every path, and in a VLAN that of untagged.
 
 Resource         ../../resources/traffic.resource
 
@@ -12,3 +12,7 @@ The Dut Sends At The Rate On The Sheet
 
 The Dut Receives At The Rate On The Sheet
     TCP From The Peer Should Reach The Limit
+
+A VLAN Carries The Fraction On The Sheet
+    [Tags]    req:CARD-05
+    TCP In A VLAN Should Reach Its Limit

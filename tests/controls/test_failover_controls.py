@@ -22,6 +22,7 @@ def run_with(bench: Bench, test: str, target: str, fault: str) -> str:
     return run.red[test]
 
 
+@pytest.mark.slow
 def test_a_link_that_is_reported_lost_too_late(bench: Bench) -> None:
     message = run_with(bench, FAILOVER, "cable:a", "carrier_delay_s=8")
     assert message.startswith("CardFailure: ") and re.search(OUTAGE, message), message

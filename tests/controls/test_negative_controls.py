@@ -28,6 +28,7 @@ SHOWN = "Every BMC Reports The Power As It Is"
 class TestWrongSheet:
     """The sheet asks for what the card is not: a card that is not what its sheet says, seen from the other side."""
 
+    @pytest.mark.slow
     def test_firmware(self, bench: Bench) -> None:
         sheet = bench.sheet(firmware=('required: ["2.1-0"]', 'required: ["2.2-0"]'))
         run = bench.run("--suite", "identity", "--suite", "firmware", card=sheet)
@@ -115,6 +116,7 @@ class TestCables:
 
 
 class TestDriver:
+    @pytest.mark.slow
     def test_a_driver_that_does_not_load_at_boot_is_seen(self, bench: Bench) -> None:
         bench.ssh("dut", "echo blacklist e1000e > /etc/modprobe.d/control.conf && sync")
         try:
@@ -140,6 +142,7 @@ class TestBmc:
 
 
 class TestRecovery:
+    @pytest.mark.slow
     def test_a_frozen_server_ends_the_test_in_time_and_the_run_goes_on(self, bench: Bench) -> None:
         frozen, later = "Every Port Is Driven By The Driver On The Sheet", "All Ports Run The Same Firmware"
         inject = (frozen, "fault set --name controls server:dut frozen", "")

@@ -23,6 +23,7 @@ DIRECT = "Every Link Carries Traffic"
 AGGREGATED = "A Returned Link Of An 802.3ad Bond Is Aggregated Again"
 
 
+@pytest.mark.slow
 def test_a_set_that_is_accepted_and_not_done(bench: Bench) -> None:
     run = run_with(bench, SHUT, "switch:", "set_ignored", COUNTED)
     assert run.red[SHUT].startswith(

@@ -25,7 +25,7 @@ MUTATIONS = 120
 LONG = 200_000
 PATIENCE_S = 5  # a quadratic search in a text of this length takes minutes
 # Logs hold prompts, messages of programs and lines of other logs.
-LOGS = ("console", "dmesg", "dmesg-freebsd")
+LOGS = ("dmesg", "dmesg-freebsd")
 # A VLAN is an interface as well.
 SHARED = {**dict.fromkeys(LOGS, LOGS), "ip-link": ("vlan",), "vlan": ("ip-link",)}
 MESSAGES = json.loads((Path(__file__).parent / "messages.json").read_text())
@@ -130,8 +130,7 @@ def test_another_text_than_an_output_is_refused(kind: str, name: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_message_of_a_tool_or_shell_is_an_output(kind: str) -> None:
-    """Only a console shows a login."""
-    for message in MESSAGES["messages"] + (MESSAGES["of_a_session"] if kind != "console" else []):
+    for message in MESSAGES["messages"] + MESSAGES["of_a_session"]:
         assert answer(kind, message) is None
 
 

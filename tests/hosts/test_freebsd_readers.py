@@ -101,38 +101,34 @@ def interfaces(text: str) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("line", "kind", "iface"),
+    ("line", "kind", "name"),
     [
-        ("oce0: link state changed to UP", "link up", "oce0"),
-        ("oce0: link state changed to DOWN", "link down", "oce0"),
-        ("em0: Link is up 1000 Mbps Full Duplex", "link up", "em0"),
-        ("em0.100: link state changed to DOWN", "link down", "em0.100"),
         ("login: panic: page fault", "panic", None),
         ("Fatal trap 12: page fault while in kernel mode", "trap", None),
-        ("KDB: enter: Break to debugger", "debugger", None),
         ("oce0: watchdog timeout -- resetting", "transmit timeout", "oce0"),
         ("ix0: Warning queue 3 appears to be hung!", "transmit timeout", "ix0"),
         ("t5nex0: failed to load firmware image t5fw_cfg", "firmware load failed", "t5nex0"),
         ("device_attach: oce0 attach returned 6", "attach failed", "oce0"),
-        ("oce0: detached", "detached", "oce0"),
         ("KLD oce.ko: depends on kernel - not available or version mismatch", "module load failed", None),
         ("linker_load_file: /boot/modules/oce.ko - unsupported file type", "module load failed", None),
-        ("igc4: Interface stopped DISTRIBUTING, possible flapping", "LACP flapping", "igc4"),
         ("MCA: Bank 5, Status 0xbe00000000800400", "machine check", None),
     ],
 )
-def test_notable_kernel_lines(line: str, kind: str, iface: str | None) -> None:
+def test_trouble_in_kernel_lines(line: str, kind: str, name: str | None) -> None:
     for before in ("", "<2>", "[17.250] "):
         record: Any = parse("dmesg-freebsd", f"{before}{line}\n")
-        (event,) = record["events"]
-        assert (event["kind"], event["iface"]) == (kind, iface), before
-        assert event["seconds"] == (17.25 if before.startswith("[") else None)
+        (trouble,) = record["trouble"]
+        assert (trouble["kind"], trouble["words"], name is None or name in trouble["names"]) == (kind, line, True), (
+            before
+        )
 
 
 @pytest.mark.parametrize(
     "line",
     [
         "savecore: reboot after panic: page fault",
+        "oce0: link state changed to DOWN",
+        "KDB: enter: Break to debugger",
         "oce0: Ethernet address: 00:00:c9:e6:67:a8",
         "acpi0: Power Button (fixed)",
         "watchdogd0: started",
@@ -140,8 +136,8 @@ def test_notable_kernel_lines(line: str, kind: str, iface: str | None) -> None:
         "<118>oce0: watchdog timeout, as a program writes it to the console",
     ],
 )
-def test_everyday_kernel_lines_are_no_events(line: str) -> None:
-    assert parse("dmesg-freebsd", f"pci0: <ACPI PCI bus> on pcib0\n{line}\n")["events"] == []
+def test_everyday_kernel_lines_are_no_trouble(line: str) -> None:
+    assert parse("dmesg-freebsd", f"pci0: <ACPI PCI bus> on pcib0\n{line}\n")["trouble"] == []
 
 
 names = st.from_regex(r"[a-z]{2,6}[0-9]{1,2}", fullmatch=True)

@@ -11,6 +11,7 @@ import pytest
 from fake_shell import Answer, FakeShell, Script, failed
 
 from niclab.core.verdict import BenchFault
+from niclab.hosts.errors import NotOffered
 from niclab.hosts.linux.host import LinuxHost
 
 FEATURES = json.dumps(
@@ -240,3 +241,11 @@ def test_pause_frames_that_are_off_read_as_off() -> None:
     shown = dut.settings.pause("eth0")
     assert (shown.autoneg, shown.rx, shown.tx) == (False, False, False)
     assert not any("--json -a" in command for command in shell.commands)
+
+
+@pytest.mark.parametrize(("said", "kind"), [("Operation not supported", NotOffered), ("No such device", BenchFault)])
+def test_a_driver_without_queues_is_distinguished_from_a_tool_that_fails(said: str, kind: type[BenchFault]) -> None:
+    shell = FakeShell(SHOWN | {"ethtool -l eth0": failed(f"netlink error: {said}\n", exit_status=1)})
+    with pytest.raises(BenchFault, match=said) as caught:
+        LinuxHost(shell, "dut").settings.channels("eth0")
+    assert type(caught.value) is kind

@@ -15,10 +15,9 @@ from niclab.core.plain import as_json
 from niclab.hosts.errors import ReadError
 from niclab.hosts.ethtool_records import Feature, Features
 from niclab.hosts.linux.bonding import read_bonding
-from niclab.hosts.linux.dmesg import read_dmesg, read_kernel_log
+from niclab.hosts.linux.dmesg import read_dmesg
 from niclab.hosts.linux.ethtool import read_driver_info, read_link_settings
 from niclab.hosts.linux.ethtool_counters import read_counters
-from niclab.hosts.linux.ethtool_module import read_module
 from niclab.hosts.linux.interrupts import read_interrupts
 from niclab.hosts.linux.lspci import read_lspci
 from niclab.hosts.linux.modules import read_proc_modules
@@ -31,6 +30,7 @@ from niclab.hosts.linux.system import (
     read_os_release,
     read_tool_version,
 )
+from niclab.hosts.records import ModuleState
 
 SMALL_READERS: dict[str, Callable[[str], object]] = {
     "sysfs speed": read_sysfs_speed_gts,
@@ -83,12 +83,8 @@ DEFECTS = [
     ("ip-link", "veth-addr", '"ifname":"v0",', "", "ifname"),
     ("ip-link", "veth-addr", "}]\n", "}", "one JSON document"),
     ("bonding", "fedora-up-all-down", "layer2 (0)", "layer2 (abc)", "a policy such as"),
-    ("bonding", "fedora-up-all-down", "LACP rate: fast", "LACP rate: f", "LACP rate: one of slow, fast"),
-    ("bonding", "fedora-up-all-down", "(ad_select): stable", "(ad_select): sta", "one of stable"),
     ("bonding", "fedora-up-all-down", "Partner Key: 1", "Partner Key: 987654321", "at most 65535"),
-    ("bonding", "fedora-up-all-down", "Churn State: churned", "Churn State: chur", "one of monitoring"),
     ("bonding", "fedora-up-all-down", "Partner Mac Address: 00:00:00:00:00:00", "Partner Mac Address:", "was cut"),
-    ("bonding", "arp-monitor", "form): 10.0.0.1,", "form): abc.0.0.1,", "addresses such as 10.0.0.1"),
     ("bonding", "arp-monitor", "Speed: 1000 Mbps", "Speed: 987654321 Mbps", "Speed: '1000 Mbps'"),
     ("bonding", "arp-monitor", "Primary Slave: None", "Primary Slave: eth0 (primar", "Primary Slave: 'None'"),
     ("bonding", "arp-monitor", "Slave Interface: eth1", "Slave Interface: eth0", "each slave once"),
@@ -107,12 +103,6 @@ DEFECTS = [
     ("lspci", "cx4lx-vpd", "MaxPayload 256 bytes, Max", "MaxPayload 987 bytes, Max", "'MaxPayload 256 bytes"),
     ("lspci", "cx4lx-vpd", "Express (v2) Endpoint, MSI 00", "Express (v2) Endpoint abc", "a kind of port"),
     ("lspci", "cx4lx-vpd", "[60] Express", "[60.5] Express", r"'Capabilities: \[40\] NAME'"),
-    ("ethtool-m", "cmis-dr4", "current (Channel 1)", "current (Channel abc)", "the number of a channel"),
-    ("ethtool-m", "cmis-dr4", ": 75.000 mA", ": -75.000 mA", "a number in mA from 0 on|a number in mA V from 0"),
-    ("ethtool-m", "cmis-dr4", ": 1.5000 mW", ": -1.5000 mW", "a power in mW from 0 on"),
-    ("ethtool-m", "cmis-dr4", ": 0x0c (MPO Parallel Optic)", ": 0", "a code such as"),
-    ("ethtool-m", "cmis-dr4", ": 0x0c (MPO Parallel Optic)", ":", "the line was cut"),
-    ("ethtool-m", "cmis-dr4", ": 44:7c:7f", ": 44:7c", "three bytes such as"),
     ("interrupts", "offline-cpus", "IO-APIC  16-fasteoi", "IO-APIC  abc-fasteoi", "chip, number at the chip and type"),
     ("modinfo", "e1000e-intree", "name:           e1000e", "vermagic:       5", "vermagic once"),
     ("modinfo", "e1000e-intree", "srcversion:     66B", "srcversion:     -66B", "a value of srcversion"),
@@ -138,7 +128,6 @@ def test_a_defect_is_named(kind: str, name: str, old: str, new: str, said: str) 
         ("2 packets transmitted, 2 received", "2 packets transmitted, 3 received", "no more received"),
         ("2 packets transmitted, 2 received", "0 packets transmitted, 0 received", "at least one packet sent"),
         (", 0% packet loss", "", "N% packet loss"),
-        ("0.044/0.347", "x/0.347", "rtt min/avg/max"),
     ],
 )
 def test_a_defect_of_ping_is_named(old: str, new: str, said: str) -> None:
@@ -161,8 +150,8 @@ def test_standard_error_of_ping_is_kept() -> None:
 
 def test_loaded_modules() -> None:
     be2net, bonding, tls = read_proc_modules(MODULES)
-    assert (be2net.name, be2net.size_bytes, be2net.taints, be2net.used_by) == ("be2net", 315392, "OE+", ())
-    assert (bonding.refcount, tls.used_by) == (1, ("bonding", "mlx5_core"))
+    assert [each.name for each in (be2net, bonding, tls)] == ["be2net", "bonding", "tls"]
+    assert be2net.state is ModuleState.LIVE
 
 
 @pytest.mark.parametrize(
@@ -181,12 +170,11 @@ def test_a_defect_of_proc_modules_is_an_error(old: str, new: str) -> None:
         read_proc_modules(MODULES.replace(old, new, 1))
 
 
-def test_supported_advertised_and_partner_modes_are_never_mixed_up() -> None:
+def test_supported_and_partner_modes_are_never_mixed_up() -> None:
     text = text_of("ethtool", "realtek-partner").replace(
         "Advertised link modes:  10baseT/Half", "Advertised link modes:  10baseT/Full", 1
     )
     settings = read_link_settings(text)
-    assert settings.advertised is not None and settings.advertised[0] == "10baseT/Full"
     assert settings.supported is not None and settings.supported[0] == "10baseT/Half"
     assert settings.partner is not None and settings.partner[-1] == "1000baseT/Full"
 
@@ -237,24 +225,7 @@ def test_decoys_do_not_set_the_pcie_link() -> None:
     text = "".join(line for line in lines if "LnkCap:" not in line and "LnkSta:" not in line)
     assert "LnkCap2" in text and "LnkCtl2" in text
     (device,) = read_lspci(text)
-    assert (device.lnkcap_gts, device.lnkcap_width, device.lnksta_gts, device.degraded) == (None, None, None, None)
-
-
-@pytest.mark.parametrize(
-    ("status", "degraded"),
-    [
-        ("Speed 5GT/s, Width x8", False),
-        ("Speed 5GT/s, Width x4", True),
-        ("Speed 2.5GT/s, Width x8", True),
-        ("Speed unknown, Width x4", True),
-    ],
-)
-def test_degraded_is_computed_not_believed(status: str, degraded: bool) -> None:
-    """lspci's "(downgraded)" is absent here, and present where it is untrue."""
-    text = text_of("lspci", "ixgbe-domain").replace("Speed 5GT/s (ok), Width x1 (downgraded)", status)
-    assert read_lspci(text)[0].degraded is degraded
-    lying = text.replace(status, status.replace(",", " (downgraded),"))
-    assert read_lspci(lying)[0].degraded is degraded
+    assert (device.lnkcap_gts, device.lnkcap_width, device.lnksta_gts) == (None, None, None)
 
 
 def test_a_counter_name_that_occurs_twice_is_ambiguous_and_spoils_no_other() -> None:
@@ -293,23 +264,17 @@ def test_a_bond_keeps_its_own_status_and_counts_its_slaves() -> None:
     assert (bond.mii_status, bond.slaves_up, len(bond.slaves) > 0) == ("up", 0, True)
 
 
-def test_no_light_is_no_number() -> None:
-    text = "\tIdentifier : 0x03 (SFP)\n\tReceiver signal average optical power : 0.0000 mW / -inf dBm\n"
-    module = read_module(text)
-    assert (module.rx_power_mw, module.rx_power_dbm) == (0.0, None)
-
-
 def test_an_action_may_be_named_like_a_type() -> None:
     """virtio names its interrupts so."""
     rows = " 41:   3   0  PCI-MSIX-0000:00:04.0   3-edge      virtio3-event\n"
     (row,) = read_interrupts("       CPU0 CPU1\n" + rows).irqs
-    assert (row.hwirq, row.type, row.actions) == (3, "edge", ("virtio3-event",))
+    assert (row.irq, row.type, row.actions) == (41, "edge", ("virtio3-event",))
 
 
 @pytest.mark.parametrize("text", ["rcu " * 100_000, "NETDEV WATCHDOG: " + "a" * 300_000, "a:" * 150_000 + "link is up"])
-def test_events_of_a_long_kernel_line_are_found_in_linear_time(text: str) -> None:
+def test_trouble_in_a_long_kernel_line_is_found_in_linear_time(text: str) -> None:
     started = time.process_time()
-    read_kernel_log(f"[    1.000000] {text}")
+    parse("dmesg", f"[    1.000000] {text}")
     assert time.process_time() - started < 2
 
 
@@ -320,7 +285,7 @@ def test_a_kernel_line_keeps_its_stamp_apart() -> None:
     assert (bare.seconds, bare.text) == (None, "  more of it")
 
 
-def test_boot_messages_of_a_healthy_host_are_no_events() -> None:
+def test_boot_messages_of_a_healthy_host_are_no_trouble() -> None:
     quiet = "".join(
         f"[    1.00000{number}] {line}\n"
         for number, line in enumerate(
@@ -333,7 +298,7 @@ def test_boot_messages_of_a_healthy_host_are_no_events() -> None:
             )
         )
     )
-    assert read_kernel_log(quiet).events == ()
+    assert parse("dmesg", quiet) == {"lines": 5, "trouble": []}
 
 
 @pytest.mark.parametrize("reader", SMALL_READERS.values(), ids=SMALL_READERS)

@@ -15,7 +15,6 @@ from niclab.hosts.linux.bonding import read_bonding
 from niclab.hosts.linux.ethtool_coalesce import read_coalescing
 from niclab.hosts.linux.ethtool_counters import read_counters
 from niclab.hosts.linux.ethtool_features import read_features
-from niclab.hosts.linux.ethtool_module import read_module
 from niclab.hosts.linux.ethtool_pause import read_pause
 from niclab.hosts.linux.ethtool_sizes import read_channels, read_rings
 from niclab.hosts.linux.interrupts import read_interrupts
@@ -83,15 +82,13 @@ def test_rings_and_channels(
 
 
 @settings(deadline=None)
-@given(
-    iface=NAMES, modes=st.tuples(SWITCHES, SWITCHES, SWITCHES, SWITCHES), values=st.lists(SOME, min_size=7, max_size=7)
-)
+@given(iface=NAMES, modes=st.tuples(SWITCHES, SWITCHES), values=st.lists(SOME, min_size=7, max_size=7))
 def test_coalescing(iface: str, modes: tuple[bool | None, ...], values: list[int | None]) -> None:
     parameters = dict(zip(PARAMETERS, values, strict=True))
     words = [WORDS[mode] for mode in modes]
     text = f"Coalesce parameters for {iface}:\nAdaptive RX: {words[0]}  TX: {words[1]}\n\n"
     text += "".join(f"{name}:\t{shown(value)}\n" for name, value in parameters.items())
-    text += f"\nCQE mode RX: {words[2]}  TX: {words[3]}\n\n"
+    text += "\nCQE mode RX: n/a  TX: n/a\n\n"
     assert read_coalescing(text) == Coalescing(iface, *modes, parameters)
 
 
@@ -103,8 +100,7 @@ def test_pause(iface: str, words: tuple[bool, ...], negotiated: tuple[bool, ...]
     rows = list(zip(("Autonegotiate", "RX", "TX"), words, strict=True))
     rows += zip(("RX negotiated", "TX negotiated"), negotiated or (), strict=negotiated is not None)
     text = "".join(f"{name}:\t{'on' if on else 'off'}\n" for name, on in rows)
-    wanted = Pause(iface, *words, *(negotiated or (None, None)))
-    assert read_pause(f"Pause parameters for {iface}:\n{text}\n") == wanted
+    assert read_pause(f"Pause parameters for {iface}:\n{text}\n") == Pause(iface, *words)
 
 
 @settings(deadline=None)
@@ -116,29 +112,6 @@ def test_pause(iface: str, words: tuple[bool, ...], negotiated: tuple[bool, ...]
 def test_counters(entries: list[tuple[str, int]]) -> None:
     text = "NIC statistics:\n" + "".join(f"     {name}: {value}\n" for name, value in entries)
     assert read_counters(text).entries == tuple(entries)
-
-
-@settings(deadline=None)
-@given(
-    temperature=st.integers(-4000, 12000),
-    lanes=st.lists(
-        st.tuples(st.integers(0, 131000), st.integers(1, 65535), st.integers(0, 65535)), min_size=1, max_size=8
-    ),
-)
-def test_module(temperature: int, lanes: list[tuple[int, int, int]]) -> None:
-    text = "\tIdentifier : 0x11 (QSFP28)\n\tVendor name : X\n\tVendor PN : Y\n"
-    text += f"\tModule temperature : {temperature / 100:.2f} degrees C / {temperature / 100 * 1.8 + 32:.2f} degrees F\n"
-    for number, (bias, tx, rx) in enumerate(lanes, start=1):
-        text += f"\tLaser tx bias current (Channel {number}) : {bias / 1000:.3f} mA\n"
-        text += f"\tTransmit avg optical power (Channel {number}) : {tx / 10000:.4f} mW / -1.00 dBm\n"
-        dbm = "-2.00" if rx else "-inf"
-        text += f"\tRcvr signal avg optical power(Channel {number})  : {rx / 10000:.4f} mW / {dbm} dBm\n"
-    module = read_module(text)
-    assert module.temperature_c == temperature / 100
-    assert [(lane.bias_ma, lane.tx_power_mw, lane.rx_power_mw) for lane in module.lanes] == [
-        (bias / 1000, tx / 10000, rx / 10000) for bias, tx, rx in lanes
-    ]
-    assert [lane.rx_power_dbm for lane in module.lanes] == [-2.0 if rx else None for _, _, rx in lanes]
 
 
 @settings(deadline=None)
@@ -157,7 +130,6 @@ def test_bonding(mode: int, slaves: list[tuple[bool, int | None, int]]) -> None:
     bond = read_bonding(text)
     assert (bond.mode_id, bond.slaves_up) == (mode, sum(up for up, _, _ in slaves))
     assert [slave.speed_mbps for slave in bond.slaves] == [speed for _, speed, _ in slaves]
-    assert [slave.link_failures for slave in bond.slaves] == [failures for _, _, failures in slaves]
 
 
 @settings(deadline=None)
@@ -223,7 +195,6 @@ def test_lspci(
         driver,
     )
     assert (found.lnkcap_gts, found.lnkcap_width, found.lnksta_gts, found.lnksta_width) == (*can, *does)
-    assert found.degraded is (does[0] < can[0] or does[1] < can[1])
 
 
 @settings(deadline=None)
@@ -236,6 +207,6 @@ def test_interrupts(cpus: int, rows: list[tuple[int, str]]) -> None:
     for irq, action in rows:
         text += f"{irq:4}:{'         7' * cpus}  IR-PCI-MSI-0000:01:00.0    {irq}-edge      {action}-rx-0\n"
     found = read_interrupts(text)
-    assert [(one.irq, one.total, one.actions) for one in found.irqs] == [
-        (irq, 7 * cpus, (f"{action}-rx-0",)) for irq, action in rows
+    assert [(one.irq, one.counts, one.actions) for one in found.irqs] == [
+        (irq, (7,) * cpus, (f"{action}-rx-0",)) for irq, action in rows
     ]

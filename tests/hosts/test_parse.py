@@ -62,7 +62,7 @@ def test_an_unreadable_text_is_said_on_standard_error(  # type: ignore[no-untype
 def test_an_unknown_kind_names_the_known_ones(say, capsys: pytest.CaptureFixture[str]) -> None:  # type: ignore[no-untyped-def]
     say(b"")
     assert main(["parse", "nosuch"]) == 2
-    assert "unknown kind 'nosuch': expected one of bonding, console, dmesg" in capsys.readouterr().err
+    assert "unknown kind 'nosuch': expected one of bonding, dmesg" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("arguments", [[], ["vlan", "--batch"], ["--nosuch"]])

@@ -133,11 +133,11 @@ class FakeSettings:
 
     def coalescing(self, iface: str) -> Coalescing:
         port = self.ports[iface]
-        return Coalescing(iface, port.adaptive, None, None, None, dict(port.coalescing))
+        return Coalescing(iface, port.adaptive, None, dict(port.coalescing))
 
     def pause(self, iface: str) -> Pause:
         pause = self.ports[iface].pause
-        return Pause(iface, pause["autoneg"], pause["rx"], pause["tx"], None, None, None)
+        return Pause(iface, pause["autoneg"], pause["rx"], pause["tx"])
 
     def channels(self, iface: str) -> Channels:
         port = self.ports[iface]

@@ -14,12 +14,12 @@ from niclab.bench.records import Role
 from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.hosts.bond_settings import BondSettings, VlanTag
 from niclab.hosts.link_records import Bond, BondMember, Vlan
-from niclab.hosts.records import Address, CarrierWait, Interface, Operstate, PingResult, Statistics
+from niclab.hosts.records import Address, Interface, Operstate, PingResult, Statistics
 
-MEMBER = BondMember("", "up", 1000, None, 0, None, None, None, None, None, None, None, None, None)
+MEMBER = BondMember("", "up", 1000, None, None, None, None)
 BOND = Bond(
-    *("v6.1", "fault-tolerance (active-backup)", "active-backup", 1, None, None, None, None, "up", 100),
-    *(0, 0, None, None, None, None, None, None, None, None, None, None, (), 0),
+    *("v6.1", "fault-tolerance (active-backup)", "active-backup", 1, None, None, None, "up", 100),
+    *(None, None, None, (), 0),
 )
 
 
@@ -170,15 +170,17 @@ def install(monkeypatch: Any, bench: FakeBench) -> Stacking:
             return Statistics(0, frames.get("rx", 0), 0, 0, 0, frames.get("tx", 0), 0, 0)
         return Statistics(0, upper.received, 0, 0, 0, upper.sent, 0, 0)
 
-    def await_carrier(self: FakeHost, iface: str, up: bool, within_s: float) -> CarrierWait:
-        assert not up and 0.5 < within_s < 5
-        return CarrierWait(stacking.seen(self.name, iface).mii_status == "down", 0)
+    def await_carrier(self: FakeHost, iface: str, up: bool, within_s: float) -> bool:
+        if up:
+            return self.interface(iface).carrier is True
+        assert 0.5 < within_s < 5
+        return stacking.seen(self.name, iface).mii_status == "down"
 
     def ping(self: FakeHost, destination: str, **options: Any) -> PingResult:
         count = options["count"]
         got = 0 if stacking.drops and options.get("size") else None
         answered = stacking.answered(self.name, options["source"], destination, count) if got is None else got
-        return PingResult(destination, count, answered, 0, (), 0.1, 0.2, 0.3)
+        return PingResult(count, answered, 0, ())
 
     def loaded_module(self: FakeHost, module: str) -> object:
         return None if module in ("bonding", "8021q") else self.loaded

@@ -14,7 +14,6 @@ from niclab.bench.records import Role
 from niclab.core.verdict import BenchFault, CardFailure
 from niclab.hosts.bond_settings import LacpRate
 from niclab.hosts.link_records import Aggregator, Bond
-from niclab.hosts.records import CarrierWait
 from niclab.links import lacp, patch_panel
 from niclab.links.bonds import Bonds
 from niclab.run.run import Run
@@ -33,7 +32,7 @@ class Stacks:
     """The bonds as the servers see them; tests bend them."""
 
     def __init__(self) -> None:
-        partner = Aggregator(1, 2, 9, 5, coloned(SYSTEM))
+        partner = Aggregator(1, 2, 5, coloned(SYSTEM))
         members = tuple(replace(MEMBER, name=name, aggregator_id=1) for name in ("enp1s0", "enp2s0"))
         self.bonds = {role: replace(BOND, aggregator=partner, slaves=members, slaves_up=2) for role in OF}
         self.carrier_lost = True
@@ -44,7 +43,7 @@ class Stacks:
             bonds=SimpleNamespace(bond=lambda _: self.bonds[name]),
             links=SimpleNamespace(
                 interface=lambda _: SimpleNamespace(mac=coloned(ADDRESS[name])),
-                await_carrier=lambda *_, **__: CarrierWait(self.carrier_lost, 0),
+                await_carrier=lambda *_, **__: self.carrier_lost,
             ),
         )
         below = {taken.bench.port(f"{name}.p{n}"): None for n in (0, 1)}

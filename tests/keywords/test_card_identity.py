@@ -11,8 +11,8 @@ from fake_parts import KERNEL, Nic
 
 from Card import Card
 from Driver import Driver
-from niclab.bench.records import Role
-from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
+from niclab.bench.records import OperatingSystem, Role
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, SheetSilent, Undecided
 from niclab.hosts.pci_records import Vpd
 from niclab.hosts.records import KernelLine
 from niclab.run.run import Run
@@ -67,6 +67,7 @@ SHEET = "sheet intel-82574l wants"
 WRONG: list[tuple[str, Spoil, str]] = [
     ("identity", device(device_id="10d4"), f"{{where}} is 8086:10d4, {SHEET} 8086:10d3"),
     ("identity", device(vendor_id="8087"), f"{{where}} is 8087:10d3, {SHEET} 8086:10d3"),
+    ("identity", device(class_code="0280"), f"{{where}} has PCI class 0280, {SHEET} 0200"),
     ("identity", device(dead=True), "{where} answers with all ones: it is gone from the bus"),
     ("identity", device(dead=True, vendor_id="ffff"), "{where} answers with all ones: it is gone from the bus"),
     ("mac", mac(None), "{where} has MAC address None, wanted a unicast address"),
@@ -171,6 +172,152 @@ class TestMac:
         bench.nic("dut.p1").mac = None
         with pytest.raises(CardFailure, match=r"^dut\.p1 .* has MAC address None, wanted a unicast address\npeer\.p1 "):
             Card().every_port_should_have_a_mac_address_of_its_own()
+
+    @pytest.mark.parametrize(
+        ("ouis", "message"),
+        [
+            ('["52:54:00"]', None),
+            ("any", None),
+            (
+                '["00:1b:21", "90:e2:ba"]',
+                "{where} has MAC address {mac}, " + SHEET + " one of maker 00:1b:21, 90:e2:ba",
+            ),
+        ],
+    )
+    def test_of_another_maker_is_wrong(self, bench: FakeBench, taken: Run, ouis: str, message: str | None) -> None:
+        """Only the dut's: the peer may have another card."""
+        bench.nic("peer.p0").mac = "90:e2:ba:00:00:01"
+        sheet(bench, taken, ("subsystems: any", f"subsystems: any\n  mac_ouis: {ouis}"))
+        if message is None:
+            Card().every_port_should_have_a_mac_address_of_its_own()
+            return
+        with pytest.raises(CardFailure) as caught:
+            Card().every_port_should_have_a_mac_address_of_its_own()
+        wanted = [message.format(where=f"dut.{nic.key} ({nic.pci})", mac=nic.mac) for nic in bench.dut.nics]
+        assert str(caught.value) == "\n".join(wanted)
+
+
+PRODUCT = Vpd(part_number="SFN5122F-R7", items={"PN": "SFN5122F-R7", "SN": "1"})
+
+
+class TestProductData:
+    VPD = "subsystems: any\n  vpd: {keywords: [PN, SN], part_number: SFN5122F, source: test}"
+
+    @pytest.fixture
+    def nic(self, bench: FakeBench, taken: Run) -> Nic:
+        sheet(bench, taken, ("subsystems: any", self.VPD))
+        for nic in bench.dut.nics:
+            nic.device = replace(nic.device, vpd=PRODUCT)
+        return bench.dut.nics[1]
+
+    def test_keywords_and_the_beginning_of_the_part_number_are_right(self, nic: Nic) -> None:
+        assert nic
+        Card().every_port_should_be_the_card_on_the_sheet()
+
+    @pytest.mark.parametrize(
+        ("vpd", "message"),
+        [
+            (None, "has no PN in its product data, SHEET it\n{where} has no SN in its product data, SHEET it"),
+            (replace(PRODUCT, items={"PN": "SFN5122F", "SN": None}), "has no SN in its product data, SHEET it"),
+            (replace(PRODUCT, part_number="SFN7322F"), "has part number SFN7322F, SHEET SFN5122F"),
+            (
+                replace(PRODUCT, checksum_good=False),
+                "has product data with a wrong checksum; expected the one of its contents (RV)",
+            ),
+        ],
+    )
+    def test_another_is_wrong(self, nic: Nic, vpd: Vpd | None, message: str) -> None:
+        nic.device = replace(nic.device, vpd=vpd)
+        with pytest.raises(CardFailure) as caught:
+            Card().every_port_should_be_the_card_on_the_sheet()
+        where = f"dut.p1 ({nic.pci})"
+        assert str(caught.value) == f"{where} {message.format(where=where)}".replace("SHEET", SHEET)
+
+    def test_a_sheet_that_names_none_asks_for_none(self, bench: FakeBench, taken: Run) -> None:
+        sheet(bench, taken, ("subsystems: any", "subsystems: any\n  vpd: {source: test}"))
+        Card().every_port_should_be_the_card_on_the_sheet()
+
+    def test_a_system_that_shows_none_is_not_asked(self, nic: Nic, monkeypatch: pytest.MonkeyPatch) -> None:
+        nic.device = replace(nic.device, vpd=None)
+        monkeypatch.setattr("niclab.checks.identity.dut_system", lambda _: OperatingSystem.FREEBSD)
+        Card().every_port_should_be_the_card_on_the_sheet()
+
+
+def link(**changes: object) -> Spoil:
+    def spoil(nic: Nic) -> None:
+        assert nic.settings is not None
+        nic.settings = replace(nic.settings, **changes)  # type: ignore[arg-type]  # the names are the test's
+
+    return spoil
+
+
+class TestAbilities:
+    CAGE = "autoneg: true\n  speeds_mbps: [1000, 10000]\n  media: [fibre, direct-attach]"
+    COPPER = "autoneg: true\n  speeds_mbps: [100, 1000]\n  media: [twisted-pair]"
+
+    @pytest.mark.parametrize(
+        ("facts", "modes"),
+        [
+            (CAGE, ("1000baseX/Full",)),
+            (CAGE, ("1000baseX/Full", "10000baseSR/Full")),
+            (CAGE, ("1000baseSX/Full", "10Gbase-SR/Full")),
+            (COPPER, ("100baseT/Half", "1000baseT/Full")),
+        ],
+    )
+    def test_speeds_of_the_sheet_are_right(
+        self, bench: FakeBench, taken: Run, facts: str, modes: tuple[str, ...]
+    ) -> None:
+        sheet(bench, taken, ("autoneg: true", facts))
+        for nic in bench.dut.nics:
+            link(supported=modes)(nic)
+        Card().every_port_should_offer_the_speeds_on_the_sheet()
+
+    @pytest.mark.parametrize(
+        ("facts", "modes", "message"),
+        [
+            (CAGE, ("10000baseSR/Full",), "offers 10000 Mbit/s, SHEET 1000, 10000 Mbit/s, at least 1000 Mbit/s"),
+            (
+                CAGE,
+                ("1000baseX", "25000baseSR"),
+                "offers 1000, 25000 Mbit/s, SHEET 1000, 10000 Mbit/s, at least 1000 Mb",
+            ),
+            (COPPER, ("1000baseT/Full",), "offers 1000 Mbit/s, SHEET 100, 1000 Mbit/s, at least 100, 1000 Mbit/s"),
+        ],
+    )
+    def test_others_are_wrong(
+        self, bench: FakeBench, taken: Run, facts: str, modes: tuple[str, ...], message: str
+    ) -> None:
+        sheet(bench, taken, ("autoneg: true", facts))
+        link(supported=("100baseT", "1000baseT") if facts == self.COPPER else ("1000baseX",))(bench.dut.nics[0])
+        link(supported=modes)(bench.dut.nics[1])
+        with pytest.raises(CardFailure) as caught:
+            Card().every_port_should_offer_the_speeds_on_the_sheet()
+        wanted = f"dut.p1 ({bench.dut.nics[1].pci}) {message}".replace("SHEET", SHEET)
+        assert str(caught.value).startswith(wanted) and "dut.p0" not in str(caught.value)
+
+    def test_a_port_that_shows_nothing_is_not_judged(self, bench: FakeBench, taken: Run) -> None:
+        with pytest.raises(SheetSilent, match=r"link\.speeds_mbps"):
+            Card().every_port_should_offer_the_speeds_on_the_sheet()
+        with pytest.raises(SheetSilent, match=r"link\.media"):
+            Card().every_port_should_have_a_medium_on_the_sheet()
+        sheet(bench, taken, ("autoneg: true", self.CAGE))
+        for nic in bench.dut.nics:
+            link(supported=None, port="Other")(nic)
+        with pytest.raises(NotApplicable, match="no port shows the speeds"):
+            Card().every_port_should_offer_the_speeds_on_the_sheet()
+        with pytest.raises(NotApplicable, match="linux names the medium of no port"):
+            Card().every_port_should_have_a_medium_on_the_sheet()
+
+    def test_a_medium_of_the_sheet_is_right_and_another_is_wrong(self, bench: FakeBench, taken: Run) -> None:
+        sheet(bench, taken, ("autoneg: true", self.CAGE))
+        first, second = bench.dut.nics
+        link(port="FIBRE")(first)
+        link(port="Direct Attach Copper")(second)
+        Card().every_port_should_have_a_medium_on_the_sheet()
+        link(port="Twisted Pair")(second)
+        with pytest.raises(CardFailure) as caught:
+            Card().every_port_should_have_a_medium_on_the_sheet()
+        assert str(caught.value) == f"dut.p1 ({second.pci}) connects to twisted-pair, {SHEET} fibre, direct-attach"
 
 
 class TestSerialNumber:

@@ -13,7 +13,7 @@ from stacking import Stacking, install
 
 from Effects import Effects
 from niclab.core.profile import Profile
-from niclab.core.verdict import BenchFault, CardFailure
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, SheetSilent
 from niclab.hosts.link_records import Bond
 from niclab.hosts.load_records import FrameCounters
 from niclab.run.run import Run
@@ -52,7 +52,10 @@ def stacking(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> S
 
     def frame_counters(self: FakeHost, iface: str) -> FrameCounters:
         upper = made.uppers[self.name].get(iface)
-        return plain(self, iface if upper is None else self.nics[1 if upper.vlan_id else 0].iface)
+        if upper is None:
+            return plain(self, iface)
+        on_port = [nic.iface for nic in self.nics if nic.iface in upper.below and upper.vlan_id]
+        return plain(self, on_port[0] if on_port else self.nics[1 if upper.vlan_id else 0].iface)
 
     monkeypatch.setattr(FakeHost, "frame_counters", frame_counters)
     return made
@@ -83,6 +86,43 @@ def test_a_vlan_on_a_bond_is_as_fast_as_the_bond(
             ask("vlan-on-bond")
     assert {"198.18.11.2" in command for command in states.commands} == {True, False}
     assert stacking.uppers == {"dut": {}, "peer": {}} and changes(taken.journal) == before
+
+
+LIMIT = ("carrier_loss_within_ms: 1000", "vlan_fraction_of_untagged: 0.9\n  carrier_loss_within_ms: 1000")
+
+
+@pytest.mark.parametrize(("tagged", "verdict"), [(46.0, None), (5.0, CardFailure)])
+def test_a_vlan_carries_the_fraction_of_untagged(
+    bench: FakeBench,
+    states: States,
+    stacking: Stacking,
+    taken: Run,
+    tagged: float,
+    verdict: type[Exception] | None,
+) -> None:
+    bench.edit(bench.sheet, LIMIT)
+    taken.card, before = bench.load()[1], changes(taken.journal)
+    states.rate = lambda _: tagged if stacking.uppers["dut"] else 47.0
+    if verdict is None:
+        Effects().tcp_in_a_vlan_should_reach_the_fraction_on_the_sheet(Profile.QUICK)
+    else:
+        message = (
+            r"^dut\.p0 to peer\.p0, vlan: -89\.\d+ % of baseline.*at most 10 % worse .*vlan_fraction_of_untagged 0\.9"
+        )
+        with pytest.raises(verdict, match=message) as caught:
+            Effects().tcp_in_a_vlan_should_reach_the_fraction_on_the_sheet(Profile.QUICK)
+        assert "dut.p1 to peer.p1, vlan" in str(caught.value), "each path is asked"
+    assert stacking.uppers == {"dut": {}, "peer": {}} and changes(taken.journal) == before
+
+
+def test_a_vlan_is_not_measured_where_the_sheet_has_no_fraction(bench: FakeBench, states: States, taken: Run) -> None:
+    assert states
+    with pytest.raises(SheetSilent, match=r"says nothing about limits\.vlan_fraction_of_untagged"):
+        Effects().tcp_in_a_vlan_should_reach_the_fraction_on_the_sheet(Profile.QUICK)
+    bench.edit(bench.sheet, (LIMIT[0], LIMIT[1].replace("0.9", "unknown")))
+    taken.card = bench.load()[1]
+    with pytest.raises(NotApplicable, match=r"does not know limits\.vlan_fraction_of_untagged"):
+        Effects().tcp_in_a_vlan_should_reach_the_fraction_on_the_sheet(Profile.QUICK)
 
 
 @pytest.mark.parametrize(("bonded", "verdict"), [(40.0, None), (30.0, CardFailure)])

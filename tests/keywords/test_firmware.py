@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from fake_bench import FakeBench
@@ -53,6 +54,34 @@ def test_firmware_is_changed_and_put_back(settings: FakeSettings, taken: Run) ->
     assert taken.journal.pending() == before
     firmware.put_firmware_back()
     assert taken.journal.pending() == before
+
+
+@pytest.mark.parametrize(
+    ("seconds", "message"), [(9, None), (11, r"^dut\.p0 \(.*\) took 11 s to write .* allows 10 s$")]
+)
+def test_writing_may_take_as_long_as_the_sheet_allows(
+    bench: FakeBench,
+    settings: FakeSettings,
+    taken: Run,
+    monkeypatch: pytest.MonkeyPatch,
+    seconds: float,
+    message: str | None,
+) -> None:
+    bench.edit(bench.sheet, ("foreign_image: foreign.bin", "foreign_image: foreign.bin\n    within_s: 10"))
+    taken.card = bench.load()[1]
+    now = [0.0]
+
+    def slow(iface: str, file: str) -> object:
+        now[0] += seconds
+        return settings.flash(iface, file)
+
+    monkeypatch.setattr(settings.host, "flash", slow)
+    monkeypatch.setattr("niclab.checks.firmware.time", SimpleNamespace(monotonic=lambda: now[0]))
+    if message is None:
+        Firmware().write_other_firmware()
+        return
+    with pytest.raises(CardFailure, match=message):
+        Firmware().write_other_firmware()
 
 
 @pytest.mark.parametrize(

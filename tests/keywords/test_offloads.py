@@ -113,7 +113,9 @@ def test_the_undo_is_in_the_journal_before_the_change(
 def test_a_word_that_must_be_refused_and_is_taken_is_wrong(settings: FakeSettings) -> None:
     settings.faults.add("takes any word")
     first, second = failure("unsupported_feature_names_should_be_refused")
-    assert first == "dut.p0 (0000:01:00.0) took the feature name lso, sheet intel-82574l wants it refused"
+    assert (
+        first == "dut.p0 (0000:01:00.0) took the feature name lso, sheet intel-82574l wants it refused: misprint of lro"
+    )
     assert second.startswith("dut.p1 ")
 
 
@@ -129,7 +131,9 @@ def test_an_unsupported_name_that_is_taken_is_put_back(
 
     monkeypatch.setattr(settings.host, "set_feature", switches_gro)
     first, _ = failure("unsupported_feature_names_should_be_refused")
-    assert first == "dut.p0 (0000:01:00.0) took the feature name lso, sheet intel-82574l wants it refused"
+    assert (
+        first == "dut.p0 (0000:01:00.0) took the feature name lso, sheet intel-82574l wants it refused: misprint of lro"
+    )
     assert settings.features("enp1s0") == before
     assert taken.journal.pending() == pending
 

@@ -25,7 +25,7 @@ from niclab.traffic.prober import ClockFix, End
 from Outages import Outages
 
 QUIET = Noise(3000, 1.0, 1.2, 2.0, 5.0, ())
-GOOD = ProbedDirection("dut to peer", 3000, 3000, 0, 0, 0, 0, 0, 1.0, 400, (), 2.0, 2.5, QUIET, QUIET)
+GOOD = ProbedDirection("dut to peer", 3000, 3000, 0, 0, 0, 0, 0, 1.0, (), 2.0, 2.5, QUIET, QUIET)
 LIMIT_MS = 1100
 STALLED = {"blind_most_ms": LIMIT_MS + 1.0}
 """An end was not at work for so long: a longer outage may hide there."""
@@ -53,7 +53,7 @@ class FakeProbing:
         self._changes = changes
 
     def stop(self) -> OutageReport:
-        return OutageReport(replace(GOOD, **self._changes), replace(GOOD, name="peer to dut"), 0, 0)
+        return OutageReport(replace(GOOD, **self._changes), replace(GOOD, name="peer to dut"))
 
 
 @pytest.fixture

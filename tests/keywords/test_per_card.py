@@ -57,7 +57,7 @@ def test_rows_are_those_of_the_duts_system() -> None:
 
 def test_a_sheet_without_rows_keeps_the_test_that_says_so() -> None:
     made = modified("alteon-acenic")
-    assert [call.args for call in made["Every Ring Takes Its Range"].body] == [("every",)]
+    assert [call.args for call in made["Every Coalescing Parameter Can Be Set"].body] == [("every",)]
     assert "Offload gro Can Be Switched As On The Sheet" in made
 
 

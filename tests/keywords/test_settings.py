@@ -12,7 +12,8 @@ from fake_settings import FakeSettings, settings_of, with_sheet
 from Defaults import Defaults
 from niclab.bench.records import OperatingSystem, Role
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable
-from niclab.hosts.ethtool_records import Coalescing, Rings
+from niclab.hosts.errors import NotOffered
+from niclab.hosts.ethtool_records import Channels, Coalescing, Rings
 from niclab.hosts.settings_records import Attempt
 from niclab.run.run import Run
 from Settings import Settings
@@ -126,6 +127,22 @@ def test_other_queues_are_wrong(settings: FakeSettings) -> None:
     assert failure("queues_should_be_as_delivered") == [
         "dut.p0 (0000:01:00.0): most combined queues is 4, sheet intel-82574l wants 8"
     ]
+
+
+def test_a_driver_without_queues_must_show_none(
+    bench: FakeBench, settings: FakeSettings, taken: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.edit(bench.sheet, ("combined: {max: 8, default: unknown}, ", ""))
+    taken.card = bench.load()[1]
+    first, second = failure("queues_should_be_as_delivered")
+    assert first.startswith("dut.p0 (0000:01:00.0): queues is ") and second.startswith("dut.p1 ")
+    assert first.endswith(", sheet intel-82574l wants that the driver shows none")
+
+    def channels(_: str) -> Channels:
+        raise NotOffered("dut: `ethtool -l enp1s0` failed: netlink error: Operation not supported")
+
+    monkeypatch.setattr(settings.host, "channels", channels)
+    Defaults().queues_should_be_as_delivered()
 
 
 @pytest.mark.parametrize(

@@ -171,7 +171,7 @@ class TestVlans:
         """Also where VLANs were made between, and the switch removes none that has ports: by the journal's order."""
         for port, vlan in (("dut.p1", 100), ("peer.p1", 200), ("dut.p1", 200), ("peer.p1", 300)):
             put_in_vlan(on_switch, port, vlan)
-        on_switch.journal.undo_all(on_switch.undo, kind=ActionKind.SWITCH).raise_if_failed()
+        on_switch.journal.undo_all(on_switch.undo, kinds=[ActionKind.SWITCH]).raise_if_failed()
         assert {vlans_of(on_switch, port) for port in ("dut.p1", "peer.p1")} == {DEFAULT}
         assert switch.switch().vlans.existing() == {1}
 

@@ -94,14 +94,6 @@ class FakeSwitch:
         for vlan in range(1, 5):
             self.mib.drop("dot1qTpFdbPort", vlan, *bytes.fromhex(address.replace(":", "")))
 
-    def hear(self, port: str, *, chassis: bytes = PARTNER, number: int = 1) -> None:
-        """An LLDP neighbour at a port."""
-        index = [0, self.bridge_port(port), number]
-        for name, value in (("ChassisIdSubtype", 4), ("PortIdSubtype", 3)):
-            self.mib.put(f"lldpRem{name}", index, value)
-        for name, text in (("ChassisId", chassis), ("PortId", chassis), ("PortDesc", b"enp2s0"), ("SysName", b"dut")):
-            self.mib.put(f"lldpRem{name}", index, text)
-
     def renumber(self) -> None:
         """A restart, or a new module: every interface gets another index."""
         moved = {oid: row for oid, row in self.mib.rows.items() if oid[-1] in PORTS.values()}
@@ -111,7 +103,7 @@ class FakeSwitch:
             self.mib.rows[(*oid[:-1], oid[-1] % 10 + 20200)] = row
 
     def _system(self) -> None:
-        for name, text in (("sysDescr", b"A switch, version 1"), ("sysName", b"sw1"), ("lldpLocSysName", b"sw1")):
+        for name, text in (("sysDescr", b"A switch, version 1"), ("sysName", b"sw1")):
             self.mib.put(name, [0], text)
         self.mib.put("sysUpTime", [0], 360_000)
         for index, kind in ((1, 11), (1001, 3), (1002, 10)):
@@ -130,8 +122,7 @@ class FakeSwitch:
             self.mib.put(counter, [index], 1000)
         self.mib.put("dot1dBasePortIfIndex", [bridge_port], index)
         self.mib.put("dot1qPvid", [bridge_port], 1)
-        self.mib.put("lldpLocPortId", [bridge_port], name.encode())
-        for variable, number in (("ActorOperKey", 5), ("PartnerOperKey", 9), ("AttachedAggID", 0)):
+        for variable, number in (("PartnerOperKey", 9), ("AttachedAggID", 0)):
             self.mib.put(f"dot3adAggPort{variable}", [index], number)
         for variable, octets in (
             ("ActorSystemID", SYSTEM),

@@ -14,6 +14,7 @@ from niclab.run.run import Run
 from niclab.traffic import bottleneck, serving
 from niclab.traffic.bottleneck import Before, hindrances, look_before
 from niclab.traffic.measuring import Conservation, EndOfRun, TrafficRun
+from niclab.traffic.pcie import Ceiling
 from niclab.traffic.tool import CpuScale, Order, ToolResult
 
 LINE_BPS = 50e6
@@ -54,6 +55,16 @@ def test_most_runs_without_free_cpu_are_told_and_one_of_them_is_not() -> None:
     assert hindrances([QUIET], [run(0.1, 1.0), run(0.1, 0.5), run(0.1, 0.5)], LINE_BPS) == []
     found = hindrances([QUIET], [run(0.1, 0.99), run(0.1, 0.98), run(0.1, 0.5)], LINE_BPS)
     assert found == ["peer.p0: its busiest CPU had 2 % free time during the runs"]
+
+
+def test_a_conventional_bus_is_the_ceiling_of_the_dut_alone(bench: FakeBench, taken: Run) -> None:
+    """What the peer sits on, the sheet does not say."""
+    bus = "conventional_pci:\n  width_bits: 64\n  clock_mhz: 66\n"
+    bench.edit(bench.sheet, ("pcie:\n  speed_gts: 2.5\n  width: 1\n", bus))
+    taken.card = bench.load()[1]
+    found = {port.name: bottleneck.conventional_ceiling(taken, port) for port in taken.bench.ports}
+    assert found["dut.p0"] == Ceiling(4.224e9, "4.22 Gbit/s over PCI of 64 bit and 66 MHz") == found["dut.p1"]
+    assert found["peer.p0"] is found["peer.p1"] is None
 
 
 def test_both_ends_are_looked_at_before(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> None:

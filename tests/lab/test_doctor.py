@@ -50,7 +50,7 @@ def test_a_good_bench_has_no_fault_and_is_left_as_it_was(bench: FakeBench) -> No
     assert [finding.fault for finding in found if finding.fault] == []
     server = ["ssh", "privileges", "tools", "clock", "p0", "p1", "ipmi", "redfish", "console"]
     looked = [finding.what for finding in found]
-    assert looked == ["file", "journal", *server, *server, "cables", "cables"]
+    assert looked == ["file", "ports", "journal", *server, *server, "cables", "cables"]
     assert all(str(finding).startswith("ok") for finding in found)
     assert state(bench) == before
     assert sorted(bench.closed) == ["dut", "peer"]
@@ -60,6 +60,15 @@ def test_without_cables_no_link_is_touched(bench: FakeBench) -> None:
     found = examine(bench, cables=False)
     assert "cables" not in [finding.what for finding in found]
     assert bench.said == [] and bench.dut.changes == []
+
+
+def test_a_bench_that_leaves_a_port_of_the_card_out_is_found(bench: FakeBench) -> None:
+    bench.edit(bench.sheet, ("ports: 2", "ports: 4"))
+    fault = only_fault(bench)
+    assert (fault.subject, fault.what) == ("bench", "ports")
+    found = "2 port(s) of the dut on 2 path(s); expected 4 on 4 paths (sheet intel-82574l, identity.ports)"
+    assert fault.fault == f"{bench.file}: {found}"
+    assert bench.said == []
 
 
 Spoil = Callable[[FakeBench], object]

@@ -87,6 +87,12 @@ class TestTaking:
             runs.current()
         runs.release()  # where taking has failed there is nothing to give
 
+    def test_a_bench_that_leaves_a_port_of_the_card_out_is_refused(self, bench: FakeBench) -> None:
+        bench.edit(bench.sheet, ("ports: 2", "ports: 2\n  ports_per_card: 2\n  port_layout: one-function"))
+        with pytest.raises(BenchFault, match=r"2 port\(s\) of the dut on 2 path\(s\); expected 4 on 4 paths"):
+            runs.acquire(bench.file, load_card(bench.sheet), bench.folder / "run", lambda: None)
+        assert runs.acquired() is None and bench.said == []
+
     def test_secrets_are_masked_in_the_log_of_commands(self, bench: FakeBench) -> None:
         taken = bench.take()
         bench.ssh[Role.DUT].replies["show"] = "the word is console-secret"

@@ -60,7 +60,7 @@ def test_what_stands_in_the_file_is_what_is_read() -> None:
     assert (dut.bmc.redfish.url, dut.bmc.redfish.ca_file) == ("https://127.77.1.20:8443", state / "bmc-ca.pem")
     assert dut.console is not None
     assert (dut.console.url, dut.console.password_secret) == ("rfc2217://127.77.1.30:7000", "CONSOLE_PASSWORD")
-    assert (dut.boot.ready_within_s, dut.boot.shutdown_within_s) == (120, 60)
+    assert dut.boot.ready_within_s == 120
     assert bench.server(Role.PEER).ssh.address == "127.77.1.11"
     assert bench.secret_names == ("BMC_PASSWORD", "CONSOLE_PASSWORD")
     path = bench.path("a")
@@ -100,7 +100,7 @@ def test_unknown_names_and_ports_without_a_path_are_answered(edited_bench: Edit)
 
 
 def test_defaults_suit_real_servers(edited_bench: Edit) -> None:
-    boot = "    boot: {ready_within_s: 120, shutdown_within_s: 60}\n"
+    boot = "    boot: {ready_within_s: 120}\n"
     bench = load_bench(
         edited_bench((boot, ""), ("port: 6230, ", ""), (", cipher_suite: 17", ""), ("    rate_scale: 20\n", ""))
     )
@@ -108,7 +108,7 @@ def test_defaults_suit_real_servers(edited_bench: Edit) -> None:
     assert dut.bmc is not None
     assert dut.bmc.ipmi is not None
     assert (dut.bmc.ipmi.port, dut.bmc.ipmi.cipher_suite) == (623, 17)
-    assert (dut.boot.ready_within_s, dut.boot.shutdown_within_s, bench.path("a").rate_scale) == (600, 180, 1)
+    assert (dut.boot.ready_within_s, bench.path("a").rate_scale) == (600, 1)
 
 
 def test_relative_files_start_at_the_bench_file(edited_bench: Edit, tmp_path: Path) -> None:

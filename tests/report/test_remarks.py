@@ -47,7 +47,12 @@ def test_a_run_without_remarks_shows_its_time_alone(run_dir: Path) -> None:
     assert remarks_of(run_dir) == {}
     page = (run_dir / "certificate.html").read_text()
     section = page.split("<h2>Circumstances</h2>")[1].split("</table>")[0]
-    assert section.count("<tr>") == 1 and "<td>Time</td>" in section and "traffic 0 s, boots 0 s" in section
+    assert (
+        section.count("<tr>") == 4
+        and "Controls" in section
+        and "<td>Time</td>" in section
+        and "traffic 0 s, boots 0 s" in section
+    )
 
 
 def test_discarded_runs_and_recoveries_are_counted(run_dir: Path) -> None:

@@ -104,10 +104,6 @@ def test_unknown_status_is_an_error(status: str) -> None:
         classify(status, "")
 
 
-def test_only_pass_and_not_applicable_may_stand_on_a_certificate() -> None:
-    assert {verdict for verdict in Verdict if verdict.certifiable} == {Verdict.PASS, Verdict.NOT_APPLICABLE}
-
-
 def test_markup_is_taken_out_of_html_messages_only() -> None:
     assert plain_text("*HTML* a &lt;b&gt;<br>c <b>d</b>") == "a <b>\nc d"
     assert plain_text("dut.<eth0> & more") == "dut.<eth0> & more"

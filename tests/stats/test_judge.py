@@ -154,7 +154,6 @@ def test_alike_neighbours_are_told() -> None:
     slow = [math.sin(i / 3) for i in range(12)]
     found = judge_values(slow, at_least(0.5), "", PLAN)
     assert "neighbouring runs are alike, worth" in found.reason
-    assert found.effective_n < 6
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from fake_switch import PORTS, FakeSwitch
 
 from niclab.core.verdict import BenchFault
-from niclab.switch.model import DIRECTORY, LldpPorts, PortNames, SpeedUnit, VlanMib, load_model
+from niclab.switch.model import DIRECTORY, PortNames, SpeedUnit, VlanMib, load_model
 
 GENERIC = (DIRECTORY / "generic.yaml").read_text(encoding="utf-8")
 FIRST_LINE = "# yaml-language-server: $schema=../schema/switch.schema.json"
@@ -22,8 +22,8 @@ def test_every_model_of_the_repository_is_right(file: Path) -> None:
 
 def test_the_generic_model_is_what_is_the_case_when_nothing_is_said() -> None:
     said = load_model("generic")
-    names, unit, lldp = PortNames.IF_NAME, SpeedUnit.MBPS, LldpPorts.PORT_ID
-    assert (said.port_names, said.speed_unit, said.lldp_ports) == (names, unit, lldp)
+    names, unit = PortNames.IF_NAME, SpeedUnit.MBPS
+    assert (said.port_names, said.speed_unit) == (names, unit)
     assert (said.vlans.mib, said.oids, said.variables_per_pdu) == (VlanMib.Q_BRIDGE, {}, 20)
 
 

@@ -6,8 +6,7 @@ import pytest
 from fake_switch import PARTNER, PORTS, FakeSwitch
 
 from niclab.core.verdict import BenchFault
-from niclab.switch.model import LldpPorts, load_model
-from niclab.switch.records import LacpFlags, Neighbour
+from niclab.switch.records import LacpFlags
 from niclab.switch.switch import Switch
 from niclab.switch.texts import text
 from niclab.transports.snmp_agent import NoSuchVariable
@@ -62,46 +61,10 @@ class TestAddresses:
             switch.tables.ports_of_mac(MAC)
 
 
-class TestNeighbours:
-    def test_who_is_heard_is_told(self, switch: Switch, fake: FakeSwitch) -> None:
-        fake.hear(PORT)
-        wanted = Neighbour(PORT, PARTNER.hex(":"), PARTNER.hex(":"), "enp2s0", "dut")
-        assert switch.tables.neighbours() == (wanted,)
-
-    def test_nobody_is_nobody(self, switch: Switch) -> None:
-        assert switch.tables.neighbours() == ()
-
-    def test_a_switch_without_lldp_is_an_error(self, switch: Switch, fake: FakeSwitch) -> None:
-        fake.mib.drop("lldpLocSysName")
-        with pytest.raises(NoSuchVariable, match="lldpLocSysName"):
-            switch.tables.neighbours()
-
-    def test_numbers_may_be_indexes(self, fake: FakeSwitch) -> None:
-        fake.mib.drop("lldpLocPortId")
-        fake.mib.put("lldpRemChassisIdSubtype", [0, PORTS[PORT], 1], 7)
-        fake.mib.put("lldpRemChassisId", [0, PORTS[PORT], 1], b"somebody")
-        fake.mib.put("lldpRemPortIdSubtype", [0, PORTS[PORT], 1], 5)
-        fake.mib.put("lldpRemPortId", [0, PORTS[PORT], 1], b"eth0")
-        by_index = fake.switch(load_model("generic").model_copy(update={"lldp_ports": LldpPorts.IF_INDEX}))
-        assert by_index.tables.neighbours() == (Neighbour(PORT, "somebody", "eth0", None, None),)
-
-    def test_a_port_that_is_none_is_an_error(self, switch: Switch, fake: FakeSwitch) -> None:
-        fake.hear(PORT)
-        fake.mib.drop("lldpLocPortId", fake.bridge_port(PORT))
-        with pytest.raises(BenchFault, match="LLDP neighbour at port number 50: no such local port; wanted: one of 49"):
-            switch.tables.neighbours()
-
-    def test_half_a_row_is_an_error(self, switch: Switch, fake: FakeSwitch) -> None:
-        fake.hear(PORT)
-        fake.mib.drop("lldpRemPortId")
-        with pytest.raises(NoSuchVariable, match=r"left while the table was read \(no lldpRemPortId\)"):
-            switch.tables.neighbours()
-
-
 class TestAggregation:
     def test_both_sides_are_told(self, switch: Switch, fake: FakeSwitch) -> None:
         found = switch.tables.lacp(PORT)
-        assert (found.actor_system, found.actor_key, found.aggregator) == ("00:50:56:00:00:01", 5, None)
+        assert (found.actor_system, found.aggregator) == ("00:50:56:00:00:01", None)
         assert (found.partner_system, found.partner_key) == (PARTNER.hex(":"), 9)
         assert found.actor == LacpFlags(True, False, True, True, True, True, False, False)
         assert found.partner == LacpFlags(False, True, False, False, False, False, True, False)

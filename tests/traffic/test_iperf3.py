@@ -37,11 +37,11 @@ def test_tcp() -> None:
     result = read_iperf3(text("tcp"), asked_s=1)
     assert result.test is Iperf3Test.TCP
     assert result.throughput_bps == pytest.approx(23735132289.2)
-    assert (result.elapsed_s, result.sent_bytes, result.received_bytes) == (1.000195, 2967470080, 2967470080)
+    assert (result.elapsed_s, result.received_bytes) == (1.000195, 2967470080)
     assert (result.retransmits, result.loss, result.jitter_ms) == (8, None, None)
     assert result.cpu_local_pct == pytest.approx(98.268, abs=0.001)
     assert result.cpu_remote_pct == pytest.approx(43.741, abs=0.001)
-    assert (result.streams, result.reverse, result.congestion, result.version) == (1, False, "bbr", "3.12")
+    assert (result.streams, result.reverse, result.version) == (1, False, "3.12")
 
 
 def test_tcp_two_streams_reverse() -> None:
@@ -54,11 +54,10 @@ def test_omitted_seconds_do_not_count() -> None:
     """With -O the receiver's bytes may exceed the sender's a little."""
     result = read_iperf3(text("tcp-omit"), asked_s=2)
     assert result.elapsed_s == 2.000344
-    assert result.received_bytes > result.sent_bytes
 
 
 def test_run_by_bytes() -> None:
-    assert read_iperf3(text("tcp-bytes")).sent_bytes == 5242880
+    assert read_iperf3(text("tcp-bytes")).received_bytes == 5242880
 
 
 def test_udp_is_what_arrived_not_what_was_sent() -> None:

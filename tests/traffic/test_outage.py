@@ -13,7 +13,7 @@ from niclab.traffic.outage import Allowed, Judgement
 from niclab.traffic.outage_records import Noise, Outage, OutageReport, ProbedDirection
 
 QUIET = Noise(3000, 1.0, 1.2, 2.0, 5.0, ())
-GOOD = ProbedDirection("dut to peer", 3000, 3000, 0, 0, 0, 0, 0, 1.0, 400, (), 2.0, 2.5, QUIET, QUIET)
+GOOD = ProbedDirection("dut to peer", 3000, 3000, 0, 0, 0, 0, 0, 1.0, (), 2.0, 2.5, QUIET, QUIET)
 LIMIT_MS = 1100
 ALLOWED = Allowed(LIMIT_MS, "sheet intel-82574l allows 1100 ms")
 
@@ -26,8 +26,8 @@ def found(way: str = "back", **changes: object) -> OutageReport:
     """Both directions good, but for the ``changes`` of one."""
     forth, back = GOOD, replace(GOOD, name="peer to dut")
     if way == "forth":
-        return OutageReport(replace(forth, **changes), back, 0, 0)  # type: ignore[arg-type]  # the names are the test's
-    return OutageReport(forth, replace(back, **changes), 0, 0)  # type: ignore[arg-type]  # the names are the test's
+        return OutageReport(replace(forth, **changes), back)  # type: ignore[arg-type]  # the names are the test's
+    return OutageReport(forth, replace(back, **changes))  # type: ignore[arg-type]  # the names are the test's
 
 
 def test_no_outage_is_good() -> None:

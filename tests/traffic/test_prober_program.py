@@ -89,7 +89,6 @@ def test_both_directions_are_measured_at_once() -> None:
     for direction in report.directions:
         assert direction.sent > 50 and direction.lost == 0 and direction.duplicated == 0 and direction.refused == 0
         assert direction.proven_ms == 0 or direction.worst_delay_ms > outage_analysis.LATE_MS
-    assert abs(report.ahead_us) <= report.bound_us  # one clock
 
 
 def test_a_partner_that_stands_still_is_told_from_a_dead_line() -> None:

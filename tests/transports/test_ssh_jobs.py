@@ -13,7 +13,7 @@ from throwaway_sshd import SshdMaker
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import until
 from niclab.transports import CommandTimeout
-from niclab.transports.ssh import Result, SshHost
+from niclab.transports.ssh import SshHost
 from niclab.transports.ssh_job import ending_command
 
 
@@ -122,22 +122,6 @@ def test_a_command_that_cannot_be_found_says_so(host: SshHost) -> None:
     job.stop()
 
 
-def test_stop_all_jobs_stops_each_and_forgets_them(make_sshd: SshdMaker) -> None:
-    seen: list[Result] = []
-    with SshHost(make_sshd().endpoint, on_result=seen.append) as host:
-        host.start("sleep 44.1")
-        host.start("sleep 44.2").stop()
-        host.start("sleep 44.3")
-        assert [result.command for result in host.stop_all_jobs()] == ["sleep 44.1", "sleep 44.3"]
-        assert host.stop_all_jobs() == []
-        assert not _running(host, "sleep 44.1") and not _running(host, "sleep 44.3")
-        assert [result.command for result in seen if result.command.startswith("sleep")] == [
-            "sleep 44.2",
-            "sleep 44.1",
-            "sleep 44.3",
-        ]
-
-
 def test_a_job_survives_the_connection_and_is_stopped_over_the_next(make_sshd: SshdMaker) -> None:
     server = make_sshd()
     with SshHost(server.endpoint) as host:
@@ -165,20 +149,6 @@ def test_a_job_that_vanished_is_an_error_and_no_stranger_is_killed_in_its_place(
     stranger.stop()
     assert job.over
     shutil.rmtree(job.directory)
-
-
-def test_stop_all_jobs_goes_on_after_a_failure_and_then_tells_it(make_sshd: SshdMaker) -> None:
-    with SshHost(make_sshd().endpoint) as host:
-        lost = host.start("true")
-        lost.wait(10)
-        Path(lost.directory, "status").unlink()
-        kept = host.start("sleep 47.1")
-        with pytest.raises(BenchFault, match="'true' vanished"):
-            host.stop_all_jobs()
-        assert kept.over
-        assert not _running(host, "sleep 47.1")
-        assert host.stop_all_jobs() == []
-        shutil.rmtree(lost.directory)
 
 
 def test_a_limit_that_is_none_is_an_error(host: SshHost) -> None:

@@ -203,8 +203,9 @@ class TestOtherTools:
         assert read_path("".join(steps), "oce1") == ("oce1", "pcib1")
 
     def test_modules_are_loaded_once(self, root: Root) -> None:
-        files = {one.name: one for one in read_kldstat(root.run("kldstat", "-v").out).modules}
-        assert files["oce.ko"].contains == ("pci/oce",) and files["oce.ko"].path == "/boot/modules/oce.ko"
+        text = root.run("kldstat", "-v").out
+        files = {one.name: one for one in read_kldstat(text).modules}
+        assert files["oce.ko"].contains == ("pci/oce",) and "(/boot/modules/oce.ko)" in text
         assert root.run("kldload", "oce").err == "kldload: can't load oce: File exists\n"
         assert root.run("kldload", "-n", "oce").status == 0
         assert root.run("kldload", "nix").err == "kldload: can't load nix: No such file or directory\n"

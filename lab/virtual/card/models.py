@@ -89,8 +89,10 @@ def features(sheet: Sheet) -> dict[str, str]:
 
 
 def rings(sheet: Sheet) -> dict[str, str]:
-    """Rings; a card whose sheet has none gets rings that nobody is shown."""
+    """Rings; a card whose sheet knows no size of one gets rings that nobody is shown."""
     section: Sheet = sheet.get("rings") or {}
+    if all(known(size, None) is None for ring in ("rx", "tx") for size in section.get(ring, {}).values()):
+        section = {}
     result = {"rings_shown": _bool(bool(section)), "rings_settable": _bool(bool(section) and section["settable"])}
     for name in ("rx", "tx", "rx_mini", "rx_jumbo"):
         ring = section.get(name)
@@ -186,6 +188,8 @@ def largest_mtu(sheet: Sheet) -> int:
 
 def pause(sheet: Sheet) -> dict[str, str]:
     section = sheet.get("pause")
+    if section and all(known(section[name], None) is None for name in ("autoneg", "rx", "tx")):
+        section = None
     if not section:
         return {"pause_known": "false"}
     return {
@@ -203,11 +207,10 @@ def model(sheet: Sheet) -> dict[str, str]:
     subvendor, subdevice = constants["subsystem"].split(":")
     bars = [*constants["bar_bytes"], 0, 0][:3]
     one = identity["port_layout"] == "one-function"
-    media = " ".join(sheet["link"].get("media", []))
     return {
         "name": _string(sheet["card"]),
         "driver": _string(sheet["drivers"]["linux"]["module"]),
-        "part_number": _string(identity["part_number"]),
+        "part_number": _string(identity.get("vpd", {}).get("part_number", sheet["card"].partition("-")[2].upper())),
         "product": _string(sheet["description"].split(",")[0]),
         "vendor": f"0x{identity['vendor_id']}",
         "device": f"0x{identity['device_id']}",
@@ -220,7 +223,7 @@ def model(sheet: Sheet) -> dict[str, str]:
         "vectors": str(constants["msix_vectors"]),
         "mbps": str(sheet["link"]["speed_mbps"]),
         "autoneg": _bool(known(sheet["link"]["autoneg"], False)),
-        "copper": _bool("SFP" not in media and "SX" not in media and "BASE-T" in media),
+        "copper": _bool(sheet["link"].get("media") == ["twisted-pair"]),
         "mtu_min": str(known(sheet["mtu"]["min"], MTU_MIN)),
         "mtu_max": str(largest_mtu(sheet)),
         "flash_ms": str(constants["flash_ms"]),

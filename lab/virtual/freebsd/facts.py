@@ -210,7 +210,7 @@ def _driver(card: str, sheet: Mapping[str, Any], driver: Driver) -> dict[str, An
         "built_in": driver.built_in,
         "plug_and_play": driver.plug_and_play,
         "ids": [f"{identity['vendor_id']}:{identity['device_id']}"],
-        "description": driver.description.format(version=version, part=identity.get("part_number", card)),
+        "description": driver.description.format(version=version, part=card.partition("-")[2].upper()),
         "speed_mbps": cardsheet.field(sheet, card, "link.speed_mbps", int),
         "media": driver.media,
         "simplex_when_down": driver.simplex_when_down,

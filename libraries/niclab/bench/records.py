@@ -138,7 +138,6 @@ class Boot(Record):
     """How long a server may take. The defaults are a house rule for rack servers, whose self-test takes minutes."""
 
     ready_within_s: Seconds = 600
-    shutdown_within_s: Seconds = 180
 
 
 class PortEntry(Record):

@@ -15,7 +15,7 @@ from niclab.card.effects import (
     Step,
     Workload,
 )
-from niclab.card.identity import AnySubsystem, ConventionalPci, IdentityFacts, Pcie, PortLayout, VpdFacts
+from niclab.card.identity import AnyMaker, AnySubsystem, ConventionalPci, IdentityFacts, Pcie, PortLayout, VpdFacts
 from niclab.card.limits import Erratum, HarmlessMessage, Limits, Metric, Reference
 from niclab.card.model import Costs, Model
 from niclab.card.offloads import (
@@ -33,6 +33,7 @@ from niclab.card.settings import (
     CoalescingFacts,
     CoalescingParameter,
     LinkFacts,
+    Medium,
     Mtu,
     PauseFacts,
     QueueCount,
@@ -47,7 +48,6 @@ from niclab.card.software import (
     Drivers,
     Firmware,
     FirmwareImage,
-    FirmwareText,
     FirmwareUpdate,
     FlashTool,
     PackageFacts,
@@ -68,6 +68,7 @@ from niclab.card.versions import (
 __all__ = [
     "CARDS",
     "Activation",
+    "AnyMaker",
     "AnySubsystem",
     "At",
     "Card",
@@ -84,7 +85,6 @@ __all__ = [
     "Figure",
     "Firmware",
     "FirmwareImage",
-    "FirmwareText",
     "FirmwareUpdate",
     "FlashTool",
     "FreebsdOffload",
@@ -94,6 +94,7 @@ __all__ = [
     "Limits",
     "LinkFacts",
     "LinuxOffload",
+    "Medium",
     "Metric",
     "Model",
     "Mtu",

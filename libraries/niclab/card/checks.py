@@ -32,6 +32,7 @@ def sheet_problems(card: Card) -> Iterator[Problem]:
     if card.recommended is not None:
         yield from _recommended(card, card.recommended)
     yield from _effects(card)
+    yield from _references(card)
 
 
 def _bus(card: Card) -> Iterator[Problem]:
@@ -236,6 +237,20 @@ def _effects(card: Card) -> Iterator[Problem]:
     for index, step in enumerate(card.sequence.steps):
         yield from _prediction(("sequence", "steps", index, "wanted"), step.wanted)
         yield from _each_setting(("sequence", "steps", index, "settings"), step.settings)
+
+
+def _references(card: Card) -> Iterator[Problem]:
+    """A figure that shows a defect must be one that a prediction of its requirement excludes, so that it fails."""
+    for index, each in enumerate(card.references):
+        where: FieldPath = ("references", index)
+        if each.defect and each.baseline is None:
+            yield Problem((*where, "defect"), "true of a figure without baseline", "a baseline: their ratio is judged")
+        elif each.defect and each.baseline is not None:
+            ratio = each.value / each.baseline
+            own = [effect for effect in card.effects if effect.requirement == each.requirement]
+            if all(effect.wanted.allows(ratio) for effect in own):
+                found = f"true, and no effect of {each.requirement} excludes {ratio:.2f} of the baseline"
+                yield Problem((*where, "defect"), found, "an effect that a card with the defect fails")
 
 
 def _prediction(field: FieldPath, wanted: Prediction) -> Iterator[Problem]:

@@ -22,6 +22,7 @@ class SettingKind(Enum):
     COALESCING = "coalescing"
     RING = "ring"
     PAUSE = "pause"
+    VLAN = "vlan"
     BOND = "bond"
     VLAN_ON_BOND = "vlan-on-bond"
 
@@ -95,6 +96,16 @@ class Prediction(Record):
         """Names of the forms that are given; exactly one is wanted."""
         names = ("ratio", "more_percent", "less_percent", "loses_at_most_percent", "unknown")
         return [name for name in names if getattr(self, name) is not None]
+
+    def allows(self, ratio: float) -> bool:
+        """Is a figure that is ``ratio`` times the one without the setting as predicted? Always where nobody knows."""
+        if self.ratio is not None and self.within_percent is not None:
+            return abs(ratio / self.ratio - 1) <= self.within_percent / 100
+        if self.more_percent is not None:
+            return ratio >= 1 + self.more_percent / 100
+        if self.less_percent is not None:
+            return ratio <= 1 - self.less_percent / 100
+        return self.loses_at_most_percent is None or ratio >= 1 - self.loses_at_most_percent / 100
 
 
 class Effect(Section):

@@ -27,6 +27,12 @@ class AnySubsystem(Enum):
     ANY = "any"
 
 
+class AnyMaker(Enum):
+    """MAC addresses of any maker will do: the card is a chip, which many makers put on boards of their own."""
+
+    ANY = "any"
+
+
 class PortLayout(Enum):
     """Where the ports of one card are: each a PCI function of its own, or all of them on one function."""
 
@@ -39,6 +45,11 @@ Subsystems = Annotated[
     | Annotated[Annotated[tuple[Subsystem, ...], Field(min_length=1)], Tag("list")],
     Discriminator(word_or_list),
 ]
+Makers = Annotated[
+    Annotated[Annotated[AnyMaker, Wanted("any, or a list of OUIs")], Tag("word")]
+    | Annotated[Annotated[tuple[Oui, ...], Field(min_length=1)], Tag("list")],
+    Discriminator(word_or_list),
+]
 VpdKeyword = Annotated[
     str, StringConstraints(pattern=r"^[A-Z][A-Z0-9]$"), Wanted("a VPD keyword of two characters, such as PN")
 ]
@@ -47,10 +58,14 @@ BusClock = Annotated[int, one_of(33, 66, 100, 133), Wanted("33, 66, 100 or 133 M
 
 
 class VpdFacts(Section):
-    """Vital product data: what ``lspci -vv`` shows of it. ``keywords``: those that must be there."""
+    """Vital product data as ``lspci -vv`` shows it.
 
-    product_name: Text | None = None
+    ``keywords``: those that must be there; none where a card need not have product data. ``part_number``: how the part
+    number (PN) begins, the revision of a board may follow it.
+    """
+
     keywords: tuple[VpdKeyword, ...] = ()
+    part_number: Text | None = None
 
 
 class IdentityFacts(Section):
@@ -58,6 +73,9 @@ class IdentityFacts(Section):
 
     ``ports``: how many PCI functions with this identity the dut must show; two single-port cards are 2.
     ``ports_per_card``: network ports on one card; on a card of one function there are more of them than functions.
+    ``pci_class``: its last two digits, the programming interface, are not compared: no tool shows those of a network
+    card.
+    ``mac_ouis``: the makers whose MAC addresses a port may have.
     """
 
     vendor_id: PciId
@@ -67,29 +85,32 @@ class IdentityFacts(Section):
     ports_per_card: Count | None = None
     port_layout: Annotated[PortLayout, Wanted("function-per-port or one-function")] = PortLayout.FUNCTION_PER_PORT
     pci_class: PciClass = "020000"
-    part_number: Text | None = None
-    mac_ouis: tuple[Oui, ...] = ()
+    mac_ouis: Makers | None = None
     vpd: VpdFacts | None = None
+
+    @property
+    def network_ports(self) -> int:
+        """How many network ports the functions of the dut make: what a bench must name to test all of them."""
+        if self.port_layout is PortLayout.ONE_FUNCTION and self.ports_per_card is not None:
+            return self.ports * self.ports_per_card
+        return self.ports
 
 
 class Pcie(Section):
-    """The PCIe link the card must train to: GT/s per lane, and lanes.
+    """The PCIe link the card must train to: GT/s per lane, and lanes that must be *negotiated*.
 
-    ``width``: lanes that must be *negotiated*; ``connector``: lanes of the mechanical connector, which say nothing
-    about the wiring of a slot (EMX-01).
+    The lanes of the mechanical connector say nothing about the wiring of a slot (EMX-01).
     """
 
     speed_gts: SpeedGts
     width: Lanes
-    connector: Lanes | None = None
 
 
 class ConventionalPci(Section):
     """The bus of a card from before PCI Express: it has no link that trains, and no PCI Express capability.
 
-    Its speed cannot be read from the card; ``usable_mbytes_per_s`` is what a transfer was measured to reach, if known.
+    Its speed cannot be read from the card: width times clock is what bounds its traffic.
     """
 
     width_bits: BusWidth
     clock_mhz: BusClock
-    usable_mbytes_per_s: Annotated[int, Field(ge=1, le=1064), Wanted("Mbyte/s, 1..1064")] | None = None

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from niclab.card.values import Fraction, Milliseconds, Percent, Rate, RequirementId, Section
+from niclab.card.values import Fraction, LessThanWhole, Milliseconds, Percent, Rate, RequirementId, Section
 from niclab.files.types import Text, Wanted
 
 
@@ -36,7 +36,7 @@ class Limits(Section):
     carrier_return_within_ms: Milliseconds
     jumbo_tcp_fraction_of_line_rate: Fraction | None = None
     udp_fraction_of_line_rate: Fraction | None = None
-    vlan_fraction_of_untagged: Fraction | None = None
+    vlan_fraction_of_untagged: LessThanWhole | None = None
     failover_within_ms: Milliseconds | None = None
     receiver_cpu_percent: Percent | None = None
     frames_per_s: Rate | None = None
@@ -48,7 +48,8 @@ class Reference(Section):
     """A figure somebody measured on this card, and under which conditions.
 
     ``baseline``: the same figure without the change, where it was measured too; only their *ratio* carries over to
-    another bench. ``defect``: the figure shows a defect, a card that repeats it fails.
+    another bench. ``defect``: the figure shows a defect; an effect of the same requirement excludes it, so that a card
+    that repeats it fails.
     """
 
     requirement: RequirementId
@@ -57,6 +58,11 @@ class Reference(Section):
     value: Annotated[float, Field(gt=0), Wanted("a number above 0")]
     baseline: Annotated[float, Field(gt=0), Wanted("a number above 0")] | None = None
     defect: bool = False
+
+    def __str__(self) -> str:
+        against = f" against {self.baseline:g}" if self.baseline is not None else ""
+        known = ", a defect" if self.defect else ""
+        return f"{self.value:g} {self.metric.value}{against}{known}: {self.conditions} ({self.source})"
 
 
 class HarmlessMessage(Section):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import Annotated
 
 from niclab.card.values import (
@@ -20,14 +21,27 @@ from niclab.core.names import Duplex
 from niclab.files.types import Record, Text, Wanted
 
 
+class Medium(Enum):
+    """What a port connects to. Of a cage for modules each that there are modules of."""
+
+    TWISTED_PAIR = "twisted-pair"
+    FIBRE = "fibre"
+    DIRECT_ATTACH = "direct-attach"
+    BACKPLANE = "backplane"
+
+
 class LinkFacts(Section):
-    """The network link the card must come up with; ``speeds_mbps`` and ``media``: what it can do besides."""
+    """The network link the card must come up with.
+
+    ``speeds_mbps``: every speed that a port may offer; with a module in its cage it offers those of the module alone.
+    ``media``: what a port may connect to.
+    """
 
     speed_mbps: SpeedMbps
     duplex: Annotated[Duplex | Unknown, Wanted("full, half or unknown")]
     autoneg: Switch
     speeds_mbps: tuple[KnownSpeedMbps, ...] = ()
-    media: tuple[Text, ...] = ()
+    media: tuple[Annotated[Medium, Wanted("twisted-pair, fibre, direct-attach or backplane")], ...] = ()
 
 
 class Ring(Record):
@@ -92,7 +106,7 @@ class QueueCount(Record):
 
 
 class ChannelFacts(Section):
-    """Queues as ``ethtool -l`` shows them; a kind that is left out is not there."""
+    """Queues as ``ethtool -l`` shows them; a kind that is left out is not there. Without any the driver shows none."""
 
     settable: bool
     rx: QueueCount | None = None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import Enum
 from typing import Annotated
 
@@ -113,14 +112,6 @@ class FirmwareUpdate(Section):
     within_s: Annotated[int, Field(ge=1, le=3600), Wanted("whole seconds 1..3600")] | None = None
 
 
-@dataclass(frozen=True)
-class FirmwareText:
-    """A firmware string taken apart: the version the lists judge, and the other named parts that are there."""
-
-    version: str
-    parts: dict[str, str]
-
-
 class Firmware(VersionLists, Section):
     """Firmware versions as ``ethtool -i`` (Linux) or the driver's sysctl (FreeBSD) prints them.
 
@@ -132,16 +123,15 @@ class Firmware(VersionLists, Section):
     example: Text | None = None
     update: FirmwareUpdate | None = None
 
-    def read(self, text: str) -> FirmwareText:
-        """Read.
+    def read(self, text: str) -> str:
+        """Return the version in a firmware string.
 
         Raises:
             Undecided: When ``text`` is not built as the sheet says.
         """
         if self.shape is None:
-            return FirmwareText(text, {})
+            return text
         match = re.fullmatch(self.shape, text)
         if match is None:
             raise Undecided(f"firmware {text!r} is not built like {self.example or self.shape!r}")
-        parts = {name: value for name, value in match.groupdict().items() if value is not None}
-        return FirmwareText(parts.pop("version"), parts)
+        return match["version"]

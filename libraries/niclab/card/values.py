@@ -99,6 +99,10 @@ Fraction = Annotated[
     Annotated[float, Field(gt=0, le=1)] | Unknown,
     Wanted("a fraction of line rate, more than 0 and at most 1, or unknown"),
 ]
+LessThanWhole = Annotated[
+    Annotated[float, Field(gt=0, lt=1)] | Unknown,
+    Wanted("a fraction of more than 0 and less than 1, or unknown"),
+]
 Milliseconds = Annotated[
     Annotated[int, Field(ge=1, le=600_000)] | Unknown, Wanted("whole milliseconds 1..600000, or unknown")
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from enum import Enum
 
@@ -42,7 +43,7 @@ def require_version(run: Run) -> None:
     if not firmware.is_known:
         raise NotApplicable(f"sheet {run.card.name} names no firmware versions")
     found = [(port, info.firmware) for port, info in driver_infos(run)]
-    judge_versions(run, "firmware", found, firmware, read=lambda text: firmware.read(text).version)
+    judge_versions(run, "firmware", found, firmware, read=firmware.read)
 
 
 def require_same_on_all_ports(run: Run) -> None:
@@ -79,7 +80,7 @@ class FirmwareChange:
         """Write an image of the sheet that is not what runs, on every port's card. It need not run yet.
 
         Raises:
-            CardFailure: The card refuses it.
+            CardFailure: The card refuses it, or takes longer than the sheet allows.
             NotApplicable: The sheet names no image to write, or none to come back with.
         """
         update, running = self._update(), self._running()
@@ -95,7 +96,7 @@ class FirmwareChange:
         """Write the image of what ran before :meth:`write_other`.
 
         Raises:
-            CardFailure: The card refuses it.
+            CardFailure: The card refuses it, or takes longer than the sheet allows.
             BenchFault: No firmware was written.
         """
         back = next(image for image in self._update().images if image.version == self._former)
@@ -294,9 +295,15 @@ class FirmwareChange:
             subject = f"{port.name} firmware"
             if subject not in [entry.subject for entry in journal.pending()]:
                 journal.register(subject, f"firmware {self._before} is replaced", undo)
+            started = time.monotonic()
             attempt = host.firmware.flash(iface, image.file)
+            took_s = time.monotonic() - started
             if attempt.refused is not None:
                 raise CardFailure(f"{port.place} refused firmware image {image.file}: {attempt.refused}")
+            most_s = self._update().within_s
+            if most_s is not None and took_s > most_s:
+                said = f"{port.place} took {took_s:.0f} s to write firmware image {image.file}"
+                raise CardFailure(f"{said}, sheet {self._sheet} allows {most_s} s")
 
     def _missing(self, port: Port, file: str) -> BenchFault:
         return BenchFault(f"{port.role.value}: firmware image {file} is missing, sheet {self._sheet} names it")
@@ -313,7 +320,7 @@ class FirmwareChange:
         text = server.host.drivers.driver_info(server.interface(port)).firmware
         if text is None:
             raise Undecided(f"{port.place} reports no firmware version")
-        return self._run.card.firmware.read(text).version
+        return self._run.card.firmware.read(text)
 
     def _ports(self) -> Iterator[tuple[Port, Host, str]]:
         for port in self._run.ports(Role.DUT):

@@ -1,24 +1,39 @@
-"""Is the card the one on the sheet, and is every port and card itself?"""
+"""Is the card the one on the sheet, with its makers' marks and abilities, and is every port and card itself?"""
 
 from __future__ import annotations
 
-from niclab.bench.records import Port, Role
-from niclab.card import AnySubsystem
-from niclab.checks.asked import Say, devices, dut
+import re
+from collections.abc import Set
+
+from niclab.bench.records import OperatingSystem, Port, Role
+from niclab.card import AnyMaker, AnySubsystem, Medium, Unknown
+from niclab.checks.asked import Say, devices, dut, dut_system
 from niclab.core.parallel import side_by_side
 from niclab.core.verdict import CardFailure, NotApplicable, Trouble, blame, fail_with
+from niclab.hosts.records import LinkSettings, PciDevice
+from niclab.report.runfolder import record_facts
 from niclab.run.run import Run
 
 _NO_MAC = "00:00:00:00:00:00"
+_CLASS_DIGITS = 4
+"""Base class and subclass: lspci and pciconf name no programming interface of a network card."""
+_MEDIA = {"Twisted Pair": Medium.TWISTED_PAIR, "FIBRE": Medium.FIBRE, "Direct Attach Copper": Medium.DIRECT_ATTACH}
+"""What ethtool calls a port -> its medium. Of ``None`` and ``Other`` it says nothing."""
+_MODE = re.compile(r"(\d+)(G?)base", re.IGNORECASE)
+"""A link mode: ``10000baseSR/Full`` on Linux, ``10Gbase-SR`` on FreeBSD."""
 
 
-def require_ids(run: Run) -> None:
-    """Compare vendor, device and subsystem ID of every port of the dut with the sheet.
+def require_ids(run: Run, say: Say) -> None:
+    """Compare IDs, PCI class and vital product data (VPD) of every port of the dut with the sheet.
+
+    Args:
+        run: The run.
+        say: Takes the product data of each port.
 
     Raises:
-        CardFailure: A port has other IDs, or is gone from the bus.
+        CardFailure: A port has other IDs, another class or other product data, or is gone from the bus.
     """
-    identity, problems = run.card.identity, []
+    identity, problems = run.card.identity, list[str]()
     wanted = f"{identity.vendor_id}:{identity.device_id}"
     for port, device in devices(run):
         found = f"{device.vendor_id}:{device.device_id}"
@@ -26,12 +41,40 @@ def require_ids(run: Run) -> None:
             problems.append(f"{port.place} answers with all ones: it is gone from the bus")
         elif found != wanted:
             problems.append(f"{port.place} is {found}, sheet {run.card.name} wants {wanted}")
+        elif device.class_code != identity.pci_class[:_CLASS_DIGITS]:
+            expected = f"sheet {run.card.name} wants {identity.pci_class[:_CLASS_DIGITS]}"
+            problems.append(f"{port.place} has PCI class {device.class_code}, {expected}")
         elif not isinstance(identity.subsystems, AnySubsystem):
             subsystem = f"{device.subvendor}:{device.subdevice}"
             if subsystem not in identity.subsystems:
                 allowed = ", ".join(identity.subsystems)
                 problems.append(f"{port.place} has subsystem {subsystem}, sheet {run.card.name} wants {allowed}")
+        if not device.dead:
+            problems += _wrong_product_data(run, port, device, say)
     fail_with(problems)
+
+
+def _wrong_product_data(run: Run, port: Port, device: PciDevice, say: Say) -> list[str]:
+    """Compare keywords, part number and checksum; nothing where the sheet names none, or the system shows none."""
+    card, facts = run.card, run.card.identity.vpd
+    if facts is None or not (facts.keywords or facts.part_number):
+        return []
+    if dut_system(run) is OperatingSystem.FREEBSD:
+        say(f"{port.place}: FreeBSD: pciconf -lc, which the lab reads, shows no product data")
+        return []
+    items = device.vpd.items if device.vpd is not None else {}
+    say(f"{port.place}: {items or 'no product data'}")
+    problems = [
+        f"{port.place} has no {keyword} in its product data, sheet {card.name} wants it"
+        for keyword in facts.keywords
+        if not items.get(keyword)
+    ]
+    number = device.vpd.part_number if device.vpd is not None else None
+    if facts.part_number is not None and number is not None and not number.startswith(facts.part_number):
+        problems.append(f"{port.place} has part number {number}, sheet {card.name} wants {facts.part_number}")
+    if device.vpd is not None and device.vpd.checksum_good is False:
+        problems.append(f"{port.place} has product data with a wrong checksum; expected the one of its contents (RV)")
+    return problems
 
 
 def require_port_count(run: Run) -> None:
@@ -51,10 +94,12 @@ def require_own_mac_addresses(run: Run) -> None:
     """Ask every port of both servers for its MAC address.
 
     Raises:
-        CardFailure: A port of the dut has no unicast address, or that of another port.
+        CardFailure: A port of the dut has no unicast address, that of another port, or one of another maker than the
+            sheet says.
         BenchFault: Only ports of the peer have such an address, or the bench file says another one.
     """
     problems, seen, ports = list[Trouble](), dict[str, Port](), run.bench.ports
+    makers = run.card.identity.mac_ouis
     found = side_by_side(lambda port: run.server_of(port).host.links.interface(run.interface(port)).mac, ports)
     for port, mac in zip(ports, found, strict=True):
         if mac is None or mac == _NO_MAC or int(mac[:2], 16) & 1:
@@ -66,6 +111,9 @@ def require_own_mac_addresses(run: Run) -> None:
         if port.mac is not None and mac != port.mac:
             text = f"{port.place} has MAC address {mac}, the bench file says {port.mac}"
             problems.append(Trouble(text, of_card=False))
+        if port.role is Role.DUT and not isinstance(makers, AnyMaker | None) and mac[:8].lower() not in makers:
+            wanted = f"sheet {run.card.name} wants one of maker {', '.join(makers)}"
+            problems.append(port.trouble(f"has MAC address {mac}, {wanted}"))
         seen.setdefault(mac, port)
     blame(problems)
 
@@ -85,6 +133,7 @@ def require_own_serial_numbers(run: Run, say: Say) -> None:
     if not seen[Role.DUT]:
         raise NotApplicable(f"sheet {run.card.name}: the card shows no serial number")
     say(f"serial numbers: {seen}")
+    record_facts(run.run_dir, serial_numbers=", ".join(seen[Role.DUT]))
     fail_with(
         [
             f"{port} and {seen[Role.PEER][serial]} have both serial number {serial}; wanted: each its own"
@@ -92,6 +141,78 @@ def require_own_serial_numbers(run: Run, say: Say) -> None:
             if serial in seen[Role.PEER]
         ]
     )
+
+
+def require_speeds(run: Run, say: Say) -> None:
+    """Compare the speeds that every port of the dut offers with the sheet.
+
+    A module in a cage offers fewer; a port for twisted pair alone offers all.
+
+    Args:
+        run: The run.
+        say: Takes the speeds of each port.
+
+    Raises:
+        CardFailure: A port offers a speed that is not on the sheet, or does not offer one that it must.
+        NotApplicable: No port shows what it offers.
+        SheetSilent: The sheet names no speeds.
+    """
+    card, problems, shown = run.card, [], False
+    known = set(card.section(card.link.speeds_mbps or None, "link.speeds_mbps"))
+    needed = known if card.link.media == (Medium.TWISTED_PAIR,) else {card.link.speed_mbps} & known
+    for port, settings in _link_settings(run):
+        offered = {_speed_of(match) for match in map(_MODE.match, settings.supported or ()) if match is not None}
+        say(f"{port.place} offers {_in_mbps(offered)}")
+        if not offered:
+            continue
+        shown = True
+        if offered - known or needed - offered:
+            expected = f"{_in_mbps(known)}, at least {_in_mbps(needed)}"
+            problems.append(f"{port.place} offers {_in_mbps(offered)}, sheet {card.name} wants {expected}")
+    fail_with(problems)
+    if not shown:
+        raise NotApplicable("dut: no port shows the speeds that it offers")
+
+
+def require_media(run: Run, say: Say) -> None:
+    """Compare what every port of the dut connects to with the sheet.
+
+    Args:
+        run: The run.
+        say: Takes the medium of each port.
+
+    Raises:
+        CardFailure: A port connects to a medium that is not on the sheet.
+        NotApplicable: The dut's system or its driver names no medium.
+        SheetSilent: The sheet names none.
+    """
+    card, problems, shown = run.card, [], False
+    known = card.section(card.link.media or None, "link.media")
+    for port, settings in _link_settings(run):
+        say(f"{port.place} connects to {settings.port}")
+        medium = _MEDIA.get(settings.port or "")
+        shown = shown or medium is not None
+        if medium is not None and medium not in known:
+            wanted = ", ".join(each.value for each in known)
+            problems.append(f"{port.place} connects to {medium.value}, sheet {card.name} wants {wanted}")
+    fail_with(problems)
+    if not shown:
+        raise NotApplicable(f"dut: {dut_system(run).value} names the medium of no port")
+
+
+def _link_settings(run: Run) -> list[tuple[Port, LinkSettings]]:
+    ports = run.ports(Role.DUT)
+    found = side_by_side(lambda port: dut(run).links.link_settings(run.interface(port)), ports)
+    return list(zip(ports, found, strict=True))
+
+
+def _speed_of(mode: re.Match[str]) -> int:
+    return int(mode[1]) * (1000 if mode[2] else 1)
+
+
+def _in_mbps(speeds: Set[int | Unknown]) -> str:
+    shown = ", ".join(map(str, sorted(speed for speed in speeds if isinstance(speed, int))))
+    return f"{shown} Mbit/s" if shown else "no speed"
 
 
 def _serial_numbers(run: Run, role: Role) -> dict[str, str]:

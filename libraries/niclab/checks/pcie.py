@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from niclab.bench.records import Role
 from niclab.checks.asked import Say, dut
+from niclab.core import figures
+from niclab.core.figures import FigureKind, NotedFigure
 from niclab.core.verdict import BenchFault, NotApplicable, Trouble, Undecided, blame, fail_with
 from niclab.hosts.records import PcieLink
 from niclab.hosts.settings_records import AerCounters
@@ -37,6 +39,17 @@ def require_link(run: Run, say: Say) -> None:
         for link in path:
             say(f"{port.name}: {_shown(link)}")
         narrowest, slowest = min(path, key=lambda link: link.width), min(path, key=lambda link: link.gts)
+        good = narrowest.width == width and slowest.gts == speed_gts
+        figures.note(
+            NotedFigure(
+                kind=FigureKind.PCIE,
+                subject=f"PCI Express of {port.place}",
+                found=f"x{narrowest.width} at {slowest.gts:g} GT/s",
+                expected=f"x{width} at {speed_gts:g} GT/s",
+                source=f"sheet {card.name}",
+                outcome="met" if good else "missed",
+            )
+        )
         if narrowest.width != width:
             found, able = f"x{narrowest.width} ({_shown(narrowest)})", narrowest.upstream.lnkcap_width
             text = f"{port.place} trained to {found}, sheet {card.name} wants x{width}"

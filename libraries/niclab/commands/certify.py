@@ -46,6 +46,7 @@ PER_CARD = LISTENERS / "PerCard.py"
 LISTENER = LISTENERS / "AllureResults.py"
 ABORT = LISTENERS / "Abort.py"
 MASKING = LISTENERS / "MessageMasking.py"
+FIGURES = LISTENERS / "Figures.py"
 BOOTS, BOOTS_ONCE = "boots", "boots-the-dut-once"
 """Tags of keywords: those that boot the server they are given, and those that boot the dut once a kind of start."""
 _COOKIES = ("JENKINS_NODE_COOKIE", "JENKINS_SERVER_COOKIE", "HUDSON_SERVER_COOKIE", "BUILD_ID")
@@ -95,10 +96,10 @@ def run(
     files = {Input.SHEET: sheet.file, Input.BENCH: bench.file, Input.PLAN: chosen_plan.file}
     keep_inputs(run_dir, {**files, Input.REQUIREMENTS: REQUIREMENTS_FILE})
     ports = sum(port.role is Role.DUT for port in bench.ports)
-    record_ports(run_dir, of_card=sheet.identity.ports, of_bench=ports)
+    record_ports(run_dir, of_card=sheet.identity.network_ports, of_bench=ports)
     record_facts(run_dir, profile=profile, equipment=bench.description)
     listener = f"{LISTENER}:{run_dir / ALLURE_RESULTS_FOLDER}"
-    listeners = [word for each in (MASKING, ABORT, listener) for word in ("--listener", str(each))]
+    listeners = [word for each in (MASKING, ABORT, FIGURES, listener) for word in ("--listener", str(each))]
     rc = _Robot().run([*options, *listeners, "--outputdir", str(run_dir)])
     secrets = Secrets(bench.secrets_file)
     finish_run(run_dir, rc, [secrets.get(name) for name in bench.secret_names])
@@ -123,7 +124,9 @@ def _options(bench: Bench, card: str, sheet: Card, profile: str, systems: Mappin
         *("--argumentfile", str(DIRECTORY / TAG_DOCUMENTATION)),
     ]
     subject = subject_of(bench.emulated)
-    options += ["--metadata", f"Subject:{subject}"]
+    about = {"Subject": subject, "Card": sheet.name, "Bench": bench.name, "Profile": profile}
+    options += [word for name, value in about.items() for word in ("--metadata", f"{name}:{value}")]
+    options += ["--tagstatexclude", "allure.*"]
     if bench.emulated:
         options += [
             word for page in ("log", "report") for word in (f"--{page}title", f"{subject}: {page} of {sheet.name}")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from niclab import __version__
 from niclab.bench.records import OperatingSystem, Role, chosen_systems
-from niclab.commands import baseline, certify, doctor, parse, report, restore, timing, verify
+from niclab.commands import baseline, certify, compare, doctor, history, parse, report, restore, timing, verify
 from niclab.commands.parity import parity_page
 from niclab.core.profile import Profile
 from niclab.core.verdict import BenchFault, NotApplicable
@@ -87,6 +87,16 @@ def _parser() -> argparse.ArgumentParser:
     spent = commands.add_parser("timing", help="say where the time of a finished run went")
     spent.add_argument("run_dir", type=Path, metavar="RUN", help="folder of the run, such as results/latest")
     spent.set_defaults(run=lambda options: timing.run(options.run_dir))
+    two = commands.add_parser("compare", help="compare the figures of two runs, and say which differences are real")
+    two.add_argument("first", type=Path, metavar="RUN", help="folder of the one run")
+    two.add_argument("second", type=Path, metavar="RUN", help="folder of the other")
+    two.add_argument("--html", type=Path, metavar="FILE", help="write the comparison as one HTML file too")
+    two.set_defaults(run=lambda options: compare.run(options.first, options.second, options.html))
+    past = commands.add_parser("history", help="name every run of a card, and write a page of trends")
+    past.add_argument("card", help="name of the card sheet")
+    past.add_argument("--results", type=Path, default=RESULTS, help="folder of the run folders")
+    past.add_argument("--html", type=Path, metavar="FILE", help="the page; by default history-CARD.html there")
+    past.set_defaults(run=lambda options: history.run(options.card, options.results, options.html))
     read = commands.add_parser("parse", help="read a tool's output from standard input, print its record as JSON")
     what = read.add_mutually_exclusive_group(required=True)
     what.add_argument("kind", nargs="?", help="what the text is; see --list")

@@ -10,12 +10,13 @@ from pathlib import Path
 
 from niclab.bench.commands import Controller, in_words
 from niclab.bench.records import Bench, Commands, OperatingSystem, Port, Role, load_bench
-from niclab.card import load_card
+from niclab.card import Card, load_card
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from niclab.links import wiring
 from niclab.run.leases import give_leases_back_quietly, prepare_leases
 from niclab.run.run import Run
 from niclab.run.server import Server
+from niclab.run.whole_card import require_whole_card
 from niclab.switch.records import Admin
 from niclab.traffic.tools import tool_of
 from niclab.transports import TransportFault, ssh_mend
@@ -68,6 +69,9 @@ def examine(
         return
     bench = bench.with_card(sheet.name)
     yield Finding("bench", "file", f"{bench.name}: {bench.description}")
+    yield (ports := _ports(bench, sheet))
+    if ports.fault:
+        return
     run = Run(bench, sheet, scratch, lambda: None)
     if bench.commands and (finding := _power(bench.commands, run.controller)):
         yield finding
@@ -100,6 +104,15 @@ def examine(
     finally:
         give_leases_back_quietly(run.servers.values())
         run.close_servers()
+
+
+def _ports(bench: Bench, card: Card) -> Finding:
+    mend = f"name every port of {card.name} in the bench file, each on a path; or correct identity.ports of its sheet"
+    try:
+        require_whole_card(bench, card)
+    except BenchFault as error:
+        return Finding("bench", "ports", "", str(error), mend)
+    return Finding("bench", "ports", f"all {card.identity.network_ports} of {card.name}")
 
 
 def _power(commands: Commands, controller: Controller) -> Finding | None:

@@ -8,31 +8,24 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from niclab.core.plain import as_json
 from niclab.core.verdict import BenchFault
-from niclab.hosts.console_events import read_console
 from niclab.hosts.errors import ReadError
-from niclab.hosts.freebsd import dmesg as bsd_dmesg
-from niclab.hosts.freebsd import ifconfig, kldstat, netstat, pciconf, sysctl
-from niclab.hosts.linux import (
-    bonding,
-    dmesg,
-    ethtool,
-    interrupts,
-    ip,
-    lspci,
-    modinfo,
-)
+from niclab.hosts.freebsd import ifconfig, kernel_lines, kldstat, netstat, pciconf, sysctl
+from niclab.hosts.freebsd import kernel_trouble as bsd_trouble
+from niclab.hosts.linux import bonding, dmesg, ethtool, interrupts, ip, kernel_trouble, lspci, modinfo
 from niclab.hosts.linux import ethtool_coalesce as coalesce
 from niclab.hosts.linux import ethtool_counters as counters
 from niclab.hosts.linux import ethtool_features as features
-from niclab.hosts.linux import ethtool_module as module
 from niclab.hosts.linux import ethtool_pause as pause
 from niclab.hosts.linux import ethtool_sizes as sizes
+from niclab.hosts.records import KernelLine
+from niclab.hosts.trouble import KernelTrouble
 from niclab.traffic.iperf3 import read_iperf3
 from niclab.traffic.netperf import read_netperf
 
@@ -53,8 +46,31 @@ def _listed(name: str, reader: Callable[[str], tuple[object, ...]]) -> Reader:
     return lambda text: {name: reader(text)}
 
 
+_LINE_OF_FREEBSD = re.compile(
+    r"(?!irq[0-9]|iperf3: )[a-z][a-z0-9_]*?[0-9]{1,5}: (?!flags=)\S|.*The FreeBSD Project"
+    r"|FreeBSD [0-9]+\.[0-9][^ ]*(?: [^(]|$)|---<<BOOT>>---|Trying to mount root|KDB: |db> "
+)
+
+
+def _linux_log(text: str) -> dict[str, object]:
+    lines = dmesg.read_dmesg(text)
+    return _log(lines, kernel_trouble.read_trouble(lines), any(line.seconds is not None for line in lines))
+
+
+def _freebsd_log(text: str) -> dict[str, object]:
+    lines = kernel_lines.kernel_lines(text)
+    own = any(_LINE_OF_FREEBSD.match(line.text[:200]) for line in lines)
+    foreign = any(line.text.startswith("Linux version ") for line in lines)
+    return _log(lines, bsd_trouble.read_trouble(lines), own and not foreign)
+
+
+def _log(lines: Sequence[KernelLine], trouble: Sequence[KernelTrouble], known: bool) -> dict[str, object]:
+    if not known and not trouble:
+        raise ReadError("cannot read kernel log: expected a line as the kernel writes it, or one that tells of trouble")
+    return {"lines": len(lines), "trouble": trouble}
+
+
 _ALL = (
-    TextKind("console", "log of a serial console: Linux, FreeBSD, firmware, boot loaders", read_console),
     TextKind("ethtool", "link settings: ethtool IFACE", ethtool.read_link_settings),
     TextKind("ethtool-i", "driver: ethtool -i IFACE", ethtool.read_driver_info),
     TextKind("ethtool-S", "counters: ethtool -S IFACE", counters.read_counters),
@@ -63,15 +79,14 @@ _ALL = (
     TextKind("ethtool-l", "channels: ethtool -l IFACE", sizes.read_channels),
     TextKind("ethtool-c", "coalescing: ethtool -c IFACE", coalesce.read_coalescing),
     TextKind("ethtool-a", "pause frames: ethtool -a IFACE", pause.read_pause),
-    TextKind("ethtool-m", "module: ethtool -m IFACE", module.read_module),
     TextKind("ip-link", "interfaces: ip -j -s -d addr", _listed("interfaces", ip.read_interfaces)),
     TextKind("bonding", "a bond: /proc/net/bonding/NAME", bonding.read_bonding),
     TextKind("vlan", "a VLAN: ip -j -d link show dev NAME", ip.read_vlan),
-    TextKind("dmesg", "Linux's kernel log: dmesg", dmesg.read_kernel_log),
+    TextKind("dmesg", "trouble in Linux's kernel log or on its console: dmesg", _linux_log),
     TextKind("interrupts", "interrupts: /proc/interrupts", interrupts.read_interrupts),
     TextKind("lspci", "PCI functions: lspci -vvnn -D", _listed("devices", lspci.read_lspci)),
     TextKind("modinfo", "a module on disk: modinfo MODULE", modinfo.read_modinfo),
-    TextKind("dmesg-freebsd", "FreeBSD's kernel log: sysctl -n kern.msgbuf", bsd_dmesg.read_bsd_dmesg),
+    TextKind("dmesg-freebsd", "trouble in FreeBSD's: sysctl -n kern.msgbuf", _freebsd_log),
     TextKind("ifconfig-freebsd", "FreeBSD's interfaces: ifconfig IFACE, ifconfig -m IFACE", ifconfig.read_ifconfig),
     TextKind("kldstat", "FreeBSD's modules in memory: kldstat -v", kldstat.read_kldstat),
     TextKind("netstat-freebsd", "FreeBSD's interface counters: netstat -I IFACE -bdnW", netstat.read_netstat),

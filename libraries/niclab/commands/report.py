@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 from niclab.core.verdict import BenchFault
-from niclab.report import allure, certificate, tools
+from niclab.report import allure, certificate, tools, warn
 from niclab.report.runfolder import ALLURE_RESULTS_FOLDER, read_run
 
 
@@ -15,7 +14,7 @@ def look_for_tools() -> tools.Tools | None:
     try:
         return tools.find()
     except BenchFault as fault:
-        _warn(f"this run will have no Allure report: {fault}")
+        warn(f"this run will have no Allure report: {fault}")
         return None
 
 
@@ -31,7 +30,7 @@ def try_report(run_dir: Path, found: tools.Tools | None) -> None:
             raise BenchFault("the report tools are missing")
         make_report(run_dir, found)
     except (BenchFault, OSError) as problem:
-        _warn(f"no Allure report: {problem}\nmake it later with: niclab report {run_dir}")
+        warn(f"no Allure report: {problem}\nmake it later with: niclab report {run_dir}")
 
 
 def make_report(run_dir: Path, found: tools.Tools) -> Path:
@@ -62,7 +61,3 @@ def run(run_dir: Path) -> int:
     read_run(run_dir)
     print(make_report(run_dir, tools.install()))
     return 0
-
-
-def _warn(text: str) -> None:
-    print(f"niclab: warning: {text}", file=sys.stderr, flush=True)

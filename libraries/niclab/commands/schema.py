@@ -1,6 +1,7 @@
 """What is generated into ``lab/schema``: JSON Schemas of the typed records, and the documentation of requirement tags.
 
-Editors complete and check bench files, card sheets, plans, requirements and switch models with the schemas. Robot
+Editors complete and check bench files, card sheets, plans, requirements and switch models with the schemas; another
+schema is the form of ``certificate.json``. Robot
 Framework shows what a requirement is with ``robot --argumentfile lab/schema/tagdoc.args suites/``, as ``niclab
 certify`` does. ``python -m niclab.commands.schema`` writes all of them.
 """
@@ -18,6 +19,7 @@ from niclab.bench.records import Bench
 from niclab.card import Card
 from niclab.files.repository import REPOSITORY
 from niclab.files.yaml import Sheet, shown_file
+from niclab.report.certificate_record import CertificateRecord
 from niclab.scope.plan import Plan
 from niclab.scope.requirements import Requirements, load_requirements
 from niclab.switch.model import SwitchModel
@@ -30,6 +32,7 @@ SCHEMAS: dict[str, type[Sheet]] = {
     "switch.schema.json": SwitchModel,
 }
 DIRECTORY = REPOSITORY / "lab" / "schema"
+CERTIFICATE_SCHEMA = "certificate.schema.json"
 TAG_DOCUMENTATION = "tagdoc.args"
 
 
@@ -47,10 +50,11 @@ class _WithoutNull(GenerateJsonSchema):
 
 def render(model: type[Sheet]) -> str:
     """The JSON Schema (draft 2020-12) of a sheet, as the text of its file."""
-    schema = {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **model.model_json_schema(schema_generator=_WithoutNull),
-    }
+    return _text(model.model_json_schema(schema_generator=_WithoutNull))
+
+
+def _text(schema: JsonSchemaValue) -> str:
+    schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 
 
@@ -76,6 +80,7 @@ def generated(directory: Path = DIRECTORY) -> dict[Path, str]:
         directory: Folder of the files.
     """
     schemas = {directory / name: render(model) for name, model in SCHEMAS.items()}
+    schemas[directory / CERTIFICATE_SCHEMA] = _text(CertificateRecord.model_json_schema())
     return {**schemas, directory / TAG_DOCUMENTATION: tag_documentation(load_requirements())}
 
 

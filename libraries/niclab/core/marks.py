@@ -72,11 +72,24 @@ def note(kind: MarkKind, subject: str, seconds: float = 0.0) -> None:
     Raises:
         BenchFault: The file cannot be written.
     """
-    for file in _FILES:
-        line = json.dumps(asdict(Mark(kind, subject, round(time.time(), 3), round(seconds, 3)))) + "\n"
+    append(FILE, json.dumps(asdict(Mark(kind, subject, round(time.time(), 3), round(seconds, 3)))))
+
+
+def append(name: str, line: str) -> None:
+    """Add a line to a file in the folder of the marks, if there is one.
+
+    Args:
+        name: Name of the file.
+        line: Its new line.
+
+    Raises:
+        BenchFault: The file cannot be written.
+    """
+    for marks_file in _FILES:
+        file = marks_file.with_name(name) if name != FILE else marks_file
         try:
-            with file.open("a", encoding="utf-8") as marks:
-                marks.write(line)
+            with file.open("a", encoding="utf-8") as noted:
+                noted.write(line + "\n")
         except OSError as error:
             raise BenchFault(f"{file}: cannot be written: {error.strerror}") from error
 

@@ -58,3 +58,7 @@ def unreadable(kind: str, where: str, text: object, expected: str) -> ReadError:
     if len(shown) > _SHOWN_CHARACTERS:
         shown = shown[:_SHOWN_CHARACTERS] + "..."
     return ReadError(f"cannot read {kind}: {where} {shown!r}: expected {expected}")
+
+
+class NotOffered(BenchFault):
+    """The driver has no operation that shows this setting."""

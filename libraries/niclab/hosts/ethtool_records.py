@@ -1,4 +1,4 @@
-"""What ``ethtool`` says of an interface's features, rings, channels, coalescing, pause frames and module.
+"""What ``ethtool`` says of an interface's features, rings, channels, coalescing and pause frames.
 
 A field the text does not have, and one the tool answers with "n/a", is None. It never means zero or off.
 """
@@ -96,63 +96,14 @@ class Coalescing:
     iface: str
     adaptive_rx: bool | None
     adaptive_tx: bool | None
-    cqe_mode_rx: bool | None
-    cqe_mode_tx: bool | None
     parameters: Mapping[str, int | None]
 
 
 @dataclass(frozen=True)
 class Pause:
-    """``ethtool -a``. ``rx_negotiated`` and ``tx_negotiated`` are printed by newer tools, with ``autoneg`` on."""
+    """``ethtool -a``."""
 
     iface: str
     autoneg: bool | None
     rx: bool | None
     tx: bool | None
-    rx_negotiated: bool | None
-    tx_negotiated: bool | None
-    statistics: Mapping[str, int] | None = None
-
-
-@dataclass(frozen=True)
-class ModuleLane:
-    """One channel of a module. Power in dBm is None where there is no light ("-inf dBm": 0 mW has no logarithm)."""
-
-    number: int
-    bias_ma: float | None = None
-    tx_power_mw: float | None = None
-    tx_power_dbm: float | None = None
-    rx_power_mw: float | None = None
-    rx_power_dbm: float | None = None
-
-
-@dataclass(frozen=True)
-class ModuleEeprom:
-    """``ethtool -m``, decoded. ``identifier`` and ``connector`` are as printed, ``0x03 (SFP)``.
-
-    ``lengths`` (metres) by the tool's names; ``alarms`` by flag, True where raised; ``thresholds`` by name in mA, mW,
-    degrees Celsius and volts. Bias and powers at the top are those of a module with one lane; ``lanes`` of the others.
-    """
-
-    identifier: str | None
-    connector: str | None
-    vendor_name: str | None
-    vendor_oui: str | None
-    vendor_pn: str | None
-    vendor_rev: str | None
-    vendor_sn: str | None
-    date_code: str | None
-    transceiver_types: tuple[str, ...]
-    wavelength_nm: float | None
-    nominal_rate_mbps: int | None
-    lengths: Mapping[str, float]
-    temperature_c: float | None
-    voltage_v: float | None
-    bias_ma: float | None
-    tx_power_mw: float | None
-    tx_power_dbm: float | None
-    rx_power_mw: float | None
-    rx_power_dbm: float | None
-    lanes: tuple[ModuleLane, ...]
-    alarms: Mapping[str, bool]
-    thresholds: Mapping[str, float]

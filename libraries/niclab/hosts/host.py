@@ -14,7 +14,6 @@ from niclab.hosts.link_records import Bond, Vlan
 from niclab.hosts.load_records import CpuTimes, Load
 from niclab.hosts.records import (
     CarrierChanges,
-    CarrierWait,
     Counters,
     DriverInfo,
     Interface,
@@ -31,6 +30,9 @@ from niclab.hosts.records import (
 )
 from niclab.hosts.settings_records import AerCounters, Attempt, Package
 from niclab.hosts.trouble import KernelTrouble
+
+PING_EVERY_S = 0.02
+"""Between two pings, unless another time is given."""
 
 
 class CommandResult(Protocol):
@@ -131,7 +133,7 @@ class HostLinks(Protocol):
     def statistics(self, iface: str) -> Statistics: ...
     def load(self, iface: str) -> Load: ...
     def carrier_changes(self, iface: str) -> CarrierChanges: ...
-    def await_carrier(self, iface: str, up: bool, within_s: float) -> CarrierWait: ...
+    def await_carrier(self, iface: str, up: bool, within_s: float) -> bool: ...
     def set_link(self, iface: str, up: bool) -> None: ...
     def answers_arp_for_others(self, iface: str) -> bool: ...
     def show_command(self, ifaces: Sequence[str]) -> str: ...
@@ -143,7 +145,7 @@ class HostLinks(Protocol):
         *,
         source: str | None = None,
         count: int = 3,
-        interval_s: float = 0.2,
+        interval_s: float = PING_EVERY_S,
         wait_s: int = 1,
         size: int | None = None,
         dont_fragment: bool = False,

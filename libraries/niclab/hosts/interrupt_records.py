@@ -10,16 +10,14 @@ class Interrupt:
     """One line of ``/proc/interrupts``.
 
     ``irq`` is a number, or the name of a line that has none (``NMI``, ``LOC``, ``ERR``). ``counts`` in the order of
-    the CPUs; a line of the whole machine (``ERR``, ``MIS``) has one count, and ``FIQ`` of ARM none, whose ``total`` is
-    None: the kernel does not count it. ``actions`` are the handlers, several when
-    the line is shared. ``description`` is what the kernel says of a line without a number.
+    the CPUs; a line of the whole machine (``ERR``, ``MIS``) has one count, and ``FIQ`` of ARM none: the kernel does not
+    count it. ``actions`` are the handlers, several when the line is shared. ``description`` is what the kernel says of
+    a line without a number.
     """
 
     irq: int | str
     counts: tuple[int, ...]
-    total: int | None
     chip: str | None
-    hwirq: int | None
     type: str | None
     actions: tuple[str, ...]
     description: str | None

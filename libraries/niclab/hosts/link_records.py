@@ -15,16 +15,9 @@ class BondMember:
     mii_status: str | None
     speed_mbps: int | None
     duplex: Duplex | None
-    link_failures: int | None
     mac: str | None
-    queue_id: int | None
     aggregator_id: int | None
-    actor_churn_state: str | None
-    partner_churn_state: str | None
-    actor_mac: str | None
-    actor_port_state: int | None
     partner_mac: str | None
-    partner_port_state: int | None
 
 
 @dataclass(frozen=True)
@@ -33,7 +26,6 @@ class Aggregator:
 
     id: int
     ports: int | None
-    actor_key: int | None
     partner_key: int | None
     partner_mac: str | None
 
@@ -50,23 +42,13 @@ class Bond:
     mode: str | None
     mode_name: str | None
     mode_id: int | None
-    fail_over_mac: str | None
     active_slave: str | None
     primary: str | None
     primary_reselect: str | None
     mii_status: str | None
     miimon_ms: int | None
-    updelay_ms: int | None
-    downdelay_ms: int | None
-    peer_notify_delay_ms: int | None
     arp_interval_ms: int | None
-    arp_targets: tuple[str, ...] | None
     xmit_hash_policy: str | None
-    lacp_active: bool | None
-    lacp_rate: str | None
-    min_links: int | None
-    ad_select: str | None
-    system_mac: str | None
     aggregator: Aggregator | None
     slaves: tuple[BondMember, ...]
     slaves_up: int

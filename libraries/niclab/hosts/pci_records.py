@@ -14,10 +14,8 @@ class Vpd:
     read or has no end.
     """
 
-    product_name: str | None = None
     part_number: str | None = None
     serial_number: str | None = None
-    engineering_changes: str | None = None
     checksum_good: bool | None = None
     complete: bool = False
     items: dict[str, str | None] = field(default_factory=dict)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from niclab.hosts.errors import unreadable
 
 # PCIe link speeds in GT/s and link widths in lanes: PCI Express Base Specification 6.0, sections 7.5.3.6 and 7.5.3.8.
@@ -11,33 +9,6 @@ SPEEDS_GTS = (2.5, 5.0, 8.0, 16.0, 32.0, 64.0)
 WIDTHS = (1, 2, 4, 8, 12, 16, 32)
 # No link trained (0), all ones in the 6-bit field (63), and all ones as the kernel prints them (255).
 _UNKNOWN_WIDTHS = (0, 63, 255)
-
-
-class ExpressLink(Protocol):
-    """What a device can do and what its link does; speeds in GT/s, widths in lanes."""
-
-    @property
-    def lnkcap_gts(self) -> float | None: ...
-    @property
-    def lnkcap_width(self) -> int | None: ...
-    @property
-    def lnksta_gts(self) -> float | None: ...
-    @property
-    def lnksta_width(self) -> int | None: ...
-
-
-def is_degraded(device: ExpressLink) -> bool | None:
-    """Whether the link runs slower or narrower than the device can.
-
-    True as soon as speed or width shows it; False only when both are known and full; None when they cannot tell. The
-    speed of a link without lanes (an empty slot: x0) says nothing.
-    """
-    if device.lnksta_width is None:
-        return None
-    pairs = ((device.lnksta_gts, device.lnkcap_gts), (device.lnksta_width, device.lnkcap_width))
-    if any(now is not None and can is not None and now < can for now, can in pairs):
-        return True
-    return None if any(now is None or can is None for now, can in pairs) else False
 
 
 def speed_gts(text: str) -> float | None:

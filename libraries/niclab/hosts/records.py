@@ -39,16 +39,13 @@ class DriverInfo:
     driver: str
     version: str | None
     firmware: str | None
-    bus: str | None
-    expansion_rom: str | None
 
 
 @dataclass(frozen=True)
 class LinkSettings:
     """Link of an interface.
 
-    ``supported``, ``advertised``, ``partner`` are mode names such as ``1000baseT/Full``; None when not said or "Not
-    reported". ``link_reason`` is what newer tools add to "no".
+    ``supported`` and ``partner`` are mode names such as ``1000baseT/Full``; None when not said or "Not reported".
     """
 
     iface: str
@@ -56,15 +53,9 @@ class LinkSettings:
     duplex: Duplex | None
     autoneg: bool | None
     link: bool | None
-    link_reason: str | None
     port: str | None
-    transceiver: str | None
     supported: tuple[str, ...] | None
-    advertised: tuple[str, ...] | None
     partner: tuple[str, ...] | None
-    supports_autoneg: bool | None
-    advertises_autoneg: bool | None
-    partner_autoneg: bool | None
 
 
 @dataclass(frozen=True)
@@ -107,13 +98,11 @@ class PciDevice:
     """One PCI function.
 
     ``slot`` always has its domain (``0000:01:00.0``); ids are four hexadecimal digits. Speeds in GT/s, widths in lanes;
-    None is unknown (also when the tool says "unknown", x0 or x63). ``degraded`` compares status with capability and
-    never uses the word "downgraded": old lspci does not print it, a virtual function prints it always.
+    None is unknown (also when the tool says "unknown", x0 or x63).
     ``dead``: the device answers its configuration space with all ones. ``capabilities_readable`` is False when the tool
     had no right to read them, True when it did, None when this form of the tool does not show them.
 
-    ``name`` is vendor and device in one text. ``devsta``, ``uesta``
-    (uncorrectable) and ``cesta`` (correctable errors) name the flags that are set, in the words of the tool.
+    ``name`` is vendor and device in one text.
     """
 
     slot: str
@@ -122,28 +111,17 @@ class PciDevice:
     subvendor: str | None = None
     subdevice: str | None = None
     class_code: str | None = None
-    revision: str | None = None
     driver: str | None = None
     port_type: str | None = None
     lnkcap_gts: float | None = None
     lnkcap_width: int | None = None
     lnksta_gts: float | None = None
     lnksta_width: int | None = None
-    degraded: bool | None = None
     dead: bool = False
     capabilities_readable: bool | None = None
-    class_name: str | None = None
     name: str | None = None
     max_payload_bytes: int | None = None
-    max_read_request_bytes: int | None = None
-    msi_enabled: bool | None = None
-    msi_count: int | None = None
-    msix_enabled: bool | None = None
-    msix_count: int | None = None
     serial_number: str | None = None
-    devsta: tuple[str, ...] | None = None
-    uesta: tuple[str, ...] | None = None
-    cesta: tuple[str, ...] | None = None
     vpd: Vpd | None = None
 
 
@@ -186,7 +164,7 @@ class Address:
 class Interface:
     """One network interface.
 
-    ``carrier_reason`` says why there is no carrier. ``kind`` is the software kind (``veth``, ``bond``), None for
+    ``kind`` is the software kind (``veth``, ``bond``), None for
     hardware.
     """
 
@@ -201,7 +179,6 @@ class Interface:
     addresses: tuple[Address, ...]
     statistics: Statistics | None
     carrier: bool
-    carrier_reason: str | None = None
 
     @property
     def ipv4(self) -> list[str]:
@@ -219,18 +196,6 @@ class CarrierChanges:
 
 
 @dataclass(frozen=True)
-class CarrierWait:
-    """What waiting for carrier to come or go has seen.
-
-    ``waited_s``: by the host's clock, from the first look to the last; ``seen``: the last look showed what was waited
-    for. With ``waited_s`` 0 it was so at the first look.
-    """
-
-    seen: bool
-    waited_s: float
-
-
-@dataclass(frozen=True)
 class ModuleParameter:
     """``type`` as the tool words it: ``int``, ``charp``, ``array of int``."""
 
@@ -245,8 +210,7 @@ class ModuleFile:
 
     None: the text does not say it.
 
-    ``in_tree``: the module says of itself that it was built with the kernel; None when it says nothing, which old
-    kernels' modules never do. ``fields``: whatever else it says, by name.
+    ``fields``: whatever else it says, by name.
     """
 
     filename: str | None
@@ -259,31 +223,19 @@ class ModuleFile:
     firmware: tuple[str, ...]
     description: str | None = None
     license: str | None = None
-    authors: tuple[str, ...] = ()
-    aliases: tuple[str, ...] = ()
     parameters: tuple[ModuleParameter, ...] = ()
-    in_tree: bool | None = None
     signer: str | None = None
     fields: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class LoadedModule:
-    """A kernel module in memory.
-
-    ``refcount`` None: this kernel cannot unload. ``taints``: letters such as ``OE``. ``state`` None: not said
-    (lsmod). ``permanent``: it can never be unloaded; None when not said.
-    """
+    """A kernel module in memory."""
 
     name: str
-    size_bytes: int
-    refcount: int | None
-    used_by: tuple[str, ...]
     state: ModuleState | None
-    taints: str | None
     version: str | None = None
     srcversion: str | None = None
-    permanent: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -306,18 +258,13 @@ class KernelLogMark:
 class PingResult:
     """``sent`` is at least 1.
 
-    ``errors`` are the tool's own words (unreachable, message too long). Round trips in milliseconds, None when
-    nothing came back or the payload was too small for a time stamp.
+    ``errors`` are the tool's own words (unreachable, message too long).
     """
 
-    destination: str
     sent: int
     received: int
     duplicates: int
     errors: tuple[str, ...]
-    rtt_min_ms: float | None
-    rtt_avg_ms: float | None
-    rtt_max_ms: float | None
 
     @property
     def lost(self) -> int:

@@ -290,7 +290,7 @@ class Bonds:
         within_s = (limit_ms + (self.settings.miimon_ms or 0)) / 1000
         bonds = [bond for bond in self.both if of in (None, bond.server.role)]
         for bond in bonds:
-            if not bond.server.host.links.await_carrier(bond.name, False, within_s=within_s).seen:
+            if not bond.server.host.links.await_carrier(bond.name, False, within_s=within_s):
                 raise CardFailure(
                     f"{bond.server.name}: {bond.name} has still carrier with every link lost, after {limit_ms} ms and "
                     f"one look of miimon, all that sheet {card.name} allows"

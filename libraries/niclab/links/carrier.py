@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable
 
 from niclab.bench.records import Port
+from niclab.core import figures
+from niclab.core.figures import FigureKind, NotedFigure
 from niclab.core.parallel import side_by_side
 from niclab.core.verdict import Trouble, Undecided, blame
 from niclab.run.run import Run
@@ -35,13 +37,26 @@ def expect(run: Run, ports: list[Port], *, up: bool, since: float, say: Callable
     limit_ms = run.card.known(getattr(run.card.limits, field), f"limits.{field}")
 
     def watch(port: Port) -> tuple[bool, float]:
-        wait = run.server_of(port).host.links.await_carrier(run.interface(port), up, within_s=limit_ms / 1000)
-        return wait.seen, (time.monotonic() - since) * 1000
+        seen = run.server_of(port).host.links.await_carrier(run.interface(port), up, within_s=limit_ms / 1000)
+        return seen, (time.monotonic() - since) * 1000
 
     outcomes = dict(zip(ports, side_by_side(watch, ports), strict=True))
     problems, unknown = list[Trouble](), list[str]()
     for port, (seen, took_ms) in outcomes.items():
         say(f"{port.name}: carrier {'up' if up else 'gone'}: {seen}, known after {took_ms:.0f} ms of {limit_ms}")
+        figures.note(
+            NotedFigure(
+                kind=FigureKind.CARRIER,
+                subject=f"carrier of {port.name} {'returned' if up else 'lost'}",
+                found=f"after at most {took_ms:.0f} ms" if seen else f"not within {limit_ms} ms",
+                expected=f"within {limit_ms} ms",
+                source=f"sheet {run.card.name}",
+                outcome="missed" if not seen else "undecided" if took_ms > limit_ms else "met",
+                unit="ms",
+                high=took_ms if seen else None,
+                at_most=float(limit_ms),
+            )
+        )
         if not seen:
             state = "no carrier" if up else "still carrier"
             problems.append(port.trouble(f"has {state} after {limit_ms} ms, all that sheet {run.card.name} allows"))

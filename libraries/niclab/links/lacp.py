@@ -75,10 +75,10 @@ def require_too_few_links(run: Run, stack: Stack) -> None:
         CardFailure: It keeps its carrier within twice the sheet's ``carrier_loss_within_ms``, or has no link.
     """
     limit_ms = run.card.known(run.card.limits.carrier_loss_within_ms, "limits.carrier_loss_within_ms")
-    wait = stack.server.host.links.await_carrier(stack.name, False, within_s=2 * limit_ms / 1000)
+    gone = stack.server.host.links.await_carrier(stack.name, False, within_s=2 * limit_ms / 1000)
     seen = stack.server.host.bonds.bond(stack.name)
-    if not wait.seen or not seen.slaves_up:
-        state = "still carrier" if not wait.seen else "no carrier"
+    if not gone or not seen.slaves_up:
+        state = "still carrier" if not gone else "no carrier"
         raise CardFailure(
             f"{stack.server.name}: {stack.name} has {state} with {seen.slaves_up} links; wanted: no carrier, and one "
             "link at least, since it was given min_links"

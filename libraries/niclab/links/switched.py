@@ -17,7 +17,7 @@ from niclab.run.standstill import blameless
 from niclab.switch.ports import difference
 from niclab.switch.records import Oper, PortCounters
 
-PINGS, PING_EVERY_S = 200, 0.05
+PINGS = 200
 """Linux' ping waits for the last answer no longer than that, or two round trips; 5 ms were few for a busy server."""
 COUNTED_WITHIN_S = 5.0
 """House rule: some switches count their frames only every few seconds."""
@@ -131,7 +131,6 @@ class SwitchedPath:
                 str(run.bench.address(run.bench.partner(dut)).ip),
                 source=str(run.bench.address(dut).ip),
                 count=PINGS,
-                interval_s=PING_EVERY_S,
             )
             if result.received != result.sent:
                 raise CardFailure(f"{dut.place}: {result.received} of {result.sent} pings answered; wanted: all")

@@ -11,6 +11,7 @@ import json
 import os
 import secrets
 import socket
+import sys
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -104,3 +105,8 @@ def now() -> str:
 def who() -> str:
     """Who runs this process, and on which controller: ``user@host``."""
     return f"{getpass.getuser()}@{socket.gethostname()}"
+
+
+def warn(text: str) -> None:
+    """Print a warning: something of a report is missing, and the verdict does not depend on it."""
+    print(f"niclab: warning: {text}", file=sys.stderr, flush=True)

@@ -1,7 +1,8 @@
 """The certificate of a run: what was qualified, whether it holds, why not if it does not, and the hashes it rests on.
 
 It is made of ``run.json``, the Allure results and their summary, ``output.xml`` and the evidence, and is written as
-``certificate.json``, ``certificate.html`` and ``certificate.sha256`` (to be checked with ``sha256sum -c`` as well).
+``certificate.json``, ``certificate.html``, ``certificate.pdf`` and ``certificate.sha256`` (to be checked with
+``sha256sum -c`` as well).
 :func:`verify` finds files that were changed, lost or added; a forger who rewrites all of them is found by a signature
 (:mod:`niclab.report.signature`).
 """
@@ -15,13 +16,17 @@ from typing import Any
 from xml.etree import ElementTree
 
 from niclab.core.verdict import BenchFault
-from niclab.report import now, read_json_object, sha256_of, write_atomically, write_json
+from niclab.report import now, read_json_object, sha256_of, warn, write_atomically, write_json
 from niclab.report.allure import REPORT_FOLDER
+from niclab.report.content import CERTIFIED
 from niclab.report.coverage import cover, decides_for_the_lab, headline, unfulfilled
 from niclab.report.evidence import read_index, stored_files
 from niclab.report.hygiene import hygiene_check
+from niclab.report.identity import bench_of, identity_of
 from niclab.report.inputs import Input, folder_of, kept
-from niclab.report.page import CERTIFIED, certificate_page
+from niclab.report.measured import charts_of, figures_of, named_charts
+from niclab.report.page import certificate_page
+from niclab.report.paper import certificate_paper
 from niclab.report.remarks import remarks
 from niclab.report.results import RunResults, TestRecord, read_results
 from niclab.report.runfolder import (
@@ -34,14 +39,14 @@ from niclab.report.runfolder import (
     RUN_FILE,
     read_run,
 )
-from niclab.report.sums import OUTPUT_NAME, PAGE_NAME, covered, differences, write_sums
+from niclab.report.sums import OUTPUT_NAME, PAGE_NAME, PAPER_NAME, covered, differences, write_sums
 from niclab.report.timing import timing_of
 from niclab.report.verdicts import Verdict
 from niclab.scope.plan import load_plan
 from niclab.scope.requirements import load_requirements
 
 NOT_CERTIFIED = "NOT CERTIFIED"
-_FORMAT = 2
+FORMAT = 3
 _NAMES_SHOWN = 5
 
 
@@ -60,9 +65,21 @@ def certify(run_dir: Path, robot_rc: int) -> bool:
         raise BenchFault(f"{run_dir}: is no folder; wanted: the folder of a run")
     certificate = _certificate(run_dir, robot_rc, issued=now())
     write_json(run_dir / CERTIFICATE_FILE, certificate)
-    write_atomically(run_dir / PAGE_NAME, certificate_page(certificate))
+    charts = charts_of(run_dir, certificate["charts"])
+    write_atomically(run_dir / PAGE_NAME, certificate_page(certificate, charts))
+    _write_paper(run_dir, certificate, charts)
     write_sums(run_dir)
     return bool(certificate["verdict"] == CERTIFIED)
+
+
+def _write_paper(run_dir: Path, certificate: Mapping[str, Any], charts: Mapping[str, str]) -> None:
+    """Write the PDF file; one that cannot be made is a warning, and an older one is removed."""
+    paper = run_dir / PAPER_NAME
+    paper.unlink(missing_ok=True)
+    try:
+        write_atomically(paper, certificate_paper(certificate, charts))
+    except BenchFault as fault:
+        warn(f"no {PAPER_NAME}: {fault}\nmake it later with: niclab report {run_dir}")
 
 
 def verify(run_dir: Path) -> list[str]:
@@ -73,8 +90,8 @@ def verify(run_dir: Path) -> list[str]:
     """
     file = run_dir / CERTIFICATE_FILE
     certificate = read_json_object(file)
-    if certificate.get("format") != _FORMAT:
-        raise BenchFault(f"{file}: format: {certificate.get('format')!r} is not known; expected: {_FORMAT}")
+    if certificate.get("format") != FORMAT:
+        raise BenchFault(f"{file}: format: {certificate.get('format')!r} is not known; expected: {FORMAT}")
     issued, robot_rc = certificate.get("issued"), certificate.get("robot_rc")
     if not isinstance(issued, str) or not isinstance(robot_rc, int):
         raise BenchFault(f"{file}: issued, robot_rc: wanted: the time and the exit status of robot")
@@ -95,7 +112,10 @@ def cover_report(run_dir: Path) -> None:
     if not (run_dir / CERTIFICATE_FILE).is_file():
         return
     own = (f"{REPORT_FOLDER}/", f"{REPORT_FOLDER}:")
-    problems = [problem for problem in verify(run_dir) if not problem.startswith(own)]
+    # one of an older format says less; its files must still be those that it was made for
+    older = read_json_object(run_dir / CERTIFICATE_FILE).get("format") in range(1, FORMAT)
+    found = differences(run_dir) if older else verify(run_dir)
+    problems = [problem for problem in found if not problem.startswith(own)]
     if problems:
         raise BenchFault("\n".join([f"{run_dir}: the certificate does not cover the new report:", *problems]))
     certify(run_dir, int(read_json_object(run_dir / CERTIFICATE_FILE)["robot_rc"]))
@@ -124,8 +144,10 @@ def _certificate(run_dir: Path, robot_rc: int, issued: str) -> dict[str, Any]:
     remarked, unread = remarks(run_dir, run, warnings)
     reasons += unread
     reasons += _reasons_of_evidence(run_dir / EVIDENCE_FOLDER)
+    figures, unread = figures_of(run_dir, results.tests)
+    reasons += unread
     return {
-        "format": _FORMAT,
+        "format": FORMAT,
         "verdict": NOT_CERTIFIED if reasons else CERTIFIED,
         "reasons": reasons,
         **{name: run.get(name) for name in ("card", "bench", "subject", "run", "started", "finished", "who", "git")},
@@ -136,6 +158,10 @@ def _certificate(run_dir: Path, robot_rc: int, issued: str) -> dict[str, Any]:
         "robot_rc": robot_rc,
         "expected_tests": run.get("expected_tests"),
         "inputs": run.get("inputs") or {},
+        "identity": identity_of(run_dir),
+        "equipment": bench_of(run_dir),
+        "figures": figures,
+        "charts": named_charts(run_dir),
         "counts": _counted([*results.tests, *hygiene]),
         "tests": [test.as_json() for test in [*results.tests, *hygiene]],
         **scope,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import html
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -27,6 +28,9 @@ _DARK = {
     "s4": "#d6cb5a", "s5": "#f08ab8",
 }  # fmt: skip
 COLOURS = 6
+_PRINTED_FAMILY = "Libertinus Serif"
+_DARK_RULE = re.compile(r"@media \(prefers-color-scheme:dark\)\{[^{}]*\{[^{}]*\}\}")
+_VARIABLE = re.compile(r"var\(--(\w+)\)")
 
 
 @dataclass(frozen=True)
@@ -163,6 +167,17 @@ def document(width: float, height: float, title: str, description: str, body: Se
         f'<rect x="0.5" y="0.5" width="{width - 1:.0f}" height="{height - 1:.0f}" rx="6" class="paper"/>\n'
         f"{inside}\n</svg>\n"
     )
+
+
+def printed(svg: str) -> str:
+    """Return a chart for paper: colours in place of variables, no dark scheme, and a font that the paper has.
+
+    Args:
+        svg: A chart of :func:`document`.
+    """
+    plain = _DARK_RULE.sub("", svg)
+    plain = _VARIABLE.sub(lambda found: _LIGHT.get(found[1], "#000000"), plain)
+    return plain.replace(f"font:{FONT_PX:g}px {_FAMILY}", f"font-size:{FONT_PX:g}px;font-family:'{_PRINTED_FAMILY}'")
 
 
 def _style(mark: str) -> str:

@@ -3,195 +3,107 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from niclab.core.verdict import BenchFault
 from niclab.report import LOOK
-from niclab.report.runfolder import DEMONSTRATION, NEEDED_FACTS
-from niclab.report.sums import COVERED, SUMS_NAME
-from niclab.report.verdicts import Verdict
-
-CERTIFIED = "CERTIFIED"
-_NOT_RECORDED = "not recorded"
+from niclab.report.content import Cell, Content, Facts, Part, Pictures, Row, Table, Words, content_of
 
 
-def certificate_page(certificate: Mapping[str, Any], look: Path = LOOK) -> str:
+def certificate_page(certificate: Mapping[str, Any], charts: Mapping[str, str] | None = None, look: Path = LOOK) -> str:
     """The page for the content of ``certificate.json``.
 
     Args:
         certificate: Content of ``certificate.json``.
+        charts: The charts that it names -> their SVG.
         look: Folder with ``certificate.css`` and ``logo.svg``.
 
     Raises:
         BenchFault: When one of them cannot be read.
     """
-    certified = certificate["verdict"] == CERTIFIED
-    title = "Certificate of qualification" if certified else "Qualification record"
-    demonstration = certificate["subject"] == DEMONSTRATION
-    mark = f"{DEMONSTRATION}: " if demonstration else ""
-    banner = f'<p class="demonstration">{DEMONSTRATION}</p>\n' if demonstration else ""
-    card, bench = _text(certificate["card"]), _text(certificate["bench"])
+    return page_of(content_of(certificate, charts), look)
+
+
+def page_of(content: Content, look: Path = LOOK) -> str:
+    """Return what is said as an HTML page.
+
+    Args:
+        content: What is said.
+        look: See :func:`certificate_page`.
+
+    Raises:
+        BenchFault: See :func:`certificate_page`.
+    """
+    banner = f'<p class="demonstration">{_text(content.banner)}</p>\n' if content.banner else ""
+    parts = "\n".join(map(_part, content.parts))
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
-<title>{mark}{title}: {card} on {bench}</title>
+<title>{_text(content.window_title)}</title>
 <style>
 {_read(look / "certificate.css")}</style>
 </head>
 <body>
 {banner}<header>
-{_read(look / "logo.svg")}<div><h1>{title}</h1><p>{card} on bench {bench}, {_day(certificate["issued"])}</p></div>
+{_read(look / "logo.svg")}<div><h1>{_text(content.title)}</h1><p>{_text(content.subtitle)}</p></div>
 </header>
-{_verdict(certificate, certified)}
-{_subject(certificate)}
-{_circumstances(certificate["timing"], certificate["remarks"])}
-{_tests(certificate["tests"])}
-{_requirements(certificate["requirements"])}
-{_footer(certificate)}
+{_verdict(content)}
+{parts}
 </body>
 </html>
 """
 
 
-def _verdict(certificate: Mapping[str, Any], certified: bool) -> str:
-    lab = certificate["lab_counts"]
-    card = {verdict: number - lab.get(verdict, 0) for verdict, number in certificate["counts"].items()}
-    demonstration = certificate["subject"] == DEMONSTRATION
-    look = "demonstration" if demonstration and certified else "good" if certified else "bad"
-    headline = f"{certificate['verdict']} ({DEMONSTRATION})" if demonstration else certificate["verdict"]
-    reasons = "".join(f"<li>{_text(reason)}</li>" for reason in certificate["reasons"])
+def _verdict(content: Content) -> str:
+    reasons = "".join(f"<li>{_text(reason)}</li>" for reason in content.reasons)
     return (
-        f'<section class="verdict {look}"><strong>{_text(headline)}</strong>'
+        f'<section class="verdict {content.look}"><strong>{_text(content.headline)}</strong>'
         + (f"<ul>{reasons}</ul>" if reasons else "")
-        + f"<p>{_text(certificate['scope'])}.</p>"
-        + f"<p>{_counts(card, 'of the card')}; {_counts(lab, 'of the lab itself')}.</p></section>"
+        + "".join(f"<p>{_text(line)}</p>" for line in content.summary)
+        + "</section>"
     )
 
 
-def _time(timing: Mapping[str, Any] | None) -> list[dict[str, Any]]:
-    if timing is None:
-        return []
-    boots = ", ".join(f"{server} {count}" for server, count in timing["boots"].items()) or "none noted"
-    parts = ", ".join(f"{what} {seconds:.0f} s" for what, seconds in timing["seconds"].items())
-    details = f"{parts}; boots: {boots}; {timing['commands']} commands"
-    return [{"about": "Time", "text": f"{timing['wall_s']:.0f} s", "details": [details]}]
+def _part(part: Part) -> str:
+    return f"<h2>{_text(part.title)}</h2>\n" + "\n".join(map(_block, part.blocks))
 
 
-def _counts(counts: Mapping[str, int], whose: str) -> str:
-    """``80 tests of the card: 78 pass, 2 not applicable``."""
-    total = sum(counts.values())
-    parts = ", ".join(f"{number} {_title(verdict).lower()}" for verdict, number in counts.items() if number)
-    return f"{total} test{'s' * (total != 1)} {whose}{f': {parts}' if parts else ''}"
+def _block(block: Facts | Table | Words | Pictures) -> str:
+    if isinstance(block, Facts):
+        return f"<dl>{''.join(f'<dt>{_text(name)}</dt><dd>{_text(value)}</dd>' for name, value in block.rows)}</dl>"
+    if isinstance(block, Words):
+        return f"<p>{_text(block.text)}</p>"
+    if isinstance(block, Pictures):
+        return "".join(f'<figure class="{"wide" if block.wide else "chart"}">{svg}</figure>' for svg in block.svgs)
+    return _table(block)
 
 
-def _circumstances(timing: Mapping[str, Any] | None, remarks: Iterable[Mapping[str, Any]]) -> str:
-    rows = "".join(
-        f"<tr><td>{_text(each['about'])}</td><td>{_text(each['text'])}{_message(chr(10).join(each['details']))}</td></tr>"
-        for each in [*_time(timing), *remarks]
-    )
-    return f'<h2>Circumstances</h2>\n<table class="remarks">{rows}</table>' if rows else ""
+def _table(table: Table) -> str:
+    total = sum(table.widths)
+    columns = "".join(f'<col style="width:{100 * width / total:.1f}%">' for width in table.widths)
+    titles = "".join(f"<th>{_text(title)}</th>" for title in table.columns)
+    head = f"<thead><tr>{titles}</tr></thead>" if any(table.columns) else ""
+    rows = "\n".join(map(_row, table.rows))
+    return f'<table class="{table.look}"><colgroup>{columns}</colgroup>{head}<tbody>\n{rows}\n</tbody></table>'
 
 
-def _subject(certificate: Mapping[str, Any]) -> str:
-    facts, versions, git = certificate["facts"], certificate["versions"], certificate["git"] or {}
-    who = certificate["who"] or {}
-    run = f"commit {git['commit'][:12]}" if git.get("commit") else ""
-    rows = {
-        "Card": certificate["card"],
-        "Bench": certificate["bench"],
-        "Subject": certificate["subject"],
-        **{name.capitalize(): facts.get(name) for name in (*NEEDED_FACTS, *sorted(set(facts) - set(NEEDED_FACTS)))},
-        "Started": _moment(certificate["started"]),
-        "Finished": _moment(certificate["finished"]),
-        "Run by": f"{who['user']} on {who['controller']}" if who.get("user") and who.get("controller") else None,
-        "Run": certificate["run"],
-        "Lab": f"{run} with local changes" if run and git.get("local_changes") else run,
-        "Robot": versions.get("robotframework"),
-        "Python": versions.get("python"),
-    }
-    cells = "".join(f"<dt>{_text(name)}</dt><dd>{_text(value or _NOT_RECORDED)}</dd>" for name, value in rows.items())
-    return f"<h2>What was qualified</h2>\n<dl>{cells}</dl>"
+def _row(row: Row) -> str:
+    anchor = f' id="{_text(row.anchor)}"' if row.anchor else ""
+    return f"<tr{anchor}>{''.join(map(_cell, row.cells))}</tr>"
 
 
-def _tests(tests: Iterable[Mapping[str, Any]]) -> str:
-    rows = "\n".join(
-        f"<tr><td>{_text(test['name'])}{_message(test['message'])}</td>{_result(test['verdict'])}"
-        f'<td class="seconds">{test["seconds"]:.1f} s</td></tr>'
-        for test in tests
-    )
-    return (
-        "<h2>Tests</h2>\n<table><thead><tr><th>Test</th><th>Result</th>"
-        f'<th class="seconds">Time</th></tr></thead><tbody>\n{rows}\n</tbody></table>'
-        if rows
-        else "<h2>Tests</h2>\n<p>There are no results.</p>"
-    )
+def _cell(cell: Cell) -> str:
+    look = f' class="result {_text(cell.result)}"' if cell.result else ""
+    small = f"<small>{'<br>'.join(map(_text, cell.small.splitlines()))}</small>" if cell.small else ""
+    return f"<td{look}>{_text(cell.text)}{small}</td>"
 
 
-def _requirements(requirements: Iterable[Mapping[str, Any]]) -> str:
-    rows = "\n".join(_requirement(each) for each in requirements)
-    return (
-        '<h2>Requirements</h2>\n<table><thead><tr><th class="requirement">Requirement</th><th>Source and tests</th>'
-        f"<th>Result</th></tr></thead><tbody>\n{rows}\n</tbody></table>"
-        if rows
-        else "<h2>Requirements</h2>\n<p>The run has no plan, so its requirements are unknown.</p>"
-    )
-
-
-def _requirement(each: Mapping[str, Any]) -> str:
-    tests = each["tests"]
-    asked = f"{each['asked']} of {len(tests)} tests asked" if tests else "no test"
-    said = each["reason"] or "\n".join(each["silent"])
-    result = {"verified": "pass", "failed": "card-failure", "undecided": "undecided"}.get(
-        each["status"], "not-applicable"
-    )
-    return (
-        f'<tr id="{_text(each["id"])}"><td class="requirement">{_text(each["id"])}</td>'
-        f"<td>{_text(each['title'])}<small>{_text(each['source'])}<br>{asked}{_message(said)}</small></td>"
-        f'<td class="result {result}">{_text(each["status"]).capitalize()}</td></tr>'
-    )
-
-
-def _footer(certificate: Mapping[str, Any]) -> str:
-    rows = "".join(
-        f"<tr><td>{_text(COVERED.get(name, name))}</td><td><code>{_text(name)}</code></td>"
-        f"<td><code>{_text(digest or 'none')}</code></td></tr>"
-        for name, digest in certificate["sha256"].items()
-    )
-    return (
-        f"<footer><p>Issued {_text(_moment(certificate['issued']))}. SHA-256 of what belongs to this page:</p>"
-        f"<table>{rows}</table><p><code>{SUMS_NAME}</code> names the SHA-256 of every file of the run; "
-        "<code>niclab verify</code> checks all of them.</p></footer>"
-    )
-
-
-def _result(verdict: str) -> str:
-    return f'<td class="result {_text(verdict)}">{_text(_title(verdict))}</td>'
-
-
-def _title(verdict: str) -> str:
-    return Verdict(verdict).title
-
-
-def _message(message: str) -> str:
-    lines = [line for line in message.splitlines() if line.strip()]
-    return f"<small>{'<br>'.join(map(_text, lines))}</small>" if lines else ""
-
-
-def _moment(iso: str | None) -> str:
-    """``2026-11-21T10:58:03+00:00`` as ``2026-11-21 10:58:03 +00:00``."""
-    return f"{iso[:10]} {iso[11:19]} {iso[19:]}" if iso else _NOT_RECORDED
-
-
-def _day(iso: str) -> str:
-    return _text(iso[:10])
-
-
-def _text(value: object) -> str:
-    return html.escape(str(value if value is not None else _NOT_RECORDED))
+def _text(value: str) -> str:
+    return html.escape(value)
 
 
 def _read(path: Path) -> str:

@@ -15,6 +15,7 @@ from niclab.report.signature import signature_of
 
 OUTPUT_NAME = "output.xml"
 PAGE_NAME = "certificate.html"
+PAPER_NAME = "certificate.pdf"
 SUMS_NAME = "certificate.sha256"
 MEASUREMENTS = "measurements.json"
 COVERED: Mapping[str, str] = {

@@ -39,11 +39,6 @@ class Verdict(Enum):
         """The status of Allure: a card failure is ``failed``, whatever is wrong with the lab is ``broken``."""
         return _ALLURE_STATUS[self]
 
-    @property
-    def certifiable(self) -> bool:
-        """Whether a certificate may rest on it."""
-        return self in (Verdict.PASS, Verdict.NOT_APPLICABLE)
-
 
 _ALLURE_STATUS = {
     Verdict.PASS: "passed",

@@ -1,12 +1,10 @@
-"""A bench that is ready for a test, and what the certificate records of its card."""
+"""A bench that is ready for a test."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from niclab.bench.records import Role
 from niclab.core.parallel import side_by_side
-from niclab.report.runfolder import RUN_FILE, record_facts
 from niclab.run.recover import ensure_ready
 from niclab.run.run import Run
 from niclab.run.server import Server
@@ -37,31 +35,6 @@ def make_ready(run: Run, warn: Callable[[str], object]) -> None:
             server.run(server.host.undo.load_driver(module))
             run.note_loaded(server.role, module)
     run.test_ports.prepare()
-
-
-def record_card(run: Run) -> dict[str, str]:
-    """Record driver, firmware and system of the card as they were found, for the certificate.
-
-    Args:
-        run: The current run.
-
-    Returns:
-        Name -> value of each fact.
-
-    Raises:
-        BenchFault: The dut cannot be asked, or the run folder cannot be written.
-    """
-    server = run.server(Role.DUT)
-    info = server.host.drivers.driver_info(run.interface(run.ports(Role.DUT)[0]))
-    facts = {
-        "driver": f"{info.driver} {info.version or '(no version)'}",
-        "firmware": info.firmware or "not reported",
-        "kernel": server.host.system.kernel(),
-        "system": server.host.system.os_release().pretty_name or server.host.system.os_release().id,
-    }
-    if (run.run_dir / RUN_FILE).exists():
-        record_facts(run.run_dir, **facts)
-    return facts
 
 
 def _missing_driver(run: Run, server: Server) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Container, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TypeVar, cast
 
@@ -27,6 +27,7 @@ from niclab.run.prepare import PreparedPorts
 from niclab.run.recover import ensure_ready
 from niclab.run.server import Server
 from niclab.run.undoing import carry_out, undo_everything
+from niclab.run.whole_card import require_whole_card
 from niclab.stats import measurements
 from niclab.switch.connect import connect, require_open
 from niclab.switch.switch import Switch, Uptime
@@ -238,7 +239,7 @@ class Run:
                 look()
             return []
         bring_up_for_undo(self.bench, self.controller)
-        first = self.journal.undo_all(self.undo, kind=ActionKind.SWITCH)  # what fails is tried again below
+        first = self.journal.undo_all(self.undo, kinds=[ActionKind.SWITCH])  # what fails is tried again below
         self._connect()
         try:
             done = list[Entry]()
@@ -277,21 +278,25 @@ class Run:
             require_open(self.switch, self.bench.switch)
             self.switch_uptime = self.switch.uptime()
 
-    def release(self) -> None:
+    def release(self, last_look: Callable[[Run], object] | None = None) -> None:
         """Undo every change, give the leases back, close every connection, and unlock the bench.
 
+        Args:
+            last_look: Is called when all is undone on the servers, before the bench may switch them off.
+
         Raises:
-            BenchFault: Something could not be undone; it stays in the journal for the next run.
+            BenchFault: Something could not be undone; it stays in the journal for the next run. Or the last look found
+                a fault.
         """
         with contextlib.ExitStack() as ending:
             ending.callback(self._stack.close)
             ending.callback(self.close_servers)
-            ending.callback(self._undo_and_give_back)
+            ending.callback(self._undo_and_give_back, None if last_look is None else partial(last_look, self))
             self.ending.close()
 
-    def _undo_and_give_back(self) -> None:
+    def _undo_and_give_back(self, last_look: Callable[[], object] | None) -> None:
         try:
-            undo_everything(self)
+            undo_everything(self, last_look)
         except BaseException:
             give_leases_back_quietly(self.servers.values())
             raise
@@ -333,7 +338,7 @@ class Run:
         Args:
             port: A port of the bench.
         """
-        return bool(self.server_of(port).host.links.interface(self.interface(port)).carrier)
+        return self.server_of(port).host.links.await_carrier(self.interface(port), True, within_s=0)
 
     def without_carrier(self, ports: list[Port]) -> list[Port]:
         """Return the ports that have no link.
@@ -364,20 +369,24 @@ def acquire(
         The run.
 
     Raises:
-        BenchFault: The bench is in use, or cannot be made ready.
+        BenchFault: The bench is in use, cannot be made ready, or leaves ports of the card out.
     """
     run = Run(load_bench(bench_file).with_systems(systems or {}), card, run_dir, current_test)
+    require_whole_card(run.bench, card)
     (run_dir / measurements.FILE).unlink(missing_ok=True)  # of an earlier run into the same folder
     run.open()
     _CURRENT.append(run)
     return run
 
 
-def release() -> None:
+def release(last_look: Callable[[Run], object] | None = None) -> None:
     """Release the bench of the current run: see :meth:`Run.release`. Does nothing where acquiring it has failed.
 
+    Args:
+        last_look: Is called when all is undone on the servers, before the bench may switch them off.
+
     Raises:
-        BenchFault: Something could not be undone.
+        BenchFault: Something could not be undone, or the last look found a fault.
     """
     if _CURRENT:
-        _CURRENT.pop().release()
+        _CURRENT.pop().release(last_look)

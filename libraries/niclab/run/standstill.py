@@ -26,7 +26,7 @@ PERIOD_MS = 20
 LEAST_MS = 250
 """House rule: an eighth of the shortest run. An emulated server under full load misses up to 0.1 s now and then."""
 LEAST_OF_PINGS_MS = 150
-"""House rule: less than the 0.2 s that ping waits for the last answer."""
+"""House rule: half the time for which the answer of a ping is waited for (``hosts.linux.ping.LAST_ANSWER_S``)."""
 LIMIT_S = 4 * 3600.0
 """The program ends by itself after this, and is begun again where the run lasts longer."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Callable, Container
 from typing import TYPE_CHECKING
 
 from niclab.core.undo import Action, ActionKind, Entry
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from niclab.run.run import Run
 
 POWER_WITHIN_S = 60.0
+_ON_SERVERS = frozenset(ActionKind) - {ActionKind.LOCAL, ActionKind.POWER}
+"""What is undone on servers that run; the others may switch them off."""
 
 
 def carry_out(run: Run, action: Action) -> None:
@@ -61,26 +63,37 @@ def _restart(run: Run, action: Action) -> None:
     server.run(server.host.undo.load_driver(module), timeout_s=action.deadline_s)
 
 
-def undo_everything(run: Run, *, leaving: Container[str] = ()) -> list[Entry]:
+def undo_everything(
+    run: Run, last_look: Callable[[], object] | None = None, *, leaving: Container[str] = ()
+) -> list[Entry]:
     """Undo what is pending, on servers that answer if they can be made to.
 
     Args:
         run: The run whose journal it is.
+        last_look: Is called when all is undone on the servers, before the bench may switch them off.
         leaving: Ids of entries that stay pending.
 
     Returns:
         What was undone.
 
     Raises:
-        BenchFault: A server stays away, or something could not be undone; all the rest has been.
+        BenchFault: A server stays away, something could not be undone, or the last look found a fault; all the rest has
+            been undone.
     """
     problems = []
     # a server may be behind a port that is shut
-    first = run.journal.undo_all(run.undo, kind=ActionKind.SWITCH, leaving=leaving)
+    done = list(run.journal.undo_all(run.undo, kinds=[ActionKind.SWITCH], leaving=leaving).done)
     try:
         ensure_ready(run.servers.values())
     except BenchFault as error:
         problems.append(str(error))  # the other server and the bench are put back all the same
+    if last_look is not None:
+        # what fails is tried again below
+        done += run.journal.undo_all(run.undo, kinds=_ON_SERVERS, leaving=leaving).done
+        try:
+            last_look()
+        except BenchFault as error:
+            problems.append(str(error))
     report = run.journal.undo_all(run.undo, leaving=leaving)
     try:
         report.raise_if_failed()
@@ -88,4 +101,4 @@ def undo_everything(run: Run, *, leaving: Container[str] = ()) -> list[Entry]:
         problems.append(str(error))
     if problems:
         raise BenchFault("\n".join(problems))
-    return [*first.done, *report.done]
+    return [*done, *report.done]

@@ -64,17 +64,18 @@ def refuse_unsupported_names(run: Run) -> None:
         NotApplicable: The sheet lists no such name for the dut's system.
     """
     system, card = run.server(Role.DUT).description.os, run.card.name
-    words = [entry.word for entry in table(run).refused if entry.os is system]
-    if not words:
+    entries = [entry for entry in table(run).refused if entry.os is system]
+    if not entries:
         raise NotApplicable(f"sheet {card} lists no feature names that {system.value} must refuse")
     problems = []
     for dut in dut_ports(run):
         before = dut.host.settings.features(dut.iface)
         with put_features_back(dut, "unsupported feature names are tried"):
-            for word in words:
-                attempt = dut.host.settings.set_feature(dut.iface, word, True)
+            for entry in entries:
+                attempt = dut.host.settings.set_feature(dut.iface, entry.word, True)
                 if attempt.refused is None or attempt.now != before:
-                    problems.append(f"{dut.place} took the feature name {word}, sheet {card} wants it refused")
+                    wanted = f"sheet {card} wants it refused: {entry.why}"
+                    problems.append(f"{dut.place} took the feature name {entry.word}, {wanted}")
         changed = _differences(before, dut.host.settings.features(dut.iface))
         if changed:
             problems.append(f"{dut.place}: after unsupported feature names were tried, {changed} did not come back")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from niclab.card import ChannelFacts
 from niclab.core.verdict import NotApplicable, fail_with
+from niclab.hosts.errors import NotOffered
 from niclab.hosts.settings_records import Attempt
 from niclab.run.run import Run
 from niclab.settings.ports import DutPort, Show, driver_section, dut_ports, require_known
@@ -16,16 +17,21 @@ from niclab.settings.trial import Trial
 def as_delivered(run: Run) -> None:
     """Judge number and maximum of the queues of every port of the dut against the sheet, where it knows them.
 
+    Where the sheet names no kind of queue, the driver must show none.
+
     Args:
         run: The current run.
 
     Raises:
-        CardFailure: A port has another number or maximum.
+        CardFailure: A port has another number or maximum, or shows queues where the sheet names none.
         NotApplicable: The sheet knows nothing of the queues.
     """
     section, problems = _section(run), list[str]()
     named = {"rx": section.rx, "tx": section.tx, "combined": section.combined}
     kinds = {kind: queues for kind, queues in named.items() if queues is not None}
+    if not kinds:
+        fail_with([text for dut in dut_ports(run) for text in _offered(dut)])
+        return
     require_known(run, "channels", [fact for queues in kinds.values() for fact in (queues.max, queues.default)])
     for dut in dut_ports(run):
         shown = dut.host.settings.channels(dut.iface)
@@ -82,6 +88,14 @@ class CombinedQueues:
     def put_back(self) -> AbstractContextManager[None]:
         """Put the queues of the port back after the ``with`` block."""
         return self.dut.put_back(f"{self.what} is set", self.dut.host.undo.channels(self.dut.iface))
+
+
+def _offered(dut: DutPort) -> list[str]:
+    try:
+        shown = dut.host.settings.channels(dut.iface)
+    except NotOffered:
+        return []
+    return [dut.expected("queues", shown.current, "that the driver shows none")]
 
 
 def _section(run: Run) -> ChannelFacts:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
-from niclab.stats.series import corrected_lag1, lag1, numbers, widening
+from niclab.stats.series import corrected_lag1, numbers, widening
 from niclab.stats.student import t_quantile
 
 LEVEL = 0.95
@@ -17,19 +17,13 @@ _SKEW_CRITICAL = 3.0
 
 @dataclass(frozen=True)
 class Interval:
-    """``low`` to ``high`` holds the true mean with probability ``level``; all in the unit of the values.
-
-    ``lag1``: correlation of neighbours, None when it is unknown. ``effective_n``: how many independent values
-    know as much.
-    """
+    """``low`` to ``high`` holds the true mean with probability ``level``; all in the unit of the values."""
 
     estimate: float
     low: float
     high: float
     level: float
     n: int
-    lag1: float | None
-    effective_n: float
 
 
 def t_interval(values: Sequence[float], level: float = LEVEL) -> Interval:
@@ -41,7 +35,7 @@ def t_interval(values: Sequence[float], level: float = LEVEL) -> Interval:
     sample = numbers(values, at_least=2)
     mean = fmean(sample)
     half = t_quantile(_tail(level), len(sample) - 1) * stdev(sample) / math.sqrt(len(sample))
-    return Interval(mean, mean - half, mean + half, level, len(sample), lag1(sample), float(len(sample)))
+    return Interval(mean, mean - half, mean + half, level, len(sample))
 
 
 @dataclass(frozen=True)

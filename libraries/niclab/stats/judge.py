@@ -20,7 +20,7 @@ from niclab.stats.interval import Guarded, guarded, guarded_difference
 from niclab.stats.outliers import warnings
 from niclab.stats.plan import SamplingPlan
 from niclab.stats.questions import Change, Decision, Direction, Expected, Look, Outcome, not_worse_by, rounded
-from niclab.stats.series import effective_size, lag1, numbers
+from niclab.stats.series import effective_size, numbers
 from niclab.stats.student import t_quantile, t_upper_tail
 
 FEWEST_OF_A_BASELINE = 3
@@ -163,7 +163,6 @@ def _answer(case: _Case) -> Outcome:
         if looks[-1].decision is not Decision.UNDECIDED:
             break
     last = looks[-1]
-    used = case.sample[: last.n]
     return Outcome(
         estimate=last.estimate,
         low=last.low,
@@ -171,13 +170,11 @@ def _answer(case: _Case) -> Outcome:
         unit=case.unit,
         level=case.plan.level,
         n=last.n,
-        lag1=lag1(used),
-        effective_n=effective_size(used),
         expected=case.expected,
         decision=last.decision,
         change=_change(last, case.direction) if case.direction else None,
         looks=tuple(looks),
-        reason=_reason(case, last, effective_size(used)),
+        reason=_reason(case, last, effective_size(case.sample[: last.n])),
     )
 
 

@@ -102,8 +102,7 @@ class Outcome:
     """The answer to a question.
 
     ``estimate``, ``low`` and ``high`` are in ``unit``; ``level`` holds for all ``looks`` together. ``n`` counts
-    ``counted`` ("runs" or "pairs"). ``lag1``: correlation of neighbours as found, None below 4 repeats.
-    ``effective_n``: how many independent repeats know as much. ``change``: only against a baseline.
+    ``counted`` ("runs" or "pairs"). ``change``: only against a baseline.
     ``reason``: the whole answer as one sentence. ``warnings``: of runs far on the wrong side of the rest, also in the
     reason. ``discarded``: how many runs were made for it and not counted.
     """
@@ -114,8 +113,6 @@ class Outcome:
     unit: str
     level: float
     n: int
-    lag1: float | None
-    effective_n: float
     expected: Expected
     decision: Decision
     change: Change | None

@@ -47,13 +47,6 @@ class VlanMib(Enum):
     NONE = "none"
 
 
-class LldpPorts(Enum):
-    """What ``lldpLocPortNum`` is: a number of its own whose ``lldpLocPortId`` is the port's name, or an ifIndex."""
-
-    PORT_ID = "port-id"
-    IF_INDEX = "if-index"
-
-
 class VlanModel(Record):
     """``access_vlan_oid``: with ``per-port``, the column by ifIndex that holds the VLAN of an access port."""
 
@@ -69,7 +62,6 @@ class SwitchModel(Sheet):
     source: Text
     port_names: Annotated[PortNames, Wanted("ifName, ifDescr or ifAlias")] = PortNames.IF_NAME
     speed_unit: Annotated[SpeedUnit, Wanted("Mbit/s or bit/s")] = SpeedUnit.MBPS
-    lldp_ports: Annotated[LldpPorts, Wanted("port-id or if-index")] = LldpPorts.PORT_ID
     vlans: VlanModel = VlanModel(mib=VlanMib.Q_BRIDGE)
     set_seen_within_s: Seconds = 10
     variables_per_pdu: VariablesPerPdu = 20

@@ -94,17 +94,6 @@ class PortVlans:
 
 
 @dataclass(frozen=True)
-class Neighbour:
-    """Who is heard by LLDP at a port. Identifiers as text; MAC addresses with colons."""
-
-    port: str
-    chassis: str
-    neighbour_port: str
-    neighbour_port_description: str | None
-    system_name: str | None
-
-
-@dataclass(frozen=True)
 class LacpFlags:
     """The state of one side of a link in an aggregation (IEEE 802.1AX, 6.4.2.3)."""
 
@@ -125,7 +114,6 @@ class LacpPort:
     port: str
     aggregator: int | None
     actor_system: str
-    actor_key: int
     actor: LacpFlags
     partner_system: str
     partner_key: int

@@ -39,7 +39,7 @@ class Switch:
 
     :ivar ports: state, counters, shut and open.
     :ivar vlans: VLANs of ports.
-    :ivar tables: addresses, LLDP, link aggregation.
+    :ivar tables: addresses, link aggregation.
     """
 
     def __init__(self, agent: SnmpAgent, model: SwitchModel) -> None:

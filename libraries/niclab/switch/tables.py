@@ -1,17 +1,15 @@
-"""What a switch has learned: which address is where, who speaks LLDP, how links are aggregated."""
+"""What a switch has learned: which address is where, how links are aggregated."""
 
 from __future__ import annotations
 
 from niclab.core.verdict import BenchFault
-from niclab.switch.model import LldpPorts, SwitchModel
+from niclab.switch.model import SwitchModel
 from niclab.switch.ports import Ports
-from niclab.switch.records import LacpPort, Neighbour
-from niclab.switch.texts import lacp_flags, mac, neighbour_id, text
+from niclab.switch.records import LacpPort
+from niclab.switch.texts import lacp_flags, mac
 from niclab.switch.vlans import Vlans
-from niclab.transports.snmp_agent import NoSuchVariable, SnmpAgent
+from niclab.transports.snmp_agent import SnmpAgent
 from niclab.transports.snmp_records import Value
-
-_CHASSIS_MAC, _PORT_MAC = 4, 3  # LldpChassisIdSubtype, LldpPortIdSubtype
 
 
 class Tables:
@@ -36,18 +34,6 @@ class Tables:
             raise BenchFault(f"{self._agent.name}: {address} is at bridge port {unknown[0]}, which has no interface")
         return frozenset(names[if_indexes[port]] for port in found)
 
-    def neighbours(self) -> tuple[Neighbour, ...]:
-        """Who is heard by LLDP, in the order of the table.
-
-        Raises:
-            NoSuchVariable: When the switch has no LLDP-MIB.
-        """
-        self._agent.get(self._model.variable("lldpLocSysName").at(0))
-        columns = ("ChassisIdSubtype", "ChassisId", "PortIdSubtype", "PortId", "PortDesc", "SysName")
-        rows = {name: self._agent.walk(self._model.variable(f"lldpRem{name}")) for name in columns}
-        local = self._lldp_ports() if rows["ChassisId"] else {}
-        return tuple(self._neighbour(index, rows, local) for index in rows["ChassisId"])
-
     def lacp(self, port: str) -> LacpPort:
         """The part of ``port`` in link aggregation, as IEEE8023-LAG-MIB tells it.
 
@@ -55,7 +41,7 @@ class Tables:
             NoSuchVariable: When the switch does not tell.
         """
         index = self._ports.index(port)
-        own, partner = ("ActorSystemID", "ActorOperKey", "ActorOperState"), ("SystemID", "Key", "State")
+        own, partner = ("ActorSystemID", "ActorOperState"), ("SystemID", "Key", "State")
         names = ("AttachedAggID", *own, *(f"PartnerOper{name}" for name in partner))
         asked = {name: self._model.variable(f"dot3adAggPort{name}").at(index) for name in names}
         found = self._agent.get_many(list(asked.values()))
@@ -70,7 +56,6 @@ class Tables:
             port=port,
             aggregator=number("AttachedAggID") or None,
             actor_system=mac(found[asked["ActorSystemID"]], what["ActorSystemID"]),
-            actor_key=number("ActorOperKey"),
             actor=lacp_flags(found[asked["ActorOperState"]], what["ActorOperState"]),
             partner_system=mac(found[asked["PartnerOperSystemID"]], what["PartnerOperSystemID"]),
             partner_key=number("PartnerOperKey"),
@@ -90,32 +75,6 @@ class Tables:
         one = self._model.variable("dot1dTpFdbPort").at(*octets)
         found = {_whole(port) for index, port in by_vlan.items() if index[1:] == octets and port}
         return found or {_whole(port) for port in self._agent.find([one]).values() if port}
-
-    def _lldp_ports(self) -> dict[int, str]:
-        """LLDP's number of a local port -> its name."""
-        if self._model.lldp_ports is LldpPorts.IF_INDEX:
-            return self._ports.names()
-        rows = self._agent.walk(self._model.variable("lldpLocPortId"))
-        return {index[0]: text(value) for index, value in rows.items()}
-
-    def _neighbour(
-        self, index: tuple[int, ...], rows: dict[str, dict[tuple[int, ...], Value]], local: dict[int, str]
-    ) -> Neighbour:
-        _, number, _ = index  # time mark, local port, neighbour
-        name = f"{self._agent.name}: LLDP neighbour at port number {number}"
-        if number not in local:
-            raise BenchFault(f"{name}: no such local port; wanted: one of {', '.join(map(str, local))}")
-        missing = [column for column in ("ChassisIdSubtype", "PortIdSubtype", "PortId") if index not in rows[column]]
-        if missing:
-            raise NoSuchVariable(f"{name} left while the table was read (no lldpRem{missing[0]}); wanted: a whole row")
-        description, system = rows["PortDesc"].get(index), rows["SysName"].get(index)
-        return Neighbour(
-            port=local[number],
-            chassis=neighbour_id(_whole(rows["ChassisIdSubtype"][index]), rows["ChassisId"][index], _CHASSIS_MAC),
-            neighbour_port=neighbour_id(_whole(rows["PortIdSubtype"][index]), rows["PortId"][index], _PORT_MAC),
-            neighbour_port_description=text(description) if description else None,
-            system_name=text(system) if system else None,
-        )
 
 
 def _whole(value: Value | None) -> int:

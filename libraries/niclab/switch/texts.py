@@ -65,9 +65,3 @@ def lacp_flags(value: Value, what: str) -> LacpFlags:
     if len(value) != 1:
         raise BenchFault(f"{what} is {shown(value)}; wanted: the 8 flags of a LacpState in one octet")
     return LacpFlags(*(bool(value[0] & (0x80 >> bit)) for bit in range(8)))
-
-
-def neighbour_id(subtype: int, value: Value, mac_subtype: int) -> str:
-    """An LLDP chassis or port id: a MAC address where its subtype says so, else text."""
-    assert isinstance(value, bytes)
-    return value.hex(":") if subtype == mac_subtype and len(value) == _MAC_BYTES else text(value)

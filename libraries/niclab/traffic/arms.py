@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
-from niclab.bench.records import BenchPath, OperatingSystem, Role
+from niclab.bench.records import BenchPath, OperatingSystem, Role, Wiring
 from niclab.card import At, Changeable, Setting, SettingKind
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, fail_with
 from niclab.core.wait import until
@@ -67,6 +67,9 @@ def _applied(run: Run, way: Way, setting: Setting) -> Iterator[Way]:
             mtu.want_allowed(run, size)
             with mtu.both_ends(run, way.path, size, bounce=setting.kind is SettingKind.MTU):
                 yield way
+        case SettingKind.VLAN:
+            with _tagged_path(run, way, setting) as tagged:
+                yield tagged
         case SettingKind.BOND:
             with _bonded(run, way, setting) as bonded:
                 yield bonded
@@ -257,6 +260,20 @@ def _tagged(run: Run, way: Way, setting: Setting) -> Iterator[Way]:
             undoing.callback(_removed, run, vlan)
             over[role] = vlan.name
         yield replace(way, path=run.bench.paths[1], over=over)
+
+
+@contextmanager
+def _tagged_path(run: Run, way: Way, setting: Setting) -> Iterator[Way]:
+    """A VLAN on each end of the path, with the address of its port."""
+    if way.path.through is not Wiring.DIRECT:
+        raise NotApplicable(f"path {way.path.name} leads through a switch, which carries only the VLANs it is set to")
+    over: dict[Role, str] = {}
+    with ExitStack() as undoing:
+        for port in map(run.bench.port, way.path.ends):
+            vlan = upper.vlan_on_port(run, port, _number(setting))
+            undoing.callback(_removed, run, vlan)
+            over[port.role] = vlan.name
+        yield replace(way, over=over)
 
 
 def _removed(run: Run, stack: Stack) -> None:

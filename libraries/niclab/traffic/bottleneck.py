@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from niclab.bench.records import Port
+from niclab.bench.records import Port, Role
 from niclab.core.parallel import side_by_side
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import pause
@@ -41,7 +41,8 @@ BUSY_DURING = 0.95
 class Before:
     """One end before the runs.
 
-    ``link``: of the card itself; it and ``ceiling``, of its whole path, are None on a conventional PCI bus.
+    ``link``: of the card itself, None on a conventional PCI bus. ``ceiling``: of its whole path, None where nobody
+    knows the bus.
     ``host_only_bps``: what its server carries with itself alone. ``busiest``: part 0..1 of its busiest CPU;
     ``traffic_bps``: over its port, both directions, with headers.
     """
@@ -83,7 +84,7 @@ def _before(run: Run, server: Server, port: Port) -> Before:
     except ReadError as error:
         raise error.about(f"{server.name}: {port.name} before the runs") from error
     traffic_bps = (gained.rx_bytes + gained.tx_bytes) * 8 / seconds
-    carries = ceiling(links) if links else None
+    carries = ceiling(links) if links else conventional_ceiling(run, port)
     return Before(port.name, links[-1] if links else None, carries, alone_bps, load.busiest[1].busy, traffic_bps)
 
 
@@ -100,6 +101,15 @@ def _links(server: Server, port: Port) -> tuple[PcieLink, ...]:
         if (device.port_type, device.lnkcap_gts, device.lnksta_gts) == (None, None, None):
             return ()
         raise
+
+
+def conventional_ceiling(run: Run, port: Port) -> Ceiling | None:
+    """The ceiling of the conventional PCI bus that the sheet names; None of the peer, which may have another card."""
+    bus = run.card.conventional_pci
+    if bus is None or port.role is not Role.DUT:
+        return None
+    bps = bus.width_bits * bus.clock_mhz * 1e6
+    return Ceiling(bps, f"{bps / 1e9:.2f} Gbit/s over PCI of {bus.width_bits} bit and {bus.clock_mhz} MHz")
 
 
 def want_room(befores: Sequence[Before], limit_bps: float, expected: str) -> None:

@@ -7,17 +7,20 @@ found. :func:`show` puts it into the log and the evidence. :func:`judge` ends th
 from __future__ import annotations
 
 import json
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from niclab.core import figures
+from niclab.core.figures import FigureKind, NotedFigure
 from niclab.core.marks import MarkKind, note
 from niclab.core.plain import as_json
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from niclab.report.charts import Chart
 from niclab.report.reporter import Reporter
 from niclab.stats.conclude import conclude
-from niclab.stats.questions import Decision, Outcome
+from niclab.stats.questions import Decision, Outcome, rounded
 from niclab.traffic import measuring
 from niclab.traffic.measuring import TrafficRun
 
@@ -99,6 +102,7 @@ def judge(answers: Sequence[Answer]) -> None:
     """
     asked = [question for answer in answers for question in answer.questions()]
     for each in asked:
+        figures.note(figure_of(each))
         for warning in each.result.warnings:
             note(MarkKind.OUTLIER, f"{each.subject}: {warning}")
     if not asked:
@@ -119,3 +123,30 @@ def judge(answers: Sequence[Answer]) -> None:
             raise BenchFault("\n".join([*faults, str(error)])) from error
     if faults:
         raise BenchFault("\n".join(faults))
+
+
+def figure_of(question: Question) -> NotedFigure:
+    """Return the answer to a question as a figure of the certificate.
+
+    Args:
+        question: What was asked, and its answer.
+    """
+    result, expected = question.result, question.result.expected
+    estimate, low, high = rounded(result.estimate, result.low, result.high)
+    # the region of a change is in percent of the baseline, not in the unit of the figure
+    bounds = (expected.low, expected.high) if result.change is None else (-math.inf, math.inf)
+    at_least, at_most = (each if math.isfinite(each) else None for each in bounds)
+    return NotedFigure(
+        kind=FigureKind.THROUGHPUT if result.unit == "Mbit/s" else FigureKind.TRAFFIC,
+        subject=question.subject,
+        found=f"{estimate} {result.unit}, {result.level:.0%} interval {low} to {high}",
+        expected=expected.text,
+        source="",
+        outcome=result.decision.value,
+        unit=result.unit,
+        value=result.estimate,
+        low=result.low,
+        high=result.high,
+        at_least=at_least,
+        at_most=at_most,
+    )

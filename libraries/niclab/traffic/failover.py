@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from niclab.core import figures
+from niclab.core.figures import FigureKind, NotedFigure
 from niclab.core.verdict import CardFailure, Undecided, fail_with
 from niclab.links.bonds import Bonds, MemberLink
 from niclab.links.failure import Cause
@@ -17,6 +19,7 @@ from niclab.links.vlans import HostVlans
 from niclab.run.run import Run
 from niclab.traffic import outage
 from niclab.traffic.outage import Allowed, Judgement, Over, repeat_while_undecided, watched
+from niclab.traffic.outage_records import OutageReport
 
 _NO_PROBLEM = Judgement([], [])
 
@@ -56,7 +59,7 @@ class Failover:
             with watched(self.run, over, self.say) as watch:
                 self._bonds.lose(MemberLink.ACTIVE, self.cause, self.say)
                 report = watch.end(allowed.watched_s)
-            judgement, twice = outage.within(report, allowed), outage.duplicated(report)
+            judgement, twice = self._within(report, allowed, "active link lost"), outage.duplicated(report)
             return _also(judgement, twice, self._bonds.not_changed(), traffic=self._traffic(over))
 
         repeat_while_undecided(measure, self.warn)
@@ -97,7 +100,10 @@ class Failover:
             with watched(self.run, Over.BOND, self.say) as watch:
                 self._bonds.lose(link, self.cause, self.say)
                 report = watch.end(allowed.watched_s)
-            judgement, lost = outage.within(report, allowed), outage.too_many_lost(report, allowed)
+            judgement, lost = (
+                self._within(report, allowed, f"{link.value} link lost"),
+                outage.too_many_lost(report, allowed),
+            )
             return _also(judgement, lost, outage.duplicated(report), traffic=self._traffic(Over.BOND))
 
         repeat_while_undecided(lambda: measure(MemberLink.FIRST), self.warn)
@@ -123,7 +129,8 @@ class Failover:
                 self._bonds.restore()
                 elsewhere = self._bonds.not_on_path(first)
                 report = watch.end(allowed.watched_s)
-            return _also(outage.within(report, allowed), outage.duplicated(report), elsewhere)
+            judgement = self._within(report, allowed, "primary link back")
+            return _also(judgement, outage.duplicated(report), elsewhere)
 
         repeat_while_undecided(measure, self.warn)
         self._bonds.require_members()
@@ -134,6 +141,27 @@ class Failover:
 
     def _allowed(self) -> Allowed:
         return Allowed.of(self.run, self._bonds.settings.mode)
+
+    def _within(self, report: OutageReport, allowed: Allowed, event: str) -> Judgement:
+        """Judge the outages, and note them for the certificate."""
+        for each in report.directions:
+            late = each.proven_ms > allowed.limit_ms
+            open_ended = each.at_most_ms > allowed.limit_ms or not each.over
+            figures.note(
+                NotedFigure(
+                    kind=FigureKind.FAILOVER,
+                    subject=f"{event} by {self.cause.value}, {each.name}",
+                    found=f"{each.proven_ms:.1f} to {each.at_most_ms:.1f} ms",
+                    expected=f"at most {allowed.limit_ms:g} ms",
+                    source=allowed.source,
+                    outcome="missed" if late else "undecided" if open_ended else "met",
+                    unit="ms",
+                    low=each.proven_ms,
+                    high=each.at_most_ms,
+                    at_most=allowed.limit_ms,
+                )
+            )
+        return outage.within(report, allowed)
 
     def _make_whole(self, over: Over) -> None:
         self._bonds.make_whole()

@@ -48,7 +48,6 @@ class Iperf3Result:
     test: Iperf3Test
     throughput_bps: float
     elapsed_s: float
-    sent_bytes: int
     received_bytes: int
     retransmits: int | None
     loss: float | None
@@ -57,7 +56,6 @@ class Iperf3Result:
     cpu_remote_pct: float | None
     streams: int
     reverse: bool | None
-    congestion: str | None
     version: str
     window_bytes: int | None
 
@@ -89,12 +87,10 @@ def read_iperf3(text: str, *, asked_s: float | None = None) -> Iperf3Result:
     loss, jitter_ms = _loss(received, sent_bytes, received_bytes) if test is Iperf3Test.UDP else (None, None)
     retransmits = sent.optional("retransmits")
     cpu = end.optional("cpu_utilization_percent")
-    congestion = end.optional("sender_tcp_congestion")
     return Iperf3Result(
         test=test,
         throughput_bps=received.child("bits_per_second").number(),
         elapsed_s=elapsed_s,
-        sent_bytes=sent_bytes,
         received_bytes=received_bytes,
         retransmits=retransmits.count() if retransmits and test is Iperf3Test.TCP else None,
         loss=loss,
@@ -103,7 +99,6 @@ def read_iperf3(text: str, *, asked_s: float | None = None) -> Iperf3Result:
         cpu_remote_pct=_percent(cpu, "remote_total"),
         streams=streams,
         reverse=_flag(asked.child("reverse")) if asked.optional("reverse") else None,
-        congestion=congestion.text() if congestion else None,
         version=start.child("version").text().removeprefix("iperf").strip(),
         window_bytes=_window_bytes(end.child("streams")),
     )

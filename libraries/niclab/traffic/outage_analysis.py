@@ -69,7 +69,7 @@ def analyse(first: EndLog, second: EndLog, names: tuple[str, str], rules: Rules 
         _refuse_worthless(log, name)
     forth = direction(first, second, names, rules)
     back = direction(second, first, (names[1], names[0]), rules)
-    return OutageReport(forth, back, (forth.base_us - back.base_us) / 2, (forth.base_us + back.base_us) / 2)
+    return OutageReport(forth, back)
 
 
 def direction(sender: EndLog, receiver: EndLog, names: tuple[str, str], rules: Rules) -> ProbedDirection:
@@ -113,7 +113,6 @@ def direction(sender: EndLog, receiver: EndLog, names: tuple[str, str], rules: R
         duplicated=duplicated,
         reordered=reordered,
         worst_delay_ms=(max(delays.values()) - base) / 1000,
-        base_us=base,
         outages=outages,
         blind_most_ms=max(steps, default=0) / 1000,
         silent_most_ms=_silent_most_ms(arrived, range(begin, end)),

@@ -97,7 +97,6 @@ class ProbedDirection:
             of up to that length can hide in it.
         silent_most_ms: The longest time between two arrivals at the receiver, whatever the reason.
         worst_delay_ms: The largest delay of a packet beyond the smallest one.
-        base_us: Smallest difference between arrival (receiver's clock) and sending (sender's clock).
     """
 
     name: str
@@ -109,7 +108,6 @@ class ProbedDirection:
     duplicated: int
     reordered: int
     worst_delay_ms: float
-    base_us: int
     outages: tuple[Outage, ...]
     blind_most_ms: float
     silent_most_ms: float
@@ -146,16 +144,10 @@ class ProbedDirection:
 
 @dataclass(frozen=True)
 class OutageReport:
-    """Both directions at once.
-
-    ``ahead_us``: how far the second end's clock is ahead of the first's, right within ``bound_us`` (half the sum of the
-    smallest delays of both directions).
-    """
+    """Both directions at once."""
 
     forth: ProbedDirection
     back: ProbedDirection
-    ahead_us: float
-    bound_us: float
 
     @property
     def directions(self) -> tuple[ProbedDirection, ProbedDirection]:

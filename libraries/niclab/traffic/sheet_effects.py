@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
-from niclab.card import Effect, Setting, SettingKind
+from niclab.card import Effect, Prediction, Setting, SettingKind
 from niclab.core.profile import Profile
-from niclab.core.verdict import BenchFault, NotApplicable
+from niclab.core.verdict import BenchFault, NotApplicable, SheetSilent
 from niclab.report.reporter import Reporter
 from niclab.run.run import Run
 from niclab.traffic import effect, experiment
@@ -17,6 +17,7 @@ from niclab.traffic.effect import EffectAnswer, EffectAnswers
 EVERY = "every"
 """The name that means all effects of the sheet."""
 CHECKSUMS = ("tx-checksum", "rx-checksum")
+VLAN_ID, VLAN_REQUIREMENT = 3, "CARD-05"
 UNSAFE_CHECKSUMS = "DEL-08"
 """Requirement of the erratum that checksum offload must stay on under iSCSI."""
 
@@ -45,6 +46,45 @@ def judge_effects(run: Run, name: str, profile: Profile, reporter: Reporter) -> 
         )
         if answer is not None:
             experiment.show(EffectAnswers(f"Effect of {each.name}", (answer,)), reporter)
+            for reference in run.card.references:
+                if reference.requirement == each.requirement:
+                    reporter.say(f"{each.name}: measured elsewhere: {reference}")
+    asked.judge()
+
+
+def judge_vlan(run: Run, profile: Profile, reporter: Reporter) -> None:
+    """Judge whether TCP in a VLAN reaches the sheet's fraction of untagged TCP, over each path that is a cable.
+
+    Args:
+        run: The current run.
+        profile: How many runs may be made, and for how long.
+        reporter: Where the comparisons are shown.
+
+    Raises:
+        CardFailure: It does not, and nothing of the bench explains it.
+        BenchFault: A run fails, or the bench may explain the loss.
+        Undecided: The runs cannot tell.
+        NotApplicable: The sheet does not know the fraction, or no path is a cable.
+        SheetSilent: The sheet says nothing about it.
+    """
+    field, card = "limits.vlan_fraction_of_untagged", run.card
+    fact = card.limits.vlan_fraction_of_untagged
+    if fact is None:
+        raise SheetSilent(f"sheet {card.name} says nothing about {field}")
+    fraction = card.known(fact, field)
+    expected = Effect(
+        name="vlan",
+        requirement=VLAN_REQUIREMENT,
+        change=(Setting(kind=SettingKind.VLAN, to=VLAN_ID),),
+        wanted=Prediction(loses_at_most_percent=100 * (1 - fraction)),
+        source=card.limits.source,
+    )
+    asked, budget, source = _Asked(run, reporter), effect.BUDGETS[profile], f"sheet {card.name}, {field} {fraction:g}"
+    for path in run.bench.paths:
+        question = partial(effect.ask, run, path, expected, budget, reporter.progress, source=source)
+        asked.ask(path.name, expected.change, question)
+    if asked.answers:
+        experiment.show(EffectAnswers("TCP in a VLAN against untagged", tuple(asked.answers)), reporter)
     asked.judge()
 
 

@@ -139,23 +139,10 @@ VARIABLES: dict[str, Variable] = {
         ("dot1qVlanStaticRowStatus", "4.3.1.5", _I),
         ("dot1qPvid", "4.5.1.1", _G),
     ),
-    # LLDP-MIB (IEEE 802.1AB-2005, 12.1)
-    **_variables(
-        "1.0.8802.1.1.2.1",
-        ("lldpLocSysName", "3.3", _S),
-        ("lldpLocPortId", "3.7.1.3", _S),
-        ("lldpRemChassisIdSubtype", "4.1.1.4", _I),
-        ("lldpRemChassisId", "4.1.1.5", _S),
-        ("lldpRemPortIdSubtype", "4.1.1.6", _I),
-        ("lldpRemPortId", "4.1.1.7", _S),
-        ("lldpRemPortDesc", "4.1.1.8", _S),
-        ("lldpRemSysName", "4.1.1.9", _S),
-    ),
     # IEEE8023-LAG-MIB (IEEE 802.3ad-2000, annex 30C)
     **_variables(
         "1.2.840.10006.300.43.1.2.1.1",
         ("dot3adAggPortActorSystemID", "3", _S),
-        ("dot3adAggPortActorOperKey", "5", _I),
         ("dot3adAggPortPartnerOperSystemID", "9", _S),
         ("dot3adAggPortPartnerOperKey", "11", _I),
         ("dot3adAggPortSelectedAggID", "12", _I),

@@ -61,7 +61,6 @@ class SshHost:
         self.on_result = on_result
         self._link = SshLink(endpoint)
         self._commands = SshCommands(self._link)
-        self._jobs: list[Job] = []
 
     def __enter__(self) -> SshHost:
         return self
@@ -126,7 +125,7 @@ class SshHost:
     def start(self, command: str, *, limit_s: float = JOB_LIMIT_S, mark: str | None = None) -> Job:
         """Start ``command`` in the background and return at once. It ends itself after ``limit_s`` seconds.
 
-        Jobs are remembered until stopped; see :meth:`stop_all_jobs`. One with a ``mark`` can be ended by it as well
+        A job with a ``mark`` can be ended by it as well
         (:func:`~niclab.transports.ssh_job.ending_command`), also when nobody is left who remembers it.
         """
         if not limit_s >= 1:
@@ -139,28 +138,7 @@ class SshHost:
             raise BenchFault(
                 f"{self.name}: cannot start background job {command!r}: {result.ending}; stderr: {tail(result.stderr)}"
             )
-        job = launched(self, command, result.stdout)
-        self._jobs.append(job)
-        return job
-
-    def stop_all_jobs(self, term_s: float = 5) -> list[Result]:
-        """Stop every job started here and not yet stopped; the rest too when one fails.
-
-        Raises:
-            BenchFault: Naming each job that could not be stopped or had vanished.
-        """
-        results, faults = [], []
-        for job in list(self._jobs):
-            try:
-                if not job.over:
-                    results.append(job.stop(term_s))
-            except BenchFault as fault:
-                faults.append(fault)
-            if job.over:
-                self._jobs.remove(job)
-        if faults:
-            raise BenchFault("\n".join(str(fault) for fault in faults)) from faults[0]
-        return results
+        return launched(self, command, result.stdout)
 
     def put(self, local: Path, remote: str, *, timeout_s: float = 120) -> None:
         """Copy the file ``local`` to the file ``remote`` and check that it arrived in full length."""
@@ -200,7 +178,7 @@ class SshHost:
         return self._call(self._link.host_key(deadline), deadline)
 
     def close(self) -> None:
-        """Drop the connection. Jobs go on (see :meth:`stop_all_jobs`); the next call connects again."""
+        """Drop the connection. Jobs go on; the next call connects again."""
         self._call(self._link.close(), Deadline(GRACE_S))
 
     def _execute(

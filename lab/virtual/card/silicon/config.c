@@ -215,7 +215,7 @@ static unsigned int vpd_field(u8 *at, const char *keyword, const char *text)
 	return length + 3;
 }
 
-/* Vital product data: product name, part and serial number, checksum (PCI Local Bus Specification 3.0, appendix I). */
+/* Vital product data: product name, part number, engineering level, serial number, checksum (PCI Local Bus Specification 3.0, appendix I). */
 void vpd_build(struct vcard_port *port)
 {
 	const struct vcard_model *model = port->card->model;
@@ -228,6 +228,7 @@ void vpd_build(struct vcard_port *port)
 	read_only = at = 3 + length;
 	at += 3;
 	at += vpd_field(vpd + at, "PN", model->part_number);
+	at += vpd_field(vpd + at, "EC", "A0");
 	at += vpd_field(vpd + at, "SN", port->serial);
 	memcpy(vpd + at, "RV\1", 3);
 	at += 4;

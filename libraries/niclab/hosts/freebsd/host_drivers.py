@@ -98,7 +98,7 @@ class FreeBsdDrivers(FreeBsdCommands):
         if not found:
             return None
         version = self._version_of(found[0].contains or ())
-        return LoadedModule(name, found[0].size, found[0].refs, (), ModuleState.LIVE, None, version)
+        return LoadedModule(name, ModuleState.LIVE, version)
 
     @not_available(_NO_BUILD_ID)
     def is_build_on_disk(self, module: str) -> bool | None:
@@ -162,7 +162,7 @@ class FreeBsdDrivers(FreeBsdCommands):
         if len(found) != 1:
             raise BenchFault(f"{self.name}: `sysctl {device.tree}` does not describe {device.name}")
         version = _bare(found[0].version)
-        return DriverInfo(device.driver, version, found[0].firmware, function.slot, None)
+        return DriverInfo(device.driver, version, found[0].firmware)
 
     def _kernel_files(self) -> tuple[KernelFile, ...]:
         return self._read("kldstat -v", read_kldstat).modules

@@ -15,13 +15,13 @@ from niclab.hosts.freebsd.kernel_lines import link_changes
 from niclab.hosts.freebsd.netstat import NetstatRow, read_netstat
 from niclab.hosts.freebsd.network_records import interface_of, link_of
 from niclab.hosts.freebsd.system import read_cpu_times
-from niclab.hosts.linux.ping import read_ping
+from niclab.hosts.host import PING_EVERY_S
+from niclab.hosts.linux.ping import of_the_first, read_ping, with_trailing
 from niclab.hosts.load_records import FrameCounters, Load
 from niclab.hosts.names import interface_name, ip_address, ip_cidr
 from niclab.hosts.parity import emulated
 from niclab.hosts.records import (
     CarrierChanges,
-    CarrierWait,
     Counters,
     Interface,
     LinkSettings,
@@ -126,7 +126,7 @@ class FreeBsdLinks(FreeBsdCommands):
         return CarrierChanges(sum(changes), *changes)
 
     @emulated("the status line of `ifconfig` every 20 ms, timed by `time`")
-    def await_carrier(self, iface: str, up: bool, within_s: float) -> CarrierWait:
+    def await_carrier(self, iface: str, up: bool, within_s: float) -> bool:
         """Look at the carrier every 20 ms, on the host itself, until it is as wanted or ``within_s`` have passed.
 
         time(1) on the host times the wait, so that how long the question took to get there does not matter. An
@@ -147,7 +147,7 @@ class FreeBsdLinks(FreeBsdCommands):
             raise BenchFault(
                 f"{self.name}: waiting for the carrier of {iface} ended with {said.strip()!r}, {wanted} is wanted"
             )
-        return CarrierWait(match[2] == "0", float(match[1]))
+        return match[2] == "0"
 
     def set_link(self, iface: str, up: bool) -> None:
         """Set the interface administratively up or down, and see that it is. The carrier may need seconds more."""
@@ -189,7 +189,7 @@ class FreeBsdLinks(FreeBsdCommands):
         *,
         source: str | None = None,
         count: int = 3,
-        interval_s: float = 0.2,
+        interval_s: float = PING_EVERY_S,
         wait_s: int = 1,
         size: int | None = None,
         dont_fragment: bool = False,
@@ -199,7 +199,7 @@ class FreeBsdLinks(FreeBsdCommands):
         Args:
             destination: Address that is pinged.
             source: Interface or address to send from.
-            count: Number of pings.
+            count: Number of pings that are judged; more are sent, so that the last answer is waited for.
             interval_s: Seconds between packets; less than 1 needs root.
             wait_s: Whole seconds to wait for the last answer; ``ping6`` waits 10.
             size: ICMP payload in bytes (the packet is 28 bytes longer with IPv4, 48 with IPv6).
@@ -215,7 +215,8 @@ class FreeBsdLinks(FreeBsdCommands):
                 raise BenchFault(f"{self.name}: ping {what} {value}: a whole number from 1 is wanted")
         if not 0.001 <= interval_s <= 60:
             raise BenchFault(f"{self.name}: ping interval_s {interval_s}: 0.001 to 60 seconds is wanted")
-        command = f"{'ping6' if six else 'ping'} -n -c {count}"
+        sent = with_trailing(count, interval_s)
+        command = f"{'ping6' if six else 'ping'} -n -c {sent}"
         command += "" if six else f" -W {wait_s * 1000}"  # milliseconds; ping6 had another letter before release 13
         command += f" -i {interval_s:g}"
         if size is not None:
@@ -225,14 +226,15 @@ class FreeBsdLinks(FreeBsdCommands):
         command += " -D" if dont_fragment else ""
         command += f" -S {self._source(source, six)}" if source is not None else ""
         command += f" {address}"
-        result = self._try(command, timeout_s=count * interval_s + wait_s + _PING_GRACE_S)
+        result = self._try(command, timeout_s=sent * interval_s + wait_s + _PING_GRACE_S)
         if (
             result.exit_status is None
             or result.exit_status >= _PING_REFUSED
             or "packets transmitted" not in result.stdout
         ):
             raise self._failed(command, result)
-        return self._understood(command, lambda text: read_ping(text, result.stderr), result.stdout)
+        read = self._understood(command, lambda text: read_ping(text, result.stderr), result.stdout)
+        return of_the_first(count, 0, result.stdout, read)
 
     def _source(self, source: str, six: bool) -> str:
         """An address as it is; of an interface its first address of the family."""

@@ -70,17 +70,17 @@ class FreeBsdSettings(FreeBsdDriverCommands):
     def coalescing(self, iface: str) -> Coalescing:
         device = self._chelsio(iface, "names no microseconds of its interrupts")
         values = {word: self._held(device, word) for word in _HOLDOFF}
-        return Coalescing(iface, None, None, None, None, values)
+        return Coalescing(iface, None, None, values)
 
     @partly(_PAUSED)
     def pause(self, iface: str) -> Pause:
         device = self._newbus(iface)
         if device.driver in FLOW_CONTROL:
             rx, tx, _ = pause_bits(f"{device.tree}.fc", self._text(f"{device.tree}.fc"))
-            return Pause(iface, None, rx, tx, None, None, None)
+            return Pause(iface, None, rx, tx)
         name = f"{self._chelsio(iface, 'shows no flow control').tree}.pause_settings"
         rx, tx, autoneg = pause_bits(name, self._text(name))
-        return Pause(iface, autoneg, rx, tx, None, None, None)
+        return Pause(iface, autoneg, rx, tx)
 
     @partly(_QUEUES)
     def channels(self, iface: str) -> Channels:

@@ -12,7 +12,7 @@ _KIND = "kldstat -v"
 _HEADING = re.compile(r"Id Refs Address +Size +Name")
 # Files of modules are called NAME.ko; the kernel's own may have something behind it ("kernel.old").
 _FILE = re.compile(
-    r" ?([0-9]{1,6}) +([0-9]{1,6}) 0x([0-9a-f]{6,16}) +([0-9a-f]{1,16}) +([^\s/]+\.ko|kernel(?:[._-]\S+)?) +\((/\S+)\)"
+    r" ?([0-9]{1,6}) +[0-9]{1,6} 0x[0-9a-f]{6,16} +[0-9a-f]{1,16} +([^\s/]+\.ko|kernel(?:[._-]\S+)?) +\(/\S+\)"
 )
 _CONTAINS = re.compile(r"\s+Contains modules:")
 _MODULE_HEADING = re.compile(r"\s+Id\s+Name")
@@ -21,13 +21,10 @@ _MODULE = re.compile(r"\s+[0-9]{1,6} (\S+)")
 
 @dataclass(frozen=True)
 class KernelFile:
-    """A file the kernel has loaded. ``size`` in bytes; ``contains`` are the modules in it."""
+    """A file the kernel has loaded. ``contains`` are the modules in it."""
 
     id: int
-    refs: int
     name: str
-    size: int
-    path: str
     contains: tuple[str, ...] | None = None
 
 
@@ -51,7 +48,7 @@ def read_kldstat(text: str) -> KernelFiles:
         if (match := _FILE.fullmatch(line)) is not None and last is not None:
             if int(match[1]) in [file.id for file in files]:
                 raise unreadable(_KIND, f"line {number}", line, f"id {match[1]} once")
-            files.append(KernelFile(int(match[1]), int(match[2]), match[5], int(match[4], 16), match[6]))
+            files.append(KernelFile(int(match[1]), match[2]))
         elif files and last is None and _CONTAINS.fullmatch(line):
             files[-1] = replace(files[-1], contains=())
         elif files and last and (match := _MODULE.fullmatch(line)) is not None and match[1] not in last:

@@ -6,7 +6,6 @@ from niclab.hosts.freebsd.ifconfig_records import BsdInterface
 from niclab.hosts.records import Address, Interface, LinkSettings, Operstate, Statistics
 
 _AUTOSELECT = "autoselect"
-_ADMIN_DOWN = "interface is administratively down"
 
 
 def interface_of(shown: BsdInterface, index: int, statistics: Statistics) -> Interface:
@@ -24,7 +23,6 @@ def interface_of(shown: BsdInterface, index: int, statistics: Statistics) -> Int
         addresses=_addresses(shown),
         statistics=statistics,
         carrier=carrier,
-        carrier_reason=None if carrier else _reason(shown),
     )
 
 
@@ -39,15 +37,9 @@ def link_of(shown: BsdInterface) -> LinkSettings:
         duplex=shown.duplex,
         autoneg=media.selected.subtype == _AUTOSELECT if media is not None else None,
         link=shown.link,
-        link_reason=shown.status if shown.link is False else None,
         port=None,
-        transceiver=None,
         supported=named,
-        advertised=None,
         partner=None,
-        supports_autoneg=None if modes is None else any(mode.startswith(_AUTOSELECT) for mode in modes),
-        advertises_autoneg=None,
-        partner_autoneg=None,
     )
 
 
@@ -61,12 +53,6 @@ def _kind(shown: BsdInterface) -> str | None:
     if shown.lagg is not None:
         return "lagg"
     return "vlan" if shown.vlan is not None else None
-
-
-def _reason(shown: BsdInterface) -> str:
-    if not shown.up:
-        return _ADMIN_DOWN
-    return shown.status or "ifconfig shows no status"
 
 
 def _addresses(shown: BsdInterface) -> tuple[Address, ...]:

@@ -93,7 +93,6 @@ def _device(where: str, line: str, selector: re.Match[str]) -> PciconfDevice:
         subvendor=subvendor,
         subdevice=subdevice,
         class_code=words["class"][:4],
-        revision=words["rev"],
         dead=(vendor, device) == ("ffff", "ffff"),
     )
 

@@ -6,7 +6,6 @@ import re
 from dataclasses import dataclass
 
 from niclab.hosts.errors import unreadable
-from niclab.hosts.freebsd.kernel_values import driver_version
 from niclab.hosts.reading import filled
 
 _KIND = "sysctl"
@@ -16,6 +15,12 @@ _DEVICE = re.compile(r"dev\.([a-z][a-z0-9_]*)\.([0-9]{1,4})\.(.+)")
 # Firmware and driver versions under the names that drivers give them.
 _FIRMWARE = ("firmware_version", "fw_version", "fw_ver", "ver.fw_ver", "hw.fw_version", "nvm_version", "tp_version")
 _VERSION = ("driver_version", "component_revision", "iflib.driver_version", "version", "ver.driver_ver")
+# In what a driver says of its device: "... Network Driver, Version - 2.5.15".
+_DRIVER_VERSION = (
+    re.compile(r"\b[Vv]ersion(?: -)? (?P<v>[0-9][A-Za-z0-9.+_-]*)"),
+    re.compile(r"\b(?:v|V|v:)(?P<v>[0-9]+\.[0-9]+\.[A-Za-z0-9.+_-]+)"),
+    re.compile(r"(?:\bNetwork (?:Connection|Driver)| -) (?P<v>[0-9]+\.[0-9]+[A-Za-z0-9.+_-]*)$"),
+)
 _EXAMPLE = "'name: value' such as 'dev.oce.0.%driver: oce'"
 
 
@@ -82,5 +87,9 @@ def _device(name: str, leaves: dict[str, str]) -> BsdDevice:
         name=name,
         firmware=next((leaves[leaf] for leaf in _FIRMWARE if leaves.get(leaf)), None),
         version=next((leaves[leaf] for leaf in _VERSION if leaves.get(leaf)), None)
-        or driver_version(leaves.get("%desc", "")),
+        or _driver_version(leaves.get("%desc", "")),
     )
+
+
+def _driver_version(description: str) -> str | None:
+    return next((match["v"] for pattern in _DRIVER_VERSION if (match := pattern.search(description))), None)

@@ -30,21 +30,13 @@ _MAC = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5,19}")
 _POLICY = re.compile(
     r"(?:layer(?:2|2\+3|3\+4|)|encap[23]\+[34]|vlan\+?src(?:mac)?|unknown)(?: \([0-9]{1,2}\))?", re.IGNORECASE
 )
-_TARGET = re.compile(r"[0-9]{1,3}(?:\.[0-9]{1,3}){3}")
 _FASTEST_MBPS = 10_000_000
-_CHURN = ("monitoring", "churned", "none", "unknown")
-_WORDS = {
-    "LACP rate": ("slow", "fast"),
-    "Aggregator selection policy (ad_select)": ("stable", "bandwidth", "count", "actor_port_prio"),
-    "Actor Churn State": _CHURN,
-    "Partner Churn State": _CHURN,
-}
-# Sizes of the fields of an LACP frame (IEEE 802.1AX): 8 bits of state, 16 bits of key.
-_GREATEST = {"port state": 255, "Key": 65535, "Slave queue ID": 65535, "Aggregator ID": 65535}
+# Sizes of the fields of an LACP frame (IEEE 802.1AX).
+_GREATEST = {"Key": 65535, "Aggregator ID": 65535}
 # Fields whose value no kernel leaves out: an empty one is a line that was cut.
 _NEVER_EMPTY = (
     *("Primary Slave", "Currently Active Slave", "Transmit Hash Policy", "LACP active", "Permanent HW addr", "Duplex"),
-    *("aggregator Partner Mac Address", "actor system mac address", "partner system mac address", "Speed", *_WORDS),
+    *("aggregator Partner Mac Address", "actor system mac address", "partner system mac address", "Speed"),
     "System MAC address",
 )
 _STATUSES = ("up", "down", "going down", "going back")
@@ -77,13 +69,6 @@ class _Part:
         if number is not None and greatest is not None and number > greatest:
             raise self.wrong(name, f"{name}: at most {greatest}")
         return number
-
-    def word(self, name: str) -> str | None:
-        """One of the words that the driver has for it."""
-        value = self.text(name)
-        if value is not None and value not in _WORDS[name]:
-            raise self.wrong(name, f"{name}: one of {', '.join(_WORDS[name])}")
-        return value
 
     def refuse_empty(self) -> None:
         for name in _NEVER_EMPTY:
@@ -167,38 +152,17 @@ def _bond(version: str | None, bond: _Part, slaves: tuple[BondMember, ...]) -> B
         mode=match[1] if match else None,
         mode_name=mode_name,
         mode_id=mode_id,
-        fail_over_mac=match[2] if match else None,
         active_slave=bond.text("Currently Active Slave"),
         primary=primary[1] if primary[1] != "None" else None,
         primary_reselect=primary[2],
         mii_status=bond.status(),
         miimon_ms=bond.count("MII Polling Interval (ms)"),
-        updelay_ms=bond.count("Up Delay (ms)"),
-        downdelay_ms=bond.count("Down Delay (ms)"),
-        peer_notify_delay_ms=bond.count("Peer Notification Delay (ms)"),
         arp_interval_ms=bond.count("ARP Polling Interval (ms)"),
-        arp_targets=_targets(bond),
         xmit_hash_policy=_policy(bond),
-        lacp_active=_lacp_active(bond),
-        lacp_rate=bond.word("LACP rate"),
-        min_links=bond.count("Min links"),
-        ad_select=bond.word("Aggregator selection policy (ad_select)"),
-        system_mac=bond.mac("System MAC address"),
         aggregator=_aggregator(bond),
         slaves=slaves,
         slaves_up=sum(slave.mii_status == "up" for slave in slaves),
     )
-
-
-def _targets(bond: _Part) -> tuple[str, ...] | None:
-    for name in ("ARP IP target/s (n.n.n.n form)", "ARP IP target/s"):
-        value = bond.text(name)
-        if value is not None:
-            targets = tuple(target.strip() for target in value.split(",") if target.strip())
-            if not all(_TARGET.fullmatch(target) for target in targets):
-                raise bond.wrong(name, "addresses such as 10.0.0.1")
-            return targets
-    return None
 
 
 def _policy(bond: _Part) -> str | None:
@@ -208,13 +172,6 @@ def _policy(bond: _Part) -> str | None:
     return value
 
 
-def _lacp_active(bond: _Part) -> bool | None:
-    value = bond.text("LACP active")
-    if value not in (None, "on", "off"):
-        raise bond.wrong("LACP active", "LACP active: on or off")
-    return None if value is None else value == "on"
-
-
 def _aggregator(bond: _Part) -> Aggregator | None:
     identity = bond.count("aggregator Aggregator ID")
     if identity is None:
@@ -222,7 +179,6 @@ def _aggregator(bond: _Part) -> Aggregator | None:
     return Aggregator(
         id=identity,
         ports=bond.count("aggregator Number of ports"),
-        actor_key=bond.count("aggregator Actor Key"),
         partner_key=bond.count("aggregator Partner Key"),
         partner_mac=bond.mac("aggregator Partner Mac Address"),
     )
@@ -239,16 +195,9 @@ def _member(slave: _Part) -> BondMember:
         mii_status=slave.status(),
         speed_mbps=_speed(slave),
         duplex=_duplex(slave),
-        link_failures=slave.count("Link Failure Count"),
         mac=slave.mac("Permanent HW addr"),
-        queue_id=slave.count("Slave queue ID"),
         aggregator_id=slave.count("Aggregator ID"),
-        actor_churn_state=slave.word("Actor Churn State"),
-        partner_churn_state=slave.word("Partner Churn State"),
-        actor_mac=slave.mac("actor system mac address"),
-        actor_port_state=slave.count("actor port state"),
         partner_mac=slave.mac("partner system mac address"),
-        partner_port_state=slave.count("partner port state"),
     )
 
 

@@ -24,11 +24,9 @@ _MODE = re.compile(r"[1-9][0-9]{1,6}base(?:[A-Za-z0-9_]+/(?:Half|Full)|R_FEC)")
 _SPEED = re.compile(r"([0-9]{1,8})Mb/s")
 _FASTEST_MBPS = 10_000_000
 _UNKNOWN = re.compile(r"Unknown!(?: \((?:[0-9]{1,10}|0x[0-9a-fA-F]{1,8})\))?")
-_LINK_DETECTED = re.compile(r"(yes|no)(?: \((.+)\))?")
+_LINK_DETECTED = re.compile(r"(yes|no)(?: \(.+\))?")
 # Names of ethtool's dump_link_settings(), a closed set; a part of one is an output that was cut.
 _PORTS = ("Twisted Pair", "AUI", "BNC", "MII", "FIBRE", "Direct Attach Copper", "None", "Other")
-_TRANSCEIVERS = ("internal", "external")
-_YES_NO = {"Yes": True, "No": False}
 
 _Setting = tuple[int, str]
 
@@ -48,10 +46,8 @@ def read_driver_info(text: str) -> DriverInfo:
     wrong = [name for name in _SUPPORTS if found.get(name) not in ("yes", "no")]
     if tuple(found) != _DRIVER_ROWS + _SUPPORTS or wrong or not found["driver"]:
         raise unreadable(_DRIVER, "text", text, f"the rows {', '.join(_DRIVER_ROWS + _SUPPORTS)}")
-    values = [None if found[name] in ("", "N/A") else found[name] for name in _DRIVER_ROWS]
-    return DriverInfo(
-        driver=found["driver"], version=values[1], firmware=values[2], expansion_rom=values[3], bus=values[4]
-    )
+    values = [None if found[name] in ("", "N/A") else found[name] for name in ("version", "firmware-version")]
+    return DriverInfo(found["driver"], *values)
 
 
 def read_link_settings(text: str) -> LinkSettings:
@@ -62,22 +58,15 @@ def read_link_settings(text: str) -> LinkSettings:
     """
     iface, lines = headed(_LINK, text, "Settings for")
     settings = _settings(lines)
-    link, reason = _link_detected(settings, text)
     return LinkSettings(
         iface=iface,
         speed_mbps=_speed_mbps(settings),
         duplex=_duplex(settings),
         autoneg=_choice(settings, "Auto-negotiation", {"on": True, "off": False}),
-        link=link,
-        link_reason=reason,
+        link=_link_detected(settings, text),
         port=_word(settings, "Port", _PORTS),
-        transceiver=_word(settings, "Transceiver", _TRANSCEIVERS),
         supported=_modes(settings, "Supported link modes"),
-        advertised=_modes(settings, "Advertised link modes"),
         partner=_modes(settings, "Link partner advertised link modes"),
-        supports_autoneg=_choice(settings, "Supports auto-negotiation", _YES_NO),
-        advertises_autoneg=_choice(settings, "Advertised auto-negotiation", _YES_NO),
-        partner_autoneg=_choice(settings, "Link partner advertised auto-negotiation", _YES_NO),
     )
 
 
@@ -135,14 +124,14 @@ def _duplex(settings: dict[str, _Setting]) -> Duplex | None:
     return None if value is None else Duplex(value.lower())
 
 
-def _link_detected(settings: dict[str, _Setting], text: str) -> tuple[bool, str | None]:
+def _link_detected(settings: dict[str, _Setting], text: str) -> bool:
     if "Link detected" not in settings:
         raise unreadable(_LINK, "text", text, "a row 'Link detected: yes' or 'no'")
     number, value = settings["Link detected"]
     match = _LINK_DETECTED.fullmatch(value)
     if match is None:
         raise unreadable(_LINK, f"line {number}", value, "Link detected: yes or no")
-    return match[1] == "yes", match[2]
+    return match[1] == "yes"
 
 
 def _modes(settings: dict[str, _Setting], key: str) -> tuple[str, ...] | None:

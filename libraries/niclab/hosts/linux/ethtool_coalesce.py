@@ -39,4 +39,4 @@ def read_coalescing(text: str) -> Coalescing:
             raise unreadable(KIND, where, line, "'Adaptive RX: on  TX: off' or 'rx-usecs: 3', each once")
     if "Adaptive" not in modes or not parameters:
         raise unreadable(KIND, "text", text, "the row 'Adaptive RX: ...' and at least one parameter")
-    return Coalescing(iface, *modes["Adaptive"], *modes.get("CQE mode", (None, None)), parameters)
+    return Coalescing(iface, *modes["Adaptive"], parameters)

@@ -38,6 +38,4 @@ def read_pause(text: str) -> Pause:
         autoneg=rows["Autonegotiate"],
         rx=rows["RX"],
         tx=rows["TX"],
-        rx_negotiated=rows.get("RX negotiated"),
-        tx_negotiated=rows.get("TX negotiated"),
     )

@@ -14,7 +14,6 @@ from niclab.hosts.linux.aer import read_aer_classes, read_unheard
 from niclab.hosts.linux.lspci import read_lspci
 from niclab.hosts.linux.pci import read_sysfs_speed_gts, read_sysfs_width
 from niclab.hosts.names import interface_name, pci_address
-from niclab.hosts.pcie import is_degraded
 from niclab.hosts.reading import numbered
 from niclab.hosts.records import (
     PciDevice,
@@ -196,7 +195,7 @@ class LinuxPci(HostCommands):
                 raise ReadError(f"{field}: lspci says {theirs}, sysfs says {ours}", f"{self.name}: {lspci.slot}")
             if theirs is None and ours is not None:
                 merged = replace(merged, **{field: ours})
-        return replace(merged, degraded=is_degraded(merged))
+        return merged
 
     def aer(self, address: str) -> AerCounters | None:
         """Errors of a PCI Express device since boot; None when device or kernel keeps no count of them.

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from niclab.core.verdict import BenchFault
+from niclab.hosts.errors import NotOffered
 from niclab.hosts.ethtool_records import Channels, Coalescing, Features, Pause, Rings
 from niclab.hosts.host import HostLinks, Shell
 from niclab.hosts.linux.commands import LinuxCommands
@@ -41,7 +42,12 @@ class LinuxSettings(LinuxCommands):
         return self._shown("-a", iface, read_pause)
 
     def channels(self, iface: str) -> Channels:
-        return self._shown("-l", iface, read_channels)
+        try:
+            return self._shown("-l", iface, read_channels)
+        except BenchFault as error:
+            if "Operation not supported" in str(error):
+                raise NotOffered(str(error)) from error
+            raise
 
     def mtu(self, iface: str) -> int:
         """Bytes."""

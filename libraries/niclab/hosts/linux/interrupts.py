@@ -59,7 +59,7 @@ def _row(number: int, line: str, wanted: int) -> Interrupt:
         raise unreadable(_KIND, where, line, "'IRQ: COUNTS CHIP ACTIONS'")
     name, rest = match[1], (match[2] or "").strip()
     if name == _UNCOUNTED and rest and not rest[0].isdecimal():
-        return Interrupt(name, (), None, None, None, None, _actions(rest), None)
+        return Interrupt(name, (), None, None, _actions(rest), None)
     words = _leading_counts(rest, wanted)
     if not words:
         raise unreadable(_KIND, where, line, "a count for each CPU")
@@ -68,11 +68,11 @@ def _row(number: int, line: str, wanted: int) -> Interrupt:
     counts = tuple(whole_number(_KIND, where, word, "a count") for word in words)
     tail = rest.split(None, len(words))[len(words)] if len(rest.split(None, len(words))) > len(words) else ""
     if not name.isdecimal():
-        return Interrupt(name, counts, sum(counts), None, None, None, (), tail.strip() or None)
+        return Interrupt(name, counts, None, None, (), tail.strip() or None)
     chip, hwirq, kind, actions = _chip(tail.strip())
     if hwirq is None and kind is None and actions and _NO_ACTION.match(actions[0]):
         raise unreadable(_KIND, where, tail.strip(), "chip, number at the chip and type, then actions")
-    return Interrupt(int(name), counts, sum(counts), chip, hwirq, kind, actions, None)
+    return Interrupt(int(name), counts, chip, kind, actions, None)
 
 
 def _leading_counts(text: str, wanted: int) -> list[str]:

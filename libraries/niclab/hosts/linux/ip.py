@@ -73,7 +73,6 @@ def _interface(node: JsonNode) -> Interface:
         addresses=tuple(_address(entry) for entry in addresses.items() if entry.value != {}) if addresses else (),
         statistics=_statistics(stats) if stats else None,
         carrier=carrier,
-        carrier_reason=None if carrier else "no carrier" if admin_up else "interface is administratively down",
     )
 
 

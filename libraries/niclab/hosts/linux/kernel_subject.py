@@ -21,7 +21,7 @@ _WITH_DEVICE = re.compile(
     re.DOTALL,
 )
 _WITH_DRIVER = re.compile(rf"([a-z][a-z0-9_]{{1,30}})(?::| (?={_IFACE}: )) ?(.*)", re.DOTALL)  # "sky2 eth0: ..." (2.6)
-_QEDE = re.compile(rf"\[(qede?)_[a-z_]{{1,40}}:[0-9]{{1,6}}\(({_IFACE})\)\] ?(.*)", re.DOTALL)
+_QEDE = re.compile(rf"\[(qede?)_[a-z_]{{1,40}}:[0-9]{{1,6}}\(({_IFACE})\)\]")
 _LEADING_IFACE = re.compile(rf"({_IFACE})(?: \([a-z_ ]{{1,40}}\))*: ")
 _LEADING_PROBED = re.compile(r"(eth[0-9]{1,3}) - ")  # be2net of 2.6: no udev name yet when the driver finds the card
 _NAME = re.compile(_IFACE)
@@ -30,7 +30,7 @@ _NO_DRIVERS = ("PCI", "pci")  # the bus, of a device that no driver has taken
 _GIVEN_NAME = re.compile(r"[a-z][a-z0-9_.-]*[0-9][a-z0-9_.@-]*")
 
 # Drivers of network cards that put their own name before the name of the interface.
-DRIVERS = frozenset(
+_DRIVERS = frozenset(
     " ".join(
         (
             "3c59x 8139cp 8139too acenic alx atl1 atl1c atl1e atlantic b44 be2net bna bnx2 bnx2x bnxt_en cxgb cxgb3",
@@ -44,19 +44,18 @@ DRIVERS = frozenset(
 
 @dataclass(frozen=True)
 class Subject:
-    """``rest``: the line without driver and address."""
+    """Whom a kernel line is about; None where it does not say so."""
 
     driver: str | None
     address: str | None
     iface: str | None
-    rest: str
 
 
 def read_subject(text: str) -> Subject:
     """``iface`` only where a colon follows it: a word before other words may be anything."""
     qede = _QEDE.match(text)
     if qede is not None:
-        return Subject(qede[1], None, qede[2], qede[3])
+        return Subject(qede[1], None, qede[2])
     driver: str | None = None
     address: str | None = None
     rest, surely_iface = text, False
@@ -69,17 +68,17 @@ def read_subject(text: str) -> Subject:
         driver, surely_iface = None if driver in _NO_DRIVERS else driver, addressed[3] == " "
     else:
         named = _WITH_DRIVER.match(text)
-        if named is not None and named[1] in DRIVERS:
+        if named is not None and named[1] in _DRIVERS:
             driver, rest = named[1], named[2]
     leading = _LEADING_IFACE.match(rest) or _LEADING_PROBED.match(rest)
-    iface = leading[1] if leading and is_interface(leading[1]) else None
+    iface = leading[1] if leading and _is_interface(leading[1]) else None
     if iface is not None and not surely_iface and not _GIVEN_NAME.fullmatch(iface):
         iface = None
     if iface is not None and driver is not None and iface.startswith(f"{driver}_"):
         iface = None  # the name of a function: "e1000: 0000:00:19.0: e1000_probe: ..."
-    return Subject(driver, address, iface, rest)
+    return Subject(driver, address, iface)
 
 
-def is_interface(word: str) -> bool:
+def _is_interface(word: str) -> bool:
     """Can this word be the name of an interface? At most 15 characters (IFNAMSIZ), no name of a driver."""
-    return bool(_NAME.fullmatch(word)) and word not in DRIVERS
+    return bool(_NAME.fullmatch(word)) and word not in _DRIVERS

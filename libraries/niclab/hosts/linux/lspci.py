@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from niclab.hosts.errors import unreadable
 from niclab.hosts.linux import lspci_express as express
 from niclab.hosts.linux.lspci_vpd import is_vpd_line, read_vpd
-from niclab.hosts.pcie import is_degraded
 from niclab.hosts.reading import Line, filled
 from niclab.hosts.records import PciDevice
 
@@ -63,8 +62,7 @@ def read_lspci(text: str) -> tuple[PciDevice, ...]:
 
 
 def _device(block: _Block) -> PciDevice:
-    device = _Reading(block.device).read(block.body)
-    return replace(device, degraded=is_degraded(device))
+    return _Reading(block.device).read(block.body)
 
 
 class _Reading:

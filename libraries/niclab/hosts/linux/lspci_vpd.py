@@ -23,25 +23,20 @@ def is_vpd_line(line: str) -> bool:
 def read_vpd(lines: Iterable[str]) -> Vpd:
     """The lines below ``Vital Product Data``, as far as :func:`is_vpd_line` takes them."""
     items: dict[str, str | None] = {}
-    product: str | None = None
     checksum: bool | None = None
     complete = False
     for line in lines:
-        item, named = _ITEM.fullmatch(line), _PRODUCT.fullmatch(line)
+        item = _ITEM.fullmatch(line)
         if item is not None:
             value = item[3].strip()
             checked = _CHECKSUM.fullmatch(value)
             if checked is not None:
                 checksum = checked[1] == "good"
             items.setdefault(item[1], value or None)
-        elif named is not None:
-            product = named[1].strip() or None
         complete = complete or line.strip() == "End"
     return Vpd(
-        product_name=product,
         part_number=items.get("PN"),
         serial_number=items.get("SN"),
-        engineering_changes=items.get("EC"),
         checksum_good=checksum,
         complete=complete,
         items=items,

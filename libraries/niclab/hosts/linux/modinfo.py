@@ -55,10 +55,7 @@ def read_modinfo(text: str) -> ModuleFile:
         firmware=tuple(found.get("firmware", ())),
         description=_first(found, "description") or None,
         license=_first(found, "license") or None,
-        authors=tuple(found.get("author", ())),
-        aliases=tuple(found.get("alias", ())),
         parameters=tuple(_parameter(value) for value in found.get("parm", ())),
-        in_tree={"Y": True, "N": False}.get(_first(found, "intree") or ""),
         signer=_first(found, "signer") or None,
         fields={key: tuple(values) for key, values in found.items() if key not in (*_NAMED, *_LEFT_OUT)},
     )

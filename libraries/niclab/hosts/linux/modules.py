@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 
 from niclab.hosts.errors import unreadable
-from niclab.hosts.reading import filled, whole_number
+from niclab.hosts.reading import filled
 from niclab.hosts.records import LoadedModule, ModuleState
 
 _KIND = "/proc/modules"
-_LINE = re.compile(rf"(\S+) (\S+) (\S+) (\S+) ({'|'.join(ModuleState)}) 0x[0-9a-f]{{1,16}}(?: +\(([A-Z+-]+)\))?")
+_LINE = re.compile(
+    r"(\S+) [0-9]{1,12} (?:[0-9]{1,9}|-) \S+ " rf"({'|'.join(ModuleState)}) 0x[0-9a-f]{{1,16}}(?: +\([A-Z+-]+\))?"
+)
 
 
 def read_proc_modules(text: str) -> tuple[LoadedModule, ...]:
@@ -25,15 +27,7 @@ def read_proc_modules(text: str) -> tuple[LoadedModule, ...]:
         if match is None or match[1] in modules:
             wanted = "'NAME SIZE REFCOUNT USERS STATE ADDRESS [(TAINTS)]', each module once"
             raise unreadable(_KIND, where, line, wanted)
-        modules[match[1]] = LoadedModule(
-            name=match[1],
-            size_bytes=whole_number(_KIND, where, match[2], "the size in bytes"),
-            refcount=None if match[3] == "-" else whole_number(_KIND, where, match[3], "the reference count"),
-            used_by=tuple(user for user in match[4].split(",") if user not in ("", "-", "[permanent]")),
-            state=ModuleState(match[5]),
-            taints=match[6],
-            permanent="[permanent]" in match[4],
-        )
+        modules[match[1]] = LoadedModule(match[1], ModuleState(match[2]))
     if not modules:
         raise unreadable(_KIND, "text", text, "at least one module")
     return tuple(modules.values())

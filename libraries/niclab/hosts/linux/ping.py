@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+from dataclasses import replace
 
 from niclab.hosts.errors import unreadable
 from niclab.hosts.reading import numbered, whole_number
@@ -15,12 +17,34 @@ _SUMMARY = re.compile(
     r"((?:, \+[0-9]{1,9} (?:errors|duplicates|corrupted))*), [0-9.]{1,9}% packet loss(?:, .*)?"
 )
 _DUPLICATES = re.compile(r"\+([0-9]{1,9}) duplicates")
-_ROUND_TRIP = re.compile(
-    r"(?:rtt|round-trip) min/avg/max(?:/mdev|/stddev|/std-dev)? = "
-    r"([0-9.]{1,15})/([0-9.]{1,15})/([0-9.]{1,15})\b.*"
-)
 _ERROR = re.compile(r"(?:\S*ping[46]?: |From |[0-9]+ bytes from .* \(DIFFERENT ADDRESS|[0-9]+ bytes from \S+: [A-Z]).*")
-_NUMBER = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,6})?")
+_ANSWER = re.compile(r"[0-9]+ bytes from .*\bicmp_seq=([0-9]{1,9})\b")
+
+
+LAST_ANSWER_S = 0.3
+"""House rule: how long an answer may take, twice the standstill of a server that is worth mentioning."""
+
+
+def with_trailing(count: int, interval_s: float) -> int:
+    """How many pings to send so that the answers of the first ``count`` are all waited for.
+
+    ping ends with twice the longest round trip, or one interval, after its last packet (``ping_common.c``), and an
+    answer that comes later is lost for it. It waits longer only while nothing has been answered at all.
+    """
+    return count if count == 1 else count + math.ceil(LAST_ANSWER_S / interval_s)
+
+
+def of_the_first(count: int, first: int, text: str, result: PingResult) -> PingResult:
+    """The result of the first ``count`` pings alone.
+
+    Args:
+        count: How many are judged.
+        first: Sequence number of the first one.
+        text: Standard output.
+        result: What was read of it.
+    """
+    answered = {int(match[1]) - first for _, line in numbered(text) if (match := _ANSWER.match(line))}
+    return replace(result, sent=min(result.sent, count), received=len(answered & set(range(count))))
 
 
 def read_ping(text: str, stderr: str = "") -> PingResult:
@@ -30,26 +54,22 @@ def read_ping(text: str, stderr: str = "") -> PingResult:
         text: Standard output.
         stderr: Standard error, whose lines become part of ``errors``.
     """
-    destination: str | None = None
+    headed = False
     summary: re.Match[str] | None = None
-    round_trip: tuple[float | None, float | None, float | None] = (None, None, None)
     errors: list[str] = []
     for number, line in numbered(text):
         where = f"line {number}"
-        heading = _DESTINATION.fullmatch(line.strip())
-        if heading is not None:
-            destination = heading[1]
+        if _DESTINATION.fullmatch(line.strip()):
+            headed = True
         elif "packets transmitted" in line:
             if summary is not None:
                 raise unreadable(_KIND, where, line, "one summary line")
             summary = _SUMMARY.fullmatch(line.strip())
             if summary is None:
                 raise unreadable(_KIND, where, line, "'N packets transmitted, N received, N% packet loss'")
-        elif "min/avg/max" in line:
-            round_trip = _times(where, line.strip())
         elif _ERROR.fullmatch(line):
             errors.append(line.strip())
-    if destination is None or summary is None:
+    if not headed or summary is None:
         raise unreadable(_KIND, "text", text, "'--- ADDRESS ping statistics ---' and the summary below it")
     sent, received = int(summary[1]), int(summary[2])
     if sent == 0 or received > sent:
@@ -57,19 +77,8 @@ def read_ping(text: str, stderr: str = "") -> PingResult:
     duplicates = _DUPLICATES.search(summary[3])
     errors += [line.strip() for line in stderr.split("\n") if line.strip()]
     return PingResult(
-        destination=destination,
         sent=sent,
         received=received,
         duplicates=whole_number(_KIND, "summary", duplicates[1], "duplicates") if duplicates else 0,
         errors=tuple(errors),
-        rtt_min_ms=round_trip[0],
-        rtt_avg_ms=round_trip[1],
-        rtt_max_ms=round_trip[2],
     )
-
-
-def _times(where: str, line: str) -> tuple[float, float, float]:
-    match = _ROUND_TRIP.fullmatch(line)
-    if match is None or not all(_NUMBER.fullmatch(value) for value in match.groups()):
-        raise unreadable(_KIND, where, line, "'rtt min/avg/max/mdev = 0.1/0.2/0.3/0.1 ms'")
-    return float(match[1]), float(match[2]), float(match[3])

@@ -1,0 +1,99 @@
+"""The published form of ``certificate.json``; its JSON Schema is ``lab/schema/certificate.schema.json``."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Verdicts = Literal["pass", "card-failure", "bench-fault", "not-applicable", "undecided"]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class CertifiedTest(_Part):
+    """One test. ``requirements``: what it decides."""
+
+    name: str
+    verdict: Verdicts
+    message: str
+    requirements: list[str]
+    seconds: float
+
+
+class CertifiedRequirement(_Part):
+    """One requirement. ``asked``: how many of its tests were applicable; ``silent``: of what the sheet says nothing."""
+
+    id: str
+    title: str
+    source: str
+    status: Literal["verified", "failed", "undecided", "not applicable", "not tested"]
+    reason: str
+    tests: list[str]
+    asked: int
+    silent: list[str]
+
+
+class CertifiedFigure(_Part):
+    """One figure. ``low`` to ``high`` is the interval, ``at_least`` and ``at_most`` are limits, all in ``unit``."""
+
+    kind: Literal["throughput", "traffic", "failover", "carrier", "pcie"]
+    subject: str
+    found: str
+    expected: str
+    source: str
+    outcome: Literal["met", "missed", "undecided"]
+    unit: str
+    value: float | None
+    low: float | None
+    high: float | None
+    at_least: float | None
+    at_most: float | None
+    ended: float
+    test: str
+
+
+class CertifiedRemark(_Part):
+    """A circumstance that no test judges."""
+
+    about: str
+    text: str
+    details: list[str]
+
+
+class CertificateRecord(_Part):
+    """The whole file. What a run did not record is null or empty, and a reason where the verdict needs it."""
+
+    format: Literal[3]
+    verdict: Literal["CERTIFIED", "NOT CERTIFIED"]
+    reasons: list[str]
+    card: str | None
+    bench: str | None
+    subject: str | None
+    run: str | None
+    started: str | None
+    finished: str | None
+    who: dict[str, str] | None
+    git: dict[str, str | bool] | None
+    issued: str
+    facts: dict[str, str]
+    versions: dict[str, str]
+    command_line: list[str] | None
+    robot_rc: int
+    expected_tests: int | None
+    inputs: dict[str, str]
+    identity: dict[str, str | int | list[str] | None] = Field(description="The card, by its sheet.")
+    equipment: dict[str, object] = Field(description="Servers with their ports, paths, and switch, by the bench file.")
+    figures: list[CertifiedFigure]
+    charts: list[str] = Field(description="Files of the evidence.")
+    counts: dict[Verdicts, int]
+    tests: list[CertifiedTest]
+    plan: str | None
+    scope: str
+    requirements: list[CertifiedRequirement]
+    lab_counts: dict[Verdicts, int]
+    timing: dict[str, object] | None
+    remarks: list[CertifiedRemark]
+    sha256: dict[str, str | None]

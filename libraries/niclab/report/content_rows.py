@@ -1,0 +1,141 @@
+"""The rows of the tables of a certificate: a cell is a text, or a text with small lines and the verdict it shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from niclab.report.runfolder import NEEDED_FACTS
+from niclab.report.sums import COVERED
+from niclab.report.verdicts import Verdict
+
+NOT_RECORDED = "not recorded"
+Cells = tuple[str | tuple[str, ...], ...]
+_STATUS_LOOK = {"verified": "pass", "failed": "card-failure", "undecided": "undecided"}
+_OUTCOME_LOOK = {"met": "pass", "missed": "card-failure"}
+_TOP_SUITE = "Qualification."
+
+
+def shown(value: object) -> str:
+    """Return a value as text; what is empty is not recorded."""
+    return str(value) if value not in (None, "", []) else NOT_RECORDED
+
+
+def moment(iso: str | None) -> str:
+    """Return ``2026-11-21T10:58:03+00:00`` as ``2026-11-21 10:58:03 +00:00``."""
+    return f"{iso[:10]} {iso[11:19]} {iso[19:]}" if iso else NOT_RECORDED
+
+
+def counted(counts: Mapping[str, int], whose: str) -> str:
+    """Return ``80 tests of the card: 78 pass, 2 not applicable``."""
+    total = sum(counts.values())
+    parts = ", ".join(f"{number} {Verdict(verdict).title.lower()}" for verdict, number in counts.items() if number)
+    return f"{total} test{'s' * (total != 1)} {whose}{f': {parts}' if parts else ''}"
+
+
+def subject_rows(certificate: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return names and values: card, software, bench, lab."""
+    facts, versions, git = certificate["facts"], certificate["versions"], certificate["git"] or {}
+    who, identity = certificate["who"] or {}, certificate.get("identity") or {}
+    commit = f"commit {git['commit'][:12]}" if git.get("commit") else ""
+    others = sorted(set(facts) - set(NEEDED_FACTS) - {"serial_numbers"})
+    rows = {
+        "Card": certificate["card"],
+        "PCI id": identity.get("pci_id"),
+        "Part number": identity.get("part_number"),
+        "Serial": facts.get("serial_numbers"),
+        "Subject": certificate["subject"],
+        **{name.capitalize(): facts.get(name) for name in (*NEEDED_FACTS, *others)},
+        "Bench": certificate["bench"],
+        "Started": moment(certificate["started"]),
+        "Finished": moment(certificate["finished"]),
+        "Run by": f"{who['user']} on {who['controller']}" if who.get("user") and who.get("controller") else None,
+        "Run": certificate["run"],
+        "Lab": f"{commit} with local changes" if commit and git.get("local_changes") else commit,
+        "Robot": versions.get("robotframework"),
+        "Python": versions.get("python"),
+    }
+    return [(name, shown(value)) for name, value in rows.items()]
+
+
+def bench_rows(bench: Mapping[str, Any]) -> list[Cells]:
+    """Return the ports of both servers."""
+    return [
+        (port["name"], port["pci"], port["slot"] or NOT_RECORDED, port["mac"] or NOT_RECORDED, port["pcie_link"] or "–")
+        for server in bench["servers"].values()
+        for port in server["ports"]
+    ]
+
+
+def figure_rows(figures: Iterable[Mapping[str, Any]]) -> list[Cells]:
+    """Return what was measured, by its kind; a figure that is missed comes first."""
+    kinds = {name: number for number, name in enumerate(("throughput", "failover", "pcie", "carrier", "traffic"))}
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for each in sorted(figures, key=lambda each: (each["outcome"] == "met", kinds.get(each["kind"], len(kinds)))):
+        row = tuple(str(each[name]) for name in ("subject", "found", "expected", "source", "outcome"))
+        alike.setdefault(row, []).append(each["test"])
+    return [
+        (
+            (subject, "\n".join(dict.fromkeys(filter(None, tests)))),
+            found,
+            (expected, source),
+            (outcome.capitalize(), "", _OUTCOME_LOOK.get(outcome, "undecided")),
+        )
+        for (subject, found, expected, source, outcome), tests in alike.items()
+    ]
+
+
+def circumstances(certificate: Mapping[str, Any]) -> list[Cells]:
+    """Return time, negative controls, and every remark."""
+    rows: list[Cells] = []
+    if timing := certificate["timing"]:
+        boots = ", ".join(f"{server} {count}" for server, count in timing["boots"].items()) or "none noted"
+        parts = ", ".join(f"{name} {seconds:.0f} s" for name, seconds in timing["seconds"].items())
+        rows.append(("Time", (f"{timing['wall_s']:.0f} s", f"{parts}; boots: {boots}; {timing['commands']} commands")))
+    rows += [(each["about"], (each["text"], "\n".join(each["details"]))) for each in certificate["remarks"]]
+    about = {each["about"] for each in certificate["remarks"]}
+    rows += [(name, "none") for name in ("Warnings", "Traffic") if name not in about]
+    return [*rows, ("Controls", (NOT_RECORDED, "whether the negative controls found every injected defect"))]
+
+
+def test_rows(tests: Iterable[Mapping[str, Any]]) -> list[Cells]:
+    """Return every test; those that decide against the card come first."""
+    good = {Verdict.PASS.value, Verdict.NOT_APPLICABLE.value}
+    return [
+        (
+            (test["name"].removeprefix(_TOP_SUITE), _lines(test["message"])),
+            (Verdict(test["verdict"]).title, "", test["verdict"]),
+            f"{test['seconds']:.1f} s",
+        )
+        for test in sorted(tests, key=lambda each: each["verdict"] in good)
+    ]
+
+
+def requirement_rows(certificate: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return every requirement with its source, its tests, and its status."""
+    rows = []
+    for each in certificate["requirements"]:
+        tests = each["tests"]
+        asked = f"{each['asked']} of {len(tests)} tests asked" if tests else "no test"
+        names = "; ".join(name.removeprefix(_TOP_SUITE) for name in tests)
+        said = each["reason"] or "\n".join(each["silent"])
+        small = _lines("\n".join((each["source"], f"{asked}{f': {names}' if names else ''}", said)))
+        look = _STATUS_LOOK.get(each["status"], "not-applicable")
+        result = (each["status"].capitalize(), "", look)
+        rows.append({"anchor": each["id"], "cells": (each["id"], (each["title"], small), result)})
+    return rows
+
+
+def not_tested_rows(certificate: Mapping[str, Any]) -> list[Cells]:
+    """Return the requirements that were not tested or not applicable, with the reason, then tests that were not."""
+    left_out = [each for each in certificate["requirements"] if each["status"] in ("not tested", "not applicable")]
+    return [(each["id"], (each["title"], f"{each['status']}: {each['reason']}")) for each in left_out]
+
+
+def hash_rows(sums: Mapping[str, str | None]) -> list[Cells]:
+    """Return the hashes of what belongs to the certificate."""
+    return [(COVERED.get(name, name), name, digest or "none") for name, digest in sums.items()]
+
+
+def _lines(message: str) -> str:
+    return "\n".join(line for line in message.splitlines() if line.strip())

@@ -1,0 +1,72 @@
+"""What the certificate says of the card: read of every port, and again before the bench is released."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from fake_bench import FakeBench
+from fake_parts import KERNEL
+
+from niclab.core.undo import Action, ActionKind
+from niclab.core.verdict import BenchFault
+from niclab.report.runfolder import new_run, read_run
+from niclab.run import run as runs
+from niclab.run.facts import CardFacts
+from niclab.run.run import Run
+
+
+@pytest.fixture
+def acquired(bench: FakeBench) -> Run:
+    folder = new_run(bench.folder / "results", "intel-82574l", "virtual")
+    return runs.acquire(bench.file, bench.load()[1], folder, lambda: None)
+
+
+def release(run: Run) -> None:
+    assert run is runs.current()
+    runs.release(lambda last: last.part(CardFacts).require_unchanged())
+
+
+def test_the_same_on_all_ports_is_said_once(acquired: Run) -> None:
+    found = acquired.part(CardFacts).record()
+    assert found == {"driver": f"e1000e {KERNEL}", "firmware": "2.1-0", "kernel": KERNEL, "system": found["system"]}
+    assert read_run(acquired.run_dir)["facts"] == found
+    release(acquired)
+
+
+def test_each_port_is_named_where_they_differ(bench: FakeBench, acquired: Run) -> None:
+    nic = bench.nic("dut.p1")
+    nic.info = replace(nic.info, firmware="2.2-0")
+    assert acquired.part(CardFacts).record()["firmware"] == "p0 2.1-0, p1 2.2-0"
+
+
+@pytest.mark.parametrize("port", ["dut.p0", "dut.p1"])
+def test_another_value_at_the_end_is_a_fault_that_names_both(bench: FakeBench, acquired: Run, port: str) -> None:
+    acquired.part(CardFacts).record()
+    nic = bench.nic(port)
+    nic.info = replace(nic.info, firmware="2.2-0")
+    shown = "p0 2.2-0, p1 2.1-0" if port == "dut.p0" else "p0 2.1-0, p1 2.2-0"
+    with pytest.raises(BenchFault) as caught:
+        release(acquired)
+    assert str(caught.value) == f"dut: firmware is {shown}; expected 2.1-0, as at the start of the run"
+    assert runs.acquired() is None and acquired.journal.pending() == []
+
+
+def test_another_kernel_is_found_as_well(acquired: Run, bench: FakeBench, monkeypatch: pytest.MonkeyPatch) -> None:
+    acquired.part(CardFacts).record()
+    monkeypatch.setattr(type(bench.dut), "kernel", lambda _: "6.1.0-99")
+    with pytest.raises(BenchFault, match=rf"^dut: kernel is 6\.1\.0-99; expected {KERNEL}, as at the start"):
+        release(acquired)
+
+
+def test_the_facts_are_read_when_the_changes_are_undone_and_the_servers_still_run(acquired: Run) -> None:
+    seen = list[ActionKind]()
+    acquired.journal.register("bench", "was down", Action(ActionKind.LOCAL, "controller", "true"))
+    acquired.journal.register("dut", "changed", Action(ActionKind.SHELL, "dut", "true"))
+    runs.release(lambda run: seen.extend(entry.action.kind for entry in run.journal.pending()))
+    assert seen == [ActionKind.LOCAL]
+
+
+def test_a_bench_that_was_not_made_ready_is_not_asked(acquired: Run) -> None:
+    release(acquired)
+    assert runs.acquired() is None

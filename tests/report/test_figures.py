@@ -1,0 +1,73 @@
+"""A test that passes says its figures."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from niclab.core import figures, marks
+from niclab.core.figures import FigureKind, NotedFigure
+from niclab.core.verdict import BenchFault
+from niclab.stats.judge import judge_values
+from niclab.stats.plan import SamplingPlan
+from niclab.stats.questions import at_least
+from niclab.traffic.experiment import Question, figure_of
+
+LIBRARIES = Path(__file__).parents[2] / "libraries"
+SUITE = """*** Settings ***
+Library    Noting.py
+
+*** Test Cases ***
+One Figure
+    Note    1
+Many Figures
+    Note    5
+No Figure
+    No Operation
+A Failure
+    Note    1
+    Fail    CardFailure: too slow
+"""
+NOTING = """from niclab.core.figures import FigureKind, NotedFigure, note as noted
+
+def note(number):
+    for each in range(int(number)):
+        noted(NotedFigure(FigureKind.PCIE, f"port {each}", "x4", "x8", "sheet x", "missed"))
+"""
+
+
+def test_the_message_of_a_passed_test_is_its_figures(tmp_path: Path) -> None:
+    (tmp_path / "suite.robot").write_text(SUITE)
+    (tmp_path / "Noting.py").write_text(NOTING)
+    listener = LIBRARIES / "listeners" / "Figures.py"
+    command = [sys.executable, "-m", "robot", "--pythonpath", str(LIBRARIES), "--listener", str(listener)]
+    options = ["--console", "none", "--log", "NONE", "--report", "NONE", "--outputdir", str(tmp_path)]
+    subprocess.run([*command, *options, str(tmp_path / "suite.robot")], check=False)
+    tests = ElementTree.parse(tmp_path / "output.xml").iter("test")
+    said = {test.get("name"): (test.find("./status").text or "").strip() for test in tests}  # type: ignore[union-attr]
+    assert said["One Figure"] == "port 0: x4; expected: x8 (sheet x)"
+    assert said["Many Figures"].splitlines()[-1] == "and 2 more figures"
+    assert (said["No Figure"], said["A Failure"]) == ("", "CardFailure: too slow")
+
+
+def test_an_answer_becomes_a_figure() -> None:
+    plan = SamplingPlan(first_look=3, met_from=3, most=8)
+    outcome = judge_values([940.0, 941.0, 939.0, 940.5], at_least(900, "sheet x"), "Mbit/s", plan)
+    figure = figure_of(Question("dut to peer", outcome))
+    assert (figure.kind, figure.at_least, figure.at_most) == (FigureKind.THROUGHPUT, 900, None)
+    assert figure.outcome == outcome.decision.value and "limit at least 900 (sheet x)" in figure.expected
+
+
+def test_figures_are_read_back_and_damage_is_found(tmp_path: Path) -> None:
+    marks.keep_in(tmp_path / marks.FILE)
+    figures.note(NotedFigure(FigureKind.CARRIER, "a", "b", "c", "d", "met", unit="ms", high=3.5))
+    marks.keep_in(None)
+    (found,) = figures.read(tmp_path / figures.FILE)
+    assert (found.kind, found.high, found.low) == (FigureKind.CARRIER, 3.5, None) and figures.take() == [found]
+    (tmp_path / figures.FILE).write_text('{"kind": "carrier"}\n')
+    with pytest.raises(BenchFault, match=r"figures\.jsonl:1: is no figure"):
+        figures.read(tmp_path / figures.FILE)

@@ -1,0 +1,117 @@
+"""The certificate as content, PDF and record: what is said, and that one who reads it alone understands it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from robot_runs import RobotRun
+
+from niclab.core import figures, marks
+from niclab.core.figures import FigureKind, NotedFigure
+from niclab.report import chart_parts, drawings
+from niclab.report.certificate import certify, verify
+from niclab.report.certificate_record import CertificateRecord
+from niclab.report.content import Table, content_of
+from niclab.report.evidence import seal
+
+MISSED = NotedFigure(
+    kind=FigureKind.FAILOVER,
+    subject="active link lost by cable, dut to peer",
+    found="1200.0 to 1300.0 ms",
+    expected="at most 1100 ms",
+    source="sheet intel-82574l allows 1100 ms",
+    outcome="missed",
+    unit="ms",
+    low=1200.0,
+    high=1300.0,
+    at_most=1100.0,
+)
+MET = NotedFigure(FigureKind.PCIE, "PCI Express of dut.p0", "x4 at 8 GT/s", "x4 at 8 GT/s", "sheet x", "met")
+
+
+@pytest.fixture
+def run_dir(good_run: RobotRun, tmp_path: Path) -> Path:
+    folder = Path(shutil.copytree(good_run.folder, tmp_path / "run"))
+    marks.keep_in(folder / "evidence" / marks.FILE)
+    for figure in (MET, MET, MISSED):
+        figures.note(figure)
+    marks.keep_in(None)
+    figures.take()
+    seal(folder / "evidence", [])
+    return folder
+
+
+def record_of(run_dir: Path) -> dict[str, object]:
+    content: dict[str, object] = json.loads((run_dir / "certificate.json").read_text())
+    return content
+
+
+def test_a_certificate_has_the_published_form(run_dir: Path) -> None:
+    certify(run_dir, 0)
+    record = CertificateRecord.model_validate_json((run_dir / "certificate.json").read_bytes())
+    assert [each.outcome for each in record.figures] == ["met", "met", "missed"]
+    assert verify(run_dir) == []
+
+
+def test_a_run_without_anything_has_the_published_form(tmp_path: Path) -> None:
+    certify(tmp_path, 252)
+    record = CertificateRecord.model_validate_json((tmp_path / "certificate.json").read_bytes())
+    assert record.verdict == "NOT CERTIFIED" and record.card is None
+
+
+def test_the_figure_that_is_missed_comes_first_and_equal_ones_are_one_row(run_dir: Path) -> None:
+    certify(run_dir, 0)
+    content = content_of(record_of(run_dir))
+    (part,) = (each for each in content.parts if each.title == "Measured against limits")
+    (table,) = (each for each in part.blocks if isinstance(each, Table))
+    assert [(row.cells[0].text, row.cells[3].text) for row in table.rows] == [
+        (MISSED.subject, "Missed"),
+        (MET.subject, "Met"),
+    ]
+    page = (run_dir / "certificate.html").read_text()
+    assert "1200.0 to 1300.0 ms" in page and "<svg" in page.split("</header>")[1]
+
+
+def test_what_is_not_known_is_said_not_to_be_recorded(run_dir: Path) -> None:
+    certify(run_dir, 0)
+    page = (run_dir / "certificate.html").read_text()
+    assert "<td>Controls</td><td>not recorded" in page and "<dt>Serial</dt><dd>not recorded</dd>" in page
+
+
+def test_the_paper_is_covered_by_the_sums(run_dir: Path) -> None:
+    pytest.importorskip("typst")
+    certify(run_dir, 0)
+    paper = run_dir / "certificate.pdf"
+    assert (
+        paper.read_bytes().startswith(b"%PDF-")
+        and "  certificate.pdf\n" in (run_dir / "certificate.sha256").read_text()
+    )
+    paper.write_bytes(paper.read_bytes() + b" ")
+    assert any(problem.startswith("certificate.pdf: is not the file") for problem in verify(run_dir))
+
+
+def test_missing_typst_is_a_warning(
+    run_dir: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (run_dir / "certificate.pdf").write_bytes(b"of an earlier issue")
+    monkeypatch.setitem(sys.modules, "typst", None)
+    assert certify(run_dir, 0)
+    assert "no certificate.pdf: " in capsys.readouterr().err
+    assert not (run_dir / "certificate.pdf").exists() and verify(run_dir) == []
+
+
+def test_a_printed_chart_has_no_variables() -> None:
+    (svg,) = drawings.ranges([{**vars(MISSED), "kind": "failover"}])
+    assert "var(--" in svg
+    paper = chart_parts.printed(svg)
+    assert "var(--" not in paper and "prefers-color-scheme" not in paper and "#b3261e" in paper
+
+
+def test_unreadable_figures_are_a_reason(run_dir: Path) -> None:
+    (run_dir / "evidence" / figures.FILE).write_text("x\n")
+    assert not certify(run_dir, 0)
+    assert "figures.jsonl:1: is no figure" in " ".join(map(str, record_of(run_dir)["reasons"]))  # type: ignore[call-overload]
