@@ -11,6 +11,7 @@ from robot.libraries.BuiltIn import BuiltIn
 from BenchLibrary import BenchLibrary
 from listeners import Abort
 from listeners.Evidence import Evidence
+from listeners.Hygiene import Hygiene
 from listeners.KernelLog import KernelLog
 from listeners.MessageMasking import MessageMasking
 from niclab.bench.records import Role, chosen_systems
@@ -18,11 +19,12 @@ from niclab.card import load_card
 from niclab.links import wiring
 from niclab.run import ready
 from niclab.run.facts import CardFacts
+from niclab.run.hygiene import BenchHygiene
 from niclab.run.kernel_watch import KernelWatch
-from niclab.run.run import acquire, release
+from niclab.run.run import acquire, acquired, release
 
 
-@library(scope="GLOBAL", listener=[KernelLog(), MessageMasking(), Evidence()])
+@library(scope="GLOBAL", listener=[KernelLog(), MessageMasking(), Evidence(), Hygiene()])
 class Bench(BenchLibrary):
     """Keywords about the bench as a whole.
 
@@ -54,16 +56,18 @@ class Bench(BenchLibrary):
         run_dir = Path(BuiltIn().get_variable_value("${OUTPUT DIR}"))
         systems = chosen_systems({Role.DUT: dut_os, Role.PEER: peer_os})
         run = acquire(bench, load_card(card), run_dir, _current_test, systems)
+        run.part(BenchHygiene).begin()
         self.ready_the_bench()
         for line in wiring.prove(run):
             logger.info(line)
         run.part(KernelWatch).begin()
         for name, value in run.part(CardFacts).record().items():
             logger.info(f"{name}: {value}")
+        run.part(BenchHygiene).settle()
 
     @keyword
     def release_bench(self) -> None:
-        """Undo every change, and leave the bench as it was found.
+        """Undo every change, and leave the bench as it was found; warn of what is not.
 
         Driver, package, firmware and system of the card are read again, of every port.
 
@@ -71,7 +75,12 @@ class Bench(BenchLibrary):
             BenchFault: Something could not be undone; the next run, or ``niclab restore``, tries again. Or the card is
                 not in the state in which it was when the bench was acquired.
         """
-        release(lambda run: run.part(CardFacts).require_unchanged())
+        run = acquired()
+        try:
+            for found in run.part(BenchHygiene).finish() if run is not None else ():
+                logger.warn(f"Bench hygiene: {found}")
+        finally:
+            release(lambda run: run.part(CardFacts).require_unchanged())
 
     @keyword
     def ready_the_bench(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import subprocess
@@ -40,6 +41,7 @@ from niclab.hosts.records import (
 )
 from niclab.hosts.settings_records import Attempt
 from niclab.run.lease import FOLDER
+from niclab.state.program import BEGIN
 from niclab.transports import ConnectionLost
 from niclab.transports.bmc import Bmc, PowerAction, PowerState, SelEntry, Sensor, SensorKind, SensorStatus
 from niclab.transports.ssh import Result, SshEndpoint
@@ -187,6 +189,7 @@ class FakeHost:
         self.panicking, self.troubles = words.system.panic_command, words.system.trouble
         self.answering_arp_for_others = words.undo.arp
         self.mixed_arp: set[str] = set()
+        self.sysctls = {"net/core/rmem_max": "212992"}
 
     def _nic(self, index: int) -> Nic:
         pci = f"0000:0{index + 1}:00.0"
@@ -451,6 +454,8 @@ class FakeSsh:
         assert timeout_s > 0
         if f"{FOLDER}/lease" in command and self.host.alive:
             return self._in_sh(command.replace(FOLDER, self.root), check)
+        if command.startswith(BEGIN) and self.host.alive:
+            return Result(command, 0, None, state_text(self.host), "", 0.01)
         self.commands.append(command)
         if not self.host.alive:
             raise ConnectionLost(f"{self.host.name}: no answer to {command!r}")
@@ -575,6 +580,26 @@ class FakeBmc(Bmc):
 
     def close(self) -> None:
         self.closed += 1
+
+
+def state_text(host: FakeHost) -> str:
+    """What the program that shows the state of a server prints on a fake one."""
+    links = [
+        {
+            "ifname": nic.iface,
+            "flags": ["UP"] if nic.admin_up else [],
+            "mtu": nic.mtu,
+            "txqlen": 1000,
+            "address": nic.mac,
+            "addr_info": [
+                {"family": "inet", "local": each.split("/")[0], "prefixlen": int(each.split("/")[1]), "scope": "global"}
+                for each in nic.addresses
+            ],
+        }
+        for nic in host.nics
+    ]
+    sysctls = "".join(f"{name}\t{value}\n" for name, value in host.sysctls.items())
+    return f"@ links\n{json.dumps(links)}\n@ routes\n[]\n@ sysctl\n{sysctls}@ end\n"
 
 
 class FakeConsole:

@@ -19,6 +19,8 @@ from niclab.core.wait import until
 from niclab.report import certificate
 from niclab.report.runfolder import read_run
 from niclab.report.tools import Tools
+from niclab.run import run as runs
+from niclab.run.hygiene import BenchHygiene, restore_file
 
 PASSING = "*** Test Cases ***\nFirst\n    No Operation\nSecond\n    [Tags]    slow\n    No Operation\n"
 FAILING = "*** Test Cases ***\nThird\n    Fail    CardFailure: dut.p0 is wrong\n"
@@ -350,6 +352,48 @@ class TestCommand:
         assert first.startswith("undone: dut.p0: set up") and last == "bench virtual: 1 changes undone"
         assert cli.main(["restore", str(bench.file)]) == 0
         assert capsys.readouterr().out == "bench virtual: nothing to undo\n"
+
+    @pytest.mark.parametrize("mtu", [1500, 9000])
+    def test_restore_compares_with_the_state_before_the_killed_run(
+        self, bench: FakeBench, mtu: int, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        killed = bench.take("killed")
+        killed.part(BenchHygiene).begin()
+        killed.test_ports.prepare()
+        runs._CURRENT.clear()
+        killed._stack.close()
+        bench.dut.nics[0].mtu = mtu
+        assert cli.main(["restore", str(bench.file)]) == 0
+        said = capsys.readouterr().out
+        if mtu == 1500:
+            assert said.endswith("\nequal to the state before the run\n")
+        else:
+            assert "differs from the state before the run:\n  dut: enp1s0 mtu: 9000; expected 1500 (state" in said
+        assert cli.main(["restore", str(bench.file)]) == 0
+        assert ("state before the run" in capsys.readouterr().out) is (mtu != 1500)
+
+    def test_a_state_that_cannot_be_read_keeps_nothing_from_being_undone(
+        self, bench: FakeBench, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        bench.nic("dut.p0").admin_up = True
+        with Journal.for_bench("virtual", "killed").hold() as journal:
+            journal.register("dut.p0", "set up", Action(ActionKind.SHELL, "dut", "ip link set dev enp1s0 down"))
+        restore_file(journal).write_text('{"states": 3}')
+        assert cli.main(["restore", str(bench.file)]) == 0
+        assert not bench.nic("dut.p0").admin_up
+        assert "not compared with the state before the run: " in capsys.readouterr().out
+
+    def test_restore_compares_before_it_stops_a_bench_that_was_down(
+        self, bench: FakeBench, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        bench.set_state(up=False)
+        killed = bench.take("killed")
+        killed.part(BenchHygiene).begin()
+        killed.test_ports.prepare()
+        runs._CURRENT.clear()
+        killed._stack.close()
+        assert cli.main(["restore", str(bench.file)]) == 0
+        assert "equal to the state before the run" in capsys.readouterr().out and not bench.state["up"]
 
     def test_restore_forgets_what_cannot_be_undone_for_a_reason(
         self, bench: FakeBench, capsys: pytest.CaptureFixture[str]

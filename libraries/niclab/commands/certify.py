@@ -23,7 +23,9 @@ from niclab.core.verdict import BenchFault
 from niclab.files.repository import REPOSITORY
 from niclab.files.secrets import Secrets, without_secrets
 from niclab.report import certificate, signature
+from niclab.report.hygiene import exit_status
 from niclab.report.inputs import Input, keep_inputs
+from niclab.report.results import read_results
 from niclab.report.runfolder import (
     ALLURE_RESULTS_FOLDER,
     finish_run,
@@ -61,6 +63,8 @@ def run(
     dry_run: bool = False,
 ) -> int:
     """Qualify ``card`` on the bench; return 0 only for a clean certificate. It says first what to expect.
+
+    It returns 3 where the bench was left changed and no test found the card wrong, else 1.
 
     Args:
         bench_file: The bench file.
@@ -105,7 +109,7 @@ def run(
     try_report(run_dir, tools)
     if sign_with is not None:
         signature.sign(run_dir / SUMS_NAME, sign_with)
-    return 0 if certified else 1
+    return 0 if certified else exit_status(run_dir, read_results(run_dir / ALLURE_RESULTS_FOLDER).tests)
 
 
 def _options(bench: Bench, card: str, sheet: Card, profile: str, systems: Mapping[Role, OperatingSystem]) -> list[str]:

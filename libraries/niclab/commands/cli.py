@@ -27,7 +27,7 @@ SIGN_KEY = "NICLAB_SIGN_KEY"
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command; 0: all well, 1: something is wrong and said, 2: wrong usage."""
+    """Run one command; 0: all well, 1: something is wrong and said, 2: wrong usage, 3: a bench left changed."""
     options = _parser().parse_args(arguments)
     try:
         _check_installation(REPOSITORY)

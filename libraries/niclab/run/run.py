@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TypeVar, cast
@@ -189,11 +189,19 @@ class Run:
                 self.close_servers()
             raise
 
-    def restore(self, *, steal: Callable[[str], object] | None = None) -> list[Entry]:
+    def restore(
+        self,
+        *,
+        steal: Callable[[str], object] | None = None,
+        look: Callable[[], object] | None = None,
+        leaving: Container[str] = (),
+    ) -> list[Entry]:
         """Undo everything that is pending in the journal, which the caller holds, and give the servers back.
 
         Args:
             steal: Break the leases of others first; is called with a line for each.
+            look: Is called when all is undone but the entries ``leaving``, which may stop the servers.
+            leaving: Ids of the entries that are undone last.
 
         Returns:
             What was undone.
@@ -203,7 +211,7 @@ class Run:
         """
         try:
             self._lease_what_runs(steal)
-            undone = self._undo_pending()
+            undone = self._undo_pending(look, leaving)
             give_leases_back(self.servers.values())
             return undone
         finally:
@@ -224,15 +232,22 @@ class Run:
             for server in self.servers.values():
                 server.ssh.close()
 
-    def _undo_pending(self) -> list[Entry]:
+    def _undo_pending(self, look: Callable[[], object] | None = None, leaving: Container[str] = ()) -> list[Entry]:
         """Undo what an earlier run left, on a bench that is brought up for it."""
         if not self.journal.pending():
+            if look is not None:
+                look()
             return []
         bring_up_for_undo(self.bench, self.controller)
         first = self.journal.undo_all(self.undo, kinds=[ActionKind.SWITCH])  # what fails is tried again below
         self._connect()
         try:
-            return [*first.done, *undo_everything(self)]
+            done = list[Entry]()
+            if look is not None:
+                with contextlib.suppress(BenchFault):  # what fails is tried again below
+                    done = undo_everything(self, leaving=leaving)
+                    look()
+            return [*first.done, *done, *undo_everything(self)]
         finally:
             self.close_servers()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import TYPE_CHECKING
 
 from niclab.core.undo import Action, ActionKind, Entry
@@ -63,12 +63,15 @@ def _restart(run: Run, action: Action) -> None:
     server.run(server.host.undo.load_driver(module), timeout_s=action.deadline_s)
 
 
-def undo_everything(run: Run, last_look: Callable[[], object] | None = None) -> list[Entry]:
+def undo_everything(
+    run: Run, last_look: Callable[[], object] | None = None, *, leaving: Container[str] = ()
+) -> list[Entry]:
     """Undo what is pending, on servers that answer if they can be made to.
 
     Args:
         run: The run whose journal it is.
         last_look: Is called when all is undone on the servers, before the bench may switch them off.
+        leaving: Ids of entries that stay pending.
 
     Returns:
         What was undone.
@@ -78,20 +81,20 @@ def undo_everything(run: Run, last_look: Callable[[], object] | None = None) -> 
             been undone.
     """
     problems = []
-    done = list(
-        run.journal.undo_all(run.undo, kinds=[ActionKind.SWITCH]).done
-    )  # a server may be behind a port that is shut
+    # a server may be behind a port that is shut
+    done = list(run.journal.undo_all(run.undo, kinds=[ActionKind.SWITCH], leaving=leaving).done)
     try:
         ensure_ready(run.servers.values())
     except BenchFault as error:
         problems.append(str(error))  # the other server and the bench are put back all the same
     if last_look is not None:
-        done += run.journal.undo_all(run.undo, kinds=_ON_SERVERS).done  # what fails is tried again below
+        # what fails is tried again below
+        done += run.journal.undo_all(run.undo, kinds=_ON_SERVERS, leaving=leaving).done
         try:
             last_look()
         except BenchFault as error:
             problems.append(str(error))
-    report = run.journal.undo_all(run.undo)
+    report = run.journal.undo_all(run.undo, leaving=leaving)
     try:
         report.raise_if_failed()
     except BenchFault as error:
