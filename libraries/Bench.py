@@ -61,10 +61,13 @@ class Bench(BenchLibrary):
 
     @keyword
     def release_bench(self) -> None:
-        """Undo every change, and leave the bench as it was found.
+        """Undo every change, judge both kernels for the last time, and leave the bench as it was found.
 
         Raises:
-            BenchFault: Something could not be undone; the next run, or ``niclab restore``, tries again.
+            CardFailure: The dut's kernel reported trouble of the card after the last test.
+            BenchFault: Something could not be undone; the next run, or ``niclab restore``, tries again. Or a kernel
+                reported other trouble.
+            Undecided: The dut booted by itself, or went silent, after the last test, and does not say why.
         """
         release()
 

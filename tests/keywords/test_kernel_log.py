@@ -10,10 +10,13 @@ from fake_parts import FakeHost
 from test_failure_evidence import run
 
 from niclab.bench.records import Role
-from niclab.core.verdict import BenchFault, CardFailure, Undecided
+from niclab.core.undo import Action, ActionKind
+from niclab.core.verdict import BenchFault, CardFailure, Undecided, raise_worst
 from niclab.report.verdicts import Verdict, classify
+from niclab.run import run as runs
 from niclab.run.kernel_watch import KernelWatch
 from niclab.run.run import Run
+from niclab.transports.bmc import PowerState
 
 OOPS = (
     "BUG: kernel NULL pointer dereference, address: 0000000000000010",
@@ -184,6 +187,127 @@ def test_a_look_that_fails_is_no_pass(bench: FakeBench, monkeypatch: pytest.Monk
     monkeypatch.setattr(builtins, "dut_boots", boots, raising=False)
     (test,) = run(bench, "*** Test Cases ***\nLoud\n    Evaluate    dut_boots()\n").suite.all_tests
     assert classify(test.status, test.message) is Verdict.BENCH_FAULT and "dut console: gone" in test.message
+
+
+LAST_WORDS = {
+    "card": (Role.DUT, OOPS, CardFailure),
+    "others": (Role.DUT, FOREIGN_OOPS, BenchFault),
+    "peer": (Role.PEER, OOPS, BenchFault),
+}
+
+
+@pytest.mark.parametrize(("role", "said", "verdict"), LAST_WORDS.values(), ids=LAST_WORDS)
+def test_what_is_said_after_the_last_test_fails_the_release(
+    bench: FakeBench, watch: KernelWatch, role: Role, said: tuple[str, ...], verdict: type[Exception]
+) -> None:
+    assert watch.look() == []
+    host(bench, role).says(*said)
+    with pytest.raises(verdict, match=rf"^{role.value} kernel: oops"):
+        runs.release()
+
+
+@pytest.mark.parametrize(("role", "said", "verdict"), LAST_WORDS.values(), ids=LAST_WORDS)
+def test_what_is_said_while_changes_are_undone_fails_the_release(
+    bench: FakeBench,
+    taken: Run,
+    watch: KernelWatch,
+    monkeypatch: pytest.MonkeyPatch,
+    role: Role,
+    said: tuple[str, ...],
+    verdict: type[Exception],
+) -> None:
+    taken.journal.register("dut", "driver is reloaded", Action(ActionKind.SHELL, "dut", "put it back"))
+    monkeypatch.setattr(taken, "undo", lambda _: host(bench, role).says(*said))
+    with pytest.raises(verdict, match=rf"^{role.value} kernel: oops"):
+        runs.release()
+    assert watch.look() == []
+
+
+@pytest.mark.parametrize("command", ["reboot", "power-cycle"])
+def test_what_is_said_before_an_undo_restarts_the_dut_is_judged(
+    bench: FakeBench, taken: Run, watch: KernelWatch, command: str
+) -> None:
+    """The kernel that comes up has none of it in its log."""
+    assert watch.look() == []
+    taken.journal.register("dut", "needs a restart", Action(ActionKind.RESTART, "dut", command))
+    said = Action(ActionKind.SHELL, "dut", "says something")
+    taken.journal.register("dut", "is undone before", said)
+    bench.ssh[Role.DUT].replies["says something"] = ""
+    undo = taken.undo
+    taken.undo = lambda each: (undo(each), each == said and bench.dut.says(*OOPS), None)[-1]  # type: ignore[method-assign]
+    with pytest.raises(CardFailure, match=r"^dut kernel: oops"):
+        runs.release()
+    assert bench.dut.boots > 1
+
+
+def test_a_server_that_the_lab_switches_off_at_the_end_is_not_silent(bench: FakeBench) -> None:
+    bench.peer.crash(PowerState.OFF)
+    bench.set_state(up=False)
+    bench.take().part(KernelWatch).begin()
+    runs.release()
+    assert bench.peer.power is PowerState.OFF and bench.said == ["up", "down"]
+
+
+def test_what_is_said_before_the_lab_switches_a_server_off_is_judged(bench: FakeBench) -> None:
+    bench.peer.crash(PowerState.OFF)
+    bench.take().part(KernelWatch).begin()
+    host(bench, Role.PEER).says(*FOREIGN_OOPS)
+    with pytest.raises(BenchFault, match=r"^peer kernel: oops"):
+        runs.release()
+
+
+def test_a_dut_that_went_silent_after_the_last_test_is_undecided(bench: FakeBench, watch: KernelWatch) -> None:
+    bench.dut.crash()
+    with pytest.raises(Undecided, match=r"^dut: does not answer any more"):
+        runs.release()
+    assert bench.dut.boots > 1 and watch.look() == []
+
+
+def test_a_change_that_cannot_be_undone_does_not_hide_a_card_failure(
+    bench: FakeBench, taken: Run, watch: KernelWatch
+) -> None:
+    taken.journal.register("peer", "busy", Action(ActionKind.SHELL, "peer", "rmmod busy"))
+    bench.ssh[Role.PEER].replies["rmmod"] = BenchFault("peer: module is in use")
+    bench.dut.says(*OOPS)
+    with pytest.raises(CardFailure, match=r"(?s)^dut kernel: oops.*\nBenchFault: 1 of 9 changes could not be undone"):
+        runs.release()
+    assert watch.look() == []
+
+
+def test_a_last_look_that_fails_is_no_pass_and_everything_is_undone(
+    bench: FakeBench, taken: Run, watch: KernelWatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken.test_ports.prepare()
+    bench.dut.boot()
+    monkeypatch.setattr(bench.consoles[Role.DUT], "text_since", _no_console)
+    with pytest.raises(BenchFault, match="dut console: gone"):
+        runs.release()
+    assert taken.journal.pending() == [] and watch.look() == []
+
+
+@pytest.mark.parametrize(
+    ("found", "worst", "words"),
+    [
+        ([Undecided("u"), BenchFault("b")], BenchFault, "b\nUndecided: u"),
+        ([Undecided("u"), BenchFault("b"), CardFailure("c")], CardFailure, "c\nBenchFault: b\nUndecided: u"),
+        ([Undecided("u"), Undecided("v")], Undecided, "u\nUndecided: v"),
+    ],
+)
+def test_the_worst_finding_is_the_verdict(found: list[Exception], worst: type[Exception], words: str) -> None:
+    with pytest.raises(Exception) as caught:
+        raise_worst(found)
+    assert (type(caught.value), str(caught.value)) == (worst, words)
+    raise_worst([])
+
+
+def test_the_last_look_fails_the_suite_of_the_run(bench: FakeBench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The teardown of an inner suite is after the last test's own look."""
+    monkeypatch.setattr(builtins, "kernel_says", lambda: bench.dut.says(*OOPS), raising=False)
+    tests = "Suite Teardown    Evaluate    kernel_says()\n*** Test Cases ***\nQuiet\n    No Operation\n"
+    suite = run(bench, tests).suite
+    (test,) = suite.all_tests
+    assert suite.teardown.status == "FAIL" and suite.teardown.message.startswith("CardFailure: dut kernel: oops")
+    assert classify(test.status, test.message) is Verdict.CARD_FAILURE
 
 
 def _no_console(_: int) -> str:

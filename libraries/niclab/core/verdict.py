@@ -50,6 +50,26 @@ def fail_with(problems: list[str]) -> None:
         raise CardFailure("\n".join(problems))
 
 
+def raise_worst(found: Sequence[Exception]) -> None:
+    """End what has several findings of different verdicts; nothing is lost.
+
+    Args:
+        found: What was found. A :class:`CardFailure` outweighs every other, :class:`Undecided` none.
+
+    Raises:
+        CardFailure: With every finding, when one is a card failure.
+        Undecided: With every finding, when all are undecided.
+        BenchFault: With every finding, when none is a card failure.
+    """
+    if not found:
+        return
+    first, *others = sorted(found, key=lambda each: (not isinstance(each, CardFailure), isinstance(each, Undecided)))
+    if not others:
+        raise first
+    kind = next((kind for kind in (CardFailure, Undecided) if isinstance(first, kind)), BenchFault)
+    raise kind("\n".join([str(first), *(f"{type(each).__name__}: {each}" for each in others)])) from first
+
+
 @dataclass(frozen=True)
 class Trouble:
     """A problem of one side.

@@ -1,12 +1,13 @@
 """What both kernels say between two tests, and whom it is charged to.
 
 A card whose driver crashes, hangs or resets the card may still pass every measurement. Both kernel logs are therefore
-read after each test, and the consoles where a server has booted or is silent.
+read after each test, and the consoles where a server has booted or is silent. The last look is at the end of the run,
+after everything is undone, or just before a server is stopped for that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from niclab.bench.records import Role
@@ -42,6 +43,7 @@ class KernelWatch:
         self._run = run
         self._places: dict[Role, _Place] = {}
         self._card = frozenset[str]()
+        run.last_looks.append(self._look_before_leaving)
 
     def begin(self) -> None:
         """Set a mark in both kernel logs. What was said before is of no interest any more.
@@ -62,9 +64,20 @@ class KernelWatch:
             :class:`BenchFault` for other trouble, and for a peer that has booted by itself; :class:`Undecided` for a
             dut that has booted by itself, or does not answer, and says nothing of why. Card failures come first.
         """
-        watched = [server for server in self._run.servers.values() if server.role in self._places]
+        return self._look_at(Role)
+
+    def _look_at(self, roles: Iterable[Role]) -> list[CardFailure | Undecided | BenchFault]:
+        watched = [self._run.server(role) for role in roles if role in self._places]
         found = [each for one in side_by_side(self._look, watched) for each in one]
         return sorted(found, key=lambda each: not isinstance(each, CardFailure))
+
+    def _look_before_leaving(self, roles: Iterable[Role], is_last: bool) -> list[Exception]:
+        asked = list(roles)
+        try:
+            return [*self._look_at(asked)]
+        finally:
+            for role in asked if is_last else ():
+                self._places.pop(role, None)  # a server that the lab has stopped is not silent by itself
 
     def _look(self, server: Server) -> list[CardFailure | Undecided | BenchFault]:
         place = self._places[server.role]

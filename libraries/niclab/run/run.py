@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TypeVar, cast
@@ -17,7 +17,7 @@ from niclab.card import Card
 from niclab.core import marks
 from niclab.core.parallel import side_by_side
 from niclab.core.undo import Action, ActionKind, Entry, Journal
-from niclab.core.verdict import BenchFault, NotApplicable
+from niclab.core.verdict import BenchFault, NotApplicable, raise_worst
 from niclab.files.mask import MessageMask
 from niclab.files.secrets import Secrets
 from niclab.report.evidence import CommandLog, EvidenceStore
@@ -76,6 +76,9 @@ class Run:
         self._stack = contextlib.ExitStack()
         self.ending = contextlib.ExitStack()
         """Ends what parts of the run keep running on the servers; closed before anything is undone."""
+        self.last_looks: list[Callable[[Iterable[Role], bool], list[Exception]]] = []
+        """Judge what servers said until now, at the end of the run: roles, and whether it is the last time."""
+        self._seen: list[Exception] = []
         self.servers: dict[Role, Server] = {}
         self.switch_uptime: Uptime | None = None
         """How long the switch ran when the bench was acquired."""
@@ -263,10 +266,12 @@ class Run:
             self.switch_uptime = self.switch.uptime()
 
     def release(self) -> None:
-        """Undo every change, give the leases back, close every connection, and unlock the bench.
+        """Undo every change, judge what the servers said since the last test, and unlock the bench.
 
         Raises:
-            BenchFault: Something could not be undone; it stays in the journal for the next run.
+            CardFailure: The card got into trouble after the last test.
+            BenchFault: Something could not be undone, which stays in the journal for the next run; or other trouble.
+            Undecided: The dut booted by itself, or went silent, after the last test, and does not say why.
         """
         with contextlib.ExitStack() as ending:
             ending.callback(self._stack.close)
@@ -275,12 +280,37 @@ class Run:
             self.ending.close()
 
     def _undo_and_give_back(self) -> None:
+        servers, give_back = self.servers.values(), give_leases_back
         try:
-            undo_everything(self)
+            self.look_at(servers)  # before a silent server is recovered: its kernel log begins again then
+            try:
+                undo_everything(self)
+            except BenchFault as error:
+                self._seen.append(error)
+                give_back = give_leases_back_quietly
+            self.look_at(servers, is_last=True)
         except BaseException:
-            give_leases_back_quietly(self.servers.values())
+            give_leases_back_quietly(servers)
             raise
-        give_leases_back(self.servers.values())
+        try:
+            give_back(servers)
+        except BenchFault as error:
+            self._seen.append(error)
+        raise_worst(self._seen)
+
+    def look_at(self, servers: Iterable[Server], *, is_last: bool = False) -> None:
+        """Judge what servers said until now; what is wrong ends the release of the run.
+
+        Args:
+            servers: The servers.
+            is_last: The lab is about to stop them, or to leave them.
+        """
+        roles = [server.role for server in servers]
+        for look in self.last_looks:
+            try:
+                self._seen += look(roles, is_last)
+            except BenchFault as error:
+                self._seen.append(error)
 
     def close_servers(self) -> None:
         """Close every connection, also when closing one of them fails."""
@@ -362,7 +392,9 @@ def release() -> None:
     """Release the bench of the current run: see :meth:`Run.release`. Does nothing where acquiring it has failed.
 
     Raises:
-        BenchFault: Something could not be undone.
+        CardFailure: The card got into trouble after the last test.
+        BenchFault: Something could not be undone, or other trouble.
+        Undecided: The dut booted by itself, or went silent, after the last test.
     """
     if _CURRENT:
         _CURRENT.pop().release()
