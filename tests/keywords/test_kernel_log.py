@@ -248,6 +248,24 @@ def test_a_server_that_the_lab_switches_off_at_the_end_is_not_silent(bench: Fake
     assert bench.peer.power is PowerState.OFF and bench.said == ["up", "down"]
 
 
+def test_a_bench_that_the_lab_takes_down_at_the_end_is_not_silent(
+    bench: FakeBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.set_state(up=False)
+    taken = bench.take()
+    taken.part(KernelWatch).begin()
+    close = taken.close_servers
+
+    def servers_stop() -> None:
+        close()
+        for each in bench.hosts.values():
+            each.crash()
+
+    monkeypatch.setattr(taken, "close_servers", servers_stop)
+    runs.release()
+    assert bench.said == ["up", "down"]
+
+
 def test_what_is_said_before_the_lab_switches_a_server_off_is_judged(bench: FakeBench) -> None:
     bench.peer.crash(PowerState.OFF)
     bench.take().part(KernelWatch).begin()
