@@ -67,20 +67,27 @@ class Bench(BenchLibrary):
 
     @keyword
     def release_bench(self) -> None:
-        """Undo every change, and leave the bench as it was found; warn of what is not.
+        """Undo every change, judge both kernels for the last time, and leave the bench as it was found.
 
-        Driver, package, firmware and system of the card are read again, of every port.
+        What a kernel reported after the last test, and what is not as it was found, are warnings here and own checks on
+        the certificate. Driver, package, firmware and system of the card are read again, of every port.
 
         Raises:
             BenchFault: Something could not be undone; the next run, or ``niclab restore``, tries again. Or the card is
                 not in the state in which it was when the bench was acquired.
         """
         run = acquired()
+        if run is None:
+            return
         try:
-            for found in run.part(BenchHygiene).finish() if run is not None else ():
+            for found in run.part(BenchHygiene).finish():
                 logger.warn(f"Bench hygiene: {found}")
         finally:
-            release(lambda run: run.part(CardFacts).require_unchanged())
+            try:
+                release(lambda run: run.part(CardFacts).require_unchanged())
+            finally:
+                for said in run.part(KernelWatch).found_at_the_end:
+                    logger.warn(f"After the last test: {said}")
 
     @keyword
     def ready_the_bench(self) -> None:

@@ -22,6 +22,7 @@ from niclab.core.verdict import BenchFault
 from niclab.core.wait import until
 from niclab.run import run as runs
 from niclab.run.recover import ensure_ready
+from niclab.run.restoring import restore
 from niclab.run.run import Run
 from niclab.transports import ConnectionLost
 from niclab.transports.bmc import PowerAction, PowerState
@@ -181,8 +182,8 @@ class TestKilledRun:
         left_behind(link_left_up(bench))
         made = bench.lab()
         with made.journal.hold():
-            assert [entry.run for entry in made.restore()] == ["killed"]
-            assert made.restore() == []
+            assert [entry.run for entry in restore(made)] == ["killed"]
+            assert restore(made) == []
 
 
 class TestServersPower:

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from niclab.report import write_json
-from niclab.report.hygiene import BEFORE, CHECK, RESULT, exit_status, hygiene_check
+from niclab.report.hygiene import BEFORE, CHECK, RESULT, hygiene_check
+from niclab.report.own_checks import exit_status
 from niclab.report.results import TestRecord
 from niclab.report.runfolder import EVIDENCE_FOLDER
 from niclab.report.verdicts import Verdict

@@ -23,8 +23,8 @@ from niclab.core.verdict import BenchFault
 from niclab.files.repository import REPOSITORY
 from niclab.files.secrets import Secrets, without_secrets
 from niclab.report import certificate, signature
-from niclab.report.hygiene import exit_status
 from niclab.report.inputs import Input, keep_inputs
+from niclab.report.own_checks import exit_status
 from niclab.report.results import read_results
 from niclab.report.runfolder import (
     ALLURE_RESULTS_FOLDER,
@@ -64,7 +64,7 @@ def run(
 ) -> int:
     """Qualify ``card`` on the bench; return 0 only for a clean certificate. It says first what to expect.
 
-    It returns 3 where the bench was left changed and no test found the card wrong, else 1.
+    It returns 3 where the bench was left changed and nothing found the card wrong, else 1.
 
     Args:
         bench_file: The bench file.

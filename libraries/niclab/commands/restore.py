@@ -12,6 +12,7 @@ from niclab.core.undo import Journal
 from niclab.core.verdict import BenchFault
 from niclab.report import who
 from niclab.run.hygiene import compare_with_kept, kept_for_restore, restore_file
+from niclab.run.restoring import restore
 from niclab.run.run import Run
 from niclab.state.snapshot import Snapshot
 
@@ -44,7 +45,7 @@ def run(bench_file: Path, *, steal: bool = False) -> int:
                 if kept is not None:
                     lines.extend(_compared(taken, kept[0]))
 
-            undone = taken.restore(steal=print if steal else None, look=look, leaving=leaving)
+            undone = restore(taken, steal=print if steal else None, look=look, leaving=leaving)
     for entry in undone:
         print(f"undone: {entry}")
     print(f"bench {bench.name}: {len(undone)} changes undone" if undone else f"bench {bench.name}: nothing to undo")

@@ -21,10 +21,10 @@ from niclab.report.allure import REPORT_FOLDER
 from niclab.report.content import CERTIFIED
 from niclab.report.coverage import cover, decides_for_the_lab, headline, unfulfilled
 from niclab.report.evidence import read_index, stored_files
-from niclab.report.hygiene import hygiene_check
 from niclab.report.identity import bench_of, identity_of
 from niclab.report.inputs import Input, folder_of, kept
 from niclab.report.measured import charts_of, figures_of, named_charts
+from niclab.report.own_checks import own_checks
 from niclab.report.page import certificate_page
 from niclab.report.paper import certificate_paper
 from niclab.report.remarks import remarks
@@ -130,10 +130,12 @@ def _certificate(run_dir: Path, robot_rc: int, issued: str) -> dict[str, Any]:
         reasons.append(str(fault))
     results = read_results(run_dir / ALLURE_RESULTS_FOLDER)
     reasons += _reasons_of_tests(results, run)
-    hygiene = [check for check in [hygiene_check(run_dir)] if check is not None]
-    reasons += [f"{check.name}: {check.message}." for check in hygiene if check.verdict is not Verdict.PASS]
+    own = own_checks(run_dir)
+    reasons += [f"{check.name}: {check.message}." for check in own if check.verdict is not Verdict.PASS]
     reasons += _reasons_of_run(run, robot_rc)
-    scope, lacking = _scope(run_dir, run, results.tests, hygiene)
+    scope, lacking = _scope(
+        run_dir, run, results.tests, [check for check in own if check.verdict is not Verdict.CARD_FAILURE]
+    )
     reasons += lacking
     in_output, warnings = _reasons_of_output(run_dir / OUTPUT_NAME, results)
     reasons += in_output
@@ -162,8 +164,8 @@ def _certificate(run_dir: Path, robot_rc: int, issued: str) -> dict[str, Any]:
         "equipment": bench_of(run_dir),
         "figures": figures,
         "charts": named_charts(run_dir),
-        "counts": _counted([*results.tests, *hygiene]),
-        "tests": [test.as_json() for test in [*results.tests, *hygiene]],
+        "counts": _counted([*results.tests, *own]),
+        "tests": [test.as_json() for test in [*results.tests, *own]],
         **scope,
         "timing": spent,
         "remarks": [each.as_json() for each in remarked],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 
 from niclab.core.verdict import BenchFault
@@ -15,8 +14,6 @@ BEFORE, AFTER, RESULT = "state-before.json", "state-after.json", "hygiene.json"
 """Files of the evidence."""
 FORMAT = 1
 CHECK = "Bench hygiene"
-LEFT_CHANGED = 3
-"""Exit status of a run that left its bench changed and found no fault of the card."""
 
 
 def hygiene_check(run_dir: Path) -> TestRecord | None:
@@ -39,22 +36,6 @@ def hygiene_check(run_dir: Path) -> TestRecord | None:
     message = "\n".join(f"{BenchFault.__name__}: {each}" for each in problems[:1])
     message = "\n".join([message, *problems[1:]]) if problems else ""
     return TestRecord("", CHECK, verdict, message, (), 0, 0.0)
-
-
-def exit_status(run_dir: Path, tests: Iterable[TestRecord]) -> int:
-    """Return the exit status of a run that is not certified.
-
-    Args:
-        run_dir: Folder of the run.
-        tests: Its tests.
-
-    Returns:
-        3 when the bench was left changed and no test found the card wrong, else 1.
-    """
-    check = hygiene_check(run_dir)
-    if check is None or check.verdict is Verdict.PASS:
-        return 1
-    return 1 if any(test.verdict is Verdict.CARD_FAILURE for test in tests) else LEFT_CHANGED
 
 
 def _problems(file: Path) -> list[str]:

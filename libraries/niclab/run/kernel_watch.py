@@ -1,12 +1,14 @@
 """What both kernels say between two tests, and whom it is charged to.
 
 A card whose driver crashes, hangs or resets the card may still pass every measurement. Both kernel logs are therefore
-read after each test, and the consoles where a server has booted or is silent.
+read after each test, and the consoles where a server has booted or is silent. The last look is at the end of the run,
+after everything is undone, or just before a server is stopped for that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from niclab.bench.records import Role
@@ -16,6 +18,7 @@ from niclab.hosts.errors import LogCut
 from niclab.hosts.linux.dmesg import read_dmesg
 from niclab.hosts.records import KernelLine, KernelLogMark
 from niclab.hosts.trouble import KernelTrouble
+from niclab.report.last_look import keep_last_look
 from niclab.run.run import Run
 from niclab.run.server import Server
 
@@ -42,6 +45,9 @@ class KernelWatch:
         self._run = run
         self._places: dict[Role, _Place] = {}
         self._card = frozenset[str]()
+        self.found_at_the_end: list[Exception] = []
+        """What no test can be charged with: said after the last one, or while changes were undone."""
+        run.looks_before_leaving.append(self._look_before_leaving)
 
     def begin(self) -> None:
         """Set a mark in both kernel logs. What was said before is of no interest any more.
@@ -49,6 +55,7 @@ class KernelWatch:
         Raises:
             BenchFault: A server does not answer.
         """
+        keep_last_look(self._run.evidence_folder, [], over=False)
         servers = list(self._run.servers.values())
         for server, place in zip(servers, side_by_side(_place, servers), strict=True):
             self._places[server.role] = place
@@ -62,9 +69,26 @@ class KernelWatch:
             :class:`BenchFault` for other trouble, and for a peer that has booted by itself; :class:`Undecided` for a
             dut that has booted by itself, or does not answer, and says nothing of why. Card failures come first.
         """
-        watched = [server for server in self._run.servers.values() if server.role in self._places]
+        return self._look_at(Role)
+
+    def _look_at(self, roles: Iterable[Role]) -> list[CardFailure | Undecided | BenchFault]:
+        watched = [self._run.server(role) for role in roles if role in self._places]
         found = [each for one in side_by_side(self._look, watched) for each in one]
         return sorted(found, key=lambda each: not isinstance(each, CardFailure))
+
+    def _look_before_leaving(self, roles: Iterable[Role], is_last: bool) -> None:
+        """Judge what no test can be charged with. It fails nothing here: the bench is being put back."""
+        asked = [role for role in roles if role in self._places]
+        if not asked:
+            return
+        try:
+            self.found_at_the_end += self._look_at(asked)
+        except BenchFault as error:
+            self.found_at_the_end.append(error)
+        for role in asked if is_last else ():
+            del self._places[role]  # a server that the lab has stopped is not silent by itself
+        with contextlib.suppress(BenchFault):  # the file still says then that the last look is not over
+            keep_last_look(self._run.evidence_folder, self.found_at_the_end, over=not self._places)
 
     def _look(self, server: Server) -> list[CardFailure | Undecided | BenchFault]:
         place = self._places[server.role]

@@ -36,11 +36,14 @@ def carry_out(run: Run, action: Action) -> None:
             run.server(action.where).run(action.command, timeout_s=action.deadline_s)
         case ActionKind.LOCAL:
             if stops_servers(run.bench, action.command):
+                run.look_before_leaving(run.servers.values(), is_last=True)
                 run.close_servers()
                 forget_leases(run.servers.values())
             run.controller.check(action.command)
         case ActionKind.POWER:
             server = run.server(action.where)
+            if action.command == "off":
+                run.look_before_leaving([server], is_last=True)
             server.bmc.set_power(PowerState(action.command), within_s=POWER_WITHIN_S)
             if action.command == "on":
                 server.wait_ready()
@@ -55,6 +58,7 @@ def carry_out(run: Run, action: Action) -> None:
 def _restart(run: Run, action: Action) -> None:
     """Restart a server, and load the driver: what was changed before is undone at its ports next."""
     server = run.server(action.where)
+    run.look_before_leaving([server])  # the new kernel does not say what the old one said
     if action.command == "reboot":
         server.reboot()
     else:
@@ -83,6 +87,8 @@ def undo_everything(
     problems = []
     # a server may be behind a port that is shut
     done = list(run.journal.undo_all(run.undo, kinds=[ActionKind.SWITCH], leaving=leaving).done)
+    # before a silent server is recovered: its kernel log begins again then
+    run.look_before_leaving(run.servers.values())
     try:
         ensure_ready(run.servers.values())
     except BenchFault as error:
