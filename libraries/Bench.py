@@ -14,6 +14,7 @@ from listeners.Evidence import Evidence
 from listeners.Hygiene import Hygiene
 from listeners.KernelLog import KernelLog
 from listeners.MessageMasking import MessageMasking
+from listeners.OutOfService import OutOfService
 from niclab.bench.records import Role, chosen_systems
 from niclab.card import load_card
 from niclab.links import wiring
@@ -24,7 +25,7 @@ from niclab.run.kernel_watch import KernelWatch
 from niclab.run.run import acquire, acquired, release
 
 
-@library(scope="GLOBAL", listener=[KernelLog(), MessageMasking(), Evidence(), Hygiene()])
+@library(scope="GLOBAL", listener=[KernelLog(), MessageMasking(), Evidence(), Hygiene(), OutOfService()])
 class Bench(BenchLibrary):
     """Keywords about the bench as a whole.
 
@@ -93,10 +94,11 @@ class Bench(BenchLibrary):
     def ready_the_bench(self) -> None:
         """Make both servers answer, load the driver on the sheet, and set the test ports up with their addresses.
 
-        A server that does not answer is recovered by its BMC, with a warning; what it lost is set up again.
+        A server that does not answer is recovered, with a warning; what it lost is set up again.
 
         Raises:
-            BenchFault: A server cannot be recovered, or a port cannot be set up.
+            BenchFault: A server cannot be recovered, and is out of service: the rest of the run is skipped. Or a port
+                cannot be set up.
         """
         ready.make_ready(self.run, logger.warn)
 

@@ -121,12 +121,14 @@ def test_a_panic_that_only_the_console_shows_is_charged(bench: FakeBench, watch:
 
 def test_a_dut_that_does_not_answer_any_more(bench: FakeBench, watch: KernelWatch) -> None:
     bench.dut.crash()
+    bench.consoles[Role.DUT].last_words = ()
     (found,) = watch.look()
-    assert isinstance(found, Undecided) and str(found).startswith("dut: does not answer any more: ")
+    assert isinstance(found, BenchFault) and str(found).startswith("dut: does not answer any more: ")
 
 
 def test_a_dut_that_its_driver_hangs(bench: FakeBench, watch: KernelWatch) -> None:
     bench.consoles[Role.DUT].text += "\n".join(OOPS)
+    bench.consoles[Role.DUT].last_words = ()
     bench.dut.crash()
     (found,) = watch.look()
     assert isinstance(found, CardFailure)
@@ -282,10 +284,11 @@ def test_what_is_said_before_the_lab_switches_a_server_off_is_judged(bench: Fake
     assert isinstance(at_the_end(watch), BenchFault)
 
 
-def test_a_dut_that_went_silent_after_the_last_test_is_undecided(bench: FakeBench, watch: KernelWatch) -> None:
+def test_a_dut_that_went_silent_after_the_last_test_is_a_fault(bench: FakeBench, watch: KernelWatch) -> None:
     bench.dut.crash()
+    bench.consoles[Role.DUT].last_words = ()
     found = at_the_end(watch)
-    assert isinstance(found, Undecided) and str(found).startswith("dut: does not answer any more")
+    assert isinstance(found, BenchFault) and str(found).startswith("dut: does not answer any more")
     assert bench.dut.boots > 1
 
 

@@ -66,9 +66,9 @@ def _traffic(noted: Sequence[Mark]) -> list[Remark]:
 
 
 def _recoveries(noted: Sequence[Mark]) -> list[Remark]:
-    cycles = tuple(f"{mark.subject}: {mark.seconds:.0f} s" for mark in noted if mark.kind is MarkKind.RECOVERY)
-    text = f"{_count(len(cycles), 'power cycle')} by the lab, because a server did not answer"
-    return [Remark("Recoveries", text, cycles)] if cycles else []
+    ways = tuple(f"{mark.subject}: {mark.seconds:.0f} s" for mark in noted if mark.kind is MarkKind.RECOVERY)
+    text = f"{len(ways)} by the lab, because a server did not answer"
+    return [Remark("Recoveries", text, ways)] if ways else []
 
 
 def _lab(run: Mapping[str, Any]) -> list[Remark]:
