@@ -39,11 +39,11 @@ def run(bench_file: Path, *, steal: bool = False) -> int:
                 kept = kept_for_restore(taken.journal)
             except BenchFault as error:
                 lines.append(f"not compared with the state before the run: {error}")
-            leaving = kept[1] if kept else frozenset[str]()
+            leaving = kept.older if kept else frozenset[str]()
 
             def look() -> None:
                 if kept is not None:
-                    lines.extend(_compared(taken, kept[0]))
+                    lines.extend(_compared(taken, kept.states))
 
             undone = restore(taken, steal=print if steal else None, look=look, leaving=leaving)
     for entry in undone:

@@ -50,6 +50,7 @@ def remarks(run_dir: Path, run: Mapping[str, Any], warnings: Sequence[str]) -> t
         *_traffic(noted),
         *_recoveries(noted),
         *_lab(run),
+        *_continued(run.get("continued") or []),
         *_attempts(run.get("earlier_attempts") or []),
     ]
     if warnings:
@@ -84,6 +85,17 @@ def _lab(run: Mapping[str, Any]) -> list[Remark]:
     if sheet is not None and not str(sheet).startswith(SHEETS):
         found.append(Remark("Sheet", f"The sheet is not one of {SHEETS}: {sheet}"))
     return found
+
+
+def _continued(continued: Sequence[Mapping[str, Any]]) -> list[Remark]:
+    if not continued:
+        return []
+    lines = tuple(
+        f"{each.get('when')} by {each.get('who')}; killed during: {each.get('interrupted') or 'no test'}"
+        for each in continued
+    )
+    text = f"The run was killed and continued {_count(len(continued), 'time')}; an interrupted test was not repeated."
+    return [Remark("Continued", text, lines)]
 
 
 def _attempts(attempts: Sequence[Mapping[str, Any]]) -> list[Remark]:

@@ -68,11 +68,16 @@ class BenchHygiene:
         """
         self._older = frozenset(entry.id for entry in self._run.journal.pending())
         try:
-            self._before = take_all(self._run, Depth.FULL)
+            self._before = self._of_killed_run() or take_all(self._run, Depth.FULL)
             self._write(BEFORE, self._before)
             keep_for_restore(self._run.journal, self._before, self._older)
         except BenchFault as error:
             self._faults.append(f"the state before the run cannot be taken: {error}")
+
+    def _of_killed_run(self) -> list[Snapshot]:
+        """The state before this very run, when it was killed and is continued."""
+        kept = kept_for_restore(self._run.journal)
+        return kept.states if kept is not None and kept.run == self._run.journal.run else []
 
     def settle(self) -> None:
         """Take the state that every suite is to leave: the bench acquired, its test ports prepared."""
@@ -272,14 +277,23 @@ def keep_for_restore(journal: Journal, before: Sequence[Snapshot], older: frozen
     write_json(restore_file(journal), content)
 
 
-def kept_for_restore(journal: Journal) -> tuple[list[Snapshot], frozenset[str]] | None:
+@dataclass(frozen=True)
+class KeptState:
+    """The state before a run. ``older``: ids of the changes that brought the bench up."""
+
+    run: str
+    states: list[Snapshot]
+    older: frozenset[str]
+
+
+def kept_for_restore(journal: Journal) -> KeptState | None:
     """Read the state before the last run of a bench, None when there is none.
 
     Args:
         journal: The journal of the bench.
 
     Returns:
-        The state, and the ids of the changes that brought the bench up.
+        The state.
 
     Raises:
         BenchFault: The file cannot be read.
@@ -290,7 +304,7 @@ def kept_for_restore(journal: Journal) -> tuple[list[Snapshot], frozenset[str]] 
     content = read_json_object(file)
     try:
         states = [Snapshot(each["server"], Depth(each["depth"]), each["values"]) for each in content["states"]]
-        return states, frozenset(content["older"])
+        return KeptState(str(content["run"]), states, frozenset(content["older"]))
     except (KeyError, TypeError, ValueError) as error:
         raise BenchFault(f"{file}: is no state of a bench: {error}; expected: format {FORMAT}") from error
 

@@ -21,6 +21,7 @@ from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.files.mask import MessageMask
 from niclab.files.secrets import Secrets
 from niclab.report.evidence import CommandLog, EvidenceStore
+from niclab.report.runfolder import is_continued
 from niclab.run.bring_up import bring_up
 from niclab.run.leases import give_leases_back, give_leases_back_quietly, prepare_leases, take_leases
 from niclab.run.prepare import PreparedPorts
@@ -327,7 +328,8 @@ def acquire(
     """
     run = Run(load_bench(bench_file).with_systems(systems or {}), card, run_dir, current_test)
     require_whole_card(run.bench, card)
-    (run_dir / measurements.FILE).unlink(missing_ok=True)  # of an earlier run into the same folder
+    if not is_continued(run_dir):
+        (run_dir / measurements.FILE).unlink(missing_ok=True)  # of an earlier run into the same folder
     run.open()
     _CURRENT.append(run)
     return run
