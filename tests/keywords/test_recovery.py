@@ -35,6 +35,7 @@ NO_POWER = ["skipped", "skipped", "skipped", "skipped", "recovered"]
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ladder, "_TRACES_S", 0.0)
+    monkeypatch.setattr(ladder, "RESET_SHOWS_WITHIN_S", 0.1)
 
 
 @pytest.fixture
@@ -149,6 +150,7 @@ def test_a_reset_that_does_not_help_is_followed_by_a_power_cycle(bench: FakeBenc
     bench.dut.crash()
     bench.bmcs[Role.DUT]["ipmi"].resets = False
     assert recover(dut).by == RecoveryStep.POWER_CYCLE
+    assert "dut console to say anything after a reset: not within 0.1 s" in steps(taken)["BMC reset"]["text"]
     assert outcomes(taken) == ["failed", "failed", "done", "failed", "recovered"]
 
 

@@ -620,6 +620,7 @@ class FakeConsole:
 
     def __init__(self, host: FakeHost) -> None:
         self._host, self.uname, self.status = host, host.name, 7
+        self.name = f"{host.name} console"
         self.shell, self.carries_break, self.reactions = False, True, dict[str, str]()
         self.keys, self.deaths = list[str](), list[KernelDeath]()
         self.alive, self.opened, self.closed = True, 0, 0

@@ -141,6 +141,7 @@ class TestLock:
         bench.bmcs[Role.DUT]["ipmi"].says = PowerState.ON
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("niclab.run.server.POWER_WITHIN_S", 0.05)
+            patch.setattr("niclab.run.recover.RESET_SHOWS_WITHIN_S", 0.05)
             with pytest.raises(BenchFault, match=r"dut BMC: power is not off"):
                 bench.take()
         assert sorted(bench.closed) == ["dut", "peer"]
@@ -319,6 +320,7 @@ class TestGivingBack:
         self, bench: FakeBench, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("niclab.run.server.POWER_WITHIN_S", 0.05)
+        monkeypatch.setattr("niclab.run.recover.RESET_SHOWS_WITHIN_S", 0.05)
         bench.give_to_boot(0.2)
         bench.set_state(up=False)
         taken = bench.take()

@@ -21,7 +21,7 @@ from niclab.core import marks
 from niclab.core.marks import MarkKind
 from niclab.core.parallel import side_by_side
 from niclab.core.verdict import BenchFault, NotApplicable
-from niclab.core.wait import Deadline, pause
+from niclab.core.wait import Deadline, pause, until
 from niclab.run.server import POWER_WITHIN_S, Server
 from niclab.transports.bmc import PowerState
 from niclab.transports.console_line import NoBreak
@@ -32,6 +32,8 @@ FILE = "recoveries.jsonl"
 CONSOLE_WITHIN_S = 30.0
 SYSRQ_WITHIN_S = 15.0
 NMI_WITHIN_S = 15.0
+RESET_SHOWS_WITHIN_S = 30.0
+"""A machine that was reset says something on its console by then; one that does not gets a power cycle."""
 _LOGIN_WITHIN_S = 10.0
 _ECHO_WITHIN_S = 3.0
 _TRACES_S = 1.0
@@ -115,7 +117,7 @@ class _Ladder:
             self._step(RecoveryStep.CONSOLE, CONSOLE_WITHIN_S, self._console)
             or self._step(RecoveryStep.SYSRQ, SYSRQ_WITHIN_S, self._sysrq)
             or self._step(RecoveryStep.NMI, NMI_WITHIN_S, self._nmi)
-            or self._step(RecoveryStep.RESET, ready_s, self._reset)
+            or self._step(RecoveryStep.RESET, RESET_SHOWS_WITHIN_S + ready_s, self._reset)
             or self._step(RecoveryStep.POWER_CYCLE, 2 * POWER_WITHIN_S + ready_s, self._power_cycle)
         )
 
@@ -189,7 +191,16 @@ class _Ladder:
     def _reset(self, _: Deadline) -> str:
         if self._dead == "it has no power":
             raise _Skip(self._dead)
+        console = self._server.console if self._server.description.console is not None else None
+        mark = console.mark() if console is not None else 0
         self._server.press_reset()
+        if console is not None:
+            until(
+                lambda: bool(console.text_since(mark).strip()) or self._server.answers(),
+                within=RESET_SHOWS_WITHIN_S,
+                what=f"{console.name} to say anything after a reset",
+            )
+        self._server.wait_ready()
         return "it answers again"
 
     def _power_cycle(self, _: Deadline) -> str:

@@ -274,14 +274,19 @@ class Server:
         """
         with timed(MarkKind.BOOT, self.name):
             self.press_reset()
+            self.wait_ready()
 
     def press_reset(self) -> None:
-        """The same as a step of a recovery, which is noted as a whole."""
+        """Press the reset button by the BMC.
+
+        Raises:
+            NotApplicable: It has no BMC.
+            BenchFault: The BMC does not answer, or refuses.
+        """
         bmc = self.bmc
         self.ssh.close()
         self.boots_ordered += 1
         bmc.reset()
-        self.wait_ready()
 
     def crash(self) -> None:
         """Make the kernel panic half a second from now. Nothing answers afterwards."""
