@@ -71,6 +71,15 @@ def certificate(run_dir: Path) -> dict[str, Any]:
     return content
 
 
+def test_a_part_of_the_suites_is_a_partial_run(bench: FakeBench, suites: Path) -> None:
+    assert suites.is_dir()
+    results = bench.folder / "results"
+    assert certify.run(bench.file, str(bench.sheet), "qualification", results, suites=["File2"]) == 1
+    (run_dir,) = {path.resolve() for path in results.iterdir()}
+    assert verdicts(run_dir) == {"Last": Verdict.PASS} and read_run(run_dir)["called"]["suites"] == "File2"
+    assert "The run is partial: only the suites File2 were asked for." in certificate(run_dir)["reasons"]
+
+
 def test_it_goes_on_after_the_test_that_killed_it(killed: Path) -> None:
     before = {path.name: path.read_bytes() for path in (killed / "allure-results").glob("*-result.json")}
     assert len(before) == 3 and read_so_far(killed / "evidence" / FILE).running == "Qualification.File1.Kills"

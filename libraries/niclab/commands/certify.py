@@ -9,7 +9,7 @@ import sys
 import tempfile
 import xml.etree.ElementTree as ET
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,6 +65,7 @@ def run(
     sign_with: Path | None = None,
     *,
     dry_run: bool = False,
+    suites: Sequence[str] = (),
 ) -> int:
     """Qualify ``card`` on the bench; return 0 only for a clean certificate. It says first what to expect.
 
@@ -78,6 +79,7 @@ def run(
         systems: Operating systems of servers that are to run others than the bench file says.
         sign_with: Key of SSH that signs the certificate.
         dry_run: Only say what to expect: nothing is run, and no run folder is made.
+        suites: Names of the suites that are run, as of ``robot --suite``; the run is partial then, and never certified.
 
     Raises:
         BenchFault: When bench file, sheet, plan, key or suites are wrong, or the certificate cannot be written. A
@@ -88,7 +90,7 @@ def run(
     profile = chosen_plan.profile.value
     if sign_with is not None:
         signature.check_key(sign_with)
-    options = chosen(bench, card, sheet, profile, systems or {})
+    options = [*chosen(bench, card, sheet, profile, systems or {}), *only(suites)]
     tools = look_for_tools()
     ahead = look_ahead(options, bench.secret_names)
     for line in forecast(bench, sheet.name, chosen_plan.plan, results, ahead.tests, ahead.boots).lines():
@@ -96,14 +98,15 @@ def run(
     if dry_run:
         return 0
     run_dir = new_run(results, sheet.name, bench.name, emulated=bench.emulated)
-    plan_run(run_dir, expected_tests=ahead.tests, plan=chosen_plan.plan)
+    part = f"only the suites {', '.join(suites)} were asked for" if suites else None
+    plan_run(run_dir, expected_tests=ahead.tests, plan=chosen_plan.plan, partial=part)
     files = {Input.SHEET: sheet.file, Input.BENCH: bench.file, Input.PLAN: chosen_plan.file}
     keep_inputs(run_dir, {**files, Input.REQUIREMENTS: REQUIREMENTS_FILE})
     ports = sum(port.role is Role.DUT for port in bench.ports)
     record_ports(run_dir, of_card=sheet.identity.network_ports, of_bench=ports)
     record_facts(run_dir, profile=profile, equipment=bench.description)
     others = {role.value: system.value for role, system in (systems or {}).items()}
-    record_call(run_dir, bench=str(bench.file.absolute()), card=card, plan=plan, **others)
+    record_call(run_dir, bench=str(bench.file.absolute()), card=card, plan=plan, suites="\n".join(suites), **others)
     return finish(run_dir, bench, run_robot(run_dir, options), tools, sign_with)
 
 
@@ -166,6 +169,15 @@ def chosen(bench: Bench, card: str, sheet: Card, profile: str, systems: Mapping[
     about = {"Subject": subject, "Card": sheet.name, "Bench": bench.name, "Profile": profile}
     options += [word for name, value in about.items() for word in ("--metadata", f"{name}:{value}")]
     return [*options, *pages(bench, sheet)]
+
+
+def only(suites: Sequence[str]) -> list[str]:
+    """Return the options of Robot Framework that select suites.
+
+    Args:
+        suites: Their names; none selects all.
+    """
+    return [word for suite in suites for word in ("--suite", suite)]
 
 
 def pages(bench: Bench, sheet: Card) -> list[str]:

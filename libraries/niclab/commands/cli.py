@@ -71,6 +71,13 @@ def _parser() -> argparse.ArgumentParser:
     scope.add_argument("--profile", type=Profile, default=Profile.QUICK, metavar="quick|full", help="its own plan")
     qualify.add_argument("--results", type=Path, default=RESULTS, help="folder of the run folders")
     qualify.add_argument(
+        "--suite",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="run this suite only (again for more): a partial run",
+    )
+    qualify.add_argument(
         "--resume", type=Path, metavar="RUN", help="continue a killed run in its folder, as it was called"
     )
     qualify.add_argument("--dry-run", action="store_true", help="only say how many boots and minutes to expect")
@@ -151,7 +158,14 @@ def _certify(options: argparse.Namespace) -> int:
         return resume.run(options.resume, options.sign)
     plan = options.plan or PLAN_OF_PROFILE[options.profile]
     return certify.run(
-        options.bench, options.card, plan, options.results, _systems(options), options.sign, dry_run=options.dry_run
+        options.bench,
+        options.card,
+        plan,
+        options.results,
+        _systems(options),
+        options.sign,
+        dry_run=options.dry_run,
+        suites=options.suite,
     )
 
 

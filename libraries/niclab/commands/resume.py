@@ -108,7 +108,8 @@ def _call(run_dir: Path) -> _Call:
     now, then = git_state(REPOSITORY), run.get("git")
     if now != then:
         raise BenchFault(f"{REPOSITORY}: is at {now}; expected: {then}, as when the run began")
-    options = certify.chosen(bench, called["card"], sheet, plan.profile.value, systems)
+    suites = certify.only(str(called.get("suites") or "").splitlines())
+    options = [*certify.chosen(bench, called["card"], sheet, plan.profile.value, systems), *suites]
     return _Call(bench, sheet, options, str(run["started"]))
 
 
