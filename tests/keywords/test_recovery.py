@@ -77,7 +77,10 @@ def test_every_step_is_taken_until_the_server_answers(
     bench.dut.crash()
     console.reactions = {"s": SYNC, "w": BLOCKED}
     recovery = recover(dut)
-    assert console.keys == ["s", "w"] and bench.bmcs[Role.DUT]["ipmi"].orders == [PowerAction.NMI, PowerAction.RESET]
+    assert console.keys == ["9", "s", "w"] and bench.bmcs[Role.DUT]["ipmi"].orders == [
+        PowerAction.NMI,
+        PowerAction.RESET,
+    ]
     assert outcomes(taken) == ["failed", "done", "done", "recovered"] and recovery.by == RecoveryStep.RESET
     found = steps(taken)
     assert "no shell for user root within" in found["console login"]["text"]

@@ -45,6 +45,7 @@ _LOOKS = (
     "dmesg | tail -n 40 | sed 's/^/| /'",  # marked: what the kernel said before is no news of it
     "sync",
 )
+_LOUD = "9"
 _SYNCED, _BLOCKED = "Emergency Sync complete", "Show Blocked State"
 
 
@@ -175,6 +176,7 @@ class _Ladder:
             raise _Skip("it is no Linux; a BREAK may stop it in a debugger")
         console = self._server.console
         mark = console.mark()
+        console.sysrq(_LOUD)  # what follows is less than a warning, which a quiet console leaves out
         console.sysrq("s")
         console.expect(_SYNCED, min(_ECHO_WITHIN_S, deadline.left))
         console.sysrq("w")
