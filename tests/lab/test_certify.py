@@ -12,7 +12,7 @@ from fake_bench import FakeBench
 
 import niclab
 from niclab.bench.records import OperatingSystem, Role
-from niclab.commands import certify, cli, report
+from niclab.commands import certify, cli, report, resume
 from niclab.core.undo import Action, ActionKind, Journal
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import until
@@ -316,13 +316,19 @@ class TestCommand:
     def test_certify_returns_what_the_run_does(self, status: int, monkeypatch: pytest.MonkeyPatch) -> None:
         asked: list[object] = []
 
-        def run(*arguments: object, dry_run: bool) -> int:
-            asked.extend([*arguments, dry_run])
+        def run(*arguments: object, dry_run: bool, suites: list[str]) -> int:
+            asked.extend([*arguments, dry_run, suites])
             return status
 
         monkeypatch.setattr(certify, "run", run)
         assert cli.main(["certify", "x.yaml", "--card", "c", "--profile", "full", "--results", "r"]) == status
-        assert asked == [Path("x.yaml"), "c", "qualification", Path("r"), {}, None, False]
+        assert asked == [Path("x.yaml"), "c", "qualification", Path("r"), {}, None, False, []]
+
+    def test_a_killed_run_is_continued_by_its_folder(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        asked: list[object] = []
+        monkeypatch.setattr(resume, "run", lambda *arguments: asked.extend(arguments) or 3)
+        assert cli.main(["certify", "--resume", "results/x", "--sign", "key"]) == 3
+        assert asked == [Path("results/x"), Path("key")]
 
     @pytest.mark.parametrize(
         ("options", "plan"),
@@ -332,13 +338,13 @@ class TestCommand:
         self, monkeypatch: pytest.MonkeyPatch, options: list[str], plan: str
     ) -> None:
         asked: list[object] = []
-        monkeypatch.setattr(certify, "run", lambda *arguments, dry_run: asked.append(arguments[2]) or dry_run)
+        monkeypatch.setattr(certify, "run", lambda *arguments, **_: asked.append(arguments[2]) or 0)
         assert cli.main(["certify", *options]) == 0
         assert asked == [plan]
 
     def test_other_systems_are_chosen_by_name(self, monkeypatch: pytest.MonkeyPatch) -> None:
         asked: list[object] = []
-        monkeypatch.setattr(certify, "run", lambda *arguments, dry_run: asked.append(arguments[4]) or dry_run)
+        monkeypatch.setattr(certify, "run", lambda *arguments, **_: asked.append(arguments[4]) or 0)
         assert cli.main(["certify", "x.yaml", "--dut-os", "freebsd"]) == 0
         assert asked == [{Role.DUT: OperatingSystem.FREEBSD}]
 
