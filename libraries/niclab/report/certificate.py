@@ -24,6 +24,7 @@ from niclab.report.evidence import read_index, stored_files
 from niclab.report.identity import bench_of, identity_of
 from niclab.report.inputs import Input, folder_of, kept
 from niclab.report.measured import charts_of, figures_of, named_charts
+from niclab.report.own_checks import own_checks
 from niclab.report.page import certificate_page
 from niclab.report.paper import certificate_paper
 from niclab.report.remarks import remarks
@@ -129,8 +130,12 @@ def _certificate(run_dir: Path, robot_rc: int, issued: str) -> dict[str, Any]:
         reasons.append(str(fault))
     results = read_results(run_dir / ALLURE_RESULTS_FOLDER)
     reasons += _reasons_of_tests(results, run)
+    own = own_checks(run_dir)
+    reasons += [f"{check.name}: {check.message}." for check in own if check.verdict is not Verdict.PASS]
     reasons += _reasons_of_run(run, robot_rc)
-    scope, lacking = _scope(run_dir, run, results.tests)
+    scope, lacking = _scope(
+        run_dir, run, results.tests, [check for check in own if check.verdict is not Verdict.CARD_FAILURE]
+    )
     reasons += lacking
     in_output, warnings = _reasons_of_output(run_dir / OUTPUT_NAME, results)
     reasons += in_output
@@ -159,8 +164,8 @@ def _certificate(run_dir: Path, robot_rc: int, issued: str) -> dict[str, Any]:
         "equipment": bench_of(run_dir),
         "figures": figures,
         "charts": named_charts(run_dir),
-        "counts": _counted(results.tests),
-        "tests": [test.as_json() for test in results.tests],
+        "counts": _counted([*results.tests, *own]),
+        "tests": [test.as_json() for test in [*results.tests, *own]],
         **scope,
         "timing": spent,
         "remarks": [each.as_json() for each in remarked],
@@ -259,20 +264,27 @@ def _reasons_of_evidence(folder: Path) -> list[str]:
     return [f"Evidence {words}: {_some(names)}." for words, names in found.items() if names]
 
 
-def _scope(run_dir: Path, run: Mapping[str, Any], tests: list[TestRecord]) -> tuple[dict[str, Any], list[str]]:
+def _scope(
+    run_dir: Path, run: Mapping[str, Any], tests: list[TestRecord], of_lab: list[TestRecord]
+) -> tuple[dict[str, Any], list[str]]:
     """What the run covers of all requirements, as it is on the certificate, and what keeps its plan unfulfilled."""
     try:
         plan = load_plan(str(run.get("plan") or ""), folder_of(run_dir, Input.PLAN))
         requirements = load_requirements(kept(run_dir, Input.REQUIREMENTS))
         found = cover(requirements, plan, tests)
     except BenchFault as fault:
-        nothing: dict[str, Any] = {"plan": run.get("plan"), "scope": "no plan", "requirements": [], "lab_counts": {}}
+        nothing: dict[str, Any] = {
+            "plan": run.get("plan"),
+            "scope": "no plan",
+            "requirements": [],
+            "lab_counts": _counted(of_lab) if of_lab else {},
+        }
         return nothing, [f"{RUN_FILE}: plan: {fault}"]
     scope = {
         "plan": plan.plan,
         "scope": headline(plan, found),
         "requirements": [each.as_json() for each in found],
-        "lab_counts": _counted([test for test in tests if decides_for_the_lab(requirements, test)]),
+        "lab_counts": _counted([*of_lab, *(test for test in tests if decides_for_the_lab(requirements, test))]),
     }
     return scope, unfulfilled(plan, found)
 
