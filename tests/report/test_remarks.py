@@ -90,7 +90,7 @@ def test_a_sheet_from_elsewhere_is_shown(run_dir: Path, tmp_path: Path) -> None:
     sheet = tmp_path / "mine.yaml"
     sheet.write_text("card: mine\n")
     shutil.rmtree(run_dir / "evidence" / "inputs" / "card")
-    keep_inputs(run_dir, {Input.SHEET: sheet})
+    keep_inputs(run_dir, {Input.SHEET: sheet}, "intel-82574l")
     assert remarks_of(run_dir)["Sheet"][0] == f"The sheet is not one of lab/cards/: {sheet}"
 
 
@@ -98,7 +98,7 @@ def test_the_files_that_decide_are_in_the_evidence_without_secrets(run_dir: Path
     bench = tmp_path / "mine.yaml"
     bench.write_text("bench: mine\ndescription: hunter2 is the password\n")
     shutil.rmtree(run_dir / "evidence" / "inputs" / "bench")
-    keep_inputs(run_dir, {Input.BENCH: bench})
+    keep_inputs(run_dir, {Input.BENCH: bench}, "intel-82574l")
     seal(run_dir / "evidence", ["hunter2"])
     certify(run_dir, 0)
     copy = run_dir / "evidence" / "inputs" / "bench" / "mine.yaml"

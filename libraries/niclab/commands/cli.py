@@ -10,7 +10,20 @@ from pathlib import Path
 
 from niclab import __version__
 from niclab.bench.records import OperatingSystem, Role, chosen_systems
-from niclab.commands import baseline, certify, compare, doctor, history, parse, report, restore, resume, timing, verify
+from niclab.commands import (
+    baseline,
+    certify,
+    compare,
+    doctor,
+    history,
+    new_bench,
+    parse,
+    report,
+    restore,
+    resume,
+    timing,
+    verify,
+)
 from niclab.commands.parity import parity_page
 from niclab.core.profile import Profile
 from niclab.core.verdict import BenchFault, NotApplicable
@@ -57,6 +70,14 @@ def _parser() -> argparse.ArgumentParser:
     look.add_argument("--no-cables", action="store_true", help="leave every link alone")
     _systems_options(look)
     look.set_defaults(run=_doctor)
+    new = commands.add_parser(
+        "new-bench", help="write a bench file: ask a few questions, and the servers for their ports"
+    )
+    new.add_argument("name", help="name of the bench")
+    for name, question in new_bench.QUESTIONS.items():
+        new.add_argument(f"--{name.replace('_', '-')}", default="", help=question)
+    new.add_argument("--folder", type=Path, default=new_bench.BENCHES, help="where it is written")
+    new.set_defaults(run=_new_bench)
     undo = commands.add_parser("restore", help="undo what a killed run left changed on a bench")
     undo.add_argument("bench", nargs="?", type=Path, default=DEFAULT_BENCH)
     undo.add_argument("--forget", metavar="ID", default="", help="undo nothing; give this change up, for a reason")
@@ -145,6 +166,11 @@ def _doctor(options: argparse.Namespace) -> int:
             faults += bool(finding.fault)
     print(f"{faults} fault{'s' * (faults != 1)}" if faults else "the bench is ready")
     return 1 if faults else 0
+
+
+def _new_bench(options: argparse.Namespace) -> int:
+    answers = {name: getattr(options, name) for name in new_bench.QUESTIONS}
+    return new_bench.run(new_bench.BenchAnswers(options.name, **answers), options.folder)
 
 
 def _restore(options: argparse.Namespace) -> int:
