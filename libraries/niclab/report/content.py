@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from niclab.core.certainty import FAMILY, LEVEL
 from niclab.report import drawings
 from niclab.report.condensed import condensed
 from niclab.report.content_rows import (
@@ -24,7 +25,6 @@ from niclab.report.content_rows import (
 )
 from niclab.report.runfolder import DEMONSTRATION
 from niclab.report.sums import SUMS_NAME
-from niclab.stats.plan import FAMILY, LEVEL
 
 CERTIFIED = "CERTIFIED"
 _CHANCE = f"{100 * (1 - LEVEL) / 2:g} %"

@@ -6,15 +6,12 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from niclab.core.certainty import FAMILY, LEVEL
 from niclab.stats.boundaries import Spending, t_boundaries
 
 _LARGEST_CORRELATION = 0.9
 CORRELATION = 0.3
 """House rule: runs a few seconds apart share caches, clocks and temperatures; at most so much of their spread."""
-LEVEL = 0.95
-"""Of one question. What that means for a whole certificate: see :mod:`niclab.stats`."""
-FAMILY = 50
-"""House rule: more figures than a certificate judges. Any falsely MISSED among them: at most (1 - LEVEL) / 2."""
 
 
 @dataclass(frozen=True)
