@@ -59,12 +59,12 @@ def test_discarded_runs_and_recoveries_are_counted(run_dir: Path) -> None:
     marks.keep_in(run_dir / "evidence" / marks.FILE)
     for _ in range(2):
         marks.note(MarkKind.DISCARDED, "dut.p0 to peer.p0: 20 Mbit/s not counted: dut stood still for 300 ms")
-    marks.note(MarkKind.RECOVERY, "dut", 61.2)
+    marks.note(MarkKind.RECOVERY, "dut: BMC reset", 61.2)
     marks.note(MarkKind.BOOT, "dut", 60)
     marks.keep_in(None)
     found = remarks_of(run_dir)
     assert found["Traffic"][0] == "2 runs not counted" and len(found["Traffic"][1]) == 2
-    assert found["Recoveries"] == ("1 power cycle by the lab, because a server did not answer", ["dut: 61 s"])
+    assert found["Recoveries"] == ("1 by the lab, because a server did not answer", ["dut: BMC reset: 61 s"])
 
 
 def test_warnings_are_shown(run_dir: Path) -> None:

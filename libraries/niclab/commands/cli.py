@@ -20,6 +20,7 @@ from niclab.commands import (
     parse,
     report,
     restore,
+    resume,
     timing,
     verify,
 )
@@ -39,7 +40,7 @@ SIGN_KEY = "NICLAB_SIGN_KEY"
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command; 0: all well, 1: something is wrong and said, 2: wrong usage."""
+    """Run one command; 0: all well, 1: something is wrong and said, 2: wrong usage, 3: a bench left changed."""
     options = _parser().parse_args(arguments)
     try:
         _check_installation(REPOSITORY)
@@ -90,6 +91,16 @@ def _parser() -> argparse.ArgumentParser:
     scope.add_argument("--plan", help="name of a plan in lab/plans, or a plan's file: what must be covered")
     scope.add_argument("--profile", type=Profile, default=Profile.QUICK, metavar="quick|full", help="its own plan")
     qualify.add_argument("--results", type=Path, default=RESULTS, help="folder of the run folders")
+    qualify.add_argument(
+        "--suite",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="run this suite only (again for more): a partial run",
+    )
+    qualify.add_argument(
+        "--resume", type=Path, metavar="RUN", help="continue a killed run in its folder, as it was called"
+    )
     qualify.add_argument("--dry-run", action="store_true", help="only say how many boots and minutes to expect")
     key = os.environ.get(SIGN_KEY)
     qualify.add_argument(
@@ -169,9 +180,18 @@ def _restore(options: argparse.Namespace) -> int:
 
 
 def _certify(options: argparse.Namespace) -> int:
+    if options.resume is not None:
+        return resume.run(options.resume, options.sign)
     plan = options.plan or PLAN_OF_PROFILE[options.profile]
     return certify.run(
-        options.bench, options.card, plan, options.results, _systems(options), options.sign, dry_run=options.dry_run
+        options.bench,
+        options.card,
+        plan,
+        options.results,
+        _systems(options),
+        options.sign,
+        dry_run=options.dry_run,
+        suites=options.suite,
     )
 
 

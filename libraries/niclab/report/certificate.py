@@ -24,6 +24,7 @@ from niclab.report.evidence import read_index, stored_files
 from niclab.report.identity import bench_of, identity_of
 from niclab.report.inputs import Input, folder_of, kept
 from niclab.report.measured import charts_of, evidence_of_tests, figures_of, named_charts
+from niclab.report.own_checks import own_checks
 from niclab.report.page import certificate_page
 from niclab.report.paper import certificate_paper
 from niclab.report.remarks import remarks
@@ -155,8 +156,11 @@ def _certificate(run_dir: Path, robot_rc: int, issued: str) -> dict[str, Any]:
     accepted = waived(run_dir, run.get("card"), run.get("started"), results.tests)
     reasons += accepted.problems
     reasons += _reasons_of_tests(results, run, accepted)
+    own = own_checks(run_dir)
+    reasons += [f"{check.name}: {check.message}." for check in own if check.verdict is not Verdict.PASS]
     reasons += _reasons_of_run(run, robot_rc, len(accepted.tests))
-    scope, lacking = _scope(run_dir, run, results.tests, accepted)
+    of_lab = [check for check in own if check.verdict is not Verdict.CARD_FAILURE]
+    scope, lacking = _scope(run_dir, run, results.tests, of_lab, accepted)
     reasons += lacking
     in_output, warnings = _reasons_of_output(run_dir / OUTPUT_NAME, results)
     reasons += in_output
@@ -186,14 +190,14 @@ def _certificate(run_dir: Path, robot_rc: int, issued: str) -> dict[str, Any]:
         "equipment": bench_of(run_dir),
         "figures": figures,
         "charts": named_charts(run_dir),
-        "counts": _counted(results.tests),
+        "counts": _counted([*results.tests, *own]),
         "tests": [
             {
                 **test.as_json(),
                 "waiver": accepted.tests.get(test.name),
                 "evidence": evidence.get(test.name.rpartition(".")[2], []),
             }
-            for test in results.tests
+            for test in [*results.tests, *own]
         ],
         "waivers": accepted.as_json(),
         "controls": run.get("controls"),
@@ -296,7 +300,11 @@ def _reasons_of_evidence(folder: Path) -> list[str]:
 
 
 def _scope(
-    run_dir: Path, run: Mapping[str, Any], tests: list[TestRecord], accepted: Waived
+    run_dir: Path,
+    run: Mapping[str, Any],
+    tests: list[TestRecord],
+    of_lab: list[TestRecord],
+    accepted: Waived,
 ) -> tuple[dict[str, Any], list[str]]:
     """What the run covers of all requirements, as it is on the certificate, and what keeps its plan unfulfilled."""
     try:
@@ -304,13 +312,18 @@ def _scope(
         requirements = load_requirements(kept(run_dir, Input.REQUIREMENTS))
         found = cover(requirements, plan, tests)
     except BenchFault as fault:
-        nothing: dict[str, Any] = {"plan": run.get("plan"), "scope": "no plan", "requirements": [], "lab_counts": {}}
+        nothing: dict[str, Any] = {
+            "plan": run.get("plan"),
+            "scope": "no plan",
+            "requirements": [],
+            "lab_counts": _counted(of_lab) if of_lab else {},
+        }
         return nothing, [f"{RUN_FILE}: plan: {fault}"]
     scope = {
         "plan": plan.plan,
         "scope": headline(plan, found),
         "requirements": [each.as_json() for each in found],
-        "lab_counts": _counted([test for test in tests if decides_for_the_lab(requirements, test)]),
+        "lab_counts": _counted([*of_lab, *(test for test in tests if decides_for_the_lab(requirements, test))]),
     }
     return scope, unfulfilled(plan, [each for each in found if not accepted.only(_of(each, tests))])
 

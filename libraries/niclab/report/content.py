@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from niclab.core.certainty import FAMILY, LEVEL
 from niclab.report import drawings
 from niclab.report.condensed import condensed
 from niclab.report.content_rows import (
@@ -26,6 +27,12 @@ from niclab.report.runfolder import DEMONSTRATION
 from niclab.report.sums import SUMS_NAME
 
 CERTIFIED = "CERTIFIED"
+_CHANCE = f"{100 * (1 - LEVEL) / 2:g} %"
+_ERRORS = (
+    f"Limits of throughput are decided by repeated runs with {100 * LEVEL:g} % intervals. A figure at its very limit is"
+    f" called met in at most {_CHANCE} of cases. At most {_CHANCE} of certificates with up to {FAMILY} such figures,"
+    " all at their very limits, are red by chance."
+)
 WAIVED = "CERTIFIED WITH WAIVERS"
 _EXPECTED = {"throughput": "throughput", "latency": "1/s", "outages": "failover", "PCI Express": "pcie"}
 """What a reader looks for -> the kind of its figures, or their unit: round trips a second are the latency's inverse."""
@@ -191,7 +198,7 @@ def _figures(certificate: Mapping[str, Any]) -> Part:
     rows = tuple(_row(each) for each in figure_rows(figures))
     table = Table(("Figure", "Measured", "Expected", "Result"), (3.6, 2.8, 3.1, 1.1), rows, "figures")
     drawn = [Pictures((svg,), wide=True) for svg in drawings.ranges(figures)]
-    return Part("Measured against limits", (*drawn, table, *(said if missing else ())))
+    return Part("Measured against limits", (*drawn, table, Words(_ERRORS), *(said if missing else ())))
 
 
 def _charts(charts: Mapping[str, str]) -> tuple[Part, ...]:
