@@ -50,7 +50,7 @@ pathlib.Path("/run/other.ko").write_bytes(module.replace(build, bytes(20)))
 """Writes a copy of the module file that has another build id."""
 
 QUICK = (
-    fault("bmc:peer", "redfish_500", "Every BMC Reports The Power As It Is", BENCH, "Redfish"),
+    fault("bmc:peer", "redfish_500", "Every BMC Reports The Power As It Is", BENCH, "HTTP 500"),
     fault("bmc:peer", "drop", "Every BMC Reads A Temperature", BENCH, "peer"),
     shell(
         "console silent",
