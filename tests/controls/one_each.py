@@ -116,7 +116,7 @@ QUICK = (
 _COSTS = "Costs At Most The Allowed Outage"
 CABLES = (
     fault("cable:a.dut", "carrier_stuck", "Losing Every Link Is No Carrier And Traffic Returns", CARD, "carrier"),
-    fault("cable:b", "silent", "A Link That Flaps Is Survived", CARD, ""),
+    fault("cable:a", "silent", "A Link That Flaps Is Survived", CARD, ""),
     fault(
         "cable:a", "carrier_delay_s=60", "With primary_reselect Always A Returned Primary Link Is Used Again", CARD, ""
     ),
@@ -134,7 +134,7 @@ SWITCH = (
     fault(
         "cable:a.dut", "carrier_stuck", "Losing Every Link At The Switch Is No Carrier And Traffic Returns", CARD, ""
     ),
-    fault("cable:b", "silent", "A Link That Flaps At The Switch Is Survived", CARD, ""),
+    fault("cable:a", "silent", "A Link That Flaps At The Switch Is Survived", CARD, ""),
     fault("cable:b", "silent", f"Losing A Link Of An 802.3ad Bond {_COSTS}", CARD, ""),
     fault("cable:a.dut", "carrier_stuck", "An 802.3ad Bond With Fewer Links Than min_links Has No Carrier", CARD, ""),
     fault("cable:b", "silent", "A Connection Under Load Survives The Loss And Return Of Its Link", CARD, ""),
