@@ -45,6 +45,7 @@ LISTENER = LISTENERS / "AllureResults.py"
 ABORT = LISTENERS / "Abort.py"
 MASKING = LISTENERS / "MessageMasking.py"
 FIGURES = LISTENERS / "Figures.py"
+JUNIT_NAME = "junit.xml"
 BOOTS, BOOTS_ONCE = "boots", "boots-the-dut-once"
 """Tags of keywords: those that boot the server they are given, and those that boot the dut once a kind of start."""
 _COOKIES = ("JENKINS_NODE_COOKIE", "JENKINS_SERVER_COOKIE", "HUDSON_SERVER_COOKIE", "BUILD_ID")
@@ -96,7 +97,7 @@ def run(
     record_facts(run_dir, profile=profile, equipment=bench.description)
     listener = f"{LISTENER}:{run_dir / ALLURE_RESULTS_FOLDER}"
     listeners = [word for each in (MASKING, ABORT, FIGURES, listener) for word in ("--listener", str(each))]
-    rc = _Robot().run([*options, *listeners, "--outputdir", str(run_dir)])
+    rc = _Robot().run([*options, *listeners, "--xunit", JUNIT_NAME, "--outputdir", str(run_dir)])
     secrets = Secrets(bench.secrets_file)
     finish_run(run_dir, rc, [secrets.get(name) for name in bench.secret_names])
     certified = certificate.certify(run_dir, rc)

@@ -62,6 +62,7 @@ def _parser() -> argparse.ArgumentParser:
     undo.add_argument("--forget", metavar="ID", default="", help="undo nothing; give this change up, for a reason")
     undo.add_argument("--reason", metavar="TEXT", default="", help="why --forget; kept in the journal")
     undo.add_argument("--steal", action="store_true", help="break the leases of others on the servers first")
+    undo.add_argument("--wait", type=float, default=0, metavar="S", help="seconds a run on the bench has to end")
     undo.set_defaults(run=_restore)
     qualify = commands.add_parser("certify", help="qualify a card: suites, Allure report, certificate")
     qualify.add_argument("bench", nargs="?", type=Path, default=DEFAULT_BENCH)
@@ -140,7 +141,7 @@ def _doctor(options: argparse.Namespace) -> int:
 def _restore(options: argparse.Namespace) -> int:
     if options.forget:
         return restore.forget(options.bench, options.forget, options.reason)
-    return restore.run(options.bench, steal=options.steal)
+    return restore.run(options.bench, steal=options.steal, wait_s=options.wait)
 
 
 def _certify(options: argparse.Namespace) -> int:
