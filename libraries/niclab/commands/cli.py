@@ -10,7 +10,7 @@ from pathlib import Path
 
 from niclab import __version__
 from niclab.bench.records import OperatingSystem, Role, chosen_systems
-from niclab.commands import baseline, certify, compare, doctor, history, parse, report, restore, timing, verify
+from niclab.commands import baseline, certify, compare, doctor, parse, report, restore, store, timing, verify
 from niclab.commands.parity import parity_page
 from niclab.core.profile import Profile
 from niclab.core.verdict import BenchFault, NotApplicable
@@ -97,7 +97,7 @@ def _parser() -> argparse.ArgumentParser:
     past.add_argument("card", help="name of the card sheet")
     past.add_argument("--results", type=Path, default=RESULTS, help="folder of the run folders")
     past.add_argument("--html", type=Path, metavar="FILE", help="the page; by default history-CARD.html there")
-    past.set_defaults(run=lambda options: history.run(options.card, options.results, options.html))
+    past.set_defaults(run=_history)
     read = commands.add_parser("parse", help="read a tool's output from standard input, print its record as JSON")
     what = read.add_mutually_exclusive_group(required=True)
     what.add_argument("kind", nargs="?", help="what the text is; see --list")
@@ -105,6 +105,7 @@ def _parser() -> argparse.ArgumentParser:
     what.add_argument("--list", action="store_true", dest="listing", help="name every kind")
     read.set_defaults(run=_parse)
     baseline.add_parser(commands)
+    store.add_parser(commands)
     alike = commands.add_parser("parity", help="print which question each operating system answers, and how")
     alike.set_defaults(run=_parity)
     return parser
@@ -149,6 +150,12 @@ def _certify(options: argparse.Namespace) -> int:
     return certify.run(
         options.bench, options.card, plan, options.results, _systems(options), options.sign, dry_run=options.dry_run
     )
+
+
+def _history(options: argparse.Namespace) -> int:
+    from niclab.commands import history  # needs the packages of the results store, which are optional
+
+    return history.run(options.card, options.results, options.html)
 
 
 def _parse(options: argparse.Namespace) -> int:
