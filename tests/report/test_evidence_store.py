@@ -12,7 +12,7 @@ pytest.importorskip("fsspec", reason="the extra `store` is not installed")
 
 from niclab.commands import cli
 from niclab.core.verdict import BenchFault
-from niclab.report.evidence_store import EvidenceStore
+from niclab.report.evidence_store import EvidenceArchive
 
 STARTED = datetime.fromisoformat("2026-01-01T00:00:00+00:00")
 
@@ -29,11 +29,11 @@ def run(folder: Path, name: str, verdict: str) -> Path:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> EvidenceStore:
-    return EvidenceStore(str(tmp_path / "store"))
+def store(tmp_path: Path) -> EvidenceArchive:
+    return EvidenceArchive(str(tmp_path / "store"))
 
 
-def test_a_content_is_kept_once_and_comes_back(store: EvidenceStore, tmp_path: Path) -> None:
+def test_a_content_is_kept_once_and_comes_back(store: EvidenceArchive, tmp_path: Path) -> None:
     first, second = run(tmp_path, "first", "CERTIFIED"), run(tmp_path, "second", "CERTIFIED")
     assert [store.put(first), store.put(first), store.put(second)] == [4, 0, 1]
     url = ["--evidence", str(tmp_path / "store")]
@@ -42,7 +42,7 @@ def test_a_content_is_kept_once_and_comes_back(store: EvidenceStore, tmp_path: P
     assert files and all((tmp_path / "back" / each).read_bytes() == (first / each).read_bytes() for each in files)
 
 
-def test_a_changed_file_is_refused(store: EvidenceStore, tmp_path: Path) -> None:
+def test_a_changed_file_is_refused(store: EvidenceArchive, tmp_path: Path) -> None:
     store.put(run(tmp_path, "first", "CERTIFIED"))
     for blob in (tmp_path / "store" / "blobs").rglob("*"):
         if blob.is_file() and blob.read_text() == "same":
@@ -51,7 +51,7 @@ def test_a_changed_file_is_refused(store: EvidenceStore, tmp_path: Path) -> None
         store.get("first", tmp_path / "back")
 
 
-def test_only_the_evidence_of_old_certified_runs_is_removed(store: EvidenceStore, tmp_path: Path) -> None:
+def test_only_the_evidence_of_old_certified_runs_is_removed(store: EvidenceArchive, tmp_path: Path) -> None:
     for name, verdict in (("green", "CERTIFIED"), ("red", "NOT CERTIFIED")):
         store.put(run(tmp_path, name, verdict))
     assert store.prune(90, STARTED + timedelta(days=89)) == 0

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from niclab import __version__
 from niclab.bench.records import OperatingSystem, Role, chosen_systems
-from niclab.commands import baseline, certify, compare, doctor, parse, report, restore, store, timing, verify
+from niclab.commands import baseline, certify, compare, doctor, parse, places, report, restore, store, timing, verify
 from niclab.commands.parity import parity_page
 from niclab.core.profile import Profile
 from niclab.core.verdict import BenchFault, NotApplicable
@@ -66,6 +66,7 @@ def _parser() -> argparse.ArgumentParser:
     undo.set_defaults(run=_restore)
     qualify = commands.add_parser("certify", help="qualify a card: suites, Allure report, certificate")
     qualify.add_argument("bench", nargs="?", type=Path, default=DEFAULT_BENCH)
+    qualify.add_argument("--bench", type=Path, dest="other_bench", metavar="FILE|labgrid:FILTER", help="the same")
     qualify.add_argument("--card", default=DEFAULT_CARD)
     scope = qualify.add_mutually_exclusive_group()
     scope.add_argument("--plan", help="name of a plan in lab/plans, or a plan's file: what must be covered")
@@ -106,6 +107,7 @@ def _parser() -> argparse.ArgumentParser:
     read.set_defaults(run=_parse)
     baseline.add_parser(commands)
     store.add_parser(commands)
+    places.add_parser(commands)
     alike = commands.add_parser("parity", help="print which question each operating system answers, and how")
     alike.set_defaults(run=_parity)
     return parser
@@ -147,9 +149,10 @@ def _restore(options: argparse.Namespace) -> int:
 
 def _certify(options: argparse.Namespace) -> int:
     plan = options.plan or PLAN_OF_PROFILE[options.profile]
-    return certify.run(
-        options.bench, options.card, plan, options.results, _systems(options), options.sign, dry_run=options.dry_run
-    )
+    with places.bench_file(options.other_bench or options.bench) as bench:
+        return certify.run(
+            bench, options.card, plan, options.results, _systems(options), options.sign, dry_run=options.dry_run
+        )
 
 
 def _history(options: argparse.Namespace) -> int:

@@ -42,23 +42,23 @@ def _fill(options: argparse.Namespace) -> int:
 
 
 def _put(options: argparse.Namespace) -> int:
-    from niclab.report.evidence_store import EvidenceStore
+    from niclab.report.evidence_store import EvidenceArchive
 
     run_dir = options.run_dir.resolve()
-    print(f"{run_dir.name}: {EvidenceStore(options.evidence).put(run_dir)} new files kept")
+    print(f"{run_dir.name}: {EvidenceArchive(options.evidence).put(run_dir)} new files kept")
     return 0
 
 
 def _get(options: argparse.Namespace) -> int:
-    from niclab.report.evidence_store import EvidenceStore
+    from niclab.report.evidence_store import EvidenceArchive
 
-    EvidenceStore(options.evidence).get(options.name, options.target)
+    EvidenceArchive(options.evidence).get(options.name, options.target)
     return 0
 
 
 def _prune(options: argparse.Namespace) -> int:
-    from niclab.report.evidence_store import EvidenceStore
+    from niclab.report.evidence_store import EvidenceArchive
 
-    removed = EvidenceStore(options.evidence).prune(options.green_days, datetime.now().astimezone())
+    removed = EvidenceArchive(options.evidence).prune(options.green_days, datetime.now().astimezone())
     print(f"{removed} files removed")
     return 0

@@ -27,7 +27,7 @@ KEPT_FOR_EVER = ("certificate.", "run.json", "measurements.json")
 """Beginnings of the names that no rule removes."""
 
 
-class EvidenceStore:
+class EvidenceArchive:
     """A store of run folders.
 
     Args:
