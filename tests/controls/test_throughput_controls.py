@@ -52,6 +52,7 @@ CONTROLS = {
         (effect("jumbo"), SENDS),
     ),
     "one-direction-slow": Control(EMULEX, "card:dut", "tx-slow=800", {SENDS: "CardFailure"}, (RECEIVES,)),
+    "other-direction-slow": Control(EMULEX, "card:dut", "rx-slow=800", {RECEIVES: "CardFailure"}, (SENDS,)),
     "drops": Control(EMULEX, "card:dut", "rx-drop=1000", {RECEIVES: "CardFailure"}, (SENDS,)),
     "narrow-link": Control(
         EMULEX, "card:dut", "link-width=1", {WIDTH: "CardFailure", SENDS: "CardFailure", RECEIVES: "CardFailure"}, ()

@@ -55,7 +55,7 @@ def test_certify_takes_a_filter_for_a_bench(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(places, "reserved", bench)
     monkeypatch.setenv(PYTHON, "python")
-    monkeypatch.setattr(certify, "run", lambda file, *_, dry_run: asked.append(file) or dry_run)
+    monkeypatch.setattr(certify, "run", lambda file, *_, dry_run, **__: asked.append(file) or dry_run)
     assert cli.main(["certify", "--bench", "labgrid:card=x"]) == 0
     assert asked == [{"card": "x"}, Path("reserved.yaml")]
 

@@ -12,6 +12,7 @@ pytest.importorskip("sqlalchemy", reason="the extra `store` is not installed")
 
 from niclab.commands import cli
 from niclab.commands.compare import differences
+from niclab.commands.forecast import newest
 from niclab.commands.history import fill
 from niclab.core.verdict import BenchFault
 from niclab.report.runfolder import DEMONSTRATION
@@ -144,3 +145,12 @@ def test_a_store_that_cannot_be_written_is_a_fault(tmp_path: Path) -> None:
     (tmp_path / FILE).write_text("no database, but long enough to be taken for a damaged one")
     with pytest.raises(BenchFault, match=r"history\.sqlite"):
         ResultsStore(tmp_path / FILE)
+
+
+def test_the_newest_finished_run_of_the_same_kind_gives_the_times(tmp_path: Path) -> None:
+    for name in ("2024-a", "2025-b", "2026-c"):
+        file = make(tmp_path, name, STEADY, "1") / "run.json"
+        finished = None if name == "2026-c" else "2025-01-01T00:00:00+00:00"
+        file.write_text(json.dumps(json.loads(file.read_text()) | {"finished": finished}))
+    assert newest("b", "x", "quick", tmp_path) == tmp_path / "2025-b"
+    assert newest("b", "x", "full", tmp_path) is None

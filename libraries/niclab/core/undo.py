@@ -27,7 +27,7 @@ import os
 import re
 import threading
 import uuid
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Container, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
@@ -199,16 +199,21 @@ class Journal:
         UndoReport((), (failed,) if failed else ()).raise_if_failed()
 
     def undo_all(
-        self, run: Callable[[Action], None], *, kinds: Collection[ActionKind] = tuple(ActionKind)
+        self,
+        run: Callable[[Action], None],
+        *,
+        kinds: Collection[ActionKind] = tuple(ActionKind),
+        leaving: Container[str] = (),
     ) -> UndoReport:
         """Undo everything pending, newest first; when one fails, the rest is undone all the same.
 
-        ``run`` carries out one action and raises when it did not succeed. Only actions of ``kinds``.
+        ``run`` carries out one action and raises when it did not succeed. Only actions of ``kinds``; entries with the
+        ids ``leaving`` stay pending.
         """
         self._held()
         done, failed = [], []
         for entry in self.pending():
-            if entry.action.kind not in kinds:
+            if entry.id in leaving or entry.action.kind not in kinds:
                 continue
             failure = self._try(entry, run)
             if failure:
