@@ -7,9 +7,15 @@ BENCH ?= lab/benches/virtual.yaml
 override CARD := $(value CARD)
 override PROFILE := $(value PROFILE)
 override BENCH := $(value BENCH)
+RUNS ?= 20
+N ?= 100
+SEED ?= 1
+override RUNS := $(value RUNS)
+override N := $(value N)
+override SEED := $(value SEED)
 override DUT_OS := $(value DUT_OS)
 override PEER_OS := $(value PEER_OS)
-export CARD PROFILE BENCH DUT_OS PEER_OS
+export CARD PROFILE BENCH DUT_OS PEER_OS RUNS N SEED
 VENV := .venv
 PYTHON := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
@@ -24,8 +30,9 @@ DEBIAN_VIRTUAL := qemu-system-x86_64:qemu-system-x86 qemu-img:qemu-utils mmdebst
 	mke2fs:e2fsprogs cpio:cpio newuidmap:uidmap ssh:openssh-client depmod:kmod gcc:gcc gencat:libc6-dev \
 	objcopy:binutils gpg:gpg gpg-agent:gpg-agent gpgv:gpgv
 DEBIAN_TEST := sshd:openssh-server ipmitool:ipmitool snmpd:snmpd snmpget:snmp
+DEBIAN_SLOW_TEST := java:default-jre-headless mvn:maven npm:npm pg_ctlcluster:postgresql
 
-.PHONY: help certify test test-full setup setup-virtual setup-test lock lint unit dryrun controls bench-up bench-down bench bench-soak bench-statistics docs clean
+.PHONY: help certify test test-full setup setup-virtual setup-test lock lint unit dryrun controls matrix soak campaign kills bench-up bench-down bench bench-soak bench-statistics docs clean
 
 help:
 	@echo "make certify [CARD=NAME] [PROFILE=quick|full] [BENCH=FILE] [DUT_OS=freebsd] [PEER_OS=freebsd]   qualify a card"
@@ -35,6 +42,10 @@ help:
 	@echo "make setup-virtual   Debian packages (as root) and guest image of the virtual bench as well"
 	@echo "make setup-test      what the tests need as well"
 	@echo "make lock            write the lock files again, after a change of a pinned version"
+	@echo "make matrix          every defect, and the tests that it turns red (1 to 2 h)"
+	@echo "make soak [RUNS=20]  certificates of a sound card: none red, none undecided, nothing left behind"
+	@echo "make campaign [N=100] [SEED=1]   break the bench at random moments of a certificate"
+	@echo "make kills [RUNS=20] [SEED=1]    kill certificates at random moments, and restore the bench"
 	@echo "make bench-up | bench-down | bench | bench-soak | bench-statistics | docs | clean"
 
 # Missing report tools are no reason not to qualify a card; the virtual bench is set up only where the bench file uses it.
@@ -46,8 +57,10 @@ certify: $(STAMP)
 test: setup-test lint unit dryrun controls
 
 test-full: setup-test lint dryrun
+	@.ci/debian-packages $(DEBIAN_SLOW_TEST)
 	$(PYTHON) -m pytest -n auto -m "not bench" --hypothesis-profile=search
-	$(PYTHON) -m pytest -m bench
+	$(PYTHON) -m pytest -m bench --ignore=tests/controls
+	$(PYTHON) bench/matrix.py
 
 setup: $(STAMP)
 	@$(REPORT_TOOLS)
@@ -90,6 +103,19 @@ dryrun:
 
 controls:
 	$(PYTHON) -m pytest -m "bench and not slow"
+
+# Each starts a virtual bench of its own, which it removes.
+matrix: setup-test
+	$(PYTHON) bench/matrix.py
+
+soak: setup-virtual
+	$(PYTHON) bench/soak.py --runs "$$RUNS"
+
+campaign: setup-virtual
+	$(PYTHON) bench/campaign.py --runs "$$N" --seed "$$SEED"
+
+kills: setup-virtual
+	$(PYTHON) bench/kills.py --runs "$$RUNS" --seed "$$SEED"
 
 bench-up:
 	$(VBENCH) up

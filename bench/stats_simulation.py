@@ -14,9 +14,11 @@ import random
 import statistics
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 
 from stats_processes import PROCESSES, Process, independent, netperf_loop
 
+from niclab.core.certainty import FAMILY
 from niclab.stats.boundaries import Spending
 from niclab.stats.interval import t_interval
 from niclab.stats.judge import judge_against_baseline, judge_pairs, judge_values
@@ -248,36 +250,48 @@ def _poisson(rng: random.Random, mean: float) -> int:
     return events
 
 
-def shared_level(level: float, questions: int) -> float:
-    """Return the level of each question with which all intervals hold together at ``level`` (Bonferroni)."""
-    return 1 - (1 - level) / questions
-
-
-def family_error(level: float, questions: int) -> float:
-    """Return the bound of any of several questions being falsely MISSED; independent ones at the limit reach it."""
-    return float(1 - (1 - (1 - level) / 2) ** questions)
-
-
 def families(count: int, seed: int) -> None:
-    """False alarms of a whole certificate: any of its questions MISSED, at the limit and a little better."""
+    """False alarms of a whole certificate: any of its figures MISSED, at the limit and a little better."""
     rows = []
-    for questions in (1, 8, 25):
-        for shared in (False, True):
-            level = shared_level(0.95, questions) if shared else 0.95
-            row = [str(questions), f"{100 * level:.2f}", percent_of(family_error(level, questions))]
+    for questions in (8, 25, FAMILY):
+        for family in (1, FAMILY):
+            plan = replace(PROFILES["quick, 3..8..14"], family=family)
+            row = [str(questions), "alone" if family == 1 else f"among {family}"]
             for margin in (0.0, 0.5, 1.0):
-                rng, plan = random.Random(seed), SamplingPlan(first_look=3, most=8, level=level)
-                made = max(100, count // questions)
+                rng = random.Random(seed)
                 alarms = sum(
-                    judge_values([100 + margin + v for v in independent(rng, 8)], at_least(100), "", plan).decision
+                    judge_values(
+                        [100 + margin + v for v in independent(rng, plan.most)], at_least(100), "", plan
+                    ).decision
                     is Decision.MISSED
-                    for _ in range(made)
+                    for _ in range(count)
                 )
-                row.append(percent_of(1 - (1 - alarms / made) ** questions))
+                row.append(percent_of(1 - (1 - alarms / count) ** questions))
             rows.append(row)
     table(
-        "False alarms of a certificate of so many questions, %: bound, and found so many standard deviations better",
-        ["questions", "level", "bound", "at the limit", "0.5", "1"],
+        "False alarms of a certificate of so many figures, %: at the limit, and so many standard deviations better",
+        ["figures", "each judged", "at the limit", "0.5", "1"],
+        rows,
+    )
+
+
+def late_alarms(count: int, seed: int) -> None:
+    """What the shared error costs: runs until a figure that is worse than its limit is MISSED, alone and shared."""
+    rows = []
+    for margin in (1.0, 2.0, 3.0, 5.0, 10.0, 20.0):
+        row = [f"{margin:g}"]
+        for family in (1, FAMILY):
+            rng, plan = random.Random(seed), replace(PROFILES["quick, 3..8..14"], family=family)
+            found = [
+                judge_values([100 - margin + v for v in independent(rng, plan.most)], at_least(100), "", plan)
+                for _ in range(count // 2)
+            ]
+            missed = sum(each.decision is Decision.MISSED for each in found)
+            row.append(f"{statistics.fmean(each.n for each in found):.1f} / {percent(missed, count // 2)}")
+        rows.append(row)
+    table(
+        "Worse than the limit by so many standard deviations of a run: mean runs / % MISSED",
+        ["margin", "alone", f"among {FAMILY}"],
         rows,
     )
 
@@ -293,7 +307,7 @@ def main() -> int:
     given = parser.parse_args()
     if given.series < 100:
         parser.error(f"--series is {given.series}, wanted at least 100")
-    for part in (limit_errors, intermittent_faults, bursts, families, others, comparison_errors, cost):
+    for part in (limit_errors, intermittent_faults, bursts, families, late_alarms, others, comparison_errors, cost):
         part(given.series, given.seed)
     return 0
 

@@ -11,18 +11,21 @@ from robot.libraries.BuiltIn import BuiltIn
 from BenchLibrary import BenchLibrary
 from listeners import Abort
 from listeners.Evidence import Evidence
+from listeners.Hygiene import Hygiene
 from listeners.KernelLog import KernelLog
 from listeners.MessageMasking import MessageMasking
+from listeners.OutOfService import OutOfService
 from niclab.bench.records import Role, chosen_systems
 from niclab.card import load_card
 from niclab.links import wiring
 from niclab.run import ready
 from niclab.run.facts import CardFacts
+from niclab.run.hygiene import BenchHygiene
 from niclab.run.kernel_watch import KernelWatch
-from niclab.run.run import acquire, release
+from niclab.run.run import acquire, acquired, release
 
 
-@library(scope="GLOBAL", listener=[KernelLog(), MessageMasking(), Evidence()])
+@library(scope="GLOBAL", listener=[KernelLog(), MessageMasking(), Evidence(), Hygiene(), OutOfService()])
 class Bench(BenchLibrary):
     """Keywords about the bench as a whole.
 
@@ -54,33 +57,48 @@ class Bench(BenchLibrary):
         run_dir = Path(BuiltIn().get_variable_value("${OUTPUT DIR}"))
         systems = chosen_systems({Role.DUT: dut_os, Role.PEER: peer_os})
         run = acquire(bench, load_card(card), run_dir, _current_test, systems)
+        run.part(BenchHygiene).begin()
         self.ready_the_bench()
         for line in wiring.prove(run):
             logger.info(line)
         run.part(KernelWatch).begin()
         for name, value in run.part(CardFacts).record().items():
             logger.info(f"{name}: {value}")
+        run.part(BenchHygiene).settle()
 
     @keyword
     def release_bench(self) -> None:
-        """Undo every change, and leave the bench as it was found.
+        """Undo every change, judge both kernels for the last time, and leave the bench as it was found.
 
-        Driver, package, firmware and system of the card are read again, of every port.
+        What a kernel reported after the last test, and what is not as it was found, are warnings here and own checks on
+        the certificate. Driver, package, firmware and system of the card are read again, of every port.
 
         Raises:
             BenchFault: Something could not be undone; the next run, or ``niclab restore``, tries again. Or the card is
                 not in the state in which it was when the bench was acquired.
         """
-        release(lambda run: run.part(CardFacts).require_unchanged())
+        run = acquired()
+        if run is None:
+            return
+        try:
+            for found in run.part(BenchHygiene).finish():
+                logger.warn(f"Bench hygiene: {found}")
+        finally:
+            try:
+                release(lambda run: run.part(CardFacts).require_unchanged())
+            finally:
+                for said in run.part(KernelWatch).found_at_the_end:
+                    logger.warn(f"After the last test: {said}")
 
     @keyword
     def ready_the_bench(self) -> None:
         """Make both servers answer, load the driver on the sheet, and set the test ports up with their addresses.
 
-        A server that does not answer is recovered by its BMC, with a warning; what it lost is set up again.
+        A server that does not answer is recovered, with a warning; what it lost is set up again.
 
         Raises:
-            BenchFault: A server cannot be recovered, or a port cannot be set up.
+            BenchFault: A server cannot be recovered, and is out of service: the rest of the run is skipped. Or a port
+                cannot be set up.
         """
         ready.make_ready(self.run, logger.warn)
 

@@ -30,14 +30,12 @@ class Console(BenchLibrary):
             NotApplicable: The server has no console.
         """
         target = self.run.server(server)
-        console, entry = target.console, target.description.console
-        assert entry is not None  # the console property has said so
-        console.login(entry.user, self.run.secrets.get(entry.password_secret), within_s=ANSWER_WITHIN_S)
+        target.log_in_on_console(within_s=ANSWER_WITHIN_S)
         try:
-            status, output = console.run("uname -n; (exit 7)", within_s=ANSWER_WITHIN_S)
+            status, output = target.console.run("uname -n; (exit 7)", within_s=ANSWER_WITHIN_S)
             expected = target.run("uname -n").stdout.strip()
         finally:
-            console.send_line("exit")  # a shell of root must not stay open on the console
+            target.console.send_line("exit")  # a shell of root must not stay open on the console
         if (status, output.strip()) != (7, expected):
             raise BenchFault(
                 f"{target.name} console: 'uname -n; (exit 7)' gave status {status} and {output.strip()!r}; "

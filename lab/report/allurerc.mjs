@@ -1,5 +1,5 @@
 // Look of the Allure report (Allure 3). What differs from run to run is handed over by niclab/report/allure.py in a
-// JSON file, named by the environment variable NICLAB_REPORT_SETTINGS: {title, output, variables}.
+// JSON file, named by the environment variable NICLAB_REPORT_SETTINGS: {title, output, variables, history}.
 import { readFileSync } from "node:fs";
 
 const settings = JSON.parse(readFileSync(process.env.NICLAB_REPORT_SETTINGS, "utf-8"));
@@ -11,9 +11,11 @@ export default {
   name: settings.title,
   output: settings.output,
   variables: settings.variables,
+  historyPath: settings.history,
   hideLabels: ["thread", "host", "language", "framework", "parentSuite", "suite", "subSuite", /^_/],
   defaultLabels: { severity: "normal" },
   categories: [
+    { id: "waived", name: "Waived card failure", matchers: [({ labels }) => labels.some((label) => label.name === "waiver")], expand: true },
     { id: "card-failure", name: "Card failure", matchers: [ofVerdict("card-failure")], groupBy: ["severity"], expand: true },
     { id: "bench-fault", name: "Bench fault", matchers: [ofVerdict("bench-fault")], expand: true },
     { id: "undecided", name: "Undecided", matchers: [ofVerdict("undecided")], expand: true },

@@ -105,6 +105,7 @@ def argv(server: Server, base: Path, disk: Path | None) -> list[str]:
     accel = accelerator(base)
     tsc = hostcpu.tsc_khz() if accel == "tcg" else None
     kernel = ["console=ttyS0,115200", "quiet", "root=/dev/vda", "mitigations=off", "cryptomgr.notests", "panic=0"]
+    kernel += ["sysrq_always_enabled", "unknown_nmi_panic"]  # a server that hangs can be asked why
     kernel.append(HYSTART_LOW_WINDOW)
     if (
         tsc

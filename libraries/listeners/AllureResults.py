@@ -205,6 +205,7 @@ class Results:
         tags = meaning_of(test.tags)
         self.errors += [f"{test.full_name}: {problem}" for problem in tags.problems]
         path = _suite_path(test)
+        doc = test.doc or test.parent.doc  # a suite says what all of its tests are about
         history = json.dumps([test.full_name, sorted((each["name"], each["value"]) for each in tags.parameters)])
         result = {
             "uuid": ident,
@@ -213,8 +214,8 @@ class Results:
             "titlePath": path,
             "testCaseId": hashlib.md5(test.full_name.encode(), usedforsecurity=False).hexdigest(),
             "historyId": hashlib.md5(history.encode(), usedforsecurity=False).hexdigest(),
-            "description": test.doc,
-            "descriptionHtml": html_format(test.doc) if test.doc else "",
+            "description": doc,
+            "descriptionHtml": html_format(doc) if doc else "",
             "stage": "finished",
             "labels": [*tags.labels, *_run_labels(path, tags.labels), _verdict_label(test)],
             "links": tags.links,

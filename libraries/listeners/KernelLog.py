@@ -11,11 +11,9 @@ from collections.abc import Sequence
 from robot import result, running
 
 from niclab.core.verdict import BenchFault, CardFailure
+from niclab.report.verdicts import ALSO
 from niclab.run.kernel_watch import KernelWatch
 from niclab.run.run import acquired
-
-_ALSO = "\n\nAlso failure occurred:\n"
-"""Robot Framework's own heading between two failures of a test."""
 
 
 class KernelLog:
@@ -43,5 +41,5 @@ def _fail(result: result.TestCase, found: Sequence[Exception]) -> None:
     already = result.message if result.failed else ""
     is_card = isinstance(found[0], CardFailure)
     parts = [*said, already] if is_card else [already, *said]
-    result.message = _ALSO.join(each for each in parts if each)
+    result.message = ALSO.join(each for each in parts if each)
     result.status = "FAIL"

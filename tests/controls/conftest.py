@@ -7,6 +7,9 @@ from collections.abc import Iterator
 import pytest
 from control_bench import NAME, Bench
 
+from niclab.files.repository import RESULTS
+from niclab.report.controls import write_controls
+
 
 @pytest.fixture(scope="session")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
@@ -30,3 +33,14 @@ def mended(bench: Bench) -> Iterator[None]:
         bench.vbench("cable", "plug", cable)
     bench.vbench("switch", "reset")
     bench.vbench("wiring", "direct")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Keep what the controls found, for the certificates of later runs."""
+    stats = terminalreporter.stats
+    own = [report for kind in ("passed", "failed", "error") for report in stats.get(kind, ())]
+    own = [report for report in own if report.nodeid.startswith("tests/controls/")]
+    missed = sorted({report.nodeid.partition("::")[2] for report in own if report.failed})
+    found = {report.nodeid for report in own if report.when == "call" and report.passed}
+    if found or missed:
+        write_controls(RESULTS, len(found), missed)

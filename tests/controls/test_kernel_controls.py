@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from control_bench import NAME, Bench, only
 
@@ -41,3 +43,15 @@ def test_a_dut_that_boots_by_itself_is_not_passed_over(bench: Bench) -> None:
     assert set(run.red) == {"A Link That Is Up Stays Up"}, run.red
     (message,) = run.red.values()
     assert "the lab did not order it" in message or "does not answer any more" in message, message
+
+
+@pytest.mark.slow
+def test_a_dut_whose_kernel_dies_is_recovered_with_its_last_words(bench: Bench) -> None:
+    crash = f'ssh --name {NAME} dut "(sleep 1; echo c > /proc/sysrq-trigger) > /dev/null 2>&1 &"'
+    run = bench.run(*only("A Link That Is Up Stays Up", CARRIES), inject=("A Link That Is Up Stays Up", crash, ""))
+    run.should_show(red={"A Link That Is Up Stays Up"}, green={CARRIES})
+    (message,) = run.red.values()
+    assert "Kernel panic - not syncing: sysrq triggered crash" in message, message
+    assert "was recovered by BMC reset" in message, message
+    steps = [json.loads(line) for line in (bench.output / "evidence" / "recoveries.jsonl").read_text().splitlines()]
+    assert [each["step"] for each in steps] == ["console login", "SysRq", "BMC NMI", "BMC reset"], steps

@@ -10,10 +10,15 @@ from fake_parts import FakeHost
 from test_failure_evidence import run
 
 from niclab.bench.records import Role
+from niclab.core.undo import Action, ActionKind
 from niclab.core.verdict import BenchFault, CardFailure, Undecided
+from niclab.report.last_look import last_look_check
+from niclab.report.own_checks import exit_status
 from niclab.report.verdicts import Verdict, classify
+from niclab.run import run as runs
 from niclab.run.kernel_watch import KernelWatch
 from niclab.run.run import Run
+from niclab.transports.bmc import PowerState
 
 OOPS = (
     "BUG: kernel NULL pointer dereference, address: 0000000000000010",
@@ -116,12 +121,14 @@ def test_a_panic_that_only_the_console_shows_is_charged(bench: FakeBench, watch:
 
 def test_a_dut_that_does_not_answer_any_more(bench: FakeBench, watch: KernelWatch) -> None:
     bench.dut.crash()
+    bench.consoles[Role.DUT].last_words = ()
     (found,) = watch.look()
-    assert isinstance(found, Undecided) and str(found).startswith("dut: does not answer any more: ")
+    assert isinstance(found, BenchFault) and str(found).startswith("dut: does not answer any more: ")
 
 
 def test_a_dut_that_its_driver_hangs(bench: FakeBench, watch: KernelWatch) -> None:
     bench.consoles[Role.DUT].text += "\n".join(OOPS)
+    bench.consoles[Role.DUT].last_words = ()
     bench.dut.crash()
     (found,) = watch.look()
     assert isinstance(found, CardFailure)
@@ -184,6 +191,154 @@ def test_a_look_that_fails_is_no_pass(bench: FakeBench, monkeypatch: pytest.Monk
     monkeypatch.setattr(builtins, "dut_boots", boots, raising=False)
     (test,) = run(bench, "*** Test Cases ***\nLoud\n    Evaluate    dut_boots()\n").suite.all_tests
     assert classify(test.status, test.message) is Verdict.BENCH_FAULT and "dut console: gone" in test.message
+
+
+LAST_WORDS = {
+    "card": (Role.DUT, OOPS, CardFailure),
+    "others": (Role.DUT, FOREIGN_OOPS, BenchFault),
+    "peer": (Role.PEER, OOPS, BenchFault),
+}
+
+
+def at_the_end(watch: KernelWatch) -> Exception:
+    """Release the bench; return the one thing that was found then."""
+    runs.release()
+    (found,) = watch.found_at_the_end
+    assert watch.look() == []
+    return found
+
+
+@pytest.mark.parametrize(("role", "said", "verdict"), LAST_WORDS.values(), ids=LAST_WORDS)
+def test_what_is_said_after_the_last_test_is_found(
+    bench: FakeBench, watch: KernelWatch, role: Role, said: tuple[str, ...], verdict: type[Exception]
+) -> None:
+    assert watch.look() == []
+    host(bench, role).says(*said)
+    found = at_the_end(watch)
+    assert isinstance(found, verdict) and str(found).startswith(f"{role.value} kernel: oops")
+
+
+@pytest.mark.parametrize(("role", "said", "verdict"), LAST_WORDS.values(), ids=LAST_WORDS)
+def test_what_is_said_while_changes_are_undone_is_found(
+    bench: FakeBench,
+    taken: Run,
+    watch: KernelWatch,
+    monkeypatch: pytest.MonkeyPatch,
+    role: Role,
+    said: tuple[str, ...],
+    verdict: type[Exception],
+) -> None:
+    taken.journal.register("dut", "driver is reloaded", Action(ActionKind.SHELL, "dut", "put it back"))
+    monkeypatch.setattr(taken, "undo", lambda _: host(bench, role).says(*said))
+    assert isinstance(at_the_end(watch), verdict)
+
+
+@pytest.mark.parametrize("command", ["reboot", "power-cycle"])
+def test_what_is_said_before_an_undo_restarts_the_dut_is_judged(
+    bench: FakeBench, taken: Run, watch: KernelWatch, command: str
+) -> None:
+    """The kernel that comes up has none of it in its log."""
+    assert watch.look() == []
+    taken.journal.register("dut", "needs a restart", Action(ActionKind.RESTART, "dut", command))
+    said = Action(ActionKind.SHELL, "dut", "says something")
+    taken.journal.register("dut", "is undone before", said)
+    bench.ssh[Role.DUT].replies["says something"] = ""
+    undo = taken.undo
+    taken.undo = lambda each: (undo(each), each == said and bench.dut.says(*OOPS), None)[-1]  # type: ignore[method-assign]
+    assert isinstance(at_the_end(watch), CardFailure) and bench.dut.boots > 1
+
+
+def test_a_server_that_the_lab_switches_off_at_the_end_is_not_silent(bench: FakeBench) -> None:
+    bench.peer.crash(PowerState.OFF)
+    bench.set_state(up=False)
+    watch = bench.take().part(KernelWatch)
+    watch.begin()
+    runs.release()
+    assert bench.peer.power is PowerState.OFF and bench.said == ["up", "down"] and watch.found_at_the_end == []
+
+
+def test_a_bench_that_the_lab_takes_down_at_the_end_is_not_silent(
+    bench: FakeBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.set_state(up=False)
+    taken = bench.take()
+    watch = taken.part(KernelWatch)
+    watch.begin()
+    close = taken.close_servers
+
+    def servers_stop() -> None:
+        close()
+        for each in bench.hosts.values():
+            each.crash()
+
+    monkeypatch.setattr(taken, "close_servers", servers_stop)
+    runs.release()
+    assert bench.said == ["up", "down"] and watch.found_at_the_end == []
+
+
+def test_what_is_said_before_the_lab_switches_a_server_off_is_judged(bench: FakeBench) -> None:
+    bench.peer.crash(PowerState.OFF)
+    watch = bench.take().part(KernelWatch)
+    watch.begin()
+    host(bench, Role.PEER).says(*FOREIGN_OOPS)
+    assert isinstance(at_the_end(watch), BenchFault)
+
+
+def test_a_dut_that_went_silent_after_the_last_test_is_a_fault(bench: FakeBench, watch: KernelWatch) -> None:
+    bench.dut.crash()
+    bench.consoles[Role.DUT].last_words = ()
+    found = at_the_end(watch)
+    assert isinstance(found, BenchFault) and str(found).startswith("dut: does not answer any more")
+    assert bench.dut.boots > 1
+
+
+def test_a_change_that_cannot_be_undone_does_not_hide_a_card_failure(
+    bench: FakeBench, taken: Run, watch: KernelWatch
+) -> None:
+    taken.journal.register("peer", "busy", Action(ActionKind.SHELL, "peer", "rmmod busy"))
+    bench.ssh[Role.PEER].replies["rmmod"] = BenchFault("peer: module is in use")
+    bench.dut.says(*OOPS)
+    with pytest.raises(BenchFault, match="1 of 9 changes could not be undone"):
+        runs.release()
+    (found,) = watch.found_at_the_end
+    assert isinstance(found, CardFailure)
+
+
+def test_a_last_look_that_fails_is_no_pass_and_everything_is_undone(
+    bench: FakeBench, taken: Run, watch: KernelWatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken.test_ports.prepare()
+    bench.dut.boot()
+    monkeypatch.setattr(bench.consoles[Role.DUT], "text_since", _no_console)
+    runs.release()
+    assert "dut console: gone" in str(watch.found_at_the_end) and taken.journal.pending() == []
+    check = last_look_check(taken.run_dir)
+    assert check is not None and check.verdict is Verdict.BENCH_FAULT
+
+
+def test_a_run_that_ends_before_its_last_look_is_no_pass(taken: Run, watch: KernelWatch) -> None:
+    assert watch.look() == []
+    check = last_look_check(taken.run_dir)
+    assert check is not None and "BenchFault: both kernels were not judged at the end: the run ended" in check.message
+    runs.release()
+    after = last_look_check(taken.run_dir)
+    assert after is not None and (after.verdict, after.message) == (Verdict.PASS, "")
+
+
+def test_the_last_look_is_a_check_of_its_own_and_fails_no_test(
+    bench: FakeBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The teardown of an inner suite is after the last test's own look."""
+    monkeypatch.setattr(builtins, "kernel_says", lambda: bench.dut.says(*OOPS), raising=False)
+    tests = "Suite Teardown    Evaluate    kernel_says()\n*** Test Cases ***\nQuiet\n    No Operation\n"
+    ended = run(bench, tests)
+    assert ended.suite.teardown.status == "PASS" and all(test.passed for test in ended.suite.all_tests)
+    (warning,) = [each.message for each in ended.errors if each.message.startswith("After the last test: ")]
+    assert "dut kernel: oops" in warning
+    check = last_look_check(bench.folder / "out")
+    assert check is not None and check.verdict is Verdict.CARD_FAILURE
+    assert check.message.startswith("CardFailure: dut kernel: oops")
+    assert exit_status(bench.folder / "out", []) == 1
 
 
 def _no_console(_: int) -> str:

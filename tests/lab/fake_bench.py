@@ -78,7 +78,7 @@ class FakeBench:
             role: {name: FakeBmc(f"{role.value} BMC", self.hosts[role]) for name in ("ipmi", "redfish")}
             for role in Role
         }
-        self.consoles = {role: FakeConsole(role.value) for role in Role}
+        self.consoles = {role: FakeConsole(self.hosts[role]) for role in Role}
         self.ssh = {role: FakeSsh(self.hosts[role]) for role in Role}
         self.at_switch = {"Gi1/0/1": "dut.p1", "Gi1/0/2": "peer.p1"}
         self.closed: list[str] = []
@@ -130,6 +130,10 @@ class FakeBench:
         name = self.at_switch.get(port)
         if name is not None:
             self.cables.stuck[name] = up
+
+    def give_to_boot(self, seconds: float) -> None:
+        """The bench file gives both servers another time to boot."""
+        self.file.write_text(re.sub(r"ready_within_s: [\d.]+", f"ready_within_s: {seconds}", self.file.read_text()))
 
     @staticmethod
     def edit(file: Path, *changes: tuple[str, str]) -> None:

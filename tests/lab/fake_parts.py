@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import subprocess
@@ -40,8 +41,12 @@ from niclab.hosts.records import (
 )
 from niclab.hosts.settings_records import Attempt
 from niclab.run.lease import FOLDER
+from niclab.state.program import BEGIN
 from niclab.transports import ConnectionLost
 from niclab.transports.bmc import Bmc, PowerAction, PowerState, SelEntry, Sensor, SensorKind, SensorStatus
+from niclab.transports.console_line import NoBreak
+from niclab.transports.console_shell import NotSeen
+from niclab.transports.kernel_death import KernelDeath
 from niclab.transports.ssh import Result, SshEndpoint
 
 KERNEL = "6.1.0-28-amd64"
@@ -187,6 +192,7 @@ class FakeHost:
         self.panicking, self.troubles = words.system.panic_command, words.system.trouble
         self.answering_arp_for_others = words.undo.arp
         self.mixed_arp: set[str] = set()
+        self.sysctls = {"net/core/rmem_max": "212992"}
 
     def _nic(self, index: int) -> Nic:
         pci = f"0000:0{index + 1}:00.0"
@@ -451,6 +457,8 @@ class FakeSsh:
         assert timeout_s > 0
         if f"{FOLDER}/lease" in command and self.host.alive:
             return self._in_sh(command.replace(FOLDER, self.root), check)
+        if command.startswith(BEGIN) and self.host.alive:
+            return Result(command, 0, None, state_text(self.host), "", 0.01)
         self.commands.append(command)
         if not self.host.alive:
             raise ConnectionLost(f"{self.host.name}: no answer to {command!r}")
@@ -533,11 +541,14 @@ class FakeSsh:
 
 
 class FakeBmc(Bmc):
-    """A BMC over a fake host. ``stuck``: it answers but switches nothing. ``says``: reports that power, whatever is."""
+    """A BMC over a fake host. ``stuck``: it answers but switches nothing. ``says``: reports that power, whatever is.
+
+    ``boots``, ``resets``: a server that gets power, or is reset, starts.
+    """
 
     def __init__(self, name: str, host: FakeHost) -> None:
         self._name, self._host = name, host
-        self.stuck, self.mute_log, self.boots = False, False, True
+        self.stuck, self.mute_log, self.boots, self.resets = False, False, True, True
         self.says: PowerState | None = None
         self.closed = 0
         self.orders: list[PowerAction] = []
@@ -562,6 +573,10 @@ class FakeBmc(Bmc):
             self.log.append(SelEntry(str(len(self.log) + 1), None, None, action.value, True))
         if action is PowerAction.OFF:
             self._host.crash(PowerState.OFF)
+        elif action is PowerAction.NMI:
+            self._host.crash(self._host.power)
+        elif action is PowerAction.RESET and not self.resets:
+            return
         elif self.boots:
             self._host.boot()
         else:
@@ -577,11 +592,37 @@ class FakeBmc(Bmc):
         self.closed += 1
 
 
-class FakeConsole:
-    """A serial console that is logged in to with the bench's password."""
+def state_text(host: FakeHost) -> str:
+    """What the program that shows the state of a server prints on a fake one."""
+    links = [
+        {
+            "ifname": nic.iface,
+            "flags": ["UP"] if nic.admin_up else [],
+            "mtu": nic.mtu,
+            "txqlen": 1000,
+            "address": nic.mac,
+            "addr_info": [
+                {"family": "inet", "local": each.split("/")[0], "prefixlen": int(each.split("/")[1]), "scope": "global"}
+                for each in nic.addresses
+            ],
+        }
+        for nic in host.nics
+    ]
+    sysctls = "".join(f"{name}\t{value}\n" for name, value in host.sysctls.items())
+    return f"@ links\n{json.dumps(links)}\n@ routes\n[]\n@ sysctl\n{sysctls}@ end\n"
 
-    def __init__(self, name: str) -> None:
-        self.uname, self.status = name, 7
+
+class FakeConsole:
+    """A serial console that is logged in to with the bench's password.
+
+    ``shell``: it answers although the server does not over SSH. ``reactions``: what the kernel writes for a SysRq key.
+    """
+
+    def __init__(self, host: FakeHost) -> None:
+        self._host, self.uname, self.status = host, host.name, 7
+        self.name = f"{host.name} console"
+        self.shell, self.carries_break, self.reactions = False, True, dict[str, str]()
+        self.keys, self.deaths = list[str](), list[KernelDeath]()
         self.alive, self.opened, self.closed = True, 0, 0
         self.text, self.lines = "booting\n", list[str]()
         self.silent = False
@@ -602,23 +643,35 @@ class FakeConsole:
 
     def login(self, user: str, password: str, within_s: float) -> None:
         assert within_s > 0
+        if self.deaths:
+            raise self.deaths.pop()
+        if not (self._host.alive or self.shell):
+            raise NotSeen(f"{self.uname} console: no shell for user {user} within {within_s:g} s")
         self.logins.append((user, password))
 
     def run(self, command: str, within_s: float) -> tuple[int, str]:
-        assert within_s > 0 and command == "uname -n; (exit 7)"
+        assert within_s > 0
+        self.text += f"{command}\n"
         return self.status, f"{self.uname}\n"
+
+    def sysrq(self, key: str) -> None:
+        self.keys.append(key)
+        if not self.carries_break:
+            raise NoBreak(f"{self.uname} console: a raw TCP console carries no BREAK")
+        self.text += self.reactions.get(key, "")
 
     def send_line(self, text: str) -> None:
         self.lines.append(text)
 
     def expect(self, pattern: str, within_s: float) -> None:
-        if self.silent:
-            raise BenchFault(f"console: {pattern!r} not within {within_s:g} s")
+        if self.silent or (self.keys and pattern not in self.text):
+            raise NotSeen(f"{self.uname} console: {pattern!r} was not seen within {within_s:g} s")
 
     def expect_death(self, within_s: float) -> tuple[str, ...]:
         assert within_s > 0
         if isinstance(self.last_words, Exception):
             raise self.last_words
+        self.text += "".join(f"[   12.345678] {line}\r\n" for line in self.last_words)
         return self.last_words
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -12,13 +13,15 @@ from fake_bench import FakeBench
 
 import niclab
 from niclab.bench.records import OperatingSystem, Role
-from niclab.commands import certify, cli, report
+from niclab.commands import certify, cli, report, restore, resume
 from niclab.core.undo import Action, ActionKind, Journal
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import until
 from niclab.report import certificate
 from niclab.report.runfolder import read_run
 from niclab.report.tools import Tools
+from niclab.run import run as runs
+from niclab.run.hygiene import BenchHygiene, restore_file
 
 PASSING = "*** Test Cases ***\nFirst\n    No Operation\nSecond\n    [Tags]    slow\n    No Operation\n"
 FAILING = "*** Test Cases ***\nThird\n    Fail    CardFailure: dut.p0 is wrong\n"
@@ -314,13 +317,19 @@ class TestCommand:
     def test_certify_returns_what_the_run_does(self, status: int, monkeypatch: pytest.MonkeyPatch) -> None:
         asked: list[object] = []
 
-        def run(*arguments: object, dry_run: bool) -> int:
-            asked.extend([*arguments, dry_run])
+        def run(*arguments: object, dry_run: bool, suites: list[str]) -> int:
+            asked.extend([*arguments, dry_run, suites])
             return status
 
         monkeypatch.setattr(certify, "run", run)
         assert cli.main(["certify", "x.yaml", "--card", "c", "--profile", "full", "--results", "r"]) == status
-        assert asked == [Path("x.yaml"), "c", "qualification", Path("r"), {}, None, False]
+        assert asked == [Path("x.yaml"), "c", "qualification", Path("r"), {}, None, False, []]
+
+    def test_a_killed_run_is_continued_by_its_folder(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        asked: list[object] = []
+        monkeypatch.setattr(resume, "run", lambda *arguments: asked.extend(arguments) or 3)
+        assert cli.main(["certify", "--resume", "results/x", "--sign", "key"]) == 3
+        assert asked == [Path("results/x"), Path("key")]
 
     @pytest.mark.parametrize(
         ("options", "plan"),
@@ -330,13 +339,13 @@ class TestCommand:
         self, monkeypatch: pytest.MonkeyPatch, options: list[str], plan: str
     ) -> None:
         asked: list[object] = []
-        monkeypatch.setattr(certify, "run", lambda *arguments, dry_run: asked.append(arguments[2]) or dry_run)
+        monkeypatch.setattr(certify, "run", lambda *arguments, **_: asked.append(arguments[2]) or 0)
         assert cli.main(["certify", *options]) == 0
         assert asked == [plan]
 
     def test_other_systems_are_chosen_by_name(self, monkeypatch: pytest.MonkeyPatch) -> None:
         asked: list[object] = []
-        monkeypatch.setattr(certify, "run", lambda *arguments, dry_run: asked.append(arguments[4]) or dry_run)
+        monkeypatch.setattr(certify, "run", lambda *arguments, **_: asked.append(arguments[4]) or 0)
         assert cli.main(["certify", "x.yaml", "--dut-os", "freebsd"]) == 0
         assert asked == [{Role.DUT: OperatingSystem.FREEBSD}]
 
@@ -350,6 +359,67 @@ class TestCommand:
         assert first.startswith("undone: dut.p0: set up") and last == "bench virtual: 1 changes undone"
         assert cli.main(["restore", str(bench.file)]) == 0
         assert capsys.readouterr().out == "bench virtual: nothing to undo\n"
+
+    def test_restore_waits_for_a_run_that_is_ending(self, bench: FakeBench) -> None:
+        """A pipeline that was aborted cleans up while the run may still drive the bench."""
+        with Journal.for_bench("virtual", "ending").hold(), pytest.raises(BenchFault, match="the end of its run"):
+            restore.run(bench.file, wait_s=0.2)
+        held, ended = threading.Event(), threading.Event()
+
+        def run() -> None:
+            with Journal.for_bench("virtual", "ending").hold():
+                held.set()
+                time.sleep(0.5)
+                ended.set()
+
+        running = threading.Thread(target=run)
+        running.start()
+        held.wait(10)
+        assert cli.main(["restore", str(bench.file), "--wait", "30"]) == 0
+        assert ended.is_set()
+        running.join()
+
+    @pytest.mark.parametrize("mtu", [1500, 9000])
+    def test_restore_compares_with_the_state_before_the_killed_run(
+        self, bench: FakeBench, mtu: int, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        killed = bench.take("killed")
+        killed.part(BenchHygiene).begin()
+        killed.test_ports.prepare()
+        runs._CURRENT.clear()
+        killed._stack.close()
+        bench.dut.nics[0].mtu = mtu
+        assert cli.main(["restore", str(bench.file)]) == 0
+        said = capsys.readouterr().out
+        if mtu == 1500:
+            assert said.endswith("\nequal to the state before the run\n")
+        else:
+            assert "differs from the state before the run:\n  dut: enp1s0 mtu: 9000; expected 1500 (state" in said
+        assert cli.main(["restore", str(bench.file)]) == 0
+        assert ("state before the run" in capsys.readouterr().out) is (mtu != 1500)
+
+    def test_a_state_that_cannot_be_read_keeps_nothing_from_being_undone(
+        self, bench: FakeBench, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        bench.nic("dut.p0").admin_up = True
+        with Journal.for_bench("virtual", "killed").hold() as journal:
+            journal.register("dut.p0", "set up", Action(ActionKind.SHELL, "dut", "ip link set dev enp1s0 down"))
+        restore_file(journal).write_text('{"states": 3}')
+        assert cli.main(["restore", str(bench.file)]) == 0
+        assert not bench.nic("dut.p0").admin_up
+        assert "not compared with the state before the run: " in capsys.readouterr().out
+
+    def test_restore_compares_before_it_stops_a_bench_that_was_down(
+        self, bench: FakeBench, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        bench.set_state(up=False)
+        killed = bench.take("killed")
+        killed.part(BenchHygiene).begin()
+        killed.test_ports.prepare()
+        runs._CURRENT.clear()
+        killed._stack.close()
+        assert cli.main(["restore", str(bench.file)]) == 0
+        assert "equal to the state before the run" in capsys.readouterr().out and not bench.state["up"]
 
     def test_restore_forgets_what_cannot_be_undone_for_a_reason(
         self, bench: FakeBench, capsys: pytest.CaptureFixture[str]

@@ -19,6 +19,7 @@ from niclab.core.undo import Action, ActionKind, Journal
 from niclab.core.verdict import BenchFault
 from niclab.run import run as runs
 from niclab.run.lease import Holder, Lease
+from niclab.run.recover import recover
 from niclab.transports.bmc import PowerState
 from niclab.transports.ssh import Result
 
@@ -183,7 +184,7 @@ class TestOfARun:
         assert bench.dut.boots == 2
         assert all(file.exists() for file in files(bench).values())
         bench.peer.crash()
-        taken.server("peer").recover()
+        recover(taken.server("peer"))
         runs.release()
         assert not any(file.exists() for file in files(bench).values())
 

@@ -17,7 +17,7 @@ from niclab.hosts.linux.host import LinuxHost
 from niclab.hosts.linux.system import read_boot_id
 from niclab.run.run import Run
 from niclab.run.server import Server
-from niclab.transports.bmc import PowerAction, PowerState
+from niclab.transports.bmc import PowerAction
 from niclab.transports.ssh import Result
 
 
@@ -94,19 +94,6 @@ class TestPower:
         with pytest.raises(BenchFault, match=r"^dut BMC: power is not off within"):
             dut.power_cycle()
         assert bench.bmcs[Role.DUT]["ipmi"].orders == [PowerAction.OFF]
-
-    def test_a_server_that_stays_away_is_a_fault(self, bench: FakeBench, dut: Server) -> None:
-        bench.bmcs[Role.DUT]["ipmi"].boots = False
-        with pytest.raises(BenchFault, match=r"^dut to answer over SSH"):
-            dut.recover()
-        assert bench.dut.power is PowerState.ON
-
-    def test_recovery_without_a_bmc_is_a_bench_fault(self, dut: Server) -> None:
-        dut.__dict__.pop("bmc", None)
-        dut.description = dut.description.model_copy(update={"bmc": None})
-        with pytest.raises(BenchFault) as caught:
-            dut.recover()
-        assert str(caught.value) == "dut does not answer and cannot be recovered: bench virtual: dut has no BMC"
 
     @pytest.mark.parametrize(("use", "protocol"), [(None, "ipmi"), ("ipmi", "ipmi"), ("redfish", "redfish")])
     def test_the_bench_file_chooses_the_protocol(

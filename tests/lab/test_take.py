@@ -22,6 +22,7 @@ from niclab.core.verdict import BenchFault
 from niclab.core.wait import until
 from niclab.run import run as runs
 from niclab.run.recover import ensure_ready
+from niclab.run.restoring import restore
 from niclab.run.run import Run
 from niclab.transports import ConnectionLost
 from niclab.transports.bmc import PowerAction, PowerState
@@ -134,11 +135,13 @@ class TestLock:
         bench.take("run-2")
 
     def test_a_take_that_fails_releases_it_and_every_connection(self, bench: FakeBench) -> None:
+        bench.give_to_boot(0.2)
         bench.dut.crash()
         bench.bmcs[Role.DUT]["ipmi"].stuck = True
         bench.bmcs[Role.DUT]["ipmi"].says = PowerState.ON
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("niclab.run.server.POWER_WITHIN_S", 0.05)
+            patch.setattr("niclab.run.recover.RESET_SHOWS_WITHIN_S", 0.05)
             with pytest.raises(BenchFault, match=r"dut BMC: power is not off"):
                 bench.take()
         assert sorted(bench.closed) == ["dut", "peer"]
@@ -175,14 +178,14 @@ class TestKilledRun:
         left_behind(Action(ActionKind.SHELL, "dut", "ip link set dev enp1s0 down"))
         bench.dut.crash()
         bench.take()
-        assert bench.bmcs[Role.DUT]["ipmi"].orders == [PowerAction.OFF, PowerAction.ON]
+        assert bench.bmcs[Role.DUT]["ipmi"].orders == [PowerAction.NMI, PowerAction.RESET]
 
     def test_restore_says_what_it_undid(self, bench: FakeBench) -> None:
         left_behind(link_left_up(bench))
         made = bench.lab()
         with made.journal.hold():
-            assert [entry.run for entry in made.restore()] == ["killed"]
-            assert made.restore() == []
+            assert [entry.run for entry in restore(made)] == ["killed"]
+            assert restore(made) == []
 
 
 class TestServersPower:
@@ -196,21 +199,23 @@ class TestServersPower:
         assert bench.bmcs[Role.PEER]["ipmi"].power_status() is PowerState.OFF
         assert bench.bmcs[Role.DUT]["ipmi"].orders == []
 
-    def test_one_that_hangs_is_power_cycled_and_left_on(self, bench: FakeBench) -> None:
+    def test_one_that_hangs_is_recovered_and_left_on(self, bench: FakeBench) -> None:
         bench.dut.crash()
         taken = bench.take()
         assert taken.journal.pending() == []
-        assert bench.bmcs[Role.DUT]["ipmi"].orders == [PowerAction.OFF, PowerAction.ON]
+        assert bench.bmcs[Role.DUT]["ipmi"].orders == [PowerAction.NMI, PowerAction.RESET]
 
     def test_ensure_ready_names_who_was_recovered(self, bench: FakeBench, taken: Run) -> None:
         assert ensure_ready(taken.servers.values()) == []
         bench.peer.crash()
-        assert ensure_ready(taken.servers.values()) == ["peer"]
+        assert [each.server for each in ensure_ready(taken.servers.values())] == ["peer"]
         bench.peer.crash()
         bench.dut.crash()
-        assert ensure_ready(taken.servers.values()) == ["dut", "peer"]
-        recovered = [mark.subject for mark in marks.read(taken.evidence_folder / marks.FILE)]
-        assert recovered[0] == "peer" and sorted(recovered) == ["dut", "peer", "peer"]
+        assert [each.server for each in ensure_ready(taken.servers.values())] == ["dut", "peer"]
+        noted = marks.read(taken.evidence_folder / marks.FILE)
+        recovered = [mark.subject for mark in noted if mark.kind is MarkKind.RECOVERY]
+        assert recovered[0] == "peer: BMC reset"
+        assert sorted(recovered) == ["dut: BMC reset", "peer: BMC reset", "peer: BMC reset"]
 
     def test_every_ordered_boot_is_noted(self, taken: Run) -> None:
         dut, file = taken.server(Role.DUT), taken.evidence_folder / marks.FILE
@@ -315,6 +320,8 @@ class TestGivingBack:
         self, bench: FakeBench, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("niclab.run.server.POWER_WITHIN_S", 0.05)
+        monkeypatch.setattr("niclab.run.recover.RESET_SHOWS_WITHIN_S", 0.05)
+        bench.give_to_boot(0.2)
         bench.set_state(up=False)
         taken = bench.take()
         taken.test_ports.prepare()
@@ -322,7 +329,8 @@ class TestGivingBack:
         bench.bmcs[Role.PEER]["ipmi"].stuck = True
         with pytest.raises(BenchFault) as caught:
             runs.release()
-        assert str(caught.value).startswith("peer BMC: power is not off within 0.05 s")
+        assert str(caught.value).startswith("peer is out of service: ")
+        assert "power cycle: failed: peer BMC: power is not off within 0.05 s" in str(caught.value)
         assert "4 of 9 changes could not be undone" in str(caught.value)
         assert not any(nic.admin_up or nic.addresses for nic in bench.dut.nics)
         assert bench.said == ["up", "down"]

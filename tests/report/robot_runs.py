@@ -81,7 +81,7 @@ def make_run(
     plan_run(folder, expected_tests=expected_tests, plan="toy")
     sheet, bench = REPOSITORY / "lab" / "cards" / "intel-82574l.yaml", REPOSITORY / "lab" / "benches" / "virtual.yaml"
     files = {Input.SHEET: sheet, Input.BENCH: bench, Input.PLAN: plan, Input.REQUIREMENTS: REQUIREMENTS_FILE}
-    keep_inputs(folder, files)
+    keep_inputs(folder, files, "intel-82574l")
     run = run_robot(folder, suites, options)
     record_facts(folder, driver="e1000e 6.1.0", firmware="1.8-0", kernel="6.1.0-28-amd64")
     finish_run(folder, run.rc)

@@ -15,6 +15,7 @@ from robot_runs import HERE, RobotRun, make_run
 
 from niclab.core.verdict import BenchFault
 from niclab.report.certificate import certify, verify
+from niclab.report.evidence import seal
 from niclab.report.page import certificate_page
 from niclab.report.runfolder import plan_run
 
@@ -379,3 +380,27 @@ def test_folder_that_is_no_run_is_an_error(tmp_path: Path) -> None:
         certify(tmp_path / "missing", 0)
     assert not certify(tmp_path, 0)
     assert len(certificate_of(tmp_path)["reasons"]) >= 5
+
+
+def test_a_leftover_on_the_bench_is_a_failed_check_of_the_lab(run_dir: Path) -> None:
+    """Never a failure of the card; the files of the comparison are evidence like any other."""
+    left = {"text": "dut: enp1s0 mtu: 9000; expected 1500 (state before); left by 'A'; undone"}
+    for name, content in {"state-before": {}, "hygiene": {"format": 1, "faults": [], "findings": [left]}}.items():
+        (run_dir / "evidence" / f"{name}.json").write_text(json.dumps(content))
+    seal(run_dir / "evidence")
+    assert not certify(run_dir, 0)
+    after = certificate_of(run_dir)
+    (check,) = [test for test in after["tests"] if test["name"] == "Bench hygiene"]
+    assert check["verdict"] == "bench-fault" and left["text"] in check["message"]
+    assert any(reason.startswith("Bench hygiene: BenchFault: dut: enp1s0 mtu: 9000") for reason in after["reasons"])
+    assert after["lab_counts"]["bench-fault"] == 1 and after["counts"]["card-failure"] == 0
+    assert "Bench hygiene" in (run_dir / "certificate.html").read_text() and verify(run_dir) == []
+
+
+def test_a_clean_bench_is_a_passed_check_of_the_lab(run_dir: Path) -> None:
+    for name, content in {"state-before": {}, "hygiene": {"format": 1, "faults": [], "findings": []}}.items():
+        (run_dir / "evidence" / f"{name}.json").write_text(json.dumps(content))
+    seal(run_dir / "evidence")
+    certify(run_dir, 0)
+    assert reasons_apart_from_the_plan(run_dir) == []
+    assert certificate_of(run_dir)["lab_counts"]["pass"] >= 1

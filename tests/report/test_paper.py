@@ -12,11 +12,15 @@ from robot_runs import RobotRun
 
 from niclab.core import figures, marks
 from niclab.core.figures import FigureKind, NotedFigure
+from niclab.core.verdict import BenchFault
 from niclab.report import chart_parts, drawings
-from niclab.report.certificate import certify, verify
+from niclab.report.certificate import certify, cover_report, verify
 from niclab.report.certificate_record import CertificateRecord
 from niclab.report.content import Table, content_of
 from niclab.report.evidence import seal
+from niclab.report.measured import figures_of
+from niclab.report.results import read_results
+from niclab.report.sums import write_sums
 
 MISSED = NotedFigure(
     kind=FigureKind.FAILOVER,
@@ -109,6 +113,32 @@ def test_a_printed_chart_has_no_variables() -> None:
     assert "var(--" in svg
     paper = chart_parts.printed(svg)
     assert "var(--" not in paper and "prefers-color-scheme" not in paper and "#b3261e" in paper
+
+
+def test_a_figure_of_the_last_moment_is_of_its_test(run_dir: Path) -> None:
+    tests = read_results(run_dir / "allure-results").tests
+    ended = tests[0].start_ms / 1000 + tests[0].seconds
+    line = json.dumps({**vars(MET), "ended": ended + 0.0004})
+    (run_dir / "evidence" / figures.FILE).write_text(line + "\n")
+    ((figure,), _) = figures_of(run_dir, tests)
+    assert figure["test"] == tests[0].name.rpartition(".")[2]
+
+
+def test_a_certificate_of_an_older_format_is_issued_again(run_dir: Path) -> None:
+    certify(run_dir, 0)
+    file = run_dir / "certificate.json"
+    file.write_text(file.read_text().replace('"format": 4', '"format": 2'))
+    write_sums(run_dir)
+    cover_report(run_dir)
+    assert record_of(run_dir)["format"] == 4 and verify(run_dir) == []
+
+
+def test_an_older_certificate_of_other_files_stays_as_it_is(run_dir: Path) -> None:
+    certify(run_dir, 0)
+    file = run_dir / "certificate.json"
+    file.write_text(file.read_text().replace('"format": 4', '"format": 2'))
+    with pytest.raises(BenchFault, match="does not cover the new report"):
+        cover_report(run_dir)
 
 
 def test_unreadable_figures_are_a_reason(run_dir: Path) -> None:

@@ -59,12 +59,12 @@ def test_discarded_runs_and_recoveries_are_counted(run_dir: Path) -> None:
     marks.keep_in(run_dir / "evidence" / marks.FILE)
     for _ in range(2):
         marks.note(MarkKind.DISCARDED, "dut.p0 to peer.p0: 20 Mbit/s not counted: dut stood still for 300 ms")
-    marks.note(MarkKind.RECOVERY, "dut", 61.2)
+    marks.note(MarkKind.RECOVERY, "dut: BMC reset", 61.2)
     marks.note(MarkKind.BOOT, "dut", 60)
     marks.keep_in(None)
     found = remarks_of(run_dir)
     assert found["Traffic"][0] == "2 runs not counted" and len(found["Traffic"][1]) == 2
-    assert found["Recoveries"] == ("1 power cycle by the lab, because a server did not answer", ["dut: 61 s"])
+    assert found["Recoveries"] == ("1 by the lab, because a server did not answer", ["dut: BMC reset: 61 s"])
 
 
 def test_warnings_are_shown(run_dir: Path) -> None:
@@ -90,7 +90,7 @@ def test_a_sheet_from_elsewhere_is_shown(run_dir: Path, tmp_path: Path) -> None:
     sheet = tmp_path / "mine.yaml"
     sheet.write_text("card: mine\n")
     shutil.rmtree(run_dir / "evidence" / "inputs" / "card")
-    keep_inputs(run_dir, {Input.SHEET: sheet})
+    keep_inputs(run_dir, {Input.SHEET: sheet}, "intel-82574l")
     assert remarks_of(run_dir)["Sheet"][0] == f"The sheet is not one of lab/cards/: {sheet}"
 
 
@@ -98,7 +98,7 @@ def test_the_files_that_decide_are_in_the_evidence_without_secrets(run_dir: Path
     bench = tmp_path / "mine.yaml"
     bench.write_text("bench: mine\ndescription: hunter2 is the password\n")
     shutil.rmtree(run_dir / "evidence" / "inputs" / "bench")
-    keep_inputs(run_dir, {Input.BENCH: bench})
+    keep_inputs(run_dir, {Input.BENCH: bench}, "intel-82574l")
     seal(run_dir / "evidence", ["hunter2"])
     certify(run_dir, 0)
     copy = run_dir / "evidence" / "inputs" / "bench" / "mine.yaml"

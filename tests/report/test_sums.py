@@ -71,9 +71,9 @@ def test_an_intact_run_is_verified_wherever_it_lies(
 
 def test_a_certificate_of_another_format_is_refused(run_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = run_dir / "certificate.json"
-    file.write_text(file.read_text().replace('"format": 3', '"format": 1'))
+    file.write_text(file.read_text().replace('"format": 4', '"format": 1'))
     assert cli.main(["verify", str(run_dir)]) == 1
-    assert "certificate.json: format: 1 is not known; expected: 3" in capsys.readouterr().err
+    assert "certificate.json: format: 1 is not known; expected: 4" in capsys.readouterr().err
 
 
 def test_a_later_report_is_covered(good_run: RobotRun, tmp_path: Path) -> None:

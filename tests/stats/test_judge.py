@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from dataclasses import replace
 
 import pytest
 from hypothesis import assume, given
@@ -124,8 +125,8 @@ def test_limit_in_the_middle_of_the_runs_spends_the_budget() -> None:
 
 
 def test_runs_after_the_decision_change_nothing() -> None:
-    first = judge_values(RUNS[:3], at_least(9500), "Mbit/s", PLAN)
-    then = judge_values([*RUNS[:3], 99999.0, 99999.0, 99999.0], at_least(9500), "Mbit/s", PLAN)
+    first = judge_values(RUNS[:5], at_least(9500), "Mbit/s", PLAN)
+    then = judge_values([*RUNS[:5], 99999.0, 99999.0, 99999.0], at_least(9500), "Mbit/s", PLAN)
     assert first.decision is Decision.MISSED
     assert first == then
 
@@ -334,8 +335,30 @@ def test_stated_correlation_holds_the_errors(phi: float) -> None:
 
 def test_the_count_of_errors_can_fail() -> None:
     """Negative control: strong correlation that the plan does not state is seen in the same count."""
-    _, missed = _errors("AR(1) 0.6", SamplingPlan(first_look=3, correlation=0))
+    _, missed = _errors("AR(1) 0.6", SamplingPlan(first_look=3, correlation=0, family=1))
     assert missed > 0.05
+
+
+def test_the_figures_of_a_certificate_share_the_error_of_a_missed_limit() -> None:
+    """50 figures at their very limits: 2.5 % of certificates are red by chance, not 72 %."""
+    _, alone = _errors("independent normal", SamplingPlan(family=1, correlation=0), 2000)
+    _, shared = _errors("independent normal", SamplingPlan(correlation=0), 2000)
+    assert 0.01 <= alone <= 0.025 + 3 * 0.0035
+    assert shared <= 0.0005 + 3 * 0.0005
+
+
+def test_a_limit_missed_by_little_says_what_more_is_needed() -> None:
+    found = judge_values(RUNS[:3], at_least(9500), "Mbit/s", PLAN)
+    assert found.decision is Decision.UNDECIDED
+    assert found.reason.endswith("outside the limit, and not sure enough among the 50 figures of a certificate")
+    assert judge_values(RUNS[:3], at_least(9500), "Mbit/s", replace(PLAN, family=1)).decision is Decision.MISSED
+
+
+def test_what_is_met_does_not_depend_on_the_number_of_figures() -> None:
+    for limit in (9200, 9400, 9405):
+        one, many = (judge_values(RUNS, at_least(limit), "", replace(PLAN, family=n)) for n in (1, 50))
+        assert (one.decision is Decision.MET) is (many.decision is Decision.MET)
+        assert (one.low, one.high) == (many.low, many.high)
 
 
 def _errors(process: str, plan: SamplingPlan, count: int = 400) -> tuple[float, float]:
@@ -350,7 +373,7 @@ def _errors(process: str, plan: SamplingPlan, count: int = 400) -> tuple[float, 
 def test_plain_answers_cost_few_runs() -> None:
     rng = random.Random(12)
     found = [judge_values([90 + v for v in independent(rng, 12)], at_least(100), "", PLAN) for _ in range(100)]
-    assert sum(result.n for result in found) / 100 < 4
+    assert sum(result.n for result in found) / 100 < 6
     assert {result.decision for result in found} == {Decision.MISSED}
 
 

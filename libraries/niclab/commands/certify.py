@@ -9,33 +9,44 @@ import sys
 import tempfile
 import xml.etree.ElementTree as ET
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 
 from niclab.bench.records import Bench, OperatingSystem, Role, load_bench
 from niclab.card import Card, load_card
-from niclab.commands.forecast import forecast
+from niclab.commands.forecast import forecast, newest
 from niclab.commands.report import look_for_tools, try_report
 from niclab.commands.schema import DIRECTORY, TAG_DOCUMENTATION
 from niclab.core.abort import ENDING, FORWARDED, EndRequests
 from niclab.core.verdict import BenchFault
 from niclab.files.repository import REPOSITORY
 from niclab.files.secrets import Secrets, without_secrets
-from niclab.report import certificate, signature
+from niclab.report import certificate, signature, test_journal
+from niclab.report.content import CERTIFIED, WAIVED
+from niclab.report.controls import record_controls
 from niclab.report.inputs import Input, keep_inputs
+from niclab.report.own_checks import exit_status
+from niclab.report.results import read_results
 from niclab.report.runfolder import (
     ALLURE_RESULTS_FOLDER,
+    CERTIFICATE_FILE,
+    EVIDENCE_FOLDER,
     finish_run,
     new_run,
     plan_run,
+    record_call,
     record_facts,
     record_ports,
     subject_of,
 )
 from niclab.report.sums import SUMS_NAME
+from niclab.report.tools import Tools
+from niclab.report.waived import keep_waivers
 from niclab.scope.plan import load_plan
 from niclab.scope.requirements import REQUIREMENTS_FILE
+from niclab.scope.waivers import load_waivers, require_current
 
 SUITES = REPOSITORY / "suites"
 LISTENERS = REPOSITORY / "libraries" / "listeners"
@@ -43,8 +54,13 @@ MODIFIER = LISTENERS / "ProfileFilter.py"
 PER_CARD = LISTENERS / "PerCard.py"
 LISTENER = LISTENERS / "AllureResults.py"
 ABORT = LISTENERS / "Abort.py"
+TEST_JOURNAL = LISTENERS / "TestJournal.py"
 MASKING = LISTENERS / "MessageMasking.py"
 FIGURES = LISTENERS / "Figures.py"
+JUNIT_NAME = "junit.xml"
+PROGRESS = LISTENERS / "LiveProgress.py"
+WITH_WAIVERS = 6
+"""Exit status of a certificate that rests on a waiver."""
 BOOTS, BOOTS_ONCE = "boots", "boots-the-dut-once"
 """Tags of keywords: those that boot the server they are given, and those that boot the dut once a kind of start."""
 _COOKIES = ("JENKINS_NODE_COOKIE", "JENKINS_SERVER_COOKIE", "HUDSON_SERVER_COOKIE", "BUILD_ID")
@@ -59,8 +75,12 @@ def run(
     sign_with: Path | None = None,
     *,
     dry_run: bool = False,
+    suites: Sequence[str] = (),
 ) -> int:
     """Qualify ``card`` on the bench; return 0 only for a clean certificate. It says first what to expect.
+
+    It returns :data:`WITH_WAIVERS` where the certificate rests on a waiver, 3 where the bench was left changed and
+    nothing found the card wrong, else 1.
 
     Args:
         bench_file: The bench file.
@@ -70,6 +90,7 @@ def run(
         systems: Operating systems of servers that are to run others than the bench file says.
         sign_with: Key of SSH that signs the certificate.
         dry_run: Only say what to expect: nothing is run, and no run folder is made.
+        suites: Names of the suites that are run, as of ``robot --suite``; the run is partial then, and never certified.
 
     Raises:
         BenchFault: When bench file, sheet, plan, key or suites are wrong, or the certificate cannot be written. A
@@ -78,9 +99,11 @@ def run(
     bench, sheet = load_bench(bench_file).with_systems(systems or {}), load_card(card)
     chosen_plan = load_plan(plan)
     profile = chosen_plan.profile.value
+    waivers = load_waivers(card=sheet.name)
+    require_current(waivers, date.today())
     if sign_with is not None:
         signature.check_key(sign_with)
-    options = _options(bench, card, sheet, profile, systems or {})
+    options = [*chosen(bench, card, sheet, profile, systems or {}), *only(suites)]
     tools = look_for_tools()
     ahead = look_ahead(options, bench.secret_names)
     for line in forecast(bench, sheet.name, chosen_plan.plan, results, ahead.tests, ahead.boots).lines():
@@ -88,28 +111,79 @@ def run(
     if dry_run:
         return 0
     run_dir = new_run(results, sheet.name, bench.name, emulated=bench.emulated)
-    plan_run(run_dir, expected_tests=ahead.tests, plan=chosen_plan.plan)
+    part = f"only the suites {', '.join(suites)} were asked for" if suites else None
+    plan_run(run_dir, expected_tests=ahead.tests, plan=chosen_plan.plan, partial=part)
     files = {Input.SHEET: sheet.file, Input.BENCH: bench.file, Input.PLAN: chosen_plan.file}
-    keep_inputs(run_dir, {**files, Input.REQUIREMENTS: REQUIREMENTS_FILE})
+    keep_inputs(run_dir, {**files, Input.REQUIREMENTS: REQUIREMENTS_FILE}, sheet.name)
+    keep_waivers(run_dir, waivers)
+    record_controls(run_dir, results)
     ports = sum(port.role is Role.DUT for port in bench.ports)
     record_ports(run_dir, of_card=sheet.identity.network_ports, of_bench=ports)
     record_facts(run_dir, profile=profile, equipment=bench.description)
-    listener = f"{LISTENER}:{run_dir / ALLURE_RESULTS_FOLDER}"
-    listeners = [word for each in (MASKING, ABORT, FIGURES, listener) for word in ("--listener", str(each))]
-    rc = _Robot().run([*options, *listeners, "--outputdir", str(run_dir)])
+    others = {role.value: system.value for role, system in (systems or {}).items()}
+    record_call(run_dir, bench=str(bench.file.absolute()), card=card, plan=plan, suites="\n".join(suites), **others)
+    earlier = newest(bench.name, sheet.name, chosen_plan.plan, results)
+    return finish(run_dir, bench, run_robot(run_dir, options, earlier), tools, sign_with)
+
+
+def run_robot(run_dir: Path, options: list[str], earlier: Path | None = None) -> int:
+    """Run Robot Framework with every listener of a qualification; return its exit status.
+
+    Args:
+        run_dir: Folder of the run.
+        options: What it runs.
+        earlier: Folder of an earlier run alike, from whose durations the time left is foretold.
+    """
+    results = f"{LISTENER}:{run_dir / ALLURE_RESULTS_FOLDER}"
+    tests = f"{TEST_JOURNAL}:{run_dir / EVIDENCE_FOLDER / test_journal.FILE}"
+    progress = f"{PROGRESS}:{earlier / CERTIFICATE_FILE}" if earlier else str(PROGRESS)
+    every = (MASKING, ABORT, FIGURES, progress, results, tests)
+    listeners = [word for each in every for word in ("--listener", str(each))]
+    return _Robot().run(
+        [*options, *listeners, "--console", "quiet", "--xunit", JUNIT_NAME, "--outputdir", str(run_dir)]
+    )
+
+
+def finish(run_dir: Path, bench: Bench, rc: int, tools: Tools | None, sign_with: Path | None) -> int:
+    """Seal the evidence of a run, judge it, and make its report; return the exit status of the command.
+
+    Args:
+        run_dir: Folder of the run.
+        bench: The bench.
+        rc: Exit status of Robot Framework.
+        tools: Programs that make the report, if there are any.
+        sign_with: Key of SSH that signs the certificate.
+
+    Raises:
+        BenchFault: Evidence or certificate cannot be written.
+    """
     secrets = Secrets(bench.secrets_file)
     finish_run(run_dir, rc, [secrets.get(name) for name in bench.secret_names])
     certified = certificate.certify(run_dir, rc)
+    waived = certificate.rests_on_waivers(run_dir)
     mark = f" ({subject_of(bench.emulated)})" if bench.emulated else ""
-    print(f"{'CERTIFIED' if certified else 'NOT CERTIFIED'}{mark}: {run_dir}", flush=True)
+    for reason in certificate.reasons_of(run_dir):
+        print(f"  {reason}", flush=True)
+    verdict = WAIVED if waived else CERTIFIED if certified else certificate.NOT_CERTIFIED
+    print(f"{verdict}{mark}: {run_dir}", flush=True)
     try_report(run_dir, tools)
     if sign_with is not None:
         signature.sign(run_dir / SUMS_NAME, sign_with)
-    return 0 if certified else 1
+    if waived:
+        return WITH_WAIVERS
+    return 0 if certified else exit_status(run_dir, read_results(run_dir / ALLURE_RESULTS_FOLDER).tests)
 
 
-def _options(bench: Bench, card: str, sheet: Card, profile: str, systems: Mapping[Role, OperatingSystem]) -> list[str]:
-    """The options of Robot Framework that choose and describe the tests."""
+def chosen(bench: Bench, card: str, sheet: Card, profile: str, systems: Mapping[Role, OperatingSystem]) -> list[str]:
+    """Return the options of Robot Framework that choose and describe the tests.
+
+    Args:
+        bench: The bench.
+        card: Name of the card's sheet, or its file.
+        sheet: The sheet.
+        profile: Name of the profile.
+        systems: Operating systems of servers that are to run others than the bench file says.
+    """
     other_systems = [f"{role.name}_OS:{system.value}" for role, system in systems.items()]
     options = [
         *(word for variable in other_systems for word in ("--variable", variable)),
@@ -117,17 +191,34 @@ def _options(bench: Bench, card: str, sheet: Card, profile: str, systems: Mappin
         *("--name", "Qualification", "--settag", f"allure.label.card:{sheet.name}"),
         *("--prerunmodifier", f"{PER_CARD}:{sheet.file}:{bench.server(Role.DUT).os.value}"),
         *("--prerunmodifier", f"{MODIFIER}:{profile}"),
-        *("--argumentfile", str(DIRECTORY / TAG_DOCUMENTATION)),
     ]
     subject = subject_of(bench.emulated)
     about = {"Subject": subject, "Card": sheet.name, "Bench": bench.name, "Profile": profile}
     options += [word for name, value in about.items() for word in ("--metadata", f"{name}:{value}")]
-    options += ["--tagstatexclude", "allure.*"]
-    if bench.emulated:
-        options += [
-            word for page in ("log", "report") for word in (f"--{page}title", f"{subject}: {page} of {sheet.name}")
-        ]
-    return options
+    return [*options, *pages(bench, sheet)]
+
+
+def only(suites: Sequence[str]) -> list[str]:
+    """Return the options of Robot Framework that select suites.
+
+    Args:
+        suites: Their names; none selects all.
+    """
+    return [word for suite in suites for word in ("--suite", suite)]
+
+
+def pages(bench: Bench, sheet: Card) -> list[str]:
+    """Return the options of Robot Framework, and of rebot, for its pages.
+
+    Args:
+        bench: The bench.
+        sheet: The sheet.
+    """
+    options = ["--argumentfile", str(DIRECTORY / TAG_DOCUMENTATION), "--tagstatexclude", "allure.*"]
+    if not bench.emulated:
+        return options
+    titles = {page: f"{subject_of(bench.emulated)}: {page} of {sheet.name}" for page in ("log", "report")}
+    return [*options, *(word for page, title in titles.items() for word in (f"--{page}title", title))]
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,21 @@ from pathlib import Path
 
 from niclab import __version__
 from niclab.bench.records import OperatingSystem, Role, chosen_systems
-from niclab.commands import baseline, certify, compare, doctor, history, parse, report, restore, timing, verify
+from niclab.commands import (
+    baseline,
+    certify,
+    compare,
+    doctor,
+    new_bench,
+    parse,
+    places,
+    report,
+    restore,
+    resume,
+    store,
+    timing,
+    verify,
+)
 from niclab.commands.parity import parity_page
 from niclab.core.profile import Profile
 from niclab.core.verdict import BenchFault, NotApplicable
@@ -27,7 +41,7 @@ SIGN_KEY = "NICLAB_SIGN_KEY"
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command; 0: all well, 1: something is wrong and said, 2: wrong usage."""
+    """Run one command; 0: all well, 1: something is wrong and said, 2: wrong usage, 3: a bench left changed."""
     options = _parser().parse_args(arguments)
     try:
         _check_installation(REPOSITORY)
@@ -57,19 +71,39 @@ def _parser() -> argparse.ArgumentParser:
     look.add_argument("--no-cables", action="store_true", help="leave every link alone")
     _systems_options(look)
     look.set_defaults(run=_doctor)
+    new = commands.add_parser(
+        "new-bench", help="write a bench file: ask a few questions, and the servers for their ports"
+    )
+    new.add_argument("name", help="name of the bench")
+    for name, question in new_bench.QUESTIONS.items():
+        new.add_argument(f"--{name.replace('_', '-')}", default="", help=question)
+    new.add_argument("--folder", type=Path, default=new_bench.BENCHES, help="where it is written")
+    new.set_defaults(run=_new_bench)
     undo = commands.add_parser("restore", help="undo what a killed run left changed on a bench")
     undo.add_argument("bench", nargs="?", type=Path, default=DEFAULT_BENCH)
     undo.add_argument("--forget", metavar="ID", default="", help="undo nothing; give this change up, for a reason")
     undo.add_argument("--reason", metavar="TEXT", default="", help="why --forget; kept in the journal")
     undo.add_argument("--steal", action="store_true", help="break the leases of others on the servers first")
+    undo.add_argument("--wait", type=float, default=0, metavar="S", help="seconds a run on the bench has to end")
     undo.set_defaults(run=_restore)
     qualify = commands.add_parser("certify", help="qualify a card: suites, Allure report, certificate")
     qualify.add_argument("bench", nargs="?", type=Path, default=DEFAULT_BENCH)
+    qualify.add_argument("--bench", type=Path, dest="other_bench", metavar="FILE|labgrid:FILTER", help="the same")
     qualify.add_argument("--card", default=DEFAULT_CARD)
     scope = qualify.add_mutually_exclusive_group()
     scope.add_argument("--plan", help="name of a plan in lab/plans, or a plan's file: what must be covered")
     scope.add_argument("--profile", type=Profile, default=Profile.QUICK, metavar="quick|full", help="its own plan")
     qualify.add_argument("--results", type=Path, default=RESULTS, help="folder of the run folders")
+    qualify.add_argument(
+        "--suite",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="run this suite only (again for more): a partial run",
+    )
+    qualify.add_argument(
+        "--resume", type=Path, metavar="RUN", help="continue a killed run in its folder, as it was called"
+    )
     qualify.add_argument("--dry-run", action="store_true", help="only say how many boots and minutes to expect")
     key = os.environ.get(SIGN_KEY)
     qualify.add_argument(
@@ -96,7 +130,7 @@ def _parser() -> argparse.ArgumentParser:
     past.add_argument("card", help="name of the card sheet")
     past.add_argument("--results", type=Path, default=RESULTS, help="folder of the run folders")
     past.add_argument("--html", type=Path, metavar="FILE", help="the page; by default history-CARD.html there")
-    past.set_defaults(run=lambda options: history.run(options.card, options.results, options.html))
+    past.set_defaults(run=_history)
     read = commands.add_parser("parse", help="read a tool's output from standard input, print its record as JSON")
     what = read.add_mutually_exclusive_group(required=True)
     what.add_argument("kind", nargs="?", help="what the text is; see --list")
@@ -104,6 +138,8 @@ def _parser() -> argparse.ArgumentParser:
     what.add_argument("--list", action="store_true", dest="listing", help="name every kind")
     read.set_defaults(run=_parse)
     baseline.add_parser(commands)
+    store.add_parser(commands)
+    places.add_parser(commands)
     alike = commands.add_parser("parity", help="print which question each operating system answers, and how")
     alike.set_defaults(run=_parity)
     return parser
@@ -137,17 +173,38 @@ def _doctor(options: argparse.Namespace) -> int:
     return 1 if faults else 0
 
 
+def _new_bench(options: argparse.Namespace) -> int:
+    answers = {name: getattr(options, name) for name in new_bench.QUESTIONS}
+    return new_bench.run(new_bench.BenchAnswers(options.name, **answers), options.folder)
+
+
 def _restore(options: argparse.Namespace) -> int:
     if options.forget:
         return restore.forget(options.bench, options.forget, options.reason)
-    return restore.run(options.bench, steal=options.steal)
+    return restore.run(options.bench, steal=options.steal, wait_s=options.wait)
 
 
 def _certify(options: argparse.Namespace) -> int:
+    if options.resume is not None:
+        return resume.run(options.resume, options.sign)
     plan = options.plan or PLAN_OF_PROFILE[options.profile]
-    return certify.run(
-        options.bench, options.card, plan, options.results, _systems(options), options.sign, dry_run=options.dry_run
-    )
+    with places.bench_file(options.other_bench or options.bench) as bench:
+        return certify.run(
+            bench,
+            options.card,
+            plan,
+            options.results,
+            _systems(options),
+            options.sign,
+            dry_run=options.dry_run,
+            suites=options.suite,
+        )
+
+
+def _history(options: argparse.Namespace) -> int:
+    from niclab.commands import history  # needs the packages of the results store, which are optional
+
+    return history.run(options.card, options.results, options.html)
 
 
 def _parse(options: argparse.Namespace) -> int:

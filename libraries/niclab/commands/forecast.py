@@ -62,16 +62,38 @@ def forecast(bench: Bench, card: str, plan: str, results: Path, tests: int, orde
     return Forecast(tests, ordered, within_s, tuple(_earlier(bench.name, card, plan, results)))
 
 
+def newest(bench: str, card: str, plan: str, results: Path) -> Path | None:
+    """Return the folder of the newest finished run of a card on a bench by a plan, if there is one.
+
+    Args:
+        bench: Name of the bench.
+        card: Name of the card sheet.
+        plan: Name of the plan.
+        results: Folder of the run folders.
+    """
+    return next(_finished(bench, card, plan, results), None)
+
+
 def _earlier(bench: str, card: str, plan: str, results: Path) -> Iterator[Timing]:
     found = 0
-    for file in sorted(results.glob(f"2*/{RUN_FILE}"), reverse=True):
+    for folder in _finished(bench, card, plan, results):
         try:
-            run = read_run(file.parent)
-            if (run["card"], run["bench"], run.get("plan")) != (card, bench, plan) or not run.get("finished"):
-                continue
-            yield timing_of(file.parent)
-        except (BenchFault, KeyError):
+            yield timing_of(folder)
+        except BenchFault:
             continue  # a run that broke off is no history
         found += 1
         if found == RUNS_LOOKED_AT:
             return
+
+
+def _finished(bench: str, card: str, plan: str, results: Path) -> Iterator[Path]:
+    """Folders of finished runs, newest first; a run of some suites says little of one of all."""
+    for file in sorted(results.glob(f"2*/{RUN_FILE}"), reverse=True):
+        try:
+            run = read_run(file.parent)
+            matches = (run["card"], run["bench"], run.get("plan")) == (card, bench, plan) and run.get("finished")
+            matches = matches and not run.get("partial")
+        except (BenchFault, KeyError):
+            continue  # another file of that name: it is no run
+        if matches:
+            yield file.parent

@@ -3,37 +3,79 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from niclab.bench.records import load_bench
 from niclab.card import load_card
-from niclab.core.undo import Journal
+from niclab.core.undo import BenchInUse, Journal
+from niclab.core.verdict import BenchFault
+from niclab.core.wait import until
 from niclab.report import who
+from niclab.run.hygiene import compare_with_kept, kept_for_restore, restore_file
+from niclab.run.restoring import restore
 from niclab.run.run import Run
+from niclab.state.snapshot import Snapshot
 
 ANY_CARD = "intel-82574l"
 """Nothing of a sheet is needed to undo."""
 
 
-def run(bench_file: Path, *, steal: bool = False) -> int:
+def run(bench_file: Path, *, steal: bool = False, wait_s: float = 0) -> int:
     """Undo what is pending in the journal of a bench, and print it.
 
     Args:
         bench_file: The bench file.
         steal: Break the leases of others on its servers first.
+        wait_s: Seconds that a run of this user on the bench has to end: one that was asked to end needs time.
 
     Raises:
         BenchFault: The bench is in use, or something could not be undone.
     """
     bench = load_bench(bench_file)
+    if wait_s > 0:
+        until(lambda: _ended(bench.name), within=wait_s, what=f"bench {bench.name}: the end of its run", every=1)
     with tempfile.TemporaryDirectory() as scratch:
         taken = Run(bench, load_card(ANY_CARD), Path(scratch), lambda: None)
         with taken.journal.hold():
-            undone = taken.restore(steal=print if steal else None)
+            lines, kept = list[str](), None
+            try:
+                kept = kept_for_restore(taken.journal)
+            except BenchFault as error:
+                lines.append(f"not compared with the state before the run: {error}")
+            leaving = kept.older if kept else frozenset[str]()
+
+            def look() -> None:
+                if kept is not None:
+                    lines.extend(_compared(taken, kept.states))
+
+            undone = restore(taken, steal=print if steal else None, look=look, leaving=leaving)
     for entry in undone:
         print(f"undone: {entry}")
     print(f"bench {bench.name}: {len(undone)} changes undone" if undone else f"bench {bench.name}: nothing to undo")
+    for line in lines:
+        print(line)
     return 0
+
+
+def _ended(bench: str) -> bool:
+    try:
+        with Journal.for_bench(bench).hold():
+            return True
+    except BenchInUse:
+        return False
+
+
+def _compared(run: Run, before: Sequence[Snapshot]) -> list[str]:
+    """How the bench differs from the state before the run that was interrupted; that is forgotten when it does not."""
+    try:
+        differences = compare_with_kept(run, before)
+    except BenchFault as error:
+        return [f"not compared with the state before the run: {error}"]
+    if differences:
+        return ["differs from the state before the run:", *(f"  {line}" for line in differences)]
+    restore_file(run.journal).unlink(missing_ok=True)
+    return ["equal to the state before the run"]
 
 
 def forget(bench_file: Path, id: str, reason: str) -> int:

@@ -1,9 +1,9 @@
 """What is generated into ``lab/schema``: JSON Schemas of the typed records, and the documentation of requirement tags.
 
-Editors complete and check bench files, card sheets, plans, requirements and switch models with the schemas; another
-schema is the form of ``certificate.json``. Robot
-Framework shows what a requirement is with ``robot --argumentfile lab/schema/tagdoc.args suites/``, as ``niclab
-certify`` does. ``python -m niclab.commands.schema`` writes all of them.
+Editors complete and check bench files, card sheets, plans, requirements, switch models and waivers with the schemas;
+another schema is the form of ``certificate.json``. Robot Framework shows what a requirement is with
+``robot --argumentfile lab/schema/tagdoc.args suites/``, as ``niclab certify`` does.
+``python -m niclab.commands.schema`` writes all of them.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from niclab.files.yaml import Sheet, shown_file
 from niclab.report.certificate_record import CertificateRecord
 from niclab.scope.plan import Plan
 from niclab.scope.requirements import Requirements, load_requirements
+from niclab.scope.waivers import Waiver
 from niclab.switch.model import SwitchModel
 
 SCHEMAS: dict[str, type[Sheet]] = {
@@ -30,6 +31,7 @@ SCHEMAS: dict[str, type[Sheet]] = {
     "plan.schema.json": Plan,
     "requirements.schema.json": Requirements,
     "switch.schema.json": SwitchModel,
+    "waiver.schema.json": Waiver,
 }
 DIRECTORY = REPOSITORY / "lab" / "schema"
 CERTIFICATE_SCHEMA = "certificate.schema.json"

@@ -29,7 +29,7 @@ class MarkKind(StrEnum):
     BOOT = "boot"
     """A server starts: ordered by a check, or by bringing the bench up."""
     RECOVERY = "recovery"
-    """A server that did not answer is power-cycled by the lab."""
+    """A server that did not answer is recovered by the lab; the subject names the step that did so."""
     PAUSE = "pause"
     """The time itself is meant: a hold time, a time in which nothing may happen."""
     STATE = "state"

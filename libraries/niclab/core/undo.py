@@ -27,7 +27,7 @@ import os
 import re
 import threading
 import uuid
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Container, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
@@ -59,6 +59,10 @@ class UndoReport:
             lines = [f"{entry}; failed: {entry.errors[-1]}" for entry in self.failed]
             count = f"{len(self.failed)} of {len(self.failed) + len(self.done)} changes"
             raise BenchFault(f"{count} could not be undone and stay in the journal:\n" + "\n".join(lines))
+
+
+class BenchInUse(BenchFault):
+    """Another process of this user holds the journal of the bench."""
 
 
 class Journal:
@@ -98,7 +102,8 @@ class Journal:
         """Be the only process that works on the bench.
 
         Raises:
-            BenchFault: When another holds it (naming its pid), or a line of the journal cannot be read.
+            BenchInUse: When another holds it; the message names its pid.
+            BenchFault: When a line of the journal cannot be read.
         """
         if self._fd is not None:
             raise BenchFault(f"{self.path}: this run holds the journal already; wanted: hold it once")
@@ -194,16 +199,21 @@ class Journal:
         UndoReport((), (failed,) if failed else ()).raise_if_failed()
 
     def undo_all(
-        self, run: Callable[[Action], None], *, kinds: Collection[ActionKind] = tuple(ActionKind)
+        self,
+        run: Callable[[Action], None],
+        *,
+        kinds: Collection[ActionKind] = tuple(ActionKind),
+        leaving: Container[str] = (),
     ) -> UndoReport:
         """Undo everything pending, newest first; when one fails, the rest is undone all the same.
 
-        ``run`` carries out one action and raises when it did not succeed. Only actions of ``kinds``.
+        ``run`` carries out one action and raises when it did not succeed. Only actions of ``kinds``; entries with the
+        ids ``leaving`` stay pending.
         """
         self._held()
         done, failed = [], []
         for entry in self.pending():
-            if entry.action.kind not in kinds:
+            if entry.id in leaving or entry.action.kind not in kinds:
                 continue
             failure = self._try(entry, run)
             if failure:
@@ -280,7 +290,7 @@ class Journal:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             who = _holder(self._state().holder_pid)
-            raise BenchFault(f"{self.path}: the bench is in use by {who}; wanted: one run at a time") from error
+            raise BenchInUse(f"{self.path}: the bench is in use by {who}; wanted: one run at a time") from error
 
     def _repair(self, fd: int) -> None:
         """Cut off a torn last line and keep it as a line of its own; start afresh when the file is long and settled."""

@@ -13,13 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from niclab.core.verdict import BenchFault
-from niclab.report import LOOK, write_atomically, write_json
-from niclab.report.runfolder import DEMONSTRATION, NEEDED_FACTS
+from niclab.report import LOOK, read_json_object, write_atomically, write_json
+from niclab.report.runfolder import CERTIFICATE_FILE, DEMONSTRATION, NEEDED_FACTS, RUN_FILE
 from niclab.report.tools import Tools, basic_environment
 from niclab.report.tools import run as run_tool
 
 REPORT_FOLDER = "allure-report"
 REPORT_NAME = "index.html"
+HISTORY_NAME = "history.json"
+"""What the report of a run adds to the history of later ones."""
+HISTORY_RUNS = 20
 NOT_RECORDED = "not recorded"
 _GENERATE_WITHIN_S = 600
 # Allure 3.18.0 writes this into every page and has no switch against it.
@@ -60,11 +63,19 @@ def generate(
         work = Path(folder)
         for name in ("allurerc.mjs", "logo.svg"):
             shutil.copyfile(_existing(look / name), work / name)
-        settings = {"title": _title(run), "output": str(work / "report"), "variables": _variables(run)}
+        history = work / "history.jsonl"
+        history.write_text("".join(f"{line}\n" for line in _history(results_dir.absolute().parent, run)))
+        staged, waived = _staged(results_dir, work)
+        settings = {
+            "title": _title(run),
+            "output": str(work / "report"),
+            "variables": {**_variables(run), **waived},
+            "history": str(history),
+        }
         write_json(work / "settings.json", settings)
         private = {"HOME": str(work), "NICLAB_REPORT_SETTINGS": str(work / "settings.json")}
         run_tool(
-            [str(tools.node), str(tools.allure), "generate", "--config", "allurerc.mjs", str(results_dir.absolute())],
+            [str(tools.node), str(tools.allure), "generate", "--config", "allurerc.mjs", str(staged)],
             what="Allure report",
             within_s=_GENERATE_WITHIN_S,
             cwd=work,
@@ -73,8 +84,57 @@ def generate(
         if not (work / "report" / REPORT_NAME).is_file():
             raise BenchFault(f"Allure report: {REPORT_NAME} was not written although the generator ended well")
         strip_beacon(work / "report")
+        _keep_history(history, work / "report" / HISTORY_NAME)
         shutil.copytree(work / "report", out_dir)
     return out_dir / REPORT_NAME
+
+
+def _history(run_dir: Path, run: Mapping[str, Any]) -> list[str]:
+    """The entries of earlier runs of the same card on the same bench, oldest first; never one of another card.
+
+    Each report keeps its own entry, so that a report that is made again replaces it.
+    """
+    found = []
+    for file in sorted(run_dir.parent.glob(f"2*/{REPORT_FOLDER}/{HISTORY_NAME}")):
+        other = file.parents[1]
+        try:
+            about = read_json_object(other / RUN_FILE)
+            entry = file.read_text("utf-8").strip()
+        except (BenchFault, OSError, UnicodeDecodeError):
+            continue  # a run that cannot be read has no history
+        same = all(about.get(name) == run.get(name) for name in ("card", "bench"))
+        if same and other != run_dir and str(about.get("started")) < str(run.get("started")):
+            found.append(entry)
+    return found[-HISTORY_RUNS:]
+
+
+def _keep_history(history: Path, file: Path) -> None:
+    """Keep the entry that the generator has added, the last one; a generator that adds none leaves none."""
+    lines = history.read_text("utf-8").splitlines()
+    if lines:
+        file.write_text(f"{lines[-1]}\n")
+
+
+def _staged(results_dir: Path, work: Path) -> tuple[Path, dict[str, str]]:
+    """The results, with a label at each failure that a waiver covers; and what the report says of the waivers."""
+    certificate = results_dir.parent / CERTIFICATE_FILE
+    content = read_json_object(certificate) if certificate.is_file() else {}
+    waivers = {each["waiver"]: each for each in content.get("waivers") or ()}
+    covered = {test["name"]: test["waiver"] for test in content.get("tests") or () if test.get("waiver")}
+    if not covered:
+        return results_dir.absolute(), {}
+    staged = work / "results"
+    shutil.copytree(results_dir, staged)
+    for path in staged.glob("*-result.json"):
+        result = read_json_object(path)
+        if waiver := waivers.get(covered.get(str(result.get("fullName")), "")):
+            said = f"Waiver {waiver['waiver']}, until {waiver['expires']}, by {waiver['owner']}: {waiver['reason']}"
+            result["labels"].append({"name": "waiver", "value": waiver["waiver"]})
+            result["description"] = f"{said}\n\n{result.get('description') or ''}"
+            result.pop("descriptionHtml", None)
+            write_json(path, result)
+    used = sorted(set(covered.values()))
+    return staged, {"Waivers": "; ".join(f"{name}: {waivers[name]['reason']}" for name in used)}
 
 
 def strip_beacon(report_dir: Path) -> None:

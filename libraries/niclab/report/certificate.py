@@ -18,12 +18,13 @@ from xml.etree import ElementTree
 from niclab.core.verdict import BenchFault
 from niclab.report import now, read_json_object, sha256_of, warn, write_atomically, write_json
 from niclab.report.allure import REPORT_FOLDER
-from niclab.report.content import CERTIFIED
-from niclab.report.coverage import cover, decides_for_the_lab, headline, unfulfilled
+from niclab.report.content import CERTIFIED, WAIVED
+from niclab.report.coverage import Coverage, cover, decides_for_the_lab, headline, unfulfilled
 from niclab.report.evidence import read_index, stored_files
 from niclab.report.identity import bench_of, identity_of
 from niclab.report.inputs import Input, folder_of, kept
-from niclab.report.measured import charts_of, figures_of, named_charts
+from niclab.report.measured import charts_of, evidence_of_tests, figures_of, named_charts
+from niclab.report.own_checks import own_checks
 from niclab.report.page import certificate_page
 from niclab.report.paper import certificate_paper
 from niclab.report.remarks import remarks
@@ -41,11 +42,12 @@ from niclab.report.runfolder import (
 from niclab.report.sums import OUTPUT_NAME, PAGE_NAME, PAPER_NAME, covered, differences, write_sums
 from niclab.report.timing import timing_of
 from niclab.report.verdicts import Verdict
+from niclab.report.waived import Waived, waived
 from niclab.scope.plan import load_plan
 from niclab.scope.requirements import load_requirements
 
 NOT_CERTIFIED = "NOT CERTIFIED"
-FORMAT = 3
+FORMAT = 4
 _NAMES_SHOWN = 5
 
 
@@ -68,7 +70,30 @@ def certify(run_dir: Path, robot_rc: int) -> bool:
     write_atomically(run_dir / PAGE_NAME, certificate_page(certificate, charts))
     _write_paper(run_dir, certificate, charts)
     write_sums(run_dir)
-    return bool(certificate["verdict"] == CERTIFIED)
+    return bool(certificate["verdict"] != NOT_CERTIFIED)
+
+
+def rests_on_waivers(run_dir: Path) -> bool:
+    """Return whether a run is certified only because of waivers.
+
+    Args:
+        run_dir: Folder of the run.
+    """
+    return bool(_written(run_dir).get("verdict") == WAIVED)
+
+
+def reasons_of(run_dir: Path) -> list[str]:
+    """Return why a run was not certified; nothing where it was, or was not judged.
+
+    Args:
+        run_dir: Folder of the run.
+    """
+    return list(map(str, _written(run_dir).get("reasons", ())))
+
+
+def _written(run_dir: Path) -> dict[str, Any]:
+    file = run_dir / CERTIFICATE_FILE
+    return read_json_object(file) if file.is_file() else {}
 
 
 def _write_paper(run_dir: Path, certificate: Mapping[str, Any], charts: Mapping[str, str]) -> None:
@@ -128,9 +153,14 @@ def _certificate(run_dir: Path, robot_rc: int, issued: str) -> dict[str, Any]:
         run = {}
         reasons.append(str(fault))
     results = read_results(run_dir / ALLURE_RESULTS_FOLDER)
-    reasons += _reasons_of_tests(results, run)
-    reasons += _reasons_of_run(run, robot_rc)
-    scope, lacking = _scope(run_dir, run, results.tests)
+    accepted = waived(run_dir, run.get("card"), run.get("started"), results.tests)
+    reasons += accepted.problems
+    reasons += _reasons_of_tests(results, run, accepted)
+    own = own_checks(run_dir)
+    reasons += [f"{check.name}: {check.message}." for check in own if check.verdict is not Verdict.PASS]
+    reasons += _reasons_of_run(run, robot_rc, len(accepted.tests))
+    of_lab = [check for check in own if check.verdict is not Verdict.CARD_FAILURE]
+    scope, lacking = _scope(run_dir, run, results.tests, of_lab, accepted)
     reasons += lacking
     in_output, warnings = _reasons_of_output(run_dir / OUTPUT_NAME, results)
     reasons += in_output
@@ -141,11 +171,12 @@ def _certificate(run_dir: Path, robot_rc: int, issued: str) -> dict[str, Any]:
     remarked, unread = remarks(run_dir, run, warnings)
     reasons += unread
     reasons += _reasons_of_evidence(run_dir / EVIDENCE_FOLDER)
+    evidence = evidence_of_tests(run_dir)
     figures, unread = figures_of(run_dir, results.tests)
     reasons += unread
     return {
         "format": FORMAT,
-        "verdict": NOT_CERTIFIED if reasons else CERTIFIED,
+        "verdict": NOT_CERTIFIED if reasons else WAIVED if accepted.tests else CERTIFIED,
         "reasons": reasons,
         **{name: run.get(name) for name in ("card", "bench", "subject", "run", "started", "finished", "who", "git")},
         "issued": issued,
@@ -159,8 +190,17 @@ def _certificate(run_dir: Path, robot_rc: int, issued: str) -> dict[str, Any]:
         "equipment": bench_of(run_dir),
         "figures": figures,
         "charts": named_charts(run_dir),
-        "counts": _counted(results.tests),
-        "tests": [test.as_json() for test in results.tests],
+        "counts": _counted([*results.tests, *own]),
+        "tests": [
+            {
+                **test.as_json(),
+                "waiver": accepted.tests.get(test.name),
+                "evidence": evidence.get(test.name.rpartition(".")[2], []),
+            }
+            for test in [*results.tests, *own]
+        ],
+        "waivers": accepted.as_json(),
+        "controls": run.get("controls"),
         **scope,
         "timing": spent,
         "remarks": [each.as_json() for each in remarked],
@@ -168,12 +208,12 @@ def _certificate(run_dir: Path, robot_rc: int, issued: str) -> dict[str, Any]:
     }
 
 
-def _reasons_of_run(run: Mapping[str, Any], robot_rc: int) -> list[str]:
+def _reasons_of_run(run: Mapping[str, Any], robot_rc: int, waived_tests: int) -> list[str]:
     reasons = []
     if run.get("partial"):
         reasons.append(f"The run is partial: {run['partial']}.")
-    if robot_rc != 0:
-        reasons.append(f"robot ended with exit status {robot_rc}; wanted: 0.")
+    if robot_rc != waived_tests:
+        reasons.append(f"robot ended with exit status {robot_rc}; wanted: {waived_tests}.")
     if run and not run.get("finished"):
         reasons.append(f"{RUN_FILE} does not say that the run has finished.")
     elif run and run.get("robot_rc") != robot_rc:
@@ -190,7 +230,7 @@ def _reasons_of_run(run: Mapping[str, Any], robot_rc: int) -> list[str]:
     return reasons
 
 
-def _reasons_of_tests(results: RunResults, run: Mapping[str, Any]) -> list[str]:
+def _reasons_of_tests(results: RunResults, run: Mapping[str, Any], accepted: Waived) -> list[str]:
     reasons = list(results.problems)
     said = {
         Verdict.CARD_FAILURE: "found the card wrong",
@@ -198,7 +238,7 @@ def _reasons_of_tests(results: RunResults, run: Mapping[str, Any]) -> list[str]:
         Verdict.UNDECIDED: "could not decide",
     }
     for verdict, words in said.items():
-        names = [test.name for test in results.tests if test.verdict is verdict]
+        names = [test.name for test in results.tests if test.verdict is verdict and test.name not in accepted.tests]
         if names:
             reasons.append(f"{_tests(len(names))} {words}: {_some(names)}.")
     if not any(test.verdict is Verdict.PASS for test in results.tests):
@@ -259,22 +299,37 @@ def _reasons_of_evidence(folder: Path) -> list[str]:
     return [f"Evidence {words}: {_some(names)}." for words, names in found.items() if names]
 
 
-def _scope(run_dir: Path, run: Mapping[str, Any], tests: list[TestRecord]) -> tuple[dict[str, Any], list[str]]:
+def _scope(
+    run_dir: Path,
+    run: Mapping[str, Any],
+    tests: list[TestRecord],
+    of_lab: list[TestRecord],
+    accepted: Waived,
+) -> tuple[dict[str, Any], list[str]]:
     """What the run covers of all requirements, as it is on the certificate, and what keeps its plan unfulfilled."""
     try:
         plan = load_plan(str(run.get("plan") or ""), folder_of(run_dir, Input.PLAN))
         requirements = load_requirements(kept(run_dir, Input.REQUIREMENTS))
         found = cover(requirements, plan, tests)
     except BenchFault as fault:
-        nothing: dict[str, Any] = {"plan": run.get("plan"), "scope": "no plan", "requirements": [], "lab_counts": {}}
+        nothing: dict[str, Any] = {
+            "plan": run.get("plan"),
+            "scope": "no plan",
+            "requirements": [],
+            "lab_counts": _counted(of_lab) if of_lab else {},
+        }
         return nothing, [f"{RUN_FILE}: plan: {fault}"]
     scope = {
         "plan": plan.plan,
         "scope": headline(plan, found),
         "requirements": [each.as_json() for each in found],
-        "lab_counts": _counted([test for test in tests if decides_for_the_lab(requirements, test)]),
+        "lab_counts": _counted([*of_lab, *(test for test in tests if decides_for_the_lab(requirements, test))]),
     }
-    return scope, unfulfilled(plan, found)
+    return scope, unfulfilled(plan, [each for each in found if not accepted.only(_of(each, tests))])
+
+
+def _of(coverage: Coverage, tests: list[TestRecord]) -> list[TestRecord]:
+    return [test for test in tests if test.name in coverage.tests]
 
 
 def _counted(tests: list[TestRecord]) -> dict[str, int]:

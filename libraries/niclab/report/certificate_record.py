@@ -14,13 +14,15 @@ class _Part(BaseModel):
 
 
 class CertifiedTest(_Part):
-    """One test. ``requirements``: what it decides."""
+    """One test. ``requirements``: what it decides; ``waiver``: what covers its failure; ``evidence``: its files."""
 
     name: str
     verdict: Verdicts
     message: str
     requirements: list[str]
     seconds: float
+    waiver: str | None
+    evidence: list[str]
 
 
 class CertifiedRequirement(_Part):
@@ -63,11 +65,32 @@ class CertifiedRemark(_Part):
     details: list[str]
 
 
+class CertifiedWaiver(_Part):
+    """A waiver of the card. ``tests``: whose failures it covers in this run."""
+
+    waiver: str
+    covers: str
+    reason: str
+    owner: str
+    expires: str
+    tests: list[str]
+
+
+class CertifiedControls(_Part):
+    """The newest run of the negative controls: ``found`` of ``run`` found the defect that they injected."""
+
+    when: str
+    commit: str
+    run: int
+    found: int
+    missed: list[str]
+
+
 class CertificateRecord(_Part):
     """The whole file. What a run did not record is null or empty, and a reason where the verdict needs it."""
 
-    format: Literal[3]
-    verdict: Literal["CERTIFIED", "NOT CERTIFIED"]
+    format: Literal[4]
+    verdict: Literal["CERTIFIED", "CERTIFIED WITH WAIVERS", "NOT CERTIFIED"]
     reasons: list[str]
     card: str | None
     bench: str | None
@@ -90,6 +113,8 @@ class CertificateRecord(_Part):
     charts: list[str] = Field(description="Files of the evidence.")
     counts: dict[Verdicts, int]
     tests: list[CertifiedTest]
+    waivers: list[CertifiedWaiver]
+    controls: CertifiedControls | None
     plan: str | None
     scope: str
     requirements: list[CertifiedRequirement]

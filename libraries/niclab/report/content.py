@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from niclab.core.certainty import FAMILY, LEVEL
 from niclab.report import drawings
+from niclab.report.condensed import condensed
 from niclab.report.content_rows import (
     NOT_RECORDED,
     bench_rows,
@@ -19,11 +21,21 @@ from niclab.report.content_rows import (
     requirement_rows,
     subject_rows,
     test_rows,
+    waiver_rows,
 )
 from niclab.report.runfolder import DEMONSTRATION
 from niclab.report.sums import SUMS_NAME
 
 CERTIFIED = "CERTIFIED"
+_CHANCE = f"{100 * (1 - LEVEL) / 2:g} %"
+_ERRORS = (
+    f"Limits of throughput are decided by repeated runs with {100 * LEVEL:g} % intervals. A figure at its very limit is"
+    f" called met in at most {_CHANCE} of cases. At most {_CHANCE} of certificates with up to {FAMILY} such figures,"
+    " all at their very limits, are red by chance."
+)
+WAIVED = "CERTIFIED WITH WAIVERS"
+_EXPECTED = {"throughput": "throughput", "latency": "1/s", "outages": "failover", "PCI Express": "pcie"}
+"""What a reader looks for -> the kind of its figures, or their unit: round trips a second are the latency's inverse."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +122,8 @@ def content_of(certificate: Mapping[str, Any], charts: Mapping[str, str] | None 
         certificate: Content of ``certificate.json``.
         charts: The charts that it names -> their SVG.
     """
-    certified = certificate["verdict"] == CERTIFIED
+    certified = certificate["verdict"] in (CERTIFIED, WAIVED)
+    clean = certified and certificate["verdict"] != WAIVED
     demonstration = certificate["subject"] == DEMONSTRATION
     title = "Certificate of qualification" if certified else "Qualification record"
     card, bench = (certificate[name] or NOT_RECORDED for name in ("card", "bench"))
@@ -119,11 +132,13 @@ def content_of(certificate: Mapping[str, Any], charts: Mapping[str, str] | None 
     of_card = {name: number - lab.get(name, 0) for name, number in certificate["counts"].items()}
     parts = (
         _subject(certificate),
-        _figures(certificate, charts or {}),
+        *_waivers(certificate),
+        _figures(certificate),
         _table("Circumstances", ("", ""), (1.6, 8.4), circumstances(certificate), "remarks"),
         _table("Tests", ("Test", "Result", "Time"), (7.3, 1.8, 0.9), test_rows(certificate["tests"]), "tests"),
         _requirements(certificate),
         _not_tested(certificate),
+        *_charts(charts or {}),
         _checks(certificate),
     )
     return Content(
@@ -132,7 +147,7 @@ def content_of(certificate: Mapping[str, Any], charts: Mapping[str, str] | None 
         window_title=f"{f'{DEMONSTRATION}: ' if demonstration else ''}{title}: {card} on {bench}",
         banner=DEMONSTRATION if demonstration else "",
         headline=f"{verdict} ({DEMONSTRATION})" if demonstration else verdict,
-        look="demonstration" if demonstration and certified else "good" if certified else "bad",
+        look="good" if clean and not demonstration else "demonstration" if certified else "bad",
         reasons=tuple(certificate["reasons"]),
         summary=(
             f"{certificate['scope']}.",
@@ -166,19 +181,34 @@ def _subject(certificate: Mapping[str, Any]) -> Part:
             Pictures((drawings.topology(certificate["card"] or NOT_RECORDED, bench),), wide=True),
             Table(columns, (1.2, 2, 2, 2.4, 2.4), ports, "ports"),
         ]
+    issues = (certificate.get("identity") or {}).get("known_issues") or ()
+    if issues:
+        rows = tuple(Row((Cell(f"Known issue {number}"), Cell(text))) for number, text in enumerate(issues, 1))
+        blocks.append(Table(("", ""), (1.6, 8.4), rows, "known-issues"))
     return Part("What was qualified", tuple(blocks))
 
 
-def _figures(certificate: Mapping[str, Any], charts: Mapping[str, str]) -> Part:
-    figures = certificate.get("figures") or []
-    if not figures and not charts:
+def _figures(certificate: Mapping[str, Any]) -> Part:
+    figures = condensed(certificate.get("figures") or [])
+    there = {each["kind"] for each in figures} | {each["unit"] for each in figures}
+    missing = [name for name, mark in _EXPECTED.items() if mark not in there]
+    said = (Words(f"Not measured by plan {certificate['plan'] or NOT_RECORDED}: {', '.join(missing)}."),)
+    if not figures:
         return Part("Measured against limits", (Words("No figures are recorded."),))
     rows = tuple(_row(each) for each in figure_rows(figures))
     table = Table(("Figure", "Measured", "Expected", "Result"), (3.6, 2.8, 3.1, 1.1), rows, "figures")
-    own = drawings.ranges(figures)
-    ranges = [Pictures((svg,), wide=True) for svg in own]
-    drawn = [Pictures(tuple(charts.values()))] if charts else []
-    return Part("Measured against limits", (*ranges, table, *drawn))
+    drawn = [Pictures((svg,), wide=True) for svg in drawings.ranges(figures)]
+    return Part("Measured against limits", (*drawn, table, Words(_ERRORS), *(said if missing else ())))
+
+
+def _charts(charts: Mapping[str, str]) -> tuple[Part, ...]:
+    return (Part("Charts", (Pictures(tuple(charts.values())),)),) if charts else ()
+
+
+def _waivers(certificate: Mapping[str, Any]) -> tuple[Part, ...]:
+    rows = waiver_rows(certificate.get("waivers") or [])
+    columns = ("Waiver", "Reason", "Covers")
+    return (_table("Waivers", columns, (2.4, 4.4, 3.2), rows, "waivers"),) if rows else ()
 
 
 def _requirements(certificate: Mapping[str, Any]) -> Part:

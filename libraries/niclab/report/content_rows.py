@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from niclab.report.condensed import tests_in_words
 from niclab.report.runfolder import NEEDED_FACTS
 from niclab.report.sums import COVERED
 from niclab.report.verdicts import Verdict
@@ -68,20 +69,19 @@ def bench_rows(bench: Mapping[str, Any]) -> list[Cells]:
 
 
 def figure_rows(figures: Iterable[Mapping[str, Any]]) -> list[Cells]:
-    """Return what was measured, by its kind; a figure that is missed comes first."""
-    kinds = {name: number for number, name in enumerate(("throughput", "failover", "pcie", "carrier", "traffic"))}
-    alike: dict[tuple[str, ...], list[str]] = {}
-    for each in sorted(figures, key=lambda each: (each["outcome"] == "met", kinds.get(each["kind"], len(kinds)))):
-        row = tuple(str(each[name]) for name in ("subject", "found", "expected", "source", "outcome"))
-        alike.setdefault(row, []).append(each["test"])
+    """Return what was measured, by its kind; a figure that is missed comes first.
+
+    Args:
+        figures: Figures, :func:`~niclab.report.condensed.condensed`.
+    """
     return [
         (
-            (subject, "\n".join(dict.fromkeys(filter(None, tests)))),
-            found,
-            (expected, source),
-            (outcome.capitalize(), "", _OUTCOME_LOOK.get(outcome, "undecided")),
+            (each["subject"], tests_in_words(each["tests"])),
+            each["found"],
+            _expectation(each["expected"], each["source"]),
+            (each["outcome"].capitalize(), "", _OUTCOME_LOOK.get(each["outcome"], "undecided")),
         )
-        for (subject, found, expected, source, outcome), tests in alike.items()
+        for each in figures
     ]
 
 
@@ -95,31 +95,42 @@ def circumstances(certificate: Mapping[str, Any]) -> list[Cells]:
     rows += [(each["about"], (each["text"], "\n".join(each["details"]))) for each in certificate["remarks"]]
     about = {each["about"] for each in certificate["remarks"]}
     rows += [(name, "none") for name in ("Warnings", "Traffic") if name not in about]
-    return [*rows, ("Controls", (NOT_RECORDED, "whether the negative controls found every injected defect"))]
+    return [*rows, ("Controls", _controls(certificate.get("controls")))]
 
 
 def test_rows(tests: Iterable[Mapping[str, Any]]) -> list[Cells]:
-    """Return every test; those that decide against the card come first."""
+    """Return every test below the name of its suite; those that decide against the card come first.
+
+    The figures of a test that passed are in a table of their own.
+    """
     good = {Verdict.PASS.value, Verdict.NOT_APPLICABLE.value}
-    return [
-        (
-            (test["name"].removeprefix(_TOP_SUITE), _lines(test["message"])),
-            (Verdict(test["verdict"]).title, "", test["verdict"]),
-            f"{test['seconds']:.1f} s",
+    rows: list[Cells] = []
+    suite = ""
+    for test in sorted(tests, key=lambda each: each["verdict"] in good):
+        folder, _, title = test["name"].removeprefix(_TOP_SUITE).rpartition(".")
+        if folder != suite:
+            suite = folder
+            rows.append((("", folder.replace(".", " / ")), "", ""))
+        said = "" if test["verdict"] == Verdict.PASS.value else _lines(test["message"])
+        waiver = f"waived by {test['waiver']}" if test.get("waiver") else ""
+        rows.append(
+            ((title, said), (Verdict(test["verdict"]).title, waiver, test["verdict"]), f"{test['seconds']:.1f} s")
         )
-        for test in sorted(tests, key=lambda each: each["verdict"] in good)
-    ]
+    return rows
 
 
 def requirement_rows(certificate: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return every requirement with its source, its tests, and its status."""
+    """Return every requirement with its source, its tests with their evidence, and its status."""
     rows = []
+    kept = {test["name"]: test.get("evidence", []) for test in certificate["tests"]}
     for each in certificate["requirements"]:
         tests = each["tests"]
         asked = f"{each['asked']} of {len(tests)} tests asked" if tests else "no test"
-        names = "; ".join(name.removeprefix(_TOP_SUITE) for name in tests)
+        names = "; ".join(name.rpartition(".")[2] for name in tests)
         said = each["reason"] or "\n".join(each["silent"])
-        small = _lines("\n".join((each["source"], f"{asked}{f': {names}' if names else ''}", said)))
+        files = list(dict.fromkeys(file for name in tests for file in kept.get(name, [])))
+        evidence = f"evidence: {', '.join(files)}" if files else ""
+        small = _lines("\n".join((each["source"], f"{asked}{f': {names}' if names else ''}", evidence, said)))
         look = _STATUS_LOOK.get(each["status"], "not-applicable")
         result = (each["status"].capitalize(), "", look)
         rows.append({"anchor": each["id"], "cells": (each["id"], (each["title"], small), result)})
@@ -135,6 +146,32 @@ def not_tested_rows(certificate: Mapping[str, Any]) -> list[Cells]:
 def hash_rows(sums: Mapping[str, str | None]) -> list[Cells]:
     """Return the hashes of what belongs to the certificate."""
     return [(COVERED.get(name, name), name, digest or "none") for name, digest in sums.items()]
+
+
+def _expectation(expected: str, source: str) -> tuple[str, str]:
+    """What is expected, and below it where that is from; some name their source in brackets."""
+    text, bracket, rest = expected.rpartition(" (")
+    return (text, rest.removesuffix(")")) if bracket and not source and rest.endswith(")") else (expected, source)
+
+
+def waiver_rows(waivers: Iterable[Mapping[str, Any]]) -> list[Cells]:
+    """Return the waivers of the card, with what each covers in this run."""
+    return [
+        (
+            (each["waiver"], f"until {each['expires']}, by {each['owner']}"),
+            (each["reason"], f"for {each['covers']}"),
+            ("; ".join(name.rpartition(".")[2] for name in each["tests"]) or "nothing in this run"),
+        )
+        for each in waivers
+    ]
+
+
+def _controls(state: Mapping[str, Any] | None) -> tuple[str, ...]:
+    """What the negative controls of the lab found, when they last ran."""
+    if not state:
+        return (NOT_RECORDED, "whether the negative controls found every injected defect: make controls")
+    found = f"{state['found']} of {state['run']} controls found their injected defect"
+    return (found, "\n".join((f"{moment(state['when'])}, commit {state['commit'][:12]}", *state["missed"])))
 
 
 def _lines(message: str) -> str:

@@ -59,7 +59,7 @@ def ranges(figures: Sequence[Mapping[str, Any]]) -> list[str]:
     """Draw the figures that have numbers and limits, one drawing for each kind.
 
     Args:
-        figures: ``figures`` of a certificate.
+        figures: Figures of a certificate, as :func:`~niclab.report.condensed.condensed` returns them.
     """
     drawn = []
     for kind, title in _TITLES.items():
@@ -75,7 +75,7 @@ def ranges(figures: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _ranges(title: str, unit: str, rows: Sequence[Mapping[str, Any]]) -> str:
-    names = 300.0
+    names = 340.0
     height = 74 + 26 * len(rows)
     values = [value for row in rows for value in (row["low"], row["high"], _limit(row)) if value is not None]
     # throughput is far from zero: what matters is the spread and the distance from the limit
@@ -93,7 +93,9 @@ def _ranges(title: str, unit: str, rows: Sequence[Mapping[str, Any]]) -> str:
     for number, row in enumerate(rows):
         y, limit = 56 + 26 * number, _limit(row)
         look = 0 if row["outcome"] == "met" else 1
-        body.append(parts.text(names - 12, y + 4, _short(row["subject"]), "", "end"))
+        name = parts.wrapped(row["subject"], names - 24)[:2]
+        top_line = y + 4 - 6 * (len(name) - 1)
+        body += [parts.text(names - 12, top_line + 12 * k, line, "", "end") for k, line in enumerate(name)]
         if row["low"] is None:
             body.append(parts.line(x(ticks[0]), y, x(row["high"]), y, f"whisker{look}"))
         else:
@@ -107,10 +109,6 @@ def _ranges(title: str, unit: str, rows: Sequence[Mapping[str, Any]]) -> str:
 def _limit(figure: Mapping[str, Any]) -> float | None:
     limit: float | None = figure["at_least"] if figure["at_least"] is not None else figure["at_most"]
     return limit
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 44 else f"{text[:43]}…"
 
 
 def _box(x: float, y: float, width: float, height: float) -> str:

@@ -6,6 +6,7 @@ when the files of the lab have changed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
@@ -16,6 +17,7 @@ from niclab.report import write_atomically
 from niclab.report.runfolder import EVIDENCE_FOLDER, record_inputs
 
 FOLDER = "inputs"
+_KEY = re.compile(r"( +)[\"']?([a-z][a-z0-9_-]*)[\"']?:")
 
 
 class Input(StrEnum):
@@ -27,7 +29,7 @@ class Input(StrEnum):
     REQUIREMENTS = "requirements"
 
 
-def keep_inputs(run_dir: Path, files: Mapping[Input, Path]) -> None:
+def keep_inputs(run_dir: Path, files: Mapping[Input, Path], card: str) -> None:
     """Copy the files that decide what is asked into the evidence, and note where they were.
 
     Secrets are masked when the evidence is sealed.
@@ -35,6 +37,7 @@ def keep_inputs(run_dir: Path, files: Mapping[Input, Path]) -> None:
     Args:
         run_dir: Folder of the run.
         files: The files.
+        card: Name of the card sheet: of the bench file, what is about other cards is left out.
 
     Raises:
         BenchFault: A file cannot be read or written.
@@ -44,8 +47,33 @@ def keep_inputs(run_dir: Path, files: Mapping[Input, Path]) -> None:
             content = file.read_bytes()
         except OSError as error:
             raise BenchFault(f"{file}: cannot be read: {error.strerror}") from error
+        if kind is Input.BENCH:
+            content = without_other_cards(content.decode("utf-8", "replace"), card).encode()
         write_atomically(folder_of(run_dir, kind) / file.name, content)
     record_inputs(run_dir, {kind.value: shown_file(file.resolve()) for kind, file in files.items()})
+
+
+def without_other_cards(text: str, card: str) -> str:
+    """Return a bench file without the sections of other cards: a run is handed to the vendor of one.
+
+    Args:
+        text: The file, whose section ``cards`` has one key in a line.
+        card: Name of the card sheet.
+    """
+    head, mark, rest = text.partition("\ncards:\n")
+    if not mark:
+        return text
+    lines = rest.splitlines(keepends=True)
+    end = next((n for n, line in enumerate(lines) if line[:1] not in (" ", "#", "\n")), len(lines))
+    kept, indent, wanted = [], None, False
+    for line in lines[:end]:
+        if found := _KEY.match(line):
+            indent = indent if indent is not None else len(found[1])
+            if len(found[1]) == indent:
+                wanted = found[2] == card
+        kept += [line] * wanted
+    section = f"\ncards:\n{''.join(kept)}" if kept else "\n"
+    return f"{head}{section}{''.join(lines[end:])}"
 
 
 def folder_of(run_dir: Path, kind: Input) -> Path:

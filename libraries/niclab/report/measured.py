@@ -30,6 +30,22 @@ def figures_of(run_dir: Path, tests: Sequence[TestRecord]) -> tuple[list[dict[st
     return [{**asdict(each), "kind": each.kind.value, "test": _test_at(tests, each.ended)} for each in noted], []
 
 
+def evidence_of_tests(run_dir: Path) -> dict[str, list[str]]:
+    """Return the files of the evidence that each test stored, by the title of the test.
+
+    Args:
+        run_dir: Folder of the run.
+    """
+    found: dict[str, list[str]] = {}
+    try:
+        for entry in read_index(run_dir / EVIDENCE_FOLDER):
+            if entry.test:
+                found.setdefault(entry.test, []).append(entry.file)
+    except BenchFault:
+        return {}  # whatever cannot be read is a reason of its own
+    return found
+
+
 def named_charts(run_dir: Path) -> list[str]:
     """Return the files of the charts in the evidence, in the order in which they were drawn.
 
@@ -56,6 +72,7 @@ def charts_of(run_dir: Path, names: Sequence[str]) -> dict[str, str]:
 def _test_at(tests: Sequence[TestRecord], moment: float) -> str:
     """The test that ran at a moment, in seconds since 1970."""
     for test in tests:
-        if test.start_ms / 1000 <= moment <= test.start_ms / 1000 + test.seconds:
+        # the times of a test are cut to milliseconds
+        if test.start_ms / 1000 <= moment < test.start_ms / 1000 + test.seconds + 0.001:
             return test.name.rpartition(".")[2]
     return ""

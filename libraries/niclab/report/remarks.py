@@ -50,6 +50,7 @@ def remarks(run_dir: Path, run: Mapping[str, Any], warnings: Sequence[str]) -> t
         *_traffic(noted),
         *_recoveries(noted),
         *_lab(run),
+        *_continued(run.get("continued") or []),
         *_attempts(run.get("earlier_attempts") or []),
     ]
     if warnings:
@@ -66,9 +67,9 @@ def _traffic(noted: Sequence[Mark]) -> list[Remark]:
 
 
 def _recoveries(noted: Sequence[Mark]) -> list[Remark]:
-    cycles = tuple(f"{mark.subject}: {mark.seconds:.0f} s" for mark in noted if mark.kind is MarkKind.RECOVERY)
-    text = f"{_count(len(cycles), 'power cycle')} by the lab, because a server did not answer"
-    return [Remark("Recoveries", text, cycles)] if cycles else []
+    ways = tuple(f"{mark.subject}: {mark.seconds:.0f} s" for mark in noted if mark.kind is MarkKind.RECOVERY)
+    text = f"{len(ways)} by the lab, because a server did not answer"
+    return [Remark("Recoveries", text, ways)] if ways else []
 
 
 def _lab(run: Mapping[str, Any]) -> list[Remark]:
@@ -84,6 +85,17 @@ def _lab(run: Mapping[str, Any]) -> list[Remark]:
     if sheet is not None and not str(sheet).startswith(SHEETS):
         found.append(Remark("Sheet", f"The sheet is not one of {SHEETS}: {sheet}"))
     return found
+
+
+def _continued(continued: Sequence[Mapping[str, Any]]) -> list[Remark]:
+    if not continued:
+        return []
+    lines = tuple(
+        f"{each.get('when')} by {each.get('who')}; killed during: {each.get('interrupted') or 'no test'}"
+        for each in continued
+    )
+    text = f"The run was killed and continued {_count(len(continued), 'time')}; an interrupted test was not repeated."
+    return [Remark("Continued", text, lines)]
 
 
 def _attempts(attempts: Sequence[Mapping[str, Any]]) -> list[Remark]:

@@ -27,7 +27,7 @@ from typing import Any
 from niclab.core.verdict import BenchFault
 from niclab.files.mask import Mask
 from niclab.files.repository import REPOSITORY
-from niclab.report import now, read_json_object, write_json
+from niclab.report import now, read_json_object, who, write_json
 from niclab.report.evidence import seal
 
 RUN_FILE = "run.json"
@@ -90,11 +90,13 @@ def new_run(
         "finished": None,
         "command_line": [mask(word) for word in called],
         "versions": _versions(),
-        "git": _git_state(repository),
+        "git": git_state(repository),
         "inputs": {},
         "earlier_attempts": earlier_attempts(results_root, card, bench, started),
         "expected_tests": None,
         "partial": None,
+        "called": {},
+        "continued": [],
         "robot_rc": None,
         "facts": {},
     }
@@ -172,6 +174,45 @@ def plan_run(run_dir: Path, *, expected_tests: int, plan: str, partial: str | No
     if partial is not None and not partial.strip():
         raise BenchFault(f"{run_dir}: partial: is empty; wanted: why the run is partial, or nothing")
     _update(run_dir, {"expected_tests": expected_tests, "plan": plan, "partial": partial})
+
+
+def record_call(run_dir: Path, **words: str) -> None:
+    """Note what the run was called with, so that it can be continued.
+
+    Args:
+        run_dir: Folder of the run.
+        words: The bench file, the sheet, the plan, and the operating systems that are others than in the bench file.
+
+    Raises:
+        BenchFault: The run folder cannot be read or written.
+    """
+    _update(run_dir, {"called": words})
+
+
+def record_continuation(run_dir: Path, interrupted: str) -> None:
+    """Note that a killed run is continued now.
+
+    Args:
+        run_dir: Folder of the run.
+        interrupted: Full name of the test during which it was killed; empty if it was between two tests.
+
+    Raises:
+        BenchFault: The run folder cannot be read or written.
+    """
+    entry = {"when": now(), "who": who(), "interrupted": interrupted}
+    _update(run_dir, {"continued": [*(read_run(run_dir).get("continued") or []), entry]})
+
+
+def is_continued(run_dir: Path) -> bool:
+    """Tell whether a run was killed and is continued; a folder without a run file is no such run.
+
+    Args:
+        run_dir: Folder of the run.
+
+    Raises:
+        BenchFault: The run file cannot be read.
+    """
+    return (run_dir / RUN_FILE).exists() and bool(read_run(run_dir).get("continued"))
 
 
 def record_inputs(run_dir: Path, files: Mapping[str, str]) -> None:
@@ -272,7 +313,7 @@ def _versions() -> dict[str, str]:
     return versions
 
 
-def _git_state(repository: Path) -> dict[str, Any] | None:
+def git_state(repository: Path) -> dict[str, Any] | None:
     """Commit of the lab and whether files differ from it; None without git, a repository, or a commit."""
     try:
         commit = _git(repository, "rev-parse", "--verify", "HEAD").strip()

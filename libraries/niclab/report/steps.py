@@ -131,7 +131,19 @@ def _step_name(item: Any) -> str:
         name = ", ".join(f"{name} = {value}" for name, value in item.assign.items()) if of_for else ""
     else:
         name = str(item)
-    return re.sub(r"\s{2,}", "  ", name.strip()) or item.type.capitalize()
+    return re.sub(r"\s{2,}", "  ", _resolved(name.strip(), item)) or item.type.capitalize()
+
+
+def _resolved(name: str, item: Any) -> str:
+    """A name with the values that are the same in the whole run: Robot Framework hands arguments over as written."""
+    if "${" not in name:
+        return name
+    top = item
+    while top.parent is not None:
+        top = top.parent
+    for about, value in getattr(top, "metadata", {}).items():
+        name = name.replace(f"${{{about.upper()}}}", value)
+    return name
 
 
 def _arguments(call: Any) -> list[Json]:

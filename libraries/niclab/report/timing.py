@@ -111,7 +111,7 @@ def timing_of(run_dir: Path) -> Timing:
         intervals.append(Stretch(what, begun, begun + seconds))
         if what is Spent.COMMANDS:
             asked.append(seconds)
-    boots = Counter(mark.subject for mark in noted if _OF_MARKS.get(mark.kind) is Spent.BOOTS)
+    boots = Counter(mark.subject.partition(":")[0] for mark in noted if _OF_MARKS.get(mark.kind) is Spent.BOOTS)
     spent = divide(intervals, begin, begin + wall_s)
     marked = (evidence / marks.FILE).exists()
     return Timing(wall_s, spent, len(asked), median(asked) if asked else 0.0, dict(sorted(boots.items())), marked)

@@ -54,6 +54,8 @@ class _Part(NamedTuple):
     failed: bool  # a heading before it says that it is a failure even when the test counts as skipped
 
 
+ALSO = "\n\nAlso failure occurred:\n"
+"""Robot Framework's own heading between two failures of a test."""
 _HTML_MARK = "*HTML*"
 _TAG = re.compile(r"<[^<>]*>")
 _BREAK = re.compile(r"<(?:br|hr|/p|/div|/li)\b[^<>]*>", re.IGNORECASE)

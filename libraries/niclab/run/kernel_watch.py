@@ -1,12 +1,14 @@
 """What both kernels say between two tests, and whom it is charged to.
 
 A card whose driver crashes, hangs or resets the card may still pass every measurement. Both kernel logs are therefore
-read after each test, and the consoles where a server has booted or is silent.
+read after each test, and the consoles where a server has booted or is silent. The last look is at the end of the run,
+after everything is undone, or just before a server is stopped for that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from niclab.bench.records import Role
@@ -16,6 +18,8 @@ from niclab.hosts.errors import LogCut
 from niclab.hosts.linux.dmesg import read_dmesg
 from niclab.hosts.records import KernelLine, KernelLogMark
 from niclab.hosts.trouble import KernelTrouble
+from niclab.report.last_look import keep_last_look
+from niclab.run.recover import recover
 from niclab.run.run import Run
 from niclab.run.server import Server
 
@@ -24,11 +28,12 @@ _SHOWN = 5
 
 @dataclass(frozen=True)
 class _Place:
-    """Where the last look ended: in the kernel log, in the console, and how many boots the lab had ordered."""
+    """Where the last look ended: in the kernel log, in the console, and how many boots and recoveries there were."""
 
     mark: KernelLogMark
     console: int
     boots_ordered: int
+    recoveries: int
 
 
 class KernelWatch:
@@ -42,6 +47,10 @@ class KernelWatch:
         self._run = run
         self._places: dict[Role, _Place] = {}
         self._card = frozenset[str]()
+        self._lost = set[Role]()
+        self.found_at_the_end: list[Exception] = []
+        """What no test can be charged with: said after the last one, or while changes were undone."""
+        run.looks_before_leaving.append(self._look_before_leaving)
 
     def begin(self) -> None:
         """Set a mark in both kernel logs. What was said before is of no interest any more.
@@ -49,6 +58,7 @@ class KernelWatch:
         Raises:
             BenchFault: A server does not answer.
         """
+        keep_last_look(self._run.evidence_folder, [], over=False)
         servers = list(self._run.servers.values())
         for server, place in zip(servers, side_by_side(_place, servers), strict=True):
             self._places[server.role] = place
@@ -59,17 +69,39 @@ class KernelWatch:
 
         Returns:
             What is wrong: :class:`CardFailure` where the dut's kernel names the card, its driver or its interfaces;
-            :class:`BenchFault` for other trouble, and for a peer that has booted by itself; :class:`Undecided` for a
-            dut that has booted by itself, or does not answer, and says nothing of why. Card failures come first.
+            :class:`BenchFault` for other trouble, for a server that had to be recovered, and for a peer that has
+            booted by itself; :class:`Undecided` for a dut that has booted by itself and says nothing of why. Card
+            failures come first.
         """
-        watched = [server for server in self._run.servers.values() if server.role in self._places]
-        found = [each for one in side_by_side(self._look, watched) for each in one]
+        return self._look_at(Role, recovering=True)
+
+    def _look_at(self, roles: Iterable[Role], *, recovering: bool) -> list[CardFailure | Undecided | BenchFault]:
+        watched = [self._run.server(role) for role in roles if role in self._places]
+        looked = side_by_side(lambda server: self._look(server, recovering=recovering), watched)
+        found = [each for one in looked for each in one]
         return sorted(found, key=lambda each: not isinstance(each, CardFailure))
 
-    def _look(self, server: Server) -> list[CardFailure | Undecided | BenchFault]:
+    def _look_before_leaving(self, roles: Iterable[Role], is_last: bool) -> None:
+        """Judge what no test can be charged with. It fails nothing here: the bench is being put back."""
+        asked = [role for role in roles if role in self._places]
+        if not asked:
+            return
+        try:
+            self.found_at_the_end += self._look_at(asked, recovering=not is_last)
+        except BenchFault as error:
+            self.found_at_the_end.append(error)
+        for role in asked if is_last else ():
+            del self._places[role]  # a server that the lab has stopped is not silent by itself
+        with contextlib.suppress(BenchFault):  # the file still says then that the last look is not over
+            keep_last_look(self._run.evidence_folder, self.found_at_the_end, over=not self._places)
+
+    def _look(self, server: Server, *, recovering: bool) -> list[CardFailure | Undecided | BenchFault]:
         place = self._places[server.role]
         was_ordered = server.boots_ordered > place.boots_ordered
-        incident = ""
+        if server.role in self._lost:
+            return []
+        known = server.recoveries[place.recoveries :]
+        incident, is_silent = "; ".join(known), bool(known)
         try:
             lines = server.host.system.dmesg_since(place.mark)
         except LogCut as cut:
@@ -77,13 +109,18 @@ class KernelWatch:
             if cut.booted and not was_ordered:
                 incident = f"{server.name}: has booted, and the lab did not order it"
         except BenchFault as error:
-            lines, incident = (), "" if was_ordered else f"{server.name}: does not answer any more: {error}"
+            lines, is_silent = (), not was_ordered or bool(server.out_of_service)
+            how = _recovered(server) if recovering else "it is left so"
+            if is_silent:
+                incident = f"{server.name}: does not answer any more: {error}; {how}"
+        if server.out_of_service:
+            self._lost.add(server.role)
         if incident:
             lines = (*self._said_on_console(server, place), *lines)
         troubles = [each for each in server.host.system.trouble(lines) if not self._is_harmless(each)]
         if lines or incident or was_ordered:
             self._go_on(server)
-        return self._charge(server, troubles, incident)
+        return self._charge(server, troubles, incident, is_silent=is_silent)
 
     def _go_on(self, server: Server) -> None:
         """The next look begins here; a server that does not answer keeps its old place, and has booted by then."""
@@ -91,7 +128,9 @@ class KernelWatch:
             self._places[server.role] = _place(server)
         except BenchFault:
             old = self._places[server.role]
-            self._places[server.role] = _Place(old.mark, _console_mark(server), server.boots_ordered)
+            self._places[server.role] = _Place(
+                old.mark, _console_mark(server), server.boots_ordered, len(server.recoveries)
+            )
 
     def _said_on_console(self, server: Server, place: _Place) -> tuple[KernelLine, ...]:
         if server.description.console is None:
@@ -102,7 +141,7 @@ class KernelWatch:
         return any(each.text in trouble.words for each in self._run.card.harmless_messages)
 
     def _charge(
-        self, server: Server, troubles: Sequence[KernelTrouble], incident: str
+        self, server: Server, troubles: Sequence[KernelTrouble], incident: str, *, is_silent: bool
     ) -> list[CardFailure | Undecided | BenchFault]:
         mine = self._card if server.role is Role.DUT else frozenset()
         of_card = [each for each in troubles if each.names & mine]
@@ -114,7 +153,8 @@ class KernelWatch:
             found.append(BenchFault(_sentence(server, others, incident)))
         if incident and not troubles:
             message = f"{incident}; nothing on its console says why"
-            found.append(Undecided(message) if server.role is Role.DUT else BenchFault(message))
+            is_bench = is_silent or server.role is Role.PEER
+            found.append(BenchFault(message) if is_bench else Undecided(message))
         return found
 
     def _names_of_card(self, server: Server) -> frozenset[str]:
@@ -127,8 +167,16 @@ class KernelWatch:
         return frozenset({module, *drivers, *interfaces, *(port.pci for port in ports)})
 
 
+def _recovered(server: Server) -> str:
+    """Recover a silent server, so that its kernel says why on its console; return how, or why it cannot be."""
+    try:
+        return str(recover(server))
+    except BenchFault as error:
+        return str(error)
+
+
 def _place(server: Server) -> _Place:
-    return _Place(server.host.system.dmesg_mark(), _console_mark(server), server.boots_ordered)
+    return _Place(server.host.system.dmesg_mark(), _console_mark(server), server.boots_ordered, len(server.recoveries))
 
 
 def _console_mark(server: Server) -> int:

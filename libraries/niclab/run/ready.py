@@ -26,8 +26,8 @@ def make_ready(run: Run, warn: Callable[[str], object]) -> None:
             server.start_console_log()
     if run.test_ports.prepared():
         return
-    for name in ensure_ready(servers):
-        warn(f"{name} did not answer and was recovered by a power cycle")
+    for recovery in ensure_ready(servers):
+        warn(str(recovery))
     missing = side_by_side(lambda server: _missing_driver(run, server), servers)
     for server, module in zip(servers, missing, strict=True):
         if module:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TypeVar, cast
@@ -16,15 +16,17 @@ from niclab.bench.records import Bench, OperatingSystem, Port, Role, load_bench
 from niclab.card import Card
 from niclab.core import marks
 from niclab.core.parallel import side_by_side
-from niclab.core.undo import Action, ActionKind, Entry, Journal
+from niclab.core.undo import Action, ActionKind, Journal
 from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.files.mask import MessageMask
 from niclab.files.secrets import Secrets
 from niclab.report.evidence import CommandLog, EvidenceStore
-from niclab.run.bring_up import bring_up, bring_up_for_undo
-from niclab.run.leases import give_leases_back, give_leases_back_quietly, prepare_leases, steal_leases, take_leases
+from niclab.report.runfolder import is_continued
+from niclab.run.bring_up import bring_up
+from niclab.run.leases import give_leases_back, give_leases_back_quietly, prepare_leases, take_leases
 from niclab.run.prepare import PreparedPorts
 from niclab.run.recover import ensure_ready
+from niclab.run.restoring import lease_what_runs, undo_pending
 from niclab.run.server import Server
 from niclab.run.undoing import carry_out, undo_everything
 from niclab.run.whole_card import require_whole_card
@@ -77,6 +79,8 @@ class Run:
         self._stack = contextlib.ExitStack()
         self.ending = contextlib.ExitStack()
         """Ends what parts of the run keep running on the servers; closed before anything is undone."""
+        self.looks_before_leaving: list[Callable[[Iterable[Role], bool], object]] = []
+        """Look at servers before the lab leaves or stops them: roles, and whether it is the last time."""
         self.servers: dict[Role, Server] = {}
         self.switch_uptime: Uptime | None = None
         """How long the switch ran when the bench was acquired."""
@@ -173,10 +177,10 @@ class Run:
         self._stack.callback(marks.keep_in, None)
         try:
             if self.bench.commands is not None or self.journal.pending():
-                self._lease_what_runs()
-            self._undo_pending()
+                lease_what_runs(self)
+            undo_pending(self)
             bring_up(self.bench, self.card.name, self.journal, self.controller)
-            self._connect()
+            self.connect()
             self._meet_switch()
             for server in self.servers.values():
                 if server.description.bmc is not None and server.bmc.power_status() is PowerState.OFF:
@@ -189,62 +193,15 @@ class Run:
                 self.close_servers()
             raise
 
-    def restore(self, *, steal: Callable[[str], object] | None = None) -> list[Entry]:
-        """Undo everything that is pending in the journal, which the caller holds, and give the servers back.
-
-        Args:
-            steal: Break the leases of others first; is called with a line for each.
-
-        Returns:
-            What was undone.
-
-        Raises:
-            BenchFault: The servers are in use, or something could not be undone; all the rest has been.
-        """
-        try:
-            self._lease_what_runs(steal)
-            undone = self._undo_pending()
-            give_leases_back(self.servers.values())
-            return undone
-        finally:
-            give_leases_back_quietly(self.servers.values())
-            self.close_servers()
-
-    def _lease_what_runs(self, steal: Callable[[str], object] | None = None) -> None:
-        """Take the leases of a bench that is up, before a command of the bench restarts servers that others use."""
-        if self.bench.commands is not None and self.controller.run(self.bench.commands.status).returncode:
-            return
-        self._make_servers()
-        try:
-            if steal is not None:
-                for line in steal_leases(self.servers.values()):
-                    steal(line)
-            take_leases(self.servers.values())
-        finally:
-            for server in self.servers.values():
-                server.ssh.close()
-
-    def _undo_pending(self) -> list[Entry]:
-        """Undo what an earlier run left, on a bench that is brought up for it."""
-        if not self.journal.pending():
-            return []
-        bring_up_for_undo(self.bench, self.controller)
-        first = self.journal.undo_all(self.undo, kinds=[ActionKind.SWITCH])  # what fails is tried again below
-        self._connect()
-        try:
-            return [*first.done, *undo_everything(self)]
-        finally:
-            self.close_servers()
-
-    def _connect(self) -> None:
+    def connect(self) -> None:
         """Make both servers reachable, and take their leases; from now on their consoles are logged."""
-        self._make_servers()
+        self.make_servers()
         for server in self.servers.values():
             if server.description.console is not None:
                 server.start_console_log()
         take_leases(self.servers.values())
 
-    def _make_servers(self) -> None:
+    def make_servers(self) -> None:
         """Describe both servers, not connected yet; the commands they get are logged."""
         secrets = [self.secrets.get(name) for name in self.bench.secret_names]  # all of them, so that all are masked
         self.servers = {role: Server(self.bench, role, self.secrets, self.evidence_folder) for role in Role}
@@ -285,7 +242,20 @@ class Run:
         except BaseException:
             give_leases_back_quietly(self.servers.values())
             raise
+        finally:
+            self.look_before_leaving(self.servers.values(), is_last=True)
         give_leases_back(self.servers.values())
+
+    def look_before_leaving(self, servers: Iterable[Server], *, is_last: bool = False) -> None:
+        """Look at servers that the lab is about to restart, to stop or to leave.
+
+        Args:
+            servers: The servers.
+            is_last: The lab is about to stop them, or to leave them.
+        """
+        roles = [server.role for server in servers]
+        for look in self.looks_before_leaving:
+            look(roles, is_last)
 
     def close_servers(self) -> None:
         """Close every connection, also when closing one of them fails."""
@@ -358,7 +328,8 @@ def acquire(
     """
     run = Run(load_bench(bench_file).with_systems(systems or {}), card, run_dir, current_test)
     require_whole_card(run.bench, card)
-    (run_dir / measurements.FILE).unlink(missing_ok=True)  # of an earlier run into the same folder
+    if not is_continued(run_dir):
+        (run_dir / measurements.FILE).unlink(missing_ok=True)  # of an earlier run into the same folder
     run.open()
     _CURRENT.append(run)
     return run

@@ -1,4 +1,4 @@
-"""One server of a bench: shell, operating system, BMC, console, and how it is got back when it is lost."""
+"""One server of a bench: shell, operating system, BMC, console, power."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ POWER_WITHIN_S = 30.0
 
 
 class Server:
-    """A server that can be asked, switched and recovered. Constructing it connects to nothing.
+    """A server that can be asked and switched. Constructing it connects to nothing.
 
     Args:
         bench: The bench that it belongs to.
@@ -58,6 +58,12 @@ class Server:
         self._console_mark = 0
         self.boots_ordered = 0
         """How often the lab has restarted, reset or crashed the server, or cut its power."""
+        self.crashed_by_lab = False
+        """It is silent because the lab has made its kernel panic."""
+        self.recoveries: list[str] = []
+        """How it was recovered each time that it did not answer, in words."""
+        self.out_of_service = ""
+        """Why it is not tried again in this run."""
 
     @cached_property
     def host(self) -> Host:
@@ -125,6 +131,20 @@ class Server:
         if not self._console.alive:
             self._console.open()
         return self._console
+
+    def log_in_on_console(self, within_s: float) -> None:
+        """Get to a shell on the console.
+
+        Args:
+            within_s: Deadline in seconds.
+
+        Raises:
+            NotApplicable: The server has no console.
+            BenchFault: There is no shell in time, or the login is refused.
+        """
+        console, entry = self.console, self.description.console
+        assert entry is not None  # the console property has said so
+        console.login(entry.user, self._secrets.get(entry.password_secret), within_s=within_s)
 
     def start_console_log(self) -> None:
         """From here on every byte of the console is logged; :meth:`console_text` begins here."""
@@ -207,6 +227,7 @@ class Server:
             return self._greets() and self.answers() and (since is None or self._has_booted(since))
 
         until(ready, within=self.description.boot.ready_within_s, what=f"{self.name} to answer over SSH", every=0.2)
+        self.crashed_by_lab = False
         if self.lease is not None:
             self.lease.take()
 
@@ -233,9 +254,10 @@ class Server:
             BenchFault: The power does not go or return, or the server does not come back.
         """
         with timed(MarkKind.BOOT, self.name):
-            self._power_cycle()
+            self.cycle_power()
 
-    def _power_cycle(self) -> None:
+    def cycle_power(self) -> None:
+        """The same as a step of a recovery, which is noted as a whole."""
         bmc = self.bmc
         self.ssh.close()
         self.boots_ordered += 1
@@ -250,30 +272,28 @@ class Server:
             NotApplicable: It has no BMC.
             BenchFault: The server does not come back.
         """
+        with timed(MarkKind.BOOT, self.name):
+            self.press_reset()
+            self.wait_ready()
+
+    def press_reset(self) -> None:
+        """Press the reset button by the BMC.
+
+        Raises:
+            NotApplicable: It has no BMC.
+            BenchFault: The BMC does not answer, or refuses.
+        """
         bmc = self.bmc
         self.ssh.close()
         self.boots_ordered += 1
-        with timed(MarkKind.BOOT, self.name):
-            bmc.reset()
-            self.wait_ready()
+        bmc.reset()
 
     def crash(self) -> None:
         """Make the kernel panic half a second from now. Nothing answers afterwards."""
         self.boots_ordered += 1
+        self.crashed_by_lab = True
         self.ssh.start(f"sleep 0.5; {self.host.system.panic_command()}")
         self.ssh.close()
-
-    def recover(self) -> None:
-        """Get a server back that does not answer: power on if it is off, else a power cycle.
-
-        Raises:
-            BenchFault: There is no BMC, or the server stays away.
-        """
-        try:
-            with timed(MarkKind.RECOVERY, self.name):
-                self._power_cycle()
-        except NotApplicable as error:
-            raise BenchFault(f"{self.name} does not answer and cannot be recovered: {error}") from error
 
     def close(self) -> None:
         """Close every connection. Errors of a dying line are of no interest any more."""

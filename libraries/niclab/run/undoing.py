@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import TYPE_CHECKING
 
 from niclab.core.undo import Action, ActionKind, Entry
@@ -36,11 +36,14 @@ def carry_out(run: Run, action: Action) -> None:
             run.server(action.where).run(action.command, timeout_s=action.deadline_s)
         case ActionKind.LOCAL:
             if stops_servers(run.bench, action.command):
+                run.look_before_leaving(run.servers.values(), is_last=True)
                 run.close_servers()
                 forget_leases(run.servers.values())
             run.controller.check(action.command)
         case ActionKind.POWER:
             server = run.server(action.where)
+            if action.command == "off":
+                run.look_before_leaving([server], is_last=True)
             server.bmc.set_power(PowerState(action.command), within_s=POWER_WITHIN_S)
             if action.command == "on":
                 server.wait_ready()
@@ -55,6 +58,7 @@ def carry_out(run: Run, action: Action) -> None:
 def _restart(run: Run, action: Action) -> None:
     """Restart a server, and load the driver: what was changed before is undone at its ports next."""
     server = run.server(action.where)
+    run.look_before_leaving([server])  # the new kernel does not say what the old one said
     if action.command == "reboot":
         server.reboot()
     else:
@@ -63,12 +67,15 @@ def _restart(run: Run, action: Action) -> None:
     server.run(server.host.undo.load_driver(module), timeout_s=action.deadline_s)
 
 
-def undo_everything(run: Run, last_look: Callable[[], object] | None = None) -> list[Entry]:
+def undo_everything(
+    run: Run, last_look: Callable[[], object] | None = None, *, leaving: Container[str] = ()
+) -> list[Entry]:
     """Undo what is pending, on servers that answer if they can be made to.
 
     Args:
         run: The run whose journal it is.
         last_look: Is called when all is undone on the servers, before the bench may switch them off.
+        leaving: Ids of entries that stay pending.
 
     Returns:
         What was undone.
@@ -78,20 +85,22 @@ def undo_everything(run: Run, last_look: Callable[[], object] | None = None) -> 
             been undone.
     """
     problems = []
-    done = list(
-        run.journal.undo_all(run.undo, kinds=[ActionKind.SWITCH]).done
-    )  # a server may be behind a port that is shut
+    # a server may be behind a port that is shut
+    done = list(run.journal.undo_all(run.undo, kinds=[ActionKind.SWITCH], leaving=leaving).done)
+    # before a silent server is recovered: its kernel log begins again then
+    run.look_before_leaving(run.servers.values())
     try:
         ensure_ready(run.servers.values())
     except BenchFault as error:
         problems.append(str(error))  # the other server and the bench are put back all the same
     if last_look is not None:
-        done += run.journal.undo_all(run.undo, kinds=_ON_SERVERS).done  # what fails is tried again below
+        # what fails is tried again below
+        done += run.journal.undo_all(run.undo, kinds=_ON_SERVERS, leaving=leaving).done
         try:
             last_look()
         except BenchFault as error:
             problems.append(str(error))
-    report = run.journal.undo_all(run.undo)
+    report = run.journal.undo_all(run.undo, leaving=leaving)
     try:
         report.raise_if_failed()
     except BenchFault as error:

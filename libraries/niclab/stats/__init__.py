@@ -17,7 +17,8 @@ at the very limit may be 2.5 % each at a level of 95 %:
 * Retransmissions come in bursts: the parts that the runs sent again are judged, not their sum. At the limit bursts of 1
   and 5 are within 2.5 % each; bursts of 20 are too, but for short runs on a slow path (8 of 2 s at 50 Mbit/s), where
   most series show no burst or one: 16 % MET.
-* Several questions: a certificate is green only if each is MET, which no number of questions makes more likely. Any
-  falsely MISSED one makes it red: at the very limits at most 18 % of certificates with 8 questions, 47 % with 25. No
-  error is shared out among questions: that would make a bad card pass more often.
+* Several questions: a certificate is green only if each is MET, which no number of questions makes more likely: that
+  error is not shared out, or a bad card would pass more often. Any falsely MISSED one makes it red. That error is
+  shared out among ``family`` questions, so that at most 2.5 % of good certificates are red by chance; a figure that is
+  outside its limit by less than that needs is UNDECIDED.
 """

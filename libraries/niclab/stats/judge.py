@@ -134,13 +134,21 @@ class _Case:
     direction: Direction | None = None
     met_early: bool = True
 
-    def look(self, n: int, boundary: float) -> Look:
+    def look(self, n: int, boundary: float, missed_boundary: float) -> Look:
         found, critical = self.at(n, boundary)
         low, high = (self.shown(bound) for bound in found.bounds(critical, self.resolution))
         decision = Decision.UNDECIDED if self.without_spread(n) else self.expected.decide(low, high)
-        if decision is Decision.MET and self.waits(n):
+        if (decision is Decision.MET and self.waits(n)) or (
+            decision is Decision.MISSED and not self.is_missed(n, missed_boundary)
+        ):
             decision = Decision.UNDECIDED
         return Look(n, critical, self.shown(found.mean), low, high, decision)
+
+    def is_missed(self, n: int, boundary: float) -> bool:
+        """Is all of the wider interval, of which the figures of a certificate share the error, outside the limit?"""
+        found, critical = self.at(n, boundary)
+        low, high = (self.shown(bound) for bound in found.bounds(critical, self.resolution))
+        return self.expected.decide(low, high) is Decision.MISSED
 
     def waits(self, n: int) -> bool:
         """Is it too early for MET after ``n`` repeats?"""
@@ -156,10 +164,11 @@ class _Case:
 
 def _answer(case: _Case) -> Outcome:
     looks: list[Look] = []
-    for n, boundary in zip(case.plan.looks, case.plan.boundaries, strict=True):
+    plan = case.plan
+    for n, boundary, missed_boundary in zip(plan.looks, plan.boundaries, plan.missed_boundaries, strict=True):
         if n > len(case.sample):
             break
-        looks.append(case.look(n, boundary))
+        looks.append(case.look(n, boundary, missed_boundary))
         if looks[-1].decision is not Decision.UNDECIDED:
             break
     last = looks[-1]
@@ -200,6 +209,8 @@ def _reason(case: _Case, look: Look, effective_n: float) -> str:
         said += f"; all {case.counted} are exactly the same, and the resolution of the figure is not given"
     if case.waits(look.n) and case.expected.decide(look.low, look.high) is Decision.MET:
         said += f"; {look.n} of {case.plan.least_to_meet} {case.counted} made, too few to meet an intermittent fault"
+    if case.expected.decide(look.low, look.high) is Decision.MISSED and not case.without_spread(look.n):
+        said += f"; outside the limit, and not sure enough among the {case.plan.family} figures of a certificate"
     spent = look.n >= case.plan.most
     return said + (f"; the budget of {case.plan.most} {case.counted} is spent" if spent else "")
 

@@ -6,13 +6,12 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from niclab.core.certainty import FAMILY, LEVEL
 from niclab.stats.boundaries import Spending, t_boundaries
 
 _LARGEST_CORRELATION = 0.9
 CORRELATION = 0.3
 """House rule: runs a few seconds apart share caches, clocks and temperatures; at most so much of their spread."""
-LEVEL = 0.95
-"""Of one question. What that means for a whole certificate: see :mod:`niclab.stats`."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +20,8 @@ class SamplingPlan:
 
     ``first_look``: repeats before the first decision. ``most``: the budget; what is open then is undecided.
     ``step``: repeats between looks. ``level``: of the intervals, simultaneous over all looks (repeated confidence
-    intervals, Jennison & Turnbull 1989), so that false MET and false MISSED are each at most (1 - level) / 2.
+    intervals, Jennison & Turnbull 1989), so that a false MET is at most (1 - level) / 2. ``family``: figures
+    that are judged together; a false MISSED among all of them is at most (1 - level) / 2 (Bonferroni).
     ``warm_up_runs``: runs of each arm made first and never counted: the first run after a change pays for caches,
     neighbour tables and sleeping CPUs, and few repeats cannot tell whether it did. ``resolution``: smallest step of
     the figure, in its unit. ``correlation``: largest correlation of neighbouring repeats for which the level must
@@ -39,11 +39,13 @@ class SamplingPlan:
     resolution: float = 0.0
     correlation: float = CORRELATION
     met_from: int | None = None
+    family: int = FAMILY
 
     def __post_init__(self) -> None:
         self._want("first_look", self.first_look >= 3, "at least 3")
         self._want("most", self.most >= self.first_look, f"at least first_look {self.first_look}")
         self._want("met_from", self.met_from is None or self.met_from <= self.most, f"at most most {self.most}")
+        self._want("family", self.family >= 1, "at least 1")
         self._want("step", self.step >= 1, "at least 1")
         self._want("level", 0.5 <= self.level < 1, "0.5 or more and less than 1")
         self._want("warm_up_runs", self.warm_up_runs >= 0, "0 or more")
@@ -67,8 +69,13 @@ class SamplingPlan:
 
     @property
     def boundaries(self) -> tuple[float, ...]:
-        """Critical t of each look."""
+        """Critical t of each look, beyond which a limit is MET; the interval shows them."""
         return t_boundaries(self.looks, (1 - self.level) / 2, self.spending)
+
+    @property
+    def missed_boundaries(self) -> tuple[float, ...]:
+        """Critical t of each look, beyond which a limit is MISSED."""
+        return t_boundaries(self.looks, (1 - self.level) / 2 / self.family, self.spending)
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,10 @@ class ConsoleEndpoint:
     baud: int = 115200
 
 
+class NoBreak(BenchFault):
+    """The line cannot carry a BREAK."""
+
+
 class Line(Protocol):
     """A line to a console."""
 
@@ -66,7 +70,7 @@ class TcpLine:
         self._socket.sendall(data)
 
     def send_break(self) -> None:
-        raise BenchFault("a raw TCP console carries no BREAK: use rfc2217:// or a local line")
+        raise NoBreak("a raw TCP console carries no BREAK: use rfc2217:// or a local line")
 
     def close(self) -> None:
         self._socket.close()

@@ -19,7 +19,7 @@ import serial
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import Deadline, pause
 from niclab.transports import ConnectionLost, console_shell
-from niclab.transports.console_line import READ_S, WRITE_WITHIN_S, ConsoleEndpoint, Line, TcpLine
+from niclab.transports.console_line import READ_S, WRITE_WITHIN_S, ConsoleEndpoint, Line, NoBreak, TcpLine
 from niclab.transports.console_log import ConsoleLog
 from niclab.transports.console_shell import Match, NotSeen
 from niclab.transports.kernel_death import DeathWatch, KernelDeath
@@ -283,15 +283,15 @@ class SerialConsole:
         """Hold the line at BREAK for 0.25 s.
 
         Raises:
-            BenchFault: On a raw TCP line, which cannot.
+            NoBreak: On a raw TCP line, which cannot.
         """
         line = self._living_line()
         try:
             line.send_break()
         except OSError as error:
             raise ConnectionLost(f"{self.name}: no BREAK over {self.endpoint.url}: {error}") from error
-        except BenchFault as fault:
-            raise BenchFault(f"{self.name}: {fault}") from fault
+        except NoBreak as fault:
+            raise NoBreak(f"{self.name}: {fault}") from fault
 
     def sysrq(self, key: str) -> None:
         """Send a magic SysRq key: BREAK, then the key. ``c`` crashes, ``b`` reboots, ``h`` helps.

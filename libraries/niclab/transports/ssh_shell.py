@@ -64,10 +64,10 @@ ours() {
     if [ -r "/proc/$1/cmdline" ]; then grep -qF "$2" "/proc/$1/cmdline"
     else ps -ww -o args= -p "$1" | grep -qF "$2"; fi
 }
-pause() { sleep "$1" & s=$!; [ -z "$off" ] || kill "$s"; wait "$s"; [ -z "$off" ] || exit; }
+pause() { sleep "$1" & s=$!; [ -z "$off" ] || kill -KILL "$s"; wait "$s"; [ -z "$off" ] || exit; }
 guard() {
     s= off=
-    trap 'off=yes; kill "$s"' TERM
+    trap 'off=yes; kill -KILL "$s"' TERM
     pause "$3"
     ours "$1" "$2" || exit
     kill -TERM "-$1"

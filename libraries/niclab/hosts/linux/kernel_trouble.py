@@ -17,6 +17,7 @@ class _Kind(StrEnum):
     BUG = "bug"
     LOCKUP = "lockup"
     HUNG_TASK = "hung task"
+    BLOCKED_TASK = "blocked task"
     WARNING = "warning"
     OUT_OF_MEMORY = "out of memory"
     MACHINE_CHECK = "machine check"
@@ -38,6 +39,7 @@ _HANG = re.compile(r"([^\s:]+):? (?:Detected (?:Hardware|Tx) Unit Hang|[Tt]ransm
 # linear in the size of the log, whatever is in it.
 _SEARCHED_CHARACTERS = 1024
 
+_TASK = r"^task:\S.* state:D "  # of SysRq w (sched_show_task() in kernel/sched/core.c)
 _WORDS: tuple[tuple[_Kind, tuple[str, ...]], ...] = (
     (_Kind.PANIC, ("Kernel panic - not syncing", "^Kernel panic: ")),
     (
@@ -65,6 +67,7 @@ _WORDS: tuple[tuple[_Kind, tuple[str, ...]], ...] = (
         ),
     ),
     (_Kind.HUNG_TASK, ("blocked for more than [0-9]+ seconds",)),
+    (_Kind.BLOCKED_TASK, (_TASK,)),
     (_Kind.BUG, (r"\bBUG: ",)),
     (_Kind.OUT_OF_MEMORY, ("^Out of memory: ", "invoked oom-killer")),
     (
@@ -148,11 +151,14 @@ _OF_A_DEVICE = frozenset(
         _Kind.FIRMWARE_LOAD_FAILED,
     }
 )
-_WITH_TRACE = frozenset(
-    {_Kind.PANIC, _Kind.OOPS, _Kind.BUG, _Kind.LOCKUP, _Kind.HUNG_TASK, _Kind.WARNING, _Kind.TRANSMIT_TIMEOUT}
-)
+_WITH_TRACE = frozenset({_Kind.PANIC, _Kind.OOPS, _Kind.BUG, _Kind.LOCKUP, _Kind.HUNG_TASK, _Kind.BLOCKED_TASK}) | {
+    _Kind.WARNING,
+    _Kind.TRANSMIT_TIMEOUT,
+}
+_ONLY_WITH_A_NAME = frozenset({_Kind.WARNING, _Kind.BLOCKED_TASK})
 # "RIP: 0010:be_xmit+0x1a/0x2f0 [be2net]"; the list "Modules linked in:" names every module and accuses none.
 _FRAME = re.compile(r"\+0x[0-9a-f]+/0x[0-9a-f]+ \[([A-Za-z0-9_]+)\]")
+_NEXT_TASK = re.compile(_TASK)
 _END = re.compile(r"---\[ end (?:trace|Kernel panic)")
 
 
@@ -180,7 +186,7 @@ def _troubles(lines: Sequence[KernelLine]) -> Iterator[KernelTrouble]:
         names = _named_by_line(kind, text)
         if kind in _WITH_TRACE:
             names |= _named_by_trace(lines[index : index + TRACE_LINES])
-        if kind is not _Kind.WARNING or names:
+        if kind not in _ONLY_WITH_A_NAME or names:
             yield KernelTrouble(kind.value, text, frozenset(names))
 
 
@@ -203,7 +209,9 @@ def _named_by_line(kind: _Kind, text: str) -> set[str]:
 
 def _named_by_trace(lines: Sequence[KernelLine]) -> set[str]:
     names = set[str]()
-    for line in lines:
+    for number, line in enumerate(lines):
+        if number and _NEXT_TASK.match(line.text):
+            break
         names.update(_FRAME.findall(line.text[:_SEARCHED_CHARACTERS]))
         if _END.search(line.text):
             break

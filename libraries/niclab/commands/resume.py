@@ -1,0 +1,178 @@
+"""A killed qualification run, continued: ``niclab certify --resume RUN``.
+
+Tests that have ended keep their verdicts. The test during which the run was killed is not repeated: it gets a verdict
+with the words of the dut's console. All other tests run, and the certificate says that the run was continued.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from niclab.bench.records import Bench, OperatingSystem, Role, chosen_systems, load_bench
+from niclab.card import Card, load_card
+from niclab.commands import certify
+from niclab.commands.report import look_for_tools
+from niclab.core.undo import Journal
+from niclab.core.verdict import BenchFault, CardFailure
+from niclab.files.mask import Mask
+from niclab.files.repository import REPOSITORY
+from niclab.files.secrets import Secrets
+from niclab.hosts.freebsd import kernel_trouble as of_freebsd
+from niclab.hosts.linux import kernel_trouble as of_linux
+from niclab.hosts.linux.dmesg import read_dmesg
+from niclab.report import signature
+from niclab.report.continued import add_verdict, join_summaries, make_whole
+from niclab.report.inputs import Input, kept
+from niclab.report.runfolder import (
+    ALLURE_RESULTS_FOLDER,
+    EVIDENCE_FOLDER,
+    git_state,
+    read_run,
+    record_continuation,
+)
+from niclab.report.sums import OUTPUT_NAME
+from niclab.report.test_journal import FILE, SoFar, read_so_far
+from niclab.scope.plan import load_plan
+from niclab.scope.requirements import REQUIREMENTS_FILE
+
+CONTINUE = certify.LISTENERS / "Continue.py"
+_PARTS = "outputs"
+_LINES = 40
+_STAMP = re.compile(r"(?P<when>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3})Z (?P<text>.*)")
+
+
+@dataclass(frozen=True)
+class _Call:
+    """What the killed run was called with."""
+
+    bench: Bench
+    sheet: Card
+    options: list[str]
+    started: str
+
+
+def run(run_dir: Path, sign_with: Path | None = None) -> int:
+    """Continue a killed run; return what :func:`niclab.commands.certify.run` returns.
+
+    Args:
+        run_dir: Folder of the run.
+        sign_with: Key of SSH that signs the certificate.
+
+    Raises:
+        BenchFault: The run has finished or still goes on, its files or the lab have changed since, every test of it
+            has ended, or the certificate cannot be written.
+    """
+    run_dir = run_dir.resolve()
+    if sign_with is not None:
+        signature.check_key(sign_with)
+    call, evidence = _call(run_dir), run_dir / EVIDENCE_FOLDER
+    with Journal.for_bench(call.bench.name).hold():  # a run that goes on holds it
+        _cut_torn_lines(evidence)
+        before = read_so_far(evidence / FILE)
+    _require_tests(run_dir, before)
+    if before.running:
+        add_verdict(evidence, before.running, _verdict_of_interrupted(call, evidence, before))
+    tools = look_for_tools()
+    make_whole(run_dir / OUTPUT_NAME, before.ended, _next_part(evidence))
+    record_continuation(run_dir, before.running)
+    rc = certify.run_robot(run_dir, [*call.options, "--prerunmodifier", f"{CONTINUE}:{evidence}"])
+    after = read_so_far(evidence / FILE)
+    join_summaries(run_dir / ALLURE_RESULTS_FOLDER, after.ended, before.ended)
+    (run_dir / OUTPUT_NAME).replace(_next_part(evidence))
+    rc = max(rc, _merge(run_dir, evidence, call))
+    return certify.finish(run_dir, call.bench, rc, tools, sign_with)
+
+
+def _call(run_dir: Path) -> _Call:
+    """What the run was called with, as long as nothing of it has changed."""
+    run = read_run(run_dir)
+    if run.get("finished"):
+        raise BenchFault(f"{run_dir}: has finished at {run['finished']}; expected: a run that was killed")
+    called: dict[str, Any] = run.get("called") or {}
+    missing = [name for name in ("bench", "card", "plan") if not called.get(name)]
+    if missing:
+        raise BenchFault(f"{run_dir}: run.json does not say what it was called with: {', '.join(missing)}")
+    systems: dict[Role, OperatingSystem] = chosen_systems({role: called.get(role.value, "") for role in Role})
+    bench = load_bench(called["bench"]).with_systems(systems)
+    sheet, plan = load_card(called["card"]), load_plan(called["plan"])
+    files = {Input.SHEET: sheet.file, Input.BENCH: bench.file, Input.PLAN: plan.file}
+    for kind, file in {**files, Input.REQUIREMENTS: REQUIREMENTS_FILE}.items():
+        if file.read_bytes() != kept(run_dir, kind).read_bytes():
+            raise BenchFault(f"{file}: has changed since the run began; expected: {kept(run_dir, kind)}")
+    now, then = git_state(REPOSITORY), run.get("git")
+    if now != then:
+        raise BenchFault(f"{REPOSITORY}: is at {now}; expected: {then}, as when the run began")
+    suites = certify.only(str(called.get("suites") or "").splitlines())
+    options = [*certify.chosen(bench, called["card"], sheet, plan.profile.value, systems), *suites]
+    return _Call(bench, sheet, options, str(run["started"]))
+
+
+def _require_tests(run_dir: Path, before: SoFar) -> None:
+    expected = read_run(run_dir).get("expected_tests")
+    if len(before.ended) == expected:
+        raise BenchFault(
+            f"{run_dir}: each of its {expected} tests has ended; expected: one that is left. "
+            "Undo what the run left with: niclab restore"
+        )
+
+
+def _cut_torn_lines(evidence: Path) -> None:
+    """Cut the last line of each log that the kill has torn: whoever reads it later would stumble over it."""
+    for file in evidence.glob("*.jsonl"):
+        content = file.read_bytes()
+        whole = content.rfind(b"\n") + 1
+        if whole != len(content):
+            with file.open("r+b") as log:
+                log.truncate(whole)
+
+
+def _verdict_of_interrupted(call: _Call, evidence: Path, before: SoFar) -> str:
+    """The message of the test during which the run was killed: whose it is, and what the dut's console said."""
+    dut = call.bench.server(Role.DUT)
+    said = _console_since(evidence / f"console-{Role.DUT.value}.log", before.since)
+    read = of_freebsd.read_trouble if dut.os is OperatingSystem.FREEBSD else of_linux.read_trouble
+    ports = [port.pci for port in call.bench.ports if port.role is Role.DUT]
+    card = {call.sheet.driver(dut.os).module, *ports}
+    found = [each for each in read(read_dmesg("\n".join(said))) if each.names & card]
+    kind = CardFailure if found else BenchFault
+    words = "".join(f"; {each.kind}: {each.words}" for each in found[:3])
+    secrets = Secrets(call.bench.secrets_file)
+    mask = Mask([secrets.get(name) for name in call.bench.secret_names])
+    heard = "\n".join(said[-_LINES:]) or "(nothing)"
+    text = f"the run was killed during this test, which is not repeated{words}\ndut console since it began:\n{heard}"
+    return mask(f"{kind.__name__}: {text}")
+
+
+def _console_since(log: Path, since: datetime | None) -> list[str]:
+    if since is None or not log.exists():
+        return []
+    lines = [_STAMP.match(line) for line in log.read_text("utf-8", "replace").replace("\0", "").splitlines()]
+    heard = [line for line in lines if line is not None and not line["text"].startswith("---")]
+    return [line["text"] for line in heard if datetime.fromisoformat(line["when"]).replace(tzinfo=UTC) >= since]
+
+
+def _next_part(evidence: Path) -> Path:
+    return evidence / _PARTS / f"output-{len(_parts(evidence)) + 1}.xml"
+
+
+def _parts(evidence: Path) -> list[Path]:
+    return sorted((evidence / _PARTS).glob("output-*.xml"), key=lambda file: int(file.stem.partition("-")[2]))
+
+
+def _merge(run_dir: Path, evidence: Path, call: _Call) -> int:
+    """Merge the outputs of all parts into one, with log and report; return the exit status that it means."""
+    from_begin = ["--starttime", call.started[:19], "--endtime", datetime.now().isoformat(timespec="seconds")]
+    files = ["--output", OUTPUT_NAME, "--xunit", certify.JUNIT_NAME]
+    options = ["--merge", "--nostatusrc", *files, "--outputdir", str(run_dir), *from_begin]
+    command = [sys.executable, "-m", "robot.rebot", *options, *certify.pages(call.bench, call.sheet)]
+    done = subprocess.run([*command, *map(str, _parts(evidence))], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise BenchFault(f"{run_dir}: the outputs cannot be merged: {(done.stderr or done.stdout)[-800:]}")
+    failed = sum(each.status == "FAIL" for each in read_so_far(evidence / FILE).ended.values())
+    return min(failed, 250)

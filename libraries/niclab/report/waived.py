@@ -1,0 +1,87 @@
+"""What waivers cover in a run, by the copies of them that the run kept in its evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from niclab.core.verdict import BenchFault
+from niclab.report import write_atomically
+from niclab.report.inputs import FOLDER
+from niclab.report.results import TestRecord
+from niclab.report.runfolder import EVIDENCE_FOLDER
+from niclab.report.verdicts import Verdict
+from niclab.scope.waivers import Waiver, load_waivers, said_of_expired
+
+_KEPT = Path(EVIDENCE_FOLDER, FOLDER, "waivers")
+
+
+@dataclass
+class Waived:
+    """The waivers of a run. ``tests``: name of each test that one covers -> name of the waiver."""
+
+    waivers: list[Waiver] = field(default_factory=list)
+    tests: dict[str, str] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+
+    def as_json(self) -> list[dict[str, Any]]:
+        """Return ``waivers`` of ``certificate.json``."""
+        return [
+            {
+                "waiver": each.waiver,
+                "covers": each.covered,
+                "reason": each.reason,
+                "owner": each.owner,
+                "expires": each.expires,
+                "tests": [name for name, waiver in self.tests.items() if waiver == each.waiver],
+            }
+            for each in self.waivers
+        ]
+
+    def only(self, tests: Iterable[TestRecord]) -> bool:
+        """Return whether there is a test among these that failed, and a waiver covers every one of them."""
+        failed = [test.name for test in tests if test.verdict is Verdict.CARD_FAILURE]
+        return bool(failed) and all(name in self.tests for name in failed)
+
+
+def keep_waivers(run_dir: Path, waivers: Iterable[Waiver]) -> None:
+    """Copy the waivers of a card into the evidence.
+
+    Args:
+        run_dir: Folder of the run.
+        waivers: The waivers.
+
+    Raises:
+        BenchFault: One cannot be written.
+    """
+    for each in waivers:
+        write_atomically(run_dir / _KEPT / each.file.name, each.file.read_bytes())
+
+
+def waived(run_dir: Path, card: object, started: object, tests: Sequence[TestRecord]) -> Waived:
+    """Find what the waivers of a run cover.
+
+    Args:
+        run_dir: Folder of the run.
+        card: Name of the card sheet.
+        started: When the run began, ISO 8601: a waiver that expired before it covers nothing, and is a problem.
+        tests: Every test of the run.
+    """
+    found = Waived()
+    try:
+        kept = load_waivers(run_dir / _KEPT, str(card))
+        day = date.fromisoformat(str(started)[:10]) if kept else date.min
+    except (BenchFault, ValueError) as problem:
+        found.problems.append(str(problem))
+        return found
+    found.waivers = kept
+    found.problems += said_of_expired([each for each in kept if each.expired(day)])
+    current = [each for each in kept if not each.expired(day)]
+    for test in tests:
+        by = (each for each in current if each.covers(test.name.rpartition(".")[2], test.message))
+        if test.verdict is Verdict.CARD_FAILURE and (waiver := next(by, None)):
+            found.tests[test.name] = waiver.waiver
+    return found

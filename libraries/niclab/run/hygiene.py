@@ -1,0 +1,336 @@
+"""Bench hygiene: a run leaves the bench as it found it, and a test leaves it to the next one as it found it.
+
+The state of both servers and of the switch is taken before the run, and compared with that after it. In between, the
+state with the test ports prepared is compared after each suite. A change whose undo is in the journal is no leftover
+until the run ends.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from niclab.bench.records import Port, Role
+from niclab.core.parallel import side_by_side
+from niclab.core.plain import as_json
+from niclab.core.undo import Action, ActionKind, Journal
+from niclab.core.verdict import BenchFault
+from niclab.report import read_json_object, write_json
+from niclab.report.hygiene import AFTER, BEFORE, FORMAT, RESULT
+from niclab.run import ready
+from niclab.run.run import Run
+from niclab.run.undoing import undo_everything
+from niclab.state.attribution import Ran, read_commands, who_left
+from niclab.state.snapshot import INTERFACE, Depth, Leftover, Snapshot, diff, with_leftovers
+from niclab.state.take import take, take_switch
+
+END = "the end of the run"
+
+
+@dataclass(frozen=True)
+class LeftBehind:
+    """A leftover. ``place``: the suite, or the end of the run; ``test``: who left it; ``undone``: by the lab, later."""
+
+    leftover: Leftover
+    place: str
+    test: str
+    undone: bool = False
+
+    def __str__(self) -> str:
+        who = f"left by {self.test!r}" if self.test else f"left by one of the tests of {self.place}"
+        return f"{self.leftover}; {who}; {'undone' if self.undone else 'not undone'}"
+
+
+class BenchHygiene:
+    """The states of a run, and what was left behind. A part of the run.
+
+    Args:
+        run: The current run.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._before: list[Snapshot] = []
+        self._working: dict[str, Snapshot] = {}
+        self._older: frozenset[str] = frozenset()
+        self._prepared: frozenset[str] = frozenset()
+        self._restoring: dict[tuple[str, str], str] = {}  # server, interface -> command that puts its MTU back
+        self._tests: list[Ran] = []
+        self._findings: list[LeftBehind] = []
+        self._faults: list[str] = []
+
+    def begin(self) -> None:
+        """Take the state before the run; ``niclab restore`` finds it next to the journal.
+
+        What cannot be taken is a fault of the bench on the certificate.
+        """
+        self._older = frozenset(entry.id for entry in self._run.journal.pending())
+        try:
+            self._before = self._of_killed_run() or take_all(self._run, Depth.FULL)
+            self._write(BEFORE, self._before)
+            keep_for_restore(self._run.journal, self._before, self._older)
+        except BenchFault as error:
+            self._faults.append(f"the state before the run cannot be taken: {error}")
+
+    def _of_killed_run(self) -> list[Snapshot]:
+        """The state before this very run, when it was killed and is continued."""
+        kept = kept_for_restore(self._run.journal)
+        return kept.states if kept is not None and kept.run == self._run.journal.run else []
+
+    def settle(self) -> None:
+        """Take the state that every suite is to leave: the bench acquired, its test ports prepared."""
+        self._prepared = frozenset(entry.id for entry in self._run.journal.pending())
+        try:
+            self._working = {each.server: each for each in take_all(self._run, Depth.BETWEEN)}
+            ports = list(self._run.test_ports.interfaces)
+            commands = side_by_side(self._restoring_mtu, ports)
+            self._restoring = {
+                (port.role.value, self._run.interface(port)): command
+                for port, command in zip(ports, commands, strict=True)
+            }
+        except BenchFault as error:
+            self._faults.append(f"the state of the prepared bench cannot be taken: {error}")
+
+    def _restoring_mtu(self, port: Port) -> str:
+        """The command that gives a port its present MTU again; some cards need their link down and up then."""
+        undo, iface = self._run.server_of(port).host.undo, self._run.interface(port)
+        return " && ".join([undo.mtu(iface), undo.link(iface, up=False), undo.link(iface, up=True)])
+
+    def ran(self, test: Ran) -> None:
+        """Note a test that has ended.
+
+        Args:
+            test: The test.
+        """
+        self._tests.append(test)
+
+    def after_suite(self, suite: str, warn: Callable[[str], object]) -> list[LeftBehind]:
+        """Compare the bench with the prepared one, and undo what was left behind where that is safe.
+
+        Test ports that a test has taken down or lost are made ready first, as before each test.
+
+        Args:
+            suite: Name of the suite.
+            warn: Takes what had to be made ready.
+
+        Returns:
+            What its tests left behind.
+        """
+        tests, self._tests = self._tests, []
+        if not self._working or not tests:
+            return []
+        try:
+            ready.make_ready(self._run, warn)
+            found, now = self._compare(suite, tests)
+            found = [replace(each, undone=self._undo(each.leftover)) for each in found]
+        except BenchFault as error:
+            self._faults.append(f"{suite}: the state after it cannot be compared: {error}")
+            return []
+        for server, state in now.items():
+            left = [each.leftover for each in found if each.leftover.server == server and not each.undone]
+            self._working[server] = with_leftovers(self._working[server], state, left)
+        self._findings += found
+        return found
+
+    def finish(self) -> list[LeftBehind]:
+        """Undo what the run has changed, compare the bench with the state before the run, and write the result.
+
+        What was changed to bring the bench up stays for :func:`niclab.run.run.release`: a server that is off shows
+        nothing.
+
+        Returns:
+            What was left behind at the end and was not found before.
+        """
+        found = list[LeftBehind]()
+        try:
+            if self._before:
+                self._run.ending.close()
+                undo_everything(self._run, leaving=self._older)
+                after = take_all(self._run, Depth.FULL)
+                self._write(AFTER, after)
+                found = self._new(after)
+                if not found and not self._findings:
+                    restore_file(self._run.journal).unlink(missing_ok=True)
+        except BenchFault as error:
+            self._faults.append(f"the state after the run cannot be compared: {error}")
+        self._findings += found
+        result = {"format": FORMAT, "faults": self._faults, "findings": [_plain(each) for each in self._findings]}
+        write_json(self._run.evidence_folder / RESULT, result)
+        return found
+
+    def _new(self, after: Sequence[Snapshot]) -> list[LeftBehind]:
+        reported = [each.leftover for each in self._findings if not each.undone]
+        known = {(each.server, each.subject, each.key) for each in reported}
+        left = [each for old, new in zip(self._before, after, strict=True) for each in diff(old, new)]
+        return [
+            LeftBehind(each, END, self._test_of(each, self._tests))
+            for each in left
+            if (each.server, each.subject, each.key) not in known
+        ]
+
+    def _compare(self, suite: str, tests: Sequence[Ran]) -> tuple[list[LeftBehind], dict[str, Snapshot]]:
+        now = {each.server: each for each in take_all(self._run, Depth.BETWEEN)}
+        left = [each for server, state in now.items() for each in diff(self._working[server], state)]
+        left = [each for each in left if not self._is_owned(each, now[each.server])]
+        return [LeftBehind(each, suite, self._test_of(each, tests)) for each in left], now
+
+    def _is_owned(self, left: Leftover, now: Snapshot) -> bool:
+        """Is its undo in the journal? The undo of a bond or VLAN puts its members back as well."""
+        names = {left.subject, left.key, *left.key.split(), left.was, left.is_now} - {"yes", "no", "present", "absent"}
+        names |= {now.values.get(left.subject, {}).get("master", left.subject)}
+        names = {name for name in names if not name.isdecimal() and name not in _COMMON}
+        pending = [entry for entry in self._run.journal.pending() if entry.id not in self._prepared]
+        mine = [entry for entry in pending if entry.action.where in (left.server, "controller")]
+        return any(_names(f"{entry.action.command} {entry.what}", name) for entry in mine for name in names)
+
+    def _test_of(self, left: Leftover, tests: Sequence[Ran]) -> str:
+        return who_left(left, read_commands(self._run.evidence_folder / f"commands-{left.server}.jsonl"), tests)
+
+    def _undo(self, left: Leftover) -> bool:
+        """Put a test port's MTU or state back, or take an address of it away; anything else is only reported."""
+        command = self._undo_command(left)
+        if command is None:
+            return False
+        run = self._run
+        entry = run.journal.register(
+            left.server, f"left behind: {left}", Action(ActionKind.SHELL, left.server, command)
+        )
+        try:
+            run.journal.undo(entry, run.undo)
+        except BenchFault:
+            return False  # it stays in the journal, and is tried again at the end
+        return True
+
+    def _undo_command(self, left: Leftover) -> str | None:
+        restoring = self._restoring.get((left.server, left.subject))
+        if restoring is None:
+            return None  # no test port
+        undo = self._run.server(left.server).host.undo
+        if left.key == "mtu":
+            return restoring
+        if left.key == "up":
+            return undo.link(left.subject, up=left.was == "yes")
+        if left.key.startswith("address ") and left.was == "absent" and "." in left.key:
+            return undo.address(left.subject, left.key.removeprefix("address "))
+        return None
+
+    def _write(self, name: str, states: Sequence[Snapshot]) -> None:
+        write_json(self._run.evidence_folder / name, {"format": FORMAT, "states": as_json(list(states))})
+
+
+_COMMON = frozenset(
+    {INTERFACE, "mtu", "up", "mac", "address", "master", "device", "bond", "vlan", "link", "lagg", "txqlen"}
+    | {"sysctl", "routes", "modules", "admin", "UP", "DOWN", "options", "none", "below", "members"}
+)
+"""Words of many commands, which name no subject."""
+
+
+def _names(text: str, name: str) -> bool:
+    """Does a text have a name as a whole word, a sysctl also as its file?"""
+    words = {name, name.replace(".", "/")}
+    return any(re.search(rf"(?<![\w.-]){re.escape(word)}(?![\w-])", text) for word in words)
+
+
+def take_all(run: Run, depth: Depth) -> list[Snapshot]:
+    """Take the state of both servers side by side, and of the switch if the bench has one.
+
+    Args:
+        run: The run, with servers that answer.
+        depth: How much is taken.
+
+    Raises:
+        BenchFault: One does not answer, or the answer cannot be read.
+    """
+
+    def ask(role: Role) -> Snapshot:
+        return take(run.server(role), depth, sorted({port.pci for port in run.ports(role)}))
+
+    states = side_by_side(ask, Role)
+    if run.bench.switch is not None:
+        states.append(take_switch(run.switch, run.bench.switch.ports, depth))
+    return states
+
+
+def restore_file(journal: Journal) -> Path:
+    """Return where the state before the last run of a bench is kept.
+
+    Args:
+        journal: The journal of the bench.
+    """
+    return journal.path.with_suffix(".state.json")
+
+
+def keep_for_restore(journal: Journal, before: Sequence[Snapshot], older: frozenset[str]) -> None:
+    """Keep the state before a run for who restores the bench after it was killed.
+
+    Args:
+        journal: The journal of the bench.
+        before: The state.
+        older: Ids of the changes that brought the bench up; they are undone after the comparison.
+
+    Raises:
+        BenchFault: It cannot be written.
+    """
+    content = {"format": FORMAT, "run": journal.run, "older": sorted(older), "states": as_json(list(before))}
+    write_json(restore_file(journal), content)
+
+
+@dataclass(frozen=True)
+class KeptState:
+    """The state before a run. ``older``: ids of the changes that brought the bench up."""
+
+    run: str
+    states: list[Snapshot]
+    older: frozenset[str]
+
+
+def kept_for_restore(journal: Journal) -> KeptState | None:
+    """Read the state before the last run of a bench, None when there is none.
+
+    Args:
+        journal: The journal of the bench.
+
+    Returns:
+        The state.
+
+    Raises:
+        BenchFault: The file cannot be read.
+    """
+    file = restore_file(journal)
+    if not file.exists():
+        return None
+    content = read_json_object(file)
+    try:
+        states = [Snapshot(each["server"], Depth(each["depth"]), each["values"]) for each in content["states"]]
+        return KeptState(str(content["run"]), states, frozenset(content["older"]))
+    except (KeyError, TypeError, ValueError) as error:
+        raise BenchFault(f"{file}: is no state of a bench: {error}; expected: format {FORMAT}") from error
+
+
+def compare_with_kept(run: Run, before: Sequence[Snapshot]) -> list[str]:
+    """Compare a restored bench with the state before the run that was interrupted.
+
+    Args:
+        run: The run that restores, with servers that answer.
+        before: The state before the interrupted run.
+
+    Returns:
+        A line for each difference.
+
+    Raises:
+        BenchFault: The state cannot be taken.
+    """
+    if not run.servers:
+        raise BenchFault(f"bench {run.bench.name} is down; expected: up (state before the interrupted run)")
+    now = {each.server: each for each in take_all(run, Depth.FULL)}
+    return [str(left) for old in before if old.server in now for left in diff(old, now[old.server])]
+
+
+def _plain(found: LeftBehind) -> dict[str, object]:
+    left = found.leftover
+    return {
+        **{"server": left.server, "subject": left.subject, "key": left.key, "was": left.was, "is": left.is_now},
+        **{"place": found.place, "test": found.test, "undone": found.undone, "text": str(found)},
+    }

@@ -1,0 +1,178 @@
+"""Every defect that the controls inject: the tests that it turns red, the verdict, and the control that proves it.
+
+The rows of cards and of throughput are those of the controls themselves. ``make matrix`` runs the controls and prints
+the table; it names the tests of the suites that no row turns red, and the faults that no control injects.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import card_defects
+import one_each
+import test_bond_controls as bonds
+import test_failover_controls as failover
+import test_kernel_controls as kernel
+import test_negative_controls as negative
+import test_switch_controls as switch
+import test_throughput_controls as throughput
+
+CARD, BENCH = "CardFailure", "BenchFault"
+_NONE = "no control injects it"
+_CARD = ("flash-fails", "flash-forgets", "rx-reorder", "queue-hang", "settings-lost", "selftest-fails")
+_OTHER = ("delay_s", "set_not_writable", "agent_slow_s")
+UNSEEN = {
+    **dict.fromkeys((*_CARD, *_OTHER), _NONE),
+    "silent": "as a defect of the switch; as one of a cable it is declared",
+}
+"""Faults that no row has -> why."""
+
+
+@dataclass(frozen=True)
+class Declared:
+    """``defect``: target and fault as of ``vbench fault set``. ``control``: id of pytest below ``tests/controls``."""
+
+    defect: str
+    red: frozenset[str]
+    verdict: str
+    control: str
+    card: str = "intel-82574l"
+
+    @property
+    def kind(self) -> str:
+        """What the fault is put on."""
+        return self.defect.partition(":")[0]
+
+    @property
+    def fault(self) -> str:
+        """The name of the fault."""
+        return self.defect.partition(" ")[2].partition("=")[0]
+
+
+def _others() -> list[Declared]:
+    """Cables, BMCs, servers, the switch, and what a kernel says: one test each."""
+    cables, bond = "test_negative_controls.py::TestCables::", "test_bond_controls.py::"
+    fails, switched = "test_failover_controls.py::", "test_switch_controls.py::"
+    bmc, recovery = "test_negative_controls.py::TestBmc::", "test_negative_controls.py::TestRecovery::"
+    late = "test_a_balancing_bond_whose_lost_link_is_seen_too_late"
+    rows = [
+        ("cable:a.dut carrier_stuck", negative.PULLED, CARD, f"{cables}test_carrier_that_stays_is_seen"),
+        ("cable:a carrier_delay_s=3", negative.PULLED, CARD, f"{cables}test_carrier_that_goes_late_is_seen"),
+        ("cable:b.peer silent", negative.CARRIES, CARD, f"{cables}test_a_silent_cable_is_seen"),
+        (
+            "cable:a.dut rate_factor=0.5",
+            negative.SENDS,
+            CARD,
+            f"{cables}test_a_slow_direction_is_seen_in_that_direction",
+        ),
+        ("cable:b.peer loss=0.05", negative.RECEIVES, CARD, f"{cables}test_a_cable_that_loses_frames_is_seen"),
+        ("cable:a crossed", switch.COUNTED, BENCH, f"{switched}test_crossed_cables_stop_the_suites_at_the_switch"),
+        ("cable:a carrier_delay_s=8", failover.FAILOVER, CARD, f"{fails}test_a_link_that_is_reported_lost_too_late"),
+        ("cable:b silent", failover.FAILOVER, CARD, f"{fails}test_a_backup_path_that_carries_nothing"),
+        ("cable:a.dut loss=0.05", failover.BACKUP, CARD, f"{fails}test_packets_lost_on_the_link_that_stays"),
+        *(
+            ("cable:b silent", test, CARD, f"{bond}test_a_backup_path_that_carries_nothing[{test}]")
+            for test in (bonds.DRIVER, bonds.BY_ARP, bonds.MOVING)
+        ),
+        *(
+            ("cable:b silent", test, CARD, f"{bond}test_a_link_that_is_sent_over_and_carries_nothing[{test}]")
+            for test in (bonds.BALANCE_RR, bonds.BALANCE_XOR)
+        ),
+        (
+            "cable:a carrier_delay_s=5",
+            bonds.BALANCE_RR_LOST,
+            CARD,
+            f"{bond}test_a_link_of_balance_rr_that_is_reported_lost_too_late",
+        ),
+        (
+            "cable:b carrier_delay_s=5",
+            bonds.BALANCE_XOR_LOST,
+            CARD,
+            f"{bond}test_a_link_of_balance_xor_that_is_reported_lost_too_late",
+        ),
+        *(
+            ("cable:a.dut carrier_delay_s=8", test, CARD, f"{bond}{late}[{mode}]")
+            for mode, test in bonds.BALANCED.items()
+        ),
+        ("cable:b.dut rate_factor=0.3", bonds.FULL_RATE, CARD, f"{bond}test_a_link_that_is_left_and_slow"),
+        ("cable:a silent", bonds.TWO_TAGS, CARD, f"{bond}test_frames_with_two_tags_that_are_lost"),
+        ("bmc:peer drop", negative.SHOWN, BENCH, f"{bmc}test_a_silent_bmc_is_a_bench_fault"),
+        (
+            "bmc:peer power_stuck",
+            "A Power Cycle Is In The Event Log",
+            BENCH,
+            f"{bmc}test_a_bmc_that_does_not_cut_the_power_is_a_bench_fault",
+        ),
+        (
+            "server:dut frozen",
+            card_defects.DRIVEN,
+            BENCH,
+            f"{recovery}test_a_frozen_server_ends_the_test_in_time_and_the_run_goes_on",
+        ),
+        (
+            "blacklist:dut driver",
+            negative.AT_BOOT,
+            CARD,
+            "test_negative_controls.py::TestDriver::test_a_driver_that_does_not_load_at_boot_is_seen",
+        ),
+        ("kernel:dut oops", kernel.UP, CARD, "test_kernel_controls.py::test_an_oops_of_the_driver_is_the_cards"),
+        ("kernel:peer oops", kernel.UP, BENCH, "test_kernel_controls.py::test_an_oops_of_the_peer_is_the_benchs"),
+        ("switch: set_ignored", switch.SHUT, BENCH, f"{switched}test_a_set_that_is_accepted_and_not_done"),
+        ("switch: set_gen_err", switch.SHUT, BENCH, f"{switched}test_a_set_that_is_refused"),
+        ("switch: agent_dead", switch.SHUT, BENCH, f"{switched}test_an_agent_that_is_dead"),
+        (
+            "switch: fdb_not_flushed",
+            switch.SHUT,
+            BENCH,
+            f"{switched}test_addresses_that_stay_known_at_a_port_without_link",
+        ),
+        ("switch:port1 vlan_leak", switch.ISOLATED, BENCH, f"{switched}test_a_vlan_that_leaks"),
+        ("switch:port1 counters_stuck", switch.COUNTED, BENCH, f"{switched}test_counters_that_stand_still"),
+        (
+            "switch:port1 err_disabled",
+            switch.COUNTED,
+            BENCH,
+            f"{switched}test_a_port_that_has_shut_itself_stops_the_suites_at_the_switch_alone",
+        ),
+        *(
+            (
+                f"switch:port1 {defect}",
+                switch.AGGREGATED,
+                BENCH,
+                f"{switched}test_a_partner_that_is_not_one_or_not_in_sync[{defect}]",
+            )
+            for defect in ("lacp_other_system", "lacp_not_in_sync")
+        ),
+        ("cable:a.dut carrier_delay_s=5", switch.FAILOVER, CARD, f"{switched}test_a_link_whose_loss_is_seen_too_late"),
+    ]
+    return [Declared(defect, frozenset({red}), verdict, control) for defect, red, verdict, control in rows]
+
+
+def _one_each() -> list[Declared]:
+    """Many defects in one run, one for each test; and facts of a sheet that the card does not have."""
+    tables = {
+        "test_each_defect_turns_its_test_red": one_each.QUICK,
+        "test_each_defect_of_a_cable_turns_its_bond_red": one_each.CABLES,
+        "test_each_defect_turns_its_test_at_the_switch_red": one_each.SWITCH,
+    }
+    rows = [
+        Declared(each.defect, frozenset({each.red}), each.verdict, f"test_one_each.py::{proof}")
+        for proof, table in tables.items()
+        for each in table
+    ]
+    proof = "test_one_each.py::test_a_card_that_is_not_as_on_its_sheet_fails_the_test_of_each_fact"
+    return [*rows, *(Declared(wrong.defect, frozenset(wrong.red), CARD, proof) for wrong in one_each.WRONG)]
+
+
+def declared() -> list[Declared]:
+    """Return every row."""
+    proof = "test_card_defects.py::test_a_defect_turns_exactly_the_intended_tests_red"
+    cards = [
+        Declared(" ".join(each.fault), each.red, CARD, f"{proof}[{each}]", each.card) for each in card_defects.DEFECTS
+    ]
+    proof = "test_throughput_controls.py::test_the_defect_turns_its_tests_red_and_no_other"
+    rates = [
+        Declared(f"{each.target} {each.defect}", frozenset(each.red), CARD, f"{proof}[{name}]", each.card)
+        for name, each in throughput.CONTROLS.items()
+    ]
+    return [*cards, *rates, *_others(), *_one_each()]

@@ -1,0 +1,193 @@
+"""A run leaves the bench as it found it; what a test leaves behind is found, named, undone, a fault of the bench."""
+
+from __future__ import annotations
+
+import builtins
+import json
+from typing import Any
+
+import pytest
+from fake_bench import FakeBench
+from fake_parts import state_text
+from fake_switch import FakeSwitch
+from test_failure_evidence import run
+
+from niclab.core.undo import Action, ActionKind, Journal
+from niclab.core.verdict import BenchFault
+from niclab.run import run as runs
+from niclab.run.hygiene import BenchHygiene, restore_file
+from niclab.run.run import Run
+from niclab.state.attribution import Ran
+from niclab.switch.records import Admin
+
+NOTHING = "    No Operation\n"
+QUIET = f"*** Test Cases ***\nQuiet\n{NOTHING}"
+
+
+def result(bench: FakeBench) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((bench.folder / "out" / "evidence" / "hygiene.json").read_text())
+    return content
+
+
+def leaving(bench: FakeBench, monkeypatch: pytest.MonkeyPatch, *statements: str) -> str:
+    """A suite of one test that does something behind the journal's back."""
+
+    def leave() -> None:
+        for statement in statements:
+            exec(statement, {"dut": bench.dut, "peer": bench.peer, "nic": bench.dut.nics[0]})
+
+    monkeypatch.setattr(builtins, "leave", leave, raising=False)
+    return "*** Test Cases ***\nLeaves\n    Evaluate    leave()\n"
+
+
+def test_a_clean_run_leaves_nothing(bench: FakeBench) -> None:
+    ended = run(bench, QUIET, QUIET)
+    assert all(test.passed for test in ended.suite.all_tests)
+    assert result(bench) == {"format": 1, "faults": [], "findings": []}
+    evidence = bench.folder / "out" / "evidence"
+    before, after = (json.loads((evidence / f"state-{when}.json").read_text()) for when in ("before", "after"))
+    assert before == after and [each["server"] for each in before["states"]] == ["dut", "peer"]
+
+
+def test_an_mtu_that_is_left_is_named_and_undone(bench: FakeBench, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    monkeypatch.setattr(builtins, "look", lambda: seen.append(bench.dut.nics[0].mtu), raising=False)
+    look = "*** Test Cases ***\nNext\n    Evaluate    look()\n"
+    ended = run(bench, leaving(bench, monkeypatch, "nic.mtu = 9000"), look)
+    assert all(test.passed for test in ended.suite.all_tests)
+    (found,) = result(bench)["findings"]
+    assert (found["server"], found["subject"], found["key"]) == ("dut", "enp1s0", "mtu")
+    assert (found["was"], found["is"], found["test"], found["undone"]) == ("1500", "9000", "Leaves", True)
+    assert found["place"] == "File0" and seen == [1500]
+    assert any("Bench hygiene: dut: enp1s0 mtu: 9000; expected 1500" in each.message for each in ended.errors)
+    assert Journal.for_bench("virtual").pending() == []
+
+
+def test_a_leftover_without_an_owner_is_reported_once(bench: FakeBench, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(bench, leaving(bench, monkeypatch, "dut.sysctls['net/core/rmem_max'] = '1'"), QUIET, QUIET)
+    (found,) = result(bench)["findings"]
+    assert (found["subject"], found["key"], found["undone"]) == ("sysctl", "net.core.rmem_max", False)
+    assert "left by 'Leaves'; not undone" in found["text"]
+
+
+def test_several_tests_without_a_command_are_named_by_their_suite(
+    bench: FakeBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(bench, leaving(bench, monkeypatch, "peer.sysctls['net/core/rmem_max'] = '1'") + f"Other\n{NOTHING}")
+    (found,) = result(bench)["findings"]
+    assert found["server"] == "peer" and "left by one of the tests of File0" in found["text"]
+
+
+def test_ports_that_a_test_has_lost_are_no_leftover(bench: FakeBench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before the next test they are made ready anyway."""
+    run(bench, leaving(bench, monkeypatch, "dut.boot()"), QUIET)
+    assert result(bench) == {"format": 1, "faults": [], "findings": []}
+
+
+def test_a_state_that_cannot_be_read_is_a_fault_and_no_pass(bench: FakeBench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fake_parts.state_text", lambda _: "@ links\n")
+    ended = run(bench, QUIET)
+    assert all(test.passed for test in ended.suite.all_tests)
+    (before, prepared) = result(bench)["faults"]
+    assert before.startswith("the state before the run cannot be taken: ") and "'@ end' as the last line" in before
+    assert prepared.startswith("the state of the prepared bench cannot be taken: ")
+
+
+def test_a_bench_that_was_down_is_compared_before_it_is_stopped(bench: FakeBench) -> None:
+    bench.set_state(up=False)
+    run(bench, QUIET)
+    assert result(bench)["faults"] == [] and not bench.state["up"]
+    assert (bench.folder / "out" / "evidence" / "state-after.json").exists()
+
+
+def begun(run: Run) -> BenchHygiene:
+    hygiene = run.part(BenchHygiene)
+    hygiene.begin()
+    hygiene.settle()
+    hygiene.ran(Ran("A", 1.0, 2.0))
+    return hygiene
+
+
+def test_a_change_in_the_journal_is_no_leftover_until_the_end(bench: FakeBench, taken: Run) -> None:
+    hygiene, nic = begun(taken), bench.dut.nics[0]
+    undo = Action(ActionKind.SHELL, "dut", f"ip link set dev {nic.iface} mtu 1500")
+    taken.journal.register("dut.p0", "MTU of 9000", undo)
+    nic.mtu = 9000
+    assert hygiene.after_suite("suite", print) == []
+    assert hygiene.finish() == [] and nic.mtu == 1500
+
+
+def test_a_bond_that_is_in_the_journal_is_no_leftover_nor_are_its_sysctls(
+    bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hygiene = begun(taken)
+    bench.dut.sysctls["net/ipv4/conf/bond7/arp_ignore"] = "1"
+    bond = {"ifname": "bond7", "flags": ["UP"], "mtu": 1500, "linkinfo": {"info_kind": "bond"}}
+    plain = json.dumps([bond])[1:-1]
+    monkeypatch.setattr(
+        "fake_parts.state_text", lambda host, old=state_text: old(host).replace("@ links\n[", f"@ links\n[{plain}, ")
+    )
+    for role in ("dut", "peer"):
+        command = taken.server(role).host.undo.upper("bond7")
+        taken.journal.register(role, "bond7 is made", Action(ActionKind.SHELL, role, command))
+    assert hygiene.after_suite("suite", print) == []
+
+
+def test_a_pending_undo_of_another_port_excuses_nothing(bench: FakeBench, taken: Run) -> None:
+    hygiene = begun(taken)
+    taken.journal.register("dut.p1", "MTU", Action(ActionKind.SHELL, "dut", "ip link set dev enp2s0 mtu 1500"))
+    bench.dut.nics[0].mtu = 9000
+    (found,) = hygiene.after_suite("suite", print)
+    assert found.leftover.subject == "enp1s0" and found.undone and bench.dut.nics[0].mtu == 1500
+
+
+def test_an_address_and_a_port_that_is_down(bench: FakeBench, taken: Run) -> None:
+    hygiene, nic = begun(taken), bench.dut.nics[0]
+    nic.addresses.append("198.18.99.1/24")
+    found = hygiene.after_suite("suite", print)
+    assert [str(each.leftover) for each in found] == [
+        "dut: enp1s0 address 198.18.99.1/24: present; expected absent (state before)"
+    ]
+    assert found[0].undone and "198.18.99.1/24" not in nic.addresses
+
+
+def test_a_shut_switch_port_is_seen(bench: FakeBench, switch: FakeSwitch) -> None:
+    taken = bench.take()
+    taken.test_ports.prepare()
+    hygiene = begun(taken)
+    taken.switch.ports.set_admin("Gi1/0/2", Admin.DOWN)
+    (found,) = hygiene.after_suite("suite", print)
+    assert str(found.leftover) == "switch: Gi1/0/2 admin: DOWN; expected UP (state before)"
+    assert switch.admin("Gi1/0/2") == Admin.DOWN.value and not found.undone
+    runs._CURRENT.clear()
+    with taken._stack:
+        taken.close_servers()
+
+
+def test_what_is_found_after_a_suite_is_not_found_again_at_the_end(bench: FakeBench, taken: Run) -> None:
+    hygiene = begun(taken)
+    bench.peer.sysctls["net/core/rmem_max"] = "7"
+    assert len(hygiene.after_suite("suite", print)) == 1
+    assert hygiene.finish() == []
+    content = json.loads((taken.evidence_folder / "hygiene.json").read_text())
+    assert len(content["findings"]) == 1
+
+
+def test_a_server_that_is_gone_is_a_fault(taken: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    hygiene = begun(taken)
+
+    def gone(*_: object, **__: object) -> None:
+        raise BenchFault("dut: no answer")
+
+    monkeypatch.setattr("niclab.run.hygiene.take", gone)
+    assert hygiene.finish() == []
+    content = json.loads((taken.evidence_folder / "hygiene.json").read_text())
+    assert content["faults"] == ["the state after the run cannot be compared: dut: no answer"]
+
+
+def test_the_state_is_kept_for_who_restores(taken: Run) -> None:
+    begun(taken)
+    file = restore_file(taken.journal)
+    assert file.parent == taken.journal.path.parent and json.loads(file.read_text())["run"] == "run-1"
+    hygiene = taken.part(BenchHygiene)
+    assert hygiene.finish() == [] and not file.exists()

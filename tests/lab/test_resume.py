@@ -1,0 +1,193 @@
+"""A run that is killed in the middle of a test, and continued."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from fake_bench import FakeBench
+
+from niclab.commands import certify, resume
+from niclab.core.undo import Journal
+from niclab.core.verdict import BenchFault
+from niclab.report.continued import make_whole
+from niclab.report.results import read_results
+from niclab.report.runfolder import read_run
+from niclab.report.test_journal import FILE, EndedTest, TestJournal, read_so_far
+from niclab.report.verdicts import Verdict
+
+KILL = "[__import__('os').kill(each, 9) for each in (__import__('os').getppid(), __import__('os').getpid())]"
+"""Kills niclab, which is the parent of Robot Framework, and then Robot Framework."""
+FIRST = "*** Test Cases ***\nGood\n    Log    words    WARN\nBad\n    Fail    CardFailure: dut.p0 is wrong\n"
+SECOND = f"*** Test Cases ***\nEarly\n    No Operation\nKills\n    Evaluate    {KILL}\nLate\n    No Operation\n"
+THIRD = "*** Test Cases ***\nLast\n    No Operation\n"
+START = """import sys
+from pathlib import Path
+from niclab.commands import certify
+certify.SUITES = Path(sys.argv[1])
+certify.run(Path(sys.argv[2]), sys.argv[3], "qualification", Path(sys.argv[4]))
+"""
+PANIC = """2099-01-01T00:00:00.000Z [   12.000001] BUG: kernel NULL pointer dereference, address: 0000000000000010
+2099-01-01T00:00:00.001Z [   12.000002] RIP: 0010:e1000_clean_rx_irq+0x1a/0x2f0 [e1000e]
+2099-01-01T00:00:00.002Z password: console-secret
+"""
+
+
+@pytest.fixture
+def suites(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "suites"
+    folder.mkdir()
+    for number, text in enumerate((FIRST, SECOND, THIRD)):
+        (folder / f"file{number}.robot").write_text(text)
+    monkeypatch.setattr(certify, "SUITES", folder)
+    return folder
+
+
+@pytest.fixture
+def killed(bench: FakeBench, suites: Path) -> Path:
+    results = bench.folder / "results"
+    paths = [str(path) for path in (suites, bench.file, bench.sheet, results)]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", START, *paths], env=environment, capture_output=True, check=False)
+    assert done.returncode == -9, done.stderr
+    (run_dir,) = results.iterdir()
+    return run_dir
+
+
+def verdicts(run_dir: Path) -> dict[str, Verdict]:
+    results = read_results(run_dir / "allure-results")
+    assert results.problems == []
+    return {test.name.rpartition(".")[2]: test.verdict for test in results.tests}
+
+
+def certificate(run_dir: Path) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((run_dir / "certificate.json").read_text())
+    return content
+
+
+def test_a_part_of_the_suites_is_a_partial_run(bench: FakeBench, suites: Path) -> None:
+    assert suites.is_dir()
+    results = bench.folder / "results"
+    assert certify.run(bench.file, str(bench.sheet), "qualification", results, suites=["File2"]) == 1
+    (run_dir,) = {path.resolve() for path in results.iterdir()}
+    assert verdicts(run_dir) == {"Last": Verdict.PASS} and read_run(run_dir)["called"]["suites"] == "File2"
+    assert "The run is partial: only the suites File2 were asked for." in certificate(run_dir)["reasons"]
+
+
+def test_it_goes_on_after_the_test_that_killed_it(killed: Path) -> None:
+    before = {path.name: path.read_bytes() for path in (killed / "allure-results").glob("*-result.json")}
+    assert len(before) == 3 and read_so_far(killed / "evidence" / FILE).running == "Qualification.File1.Kills"
+    assert resume.run(killed) == 1
+    assert verdicts(killed) == {
+        "Good": Verdict.PASS,
+        "Bad": Verdict.CARD_FAILURE,
+        "Early": Verdict.PASS,
+        "Kills": Verdict.BENCH_FAULT,
+        "Late": Verdict.PASS,
+        "Last": Verdict.PASS,
+    }
+    assert all((killed / "allure-results" / name).read_bytes() == content for name, content in before.items())
+    root = ElementTree.parse(killed / "output.xml").getroot()
+    assert {test.get("name") for test in root.iter("test")} == set(verdicts(killed))
+    (total,) = root.iterfind("./statistics/total/stat")
+    assert (total.get("pass"), total.get("fail")) == ("4", "2") and read_run(killed)["robot_rc"] == 2
+    assert (killed / "log.html").exists() and (killed / "report.html").exists()
+    reasons = certificate(killed)["reasons"]
+    assert not any("output.xml" in each or "results" in each or "Evidence" in each for each in reasons), reasons
+    (remark,) = [each for each in certificate(killed)["remarks"] if each["about"] == "Continued"]
+    assert "continued 1 time" in remark["text"] and "killed during: Qualification.File1.Kills" in remark["details"][0]
+    assert remark["text"] in (killed / "certificate.html").read_text()
+
+
+def test_the_interrupted_test_gets_the_words_of_the_console(killed: Path) -> None:
+    (killed / "evidence" / "console-dut.log").write_text(f"2001-01-01T00:00:00.000Z old\n{PANIC}")
+    resume.run(killed)
+    (test,) = [each for each in certificate(killed)["tests"] if each["name"].endswith("Kills")]
+    assert test["verdict"] == "card-failure" and "CardFailure: the run was killed during this test" in test["message"]
+    assert "oops: BUG: kernel NULL pointer" in test["message"] and "old" not in test["message"].splitlines()
+    assert "console-secret" not in (killed / "output.xml").read_text() + str(test)
+
+
+def test_it_can_be_killed_again(killed: Path, suites: Path) -> None:
+    (suites / "file2.robot").write_text(THIRD.replace("No Operation", f"Evaluate    {KILL}"))
+    script = START.replace("certify.run(", "from niclab.commands import resume; resume.run(Path(sys.argv[5])) #")
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    arguments = [str(suites), "", "", "", str(killed)]
+    done = subprocess.run([sys.executable, "-c", script, *arguments], env=environment, capture_output=True, check=False)
+    assert done.returncode == -9, done.stderr
+    assert read_so_far(killed / "evidence" / FILE).running == "Qualification.File2.Last"
+    (suites / "file2.robot").write_text(THIRD + "More\n    No Operation\n")
+    resume.run(killed)
+    assert verdicts(killed)["Kills"] is verdicts(killed)["Last"] is Verdict.BENCH_FAULT
+    assert [each["interrupted"] for each in read_run(killed)["continued"]] == [
+        "Qualification.File1.Kills",
+        "Qualification.File2.Last",
+    ]
+    assert "continued 2 times" in str(certificate(killed)["remarks"])
+
+
+def test_what_is_refused(killed: Path, bench: FakeBench) -> None:
+    with (
+        Journal.for_bench("virtual").hold(),
+        pytest.raises(BenchFault, match="in use"),
+    ):
+        resume.run(killed)
+    sheet = bench.sheet.read_text()
+    bench.sheet.write_text(sheet + "# changed\n")
+    with pytest.raises(BenchFault, match=r"has changed since the run began"):
+        resume.run(killed)
+    bench.sheet.write_text(sheet)
+    file = killed / "run.json"
+    content = json.loads(file.read_text())
+    for change, words in (
+        ({"git": {"commit": "1"}}, "as when the run began"),
+        ({"finished": "2026"}, "has finished at"),
+    ):
+        file.write_text(json.dumps(content | change))
+        with pytest.raises(BenchFault, match=words):
+            resume.run(killed)
+    file.write_text(json.dumps(content | {"expected_tests": 3}))
+    with pytest.raises(BenchFault, match="each of its 3 tests has ended"):
+        resume.run(killed)
+
+
+def ended(name: str, suites: tuple[str, ...] = ("Top", "Inner"), status: str = "PASS") -> EndedTest:
+    return EndedTest(name, suites, status, "", ("slow",), "2026-01-01T00:00:00", 1.5)
+
+
+@pytest.mark.parametrize("cut", [*range(0, 420, 35), None])
+def test_an_output_that_is_torn_anywhere_is_made_whole(tmp_path: Path, cut: int | None) -> None:
+    text = (
+        '<?xml version="1.0" encoding="UTF-8"?>\n<robot><suite id="s1" name="Top"><kw name="Setup"><msg level="WARN">'
+        "é"
+        '</msg><status status="PASS"/></kw><suite name="Inner"><test name="A"><kw name="X"><status status="PASS"/></kw>'
+        '<status status="PASS"/></test><test name="B"><kw name="Y"><msg>torn</msg></kw><status status="FAIL"/>'
+        "</test></suite></suite></robot>\n"
+    )
+    torn, whole = tmp_path / "torn.xml", tmp_path / "whole.xml"
+    torn.write_bytes(text.encode()[:cut])
+    make_whole(torn, {"Top.Inner.A": ended("A"), "Top.Inner.B": ended("B", status="FAIL")}, whole)
+    root = ElementTree.parse(whole).getroot()
+    assert [test.get("name") for test in root.iter("test")] == ["A", "B"]
+    assert [test.find("status").get("status") for test in root.iter("test")] == ["PASS", "FAIL"]  # type: ignore[union-attr]
+
+
+def test_a_torn_journal_of_tests(tmp_path: Path) -> None:
+    journal = TestJournal(tmp_path / FILE)
+    journal.begin("Top.Inner.A")
+    journal.end("Top.Inner.A", ended("A"))
+    journal.end("Top.Inner.A", ended("A", status="FAIL"))
+    journal.begin("Top.Inner.B")
+    with (tmp_path / FILE).open("a") as file:
+        file.write('{"event": "en')
+    found = read_so_far(tmp_path / FILE)
+    assert found.running == "Top.Inner.B" and found.ended["Top.Inner.A"].status == "FAIL" and found.since is not None
+    (tmp_path / FILE).write_text("nonsense\n")
+    with pytest.raises(BenchFault, match="is no journal of tests"):
+        read_so_far(tmp_path / FILE)
