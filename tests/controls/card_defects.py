@@ -7,37 +7,11 @@ leaves the server ill needs a ``power_cycle`` afterwards.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from defect import BROADCOM, EMULEX, Defect, red
+from frame_defects import FRAME_DEFECTS
 
-BROADCOM, EMULEX = "broadcom-bcm57810", "emulex-oce11102"
 GRO, VLAN_STRIP, LRO = "16", "64", "512"
 """Bits of feature defects, as in ``lab/virtual/card/mailbox.h``."""
-
-
-@dataclass(frozen=True)
-class Defect:
-    """``fault``: words of ``vbench fault set``. ``suites`` and ``tests`` are run; exactly ``red`` turn red."""
-
-    card: str
-    fault: tuple[str, str]
-    red: frozenset[str]
-    says: str
-    suites: tuple[str, ...] = ()
-    tests: tuple[str, ...] = ()
-    into: str = ""
-    reload: bool = False
-    cold_start: bool = False
-    power_cycle: bool = False
-    full: bool = False
-    alone: bool = False
-    """No other test is run next to it: the server it leaves cannot be given back as it was."""
-
-    def __str__(self) -> str:
-        return f"{self.fault[1]}-{self.card.split('-')[0]}"
-
-
-def red(*names: str) -> frozenset[str]:
-    return frozenset(names)
 
 
 def switched(offload: str) -> str:
@@ -66,6 +40,7 @@ RELOADS, RELOADS_LOADED = (
 )
 
 DEFECTS = (
+    *FRAME_DEFECTS,
     Defect(BROADCOM, ("card:dut", "link-width=4"), red(IDLE, LOADED), "trained to x4", tests=(IDLE, LOADED, UP)),
     Defect(BROADCOM, ("card:dut", "link-gen=1"), red(IDLE, LOADED), "trained to 2.5 GT/s", tests=(IDLE, LOADED, UP)),
     Defect(BROADCOM, ("card:dut", "link-width-loaded=1"), red(LOADED), "trained to x1", tests=(IDLE, LOADED)),

@@ -10,7 +10,7 @@ from niclab.bench.records import Role
 from niclab.card import At, Changeable, Setting, SettingKind, Unknown
 from niclab.core.profile import Profile
 from niclab.core.verdict import NotApplicable, fail_with
-from niclab.frames.exchange import Bench, Say, exchange
+from niclab.frames.exchange import FrameBench, Say, exchange
 from niclab.frames.ledger import Ledger
 from niclab.frames.spec import Arrives
 from niclab.run.run import Run
@@ -43,7 +43,7 @@ def under_traffic(run: Run, profile: Profile, say: Say, seed: int | None = None)
     say(f"seed {chosen}, {len(settings)} settings")
     rounds = CHANGES[profile] // len(settings) + 1
     order = [setting for _ in range(rounds) for setting in drawn.sample(settings, len(settings))][: CHANGES[profile]]
-    bench = Bench(run)
+    bench = FrameBench(run)
     ports = [run.bench.port(end) for end in path.ends]
 
     def change() -> None:

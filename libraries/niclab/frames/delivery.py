@@ -8,7 +8,7 @@ from dataclasses import replace
 from niclab.bench.records import Port, Role
 from niclab.card import At, Changeable, Setting, SettingKind
 from niclab.core.verdict import NotApplicable, fail_with
-from niclab.frames.exchange import Bench, Say, exchange
+from niclab.frames.exchange import FrameBench, Say, exchange
 from niclab.frames.spec import (
     ETHERNET_HEADER,
     SHORTEST_FRAME,
@@ -52,7 +52,7 @@ def once_in_order(run: Run, say: Say) -> None:
         Undecided: The exchange proves nothing.
         NotApplicable: A server cannot send frames of its own.
     """
-    bench = Bench(run)
+    bench = FrameBench(run)
     sizes = [60, 1514, 61, 128, 1024, 1513, 65, 590, 333, 1400]
     exchange(run, [bench.frames("frames of mixed sizes", port, FRAMES, sizes) for port in bench.ports], say)
 
@@ -70,7 +70,7 @@ def every_size(run: Run, say: Say) -> None:
         Undecided: The exchange proves nothing.
         NotApplicable: A server cannot send frames of its own.
     """
-    bench = Bench(run)
+    bench = FrameBench(run)
     streams = []
     for port in map(run.bench.port, run.bench.paths[0].ends):
         largest = run.server_of(port).host.settings.mtu(run.interface(port)) + ETHERNET_HEADER
@@ -96,7 +96,7 @@ def largest_sizes(run: Run, say: Say) -> None:
     with ExitStack() as undoing:
         for path in run.bench.paths:
             undoing.enter_context(mtu.both_ends(run, path, most))
-        bench, end = Bench(run), most + ETHERNET_HEADER
+        bench, end = FrameBench(run), most + ETHERNET_HEADER
         sizes = [*range(SHORTEST_FRAME, SHORTEST_FRAME + EDGE), *range(end - EDGE, end + 1), *range(2000, end, 512)]
         name = f"frames of {SHORTEST_FRAME} to {end} bytes"
         exchange(run, [bench.frames(name, port, PER_SIZE * len(sizes), sizes) for port in bench.ports], say)
@@ -120,7 +120,7 @@ def over_sockets(run: Run, say: Say, offload: str, on: bool) -> None:
     switched = [row for row in rows(run, offload).values() if row.change is Changeable.BOTH]
     if not switched:
         raise NotApplicable(f"sheet {run.card.name} knows no offload {offload} that can be switched")
-    bench, path = Bench(run), run.bench.paths[0]
+    bench, path = FrameBench(run), run.bench.paths[0]
     dut = DutPort(run, run.bench.end(path, Role.DUT))
     shown = dut.host.settings.features(dut.iface)
     settings = [
@@ -135,7 +135,7 @@ def over_sockets(run: Run, say: Say, offload: str, on: bool) -> None:
         exchange(run, [stream for port in ports for stream in _records(bench, port)], say)
 
 
-def _records(bench: Bench, port: Port) -> list[FrameStream]:
+def _records(bench: FrameBench, port: Port) -> list[FrameStream]:
     return [
         replace(bench.records("datagrams", port, MadeBy.UDP, DATAGRAMS, DATAGRAM_SIZES), per_s=DATAGRAMS_PER_S),
         bench.records("records over TCP", port, MadeBy.TCP, RECORDS, RECORD_SIZES),
@@ -157,7 +157,7 @@ def wrong_checksums(run: Run, say: Say) -> None:
         Undecided: The exchange proves nothing.
         NotApplicable: A server cannot send frames of its own.
     """
-    bench = Bench(run)
+    bench = FrameBench(run)
     streams = [stream for port in bench.of(Role.PEER) for stream in _checksums(bench, port)]
     ledger, answers = exchange(run, streams, say)
     ports, dut = len(bench.of(Role.PEER)), run.server(Role.DUT).name
@@ -180,7 +180,7 @@ def wrong_checksums(run: Run, say: Say) -> None:
     fail_with(problems)
 
 
-def _checksums(bench: Bench, port: Port) -> list[FrameStream]:
+def _checksums(bench: FrameBench, port: Port) -> list[FrameStream]:
     """Good and wrong frames of each kind. What the system does with them is counted by it, or by a program."""
     kinds = ((FrameKind.UDP, "UDP"), (FrameKind.TCP, "TCP"))
     found = []

@@ -22,7 +22,7 @@ ATTEMPTS = 3
 """An exchange in which a server stood still and frames were lost is made again, at most so often in all."""
 
 
-class Bench:
+class FrameBench:
     """What the streams of a run need: its paths, and the addresses of their ports as they are now."""
 
     def __init__(self, run: Run) -> None:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from niclab.bench.records import Port, Role
 from niclab.card import MulticastFilter, OffloadName
 from niclab.core.verdict import BenchFault, NotApplicable, fail_with
-from niclab.frames.exchange import BROADCAST, Bench, Say, exchange, near_addresses, strange_addresses
+from niclab.frames.exchange import BROADCAST, FrameBench, Say, exchange, near_addresses, strange_addresses
 from niclab.frames.spec import Arrives, FrameStream, PortModes
 from niclab.links import checks, upper
 from niclab.run.run import Run
@@ -52,11 +52,11 @@ def own_address_only(run: Run, say: Say) -> None:
         Undecided: The exchange proves nothing.
         NotApplicable: A server cannot send frames of its own.
     """
-    bench = Bench(run)
+    bench = FrameBench(run)
     exchange(run, [stream for port in bench.of(Role.PEER) for stream in _addressed(bench, port)], say)
 
 
-def _addressed(bench: Bench, port: Port) -> list[FrameStream]:
+def _addressed(bench: FrameBench, port: Port) -> list[FrameStream]:
     own = bench.mac(bench.run.bench.partner(port))
     near = near_addresses(own, BITS)
     refused = [("a near address", mac) for mac in near] + [("a strange address", strange_addresses(1, SEED)[0])]
@@ -83,7 +83,7 @@ def promiscuous(run: Run, say: Say) -> None:
         Undecided: The exchange proves nothing.
         NotApplicable: A server cannot send frames of its own.
     """
-    bench, strange = Bench(run), strange_addresses(1, SEED)[0]
+    bench, strange = FrameBench(run), strange_addresses(1, SEED)[0]
     for on in (True, False):
         streams = list[FrameStream]()
         for port in bench.of(Role.PEER):
@@ -109,13 +109,13 @@ def groups(run: Run, say: Say) -> None:
     """
     macs = strange_addresses(GROUPS + UNJOINED, SEED, multicast=True)
     joined, others = macs[:GROUPS], macs[GROUPS:]
-    bench = Bench(run)
+    bench = FrameBench(run)
     streams = [stream for port in bench.of(Role.PEER) for stream in _to_groups(bench, port, joined, Arrives.ALL)]
     exchange(run, streams, say, {port: PortModes(groups=tuple(joined)) for port in bench.of(Role.DUT)})
     _left(run, bench, joined[-UNJOINED:] + others, say)
 
 
-def _left(run: Run, bench: Bench, others: Sequence[str], say: Say) -> None:
+def _left(run: Run, bench: FrameBench, others: Sequence[str], say: Say) -> None:
     """Groups that were left, or never joined, do not get through; how many may, the kind of the filter says."""
     streams = list[FrameStream]()
     for port in bench.of(Role.PEER):
@@ -137,7 +137,7 @@ def _left(run: Run, bench: Bench, others: Sequence[str], say: Say) -> None:
     fail_with(problems)
 
 
-def _to_groups(bench: Bench, port: Port, macs: Sequence[str], at_port: Arrives) -> list[FrameStream]:
+def _to_groups(bench: FrameBench, port: Port, macs: Sequence[str], at_port: Arrives) -> list[FrameStream]:
     return [
         _only(bench.frames(f"frames to group {mac}", port, PER_GROUP, SIZES, destination=mac), at_port) for mac in macs
     ]
@@ -156,7 +156,7 @@ def all_groups(run: Run, say: Say) -> None:
         Undecided: The exchange proves nothing.
         NotApplicable: A server cannot send frames of its own.
     """
-    bench, macs = Bench(run), strange_addresses(TOGETHER, SEED + 1, multicast=True)
+    bench, macs = FrameBench(run), strange_addresses(TOGETHER, SEED + 1, multicast=True)
     streams = list[FrameStream]()
     for port in bench.of(Role.PEER):
         strange = bench.frames(
@@ -179,7 +179,7 @@ def more_addresses(run: Run, say: Say) -> None:
         Undecided: The exchange proves nothing.
         NotApplicable: A server cannot send frames of its own.
     """
-    bench, macs = Bench(run), strange_addresses(ADDRESSES, SEED + 2)
+    bench, macs = FrameBench(run), strange_addresses(ADDRESSES, SEED + 2)
     streams = [
         bench.frames(f"frames to address {mac}", port, PER_GROUP, SIZES, destination=mac)
         for port in bench.of(Role.PEER)
@@ -201,20 +201,20 @@ def changed_address(run: Run, say: Say) -> None:
         Undecided: The exchange proves nothing.
         NotApplicable: A server cannot send frames of its own.
     """
-    bench = Bench(run)
+    bench = FrameBench(run)
     ports = bench.of(Role.DUT)
     own = {port: bench.mac(port) for port in ports}
     new = dict(zip(ports, strange_addresses(len(ports), SEED + 3), strict=True))
     with ExitStack() as undoing:
         for port in ports:
             undoing.enter_context(_address(run, port, own[port], new[port]))
-        _answers_at(run, Bench(run), new, own, say)
+        _answers_at(run, FrameBench(run), new, own, say)
         _require_pings(run, bench)
-    _answers_at(run, Bench(run), own, new, say)
+    _answers_at(run, FrameBench(run), own, new, say)
     _require_pings(run, bench)
 
 
-def _require_pings(run: Run, bench: Bench) -> None:
+def _require_pings(run: Run, bench: FrameBench) -> None:
     """Pings from the system itself; the peer asks for addresses again, which it may remember for a minute."""
     for port in bench.of(Role.PEER):
         run.server_of(port).run(f"ip neigh flush dev {shlex.quote(run.interface(port))}")
@@ -233,7 +233,7 @@ def _address(run: Run, port: Port, own: str, new: str) -> Iterator[None]:
         yield
 
 
-def _answers_at(run: Run, bench: Bench, now: dict[Port, str], before: dict[Port, str], say: Say) -> None:
+def _answers_at(run: Run, bench: FrameBench, now: dict[Port, str], before: dict[Port, str], say: Say) -> None:
     streams = list[FrameStream]()
     for sender in bench.of(Role.PEER):
         port = run.bench.partner(sender)
@@ -259,7 +259,7 @@ def vlans(run: Run, say: Say) -> None:
         NotApplicable: The dut does not filter VLANs, or a server cannot send frames of its own.
     """
     row = rows(run).get(OffloadName.VLAN_FILTER)
-    bench = Bench(run)
+    bench = FrameBench(run)
     sender = bench.of(Role.PEER)[0]
     dut = DutPort(run, run.bench.partner(sender))
     if row is None or not row.feature(dut, dut.host.settings.features(dut.iface)).on:

@@ -13,7 +13,7 @@ from niclab.core.parallel import at_once, side_by_side
 from niclab.core.profile import Profile
 from niclab.core.verdict import Trouble, Undecided, blame
 from niclab.core.wait import pause
-from niclab.frames.exchange import Bench, Say, exchange
+from niclab.frames.exchange import FrameBench, Say, exchange
 from niclab.frames.spec import Arrives
 from niclab.hosts.load_records import FrameCounters
 from niclab.links import checks
@@ -32,14 +32,14 @@ NEVER = ("rx_errors", "tx_errors")
 
 
 @dataclass(frozen=True)
-class Look:
+class LoadLook:
     """What a port had counted, and when."""
 
     at_s: float
     counters: FrameCounters
 
 
-Looks = Mapping[Port, Sequence[Look]]
+Looks = Mapping[Port, Sequence[LoadLook]]
 
 
 def carry(run: Run, profile: Profile, say: Say) -> None:
@@ -62,7 +62,7 @@ def carry(run: Run, profile: Profile, say: Say) -> None:
     with ExitStack() as flowing:
         flows = [tcp.steady(run, path, role) for path in run.bench.paths for role in Role]
         side_by_side(flowing.enter_context, flows)
-        bench, before = Bench(run), both.told()
+        bench, before = FrameBench(run), both.told()
         frames = [
             replace(
                 bench.frames("frames under load", port, FRAMES_PER_S * seconds, SIZES),
@@ -81,11 +81,11 @@ def carry(run: Run, profile: Profile, say: Say) -> None:
 
 
 def _watched(run: Run, ports: Sequence[Port], seconds: float) -> Looks:
-    found: dict[Port, list[Look]] = {port: [] for port in ports}
+    found: dict[Port, list[LoadLook]] = {port: [] for port in ports}
 
-    def look(port: Port) -> Look:
+    def look(port: Port) -> LoadLook:
         counters = run.server_of(port).host.links.load(run.interface(port)).frames
-        return Look(time.monotonic(), counters)
+        return LoadLook(time.monotonic(), counters)
 
     end = time.monotonic() + seconds
     while time.monotonic() < end or len(found[ports[0]]) < len(("before", "between", "after")):
@@ -95,7 +95,7 @@ def _watched(run: Run, ports: Sequence[Port], seconds: float) -> Looks:
     return found
 
 
-def _stalls(port: Port, looks: Sequence[Look], say: Say) -> list[Trouble]:
+def _stalls(port: Port, looks: Sequence[LoadLook], say: Say) -> list[Trouble]:
     problems = []
     for way in ("rx_bytes", "tx_bytes"):
         rates = [
@@ -110,7 +110,7 @@ def _stalls(port: Port, looks: Sequence[Look], say: Say) -> list[Trouble]:
     return problems
 
 
-def _errors(port: Port, looks: Sequence[Look]) -> list[Trouble]:
+def _errors(port: Port, looks: Sequence[LoadLook]) -> list[Trouble]:
     gained = looks[-1].counters.since(looks[0].counters)
     return [
         port.trouble(f"counted {getattr(gained, name)} {name} under full load; wanted: none")

@@ -1,0 +1,33 @@
+"""What a control of a defect of a card is made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+BROADCOM, EMULEX = "broadcom-bcm57810", "emulex-oce11102"
+
+
+@dataclass(frozen=True)
+class Defect:
+    """``fault``: words of ``vbench fault set``. ``suites`` and ``tests`` are run; exactly ``red`` turn red."""
+
+    card: str
+    fault: tuple[str, str]
+    red: frozenset[str]
+    says: str
+    suites: tuple[str, ...] = ()
+    tests: tuple[str, ...] = ()
+    into: str = ""
+    reload: bool = False
+    cold_start: bool = False
+    power_cycle: bool = False
+    full: bool = False
+    alone: bool = False
+    """No other test is run next to it: the server it leaves cannot be given back as it was."""
+
+    def __str__(self) -> str:
+        return f"{self.fault[1]}-{self.card.split('-')[0]}"
+
+
+def red(*names: str) -> frozenset[str]:
+    return frozenset(names)

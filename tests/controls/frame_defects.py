@@ -1,0 +1,32 @@
+"""Defects of a card that one connection does not show: in frames, filters and settings. Rows as of ``card_defects``."""
+
+from __future__ import annotations
+
+from defect import BROADCOM, Defect, red
+
+ONCE, SIZES = "Every Frame Arrives Once In Order And Unchanged", "Frames Of Every Size Arrive"
+OFFLOADED, SUMS = "Data Arrive Unchanged With Every Offload On", "Wrong Checksums Are Refused And Counted"
+OWN, EVERYTHING = "Ports Receive Their Own Address Only", "Ports Receive Everything Only While Promiscuous"
+GROUPS, CHANGED = "Ports Receive The Groups That They Joined", "Ports Receive At A Changed Address"
+SURVIVE, SELF_TEST = "Settings Survive Down And Up", "The Self Test Passes While The Port Is In Use"
+CARRIES = "Every Link Carries Traffic"
+
+
+def _frames(fault: str, reds: tuple[str, ...], says: str, *greens: str) -> Defect:
+    return Defect(BROADCOM, ("card:dut.p0", fault), red(*reds), says, tests=(*reds, *greens))
+
+
+FRAME_DEFECTS = (
+    _frames("rx-flip=50", (ONCE, OFFLOADED), "damaged", CARRIES, OWN),
+    _frames("rx-twice=50", (ONCE,), "twice", CARRIES, SUMS),
+    _frames("rx-cut=50", (ONCE,), "", CARRIES),
+    _frames("rx-reorder=20", (ONCE,), "order", CARRIES, OWN),
+    _frames("rx-uncounted=50", (ONCE,), "count", CARRIES),
+    _frames("csum-accepted=1", (SUMS,), "right", CARRIES, ONCE),
+    _frames("filter-leak=3", (OWN,), "delivered to dut.p0", CARRIES, ONCE),
+    _frames("promisc-stays=1", (EVERYTHING,), "delivered to dut.p0", CARRIES, OWN),
+    _frames("groups-lost=4", (GROUPS,), "group", CARRIES, OWN),
+    _frames("mac-stays=1", (CHANGED,), "delivered to dut.p0", CARRIES, OWN),
+    _frames("settings-lost=1", (SURVIVE,), "after down and up", CARRIES),
+    _frames("selftest-fails=1", (SELF_TEST,), "self test fails", CARRIES),
+)
