@@ -113,7 +113,6 @@ QUICK = (
 )
 """Seconds each, on the default card."""
 
-_COSTS = "Costs At Most The Allowed Outage"
 CABLES = (
     fault("cable:a.dut", "carrier_stuck", "Losing Every Link Is No Carrier And Traffic Returns", CARD, "carrier"),
     fault("cable:a", "silent", "A Link That Flaps Is Survived", CARD, ""),
@@ -132,16 +131,16 @@ CABLES = (
 """Bonds over cables."""
 
 SWITCH = (
-    fault("cable:b", "silent", f"Losing The Partner's Link At The Switch {_COSTS}", CARD, ""),
-    fault("cable:b", "silent", f"Losing The Card's Cable To The Switch {_COSTS}", CARD, ""),
-    fault("cable:b", "silent", f"Taking The Card's Link Down {_COSTS}", CARD, ""),
-    fault("cable:b", "silent", f"Taking The Partner's Link Down {_COSTS}", CARD, ""),
+    fault("cable:b", "silent", "Losing The Partner's Link At The Switch Costs At Most The Allowed Outage", CARD, ""),
+    fault("cable:b", "silent", "Losing The Card's Cable To The Switch Costs At Most The Allowed Outage", CARD, ""),
+    fault("cable:b", "silent", "Taking The Card's Link Down Costs At Most The Allowed Outage", CARD, ""),
+    fault("cable:b", "silent", "Taking The Partner's Link Down Costs At Most The Allowed Outage", CARD, ""),
     fault("cable:a.dut", "loss=0.05", "Losing The Backup Link At The Switch Costs Nothing", CARD, ""),
     fault(
         "cable:a.dut", "carrier_stuck", "Losing Every Link At The Switch Is No Carrier And Traffic Returns", CARD, ""
     ),
     fault("cable:a", "silent", "A Link That Flaps At The Switch Is Survived", CARD, ""),
-    fault("cable:b", "silent", f"Losing A Link Of An 802.3ad Bond {_COSTS}", CARD, ""),
+    fault("cable:b", "silent", "Losing A Link Of An 802.3ad Bond Costs At Most The Allowed Outage", CARD, ""),
     fault("cable:a.dut", "carrier_stuck", "An 802.3ad Bond With Fewer Links Than min_links Has No Carrier", CARD, ""),
     fault("cable:b", "silent", "A Connection Under Load Survives The Loss And Return Of Its Link", CARD, ""),
     fault(
