@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import card_defects
 import test_bond_controls as bonds
+import test_cable_controls as cabled
 import test_failover_controls as failover
 import test_kernel_controls as kernel
 import test_negative_controls as negative
@@ -158,4 +159,16 @@ def declared() -> list[Declared]:
         Declared(f"{each.target} {each.defect}", frozenset(each.red), CARD, f"{proof}[{name}]", each.card)
         for name, each in throughput.CONTROLS.items()
     ]
-    return [*cards, *rates, *_others()]
+    proof = "test_cable_controls.py::test_a_defect_of_a_cable"
+    links = [
+        Declared(
+            f"{each.target} {each.fault}",
+            frozenset({each.test}),
+            each.verdict,
+            f"{proof}[{each.target} {each.fault} {each.test}]",
+        )
+        for each in cabled.CONTROLS
+    ]
+    slow = "test_cable_controls.py::test_a_vlan_that_is_slow_on_a_bond"
+    links.append(Declared("card:dut vlan-slow=1500", frozenset({cabled.VLAN_RATE}), CARD, slow, cabled.EMULEX))
+    return [*cards, *rates, *links, *_others()]

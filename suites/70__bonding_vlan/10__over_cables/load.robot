@@ -1,6 +1,6 @@
 *** Settings ***
-Documentation     An active-backup bond is as fast as the sheet wants: while its links are whole, after failover over the
-...               link that is left, and again after fail-back.
+Documentation     An active-backup bond is as fast as the sheet wants: while its links are whole, after failover over
+...               the link that is left, and again after fail-back.
 
 Resource          ../../../resources/bonding.resource
 Resource          ../../../resources/traffic.resource
