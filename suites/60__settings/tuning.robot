@@ -1,6 +1,6 @@
 *** Settings ***
-Documentation    Settings that a test chooses are in force while it runs, and links carry traffic with them. They are put
-...              back by themselves when the test has ended.
+Documentation    Settings that a test chooses are in force while it runs, and links carry traffic with them. They are
+...              put back by themselves when the test has ended.
 
 Resource         ../../resources/settings.resource
 
