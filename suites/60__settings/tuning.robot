@@ -10,7 +10,7 @@ Test Tags        req:SUS-08
 
 
 *** Test Cases ***
-A Ring That A Test Sets Is In Force And Keeps The Link
+Large Rings That A Test Sets Are In Force And Keep The Link
     Set Ring    dut    rx    largest
     Every Link Should Be Up
     Every Link Should Carry Traffic

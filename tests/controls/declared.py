@@ -115,6 +115,12 @@ def _others() -> list[Declared]:
             CARD,
             "test_negative_controls.py::TestDriver::test_a_driver_that_does_not_load_at_boot_is_seen",
         ),
+        (
+            "tool:dut vmstat",
+            negative.EVIDENCE,
+            BENCH,
+            "test_negative_controls.py::TestEvidence::test_a_tool_that_is_not_installed_is_named",
+        ),
         ("kernel:dut oops", kernel.UP, CARD, "test_kernel_controls.py::test_an_oops_of_the_driver_is_the_cards"),
         ("kernel:peer oops", kernel.UP, BENCH, "test_kernel_controls.py::test_an_oops_of_the_peer_is_the_benchs"),
         ("switch: set_ignored", switch.SHUT, BENCH, f"{switched}test_a_set_that_is_accepted_and_not_done"),
