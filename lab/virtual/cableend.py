@@ -22,6 +22,10 @@ class End:
     rate_mbps: float
     paced: bool = True
     """Does the cable keep wire time? Not where the card does, unless a fault slows it down."""
+    keeps_light: bool = True
+    """Does the card itself take the light from the far end when its port is down?"""
+    lit: bool = True
+    """Does it send light? Known of a card that does not keep it."""
     faults: dict[str, float] = field(default_factory=dict)
     queue: deque[tuple[float, bytes]] = field(default_factory=deque)
     free_at: float = 0.0  # monotonic time at which the wire is free
@@ -47,6 +51,7 @@ def open_end(end: dict[str, Any], config: dict[str, Any], cable: dict[str, Any])
         switch=(config["switch_address"], end["switch_udp"]),
         rate_mbps=float(cable["rate_mbps"]),
         paced=cable.get("paced", True),
+        keeps_light=cable.get("keeps_light", True),
     )
 
 

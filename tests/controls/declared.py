@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import card_defects
 import one_each
 import test_bond_controls as bonds
+import test_cable_controls as cabled
 import test_failover_controls as failover
 import test_kernel_controls as kernel
 import test_negative_controls as negative
@@ -115,6 +116,12 @@ def _others() -> list[Declared]:
             CARD,
             "test_negative_controls.py::TestDriver::test_a_driver_that_does_not_load_at_boot_is_seen",
         ),
+        (
+            "tool:dut vmstat",
+            negative.EVIDENCE,
+            BENCH,
+            "test_negative_controls.py::TestEvidence::test_a_tool_that_is_not_installed_is_named",
+        ),
         ("kernel:dut oops", kernel.UP, CARD, "test_kernel_controls.py::test_an_oops_of_the_driver_is_the_cards"),
         ("kernel:peer oops", kernel.UP, BENCH, "test_kernel_controls.py::test_an_oops_of_the_peer_is_the_benchs"),
         ("switch: set_ignored", switch.SHUT, BENCH, f"{switched}test_a_set_that_is_accepted_and_not_done"),
@@ -175,4 +182,16 @@ def declared() -> list[Declared]:
         Declared(f"{each.target} {each.defect}", frozenset(each.red), CARD, f"{proof}[{name}]", each.card)
         for name, each in throughput.CONTROLS.items()
     ]
-    return [*cards, *rates, *_others(), *_one_each()]
+    proof = "test_cable_controls.py::test_a_defect_of_a_cable"
+    links = [
+        Declared(
+            f"{each.target} {each.fault}",
+            frozenset({each.test}),
+            each.verdict,
+            f"{proof}[{each.target} {each.fault} {each.test}]",
+        )
+        for each in cabled.CONTROLS
+    ]
+    slow = "test_cable_controls.py::test_a_vlan_that_is_slow_on_a_bond"
+    links.append(Declared("card:dut vlan-slow=1500", frozenset({cabled.VLAN_RATE}), CARD, slow, cabled.EMULEX))
+    return [*cards, *rates, *links, *_others(), *_one_each()]
