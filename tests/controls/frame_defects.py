@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from defect import BROADCOM, Defect, red
+from defect import BROADCOM, EMULEX, Defect, red
 
 ONCE, SIZES = "Every Frame Arrives Once In Order And Unchanged", "Frames Of Every Size Arrive"
 OFFLOADED, SUMS = "Data Arrive Unchanged With Every Offload On", "Wrong Checksums Are Refused And Counted"
 OWN, EVERYTHING = "Ports Receive Their Own Address Only", "Ports Receive Everything Only While Promiscuous"
 GROUPS, CHANGED = "Ports Receive The Groups That They Joined", "Ports Receive At A Changed Address"
 SURVIVE, SELF_TEST = "Settings Survive Down And Up", "The Self Test Passes While The Port Is In Use"
+SENDS = "The Dut Sends At The Rate On The Sheet"
+RESTARTED = "Firmware That Runs After A Restart Can Be Changed And Put Back"
+RELOADED = "Firmware That Runs After A Driver Reload Can Be Changed And Put Back"
+CHELSIO = "chelsio-t580-cr"
+CHANGES, LOAD = "Traffic Survives Changes Of Settings", "Every Path Carries Full Load In Both Directions"
+FILTERED, LARGEST = "The VLAN Filter Passes The Own VLANs Only", "Frames Of The Largest Sizes Arrive"
+WHOLE = "The Whole Self Test Passes"
 CARRIES = "Every Link Carries Traffic"
 
 
@@ -17,7 +24,12 @@ def _frames(fault: str, reds: tuple[str, ...], says: str, *greens: str) -> Defec
 
 
 FRAME_DEFECTS = (
-    _frames("rx-flip=50", (ONCE, OFFLOADED), "damaged", CARRIES, OWN),
+    _frames("rx-flip=50", (ONCE, SIZES, OFFLOADED), "damaged", CARRIES, OWN),
+    _frames("ring-kills-link=1", (CHANGES,), "", CARRIES),
+    Defect(EMULEX, ("card:dut.p0", "vlan-leak=1"), red(FILTERED), "VLAN", tests=(FILTERED, CARRIES)),
+    Defect(BROADCOM, ("card:dut.p0", "link-flap=4000"), red(LOAD), "carrier", tests=(LOAD, CARRIES), into=LOAD),
+    Defect(BROADCOM, ("card:dut.p0", "jumbo-drop=4096"), red(LARGEST), "", tests=(LARGEST, ONCE), full=True),
+    Defect(BROADCOM, ("card:dut.p0", "selftest-fails=2"), red(WHOLE), "fails", tests=(WHOLE, CARRIES), full=True),
     _frames("rx-twice=50", (ONCE,), "twice", CARRIES, SUMS),
     _frames("rx-cut=50", (ONCE,), "", CARRIES),
     _frames("rx-reorder=20", (ONCE,), "order", CARRIES, OWN),
@@ -29,4 +41,17 @@ FRAME_DEFECTS = (
     _frames("mac-stays=1", (CHANGED,), "delivered to dut.p0", CARRIES, OWN),
     _frames("settings-lost=1", (SURVIVE,), "after down and up", CARRIES),
     _frames("selftest-fails=1", (SELF_TEST,), "self test fails", CARRIES),
+    Defect(
+        BROADCOM,
+        ("card:dut.p0", "queue-hang=1"),
+        red(SENDS),
+        "NETDEV WATCHDOG",
+        tests=(SENDS, CARRIES),
+        into=SENDS,
+        power_cycle=True,
+    ),
+    *(
+        Defect(card, ("card:dut", "flash-forgets=1"), red(test), "firmware", tests=(test, CARRIES), full=True)
+        for card, test in ((EMULEX, RESTARTED), (CHELSIO, RELOADED))
+    ),
 )
