@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import TypeVar
 
 S = TypeVar("S")
@@ -19,7 +21,9 @@ def side_by_side(question: Callable[[S], T], subjects: Iterable[S]) -> list[T]:
     if not asked:
         return []
     with ThreadPoolExecutor(len(asked)) as pool:
-        return list(pool.map(question, asked))
+        answers = [pool.submit(question, subject) for subject in asked]
+    # not map(), which gives up what has not begun when one fails
+    return [answer.result() for answer in answers]
 
 
 def at_once(first: Callable[[], S], second: Callable[[], T]) -> tuple[S, T]:
@@ -28,3 +32,23 @@ def at_once(first: Callable[[], S], second: Callable[[], T]) -> tuple[S, T]:
         asked = pool.submit(first)
         second_said = second()
         return asked.result(), second_said
+
+
+@contextmanager
+def together(managers: Sequence[AbstractContextManager[object]]) -> Iterator[None]:
+    """Enter context managers at once, and leave them at once after the ``with`` block.
+
+    All are left, whatever goes wrong; then the first error among them, in their order, is raised.
+
+    Args:
+        managers: The context managers.
+    """
+    stacks = [ExitStack() for _ in managers]
+    try:
+        side_by_side(lambda each: each[0].enter_context(each[1]), zip(stacks, managers, strict=True))
+        yield
+    except BaseException:
+        failure = sys.exc_info()
+        side_by_side(lambda stack: stack.__exit__(*failure), stacks)
+        raise
+    side_by_side(lambda stack: stack.close(), stacks)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from niclab.bench.records import Port, Role
-from niclab.core.parallel import at_once, side_by_side
+from niclab.core.parallel import side_by_side, together
 from niclab.core.profile import Profile
 from niclab.core.verdict import Trouble, Undecided, blame
 from niclab.core.wait import pause
@@ -57,22 +56,20 @@ def carry(run: Run, profile: Profile, say: Say) -> None:
         Undecided: A server stood still while a port stalled.
         NotApplicable: A server cannot send frames of its own.
     """
-    seconds = LASTS_S[profile]
     both, changes = standstill.watch(run), checks.carrier_changes(run)
-    with ExitStack() as flowing:
-        flows = [tcp.steady(run, path, role) for path in run.bench.paths for role in Role]
-        side_by_side(flowing.enter_context, flows)
-        bench, before = FrameBench(run), both.told()
-        frames = [
-            replace(
-                bench.frames("frames under load", port, FRAMES_PER_S * seconds, SIZES),
-                per_s=FRAMES_PER_S,
-                at_port=Arrives.MOST,
-            )
-            for port in bench.ports
-        ]
-        _, looks = at_once(lambda: exchange(run, frames, say, alone=False), lambda: _watched(run, bench.ports, seconds))
-        stood = both.between(before, both.told())
+    bench, before, looks = FrameBench(run), both.told(), dict[Port, list[LoadLook]]()
+    frames = [
+        replace(bench.frames("frames under load", port, 0, SIZES), per_s=FRAMES_PER_S, at_port=Arrives.MOST)
+        for port in bench.ports
+    ]
+
+    # the frame programs give their account when the load is over: under it, that takes them half a minute
+    def load() -> None:
+        with together([tcp.steady(run, path, role) for path in run.bench.paths for role in Role]):
+            looks.update(_watched(run, bench.ports, LASTS_S[profile]))
+
+    exchange(run, frames, say, alone=False, meanwhile=load)
+    stood = both.between(before, both.told())
     problems = [problem for port in bench.ports for problem in _stalls(port, looks[port], say)]
     if problems and stood:
         raise Undecided("\n".join([*(each.text for each in problems), *map(str, stood)]))
@@ -80,7 +77,7 @@ def carry(run: Run, profile: Profile, say: Say) -> None:
     blame([*problems, *checks.unexpected_changes(run, changes, frozenset(), "every path was loaded both ways")])
 
 
-def _watched(run: Run, ports: Sequence[Port], seconds: float) -> Looks:
+def _watched(run: Run, ports: Sequence[Port], seconds: float) -> dict[Port, list[LoadLook]]:
     found: dict[Port, list[LoadLook]] = {port: [] for port in ports}
 
     def look(port: Port) -> LoadLook:
