@@ -10,13 +10,33 @@ from typing import Any
 import pytest
 from namespaces import Namespaces
 
-from niclab.card import FilterFacts, MulticastFilter
-from niclab.core.verdict import CardFailure
+from niclab.card import Card, ExactFilter, FilterFacts, MulticastFilter, Unknown
+from niclab.core.verdict import CardFailure, NotApplicable
 from niclab.frames import delivery, exchange, filters
 from niclab.frames.exchange import near_addresses, strange_addresses
 from niclab.run.run import Run
 
 Check = Callable[[Run, Callable[[str], object]], None]
+
+
+def knows(
+    bench: Namespaces,
+    monkeypatch: pytest.MonkeyPatch,
+    groups: MulticastFilter = MulticastFilter.EXACT,
+    single: ExactFilter | Unknown = ExactFilter.EXACT,
+) -> None:
+    """Give the card a sheet that knows its filters."""
+    facts = FilterFacts(multicast=groups, unicast=single, vlan=single, source="test")
+    known: Any = SimpleNamespace(name="veth", filters=facts, section=lambda found, _: found)
+    known.known = lambda fact, field: Card.known(known, fact, field)
+    monkeypatch.setattr(bench.run, "card", known)
+
+
+def test_a_filter_that_nobody_knows_is_not_judged(clean: Namespaces, monkeypatch: pytest.MonkeyPatch) -> None:
+    knows(clean, monkeypatch, single=Unknown.UNKNOWN)
+    for check, field in ((filters.own_address_only, "unicast"), (filters.vlans, "vlan")):
+        with pytest.raises(NotApplicable, match=rf"sheet veth does not know filters\.{field}"):
+            check(clean.run, str)
 
 
 def test_frames_arrive_and_each_stream_is_in_the_log(clean: Namespaces) -> None:
@@ -61,7 +81,10 @@ def test_a_card_that_damages_frames_fails(clean: Namespaces, word: str, says: st
         (filters.all_groups, r"frames to a strange address: 97 of 97 frames were delivered to dut\.p0"),
     ],
 )
-def test_a_card_that_filters_nothing_fails(clean: Namespaces, check: Check, says: str) -> None:
+def test_a_card_that_filters_nothing_fails(
+    clean: Namespaces, monkeypatch: pytest.MonkeyPatch, check: Check, says: str
+) -> None:
+    knows(clean, monkeypatch)
     with pytest.raises(CardFailure, match=says):
         check(clean.run, str)
 
@@ -72,9 +95,7 @@ def test_a_card_that_filters_nothing_fails(clean: Namespaces, check: Check, says
 def test_groups_that_get_through_are_judged_by_the_filter(
     clean: Namespaces, monkeypatch: pytest.MonkeyPatch, kind: MulticastFilter, allowed: int | None
 ) -> None:
-    facts = FilterFacts(multicast=kind, source="test")
-    card: Any = SimpleNamespace(name="veth", filters=facts, section=lambda found, _: found)
-    monkeypatch.setattr(clean.run, "card", card)
+    knows(clean, monkeypatch, kind)
     said = list[str]()
     if allowed is None:
         filters.groups(clean.run, said.append)

@@ -170,7 +170,18 @@ class MulticastFilter(Enum):
     NONE = "none"
 
 
+class ExactFilter(Enum):
+    """A filter that passes its own and nothing else; there is no other kind that could be judged."""
+
+    EXACT = "exact"
+
+
 class FilterFacts(Section):
-    """Which frames a port takes in. ``multicast``: by the whole address, by its hash, or every group."""
+    """Which frames a port takes in.
+
+    ``multicast``: by the whole address, by its hash, or every group. ``unicast``, ``vlan``: nothing but the own.
+    """
 
     multicast: Annotated[MulticastFilter, Wanted("exact, hash or none")]
+    unicast: Annotated[ExactFilter | Unknown, Wanted("exact or unknown")]
+    vlan: Annotated[ExactFilter | Unknown, Wanted("exact or unknown")]

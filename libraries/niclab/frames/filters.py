@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
 from niclab.bench.records import Port, Role
-from niclab.card import MulticastFilter, OffloadName
+from niclab.card import ExactFilter, FilterFacts, MulticastFilter, OffloadName
 from niclab.core.verdict import BenchFault, NotApplicable, fail_with
 from niclab.frames.exchange import BROADCAST, FrameBench, Say, exchange, near_addresses, strange_addresses
 from niclab.frames.spec import Arrives, FrameStream, PortModes
@@ -39,6 +39,15 @@ def _only(stream: FrameStream, at_port: Arrives) -> FrameStream:
     return replace(stream, at_port=at_port)
 
 
+def _section(run: Run) -> FilterFacts:
+    return run.card.section(run.card.filters, "filters")
+
+
+def _require_exact(run: Run, name: str) -> None:
+    """The sheet must know that a filter is exact; what an unknown one lets through says nothing of the card."""
+    run.card.known(getattr(_section(run), name), f"filters.{name}")
+
+
 def own_address_only(run: Run, say: Say) -> None:
     """Send frames to the address of each port of the dut, to near and strange ones, and to all.
 
@@ -50,8 +59,9 @@ def own_address_only(run: Run, say: Say) -> None:
         CardFailure: A port does not receive what is its own, or receives what is not.
         BenchFault: The tool failed.
         Undecided: The exchange proves nothing.
-        NotApplicable: A server cannot send frames of its own.
+        NotApplicable: The sheet knows no exact filter, or a server cannot send frames of its own.
     """
+    _require_exact(run, "unicast")
     bench = FrameBench(run)
     exchange(run, [stream for port in bench.of(Role.PEER) for stream in _addressed(bench, port)], say)
 
@@ -122,7 +132,7 @@ def _left(run: Run, bench: FrameBench, others: Sequence[str], say: Say) -> None:
         streams += [bench.frames("frames to its own address", port, COUNT, SIZES)]
         streams += _to_groups(bench, port, others, Arrives.ANY)
     ledger, _ = exchange(run, streams, say)
-    facts = run.card.section(run.card.filters, "filters")
+    facts = _section(run)
     allowed = {MulticastFilter.EXACT: 0, MulticastFilter.HASH: len(others) // HASH_LEAKS}.get(
         facts.multicast, len(others)
     )
@@ -235,12 +245,13 @@ def _address(run: Run, port: Port, own: str, new: str) -> Iterator[None]:
 
 def _answers_at(run: Run, bench: FrameBench, now: dict[Port, str], before: dict[Port, str], say: Say) -> None:
     streams = list[FrameStream]()
+    exact = _section(run).unicast is ExactFilter.EXACT
     for sender in bench.of(Role.PEER):
         port = run.bench.partner(sender)
         old = bench.frames(f"frames to {before[port]}", sender, COUNT, SIZES, destination=before[port])
         streams += [
             bench.frames(f"frames to {now[port]}", sender, COUNT, SIZES, destination=now[port]),
-            _only(old, Arrives.NONE),
+            _only(old, Arrives.NONE if exact else Arrives.ANY),
         ]
     exchange(run, streams, say)
 
@@ -256,8 +267,9 @@ def vlans(run: Run, say: Say) -> None:
         CardFailure: One of its own VLANs is lost, loses its tag, or another one gets through the filter.
         BenchFault: The tool failed, or a VLAN cannot be made or removed.
         Undecided: The exchange proves nothing.
-        NotApplicable: The dut does not filter VLANs, or a server cannot send frames of its own.
+        NotApplicable: The dut does not filter VLANs exactly, or a server cannot send frames of its own.
     """
+    _require_exact(run, "vlan")
     row = rows(run).get(OffloadName.VLAN_FILTER)
     bench = FrameBench(run)
     sender = bench.of(Role.PEER)[0]
