@@ -24,15 +24,15 @@ def _frames(fault: str, reds: tuple[str, ...], says: str, *greens: str) -> Defec
 
 
 FRAME_DEFECTS = (
-    _frames("rx-flip=50", (ONCE, SIZES, OFFLOADED), "damaged", CARRIES, OWN),
-    _frames("ring-kills-link=1", (CHANGES,), "", CARRIES),
+    _frames("rx-flip=50", (ONCE, SIZES, CHANGES), "damaged", CARRIES),
+    _frames("rx-flip=200", (OFFLOADED,), "", CARRIES),
     Defect(EMULEX, ("card:dut.p0", "vlan-leak=1"), red(FILTERED), "VLAN", tests=(FILTERED, CARRIES)),
     Defect(BROADCOM, ("card:dut.p0", "link-flap=4000"), red(LOAD), "carrier", tests=(LOAD, CARRIES), into=LOAD),
     Defect(BROADCOM, ("card:dut.p0", "jumbo-drop=4096"), red(LARGEST), "", tests=(LARGEST, ONCE), full=True),
     Defect(BROADCOM, ("card:dut.p0", "selftest-fails=2"), red(WHOLE), "fails", tests=(WHOLE, CARRIES), full=True),
     _frames("rx-twice=50", (ONCE,), "twice", CARRIES, SUMS),
     _frames("rx-cut=50", (ONCE,), "", CARRIES),
-    _frames("rx-reorder=20", (ONCE,), "order", CARRIES, OWN),
+    _frames("rx-reorder=20", (ONCE,), "order", CARRIES),
     _frames("rx-uncounted=50", (ONCE,), "count", CARRIES),
     _frames("csum-accepted=1", (SUMS,), "right", CARRIES, ONCE),
     _frames("filter-leak=3", (OWN,), "delivered to dut.p0", CARRIES, ONCE),
