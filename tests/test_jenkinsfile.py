@@ -7,6 +7,8 @@ from pathlib import Path
 
 import yaml
 
+from niclab.core.exit_status import ExitStatus
+
 REPOSITORY = Path(__file__).resolve().parents[1]
 PIPELINE = (REPOSITORY / "Jenkinsfile").read_text()
 
@@ -37,6 +39,25 @@ def test_the_shell_reads_parameters_as_variables_and_make_does_not_get_them() ->
         assert "$" not in unquoted, "a value is not in quotes"
         assert not (command.startswith("'make") and "$" in command), "make runs what a variable contains"
         assert re.match(r"\W*(exec )?(make|\.venv/bin/niclab) ", command)
+
+
+def test_every_exit_status_is_known_everywhere() -> None:
+    statuses = {status.value for status in ExitStatus}
+    cases = {int(found) for found in re.findall(r"case (\d+):", PIPELINE)}
+    page = (REPOSITORY / "docs" / "certificate.md").read_text()
+    rows = dict(re.findall(r"^\| (\d) \| ([a-z ]+) \|", page, re.MULTILINE))
+    assert cases == statuses
+    assert {int(status): name.upper().replace(" ", "_") for status, name in rows.items()} == {
+        status.value: status.name for status in ExitStatus
+    }
+    for status in ExitStatus:
+        assert re.search(rf"^    {status.value} +{status.name} +\S", str(ExitStatus.__doc__), re.MULTILINE)
+
+
+def test_a_job_of_gitlab_fails_for_a_card_and_for_a_bench_only() -> None:
+    job = yaml.safe_load((REPOSITORY / "ci" / "gitlab-ci.yml").read_text())["certify"]
+    red = {ExitStatus.CERTIFIED, ExitStatus.CARD_FAILURE, ExitStatus.WRONG_USAGE, ExitStatus.BENCH_FAULT}
+    assert set(job["allow_failure"]["exit_codes"]) == set(ExitStatus) - red
 
 
 def test_the_example_for_gitlab_has_every_card() -> None:

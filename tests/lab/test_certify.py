@@ -14,6 +14,7 @@ from fake_bench import FakeBench
 import niclab
 from niclab.bench.records import OperatingSystem, Role
 from niclab.commands import certify, cli, report, restore, resume
+from niclab.core.exit_status import ExitStatus
 from niclab.core.undo import Action, ActionKind, Journal
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import until
@@ -78,11 +79,13 @@ class TestRun:
     @pytest.fixture
     def asked(self, monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
         """Certificate and Allure report are made elsewhere; here only what they are asked with."""
-        asked: dict[str, object] = {"certified": True}
+        asked: dict[str, object] = {"ended": ExitStatus.CERTIFIED}
 
-        def certified(run_dir: Path, robot_rc: int) -> bool:
+        def certified(run_dir: Path, robot_rc: int) -> ExitStatus:
             asked.update(run_dir=run_dir, robot_rc=robot_rc)
-            return bool(asked["certified"])
+            ended = asked["ended"]
+            assert isinstance(ended, ExitStatus)
+            return ended
 
         monkeypatch.setattr(certificate, "certify", certified)
         monkeypatch.setattr(report.allure, "generate", lambda *paths: asked.update(allure=paths[1]))
@@ -99,7 +102,7 @@ class TestRun:
         before = signal.getsignal(number)
         begun, undone = suites / "begun", suites / "undone"
         (suites / "passing.robot").write_text(SLOW.format(begun=begun, undone=undone))
-        asked["certified"] = False
+        asked["ended"] = ExitStatus.BENCH_FAULT
 
         def end() -> None:
             until(begun.exists, within=20, what="the first test to begin", every=0.05)
@@ -107,7 +110,7 @@ class TestRun:
 
         ender = threading.Thread(target=end)
         ender.start()
-        assert self.run(bench) == 1
+        assert self.run(bench) is ExitStatus.BENCH_FAULT
         ender.join()
         assert undone.exists() and asked["robot_rc"] == 2  # both failed: the second never began
         assert signal.getsignal(number) is before
@@ -175,8 +178,8 @@ class TestRun:
 
     def test_a_failed_run(self, bench: FakeBench, suites: Path, asked: dict[str, object]) -> None:
         (suites / "failing.robot").write_text(FAILING)
-        asked["certified"] = False
-        assert self.run(bench, "quick") == 1
+        asked["ended"] = ExitStatus.CARD_FAILURE
+        assert self.run(bench, "quick") is ExitStatus.CARD_FAILURE
         assert asked["robot_rc"] == 1
         run_dir = asked["run_dir"]
         assert isinstance(run_dir, Path) and read_run(run_dir)["expected_tests"] == 2
@@ -225,7 +228,7 @@ class TestRun:
         certified: bool,
     ) -> None:
         assert suites.is_dir()
-        asked["certified"] = certified
+        asked["ended"] = ended = ExitStatus.CERTIFIED if certified else ExitStatus.UNDECIDED
         printed: list[str] = []
 
         def generate(*_: object) -> Path:
@@ -233,7 +236,7 @@ class TestRun:
             raise error
 
         monkeypatch.setattr(report.allure, "generate", generate)
-        assert self.run(bench) == (0 if certified else 1)
+        assert self.run(bench) is ended
         assert printed == [f"{'CERTIFIED' if certified else 'NOT CERTIFIED'}: {asked['run_dir']}"]
         assert f"niclab: warning: no Allure report: {error}\n" in capsys.readouterr().err
 
@@ -252,7 +255,7 @@ class TestRun:
         capsys.readouterr()
         assert cli.main(["report", str(run_dir)]) == 0
         assert asked["later"] == asked["allure"] and capsys.readouterr().out == f"{page}\n"
-        assert cli.main(["report", str(bench.folder)]) == 1
+        assert cli.main(["report", str(bench.folder)]) == ExitStatus.BENCH_FAULT
         assert capsys.readouterr().err.startswith(f"niclab: {bench.folder / 'run.json'}: cannot be read")
 
     @pytest.mark.parametrize("selection", ["--test First", "--suite passing", "--skip third"])
@@ -290,7 +293,7 @@ class TestCommand:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
         monkeypatch.setattr(cli, "REPOSITORY", tmp_path)
-        assert cli.main(["baseline", "list"]) == 1
+        assert cli.main(["baseline", "list"]) == ExitStatus.BENCH_FAULT
         assert capsys.readouterr().err == (
             f"niclab: {tmp_path}: holds no suites, resources, lab; "
             "expected: an installation that brings them: pip install .\n"
@@ -314,7 +317,7 @@ class TestCommand:
 
     @pytest.mark.parametrize("command", ["certify", "restore"])
     def test_a_bench_that_is_not_there_is_status_1(self, command: str, capsys: pytest.CaptureFixture[str]) -> None:
-        assert cli.main([command, "/no/such/bench.yaml"]) == 1
+        assert cli.main([command, "/no/such/bench.yaml"]) == ExitStatus.BENCH_FAULT
         assert capsys.readouterr().err.startswith("niclab: /no/such/bench.yaml")
 
     @pytest.mark.parametrize("status", [0, 1])
@@ -431,10 +434,10 @@ class TestCommand:
         with Journal.for_bench("virtual", "killed").hold() as journal:
             entry = journal.register("dut", "kernel replaced", Action(ActionKind.SHELL, "dut", "cannot be done"))
         forget = ["restore", str(bench.file), "--forget", entry.short_id]
-        assert cli.main(forget) == 1
+        assert cli.main(forget) == ExitStatus.BENCH_FAULT
         assert "the reason is empty" in capsys.readouterr().err and journal.pending() == [entry]
         assert cli.main([*forget, "--reason", "the disk was replaced"]) == 0
         assert capsys.readouterr().out == f"forgotten: {entry}\n" and entry.short_id in str(entry)
         assert journal.pending() == [] and "the disk was replaced" in journal.path.read_text()
-        assert cli.main([*forget, "--reason", "again"]) == 1
+        assert cli.main([*forget, "--reason", "again"]) == ExitStatus.BENCH_FAULT
         assert "expected one of: none is pending" in capsys.readouterr().err

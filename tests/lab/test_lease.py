@@ -15,6 +15,7 @@ from fake_bench import FakeBench
 
 from niclab.bench.records import Role
 from niclab.commands import cli, doctor
+from niclab.core.exit_status import ExitStatus
 from niclab.core.undo import Action, ActionKind, Journal
 from niclab.core.verdict import BenchFault
 from niclab.run import run as runs
@@ -150,7 +151,7 @@ class TestOfARun:
         with Journal.for_bench("virtual", "killed").hold() as journal:
             journal.register("dut.p0", "set up", Action(ActionKind.SHELL, "dut", "ip link set dev enp1s0 down"))
         file = used_by_alice(bench, "peer")
-        assert cli.main(["restore", str(bench.file)]) == 1
+        assert cli.main(["restore", str(bench.file)]) == ExitStatus.BENCH_FAULT
         assert len(journal.pending()) == 1 and file.exists()
 
     def test_the_next_run_takes_over_from_a_killed_one(self, bench: FakeBench) -> None:
@@ -171,7 +172,7 @@ class TestOfARun:
         self, bench: FakeBench, capsys: pytest.CaptureFixture[str]
     ) -> None:
         file = used_by_alice(bench, "dut")
-        assert cli.main(["restore", str(bench.file)]) == 1
+        assert cli.main(["restore", str(bench.file)]) == ExitStatus.BENCH_FAULT
         assert "dut: in use by alice@controller-1" in capsys.readouterr().err and file.exists()
         assert cli.main(["restore", str(bench.file), "--steal"]) == 0
         assert capsys.readouterr().out.splitlines()[0] == f"dut: the lease of {ALICE} is broken"

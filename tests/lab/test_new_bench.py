@@ -9,6 +9,7 @@ import pytest
 from niclab.bench.records import Role, load_bench
 from niclab.card import load_card
 from niclab.commands import cli, new_bench
+from niclab.core.exit_status import ExitStatus
 from niclab.core.verdict import BenchFault
 from niclab.run.whole_card import require_whole_card
 
@@ -61,7 +62,7 @@ def test_a_bench_of_what_the_servers_say(
     require_whole_card(bench.with_card(card), load_card(card))
     assert bench.server(Role.DUT).ssh.address == "dut.lab.example" and len(bench.paths) == 2
     assert f"niclab doctor {tmp_path / 'mine.yaml'} --card {card}" in capsys.readouterr().out
-    assert made(tmp_path, card, monkeypatch) == 1
+    assert made(tmp_path, card, monkeypatch) == ExitStatus.BENCH_FAULT
     assert "exists; expected: the name of a new bench" in capsys.readouterr().err
 
 
@@ -69,7 +70,7 @@ def test_a_server_with_too_few_ports_leaves_no_file(
     functions: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     functions.append("0000:01:00.0")
-    assert made(tmp_path, "intel-82574l", monkeypatch) == 1
+    assert made(tmp_path, "intel-82574l", monkeypatch) == ExitStatus.BENCH_FAULT
     assert "1 ports of 8086:10d3; expected: 2 (identity.ports of sheet" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 

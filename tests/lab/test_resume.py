@@ -14,6 +14,7 @@ import pytest
 from fake_bench import FakeBench
 
 from niclab.commands import certify, resume
+from niclab.core.exit_status import ExitStatus
 from niclab.core.undo import Journal
 from niclab.core.verdict import BenchFault
 from niclab.report.continued import make_whole
@@ -74,7 +75,9 @@ def certificate(run_dir: Path) -> dict[str, Any]:
 def test_a_part_of_the_suites_is_a_partial_run(bench: FakeBench, suites: Path) -> None:
     assert suites.is_dir()
     results = bench.folder / "results"
-    assert certify.run(bench.file, str(bench.sheet), "qualification", results, suites=["File2"]) == 1
+    assert (
+        certify.run(bench.file, str(bench.sheet), "qualification", results, suites=["File2"]) is ExitStatus.BENCH_FAULT
+    )
     (run_dir,) = {path.resolve() for path in results.iterdir()}
     assert verdicts(run_dir) == {"Last": Verdict.PASS} and read_run(run_dir)["called"]["suites"] == "File2"
     assert "The run is partial: only the suites File2 were asked for." in certificate(run_dir)["reasons"]
@@ -83,7 +86,7 @@ def test_a_part_of_the_suites_is_a_partial_run(bench: FakeBench, suites: Path) -
 def test_it_goes_on_after_the_test_that_killed_it(killed: Path) -> None:
     before = {path.name: path.read_bytes() for path in (killed / "allure-results").glob("*-result.json")}
     assert len(before) == 3 and read_so_far(killed / "evidence" / FILE).running == "Qualification.File1.Kills"
-    assert resume.run(killed) == 1
+    assert resume.run(killed) is ExitStatus.CARD_FAILURE
     assert verdicts(killed) == {
         "Good": Verdict.PASS,
         "Bad": Verdict.CARD_FAILURE,

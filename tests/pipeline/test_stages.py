@@ -72,11 +72,12 @@ END = ["restore", *PUBLISHED, "unlock"]
     ("status", "said", "result"),
     [
         (0, None, "SUCCESS"),
-        (1, "unstable intel-x520: not certified", "UNSTABLE"),
+        (1, "unstable intel-x520: card failure", "UNSTABLE"),
         (2, "error intel-x520: wrong usage of niclab", "FAILURE"),
         (3, "error intel-x520: bench fault", "FAILURE"),
         (4, "unstable intel-x520: undecided", "UNSTABLE"),
         (5, "unstable intel-x520: partial run", "UNSTABLE"),
+        (6, "unstable intel-x520: certified with waivers", "UNSTABLE"),
         (143, "error intel-x520: niclab ended with status 143", "FAILURE"),
     ],
 )

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from robot_runs import HERE, RobotRun, make_run
 
+from niclab.core.exit_status import ExitStatus
 from niclab.core.verdict import BenchFault
 from niclab.report.certificate import certify, verify
 from niclab.report.evidence import seal
@@ -102,7 +103,7 @@ def added(name: str, text: str = "x") -> Change:
 
 
 def test_good_run_is_certified(run_dir: Path) -> None:
-    assert certify(run_dir, 0)
+    assert certify(run_dir, 0) is ExitStatus.CERTIFIED
     certificate = certificate_of(run_dir)
     assert (certificate["verdict"], certificate["reasons"]) == ("CERTIFIED", [])
     assert (certificate["card"], certificate["bench"]) == ("intel-82574l", "virtual")
@@ -246,7 +247,7 @@ SHORTCOMINGS: dict[str, tuple[Change, str]] = {
 def test_run_that_falls_short_is_not_certified(run_dir: Path, name: str) -> None:
     change, reason = SHORTCOMINGS[name]
     change(run_dir)
-    assert not certify(run_dir, 0)
+    assert certify(run_dir, 0) is not ExitStatus.CERTIFIED
     certificate = certificate_of(run_dir)
     assert certificate["verdict"] == "NOT CERTIFIED"
     assert any(reason in each for each in certificate["reasons"]), certificate["reasons"]
@@ -262,13 +263,13 @@ def assert_page_says_why_first(page: str) -> None:
 def test_torn_result_is_not_certified(run_dir: Path) -> None:
     path = result_of(run_dir, "The Link Comes Up")
     path.write_text(path.read_text()[:100])
-    assert not certify(run_dir, 0)
+    assert certify(run_dir, 0) is not ExitStatus.CERTIFIED
     assert any(f"{path}: is not JSON" in reason for reason in certificate_of(run_dir)["reasons"])
 
 
 @pytest.mark.parametrize("robot_rc", [1, 250, 252, 255, -9])
 def test_exit_status_of_robot_counts(run_dir: Path, robot_rc: int) -> None:
-    assert not certify(run_dir, robot_rc)
+    assert certify(run_dir, robot_rc) is not ExitStatus.CERTIFIED
     assert f"robot ended with exit status {robot_rc}; wanted: 0." in certificate_of(run_dir)["reasons"]
 
 
@@ -277,7 +278,7 @@ def test_run_without_a_single_pass_is_not_certified(tmp_path: Path) -> None:
     suite.write_text("*** Settings ***\nLibrary    ToyCard\n*** Test Cases ***\nOne\n    Not Applicable\n")
     run = make_run(tmp_path / "results", suite, expected_tests=1)
     assert run.rc == 0
-    assert not certify(run.folder, run.rc)
+    assert certify(run.folder, run.rc) is not ExitStatus.CERTIFIED
     assert reasons_apart_from_the_plan(run.folder) == ["No test has passed; wanted: at least one."]
 
 
@@ -288,19 +289,19 @@ def test_run_without_a_single_pass_is_not_certified(tmp_path: Path) -> None:
 def test_selection_of_tests_is_not_certified(tmp_path: Path, options: list[str]) -> None:
     run = make_run(tmp_path, options=options)
     assert run.rc == 0
-    assert not certify(run.folder, run.rc)
+    assert certify(run.folder, run.rc) is not ExitStatus.CERTIFIED
 
 
 def test_dry_run_is_not_certified(tmp_path: Path) -> None:
     run = make_run(tmp_path, options=["--dryrun"])
     assert run.rc == 0
-    assert not certify(run.folder, run.rc)
+    assert certify(run.folder, run.rc) is not ExitStatus.CERTIFIED
     assert "No test has passed; wanted: at least one." in certificate_of(run.folder)["reasons"]
 
 
 def test_every_verdict_at_once(tmp_path: Path) -> None:
     run = make_run(tmp_path, HERE / "suites", expected_tests=23)
-    assert not certify(run.folder, run.rc)
+    assert certify(run.folder, run.rc) is not ExitStatus.CERTIFIED
     assert [reason.split(":")[0] for reason in reasons_apart_from_the_plan(run.folder)] == [
         "9 tests found the card wrong",
         "9 tests met a fault of the bench",
@@ -312,7 +313,7 @@ def test_every_verdict_at_once(tmp_path: Path) -> None:
 
 def test_partial_run_says_so_before_it_starts(run_dir: Path) -> None:
     plan_run(run_dir, expected_tests=3, plan="toy", partial="--suite 50__link")
-    assert not certify(run_dir, 0)
+    assert certify(run_dir, 0) is not ExitStatus.CERTIFIED
     assert reasons_apart_from_the_plan(run_dir) == ["The run is partial: --suite 50__link."]
 
 
@@ -345,7 +346,7 @@ def test_page_escapes_everything_and_loads_nothing(run_dir: Path) -> None:
     ids=["verdict", "page", "output", "run", "evidence", "index", "result", "page lost", "output lost"],
 )
 def test_verify_finds_what_was_changed_afterwards(run_dir: Path, change: Change, said: str) -> None:
-    assert certify(run_dir, 0)
+    assert certify(run_dir, 0) is ExitStatus.CERTIFIED
     assert verify(run_dir) == []
     change(run_dir)
     assert any(said in problem for problem in verify(run_dir)), verify(run_dir)
@@ -378,7 +379,7 @@ def test_sums_can_be_checked_by_anyone(run_dir: Path) -> None:
 def test_folder_that_is_no_run_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(BenchFault, match="wanted: the folder of a run"):
         certify(tmp_path / "missing", 0)
-    assert not certify(tmp_path, 0)
+    assert certify(tmp_path, 0) is not ExitStatus.CERTIFIED
     assert len(certificate_of(tmp_path)["reasons"]) >= 5
 
 
@@ -388,7 +389,7 @@ def test_a_leftover_on_the_bench_is_a_failed_check_of_the_lab(run_dir: Path) -> 
     for name, content in {"state-before": {}, "hygiene": {"format": 1, "faults": [], "findings": [left]}}.items():
         (run_dir / "evidence" / f"{name}.json").write_text(json.dumps(content))
     seal(run_dir / "evidence")
-    assert not certify(run_dir, 0)
+    assert certify(run_dir, 0) is not ExitStatus.CERTIFIED
     after = certificate_of(run_dir)
     (check,) = [test for test in after["tests"] if test["name"] == "Bench hygiene"]
     assert check["verdict"] == "bench-fault" and left["text"] in check["message"]

@@ -11,6 +11,7 @@ import pytest
 from robot_runs import RobotRun
 
 from niclab.core import figures, marks
+from niclab.core.exit_status import ExitStatus
 from niclab.core.figures import FigureKind, NotedFigure
 from niclab.core.verdict import BenchFault
 from niclab.report import chart_parts, drawings
@@ -103,7 +104,7 @@ def test_missing_typst_is_a_warning(
 ) -> None:
     (run_dir / "certificate.pdf").write_bytes(b"of an earlier issue")
     monkeypatch.setitem(sys.modules, "typst", None)
-    assert certify(run_dir, 0)
+    assert certify(run_dir, 0) is ExitStatus.CERTIFIED
     assert "no certificate.pdf: " in capsys.readouterr().err
     assert not (run_dir / "certificate.pdf").exists() and verify(run_dir) == []
 
@@ -143,5 +144,5 @@ def test_an_older_certificate_of_other_files_stays_as_it_is(run_dir: Path) -> No
 
 def test_unreadable_figures_are_a_reason(run_dir: Path) -> None:
     (run_dir / "evidence" / figures.FILE).write_text("x\n")
-    assert not certify(run_dir, 0)
+    assert certify(run_dir, 0) is not ExitStatus.CERTIFIED
     assert "figures.jsonl:1: is no figure" in " ".join(map(str, record_of(run_dir)["reasons"]))  # type: ignore[call-overload]

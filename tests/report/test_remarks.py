@@ -11,6 +11,7 @@ import pytest
 from robot_runs import RobotRun
 
 from niclab.core import marks
+from niclab.core.exit_status import ExitStatus
 from niclab.core.marks import MarkKind
 from niclab.report.certificate import certify, verify
 from niclab.report.evidence import seal
@@ -34,7 +35,7 @@ def rewrite_run(run_dir: Path, **changes: object) -> None:
 
 def remarks_of(run_dir: Path) -> dict[str, Any]:
     seal(run_dir / "evidence")
-    assert certify(run_dir, 0) and verify(run_dir) == []
+    assert certify(run_dir, 0) is ExitStatus.CERTIFIED and verify(run_dir) == []
     certificate = json.loads((run_dir / "certificate.json").read_text())
     page = (run_dir / "certificate.html").read_text()
     for each in certificate["remarks"]:

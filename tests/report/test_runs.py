@@ -14,6 +14,7 @@ from niclab.commands import cli
 from niclab.commands.compare import differences
 from niclab.commands.forecast import newest
 from niclab.commands.history import fill
+from niclab.core.exit_status import ExitStatus
 from niclab.core.verdict import BenchFault
 from niclab.report.runfolder import DEMONSTRATION
 from niclab.report.store import FILE, ResultsStore
@@ -109,7 +110,7 @@ def test_runs_without_a_common_figure_are_refused(tmp_path: Path, capsys: pytest
     new.mkdir()
     (new / "run.json").write_text((old / "run.json").read_text())
     add(new, measured(STEADY, "peer to dut"))
-    assert cli.main(["compare", str(old), str(new)]) == 1
+    assert cli.main(["compare", str(old), str(new)]) == ExitStatus.BENCH_FAULT
     assert "have no figure in common" in capsys.readouterr().err
 
 
@@ -137,7 +138,7 @@ def test_the_page_of_a_card_has_a_trend(tmp_path: Path, capsys: pytest.CaptureFi
 
 def test_a_card_without_runs_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     make(tmp_path, "2025-a", STEADY, "1")
-    assert cli.main(["history", "z", "--results", str(tmp_path)]) == 1
+    assert cli.main(["history", "z", "--results", str(tmp_path)]) == ExitStatus.BENCH_FAULT
     assert "holds no finished run of card 'z'" in capsys.readouterr().err
 
 

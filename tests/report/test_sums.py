@@ -11,6 +11,7 @@ import pytest
 from robot_runs import RobotRun
 
 from niclab.commands import cli
+from niclab.core.exit_status import ExitStatus
 from niclab.core.verdict import BenchFault
 from niclab.report import signature
 from niclab.report.certificate import certify, cover_report, verify
@@ -72,7 +73,7 @@ def test_an_intact_run_is_verified_wherever_it_lies(
 def test_a_certificate_of_another_format_is_refused(run_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = run_dir / "certificate.json"
     file.write_text(file.read_text().replace('"format": 4', '"format": 1'))
-    assert cli.main(["verify", str(run_dir)]) == 1
+    assert cli.main(["verify", str(run_dir)]) == ExitStatus.BENCH_FAULT
     assert "certificate.json: format: 1 is not known; expected: 4" in capsys.readouterr().err
 
 

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from robot_runs import make_run
 
+from niclab.core.exit_status import ExitStatus
 from niclab.core.verdict import BenchFault
-from niclab.report.certificate import certify, rests_on_waivers, verify
+from niclab.report.certificate import certify, verify
 from niclab.report.certificate_record import CertificateRecord
 from niclab.report.evidence import seal
 from niclab.report.runfolder import read_run
@@ -46,23 +47,23 @@ def written(folder: Path, what: str, expires: str = "2999-12-31") -> Path:
     return folder
 
 
-def certified(tmp_path: Path, what: str, expires: str = "2999-12-31") -> tuple[bool, Path, dict[str, Any]]:
+def certified(tmp_path: Path, what: str, expires: str = "2999-12-31") -> tuple[ExitStatus, Path, dict[str, Any]]:
     (tmp_path / "suites").mkdir()
     (tmp_path / "suites" / "toy.robot").write_text(SUITE)
     run = make_run(tmp_path, tmp_path / "suites")
     keep_waivers(run.folder, load_waivers(written(tmp_path / "waivers", what, expires), "intel-82574l"))
     seal(run.folder / "evidence", [])
-    is_certified = certify(run.folder, run.rc)
+    status = certify(run.folder, run.rc)
     assert verify(run.folder) == []
     text = (run.folder / "certificate.json").read_text()
     CertificateRecord.model_validate_json(text)
-    return is_certified, run.folder, json.loads(text)
+    return status, run.folder, json.loads(text)
 
 
 @pytest.mark.parametrize("what", ["test: The Rings Are Right", "message: 256 descriptors"])
 def test_a_waived_failure_stays_a_failure_and_is_on_every_page(tmp_path: Path, what: str) -> None:
-    is_certified, run_dir, record = certified(tmp_path, what)
-    assert is_certified and rests_on_waivers(run_dir) and record["verdict"] == "CERTIFIED WITH WAIVERS"
+    status, run_dir, record = certified(tmp_path, what)
+    assert status is ExitStatus.WAIVED and record["verdict"] == "CERTIFIED WITH WAIVERS"
     (test,) = (each for each in record["tests"] if each["waiver"])
     assert test["verdict"] == "card-failure" and test["waiver"] == "nic-42" and read_run(run_dir)["robot_rc"] == 1
     assert record["counts"]["card-failure"] == 1 and record["waivers"][0]["tests"] == [test["name"]]
@@ -74,14 +75,18 @@ def test_a_waived_failure_stays_a_failure_and_is_on_every_page(tmp_path: Path, w
 
 @pytest.mark.parametrize("what", ["test: The Speed Is Right", "message: 128 descriptors"])
 def test_a_waiver_of_something_else_covers_nothing_and_is_shown(tmp_path: Path, what: str) -> None:
-    is_certified, run_dir, record = certified(tmp_path, what)
-    assert not is_certified and record["verdict"] == "NOT CERTIFIED" and record["waivers"][0]["tests"] == []
+    status, run_dir, record = certified(tmp_path, what)
+    assert (
+        status is not ExitStatus.CERTIFIED
+        and record["verdict"] == "NOT CERTIFIED"
+        and record["waivers"][0]["tests"] == []
+    )
     assert "nothing in this run" in (run_dir / "certificate.html").read_text()
 
 
 def test_a_waiver_that_has_expired_is_a_reason_and_covers_nothing(tmp_path: Path) -> None:
-    is_certified, _, record = certified(tmp_path, "test: The Rings Are Right", expires="2026-01-31")
-    assert not is_certified and record["waivers"][0]["tests"] == []
+    status, _, record = certified(tmp_path, "test: The Rings Are Right", expires="2026-01-31")
+    assert status is not ExitStatus.CERTIFIED and record["waivers"][0]["tests"] == []
     (said,) = (reason for reason in record["reasons"] if "expires" in reason)
     assert said.endswith("nic-42.yaml: expires: 2026-01-31 has passed; expected: renewed by lab lead, or removed")
 

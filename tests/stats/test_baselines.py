@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from niclab.commands.cli import main
+from niclab.core.exit_status import ExitStatus
 from niclab.core.verdict import BenchFault
 from niclab.report.runfolder import finish_run, new_run
 from niclab.stats.baselines import BaselineStore
@@ -205,7 +206,7 @@ def test_command_accepts_and_lists(
     assert "no baselines" in capsys.readouterr().out
     assert main(["baseline", "accept", str(run_dir), "--store", folder]) == 0
     assert capsys.readouterr().out.startswith(f"accepted: {folder}/intel-x710-tcp_mbps-")
-    assert main(["baseline", "accept", str(run_dir), "--store", folder]) == 1
+    assert main(["baseline", "accept", str(run_dir), "--store", folder]) == ExitStatus.BENCH_FAULT
     assert "niclab: tcp_mbps of 'TCP Reaches The Limit'" in capsys.readouterr().err
     assert main(["baseline", "accept", str(run_dir), "--store", folder, "--replace"]) == 0
     capsys.readouterr()
@@ -213,4 +214,4 @@ def test_command_accepts_and_lists(
     shown = capsys.readouterr().out
     assert shown.startswith("intel-x710  tcp_mbps 9411.5 Mbit/s (mean of 3)  2026-11-21")
     assert "mtu=1500 seconds=60 sender=dut" in shown
-    assert main(["baseline", "accept", str(run_dir / "missing"), "--store", folder]) == 1
+    assert main(["baseline", "accept", str(run_dir / "missing"), "--store", folder]) == ExitStatus.BENCH_FAULT

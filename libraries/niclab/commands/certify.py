@@ -21,15 +21,13 @@ from niclab.commands.reach import reach
 from niclab.commands.report import look_for_tools, try_report
 from niclab.commands.schema import DIRECTORY, TAG_DOCUMENTATION
 from niclab.core.abort import ENDING, FORWARDED, EndRequests
+from niclab.core.exit_status import ExitStatus
 from niclab.core.verdict import BenchFault
 from niclab.files.repository import REPOSITORY
 from niclab.files.secrets import Secrets, without_secrets
 from niclab.report import certificate, signature, test_journal
-from niclab.report.content import CERTIFIED, WAIVED
 from niclab.report.controls import record_controls
 from niclab.report.inputs import Input, keep_inputs
-from niclab.report.own_checks import exit_status
-from niclab.report.results import read_results
 from niclab.report.runfolder import (
     ALLURE_RESULTS_FOLDER,
     CERTIFICATE_FILE,
@@ -60,8 +58,6 @@ MASKING = LISTENERS / "MessageMasking.py"
 FIGURES = LISTENERS / "Figures.py"
 JUNIT_NAME = "junit.xml"
 PROGRESS = LISTENERS / "LiveProgress.py"
-WITH_WAIVERS = 6
-"""Exit status of a certificate that rests on a waiver."""
 BOOTS, BOOTS_ONCE = "boots", "boots-the-dut-once"
 """Tags of keywords: those that boot the server they are given, and those that boot the dut once a kind of start."""
 _COOKIES = ("JENKINS_NODE_COOKIE", "JENKINS_SERVER_COOKIE", "HUDSON_SERVER_COOKIE", "BUILD_ID")
@@ -77,11 +73,8 @@ def run(
     *,
     dry_run: bool = False,
     suites: Sequence[str] = (),
-) -> int:
-    """Qualify ``card`` on the bench; return 0 only for a clean certificate. It says first what to expect.
-
-    It returns :data:`WITH_WAIVERS` where the certificate rests on a waiver, 3 where the bench was left changed and
-    nothing found the card wrong, else 1.
+) -> ExitStatus:
+    """Qualify ``card`` on the bench; return how it ended. It says first what to expect.
 
     Args:
         bench_file: The bench file.
@@ -112,7 +105,7 @@ def run(
     if dry_run:
         for line in reach(bench, ahead.tags, load_requirements()).lines():
             print(line, flush=True)
-        return 0
+        return ExitStatus.CERTIFIED
     run_dir = new_run(results, sheet.name, bench.name, emulated=bench.emulated)
     part = f"only the suites {', '.join(suites)} were asked for" if suites else None
     plan_run(run_dir, expected_tests=ahead.tests, plan=chosen_plan.plan, partial=part)
@@ -147,8 +140,8 @@ def run_robot(run_dir: Path, options: list[str], earlier: Path | None = None) ->
     )
 
 
-def finish(run_dir: Path, bench: Bench, rc: int, tools: Tools | None, sign_with: Path | None) -> int:
-    """Seal the evidence of a run, judge it, and make its report; return the exit status of the command.
+def finish(run_dir: Path, bench: Bench, rc: int, tools: Tools | None, sign_with: Path | None) -> ExitStatus:
+    """Seal the evidence of a run, judge it, and make its report; return how it ended.
 
     Args:
         run_dir: Folder of the run.
@@ -162,19 +155,15 @@ def finish(run_dir: Path, bench: Bench, rc: int, tools: Tools | None, sign_with:
     """
     secrets = Secrets(bench.secrets_file)
     finish_run(run_dir, rc, [secrets.get(name) for name in bench.secret_names])
-    certified = certificate.certify(run_dir, rc)
-    waived = certificate.rests_on_waivers(run_dir)
+    status = certificate.certify(run_dir, rc)
     mark = f" ({subject_of(bench.emulated)})" if bench.emulated else ""
     for reason in certificate.reasons_of(run_dir):
         print(f"  {reason}", flush=True)
-    verdict = WAIVED if waived else CERTIFIED if certified else certificate.NOT_CERTIFIED
-    print(f"{verdict}{mark}: {run_dir}", flush=True)
+    print(f"{certificate.words_of(status)}{mark}: {run_dir}", flush=True)
     try_report(run_dir, tools)
     if sign_with is not None:
         signature.sign(run_dir / SUMS_NAME, sign_with)
-    if waived:
-        return WITH_WAIVERS
-    return 0 if certified else exit_status(run_dir, read_results(run_dir / ALLURE_RESULTS_FOLDER).tests)
+    return status
 
 
 def chosen(bench: Bench, card: str, sheet: Card, profile: str, systems: Mapping[Role, OperatingSystem]) -> list[str]:

@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 import tempfile
+import traceback
 from pathlib import Path
 
 from niclab import __version__
@@ -26,6 +27,7 @@ from niclab.commands import (
     verify,
 )
 from niclab.commands.parity import parity_page
+from niclab.core.exit_status import ExitStatus
 from niclab.core.profile import Profile
 from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.files.mask import MessageMask
@@ -41,14 +43,17 @@ SIGN_KEY = "NICLAB_SIGN_KEY"
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command; 0: all well, 1: something is wrong and said, 2: wrong usage, 3: a bench left changed."""
+    """Run one command; return its :class:`niclab.core.exit_status.ExitStatus`."""
     options = _parser().parse_args(arguments)
     try:
         _check_installation(REPOSITORY)
         status: int = options.run(options)
     except (BenchFault, NotApplicable) as error:
         print(f"niclab: {_MASK(str(error))}", file=sys.stderr)
-        return 1
+        return ExitStatus.BENCH_FAULT
+    except Exception:  # noqa: BLE001 - Python would end with 1, which means that the card failed
+        print(_MASK(traceback.format_exc()), file=sys.stderr)
+        return ExitStatus.BENCH_FAULT
     return status
 
 

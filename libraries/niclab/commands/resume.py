@@ -18,6 +18,7 @@ from niclab.bench.records import Bench, OperatingSystem, Role, chosen_systems, l
 from niclab.card import Card, load_card
 from niclab.commands import certify
 from niclab.commands.report import look_for_tools
+from niclab.core.exit_status import ExitStatus
 from niclab.core.undo import Journal
 from niclab.core.verdict import BenchFault, CardFailure
 from niclab.files.mask import Mask
@@ -57,7 +58,7 @@ class _Call:
     started: str
 
 
-def run(run_dir: Path, sign_with: Path | None = None) -> int:
+def run(run_dir: Path, sign_with: Path | None = None) -> ExitStatus:
     """Continue a killed run; return what :func:`niclab.commands.certify.run` returns.
 
     Args:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+from niclab.core.exit_status import ExitStatus
 from niclab.core.verdict import BenchFault
 from niclab.report import now, read_json_object, sha256_of, warn, write_atomically, write_json
 from niclab.report.allure import REPORT_FOLDER
@@ -27,6 +28,7 @@ from niclab.report.measured import charts_of, evidence_of_tests, figures_of, nam
 from niclab.report.own_checks import own_checks
 from niclab.report.page import certificate_page
 from niclab.report.paper import certificate_paper
+from niclab.report.reasons import Reasons
 from niclab.report.remarks import remarks
 from niclab.report.results import RunResults, TestRecord, read_results
 from niclab.report.runfolder import (
@@ -49,10 +51,20 @@ from niclab.scope.requirements import load_requirements
 NOT_CERTIFIED = "NOT CERTIFIED"
 FORMAT = 4
 _NAMES_SHOWN = 5
+_MOST_COUNTED = 250
+"""Robot Framework's exit status counts no more failed tests."""
+_WORDS = {ExitStatus.CERTIFIED: CERTIFIED, ExitStatus.WAIVED: WAIVED}
+_MEANINGS = {
+    Verdict.CARD_FAILURE: ExitStatus.CARD_FAILURE,
+    Verdict.BENCH_FAULT: ExitStatus.BENCH_FAULT,
+    Verdict.UNDECIDED: ExitStatus.UNDECIDED,
+    Verdict.NOT_APPLICABLE: ExitStatus.UNDECIDED,
+}
+"""What a run is where nothing is wrong but a test or check with this verdict."""
 
 
-def certify(run_dir: Path, robot_rc: int) -> bool:
-    """Judge a finished run and write its certificate, also when it is not certified; return whether it is.
+def certify(run_dir: Path, robot_rc: int) -> ExitStatus:
+    """Judge a finished run and write its certificate, also when it is not certified; return what it says.
 
     Args:
         run_dir: Folder of the run.
@@ -64,22 +76,13 @@ def certify(run_dir: Path, robot_rc: int) -> bool:
     """
     if not run_dir.is_dir():
         raise BenchFault(f"{run_dir}: is no folder; wanted: the folder of a run")
-    certificate = _certificate(run_dir, robot_rc, issued=now())
+    certificate, status = _certificate(run_dir, robot_rc, issued=now())
     write_json(run_dir / CERTIFICATE_FILE, certificate)
     charts = charts_of(run_dir, certificate["charts"])
     write_atomically(run_dir / PAGE_NAME, certificate_page(certificate, charts))
     _write_paper(run_dir, certificate, charts)
     write_sums(run_dir)
-    return bool(certificate["verdict"] != NOT_CERTIFIED)
-
-
-def rests_on_waivers(run_dir: Path) -> bool:
-    """Return whether a run is certified only because of waivers.
-
-    Args:
-        run_dir: Folder of the run.
-    """
-    return bool(_written(run_dir).get("verdict") == WAIVED)
+    return status
 
 
 def reasons_of(run_dir: Path) -> list[str]:
@@ -88,12 +91,8 @@ def reasons_of(run_dir: Path) -> list[str]:
     Args:
         run_dir: Folder of the run.
     """
-    return list(map(str, _written(run_dir).get("reasons", ())))
-
-
-def _written(run_dir: Path) -> dict[str, Any]:
     file = run_dir / CERTIFICATE_FILE
-    return read_json_object(file) if file.is_file() else {}
+    return list(map(str, read_json_object(file).get("reasons", ()))) if file.is_file() else []
 
 
 def _write_paper(run_dir: Path, certificate: Mapping[str, Any], charts: Mapping[str, str]) -> None:
@@ -104,6 +103,15 @@ def _write_paper(run_dir: Path, certificate: Mapping[str, Any], charts: Mapping[
         write_atomically(paper, certificate_paper(certificate, charts))
     except BenchFault as fault:
         warn(f"no {PAPER_NAME}: {fault}\nmake it later with: niclab report {run_dir}")
+
+
+def words_of(status: ExitStatus) -> str:
+    """Return the verdict of a run in words.
+
+    Args:
+        status: How it ended.
+    """
+    return _WORDS.get(status, NOT_CERTIFIED)
 
 
 def verify(run_dir: Path) -> list[str]:
@@ -119,7 +127,7 @@ def verify(run_dir: Path) -> list[str]:
     issued, robot_rc = certificate.get("issued"), certificate.get("robot_rc")
     if not isinstance(issued, str) or not isinstance(robot_rc, int):
         raise BenchFault(f"{file}: issued, robot_rc: wanted: the time and the exit status of robot")
-    return [*_differences(certificate, _certificate(run_dir, robot_rc, issued)), *differences(run_dir)]
+    return [*_differences(certificate, _certificate(run_dir, robot_rc, issued)[0]), *differences(run_dir)]
 
 
 def cover_report(run_dir: Path) -> None:
@@ -145,39 +153,40 @@ def cover_report(run_dir: Path) -> None:
     certify(run_dir, int(read_json_object(run_dir / CERTIFICATE_FILE)["robot_rc"]))
 
 
-def _certificate(run_dir: Path, robot_rc: int, issued: str) -> dict[str, Any]:
-    reasons: list[str] = []
+def _certificate(run_dir: Path, robot_rc: int, issued: str) -> tuple[dict[str, Any], ExitStatus]:
+    reasons = Reasons()
     try:
         run = read_run(run_dir)
     except BenchFault as fault:
         run = {}
-        reasons.append(str(fault))
+        reasons.add(str(fault))
     results = read_results(run_dir / ALLURE_RESULTS_FOLDER)
     accepted = waived(run_dir, run.get("card"), run.get("started"), results.tests)
-    reasons += accepted.problems
-    reasons += _reasons_of_tests(results, run, accepted)
+    reasons.add(*accepted.problems)
+    _reasons_of_tests(reasons, results, run, accepted)
     own = own_checks(run_dir)
-    reasons += [f"{check.name}: {check.message}." for check in own if check.verdict is not Verdict.PASS]
-    reasons += _reasons_of_run(run, robot_rc, len(accepted.tests))
+    for check in own:
+        if check.verdict is not Verdict.PASS:
+            reasons.add(f"{check.name}: {check.message}.", means=_MEANINGS[check.verdict])
+    _reasons_of_run(reasons, run, robot_rc, len(accepted.tests), results.robot_statuses["FAIL"])
     of_lab = [check for check in own if check.verdict is not Verdict.CARD_FAILURE]
-    scope, lacking = _scope(run_dir, run, results.tests, of_lab, accepted)
-    reasons += lacking
+    scope = _scope(reasons, run_dir, run, results.tests, of_lab, accepted)
     in_output, warnings = _reasons_of_output(run_dir / OUTPUT_NAME, results)
-    reasons += in_output
+    reasons.add(*in_output)
     try:
         spent = timing_of(run_dir).as_json()
     except BenchFault:
         spent = None  # whatever cannot be read is a reason of its own
     remarked, unread = remarks(run_dir, run, warnings)
-    reasons += unread
-    reasons += _reasons_of_evidence(run_dir / EVIDENCE_FOLDER)
+    reasons.add(*unread, *_reasons_of_evidence(run_dir / EVIDENCE_FOLDER))
     evidence = evidence_of_tests(run_dir)
     figures, unread = figures_of(run_dir, results.tests)
-    reasons += unread
-    return {
+    reasons.add(*unread)
+    status = reasons.status(waived=bool(accepted.tests))
+    certificate = {
         "format": FORMAT,
-        "verdict": NOT_CERTIFIED if reasons else WAIVED if accepted.tests else CERTIFIED,
-        "reasons": reasons,
+        "verdict": words_of(status),
+        "reasons": reasons.texts,
         **{name: run.get(name) for name in ("card", "bench", "subject", "run", "started", "finished", "who", "git")},
         "issued": issued,
         "facts": run.get("facts") or {},
@@ -206,32 +215,33 @@ def _certificate(run_dir: Path, robot_rc: int, issued: str) -> dict[str, Any]:
         "remarks": [each.as_json() for each in remarked],
         "sha256": covered(run_dir),
     }
+    return certificate, status
 
 
-def _reasons_of_run(run: Mapping[str, Any], robot_rc: int, waived_tests: int) -> list[str]:
-    reasons = []
+def _reasons_of_run(reasons: Reasons, run: Mapping[str, Any], robot_rc: int, waived_tests: int, failed: int) -> None:
     if run.get("partial"):
-        reasons.append(f"The run is partial: {run['partial']}.")
+        reasons.add(f"The run is partial: {run['partial']}.", means=ExitStatus.PARTIAL)
     if robot_rc != waived_tests:
-        reasons.append(f"robot ended with exit status {robot_rc}; wanted: {waived_tests}.")
+        counted = failed and robot_rc == min(failed, _MOST_COUNTED)  # the failed tests are reasons of their own
+        means = ExitStatus.PARTIAL if counted else ExitStatus.BENCH_FAULT
+        reasons.add(f"robot ended with exit status {robot_rc}; wanted: {waived_tests}.", means=means)
     if run and not run.get("finished"):
-        reasons.append(f"{RUN_FILE} does not say that the run has finished.")
+        reasons.add(f"{RUN_FILE} does not say that the run has finished.")
     elif run and run.get("robot_rc") != robot_rc:
-        reasons.append(f"{RUN_FILE} notes exit status {run.get('robot_rc')} of robot, not {robot_rc}.")
+        reasons.add(f"{RUN_FILE} notes exit status {run.get('robot_rc')} of robot, not {robot_rc}.")
     for name in ("card", "bench", "who", "versions"):
         if run and not run.get(name):
-            reasons.append(f"{RUN_FILE} does not name: {name}.")
+            reasons.add(f"{RUN_FILE} does not name: {name}.")
     if run and run.get("subject") not in (PHYSICAL, DEMONSTRATION):
-        reasons.append(f"{RUN_FILE} does not say whether the card is physical or emulated.")
+        reasons.add(f"{RUN_FILE} does not say whether the card is physical or emulated.")
     facts = run.get("facts") or {}
     missing = [name for name in NEEDED_FACTS if not facts.get(name)]
     if run and missing:
-        reasons.append(f"{RUN_FILE} does not record what was qualified: {', '.join(missing)}.")
-    return reasons
+        reasons.add(f"{RUN_FILE} does not record what was qualified: {', '.join(missing)}.")
 
 
-def _reasons_of_tests(results: RunResults, run: Mapping[str, Any], accepted: Waived) -> list[str]:
-    reasons = list(results.problems)
+def _reasons_of_tests(reasons: Reasons, results: RunResults, run: Mapping[str, Any], accepted: Waived) -> None:
+    reasons.add(*results.problems)
     said = {
         Verdict.CARD_FAILURE: "found the card wrong",
         Verdict.BENCH_FAULT: "met a fault of the bench",
@@ -240,18 +250,18 @@ def _reasons_of_tests(results: RunResults, run: Mapping[str, Any], accepted: Wai
     for verdict, words in said.items():
         names = [test.name for test in results.tests if test.verdict is verdict and test.name not in accepted.tests]
         if names:
-            reasons.append(f"{_tests(len(names))} {words}: {_some(names)}.")
+            reasons.add(f"{_tests(len(names))} {words}: {_some(names)}.", means=_MEANINGS[verdict])
     if not any(test.verdict is Verdict.PASS for test in results.tests):
-        reasons.append("No test has passed; wanted: at least one.")
+        means = ExitStatus.UNDECIDED if results.tests else ExitStatus.BENCH_FAULT
+        reasons.add("No test has passed; wanted: at least one.", means=means)
     doubled = [name for name, count in Counter(test.name for test in results.tests).items() if count > 1]
     if doubled:
-        reasons.append(f"More than one result has the name: {_some(doubled)}.")
+        reasons.add(f"More than one result has the name: {_some(doubled)}.")
     expected = run.get("expected_tests")
     if not isinstance(expected, int) or isinstance(expected, bool) or expected < 1:
-        reasons.append(f"{RUN_FILE} does not say how many tests a complete run has.")
+        reasons.add(f"{RUN_FILE} does not say how many tests a complete run has.")
     elif expected != len(results.tests):
-        reasons.append(f"There are {len(results.tests)} results; a complete run has {_tests(expected)}.")
-    return reasons
+        reasons.add(f"There are {len(results.tests)} results; a complete run has {_tests(expected)}.")
 
 
 def _reasons_of_output(path: Path, results: RunResults) -> tuple[list[str], list[str]]:
@@ -300,32 +310,34 @@ def _reasons_of_evidence(folder: Path) -> list[str]:
 
 
 def _scope(
+    reasons: Reasons,
     run_dir: Path,
     run: Mapping[str, Any],
     tests: list[TestRecord],
     of_lab: list[TestRecord],
     accepted: Waived,
-) -> tuple[dict[str, Any], list[str]]:
-    """What the run covers of all requirements, as it is on the certificate, and what keeps its plan unfulfilled."""
+) -> dict[str, Any]:
+    """What the run covers of all requirements, as it is on the certificate; reasons: what its plan lacks."""
     try:
         plan = load_plan(str(run.get("plan") or ""), folder_of(run_dir, Input.PLAN))
         requirements = load_requirements(kept(run_dir, Input.REQUIREMENTS))
         found = cover(requirements, plan, tests)
     except BenchFault as fault:
-        nothing: dict[str, Any] = {
+        reasons.add(f"{RUN_FILE}: plan: {fault}")
+        return {
             "plan": run.get("plan"),
             "scope": "no plan",
             "requirements": [],
             "lab_counts": _counted(of_lab) if of_lab else {},
         }
-        return nothing, [f"{RUN_FILE}: plan: {fault}"]
-    scope = {
+    lacking = unfulfilled(plan, [each for each in found if not accepted.only(_of(each, tests))])
+    reasons.add(*lacking, means=ExitStatus.PARTIAL if run.get("partial") else ExitStatus.UNDECIDED)
+    return {
         "plan": plan.plan,
         "scope": headline(plan, found),
         "requirements": [each.as_json() for each in found],
         "lab_counts": _counted([*of_lab, *(test for test in tests if decides_for_the_lab(requirements, test))]),
     }
-    return scope, unfulfilled(plan, [each for each in found if not accepted.only(_of(each, tests))])
 
 
 def _of(coverage: Coverage, tests: list[TestRecord]) -> list[TestRecord]:
