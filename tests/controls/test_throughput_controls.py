@@ -17,6 +17,9 @@ SWITCHED = "Offload tso4 Can Be Switched As On The Sheet"
 WHOLE = "Fragmented Datagrams Arrive Whole With Checksum Offload"
 FRAMES = "The Frame Rate Is That On The Sheet At Every Size"
 JUMBO_GAIN = "Jumbo Frames Gain What The Frame Rate Predicts"
+TCP_SIZES = "TCP Stream Reaches The Limits At Every MTU"
+TCP_EVERYWHERE = "TCP Stream Reaches The Limits In Every Direction Over Every Path"
+UDP_SIZES = "UDP Stream Reaches The Limits At Every MTU"
 WIDTH = "The Link Is As On The Sheet When Idle"
 EMULEX, SOLARFLARE, ALTEON = "emulex-oce11102", "solarflare-sfn5122f", "alteon-acenic"
 TSO = 1
@@ -54,6 +57,11 @@ CONTROLS = {
     "one-direction-slow": Control(EMULEX, "card:dut", "tx-slow=800", {SENDS: "CardFailure"}, (RECEIVES,)),
     "other-direction-slow": Control(EMULEX, "card:dut", "rx-slow=800", {RECEIVES: "CardFailure"}, (SENDS,)),
     "drops": Control(EMULEX, "card:dut", "rx-drop=1000", {RECEIVES: "CardFailure"}, (SENDS,)),
+    "sizes-slow": Control(EMULEX, "card:dut", "tx-slow=800", {TCP_SIZES: "CardFailure"}, (RECEIVES,)),
+    "sizes-other-direction-slow": Control(
+        EMULEX, "card:dut", "rx-slow=800", {TCP_EVERYWHERE: "CardFailure"}, (TCP_SIZES,)
+    ),
+    "datagrams-capped": Control(ALTEON, "card:dut", "frame-rate-cap=12000", {UDP_SIZES: "CardFailure"}, ()),
     "narrow-link": Control(
         EMULEX, "card:dut", "link-width=1", {WIDTH: "CardFailure", SENDS: "CardFailure", RECEIVES: "CardFailure"}, ()
     ),
