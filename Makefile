@@ -30,6 +30,7 @@ DEBIAN_VIRTUAL := qemu-system-x86_64:qemu-system-x86 qemu-img:qemu-utils mmdebst
 	mke2fs:e2fsprogs cpio:cpio newuidmap:uidmap ssh:openssh-client depmod:kmod gcc:gcc gencat:libc6-dev \
 	objcopy:binutils gpg:gpg gpg-agent:gpg-agent gpgv:gpgv
 DEBIAN_TEST := sshd:openssh-server ipmitool:ipmitool snmpd:snmpd snmpget:snmp
+DEBIAN_SLOW_TEST := java:default-jre-headless mvn:maven npm:npm pg_ctlcluster:postgresql
 
 .PHONY: help certify test test-full setup setup-virtual setup-test lock lint unit dryrun controls matrix soak campaign kills bench-up bench-down bench bench-soak bench-statistics docs clean
 
@@ -56,6 +57,7 @@ certify: $(STAMP)
 test: setup-test lint unit dryrun controls
 
 test-full: setup-test lint dryrun
+	@.ci/debian-packages $(DEBIAN_SLOW_TEST)
 	$(PYTHON) -m pytest -n auto -m "not bench" --hypothesis-profile=search
 	$(PYTHON) -m pytest -m bench --ignore=tests/controls
 	$(PYTHON) bench/matrix.py

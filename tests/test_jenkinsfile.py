@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import yaml
+
 REPOSITORY = Path(__file__).resolve().parents[1]
 PIPELINE = (REPOSITORY / "Jenkinsfile").read_text()
 
@@ -19,14 +21,27 @@ def choices(name: str) -> list[str]:
 def test_every_parameter_is_a_choice() -> None:
     parameters = PIPELINE[PIPELINE.index("parameters {") : PIPELINE.index("options {")]
     assert set(re.findall(r"(\w+)\(name:", parameters)) == {"choice"}
-    assert sorted(choices("CARD")) == sorted(file.stem for file in (REPOSITORY / "lab" / "cards").glob("*.yaml"))
-    assert all((REPOSITORY / bench).is_file() for bench in choices("BENCH"))
+    cards = sorted(file.stem for file in (REPOSITORY / "lab" / "cards").glob("*.yaml"))
+    assert sorted(choices("CARDS")) == sorted(["all", *cards])
+    axis = PIPELINE[PIPELINE.index("values ") : PIPELINE.index("stages {", PIPELINE.index("values "))]
+    assert sorted(re.findall(r"'([^']*)'", axis)) == cards
+    assert sorted(choices("PLAN")) == sorted(file.stem for file in (REPOSITORY / "lab" / "plans").glob("*.yaml"))
 
 
 def test_the_shell_reads_parameters_as_variables_and_make_does_not_get_them() -> None:
-    commands = re.findall(r"\bsh (.+)", PIPELINE)
-    assert commands
+    commands = re.findall(r"\bsh[ (](?:[^\n]*?script: )?(\'\'\'.*?\'\'\'|[^\n]+)", PIPELINE, re.DOTALL)
+    assert len(commands) == 3
     for command in commands:
-        assert re.fullmatch(r"'[^']*'", command), "the pipeline would put values into the text of the command"
-        assert not re.search(r"(?<!\")\$", command), "a value is not in quotes"
+        assert re.fullmatch(r"('''|')[^']*\1", command), "the pipeline would put values into the text of the command"
+        unquoted = re.sub(r'"[^"]*"', "", re.sub(r"\$\{\w+:\+([^}]*)\}", r"\1", command))
+        assert "$" not in unquoted, "a value is not in quotes"
         assert not (command.startswith("'make") and "$" in command), "make runs what a variable contains"
+        assert re.match(r"\W*(exec )?(make|\.venv/bin/niclab) ", command)
+
+
+def test_the_example_for_gitlab_has_every_card() -> None:
+    job = yaml.safe_load((REPOSITORY / "ci" / "gitlab-ci.yml").read_text())["certify"]
+    assert job["parallel"]["matrix"][0]["CARD"] == sorted(
+        file.stem for file in (REPOSITORY / "lab" / "cards").glob("*.yaml")
+    )
+    assert job["after_script"] == ['.venv/bin/niclab restore "$BENCH" --wait 3600']

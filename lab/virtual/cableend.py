@@ -32,6 +32,7 @@ class End:
     frames: int = 0
     dropped: int = 0
     changed: asyncio.Event = field(default_factory=asyncio.Event)  # its carrier may have to change
+    mended: asyncio.Event = field(default_factory=asyncio.Event)  # no fault delays a change of its carrier any more
     light: bool | None = None  # what the switch gives at its place there; None: the switch has not said
 
     @property

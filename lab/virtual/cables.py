@@ -22,6 +22,7 @@ import random
 import socket
 import sys
 import time
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -255,7 +256,8 @@ class Panel:
             if not machine.powered or self._carrier(end) == self._wanted(end):
                 continue
             if delay_s := end.faults.get("carrier_delay_s"):
-                await asyncio.sleep(delay_s)
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(end.mended.wait(), delay_s)
             try:
                 await machine.set_link(end.port, self._wanted(end))
             except QmpError as error:
@@ -279,6 +281,7 @@ class Panel:
             case {"clear": {}}:
                 for end in self._ends():
                     end.faults.clear()
+                    end.mended.set()
                 self._panel_faults.clear()
             case {"status": True}:
                 return self.status()
@@ -344,6 +347,7 @@ class Panel:
             raise ValueError(f"{target}: {name} is {value:g}, wanted {wanted}")
         for end in ends:
             end.faults[name] = value
+            end.mended.clear()
 
     def status(self) -> dict[str, Any]:
         return {

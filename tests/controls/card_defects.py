@@ -79,6 +79,9 @@ DEFECTS = (
         tests=(IDLE, RESTARTED, CYCLED),
         power_cycle=True,
     ),
+    Defect(
+        BROADCOM, ("card:dut", "link-width=2"), red(RESTARTED), "trained to x2", tests=(RESTARTED, UP), into=RESTARTED
+    ),
     Defect(BROADCOM, ("card:dut", "aer-correctable=5"), red(*NO_ERRORS), "correctable", tests=(*NO_ERRORS, IDLE)),
     Defect(
         BROADCOM,

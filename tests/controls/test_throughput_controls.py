@@ -17,11 +17,12 @@ SWITCHED = "Offload tso4 Can Be Switched As On The Sheet"
 WHOLE = "Fragmented Datagrams Arrive Whole With Checksum Offload"
 FRAMES = "The Frame Rate Is That On The Sheet At Every Size"
 JUMBO_GAIN = "Jumbo Frames Gain What The Frame Rate Predicts"
-TCP_SIZES = "TCP Stream Reaches The Limits At Every MTU"
+VLAN = "A VLAN Carries The Fraction On The Sheet"
 TCP_EVERYWHERE = "TCP Stream Reaches The Limits In Every Direction Over Every Path"
 UDP_SIZES = "UDP Stream Reaches The Limits At Every MTU"
+SWEPT = ("TCP Stream Reaches The Limits At Every MTU", "TCP Sendfile Reaches The Limits At Every MTU")
 WIDTH = "The Link Is As On The Sheet When Idle"
-EMULEX, SOLARFLARE, ALTEON = "emulex-oce11102", "solarflare-sfn5122f", "alteon-acenic"
+INTEL, EMULEX, SOLARFLARE, ALTEON = "intel-82574l", "emulex-oce11102", "solarflare-sfn5122f", "alteon-acenic"
 TSO = 1
 """Bit of segmentation in lab/virtual/card/mailbox.h."""
 
@@ -57,14 +58,15 @@ CONTROLS = {
     "one-direction-slow": Control(EMULEX, "card:dut", "tx-slow=800", {SENDS: "CardFailure"}, (RECEIVES,)),
     "other-direction-slow": Control(EMULEX, "card:dut", "rx-slow=800", {RECEIVES: "CardFailure"}, (SENDS,)),
     "drops": Control(EMULEX, "card:dut", "rx-drop=1000", {RECEIVES: "CardFailure"}, (SENDS,)),
-    "sizes-slow": Control(EMULEX, "card:dut", "tx-slow=800", {TCP_SIZES: "CardFailure"}, (RECEIVES,)),
     "sizes-other-direction-slow": Control(
-        EMULEX, "card:dut", "rx-slow=800", {TCP_EVERYWHERE: "CardFailure"}, (TCP_SIZES,)
+        EMULEX, "card:dut", "rx-slow=800", {TCP_EVERYWHERE: "CardFailure"}, (SWEPT[0],)
     ),
     "datagrams-capped": Control(ALTEON, "card:dut", "frame-rate-cap=12000", {UDP_SIZES: "CardFailure"}, ()),
     "narrow-link": Control(
         EMULEX, "card:dut", "link-width=1", {WIDTH: "CardFailure", SENDS: "CardFailure", RECEIVES: "CardFailure"}, ()
     ),
+    "slow-vlan": Control(EMULEX, "card:dut", "vlan-slow=1500", {VLAN: "CardFailure"}, (SENDS,)),
+    "slow-cable": Control(INTEL, "cable:a.dut", "rate_factor=0.5", dict.fromkeys(SWEPT, "CardFailure"), (WIDTH,)),
     "fragments": Control(SOLARFLARE, "card:dut", "csum-fragments=1", {WHOLE: "CardFailure"}, (SENDS,)),
     "vlan-on-bond": Control(
         SOLARFLARE, "card:dut", "vlan-slow=1500", {effect("vlan-on-bond"): "CardFailure"}, (effect("bond"), SENDS)

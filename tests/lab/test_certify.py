@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from fake_bench import FakeBench
 
 import niclab
 from niclab.bench.records import OperatingSystem, Role
-from niclab.commands import certify, cli, report, resume
+from niclab.commands import certify, cli, report, restore, resume
 from niclab.core.undo import Action, ActionKind, Journal
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import until
@@ -362,6 +363,25 @@ class TestCommand:
         assert first.startswith("undone: dut.p0: set up") and last == "bench virtual: 1 changes undone"
         assert cli.main(["restore", str(bench.file)]) == 0
         assert capsys.readouterr().out == "bench virtual: nothing to undo\n"
+
+    def test_restore_waits_for_a_run_that_is_ending(self, bench: FakeBench) -> None:
+        """A pipeline that was aborted cleans up while the run may still drive the bench."""
+        with Journal.for_bench("virtual", "ending").hold(), pytest.raises(BenchFault, match="the end of its run"):
+            restore.run(bench.file, wait_s=0.2)
+        held, ended = threading.Event(), threading.Event()
+
+        def run() -> None:
+            with Journal.for_bench("virtual", "ending").hold():
+                held.set()
+                time.sleep(0.5)
+                ended.set()
+
+        running = threading.Thread(target=run)
+        running.start()
+        held.wait(10)
+        assert cli.main(["restore", str(bench.file), "--wait", "30"]) == 0
+        assert ended.is_set()
+        running.join()
 
     @pytest.mark.parametrize("mtu", [1500, 9000])
     def test_restore_compares_with_the_state_before_the_killed_run(

@@ -8,12 +8,15 @@ from pathlib import Path
 
 import pytest
 
+pytest.importorskip("sqlalchemy", reason="the extra `store` is not installed")
+
 from niclab.commands import cli
 from niclab.commands.compare import differences
 from niclab.commands.forecast import newest
-from niclab.commands.history import STORE, fill, runs_of
+from niclab.commands.history import fill
 from niclab.core.verdict import BenchFault
 from niclab.report.runfolder import DEMONSTRATION
+from niclab.report.store import FILE, ResultsStore
 from niclab.stats.measurements import Key, Measurement, add
 from niclab.stats.questions import Direction
 
@@ -115,9 +118,10 @@ def test_the_store_is_filled_from_the_folders_again_and_again(tmp_path: Path) ->
     make(tmp_path, "2026-b", STEADY, "2")
     (tmp_path / "2027-broken").mkdir()
     (tmp_path / "2027-broken" / "run.json").write_text("{}")
-    assert (fill(tmp_path), fill(tmp_path)) == (2, 2)
-    assert [(each.run, each.firmware) for each in runs_of(tmp_path, "x")] == [("2025-a", "1"), ("2026-b", "2")]
-    with sqlite3.connect(tmp_path / STORE) as store:
+    results = ResultsStore(tmp_path / FILE)
+    assert (fill(tmp_path, results), fill(tmp_path, results)) == (2, 2)
+    assert [(each.run, each.firmware) for each in results.runs_of("x")] == [("2025-a", "1"), ("2026-b", "2")]
+    with sqlite3.connect(tmp_path / FILE) as store:
         assert store.execute("SELECT count(*) FROM figures").fetchone() == (2,)
 
 
@@ -138,9 +142,9 @@ def test_a_card_without_runs_is_refused(tmp_path: Path, capsys: pytest.CaptureFi
 
 
 def test_a_store_that_cannot_be_written_is_a_fault(tmp_path: Path) -> None:
-    (tmp_path / STORE).write_text("no database, but long enough to be taken for a damaged one")
+    (tmp_path / FILE).write_text("no database, but long enough to be taken for a damaged one")
     with pytest.raises(BenchFault, match=r"history\.sqlite"):
-        fill(tmp_path)
+        ResultsStore(tmp_path / FILE)
 
 
 def test_the_newest_finished_run_of_the_same_kind_gives_the_times(tmp_path: Path) -> None:
@@ -150,3 +154,11 @@ def test_the_newest_finished_run_of_the_same_kind_gives_the_times(tmp_path: Path
         file.write_text(json.dumps(json.loads(file.read_text()) | {"finished": finished}))
     assert newest("b", "x", "quick", tmp_path) == tmp_path / "2025-b"
     assert newest("b", "x", "full", tmp_path) is None
+
+
+def test_a_partial_run_gives_no_times(tmp_path: Path) -> None:
+    for name, partial in (("2025-b", None), ("2026-c", "only suites Limits")):
+        file = make(tmp_path, name, STEADY, "1") / "run.json"
+        run = {"finished": "2025-01-01T00:00:00+00:00", "partial": partial}
+        file.write_text(json.dumps(json.loads(file.read_text()) | run))
+    assert newest("b", "x", "quick", tmp_path) == tmp_path / "2025-b"

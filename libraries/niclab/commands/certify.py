@@ -58,6 +58,7 @@ ABORT = LISTENERS / "Abort.py"
 TEST_JOURNAL = LISTENERS / "TestJournal.py"
 MASKING = LISTENERS / "MessageMasking.py"
 FIGURES = LISTENERS / "Figures.py"
+JUNIT_NAME = "junit.xml"
 PROGRESS = LISTENERS / "LiveProgress.py"
 WITH_WAIVERS = 6
 """Exit status of a certificate that rests on a waiver."""
@@ -141,7 +142,9 @@ def run_robot(run_dir: Path, options: list[str], earlier: Path | None = None) ->
     progress = f"{PROGRESS}:{earlier / CERTIFICATE_FILE}" if earlier else str(PROGRESS)
     every = (MASKING, ABORT, FIGURES, progress, results, tests)
     listeners = [word for each in every for word in ("--listener", str(each))]
-    return _Robot().run([*options, *listeners, "--console", "quiet", "--outputdir", str(run_dir)])
+    return _Robot().run(
+        [*options, *listeners, "--console", "quiet", "--xunit", JUNIT_NAME, "--outputdir", str(run_dir)]
+    )
 
 
 def finish(run_dir: Path, bench: Bench, rc: int, tools: Tools | None, sign_with: Path | None) -> int:

@@ -15,12 +15,13 @@ from niclab.commands import (
     certify,
     compare,
     doctor,
-    history,
     new_bench,
     parse,
+    places,
     report,
     restore,
     resume,
+    store,
     timing,
     verify,
 )
@@ -83,9 +84,11 @@ def _parser() -> argparse.ArgumentParser:
     undo.add_argument("--forget", metavar="ID", default="", help="undo nothing; give this change up, for a reason")
     undo.add_argument("--reason", metavar="TEXT", default="", help="why --forget; kept in the journal")
     undo.add_argument("--steal", action="store_true", help="break the leases of others on the servers first")
+    undo.add_argument("--wait", type=float, default=0, metavar="S", help="seconds a run on the bench has to end")
     undo.set_defaults(run=_restore)
     qualify = commands.add_parser("certify", help="qualify a card: suites, Allure report, certificate")
     qualify.add_argument("bench", nargs="?", type=Path, default=DEFAULT_BENCH)
+    qualify.add_argument("--bench", type=Path, dest="other_bench", metavar="FILE|labgrid:FILTER", help="the same")
     qualify.add_argument("--card", default=DEFAULT_CARD)
     scope = qualify.add_mutually_exclusive_group()
     scope.add_argument("--plan", help="name of a plan in lab/plans, or a plan's file: what must be covered")
@@ -129,7 +132,7 @@ def _parser() -> argparse.ArgumentParser:
     past.add_argument("card", help="name of the card sheet")
     past.add_argument("--results", type=Path, default=RESULTS, help="folder of the run folders")
     past.add_argument("--html", type=Path, metavar="FILE", help="the page; by default history-CARD.html there")
-    past.set_defaults(run=lambda options: history.run(options.card, options.results, options.html))
+    past.set_defaults(run=_history)
     read = commands.add_parser("parse", help="read a tool's output from standard input, print its record as JSON")
     what = read.add_mutually_exclusive_group(required=True)
     what.add_argument("kind", nargs="?", help="what the text is; see --list")
@@ -137,6 +140,8 @@ def _parser() -> argparse.ArgumentParser:
     what.add_argument("--list", action="store_true", dest="listing", help="name every kind")
     read.set_defaults(run=_parse)
     baseline.add_parser(commands)
+    store.add_parser(commands)
+    places.add_parser(commands)
     alike = commands.add_parser("parity", help="print which question each operating system answers, and how")
     alike.set_defaults(run=_parity)
     return parser
@@ -178,23 +183,30 @@ def _new_bench(options: argparse.Namespace) -> int:
 def _restore(options: argparse.Namespace) -> int:
     if options.forget:
         return restore.forget(options.bench, options.forget, options.reason)
-    return restore.run(options.bench, steal=options.steal)
+    return restore.run(options.bench, steal=options.steal, wait_s=options.wait)
 
 
 def _certify(options: argparse.Namespace) -> int:
     if options.resume is not None:
         return resume.run(options.resume, options.sign)
     plan = options.plan or PLAN_OF_PROFILE[options.profile]
-    return certify.run(
-        options.bench,
-        options.card,
-        plan,
-        options.results,
-        _systems(options),
-        options.sign,
-        dry_run=options.dry_run,
-        suites=options.suite,
-    )
+    with places.bench_file(options.other_bench or options.bench) as bench:
+        return certify.run(
+            bench,
+            options.card,
+            plan,
+            options.results,
+            _systems(options),
+            options.sign,
+            dry_run=options.dry_run,
+            suites=options.suite,
+        )
+
+
+def _history(options: argparse.Namespace) -> int:
+    from niclab.commands import history  # needs the packages of the results store, which are optional
+
+    return history.run(options.card, options.results, options.html)
 
 
 def _parse(options: argparse.Namespace) -> int:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import sqlite3
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
@@ -17,44 +15,33 @@ from niclab.report.charts import ChartLine, LineChart, Point
 from niclab.report.content import Cell, Content, Part, Pictures, Row, Table, Words
 from niclab.report.page import page_of
 from niclab.report.runfolder import CERTIFICATE_FILE, DEMONSTRATION, RUN_FILE, read_run
+from niclab.report.store import FILE, NEWEST, ResultsStore, StoredFigure, StoredRun
 from niclab.stats.interval import t_interval
-from niclab.stats.measurements import FILE, Measurement, read
+from niclab.stats.measurements import FILE as MEASUREMENTS
+from niclab.stats.measurements import Measurement, read
 
-STORE = "history.sqlite"
-_TABLES = """
-CREATE TABLE IF NOT EXISTS runs (run TEXT PRIMARY KEY, card TEXT, bench TEXT, started TEXT, verdict TEXT,
-    firmware TEXT, driver TEXT, system TEXT, plan TEXT, subject TEXT);
-CREATE TABLE IF NOT EXISTS figures (run TEXT REFERENCES runs, name TEXT, unit TEXT, samples TEXT,
-    PRIMARY KEY (run, name));
-"""
-_COLUMNS = ("run", "started", "verdict", "firmware", "driver", "system", "plan", "bench", "subject")
+URL = "NICLAB_STORE"
+"""Environment variable with the URL of the store of the lab; by default it is a file next to the runs."""
 
 
-@dataclass(frozen=True)
-class StoredRun:
-    """One row of the store."""
+def open_store(results: Path) -> ResultsStore:
+    """Open the store of the lab, or the file next to the runs when there is none.
 
-    run: str
-    started: str
-    verdict: str
-    firmware: str
-    driver: str
-    system: str
-    plan: str
-    bench: str
-    subject: str
+    Args:
+        results: Folder of the run folders.
 
-    @property
-    def software(self) -> str:
-        """What a trend must not mix."""
-        return f"{self.firmware}, {self.driver}"
+    Raises:
+        BenchFault: The store cannot be opened.
+    """
+    return ResultsStore(os.environ.get(URL) or results / FILE)
 
 
-def fill(results: Path) -> int:
+def fill(results: Path, store: ResultsStore) -> int:
     """Take every run folder into the store; one that is in it is taken again, so that it may be repeated.
 
     Args:
-        results: Folder of the run folders and of the store.
+        results: Folder of the run folders.
+        store: The store.
 
     Returns:
         How many runs were taken. A folder that is no finished run is left out.
@@ -62,27 +49,7 @@ def fill(results: Path) -> int:
     Raises:
         BenchFault: The store cannot be written.
     """
-    taken = 0
-    try:
-        with closing(sqlite3.connect(results / STORE)) as store, store:
-            store.executescript(_TABLES)
-            for file in sorted(results.glob(f"2*/{RUN_FILE}")):
-                taken += _take(store, file.parent)
-    except sqlite3.Error as error:
-        raise BenchFault(f"{results / STORE}: {error}") from error
-    return taken
-
-
-def runs_of(results: Path, card: str) -> list[StoredRun]:
-    """Return the runs of a card, oldest first.
-
-    Args:
-        results: Folder of the store.
-        card: Name of the card sheet.
-    """
-    with closing(sqlite3.connect(results / STORE)) as store:
-        query = f"SELECT {', '.join(_COLUMNS)} FROM runs WHERE card = ? ORDER BY started, run"
-        return [StoredRun(*row) for row in store.execute(query, (card,))]
+    return sum(_take(store, file.parent) for file in sorted(results.glob(f"2*/{RUN_FILE}")))
 
 
 def run(card: str, results: Path, page: Path | None = None) -> int:
@@ -96,32 +63,52 @@ def run(card: str, results: Path, page: Path | None = None) -> int:
     Raises:
         BenchFault: The store cannot be written, or there is no run of the card.
     """
-    fill(results)
-    runs = runs_of(results, card)
-    if not runs:
-        raise BenchFault(f"{results}: holds no finished run of card {card!r}; expected: at least one")
+    with closing(open_store(results)) as store:
+        fill(results, store)
+        runs = store.runs_of(card)
+        if not runs:
+            raise BenchFault(f"{results}: holds no finished run of card {card!r}; expected: at least one")
+        text = page_of_card(store, card, runs)
     for each in runs:
         print(f"{each.started}  {each.verdict:<14}  {each.software}  {each.run}")
     file = page or results / f"history-{card}.html"
-    write_atomically(file, page_of(_content(card, runs, list(_trends(results, runs)))))
+    write_atomically(file, text)
     print(file)
     return 0
 
 
-def _take(store: sqlite3.Connection, run_dir: Path) -> bool:
+def page_of_card(store: ResultsStore, card: str, runs: Sequence[StoredRun]) -> str:
+    """Return the page of a card: its newest runs, and the trends of their figures.
+
+    Args:
+        store: The store.
+        card: Name of the card sheet.
+        runs: All runs of the card, oldest first; at least one.
+    """
+    newest = runs[-NEWEST:]
+    return page_of(_content(card, newest, list(_trends(store, card, newest))))
+
+
+def _take(store: ResultsStore, run_dir: Path) -> bool:
     try:
         noted = read_run(run_dir)
         verdict = str(read_json_object(run_dir / CERTIFICATE_FILE)["verdict"])
-        measured = read(run_dir) if (run_dir / FILE).exists() else ()
+        measured = read(run_dir) if (run_dir / MEASUREMENTS).exists() else ()
+        facts = {name: str(noted["facts"].get(name) or "not recorded") for name in ("firmware", "driver", "system")}
+        own = {name: str(noted[name]) for name in ("card", "bench", "started")}
     except (BenchFault, KeyError):
         return False
-    facts = {name: str(noted["facts"].get(name) or "not recorded") for name in ("firmware", "driver", "system")}
-    began = (run_dir.name, noted["card"], noted["bench"], noted["started"], verdict)
-    row = (*began, *facts.values(), noted.get("plan") or "not recorded", noted.get("subject"))
-    store.execute("DELETE FROM figures WHERE run = ?", (run_dir.name,))
-    store.execute("INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
-    figures = [(run_dir.name, _name(each), each.unit, json.dumps(each.samples)) for each in measured]
-    store.executemany("INSERT OR REPLACE INTO figures VALUES (?, ?, ?, ?)", figures)
+    taken = StoredRun(
+        controller=str(noted["who"].get("controller", "")),
+        run=run_dir.name,
+        verdict=verdict,
+        plan=str(noted.get("plan") or "not recorded"),
+        subject=str(noted.get("subject")),
+        **own,
+        **facts,
+    )
+    figures = {_name(each): StoredFigure(_name(each), each.unit, each.samples) for each in measured}
+    store.put(taken, list(figures.values()))
     return True
 
 
@@ -131,16 +118,15 @@ def _name(measurement: Measurement) -> str:
     return f"{measurement.test} ({parameters})" if parameters else measurement.test
 
 
-def _trends(results: Path, runs: Sequence[StoredRun]) -> Iterator[LineChart]:
+def _trends(store: ResultsStore, card: str, runs: Sequence[StoredRun]) -> Iterator[LineChart]:
     """A chart of each figure: its mean with the 95 % interval from run to run, one line for each software."""
-    number = {each.run: place for place, each in enumerate(runs, start=1)}
-    software = {each.run: each.software for each in runs}
+    number = {(each.controller, each.run): place for place, each in enumerate(runs, start=1)}
+    software = {(each.controller, each.run): each.software for each in runs}
     series: dict[tuple[str, str], dict[str, list[Point]]] = {}
-    with closing(sqlite3.connect(results / STORE)) as store:
-        for name, unit, of_run, samples in store.execute("SELECT name, unit, run, samples FROM figures ORDER BY name"):
-            if of_run in number:
-                lines = series.setdefault((name, unit), {})
-                lines.setdefault(software[of_run], []).append(_point(number[of_run], json.loads(samples)))
+    for of_run, figure in store.figures_of(card):
+        if of_run in number:
+            lines = series.setdefault((figure.name, figure.unit), {})
+            lines.setdefault(software[of_run], []).append(_point(number[of_run], figure.samples))
     for (name, unit), lines in series.items():
         newest = sorted(lines, key=lambda each: max(point.x for point in lines[each]))[-COLOURS:]
         drawn = tuple(ChartLine(each, tuple(sorted(lines[each], key=lambda point: point.x))) for each in newest)

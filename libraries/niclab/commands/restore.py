@@ -8,8 +8,9 @@ from pathlib import Path
 
 from niclab.bench.records import load_bench
 from niclab.card import load_card
-from niclab.core.undo import Journal
+from niclab.core.undo import BenchInUse, Journal
 from niclab.core.verdict import BenchFault
+from niclab.core.wait import until
 from niclab.report import who
 from niclab.run.hygiene import compare_with_kept, kept_for_restore, restore_file
 from niclab.run.restoring import restore
@@ -20,17 +21,20 @@ ANY_CARD = "intel-82574l"
 """Nothing of a sheet is needed to undo."""
 
 
-def run(bench_file: Path, *, steal: bool = False) -> int:
+def run(bench_file: Path, *, steal: bool = False, wait_s: float = 0) -> int:
     """Undo what is pending in the journal of a bench, and print it.
 
     Args:
         bench_file: The bench file.
         steal: Break the leases of others on its servers first.
+        wait_s: Seconds that a run of this user on the bench has to end: one that was asked to end needs time.
 
     Raises:
         BenchFault: The bench is in use, or something could not be undone.
     """
     bench = load_bench(bench_file)
+    if wait_s > 0:
+        until(lambda: _ended(bench.name), within=wait_s, what=f"bench {bench.name}: the end of its run", every=1)
     with tempfile.TemporaryDirectory() as scratch:
         taken = Run(bench, load_card(ANY_CARD), Path(scratch), lambda: None)
         with taken.journal.hold():
@@ -52,6 +56,14 @@ def run(bench_file: Path, *, steal: bool = False) -> int:
     for line in lines:
         print(line)
     return 0
+
+
+def _ended(bench: str) -> bool:
+    try:
+        with Journal.for_bench(bench).hold():
+            return True
+    except BenchInUse:
+        return False
 
 
 def _compared(run: Run, before: Sequence[Snapshot]) -> list[str]:

@@ -168,7 +168,8 @@ def _parts(evidence: Path) -> list[Path]:
 def _merge(run_dir: Path, evidence: Path, call: _Call) -> int:
     """Merge the outputs of all parts into one, with log and report; return the exit status that it means."""
     from_begin = ["--starttime", call.started[:19], "--endtime", datetime.now().isoformat(timespec="seconds")]
-    options = ["--merge", "--nostatusrc", "--output", OUTPUT_NAME, "--outputdir", str(run_dir), *from_begin]
+    files = ["--output", OUTPUT_NAME, "--xunit", certify.JUNIT_NAME]
+    options = ["--merge", "--nostatusrc", *files, "--outputdir", str(run_dir), *from_begin]
     command = [sys.executable, "-m", "robot.rebot", *options, *certify.pages(call.bench, call.sheet)]
     done = subprocess.run([*command, *map(str, _parts(evidence))], capture_output=True, text=True, check=False)
     if done.returncode:

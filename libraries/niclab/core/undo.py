@@ -61,6 +61,10 @@ class UndoReport:
             raise BenchFault(f"{count} could not be undone and stay in the journal:\n" + "\n".join(lines))
 
 
+class BenchInUse(BenchFault):
+    """Another process of this user holds the journal of the bench."""
+
+
 class Journal:
     """The journal of one bench. Reading needs nothing; writing needs :meth:`hold`.
 
@@ -98,7 +102,8 @@ class Journal:
         """Be the only process that works on the bench.
 
         Raises:
-            BenchFault: When another holds it (naming its pid), or a line of the journal cannot be read.
+            BenchInUse: When another holds it; the message names its pid.
+            BenchFault: When a line of the journal cannot be read.
         """
         if self._fd is not None:
             raise BenchFault(f"{self.path}: this run holds the journal already; wanted: hold it once")
@@ -285,7 +290,7 @@ class Journal:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             who = _holder(self._state().holder_pid)
-            raise BenchFault(f"{self.path}: the bench is in use by {who}; wanted: one run at a time") from error
+            raise BenchInUse(f"{self.path}: the bench is in use by {who}; wanted: one run at a time") from error
 
     def _repair(self, fd: int) -> None:
         """Cut off a torn last line and keep it as a line of its own; start afresh when the file is long and settled."""

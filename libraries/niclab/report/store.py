@@ -1,0 +1,159 @@
+"""The results store of a lab: SQLite by default, PostgreSQL by URL; many controllers write into it at once.
+
+A run is one transaction, and a run that is in the store is replaced: a writer that was killed lost nothing, and whoever
+repeats it stores nothing twice. The run folders remain the source of it all.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from niclab.core.verdict import BenchFault
+
+try:
+    import sqlalchemy as sa
+    from sqlalchemy.dialects import postgresql, sqlite
+except ImportError as missing:
+    raise BenchFault("results store: SQLAlchemy is not installed; expected: pip install 'niclab[store]'") from missing
+
+FILE = "history.sqlite"
+NEWEST = 200
+"""House rule: so many runs of a card have their figures on a page."""
+_WRITERS_WAIT_S = 60
+_TABLES = sa.MetaData()
+_RUNS = sa.Table(
+    "runs",
+    _TABLES,
+    sa.Column("controller", sa.Text, primary_key=True),
+    sa.Column("run", sa.Text, primary_key=True),
+    *(sa.Column(name, sa.Text) for name in ("card", "bench", "started", "verdict", "firmware", "driver", "system")),
+    *(sa.Column(name, sa.Text) for name in ("plan", "subject")),
+    sa.Index("runs_of_card", "card", "started"),
+)
+_FIGURES = sa.Table(
+    "figures",
+    _TABLES,
+    *(sa.Column(name, sa.Text, primary_key=True) for name in ("controller", "run", "name")),
+    *(sa.Column(name, sa.Text) for name in ("unit", "samples")),
+)
+
+
+@dataclass(frozen=True)
+class StoredRun:
+    """One run of the store. ``controller`` and ``run`` name it among the runs of a lab."""
+
+    controller: str
+    run: str
+    card: str
+    started: str
+    verdict: str
+    firmware: str
+    driver: str
+    system: str
+    plan: str
+    bench: str
+    subject: str
+
+    @property
+    def software(self) -> str:
+        """What a trend must not mix."""
+        return f"{self.firmware}, {self.driver}"
+
+
+@dataclass(frozen=True)
+class StoredFigure:
+    """One figure of a run: its name with its parameters, unit and samples."""
+
+    name: str
+    unit: str
+    samples: tuple[float, ...]
+
+
+class ResultsStore:
+    """A database of runs; its tables are made when they are missing.
+
+    Args:
+        url: URL of SQLAlchemy, such as ``postgresql+psycopg://lab@db/lab``; or the file of a SQLite database.
+
+    Raises:
+        BenchFault: The database cannot be opened.
+    """
+
+    def __init__(self, url: str | Path) -> None:
+        local = isinstance(url, Path)
+        with _faults(str(url) if local else "results store"):
+            name = sa.URL.create("sqlite", database=str(url)) if local else sa.make_url(str(url))
+            self._name = name.render_as_string(hide_password=True)
+            is_sqlite = name.get_backend_name() == "sqlite"
+            self._insert: Any = sqlite.insert if is_sqlite else postgresql.insert
+            self._engine = sa.create_engine(name, connect_args={"timeout": _WRITERS_WAIT_S} if is_sqlite else {})
+            with self._engine.begin() as connection:
+                if not is_sqlite:  # two controllers may make the tables at once
+                    connection.execute(sa.text("SELECT pg_advisory_xact_lock(7125)"))
+                for table in _TABLES.sorted_tables:  # the database looks whether they are there: others make them too
+                    connection.execute(sa.schema.CreateTable(table, if_not_exists=True))
+                    for index in table.indexes:
+                        connection.execute(sa.schema.CreateIndex(index, if_not_exists=True))
+
+    def put(self, run: StoredRun, figures: Sequence[StoredFigure]) -> None:
+        """Take a run with its figures into the store, in the place of an earlier copy of it.
+
+        Args:
+            run: The run.
+            figures: Its figures.
+
+        Raises:
+            BenchFault: The store cannot be written.
+        """
+        own = {"controller": run.controller, "run": run.run}
+        row = {each.name: getattr(run, each.name) for each in fields(run)}
+        with _faults(self._name), self._engine.begin() as connection:
+            keys = {"index_elements": ["controller", "run"]}
+            connection.execute(self._insert(_RUNS).values(row).on_conflict_do_update(**keys, set_=row))
+            connection.execute(_FIGURES.delete().filter_by(**own))
+            if figures:
+                rows = [own | {"name": e.name, "unit": e.unit, "samples": json.dumps(e.samples)} for e in figures]
+                connection.execute(_FIGURES.insert(), rows)
+
+    def runs_of(self, card: str) -> list[StoredRun]:
+        """Return the runs of a card, oldest first.
+
+        Args:
+            card: Name of the card sheet.
+        """
+        columns = [_RUNS.c[each.name] for each in fields(StoredRun)]
+        query = sa.select(*columns).where(_RUNS.c.card == card).order_by(_RUNS.c.started, _RUNS.c.run)
+        with _faults(self._name), self._engine.connect() as connection:
+            return [StoredRun(*row) for row in connection.execute(query)]
+
+    def figures_of(self, card: str) -> Iterator[tuple[tuple[str, str], StoredFigure]]:
+        """Yield the figures of the newest runs of a card: controller and run, and the figure; by name of the figure.
+
+        Args:
+            card: Name of the card sheet.
+        """
+        newest = sa.select(_RUNS.c.controller, _RUNS.c.run).where(_RUNS.c.card == card)
+        newest = newest.order_by(_RUNS.c.started.desc(), _RUNS.c.run.desc()).limit(NEWEST)
+        chosen = newest.subquery()
+        both = (_FIGURES.c.controller == chosen.c.controller) & (_FIGURES.c.run == chosen.c.run)
+        query = sa.select(_FIGURES).join(chosen, both).order_by(_FIGURES.c.name)
+        with _faults(self._name), self._engine.connect() as connection:
+            for row in connection.execute(query):
+                yield (row.controller, row.run), StoredFigure(row.name, row.unit, tuple(json.loads(row.samples)))
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._engine.dispose()
+
+
+@contextmanager
+def _faults(name: str) -> Iterator[None]:
+    try:
+        yield
+    except sa.exc.SQLAlchemyError as error:
+        raise BenchFault(f"{name}: {getattr(error, 'orig', None) or error}") from error
