@@ -127,6 +127,7 @@ bench: setup-virtual
 	$(PYTHON) bench/ssh_latency.py
 	$(PYTHON) bench/snmp_latency.py
 	$(PYTHON) bench/sweep_cost.py
+	$(PYTHON) bench/offload_coverage.py
 
 bench-soak: setup-virtual
 	$(PYTHON) bench/card_soak.py

@@ -7,7 +7,8 @@ from robot.api.deco import keyword, library
 
 from BenchLibrary import BenchLibrary
 from niclab.settings import offload_proof, offloads
-from niclab.traffic import tcp
+from niclab.settings.offload_proof import Flow
+from niclab.traffic import tagged, tcp
 
 
 @library(scope="GLOBAL")
@@ -45,7 +46,7 @@ class Offloads(BenchLibrary):
     def offload_counters_should_follow_the_switch(self, offload: str, seconds: float = 2) -> None:
         """Check that the counters that prove an offload grow with it on, and not with it off, while TCP flows.
 
-        For offloads of plain TCP whose counter the sheet names, on the dut's end of the first path.
+        For offloads of TCP, plain or in a VLAN, whose counter the sheet names, on the dut's end of the first path.
 
         Args:
             offload: Name of an offload of the sheet such as ``tso4``, or ``every`` for all of them.
@@ -56,4 +57,5 @@ class Offloads(BenchLibrary):
             BenchFault: The offload cannot be switched, a counter is missing, or no traffic flows.
             NotApplicable: The sheet names no counter by which TCP proves the offload.
         """
-        offload_proof.follows_the_switch(self.run, offload, seconds, tcp.steady, logger.info)
+        traffic = {Flow.PLAIN: tcp.steady, Flow.TAGGED: tagged.steady}
+        offload_proof.follows_the_switch(self.run, offload, seconds, traffic, logger.info)

@@ -1,4 +1,4 @@
-"""The card at every size, with many connections, in frames a second, and with fragments."""
+"""The card with many connections, in frames a second, and with fragments."""
 
 from __future__ import annotations
 
@@ -7,34 +7,14 @@ from robot.api.deco import keyword, library
 
 from BenchLibrary import BenchLibrary
 from log_report import reporter
-from niclab.bench.records import Role
 from niclab.core.profile import Profile
-from niclab.traffic import connections, experiment, frames, jumbo, sweep, whole_fragments
+from niclab.traffic import connections, experiment, frames, jumbo, whole_fragments
 from niclab.traffic.connections import Mode
-from niclab.traffic.tool import TrafficTest
 
 
 @library(scope="GLOBAL")
 class Sweeps(BenchLibrary):
     """Keywords that measure over a range on the first path, and judge where the sheet has a limit."""
-
-    @keyword
-    def sweep_should_reach_the_limits(self, test: TrafficTest, profile: Profile) -> None:
-        """Send messages of every size at every MTU from the dut; large ones reach the sheet's limits.
-
-        Args:
-            test: ``TCP_STREAM``, ``TCP_SENDFILE`` or ``UDP_STREAM``.
-            profile: ``quick``: a dozen points of all three tests; ``full``: all 111.
-
-        Raises:
-            CardFailure: A limit is missed, or the card does not take an MTU of the sheet.
-            BenchFault: A run fails, or the bench may be why a limit is missed.
-            Undecided: The runs cannot tell.
-            NotApplicable: The sheet names none of the MTUs, or nothing says what the figures must be.
-        """
-        found = sweep.measure(self.run, self.run.bench.paths[0], Role.DUT, test, profile, logger.console)
-        experiment.show(found, reporter())
-        experiment.judge([found])
 
     @keyword
     def connections_should_reach_the_limit(self, mode: Mode, profile: Profile) -> None:

@@ -43,7 +43,7 @@ class Lamp:
             if is_asked() and self._machine.powered:
                 try:
                     self._off = 0 if await self._is_on() else self._off + 1
-                except (QmpError, ValueError) as error:
+                except QmpError as error:
                     print(f"{self._port}: {error}", file=sys.stderr, flush=True)
                     continue  # what was seen last holds
             else:
@@ -57,10 +57,8 @@ class Lamp:
             return False
         look = f"xp /1wx {self._registers + RECEIVE_CONTROL:#x}"
         said = await self._machine.execute("human-monitor-command", **{"command-line": look})
-        found = _WORD.fullmatch(said)
-        if found is None:
-            raise ValueError(f"{look}: {said!r}, wanted one word")
-        return bool(int(found[1], 16) & RECEIVER_ENABLED)
+        found = _WORD.fullmatch(said)  # no word: nobody runs the card, its memory is not even mapped
+        return found is not None and bool(int(found[1], 16) & RECEIVER_ENABLED)
 
 
 def registers_of(device: str, buses: list[dict[str, Any]]) -> int | None:

@@ -1,8 +1,9 @@
 *** Settings ***
-Documentation    Bandwidth against message size at MTU 576, 1500 and 9000: large messages reach the sheet's limits.
+Documentation    Bandwidth against message size at MTU 576, 1500 and 9000: large messages reach the sheet's limits, the
+...              others what a larger message, or a larger frame, predicts.
 ...
 ...              The quick profile measures a dozen points, the full one all 111. A point is repeated until its answer
-...              is clear, or, where the sheet has no limit, until its interval is narrow.
+...              is clear, or, where nothing says what it must be, until its interval is narrow.
 
 Resource         ../../resources/sweeps.resource
 
@@ -21,3 +22,11 @@ TCP Sendfile Reaches The Limits At Every MTU
 
 UDP Stream Reaches The Limits At Every MTU
     Every Size And MTU Should Reach The Limit    UDP_STREAM
+
+TCP Stream Reaches The Limits In Every Direction Over Every Path
+    [Tags]    slow
+    Sweep Should Reach The Limits In Every Direction    TCP_STREAM
+
+UDP Stream Reaches The Limits In Every Direction Over Every Path
+    [Tags]    slow
+    Sweep Should Reach The Limits In Every Direction    UDP_STREAM

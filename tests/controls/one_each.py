@@ -109,6 +109,14 @@ QUICK = (
         do="mount -o remount,ro /sys",
         undo="mount -o remount,rw /sys",
     ),
+    shell(
+        "sysctls refuse",
+        "Socket Memory That A Test Sets Is In Force",
+        BENCH,
+        "net.ipv4.tcp_rmem is",
+        do="mount -o remount,ro /proc",
+        undo="mount -o remount,rw /proc",
+    ),
     fault("cable:a", "silent", "A Plugged Cable Carries Traffic Again In Time", CARD, "p0"),
 )
 """Seconds each, on the default card."""

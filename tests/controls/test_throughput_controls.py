@@ -18,6 +18,8 @@ WHOLE = "Fragmented Datagrams Arrive Whole With Checksum Offload"
 FRAMES = "The Frame Rate Is That On The Sheet At Every Size"
 JUMBO_GAIN = "Jumbo Frames Gain What The Frame Rate Predicts"
 VLAN = "A VLAN Carries The Fraction On The Sheet"
+TCP_EVERYWHERE = "TCP Stream Reaches The Limits In Every Direction Over Every Path"
+UDP_SIZES = "UDP Stream Reaches The Limits At Every MTU"
 SWEPT = ("TCP Stream Reaches The Limits At Every MTU", "TCP Sendfile Reaches The Limits At Every MTU")
 WIDTH = "The Link Is As On The Sheet When Idle"
 INTEL, EMULEX, SOLARFLARE, ALTEON = "intel-82574l", "emulex-oce11102", "solarflare-sfn5122f", "alteon-acenic"
@@ -56,6 +58,10 @@ CONTROLS = {
     "one-direction-slow": Control(EMULEX, "card:dut", "tx-slow=800", {SENDS: "CardFailure"}, (RECEIVES,)),
     "other-direction-slow": Control(EMULEX, "card:dut", "rx-slow=800", {RECEIVES: "CardFailure"}, (SENDS,)),
     "drops": Control(EMULEX, "card:dut", "rx-drop=1000", {RECEIVES: "CardFailure"}, (SENDS,)),
+    "sizes-other-direction-slow": Control(
+        EMULEX, "card:dut", "rx-slow=800", {TCP_EVERYWHERE: "CardFailure"}, (SWEPT[0],)
+    ),
+    "datagrams-capped": Control(ALTEON, "card:dut", "frame-rate-cap=12000", {UDP_SIZES: "CardFailure"}, ()),
     "narrow-link": Control(
         EMULEX, "card:dut", "link-width=1", {WIDTH: "CardFailure", SENDS: "CardFailure", RECEIVES: "CardFailure"}, ()
     ),

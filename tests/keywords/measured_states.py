@@ -24,6 +24,16 @@ effects:
     change: [{kind: sysctl, name: net.ipv4.tcp_window_scaling, to: 0}]
     wanted: {unknown: the round trip decides}
     source: test
+  - name: window
+    requirement: SUS-01
+    change: [{kind: sysctl, name: net.ipv4.tcp_window_scaling, to: 0}]
+    wanted: {window_bytes: 65535}
+    source: test
+  - name: low-latency
+    requirement: DEL-02
+    change: [{kind: sysctl, name: net.ipv4.tcp_low_latency, to: 1}]
+    wanted: {gains_at_most_percent: 10}
+    source: test
   - name: fixed
     requirement: NFS-03
     change: [{kind: offload, name: vlan-strip, to: false, at: sender}]

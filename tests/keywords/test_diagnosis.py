@@ -10,7 +10,7 @@ from stacking import Stacking, install
 
 from LinkFailures import LinkFailures
 from niclab.core import figures
-from niclab.core.verdict import BenchFault, NotApplicable
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable
 from niclab.hosts.bond_settings import BondMode, BondSettings
 from niclab.links import bonds as bonds_module
 from niclab.links.bonds import Bonds
@@ -135,6 +135,13 @@ def test_what_the_kernel_said_before_the_links_were_whole_is_no_witness(bonds: B
     bonds.make_whole()
     bonds.lose(MemberLink.FIRST, Cause.CABLE, print)
     bonds.require_causes(print)
+
+
+def test_a_member_that_stays_down_is_explained(bonds: Bonds, bench: FakeBench) -> None:
+    """Nobody has let it fail: the message says what both ends show."""
+    bench.nic("peer.p1").admin_up = False
+    with pytest.raises(CardFailure, match=r"^dut: 1 of 2 links(?s:.*)\npath b is down: partner-link \(dut\.p1 up, no"):
+        bonds.require_members()
 
 
 def test_without_a_lost_link_there_is_no_cause(bonds: Bonds) -> None:

@@ -25,7 +25,7 @@ from niclab.run.run import Run
 from niclab.settings import mtu
 from niclab.stats import baselines, measurements
 from niclab.stats.baselines import BaselineStore
-from niclab.traffic import bottleneck, effect, measuring
+from niclab.traffic import bottleneck, effect, measuring, window
 from niclab.transports.ssh import Result
 
 QUICK = Profile.QUICK
@@ -96,6 +96,40 @@ def test_what_nobody_knows_is_measured_and_not_applicable(states: States, taken:
     assert seen == {"0", "1"}
     assert {known["net.ipv4.tcp_window_scaling"] for known in states.sysctls.values()} == {"1"}
     assert read_index(taken.evidence_folder)
+
+
+@pytest.mark.parametrize(("rate", "words"), [(20.0, "met"), (47.0, "missed"), (2.0, "missed")])
+def test_a_window_is_judged_by_the_round_trip(
+    states: States, monkeypatch: pytest.MonkeyPatch, rate: float, words: str
+) -> None:
+    """40 round trips a second of 65535 bytes: at most 21 of 50 Mbit/s, and at least a third of that."""
+    monkeypatch.setattr(window.round_trips, "per_second", lambda *_: 40.0)
+    states.rate = lambda _: rate if states.sysctls[Role.DUT]["net.ipv4.tcp_window_scaling"] == "0" else 47.0
+    if words == "met":
+        ask("window")
+        return
+    with pytest.raises(CardFailure, match=r"65535 bytes each round trip of 25 ms are at most 20\.97 of 50 Mbit/s"):
+        ask("window")
+
+
+@pytest.mark.parametrize(("rate", "fails"), [(30.0, False), (20.0, False), (40.0, True)])
+def test_a_factor_that_must_not_gain(states: States, monkeypatch: pytest.MonkeyPatch, rate: float, fails: bool) -> None:
+    states.sysctls[Role.DUT]["net.ipv4.tcp_low_latency"] = states.sysctls[Role.PEER]["net.ipv4.tcp_low_latency"] = "0"
+    for host in states.bench.hosts.values():
+        monkeypatch.setattr(host, "kernel", lambda: "2.6.32-279.el6.x86_64")
+    states.rate = lambda _: rate if states.sysctls[Role.DUT]["net.ipv4.tcp_low_latency"] == "1" else 30.0
+    if not fails:
+        ask("low-latency")
+        return
+    with pytest.raises(CardFailure, match="wanted at most 10 % more"):
+        ask("low-latency")
+
+
+def test_a_sysctl_that_the_kernel_no_longer_heeds_is_not_applicable(states: States) -> None:
+    for known in states.sysctls.values():
+        known["net.ipv4.tcp_low_latency"] = "0"
+    with pytest.raises(NotApplicable, match=r"tcp_low_latency has no effect since Linux 4\.14, the kernel is 6\.1"):
+        ask("low-latency")
 
 
 def test_a_sysctl_that_does_not_stay_is_a_bench_fault(states: States) -> None:

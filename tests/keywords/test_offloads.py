@@ -202,6 +202,30 @@ class TestCounters:
         Offloads().offload_counters_should_follow_the_switch("tso4")
         assert {path.name for path in loaded} == {"b"}
 
+    @pytest.mark.parametrize("follows", [True, False])
+    def test_an_offload_of_tags_is_proven_by_tcp_in_a_vlan(
+        self, bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch, follows: bool
+    ) -> None:
+        row = "linux: {word: rx-vlan-offload, set_word: rxvlan, default: true, change: "
+        with_sheet(bench, taken, (f"{row}fixed}}", f"{row}both, proof: {{counter: stripped}}}}"))
+        settings, senders = settings_of(bench), list[Role]()
+
+        @contextlib.contextmanager
+        def steady(_: Run, __: BenchPath, sender: Role) -> Iterator[None]:
+            senders.append(sender)
+            yield
+
+        port = settings.ports["enp1s0"]
+        port.features["rx-vlan-offload"], port.counters["stripped"] = Feature(True, False, None), 0
+        port.grows = lambda mine: {"stripped": 9 if mine.features["rx-vlan-offload"].on or not follows else 0}
+        monkeypatch.setattr("niclab.traffic.tagged.steady", steady)
+        if follows:
+            Offloads().offload_counters_should_follow_the_switch("vlan-strip")
+        else:
+            (line,) = failure("offload_counters_should_follow_the_switch", "vlan-strip")
+            assert "stripped grew by 9 with it off" in line
+        assert senders == [Role.PEER, Role.PEER]
+
     def test_no_traffic_is_no_answer(self, settings: FakeSettings) -> None:
         settings.ports["enp1s0"].grows = lambda _: {"tso": 0, "reqs": 0, "pkts": 0}
         with pytest.raises(BenchFault, match="reqs did not grow, so no traffic flowed"):

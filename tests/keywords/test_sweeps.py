@@ -11,6 +11,7 @@ from fake_parts import FakeJob
 from fake_settings import with_sheet
 from measured_states import MORE, States
 
+from MessageSizes import MessageSizes
 from niclab.bench.records import Role
 from niclab.core.profile import Profile
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
@@ -56,12 +57,12 @@ class TestSweep:
         assert sum(len(sweep.spots(test, FULL)) for test in (STREAM, SENDFILE, UDP)) == 111
         assert sum(len(sweep.spots(test, QUICK)) for test in (STREAM, SENDFILE, UDP)) == 12
         sizes = [spot.message_bytes for spot in sweep.spots(UDP, FULL) if spot.mtu == 576]
-        assert sizes == [64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65500]
-        assert {spot.order(1).socket_bytes for spot in sweep.spots(UDP, FULL)} == {131072}
+        assert sizes == [65500, 32768, 16384, 8192, 4096, 2048, 1024, 512, 256, 128, 64]
+        assert {sweep.order_of(spot, 1).socket_bytes for spot in sweep.spots(UDP, FULL)} == {131072}
 
     def test_a_good_card_is_green_with_a_curve_an_mtu(self, states: States, taken: Run) -> None:
         states.rate = lambda command: 49.4 if states.mtu() == 9000 else 30.0 if length(command) < 4096 else 47.0
-        Sweeps().sweep_should_reach_the_limits(STREAM, QUICK)
+        MessageSizes().sweep_should_reach_the_limits(STREAM, QUICK)
         assert {states.mtu()} == {1500} and len(states.commands) == 21
         (table,) = [entry for entry in read_index(taken.evidence_folder) if entry.file.endswith(".csv")]
         rows = (taken.evidence_folder / table.file).read_text().splitlines()
@@ -76,7 +77,7 @@ class TestSweep:
     def test_large_blocks_below_the_limit_are_red(self, states: States, test: TrafficTest) -> None:
         states.rate = lambda _: 41.0 if states.mtu() == 1500 else 49.4
         with pytest.raises(CardFailure) as caught:
-            Sweeps().sweep_should_reach_the_limits(test, QUICK)
+            MessageSizes().sweep_should_reach_the_limits(test, QUICK)
         message = str(caught.value)
         assert message.startswith(f"dut.p0 to peer.p0, {test.value} of 65536 bytes at MTU 1500: 41.0")
         assert "tcp_fraction_of_line_rate 0.85 of 50 Mbit/s): missed" in message and "\n" not in message
@@ -88,24 +89,69 @@ class TestSweep:
         with pytest.raises(
             CardFailure, match=r"65536 bytes at MTU 9000: 4[67]\..*jumbo_tcp_fraction_of_line_rate 0\.95"
         ):
-            Sweeps().sweep_should_reach_the_limits(STREAM, QUICK)
+            MessageSizes().sweep_should_reach_the_limits(STREAM, QUICK)
 
-    def test_without_a_limit_it_is_measured_and_not_applicable(self, states: States, taken: Run) -> None:
-        with pytest.raises(NotApplicable, match=r"3 points of UDP_STREAM are measured; no limit of the sheet and no "):
-            Sweeps().sweep_should_reach_the_limits(UDP, QUICK)
-        assert len(measurements.read(taken.run_dir)) == 3 and len(states.commands) == 9
+    def test_without_anything_to_compare_with_it_is_measured_and_not_applicable(
+        self, bench: FakeBench, states: States, taken: Run
+    ) -> None:
+        bench.edit(bench.sheet, ("max: 9000, default: 1500", "max: 1500, default: 1500"), ("min: 68,", "min: 1500,"))
+        bench.edit(bench.sheet, ("  frames_per_s: 20000\n", ""))
+        taken.card = bench.load()[1]
+        with pytest.raises(NotApplicable, match=r"1 points of UDP_STREAM are measured; no limit of the sheet and no "):
+            MessageSizes().sweep_should_reach_the_limits(UDP, QUICK)
+        assert len(measurements.read(taken.run_dir)) == 1 and len(states.commands) == 3
+
+    @pytest.mark.parametrize(
+        ("test", "small_mtu", "small", "words"),
+        [
+            (
+                STREAM,
+                47.0,
+                0.5,
+                r"TCP_STREAM of 2048 bytes at MTU 1500: .*as many messages a second as TCP_STREAM of 65536",
+            ),
+            (
+                STREAM,
+                5.0,
+                47.0,
+                r"TCP_STREAM of 65536 bytes at MTU 576: .*as many frames a second as TCP_STREAM of 65536",
+            ),
+            (UDP, 5.0, 47.0, r"UDP_STREAM of 8192 bytes at MTU 576: .*as many frames a second as UDP_STREAM of 8192"),
+        ],
+    )
+    def test_what_another_point_predicts_is_judged(
+        self, states: States, test: TrafficTest, small_mtu: float, small: float, words: str
+    ) -> None:
+        """Small messages, and an MTU of 576, that carry far less than their number allows."""
+        states.rate = lambda command: small if length(command) == 2048 else small_mtu if states.mtu() == 576 else 47.0
+        with pytest.raises(CardFailure, match=words):
+            MessageSizes().sweep_should_reach_the_limits(test, QUICK)
+
+    def test_udp_is_judged_by_the_frame_rate_of_the_sheet(self, bench: FakeBench, states: States, taken: Run) -> None:
+        """20000 frames a second of 1000 a second are 1 Mbit/s less a quarter with six frames of 8 KiB."""
+        bench.edit(bench.sheet, ("frames_per_s: 20000", "frames_per_s: 90000"))
+        taken.card = bench.load()[1]
+        states.rate = lambda _: 20.0
+        with pytest.raises(CardFailure, match=r"UDP_STREAM of 8192 bytes at MTU 1500: .*frames_per_s 90000, less 25 %"):
+            MessageSizes().sweep_should_reach_the_limits(UDP, QUICK)
+
+    def test_every_direction_over_every_path_but_the_first(self, states: States) -> None:
+        MessageSizes().sweep_should_reach_the_limits_in_every_direction(STREAM)
+        assert {re.findall(r"--bind (\S+)", command)[0] for command in states.commands} == {
+            *("198.18.10.2", "198.18.11.1", "198.18.11.2"),
+        }
 
     def test_a_card_whose_mtus_nobody_knows_is_not_swept(self, bench: FakeBench, states: States, taken: Run) -> None:
         bench.edit(bench.sheet, ("mtu: {min: 68, max: 9000, default: 1500, source: test}\n", ""))
         taken.card = bench.load()[1]
         with pytest.raises(NotApplicable, match="says nothing about mtu"):
-            Sweeps().sweep_should_reach_the_limits(STREAM, QUICK)
+            MessageSizes().sweep_should_reach_the_limits(STREAM, QUICK)
         assert not states.commands
 
     def test_a_port_that_stays_without_link_is_a_bench_fault(self, bench: FakeBench, states: States) -> None:
         bench.cables.stuck["peer.p0"] = False
         with pytest.raises(BenchFault, match="path a to have its link"):
-            Sweeps().sweep_should_reach_the_limits(STREAM, QUICK)
+            MessageSizes().sweep_should_reach_the_limits(STREAM, QUICK)
         assert states.mtu() == 1500
 
 
@@ -114,8 +160,8 @@ class TestTime:
 
     def test_a_sweep_has_a_budget(self, states: States, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sweep.BUDGETS, QUICK, replace(sweep.BUDGETS[QUICK], most_s=0))  # type: ignore[arg-type]
-        with pytest.raises(Undecided, match=r"^TCP_STREAM of 2048 bytes at MTU 576: 0 runs made when .*; all points"):
-            Sweeps().sweep_should_reach_the_limits(STREAM, QUICK)
+        with pytest.raises(Undecided, match=r"^TCP_STREAM of 65536 bytes at MTU 1500: 0 runs made when .*; all points"):
+            MessageSizes().sweep_should_reach_the_limits(STREAM, QUICK)
         assert states.commands == [] and states.mtu() == 1500
 
     def test_connections_have_a_budget(self, states: States, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
 from bench_fakes import FakeQemu
 from cable_bench import ROLES, CableBench, cable_bench
 
-from light import registers_of
+from light import DARK_AFTER, LOOK_EVERY_S, registers_of
 
 BOTH = {"p0": True, "p1": True}
 NO_LINK = {"p0": False, "p1": False}
@@ -64,12 +65,19 @@ def test_a_port_that_its_driver_leaves_takes_its_partners_link_and_gives_it_back
         assert set(looked) == {"xp /1wx 0xfe600100"}
 
 
-def test_a_machine_that_says_something_else_keeps_its_light() -> None:
+def test_a_card_whose_memory_is_not_mapped_is_run_by_nobody() -> None:
     with cable_bench(keeps_light=False) as bench:
         wired(bench)
         bench.qemu["dut"].returns["human-monitor-command"] = "Cannot access memory\r\n"
-        with pytest.raises(AssertionError):
-            bench.links_become(dut=BOTH, peer=NO_LINK)
+        bench.links_become(dut=BOTH, peer=NO_LINK)
+
+
+def test_a_machine_that_refuses_keeps_its_light() -> None:
+    with cable_bench(keeps_light=False) as bench:
+        wired(bench)
+        bench.qemu["dut"].refuse = True
+        time.sleep(3 * DARK_AFTER * LOOK_EVERY_S)
+        bench.links_become(dut=BOTH, peer=BOTH)
 
 
 def test_cards_that_keep_their_light_are_not_asked() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from niclab.bench.records import OperatingSystem
-from niclab.card.effects import Prediction, Setting, SettingKind
+from niclab.card.effects import FORMS, Prediction, Setting, SettingKind
 from niclab.card.offloads import Changeable, FreebsdOffload, LinuxOffload, Offloads
 from niclab.card.settings import Recommended, Ring
 from niclab.card.software import Driver, Firmware, FlashTool
@@ -256,7 +256,7 @@ def _references(card: Card) -> Iterator[Problem]:
 def _prediction(field: FieldPath, wanted: Prediction) -> Iterator[Problem]:
     if len(wanted.forms) != 1:
         found = " and ".join(wanted.forms) or "nothing"
-        yield Problem(field, found, "one of ratio, more_percent, less_percent, loses_at_most_percent and unknown")
+        yield Problem(field, found, f"one of {', '.join(FORMS)}")
     if (wanted.ratio is None) != (wanted.within_percent is None):
         yield Problem(field, "one of ratio and within_percent alone", "both or neither")
 

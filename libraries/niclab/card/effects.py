@@ -76,11 +76,20 @@ class Setting(Record):
         return " ".join(filter(None, (self.kind.value, self.name, shown))) + end
 
 
+FORMS = (
+    *("ratio", "more_percent", "less_percent", "loses_at_most_percent", "gains_at_most_percent"),
+    *("window_bytes", "unknown"),
+)
+"""The ways to predict an effect; a prediction has exactly one."""
+
+
 class Prediction(Record):
     """What the setting must do to the figure, in percent of the figure without it: exactly one of these.
 
     ``ratio`` with ``within_percent``: with it it is ``ratio`` times as much, give or take; ``more_percent``,
     ``less_percent``: it changes at least so much that way; ``loses_at_most_percent``: it may become less by so much;
+    ``gains_at_most_percent``: it may become more by so much; ``window_bytes``: it is what a receive window of that size
+    allows each round trip, which is measured before;
     ``unknown``: nobody knows, and why; the effect is measured and shown, and not judged.
     """
 
@@ -89,22 +98,28 @@ class Prediction(Record):
     more_percent: PercentChange | None = None
     less_percent: PercentLess | None = None
     loses_at_most_percent: PercentLess | None = None
+    gains_at_most_percent: PercentChange | None = None
+    window_bytes: Annotated[int, Field(ge=1, le=1 << 30), Wanted("a size of 1..1073741824 bytes")] | None = None
     unknown: Text | None = None
 
     @property
     def forms(self) -> list[str]:
         """Names of the forms that are given; exactly one is wanted."""
-        names = ("ratio", "more_percent", "less_percent", "loses_at_most_percent", "unknown")
-        return [name for name in names if getattr(self, name) is not None]
+        return [name for name in FORMS if getattr(self, name) is not None]
 
     def allows(self, ratio: float) -> bool:
-        """Is a figure that is ``ratio`` times the one without the setting as predicted? Always where nobody knows."""
+        """Is a figure that is ``ratio`` times the one without the setting as predicted?
+
+        Always where nobody knows, or where that takes the round trip of a bench.
+        """
         if self.ratio is not None and self.within_percent is not None:
             return abs(ratio / self.ratio - 1) <= self.within_percent / 100
         if self.more_percent is not None:
             return ratio >= 1 + self.more_percent / 100
         if self.less_percent is not None:
             return ratio <= 1 - self.less_percent / 100
+        if self.gains_at_most_percent is not None:
+            return ratio <= 1 + self.gains_at_most_percent / 100
         return self.loses_at_most_percent is None or ratio >= 1 - self.loses_at_most_percent / 100
 
 

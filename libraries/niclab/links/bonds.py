@@ -251,7 +251,7 @@ class Bonds:
         """Wait until every member of both bonds has its link, autonegotiation included.
 
         Raises:
-            CardFailure: Naming the bonds whose members have not, that of the dut among them.
+            CardFailure: Naming the bonds whose members have not, that of the dut among them, and why links are down.
             BenchFault: Only that of the peer has not, or a server does not answer.
         """
         wanted = len(self._run.bench.paths)
@@ -266,7 +266,8 @@ class Bonds:
                 if seen.slaves_up != wanted or len(seen.slaves) != wanted
             ]
 
-        blame(persistent_problems(down, within=LINKS_WITHIN_S, every=LOOK_EVERY_S))
+        if found := persistent_problems(down, within=LINKS_WITHIN_S, every=LOOK_EVERY_S):
+            blame([*found, *self._run.part(Witnesses).why_down()])
 
     def require_traffic(self) -> None:
         """See that pings over the bonds, from both ends, are answered once; in broadcast mode at least once.

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from niclab.bench.records import BenchPath, Port, Role, Wiring
 from niclab.core.figures import FigureKind, NotedFigure
 from niclab.core.parallel import side_by_side
+from niclab.core.verdict import BenchFault, Trouble
 from niclab.hosts.errors import LogCut
 from niclab.hosts.host import HostSystem
 from niclab.hosts.records import KernelLine, KernelLogMark
 from niclab.links import switch_ports
-from niclab.links.diagnosis import Diagnosis, LinkEnd, SwitchEnd, diagnose
+from niclab.links.diagnosis import Diagnosis, LinkEnd, Reason, SwitchEnd, diagnose
 from niclab.links.failure import Cause
 from niclab.run.run import Run
 from niclab.switch.records import Admin, Oper
@@ -81,6 +82,19 @@ class Witnesses:
         ports = [self._run.bench.end(path, role) for role in (Role.DUT, Role.PEER)]
         own, partner = side_by_side(lambda port: self._end(port, path), ports)
         return diagnose(own, partner)
+
+    def why_down(self) -> list[Trouble]:
+        """Explain every path that is down, though nobody has let its link fail: lines of a message."""
+        lines = list[Trouble]()
+        for path in self._run.bench.paths:
+            try:
+                found = self.ask(path)
+            except BenchFault as error:
+                lines.append(Trouble(f"path {path.name}: nobody knows why: {error}", of_card=False))
+                continue
+            if found.reasons != (Reason.NO_LOSS,):
+                lines.append(Trouble(f"path {path.name} is down: {found}", of_card=False))
+        return lines
 
     def _end(self, port: Port, path: BenchPath) -> LinkEnd:
         host, iface = self._run.server_of(port).host, self._run.interface(port)

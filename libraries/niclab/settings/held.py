@@ -6,6 +6,7 @@ failure.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -16,6 +17,9 @@ from niclab.core.verdict import BenchFault, CardFailure, NotApplicable
 from niclab.run.run import Run
 from niclab.run.server import Server, quoted
 from niclab.run.temporary import put_back
+
+NO_LONGER_HEEDED = {"net.ipv4.tcp_low_latency": (4, 14)}
+"""Sysctls of Linux without effect, and the first release without it (Documentation/networking/ip-sysctl.rst)."""
 
 
 @dataclass(frozen=True)
@@ -149,10 +153,23 @@ def _pause(end: _Held, setting: Setting) -> Iterator[None]:
         yield
 
 
+def _require_meaning(end: _Held, name: str) -> None:
+    """Refuse a sysctl that a kernel still has, and no longer heeds."""
+    since = NO_LONGER_HEEDED.get(name)
+    if since is None or end.server.description.os is not OperatingSystem.LINUX:
+        return
+    kernel = end.server.host.system.kernel()
+    release = tuple(int(part) for part in re.findall(r"\d+", kernel)[:2])
+    if release >= since:
+        first = ".".join(map(str, since))
+        raise NotApplicable(f"{end.server.name}: {name} has no effect since Linux {first}, the kernel is {kernel}")
+
+
 @contextmanager
 def _sysctl(end: _Held, setting: Setting) -> Iterator[None]:
     """``sysctl name=value`` is the same on Linux and FreeBSD."""
     name, value = str(setting.name), str(setting.to)
+    _require_meaning(end, name)
     shown = end.server.ssh.run(quoted("sysctl", "-n", name))
     if not shown.succeeded:
         system = end.server.description.os.value

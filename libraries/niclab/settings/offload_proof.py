@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
+from enum import Enum
 
 from niclab.bench.records import BenchPath, Role
 from niclab.card import Changeable, OffloadName, Proof
@@ -17,26 +18,42 @@ from niclab.settings.ports import DutPort, Show
 Traffic = Callable[[Run, BenchPath, Role], AbstractContextManager[object]]
 """Keeps TCP flowing over a path from the server with that role, inside the ``with`` block."""
 
-SENDERS = {
-    OffloadName.TX_CHECKSUM: Role.DUT,
-    OffloadName.TSO4: Role.DUT,
-    OffloadName.RX_CHECKSUM: Role.PEER,
-    OffloadName.GRO: Role.PEER,
-    OffloadName.LRO: Role.PEER,
+
+class Flow(Enum):
+    """The frames of the TCP on which an offload works."""
+
+    PLAIN = "plain"
+    TAGGED = "tagged"
+    """In a VLAN."""
+
+
+FLOWS = {
+    OffloadName.TX_CHECKSUM: (Role.DUT, Flow.PLAIN),
+    OffloadName.TSO4: (Role.DUT, Flow.PLAIN),
+    OffloadName.VLAN_INSERT: (Role.DUT, Flow.TAGGED),
+    OffloadName.RX_CHECKSUM: (Role.PEER, Flow.PLAIN),
+    OffloadName.GRO: (Role.PEER, Flow.PLAIN),
+    OffloadName.LRO: (Role.PEER, Flow.PLAIN),
+    OffloadName.VLAN_STRIP: (Role.PEER, Flow.TAGGED),
 }
-"""The server that sends the TCP on which an offload of the dut works."""
+"""The server that sends the TCP on which an offload of the dut works, and the frames of it."""
 
 
-def follows_the_switch(run: Run, offload: str, seconds: float, traffic: Traffic, show: Show) -> None:
+def is_provable(row: OffloadRow) -> bool:
+    """Tell whether a row can be switched and names a counter that TCP of this lab moves."""
+    return row.proof is not None and row.change is Changeable.BOTH and row.name in FLOWS
+
+
+def follows_the_switch(run: Run, offload: str, seconds: float, traffic: Mapping[Flow, Traffic], show: Show) -> None:
     """Judge the counters of offloads while TCP flows, with each on and off, and put everything back.
 
-    For offloads of plain TCP whose counter the sheet names, on the dut's end of the first path.
+    For offloads of TCP, plain or in a VLAN, whose counter the sheet names, on the dut's end of the first path.
 
     Args:
         run: The current run.
         offload: Name of an offload, such as ``tso4``, or ``every``.
         seconds: How long the counters of each state are watched, in seconds.
-        traffic: Keeps TCP flowing over the path.
+        traffic: Keeps TCP of each kind flowing over the path.
         show: Takes the growth of the counters as a sentence.
 
     Raises:
@@ -44,18 +61,15 @@ def follows_the_switch(run: Run, offload: str, seconds: float, traffic: Traffic,
         BenchFault: The offload cannot be switched, a counter is missing, or no traffic flows.
         NotApplicable: The sheet names no counter by which TCP proves the offload.
     """
-    provable = [
-        (row, row.proof)
-        for row in rows(run, offload).values()
-        if row.proof and row.change is Changeable.BOTH and row.name in SENDERS
-    ]
+    provable = [(row, row.proof) for row in rows(run, offload).values() if row.proof and is_provable(row)]
     if not provable:
         raise NotApplicable(f"sheet {run.card.name} names no counter by which TCP proves {offload}")
     path, problems = run.bench.paths[0], list[str]()
     (dut,) = [DutPort(run, port) for port in map(run.bench.port, path.ends) if port.role is Role.DUT]
     for row, proof in provable:
         for on in (True, False):
-            with traffic(run, path, SENDERS[row.name]):
+            sender, flow = FLOWS[row.name]
+            with traffic[flow](run, path, sender):
                 grown, per = _growth(dut, row, proof, on, seconds)
             show(f"{dut.place}: {row.name.value} {on_or_off(on)}: {proof.counter} +{grown}, {proof.per} +{per}")
             problems += _judged(dut, row, proof, on, grown, per)

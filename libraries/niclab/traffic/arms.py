@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
-from niclab.bench.records import BenchPath, Role, Wiring
+from niclab.bench.records import BenchPath, Role
 from niclab.card import At, Setting, SettingKind
-from niclab.core.verdict import BenchFault, NotApplicable, fail_with
+from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.core.wait import until
 from niclab.hosts.bond_settings import BondMode, BondSettings, PrimaryReselect
 from niclab.links import upper
@@ -20,6 +20,7 @@ from niclab.links.upper import Stack
 from niclab.run.run import Run
 from niclab.settings import mtu
 from niclab.settings.held import held, number_of
+from niclab.traffic import tagged
 
 MIIMON_MS = 100
 
@@ -67,14 +68,14 @@ def _applied(run: Run, way: Way, setting: Setting) -> Iterator[Way]:
             with mtu.both_ends(run, way.path, size, bounce=setting.kind is SettingKind.MTU):
                 yield way
         case SettingKind.VLAN:
-            with _tagged_path(run, way, setting) as tagged:
-                yield tagged
+            with tagged.vlans(run, way.path, number_of(setting)) as over:
+                yield replace(way, over=over)
         case SettingKind.BOND:
             with _bonded(run, way, setting) as bonded:
                 yield bonded
         case SettingKind.VLAN_ON_BOND:
-            with _tagged(run, way, setting) as tagged:
-                yield tagged
+            with _tagged(run, way, setting) as on_bonds:
+                yield on_bonds
         case _:
             with ExitStack() as undoing:
                 for role in way.roles(setting.at):
@@ -101,7 +102,7 @@ def _bonded(run: Run, way: Way, setting: Setting) -> Iterator[Way]:
             undoing.callback(mtu.wait_for_links, run, path)
         for role in Role:
             made[role] = upper.bond(run, role, settings, first_is_primary=one_at_a_time)
-            undoing.callback(_removed, run, made[role])
+            undoing.callback(tagged.removed, run, made[role])
 
         def ready() -> bool:
             seen = [(bond, bond.server.host.bonds.bond(bond.name)) for bond in made.values()]
@@ -125,24 +126,6 @@ def _tagged(run: Run, way: Way, setting: Setting) -> Iterator[Way]:
     with ExitStack() as undoing:
         for role, bond in way.bonds.items():
             vlan = upper.vlan_on_bond(run, bond, number_of(setting))
-            undoing.callback(_removed, run, vlan)
+            undoing.callback(tagged.removed, run, vlan)
             over[role] = vlan.name
         yield replace(way, path=run.bench.paths[1], over=over)
-
-
-@contextmanager
-def _tagged_path(run: Run, way: Way, setting: Setting) -> Iterator[Way]:
-    """A VLAN on each end of the path, with the address of its port."""
-    if way.path.through is not Wiring.DIRECT:
-        raise NotApplicable(f"path {way.path.name} leads through a switch, which carries only the VLANs it is set to")
-    over: dict[Role, str] = {}
-    with ExitStack() as undoing:
-        for port in map(run.bench.port, way.path.ends):
-            vlan = upper.vlan_on_port(run, port, number_of(setting))
-            undoing.callback(_removed, run, vlan)
-            over[port.role] = vlan.name
-        yield replace(way, over=over)
-
-
-def _removed(run: Run, stack: Stack) -> None:
-    fail_with(upper.remove(run, stack))

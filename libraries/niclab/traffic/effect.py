@@ -20,6 +20,7 @@ from niclab.card import (
     Setting,
     SettingKind,
     Step,
+    Unknown,
 )
 from niclab.card import Sequence as Steps
 from niclab.core.profile import Profile
@@ -40,12 +41,14 @@ from niclab.traffic import (
     round_trips,
     serving,
     triage,
+    window,
 )
 from niclab.traffic.arms import Way, applied
 from niclab.traffic.bottleneck import Before
 from niclab.traffic.experiment import Answer, Question
 from niclab.traffic.measuring import EndOfRun, TrafficRun
 from niclab.traffic.progress import Pace, Progress, Tell
+from niclab.traffic.serving import Ends
 from niclab.traffic.tool import Order, TrafficTest
 from niclab.traffic.tools import tool_of
 from niclab.traffic.triage import Compared
@@ -113,6 +116,9 @@ def wish_of(wanted: Prediction, source: str) -> Expected:
         return raises_by(wanted.more_percent, source)
     if wanted.less_percent is not None:
         return lowers_by(wanted.less_percent, source)
+    if wanted.gains_at_most_percent is not None:
+        most = wanted.gains_at_most_percent
+        return Expected(f"wanted at most {most:g} % more ({source})", -math.inf, most)
     assert wanted.loses_at_most_percent is not None  # a sheet that has none of them is refused
     return not_worse_by(wanted.loses_at_most_percent, Direction.HIGHER, source)
 
@@ -230,7 +236,7 @@ def ask(
     progress = Progress(subject, triage.METRICS[effect.figure][1], 2 * plan.most, 2, pace, budget.most_s, tell)
     settings = _settings(effect) if settings is None else settings
     arms = Arms(run, Way(path, effect.sender), settings)
-    expected = wish_of(effect.wanted, source)
+    expected = _expected(run, ends, effect.wanted, rate_mbps, source)
     watch = standstill.watch(run)
     runs = _Runs(run, effect, order, rate_mbps, arms, progress, watch)
     started = Deadline(budget.most_s)
@@ -291,6 +297,14 @@ class _Runs:
         self.count += 1
         self.progress.made(self.count, value)
         return value
+
+
+def _expected(run: Run, ends: Ends, wanted: Prediction, line_mbps: float, source: str) -> Expected:
+    if wanted.window_bytes is None:
+        return wish_of(wanted, source)
+    fact = run.card.limits.tcp_fraction_of_line_rate
+    least = None if isinstance(fact, Unknown) else fact
+    return window.expected(run, ends, wanted.window_bytes, line_mbps, least, source)
 
 
 def _settings(effect: Effect) -> dict[str, tuple[Setting, ...]]:

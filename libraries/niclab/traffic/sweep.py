@@ -9,7 +9,7 @@ clearly met or missed.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from niclab.bench.records import BenchPath, Role
 from niclab.core.profile import Profile
@@ -31,6 +31,7 @@ from niclab.traffic.conditions import key_of
 from niclab.traffic.experiment import Answer, Question
 from niclab.traffic.measuring import Session, TrafficRun
 from niclab.traffic.progress import Pace, Tell
+from niclab.traffic.sweep_model import SLACK, Floor, Spot, by_frame_rate, floor
 from niclab.traffic.tool import Order, TrafficTest
 from niclab.traffic.tools import tool_of
 
@@ -78,23 +79,6 @@ BUDGETS: Mapping[Profile, SweepBudget] = {
 
 
 @dataclass(frozen=True)
-class Spot:
-    """One point of the sweep."""
-
-    test: TrafficTest
-    mtu: int
-    message_bytes: int
-
-    def order(self, run_s: int) -> Order:
-        is_udp = self.test is TrafficTest.UDP_STREAM
-        buffers = UDP_SOCKET_BYTES if is_udp else None
-        return Order(self.test, run_s, message_bytes=self.message_bytes, socket_bytes=buffers)
-
-    def __str__(self) -> str:
-        return f"{self.test.value} of {self.message_bytes} bytes at MTU {self.mtu}"
-
-
-@dataclass(frozen=True)
 class AtSpot:
     """What was found at a point. ``result``: the answer where the sheet has a limit; ``baseline``: where one exists."""
 
@@ -118,7 +102,7 @@ class Sweep(Answer):
     def lines(self) -> list[str]:
         lines = []
         for each in self.found:
-            mean = f"{each.estimate.estimate:.2f} {limit.UNIT}, no limit on the sheet"
+            mean = f"{each.estimate.estimate:.2f} {limit.UNIT}, nothing to compare with"
             lines.append(f"{each.spot}: {each.result.reason if each.result else mean}")
             if each.baseline:
                 lines.append(f"{each.spot}: {each.baseline.reason}")
@@ -143,9 +127,21 @@ class Sweep(Answer):
 
 
 def spots(test: TrafficTest, profile: Profile) -> list[Spot]:
-    """The points of a test, in the order in which they are measured."""
+    """The points of a test, in the order in which they are measured: each after those that it is compared with."""
     sizes = (QUICK_SIZES if profile is Profile.QUICK else SIZES)[test]
-    return [Spot(test, each, size) for each in MTUS for size in sizes]
+    mtus = sorted(MTUS, key=lambda each: (each != STANDARD_MTU, each))
+    return [Spot(test, each, size) for each in mtus for size in sorted(sizes, reverse=True)]
+
+
+def order_of(spot: Spot, run_s: int) -> Order:
+    """Return the order of a run of a point.
+
+    Args:
+        spot: The point.
+        run_s: Time of the run in s.
+    """
+    buffers = UDP_SOCKET_BYTES if spot.test is TrafficTest.UDP_STREAM else None
+    return Order(spot.test, run_s, message_bytes=spot.message_bytes, socket_bytes=buffers)
 
 
 def limit_of(run: Run, spot: Spot) -> tuple[float, str] | None:
@@ -162,6 +158,28 @@ def limit_of(run: Run, spot: Spot) -> tuple[float, str] | None:
     }.get((spot.test, spot.mtu))
     fraction = getattr(limits, name) if name else None
     return (fraction, name) if name and isinstance(fraction, float) else None
+
+
+def others(run: Run, test: TrafficTest, tell: Tell) -> list[Sweep]:
+    """Measure the points of the quick profile in every direction over every path, but for the dut's over the first.
+
+    Args:
+        run: The current run.
+        test: The test.
+        tell: Takes the progress.
+
+    Returns:
+        The sweep of each path and direction.
+
+    Raises:
+        NotApplicable: The sheet does not say which MTUs the card takes, or the tool cannot do the test.
+        CardFailure: The card does not take an MTU of the sheet.
+        BenchFault: A run fails or is worthless.
+        Undecided: The time was spent before the first look at a point.
+    """
+    ways = [(path, sender) for path in run.bench.paths for sender in Role]
+    first = (run.bench.paths[0], Role.DUT)
+    return [measure(run, path, sender, test, Profile.QUICK, tell) for path, sender in ways if (path, sender) != first]
 
 
 def measure(run: Run, path: BenchPath, sender: Role, test: TrafficTest, profile: Profile, tell: Tell) -> Sweep:
@@ -190,17 +208,19 @@ def measure(run: Run, path: BenchPath, sender: Role, test: TrafficTest, profile:
     ends = serving.ends(run, path, sender)
     before = bottleneck.look_before(run, ends)
     links = {port.role: each.link for port, each in zip((ends.from_port, ends.to_port), before, strict=True)}
-    key = key_of(run, ends, path.name, wanted[0].order(BUDGETS[profile].run_s), links)
+    key = key_of(run, ends, path.name, order_of(wanted[0], BUDGETS[profile].run_s), links)
     budget, rate_mbps = BUDGETS[profile], limit.line_mbps(run, ends, path)
-    points = _Points(run, rate_mbps, budget, key, _plans(run, wanted, budget), Deadline(budget.most_s))
+    plans = _plans(run, wanted, budget)
+    points = _Points(run, rate_mbps, path.rate_scale, budget, key, plans, Deadline(budget.most_s))
     found: list[AtSpot] = []
     pace = Pace(points.run_s)
     with measuring.session(run, path, sender, points.rate_mbps) as session:
-        for size in sorted({spot.mtu for spot in wanted}):
+        for size in dict.fromkeys(spot.mtu for spot in wanted):
             with mtu.both_ends(run, path, size):
                 session.forget()
                 for spot in (each for each in wanted if each.mtu == size):
-                    found.append(points.measure(session, spot))
+                    known = {one.spot: one.estimate.estimate for one in found}
+                    found.append(points.measure(session, spot, known))
                     _tell_progress(tell, ends.name, found, len(wanted), points.most, pace)
     made = [each for one in found for each in one.runs]
     hindrances = bottleneck.hindrances(before, made, points.rate_mbps * 1e6)
@@ -230,7 +250,7 @@ def _plans(run: Run, wanted: Sequence[Spot], budget: SweepBudget) -> dict[Spot, 
     tool = tool_of(run.bench.traffic)
     plans = {}
     for spot in wanted:
-        order = spot.order(budget.run_s)
+        order = order_of(spot, budget.run_s)
         is_slow_to_start = not tool.omitted_s and spot.test is not TrafficTest.UDP_STREAM
         plans[spot] = SamplingPlan(
             first_look=budget.first_look,
@@ -246,11 +266,13 @@ def _plans(run: Run, wanted: Sequence[Spot], budget: SweepBudget) -> dict[Spot, 
 class _Points:
     """Measures points whose MTU is set already.
 
-    ``rate_mbps``: of the line; ``key``: of their conditions, but for what a point is; ``time``: of all of them.
+    ``rate_mbps``: of the line, that of the link over ``rate_scale``; ``key``: of their conditions, but for what a point
+    is; ``time``: of all of them.
     """
 
     run: Run
     rate_mbps: float
+    rate_scale: float
     budget: SweepBudget
     key: Key
     plans: Mapping[Spot, SamplingPlan]
@@ -266,11 +288,15 @@ class _Points:
         """Runs of a point."""
         return max(plan.most + plan.warm_up_runs for plan in self.plans.values())
 
-    def measure(self, session: Session, spot: Spot) -> AtSpot:
-        plan, runs, order = self.plans[spot], list[TrafficRun](), spot.order(self.budget.run_s)
+    def measure(self, session: Session, spot: Spot, known: Mapping[Spot, float]) -> AtSpot:
+        """Measure a point. ``known``: throughput of the points before."""
+        plan, runs, order = self.plans[spot], list[TrafficRun](), order_of(spot, self.budget.run_s)
         own = order.parameters | {name: self.key.parameters[name] for name in ("path", "sender")}
         key = self.key.model_copy(update={"parameters": own | {"mtu": str(spot.mtu)}})
-        expected = self._wish(spot)
+        expected = self._of_sheet(spot)
+        if expected is None and (least := self._floor(spot, known)) is not None:
+            expected = at_least(least.mbps, least.why)
+            plan = replace(plan, met_from=plan.first_look)  # a floor is far below a good card
         measurement = Measurement(
             test=str(spot), metric=_METRICS[spot.test], unit=limit.UNIT, better=Direction.HIGHER, samples=(0.0,),
             taken=now(), key=key,
@@ -301,7 +327,17 @@ class _Points:
             tuple(runs),
         )
 
-    def _wish(self, spot: Spot) -> Expected | None:
+    def _floor(self, spot: Spot, known: Mapping[Spot, float]) -> Floor | None:
+        """What the frame rate of the sheet, or a point before, says of a point."""
+        rate = self.run.card.limits.frames_per_s
+        if spot.test is TrafficTest.UDP_STREAM and spot.mtu == STANDARD_MTU and isinstance(rate, (int, float)):
+            mbps = by_frame_rate(spot, rate / self.rate_scale, self.rate_mbps)
+            return Floor(
+                (1 - SLACK) * mbps, f"sheet {self.run.card.name}, frames_per_s {rate:g}, less {100 * SLACK:g} %"
+            )
+        return floor(spot, known, STANDARD_MTU)
+
+    def _of_sheet(self, spot: Spot) -> Expected | None:
         known = limit_of(self.run, spot)
         if known is None:
             return None
@@ -327,7 +363,8 @@ def chart(sweep: Sweep) -> LineChart:
             for each in mine
         ]
         lines.append(ChartLine(f"MTU {size}", tuple(points)))
-    limits = [each.result.expected.low for each in sweep.found if each.result and each.spot.mtu == STANDARD_MTU]
+    judged = [each for each in sweep.found if each.result and each.spot.mtu == STANDARD_MTU]
+    limits = [each.result.expected.low for each in judged if each.result and each.spot.message_bytes >= LARGE_BYTES]
     runs = sum(len(each.runs) for each in sweep.found)
     return LineChart(
         title=f"{sweep.test.value} {sweep.subject}",
