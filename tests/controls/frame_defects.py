@@ -25,7 +25,7 @@ def _frames(fault: str, reds: tuple[str, ...], says: str, *greens: str) -> Defec
 
 FRAME_DEFECTS = (
     _frames("rx-flip=50", (ONCE, SIZES, CHANGES), "damaged", CARRIES),
-    _frames("rx-flip=200", (OFFLOADED,), "", CARRIES),
+    _frames("rx-flip=20", (OFFLOADED,), "", CARRIES),
     Defect(EMULEX, ("card:dut.p0", "vlan-leak=1"), red(FILTERED), "VLAN", tests=(FILTERED, CARRIES)),
     Defect(BROADCOM, ("card:dut.p0", "link-flap=4000"), red(LOAD), "carrier", tests=(LOAD, CARRIES), into=LOAD),
     Defect(BROADCOM, ("card:dut.p0", "jumbo-drop=4096"), red(LARGEST), "", tests=(LARGEST, ONCE), full=True),

@@ -68,13 +68,20 @@ def carry(run: Run, profile: Profile, say: Say) -> None:
         with together([tcp.steady(run, path, role) for path in run.bench.paths for role in Role]):
             looks.update(_watched(run, bench.ports, LASTS_S[profile]))
 
-    exchange(run, frames, say, alone=False, meanwhile=load)
+    undecided: Undecided | None = None
+    try:
+        exchange(run, frames, say, alone=False, meanwhile=load)
+    except Undecided as error:  # what the ports themselves have counted is sure all the same
+        undecided = error
     stood = both.between(before, both.told())
-    problems = [problem for port in bench.ports for problem in _stalls(port, looks[port], say)]
-    if problems and stood:
-        raise Undecided("\n".join([*(each.text for each in problems), *map(str, stood)]))
-    problems += [problem for port in bench.ports for problem in _errors(port, looks[port])]
-    blame([*problems, *checks.unexpected_changes(run, changes, frozenset(), "every path was loaded both ways")])
+    errors = [problem for port in bench.ports for problem in _errors(port, looks[port])]
+    blame([*errors, *checks.unexpected_changes(run, changes, frozenset(), "every path was loaded both ways")])
+    stalls = [problem for port in bench.ports for problem in _stalls(port, looks[port], say)]
+    if stalls and stood:
+        raise Undecided("\n".join([*(each.text for each in stalls), *map(str, stood)]))
+    blame(stalls)
+    if undecided is not None:
+        raise undecided
 
 
 def _watched(run: Run, ports: Sequence[Port], seconds: float) -> dict[Port, list[LoadLook]]:
