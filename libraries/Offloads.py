@@ -8,7 +8,7 @@ from robot.api.deco import keyword, library
 from BenchLibrary import BenchLibrary
 from niclab.settings import offload_proof, offloads
 from niclab.settings.offload_proof import Flow
-from niclab.traffic import tagged, tcp
+from niclab.traffic import ipv6, tagged, tcp
 
 
 @library(scope="GLOBAL")
@@ -46,7 +46,8 @@ class Offloads(BenchLibrary):
     def offload_counters_should_follow_the_switch(self, offload: str, seconds: float = 2) -> None:
         """Check that the counters that prove an offload grow with it on, and not with it off, while TCP flows.
 
-        For offloads of TCP, plain or in a VLAN, whose counter the sheet names, on the dut's end of the first path.
+        For offloads of TCP (plain, over IPv6, in a VLAN) whose counter the sheet names, on the dut's end of the first
+        path.
 
         Args:
             offload: Name of an offload of the sheet such as ``tso4``, or ``every`` for all of them.
@@ -57,5 +58,5 @@ class Offloads(BenchLibrary):
             BenchFault: The offload cannot be switched, a counter is missing, or no traffic flows.
             NotApplicable: The sheet names no counter by which TCP proves the offload.
         """
-        traffic = {Flow.PLAIN: tcp.steady, Flow.TAGGED: tagged.steady}
+        traffic = {Flow.PLAIN: tcp.steady, Flow.TAGGED: tagged.steady, Flow.IPV6: ipv6.steady}
         offload_proof.follows_the_switch(self.run, offload, seconds, traffic, logger.info)

@@ -13,6 +13,9 @@ pytestmark = [pytest.mark.bench, pytest.mark.slow]
 SENDS = "The Dut Sends At The Rate On The Sheet"
 RECEIVES = "The Dut Receives At The Rate On The Sheet"
 COUNTED = "Offload tso4 Is Proven By Its Counters"
+COUNTED6 = "Offload tso6 Is Proven By Its Counters"
+TAGGED = ("Offload vlan-insert Is Proven By Its Counters", "Offload vlan-strip Is Proven By Its Counters")
+SUMMED = "Offload rx-checksum Is Proven By Its Counters"
 SWITCHED = "Offload tso4 Can Be Switched As On The Sheet"
 WHOLE = "Fragmented Datagrams Arrive Whole With Checksum Offload"
 FRAMES = "The Frame Rate Is That On The Sheet At Every Size"
@@ -23,8 +26,9 @@ UDP_SIZES = "UDP Stream Reaches The Limits At Every MTU"
 SWEPT = ("TCP Stream Reaches The Limits At Every MTU", "TCP Sendfile Reaches The Limits At Every MTU")
 WIDTH = "The Link Is As On The Sheet When Idle"
 INTEL, EMULEX, SOLARFLARE, ALTEON = "intel-82574l", "emulex-oce11102", "solarflare-sfn5122f", "alteon-acenic"
-TSO = 1
-"""Bit of segmentation in lab/virtual/card/mailbox.h."""
+CHELSIO = "chelsio-t580-cr"
+TSO, TAGS = 0x1, 0x60
+"""Bits of segmentation, and of inserting and stripping tags, in lab/virtual/card/mailbox.h."""
 
 
 def effect(name: str) -> str:
@@ -47,6 +51,8 @@ CONTROLS = {
     "tso-lied": Control(
         EMULEX, "card:dut", f"feature-lie={TSO}", {COUNTED: "CardFailure", SENDS: "CardFailure"}, (SWITCHED, RECEIVES)
     ),
+    "tso6-lied": Control(EMULEX, "card:dut", f"feature-lie={TSO}", {COUNTED6: "CardFailure"}, (RECEIVES,)),
+    "tags-lied": Control(CHELSIO, "card:dut", f"feature-lie={TAGS}", dict.fromkeys(TAGGED, "CardFailure"), (SUMMED,)),
     "tso-stuck": Control(EMULEX, "card:dut", f"feature-stuck-on={TSO}", {SWITCHED: "CardFailure"}, (SENDS,)),
     "mtu-erratum": Control(
         EMULEX,

@@ -32,6 +32,12 @@ def test_listeners_are_told() -> None:
     assert dut.links.tcp_listeners(5201, "10.1.1.2") == ()
 
 
+def test_a_listener_at_an_ipv6_address() -> None:
+    """Without brackets ss takes what follows the last colon for a port."""
+    dut, _ = host(**{"ss -Hltn src '[fd6e::1]' and sport = :5201": "LISTEN 0 1 [fd6e::1]:5201 [::]:*\n"})
+    assert len(dut.links.tcp_listeners(5201, "fd6e::1")) == 1
+
+
 def test_the_kernels_own_modules_stand_in_its_folder() -> None:
     dut, _ = host(**{"uname -r": "6.1.0-1-amd64\n"})
     assert dut.drivers.is_own_module("/lib/modules/6.1.0-1-amd64/kernel/drivers/net/be2net.ko")

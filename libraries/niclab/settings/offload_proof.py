@@ -25,11 +25,13 @@ class Flow(Enum):
     PLAIN = "plain"
     TAGGED = "tagged"
     """In a VLAN."""
+    IPV6 = "ipv6"
 
 
 FLOWS = {
     OffloadName.TX_CHECKSUM: (Role.DUT, Flow.PLAIN),
     OffloadName.TSO4: (Role.DUT, Flow.PLAIN),
+    OffloadName.TSO6: (Role.DUT, Flow.IPV6),
     OffloadName.VLAN_INSERT: (Role.DUT, Flow.TAGGED),
     OffloadName.RX_CHECKSUM: (Role.PEER, Flow.PLAIN),
     OffloadName.GRO: (Role.PEER, Flow.PLAIN),
@@ -47,7 +49,7 @@ def is_provable(row: OffloadRow) -> bool:
 def follows_the_switch(run: Run, offload: str, seconds: float, traffic: Mapping[Flow, Traffic], show: Show) -> None:
     """Judge the counters of offloads while TCP flows, with each on and off, and put everything back.
 
-    For offloads of TCP, plain or in a VLAN, whose counter the sheet names, on the dut's end of the first path.
+    For offloads of TCP (plain, over IPv6, in a VLAN) whose counter the sheet names, on the dut's end of the first path.
 
     Args:
         run: The current run.

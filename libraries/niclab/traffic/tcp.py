@@ -10,7 +10,7 @@ from niclab.core.verdict import BenchFault, fail_with
 from niclab.core.wait import persistent_problems, until
 from niclab.run.run import Run
 from niclab.traffic import limit, measuring, serving
-from niclab.traffic.tool import Order
+from niclab.traffic.tool import Order, Route
 from niclab.traffic.tools import tool_of
 from niclab.transports.ssh import Job
 
@@ -20,7 +20,7 @@ FLOW_BYTES = 100_000
 
 
 @contextmanager
-def steady(run: Run, path: BenchPath, sender: Role, at_most_s: int = 600) -> Iterator[Job]:
+def steady(run: Run, path: BenchPath, sender: Role, at_most_s: int = 600, route: Route | None = None) -> Iterator[Job]:
     """Keep TCP flowing over ``path`` inside the ``with`` block; ends when the block does.
 
     Args:
@@ -28,12 +28,13 @@ def steady(run: Run, path: BenchPath, sender: Role, at_most_s: int = 600) -> Ite
         path: The path.
         sender: The server that sends.
         at_most_s: The client ends by itself after this time in s.
+        route: Addresses of both ends, where they are not those of the bench.
 
     Raises:
         BenchFault: It does not start to flow, or has stopped by the end of the block.
     """
     ends, tool = serving.ends(run, path, sender), tool_of(run.bench.traffic)
-    route = serving.route(run, ends)
+    route = route or serving.route(run, ends)
     limit_s = at_most_s + tool.omitted_s + serving.SLACK_S
     others = {str(run.bench.address(port).ip) for port in run.ports(ends.receiver.role)} - {route.receiver}
     with serving.listening(ends.receiver, tool, route.receiver, limit_s, others):

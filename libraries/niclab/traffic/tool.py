@@ -88,7 +88,7 @@ class Order:
 
 @dataclass(frozen=True)
 class Route:
-    """IPv4 addresses of the two ends of a run."""
+    """Addresses of the two ends of a run, both of IPv4 or both of IPv6."""
 
     sender: str
     receiver: str

@@ -58,7 +58,9 @@ class LinuxLinks(HostCommands):
         """
         where = f"-Hlntup sport = :{int(port)}"
         if address is not None:
-            where = f"-Hltn src {ip_address(self.name, address)} and sport = :{int(port)}"
+            source = ip_address(self.name, address)
+            source = f"'[{source}]'" if ":" in source else source  # ss takes what follows the last colon for a port
+            where = f"-Hltn src {source} and sport = :{int(port)}"
         lines = self._run(f"ss {where}").splitlines()
         return tuple(line.strip() for line in lines if line.strip())
 
