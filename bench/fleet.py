@@ -105,6 +105,7 @@ class Lab:
         self.counts: Counter[str] = Counter()
         self.attempts: Counter[int] = Counter()
         self.workers: list[Worker] = []
+        self.reaped = self.unanswered = 0
         self.queued: deque[tuple[int, float]] = deque()
 
     def simulate(self) -> None:
@@ -120,7 +121,9 @@ class Lab:
             self._work()
         when = [self.random.uniform(0.05, 0.9) for _ in range(self.options.kills)]
         kills = sorted(int(part * self.options.runs) for part in when)
-        restart, reaped, shown = self.options.runs // 2, time.time(), time.time()
+        restart, shown, over = self.options.runs // 2, time.time(), threading.Event()
+        reaper = threading.Thread(target=self._reap_until, args=(over,))
+        reaper.start()
         while (done := self.counts["done"]) < self.options.runs:
             if kills and done >= kills[0]:
                 kills.pop(0)
@@ -130,13 +133,12 @@ class Lab:
                 self.coordinating.kill()
                 self.coordinating.start()
                 self._say(f"coordinator killed and started again, {done} runs done", begun)
-            if time.time() - reaped > self.options.reap_every:
-                self.counts["reaped"] += self._reap()
-                reaped = time.time()
             if time.time() - shown > 60:
                 shown = time.time()
                 self._say(f"{done} runs done, {len(self.uses)} begun", begun)
             self._next_event()
+        over.set()
+        reaper.join()
         for worker in self.workers:
             assert worker.process.stdin is not None
             worker.process.stdin.close()
@@ -217,12 +219,13 @@ class Lab:
         self.queued.extend(victim.runs.items())
         self._work()
 
-    def _reap(self) -> int:
-        try:
-            return len(self.coordinator.do("reap", {}))
-        except BenchFault:  # it is called again, as from a timer
-            self.counts["reaper without answer"] += 1
-            return 0
+    def _reap_until(self, over: threading.Event) -> None:
+        """Reap every few seconds, as a timer does."""
+        while not over.wait(self.options.reap_every):
+            try:
+                self.reaped += len(self.coordinator.do("reap", {}))
+            except BenchFault:
+                self.unanswered += 1
 
     def problems(self) -> list[str]:
         """What went wrong: the figures are printed."""
@@ -248,10 +251,8 @@ class Lab:
         print(f"utilisation while runs were queued ({last - first:.0f} s): {utilisation:.3f}")
         print(f"utilisation to the last end: {sum(u.end - u.begin for u in self.uses if u.done) / whole:.3f}")
         print(f"clients killed: {self.counts['killed clients']}, of which {self.counts['killed holders']} held a bench")
-        print(
-            f"benches freed by the reaper: {self.counts['reaped']}; runs that lost their bench: {self.counts['lost']}"
-        )
-        print(f"calls of the reaper without an answer: {self.counts['reaper without answer']}")
+        print(f"benches freed by the reaper: {self.reaped}; runs that lost their bench: {self.counts['lost']}")
+        print(f"calls of the reaper without an answer: {self.unanswered}")
         print(f"coordinator: {self.coordinating.cpu_s:.0f} s of CPU, 1 restart")
         problems = []
         if sorted(done) != list(range(self.options.runs)) or set(done.values()) != {1}:

@@ -14,6 +14,7 @@ from niclab.bench.records import OperatingSystem, Role, chosen_systems
 from niclab.commands import (
     baseline,
     certify,
+    certify_all,
     compare,
     doctor,
     new_bench,
@@ -149,6 +150,7 @@ def _parser() -> argparse.ArgumentParser:
     baseline.add_parser(commands)
     store.add_parser(commands)
     places.add_parser(commands)
+    certify_all.add_parser(commands)
     alike = commands.add_parser("parity", help="print which question each operating system answers, and how")
     alike.set_defaults(run=_parity)
     return parser

@@ -64,48 +64,64 @@ def is_overdue(place: Any) -> bool:
     return MARK in place.acquired and place.changed + HELD_S < time.time()
 
 
-class CoordinatorSession:
-    """A connection to the coordinator; its stream is its identity."""
+class Known:
+    """A moment in which the coordinator knows the owner by name, which only making a reservation and acquiring need.
+
+    Its stream is its identity. The coordinator sends each change of each place to every open stream: with some hundred
+    of them it does nothing else. Whoever waits or holds has none.
+    """
 
     def __init__(self, address: str, owner: str) -> None:
-        self.owner = owner
+        self._owner = owner
         self._channel = grpc.aio.insecure_channel(address, options=OPTIONS)
         self.stub = pbg.CoordinatorStub(self._channel)
         self._outgoing: asyncio.Queue[Any] = asyncio.Queue()
-        self._ready, self.lost = asyncio.Event(), asyncio.Event()
 
-    async def __aenter__(self) -> CoordinatorSession:
-        self._outgoing.put_nowait(pb.ClientInMessage(startup=pb.StartupDone(version="26.0.1", name=self.owner)))
+    async def __aenter__(self) -> Known:
+        self._outgoing.put_nowait(pb.ClientInMessage(startup=pb.StartupDone(version="26.0.1", name=self._owner)))
         self._outgoing.put_nowait(pb.ClientInMessage(sync=pb.Sync(id=1)))
-        self._pump = asyncio.create_task(self._listen())
+        self._stream = self.stub.ClientStream(self._out())
         try:
-            await asyncio.wait_for(self._ready.wait(), CALL_S)
-            if self.lost.is_set():
-                raise ConnectionError("no coordinator")
+            await asyncio.wait_for(self._synchronized(), CALL_S)
         except BaseException:
             await self.__aexit__()
             raise
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self._pump.cancel()
-        await asyncio.gather(self._pump, return_exceptions=True)
+        self._stream.cancel()
         await self._channel.close()
 
-    async def _listen(self) -> None:
-        async def out() -> AsyncIterator[Any]:
-            while True:
-                yield await self._outgoing.get()
+    async def _out(self) -> AsyncIterator[Any]:
+        while True:
+            yield await self._outgoing.get()
 
-        try:
-            async for message in self.stub.ClientStream(out()):
-                if message.HasField("sync"):
-                    self._ready.set()
-        except grpc.aio.AioRpcError:
-            pass  # `lost` says so
-        finally:
-            self.lost.set()
-            self._ready.set()
+    async def _synchronized(self) -> None:
+        async for message in self._stream:
+            if message.HasField("sync"):
+                return
+        raise ConnectionError("no coordinator")
+
+
+class CoordinatorSession:
+    """A connection to the coordinator."""
+
+    def __init__(self, address: str, owner: str) -> None:
+        self.owner, self._address = owner, address
+        self._channel = grpc.aio.insecure_channel(address, options=OPTIONS)
+        self.stub = pbg.CoordinatorStub(self._channel)
+
+    async def __aenter__(self) -> CoordinatorSession:
+        await asyncio.wait_for(self._channel.channel_ready(), CALL_S)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._channel.close()
+
+    async def broken(self) -> None:
+        """Wait for the end of the connection."""
+        while (state := self._channel.get_state()) is grpc.ChannelConnectivity.READY:
+            await self._channel.wait_for_state_change(state)
 
     async def places(self) -> dict[str, Any]:
         """All places by name."""
@@ -147,7 +163,8 @@ class CoordinatorSession:
     async def _reserve(self, tags: dict[str, str], until: float, taken: list[str]) -> str:
         wanted = {"main": pb.Reservation.Filter(filter=tags)}
         request = pb.CreateReservationRequest(prio=0.0, filters=wanted)
-        made = (await self.stub.CreateReservation(request, timeout=CALL_S)).reservation
+        async with Known(self._address, self.owner) as known:
+            made = (await known.stub.CreateReservation(request, timeout=CALL_S)).reservation
         try:
             while True:
                 poll = pb.PollReservationRequest(token=made.token)
@@ -155,9 +172,9 @@ class CoordinatorSession:
                 if asked.state == ALLOCATED:
                     place = str(asked.allocations["main"])
                     taken.append(place)
-                    await self.stub.AcquirePlace(pb.AcquirePlaceRequest(placename=place), timeout=CALL_S)
+                    await self._acquire(place)
                     return place
-                if asked.state in ENDED or self.lost.is_set():
+                if asked.state in ENDED:
                     raise ConnectionError(f"reservation {made.token}: has ended")
                 if time.time() > until:
                     raise NoPlaceError(f"no place with the tags {tags} was free in time")
@@ -173,17 +190,21 @@ class CoordinatorSession:
             await self.note(place, 0.0)
         await self._release(place)
 
+    async def _acquire(self, place: str) -> None:
+        async with Known(self._address, self.owner) as known:
+            await known.stub.AcquirePlace(pb.AcquirePlaceRequest(placename=place), timeout=CALL_S)
+
     async def _release(self, place: str) -> None:
         await self.stub.ReleasePlace(pb.ReleasePlaceRequest(placename=place, fromuser=self.owner), timeout=CALL_S)
 
     async def keep(self, name: str, ended: asyncio.Event) -> None:
-        """Keep a place until the end or the loss of the connection; one that was forgotten is acquired again.
+        """Keep a place until the end; one that was forgotten is acquired again.
 
         Raises:
             PlaceLostError: It has another owner, or was removed.
         """
         foreign_since = 0.0
-        while not ended.is_set() and not self.lost.is_set():
+        while not ended.is_set():
             place = (await self.places()).get(name)
             if place is None:
                 raise PlaceLostError(f"{name}: was removed; expected: held by {self.owner}")
@@ -191,14 +212,14 @@ class CoordinatorSession:
             if place.acquired in ("", self.owner):
                 foreign_since = 0.0
                 if not place.acquired:
-                    await self.stub.AcquirePlace(pb.AcquirePlaceRequest(placename=name), timeout=CALL_S)
+                    await self._acquire(name)
                 await self.note(name, time.time() + HELD_S)
             elif lease_of(place)[0] == self.owner and time.time() - (foreign_since or time.time()) < CALL_S:
                 foreign_since = foreign_since or time.time()
                 wait_s = AGAIN_S  # a run that was given it looks at the lease right now, and releases it
             else:
                 raise PlaceLostError(f"{name}: is held by {place.acquired}; expected: {self.owner}")
-            waits = [asyncio.create_task(each.wait()) for each in (ended, self.lost)]
+            waits = [asyncio.create_task(each) for each in (ended.wait(), self.broken())]
             await asyncio.wait(waits, timeout=wait_s, return_when=asyncio.FIRST_COMPLETED)
             for each in waits:
                 each.cancel()
