@@ -10,12 +10,16 @@ override BENCH := $(value BENCH)
 RUNS ?= 20
 N ?= 100
 SEED ?= 1
+BENCHES ?= 2
 override RUNS := $(value RUNS)
 override N := $(value N)
 override SEED := $(value SEED)
+override BENCHES := $(value BENCHES)
+override CARDS := $(value CARDS)
+override SUITE := $(value SUITE)
 override DUT_OS := $(value DUT_OS)
 override PEER_OS := $(value PEER_OS)
-export CARD PROFILE BENCH DUT_OS PEER_OS RUNS N SEED
+export CARD PROFILE BENCH DUT_OS PEER_OS RUNS N SEED BENCHES CARDS SUITE
 VENV := .venv
 PYTHON := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
@@ -32,10 +36,11 @@ DEBIAN_VIRTUAL := qemu-system-x86_64:qemu-system-x86 qemu-img:qemu-utils mmdebst
 DEBIAN_TEST := sshd:openssh-server ipmitool:ipmitool snmpd:snmpd snmpget:snmp
 DEBIAN_SLOW_TEST := java:default-jre-headless mvn:maven npm:npm pg_ctlcluster:postgresql
 
-.PHONY: help certify test test-full setup setup-virtual setup-test lock lint unit dryrun controls matrix soak campaign kills bench-up bench-down bench bench-soak bench-statistics docs clean
+.PHONY: help certify certify-all test test-full setup setup-virtual setup-test lock lint unit dryrun controls matrix soak campaign kills bench-up bench-down bench bench-soak bench-statistics docs clean
 
 help:
 	@echo "make certify [CARD=NAME] [PROFILE=quick|full] [BENCH=FILE] [DUT_OS=freebsd] [PEER_OS=freebsd]   qualify a card"
+	@echo "make certify-all [CARDS='NAME NAME'] [BENCHES=2] [PROFILE=quick|full] [SUITE=NAME]   many cards, on virtual benches of their own"
 	@echo "make test            lints, types, unit tests, dry run, quick negative controls"
 	@echo "make test-full       the same, and everything slow"
 	@echo "make setup           Python environment and report tools: all that a bench of real servers needs"
@@ -53,6 +58,15 @@ certify: $(STAMP)
 	@$(REPORT_TOOLS) || true
 	@if grep -qs 'lab/virtual/vbench up' -- "$$BENCH"; then $(MAKE) --no-print-directory setup-virtual; fi
 	$(VENV)/bin/niclab certify "$$BENCH" --card "$$CARD" --profile "$$PROFILE" $${DUT_OS:+--dut-os "$$DUT_OS"} $${PEER_OS:+--peer-os "$$PEER_OS"}
+
+# A bench file for each virtual bench: a name, and with it addresses and folders of its own. They are removed at the end.
+certify-all: setup-virtual
+	@mkdir -p results/benches
+	@for number in $$(seq -- "$$BENCHES"); do \
+	    $(VBENCH) bench-file --name "all-$$number" > "results/benches/all-$$number.yaml" || exit 1; \
+	    set -- "$$@" "results/benches/all-$$number.yaml"; done; \
+	$(VENV)/bin/niclab certify-all "$$@" --cards "$$CARDS" --profile "$$PROFILE" $${SUITE:+--suite "$$SUITE"}; status=$$?; \
+	for number in $$(seq -- "$$BENCHES"); do $(VBENCH) down --purge --name "all-$$number"; done; exit $$status
 
 test: setup-test lint unit dryrun controls
 

@@ -16,9 +16,10 @@ from pathlib import Path
 import pytest
 
 from niclab.commands import certify, cli, places
+from niclab.core.abort import StopOrder
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import until
-from niclab.fleet.reservation import PYTHON, Coordinator, reserved, tags_of
+from niclab.fleet.reservation import PYTHON, Coordinator, ReservedBench, reserved, tags_of
 
 LABGRID = Path(os.environ.get(PYTHON, ""))
 real = [
@@ -29,9 +30,33 @@ HOLD = """
 import sys, time
 from pathlib import Path
 from niclab.fleet.reservation import Coordinator, reserved
-with reserved({"card": "x"}, Coordinator(sys.argv[1], sys.argv[2]), Path(sys.argv[3])) as file:
-    print(file.stem, flush=True)
+with reserved({"card": "x"}, Coordinator(sys.argv[1], sys.argv[2], 0.2), Path(sys.argv[3])) as bench:
+    print(bench.file.stem, flush=True)
     time.sleep(60)
+"""
+RUN = """
+import sys
+from pathlib import Path
+from niclab.commands import certify
+from niclab.fleet.reservation import Coordinator, reserved
+certify.SUITES = Path(sys.argv[3], "toy.robot")
+with reserved({"card": "x"}, Coordinator(sys.argv[1], sys.argv[2], 0.2), Path(sys.argv[3])) as bench:
+    print(bench.file.stem, flush=True)
+    sys.exit(certify._Robot().run(["--listener", str(certify.ABORT), "--outputdir", sys.argv[3]], bench.stop))
+"""
+SUITE = """*** Settings ***
+Library    OperatingSystem
+Suite Teardown    Put Back
+
+*** Test Cases ***
+First
+    Create File    {folder}/begun
+    Sleep    60s
+
+*** Keywords ***
+Put Back
+    Sleep    2s
+    Create File    {folder}/undone
 """
 
 
@@ -49,15 +74,15 @@ def test_certify_takes_a_filter_for_a_bench(monkeypatch: pytest.MonkeyPatch) -> 
     asked = list[object]()
 
     @contextmanager
-    def bench(tags: object, _: Coordinator) -> Iterator[Path]:
-        asked.append(tags)
-        yield Path("reserved.yaml")
+    def bench(tags: object, _: Coordinator, queue_s: float) -> Iterator[ReservedBench]:
+        asked.append((tags, queue_s))
+        yield ReservedBench(Path("reserved.yaml"), StopOrder())
 
     monkeypatch.setattr(places, "reserved", bench)
     monkeypatch.setenv(PYTHON, "python")
     monkeypatch.setattr(certify, "run", lambda file, *_, dry_run, **__: asked.append(file) or dry_run)
-    assert cli.main(["certify", "--bench", "labgrid:card=x"]) == 0
-    assert asked == [{"card": "x"}, Path("reserved.yaml")]
+    assert cli.main(["certify", "--bench", "labgrid:card=x", "--queue", "60"]) == 0
+    assert asked == [({"card": "x"}, 60.0), Path("reserved.yaml")]
 
 
 class Lab:
@@ -68,7 +93,7 @@ class Lab:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.address = f"127.0.0.1:{probe.getsockname()[1]}"
-        self.coordinator = Coordinator(self.address, str(LABGRID))
+        self.coordinator = Coordinator(self.address, str(LABGRID), quiet_s=0.2)
         self.start()
 
     def start(self) -> None:
@@ -87,10 +112,31 @@ class Lab:
         self.process.kill()
         self.process.wait()
 
+    def client(self, *words: str) -> str:
+        command = [str(LABGRID.with_name("labgrid-client")), "-x", self.address, *words]
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=30).stdout
+
     def owner(self, place: str) -> str:
-        command = [str(LABGRID.with_name("labgrid-client")), "-x", self.address, "who"]
-        said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=30).stdout
-        return next((line for line in said.splitlines() if place in line), "")
+        return next((line for line in self.client("who").splitlines() if place in line), "")
+
+    @contextmanager
+    def program(self, text: str) -> Iterator[subprocess.Popen[str]]:
+        """A program of its own session that reserves the bench, from the moment that it has it."""
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+        command = [sys.executable, "-c", text, self.address, str(LABGRID), str(self.folder)]
+        with subprocess.Popen(
+            command, env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True
+        ) as program:
+            yield program
+            program.kill()
+
+    @contextmanager
+    def running(self) -> Iterator[subprocess.Popen[str]]:
+        """A run whose first test goes on."""
+        (self.folder / "toy.robot").write_text(SUITE.format(folder=self.folder))
+        with self.program(RUN) as run:
+            until((self.folder / "begun").exists, within=30, what="the first test", every=0.1)
+            yield run
 
 
 @pytest.fixture
@@ -106,15 +152,13 @@ class TestRealCoordinator:
     pytestmark = real
 
     def test_a_bench_is_held_and_released(self, lab: Lab) -> None:
-        with reserved({"card": "x"}, lab.coordinator, lab.folder) as file:
-            assert file.stem == "bench1" and "niclab-" in lab.owner("bench1")
+        with reserved({"card": "x"}, lab.coordinator, lab.folder) as bench:
+            assert bench.file.stem == "bench1" and "niclab-" in lab.owner("bench1")
         assert lab.owner("bench1") == ""
 
     @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
     def test_a_killed_run_releases_its_bench(self, lab: Lab, number: int) -> None:
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-        command = [sys.executable, "-c", HOLD, lab.address, str(LABGRID), str(lab.folder)]
-        with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as run:
+        with lab.program(HOLD) as run:
             assert run.stdout is not None and run.stdout.readline() == "bench1\n"
             run.send_signal(number)
         until(lambda: not lab.owner("bench1"), within=20, what="the release")
@@ -131,8 +175,60 @@ class TestRealCoordinator:
         with reserved({"card": "x"}, lab.coordinator, lab.folder):
             assert lab.coordinator.do("reap", {}) == []
             user, host = lab.owner("bench1").split()[:2]
-            client = [str(LABGRID.with_name("labgrid-client")), "-x", lab.address, "-p", "bench1"]
             comment = json.dumps({"owner": f"{host}/{user}", "until": 1})
-            subprocess.run([*client, "set-comment", comment], check=True, timeout=30)
+            lab.client("-p", "bench1", "set-comment", comment)
             lines = [json.loads(line) for line in lab.coordinator.do("reap", {})]
             assert [line["released"] for line in lines] == ["bench1"]
+
+    @pytest.mark.parametrize("numbers", [(signal.SIGTERM, signal.SIGTERM), (signal.SIGINT, signal.SIGTERM)])
+    def test_a_run_that_is_ended_twice_restores_its_bench_and_then_releases_it(
+        self, lab: Lab, numbers: tuple[int, ...]
+    ) -> None:
+        """A pipeline's abort: every process of the build is signalled, slow ones twice."""
+        with lab.running() as run:
+            for number in numbers:
+                os.killpg(run.pid, number)
+                time.sleep(0.2)
+            until(lambda: not lab.owner("bench1"), within=30, what="the release", every=0.2)
+            assert (lab.folder / "undone").exists()
+            assert run.wait(20) == 1  # the one test of the suite
+
+    def test_a_run_is_stopped_when_another_has_its_bench(self, lab: Lab) -> None:
+        with lab.running() as run:
+            lab.client("-p", "bench1", "release", "--kick")
+            lab.client("-p", "bench1", "acquire")
+            assert run.wait(120) == 1 and (lab.folder / "undone").exists()
+        assert "niclab-" not in lab.owner("bench1") and lab.owner("bench1")  # it is the other's to release
+
+    def test_a_run_is_stopped_when_nobody_holds_its_bench(self, lab: Lab) -> None:
+        with lab.running() as run:
+            children = Path(f"/proc/{run.pid}/task/{run.pid}/children").read_text().split()
+            (agent,) = (pid for pid in children if b"agent.py" in Path(f"/proc/{pid}/cmdline").read_bytes())
+            os.kill(int(agent), signal.SIGKILL)
+            assert run.wait(30) == 1 and (lab.folder / "undone").exists()
+
+    def test_a_bench_that_is_not_free_in_time_is_a_fault(self, lab: Lab) -> None:
+        with reserved({"card": "x"}, lab.coordinator, lab.folder):
+            begun = time.monotonic()
+            with (
+                pytest.raises(BenchFault, match=r"no place with the tags .* was free in time"),
+                reserved({"card": "x"}, lab.coordinator, lab.folder, queue_s=1),
+            ):
+                pass
+            assert time.monotonic() - begun < 30 and lab.client("reservations") == ""
+        with pytest.raises(BenchFault, match="no place has the tags"), reserved({"card": "y"}, lab.coordinator):
+            pass
+
+    def test_a_run_that_is_ended_in_the_queue_leaves_it(self, lab: Lab) -> None:
+        with reserved({"card": "x"}, lab.coordinator, lab.folder), lab.program(HOLD) as waiting:
+            until(lambda: "waiting" in lab.client("reservations"), within=30, what="the queue", every=0.5)
+            waiting.terminate()
+            assert waiting.wait(10) == -signal.SIGTERM
+            until(lambda: lab.client("reservations") == "", within=30, what="the end of the queue", every=0.5)
+
+    def test_a_lease_outlives_a_coordinator_that_forgot_its_holder(self, lab: Lab) -> None:
+        """Whoever is faster than the holder after a restart leaves the bench alone."""
+        lab.client("-p", "bench1", "set-comment", json.dumps({"owner": "a/niclab-1", "until": time.time() + 8}))
+        begun = time.monotonic()
+        with reserved({"card": "x"}, lab.coordinator, lab.folder):
+            assert time.monotonic() - begun > 7

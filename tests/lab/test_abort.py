@@ -41,8 +41,9 @@ NICLAB = """
 import sys
 from pathlib import Path
 from niclab.commands import certify
+from niclab.core import abort
 certify.SUITES = Path(sys.argv[1])
-sys.exit(certify._Robot().run(["--listener", str(certify.ABORT), "--outputdir", sys.argv[2]]))
+sys.exit(certify._Robot().run(["--listener", str(certify.ABORT), "--outputdir", sys.argv[2]], abort.StopOrder()))
 """
 
 

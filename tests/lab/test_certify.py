@@ -14,6 +14,7 @@ from fake_bench import FakeBench
 import niclab
 from niclab.bench.records import OperatingSystem, Role
 from niclab.commands import certify, cli, report, restore, resume
+from niclab.core.abort import StopOrder
 from niclab.core.exit_status import ExitStatus
 from niclab.core.undo import Action, ActionKind, Journal
 from niclab.core.verdict import BenchFault
@@ -115,6 +116,42 @@ class TestRun:
         assert undone.exists() and asked["robot_rc"] == 2  # both failed: the second never began
         assert signal.getsignal(number) is before
 
+    @pytest.mark.parametrize("early", [False, True])
+    def test_a_run_that_is_ordered_to_stop_puts_the_bench_back(
+        self,
+        bench: FakeBench,
+        suites: Path,
+        asked: dict[str, object],
+        capsys: pytest.CaptureFixture[str],
+        early: bool,
+    ) -> None:
+        begun, undone, stop = suites / "begun", suites / "undone", StopOrder()
+        (suites / "passing.robot").write_text(SLOW.format(begun=begun, undone=undone))
+        asked["ended"] = ExitStatus.BENCH_FAULT
+
+        def end() -> None:
+            until(begun.exists, within=20, what="the first test to begin", every=0.05)
+            stop.give("the bench was lost: bench1")
+            stop.give("for another reason")
+
+        ender = threading.Thread(target=end)
+        if early:
+            stop.give("the bench was lost: bench1")
+        else:
+            ender.start()
+        results = bench.folder / "results"
+        if early:
+            with pytest.raises(BenchFault, match="the bench was lost: bench1"):
+                certify.run(bench.file, str(bench.sheet), "quick", results, stop=stop)
+            assert not results.exists() and not begun.exists()
+            return
+        certify.run(bench.file, str(bench.sheet), "quick", results, stop=stop)
+        ender.join()
+        assert undone.exists() and asked["robot_rc"] == 2
+        run_dir = asked["run_dir"]
+        assert isinstance(run_dir, Path) and read_run(run_dir)["stopped"] == "the bench was lost: bench1"
+        assert "niclab: the bench was lost: bench1; the run stops" in capsys.readouterr().err
+
     def test_a_dry_run_says_what_to_expect_and_runs_nothing(
         self, bench: FakeBench, suites: Path, asked: dict[str, object], capsys: pytest.CaptureFixture[str]
     ) -> None:
@@ -198,9 +235,9 @@ class TestRun:
         def missing() -> Tools:
             raise BenchFault("report tools: cli.js: missing; expected: what make setup installs")
 
-        def robot(runner: certify._Robot, options: list[str]) -> int:
+        def robot(runner: certify._Robot, options: list[str], stop: StopOrder) -> int:
             warned.append(capsys.readouterr().err)
-            return real(runner, options)
+            return real(runner, options, stop)
 
         real = certify._Robot.run
         monkeypatch.setattr(report.tools, "find", missing)
@@ -324,13 +361,13 @@ class TestCommand:
     def test_certify_returns_what_the_run_does(self, status: int, monkeypatch: pytest.MonkeyPatch) -> None:
         asked: list[object] = []
 
-        def run(*arguments: object, dry_run: bool, suites: list[str]) -> int:
-            asked.extend([*arguments, dry_run, suites])
+        def run(*arguments: object, dry_run: bool, suites: list[str], stop: StopOrder) -> int:
+            asked.extend([*arguments, dry_run, suites, stop.reason])
             return status
 
         monkeypatch.setattr(certify, "run", run)
         assert cli.main(["certify", "x.yaml", "--card", "c", "--profile", "full", "--results", "r"]) == status
-        assert asked == [Path("x.yaml"), "c", "qualification", Path("r"), {}, None, False, []]
+        assert asked == [Path("x.yaml"), "c", "qualification", Path("r"), {}, None, False, [], ""]
 
     def test_a_killed_run_is_continued_by_its_folder(self, monkeypatch: pytest.MonkeyPatch) -> None:
         asked: list[object] = []

@@ -239,6 +239,7 @@ SHORTCOMINGS: dict[str, tuple[Change, str]] = {
         added("evidence/lspci.txt", "Width x8"),
         "Evidence has changed since it was stored: lspci.txt",
     ),
+    "run stopped": (in_run(stopped="bench lost"), "The run was stopped before its end: bench lost."),
     "evidence slipped in": (added("evidence/new.txt"), "Evidence is not in the index: new.txt"),
 }
 

@@ -122,8 +122,27 @@ def test_the_store_is_filled_from_the_folders_again_and_again(tmp_path: Path) ->
     results = ResultsStore(tmp_path / FILE)
     assert (fill(tmp_path, results), fill(tmp_path, results)) == (2, 2)
     assert [(each.run, each.firmware) for each in results.runs_of("x")] == [("2025-a", "1"), ("2026-b", "2")]
+    assert [(of_run[1], figure.samples) for of_run, figure in results.figures_of("x")] == [
+        ("2026-b", STEADY),
+        ("2025-a", STEADY),
+    ]
+
+
+def test_a_store_of_another_version_is_refused_and_made_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make(tmp_path, "2025-a", STEADY, "1")
     with sqlite3.connect(tmp_path / FILE) as store:
-        assert store.execute("SELECT count(*) FROM figures").fetchone() == (2,)
+        store.execute("CREATE TABLE runs (run TEXT PRIMARY KEY, card TEXT, bench TEXT, started TEXT, verdict TEXT)")
+        store.execute("INSERT INTO runs VALUES ('2025-a', 'x', 'b', '2025', 'CERTIFIED')")
+    store.close()
+    assert cli.main(["history", "x", "--results", str(tmp_path)]) == ExitStatus.BENCH_FAULT
+    said = capsys.readouterr().err
+    assert "history.sqlite: has the form of another version, columns run, card, bench, started, verdict;" in said
+    assert "niclab store fill --results FOLDER" in said
+    (tmp_path / FILE).rename(tmp_path / "older.sqlite")
+    assert cli.main(["store", "fill", "--results", str(tmp_path)]) == 0
+    assert capsys.readouterr().out == "1 runs taken\n"
 
 
 def test_the_page_of_a_card_has_a_trend(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -20,7 +20,7 @@ from niclab.commands.forecast import forecast, newest
 from niclab.commands.reach import reach
 from niclab.commands.report import look_for_tools, try_report
 from niclab.commands.schema import DIRECTORY, TAG_DOCUMENTATION
-from niclab.core.abort import ENDING, FORWARDED, EndRequests
+from niclab.core.abort import ENDING, FORWARDED, EndRequests, StopOrder
 from niclab.core.exit_status import ExitStatus
 from niclab.core.verdict import BenchFault
 from niclab.files.repository import REPOSITORY
@@ -38,6 +38,7 @@ from niclab.report.runfolder import (
     record_call,
     record_facts,
     record_ports,
+    record_stop,
     subject_of,
 )
 from niclab.report.sums import SUMS_NAME
@@ -73,6 +74,7 @@ def run(
     *,
     dry_run: bool = False,
     suites: Sequence[str] = (),
+    stop: StopOrder | None = None,
 ) -> ExitStatus:
     """Qualify ``card`` on the bench; return how it ended. It says first what to expect.
 
@@ -85,6 +87,7 @@ def run(
         sign_with: Key of SSH that signs the certificate.
         dry_run: Only say what to expect, and what the bench can decide: nothing is run, and no run folder is made.
         suites: Names of the suites that are run, as of ``robot --suite``; the run is partial then, and never certified.
+        stop: Where somebody orders the run to stop: its teardown runs, and it is not certified.
 
     Raises:
         BenchFault: When bench file, sheet, plan, key or suites are wrong, or the certificate cannot be written. A
@@ -106,6 +109,8 @@ def run(
         for line in reach(bench, ahead.tags, load_requirements()).lines():
             print(line, flush=True)
         return ExitStatus.CERTIFIED
+    if stop is not None and stop.reason:
+        raise BenchFault(f"bench {bench.name}: {stop.reason}; nothing was run")
     run_dir = new_run(results, sheet.name, bench.name, emulated=bench.emulated)
     part = f"only the suites {', '.join(suites)} were asked for" if suites else None
     plan_run(run_dir, expected_tests=ahead.tests, plan=chosen_plan.plan, partial=part)
@@ -119,25 +124,29 @@ def run(
     others = {role.value: system.value for role, system in (systems or {}).items()}
     record_call(run_dir, bench=str(bench.file.absolute()), card=card, plan=plan, suites="\n".join(suites), **others)
     earlier = newest(bench.name, sheet.name, chosen_plan.plan, results)
-    return finish(run_dir, bench, run_robot(run_dir, options, earlier), tools, sign_with)
+    return finish(run_dir, bench, run_robot(run_dir, options, earlier, stop), tools, sign_with)
 
 
-def run_robot(run_dir: Path, options: list[str], earlier: Path | None = None) -> int:
+def run_robot(run_dir: Path, options: list[str], earlier: Path | None = None, stop: StopOrder | None = None) -> int:
     """Run Robot Framework with every listener of a qualification; return its exit status.
 
     Args:
         run_dir: Folder of the run.
         options: What it runs.
         earlier: Folder of an earlier run alike, from whose durations the time left is foretold.
+        stop: Where somebody orders the run to stop.
     """
+    stop = stop or StopOrder()
     results = f"{LISTENER}:{run_dir / ALLURE_RESULTS_FOLDER}"
     tests = f"{TEST_JOURNAL}:{run_dir / EVIDENCE_FOLDER / test_journal.FILE}"
     progress = f"{PROGRESS}:{earlier / CERTIFICATE_FILE}" if earlier else str(PROGRESS)
     every = (MASKING, ABORT, FIGURES, progress, results, tests)
     listeners = [word for each in every for word in ("--listener", str(each))]
-    return _Robot().run(
-        [*options, *listeners, "--console", "quiet", "--xunit", JUNIT_NAME, "--outputdir", str(run_dir)]
-    )
+    output = ["--console", "quiet", "--xunit", JUNIT_NAME, "--outputdir", str(run_dir)]
+    status = _Robot().run([*options, *listeners, *output], stop)
+    if stop.reason:
+        record_stop(run_dir, stop.reason)
+    return status
 
 
 def finish(run_dir: Path, bench: Bench, rc: int, tools: Tools | None, sign_with: Path | None) -> ExitStatus:
@@ -272,7 +281,7 @@ class _Robot:
         self._unsent = 0
         self._requests = EndRequests()
 
-    def run(self, options: list[str]) -> int:
+    def run(self, options: list[str], stop: StopOrder) -> int:
         """Run Robot Framework to its end, whatever ends it: it takes the bench back to what it was.
 
         It has a session and an environment of its own, so that who signals all processes of a terminal or of a
@@ -286,10 +295,17 @@ class _Robot:
                 while self._unsent:  # what came while it was being started
                     self._unsent -= 1
                     self._process.send_signal(FORWARDED)
+                stop.listen(lambda: self._stop(stop.reason))
                 return self._process.wait()
         finally:
+            stop.listen(None)
             for number, handler in before.items():
                 signal.signal(number, handler)
+
+    def _stop(self, reason: str) -> None:
+        assert self._process is not None
+        print(f"niclab: {reason}; the run stops", file=sys.stderr, flush=True)
+        self._process.send_signal(FORWARDED)
 
     def _pass_on(self, number: int, _: object) -> None:
         if not self._requests.counts(number):

@@ -14,6 +14,7 @@ from niclab.bench.records import OperatingSystem, Role, chosen_systems
 from niclab.commands import (
     baseline,
     certify,
+    certify_all,
     compare,
     doctor,
     new_bench,
@@ -33,6 +34,7 @@ from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.files.mask import MessageMask
 from niclab.files.repository import REPOSITORY, RESULTS
 from niclab.files.secrets import handed_out
+from niclab.fleet.reservation import QUEUE_S
 from niclab.scope.plan import PLAN_OF_PROFILE
 
 DEFAULT_BENCH = REPOSITORY / "lab" / "benches" / "virtual.yaml"
@@ -94,6 +96,9 @@ def _parser() -> argparse.ArgumentParser:
     qualify = commands.add_parser("certify", help="qualify a card: suites, Allure report, certificate")
     qualify.add_argument("bench", nargs="?", type=Path, default=DEFAULT_BENCH)
     qualify.add_argument("--bench", type=Path, dest="other_bench", metavar="FILE|labgrid:FILTER", help="the same")
+    qualify.add_argument(
+        "--queue", type=float, default=QUEUE_S, metavar="S", help="seconds to wait for a bench of labgrid:FILTER"
+    )
     qualify.add_argument("--card", default=DEFAULT_CARD)
     scope = qualify.add_mutually_exclusive_group()
     scope.add_argument("--plan", help="name of a plan in lab/plans, or a plan's file: what must be covered")
@@ -147,6 +152,7 @@ def _parser() -> argparse.ArgumentParser:
     baseline.add_parser(commands)
     store.add_parser(commands)
     places.add_parser(commands)
+    certify_all.add_parser(commands)
     alike = commands.add_parser("parity", help="print which question each operating system answers, and how")
     alike.set_defaults(run=_parity)
     return parser
@@ -195,9 +201,9 @@ def _certify(options: argparse.Namespace) -> int:
     if options.resume is not None:
         return resume.run(options.resume, options.sign)
     plan = options.plan or PLAN_OF_PROFILE[options.profile]
-    with places.bench_file(options.other_bench or options.bench) as bench:
+    with places.bench_of(options.other_bench or options.bench, options.queue) as bench:
         return certify.run(
-            bench,
+            bench.file,
             options.card,
             plan,
             options.results,
@@ -205,6 +211,7 @@ def _certify(options: argparse.Namespace) -> int:
             options.sign,
             dry_run=options.dry_run,
             suites=options.suite,
+            stop=bench.stop,
         )
 
 

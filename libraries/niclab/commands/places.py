@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from niclab.bench.records import Role, load_bench
-from niclab.fleet.reservation import PREFIX, Coordinator, reserved, tags_of
+from niclab.core.abort import StopOrder
+from niclab.fleet.reservation import PREFIX, Coordinator, ReservedBench, reserved, tags_of
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -45,17 +46,18 @@ def run(benches: list[Path], tags: list[str], *, reap: bool) -> int:
 
 
 @contextmanager
-def bench_file(bench: Path) -> Iterator[Path]:
-    """Yield the bench file of a run; for ``labgrid:FILTER`` that of a bench which is held meanwhile.
+def bench_of(bench: Path, queue_s: float) -> Iterator[ReservedBench]:
+    """Yield the bench of a run; for ``labgrid:FILTER`` one which is held meanwhile.
 
     Args:
         bench: The file, or the filter.
+        queue_s: Seconds to wait in the queue at most.
 
     Raises:
         BenchFault: No bench can be reserved.
     """
     if not str(bench).startswith(PREFIX):
-        yield bench
+        yield ReservedBench(bench, StopOrder())
         return
-    with reserved(tags_of(str(bench)), Coordinator.of_environment()) as file:
-        yield file
+    with reserved(tags_of(str(bench)), Coordinator.of_environment(), queue_s=queue_s) as held:
+        yield held

@@ -7,8 +7,10 @@ want the same: an end with the teardown. Only who insists wants an end at once.
 from __future__ import annotations
 
 import signal
+import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """The signals that end a run."""
@@ -41,3 +43,41 @@ class EndRequests:
             self._first_at = now
             return True
         return self._counts[number] >= self._at_once.get(number, 3) or now - self._first_at >= IGNORED_FOR_S
+
+
+class StopOrder:
+    """The order to stop a run that nobody signals: given once, by any thread, before or while the run listens."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._reason = ""
+        self._listener: Callable[[], object] | None = None
+
+    @property
+    def reason(self) -> str:
+        """Why the run must stop; empty as long as it need not."""
+        return self._reason
+
+    def give(self, reason: str) -> None:
+        """Order the run to stop; only the first order counts.
+
+        Args:
+            reason: Why.
+        """
+        with self._lock:
+            if self._reason:
+                return
+            self._reason = reason
+            if self._listener is not None:
+                self._listener()
+
+    def listen(self, listener: Callable[[], object] | None) -> None:
+        """Call somebody when the order is given, or at once where it was given before.
+
+        Args:
+            listener: Who stops the run; None: nobody any more.
+        """
+        with self._lock:
+            self._listener = listener
+            if self._reason and listener is not None:
+                listener()

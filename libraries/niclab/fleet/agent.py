@@ -1,8 +1,13 @@
 """What speaks to the coordinator: a program for the Python of labgrid, which needs nothing of niclab.
 
-``agent.py ADDRESS OWNER hold JSON`` reserves a place by its tags, prints its name and holds it until standard input
-ends, so that it is released also when the run was killed. ``reap`` releases overdue places once; ``export JSON`` makes
-places and sets their tags.
+``agent.py ADDRESS OWNER hold JSON`` reserves a place by its tags and holds it until standard input ends, so that it is
+released also when the run was killed. It prints a line of JSON for each thing that happens: ``place``, the bench;
+``lost``, why the bench is no longer the run's; ``refused``, why there is none. ``reap`` releases overdue places once;
+``export JSON`` makes places and sets their tags.
+
+The comment of a place is the lease of its holder, because the coordinator forgets holders when it is restarted. Whoever
+acquires a place looks at the comment: a lease of another that has not ended is left alone. Whoever waits gives the
+holders time to come back first (``quiet_s``).
 """
 
 from __future__ import annotations
@@ -10,10 +15,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import random
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import grpc
@@ -22,138 +28,269 @@ from labgrid.remote.generated import labgrid_coordinator_pb2_grpc as pbg
 
 OPTIONS = [("grpc.use_local_subchannel_pool", 1), ("grpc.keepalive_time_ms", 7500)]
 ALLOCATED, ENDED = 1, (3, 4)  # states of a reservation
-HELD_S, POLL_S = 90.0, 5.0
-"""House rules: a holder that was silent for so long has lost its place; a queue is asked so often."""
+RELEASE_TRIES = 20
+HELD_S, POLL_S, AGAIN_S, CALL_S = 90.0, 5.0, 0.5, 20.0
+"""House rules: a holder that was silent for so long has lost its place; a queue is asked so often; a holder without a
+connection tries again so soon; a call may take so long."""
+UNREACHABLE = (grpc.aio.AioRpcError, ConnectionError, TimeoutError)
+MARK = "/niclab-"
+"""Part of the owner name of every run."""
 
 
-class CoordinatorSession:
-    """A connection to the coordinator; its stream is its identity."""
+class PlaceLostError(Exception):
+    """Somebody else has the place now."""
+
+
+class NoPlaceError(Exception):
+    """There is no place for the run."""
+
+
+def lease_of(place: Any) -> tuple[str, float]:
+    """Who noted a deadline in the comment of a place, and which; nobody where there is none."""
+    try:
+        noted = json.loads(place.comment)
+        return str(noted["owner"]), float(noted["until"])
+    except (ValueError, KeyError, TypeError):
+        return "", 0.0
+
+
+def is_overdue(place: Any) -> bool:
+    """Whether the holder of a place has let its deadline pass, or never noted one; a person need not note any."""
+    owner, until = lease_of(place)
+    if not place.acquired:
+        return False
+    if owner == place.acquired:
+        return until < time.time()
+    return MARK in place.acquired and place.changed + HELD_S < time.time()
+
+
+class Known:
+    """A moment in which the coordinator knows the owner by name, which only making a reservation and acquiring need.
+
+    Its stream is its identity. The coordinator sends each change of each place to every open stream: with some hundred
+    of them it does nothing else. Whoever waits or holds has none.
+    """
 
     def __init__(self, address: str, owner: str) -> None:
-        self.owner = owner
+        self._owner = owner
         self._channel = grpc.aio.insecure_channel(address, options=OPTIONS)
         self.stub = pbg.CoordinatorStub(self._channel)
         self._outgoing: asyncio.Queue[Any] = asyncio.Queue()
-        self._ready, self.lost = asyncio.Event(), asyncio.Event()
 
-    async def __aenter__(self) -> CoordinatorSession:
-        self._outgoing.put_nowait(pb.ClientInMessage(startup=pb.StartupDone(version="26.0.1", name=self.owner)))
+    async def __aenter__(self) -> Known:
+        self._outgoing.put_nowait(pb.ClientInMessage(startup=pb.StartupDone(version="26.0.1", name=self._owner)))
         self._outgoing.put_nowait(pb.ClientInMessage(sync=pb.Sync(id=1)))
-        self._pump = asyncio.create_task(self._listen())
-        await asyncio.wait_for(self._ready.wait(), 10)
-        if self.lost.is_set():
-            raise ConnectionError("no coordinator")
+        self._stream = self.stub.ClientStream(self._out())
+        try:
+            await asyncio.wait_for(self._synchronized(), CALL_S)
+        except BaseException:
+            await self.__aexit__()
+            raise
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self._pump.cancel()
-        await asyncio.gather(self._pump, return_exceptions=True)
+        self._stream.cancel()
         await self._channel.close()
 
-    async def _listen(self) -> None:
-        async def out() -> AsyncIterator[Any]:
-            while True:
-                yield await self._outgoing.get()
+    async def _out(self) -> AsyncIterator[Any]:
+        while True:
+            yield await self._outgoing.get()
 
-        try:
-            async for message in self.stub.ClientStream(out()):
-                if message.HasField("sync"):
-                    self._ready.set()
-        except grpc.aio.AioRpcError:
-            pass  # `lost` says so
-        finally:
-            self.lost.set()
-            self._ready.set()
+    async def _synchronized(self) -> None:
+        async for message in self._stream:
+            if message.HasField("sync"):
+                return
+        raise ConnectionError("no coordinator")
+
+
+class CoordinatorSession:
+    """A connection to the coordinator."""
+
+    def __init__(self, address: str, owner: str) -> None:
+        self.owner, self._address = owner, address
+        self._channel = grpc.aio.insecure_channel(address, options=OPTIONS)
+        self.stub = pbg.CoordinatorStub(self._channel)
+
+    async def __aenter__(self) -> CoordinatorSession:
+        await asyncio.wait_for(self._channel.channel_ready(), CALL_S)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._channel.close()
+
+    async def broken(self) -> None:
+        """Wait for the end of the connection."""
+        while (state := self._channel.get_state()) is grpc.ChannelConnectivity.READY:
+            await self._channel.wait_for_state_change(state)
 
     async def places(self) -> dict[str, Any]:
         """All places by name."""
-        return {place.name: place for place in (await self.stub.GetPlaces(pb.GetPlacesRequest())).places}
+        asked = await self.stub.GetPlaces(pb.GetPlacesRequest(), timeout=CALL_S)
+        return {place.name: place for place in asked.places}
 
-    async def beat(self, place: str) -> None:
-        """Note the deadline of this holder."""
-        text = json.dumps({"owner": self.owner, "until": time.time() + HELD_S})
-        await self.stub.SetPlaceComment(pb.SetPlaceCommentRequest(placename=place, comment=text))
+    async def note(self, place: str, until: float) -> None:
+        """Note a deadline of this owner in the comment of a place."""
+        text = json.dumps({"owner": self.owner, "until": until})
+        await self.stub.SetPlaceComment(pb.SetPlaceCommentRequest(placename=place, comment=text), timeout=CALL_S)
 
-    async def acquire(self, tags: dict[str, str]) -> str:
-        """Wait in the queue for a place with these tags; return its name."""
+    async def acquire(self, tags: dict[str, str], until: float) -> str:
+        """Wait in the queue for a place with these tags; return its name.
+
+        Raises:
+            NoPlaceError: No place has these tags, or none was free in time.
+        """
+        if not any(
+            tags.items() <= {**place.tags, "name": name}.items() for name, place in (await self.places()).items()
+        ):
+            raise NoPlaceError(f"no place has the tags {tags}; expected: those of a bench, see labgrid-client places")
+        while True:
+            taken = list[str]()
+            try:
+                place = await self._reserve(tags, until, taken)
+                owner, deadline = lease_of((await self.places())[place])
+                if owner in ("", self.owner) or deadline < time.time():
+                    await self.note(place, time.time() + HELD_S)
+                    return place
+            except BaseException:
+                for each in taken:  # also when it was cancelled before the answer came
+                    with contextlib.suppress(grpc.aio.AioRpcError):
+                        await self._release(each)
+                raise
+            # the coordinator forgot its holder, who is about to come back
+            await self._release(place)
+            await asyncio.sleep(POLL_S)
+
+    async def _reserve(self, tags: dict[str, str], until: float, taken: list[str]) -> str:
         wanted = {"main": pb.Reservation.Filter(filter=tags)}
-        made = await self.stub.CreateReservation(pb.CreateReservationRequest(prio=0.0, filters=wanted))
-        token = made.reservation.token
+        request = pb.CreateReservationRequest(prio=0.0, filters=wanted)
+        async with Known(self._address, self.owner) as known:
+            made = (await known.stub.CreateReservation(request, timeout=CALL_S)).reservation
         try:
             while True:
-                asked = await self.stub.PollReservation(pb.PollReservationRequest(token=token))
-                if asked.reservation.state == ALLOCATED:
-                    place = str(asked.reservation.allocations["main"])
-                    await self.stub.AcquirePlace(pb.AcquirePlaceRequest(placename=place))
-                    await self.beat(place)
+                poll = pb.PollReservationRequest(token=made.token)
+                asked = (await self.stub.PollReservation(poll, timeout=CALL_S)).reservation
+                if asked.state == ALLOCATED:
+                    place = str(asked.allocations["main"])
+                    taken.append(place)
+                    await self._acquire(place)
                     return place
-                if asked.reservation.state in ENDED:
-                    raise ConnectionError(f"reservation {token}: has ended")
+                if asked.state in ENDED:
+                    raise ConnectionError(f"reservation {made.token}: has ended")
+                if time.time() > until:
+                    raise NoPlaceError(f"no place with the tags {tags} was free in time")
                 await asyncio.sleep(POLL_S)
         finally:
             with contextlib.suppress(grpc.aio.AioRpcError):
-                await self.stub.CancelReservation(pb.CancelReservationRequest(token=token))
+                cancel = pb.CancelReservationRequest(token=made.token)
+                await self.stub.CancelReservation(cancel, timeout=CALL_S)
 
     async def release(self, place: str) -> None:
-        """Release the place, if it is still this owner's."""
-        await self.stub.ReleasePlace(pb.ReleasePlaceRequest(placename=place, fromuser=self.owner))
+        """End the lease and release the place, as far as they are still this owner's."""
+        if lease_of((await self.places())[place])[0] == self.owner:
+            await self.note(place, 0.0)
+        await self._release(place)
 
-    async def hold(self, place: str, ended: asyncio.Event) -> None:
-        """Keep the place until the end or the loss of the connection; a place that is free is acquired again."""
-        while not ended.is_set() and not self.lost.is_set():
-            owner = (await self.places())[place].acquired
-            if owner not in ("", self.owner):
-                raise PermissionError(f"{place}: is held by {owner}; expected: {self.owner}")
-            if not owner:
-                await self.stub.AcquirePlace(pb.AcquirePlaceRequest(placename=place))
-            await self.beat(place)
-            waits = [asyncio.create_task(each.wait()) for each in (ended, self.lost)]
-            await asyncio.wait(waits, timeout=HELD_S / 3, return_when=asyncio.FIRST_COMPLETED)
+    async def _acquire(self, place: str) -> None:
+        async with Known(self._address, self.owner) as known:
+            await known.stub.AcquirePlace(pb.AcquirePlaceRequest(placename=place), timeout=CALL_S)
+
+    async def _release(self, place: str) -> None:
+        await self.stub.ReleasePlace(pb.ReleasePlaceRequest(placename=place, fromuser=self.owner), timeout=CALL_S)
+
+    async def keep(self, name: str, ended: asyncio.Event) -> None:
+        """Keep a place until the end; one that was forgotten is acquired again.
+
+        Raises:
+            PlaceLostError: It has another owner, or was removed.
+        """
+        foreign_since = 0.0
+        while not ended.is_set():
+            place = (await self.places()).get(name)
+            if place is None:
+                raise PlaceLostError(f"{name}: was removed; expected: held by {self.owner}")
+            wait_s = HELD_S / 3
+            if place.acquired in ("", self.owner):
+                foreign_since = 0.0
+                if not place.acquired:
+                    await self._acquire(name)
+                await self.note(name, time.time() + HELD_S)
+            elif lease_of(place)[0] == self.owner and time.time() - (foreign_since or time.time()) < CALL_S:
+                foreign_since = foreign_since or time.time()
+                wait_s = AGAIN_S  # a run that was given it looks at the lease right now, and releases it
+            else:
+                raise PlaceLostError(f"{name}: is held by {place.acquired}; expected: {self.owner}")
+            waits = [asyncio.create_task(each) for each in (ended.wait(), self.broken())]
+            await asyncio.wait(waits, timeout=wait_s, return_when=asyncio.FIRST_COMPLETED)
             for each in waits:
                 each.cancel()
 
 
-async def hold(address: str, owner: str, tags: dict[str, str]) -> None:
-    """Reserve, acquire, hold, release; through restarts of the coordinator."""
-    ended, place = asyncio.Event(), ""
-    reader = asyncio.StreamReader()
+async def hold(address: str, owner: str, asked: dict[str, Any], ended: asyncio.Event, say: Callable[..., None]) -> None:
+    """Reserve, acquire and hold a place, through restarts of the coordinator; then release it.
+
+    Args:
+        address: Address of the coordinator.
+        owner: Who holds it: a name that no other run has.
+        asked: ``tags`` of the place, ``queue_s`` to wait for it at most, ``quiet_s`` to wait after a connection.
+        ended: Set to end it.
+        say: Called with what happens.
+
+    Raises:
+        NoPlaceError: There is no place.
+        PlaceLostError: Somebody else has it.
+    """
+    place, until, tries, failures = "", time.time() + asked["queue_s"], 0, 0
+    while not ended.is_set() or (place and tries < RELEASE_TRIES):
+        tries += ended.is_set()
+        with contextlib.suppress(*UNREACHABLE):
+            async with CoordinatorSession(address, owner) as session:
+                if not place:
+                    await asyncio.sleep(asked["quiet_s"])
+                    place = await session.acquire(asked["tags"], until)
+                    say(place=place)
+                await session.keep(place, ended)
+                await session.release(place)
+                return
+        if not place and time.time() > until:
+            raise NoPlaceError(f"coordinator {address}: could not be reached in time")
+        # whoever holds a place comes back first; the others spread, so that a slow coordinator keeps up with them
+        spread_s = asked["quiet_s"] * random.uniform(1, 4) * 2 ** min(failures, 4)
+        failures += 1
+        await asyncio.sleep(AGAIN_S if place else AGAIN_S + spread_s)
+
+
+async def hold_until_end_of_input(address: str, owner: str, asked: dict[str, Any]) -> None:
+    """Hold a place until standard input ends."""
+    ended, reader = asyncio.Event(), asyncio.StreamReader()
     await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    held = False
 
-    async def whole_life() -> None:
-        nonlocal place
-        while not ended.is_set():
-            with contextlib.suppress(grpc.aio.AioRpcError, ConnectionError, TimeoutError):
-                async with CoordinatorSession(address, owner) as session:
-                    if not place:
-                        place = await session.acquire(tags)
-                        print(json.dumps({"place": place}), flush=True)
-                    await session.hold(place, ended)
-            if not ended.is_set():
-                await asyncio.sleep(0.5)
+    def say(**what: str) -> None:
+        nonlocal held
+        held = True
+        print(json.dumps(what), flush=True)
 
-    life = asyncio.create_task(whole_life())
+    life = asyncio.create_task(hold(address, owner, asked, ended, say))
     end = asyncio.create_task(reader.read())
     await asyncio.wait((life, end), return_when=asyncio.FIRST_COMPLETED)
     ended.set()
-    if not place:
+    if not held:
         life.cancel()
-        await asyncio.gather(life, return_exceptions=True)
+    try:
+        await life
+    except asyncio.CancelledError:
         return
-    await life
-    async with CoordinatorSession(address, owner) as session:
-        await session.release(place)
+    except NoPlaceError as error:
+        print(json.dumps({"refused": str(error)}), flush=True)
+    except PlaceLostError as error:
+        print(json.dumps({"lost": str(error)}), flush=True)
 
 
 async def reap(address: str, owner: str) -> None:
-    """Release the places whose holder is overdue; a person notes no deadline and is left alone."""
+    """Release the places whose holder is overdue."""
     async with CoordinatorSession(address, owner) as session:
         for name, place in (await session.places()).items():
-            try:
-                noted = json.loads(place.comment)
-                overdue = noted["owner"] == place.acquired and noted["until"] < time.time()
-            except (ValueError, KeyError, TypeError):
-                overdue = False
-            if place.acquired and overdue:
+            if is_overdue(place):
                 await session.stub.ReleasePlace(pb.ReleasePlaceRequest(placename=name, fromuser=place.acquired))
                 print(json.dumps({"released": name, "owner": place.acquired}), flush=True)
 
@@ -176,7 +313,7 @@ def main(address: str, owner: str, action: str, asked: str = "{}") -> None:
     if action == "reap":
         asyncio.run(reap(address, owner))
     else:
-        run = hold if action == "hold" else export
+        run = hold_until_end_of_input if action == "hold" else export
         asyncio.run(run(address, owner, json.loads(asked)))
 
 

@@ -7,12 +7,14 @@ import os
 import re
 import socket
 import subprocess
+import threading
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from niclab.core.abort import StopOrder
 from niclab.core.verdict import BenchFault
 from niclab.files.repository import REPOSITORY
 
@@ -24,6 +26,8 @@ AGENT = Path(__file__).with_name("agent.py")
 BENCHES = REPOSITORY / "lab" / "benches"
 _TAG = re.compile(r"([a-z][a-z0-9_-]*)=([A-Za-z0-9._-]+)")
 _PLACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+QUEUE_S = 24 * 3600.0
+"""House rule: a run that got no bench in a day is forgotten by whoever asked for it."""
 _RELEASED_WITHIN_S = 30
 _DONE_WITHIN_S = 60
 
@@ -34,6 +38,8 @@ class Coordinator:
 
     address: str
     python: str
+    quiet_s: float = 10.0
+    """House rule: so long after a connection holders come back before anybody else asks for a place."""
 
     @classmethod
     def of_environment(cls) -> Coordinator:
@@ -68,7 +74,10 @@ class Coordinator:
             BenchFault: The coordinator cannot be reached, or refuses.
         """
         command = self.command(owner_name(), action, asked)
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_DONE_WITHIN_S, check=False)
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=_DONE_WITHIN_S, check=False)
+        except subprocess.TimeoutExpired as error:
+            raise BenchFault(f"coordinator {self.address}: {action}: no answer within {_DONE_WITHIN_S} s") from error
         if done.returncode:
             raise BenchFault(f"coordinator {self.address}: {action}: {done.stderr.strip()[-300:]}")
         return done.stdout.splitlines()
@@ -95,39 +104,72 @@ def tags_of(text: str) -> dict[str, str]:
     return {pair[1]: pair[2] for pair in pairs if pair}
 
 
+@dataclass(frozen=True)
+class ReservedBench:
+    """A bench that is held. ``stop``: the order to stop the run, given when the bench is lost to somebody else."""
+
+    file: Path
+    stop: StopOrder
+
+
 @contextmanager
-def reserved(tags: Mapping[str, str], coordinator: Coordinator, folder: Path = BENCHES) -> Iterator[Path]:
+def reserved(
+    tags: Mapping[str, str], coordinator: Coordinator, folder: Path = BENCHES, queue_s: float = QUEUE_S
+) -> Iterator[ReservedBench]:
     """Wait in the queue for a bench, and hold it.
 
     Args:
         tags: Tags that the place of the bench must have.
         coordinator: Who shares benches out.
         folder: Folder of the bench files, each named as its place.
+        queue_s: Seconds to wait at most.
 
     Yields:
-        The bench file.
+        The bench.
 
     Raises:
-        BenchFault: The agent ended, or the place has no bench file.
+        BenchFault: No place has the tags or was free in time, the agent ended, or the place has no bench file.
     """
-    command = coordinator.command(owner_name(), "hold", dict(tags))
+    asked = {"tags": dict(tags), "queue_s": queue_s, "quiet_s": coordinator.quiet_s}
+    command = coordinator.command(owner_name(), "hold", asked)
     quiet = {name: value for name, value in os.environ.items() if not name.startswith(("JENKINS_", "HUDSON_"))}
     with subprocess.Popen(
         command, env=quiet, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
     ) as agent:
-        assert agent.stdin is not None and agent.stdout is not None
         try:
-            line = agent.stdout.readline()
-            if not line:
-                raise BenchFault(f"coordinator {coordinator.address}: the agent ended; expected: a bench")
-            place = str(json.loads(line)["place"])
+            place = _said(agent, coordinator.address).get("place", "")
             file = folder / f"{place}.yaml"
             if not _PLACE.fullmatch(place) or not file.is_file():
                 raise BenchFault(f"place {place}: {file} is missing; expected: a bench file of this name")
-            yield file
+            bench, released = ReservedBench(file, StopOrder()), threading.Event()
+            threading.Thread(target=_watch, args=(agent, place, bench.stop, released), daemon=True).start()
+            try:
+                yield bench
+            finally:
+                released.set()
         finally:
+            assert agent.stdin is not None
             agent.stdin.close()
             try:
                 agent.wait(_RELEASED_WITHIN_S)
             except subprocess.TimeoutExpired:
                 agent.kill()
+
+
+def _said(agent: subprocess.Popen[str], address: str) -> dict[str, str]:
+    """What the agent says next."""
+    assert agent.stdout is not None
+    line = agent.stdout.readline()
+    said: dict[str, str] = json.loads(line) if line else {"refused": "the agent ended; expected: a bench"}
+    if "refused" in said:
+        raise BenchFault(f"coordinator {address}: {said['refused']}")
+    return said
+
+
+def _watch(agent: subprocess.Popen[str], place: str, stop: StopOrder, released: threading.Event) -> None:
+    """Order the run to stop when its bench is lost, or when nobody holds it any more."""
+    assert agent.stdout is not None
+    line = agent.stdout.readline()
+    if not released.is_set():
+        why = json.loads(line).get("lost") if line else f"{place}: its holder, process {agent.pid}, has ended"
+        stop.give(f"the bench was lost: {why}")

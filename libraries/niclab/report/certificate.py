@@ -221,6 +221,8 @@ def _certificate(run_dir: Path, robot_rc: int, issued: str) -> tuple[dict[str, A
 def _reasons_of_run(reasons: Reasons, run: Mapping[str, Any], robot_rc: int, waived_tests: int, failed: int) -> None:
     if run.get("partial"):
         reasons.add(f"The run is partial: {run['partial']}.", means=ExitStatus.PARTIAL)
+    if run.get("stopped"):
+        reasons.add(f"The run was stopped before its end: {run['stopped']}.")
     if robot_rc != waived_tests:
         counted = failed and robot_rc == min(failed, _MOST_COUNTED)  # the failed tests are reasons of their own
         means = ExitStatus.PARTIAL if counted else ExitStatus.BENCH_FAULT

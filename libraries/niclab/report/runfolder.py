@@ -259,6 +259,16 @@ def record_facts(run_dir: Path, **facts: str) -> None:
     _update(run_dir, {"facts": known})
 
 
+def record_stop(run_dir: Path, reason: str) -> None:
+    """Note that a run was ordered to stop before its end.
+
+    Args:
+        run_dir: Folder of the run.
+        reason: Why.
+    """
+    _update(run_dir, {"stopped": reason})
+
+
 def finish_run(run_dir: Path, robot_rc: int, secrets: Iterable[str] = ()) -> None:
     """Note the end of the run, seal its evidence, and point ``latest`` at it.
 

@@ -33,13 +33,10 @@ _RUNS = sa.Table(
     sa.Column("run", sa.Text, primary_key=True),
     *(sa.Column(name, sa.Text) for name in ("card", "bench", "started", "verdict", "firmware", "driver", "system")),
     *(sa.Column(name, sa.Text) for name in ("plan", "subject")),
+    sa.Column(
+        "figures", sa.Text
+    ),  # all of a run as JSON: nobody asks for one of them, and a row each took 125 times as long
     sa.Index("runs_of_card", "card", "started"),
-)
-_FIGURES = sa.Table(
-    "figures",
-    _TABLES,
-    *(sa.Column(name, sa.Text, primary_key=True) for name in ("controller", "run", "name")),
-    *(sa.Column(name, sa.Text) for name in ("unit", "samples")),
 )
 
 
@@ -95,10 +92,20 @@ class ResultsStore:
             with self._engine.begin() as connection:
                 if not is_sqlite:  # two controllers may make the tables at once
                     connection.execute(sa.text("SELECT pg_advisory_xact_lock(7125)"))
-                for table in _TABLES.sorted_tables:  # the database looks whether they are there: others make them too
-                    connection.execute(sa.schema.CreateTable(table, if_not_exists=True))
-                    for index in table.indexes:
-                        connection.execute(sa.schema.CreateIndex(index, if_not_exists=True))
+                # the database looks whether it is there: others make it too
+                connection.execute(sa.schema.CreateTable(_RUNS, if_not_exists=True))
+                self._require_present_form(connection)
+                for index in _RUNS.indexes:
+                    connection.execute(sa.schema.CreateIndex(index, if_not_exists=True))
+
+    def _require_present_form(self, connection: sa.Connection) -> None:
+        found = [column["name"] for column in sa.inspect(connection).get_columns(_RUNS.name)]
+        if sorted(found) != sorted(_RUNS.columns.keys()):
+            raise BenchFault(
+                f"{self._name}: has the form of another version, columns {', '.join(found)}; expected: "
+                f"{', '.join(_RUNS.columns.keys())}. Nothing is lost: rename it, or the table, and take the runs again "
+                "from their folders with: niclab store fill --results FOLDER"
+            )
 
     def put(self, run: StoredRun, figures: Sequence[StoredFigure]) -> None:
         """Take a run with its figures into the store, in the place of an earlier copy of it.
@@ -110,15 +117,11 @@ class ResultsStore:
         Raises:
             BenchFault: The store cannot be written.
         """
-        own = {"controller": run.controller, "run": run.run}
         row = {each.name: getattr(run, each.name) for each in fields(run)}
+        row["figures"] = json.dumps([(each.name, each.unit, each.samples) for each in figures])
         with _faults(self._name), self._engine.begin() as connection:
             keys = {"index_elements": ["controller", "run"]}
             connection.execute(self._insert(_RUNS).values(row).on_conflict_do_update(**keys, set_=row))
-            connection.execute(_FIGURES.delete().filter_by(**own))
-            if figures:
-                rows = [own | {"name": e.name, "unit": e.unit, "samples": json.dumps(e.samples)} for e in figures]
-                connection.execute(_FIGURES.insert(), rows)
 
     def runs_of(self, card: str) -> list[StoredRun]:
         """Return the runs of a card, oldest first.
@@ -137,14 +140,16 @@ class ResultsStore:
         Args:
             card: Name of the card sheet.
         """
-        newest = sa.select(_RUNS.c.controller, _RUNS.c.run).where(_RUNS.c.card == card)
-        newest = newest.order_by(_RUNS.c.started.desc(), _RUNS.c.run.desc()).limit(NEWEST)
-        chosen = newest.subquery()
-        both = (_FIGURES.c.controller == chosen.c.controller) & (_FIGURES.c.run == chosen.c.run)
-        query = sa.select(_FIGURES).join(chosen, both).order_by(_FIGURES.c.name)
+        query = sa.select(_RUNS.c.controller, _RUNS.c.run, _RUNS.c.figures).where(_RUNS.c.card == card)
+        query = query.order_by(_RUNS.c.started.desc(), _RUNS.c.run.desc()).limit(NEWEST)
         with _faults(self._name), self._engine.connect() as connection:
-            for row in connection.execute(query):
-                yield (row.controller, row.run), StoredFigure(row.name, row.unit, tuple(json.loads(row.samples)))
+            rows = connection.execute(query).all()
+        found = [
+            ((row.controller, row.run), StoredFigure(name, unit, tuple(samples)))
+            for row in rows
+            for name, unit, samples in json.loads(row.figures)
+        ]
+        yield from sorted(found, key=lambda each: each[1].name)
 
     def close(self) -> None:
         """Close all connections."""

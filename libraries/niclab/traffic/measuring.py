@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from niclab.bench.records import BenchPath, Role
 from niclab.core.marks import MarkKind, note
 from niclab.core.parallel import at_once, side_by_side
+from niclab.core.turns import turn_to_measure
 from niclab.core.verdict import BenchFault, Undecided
 from niclab.core.wait import Deadline, pause
 from niclab.hosts.errors import ReadError
@@ -225,8 +226,12 @@ class Session:
         return self._watch.between(before or self._told, self._told)
 
     def _measure(self, order: Order) -> TrafficRun:
+        command = self._tool.client_command(self._route, order)
+        with turn_to_measure():
+            return self._measure_now(order, command)
+
+    def _measure_now(self, order: Order, command: str) -> TrafficRun:
         ends, tool = self._run, self._tool
-        command = tool.client_command(self._route, order)
         self._told = self._told or self._watch.told()
         before, self._last = self._last or _looks(ends, self._interfaces), None
         switch_before = self._switch.look()
