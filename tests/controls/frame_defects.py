@@ -16,7 +16,7 @@ CHELSIO = "chelsio-t580-cr"
 CHANGES, LOAD = "Traffic Survives Changes Of Settings", "Every Path Carries Full Load In Both Directions"
 FILTERED, LARGEST = "The VLAN Filter Passes The Own VLANs Only", "Frames Of The Largest Sizes Arrive"
 WHOLE = "The Whole Self Test Passes"
-CARRIES = "Every Link Carries Traffic"
+UP, CARRIES = "Every Link Is Up", "Every Link Carries Traffic"
 
 
 def _frames(fault: str, reds: tuple[str, ...], says: str, *greens: str) -> Defect:
@@ -30,11 +30,11 @@ FRAME_DEFECTS = (
     Defect(BROADCOM, ("card:dut.p0", "link-flap=4000"), red(LOAD), "carrier", tests=(LOAD, CARRIES), into=LOAD),
     Defect(BROADCOM, ("card:dut.p0", "jumbo-drop=4096"), red(LARGEST), "", tests=(LARGEST, ONCE), full=True),
     Defect(BROADCOM, ("card:dut.p0", "selftest-fails=2"), red(WHOLE), "fails", tests=(WHOLE, CARRIES), full=True),
-    _frames("rx-twice=50", (ONCE,), "twice", CARRIES, SUMS),
+    Defect(BROADCOM, ("card:dut.p0", "rx-twice=50"), red(ONCE, SUMS), "twice", tests=(ONCE, SUMS, UP)),
     _frames("rx-cut=50", (ONCE,), "", CARRIES),
     _frames("rx-reorder=20", (ONCE,), "order", CARRIES),
     _frames("rx-uncounted=50", (ONCE,), "count", CARRIES),
-    _frames("csum-accepted=1", (SUMS,), "right", CARRIES, ONCE),
+    _frames("csum-accepted=1", (SUMS,), "wrong checksums", CARRIES, ONCE),
     _frames("filter-leak=3", (OWN,), "delivered to dut.p0", CARRIES, ONCE),
     _frames("promisc-stays=1", (EVERYTHING,), "delivered to dut.p0", CARRIES, OWN),
     _frames("groups-lost=4", (GROUPS,), "group", CARRIES, OWN),
