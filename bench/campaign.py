@@ -14,11 +14,13 @@ import contextlib
 import os
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -259,19 +261,26 @@ def one(bench: Nightly, scene: Field, strike: Strike, sound_s: float) -> Met:
     return Met(strike, outcome, limit_s, nightly.restored_equal(*bench.restore()), second)
 
 
-def small_results(results: Path) -> None:
-    """Make the results a file system of 512 MiB, which a strike can fill.
+@contextlib.contextmanager
+def small_results(results: Path) -> Iterator[None]:
+    """Make the results a file system of 512 MiB, which a strike can fill; at the end they are in the folder itself.
 
     :raises SystemExit: when this user may not mount one.
     """
     results.mkdir(parents=True, exist_ok=True)
-    if os.path.ismount(results):
-        return
     done = subprocess.run(
         ["mount", "-t", "tmpfs", "-o", "size=512m", "tmpfs", str(results)], capture_output=True, text=True
     )
     if done.returncode:
         raise SystemExit(f"{results}: no file system of its own can be mounted there: {done.stderr}")
+    try:
+        yield
+    finally:
+        kept = Path(tempfile.mkdtemp(dir=results.parent))
+        shutil.copytree(results, kept, symlinks=True, dirs_exist_ok=True)
+        subprocess.run(["umount", str(results)], check=True)
+        shutil.copytree(kept, results, symlinks=True, dirs_exist_ok=True)
+        shutil.rmtree(kept)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -284,11 +293,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     planned = plan(options.seed, options.runs if not options.strike else 100 * len(strikes()))
     planned = [each for each in planned if not options.strike or options.strike in str(each)][: options.runs]
-    if any(each.fills_results for each in planned):
-        small_results(options.results)
+    fills = any(each.fills_results for each in planned)
     bench = Nightly(options.name, options.card, options.suite or SUITES, options.results)
     rows = []
-    with bench.up():
+    with small_results(options.results) if fills else contextlib.nullcontext(), bench.up():
         sound = bench.whole_run()
         print(f"a sound run: {sound.seconds:.0f} s, {nightly.counts(sound)}", flush=True)
         if not sound.is_clean:

@@ -1,4 +1,4 @@
-"""Link aggregation (802.3ad) of both servers with the switch."""
+"""Link aggregation (802.3ad) of both servers, with the switch or over cables with each other."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ class Aggregation(BenchLibrary):
 
     @keyword
     def every_member_should_be_aggregated(self) -> None:
-        """Wait until both bonds have all their members in one aggregation with the switch, by either side's report.
+        """Wait until both bonds have all their members in one aggregation, by either side's report.
+
+        Over a switch it is one with the switch, over cables one with each other.
 
         Raises:
             CardFailure: The dut's bond is not for 40 s.

@@ -15,10 +15,11 @@ from listeners.Hygiene import Hygiene
 from listeners.KernelLog import KernelLog
 from listeners.MessageMasking import MessageMasking
 from listeners.OutOfService import OutOfService
+from log_report import attach
 from niclab.bench.records import Role, chosen_systems
 from niclab.card import load_card
 from niclab.links import wiring
-from niclab.run import ready
+from niclab.run import evidence, ready
 from niclab.run.facts import CardFacts
 from niclab.run.hygiene import BenchHygiene
 from niclab.run.kernel_watch import KernelWatch
@@ -101,6 +102,15 @@ class Bench(BenchLibrary):
                 cannot be set up.
         """
         ready.make_ready(self.run, logger.warn)
+
+    @keyword
+    def evidence_should_be_complete(self) -> None:
+        """Collect from both servers what is kept after a failure, and see that every tool says something.
+
+        Raises:
+            BenchFault: A tool is not installed, or shows nothing.
+        """
+        evidence.require_complete(self.run, attach)
 
 
 def _current_test() -> str | None:

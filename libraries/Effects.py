@@ -48,6 +48,23 @@ class Effects(BenchLibrary):
         """
         sheet_effects.judge_vlan(self.run, profile, reporter())
 
+    @keyword("TCP In A VLAN On A Bond Should Reach The Fraction On The Sheet")
+    def tcp_in_a_vlan_on_a_bond_should_reach_the_fraction_on_the_sheet(self, profile: Profile) -> None:
+        """Check that TCP in a VLAN on an active-backup bond reaches the sheet's fraction of TCP over the bond alone.
+
+        The bonds of all links are made for it, and removed.
+
+        Args:
+            profile: ``quick`` or ``full``: how many runs may be made, and for how long.
+
+        Raises:
+            CardFailure: It does not, and nothing of the bench explains it.
+            BenchFault: A run fails, or the bench may explain the loss.
+            Undecided: The runs cannot tell.
+            NotApplicable: The sheet does not know the fraction, or the bench has one path.
+        """
+        sheet_effects.judge_vlan_on_bond(self.run, profile, reporter())
+
     @keyword
     def each_factor_alone_should_change_what_the_sheet_predicts(self, profile: Profile) -> None:
         """Check the sheet's sequence: each step against its baseline, one factor at a time, in percent of it.

@@ -8,8 +8,9 @@ from robot.api.deco import keyword, library
 from BenchLibrary import BenchLibrary
 from niclab.bench.records import Role
 from niclab.core.verdict import fail_with
-from niclab.links.bonds import Bonds, MemberLink
+from niclab.links.bonds import Bonds
 from niclab.links.failure import Cause
+from niclab.links.loss import MemberLink
 
 
 @library(scope="GLOBAL")
@@ -36,10 +37,7 @@ class LinkFailures(BenchLibrary):
         """Let the links of all paths fail.
 
         Args:
-            by: The way in which they fail.
-
-        Raises:
-            NotApplicable: The bench cannot do that to a link.
+            by: The way in which they fail, if the bench can.
         """
         self.run.part(Bonds).lose_every(by, logger.info)
 
@@ -51,6 +49,17 @@ class LinkFailures(BenchLibrary):
             BenchFault: A link cannot be restored.
         """
         self.run.part(Bonds).restore()
+
+    @keyword
+    def lost_links_should_have_their_cause(self) -> None:
+        """See that both ends of every lost link show the cause that the lab has brought about, and no other.
+
+        The cause is concluded from carrier, interface, driver, switch port and kernel log of both ends, and reported.
+
+        Raises:
+            BenchFault: They show another cause, or no link is lost.
+        """
+        self.run.part(Bonds).require_causes(logger.info)
 
     @keyword
     def flap_the_active_link(self, times: int, by: Cause = Cause.CABLE) -> None:

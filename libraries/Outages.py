@@ -17,7 +17,8 @@ class Outages(BenchLibrary):
 
     The allowed outage is the sheet's ``limits.failover_within_ms``, and what the driver of a bond takes by itself. A
     measurement is repeated, at most twice, only where it proves nothing and a server stall may hide a longer outage.
-    Each keyword begins with whole bonds; the link that it lets fail stays down.
+    Each keyword begins with whole bonds; the link that it lets fail stays down. Why it is down is concluded from both
+    ends (carrier, interface, driver, switch port, kernel log): another cause than ``by`` is a BenchFault.
     """
 
     @keyword
@@ -66,6 +67,20 @@ class Outages(BenchLibrary):
             NotApplicable: The sheet has no limit, or the bench cannot let a link fail in this way.
         """
         self._failover(by).each_link()
+
+    @keyword
+    def losing_each_link_should_cost_nothing(self, by: Cause = Cause.CABLE) -> None:
+        """Lose the first link of a broadcast bond, and when all are back, the second: no packet is lost or late.
+
+        Args:
+            by: The way in which the links fail.
+
+        Raises:
+            CardFailure: A packet was lost for sure.
+            Undecided: Each of three measurements lost packets only while the receiver stood still.
+            NotApplicable: The bench cannot let a link fail in this way.
+        """
+        self._failover(by).each_link_for_nothing()
 
     @keyword
     def return_of_the_primary_link_should_cost_at_most_the_allowed_outage(self, by: Cause = Cause.CABLE) -> None:

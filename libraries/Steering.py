@@ -5,8 +5,10 @@ from __future__ import annotations
 from robot.api.deco import keyword, library
 
 from BenchLibrary import BenchLibrary
+from niclab.hosts.linux.steering import cpus_of_list
 from niclab.hosts.steering_kinds import SteeringKind
 from niclab.settings import steering
+from niclab.settings.tuning import port_of
 
 
 @library(scope="GLOBAL")
@@ -27,3 +29,20 @@ class Steering(BenchLibrary):
             NotApplicable: The system or a port has no such steering.
         """
         steering.set_and_put_back(self.run, kind)
+
+    @keyword
+    def interrupts_should_arrive_at(self, port: str, cpus: str) -> None:
+        """Check that interrupts of a port arrive at CPUs while pings cross its path, and at no other CPU.
+
+        `Set IRQ Affinity` gives them to the CPUs.
+
+        Args:
+            port: Name of the port; ``dut`` alone is its port on the first path.
+            cpus: Numbers and ranges, such as ``0-2,5``.
+
+        Raises:
+            CardFailure: Interrupts of a port of the dut arrive elsewhere, or none arrive.
+            BenchFault: Those of a port of the peer do.
+            NotApplicable: The server has one CPU, or the system does not steer interrupts.
+        """
+        steering.require_arrival(self.run, port_of(self.run, port), cpus_of_list(cpus))

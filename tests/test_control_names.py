@@ -13,7 +13,7 @@ from robot import running
 REPOSITORY = Path(__file__).resolve().parents[1]
 CONTROLS = sorted((REPOSITORY / "tests/controls").glob("*.py"))
 NAME = re.compile(r"[A-Z][\w'-]*( [\w'.-]+){2,}")
-ROW = re.compile(r"(Offload|Ring|Coalescing Parameter|Setting) \S+ ")
+ROW = re.compile(r"^(Offload|Ring|Coalescing Parameter|Setting) \S+ ")
 """A test of one row of the sheet, made from the test of every row."""
 
 

@@ -22,12 +22,17 @@ class End:
     rate_mbps: float
     paced: bool = True
     """Does the cable keep wire time? Not where the card does, unless a fault slows it down."""
+    keeps_light: bool = True
+    """Does the card itself take the light from the far end when its port is down?"""
+    lit: bool = True
+    """Does it send light? Known of a card that does not keep it."""
     faults: dict[str, float] = field(default_factory=dict)
     queue: deque[tuple[float, bytes]] = field(default_factory=deque)
     free_at: float = 0.0  # monotonic time at which the wire is free
     frames: int = 0
     dropped: int = 0
     changed: asyncio.Event = field(default_factory=asyncio.Event)  # its carrier may have to change
+    mended: asyncio.Event = field(default_factory=asyncio.Event)  # no fault delays a change of its carrier any more
     light: bool | None = None  # what the switch gives at its place there; None: the switch has not said
 
     @property
@@ -46,6 +51,7 @@ def open_end(end: dict[str, Any], config: dict[str, Any], cable: dict[str, Any])
         switch=(config["switch_address"], end["switch_udp"]),
         rate_mbps=float(cable["rate_mbps"]),
         paced=cable.get("paced", True),
+        keeps_light=cable.get("keeps_light", True),
     )
 
 

@@ -2,8 +2,8 @@
 
 Every port of a server is a UDP socket pair on loopback (QEMU's ``-netdev dgram``); this process is what lies between. A
 cable carries frames at wire speed in each direction, with a small buffer before it as a card has one, and it carries
-*carrier*: a port has a link while its cable is plugged and the machine at the far end has power. Carrier is QEMU's
-``set_link``, so that the server's unmodified driver sees a PHY interrupt.
+*carrier*: a port has a link while its cable is plugged, the machine at the far end has power, and its driver runs the
+port (:mod:`light`). Carrier is QEMU's ``set_link``: the server's unmodified driver sees a PHY interrupt.
 
 The cables lead from server to server, or all of them to the switch (``{"wiring": "switch"}``): then every port has a
 cable of its own to the switch's port of :mod:`uplinks`, and a link while that port gives light (:mod:`outlets`). Such a
@@ -22,11 +22,14 @@ import random
 import socket
 import sys
 import time
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from cableend import End, open_end
 from control import serve
+from light import Lamp
 from linkcontrol import Machine
 from outlets import Outlet
 from qmp import QmpError
@@ -95,6 +98,9 @@ class Panel:
                 loop.add_reader(end.socket, self._frames_from, end)
                 loop.add_reader(end.uplink, self._frames_to, end)
                 tasks.create_task(self._keep_carrier(end))
+                if not end.keeps_light:
+                    lamp = Lamp(self._machines[end.server], end.port)
+                    tasks.create_task(lamp.keep(lambda: not self._switched, partial(self._set_lit, end)))
             for machine in self._machines.values():
                 tasks.create_task(machine.watch(self._carrier_changed))
             tasks.create_task(self._keep_outlets())
@@ -199,7 +205,7 @@ class Panel:
         if "carrier_stuck" in end.faults:
             return True
         _, partner = self._partner(end)
-        lit = bool(self._place(end).light) if self._switched else self._machines[partner.server].powered
+        lit = bool(self._place(end).light) if self._switched else self._machines[partner.server].powered and partner.lit
         return lit and not self._is_pulled(end)
 
     def _carrier(self, end: End) -> bool | None:
@@ -210,6 +216,11 @@ class Panel:
         self._powers_changed.set()
         for end in self._ends():
             end.changed.set()
+
+    def _set_lit(self, end: End, lit: bool) -> None:
+        if end.lit != lit:
+            end.lit = lit
+            self._carrier_changed()
 
     async def _keep_outlets(self) -> None:
         while True:
@@ -245,7 +256,8 @@ class Panel:
             if not machine.powered or self._carrier(end) == self._wanted(end):
                 continue
             if delay_s := end.faults.get("carrier_delay_s"):
-                await asyncio.sleep(delay_s)
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(end.mended.wait(), delay_s)
             try:
                 await machine.set_link(end.port, self._wanted(end))
             except QmpError as error:
@@ -269,6 +281,7 @@ class Panel:
             case {"clear": {}}:
                 for end in self._ends():
                     end.faults.clear()
+                    end.mended.set()
                 self._panel_faults.clear()
             case {"status": True}:
                 return self.status()
@@ -334,6 +347,7 @@ class Panel:
             raise ValueError(f"{target}: {name} is {value:g}, wanted {wanted}")
         for end in ends:
             end.faults[name] = value
+            end.mended.clear()
 
     def status(self) -> dict[str, Any]:
         return {

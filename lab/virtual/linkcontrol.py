@@ -79,13 +79,23 @@ class Machine:
         :raises QmpUnreachable: when the machine has no power or does not answer.
         :raises QmpError: when QEMU refuses.
         """
+        carrier = self.carrier
+        carrier.pop(port, None)  # nobody knows it until the answer is here
+        await self.execute("set_link", name=port, up=up)
+        carrier[port] = up
+
+    async def execute(self, command: str, **arguments: Any) -> Any:
+        """Run a command of QMP; return what QEMU returns.
+
+        :raises QmpUnreachable: when the machine has no power or does not answer.
+        :raises QmpError: when QEMU refuses.
+        """
         if self._writer is None:
             raise QmpUnreachable(f"{self._path}: no power")
-        carrier, number = self.carrier, next(self._numbers)
-        carrier.pop(port, None)  # nobody knows it until the answer is here
+        number = next(self._numbers)
         answer = self._waiting[number] = asyncio.get_running_loop().create_future()
-        command = {"execute": "set_link", "arguments": {"name": port, "up": up}, "id": number}
-        self._writer.write(json.dumps(command).encode() + b"\n")
+        request = {"execute": command, "arguments": arguments, "id": number}
+        self._writer.write(json.dumps(request).encode() + b"\n")
         try:
             message = await asyncio.wait_for(answer, QMP_DEADLINE_S)
         except TimeoutError as error:
@@ -93,5 +103,5 @@ class Machine:
         finally:
             self._waiting.pop(number, None)
         if "error" in message:
-            raise QmpError(f"{self._path}: set_link {port}: {message['error']}")
-        carrier[port] = up
+            raise QmpError(f"{self._path}: {command} {arguments.get('name', '')}: {message['error']}")
+        return message.get("return")

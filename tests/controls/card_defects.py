@@ -60,6 +60,7 @@ SERIALS, DRIVEN = "No Serial Number Is On Both Servers", "Every Port Is Driven B
 UP, STAYS, CARRIES = "Every Link Is Up", "A Link That Is Up Stays Up", "Every Link Carries Traffic"
 PULLED, JUMBO = "A Pulled Cable Is Seen At Both Ends In Time", "Frames Of The Largest MTU Arrive"
 VLAN, ISOLATED = "A VLAN Carries Traffic", "VLANs Are Isolated"
+LARGE_RINGS = "Large Rings That A Test Sets Are In Force And Keep The Link"
 RELOADS, RELOADS_LOADED = (
     "Reloading The Driver Brings Every Link Back",
     "Reloading The Driver Under Traffic Brings Every Link Back",
@@ -77,6 +78,9 @@ DEFECTS = (
         "trained to x4",
         tests=(IDLE, RESTARTED, CYCLED),
         power_cycle=True,
+    ),
+    Defect(
+        BROADCOM, ("card:dut", "link-width=2"), red(RESTARTED), "trained to x2", tests=(RESTARTED, UP), into=RESTARTED
     ),
     Defect(BROADCOM, ("card:dut", "aer-correctable=5"), red(*NO_ERRORS), "correctable", tests=(*NO_ERRORS, IDLE)),
     Defect(
@@ -166,9 +170,9 @@ DEFECTS = (
     Defect(
         BROADCOM,
         ("card:dut", "ring-kills-link=1"),
-        red("Ring rx Takes Its Range", "Ring tx Takes Its Range"),
+        red("Ring rx Takes Its Range", "Ring tx Takes Its Range", LARGE_RINGS),
         "has no carrier",
-        suites=("*.settings.rings_and_queues",),
+        suites=("*.settings.rings_and_queues", "*.settings.tuning"),
     ),
     Defect(BROADCOM, ("card:dut.p1", "jumbo-drop=4096"), red(JUMBO), "peer.p1", suites=("*.link.link",)),
     Defect(BROADCOM, ("card:dut", "vlan-wrong-tag=7"), red(VLAN), "", tests=(VLAN, ISOLATED, UP)),

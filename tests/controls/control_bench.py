@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -93,17 +94,27 @@ class Bench:
         fixed = ["--outputdir", str(self.output), "--console", "none"]
         return [sys.executable, "-m", "robot", *variables, *options, *fixed, str(REPOSITORY / "suites")]
 
-    def run(self, *options: str, card: Path | str | None = None, inject: tuple[str, str, str] | None = None) -> Run:
+    def run(
+        self,
+        *options: str,
+        card: Path | str | None = None,
+        inject: tuple[str, str, str] | None = None,
+        others: Sequence[tuple[str, str, str]] = (),
+    ) -> Run:
         """Run the suites selected by ``options``.
 
         :param inject: name of a test, and the ``vbench`` arguments that inject a defect into it and clear it.
+        :param others: more of them, each into a test of its own.
         """
         environment, listener = dict(os.environ), []
-        if inject is not None:
-            test, defect, clear = inject
+        injected = [*([inject] if inject is not None else []), *others]
+        if injected:
             prefix = f"{sys.executable} {VBENCH}"
-            plan = {"test": test, "inject": f"{prefix} {defect}", "clear": f"{prefix} {clear}" if clear else ""}
-            environment["CONTROL_INJECT"] = json.dumps(plan)
+            plans = [
+                {"test": test, "inject": f"{prefix} {defect}", "clear": f"{prefix} {clear}" if clear else ""}
+                for test, defect, clear in injected
+            ]
+            environment["CONTROL_INJECT"] = json.dumps(plans)
             listener = ["--listener", str(Path(__file__).with_name("inject.py"))]
         start = time.monotonic()
         done = subprocess.run(

@@ -9,7 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import card_defects
+import one_each
 import test_bond_controls as bonds
+import test_cable_controls as cabled
 import test_failover_controls as failover
 import test_kernel_controls as kernel
 import test_negative_controls as negative
@@ -19,7 +21,7 @@ import test_throughput_controls as throughput
 CARD, BENCH = "CardFailure", "BenchFault"
 _NONE = "no control injects it"
 _CARD = ("flash-fails", "flash-forgets", "rx-reorder", "queue-hang", "settings-lost", "selftest-fails")
-_OTHER = ("delay_s", "redfish_500", "set_not_writable", "agent_slow_s", "reboot_s")
+_OTHER = ("delay_s", "set_not_writable", "agent_slow_s")
 UNSEEN = {
     **dict.fromkeys((*_CARD, *_OTHER), _NONE),
     "silent": "as a defect of the switch; as one of a cable it is declared",
@@ -114,6 +116,12 @@ def _others() -> list[Declared]:
             CARD,
             "test_negative_controls.py::TestDriver::test_a_driver_that_does_not_load_at_boot_is_seen",
         ),
+        (
+            "tool:dut vmstat",
+            negative.EVIDENCE,
+            BENCH,
+            "test_negative_controls.py::TestEvidence::test_a_tool_that_is_not_installed_is_named",
+        ),
         ("kernel:dut oops", kernel.UP, CARD, "test_kernel_controls.py::test_an_oops_of_the_driver_is_the_cards"),
         ("kernel:peer oops", kernel.UP, BENCH, "test_kernel_controls.py::test_an_oops_of_the_peer_is_the_benchs"),
         ("switch: set_ignored", switch.SHUT, BENCH, f"{switched}test_a_set_that_is_accepted_and_not_done"),
@@ -147,6 +155,22 @@ def _others() -> list[Declared]:
     return [Declared(defect, frozenset({red}), verdict, control) for defect, red, verdict, control in rows]
 
 
+def _one_each() -> list[Declared]:
+    """Many defects in one run, one for each test; and facts of a sheet that the card does not have."""
+    tables = {
+        "test_each_defect_turns_its_test_red": one_each.QUICK,
+        "test_each_defect_of_a_cable_turns_its_bond_red": one_each.CABLES,
+        "test_each_defect_turns_its_test_at_the_switch_red": one_each.SWITCH,
+    }
+    rows = [
+        Declared(each.defect, frozenset({each.red}), each.verdict, f"test_one_each.py::{proof}")
+        for proof, table in tables.items()
+        for each in table
+    ]
+    proof = "test_one_each.py::test_a_card_that_is_not_as_on_its_sheet_fails_the_test_of_each_fact"
+    return [*rows, *(Declared(wrong.defect, frozenset(wrong.red), CARD, proof) for wrong in one_each.WRONG)]
+
+
 def declared() -> list[Declared]:
     """Return every row."""
     proof = "test_card_defects.py::test_a_defect_turns_exactly_the_intended_tests_red"
@@ -158,4 +182,16 @@ def declared() -> list[Declared]:
         Declared(f"{each.target} {each.defect}", frozenset(each.red), CARD, f"{proof}[{name}]", each.card)
         for name, each in throughput.CONTROLS.items()
     ]
-    return [*cards, *rates, *_others()]
+    proof = "test_cable_controls.py::test_a_defect_of_a_cable"
+    links = [
+        Declared(
+            f"{each.target} {each.fault}",
+            frozenset({each.test}),
+            each.verdict,
+            f"{proof}[{each.target} {each.fault} {each.test}]",
+        )
+        for each in cabled.CONTROLS
+    ]
+    slow = "test_cable_controls.py::test_a_vlan_that_is_slow_on_a_bond"
+    links.append(Declared("card:dut vlan-slow=1500", frozenset({cabled.VLAN_RATE}), CARD, slow, cabled.EMULEX))
+    return [*cards, *rates, *links, *_others(), *_one_each()]

@@ -1,7 +1,8 @@
 """Robot Framework listener that injects a defect while one test runs: the defect comes after the bench was proven good.
 
-``CONTROL_INJECT`` in the environment is JSON: ``{"test": name, "inject": command, "clear": command}``. ``inject`` runs
-when the test's setup has ended, ``clear`` when the test has ended; both are command lines run from the repository root.
+``CONTROL_INJECT`` in the environment is JSON, a list of ``{"test": name, "inject": command, "clear": command}`` with at
+most one for each test. ``inject`` runs when the test's setup has ended, ``clear`` when the test has ended; both are
+command lines run from the repository root.
 """
 
 from __future__ import annotations
@@ -20,22 +21,24 @@ class inject:
     ROBOT_LISTENER_API_VERSION = 3
 
     def __init__(self) -> None:
-        self._plan: dict[str, str] = json.loads(os.environ["CONTROL_INJECT"])
-        self._armed = False
+        plans: list[dict[str, str]] = json.loads(os.environ["CONTROL_INJECT"])
+        self._plans = {plan["test"]: plan for plan in plans}
+        self._armed: dict[str, str] | None = None
 
     def start_test(self, data: Any, result: Any) -> None:
-        self._armed = result.name == self._plan["test"]
+        self._armed = self._plans.get(result.name)
         if self._armed and not data.has_setup:
             raise AssertionError(f"{result.name} has no setup to inject the defect after")
 
     def end_keyword(self, _: Any, result: Any) -> None:
         if self._armed and result.type == "SETUP":
-            self._armed = False
-            _run(self._plan["inject"])
+            _run(self._armed["inject"])
+            self._armed = None
 
     def end_test(self, _: Any, result: Any) -> None:
-        if result.name == self._plan["test"] and self._plan["clear"]:
-            _run(self._plan["clear"])
+        plan = self._plans.get(result.name)
+        if plan and plan["clear"]:
+            _run(plan["clear"])
 
 
 def _run(command: str) -> None:

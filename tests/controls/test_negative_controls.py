@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from control_bench import REPOSITORY, Bench, only
+from control_bench import NAME, REPOSITORY, Bench, only
 
 pytestmark = pytest.mark.bench
 
@@ -22,6 +22,7 @@ CARRIES = "Every Link Carries Traffic"
 SENDS = "The Dut Sends At The Rate On The Sheet"
 RECEIVES = "The Dut Receives At The Rate On The Sheet"
 AT_BOOT = "The Driver Is Loaded After A Power Cycle"
+EVIDENCE = "Every Tool That Gives Evidence Of A Failure Answers"
 SHOWN = "Every BMC Reports The Power As It Is"
 
 
@@ -125,6 +126,20 @@ class TestDriver:
             bench.ssh("dut", "rm /etc/modprobe.d/control.conf && sync")
         run.should_show(red={AT_BOOT})
         assert run.red[AT_BOOT].startswith("CardFailure: dut: driver e1000e is not loaded after boot")
+
+
+class TestEvidence:
+    @pytest.mark.slow
+    def test_a_tool_that_is_not_installed_is_named(self, bench: Bench) -> None:
+        tool = "/usr/bin/vmstat"
+        inject = (
+            EVIDENCE,
+            f"ssh --name {NAME} dut mv {tool} {tool}.gone",
+            f"ssh --name {NAME} dut mv {tool}.gone {tool}",
+        )
+        run = bench.run(*only(EVIDENCE), inject=inject)
+        run.should_show(red={EVIDENCE})
+        assert re.search(r"^BenchFault: dut-system-load\.txt: .*vmstat: .*not found", run.red[EVIDENCE]), run.red
 
 
 class TestBmc:

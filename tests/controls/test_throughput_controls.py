@@ -17,8 +17,10 @@ SWITCHED = "Offload tso4 Can Be Switched As On The Sheet"
 WHOLE = "Fragmented Datagrams Arrive Whole With Checksum Offload"
 FRAMES = "The Frame Rate Is That On The Sheet At Every Size"
 JUMBO_GAIN = "Jumbo Frames Gain What The Frame Rate Predicts"
+VLAN = "A VLAN Carries The Fraction On The Sheet"
+SWEPT = ("TCP Stream Reaches The Limits At Every MTU", "TCP Sendfile Reaches The Limits At Every MTU")
 WIDTH = "The Link Is As On The Sheet When Idle"
-EMULEX, SOLARFLARE, ALTEON = "emulex-oce11102", "solarflare-sfn5122f", "alteon-acenic"
+INTEL, EMULEX, SOLARFLARE, ALTEON = "intel-82574l", "emulex-oce11102", "solarflare-sfn5122f", "alteon-acenic"
 TSO = 1
 """Bit of segmentation in lab/virtual/card/mailbox.h."""
 
@@ -57,6 +59,8 @@ CONTROLS = {
     "narrow-link": Control(
         EMULEX, "card:dut", "link-width=1", {WIDTH: "CardFailure", SENDS: "CardFailure", RECEIVES: "CardFailure"}, ()
     ),
+    "slow-vlan": Control(EMULEX, "card:dut", "vlan-slow=1500", {VLAN: "CardFailure"}, (SENDS,)),
+    "slow-cable": Control(INTEL, "cable:a.dut", "rate_factor=0.5", dict.fromkeys(SWEPT, "CardFailure"), (WIDTH,)),
     "fragments": Control(SOLARFLARE, "card:dut", "csum-fragments=1", {WHOLE: "CardFailure"}, (SENDS,)),
     "vlan-on-bond": Control(
         SOLARFLARE, "card:dut", "vlan-slow=1500", {effect("vlan-on-bond"): "CardFailure"}, (effect("bond"), SENDS)

@@ -14,7 +14,7 @@ from niclab.bench.records import Role
 from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.hosts.bond_settings import BondSettings, VlanTag
 from niclab.hosts.link_records import Bond, BondMember, Vlan
-from niclab.hosts.records import Address, Interface, Operstate, PingResult, Statistics
+from niclab.hosts.records import Address, Interface, Operstate, PciDevice, PingResult, Statistics
 
 MEMBER = BondMember("", "up", 1000, None, None, None, None)
 BOND = Bond(
@@ -48,6 +48,8 @@ class Stacking:
     def __init__(self, bench: FakeBench) -> None:
         self.bench = bench
         self.uppers: dict[str, dict[str, Upper]] = {role.value: {} for role in Role}
+        self.copies = False
+        """Pings are answered twice."""
         self.stays = self.leaks = self.mute = self.forgets = self.drops = self.refuses = self.clings = False
         self.stray, self.watch_ends = "", None
         self.pending_at_creation: list[list[str]] = []
@@ -141,6 +143,10 @@ def install(monkeypatch: Any, bench: FakeBench) -> Stacking:
         assert self.by_pci(address).iface == iface
         return f"bind {address} {iface}"
 
+    def pci_device(self: FakeHost, address: str) -> PciDevice:
+        device = self.by_pci(address).device
+        return replace(device, driver=None if (self.name, address) in stacking.driverless else "e1000e")
+
     def detach_driver(self: FakeHost, address: str) -> None:
         assert self.journal is not None
         iface = self.by_pci(address).iface
@@ -180,7 +186,7 @@ def install(monkeypatch: Any, bench: FakeBench) -> Stacking:
         count = options["count"]
         got = 0 if stacking.drops and options.get("size") else None
         answered = stacking.answered(self.name, options["source"], destination, count) if got is None else got
-        return PingResult(count, answered, 0, ())
+        return PingResult(count, answered, answered if stacking.copies else 0, ())
 
     def loaded_module(self: FakeHost, module: str) -> object:
         return None if module in ("bonding", "8021q") else self.loaded
@@ -202,6 +208,7 @@ def install(monkeypatch: Any, bench: FakeBench) -> Stacking:
 
     methods = (
         restoring_driver,
+        pci_device,
         detach_driver,
         create_bond,
         create_vlan,

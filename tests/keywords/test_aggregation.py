@@ -179,6 +179,40 @@ def test_the_rate_that_the_switch_is_asked_for(switch: FakeSwitch) -> None:
         keywords.switch_should_be_asked_for_lacpdus(LacpRate.SLOW)
 
 
+class TestOverCables:
+    @pytest.fixture
+    def apart(self, stacks: Stacks, patched: Run) -> Stacks:
+        """Two bonds that are each other's partner."""
+        patch_panel.disconnect(patched)
+        for role, other in (("dut", "peer"), ("peer", "dut")):
+            address, bond = coloned(ADDRESS[other]), stacks.bonds[role]
+            members = tuple(replace(member, partner_mac=address) for member in bond.slaves)
+            stacks.bonds[role] = replace(bond, slaves=members, aggregator=Aggregator(1, 2, 5, address))
+        return stacks
+
+    @pytest.mark.usefixtures("apart")
+    def test_each_others_partner_is_green(self) -> None:
+        Aggregation().every_member_should_be_aggregated()
+
+    def test_a_member_that_hears_nobody_is_red(self, apart: Stacks) -> None:
+        first, second = apart.bonds["dut"].slaves
+        deaf = (first, replace(second, partner_mac="00:00:00:00:00:00"))
+        apart.bonds["dut"] = replace(apart.bonds["dut"], slaves=deaf)
+        wanted = r"^dut: enp2s0 hears LACPDUs of 00:00:00:00:00:00; wanted: 02:00:00:00:00:f0, the other bond"
+        with pytest.raises(CardFailure, match=wanted):
+            Aggregation().every_member_should_be_aggregated()
+
+    def test_a_member_that_is_left_out_of_the_peers_bond_is_the_benchs(self, apart: Stacks) -> None:
+        apart.bonds["peer"] = replace(apart.bonds["peer"], aggregator=Aggregator(1, 1, 5, coloned(ADDRESS["dut"])))
+        with pytest.raises(BenchFault, match=r"^peer: 1 members are aggregated; wanted: all 2"):
+            Aggregation().every_member_should_be_aggregated()
+
+    def test_a_bond_without_aggregator_is_red(self, apart: Stacks) -> None:
+        apart.bonds["dut"] = replace(apart.bonds["dut"], aggregator=None)
+        with pytest.raises(CardFailure, match=r"^dut: the bond has no active aggregator; wanted: one with the other"):
+            Aggregation().every_member_should_be_aggregated()
+
+
 class TestMinLinks:
     def test_a_bond_without_carrier_and_with_a_link_is_green(self, stacks: Stacks) -> None:
         stacks.bonds["dut"] = replace(stacks.bonds["dut"], slaves_up=1)

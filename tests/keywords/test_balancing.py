@@ -51,3 +51,30 @@ def test_a_link_that_is_not_sent_over_is_red(stacking: Stacking, monkeypatch: py
     with pytest.raises(CardFailure, match=r"dut\.p1 \(0000:02:00\.0\) has sent 0 of 256 datagrams"):
         Balancing().every_member_should_carry_its_share()
     assert stacking
+
+
+def broadcast(taken: Run, monkeypatch: pytest.MonkeyPatch, over: int) -> None:
+    """A broadcast bond of the dut and peer; so many of 256 frames go over the second link."""
+
+    def over_each(self: Stacking, host: str) -> None:
+        other = "peer" if host == "dut" else "dut"
+        for key, count in (("p0", 256), ("p1", over)):
+            for name, way in ((f"{host}.{key}", "tx"), (f"{other}.{key}", "rx")):
+                frames = self.bench.nic(name).frames
+                frames[way] = frames.get(way, 0) + count
+
+    Bonding().remove_bonds_from_both_hosts()
+    Bonding().bond_both_hosts(BondMode.BROADCAST, 100)
+    monkeypatch.setattr(Stacking, "send_datagrams", over_each)
+    assert taken
+
+
+def test_a_broadcast_bond_sends_everything_over_every_link(
+    taken: Run, stacking: Stacking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broadcast(taken, monkeypatch, 256)
+    Balancing().every_member_should_carry_its_share()
+    broadcast(taken, monkeypatch, 255)
+    with pytest.raises(CardFailure, match=r"dut\.p1 .* has sent 255 of 256 .* wanted: all, each frame over each link"):
+        Balancing().every_member_should_carry_its_share()
+    assert stacking

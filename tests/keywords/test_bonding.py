@@ -17,8 +17,9 @@ from niclab.core.verdict import BenchFault, CardFailure, NotApplicable
 from niclab.hosts.bond_settings import BondMode, BondSettings, FailOverMac, HashPolicy, PrimaryReselect
 from niclab.links import bonds as bonds_module
 from niclab.links import patch_panel
-from niclab.links.bonds import Bonds, MemberLink
+from niclab.links.bonds import Bonds
 from niclab.links.failure import Cause
+from niclab.links.loss import MemberLink
 from niclab.run.run import Run
 
 

@@ -12,12 +12,14 @@ from fake_parts import Reply
 from robot.api import ExecutionResult
 from robot.run import run as robot  # type: ignore[import-untyped]  # the package has no marker
 
+from niclab.bench.records import Role
 from niclab.core.verdict import BenchFault
 from niclab.run import evidence
 from niclab.run.run import Run
 
 LIBRARIES = Path(__file__).resolve().parents[2] / "libraries"
-REPLIES: dict[str, Reply] = {"dmesg": "kernel words\n", "ip -s": "", "lspci -vv": "", "cat /proc/interrupts": ""}
+QUIET = ("ip -s", "lspci -vv", "cat /proc/interrupts", "vmstat", "if command -v", "sysctl -a", "for i in", "modinfo")
+REPLIES: dict[str, Reply] = {"dmesg": "kernel words\n", **dict.fromkeys(QUIET, "")}
 TOP = """*** Settings ***
 Library           {libraries}/Bench.py
 Suite Setup       Acquire Bench    {bench}    {card}
@@ -86,7 +88,7 @@ def test_what_one_server_cannot_show_does_not_cost_the_other_its_evidence(
 ) -> None:
     kept: list[str] = []
 
-    def fail() -> list[tuple[str, str]]:
+    def fail(*_: object) -> list[tuple[str, str]]:
         raise BenchFault("dut: is broken")
 
     for ssh in bench.ssh.values():
@@ -95,3 +97,39 @@ def test_what_one_server_cannot_show_does_not_cost_the_other_its_evidence(
     with pytest.raises(BenchFault, match=r"^dut: is broken$"):
         evidence.collect(taken, lambda name, _: kept.append(name))
     assert "peer-kernel-log.txt" in kept and "dut-console.txt" in kept and "dut-kernel-log.txt" not in kept
+
+
+class TestComplete:
+    @pytest.fixture
+    def shown(self, bench: FakeBench, taken: Run) -> FakeBench:
+        """Servers on which every tool says something."""
+        assert taken
+        for ssh in bench.ssh.values():
+            ssh.replies |= dict.fromkeys(REPLIES, "words\n")
+        return bench
+
+    def test_every_tool_of_the_requirement_is_asked_on_both_servers(self, shown: FakeBench, taken: Run) -> None:
+        kept: dict[str, str] = {}
+        evidence.require_complete(taken, kept.__setitem__)
+        for server in ("dut", "peer"):
+            mine = "".join(text.splitlines()[0] for name, text in kept.items() if name.startswith(server) and text)
+            wanted = ("ip -s", "lspci", "modinfo e1000e", "vmstat", "mpstat", "netstat -s", "sysctl -a", "tcpdump")
+            wanted += tuple(f"ethtool {option} $i" for option in ("-i", "-c", "-g", "-k", "-S"))
+            assert [word for word in wanted if word not in mine] == []
+        assert shown and "for i in enp1s0 enp2s0; do" in kept["dut-counters.txt"]
+
+    @pytest.mark.parametrize(
+        ("said", "words"),
+        [
+            ("== enp1s0\nsh: 1: ethtool: not found\n", r"sh: 1: ethtool: not found; wanted: the tool is installed"),
+            ("", r"shows nothing; wanted: some text"),
+        ],
+    )
+    def test_a_tool_that_is_missing_or_silent_is_named(
+        self, shown: FakeBench, taken: Run, said: str, words: str
+    ) -> None:
+        shown.ssh[Role.PEER].replies["for i in"] = said
+        kept: list[str] = []
+        with pytest.raises(BenchFault, match=rf"^peer-drivers\.txt: .*{words}"):
+            evidence.require_complete(taken, lambda name, _: kept.append(name))
+        assert "dut-frames.txt" in kept and "peer-frames.txt" in kept

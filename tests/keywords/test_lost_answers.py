@@ -16,7 +16,7 @@ from niclab.core.verdict import BenchFault
 from niclab.core.wait import NotInTime, persistent_problems, until
 from niclab.hosts.bond_settings import BondMode
 from niclab.links import lacp, patch_panel
-from niclab.links.bonds import MemberLink
+from niclab.links.loss import MemberLink
 from niclab.links.switched import SwitchedPath
 from niclab.run.run import Run
 from niclab.switch import tables
@@ -109,6 +109,7 @@ def test_traffic_that_should_flow_on(taken: Run, bench: FakeBench, monkeypatch: 
 
 
 def test_aggregation(patched: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    patch_panel.connect(patched)
     monkeypatch.setattr(lacp, "problems", Losing("sw1"))
     monkeypatch.setattr(lacp, "AGGREGATED_WITHIN_S", 0.05)
     with pytest.raises(ConnectionLost, match=r"^sw1: connection lost$"):

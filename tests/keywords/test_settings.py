@@ -145,6 +145,20 @@ def test_a_driver_without_queues_must_show_none(
     Defaults().queues_should_be_as_delivered()
 
 
+@pytest.mark.parametrize("setting", ["rings", "coalescing", "pause", "channels"])
+def test_a_setting_of_the_sheet_that_a_driver_does_not_offer_is_the_cards_fault(
+    settings: FakeSettings, monkeypatch: pytest.MonkeyPatch, setting: str
+) -> None:
+    def refuse(_: str) -> object:
+        raise NotOffered("dut: netlink error: Operation not supported")
+
+    monkeypatch.setattr(settings.host, setting, refuse)
+    with pytest.raises(
+        CardFailure, match=r"dut.p0 .* does not offer .*, sheet intel-82574l names them: .*Operation not"
+    ):
+        delivered(setting)
+
+
 @pytest.mark.parametrize(
     ("fault", "keyword", "words"),
     [

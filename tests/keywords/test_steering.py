@@ -88,7 +88,7 @@ def test_what_is_taken_and_not_done_is_red(files: Files, kind: Kind, file: str) 
     files.deaf.add(file)
     with pytest.raises(CardFailure) as caught:
         Steering().steering_should_be_settable(kind)
-    assert f"{file} is '{files.content[file]}' when set to '" in str(caught.value)
+    assert f"shows {file} '{files.content[file]}' when set to '" in str(caught.value)
 
 
 def test_interrupts_are_those_of_the_port_alone(files: Files) -> None:
@@ -149,3 +149,36 @@ def test_freebsd_has_none_of_linuxs_steering(taken: Run) -> None:
             Steering().steering_should_be_settable(kind)
     with pytest.raises(NotApplicable, match="interrupts of freebsd are not steered by this lab"):
         Steering().steering_should_be_settable(Kind.IRQ)
+
+
+class TestArrival:
+    """Interrupts that arrive at each CPU while pings cross the path."""
+
+    def grow(self, bench: FakeBench, files: Files, first: int, second: int) -> None:
+        plain = bench.dut.ping
+
+        def ping(*arguments: object, **options: object) -> object:
+            files.content["/proc/interrupts"] = INTERRUPTS.replace(
+                " 24:        100          0", f" 24: {100 + first:>10} {second:>10}"
+            )
+            return plain(*arguments, **options)
+
+        bench.dut.ping = ping  # type: ignore[method-assign,assignment]
+
+    def test_at_the_wanted_cpu_alone_is_green(self, bench: FakeBench, files: Files) -> None:
+        self.grow(bench, files, 20, 0)
+        Steering().interrupts_should_arrive_at("dut", "0")
+
+    @pytest.mark.parametrize(("first", "second", "at"), [(20, 1, "20 at CPU 0, 1 at CPU 1"), (0, 0, "none")])
+    def test_elsewhere_or_nowhere_is_red(
+        self, bench: FakeBench, files: Files, first: int, second: int, at: str
+    ) -> None:
+        self.grow(bench, files, first, second)
+        with pytest.raises(CardFailure, match=rf"^dut\.p0 .* crossed it: {at}; wanted: at CPU 0 alone$"):
+            Steering().interrupts_should_arrive_at("dut.p0", "0")
+
+    def test_one_cpu_is_no_choice(self, bench: FakeBench, files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
+        assert files
+        monkeypatch.setattr(bench.dut, "cpu_times", lambda: CpuTimes({0: CpuTime(0, 0, 0, 1, 0, 0, 0, 0)}))
+        with pytest.raises(NotApplicable, match="dut has one CPU: interrupts arrive nowhere else"):
+            Steering().interrupts_should_arrive_at("dut", "0")

@@ -24,6 +24,7 @@ from niclab.report.runfolder import read_run
 from niclab.report.tools import Tools
 from niclab.run import run as runs
 from niclab.run.hygiene import BenchHygiene, restore_file
+from niclab.scope.requirements import load_requirements
 
 PASSING = "*** Test Cases ***\nFirst\n    No Operation\nSecond\n    [Tags]    slow\n    No Operation\n"
 FAILING = "*** Test Cases ***\nThird\n    Fail    CardFailure: dut.p0 is wrong\n"
@@ -158,16 +159,19 @@ class TestRun:
         (suites / "boots.robot").write_text(text.format(certify.LISTENERS.parent / "Power.py"))
         results = bench.folder / "results"
         assert certify.run(bench.file, str(bench.sheet), "quick", results, dry_run=True) == 0
-        within_s = 120
+        within_s, requirements = 120, load_requirements().requirements
         assert capsys.readouterr().out.splitlines() == [
             f"2 tests; boots: dut at most 2 (each within {within_s} s), peer at most 0 (each within {within_s} s)",
             "duration: unknown; no finished run of this card, bench and plan",
+            "equipment: no switch; 0 of 2 tests cannot be asked",
+            *(f"the bench {how} (0): none" for how in ("can decide", "can decide in part", "cannot decide")),
+            f"without a test in this run ({len(requirements)}): {', '.join(requirements)}",
         ]
         assert not results.exists() and "run_dir" not in asked
         assert self.run(bench, "quick") == 0
         assert "duration: unknown" in capsys.readouterr().out
         assert certify.run(bench.file, str(bench.sheet), "quick", results, dry_run=True) == 0
-        assert capsys.readouterr().out.endswith("duration: about 0 min by 1 earlier run; boots then: none noted\n")
+        assert "duration: about 0 min by 1 earlier run; boots then: none noted\n" in capsys.readouterr().out
 
     def test_a_passed_run(
         self, bench: FakeBench, suites: Path, asked: dict[str, object], capsys: pytest.CaptureFixture[str]

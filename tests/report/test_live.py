@@ -126,3 +126,10 @@ def test_the_listener_takes_the_place_of_the_console(tmp_path: Path) -> None:
     ]
     assert lines[-1].startswith("2 of 2 tests ended in ") and lines[-1].endswith("1 failed")
     assert done.stderr == ""
+
+
+def test_a_test_that_no_earlier_run_had_takes_as_long_as_most() -> None:
+    out = io.StringIO()
+    earlier = {"Q.A": 1.0, "Q.B": 2.0, "Q.C": 600.0}
+    LiveBoard(out, ["Q.A", "Q.B", "Q.C", *"new"], earlier, terminal=False, clock=lambda: 0.0).end("Q.C", "PASS", 1, "")
+    assert out.getvalue().endswith("about 9 s left\n")

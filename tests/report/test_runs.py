@@ -174,3 +174,11 @@ def test_the_newest_finished_run_of_the_same_kind_gives_the_times(tmp_path: Path
         file.write_text(json.dumps(json.loads(file.read_text()) | {"finished": finished}))
     assert newest("b", "x", "quick", tmp_path) == tmp_path / "2025-b"
     assert newest("b", "x", "full", tmp_path) is None
+
+
+def test_a_partial_run_gives_no_times(tmp_path: Path) -> None:
+    for name, partial in (("2025-b", None), ("2026-c", "only suites Limits")):
+        file = make(tmp_path, name, STEADY, "1") / "run.json"
+        run = {"finished": "2025-01-01T00:00:00+00:00", "partial": partial}
+        file.write_text(json.dumps(json.loads(file.read_text()) | run))
+    assert newest("b", "x", "quick", tmp_path) == tmp_path / "2025-b"

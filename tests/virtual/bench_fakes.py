@@ -68,6 +68,7 @@ class FakeQemu:
     :ivar received: how many commands have come since then.
     :ivar awake: while it is cleared the machine stands still: it does and answers what it received when it is set.
     :ivar refuse: it answers every command with an error.
+    :ivar returns: command -> what it returns; the others return nothing.
     :ivar lost: how the last client broke off, if one did.
     """
 
@@ -78,6 +79,7 @@ class FakeQemu:
         self.awake = threading.Event()
         self.awake.set()
         self.refuse = False
+        self.returns: dict[str, Any] = {}
         self.lost: ConnectionError | None = None
         self._sockets: list[socket.socket] = []
 
@@ -138,7 +140,7 @@ class FakeQemu:
                     return  # it lost its power while it stood still
                 self.commands.append((time.monotonic(), command, request.get("arguments", {})))
                 stream.write(b'{"event": "NIC_RX_FILTER_CHANGED", "data": {}}\n')  # events come in between
-                answer = {"error": {"desc": "no"}} if self.refuse else {"return": {}}
+                answer = {"error": {"desc": "no"}} if self.refuse else {"return": self.returns.get(command, {})}
                 number = {"id": request["id"]} if "id" in request else {}
                 stream.write(json.dumps(answer | number).encode() + b"\n")
 

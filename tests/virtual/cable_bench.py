@@ -60,13 +60,15 @@ class CableBench:
     :ivar at_switch: port name -> the socket of a made-up switch's port for it.
     """
 
-    def __init__(self, folder: Path, rate_mbps: float, paced: bool = True) -> None:
+    def __init__(self, folder: Path, rate_mbps: float, paced: bool = True, keeps_light: bool = True) -> None:
         self.qemu = {role: FakeQemu(folder / f"qmp-{role}") for role in ROLES}
         self.nics: dict[str, Nic] = {}
         self.at_switch: dict[str, Nic] = {}
         self.outlets = {role: folder / f"outlet-{role}" for role in ROLES}
         panel = own_address(2)
-        cables: dict[str, Any] = {name: {"rate_mbps": rate_mbps, "paced": paced, "ends": []} for name in "ab"}
+        cables: dict[str, Any] = {
+            name: {"rate_mbps": rate_mbps, "paced": paced, "keeps_light": keeps_light, "ends": []} for name in "ab"
+        }
         for number, role in enumerate(ROLES):
             for n, cable in enumerate(cables.values()):
                 udp, panel_udp = 5000 + n, 5000 + 10 * number + n
@@ -161,10 +163,16 @@ class CableBench:
 
 
 @contextmanager
-def cable_bench(rate_mbps: float = 50.0, powered: tuple[str, ...] = ROLES, paced: bool = True) -> Iterator[CableBench]:
-    """A bench with these machines powered on; ``paced``: the cables keep wire time, and not the cards."""
+def cable_bench(
+    rate_mbps: float = 50.0, powered: tuple[str, ...] = ROLES, paced: bool = True, keeps_light: bool = True
+) -> Iterator[CableBench]:
+    """A bench with these machines powered on.
+
+    :param paced: the cables keep wire time, and not the cards.
+    :param keeps_light: the cards take their light when a port is down; else the cables look for that.
+    """
     with short_folder() as folder:
-        bench = CableBench(folder, rate_mbps, paced)
+        bench = CableBench(folder, rate_mbps, paced, keeps_light)
         try:
             bench.power_on(*powered)
             yield bench

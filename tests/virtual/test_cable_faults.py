@@ -87,6 +87,16 @@ def test_fault_carrier_delay_s() -> None:
         assert delay_s <= bench.qemu["dut"].told_at("p0", False) - began < delay_s + 1.0
 
 
+def test_a_change_that_waits_is_made_when_the_delay_is_cleared() -> None:
+    with cable_bench() as bench:
+        bench.links_become(dut=BOTH, peer=BOTH)
+        bench.fault("a.dut", "carrier_delay_s", 600)
+        bench.ask(pull="a")
+        assert bench.qemu["dut"].links() == BOTH
+        bench.ask(clear={})
+        bench.links_become(dut=NO_A, peer=NO_A)
+
+
 def test_a_machine_that_restarts_during_the_delay_is_told_all_the_same() -> None:
     with cable_bench() as bench:
         bench.links_become(dut=BOTH, peer=BOTH)

@@ -195,3 +195,4 @@ def test_cables_of_virtual_cards_keep_no_wire_time(tmp_path: Path) -> None:
         config = panel.config["cables"]
         assert isinstance(config, dict)
         assert {(cable["paced"], cable["rate_mbps"]) for cable in config.values()} == {(paced, rate_mbps)}
+        assert {cable["keeps_light"] for cable in config.values()} == {not paced}

@@ -17,6 +17,7 @@ from pathlib import Path
 from niclab.bench.records import Bench, OperatingSystem, Role, load_bench
 from niclab.card import Card, load_card
 from niclab.commands.forecast import forecast, newest
+from niclab.commands.reach import reach
 from niclab.commands.report import look_for_tools, try_report
 from niclab.commands.schema import DIRECTORY, TAG_DOCUMENTATION
 from niclab.core.abort import ENDING, FORWARDED, EndRequests, StopOrder
@@ -44,7 +45,7 @@ from niclab.report.sums import SUMS_NAME
 from niclab.report.tools import Tools
 from niclab.report.waived import keep_waivers
 from niclab.scope.plan import load_plan
-from niclab.scope.requirements import REQUIREMENTS_FILE
+from niclab.scope.requirements import REQUIREMENTS_FILE, load_requirements
 from niclab.scope.waivers import load_waivers, require_current
 
 SUITES = REPOSITORY / "suites"
@@ -84,7 +85,7 @@ def run(
         results: Folder of the run folders.
         systems: Operating systems of servers that are to run others than the bench file says.
         sign_with: Key of SSH that signs the certificate.
-        dry_run: Only say what to expect: nothing is run, and no run folder is made.
+        dry_run: Only say what to expect, and what the bench can decide: nothing is run, and no run folder is made.
         suites: Names of the suites that are run, as of ``robot --suite``; the run is partial then, and never certified.
         stop: Where somebody orders the run to stop: its teardown runs, and it is not certified.
 
@@ -105,6 +106,8 @@ def run(
     for line in forecast(bench, sheet.name, chosen_plan.plan, results, ahead.tests, ahead.boots).lines():
         print(line, flush=True)
     if dry_run:
+        for line in reach(bench, ahead.tags, load_requirements()).lines():
+            print(line, flush=True)
         return ExitStatus.CERTIFIED
     if stop is not None and stop.reason:
         raise BenchFault(f"bench {bench.name}: {stop.reason}; nothing was run")
@@ -221,10 +224,15 @@ def pages(bench: Bench, sheet: Card) -> list[str]:
 
 @dataclass(frozen=True)
 class Ahead:
-    """What a dry run knows of a run: the number of its tests, and the boots of each server that they order at most."""
+    """What a dry run knows of a run: the tags of each test, and the boots of each server that they order at most."""
 
-    tests: int
+    tags: tuple[frozenset[str], ...]
     boots: Mapping[Role, int]
+
+    @property
+    def tests(self) -> int:
+        """The number of the tests."""
+        return len(self.tags)
 
 
 def look_ahead(options: list[str], secret_names: Iterable[str] = ()) -> Ahead:
@@ -248,7 +256,8 @@ def look_ahead(options: list[str], secret_names: Iterable[str] = ()) -> Ahead:
                 f"suites: the dry run fails (status {done.returncode}): {(done.stderr or done.stdout)[-800:]}"
             )
         tree = ET.parse(output)
-    return Ahead(sum(1 for _ in tree.iter("test")), Counter(_boots(tree)))
+    tags = [frozenset(tag.text or "" for tag in test.iterfind("tag")) for test in tree.iter("test")]
+    return Ahead(tuple(tags), Counter(_boots(tree)))
 
 
 def _boots(tree: ET.ElementTree[ET.Element]) -> Iterator[Role]:

@@ -114,7 +114,9 @@ def _parser() -> argparse.ArgumentParser:
     qualify.add_argument(
         "--resume", type=Path, metavar="RUN", help="continue a killed run in its folder, as it was called"
     )
-    qualify.add_argument("--dry-run", action="store_true", help="only say how many boots and minutes to expect")
+    qualify.add_argument(
+        "--dry-run", action="store_true", help="only say what to expect: boots, minutes, and what the bench can decide"
+    )
     key = os.environ.get(SIGN_KEY)
     qualify.add_argument(
         "--sign", type=Path, metavar="KEYFILE", default=Path(key) if key else None, help=f"sign it; or set {SIGN_KEY}"

@@ -87,11 +87,12 @@ def _earlier(bench: str, card: str, plan: str, results: Path) -> Iterator[Timing
 
 
 def _finished(bench: str, card: str, plan: str, results: Path) -> Iterator[Path]:
-    """Folders of finished runs, newest first."""
+    """Folders of finished runs, newest first; a run of some suites says little of one of all."""
     for file in sorted(results.glob(f"2*/{RUN_FILE}"), reverse=True):
         try:
             run = read_run(file.parent)
             matches = (run["card"], run["bench"], run.get("plan")) == (card, bench, plan) and run.get("finished")
+            matches = matches and not run.get("partial")
         except (BenchFault, KeyError):
             continue  # another file of that name: it is no run
         if matches:

@@ -27,6 +27,8 @@ class FigureKind(StrEnum):
     """Any other figure of traffic: CPU load, transactions a second, frames a second, the effect of a setting."""
     FAILOVER = "failover"
     CARRIER = "carrier"
+    CAUSE = "cause"
+    """Why a link was down, by both of its ends."""
     PCIE = "pcie"
 
 

@@ -20,6 +20,11 @@ class BondMode(Enum):
     BALANCE_ALB = "balance-alb"
 
     @property
+    def sends_copies(self) -> bool:
+        """Does every frame go over every link, so that it arrives more than once?"""
+        return self is BondMode.BROADCAST
+
+    @property
     def own_delay_ms(self) -> int:
         """What the driver itself may take, beyond noticing the loss, until partners send over another link.
 

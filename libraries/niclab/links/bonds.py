@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
-from enum import Enum
 
 from niclab.bench.records import BenchPath, Port, Role
+from niclab.core import figures
 from niclab.core.parallel import side_by_side
-from niclab.core.undo import Entry
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Trouble, blame, fail_with
 from niclab.core.wait import persistent_problems
 from niclab.hosts.bond_settings import BondMode, BondSettings
 from niclab.hosts.link_records import Bond
 from niclab.links import failure, lacp, upper, wiring
 from niclab.links.failure import Cause
+from niclab.links.loss import Loss, MemberLink
 from niclab.links.ping import PING_COUNT, unanswered
 from niclab.links.upper import Stack
+from niclab.links.witness import Explained, Witnesses
 from niclab.run.run import Run
 from niclab.run.standstill import blameless
 
@@ -25,29 +25,6 @@ LINKS_WITHIN_S = 30.0
 """House rule: members of a bond have their links by then, autonegotiation included; how fast is another test's fact."""
 LOOK_EVERY_S = 1.0
 """Looking costs a server time that its traffic lacks: while outages are measured it is done seldom."""
-
-
-class MemberLink(Enum):
-    """A link of the bonds, by its path or by its use."""
-
-    FIRST = "first"
-    """The first path of the bench file."""
-    SECOND = "second"
-    """The second path of the bench file."""
-    ACTIVE = "active"
-    """The path that the bond uses: the peer's bond where the cause is at the peer, else the dut's."""
-    BACKUP = "backup"
-    """A path that this bond does not use."""
-
-
-@dataclass(frozen=True)
-class Loss:
-    """A failed link: its path, its undo, the ports that have no link by it, and what each bond used before."""
-
-    path: BenchPath
-    entry: Entry
-    ports: frozenset[str]
-    used: dict[Role, str | None]
 
 
 class Bonds:
@@ -89,6 +66,7 @@ class Bonds:
                 self._made.append(upper.bond(self._run, role, settings, first_is_primary=primary))
             self._settings = settings
             self.require_members()
+            self._run.part(Witnesses).begin()
             undoing.pop_all()
 
     def remove(self) -> None:
@@ -212,13 +190,45 @@ class Bonds:
 
         Raises:
             CardFailure: A bond did not change its link, or a link did not return.
+            BenchFault: A link was lost by another cause.
         """
         for turn in range(times):
             self.lose(MemberLink.ACTIVE, cause, say)
             fail_with(self.not_changed())
+            self.require_causes(say)
             self.restore()
             self.require_members()
             say(f"flap {turn + 1} of {times} is survived")
+
+    def explain(self, say: Callable[[str], object]) -> list[Explained]:
+        """Conclude from both ends of every failed link why it is down, and note it for report and certificate.
+
+        Args:
+            say: Takes what was concluded.
+
+        Raises:
+            BenchFault: A server or the switch does not answer.
+        """
+        witnesses = self._run.part(Witnesses)
+        found = [Explained(loss.path, loss.cause, witnesses.ask(loss.path)) for loss in self._lost]
+        for each in found:
+            figures.note(each.figure())
+            say(str(each))
+        return found
+
+    def require_causes(self, say: Callable[[str], object]) -> None:
+        """See that every failed link is down by the cause that the lab has brought about, and by no other.
+
+        Args:
+            say: Takes what was concluded.
+
+        Raises:
+            BenchFault: The ends show another cause, no link has failed, or one does not answer.
+        """
+        if not self._lost:
+            raise BenchFault("no link is lost: 'Lose The ... Link' comes first")
+        if wrong := [str(each) for each in self.explain(say) if not each.is_right]:
+            raise BenchFault("\n".join(wrong))
 
     # --- what must hold
 
@@ -235,6 +245,7 @@ class Bonds:
         if self.settings.mode is BondMode.LACP:
             lacp.require_aggregated(self._run, self.both)
         self.require_traffic()
+        self._run.part(Witnesses).begin()
 
     def require_members(self) -> None:
         """Wait until every member of both bonds has its link, autonegotiation included.
@@ -258,7 +269,7 @@ class Bonds:
         blame(persistent_problems(down, within=LINKS_WITHIN_S, every=LOOK_EVERY_S))
 
     def require_traffic(self) -> None:
-        """See that pings over the bonds, from both ends, are answered once.
+        """See that pings over the bonds, from both ends, are answered once; in broadcast mode at least once.
 
         Raises:
             CardFailure: Naming the pings that were not.
@@ -268,7 +279,8 @@ class Bonds:
         def ping(ends: tuple[Stack, Stack]) -> list[str]:
             mine, theirs = ends
             result = mine.server.host.links.ping(str(theirs.address.ip), source=str(mine.address.ip), count=PING_COUNT)
-            return unanswered(f"{mine.server.name} to {theirs.server.name} over {mine.name}", result)
+            way = f"{mine.server.name} to {theirs.server.name} over {mine.name}"
+            return unanswered(way, result, copies=self.settings.mode.sends_copies)
 
         dut, peer = self.both
         with blameless(self._run):
@@ -380,7 +392,8 @@ class Bonds:
         return self._run.bench.path_of(self.active_port(role))
 
     def _lose(self, path: BenchPath, cause: Cause, say: Callable[[str], object]) -> None:
+        cause = failure.chosen(path, cause)
         used = {bond.server.role: seen.active_slave for bond, seen in zip(self.both, self._seen(), strict=True)}
         ports = failure.ends_without_link(path, cause)
-        self._lost.append(Loss(path, failure.lose(self._run, path, cause), ports, used))
+        self._lost.append(Loss(path, cause, failure.lose(self._run, path, cause), ports, used))
         say(f"path {path.name} is lost by {cause.value}: no link at {' and '.join(sorted(ports))}")

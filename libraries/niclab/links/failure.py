@@ -16,6 +16,8 @@ class Cause(Enum):
 
     CABLE = "cable"
     """Its cable is pulled; of a path through the switch, that of the dut."""
+    CABLE_OR_LINK = "cable-or-link"
+    """``CABLE`` where a command of the bench pulls the cable of the path, else ``OWN_LINK``."""
     SWITCH_PORT = "switch-port"
     """The switch's port of the dut is shut over SNMP."""
     PARTNER_SWITCH_PORT = "partner-switch-port"
@@ -31,6 +33,18 @@ class Cause(Enum):
     def loser(self) -> Role:
         """The server that surely sees it."""
         return Role.PEER if self in (Cause.PARTNER_SWITCH_PORT, Cause.PARTNER_LINK) else Role.DUT
+
+
+def chosen(path: BenchPath, cause: Cause) -> Cause:
+    """Return the way in which the link of a path fails where the bench file has the choice.
+
+    Args:
+        path: The path.
+        cause: The way that is asked for.
+    """
+    if cause is Cause.CABLE_OR_LINK:
+        return Cause.CABLE if path.pull else Cause.OWN_LINK
+    return cause
 
 
 def lose(run: Run, path: BenchPath, cause: Cause) -> Entry:
@@ -49,7 +63,7 @@ def lose(run: Run, path: BenchPath, cause: Cause) -> Entry:
         BenchFault: The link cannot be made to fail.
     """
     port = run.bench.end(path, cause.loser)
-    match cause:
+    match chosen(path, cause):
         case Cause.CABLE:
             if not path.pull:
                 raise NotApplicable(f"bench {run.bench.name} has no command to pull the cable of path {path.name}")
@@ -58,7 +72,7 @@ def lose(run: Run, path: BenchPath, cause: Cause) -> Entry:
             return switch_ports.shut(run, port)
         case Cause.OWN_LINK | Cause.PARTNER_LINK:
             return wiring.take_down(run, port)
-        case Cause.DRIVER_UNLOAD:
+        case _:
             return wiring.take_driver(run, port)
 
 

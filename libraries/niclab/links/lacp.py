@@ -1,10 +1,13 @@
-"""Is a bond one aggregation (802.3ad) with the switch? Asked of both, since either may be ahead of the other."""
+"""Is a bond one aggregation (802.3ad)? Asked of both sides, since either may be ahead of the other.
+
+Over a switch its partner is the switch; over cables it is the other server's bond.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from niclab.bench.records import Port, Role
+from niclab.bench.records import Port, Role, Wiring
 from niclab.core.verdict import CardFailure, Trouble, blame
 from niclab.core.wait import persistent_problems
 from niclab.hosts.bond_settings import LacpRate
@@ -20,21 +23,28 @@ LOOK_EVERY_S = 1.0
 
 
 def require_aggregated(run: Run, stacks: Sequence[Stack]) -> None:
-    """Wait until every bond has all its members in one aggregation whose partner is the switch.
+    """Wait until every bond has all its members in one aggregation: with the switch, or over cables with each other.
 
     The switch must report the same: on each of its ports the partner is that bond, in sync, and both sides carry
     frames.
 
     Args:
         run: The qualification run.
-        stacks: The bonds.
+        stacks: The bonds of both servers.
 
     Raises:
         CardFailure: What is missing when the time is over, of the dut's bond among others.
         BenchFault: What is missing is of the switch or of the peer's bond; or one of them does not answer.
     """
+    over_cables = all(path.through is Wiring.DIRECT for path in run.bench.paths)
+
+    def look() -> list[Trouble]:
+        if over_cables:
+            return problems_over_cables(stacks)
+        return [problem for stack in stacks for problem in problems(run, stack)]
+
     found = persistent_problems(
-        lambda: [problem for stack in stacks for problem in problems(run, stack)],
+        look,
         within=AGGREGATED_WITHIN_S,
         every=LOOK_EVERY_S,
     )
@@ -88,6 +98,31 @@ def require_too_few_links(run: Run, stack: Stack) -> None:
 def _reported(run: Run, stack: Stack) -> list[tuple[Port, LacpPort]]:
     """What the switch reports of each member's port."""
     return [(port, run.switch.tables.lacp(switch_ports.switch_port(run, port))) for port in stack.below]
+
+
+def problems_over_cables(stacks: Sequence[Stack]) -> list[Trouble]:
+    """Find what keeps two bonds from being one aggregation with each other.
+
+    Args:
+        stacks: The bonds of both servers.
+
+    Returns:
+        The problems; empty when there is none. They are the card's where the dut's bond reports them.
+    """
+    addresses = [stack.server.host.links.interface(stack.name).mac for stack in stacks]
+    found = list[Trouble]()
+    for stack, partner in zip(stacks, reversed(addresses), strict=True):
+        name, bond = stack.server.name, stack.server.host.bonds.bond(stack.name)
+        said = _of_bond(bond, name, {str(partner)}, "the other bond")
+        said += [
+            f"{name}: {member.name} hears LACPDUs of {member.partner_mac}; wanted: {partner}, the other bond"
+            for member in bond.slaves
+            if member.partner_mac != partner
+        ]
+        if bond.aggregator is not None and bond.aggregator.ports != len(stack.below):
+            said.append(f"{name}: {bond.aggregator.ports} members are aggregated; wanted: all {len(stack.below)}")
+        found += [Trouble(text, stack.server.role is Role.DUT) for text in said]
+    return found
 
 
 def problems(run: Run, stack: Stack) -> list[Trouble]:
@@ -148,12 +183,12 @@ def _fault_of_switch(ports: Sequence[LacpPort], address: str | None) -> str | No
     return None
 
 
-def _of_bond(bond: Bond, server: str, systems: set[str]) -> list[str]:
-    """What the bond itself says. ``systems``: how the switch calls itself at its members' ports."""
+def _of_bond(bond: Bond, server: str, systems: set[str], partner: str = "the switch") -> list[str]:
+    """What the bond itself says. ``systems``: how its ``partner`` calls itself at its members' ports."""
     members = {member.name: member.aggregator_id for member in bond.slaves}
     active = bond.aggregator
     if active is None:
-        return [f"{server}: the bond has no active aggregator; wanted: one with the switch"]
+        return [f"{server}: the bond has no active aggregator; wanted: one with {partner}"]
     problems = [
         f"{server}: {name} is in aggregator {number}; wanted: {active.id}, the active one"
         for name, number in members.items()
@@ -161,5 +196,5 @@ def _of_bond(bond: Bond, server: str, systems: set[str]) -> list[str]:
     ]
     if systems != {active.partner_mac}:
         found = ", ".join(sorted(systems))
-        problems.append(f"{server}: the bond's partner is {active.partner_mac}, the switch calls itself {found}")
+        problems.append(f"{server}: the bond's partner is {active.partner_mac}, {partner} calls itself {found}")
     return problems

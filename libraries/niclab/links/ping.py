@@ -9,18 +9,19 @@ HEADER_BYTES = 28
 """IPv4 header without options (RFC 791: 20 bytes) and ICMP header (RFC 792: 8 bytes)."""
 
 
-def unanswered(subject: str, result: PingResult, kind: str = "pings") -> list[str]:
+def unanswered(subject: str, result: PingResult, kind: str = "pings", *, copies: bool = False) -> list[str]:
     """Report pings that were not answered exactly once.
 
     Args:
         subject: From where to where the pings went.
         result: What came of them.
         kind: What they are called in the message.
+        copies: Every frame is sent more than once, so that answers may be as well.
 
     Returns:
         The problem, with the tool's own words; empty when every ping was answered once.
     """
-    if result.received == result.sent and not result.duplicates:
+    if result.received == result.sent and (copies or not result.duplicates):
         return []
     problem = (
         f"{subject}: {result.received} of {result.sent} {kind} answered, {result.duplicates} twice; wanted: each once. "

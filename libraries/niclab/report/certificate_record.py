@@ -41,7 +41,7 @@ class CertifiedRequirement(_Part):
 class CertifiedFigure(_Part):
     """One figure. ``low`` to ``high`` is the interval, ``at_least`` and ``at_most`` are limits, all in ``unit``."""
 
-    kind: Literal["throughput", "traffic", "failover", "carrier", "pcie"]
+    kind: Literal["throughput", "traffic", "failover", "carrier", "cause", "pcie"]
     subject: str
     found: str
     expected: str

@@ -7,7 +7,7 @@ from statistics import median
 from typing import Any
 
 _OFTEN_MEASURED = ("carrier", "failover", "pcie")
-_ORDER = ("throughput", "failover", "pcie", "carrier", "traffic")
+_ORDER = ("throughput", "failover", "cause", "pcie", "carrier", "traffic")
 _TESTS_NAMED = 2
 Figure = Mapping[str, Any]
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from queue import Empty, SimpleQueue
-from statistics import fmean
+from statistics import median
 from typing import Protocol
 
 _BAR = 24
@@ -67,7 +67,7 @@ class LiveBoard:
         self._out, self._left, self._terminal, self._clock = out, list(tests), terminal, clock
         self._of_all, self._done, self._failed, self._drawn = len(tests), 0, 0, 0
         known = [seconds[name] for name in tests if name in seconds]
-        self._seconds = {name: seconds.get(name, fmean(known)) for name in tests} if known else {}
+        self._seconds = {name: seconds.get(name, median(known)) for name in tests} if known else {}
         self._before = seconds
         self._begun = self._test_begun = clock()
         self._running = ""

@@ -28,7 +28,7 @@ def as_delivered(run: Run) -> None:
     defaults = [row.default for row in section.parameters]
     require_known(run, "coalescing", [section.adaptive_rx, section.adaptive_tx, *defaults])
     for dut in dut_ports(run):
-        shown = dut.host.settings.coalescing(dut.iface)
+        shown = dut.ask("coalescing", dut.host.settings.coalescing)
         problems += dut.compare("adaptive receive coalescing", shown.adaptive_rx, section.adaptive_rx)
         problems += dut.compare("adaptive send coalescing", shown.adaptive_tx, section.adaptive_tx)
         for row in section.parameters:
@@ -79,7 +79,7 @@ def refuse_unsupported(run: Run) -> None:
 
 
 def _not_refused(dut: DutPort, listed: list[str], others: list[str]) -> list[str]:
-    before = dut.host.settings.coalescing(dut.iface).parameters
+    before = dut.ask("coalescing", dut.host.settings.coalescing).parameters
     shown = tuple(name for name in (*listed, *others) if before.get(name) is not None)
     if not shown:
         return [dut.expected(", ".join(listed), None, "a value")]
@@ -88,7 +88,7 @@ def _not_refused(dut: DutPort, listed: list[str], others: list[str]) -> list[str
         for name in others:
             if dut.host.settings.set_coalescing(dut.iface, {name: UNSUPPORTED_VALUE}).refused is None:
                 problems.append(f"{dut.place} took {name}, sheet {dut.run.card.name} wants it refused")
-    after = dut.host.settings.coalescing(dut.iface).parameters
+    after = dut.ask("coalescing", dut.host.settings.coalescing).parameters
     problems += [
         f"{dut.place}: {name} did not come back: it is {after.get(name)}, before {before.get(name)}"
         for name in others
@@ -99,7 +99,7 @@ def _not_refused(dut: DutPort, listed: list[str], others: list[str]) -> list[str
 
 def _tried(dut: DutPort, row: CoalescingParameter, *, adaptive: bool) -> list[str]:
     """Problems of giving one parameter another value, with adaptive coalescing off where there is such."""
-    shown, name = dut.host.settings.coalescing(dut.iface), row.name
+    shown, name = dut.ask("coalescing", dut.host.settings.coalescing), row.name
     before = shown.parameters.get(name)
     if before is None:
         return [dut.expected(name, None, "a value")]
@@ -111,7 +111,7 @@ def _tried(dut: DutPort, row: CoalescingParameter, *, adaptive: bool) -> list[st
         found = attempt.now.parameters.get(name)
         if row.settable and attempt.refused is None and found != value:
             found = _settled(dut, name, value)
-    after = dut.host.settings.coalescing(dut.iface)
+    after = dut.ask("coalescing", dut.host.settings.coalescing)
     now, was = (after.adaptive_rx, after.parameters.get(name)), (shown.adaptive_rx, before)
     # adaptive coalescing may have changed the value by now
     if now[0] is not was[0] or (now != was and not now[0]):
@@ -131,10 +131,10 @@ def _another(row: CoalescingParameter, before: int) -> int:
 def _settled(dut: DutPort, name: str, value: int) -> int | None:
     """Read a parameter until it has ``value`` or :data:`SETTLES_WITHIN_S` is over; return what it is at last."""
     deadline = Deadline(SETTLES_WITHIN_S)
-    found = dut.host.settings.coalescing(dut.iface).parameters.get(name)
+    found = dut.ask("coalescing", dut.host.settings.coalescing).parameters.get(name)
     while found != value and not deadline.expired:
         pause(0.2)
-        found = dut.host.settings.coalescing(dut.iface).parameters.get(name)
+        found = dut.ask("coalescing", dut.host.settings.coalescing).parameters.get(name)
     return found
 
 

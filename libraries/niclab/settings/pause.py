@@ -22,7 +22,7 @@ def as_delivered(run: Run) -> None:
     facts = {"autoneg": section.autoneg, "rx": section.rx, "tx": section.tx}
     require_known(run, "pause", facts.values())
     for dut in dut_ports(run):
-        shown = dut.host.settings.pause(dut.iface)
+        shown = dut.ask("pause frames", dut.host.settings.pause)
         for name, fact in facts.items():
             problems += dut.compare(f"pause {name}", _switches(shown)[name], fact)
     fail_with(problems)
@@ -45,12 +45,12 @@ def switched(run: Run) -> None:
     if not section.settable:
         require_known(run, "pause", [section.autoneg, section.rx, section.tx])
     for dut in dut_ports(run):
-        before = dut.host.settings.pause(dut.iface)
+        before = dut.ask("pause frames", dut.host.settings.pause)
         with dut.put_back("pause frames are switched", dut.host.undo.pause(dut.iface)):
             for name in ("rx", "tx"):
                 for on in (False, True):
                     problems += _tried(dut, before, name, on, settable=section.settable)
-        after = dut.host.settings.pause(dut.iface)
+        after = dut.ask("pause frames", dut.host.settings.pause)
         if _switches(after) != _switches(before):
             problems.append(f"{dut.place}: pause frames did not come back: {after}, before {before}")
     fail_with(problems)

@@ -9,7 +9,8 @@ from typing import TypeVar
 
 from niclab.bench.records import OperatingSystem, Port, Role
 from niclab.card import Unknown
-from niclab.core.verdict import NotApplicable
+from niclab.core.verdict import CardFailure, NotApplicable
+from niclab.hosts.errors import NotOffered
 from niclab.hosts.host import Host
 from niclab.hosts.settings_records import Attempt
 from niclab.run.run import Run
@@ -59,6 +60,22 @@ class DutPort:
             restoring: Idempotent command that puts it back.
         """
         return put_back(self.run, self.server, self.port.name, f"{self.iface}: {what}", restoring)
+
+    def ask(self, what: str, question: Callable[[str], T]) -> T:
+        """Ask for a setting of this port that the sheet names.
+
+        Args:
+            what: Name of the setting.
+            question: Takes the interface, and reads the setting.
+
+        Raises:
+            CardFailure: The driver does not offer the setting.
+        """
+        try:
+            return question(self.iface)
+        except NotOffered as error:
+            problem = f"the driver does not offer {what}, sheet {self.run.card.name} names them: {error}"
+            raise CardFailure(f"{self.place}: {problem}") from error
 
     def expected(self, what: str, found: object, expected: object) -> str:
         """Say that this port does not show what the sheet expects.

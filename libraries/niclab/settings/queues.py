@@ -34,7 +34,7 @@ def as_delivered(run: Run) -> None:
         return
     require_known(run, "channels", [fact for queues in kinds.values() for fact in (queues.max, queues.default)])
     for dut in dut_ports(run):
-        shown = dut.host.settings.channels(dut.iface)
+        shown = dut.ask("queues", dut.host.settings.channels)
         now = {"rx": shown.current.rx, "tx": shown.current.tx, "combined": shown.current.combined}
         most = {"rx": shown.max.rx, "tx": shown.max.tx, "combined": shown.max.combined}
         for kind, queues in kinds.items():
@@ -61,7 +61,7 @@ def over_range(run: Run, show: Show) -> None:
     if section.combined is None:
         raise NotApplicable(f"sheet {run.card.name} names no combined queues")
     for dut in dut_ports(run):
-        most = dut.host.settings.channels(dut.iface).max.combined
+        most = dut.ask("queues", dut.host.settings.channels).max.combined
         if most is None:
             problems.append(dut.expected("most combined queues", None, "a number"))
             continue
@@ -78,7 +78,7 @@ class CombinedQueues:
 
     def read(self) -> int | None:
         """Read their number."""
-        return self.dut.host.settings.channels(self.dut.iface).current.combined
+        return self.dut.ask("queues", self.dut.host.settings.channels).current.combined
 
     def set(self, value: int) -> Attempt[int | None]:
         """Set their number."""

@@ -31,7 +31,7 @@ def as_delivered(run: Run) -> None:
     rings, problems = _by_name(_section(run)), list[str]()
     require_known(run, "rings", [fact for ring in rings.values() for fact in (ring.default, ring.max)])
     for dut in dut_ports(run):
-        shown = dut.host.settings.rings(dut.iface)
+        shown = dut.ask("rings", dut.host.settings.rings)
         for name, ring in rings.items():
             problems += dut.compare(f"ring {name}", _size(shown.current, name), ring.default)
             problems += dut.compare(f"largest ring {name}", _size(shown.max, name), ring.max)
@@ -112,7 +112,7 @@ class RingSize:
 
     def read(self) -> int | None:
         """Read the size."""
-        return _size(self.dut.host.settings.rings(self.dut.iface).current, self.ring)
+        return _size(self.dut.ask("rings", self.dut.host.settings.rings).current, self.ring)
 
     def set(self, value: int) -> Attempt[int | None]:
         """Set the size."""

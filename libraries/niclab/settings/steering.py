@@ -1,13 +1,21 @@
-"""Steering of interrupts and packets on the dut's ports: set, read back, put back."""
+"""Steering of interrupts and packets: set, read back, put back."""
 
 from __future__ import annotations
 
-from niclab.bench.records import OperatingSystem
-from niclab.core.verdict import NotApplicable, fail_with
-from niclab.hosts.linux.steering_files import SteeringFiles
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from niclab.bench.records import OperatingSystem, Port
+from niclab.core.verdict import NotApplicable, blame, fail_with
+from niclab.hosts.linux.steering_files import SteeringFiles, arrived
 from niclab.hosts.steering_kinds import SteeringKind
 from niclab.run.run import Run
+from niclab.run.server import Server
+from niclab.run.temporary import put_back
 from niclab.settings.ports import DutPort, dut_ports
+
+PINGS = 10
+"""Each is an interrupt for its answer at least."""
 
 
 def set_and_put_back(run: Run, kind: SteeringKind) -> None:
@@ -26,7 +34,7 @@ def set_and_put_back(run: Run, kind: SteeringKind) -> None:
 
 
 def _tried(dut: DutPort, kind: SteeringKind) -> list[str]:
-    _require_linux(dut, kind)
+    _require_linux(dut.server, kind)
     cpus = sorted(dut.host.system.cpu_times().cpus)
     if kind is SteeringKind.IRQ and len(cpus) < 2:
         raise NotApplicable(f"{dut.server.name} has one CPU: there is no other to give an interrupt to")
@@ -36,11 +44,7 @@ def _tried(dut: DutPort, kind: SteeringKind) -> list[str]:
     with dut.put_back(f"{kind.value} is steered", files.restoring(before)):
         complaint = files.write(chosen)
         shown = files.read()
-    problems = []
-    for file, value in chosen.items():
-        if files.meaning(file, shown[file]) != files.meaning(file, value):
-            why = f" ({complaint[:200]})" if complaint else ""
-            problems.append(f"{dut.place}: {file} is {shown[file]!r} when set to {value!r}{why}")
+    problems = [f"{dut.place} {text}" for text in _not_taken(files, chosen, shown, complaint)]
     after = files.read()
     problems += [
         f"{dut.place}: {file} did not come back: {after[file]!r}, before {before[file]!r}"
@@ -50,10 +54,77 @@ def _tried(dut: DutPort, kind: SteeringKind) -> list[str]:
     return problems
 
 
-def _require_linux(dut: DutPort, kind: SteeringKind) -> None:
-    system = dut.server.description.os
+@contextmanager
+def steered(run: Run, port: Port, kind: SteeringKind, cpus: frozenset[int]) -> Iterator[None]:
+    """Steer a port for the ``with`` block, read it back, and put it back.
+
+    Args:
+        run: The current run.
+        port: The port, of either server.
+        kind: What is steered.
+        cpus: The CPUs; interrupts and send queues get one of them in turn. RFS needs none.
+
+    Raises:
+        NotApplicable: The system or the port has no such steering, or the server has not those CPUs.
+        CardFailure: A port of the dut does not show it.
+        BenchFault: A port of the peer does not show it, or it could not be put back.
+    """
+    server, iface = run.server_of(port), run.interface(port)
+    _require_linux(server, kind)
+    if absent := sorted(cpus - server.host.system.cpu_times().cpus.keys()):
+        raise NotApplicable(f"{server.name} has no CPU {', '.join(map(str, absent))}")
+    files = SteeringFiles(server.ssh, server.name, iface, kind)
+    before, wanted = files.read(), files.given_to(sorted(cpus))
+    with put_back(run, server, port.name, f"{iface}: {kind.value} is steered", files.restoring(before)):
+        complaint = files.write(wanted)
+        shown = files.read()
+        blame([port.trouble(text) for text in _not_taken(files, wanted, shown, complaint)])
+        yield
+
+
+def require_arrival(run: Run, port: Port, cpus: frozenset[int]) -> None:
+    """See that interrupts of a port arrive at CPUs while pings cross its path, and at no other CPU.
+
+    Args:
+        run: The current run.
+        port: The port, of either server.
+        cpus: The CPUs.
+
+    Raises:
+        CardFailure: Interrupts of a port of the dut arrive at another CPU, or none arrive.
+        BenchFault: Those of a port of the peer do.
+        NotApplicable: The server has one CPU, or the system does not steer interrupts.
+    """
+    server, iface = run.server_of(port), run.interface(port)
+    _require_linux(server, SteeringKind.IRQ)
+    if len(server.host.system.cpu_times().cpus) < 2:
+        raise NotApplicable(f"{server.name} has one CPU: interrupts arrive nowhere else")
+    before = arrived(server.ssh, server.name, iface)
+    partner = run.bench.address(run.bench.partner(port))
+    server.host.links.ping(str(partner.ip), source=str(run.bench.address(port).ip), count=PINGS)
+    gained = {cpu: count - before.get(cpu, 0) for cpu, count in arrived(server.ssh, server.name, iface).items()}
+    here, elsewhere = (
+        [cpu for cpu, count in gained.items() if count and (cpu in cpus) is wanted] for wanted in (True, False)
+    )
+    if not here or elsewhere:
+        at = ", ".join(f"{count} at CPU {cpu}" for cpu, count in gained.items() if count) or "none"
+        wanted_at = ", ".join(map(str, sorted(cpus)))
+        blame([port.trouble(f"has had interrupts while pings crossed it: {at}; wanted: at CPU {wanted_at} alone")])
+
+
+def _not_taken(files: SteeringFiles, wanted: dict[str, str], shown: dict[str, str], complaint: str) -> list[str]:
+    why = f" ({complaint[:200]})" if complaint else ""
+    return [
+        f"shows {file} {shown[file]!r} when set to {value!r}{why}"
+        for file, value in wanted.items()
+        if files.meaning(file, shown[file]) != files.meaning(file, value)
+    ]
+
+
+def _require_linux(server: Server, kind: SteeringKind) -> None:
+    system = server.description.os
     if system is OperatingSystem.LINUX:
         return
     if kind is not SteeringKind.IRQ:
-        raise NotApplicable(f"{dut.server.name}: {system.value} has no {kind.value}, which is Linux' own")
-    raise NotApplicable(f"{dut.server.name}: interrupts of {system.value} are not steered by this lab")
+        raise NotApplicable(f"{server.name}: {system.value} has no {kind.value}, which is Linux' own")
+    raise NotApplicable(f"{server.name}: interrupts of {system.value} are not steered by this lab")

@@ -12,9 +12,11 @@ from dataclasses import dataclass
 
 from niclab.core import figures
 from niclab.core.figures import FigureKind, NotedFigure
-from niclab.core.verdict import CardFailure, Undecided, fail_with
-from niclab.links.bonds import Bonds, MemberLink
+from niclab.core.verdict import BenchFault, CardFailure, Undecided, fail_with
+from niclab.links import failure
+from niclab.links.bonds import Bonds
 from niclab.links.failure import Cause
+from niclab.links.loss import MemberLink
 from niclab.links.vlans import HostVlans
 from niclab.run.run import Run
 from niclab.traffic import outage
@@ -51,6 +53,7 @@ class Failover:
                 longer than the limit, or that packets arrived twice.
             Undecided: A server stall may hide a longer outage in each of three measurements.
             NotApplicable: The sheet has no limit, or the bench cannot let the link fail in this way.
+            BenchFault: Both ends show another cause than the one that was brought about.
         """
         allowed = self._allowed()
 
@@ -60,7 +63,8 @@ class Failover:
                 self._bonds.lose(MemberLink.ACTIVE, self.cause, self.say)
                 report = watch.end(allowed.watched_s)
             judgement, twice = self._within(report, allowed, "active link lost"), outage.duplicated(report)
-            return _also(judgement, twice, self._bonds.not_changed(), traffic=self._traffic(over))
+            whole = _also(judgement, twice, self._bonds.not_changed(), traffic=self._traffic(over))
+            return self._explained(whole)
 
         repeat_while_undecided(measure, self.warn)
 
@@ -78,7 +82,7 @@ class Failover:
             with watched(self.run, Over.BOND, self.say) as watch:
                 self._bonds.lose(MemberLink.BACKUP, self.cause, self.say)
                 report = watch.end()
-            return _also(outage.unbroken(report), self._bonds.changed())
+            return self._explained(_also(outage.unbroken(report), self._bonds.changed()))
 
         repeat_while_undecided(measure, self.warn)
 
@@ -104,7 +108,28 @@ class Failover:
                 self._within(report, allowed, f"{link.value} link lost"),
                 outage.too_many_lost(report, allowed),
             )
-            return _also(judgement, lost, outage.duplicated(report), traffic=self._traffic(Over.BOND))
+            whole = _also(judgement, lost, outage.duplicated(report), traffic=self._traffic(Over.BOND))
+            return self._explained(whole)
+
+        repeat_while_undecided(lambda: measure(MemberLink.FIRST), self.warn)
+        repeat_while_undecided(lambda: measure(MemberLink.SECOND), self.warn)
+
+    def each_link_for_nothing(self) -> None:
+        """Lose the first link of a bond that sends copies, and the second when all are back: no packet is lost or late.
+
+        Raises:
+            CardFailure: A packet was lost for sure.
+            Undecided: Each of three measurements lost packets only while the receiver stood still.
+            NotApplicable: The bench cannot let a link fail in this way.
+            BenchFault: Both ends show another cause than the one that was brought about.
+        """
+
+        def measure(link: MemberLink) -> Judgement:
+            self._bonds.make_whole()
+            with watched(self.run, Over.BOND, self.say) as watch:
+                self._bonds.lose(link, self.cause, self.say)
+                report = watch.end()
+            return self._explained(outage.unbroken(report, copies=self._bonds.settings.mode.sends_copies))
 
         repeat_while_undecided(lambda: measure(MemberLink.FIRST), self.warn)
         repeat_while_undecided(lambda: measure(MemberLink.SECOND), self.warn)
@@ -125,6 +150,7 @@ class Failover:
             fail_with(self._bonds.not_on_path(first))
             self._bonds.lose(MemberLink.ACTIVE, self.cause, self.say)
             fail_with(self._bonds.not_changed())
+            self._bonds.require_causes(self.say)
             with watched(self.run, Over.BOND, self.say) as watch:
                 self._bonds.restore()
                 elsewhere = self._bonds.not_on_path(first)
@@ -134,6 +160,11 @@ class Failover:
 
         repeat_while_undecided(measure, self.warn)
         self._bonds.require_members()
+
+    @property
+    def _cause(self) -> Cause:
+        """The way in which links fail here."""
+        return failure.chosen(self.run.bench.paths[0], self.cause)
 
     @property
     def _bonds(self) -> Bonds:
@@ -150,7 +181,7 @@ class Failover:
             figures.note(
                 NotedFigure(
                     kind=FigureKind.FAILOVER,
-                    subject=f"{event} by {self.cause.value}, {each.name}",
+                    subject=f"{event} by {self._cause.value}, {each.name}",
                     found=f"{each.proven_ms:.1f} to {each.at_most_ms:.1f} ms",
                     expected=f"at most {allowed.limit_ms:g} ms",
                     source=allowed.source,
@@ -162,6 +193,21 @@ class Failover:
                 )
             )
         return outage.within(report, allowed)
+
+    def _explained(self, judgement: Judgement) -> Judgement:
+        """Add to what is proven why both ends say that the link is down.
+
+        Raises:
+            BenchFault: They name another cause than the one that was brought about, and nothing is proven.
+        """
+        if not judgement.proven:
+            self._bonds.require_causes(self.say)
+            return judgement
+        try:
+            said = [str(each) for each in self._bonds.explain(self.say)]
+        except BenchFault as error:
+            said = [f"cause of the lost link: unknown: {error}"]
+        return Judgement([*judgement.proven, *said], judgement.possible)
 
     def _make_whole(self, over: Over) -> None:
         self._bonds.make_whole()

@@ -204,13 +204,19 @@ def duplicated(report: OutageReport) -> list[str]:
     return [f"{direction}; wanted: none duplicated" for direction in report.directions if direction.duplicated]
 
 
-def unbroken(report: OutageReport) -> Judgement:
-    """Judge whether every packet arrived, in time and once, in each direction."""
+def unbroken(report: OutageReport, *, copies: bool = False) -> Judgement:
+    """Judge whether every packet arrived, in time and once, in each direction.
+
+    Args:
+        report: Both directions.
+        copies: Every packet is sent over every link, and may arrive more than once.
+    """
     proven, possible = [], []
+    wanted = "every packet, and in time" if copies else "every packet once, and in time"
     for direction in report.directions:
         heard = sum(outage.heard for outage in direction.outages)
-        if heard or direction.duplicated:
-            proven.append(f"{direction}; wanted: every packet once, and in time")
+        if heard or (direction.duplicated and not copies):
+            proven.append(f"{direction}; wanted: {wanted}")
         elif direction.outages:
             possible.append(f"{direction}; the receiver stood still meanwhile: {direction.receiver}")
     return Judgement(proven, possible)

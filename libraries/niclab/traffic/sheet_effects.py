@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
+from niclab.bench.records import BenchPath
 from niclab.card import Effect, Prediction, Setting, SettingKind
 from niclab.core.profile import Profile
 from niclab.core.verdict import BenchFault, NotApplicable, SheetSilent
@@ -18,6 +19,7 @@ EVERY = "every"
 """The name that means all effects of the sheet."""
 CHECKSUMS = ("tx-checksum", "rx-checksum")
 VLAN_ID, VLAN_REQUIREMENT = 3, "CARD-05"
+BOND_MODE, BOND_VLAN_REQUIREMENT = "active-backup", "SUS-07"
 UNSAFE_CHECKSUMS = "DEL-08"
 """Requirement of the erratum that checksum offload must stay on under iSCSI."""
 
@@ -67,24 +69,59 @@ def judge_vlan(run: Run, profile: Profile, reporter: Reporter) -> None:
         NotApplicable: The sheet does not know the fraction, or no path is a cable.
         SheetSilent: The sheet says nothing about it.
     """
+    tagged = Setting(kind=SettingKind.VLAN, to=VLAN_ID)
+    _judge_tagged(run, profile, reporter, "TCP in a VLAN against untagged", run.bench.paths, tagged)
+
+
+def judge_vlan_on_bond(run: Run, profile: Profile, reporter: Reporter) -> None:
+    """Judge whether TCP in a VLAN on active-backup bonds reaches the sheet's fraction of TCP over the bonds alone.
+
+    Args:
+        run: The current run.
+        profile: How many runs may be made, and for how long.
+        reporter: Where the comparison is shown.
+
+    Raises:
+        CardFailure: It does not, and nothing of the bench explains it.
+        BenchFault: A run fails, or the bench may explain the loss.
+        Undecided: The runs cannot tell.
+        NotApplicable: The sheet does not know the fraction, or the bench has one path.
+        SheetSilent: The sheet says nothing about it.
+    """
+    tagged, bond = Setting(kind=SettingKind.VLAN_ON_BOND, to=VLAN_ID), Setting(kind=SettingKind.BOND, to=BOND_MODE)
+    title = "TCP in a VLAN on a bond against the bond"
+    _judge_tagged(run, profile, reporter, title, run.bench.paths[:1], tagged, (bond,))
+
+
+def _judge_tagged(
+    run: Run,
+    profile: Profile,
+    reporter: Reporter,
+    title: str,
+    paths: Sequence[BenchPath],
+    tagged: Setting,
+    under: tuple[Setting, ...] = (),
+) -> None:
+    """Judge ``tagged`` traffic against untagged by the sheet's fraction. ``under``: settings of both."""
     field, card = "limits.vlan_fraction_of_untagged", run.card
     fact = card.limits.vlan_fraction_of_untagged
     if fact is None:
         raise SheetSilent(f"sheet {card.name} says nothing about {field}")
     fraction = card.known(fact, field)
     expected = Effect(
-        name="vlan",
-        requirement=VLAN_REQUIREMENT,
-        change=(Setting(kind=SettingKind.VLAN, to=VLAN_ID),),
+        name=tagged.kind.value,
+        requirement=VLAN_REQUIREMENT if not under else BOND_VLAN_REQUIREMENT,
+        change=(tagged,),
+        under=under,
         wanted=Prediction(loses_at_most_percent=100 * (1 - fraction)),
         source=card.limits.source,
     )
     asked, budget, source = _Asked(run, reporter), effect.BUDGETS[profile], f"sheet {card.name}, {field} {fraction:g}"
-    for path in run.bench.paths:
+    for path in paths:
         question = partial(effect.ask, run, path, expected, budget, reporter.progress, source=source)
         asked.ask(path.name, expected.change, question)
     if asked.answers:
-        experiment.show(EffectAnswers("TCP in a VLAN against untagged", tuple(asked.answers)), reporter)
+        experiment.show(EffectAnswers(title, tuple(asked.answers)), reporter)
     asked.judge()
 
 

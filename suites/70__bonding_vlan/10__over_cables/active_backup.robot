@@ -9,22 +9,35 @@ Suite Teardown    Remove Bonds From Both Hosts
 Test Setup        Every Member Should Be Up
 Test Teardown     Restore Every Link
 
-Test Tags         req:CARD-04    needs:cable
+Test Tags         req:CARD-04
 
 
 *** Test Cases ***
 Losing The Active Link Costs At Most The Allowed Outage
     [Tags]    allure.severity:blocker    touches:SUS-06    req:NFS-05
-    Losing The Active Link Should Cost At Most The Allowed Outage    by=cable
+    Losing The Active Link Should Cost At Most The Allowed Outage    by=cable-or-link
 
 Losing The Backup Link Costs Nothing
-    Losing The Backup Link Should Cost Nothing    by=cable
+    Losing The Backup Link Should Cost Nothing    by=cable-or-link
     Active Link Should Be Unchanged
 
 Losing Every Link Is No Carrier And Traffic Returns
     [Tags]    allure.severity:critical
-    Losing Every Link Should Be No Carrier Until It Returns    by=cable
+    Losing Every Link Should Be No Carrier Until It Returns    by=cable-or-link
 
 A Link That Flaps Is Survived
     [Tags]    slow
-    A Flapping Link Should Be Survived    by=cable
+    A Flapping Link Should Be Survived    by=cable-or-link
+
+Taking The Card's Link Down Over Cables Costs At Most The Allowed Outage
+    [Tags]    slow
+    Losing The Active Link Should Cost At Most The Allowed Outage    by=own-link
+
+Taking The Partner's Link Down Over Cables Costs At Most The Allowed Outage
+    [Tags]    slow
+    Losing The Active Link Should Cost At Most The Allowed Outage    by=partner-link
+
+Losing The Driver Of The Active Link Over Cables Costs At Most The Allowed Outage
+    [Tags]    slow
+    Losing The Active Link Should Cost At Most The Allowed Outage    by=driver-unload
+    Ready The Bonds

@@ -5,15 +5,15 @@ Resource         ../../../resources/bonding.resource
 
 Test Teardown    Remove Bonds From Both Hosts
 
-Test Tags        req:CARD-04    needs:cable
+Test Tags        req:CARD-04
 
 
 *** Test Cases ***
 With primary_reselect Always A Returned Primary Link Is Used Again
     [Setup]    Bond Ready Hosts    active-backup    primary_reselect=always
-    Return Of The Primary Link Should Cost At Most The Allowed Outage    by=cable
+    Return Of The Primary Link Should Cost At Most The Allowed Outage    by=cable-or-link
 
 With primary_reselect Failure A Returned Primary Link Waits For A Failure
     [Tags]    slow
     [Setup]    Bond Ready Hosts    active-backup    primary_reselect=failure
-    A Returned Primary Link Should Wait For A Failure    by=cable
+    A Returned Primary Link Should Wait For A Failure    by=cable-or-link

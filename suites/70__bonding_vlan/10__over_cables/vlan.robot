@@ -30,7 +30,20 @@ A VLAN In A VLAN Carries Traffic
     Every Link Should Carry Traffic
 
 A VLAN On A Bond Survives The Loss Of A Link
-    [Tags]    req:CARD-04    touches:SUS-07    needs:cable
+    [Tags]    req:CARD-04    touches:SUS-07
     [Setup]    Bond Ready Hosts    active-backup    primary_reselect=always
     Put VLANs On The Bonds    vlan=${VLAN}
-    Losing The Active Link Should Cost At Most The Allowed Outage    by=cable    over=vlan-on-bond
+    Losing The Active Link Should Cost At Most The Allowed Outage    by=cable-or-link    over=vlan-on-bond
+
+A VLAN On A Bond Survives The Loss Of The Partner's Link
+    [Tags]    req:CARD-04    slow
+    [Setup]    Bond Ready Hosts    active-backup    primary_reselect=always
+    Put VLANs On The Bonds    vlan=${VLAN}
+    Losing The Active Link Should Cost At Most The Allowed Outage    by=partner-link    over=vlan-on-bond
+
+A VLAN On A Bond Survives The Loss Of The Driver
+    [Tags]    req:CARD-04    slow
+    [Setup]    Bond Ready Hosts    active-backup    primary_reselect=always
+    Put VLANs On The Bonds    vlan=${VLAN}
+    Losing The Active Link Should Cost At Most The Allowed Outage    by=driver-unload    over=vlan-on-bond
+    Ready The Bonds

@@ -45,8 +45,8 @@ class FreeBsdSystem(FreeBsdCommands):
         """Programs without which nothing can be asked here; timeout and python3 are packages on older releases."""
         return _TOOLS
 
-    def evidence_commands(self) -> tuple[tuple[str, str], ...]:
-        """Name and command of what is kept after a failed test."""
+    def evidence_commands(self, ifaces: Sequence[str], module: str) -> tuple[tuple[str, str], ...]:  # noqa: ARG002
+        """Name and command of what is kept after a failed test: of the whole system, that of its ports among it."""
         return _EVIDENCE
 
     def panic_command(self) -> str:

@@ -150,9 +150,11 @@ class LinuxLinks(HostCommands):
         """A command that shows this boot's id, and addresses and flags of each: the same while nothing changes."""
         names = [interface_name(self.name, iface) for iface in ifaces]
         files = " ".join([_BOOT_ID, *(f"{_NET}/{name}/flags" for name in names)])
-        addresses = "; ".join(f"ip -o -4 address show dev {name}" for name in names)
-        # the shell reads the files by itself: a program costs a server a tenth of a second
-        return f'for file in {files}; do read -r value < $file && echo "$value"; done; {addresses}'
+        lines = "|".join(f"*': {name} '*" for name in names)
+        addresses = f'while read -r line; do case $line in {lines}) echo "$line" ;; esac; done'
+        # the shell reads files and lines by itself: a program costs a server a tenth of a second
+        flags = f'for file in {files}; do read -r value < $file && echo "$value"; done'
+        return f"{flags}; ip -o -4 address show | {addresses}"
 
     def add_address(self, iface: str, cidr: str) -> None:
         """Add an address such as ``198.18.10.1/24``, and see it. Present already: the error of ``ip``."""

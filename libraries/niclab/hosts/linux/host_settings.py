@@ -42,12 +42,7 @@ class LinuxSettings(LinuxCommands):
         return self._shown("-a", iface, read_pause)
 
     def channels(self, iface: str) -> Channels:
-        try:
-            return self._shown("-l", iface, read_channels)
-        except BenchFault as error:
-            if "Operation not supported" in str(error):
-                raise NotOffered(str(error)) from error
-            raise
+        return self._shown("-l", iface, read_channels)
 
     def mtu(self, iface: str) -> int:
         """Bytes."""
@@ -80,7 +75,12 @@ class LinuxSettings(LinuxCommands):
 
     def _shown(self, option: str, iface: str, reader: Callable[[str], Shown]) -> Shown:
         command = f"ethtool {option} {interface_name(self.name, iface)}"
-        record = self._read(command, reader)
+        try:
+            record = self._read(command, reader)
+        except BenchFault as error:
+            if "Operation not supported" in str(error):
+                raise NotOffered(str(error)) from error
+            raise
         if record.iface != iface:
             raise BenchFault(f"{self.name}: `{command}` answered for {record.iface}")
         return record

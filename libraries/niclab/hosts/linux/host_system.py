@@ -20,18 +20,29 @@ from niclab.hosts.linux.system import (
     read_tool_version,
 )
 from niclab.hosts.load_records import CpuTimes
-from niclab.hosts.names import tool_name
+from niclab.hosts.names import interface_name, module_name, tool_name
 from niclab.hosts.records import KernelLine, KernelLogMark, OsRelease
 from niclab.hosts.trouble import KernelTrouble
 
 _TOOLS = ("ip", "ethtool", "lspci", "modprobe", "modinfo", "ping", "ss", "timeout", "python3")
+
+CAPTURED_S, CAPTURED_FRAMES = 2, 100
+"""A capture of frames ends after either: so much shows who speaks, and a server under load is not held up."""
 
 _EVIDENCE = (
     ("kernel-log", "dmesg | tail -n 200"),
     ("links", "ip -s -d link show"),
     ("pci", "lspci -vv"),
     ("interrupts", "cat /proc/interrupts"),
+    ("system-load", "vmstat 1 2"),
+    # mpstat is of sysstat, netstat of net-tools: where they are not installed, what they read
+    ("processor-load", "if command -v mpstat > /dev/null; then mpstat -P ALL 1 1; else cat /proc/stat; fi"),
+    ("protocols", "if command -v netstat > /dev/null; then netstat -s; else nstat -asz; fi"),
+    ("sysctls", r"sysctl -a --pattern '^net\.(core|ipv4\.(tcp|udp))' 2> /dev/null"),
 )
+
+_OF_PORTS = (("drivers", "-i"), ("coalescing", "-c"), ("rings", "-g"), ("offloads", "-k"), ("counters", "-S"))
+"""What ethtool shows of each port under test: name and option."""
 
 # How each tool is asked for its version; any other is asked with --version.
 _VERSION_OPTIONS = {
@@ -55,9 +66,25 @@ class LinuxSystem(HostCommands):
         """Programs without which nothing can be asked here."""
         return _TOOLS
 
-    def evidence_commands(self) -> tuple[tuple[str, str], ...]:
-        """Name and command of what is kept after a failed test."""
-        return _EVIDENCE
+    def evidence_commands(self, ifaces: Sequence[str], module: str) -> tuple[tuple[str, str], ...]:
+        """Name and command of what is kept after a failed test.
+
+        Args:
+            ifaces: Names of the interfaces under test.
+            module: Name of their driver module.
+        """
+        names = [interface_name(self.name, iface) for iface in ifaces]
+        of_ports = [(name, _of_each(names, f"ethtool {option} $i")) for name, option in _OF_PORTS]
+        frames = (
+            f"for i in {' '.join(names)}; do timeout {CAPTURED_S} tcpdump -p -n -e -c {CAPTURED_FRAMES} -s 96 -i $i"
+            ' 2>&1 | sed "s/^/$i: /" & done; wait'
+        )
+        return (
+            *_EVIDENCE,
+            *(of_ports if names else ()),
+            ("driver-module", f"modinfo {module_name(self.name, module)}"),
+            *((("frames", frames),) if names else ()),
+        )
 
     def panic_command(self) -> str:
         """A command that makes the kernel panic."""
@@ -149,3 +176,8 @@ class LinuxSystem(HostCommands):
     def reboot(self) -> None:
         """Ask for a reboot. Returns when asked; that it happened shows in another :meth:`boot_id`."""
         self._halt("reboot")
+
+
+def _of_each(names: Sequence[str], command: str) -> str:
+    """The command for each interface, ``$i`` being its name; what one refuses does not keep the others from it."""
+    return f'for i in {" ".join(names)}; do echo "== $i"; {command} 2>&1; done; true'

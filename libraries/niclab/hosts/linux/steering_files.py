@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.hosts.errors import ReadError
 from niclab.hosts.host import Shell
+from niclab.hosts.interrupt_records import Interrupts
 from niclab.hosts.linux.interrupts import read_interrupts
 from niclab.hosts.linux.steering import (
     RFS_TABLE,
@@ -98,6 +99,20 @@ class SteeringFiles:
             chosen[file] = ",".join(map(str, sorted(other))) if self._kind is SteeringKind.IRQ else mask_of(other)
         return chosen
 
+    def given_to(self, cpus: list[int]) -> dict[str, str]:
+        """Choose a line for each file: interrupts and send queues get a CPU in turn, receive queues all of them.
+
+        Args:
+            cpus: The CPUs, in their order. RFS needs none.
+        """
+        if self._kind is SteeringKind.RFS:
+            return {file: str(RFS_ENTRIES if file == RFS_TABLE else RFS_FLOWS) for file in self.files}
+        turns = {file: frozenset({cpus[index % len(cpus)]}) for index, file in enumerate(self.files)}
+        if self._kind is SteeringKind.IRQ:
+            return {file: str(min(turn)) for file, turn in turns.items()}
+        mine = turns if self._kind is SteeringKind.XPS else dict.fromkeys(self.files, frozenset(cpus))
+        return {file: mask_of(each) for file, each in mine.items()}
+
     def meaning(self, file: str, text: str) -> frozenset[int] | int:
         """Read the CPUs, or the number of flows, in the line of a file.
 
@@ -116,11 +131,7 @@ class SteeringFiles:
             raise BenchFault(f"{self._name}: {file}: {error}") from error
 
     def _interrupt_files(self, iface: str) -> list[str]:
-        try:
-            shown = read_interrupts(self._shell.run("cat /proc/interrupts", check=True).stdout)
-        except ReadError as error:
-            raise error.about(f"{self._name}: /proc/interrupts") from error
-        irqs = irqs_of(shown, iface)
+        irqs = irqs_of(_interrupts(self._shell, self._name), iface)
         if not irqs:
             raise NotApplicable(f"{self._name}: no interrupt bears the name of {iface}")
         return [affinity_file(irq) for irq in irqs]
@@ -132,6 +143,33 @@ class SteeringFiles:
             raise NotApplicable(f"{self._name}: {iface} has no {self._kind.value} ({said})")
         files = listed.stdout.split()
         return [RFS_TABLE, *files] if self._kind is SteeringKind.RFS else files
+
+
+def arrived(shell: Shell, name: str, iface: str) -> dict[int, int]:
+    """Count the interrupts of an interface by the CPU that took them, since the system has started.
+
+    Args:
+        shell: Runs commands on the host.
+        name: Name of the host, for messages.
+        iface: Name of the interface.
+
+    Raises:
+        NotApplicable: No interrupt bears its name.
+        BenchFault: The interrupts of the host cannot be read.
+    """
+    shown = _interrupts(shell, name)
+    mine = irqs_of(shown, iface)
+    if not mine:
+        raise NotApplicable(f"{name}: no interrupt bears the name of {iface}")
+    counts = [each.counts for each in shown.irqs if each.irq in mine]
+    return {cpu: sum(of_irq[index] for of_irq in counts) for index, cpu in enumerate(shown.cpus)}
+
+
+def _interrupts(shell: Shell, name: str) -> Interrupts:
+    try:
+        return read_interrupts(shell.run("cat /proc/interrupts", check=True).stdout)
+    except ReadError as error:
+        raise error.about(f"{name}: /proc/interrupts") from error
 
 
 def _writing(file: str, value: str) -> str:

@@ -1,0 +1,13 @@
+*** Settings ***
+Documentation    What is kept of both servers after a failure is complete: console, kernel log, links, PCI, interrupts,
+...              load, protocols, sysctls, driver module, and for each port driver, rings, coalescing, offloads,
+...              counters and frames.
+
+Resource         ../../resources/bench.resource
+
+Test Tags        req:SUS-09
+
+
+*** Test Cases ***
+Every Tool That Gives Evidence Of A Failure Answers
+    Evidence Should Be Complete

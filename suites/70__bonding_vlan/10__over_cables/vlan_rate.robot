@@ -1,0 +1,12 @@
+*** Settings ***
+Documentation    A VLAN on a bond is nearly as fast as the bond alone, by the sheet's fraction for a VLAN.
+
+Resource         ../../../resources/traffic.resource
+
+Test Tags        req:SUS-07    slow
+
+
+*** Test Cases ***
+A VLAN On An active-backup Bond Is As Fast As The Sheet Allows
+    [Tags]    allure.severity:critical
+    TCP In A VLAN On A Bond Should Reach Its Limit

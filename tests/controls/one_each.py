@@ -1,0 +1,229 @@
+"""Many defects in one run: each is injected into one test, or is one wrong fact of a sheet, and turns that test red."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from control_bench import NAME
+
+CARD, BENCH = "CardFailure", "BenchFault"
+CLEAR = f"fault clear --name {NAME}"
+
+
+@dataclass(frozen=True)
+class Each:
+    """``defect``: target and name, as in the defect matrix. ``inject``, ``clear``: arguments of ``vbench``."""
+
+    defect: str
+    red: str
+    verdict: str
+    says: str
+    inject: str
+    clear: str = CLEAR
+
+
+def fault(target: str, words: str, red: str, verdict: str, says: str) -> Each:
+    """A fault that the virtual bench knows."""
+    return Each(f"{target} {words}", red, verdict, says, f"fault set --name {NAME} {target} {words}")
+
+
+def shell(defect: str, red: str, verdict: str, says: str, *, do: str, undo: str, role: str = "dut") -> Each:
+    """What a command on a server spoils, and another one mends."""
+    words = (f"ssh --name {NAME} {role} {_quoted(command)}" for command in (do, undo))
+    return Each(f"server:{role} {defect}", red, verdict, says, *words)
+
+
+def _quoted(command: str) -> str:
+    return "'" + command.replace("'", "'\\''") + "'"
+
+
+_CONSOLE = "pkill -{} -t ttyS0 || pkill -{} -f ttyS0"
+_MODULE = "/lib/modules/$(uname -r)/{}"
+_OF_KERNEL = "$(modinfo -n e1000e)"
+
+_OTHER_BUILD = """\
+import pathlib, sys
+build = pathlib.Path("/sys/module/e1000e/notes/.note.gnu.build-id").read_bytes()[-20:]
+module = pathlib.Path(sys.argv[1]).read_bytes()
+pathlib.Path("/run/other.ko").write_bytes(module.replace(build, bytes(20)))
+"""
+"""Writes a copy of the module file that has another build id."""
+
+QUICK = (
+    fault("bmc:peer", "redfish_500", "Every BMC Reports The Power As It Is", BENCH, "HTTP 500"),
+    fault("bmc:peer", "drop", "Every BMC Reads A Temperature", BENCH, "peer"),
+    shell(
+        "console silent",
+        "Every Console Answers To A Login",
+        BENCH,
+        "dut",
+        do=_CONSOLE.format("STOP", "STOP"),
+        undo=_CONSOLE.format("CONT", "CONT"),
+    ),
+    shell(
+        "same name",
+        "Commands Run On Their Own Server",
+        BENCH,
+        "both are called",
+        do="uname -n > /run/name; hostname peer",
+        undo="hostname $(cat /run/name)",
+    ),
+    shell(
+        "port gone",
+        "The Dut Shows As Many Ports As The Sheet Says",
+        CARD,
+        "1",
+        do="echo 1 > /sys/bus/pci/devices/0000:02:00.0/remove",
+        undo="echo 1 > /sys/bus/pci/rescan; udevadm settle",
+    ),
+    shell(
+        "other build on disk",
+        "The Driver In Memory Is The Installed One",
+        CARD,
+        "of another build",
+        do=f"python3 -c {_quoted(_OTHER_BUILD)} {_OF_KERNEL} && mount --bind /run/other.ko {_OF_KERNEL}",
+        undo=f"umount {_OF_KERNEL}",
+    ),
+    shell(
+        "module of another origin",
+        "The Card Is Usable Without An Install Step",
+        CARD,
+        "wanted the system's own",
+        do=f"mkdir -p {_MODULE.format('updates')}; cp {_OF_KERNEL} {_MODULE.format('updates/')}; depmod -a",
+        undo=f"rm -r {_MODULE.format('updates')}; depmod -a",
+    ),
+    fault("cable:b.peer", "silent", "Reloading The Driver Under Traffic Brings Every Link Back", CARD, "p1"),
+    shell(
+        "sysfs refuses",
+        "Receive Packet Steering Can Be Set",
+        BENCH,
+        "rps_cpus",
+        do="mount -o remount,ro /sys",
+        undo="mount -o remount,rw /sys",
+    ),
+    shell(
+        "sysfs refuses",
+        "Receive Flow Steering Can Be Set",
+        BENCH,
+        "rps_flow_cnt",
+        do="mount -o remount,ro /sys",
+        undo="mount -o remount,rw /sys",
+    ),
+    fault("cable:a", "silent", "A Plugged Cable Carries Traffic Again In Time", CARD, "p0"),
+)
+"""Seconds each, on the default card."""
+
+CABLES = (
+    fault("cable:a.dut", "carrier_stuck", "Losing Every Link Is No Carrier And Traffic Returns", CARD, "carrier"),
+    fault("cable:a", "silent", "A Link That Flaps Is Survived", CARD, ""),
+    fault(
+        "cable:a", "carrier_delay_s=60", "With primary_reselect Always A Returned Primary Link Is Used Again", CARD, ""
+    ),
+    fault(
+        "cable:a.dut",
+        "carrier_stuck",
+        "With primary_reselect Failure A Returned Primary Link Waits For A Failure",
+        CARD,
+        "",
+    ),
+    fault("cable:b", "silent", "A VLAN On A Bond Survives The Loss Of A Link", CARD, ""),
+)
+"""Bonds over cables."""
+
+SWITCH = (
+    fault("cable:b", "silent", "Losing The Partner's Link At The Switch Costs At Most The Allowed Outage", CARD, ""),
+    fault("cable:b", "silent", "Losing The Card's Cable To The Switch Costs At Most The Allowed Outage", CARD, ""),
+    fault("cable:b", "silent", "Taking The Card's Link Down Costs At Most The Allowed Outage", CARD, ""),
+    fault("cable:b", "silent", "Taking The Partner's Link Down Costs At Most The Allowed Outage", CARD, ""),
+    fault("cable:a.dut", "loss=0.05", "Losing The Backup Link At The Switch Costs Nothing", CARD, ""),
+    fault(
+        "cable:a.dut", "carrier_stuck", "Losing Every Link At The Switch Is No Carrier And Traffic Returns", CARD, ""
+    ),
+    fault("cable:a", "silent", "A Link That Flaps At The Switch Is Survived", CARD, ""),
+    fault("cable:b", "silent", "Losing A Link Of An 802.3ad Bond Costs At Most The Allowed Outage", CARD, ""),
+    fault("cable:a.dut", "carrier_stuck", "An 802.3ad Bond With Fewer Links Than min_links Has No Carrier", CARD, ""),
+    fault("cable:b", "silent", "A Connection Under Load Survives The Loss And Return Of Its Link", CARD, ""),
+    fault(
+        "cable:a",
+        "carrier_delay_s=60",
+        "With primary_reselect Always A Primary Link That Returns At The Switch Is Used Again",
+        CARD,
+        "",
+    ),
+    fault(
+        "cable:a.dut",
+        "carrier_stuck",
+        "With primary_reselect Failure A Primary Link That Returns At The Switch Waits For A Failure",
+        CARD,
+        "",
+    ),
+    fault("switch:", "reboot_s=5", "The Switch Has Not Restarted", BENCH, ""),
+    fault("cable:a", "silent", "A Trunk Carries The VLAN It Is Given", CARD, ""),
+    fault("switch:", "set_ignored", "A Trunk Keeps Other VLANs Out", BENCH, ""),
+    fault("cable:b", "silent", "A VLAN On A Bond Survives The Loss Of A Link At The Switch", CARD, ""),
+)
+"""Bonds, ports and VLANs over the switch."""
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """A fact of the sheet of the default card that is not the card's: ``old`` is replaced by ``new``."""
+
+    old: str
+    new: str
+    red: tuple[str, ...]
+
+    @property
+    def defect(self) -> str:
+        """As in the defect matrix."""
+        return f"card:dut not {' '.join(self.new.split())[:40]}"
+
+
+_PACKAGED = """\
+    version:
+      required: ["9.9"]
+    package:
+      name: e1000e-modules
+      required: ["9.9"]
+      architecture: amd64
+      source: a driver that nobody published
+"""
+WRONG = (
+    Wrong(
+        "  speed_mbps: 1000\n",
+        "  speed_mbps: 10000\n",
+        ("Every Link Runs At The Speed On The Sheet", "The Dut Sends At The Rate On The Sheet"),
+    ),
+    Wrong("[10, 100, 1000]", "[10, 100, 1000, 10000]", ("Every Port Offers The Speeds On The Sheet",)),
+    Wrong("media: [twisted-pair]", "media: [fibre]", ("Every Port Has A Medium On The Sheet",)),
+    Wrong("actual_default: 256", "actual_default: 128", ("Tunables Of The Driver Are As On The Sheet",)),
+    Wrong(
+        "rx: {min: 64, max: 4096",
+        "rx: {min: 64, max: 8192",
+        ("Rings Are As Delivered", "Every Ring Takes Its Range"),
+    ),
+    Wrong(
+        "name: rx-usecs, default: 3",
+        "name: rx-frames, default: 3",
+        ("Coalescing Is As Delivered", "Every Coalescing Parameter Can Be Set", "Unsupported Coalescing Is Refused"),
+    ),
+    Wrong(
+        "  rx: true\n  tx: true\n  settable: true",
+        "  rx: false\n  tx: true\n  settable: false",
+        ("Pause Frames Are As Delivered", "Pause Frames Can Be Switched"),
+    ),
+    Wrong("max: 9212", "max: 9600", ("The MTU Takes Its Range",)),
+    Wrong("  default: 1500", "  default: 1400", ("The MTU Is As Delivered",)),
+    Wrong("word: lro\n      why", "word: tx-tcp-segmentation\n      why", ("Unsupported Feature Names Are Refused",)),
+    Wrong(
+        '  settable: false\n  source: "Linux kernel 6.1, e1000e/ethtool.c: no',
+        '  settable: true\n  combined: {max: 2, default: 2}\n  source: "Linux kernel 6.1, e1000e/ethtool.c: no',
+        ("Queues Are As Delivered", "Queues Can Be Set"),
+    ),
+    Wrong(
+        "    in_kernel: true\n",
+        _PACKAGED,
+        ("The Driver Version Is One The Sheet Wants", "The Package Of The Driver Is One The Sheet Wants"),
+    ),
+)
+"""Facts that the default card does not have."""
