@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from niclab.commands import certify, cli, places
+from niclab.commands import certify, cli, places, resume
 from niclab.core.abort import StopOrder
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import until
-from niclab.fleet.reservation import PYTHON, Coordinator, ReservedBench, reserved, tags_of
+from niclab.fleet.reservation import PYTHON, QUEUE_S, Coordinator, ReservedBench, reserved, tags_of
 
 LABGRID = Path(os.environ.get(PYTHON, ""))
 real = [
@@ -83,6 +83,9 @@ def test_certify_takes_a_filter_for_a_bench(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(certify, "run", lambda file, *_, dry_run, **__: asked.append(file) or dry_run)
     assert cli.main(["certify", "--bench", "labgrid:card=x", "--queue", "60"]) == 0
     assert asked == [({"card": "x"}, 60.0), Path("reserved.yaml")]
+    monkeypatch.setattr(resume, "run", lambda *arguments: asked.append(arguments[2].file) or 0)
+    assert cli.main(["certify", "--resume", "r", "--bench", "labgrid:name=b"]) == 0
+    assert asked[2:] == [({"name": "b"}, QUEUE_S), Path("reserved.yaml")]
 
 
 class Lab:

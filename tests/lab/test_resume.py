@@ -14,9 +14,11 @@ import pytest
 from fake_bench import FakeBench
 
 from niclab.commands import certify, resume
+from niclab.core.abort import StopOrder
 from niclab.core.exit_status import ExitStatus
 from niclab.core.undo import Journal
 from niclab.core.verdict import BenchFault
+from niclab.fleet.reservation import ReservedBench
 from niclab.report.continued import make_whole
 from niclab.report.results import read_results
 from niclab.report.runfolder import read_run
@@ -81,6 +83,11 @@ def test_a_part_of_the_suites_is_a_partial_run(bench: FakeBench, suites: Path) -
     (run_dir,) = {path.resolve() for path in results.iterdir()}
     assert verdicts(run_dir) == {"Last": Verdict.PASS} and read_run(run_dir)["called"]["suites"] == "File2"
     assert "The run is partial: only the suites File2 were asked for." in certificate(run_dir)["reasons"]
+
+
+def test_another_bench_than_that_of_the_run_is_refused(killed: Path, tmp_path: Path) -> None:
+    with pytest.raises(BenchFault, match=r"other\.yaml: is held; expected: .*virtual\.yaml"):
+        resume.run(killed, held=ReservedBench(tmp_path / "other.yaml", StopOrder()))
 
 
 def test_it_goes_on_after_the_test_that_killed_it(killed: Path) -> None:

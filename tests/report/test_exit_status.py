@@ -10,8 +10,10 @@ from robot_runs import make_run
 
 from niclab.commands import cli
 from niclab.core.exit_status import ExitStatus
+from niclab.core.verdict import BenchFault, CardFailure
 from niclab.report.certificate import certify, words_of
 from niclab.report.evidence import seal
+from niclab.report.last_look import keep_last_look
 from niclab.report.runfolder import RUN_FILE
 
 SUITE = """*** Settings ***
@@ -66,6 +68,19 @@ def test_the_gravest_reason_decides(
     tmp_path: Path, answers: tuple[str, ...], changes: dict[str, object], status: ExitStatus
 ) -> None:
     assert ended(tmp_path, *answers, **changes) is status
+
+
+@pytest.mark.parametrize("found", [(CardFailure("dut kernel: oops"), 1), (BenchFault("dut: silent"), 3), (None, 0)])
+def test_what_the_kernels_report_after_the_last_test_counts(
+    tmp_path: Path, found: tuple[Exception, int] | None
+) -> None:
+    error, status = found or (None, 0)
+    (tmp_path / "suites").mkdir()
+    (tmp_path / "suites" / "one.robot").write_text(SUITE.format(answer="No Operation"))
+    run = make_run(tmp_path, tmp_path / "suites", expected_tests=2)
+    keep_last_look(run.folder / "evidence", [error] if error else [], over=True)
+    seal(run.folder / "evidence", [])
+    assert certify(run.folder, run.rc) == status
 
 
 def test_a_command_that_cannot_answer_is_no_failure_of_a_card(

@@ -198,8 +198,11 @@ def _restore(options: argparse.Namespace) -> int:
 
 
 def _certify(options: argparse.Namespace) -> int:
-    if options.resume is not None:
+    if options.resume is not None and options.other_bench is None:
         return resume.run(options.resume, options.sign)
+    if options.resume is not None:
+        with places.bench_of(options.other_bench, options.queue) as bench:
+            return resume.run(options.resume, options.sign, bench)
     plan = options.plan or PLAN_OF_PROFILE[options.profile]
     with places.bench_of(options.other_bench or options.bench, options.queue) as bench:
         return certify.run(

@@ -24,6 +24,7 @@ from niclab.core.verdict import BenchFault, CardFailure
 from niclab.files.mask import Mask
 from niclab.files.repository import REPOSITORY
 from niclab.files.secrets import Secrets
+from niclab.fleet.reservation import ReservedBench
 from niclab.hosts.freebsd import kernel_trouble as of_freebsd
 from niclab.hosts.linux import kernel_trouble as of_linux
 from niclab.hosts.linux.dmesg import read_dmesg
@@ -58,21 +59,24 @@ class _Call:
     started: str
 
 
-def run(run_dir: Path, sign_with: Path | None = None) -> ExitStatus:
+def run(run_dir: Path, sign_with: Path | None = None, held: ReservedBench | None = None) -> ExitStatus:
     """Continue a killed run; return what :func:`niclab.commands.certify.run` returns.
 
     Args:
         run_dir: Folder of the run.
         sign_with: Key of SSH that signs the certificate.
+        held: The bench that is held for it, where benches are shared out.
 
     Raises:
-        BenchFault: The run has finished or still goes on, its files or the lab have changed since, every test of it
-            has ended, or the certificate cannot be written.
+        BenchFault: The bench is another than the run's, the run has finished or still goes on, its files or the lab
+            have changed since, every test of it has ended, or the certificate cannot be written.
     """
     run_dir = run_dir.resolve()
     if sign_with is not None:
         signature.check_key(sign_with)
     call, evidence = _call(run_dir), run_dir / EVIDENCE_FOLDER
+    if held is not None and held.file.resolve() != call.bench.file.resolve():
+        raise BenchFault(f"bench {held.file}: is held; expected: {call.bench.file}, on which the run was killed")
     with Journal.for_bench(call.bench.name).hold():  # a run that goes on holds it
         _cut_torn_lines(evidence)
         before = read_so_far(evidence / FILE)
@@ -82,7 +86,8 @@ def run(run_dir: Path, sign_with: Path | None = None) -> ExitStatus:
     tools = look_for_tools()
     make_whole(run_dir / OUTPUT_NAME, before.ended, _next_part(evidence))
     record_continuation(run_dir, before.running)
-    rc = certify.run_robot(run_dir, [*call.options, "--prerunmodifier", f"{CONTINUE}:{evidence}"])
+    options = [*call.options, "--prerunmodifier", f"{CONTINUE}:{evidence}"]
+    rc = certify.run_robot(run_dir, options, stop=held.stop if held else None)
     after = read_so_far(evidence / FILE)
     join_summaries(run_dir / ALLURE_RESULTS_FOLDER, after.ended, before.ended)
     (run_dir / OUTPUT_NAME).replace(_next_part(evidence))
