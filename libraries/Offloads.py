@@ -7,7 +7,7 @@ from robot.api.deco import keyword, library
 
 from BenchLibrary import BenchLibrary
 from niclab.settings import offload_proof, offloads
-from niclab.settings.offload_proof import Flow
+from niclab.settings.offload_proof import ProofTraffic
 from niclab.traffic import ipv6, tagged, tcp
 
 
@@ -58,5 +58,5 @@ class Offloads(BenchLibrary):
             BenchFault: The offload cannot be switched, a counter is missing, or no traffic flows.
             NotApplicable: The sheet names no counter by which TCP proves the offload.
         """
-        traffic = {Flow.PLAIN: tcp.steady, Flow.TAGGED: tagged.steady, Flow.IPV6: ipv6.steady}
+        traffic = {ProofTraffic.PLAIN: tcp.steady, ProofTraffic.TAGGED: tagged.steady, ProofTraffic.IPV6: ipv6.steady}
         offload_proof.follows_the_switch(self.run, offload, seconds, traffic, logger.info)

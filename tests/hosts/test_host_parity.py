@@ -50,7 +50,7 @@ def test_what_is_not_native_says_how_or_why(system: str) -> None:
 def test_what_is_never_available_raises_nothing_else() -> None:
     """That these raise NotApplicable is tested where they are; here, that the list is known."""
     never = {question for question in questions() if parity(SYSTEMS["FreeBSD"], question).support is Support.NONE}
-    drivers = {"drivers.is_build_on_disk", "pci.detach_driver", "undo.driver"}
+    drivers = {"drivers.is_build_on_disk", "drivers.self_test", "pci.detach_driver", "undo.driver"}
     assert never == {*drivers, "pci.aer", "settings.set_channels", "undo.channels"}
 
 

@@ -141,15 +141,15 @@ def test_requirements_are_traced_to_tests(run_dir: Path) -> None:
     requirements = certificate_of(run_dir)["requirements"]
     traced = {each["id"]: (each["status"], len(each["tests"])) for each in requirements if each["tests"]}
     assert traced == {"CARD-03": ("failed", 2), "CARD-04": ("failed", 1), "CARD-05": ("not applicable", 1)}
-    assert len(requirements) == 42
+    assert len(requirements) == 46
     assert {each["status"] for each in requirements if not each["tests"]} == {"not tested"}
 
 
 def test_the_scope_is_on_the_page(run_dir: Path) -> None:
     certify(run_dir, 0)
-    assert certificate_of(run_dir)["scope"] == "plan toy: 2 of 42 requirements decided"
+    assert certificate_of(run_dir)["scope"] == "plan toy: 2 of 46 requirements decided"
     page = (run_dir / "certificate.html").read_text()
-    assert "plan toy: 2 of 42 requirements decided" in page and "2 of 2 tests asked" in page
+    assert "plan toy: 2 of 46 requirements decided" in page and "2 of 2 tests asked" in page
     assert "Charter of this lab (2026), charter" in page
 
 

@@ -19,7 +19,7 @@ Traffic = Callable[[Run, BenchPath, Role], AbstractContextManager[object]]
 """Keeps TCP flowing over a path from the server with that role, inside the ``with`` block."""
 
 
-class Flow(Enum):
+class ProofTraffic(Enum):
     """The frames of the TCP on which an offload works."""
 
     PLAIN = "plain"
@@ -29,14 +29,14 @@ class Flow(Enum):
 
 
 FLOWS = {
-    OffloadName.TX_CHECKSUM: (Role.DUT, Flow.PLAIN),
-    OffloadName.TSO4: (Role.DUT, Flow.PLAIN),
-    OffloadName.TSO6: (Role.DUT, Flow.IPV6),
-    OffloadName.VLAN_INSERT: (Role.DUT, Flow.TAGGED),
-    OffloadName.RX_CHECKSUM: (Role.PEER, Flow.PLAIN),
-    OffloadName.GRO: (Role.PEER, Flow.PLAIN),
-    OffloadName.LRO: (Role.PEER, Flow.PLAIN),
-    OffloadName.VLAN_STRIP: (Role.PEER, Flow.TAGGED),
+    OffloadName.TX_CHECKSUM: (Role.DUT, ProofTraffic.PLAIN),
+    OffloadName.TSO4: (Role.DUT, ProofTraffic.PLAIN),
+    OffloadName.TSO6: (Role.DUT, ProofTraffic.IPV6),
+    OffloadName.VLAN_INSERT: (Role.DUT, ProofTraffic.TAGGED),
+    OffloadName.RX_CHECKSUM: (Role.PEER, ProofTraffic.PLAIN),
+    OffloadName.GRO: (Role.PEER, ProofTraffic.PLAIN),
+    OffloadName.LRO: (Role.PEER, ProofTraffic.PLAIN),
+    OffloadName.VLAN_STRIP: (Role.PEER, ProofTraffic.TAGGED),
 }
 """The server that sends the TCP on which an offload of the dut works, and the frames of it."""
 
@@ -46,7 +46,9 @@ def is_provable(row: OffloadRow) -> bool:
     return row.proof is not None and row.change is Changeable.BOTH and row.name in FLOWS
 
 
-def follows_the_switch(run: Run, offload: str, seconds: float, traffic: Mapping[Flow, Traffic], show: Show) -> None:
+def follows_the_switch(
+    run: Run, offload: str, seconds: float, traffic: Mapping[ProofTraffic, Traffic], show: Show
+) -> None:
     """Judge the counters of offloads while TCP flows, with each on and off, and put everything back.
 
     For offloads of TCP (plain, over IPv6, in a VLAN) whose counter the sheet names, on the dut's end of the first path.
