@@ -73,6 +73,23 @@ class TestMake:
         assert f"|{value}|" in said[-1]
         assert not (house / "evil").exists()
 
+    def test_many_cards_have_benches_of_their_own_which_are_removed(self, house: Path) -> None:
+        cards = "a b; touch evil"
+        said = self.make(house, "certify-all", f"CARDS={cards}", "BENCHES=2", "SUITE=$(shell touch evil)")
+        files = [f"results/benches/all-{number}.yaml" for number in (1, 2)]
+        assert said[-3:] == [
+            f"niclab|certify-all|{files[0]}|{files[1]}|--cards|{cards}|--profile|quick|--suite|$(shell touch evil)|",
+            *(f"vbench|down|--purge|--name|all-{number}|" for number in (1, 2)),
+        ]
+        assert [f"vbench|bench-file|--name|all-{number}|" in said for number in (1, 2)] == [True, True]
+        assert all((house / file).exists() for file in files) and not (house / "evil").exists()
+
+    def test_the_end_of_many_cards_is_that_of_make(self, house: Path) -> None:
+        program(house / ".venv/bin/niclab", "#!/bin/sh\nexit 4\n")
+        done = subprocess.run(["make", "certify-all"], cwd=house, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 2 and "Error 4" in done.stderr
+        assert (house / "said").read_text().splitlines()[-1] == "vbench|down|--purge|--name|all-2|"
+
     def test_only_the_tests_need_daemons_and_linters(self, house: Path) -> None:
         said = self.make(house, "setup-test")
         assert "snmpd:snmpd" in said[-1]
