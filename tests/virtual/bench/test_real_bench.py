@@ -59,6 +59,7 @@ def _await_carrier(at: RealBench, wanted: int, change: str) -> dict[str, float]:
 def test_both_guests_see_a_cable_pulled_and_plugged_within_a_second(at: RealBench) -> None:
     for role in ("dut", "peer"):
         at.ssh(role, f"ip link set {PORT.rpartition('/')[2]} up")
+    for role in ("dut", "peer"):
         _await_first_carrier(at, role)
     pulled = _await_carrier(at, 0, "pull")
     assert max(pulled.values()) < CARRIER_S, pulled
@@ -68,6 +69,18 @@ def test_both_guests_see_a_cable_pulled_and_plugged_within_a_second(at: RealBenc
 
 def _carriers(at: RealBench) -> dict[str, str]:
     return {role: at.ssh(role, f"cat {PORT}/carrier") for role in ("dut", "peer")}
+
+
+def test_a_port_that_is_set_down_takes_its_partners_carrier(at: RealBench) -> None:
+    """QEMU's model of the card has no light of its own: the cables look whether its driver runs the port."""
+    name = PORT.rpartition("/")[2]
+    for role in ("dut", "peer"):
+        at.ssh(role, f"ip link set {name} up")
+    wait_for(lambda: _carriers(at) == {"dut": "1", "peer": "1"}, "both guests have a carrier", 10)
+    at.ssh("dut", f"ip link set {name} down")
+    wait_for(lambda: at.ssh("peer", f"cat {PORT}/carrier") == "0", "the partner sees it", 5)
+    at.ssh("dut", f"ip link set {name} up")
+    wait_for(lambda: _carriers(at) == {"dut": "1", "peer": "1"}, "both guests have a carrier", 10)
 
 
 def test_the_card_s_own_ports_are_laid_to_the_switch_and_back(at: RealBench) -> None:
