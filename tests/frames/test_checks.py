@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,6 +15,7 @@ from niclab.card import Card, ExactFilter, FilterFacts, MulticastFilter, Unknown
 from niclab.core.verdict import CardFailure, NotApplicable
 from niclab.frames import delivery, exchange, filters
 from niclab.frames.exchange import near_addresses, strange_addresses
+from niclab.frames.spec import Arrives
 from niclab.run.run import Run
 
 Check = Callable[[Run, Callable[[str], object]], None]
@@ -131,3 +133,12 @@ def test_an_exchange_is_made_again_when_a_server_stood_still_and_frames_were_los
     with pytest.raises(CardFailure, match="lost between the ports"):
         delivery.once_in_order(clean.run, said.append)
     assert said[0] == "again, as dut stood still for 900 ms"
+
+
+def test_frames_that_may_be_lost_are_not_judged_by_their_number(clean: Namespaces) -> None:
+    clean.spoil("drop")
+    bench = exchange.FrameBench(clean.run)
+    streams = [bench.frames("frames while a port restarts", port, 400, (60, 1514)) for port in bench.ports]
+    ledger, _ = exchange.exchange(clean.run, [replace(each, at_port=Arrives.SOME) for each in streams], str)
+    came = [found.frames for leg in ledger.legs for found in leg.arrived.values()]
+    assert len(came) == len(streams) and 0 < min(came) < 400

@@ -200,9 +200,9 @@ def _of_flow(
     if expected is Arrives.NONE and arrived:
         text = f"{subject}: {arrived} of {sent.frames} frames were delivered to {place}; wanted: none"
         yield FrameFinding(FrameDifference.LEAKED, _culprit(leg.receiver), text)
-    if expected not in (Arrives.ALL, Arrives.MOST):
+    if expected not in (Arrives.ALL, Arrives.SOME):
         return
-    least = sent.frames if expected is Arrives.ALL else sent.frames / 2
+    least = sent.frames if expected is Arrives.ALL else min(1, sent.frames)
     if came is None or came.distinct < least:
         distinct = came.distinct if came else 0
         where, culprit = _lost_where(leg)

@@ -47,10 +47,13 @@ class MadeBy(Enum):
 
 
 class Arrives(Enum):
-    """What must become of the frames of a stream at one place. ``MOST``: under load some may be lost, no other harm."""
+    """What must become of the frames of a stream at one place.
+
+    ``SOME``: any number may be lost, as under load or while a port restarts, and nothing else may happen to them.
+    """
 
     ALL = "all"
-    MOST = "most"
+    SOME = "some"
     NONE = "none"
     ANY = "any"
 
