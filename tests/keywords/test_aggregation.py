@@ -202,6 +202,17 @@ class TestOverCables:
         with pytest.raises(CardFailure, match=wanted):
             Aggregation().every_member_should_be_aggregated()
 
+    @pytest.mark.parametrize(("side", "name"), [("actor_state", "the bond"), ("partner_state", "the other bond")])
+    def test_a_member_that_does_not_distribute_yet_is_red(self, apart: Stacks, side: str, name: str) -> None:
+        """Its aggregation knows it again as soon as its link is back; frames are carried only after both agree."""
+        first, second = apart.bonds["dut"].slaves
+        apart.bonds["dut"] = replace(apart.bonds["dut"], slaves=(first, replace(second, **{side: 0x1F})))
+        wanted = rf"^dut: enp2s0: {name} has LACP state 0x1f; wanted: in sync, collecting and distributing"
+        with pytest.raises(CardFailure, match=wanted):
+            Aggregation().every_member_should_be_aggregated()
+        apart.bonds["dut"] = replace(apart.bonds["dut"], slaves=(first, replace(second, **{side: 0x3F})))
+        Aggregation().every_member_should_be_aggregated()
+
     def test_a_member_that_is_left_out_of_the_peers_bond_is_the_benchs(self, apart: Stacks) -> None:
         apart.bonds["peer"] = replace(apart.bonds["peer"], aggregator=Aggregator(1, 1, 5, coloned(ADDRESS["dut"])))
         with pytest.raises(BenchFault, match=r"^peer: 1 members are aggregated; wanted: all 2"):
