@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from fake_switch import PORTS, SYSTEM, FakeSwitch
@@ -201,6 +202,18 @@ class TestOverCables:
         wanted = r"^dut: enp2s0 hears LACPDUs of 00:00:00:00:00:00; wanted: 02:00:00:00:00:f0, the other bond"
         with pytest.raises(CardFailure, match=wanted):
             Aggregation().every_member_should_be_aggregated()
+
+    @pytest.mark.parametrize(("side", "name"), [("actor_state", "the bond"), ("partner_state", "the other bond")])
+    def test_a_member_that_does_not_distribute_yet_is_red(self, apart: Stacks, side: str, name: str) -> None:
+        """Its aggregation knows it again as soon as its link is back; frames are carried only after both agree."""
+        first, second = apart.bonds["dut"].slaves
+        waiting, carrying = dict[str, Any]({side: 0x1F}), dict[str, Any]({side: 0x3F})
+        apart.bonds["dut"] = replace(apart.bonds["dut"], slaves=(first, replace(second, **waiting)))
+        wanted = rf"^dut: enp2s0: {name} has LACP state 0x1f; wanted: in sync, collecting and distributing"
+        with pytest.raises(CardFailure, match=wanted):
+            Aggregation().every_member_should_be_aggregated()
+        apart.bonds["dut"] = replace(apart.bonds["dut"], slaves=(first, replace(second, **carrying)))
+        Aggregation().every_member_should_be_aggregated()
 
     def test_a_member_that_is_left_out_of_the_peers_bond_is_the_benchs(self, apart: Stacks) -> None:
         apart.bonds["peer"] = replace(apart.bonds["peer"], aggregator=Aggregator(1, 1, 5, coloned(ADDRESS["dut"])))

@@ -9,7 +9,11 @@ from niclab.core.names import Duplex
 
 @dataclass(frozen=True)
 class BondMember:
-    """One slave of ``/proc/net/bonding``. ``partner_mac``: of the last LACP frame, all zero when none came."""
+    """One slave of ``/proc/net/bonding``.
+
+    ``partner_mac``: of the last LACP frame, all zero when none came. ``actor_state``, ``partner_state``: the state of
+    either side of the link (IEEE 802.1AX, 6.4.2.3), None where the mode or the system has none.
+    """
 
     name: str
     mii_status: str | None
@@ -18,6 +22,8 @@ class BondMember:
     mac: str | None
     aggregator_id: int | None
     partner_mac: str | None
+    actor_state: int | None = None
+    partner_state: int | None = None
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,8 @@ from niclab.switch.records import LacpPort
 AGGREGATED_WITHIN_S = 40.0
 """House rule: with the slow rate a partner may hear of the other only after 30 s (IEEE 802.1AX-2014, 6.4.4)."""
 LOOK_EVERY_S = 1.0
+_CARRIES, _STATE_OF_INTEREST = 0x38, 0xF8
+"""Bits of an LACP state (IEEE 802.1AX, 6.4.2.3): in sync, collecting, distributing; besides them defaulted, expired."""
 
 
 def require_aggregated(run: Run, stacks: Sequence[Stack]) -> None:
@@ -118,6 +120,12 @@ def problems_over_cables(stacks: Sequence[Stack]) -> list[Trouble]:
             f"{name}: {member.name} hears LACPDUs of {member.partner_mac}; wanted: {partner}, the other bond"
             for member in bond.slaves
             if member.partner_mac != partner
+        ]
+        said += [
+            f"{name}: {member.name}: {side} has LACP state {state:#04x}; wanted: in sync, collecting and distributing"
+            for member in bond.slaves
+            for side, state in (("the bond", member.actor_state), ("the other bond", member.partner_state))
+            if state is not None and state & _STATE_OF_INTEREST != _CARRIES
         ]
         if bond.aggregator is not None and bond.aggregator.ports != len(stack.below):
             said.append(f"{name}: {bond.aggregator.ports} members are aggregated; wanted: all {len(stack.below)}")

@@ -32,7 +32,7 @@ _POLICY = re.compile(
 )
 _FASTEST_MBPS = 10_000_000
 # Sizes of the fields of an LACP frame (IEEE 802.1AX).
-_GREATEST = {"Key": 65535, "Aggregator ID": 65535}
+_GREATEST = {"Key": 65535, "Aggregator ID": 65535, "port state": 255}
 # Fields whose value no kernel leaves out: an empty one is a line that was cut.
 _NEVER_EMPTY = (
     *("Primary Slave", "Currently Active Slave", "Transmit Hash Policy", "LACP active", "Permanent HW addr", "Duplex"),
@@ -198,6 +198,8 @@ def _member(slave: _Part) -> BondMember:
         mac=slave.mac("Permanent HW addr"),
         aggregator_id=slave.count("Aggregator ID"),
         partner_mac=slave.mac("partner system mac address"),
+        actor_state=slave.count("actor port state"),
+        partner_state=slave.count("partner port state"),
     )
 
 
