@@ -6,7 +6,7 @@ as a pipeline does), and the coordinator is killed and started again when half o
 file that a run locks: a bench that two runs use at once is seen at once. Ends with status 1 when a run was not done
 exactly once, a bench was used twice at once, or the benches were used less than asked for while runs were queued.
 
-Full size:  NICLAB_LABGRID_PYTHON=... .venv/bin/python bench/fleet.py --benches 200 --runs 2000 --seconds 100
+Full size: NICLAB_LABGRID_PYTHON=... .venv/bin/python bench/fleet.py --benches 200 --runs 2000 --seconds 100 --clients 7
 """
 
 from __future__ import annotations
