@@ -27,6 +27,7 @@ def injected(bench: Bench, table: tuple[Each, ...]) -> None:
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.slow
 def test_each_defect_turns_its_test_red(bench: Bench) -> None:
     injected(bench, QUICK)
 
