@@ -1,4 +1,4 @@
-"""A cable that does what a file says to every tenth frame: carries frames between two interfaces."""
+"""A cable that does what a file says to every tenth frame of each direction: carries frames between two interfaces."""
 
 from __future__ import annotations
 
@@ -18,21 +18,23 @@ class Relay:
         for each, name in zip(self.sockets, names, strict=True):
             each.setsockopt(socket.SOL_SOCKET, RCVBUFFORCE, 64 << 20)
             each.bind((name, ETH_P_ALL))
-        self.faults, self.seen, self.held = faults, 0, b""
+        self.faults = faults
+        # of each direction: two streams that take turns would leave one of them whole
+        self.seen, self.held = [0] * len(names), [b""] * len(names)
 
-    def carried(self, frame: bytes) -> list[bytes]:
-        """What comes out of the cable of a frame that went in."""
+    def carried(self, way: int, frame: bytes) -> list[bytes]:
+        """What comes out of the cable of a frame that went in at the interface of this number."""
         word = self.faults.read_text()
         if not word or OURS not in frame:
             return [frame]
-        self.seen += 1
-        if self.held:
-            held, self.held = self.held, b""
+        self.seen[way] += 1
+        if self.held[way]:
+            held, self.held[way] = self.held[way], b""
             return [frame, held]
-        if self.seen % 10:
+        if self.seen[way] % 10:
             return [frame]
         if word == "swap":
-            self.held = frame
+            self.held[way] = frame
         at = frame.index(OURS) + 17
         flipped = frame[:at] + bytes([frame[at] ^ 4]) + frame[at + 1 :]
         return {"drop": [], "twice": [frame, frame], "swap": [], "flip": [flipped], "cut": [frame[:-20]]}[word]
@@ -42,12 +44,12 @@ class Relay:
         while True:
             for ready in select.select(self.sockets, [], [])[0]:
                 frame, address = ready.recvfrom(65536)
-                other = self.sockets[1 - self.sockets.index(ready)]
+                way = self.sockets.index(ready)
                 if address[2] == socket.PACKET_OUTGOING:
                     continue
-                for each in self.carried(frame):
+                for each in self.carried(way, frame):
                     with contextlib.suppress(OSError):
-                        other.send(each)
+                        self.sockets[1 - way].send(each)
 
 
 if __name__ == "__main__":
