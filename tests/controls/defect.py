@@ -26,7 +26,9 @@ class Defect:
     """No other test is run next to it: the server it leaves cannot be given back as it was."""
 
     def __str__(self) -> str:
-        return f"{self.fault[1]}-{self.card.split('-')[0]}"
+        """The control's name: no two defects have the same, or pytest numbers both and the matrix finds neither."""
+        port = self.fault[0].partition(".")[2]
+        return "-".join(filter(None, (self.fault[1], self.card.split("-")[0], port)))
 
 
 def red(*names: str) -> frozenset[str]:

@@ -21,6 +21,7 @@ import matrix  # noqa: E402
 import nightly  # noqa: E402
 import soak  # noqa: E402
 from campaign import Met, Strike, judge, plan, strikes  # noqa: E402
+from card_defects import DEFECTS  # noqa: E402
 from declared import UNSEEN, Declared, declared  # noqa: E402
 from nightly import Outcome  # noqa: E402
 
@@ -156,6 +157,11 @@ def test_every_row_of_the_matrix_has_its_control_and_names_tests_of_the_suites()
         tree = ast.parse((matrix.CONTROLS / file).read_text())
         assert function in {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}, row.control
         assert all(any(test.startswith(matrix.of_every_row(red)) for test in tests) for red in row.red), row
+
+
+def test_no_two_defects_of_cards_have_the_same_control() -> None:
+    names = [str(defect) for defect in DEFECTS]
+    assert sorted(set(names)) == sorted(names)
 
 
 def test_every_fault_has_a_row_or_is_named() -> None:
