@@ -33,7 +33,7 @@ DEBIAN := python3-venv:python3-venv
 DEBIAN_VIRTUAL := qemu-system-x86_64:qemu-system-x86 qemu-img:qemu-utils mmdebstrap:mmdebstrap fakeroot:fakeroot \
 	mke2fs:e2fsprogs cpio:cpio newuidmap:uidmap ssh:openssh-client depmod:kmod gcc:gcc gencat:libc6-dev \
 	objcopy:binutils gpg:gpg gpg-agent:gpg-agent gpgv:gpgv
-DEBIAN_TEST := sshd:openssh-server ipmitool:ipmitool snmpd:snmpd snmpget:snmp
+DEBIAN_TEST := sshd:openssh-server ethtool:ethtool ipmitool:ipmitool snmpd:snmpd snmpget:snmp
 DEBIAN_SLOW_TEST := java:default-jre-headless mvn:maven npm:npm pg_ctlcluster:postgresql
 
 .PHONY: help certify certify-all test test-full setup setup-virtual setup-test lock lint unit dryrun controls matrix soak campaign kills bench-up bench-down bench bench-soak bench-statistics docs clean

@@ -6,6 +6,7 @@ from defect import BROADCOM, EMULEX, Defect, red
 
 ONCE, SIZES = "Every Frame Arrives Once In Order And Unchanged", "Frames Of Every Size Arrive"
 OFFLOADED, SUMS = "Data Arrive Unchanged With Every Offload On", "Wrong Checksums Are Refused And Counted"
+NOT_OFFLOADED = "Data Arrive Unchanged With Every Offload Off"
 OWN, EVERYTHING = "Ports Receive Their Own Address Only", "Ports Receive Everything Only While Promiscuous"
 GROUPS, CHANGED = "Ports Receive The Groups That They Joined", "Ports Receive At A Changed Address"
 SURVIVE, SELF_TEST = "Settings Survive Down And Up", "The Self Test Passes While The Port Is In Use"
@@ -25,7 +26,7 @@ def _frames(fault: str, reds: tuple[str, ...], says: str, *greens: str) -> Defec
 
 FRAME_DEFECTS = (
     _frames("rx-flip=50", (ONCE, SIZES, CHANGES), "damaged", CARRIES),
-    _frames("rx-flip=20", (OFFLOADED,), "", CARRIES),
+    _frames("rx-flip=20", (OFFLOADED, NOT_OFFLOADED), "arrived", CARRIES),
     Defect(EMULEX, ("card:dut.p0", "vlan-leak=1"), red(FILTERED), "VLAN", tests=(FILTERED, CARRIES)),
     Defect(BROADCOM, ("card:dut.p0", "link-flap=4000"), red(LOAD), "carrier", tests=(LOAD, CARRIES), into=LOAD),
     Defect(BROADCOM, ("card:dut.p0", "jumbo-drop=4096"), red(LARGEST), "", tests=(LARGEST, ONCE), full=True),

@@ -125,6 +125,8 @@ class Namespaces:
             for key in ("p0", "p1"):
                 address = ADDRESSES[f"{role.value}.{key}"]
                 server.run(f"ip address add {address}/24 dev {key} && ip link set {key} up")
+            # a relay carries what is on the wire, which has whole checksums and frames
+            server.run("ethtool -K p1 tx off tso off gso off")
 
     def _run(self) -> Run:
         def interface(port: Port) -> str:

@@ -136,6 +136,17 @@ def test_an_exchange_is_made_again_when_a_server_stood_still_and_frames_were_los
     assert said[0] == "again, as dut stood still for 900 ms"
 
 
+def test_records_over_sockets_are_judged(clean: Namespaces) -> None:
+    bench = exchange.FrameBench(clean.run)
+    streams = [stream for port in bench.ports for stream in delivery._records(bench, port)]
+    said = list[str]()
+    exchange.exchange(clean.run, streams, said.append)
+    assert len(said) == len(streams) and all(re.search(r" (\d+) sent, \1 at the program$", line) for line in said), said
+    clean.spoil("drop")
+    with pytest.raises(CardFailure, match=r"p1: datagrams: \d+ of 149 frames arrived at a program of .*; wanted: all"):
+        exchange.exchange(clean.run, streams, str)
+
+
 def test_frames_that_may_be_lost_are_not_judged_by_their_number(clean: Namespaces) -> None:
     clean.spoil("drop")
     bench = exchange.FrameBench(clean.run)

@@ -31,8 +31,9 @@ RECORDS, DATAGRAMS = 41, 149
 DATAGRAMS_PER_S = 200.0
 """No load: what is lost was not for want of room."""
 RECORD_SIZES = (65000, 25, 1448, 32768, 4095, 9001)
-DATAGRAM_SIZES = (1472, 100, 1471, 8000, 24, 4097)
-"""Bytes; more than 1472 are sent in fragments at an MTU of 1500."""
+DATAGRAM_SIZES, FRAGMENTED_SIZES = (1472, 100, 1471, 25), (8000, 1473, 4097)
+"""Bytes; more than 1472 are sent in fragments at an MTU of 1500. A flow has one kind: a card with several queues may
+spread fragments by addresses alone, and the others by ports as well."""
 EDGE = 40
 PER_SIZE = 3
 CHECKED = 96
@@ -112,7 +113,7 @@ def over_sockets(run: Run, say: Say, offload: str, on: bool) -> None:
         on: Are they on?
 
     Raises:
-        CardFailure: A record is lost over TCP, doubled or damaged, or an offload cannot be switched.
+        CardFailure: A record is lost, doubled, reordered or damaged, or an offload cannot be switched.
         BenchFault: The tool failed.
         Undecided: The exchange proves nothing.
         NotApplicable: The sheet knows no such offload that can be switched.
@@ -136,8 +137,12 @@ def over_sockets(run: Run, say: Say, offload: str, on: bool) -> None:
 
 
 def _records(bench: FrameBench, port: Port) -> list[FrameStream]:
+    datagrams = [
+        bench.records("datagrams", port, MadeBy.UDP, DATAGRAMS, DATAGRAM_SIZES),
+        bench.records("datagrams in fragments", port, MadeBy.UDP, DATAGRAMS, FRAGMENTED_SIZES),
+    ]
     return [
-        replace(bench.records("datagrams", port, MadeBy.UDP, DATAGRAMS, DATAGRAM_SIZES), per_s=DATAGRAMS_PER_S),
+        *(replace(each, per_s=DATAGRAMS_PER_S) for each in datagrams),
         bench.records("records over TCP", port, MadeBy.TCP, RECORDS, RECORD_SIZES),
     ]
 

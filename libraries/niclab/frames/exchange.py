@@ -10,7 +10,7 @@ from niclab.bench.records import Port, Role
 from niclab.frames.agent import FrameAgents, port_addresses
 from niclab.frames.answers import ServerAnswer
 from niclab.frames.ledger import Ledger, judge
-from niclab.frames.spec import FramePlan, FrameSpec, FrameStream, MadeBy, PortModes
+from niclab.frames.spec import Arrives, FramePlan, FrameSpec, FrameStream, MadeBy, PortModes
 from niclab.run import standstill
 from niclab.run.run import Run
 
@@ -61,6 +61,8 @@ class FrameBench:
     def records(self, name: str, sender: Port, made_by: MadeBy, count: int, sizes: Sequence[int]) -> FrameStream:
         """A stream of records over a socket from a port to its partner; the sender's system makes the frames.
 
+        A program of the receiver must get every record.
+
         Args:
             name: What it is, for messages.
             sender: Port that sends.
@@ -69,7 +71,8 @@ class FrameBench:
             sizes: Bytes of the records, taken in turn.
         """
         receiver, addresses = self.run.bench.partner(sender), self.addresses(sender)
-        return FrameStream(name, sender, receiver, count, tuple(sizes), made_by=made_by, addresses=addresses)
+        made = FrameStream(name, sender, receiver, count, tuple(sizes), made_by=made_by, addresses=addresses)
+        return replace(made, at_program=Arrives.ALL)
 
 
 def exchange(
