@@ -53,7 +53,7 @@ class NamespaceServer:
         assert self.holder.stdout is not None and self.holder.stdout.readline() == b"ready\n"
         self.ssh = SimpleNamespace(run=self._run, put_text=lambda text, file: Path(file).write_text(text))
         self.host = SimpleNamespace(
-            links=SimpleNamespace(interface=self._interface),
+            links=SimpleNamespace(interface=self._interface, await_carrier=self._await_carrier),
             settings=SimpleNamespace(mtu=lambda iface: int(self.run(f"cat /sys/class/net/{iface}/mtu").stdout)),
         )
 
@@ -77,6 +77,11 @@ class NamespaceServer:
     def start(self, command: str, *, limit_s: float) -> Job:
         assert limit_s > 0
         return Job(self.command(command), self._scratch)
+
+    def _await_carrier(self, iface: str, up: bool, within_s: float) -> bool:
+        look = f"n=0; until [ $(cat /sys/class/net/{iface}/carrier 2>/dev/null || echo 0) = {up:d} ]"
+        command = f"{look}; do n=$((n+1)); [ $n -le {round(50 * within_s)} ] || exit 1; sleep 0.02; done"
+        return bool(self._run(command).succeeded)
 
     def _interface(self, iface: str) -> SimpleNamespace:
         return SimpleNamespace(mac=self.run(f"cat /sys/class/net/{iface}/address").stdout.strip())

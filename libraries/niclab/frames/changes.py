@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from niclab.bench.records import Role
+from niclab.bench.records import Port, Role
 from niclab.card import At, Changeable, Setting, SettingKind, Unknown
+from niclab.core.parallel import side_by_side
 from niclab.core.profile import Profile
-from niclab.core.verdict import NotApplicable, fail_with
+from niclab.core.verdict import NotApplicable, blame, fail_with
+from niclab.core.wait import pause
 from niclab.frames.exchange import FrameBench, Say, exchange
 from niclab.frames.ledger import Ledger
 from niclab.frames.spec import Arrives
@@ -17,6 +19,8 @@ from niclab.run.run import Run
 from niclab.settings.offload_table import rows
 from niclab.traffic.arms import Way, applied
 
+FLOWS_AGAIN_S = 1.0
+"""Frames flow for so long after the last change: one of them ends the gap that it made."""
 CHANGES: Mapping[Profile, int] = {Profile.QUICK: 4, Profile.FULL: 40}
 FRAMES, SIZES, PER_S = 199, (60, 1514, 333), 100.0
 
@@ -43,6 +47,7 @@ def under_traffic(run: Run, profile: Profile, say: Say, seed: int | None = None)
     say(f"seed {chosen}, {len(settings)} settings")
     rounds = CHANGES[profile] // len(settings) + 1
     order = [setting for _ in range(rounds) for setting in drawn.sample(settings, len(settings))][: CHANGES[profile]]
+    limit_ms = run.card.known(run.card.limits.carrier_return_within_ms, "limits.carrier_return_within_ms")
     bench = FrameBench(run)
     ports = [run.bench.port(end) for end in path.ends]
 
@@ -50,17 +55,31 @@ def under_traffic(run: Run, profile: Profile, say: Say, seed: int | None = None)
         for setting in order:
             with applied(run, Way(path, Role.DUT), (setting,)):
                 say(f"{setting} is set")
+        _await_links(run, ports, limit_ms, chosen)
+        pause(FLOWS_AGAIN_S)
 
     name = f"frames while settings change, seed {chosen}"
     flowing = [replace(bench.frames(name, port, 0, SIZES), per_s=PER_S, at_port=Arrives.SOME) for port in ports]
     ledger, _ = exchange(run, flowing, say, meanwhile=change)
-    _require_returns(run, ledger, chosen)
+    _require_returns(run, ledger, limit_ms, chosen)
     exchange(run, [bench.frames(f"frames after seed {chosen}", port, FRAMES, SIZES) for port in ports], say)
 
 
-def _require_returns(run: Run, ledger: Ledger, seed: int) -> None:
+def _await_links(run: Run, ports: Sequence[Port], limit_ms: int, seed: int) -> None:
+    """The last change may have restarted the port as well: it has the time that a link has."""
+
+    def returns(port: Port) -> bool:
+        return run.server_of(port).host.links.await_carrier(run.interface(port), True, limit_ms / 1000)
+
+    text = (
+        f"has no carrier {limit_ms} ms after settings changed (seed {seed}); sheet {run.card.name} wants a link by then"
+    )
+    came = side_by_side(returns, ports)
+    blame([port.trouble(text) for port, returned in zip(ports, came, strict=True) if not returned])
+
+
+def _require_returns(run: Run, ledger: Ledger, limit_ms: int, seed: int) -> None:
     """A change may restart the port: frames must be back as fast as a link must be."""
-    limit_ms = run.card.known(run.card.limits.carrier_return_within_ms, "limits.carrier_return_within_ms")
     problems = []
     for leg in ledger.legs:
         for came in leg.arrived.values():

@@ -136,6 +136,10 @@ class PacketPort(Place):
                 data, extra, _, address = self.socket.recvmsg(65536, 64)
             except BlockingIOError:
                 return
+            except OSError as error:
+                if error.errno != errno.ENETDOWN:
+                    raise
+                return  # the kernel says it once; frames come again when the interface is up
             if address[2] == socket.PACKET_OUTGOING:
                 continue
             tag, valid = "", False
@@ -293,7 +297,8 @@ class OutgoingStream:
             assert self.socket is not None
             sent = self.socket.send(self.pending)
         except OSError as error:
-            if error.errno not in (errno.EAGAIN, errno.ENOBUFS):
+            again = {errno.EAGAIN, errno.ENOBUFS} | ({errno.ENETDOWN} if not plan["count"] else set())
+            if error.errno not in again:
                 self.refused = f"{errno.errorcode.get(error.errno or 0, '')}: {error}"
             return False
         self.bytes += sent
