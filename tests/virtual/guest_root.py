@@ -69,6 +69,9 @@ with (root / "below/ip").open("a") as log:
 match words:
     case ["-o", "address", "show", "dev", name]:
         print(kept(name).read_text() if kept(name).exists() else "", end="")
+    case ["-o", "address", "show"]:
+        for file in sorted((root / "below").glob("addresses-*")):
+            print(file.read_text(), end="")
     case ["address", "add", address, *_, "dev", name]:
         old = kept(name).read_text() if kept(name).exists() else ""
         kept(name).write_text(f"{old}3: {name}    inet {address} scope global {name}\n")
@@ -112,6 +115,16 @@ BUSYBOX = '#!/bin/sh\nexec "$@"\n'
 ADDRESSES = """3: oce0    inet 198.18.10.1/24 brd 198.18.10.255 scope global oce0\\  valid_lft forever
 3: oce0    inet6 fe80::200:c9ff:fea3:0/64 scope link \\  valid_lft forever
 """
+ROUTES = """Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT
+oce1\t00000000\tFE0A12C6\t0003\t0\t0\t0\t00000000\t0\t0\t0
+oce0\t000A12C6\t00000000\t0001\t0\t0\t0\t00FFFFFF\t0\t0\t0
+"""
+"""/proc/net/route: a default route by 198.18.10.254, and the one of the address of oce0."""
+ROUTES6 = f"""fe80{"0" * 28} 40 {"0" * 32} 00 {"0" * 32} 00000100 00000002 00000000 00000001     oce0
+fe80{"0" * 12}0200c9fffea30000 80 {"0" * 32} 00 {"0" * 32} 00000000 00000003 00000000 80200001     oce0
+ff{"0" * 30} 08 {"0" * 32} 00 {"0" * 32} 00000100 00000003 00000000 00000001     oce0
+{"0" * 32} 00 {"0" * 32} 00 {"0" * 32} ffffffff 00000001 00000000 00200200       lo
+"""
 
 
 @dataclass(frozen=True)
@@ -147,6 +160,9 @@ class Root:
         self.write("below/features", FEATURES)
         self.write("below/addresses-oce0", ADDRESSES)
         self.write("proc/sys/kernel/hostname", "dut\n")
+        self.write("proc/net/route", ROUTES)
+        self.write("proc/net/ipv6_route", ROUTES6)
+        self.write("below/addresses-lo", "1: lo    inet 127.0.0.1/8 scope host lo\\  valid_lft forever\n")
         self.write("proc/stat", "cpu  1 2 3 4 5 6 7 0\ncpu0 100 0 50 800 5 1 9 0\nbtime 1369826400\n")
         self.write("proc/meminfo", "MemTotal: 300000 kB\n")
         self.write("proc/cpuinfo", "model name : QEMU\n")
