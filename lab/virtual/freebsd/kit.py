@@ -29,8 +29,8 @@ SHELL = "tcsh"
 PROGRAM = "usr/libexec/bsd"
 TOOLS = (
     *("ifconfig", "sysctl", "kldload", "kldunload", "kldstat", "pciconf", "netstat", "sockstat", "vmstat", "dmesg"),
-    *("cxgbetool", "uname", "kenv", "service", "shutdown", "reboot", "halt", "poweroff", "file", "time", "ping"),
-    *("ping6", "pkg", "rc.bsd"),
+    *("cxgbetool", "uname", "kenv", "service", "shutdown", "reboot", "halt", "poweroff", "file", "ping", "ping6"),
+    *("pkg", "rc.bsd"),
 )
 """Names under which the program is there, and before release 10 ``OLD_PACKAGE_TOOLS``."""
 OLD_PACKAGE_TOOLS = ("pkg_add", "pkg_delete", "pkg_info")
@@ -138,7 +138,6 @@ def _put_links(root: Path, card: str) -> None:
     for folder, names in (("freebsd/bin", BASE), ("freebsd/local/bin", PACKAGED)):
         for name in names:
             _link(root / folder, f"/usr/bin/{name}", (name,))
-    _link(root / "usr/bin", f"/{PROGRAM}/client", ("time",))
     blacklist = "".join(f"blacklist {name}\n" for name in DRIVERS_BELOW)
     _write(root / "etc/modprobe.d/bsd.conf", f"# drivers are loaded by kldload and at boot\n{blacklist}")
     _link(root / "etc/udev/rules.d", "/dev/null", ("80-net-setup-link.rules",))
