@@ -1,4 +1,4 @@
-"""netstat -i, -I and -an, and sockstat: counters of interfaces, and sockets.
+"""netstat -i, -I, -r and -an, and sockstat: counters of interfaces, routes, and sockets.
 
 What an address has counted by itself is not known below: its columns say 0.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 from getopt import GetoptError, getopt
 
 import links
+import routes
 from below import Refusal, run
 
 _COLUMNS = ("Ipkts", "Ierrs", "Idrop", "Ibytes", "Opkts", "Oerrs", "Obytes", "Coll", "Drop")
@@ -33,6 +34,9 @@ def netstat(arguments: list[str]) -> int:
     options = {name for name, _ in pairs}
     if rest:
         raise Refusal(_USAGE)
+    if "-r" in options and not options - {"-r", "-n", "-W", "-f"}:
+        routes.show(dict(pairs).get("-f"), wide="-W" in options)
+        return 0
     if not options & {"-i", "-I"}:
         if "-a" in options:
             return _sockets()
@@ -47,7 +51,10 @@ def netstat(arguments: list[str]) -> int:
     return 0
 
 
-_USAGE = "usage: netstat [-AaLnSTWx] [-f protocol_family | -p protocol]\n               [-M core] [-N system]"
+_USAGE = (
+    "usage: netstat [-AaLnSTWx] [-f protocol_family | -p protocol]\n               [-M core] [-N system]\n"
+    "       netstat -r [-AanW] [-f address_family] [-M core] [-N system]"
+)
 
 
 def _rows(iface: str, columns: list[str]) -> list[list[str]]:

@@ -15,7 +15,8 @@ SOCKET = f"{STATE}/socket"
 _MOST = 65536
 _MODULES = (
     *("boot", "devices", "features", "ifconfig", "ifset", "kld", "links", "messages", "netstat", "newbus", "oids"),
-    *("packages", "pcicaps", "pciconf", "ping", "probe", "settings", "sysctl", "system", "vmstat", "select", "getopt"),
+    *("packages", "pcicaps", "pciconf", "ping", "probe", "routes", "settings", "sysctl", "system", "vmstat"),
+    *("select", "getopt"),
 )
 
 
