@@ -138,6 +138,7 @@ class Namespaces:
             bench=SimpleNamespace(
                 paths=paths,
                 port=self.ports.__getitem__,
+                end=lambda path, role: self.ports[f"{role.value}.{path.name}"],
                 partner=lambda port: self.ports[f"{'peer' if port.role is Role.DUT else 'dut'}.{port.key}"],
                 address=lambda port: IPv4Interface(f"{ADDRESSES[port.name]}/24"),
             ),

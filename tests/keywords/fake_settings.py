@@ -193,7 +193,10 @@ class FakeSettings:
     def set_pause(self, iface: str, values: Mapping[str, bool]) -> Attempt[Pause]:
         if "pause refused" in self.faults:
             return Attempt("not supported", self.pause(iface))
-        self.ports[iface].pause |= values
+        pause = self.ports[iface].pause
+        pause |= values
+        if pause["autoneg"]:  # as e1000e
+            pause |= {"rx": True, "tx": True}
         return Attempt(None, self.pause(iface))
 
     def set_channels(self, iface: str, counts: Mapping[str, int]) -> Attempt[Channels]:

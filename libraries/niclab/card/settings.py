@@ -90,12 +90,16 @@ class CoalescingFacts(Section):
 
 
 class PauseFacts(Section):
-    """Flow control as delivered: its negotiation, and pause frames received and sent."""
+    """Flow control as delivered: its negotiation, and pause frames received and sent.
+
+    ``tx_needs_rx``: the driver refuses to send pause frames and not to receive them.
+    """
 
     autoneg: Switch
     rx: Switch
     tx: Switch
     settable: bool
+    tx_needs_rx: bool = False
 
 
 class QueueCount(Record):
