@@ -8,6 +8,7 @@ import shlex
 import subprocess
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -28,6 +29,7 @@ from niclab.hosts.records import (
     Interface,
     KernelLine,
     KernelLogMark,
+    KernelLook,
     LinkSettings,
     LoadedModule,
     ModuleFile,
@@ -180,6 +182,7 @@ class FakeHost:
         """Each change of a link, with the undo commands that stood in the journal at that moment."""
         self._turn = threading.Lock()
         self.on_boot: Callable[[], object] = lambda: None
+        self.shell: Callable[[str], str] = lambda _: ""
         for part, names in FLAT_NAMES.items():
             setattr(self, part, _Part(self, names))
         words = LinuxHost(_NoShell(), self.name)
@@ -277,6 +280,14 @@ class FakeHost:
         if mark.boot_id != self.boot_id():
             raise LogCut(f"{self.name}: has booted since", self.kernel_said, booted=True)
         return self.kernel_said[int(mark.token) :]
+
+    def look(self, mark: KernelLogMark, show: str = "") -> KernelLook:
+        self._answer()
+        shown = self.shell(show) if show else ""
+        try:
+            return KernelLook(self.dmesg_mark(), self.dmesg_since(mark), False, shown)
+        except LogCut as cut:
+            return KernelLook(self.dmesg_mark(), cut.lines, cut.booted, shown)
 
     def says(self, *lines: str) -> None:
         """The kernel writes lines into its log."""
@@ -448,10 +459,18 @@ class FakeSsh:
         self._folder = tempfile.TemporaryDirectory(prefix="niclab-fake-")
         self.root = self._folder.name
         """Stands in for the root folder of the server, for its lease; it goes with this object."""
+        self.is_still = False
+        """Nothing happens to the server but what it is asked."""
+        host.shell = self._shell
         host.on_boot = lambda: (Path(self.root) / "lease").unlink(missing_ok=True)
         asked = LinuxHost(_AsAsked(self), host.name)
         host.pci_functions, host.tcp_listeners = asked.pci.functions, asked.links.tcp_listeners  # type: ignore[attr-defined]
         host.is_own_module = asked.drivers.is_own_module  # type: ignore[attr-defined]
+
+    @property
+    def calls(self) -> int:
+        """A fake host changes without being asked, unless it is still."""
+        return len(self.commands) if self.is_still else time.monotonic_ns()
 
     def run(self, command: str, *, timeout_s: float = 60, check: bool = False) -> Result:
         assert timeout_s > 0
