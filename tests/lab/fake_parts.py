@@ -408,8 +408,8 @@ Reply = str | Result | Exception | Callable[[str], str | Result]
 class FakeJob:
     """A background job. ``status`` None: it runs."""
 
-    def __init__(self, command: str) -> None:
-        self.command = command
+    def __init__(self, command: str, ssh: FakeSsh) -> None:
+        self.command, self._ssh = command, ssh
         self.status: int | None = None
         self.said, self.complained, self.stopped = "", "", 0
         self.when_over: Callable[[], object] = lambda: None
@@ -423,9 +423,21 @@ class FakeJob:
     def errors(self) -> str:
         return self.complained
 
-    def stop(self) -> None:
+    def await_begin(self, begun: str, what: str, within_s: float) -> str:
+        """Begun when it listens, or has written a line: whatever the condition asks for."""
+        listening = re.search(r"\$\((ss .*)\)", begun)
+        subject = f"{self._ssh.host.name}: {what}"
+        if self._ssh.run(listening[1]).stdout.strip() if listening else "\n" in self.said + self.complained:
+            return self.said
+        if self.status is not None:
+            raise BenchFault(f"{subject}: it ended with status {self.status}: {self.complained}{self.said}".strip())
+        raise BenchFault(f"{subject}: not within {within_s:g} s")
+
+    def stop(self) -> Result:
         self.stopped += 1
         self.when_over()
+        signal = "TERM" if self.status is None else None
+        return Result(self.command, self.status, signal, self.said, self.complained, 1.0)
 
 
 class _AsAsked:
@@ -464,7 +476,8 @@ class FakeSsh:
         host.shell = self._shell
         host.on_boot = lambda: (Path(self.root) / "lease").unlink(missing_ok=True)
         asked = LinuxHost(_AsAsked(self), host.name)
-        host.pci_functions, host.tcp_listeners = asked.pci.functions, asked.links.tcp_listeners  # type: ignore[attr-defined]
+        host.pci_functions, host.listeners = asked.pci.functions, asked.links.listeners  # type: ignore[attr-defined]
+        host.listening_command = asked.links.listening_command  # type: ignore[attr-defined]
         host.is_own_module = asked.drivers.is_own_module  # type: ignore[attr-defined]
 
     @property
@@ -544,7 +557,7 @@ class FakeSsh:
 
     def start(self, command: str, *, limit_s: float | None = None, mark: str | None = None) -> FakeJob:
         self.marks.append(mark)
-        job = FakeJob(command)
+        job = FakeJob(command, self)
         if "standstill_program" in command:
             job.said = "ready\n"
             self.watches.append(job)

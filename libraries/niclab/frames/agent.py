@@ -12,7 +12,6 @@ from contextlib import ExitStack, suppress
 from niclab.bench.records import OperatingSystem, Port, Role
 from niclab.core.parallel import at_once, side_by_side
 from niclab.core.verdict import BenchFault, NotApplicable
-from niclab.core.wait import until
 from niclab.frames import frame_content, frame_program
 from niclab.frames.answers import ServerAnswer, read_answer
 from niclab.frames.spec import FramePlan
@@ -20,6 +19,7 @@ from niclab.hosts.errors import ReadError
 from niclab.run import program
 from niclab.run.run import Run
 from niclab.run.server import Server
+from niclab.transports.ssh_job import FIRST_LINE
 
 LASTS_S = 4 * 3600.0
 """The program ends by itself after this, and is begun again where the run lasts longer."""
@@ -94,15 +94,11 @@ class _Agent:
             self._folder = shlex.quote(file.rpartition("/")[0])
             job = server.start(program.command(file, file.rpartition("/")[0], LASTS_S), limit_s=LASTS_S + 60)
             self._undoing.callback(job.stop)
-
-            def begun() -> str:
-                if (status := job.poll()) is not None:
-                    said = (job.errors() + job.output()).strip()[-300:]
-                    raise BenchFault(f"{server.name}: frame program ended with status {status}: {said}")
-                found = re.fullmatch(r"ready ([0-9]+)\n", job.output())
-                return found[1] if found else ""
-
-            self._pid = until(begun, within=BEGINS_WITHIN_S, what=f"{server.name}: frame program to begin")
+            said = job.await_begin(FIRST_LINE, "frame program to begin", BEGINS_WITHIN_S)
+            found = re.fullmatch(r"ready ([0-9]+)\n", said)
+            if found is None:
+                raise BenchFault(f"{server.name}: frame program: it said {said[:200]!r}; expected: ready and its PID")
+            self._pid = found[1]
         except BaseException:
             self.end()
             raise

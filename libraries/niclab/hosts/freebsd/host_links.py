@@ -53,18 +53,24 @@ Address = ipaddress.IPv4Interface | ipaddress.IPv6Interface
 class FreeBsdLinks(FreeBsdCommands):
     """See :class:`niclab.hosts.host.HostLinks` for the meaning of each method."""
 
-    def tcp_listeners(self, port: int, address: str | None = None) -> tuple[str, ...]:
-        """Who listens on a port, one line each.
+    def listeners(self, port: int) -> tuple[str, ...]:
+        """Who listens on a port anywhere, with TCP or UDP, one line each.
 
         Args:
             port: Number of the port.
-            address: Whoever listens there with TCP; without it whoever listens anywhere, with TCP or UDP.
         """
         lines = self._run(f"sockstat -46l -p {int(port)} | sed 1d").splitlines()
-        if address is not None:
-            place = f"{ip_address(self.name, address)}:{int(port)}"
-            lines = [line for line in lines if place in line.split() and " tcp" in line]
         return tuple(line.strip() for line in lines if line.strip())
+
+    def listening_command(self, port: int, address: str) -> str:
+        """A condition of the shell: somebody listens at an address with TCP.
+
+        Args:
+            port: Number of the port.
+            address: The address.
+        """
+        place = f" {ip_address(self.name, address)}:{int(port)} "
+        return f"sockstat -46l -p {int(port)} | grep ' tcp' | grep -qF '{place}'"
 
     def interface(self, iface: str) -> Interface:
         return self._record(_show(interface_name(self.name, iface)), iface)

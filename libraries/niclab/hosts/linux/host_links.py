@@ -49,20 +49,25 @@ _CARRIER_WAIT = re.compile(rf"({_HUNDREDTHS}) ({_HUNDREDTHS}) (seen|late)")
 class LinuxLinks(HostCommands):
     """See :class:`niclab.hosts.host.HostLinks` for the meaning of each method."""
 
-    def tcp_listeners(self, port: int, address: str | None = None) -> tuple[str, ...]:
-        """Who listens on a port, one line each.
+    def listeners(self, port: int) -> tuple[str, ...]:
+        """Who listens on a port anywhere, with TCP or UDP, one line each.
 
         Args:
             port: Number of the port.
-            address: Whoever listens there with TCP; without it whoever listens anywhere, with TCP or UDP.
         """
-        where = f"-Hlntup sport = :{int(port)}"
-        if address is not None:
-            source = ip_address(self.name, address)
-            source = f"'[{source}]'" if ":" in source else source  # ss takes what follows the last colon for a port
-            where = f"-Hltn src {source} and sport = :{int(port)}"
-        lines = self._run(f"ss {where}").splitlines()
+        lines = self._run(f"ss -Hlntup sport = :{int(port)}").splitlines()
         return tuple(line.strip() for line in lines if line.strip())
+
+    def listening_command(self, port: int, address: str) -> str:
+        """A condition of the shell: somebody listens at an address with TCP.
+
+        Args:
+            port: Number of the port.
+            address: The address.
+        """
+        source = ip_address(self.name, address)
+        source = f"'[{source}]'" if ":" in source else source  # ss takes what follows the last colon for a port
+        return f'[ -n "$(ss -Hltn src {source} and sport = :{int(port)})" ]'
 
     def interface(self, iface: str) -> Interface:
         return self._record(_show(interface_name(self.name, iface)), iface)
