@@ -12,7 +12,7 @@ from niclab.hosts.errors import unreadable
 from niclab.hosts.host import PING_EVERY_S
 from niclab.hosts.linux.ethtool import read_link_settings
 from niclab.hosts.linux.ethtool_counters import read_counters
-from niclab.hosts.linux.ip import read_interfaces
+from niclab.hosts.linux.ip import interface_command, read_interfaces, the_one
 from niclab.hosts.linux.load import FRAME_COUNTERS, read_load
 from niclab.hosts.linux.ping import of_the_first, read_ping, with_trailing
 from niclab.hosts.load_records import Load
@@ -70,7 +70,7 @@ class LinuxLinks(HostCommands):
         return f'[ -n "$(ss -Hltn src {source} and sport = :{int(port)})" ]'
 
     def interface(self, iface: str) -> Interface:
-        return self._record(_show(interface_name(self.name, iface)), iface)
+        return self._record(interface_command(interface_name(self.name, iface)), iface)
 
     def link_settings(self, iface: str) -> LinkSettings:
         """Speed, duplex, autonegotiation and the mode lists.
@@ -238,17 +238,10 @@ class LinuxLinks(HostCommands):
 
     def _changed(self, change: str, iface: str) -> Interface:
         """The interface after ``change``; one command for both, since a command costs a server a tenth of a second."""
-        return self._record(f"{change} && {_show(iface)}", iface)
+        return self._record(f"{change} && {interface_command(iface)}", iface)
 
     def _record(self, command: str, iface: str) -> Interface:
-        records = self._read(command, read_interfaces)
-        if len(records) != 1 or records[0].name != iface:
-            raise BenchFault(f"{self.name}: `{command}` showed {[record.name for record in records]}, wanted {iface}")
-        return records[0]
-
-
-def _show(iface: str) -> str:
-    return f"ip -j -s -d addr show dev {iface}"
+        return the_one(self.name, command, iface, self._read(command, read_interfaces))
 
 
 def _addresses(record: Interface) -> list[ipaddress.IPv4Interface | ipaddress.IPv6Interface]:
