@@ -159,6 +159,9 @@ class _Part:
         return getattr(self._host, self._names.get(question, question))
 
 
+LOAD = "show the load"
+
+
 class FakeHost:
     """The operating system of one server: implements what is used of :class:`~niclab.hosts.host.Host`."""
 
@@ -281,6 +284,14 @@ class FakeHost:
             raise LogCut(f"{self.name}: has booted since", self.kernel_said, booted=True)
         return self.kernel_said[int(mark.token) :]
 
+    def load_command(self, iface: str) -> str:
+        assert self.by_iface(iface)
+        return LOAD
+
+    def read_load(self, iface: str, text: str) -> Load:
+        assert text == ""
+        return self.load(iface)
+
     def look(self, mark: KernelLogMark, show: str = "") -> KernelLook:
         self._answer()
         shown = self.shell(show) if show else ""
@@ -355,6 +366,10 @@ class FakeHost:
         assert within_s == 0 or 0.05 < within_s <= 5, "seconds are wanted, or one look"
         return self.interface(iface).carrier is up
 
+    def await_carriers(self, ifaces: Sequence[str], up: bool, within_s: float) -> tuple[str, ...]:
+        assert within_s >= 0
+        return tuple(iface for iface in ifaces if self.interface(iface).carrier is not up)
+
     def ping(
         self,
         destination: str,
@@ -427,7 +442,11 @@ class FakeJob:
         """Begun when it listens, or has written a line: whatever the condition asks for."""
         listening = re.search(r"\$\((ss .*)\)", begun)
         subject = f"{self._ssh.host.name}: {what}"
-        if self._ssh.run(listening[1]).stdout.strip() if listening else "\n" in self.said + self.complained:
+        if "listening on" in begun:
+            has_begun = "listening on" in self.complained
+        else:
+            has_begun = bool(self._ssh.run(listening[1]).stdout.strip()) if listening else "\n" in self.said
+        if has_begun:
             return self.said
         if self.status is not None:
             raise BenchFault(f"{subject}: it ended with status {self.status}: {self.complained}{self.said}".strip())
@@ -494,9 +513,10 @@ class FakeSsh:
         self.commands.append(command)
         if not self.host.alive:
             raise ConnectionLost(f"{self.host.name}: no answer to {command!r}")
-        if command.endswith(' < /tmp/niclab.fake/standstill_program.py.told && kill -0 "$pid"'):
+        if ' < /tmp/niclab.fake/standstill_program.py.told && kill -0 "$pid"' in command:
+            then = "@ then\n" if command.endswith(f" && {LOAD}") else ""
             return (
-                Result(command, 0, None, f"pid 42\n{self.stood}", "", 0.01)
+                Result(command, 0, None, f"pid 42\n{self.stood}{then}", "", 0.01)
                 if not self.watch_is_gone
                 else Result(command, 1, None, "pid 42\n", "kill: 42: No such process\n", 0.01)
             )

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import asdict
 
+from niclab.core.parallel import side_by_side
 from niclab.core.verdict import BenchFault
 from niclab.hosts.errors import unreadable
 from niclab.hosts.freebsd.commands import BOOT_ID, FreeBsdCommands
@@ -102,8 +103,16 @@ class FreeBsdLinks(FreeBsdCommands):
     @emulated("`kern.cp_times` and `netstat -I`; frames that the card had no room for are dropped ones or errors")
     def load(self, iface: str) -> Load:
         """``rx_missed_errors`` is 0: those frames are in ``rx_dropped`` or ``rx_errors``; ``rx_lost`` has all."""
-        command = f"sysctl -n kern.cp_times && netstat -I {interface_name(self.name, iface)} -bdnW"
-        times, _, counted = self._run(command).partition("\n")
+        return self.read_load(iface, self._run(self.load_command(iface)))
+
+    def load_command(self, iface: str) -> str:
+        """The command of :meth:`load`, for who asks for something else as well."""
+        return f"sysctl -n kern.cp_times && netstat -I {interface_name(self.name, iface)} -bdnW"
+
+    def read_load(self, iface: str, text: str) -> Load:
+        """Read what :meth:`load_command` printed."""
+        command = self.load_command(iface)
+        times, _, counted = text.partition("\n")
         return Load(self._understood(command, read_cpu_times, times), self._frames(command, iface, counted))
 
     def _frames(self, command: str, iface: str, text: str) -> FrameCounters:
@@ -154,6 +163,11 @@ class FreeBsdLinks(FreeBsdCommands):
                 f"{self.name}: waiting for the carrier of {iface} ended with {said.strip()!r}, {wanted} is wanted"
             )
         return match[2] == "0"
+
+    def await_carriers(self, ifaces: Sequence[str], up: bool, within_s: float) -> tuple[str, ...]:
+        """Wait for several carriers, side by side; return the interfaces that are not as wanted."""
+        seen = side_by_side(lambda iface: self.await_carrier(iface, up, within_s), ifaces)
+        return tuple(iface for iface, is_so in zip(ifaces, seen, strict=True) if not is_so)
 
     def set_link(self, iface: str, up: bool) -> None:
         """Set the interface administratively up or down, and see that it is. The carrier may need seconds more."""

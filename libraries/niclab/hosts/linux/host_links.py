@@ -43,7 +43,7 @@ _CARRIER_EVERY_S = 0.02
 
 _HUNDREDTHS = r"\d+\.\d\d"  # /proc/uptime counts in hundredths of a second
 
-_CARRIER_WAIT = re.compile(rf"({_HUNDREDTHS}) ({_HUNDREDTHS}) (seen|late)")
+_CARRIER_WAIT = re.compile(rf"({_HUNDREDTHS}) ({_HUNDREDTHS}) (?:seen|late((?: \S{{1,15}})+))")
 
 
 class LinuxLinks(HostCommands):
@@ -96,16 +96,23 @@ class LinuxLinks(HostCommands):
         return statistics
 
     def load(self, iface: str) -> Load:
-        """What each CPU has done since boot, and the kernel's counters of frames, lost ones with their cause.
+        """What each CPU has done since boot, and the kernel's counters of frames, lost ones with their cause."""
+        return self.read_load(iface, self._run(self.load_command(iface)))
+
+    def load_command(self, iface: str) -> str:
+        """The command of :meth:`load`, for who asks for something else as well.
 
         The shell reads by itself: a program started to look is load too.
         """
-        command = (
+        return (
             'while read -r line; do case $line in cpu*) echo "$line" ;; *) break ;; esac; done < /proc/stat; '
             f"cd {_NET}/{interface_name(self.name, iface)}/statistics && for name in {' '.join(FRAME_COUNTERS)}; do "
             'read -r value < $name || exit; echo "$name:$value"; done'
         )
-        return self._read(command, read_load)
+
+    def read_load(self, iface: str, text: str) -> Load:
+        """Read what :meth:`load_command` printed."""
+        return self._understood(self.load_command(iface), read_load, text)
 
     def carrier_changes(self, iface: str) -> CarrierChanges:
         """Read before and after: a carrier that went and came back between two looks still shows here."""
@@ -116,22 +123,36 @@ class LinuxLinks(HostCommands):
         return self._read(command, _read_carrier_changes)
 
     def await_carrier(self, iface: str, up: bool, within_s: float) -> bool:
-        """Look at the carrier every 20 ms, on the host itself, until it is as wanted or ``within_s`` have passed.
+        """Wait for the carrier of one interface, see :meth:`await_carriers`."""
+        return not self.await_carriers([iface], up, within_s)
+
+    def await_carriers(self, ifaces: Sequence[str], up: bool, within_s: float) -> tuple[str, ...]:
+        """Look at carriers every 20 ms, on the host itself, until all are as wanted or ``within_s`` have passed.
 
         The host's clock times the wait, so that how long the question took to get there does not matter. An interface
         that is administratively down has no carrier.
+
+        Returns:
+            The interfaces that are not as wanted.
         """
+        names = [interface_name(self.name, iface) for iface in ifaces]
         wanted = "1" if up else "0"
-        look = f"{{ read -r state < {_NET}/{interface_name(self.name, iface)}/carrier; }} 2>/dev/null || state=0"
+        look = (
+            f"wrong=; for i in {' '.join(names)}; do {{ read -r state < {_NET}/$i/carrier; }} 2>/dev/null || state=0;"
+            f' [ "$state" = {wanted} ] || wrong="$wrong $i"; done'
+        )
         # in whole hundredths: a shell has no fractions
         clock = "read -r now rest < /proc/uptime; elapsed=$(( ${now%.*}${now#*.} - ${begin%.*}${begin#*.} ))"
         script = (
             f"read -r begin rest < /proc/uptime; while :; do {look}; {clock};"
-            f' if [ "$state" = {wanted} ]; then echo "$begin $now seen"; break; fi;'
-            f' if [ "$elapsed" -ge {round(within_s * 100)} ]; then echo "$begin $now late"; break; fi;'
+            f' if [ -z "$wrong" ]; then echo "$begin $now seen"; break; fi;'
+            f' if [ "$elapsed" -ge {round(within_s * 100)} ]; then echo "$begin $now late$wrong"; break; fi;'
             f" sleep {_CARRIER_EVERY_S}; done"
         )
-        return self._read(script, _read_carrier_wait, timeout_s=within_s + _CARRIER_GRACE_S)
+        late = self._read(script, _read_carrier_wait, timeout_s=within_s + _CARRIER_GRACE_S)
+        if not set(late) <= set(names):
+            raise BenchFault(f"{self.name}: the wait for the carrier of {', '.join(names)} names {', '.join(late)}")
+        return late
 
     def set_link(self, iface: str, up: bool) -> None:
         """Set the interface administratively up or down, and see that it is. The carrier may need seconds more."""
@@ -263,8 +284,9 @@ def _read_carrier_changes(text: str) -> CarrierChanges:
     return CarrierChanges(counts[0], *(counts[1:] or (None, None)))
 
 
-def _read_carrier_wait(text: str) -> bool:
+def _read_carrier_wait(text: str) -> tuple[str, ...]:
+    """The interfaces that are late."""
     match = _CARRIER_WAIT.fullmatch(text.strip())
     if match is None or float(match[2]) < float(match[1]):
-        raise unreadable("wait for carrier", "text", text, "'BEGIN END seen' or 'BEGIN END late', in seconds")
-    return match[3] == "seen"
+        raise unreadable("wait for carrier", "text", text, "'BEGIN END seen' or 'BEGIN END late NAME', in seconds")
+    return tuple((match[3] or "").split())
