@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from dataclasses import replace
 
 import pytest
@@ -187,9 +188,20 @@ class TestAround:
     def test_listeners_are_told_by_place(self) -> None:
         shown = lines("root iperf3 501 3 tcp4 10.1.1.1:5201 *:*", "root iperf3 501 4 udp4 *:5201 *:*")
         dut, _ = host({"sockstat -46l -p 5201 | sed 1d": shown})
-        assert len(dut.links.tcp_listeners(5201)) == 2
-        assert dut.links.tcp_listeners(5201, "10.1.1.1") == ("root iperf3 501 3 tcp4 10.1.1.1:5201 *:*",)
-        assert dut.links.tcp_listeners(5201, "10.1.1.2") == ()
+        assert len(dut.links.listeners(5201)) == 2
+
+    @pytest.mark.parametrize(
+        ("line", "listens"),
+        [
+            ("root iperf3 501 3 tcp4 10.1.1.1:5201 *:*", True),
+            ("root iperf3 501 3 udp4 10.1.1.1:5201 *:*", False),
+            ("root iperf3 501 3 tcp4 10.1.1.11:5201 *:*", False),
+        ],
+    )
+    def test_a_listener_at_an_address_is_a_condition_of_the_shell(self, line: str, listens: bool) -> None:
+        condition = host({})[0].links.listening_command(5201, "10.1.1.1")
+        script = f"sockstat() {{ echo '{line}'; }}; {condition}"
+        assert (subprocess.run(["sh", "-c", script]).returncode == 0) is listens
 
     def test_commands_for_the_journal_run_twice_without_error(self) -> None:
         dut, shell = host({})

@@ -247,7 +247,7 @@ def test_bad_ping_arguments_run_nothing(arguments: dict[str, Any], said: str) ->
     [
         ("120.15 120.15 seen\n", True),
         ("120.15 120.97 seen\n", True),
-        ("99.99 101.00 late\n", False),
+        ("99.99 101.00 late v0\n", False),
     ],
 )
 def test_await_carrier(text: str, wait: bool) -> None:
@@ -257,11 +257,30 @@ def test_await_carrier(text: str, wait: bool) -> None:
     assert "-ge 100" in shell.commands[0]
 
 
-@pytest.mark.parametrize("text", ["", "120.15 120.97\n", "120.97 120.15 seen\n", "120 121 seen\n"])
+@pytest.mark.parametrize("text", ["", "120.15 120.97\n", "120.97 120.15 seen\n", "120 121 seen\n", "1.00 2.00 late\n"])
 def test_a_wait_for_carrier_that_cannot_be_read_is_an_error(text: str) -> None:
     dut, _ = host({"read -r begin...": text})
     with pytest.raises(ReadError, match=r"^dut: .*wait for carrier"):
         dut.links.await_carrier("v0", up=True, within_s=1)
+
+
+def test_a_wait_that_names_another_interface_is_an_error() -> None:
+    with pytest.raises(BenchFault, match=r"^dut: the wait for the carrier of v0 names v1$"):
+        host({"read -r begin...": "1.00 2.00 late v1\n"})[0].links.await_carriers(["v0"], up=True, within_s=1)
+
+
+def test_several_carriers_are_awaited_in_one_command(tmp_path: Path) -> None:
+    dut, shell = host({"read -r begin...": "1.00 1.00 late v1\n"})
+    assert dut.links.await_carriers(["v0", "v1"], up=True, within_s=0.1) == ("v1",)
+    script = shell.commands[0].replace("/sys/class/net", str(tmp_path))
+    for name, state in (("v0", 1), ("v1", 0)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "carrier").write_text(f"{state}\n")
+    late = subprocess.run(["sh", "-c", script], capture_output=True, text=True, timeout=10)
+    assert late.stdout.endswith(" late v1\n"), late
+    (tmp_path / "v1" / "carrier").write_text("1\n")
+    seen = subprocess.run(["sh", "-c", script], capture_output=True, text=True, timeout=10)
+    assert seen.stdout.endswith(" seen\n"), seen
 
 
 def test_await_carrier_in_a_real_shell(tmp_path: Path) -> None:
@@ -269,10 +288,10 @@ def test_await_carrier_in_a_real_shell(tmp_path: Path) -> None:
     dut, shell = host({"read -r begin...": "1.00 1.00 seen\n"})
     dut.links.await_carrier("v0", up=False, within_s=0.3)
     carrier = tmp_path / "carrier"
-    script = shell.commands[0].replace("/sys/class/net/v0/carrier", str(carrier))
+    script = shell.commands[0].replace("/sys/class/net/$i/carrier", str(carrier))
     carrier.write_text("1\n")
     late = subprocess.run(script, shell=True, capture_output=True, text=True, timeout=10)  # noqa: S602 - our own text
-    assert late.stdout.endswith(" late\n"), late
+    assert late.stdout.endswith(" late v0\n"), late
     carrier.write_text("0\n")
     seen = subprocess.run(script, shell=True, capture_output=True, text=True, timeout=10)  # noqa: S602 - our own text
     assert seen.stdout.endswith(" seen\n"), seen

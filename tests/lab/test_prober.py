@@ -114,7 +114,7 @@ def test_a_program_that_dies_is_told_in_its_own_words(bench: FakeBench, taken: R
         job.status, job.complained = 1, "OSError: [Errno 99] Cannot assign requested address\n"
 
     bench.ssh[Role.PEER].prepare_job = die
-    wanted = r"^peer: outage prober ended with status 1: OSError: \[Errno 99\] Cannot assign"
+    wanted = r"^peer: outage prober on \S+ to begin: it ended with status 1: OSError: \[Errno 99\] Cannot assign"
     with pytest.raises(BenchFault, match=wanted), prober.probing(*ends(taken)):
         raise AssertionError("it did not begin")
     assert probes and all(ssh.jobs[0].stopped == 1 for ssh in bench.ssh.values())

@@ -72,7 +72,7 @@ def test_a_server_that_dies_is_told_in_its_own_words(bench: FakeBench, taken: Ru
 
     bench.ssh[Role.PEER].prepare_job = die
     bench.ssh[Role.PEER].replies["ss -Hltn"] = "\n"
-    wanted = r"^peer: iperf3 server ended with status 1: iperf3: error - Address already in use$"
+    wanted = r"^peer: iperf3 server to listen on \S+: it ended with status 1: iperf3: error - Address already in use$"
     with pytest.raises(BenchFault, match=wanted):
         measure(taken, taken.bench.path("a"), Role.DUT, 3)
     assert job_of(bench, Role.PEER).stopped == 1

@@ -13,12 +13,43 @@ from throwaway_sshd import SshdMaker
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import until
 from niclab.transports import CommandTimeout
-from niclab.transports.ssh import SshHost
-from niclab.transports.ssh_job import ending_command
+from niclab.transports.ssh import Result, SshHost
+from niclab.transports.ssh_job import FIRST_LINE, ending_command
 
 
 def _running(host: SshHost, pattern: str) -> bool:
     return host.run(f"pgrep -fx '{pattern}'").succeeded
+
+
+def test_its_begin_is_awaited_on_the_host(host: SshHost) -> None:
+    results: list[Result] = []
+    host.on_result = results.append
+    job = host.start("sleep 0.4; echo ready 7; sleep 44.1")
+    assert job.await_begin(FIRST_LINE, "the program to begin", 10) == "ready 7\n"
+    assert len(results) == 1
+    assert job.stop().signal == "TERM" and not Path(job.directory).exists()
+
+
+def test_a_job_that_ends_before_it_begins_says_why(host: SshHost) -> None:
+    job = host.start("printf ready; echo no such device >&2; exit 3")
+    with pytest.raises(BenchFault, match=r"^dut: it to begin: it ended with status 3: no such device\nready$"):
+        job.await_begin(FIRST_LINE, "it to begin", 10)
+    job.stop()
+
+
+def test_a_job_that_has_begun_and_ended_has_begun(host: SshHost) -> None:
+    job = host.start("echo ready")
+    job.wait(10)
+    assert job.await_begin(FIRST_LINE, "it to begin", 10) == "ready\n"
+    job.stop()
+
+
+def test_a_job_that_does_not_begin_in_time_is_a_fault(host: SshHost) -> None:
+    job = host.start("echo still starting >&2; sleep 44.2")
+    with pytest.raises(BenchFault, match=r"it to begin: not within 0.5 s; it said: still starting"):
+        job.await_begin(FIRST_LINE, "it to begin", 0.5)
+    assert job.poll() is None
+    job.stop()
 
 
 def test_a_job_runs_beside_other_commands_and_gives_its_status_and_output(host: SshHost) -> None:

@@ -13,7 +13,6 @@ from typing import TypeVar
 from niclab.bench.records import OperatingSystem, Port, Role
 from niclab.core.parallel import at_once, side_by_side
 from niclab.core.verdict import BenchFault, NotApplicable
-from niclab.core.wait import until
 from niclab.frames import frame_arrivals, frame_content, frame_program
 from niclab.frames.answers import ServerAnswer, read_answer, read_gaps
 from niclab.frames.spec import FramePlan
@@ -21,6 +20,7 @@ from niclab.hosts.errors import ReadError
 from niclab.run import program
 from niclab.run.run import Run
 from niclab.run.server import Server
+from niclab.transports.ssh_job import FIRST_LINE
 
 T = TypeVar("T")
 
@@ -120,15 +120,11 @@ class _Agent:
             self._folder = shlex.quote(file.rpartition("/")[0])
             job = server.start(program.command(file, file.rpartition("/")[0], LASTS_S), limit_s=LASTS_S + 60)
             self._undoing.callback(job.stop)
-
-            def begun() -> str:
-                if (status := job.poll()) is not None:
-                    said = (job.errors() + job.output()).strip()[-300:]
-                    raise BenchFault(f"{server.name}: frame program ended with status {status}: {said}")
-                found = re.fullmatch(r"ready ([0-9]+)\n", job.output())
-                return found[1] if found else ""
-
-            self._pid = until(begun, within=BEGINS_WITHIN_S, what=f"{server.name}: frame program to begin")
+            said = job.await_begin(FIRST_LINE, "frame program to begin", BEGINS_WITHIN_S)
+            found = re.fullmatch(r"ready ([0-9]+)\n", said)
+            if found is None:
+                raise BenchFault(f"{server.name}: frame program: it said {said[:200]!r}; expected: ready and its PID")
+            self._pid = found[1]
         except BaseException:
             self.end()
             raise

@@ -57,7 +57,7 @@ def carry(run: Run, profile: Profile, say: Say) -> None:
         NotApplicable: A server cannot send frames of its own.
     """
     both, changes = standstill.watch(run), checks.carrier_changes(run)
-    bench, before, looks = FrameBench(run), both.told(), dict[Port, list[LoadLook]]()
+    bench, before, looks = FrameBench(run), both.begun, dict[Port, list[LoadLook]]()
     frames = [
         replace(bench.frames("frames under load", port, 0, SIZES), per_s=FRAMES_PER_S, at_port=Arrives.SOME)
         for port in bench.ports

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TypeVar, cast
@@ -15,6 +15,7 @@ from niclab.bench.commands import Controller
 from niclab.bench.records import Bench, OperatingSystem, Port, Role, load_bench
 from niclab.card import Card
 from niclab.core import marks
+from niclab.core.marks import MarkKind, timed
 from niclab.core.parallel import side_by_side
 from niclab.core.undo import Action, ActionKind, Journal
 from niclab.core.verdict import BenchFault, NotApplicable
@@ -293,15 +294,36 @@ class Run:
         Args:
             port: A port of the bench.
         """
-        return self.server_of(port).host.links.await_carrier(self.interface(port), True, within_s=0)
+        return not self.without_carrier([port])
 
-    def without_carrier(self, ports: list[Port]) -> list[Port]:
+    def without_carrier(self, ports: Sequence[Port]) -> list[Port]:
         """Return the ports that have no link.
 
         Args:
-            ports: The ports to ask, side by side.
+            ports: The ports, at which both servers look at once.
         """
-        return [port for port, up in zip(ports, side_by_side(self.carrier, ports), strict=True) if not up]
+        return self.await_carrier(ports, up=True, within_s=0)
+
+    def await_carrier(self, ports: Sequence[Port], *, up: bool, within_s: float) -> list[Port]:
+        """Wait until ports have a link, or none; each server waits for its own.
+
+        Args:
+            ports: The ports.
+            up: True for a link, False for none.
+            within_s: Deadline in seconds; 0 for one look.
+
+        Returns:
+            The ports that are otherwise in the end.
+        """
+        names = {port: self.interface(port) for port in ports}
+
+        def late(role: Role) -> tuple[str, ...]:
+            mine = [names[port] for port in ports if port.role is role]
+            return self.servers[role].host.links.await_carriers(mine, up, within_s) if mine else ()
+
+        with timed(MarkKind.STATE, "carrier") if within_s else contextlib.nullcontext():
+            found = dict(zip(Role, side_by_side(late, Role), strict=True))
+        return [port for port in ports if names[port] in found[port.role]]
 
 
 def acquire(

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from niclab.core.parallel import side_by_side
 from niclab.core.verdict import BenchFault
-from niclab.core.wait import until
 from niclab.hosts.errors import ReadError
 from niclab.run import program
 from niclab.run.server import Server, quoted
@@ -18,6 +17,7 @@ from niclab.traffic import outage_analysis, prober_program
 from niclab.traffic.outage_records import EndLog, OutageReport
 from niclab.traffic.prober_text import read_end_log, read_ready
 from niclab.transports.ssh import Job
+from niclab.transports.ssh_job import FIRST_LINE
 
 PORT = 7110
 PERIOD_US = 1000
@@ -144,15 +144,8 @@ def clock_fix(server: Server) -> ClockFix:
 
 def _ready(pair: tuple[End, Job]) -> int:
     end, job = pair
-
-    def begun() -> int | None:
-        if (status := job.poll()) is not None:
-            said = (job.errors() + job.output()).strip()[-300:]
-            raise BenchFault(f"{end.server.name}: outage prober ended with status {status}: {said}")
-        return read_ready(job.output())
-
-    pid = until(begun, within=READY_WITHIN_S, what=f"{end.server.name}: outage prober on {end.address} to begin")
-    assert pid is not None  # until returns what is true only
+    pid = read_ready(job.await_begin(FIRST_LINE, f"outage prober on {end.address} to begin", READY_WITHIN_S))
+    assert pid is not None  # there is a whole line
     return pid
 
 

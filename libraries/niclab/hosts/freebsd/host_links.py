@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import asdict
 
+from niclab.core.parallel import side_by_side
 from niclab.core.verdict import BenchFault
 from niclab.hosts.errors import unreadable
 from niclab.hosts.freebsd.commands import BOOT_ID, FreeBsdCommands
@@ -55,18 +56,24 @@ Address = ipaddress.IPv4Interface | ipaddress.IPv6Interface
 class FreeBsdLinks(FreeBsdCommands):
     """See :class:`niclab.hosts.host.HostLinks` for the meaning of each method."""
 
-    def tcp_listeners(self, port: int, address: str | None = None) -> tuple[str, ...]:
-        """Who listens on a port, one line each.
+    def listeners(self, port: int) -> tuple[str, ...]:
+        """Who listens on a port anywhere, with TCP or UDP, one line each.
 
         Args:
             port: Number of the port.
-            address: Whoever listens there with TCP; without it whoever listens anywhere, with TCP or UDP.
         """
         lines = self._run(f"sockstat -46l -p {int(port)} | sed 1d").splitlines()
-        if address is not None:
-            place = f"{ip_address(self.name, address)}:{int(port)}"
-            lines = [line for line in lines if place in line.split() and " tcp" in line]
         return tuple(line.strip() for line in lines if line.strip())
+
+    def listening_command(self, port: int, address: str) -> str:
+        """A condition of the shell: somebody listens at an address with TCP.
+
+        Args:
+            port: Number of the port.
+            address: The address.
+        """
+        place = f" {ip_address(self.name, address)}:{int(port)} "
+        return f"sockstat -46l -p {int(port)} | grep ' tcp' | grep -qF '{place}'"
 
     def interface(self, iface: str) -> Interface:
         return self._record(_show(interface_name(self.name, iface)), iface)
@@ -98,8 +105,16 @@ class FreeBsdLinks(FreeBsdCommands):
     @emulated("`kern.cp_times` and `netstat -I`; frames that the card had no room for are dropped ones or errors")
     def load(self, iface: str) -> Load:
         """``rx_missed_errors`` is 0: those frames are in ``rx_dropped`` or ``rx_errors``; ``rx_lost`` has all."""
-        command = f"sysctl -n kern.cp_times && netstat -I {interface_name(self.name, iface)} -bdnW"
-        times, _, counted = self._run(command).partition("\n")
+        return self.read_load(iface, self._run(self.load_command(iface)))
+
+    def load_command(self, iface: str) -> str:
+        """The command of :meth:`load`, for who asks for something else as well."""
+        return f"sysctl -n kern.cp_times && netstat -I {interface_name(self.name, iface)} -bdnW"
+
+    def read_load(self, iface: str, text: str) -> Load:
+        """Read what :meth:`load_command` printed."""
+        command = self.load_command(iface)
+        times, _, counted = text.partition("\n")
         return Load(self._understood(command, read_cpu_times, times), self._frames(command, iface, counted))
 
     def _frames(self, command: str, iface: str, text: str) -> FrameCounters:
@@ -151,6 +166,11 @@ class FreeBsdLinks(FreeBsdCommands):
                 f"{self.name}: waiting for the carrier of {iface} ended with {said.strip()!r}, {wanted} is wanted"
             )
         return match[1] == "0"
+
+    def await_carriers(self, ifaces: Sequence[str], up: bool, within_s: float) -> tuple[str, ...]:
+        """Wait for several carriers, side by side; return the interfaces that are not as wanted."""
+        seen = side_by_side(lambda iface: self.await_carrier(iface, up, within_s), ifaces)
+        return tuple(iface for iface, is_so in zip(ifaces, seen, strict=True) if not is_so)
 
     def set_link(self, iface: str, up: bool) -> None:
         """Set the interface administratively up or down, and see that it is. The carrier may need seconds more."""
