@@ -92,14 +92,14 @@ class CoalescingFacts(Section):
 class PauseFacts(Section):
     """Flow control as delivered: its negotiation, and pause frames received and sent.
 
-    ``tx_needs_rx``: the driver refuses to send pause frames and not to receive them.
+    ``send_needs_receive``: the driver refuses to send pause frames while it does not heed those that come.
     """
 
     autoneg: Switch
     rx: Switch
     tx: Switch
     settable: bool
-    tx_needs_rx: bool = False
+    send_needs_receive: bool = False
 
 
 class QueueCount(Record):

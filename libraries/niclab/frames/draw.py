@@ -35,7 +35,6 @@ class ChangeKind(Enum):
     VLAN = "VLAN"
     SIZE = "frame size"
     HASH = "hash and filters"
-    CONNECTIONS = "connections"
 
 
 OFFLOAD_KINDS: Mapping[OffloadName, ChangeKind] = {
@@ -56,8 +55,8 @@ OFFLOAD_KINDS: Mapping[OffloadName, ChangeKind] = {
     OffloadName.JUMBO_MTU: ChangeKind.SIZE,
     OffloadName.RX_HASH: ChangeKind.HASH,
     OffloadName.NTUPLE: ChangeKind.HASH,
-    OffloadName.TOE: ChangeKind.CONNECTIONS,
 }
+"""The offload of connections is none of them: frames of the tool belong to no connection."""
 
 Candidates = Mapping[ChangeKind, Sequence[Setting]]
 
@@ -115,7 +114,8 @@ class _Place:
         return self.run.interface(self.port)
 
 
-Found = Iterator[tuple[ChangeKind, Setting]]
+Found = Iterator[tuple[ChangeKind, Setting] | str]
+"""Settings of a section of the sheet, and in words what of it cannot be tried."""
 
 
 def of_port(run: Run, port: Port) -> Draw:
@@ -132,7 +132,8 @@ def of_port(run: Run, port: Port) -> Draw:
         except (NotApplicable, NotOffered) as error:
             left_out.append(str(error))
             continue
-        for kind, setting in found:
+        left_out += [each for each in found if isinstance(each, str)]
+        for kind, setting in [each for each in found if not isinstance(each, str)]:
             try:
                 require_offered(run, port, setting)
                 candidates.setdefault(kind, []).append(setting)
@@ -167,7 +168,11 @@ def _coalescing(place: _Place) -> Found:
         return
     now = place.settings.coalescing(place.iface).parameters
     for row in facts.parameters:
-        if row.settable and isinstance(row.max, int):
+        if not row.settable:
+            continue
+        if not isinstance(row.max, int):
+            yield f"coalescing {row.name}: sheet {place.run.card.name} knows no largest value of it"
+        else:
             value = row.max // 2 if now.get(row.name) != row.max // 2 else row.max
             yield ChangeKind.COALESCING, _setting(SettingKind.COALESCING, row.name, value)
 
@@ -186,7 +191,7 @@ def _offloads(place: _Place) -> Found:
         return
     now = place.settings.features(place.iface)
     for name, row in place.run.card.offloads.rows(place.system).items():
-        if row.change is Changeable.BOTH:
+        if row.change is Changeable.BOTH and name in OFFLOAD_KINDS:
             yield OFFLOAD_KINDS[name], _setting(SettingKind.OFFLOAD, name.value, not now[row.shown_as].on)
 
 

@@ -39,7 +39,7 @@ def put(
         settles_within_s: Seconds that the port has to show it.
     """
     iface, values = shown.iface, {name: on}
-    if facts.tx_needs_rx and (name, on) in (("rx", False), ("tx", True)):
+    if facts.send_needs_receive and (name, on) in (("rx", False), ("tx", True)):
         values = {"rx": on, "tx": on}
     if shown.autoneg:
         values = without_autoneg(values)
