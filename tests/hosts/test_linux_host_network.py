@@ -14,11 +14,13 @@ from fake_shell import Answer, FakeShell, Script, failed
 from niclab.core.verdict import BenchFault
 from niclab.hosts.errors import ReadError
 from niclab.hosts.linux.host import LinuxHost
+from niclab.hosts.linux.load import FRAME_COUNTERS
 from niclab.hosts.records import CarrierChanges, Operstate
 
 IP = "ip -j -s -d addr show dev v0"
 CHANGES = "cd /sys/class/net/v0 && cat carrier_changes..."
 UP = text_of("ip-link", "veth-addr")
+COUNTED = "cpu0 1 2 3 4 5 6 7 8\n" + "".join(f"{name}:{90 if name == 'rx_bytes' else 0}\n" for name in FRAME_COUNTERS)
 DOWN = UP.replace('"UP","LOWER_UP"', '"NOARP"').replace('"operstate":"UP"', '"operstate":"DOWN"')
 UNPLUGGED = UP.replace('"UP","LOWER_UP"', '"NO-CARRIER","UP"').replace('"operstate":"UP"', '"operstate":"DOWN"')
 WITHOUT_IPV4 = UP.replace('"local":"10.9.0.1"', '"local":"10.9.0.99"')
@@ -65,7 +67,7 @@ def test_ethtool() -> None:
             "ethtool -i v0": text_of("ethtool-i", "veth"),
             "ethtool v0": text_of("ethtool", "veth"),
             "ethtool -S v0": text_of("ethtool-S", "veth"),
-            IP: UP,
+            "while read -r line...": COUNTED,
         }
     )
     assert dut.drivers.driver_info("v0").driver == "veth"
@@ -81,9 +83,17 @@ def test_driver_without_counters_is_a_fault() -> None:
 
 
 def test_statistics_that_are_missing_are_a_fault() -> None:
-    dut, _ = host({"ip -j -s -d addr show dev eth0": text_of("ip-link", "old-empty-objects")})
-    with pytest.raises(BenchFault, match=r"dut: `ip -s` showed no statistics of eth0"):
+    dut, _ = host({"while read -r line...": "cpu0 1 2 3 4 5 6 7 8\nrx_bytes:90\n"})
+    with pytest.raises(ReadError, match=r"^dut: .* statistics of an interface: .* also rx_packets"):
         dut.links.statistics("eth0")
+
+
+def test_several_interfaces_are_one_command() -> None:
+    dut, shell = host({"ip -j -s -d addr show": UP})
+    assert [each.name for each in dut.links.interfaces(["v0"])] == ["v0"]
+    with pytest.raises(BenchFault, match=r"^dut: `ip -j -s -d addr show` showed no eth7$"):
+        dut.links.interfaces(["v0", "eth7"])
+    assert len(shell.commands) == 2
 
 
 @pytest.mark.parametrize(

@@ -122,7 +122,7 @@ class _NoShell:
 FLAT_NAMES: dict[str, dict[str, str]] = {
     "system": {"panic_command": "panicking", "trouble": "troubles"},
     "drivers": {"reload": "reload_driver", "names_of": "drivers_of", "parameter": "module_parameter"},
-    "pci": {"device": "pci_device", "path": "pcie_path", "functions": "pci_functions"},
+    "pci": {"driver": "bound_driver", "device": "pci_device", "path": "pcie_path", "functions": "pci_functions"},
     "firmware": {"has_image": "firmware_file"},
     "settings": {},
     "links": {"show_command": "showing_links"},
@@ -315,6 +315,9 @@ class FakeHost:
     def pci_device(self, address: str) -> PciDevice:
         return self.by_pci(address).device
 
+    def bound_driver(self, address: str) -> str | None:
+        return self.pci_device(address).driver
+
     def pcie_path(self, address: str) -> tuple[PcieLink, ...]:
         return self.by_pci(address).path
 
@@ -331,6 +334,9 @@ class FakeHost:
         return Interface(
             iface, 2, nic.mac, nic.mtu, nic.admin_up, Operstate.UP, None, None, tuple(shown), None, carrier=carrier
         )
+
+    def interfaces(self, ifaces: Sequence[str]) -> tuple[Interface, ...]:
+        return tuple(map(self.interface, ifaces))
 
     def driver_info(self, iface: str) -> DriverInfo:
         return self.by_iface(iface).info

@@ -282,6 +282,9 @@ class TestLinks:
             taken.test_ports.note_shown(role, bench.ssh[role].run(taken.test_ports.showing(role)).stdout)
         before = asked()
         assert taken.test_ports.prepared() and asked() == before
+        with taken.test_ports.looked_at():
+            bench.ssh[Role.DUT].run("true")
+        assert taken.test_ports.prepared() and asked() == before
         bench.ssh[Role.PEER].run("true")
         assert taken.test_ports.prepared() and asked() == before + 1
         taken.test_ports.note_shown(Role.DUT, "another boot")

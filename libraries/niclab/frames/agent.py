@@ -13,6 +13,7 @@ from typing import TypeVar
 from niclab.bench.records import OperatingSystem, Port, Role
 from niclab.core.parallel import at_once, side_by_side
 from niclab.core.verdict import BenchFault, NotApplicable
+from niclab.core.wait import Deadline
 from niclab.frames import frame_arrivals, frame_content, frame_program
 from niclab.frames.answers import ServerAnswer, read_answer, read_gaps
 from niclab.frames.spec import FramePlan
@@ -26,6 +27,8 @@ T = TypeVar("T")
 
 LASTS_S = 4 * 3600.0
 """The program ends by itself after this, and is begun again where the run lasts longer."""
+SENDS = ": frame_program;"
+"""Marks the command that lasts as long as frames are sent; a shell does nothing for it."""
 OPENS_WITHIN_S, ENDS_WITHIN_S, BEGINS_WITHIN_S = 20, 20, 20.0
 
 
@@ -88,7 +91,7 @@ class FrameAgents:
 
     def _on(self, role: Role) -> _Agent:
         found = self._running.get(role)
-        if found is None or not found.runs():
+        if found is None or found.is_over:
             found = self._running[role] = _Agent(self._run.server(role))
             self._run.ending.callback(found.end)
         return found
@@ -115,6 +118,7 @@ class _Agent:
             raise NotApplicable(f"{server.name} runs {name}: the frame program needs packet sockets of Linux")
         self._server, self.role = server, server.role
         self._undoing = ExitStack()
+        self._boots, self._age = _boots(server), Deadline(LASTS_S)
         try:
             file = program.placed(self._undoing, server, frame_program, frame_content, frame_arrivals)
             self._folder = shlex.quote(file.rpartition("/")[0])
@@ -129,12 +133,10 @@ class _Agent:
             self.end()
             raise
 
-    def runs(self) -> bool:
-        """Does it still run? Not on a server that has booted, nor after its own time."""
-        try:
-            return self._server.ssh.run(f"[ -d {self._folder} ] && kill -0 {self._pid}").succeeded
-        except BenchFault:
-            return False
+    @property
+    def is_over(self) -> bool:
+        """Has the lab started the server since, or is the program's own time over? It does not run then."""
+        return self._boots != _boots(self._server) or self._age.expired
 
     def open(self, plan: str) -> None:
         """Let it open what a plan names.
@@ -153,7 +155,7 @@ class _Agent:
         Raises:
             BenchFault: It fails; its words are in the message.
         """
-        return self._read(self._step("", "result", limit_s + ENDS_WITHIN_S))
+        return self._read(self._step(SENDS, "result", limit_s + ENDS_WITHIN_S))
 
     def gaps(self, within_s: float) -> dict[int, float]:
         """Let it look whether its flows flow.
@@ -191,6 +193,10 @@ class _Agent:
             raise error.about(f"{self._server.name}: frame program") from error
 
 
+def _boots(server: Server) -> tuple[int, int]:
+    return server.boots_ordered, len(server.recoveries)
+
+
 def port_addresses(run: Run, ports: list[Port]) -> dict[Port, str]:
     """The MAC addresses that ports have now.
 
@@ -198,10 +204,7 @@ def port_addresses(run: Run, ports: list[Port]) -> dict[Port, str]:
         BenchFault: A port has none.
     """
 
-    def mac(port: Port) -> str:
-        found = run.server_of(port).host.links.interface(run.interface(port)).mac
-        if not found:
-            raise BenchFault(f"{port.place}: its interface has no MAC address")
-        return found
-
-    return dict(zip(ports, side_by_side(mac, ports), strict=True))
+    found = {port: shown.mac for port, shown in run.shown(ports).items()}
+    if nameless := [port.place for port, mac in found.items() if not mac]:
+        raise BenchFault(f"{', '.join(nameless)}: its interface has no MAC address")
+    return {port: mac for port, mac in found.items() if mac}

@@ -24,9 +24,9 @@ from niclab.core.verdict import BenchFault
 from niclab.report.runfolder import EVIDENCE_FOLDER, read_run
 from niclab.report.sums import OUTPUT_NAME
 
-_BACKGROUND = re.compile(r"\b(iperf3 --server|netserver|tcpdump)\b|standstill_program")
-"""Programs that watch or listen while something else goes on."""
-_TRAFFIC = re.compile(r"\b(iperf3 --client|netperf|ping) |(prober|datagram|round_trip)_program")
+_BACKGROUND = re.compile(r"\b(iperf3 --server|netserver|tcpdump)\b|python3 \S+standstill_program")
+"""Programs that watch or listen while something else goes on; to ask them is a command."""
+_TRAFFIC = re.compile(r"\b(iperf3 --client|netperf|ping) |(prober|datagram|round_trip|frame)_program")
 
 
 class Spent(StrEnum):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from niclab.bench.records import Port, Role, Wiring
@@ -10,6 +12,7 @@ from niclab.core.parallel import side_by_side
 from niclab.core.undo import Action, ActionKind
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import Deadline
+from niclab.hosts.records import Interface
 from niclab.run.server import ANSWER_WITHIN_S, Server
 
 if TYPE_CHECKING:
@@ -88,6 +91,15 @@ class PreparedPorts:
         server = self._run.servers[role]
         self._shown[role] = _Shown(text, server.ssh.calls, server.boots_ordered, Deadline(NEWS_FOR_S))
 
+    @contextmanager
+    def looked_at(self) -> Iterator[None]:
+        """Keep what was just shown where servers are asked inside the ``with`` block, and nothing is changed."""
+        servers = self._run.servers
+        news = {role: shown for role, shown in self._shown.items() if shown.is_news(servers[role])}
+        yield
+        for role, shown in news.items():
+            self._shown[role] = replace(shown, calls=servers[role].ssh.calls)
+
     def prepare(self) -> None:
         """Set every port of every path up with its address. A port that is prepared already is left alone.
 
@@ -98,17 +110,16 @@ class PreparedPorts:
         """
         run = self._run
         ports = [port for path in run.bench.paths for port in map(run.bench.port, path.ends)]
-        interfaces = side_by_side(self._prepare, ports)
+        interfaces = side_by_side(lambda port: run.server_of(port).interface(port), ports)
         self.interfaces = dict(zip(ports, interfaces, strict=True))
+        side_by_side(lambda shown: self._prepare(*shown), run.shown(ports).items())
         for role in Role:
             mine = [iface for port, iface in zip(ports, interfaces, strict=True) if port.role is role]
             command = run.servers[role].host.links.show_command(mine)
             self._left[role] = (command, run.servers[role].run(command).stdout)
 
-    def _prepare(self, port: Port) -> str:
-        server = self._run.server_of(port)
-        iface = server.interface(port)
-        before = server.host.links.interface(iface)
+    def _prepare(self, port: Port, before: Interface) -> None:
+        server, iface = self._run.server_of(port), before.name
         address = self._run.bench.address(port)
         if not before.admin_up:
             undo = Action(ActionKind.SHELL, server.name, server.host.undo.link(iface, up=False))
@@ -121,7 +132,6 @@ class PreparedPorts:
             server.host.links.add_address(iface, str(address))
         if self._run.bench.path_of(port).through is Wiring.SWITCH:
             self._let_answer_alone(port, iface)
-        return iface
 
     def _let_answer_alone(self, port: Port, iface: str) -> None:
         """On a switch every port hears every ARP request; only the owner of an address may answer it."""

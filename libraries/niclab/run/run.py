@@ -21,6 +21,7 @@ from niclab.core.undo import Action, ActionKind, Journal
 from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.files.mask import MessageMask
 from niclab.files.secrets import Secrets
+from niclab.hosts.records import Interface
 from niclab.report.evidence import CommandLog, EvidenceStore
 from niclab.report.runfolder import is_continued
 from niclab.run.bring_up import bring_up
@@ -287,6 +288,26 @@ class Run:
             BenchFault: The port has not been prepared, and has no interface.
         """
         return self.test_ports.interfaces.get(port) or self.server_of(port).interface(port)
+
+    def shown(self, ports: Sequence[Port]) -> dict[Port, Interface]:
+        """Return the interfaces of ports as they are now; each server is asked once.
+
+        Args:
+            ports: The ports.
+
+        Raises:
+            BenchFault: A server does not answer, or an interface is not there.
+        """
+        names = {port: self.interface(port) for port in ports}
+
+        def ask(role: Role) -> tuple[Interface, ...]:
+            mine = [names[port] for port in ports if port.role is role]
+            return self.servers[role].host.links.interfaces(mine) if mine else ()
+
+        found = {
+            role: {one.name: one for one in shown} for role, shown in zip(Role, side_by_side(ask, Role), strict=True)
+        }
+        return {port: found[port.role][names[port]] for port in ports}
 
     def carrier(self, port: Port) -> bool:
         """Return whether a port has a link.

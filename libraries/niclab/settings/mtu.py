@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 from niclab.bench.records import BenchPath, Port, Role
 from niclab.card import Unknown
+from niclab.core.parallel import side_by_side
 from niclab.core.undo import Action, ActionKind, Entry
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, fail_with
 from niclab.hosts.host import Host
@@ -77,8 +79,11 @@ def take_down_and_up(run: Run, path: BenchPath) -> None:
         path: The path.
     """
     for up in (False, True):
-        for port in _ends(run, path):
-            run.server_of(port).host.links.set_link(run.interface(port), up)
+        side_by_side(partial(_set_link, run, up), _ends(run, path))
+
+
+def _set_link(run: Run, up: bool, port: Port) -> None:
+    run.server_of(port).host.links.set_link(run.interface(port), up)
 
 
 def wait_for_links(run: Run, path: BenchPath) -> None:

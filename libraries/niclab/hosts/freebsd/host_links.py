@@ -78,6 +78,10 @@ class FreeBsdLinks(FreeBsdCommands):
     def interface(self, iface: str) -> Interface:
         return self._record(_show(interface_name(self.name, iface)), iface)
 
+    def interfaces(self, ifaces: Sequence[str]) -> tuple[Interface, ...]:
+        """Several interfaces, side by side, in the order in which they are asked for."""
+        return tuple(side_by_side(self.interface, ifaces))
+
     @emulated("`ifconfig -m`, which tells nothing of what is advertised and of the partner")
     def link_settings(self, iface: str) -> LinkSettings:
         return link_of(self._ifconfig(f"ifconfig -m {interface_name(self.name, iface)}", iface))

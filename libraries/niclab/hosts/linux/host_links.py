@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Sequence
+from dataclasses import asdict, fields
 
 from niclab.core.verdict import BenchFault
 from niclab.hosts.commands import HostCommands
@@ -88,12 +89,18 @@ class LinuxLinks(HostCommands):
         """The driver's own counters. A driver without any is a failed command, not an empty record."""
         return self._read(f"ethtool -S {interface_name(self.name, iface)}", read_counters)
 
+    def interfaces(self, ifaces: Sequence[str]) -> tuple[Interface, ...]:
+        """Several interfaces in one command, in the order in which they are asked for."""
+        names = [interface_name(self.name, iface) for iface in ifaces]
+        shown = {record.name: record for record in self._read(interface_command(), read_interfaces)}
+        if missing := [name for name in names if name not in shown]:
+            raise BenchFault(f"{self.name}: `{interface_command()}` showed no {', '.join(missing)}")
+        return tuple(shown[name] for name in names)
+
     def statistics(self, iface: str) -> Statistics:
         """The kernel's counters."""
-        statistics = self.interface(iface).statistics
-        if statistics is None:
-            raise BenchFault(f"{self.name}: `ip -s` showed no statistics of {iface}")
-        return statistics
+        counted = asdict(self.load(iface).frames)
+        return Statistics(**{each.name: counted[each.name] for each in fields(Statistics)})
 
     def load(self, iface: str) -> Load:
         """What each CPU has done since boot, and the kernel's counters of frames, lost ones with their cause."""

@@ -15,9 +15,9 @@ _VLAN_PROTOCOLS = ("802.1Q", "802.1ad")
 _HIGHEST_VLAN = 4094
 
 
-def interface_command(iface: str) -> str:
-    """The command that shows one interface whole, for :func:`read_interfaces`."""
-    return f"ip -j -s -d addr show dev {iface}"
+def interface_command(iface: str = "") -> str:
+    """The command that shows one interface whole, or all of them, for :func:`read_interfaces`."""
+    return f"ip -j -s -d addr show dev {iface}" if iface else "ip -j -s -d addr show"
 
 
 def the_one(host: str, command: str, iface: str, records: Sequence[Interface]) -> Interface:
