@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from niclab.bench.records import Bench, Role, Wiring
+from niclab.report.tags import DECIDES
 from niclab.scope.requirements import Requirements
 
-NEEDS, DECIDES = "needs:", "req:"
-"""How the tags of a test begin that name equipment and requirements."""
+NEEDS = "needs:"
+"""How the tags of a test begin that name equipment."""
 Tags = frozenset[str]
 
 
@@ -58,7 +59,8 @@ class Reach:
 
     def _decided(self, requirement: str) -> tuple[str, str]:
         """How far a requirement can be decided, and which equipment is in the way."""
-        tests = [tags for tags in self.tests if f"{DECIDES}{requirement}".lower() in tags]
+        decides = {f"{DECIDES}{part}".lower() for part in self.requirements.parts(requirement)}
+        tests = [tags for tags in self.tests if decides & tags]
         lacking = [names for tags in tests if (names := self._lacking(tags))]
         if not lacking:
             return ("all" if tests else "no test"), ""

@@ -36,6 +36,17 @@ class SheetSilent(NotApplicable):
     """
 
 
+class SheetUnknown(NotApplicable):
+    """The card's sheet says that nobody knows it, and why.
+
+    As with SheetSilent the answer is missing: a plan that requires it is not fulfilled, unless the plan allows that.
+    """
+
+
+class Deviation(NotApplicable):
+    """The bench declares that its emulated card deviates from the silicon here; the message says how."""
+
+
 class Undecided(Exception):
     """The measurement cannot tell."""
 

@@ -20,7 +20,7 @@ from niclab.core.verdict import BenchFault
 from niclab.report import now, read_json_object, sha256_of, warn, write_atomically, write_json
 from niclab.report.allure import REPORT_FOLDER
 from niclab.report.content import CERTIFIED, WAIVED
-from niclab.report.coverage import Coverage, cover, decides_for_the_lab, headline, unfulfilled
+from niclab.report.coverage import cover, decides_for_the_lab, headline, unfulfilled
 from niclab.report.evidence import read_index, stored_files
 from niclab.report.identity import bench_of, identity_of
 from niclab.report.inputs import Input, folder_of, kept
@@ -49,7 +49,7 @@ from niclab.scope.plan import load_plan
 from niclab.scope.requirements import load_requirements
 
 NOT_CERTIFIED = "NOT CERTIFIED"
-FORMAT = 4
+FORMAT = 5
 _NAMES_SHOWN = 5
 _MOST_COUNTED = 250
 """Robot Framework's exit status counts no more failed tests."""
@@ -323,7 +323,7 @@ def _scope(
     try:
         plan = load_plan(str(run.get("plan") or ""), folder_of(run_dir, Input.PLAN))
         requirements = load_requirements(kept(run_dir, Input.REQUIREMENTS))
-        found = cover(requirements, plan, tests)
+        found = cover(requirements, plan, tests, partial=bool(run.get("partial")))
     except BenchFault as fault:
         reasons.add(f"{RUN_FILE}: plan: {fault}")
         return {
@@ -332,18 +332,14 @@ def _scope(
             "requirements": [],
             "lab_counts": _counted(of_lab) if of_lab else {},
         }
-    lacking = unfulfilled(plan, [each for each in found if not accepted.only(_of(each, tests))])
+    lacking = unfulfilled(requirements, plan, found, accepted.tests)
     reasons.add(*lacking, means=ExitStatus.PARTIAL if run.get("partial") else ExitStatus.UNDECIDED)
     return {
         "plan": plan.plan,
-        "scope": headline(plan, found),
+        "scope": headline(requirements, plan, found),
         "requirements": [each.as_json() for each in found],
         "lab_counts": _counted([*of_lab, *(test for test in tests if decides_for_the_lab(requirements, test))]),
     }
-
-
-def _of(coverage: Coverage, tests: list[TestRecord]) -> list[TestRecord]:
-    return [test for test in tests if test.name in coverage.tests]
 
 
 def _counted(tests: list[TestRecord]) -> dict[str, int]:

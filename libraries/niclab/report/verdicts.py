@@ -17,7 +17,15 @@ from collections.abc import Iterator
 from enum import Enum
 from typing import NamedTuple
 
-from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, SheetSilent, Undecided
+from niclab.core.verdict import (
+    BenchFault,
+    CardFailure,
+    Deviation,
+    NotApplicable,
+    SheetSilent,
+    SheetUnknown,
+    Undecided,
+)
 
 
 class Verdict(Enum):
@@ -85,7 +93,10 @@ _BY_CLASS_NAME = {
     Undecided.__name__: Verdict.UNDECIDED,
     NotApplicable.__name__: Verdict.NOT_APPLICABLE,
     SheetSilent.__name__: Verdict.NOT_APPLICABLE,
+    SheetUnknown.__name__: Verdict.NOT_APPLICABLE,
+    Deviation.__name__: Verdict.NOT_APPLICABLE,
 }
+_SKIPS = {name for name, verdict in _BY_CLASS_NAME.items() if verdict is Verdict.NOT_APPLICABLE}
 
 
 def plain_text(message: str) -> str:
@@ -177,7 +188,7 @@ def _of_skip(parts: list[_Part]) -> Verdict:
     if hidden:
         return _of_failure(iter(hidden))
     if not parts or any(
-        _NOT_ASKED.match(part.text) or part.text in (NotApplicable.__name__, SheetSilent.__name__) for part in parts
+        _NOT_ASKED.match(part.text) or part.text in _SKIPS for part in parts
     ):
         return Verdict.UNDECIDED
     return Verdict.NOT_APPLICABLE

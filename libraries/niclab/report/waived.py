@@ -41,11 +41,6 @@ class Waived:
             for each in self.waivers
         ]
 
-    def only(self, tests: Iterable[TestRecord]) -> bool:
-        """Return whether there is a test among these that failed, and a waiver covers every one of them."""
-        failed = [test.name for test in tests if test.verdict is Verdict.CARD_FAILURE]
-        return bool(failed) and all(name in self.tests for name in failed)
-
 
 def keep_waivers(run_dir: Path, waivers: Iterable[Waiver]) -> None:
     """Copy the waivers of a card into the evidence.
