@@ -188,12 +188,12 @@ class TestRun:
 
     def test_the_log_says_what_a_requirement_is(self, bench: FakeBench, suites: Path, asked: dict[str, object]) -> None:
         (suites / "passing.robot").write_text(
-            "*** Test Cases ***\nFirst\n    [Tags]    req:CARD-03\n    No Operation\n"
+            "*** Test Cases ***\nFirst\n    [Tags]    req:CARD-03/cold\n    No Operation\n"
         )
         assert self.run(bench) == 0
         run_dir = asked["run_dir"]
         assert isinstance(run_dir, Path)
-        shown = "PCI Express width and speed along the whole path; error counters (Charter of this lab (2026), charter)"
+        shown = "Width and speed after a power cycle (Charter of this lab (2026), charter)"
         assert shown in (run_dir / "output.xml").read_text()
         inputs = read_run(run_dir)["inputs"]
         assert inputs["plan"] == "lab/plans/qualification.yaml" and inputs["card"] == str(bench.sheet)

@@ -30,9 +30,9 @@ def lines(*lacks: str, tests: list[set[str]]) -> list[str]:
 
 def test_requirements_are_decided_wholly_in_part_or_not() -> None:
     tests = [
-        {"req:card-04", "req:nfs-05"},
-        {"req:card-04", "needs:switch", "needs:cable"},
-        {"req:card-07", "needs:bmc"},
+        {"req:card-04/loss", "req:nfs-05"},
+        {"req:card-04/switch-loss", "needs:switch", "needs:cable"},
+        {"req:card-07/bmc", "needs:bmc"},
     ]
     said = lines("bmc", "switch", "cable", tests=tests)
     assert said[:4] == [

@@ -28,15 +28,15 @@ expires: "{expires}"
 """
 SUITE = """*** Test Cases ***
 The Link Trains
-    [Tags]    req:CARD-03
+    [Tags]    req:CARD-03/idle    req:CARD-03/loaded
     No Operation
 
 The Speed Is Right
-    [Tags]    req:CARD-04
+    [Tags]    req:CARD-04/link
     No Operation
 
 The Rings Are Right
-    [Tags]    req:CARD-03
+    [Tags]    req:CARD-03/idle
     Fail    CardFailure: dut.p0: 256 descriptors; expected: 512
 """
 

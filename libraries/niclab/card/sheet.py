@@ -25,7 +25,7 @@ from niclab.card.settings import (
 )
 from niclab.card.software import Driver, Drivers, Firmware
 from niclab.card.values import Unknown
-from niclab.core.verdict import BenchFault, NotApplicable, SheetSilent
+from niclab.core.verdict import BenchFault, NotApplicable, SheetSilent, SheetUnknown
 from niclab.files.repository import REPOSITORY
 from niclab.files.types import Name, Text
 from niclab.files.yaml import Problem, Sheet, load, shown_file
@@ -91,10 +91,10 @@ class Card(Sheet):
         """``fact`` when it is known; ``field`` is its name on the sheet, such as ``pcie.width``.
 
         Raises:
-            NotApplicable: When it is unknown.
+            SheetUnknown: When it is unknown.
         """
         if isinstance(fact, Unknown):
-            raise NotApplicable(f"sheet {self.name} does not know {field}")
+            raise SheetUnknown(f"sheet {self.name} does not know {field}: {fact.unknown}")
         return fact
 
     def section(self, section: T | None, field: str) -> T:
