@@ -35,7 +35,7 @@ def knows(
 
 
 def test_a_filter_that_nobody_knows_is_not_judged(clean: Namespaces, monkeypatch: pytest.MonkeyPatch) -> None:
-    knows(clean, monkeypatch, single=Unknown.UNKNOWN)
+    knows(clean, monkeypatch, single=Unknown(unknown="nobody measured it"))
     for check, field in ((filters.own_address_only, "unicast"), (filters.vlans, "vlan")):
         with pytest.raises(NotApplicable, match=rf"sheet veth does not know filters\.{field}"):
             check(clean.run, str)

@@ -132,7 +132,7 @@ def test_other_queues_are_wrong(settings: FakeSettings) -> None:
 def test_a_driver_without_queues_must_show_none(
     bench: FakeBench, settings: FakeSettings, taken: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bench.edit(bench.sheet, ("combined: {max: 8, default: unknown}, ", ""))
+    bench.edit(bench.sheet, ("combined: {max: 8, default: {unknown: test}}, ", ""))
     taken.card = bench.load()[1]
     first, second = failure("queues_should_be_as_delivered")
     assert first.startswith("dut.p0 (0000:01:00.0): queues is ") and second.startswith("dut.p1 ")
@@ -312,9 +312,9 @@ OWN = """
   freebsd:
     module: if_em
     in_kernel: true
-    rings: {settable: false, rx: {max: unknown, default: 1024}, tx: {max: 2048, default: 512}, source: test}
+    rings: {settable: false, rx: {max: {unknown: test}, default: 1024}, tx: {max: 2048, default: 512}, source: test}
     coalescing: {parameters: [{name: rx-usecs, default: 5, max: 200}], source: test}
-    channels: {settable: false, rx: {max: unknown, default: 8}, source: test}
+    channels: {settable: false, rx: {max: {unknown: test}, default: 8}, source: test}
     source: test
 
 firmware:
@@ -378,16 +378,16 @@ def _broken(*_: object) -> object:
     raise CardFailure("broken")
 
 
-ANY = "max: unknown, default: unknown"
+ANY = "max: {unknown: test}, default: {unknown: test}"
 
 
 @pytest.mark.parametrize(
     ("what", "changes"),
     [
         ("rings", [("max: 4096, default: 256, min: 64", ANY), ("max: 4096, default: 256", ANY)]),
-        ("coalescing", [("adaptive_rx: true", "adaptive_rx: unknown"), ("default: 18", "default: unknown")]),
-        ("pause", [("autoneg: true, rx: true, tx: true", "autoneg: unknown, rx: unknown, tx: unknown")]),
-        ("channels", [("max: 8", "max: unknown")]),
+        ("coalescing", [("adaptive_rx: true", "adaptive_rx: {unknown: test}"), ("default: 18", "default: {unknown: test}")]),
+        ("pause", [("autoneg: true, rx: true, tx: true", "autoneg: {unknown: test}, rx: {unknown: test}, tx: {unknown: test}")]),
+        ("channels", [("max: 8", "max: {unknown: test}")]),
     ],
 )
 def test_a_section_of_unknown_facts_alone_is_never_green(

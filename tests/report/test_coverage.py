@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from niclab.core.verdict import BenchFault
-from niclab.report.coverage import Coverage, Status, cover, decides_for_the_lab, headline, unfulfilled
+from niclab.report.coverage import Coverage, Scope, Status, cover, decides_for_the_lab, headline, unfulfilled
 from niclab.report.results import TestRecord
 from niclab.report.verdicts import Verdict
 from niclab.scope.plan import PLANS, Plan, load_plan
@@ -73,11 +73,11 @@ NOT_APPLICABLE = record(Verdict.NOT_APPLICABLE, "NotApplicable: no BMC.")
 
 
 def first(requirements: Requirements, plan: Plan, *tests: TestRecord) -> Coverage:
-    return cover(requirements, plan, tests)[0]
+    return cover(Scope(requirements, plan), tests)[0]
 
 
 def firmware(requirements: Requirements, plan: Plan, *tests: TestRecord) -> Coverage:
-    return cover(requirements, plan, tests)[-1]
+    return cover(Scope(requirements, plan), tests)[-1]
 
 
 def test_a_requirement_is_verified_when_every_test_passed(requirements: Requirements, plan: Plan) -> None:
@@ -136,7 +136,7 @@ def test_a_sheet_without_an_answer_is_not_tested(requirements: Requirements, pla
 
 
 def test_what_a_run_did_not_ask_says_why(requirements: Requirements, plan: Plan, tmp_path: Path) -> None:
-    found = cover(requirements, plan, [])
+    found = cover(Scope(requirements, plan), [])
     assert [each.requirement for each in found] == ["EMX-01", "EMX-02", "EMX-03", "EMX-04", "CARD-02"]
     assert {each.status for each in found} == {Status.NOT_TESTED}
     assert [each.reason for each in found[:4]] == [
@@ -144,29 +144,29 @@ def test_what_a_run_did_not_ask_says_why(requirements: Requirements, plan: Plan,
         "no test: the lab runs no tool of a vendor",
     ]
     full = made(tmp_path, PLAN.replace("profile: quick", "profile: full"))
-    effect = cover(requirements, full, [])[2]
+    effect = cover(Scope(requirements, full), [])[2]
     assert (effect.status, effect.reason) == (Status.NOT_APPLICABLE, "the sheet predicts no effect")
 
 
 def test_a_partial_run_verifies_nothing_wholly(requirements: Requirements, plan: Plan) -> None:
-    found = cover(requirements, plan, ALL_GOOD, partial=True)
+    found = cover(Scope(requirements, plan, partial=True), ALL_GOOD)
     assert (found[0].status, found[0].reason) == (Status.IN_PART, "only some suites were run")
     assert found[2].reason == "only some suites were run"
 
 
 def test_the_headline_says_what_was_left_out(requirements: Requirements, plan: Plan) -> None:
-    assert headline(requirements, plan, cover(requirements, plan, ALL_GOOD)) == (
+    assert headline(requirements, plan, cover(Scope(requirements, plan), ALL_GOOD)) == (
         "plan small: 2 of 5 requirements verified, 1 in part; not asked: going back, EMX-03; "
         "no test exists for EMX-04 and for 1 part of others"
     )
     bad = [*ALL_GOOD, record(Verdict.CARD_FAILURE, "CardFailure: x4", name="Width")]
-    said = headline(requirements, plan, cover(requirements, plan, bad))
+    said = headline(requirements, plan, cover(Scope(requirements, plan), bad))
     assert said.startswith("plan small not fulfilled: 1 of 5 requirements verified, 1 in part, 1 failed; not asked: ")
 
 
 def test_a_plan_is_fulfilled_by_the_parts_it_requires(requirements: Requirements, plan: Plan) -> None:
     def lacks(*tests: TestRecord) -> list[str]:
-        return unfulfilled(requirements, plan, cover(requirements, plan, tests))
+        return unfulfilled(requirements, plan, cover(Scope(requirements, plan), tests))
 
     width, driver, check = ALL_GOOD
     assert lacks(width, driver, check) == []
@@ -185,7 +185,7 @@ def test_a_plan_is_fulfilled_by_the_parts_it_requires(requirements: Requirements
 def test_an_allowance_covers_neither_silence_nor_unknown(requirements: Requirements, tmp_path: Path) -> None:
     def lacks(kind: str, plan: Plan) -> list[str]:
         lacking = record(Verdict.NOT_APPLICABLE, f"{kind}: sheet a does not know the package", "EMX-02")
-        return unfulfilled(requirements, plan, cover(requirements, plan, [*ALL_GOOD, lacking]))
+        return unfulfilled(requirements, plan, cover(Scope(requirements, plan), [*ALL_GOOD, lacking]))
 
     plan = made(tmp_path)
     said = "Plan small requires EMX-02 (The driver): verified in part; sheet a does not know the package."
@@ -195,12 +195,22 @@ def test_an_allowance_covers_neither_silence_nor_unknown(requirements: Requireme
     assert lacks("SheetUnknown", allowing) == [] and lacks("SheetSilent", allowing) == [said]
 
 
+def test_a_fact_that_a_test_passed_over_leaves_a_gap(requirements: Requirements, tmp_path: Path) -> None:
+    unknown = {"EMX-01": ["sheet a does not know rings.rx.default: queues"], "EMX-03": ["nobody asked"]}
+    plan = made(tmp_path)
+    found = cover(Scope(requirements, plan, unknown=unknown), ALL_GOOD)
+    assert (found[0].status, found[0].reason) == (Status.IN_PART, "sheet a does not know rings.rx.default: queues")
+    assert found[2].reason == "profile quick" and len(unfulfilled(requirements, plan, found)) == 1
+    allowing = made(tmp_path, f"{PLAN}may_be_unknown: {{EMX-01: it depends on the server}}\n")
+    assert unfulfilled(requirements, allowing, found) == []
+
+
 def test_a_waived_failure_is_no_lack(requirements: Requirements, plan: Plan) -> None:
     bad = record(Verdict.CARD_FAILURE, "CardFailure: x4", name="Width")
     other = record(Verdict.CARD_FAILURE, "CardFailure: x2", name="Other")
-    found = cover(requirements, plan, [*ALL_GOOD, bad])
+    found = cover(Scope(requirements, plan), [*ALL_GOOD, bad])
     assert unfulfilled(requirements, plan, found, {"Width"}) == []
-    found = cover(requirements, plan, [*ALL_GOOD, bad, other])
+    found = cover(Scope(requirements, plan), [*ALL_GOOD, bad, other])
     assert len(unfulfilled(requirements, plan, found, {"Width"})) == 1
 
 

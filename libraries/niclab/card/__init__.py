@@ -44,7 +44,7 @@ from niclab.card.settings import (
     Ring,
     RingFacts,
 )
-from niclab.card.sheet import CARDS, Card, load_card
+from niclab.card.sheet import CARDS, Card, load_card, unknown_facts
 from niclab.card.software import (
     Activation,
     Driver,
@@ -134,5 +134,6 @@ __all__ = [
     "VpdFacts",
     "Workload",
     "load_card",
+    "unknown_facts",
     "matches",
 ]

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from enum import Enum
 from pathlib import Path
 from typing import TypeVar
+
+from pydantic import BaseModel
 
 from niclab.bench.records import OperatingSystem
 from niclab.card.checks import sheet_problems
@@ -122,6 +125,24 @@ class Card(Sheet):
         if self.card != self.file.stem:
             yield Problem(("card",), f"{self.card} is not the name of the file", self.file.stem)
         yield from sheet_problems(self)
+
+
+def unknown_facts(sheet: object, field: str = "") -> Iterator[tuple[str, Unknown]]:
+    """Yield every fact that is unknown, with its name on the sheet, such as ``rings.rx.max``.
+
+    Args:
+        sheet: A card's sheet, or a part of it.
+        field: Name of that part.
+    """
+    if isinstance(sheet, Unknown):
+        yield field, sheet
+    elif isinstance(sheet, BaseModel):
+        for name in type(sheet).model_fields:
+            yield from unknown_facts(getattr(sheet, name), f"{field}.{name}".lstrip("."))
+    elif isinstance(sheet, tuple):
+        for number, each in enumerate(sheet):
+            name = getattr(each, "name", number)
+            yield from unknown_facts(each, f"{field}.{name.value if isinstance(name, Enum) else name}")
 
 
 def load_card(path_or_name: Path | str) -> Card:

@@ -18,6 +18,10 @@ class CardFailure(AssertionError):
     """The card (its hardware, firmware or driver) is wrong."""
 
 
+class KernelFailure(CardFailure):
+    """A kernel reported trouble of the card. No waiver covers it."""
+
+
 class BenchFault(Exception):
     """The lab is wrong: a server, switch, BMC, console, cable, tool or file. Never counts against the card."""
 

@@ -20,9 +20,9 @@ from niclab.core.verdict import BenchFault
 from niclab.report import now, read_json_object, sha256_of, warn, write_atomically, write_json
 from niclab.report.allure import REPORT_FOLDER
 from niclab.report.content import CERTIFIED, WAIVED
-from niclab.report.coverage import cover, decides_for_the_lab, headline, unfulfilled
+from niclab.report.coverage import Scope, cover, decides_for_the_lab, headline, unfulfilled
 from niclab.report.evidence import read_index, stored_files
-from niclab.report.identity import bench_of, identity_of
+from niclab.report.identity import bench_of, identity_of, unknown_of
 from niclab.report.inputs import Input, folder_of, kept
 from niclab.report.measured import charts_of, evidence_of_tests, figures_of, named_charts
 from niclab.report.own_checks import own_checks
@@ -203,7 +203,7 @@ def _certificate(run_dir: Path, robot_rc: int, issued: str) -> tuple[dict[str, A
         "tests": [
             {
                 **test.as_json(),
-                "waiver": accepted.tests.get(test.name),
+                "waiver": ", ".join(accepted.tests.get(test.name, ())) or None,
                 "evidence": evidence.get(test.name.rpartition(".")[2], []),
             }
             for test in [*results.tests, *own]
@@ -323,7 +323,8 @@ def _scope(
     try:
         plan = load_plan(str(run.get("plan") or ""), folder_of(run_dir, Input.PLAN))
         requirements = load_requirements(kept(run_dir, Input.REQUIREMENTS))
-        found = cover(requirements, plan, tests, partial=bool(run.get("partial")))
+        unknown = unknown_of(run_dir, run)
+        found = cover(Scope(requirements, plan, bool(run.get("partial")), unknown), tests)
     except BenchFault as fault:
         reasons.add(f"{RUN_FILE}: plan: {fault}")
         return {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from niclab.core.profile import Profile
@@ -95,21 +95,31 @@ class Coverage:
         }
 
 
-def cover(
-    requirements: Requirements, plan: Plan, tests: Sequence[TestRecord], *, partial: bool = False
-) -> list[Coverage]:
+@dataclass(frozen=True)
+class Scope:
+    """What a run's coverage is judged by, beside its tests.
+
+    ``partial``: only some suites were run, so that nobody knows whether every test of a part was. ``unknown``: facts of
+    the sheet that the tests of a part passed over, by the part.
+    """
+
+    requirements: Requirements
+    plan: Plan
+    partial: bool = False
+    unknown: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+
+def cover(scope: Scope, tests: Sequence[TestRecord]) -> list[Coverage]:
     """Decide every requirement by the tests that are declared to decide its parts.
 
     Args:
-        requirements: All requirements of the lab.
-        plan: Plan of the run; it gives the reason where a part was not tested.
+        scope: What it is judged by.
         tests: Every test of the run.
-        partial: Only some suites were run, so that nobody knows whether every test of a part was.
 
     Returns:
         One entry for each requirement, in the order of the file.
     """
-    return [_cover(requirements, plan, name, tests, partial) for name in requirements.requirements]
+    return [_cover(scope, name, tests) for name in scope.requirements.requirements]
 
 
 def decides_for_the_lab(requirements: Requirements, test: TestRecord) -> bool:
@@ -201,11 +211,10 @@ def _without_test(requirements: Requirements) -> str:
     return f"no test exists for {' and for '.join(words)}" if words else ""
 
 
-def _cover(
-    requirements: Requirements, plan: Plan, requirement: str, tests: Sequence[TestRecord], partial: bool
-) -> Coverage:
+def _cover(scope: Scope, requirement: str, tests: Sequence[TestRecord]) -> Coverage:
+    requirements = scope.requirements
     parts = tuple(
-        _cover_part(plan, name, part, [test for test in tests if name in test.requirements], partial)
+        _cover_part(scope, name, part, [test for test in tests if name in test.requirements])
         for name, part in requirements.parts(requirement).items()
     )
     status = _of_parts([each.status for each in parts])
@@ -214,24 +223,22 @@ def _cover(
     return Coverage(requirement, whole.title, requirements.source(requirement), status, reason, parts)
 
 
-def _cover_part(
-    plan: Plan, name: str, part: RequirementPart, deciding: Sequence[TestRecord], partial: bool
-) -> PartCoverage:
-    gaps = [
-        (_gap(test), _first_line(test.message)) for test in deciding if test.verdict is Verdict.NOT_APPLICABLE
-    ]
-    status, reason = _judge(plan, part, deciding, gaps)
-    if partial and status is Status.VERIFIED:
-        status, reason = Status.IN_PART, "only some suites were run"
-    elif partial and not deciding:
-        status, reason = Status.NOT_TESTED, "only some suites were run"
-    names = tuple(test.name for test in deciding)
+def _cover_part(scope: Scope, name: str, part: RequirementPart, deciding: Sequence[TestRecord]) -> PartCoverage:
+    not_asked = [test for test in deciding if test.verdict is Verdict.NOT_APPLICABLE]
+    gaps = [(_gap(test), _first_line(test.message)) for test in not_asked]
+    gaps += [(Gap.UNKNOWN, text) for text in scope.unknown.get(name, ()) if deciding]
+    asked = len(deciding) - len(not_asked)
+    status, reason = _judge(part, deciding, asked, gaps) if deciding else _without_tests(scope.plan, part)
+    if scope.partial and (status is Status.VERIFIED or not deciding):
+        status, reason = Status.IN_PART if deciding else Status.NOT_TESTED, "only some suites were run"
     failed = tuple(test.name for test in deciding if test.verdict is Verdict.CARD_FAILURE)
-    return PartCoverage(name, part.title, status, reason, names, len(deciding) - len(gaps), tuple(gaps), failed)
+    return PartCoverage(
+        name, part.title, status, reason, tuple(test.name for test in deciding), asked, tuple(gaps), failed
+    )
 
 
 def _judge(
-    plan: Plan, part: RequirementPart, deciding: Sequence[TestRecord], gaps: Sequence[tuple[Gap, str]]
+    part: RequirementPart, deciding: Sequence[TestRecord], asked: int, gaps: Sequence[tuple[Gap, str]]
 ) -> tuple[Status, str]:
     for status, verdicts in (
         (Status.FAILED, (Verdict.CARD_FAILURE,)),
@@ -240,15 +247,12 @@ def _judge(
         for test in deciding:
             if test.verdict in verdicts:
                 return status, f"{test.name.rpartition('.')[2]}: {_first_line(test.message)}"
-    if not deciding:
-        return _without_tests(plan, part)
     lacks = [text for gap, text in gaps if gap in (Gap.SILENT, Gap.UNKNOWN)]
-    passed = len(deciding) - len(gaps)
-    if passed and not lacks and (part.alternatives or not gaps):
+    if asked and not lacks and (part.alternatives or not gaps):
         return Status.VERIFIED, ""
     said = _joined(lacks or [text for _, text in gaps])
-    if passed:
-        return Status.IN_PART, f"{passed} of {len(deciding)} tests; {said}"
+    if asked:
+        return Status.IN_PART, f"{asked} of {len(deciding)} tests; {said}" if asked < len(deciding) else said
     return Status.NOT_TESTED if lacks else Status.NOT_APPLICABLE, said
 
 
