@@ -46,5 +46,5 @@ def _fail(result: result.TestCase, found: Sequence[Exception]) -> None:
 
 
 def _kind(found: Exception) -> type[Exception]:
-    """The verdict as it is in the message: what a kernel says of the card is told apart from what a check found."""
+    """The verdict as it is in the message: that of the card is of another kind where a kernel said it."""
     return KernelFailure if isinstance(found, CardFailure) else type(found)

@@ -11,7 +11,7 @@ from fake_settings import FakeSettings, settings_of, with_sheet
 
 from Defaults import Defaults
 from niclab.bench.records import OperatingSystem, Role
-from niclab.core.verdict import BenchFault, CardFailure, NotApplicable
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, SheetUnknown
 from niclab.hosts.errors import NotOffered
 from niclab.hosts.ethtool_records import Channels, Coalescing, Rings
 from niclab.hosts.settings_records import Attempt
@@ -385,8 +385,19 @@ ANY = "max: {unknown: test}, default: {unknown: test}"
     ("what", "changes"),
     [
         ("rings", [("max: 4096, default: 256, min: 64", ANY), ("max: 4096, default: 256", ANY)]),
-        ("coalescing", [("adaptive_rx: true", "adaptive_rx: {unknown: test}"), ("default: 18", "default: {unknown: test}")]),
-        ("pause", [("autoneg: true, rx: true, tx: true", "autoneg: {unknown: test}, rx: {unknown: test}, tx: {unknown: test}")]),
+        (
+            "coalescing",
+            [("adaptive_rx: true", "adaptive_rx: {unknown: test}"), ("default: 18", "default: {unknown: test}")],
+        ),
+        (
+            "pause",
+            [
+                (
+                    "autoneg: true, rx: true, tx: true",
+                    "autoneg: {unknown: test}, rx: {unknown: test}, tx: {unknown: test}",
+                )
+            ],
+        ),
         ("channels", [("max: 8", "max: {unknown: test}")]),
     ],
 )
@@ -395,7 +406,7 @@ def test_a_section_of_unknown_facts_alone_is_never_green(
 ) -> None:
     with_sheet(bench, taken, *changes)
     settings_of(bench)
-    with pytest.raises(NotApplicable, match=f"^sheet intel-82574l knows nothing of {what} as delivered$"):
+    with pytest.raises(SheetUnknown, match=f"^sheet intel-82574l knows nothing of {what} as delivered: test$"):
         delivered(what)
 
 

@@ -62,7 +62,9 @@ def test_what_stands_on_the_sheet_is_what_is_read() -> None:
 
 
 def test_an_unknown_fact_makes_the_question_not_applicable(edited_card: Edit) -> None:
-    card = load_card(edited_card(("width: 1\n", "width: {unknown: why}\n"), ("autoneg: true", "autoneg: {unknown: why}")))
+    card = load_card(
+        edited_card(("width: 1\n", "width: {unknown: why}\n"), ("autoneg: true", "autoneg: {unknown: why}"))
+    )
     assert card.known(card.pcie.speed_gts, "pcie.speed_gts") == 2.5
     for fact, field in ((card.pcie.width, "pcie.width"), (card.link.autoneg, "link.autoneg")):
         with pytest.raises(SheetUnknown, match=f"sheet intel-82574l does not know {field}: why"):
@@ -96,7 +98,11 @@ def test_an_unknown_name_lists_the_known_sheets() -> None:
         ("ports: 2", "ports: true", "11: identity.ports: true is not wanted; wanted: a number 1..64"),
         ("in_kernel: true", "in_kernel: false", "17: drivers.linux.in_kernel: false is not wanted; wanted: true, or"),
         ("    in_kernel: true\n", "", "15: drivers.linux: neither version nor in_kernel; wanted: version or in_kernel"),
-        ("in_kernel: true", "in_kernel: true\n    version: {required: {unknown: why}}", "15: drivers.linux: both version and"),
+        (
+            "in_kernel: true",
+            "in_kernel: true\n    version: {required: {unknown: why}}",
+            "15: drivers.linux: both version and",
+        ),
         ("  linux:\n", "  windows:\n", "15: drivers.windows: unknown key; wanted: known keys: freebsd, linux"),
         (UNKNOWN, "required: []", "22: firmware.required: 0 entries; wanted: at least 1 of them"),
         (
@@ -118,7 +124,11 @@ def test_an_unknown_name_lists_the_known_sheets() -> None:
         (UNKNOWN, 'required: [">=3, <1.8"]', '22: firmware.required.0: ">=3, <1.8" is not wanted'),
         (UNKNOWN, 'required: [">=latest"]', '22: firmware.required.0: ">=latest" is not wanted'),
         (UNKNOWN, 'required: [">=1.8 <3"]', '22: firmware.required.0: ">=1.8 <3" is not wanted'),
-        (f"  {UNKNOWN}\n", "", "20: firmware.required: missing; wanted: {unknown: the reason}, or a list of at least one"),
+        (
+            f"  {UNKNOWN}\n",
+            "",
+            "20: firmware.required: missing; wanted: {unknown: the reason}, or a list of at least one",
+        ),
         ("speed_gts: 2.5", "speed_gts: 2.0", "26: pcie.speed_gts: 2.0 is not wanted; wanted: 2.5, 5, 8, 16, 32 or 64"),
         ("width: 1\n", "width: x1\n", "27: pcie.width: x1 is not wanted; wanted: 1, 2, 4, 8, 12, 16 or 32 lanes, or"),
         ("width: 1\n", "width: true\n", "27: pcie.width: true is not wanted; wanted: 1, 2, 4, 8, 12, 16 or 32 lanes"),
@@ -127,10 +137,26 @@ def test_an_unknown_name_lists_the_known_sheets() -> None:
             "speed_mbps: 0",
             "31: link.speed_mbps: 0 is not wanted; wanted: a link speed of 10..1600000",
         ),
-        ("duplex: full", "duplex: half-ish", "32: link.duplex: half-ish is not wanted; wanted: full, half, or {unknown: the reason}"),
-        ("autoneg: true", "autoneg: unknown", "33: link.autoneg: unknown is not wanted; wanted: true, false, or {unknown:"),
-        ("autoneg: true", 'autoneg: {unknown: ""}', "33: link.autoneg: a section is not wanted; wanted: true, false, or"),
-        ("autoneg: true", "autoneg: on", "33: link.autoneg: on is not wanted; wanted: true, false, or {unknown: the reason}"),
+        (
+            "duplex: full",
+            "duplex: half-ish",
+            "32: link.duplex: half-ish is not wanted; wanted: full, half, or {unknown: the reason}",
+        ),
+        (
+            "autoneg: true",
+            "autoneg: unknown",
+            "33: link.autoneg: unknown is not wanted; wanted: true, false, or {unknown:",
+        ),
+        (
+            "autoneg: true",
+            'autoneg: {unknown: ""}',
+            "33: link.autoneg: a section is not wanted; wanted: true, false, or",
+        ),
+        (
+            "autoneg: true",
+            "autoneg: on",
+            "33: link.autoneg: on is not wanted; wanted: true, false, or {unknown: the reason}",
+        ),
         (
             "_line_rate: 0.85",
             "_line_rate: 85",

@@ -57,6 +57,7 @@ def made(tmp_path: Path, text: str = PLAN) -> Plan:
 
 @pytest.fixture
 def plan(requirements: Requirements, tmp_path: Path) -> Plan:
+    assert requirements.requirements  # the ones that plans are read against
     return made(tmp_path)
 
 
@@ -227,9 +228,8 @@ def test_a_waived_failure_is_no_lack(requirements: Requirements, plan: Plan) -> 
         ("profile: quick", "profile: fast", "quick or full"),
     ],
 )
-def test_a_mistake_in_a_plan_is_one_clear_error(
-    requirements: Requirements, tmp_path: Path, old: str, new: str, said: str
-) -> None:
+@pytest.mark.usefixtures("requirements")
+def test_a_mistake_in_a_plan_is_one_clear_error(tmp_path: Path, old: str, new: str, said: str) -> None:
     with pytest.raises(BenchFault, match=said):
         made(tmp_path, PLAN.replace(old, new))
 
@@ -249,7 +249,8 @@ def test_a_mistake_in_the_requirements_is_one_clear_error(tmp_path: Path, old: s
         load_requirements(file)
 
 
-def test_an_unknown_plan_names_the_known_ones(plan: Plan, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("plan")
+def test_an_unknown_plan_names_the_known_ones(tmp_path: Path) -> None:
     (tmp_path / "requirements.yaml").unlink()
     with pytest.raises(BenchFault, match=r"other\.yaml: no such plan; expected one of small"):
         load_plan("other", tmp_path)

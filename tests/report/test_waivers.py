@@ -138,7 +138,9 @@ def test_a_waiver_covers_its_own_lines_and_no_neighbour(tmp_path: Path, message:
     (run_dir / "evidence").mkdir(parents=True)
     keep_waivers(run_dir, load_waivers(waiver))
     test = TestRecord("uuid", "Suite.Width", Verdict.CARD_FAILURE, message, (), 0, 1.0)
-    assert waived(run_dir, "intel-82574l", "2026-11-25", [test]).tests == ({"Suite.Width": ["nic-42"]} if covered else {})
+    assert waived(run_dir, "intel-82574l", "2026-11-25", [test]).tests == (
+        {"Suite.Width": ["nic-42"]} if covered else {}
+    )
 
 
 def test_two_waivers_cover_two_lines(tmp_path: Path) -> None:

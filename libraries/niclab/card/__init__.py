@@ -134,6 +134,6 @@ __all__ = [
     "VpdFacts",
     "Workload",
     "load_card",
-    "unknown_facts",
     "matches",
+    "unknown_facts",
 ]

@@ -141,7 +141,7 @@ def unknown_facts(sheet: object, field: str = "") -> Iterator[tuple[str, Unknown
             yield from unknown_facts(getattr(sheet, name), f"{field}.{name}".lstrip("."))
     elif isinstance(sheet, tuple):
         for number, each in enumerate(sheet):
-            name = getattr(each, "name", number)
+            name = getattr(each, "name", str(number))
             yield from unknown_facts(each, f"{field}.{name.value if isinstance(name, Enum) else name}")
 
 

@@ -122,7 +122,9 @@ Setting = Annotated[
     Annotated[int, Field(ge=0, le=4_294_967_295)] | Unknown, Wanted(f"a whole number 0..4294967295, or {UNKNOWN}")
 ]
 Queues = Annotated[Annotated[int, Field(ge=0, le=4096)] | Unknown, Wanted(f"a number of queues 0..4096, or {UNKNOWN}")]
-MtuBytes = Annotated[Annotated[int, Field(ge=46, le=65_535)] | Unknown, Wanted(f"an MTU of 46..65535 bytes, or {UNKNOWN}")]
+MtuBytes = Annotated[
+    Annotated[int, Field(ge=46, le=65_535)] | Unknown, Wanted(f"an MTU of 46..65535 bytes, or {UNKNOWN}")
+]
 Switch = Annotated[bool | Unknown, Wanted(f"true, false, or {UNKNOWN}")]
 Cost = Annotated[int, Field(ge=0, le=1_000_000), Wanted("a whole number 0..1000000")]
 

@@ -236,6 +236,9 @@ def _reasons_of_run(reasons: Reasons, run: Mapping[str, Any], robot_rc: int, wai
             reasons.add(f"{RUN_FILE} does not name: {name}.")
     if run and run.get("subject") not in (PHYSICAL, DEMONSTRATION):
         reasons.add(f"{RUN_FILE} does not say whether the card is physical or emulated.")
+    changed = (run.get("git") or {}).get("local_changes") and not run.get("local_changes_allowed")
+    if changed and run.get("subject") == PHYSICAL:
+        reasons.add("The files of the lab differ from its commit; wanted: no difference, or --allow-local-changes.")
     facts = run.get("facts") or {}
     missing = [name for name in NEEDED_FACTS if not facts.get(name)]
     if run and missing:

@@ -42,8 +42,8 @@ class PartCoverage:
     """One part of a requirement on a certificate.
 
     ``reason`` says why it is not verified, empty where it is. ``tests`` are the names of the tests that decide it and
-    were run; ``asked`` is how many of them were applicable. ``gaps``: why the others were not. ``failed``: names of those
-    that found the card wrong.
+    were run; ``asked`` is how many of them were applicable. ``gaps``: why the others were not, and what the sheet does
+    not know. ``failed``: names of the tests that found the card wrong.
     """
 
     part: str
@@ -97,7 +97,7 @@ class Coverage:
 
 @dataclass(frozen=True)
 class Scope:
-    """What a run's coverage is judged by, beside its tests.
+    """The rules by which a run's tests are judged.
 
     ``partial``: only some suites were run, so that nobody knows whether every test of a part was. ``unknown``: facts of
     the sheet that the tests of a part passed over, by the part.

@@ -209,8 +209,6 @@ def _of_skip(parts: list[_Part]) -> Verdict:
     ]
     if hidden:
         return _of_failure(iter(hidden))
-    if not parts or any(
-        _NOT_ASKED.match(part.text) or part.text in _SKIPS for part in parts
-    ):
+    if not parts or any(_NOT_ASKED.match(part.text) or part.text in _SKIPS for part in parts):
         return Verdict.UNDECIDED
     return Verdict.NOT_APPLICABLE

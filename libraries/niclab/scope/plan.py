@@ -53,7 +53,10 @@ class Plan(Sheet):
         if self.plan != self.file.stem:
             yield Problem(("plan",), f"{self.plan} is not the name of the file", self.file.stem)
         seen = set[str]()
-        fields = [("requires", self.requires), *((f"not_asked.{words}", names) for words, names in self.not_asked.items())]
+        fields = [
+            ("requires", self.requires),
+            *((f"not_asked.{words}", names) for words, names in self.not_asked.items()),
+        ]
         for field, names in fields:
             for place, name in enumerate(names):
                 chosen = set(requirements.chosen(name))

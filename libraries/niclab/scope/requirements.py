@@ -20,7 +20,9 @@ DocumentId = Annotated[
 ]
 RequirementId = Annotated[str, StringConstraints(pattern=r"^[A-Z]{3,4}-[0-9]{2}$"), Wanted("an id like EMX-03")]
 PartName = Annotated[
-    str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$"), Wanted("lower-case words joined by -, like power-cycle")
+    str,
+    StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$"),
+    Wanted("lower-case words joined by -, like power-cycle"),
 ]
 PartId = Annotated[
     str,
@@ -108,7 +110,7 @@ class Requirements(Sheet):
         return {name: found} if found else {}
 
     def problems(self) -> Iterator[Problem]:
-        """Yield what is wrong across fields: unknown documents, and words of a part beside parts."""
+        """Yield what is wrong across fields: unknown documents, and fields that exclude each other."""
         for requirement, whole in self.requirements.items():
             document = requirement.partition("-")[0]
             if document not in self.documents:
@@ -120,7 +122,7 @@ class Requirements(Sheet):
             for name, part in self.parts(requirement).items():
                 if part.not_covered and (part.of_sheet or part.alternatives):
                     place = ("requirements", requirement, *(("parts", name.partition("/")[2]) if whole.parts else ()))
-                    yield Problem(place, "not_covered beside of_sheet or alternatives", "not_covered alone")
+                    yield Problem(place, "not_covered with of_sheet or alternatives", "not_covered alone")
 
 
 def load_requirements(file: Path = REQUIREMENTS_FILE) -> Requirements:
