@@ -69,6 +69,20 @@ def bench_rows(bench: Mapping[str, Any]) -> list[Cells]:
     ]
 
 
+def fact_rows(certificate: Mapping[str, Any]) -> list[Cells]:
+    """Return the known issues, the facts that the sheet does not know, and how an emulated card deviates from it."""
+    identity, bench = certificate.get("identity") or {}, certificate.get("equipment") or {}
+    rows: list[Cells] = [
+        (f"Known issue {number}", text) for number, text in enumerate(identity.get("known_issues", ()), 1)
+    ]
+    rows += (
+        [("Unknown facts", ("of the card's sheet", "\n".join(unknown)))] if (unknown := identity.get("unknown")) else []
+    )
+    deviations = bench.get("deviations")
+    said = "The emulated card is known to differ from the silicon. What asks for it is not applicable."
+    return rows + ([("Emulation", (said, "\n".join(deviations)))] if deviations else [])
+
+
 def figure_rows(figures: Iterable[Mapping[str, Any]]) -> list[Cells]:
     """Return what was measured, by its kind; a figure that is missed comes first.
 
