@@ -144,6 +144,8 @@ class Namespaces:
         made = SimpleNamespace(
             interface=interface,
             bench=SimpleNamespace(
+                name="namespaces",
+                deviations=(),
                 paths=paths,
                 port=self.ports.__getitem__,
                 end=lambda path, role: self.ports[f"{role.value}.{path.name}"],
