@@ -41,7 +41,7 @@ class Sent:
 
 
 @dataclass(frozen=True)
-class Spending:
+class CommandsSent:
     """Commands of a run by their form, by test and by keyword, the most frequent first."""
 
     forms: Sequence[Sent]
@@ -59,7 +59,7 @@ class _Span:
     depth: int
 
 
-def spending_of(run_dir: Path) -> Spending:
+def spending_of(run_dir: Path) -> CommandsSent:
     """Say what a finished run asked its servers, traffic and programs in the background apart.
 
     Args:
@@ -70,7 +70,7 @@ def spending_of(run_dir: Path) -> Spending:
     """
     asked = [each for each in asked_in(run_dir / EVIDENCE_FOLDER) if each.what is Spent.COMMANDS]
     tests, keywords = _spans(run_dir)
-    return Spending(
+    return CommandsSent(
         _summed((form_of(each.command), each) for each in asked),
         _summed((_innermost(tests, each, "(outside tests)"), each) for each in asked),
         _summed((_innermost(keywords, each, _NO_KEYWORD), each) for each in asked),
@@ -88,7 +88,7 @@ def form_of(command: str) -> str:
     return command.strip()[:_FORM_CHARACTERS]
 
 
-def tables(spending: Spending) -> list[str]:
+def tables(spending: CommandsSent) -> list[str]:
     """Return the most frequent forms, and the tests and keywords that asked most, as lines of plain tables.
 
     Args:
