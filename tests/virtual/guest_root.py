@@ -76,14 +76,11 @@ def kept(name):
 with (root / "below/ip").open("a") as log:
     log.write(" ".join(words) + "\n")
 match words:
-    case ["-o", "address", "show", "dev", name]:
-        print(kept(name).read_text() if kept(name).exists() else "", end="")
-    case ["-o", "address", "show"]:
-        for file in sorted((root / "below").glob("addresses-*")):
-            print(file.read_text(), end="")
     case ["address", "add", address, *_, "dev", name]:
         old = kept(name).read_text() if kept(name).exists() else ""
-        kept(name).write_text(f"{old}3: {name}    inet {address} scope global {name}\n")
+        family = "inet6" if ":" in address else "inet"
+        scope = "link" if address.startswith("fe80") else "global"
+        kept(name).write_text(f"{old}3: {name}    {family} {address} scope {scope} {name}\n")
     case ["address", "delete", address, "dev", name]:
         lines = kept(name).read_text().splitlines(keepends=True)
         kept(name).write_text("".join(line for line in lines if address not in line))
@@ -99,6 +96,8 @@ match words:
         shutil.rmtree(net / name)
     case ["link", "set", "dev", name, "name", new]:
         (net / name).rename(net / new)
+        if (told := root / "proc/net/vlan" / name).exists():
+            told.rename(told.with_name(new))
     case ["link", "set", "dev", port, "master", bond]:
         slaves = (net / bond / "bonding/slaves").read_text().split()
         put(bond, bonding__slaves=" ".join([*slaves, port]))
@@ -145,7 +144,13 @@ Autonegotiate: off
 RX: on
 TX: on
 """
-BUSYBOX = '#!/bin/sh\nexec "$@"\n'
+BUSYBOX = r"""#!/bin/sh
+case "$*" in
+"ip -o address show dev "*) cat "$BSD_ROOT/below/addresses-$6" 2>/dev/null || : ;;
+"ip -o address show") cat "$BSD_ROOT"/below/addresses-* ;;
+*) exit 1 ;;
+esac
+"""
 ADDRESSES = """3: oce0    inet 198.18.10.1/24 brd 198.18.10.255 scope global oce0\\  valid_lft forever
 3: oce0    inet6 fe80::200:c9ff:fea3:0/64 scope link \\  valid_lft forever
 """
@@ -206,6 +211,8 @@ class Root:
         self.write("proc/sys/kernel/hostname", "dut\n")
         for file, routes in (("route", ROUTES), ("ipv6_route", ROUTES6)):
             self.write(f"proc/net/{file}", routes.replace("oce", self._facts["port"]))
+        names = "InDatagrams NoPorts InErrors OutDatagrams RcvbufErrors SndbufErrors InCsumErrors"
+        self.write("proc/net/snmp", f"Udp: {names}\nUdp: 90 3 9 80 5 0 4\n")
         self.write("below/addresses-lo", "1: lo    inet 127.0.0.1/8 scope host lo\\  valid_lft forever\n")
         self.write("proc/stat", "cpu  1 2 3 4 5 6 7 0\ncpu0 100 0 50 800 5 1 9 0\nbtime 1369826400\n")
         self.write("proc/meminfo", "MemTotal: 300000 kB\n")
@@ -230,6 +237,10 @@ class Root:
         file = self.path / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
+
+    def package(self, full_name: str) -> None:
+        """A package of no files is installed."""
+        self.write(f"var/db/pkg/{full_name}/+CONTENTS", f"@name {full_name}\n@cwd /\n")
 
     def run(self, *words: str, **environment: str) -> Said:
         """One call of a tool."""
