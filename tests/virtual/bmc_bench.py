@@ -20,6 +20,7 @@ import pyipmi
 import pyipmi.interfaces
 import pyipmi.interfaces.rmcpplus as rmcpplus
 import requests
+from bench_fakes import wait_for
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -31,7 +32,6 @@ from bmc.ipmi.sessions import Sessions
 from bmc.machine import MachineError
 from bmc.server import serving
 from bmc.service import Bmc
-from wait import until
 
 LOOPBACK = "127.0.0.1"
 USERS = [
@@ -40,13 +40,6 @@ USERS = [
     {"name": "viewer", "password": "look", "privilege": "user"},
 ]
 PASSWORDS = {user["name"]: user["password"] for user in USERS}
-
-
-def wait_for(condition: Callable[[], Any], what: str, within_s: float = 5.0) -> Any:
-    """Wait until the condition holds; fail with ``what`` when it does not."""
-    answer = until(condition, within_s=within_s)
-    assert answer, f"{what}: not within {within_s:g} s"
-    return answer
 
 
 class FakeMachine:

@@ -8,7 +8,8 @@ from typing import Any
 
 import pyipmi.interfaces.rmcpplus as rmcpplus
 import pytest
-from bmc_bench import ConstantsOf20Bytes, RunningBmc, seconds_of, wait_for
+from bench_fakes import wait_for
+from bmc_bench import ConstantsOf20Bytes, RunningBmc, seconds_of
 from pyipmi.errors import AuthenticationError, CompletionCodeError, MessageStatusCodeError, RetryError
 
 

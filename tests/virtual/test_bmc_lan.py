@@ -14,7 +14,8 @@ from typing import Any
 
 import pyipmi.interfaces.rmcpplus as rmcpplus
 import pytest
-from bmc_bench import LOOPBACK, FakeMachine, RunningBmc, make_config, wait_for
+from bench_fakes import wait_for
+from bmc_bench import LOOPBACK, FakeMachine, RunningBmc, make_config
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from pyipmi.errors import MessageStatusCodeError

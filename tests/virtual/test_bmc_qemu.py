@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from bmc_bench import RunningBmc, config_content, seconds_of, wait_for
+from bench_fakes import wait_for
+from bmc_bench import RunningBmc, config_content, seconds_of
 
 from bmc.machine import MachineError
 from bmc.qemu import QemuMachine

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 import requests
-from bmc_bench import LOOPBACK, RunningBmc, seconds_of, wait_for
+from bench_fakes import wait_for
+from bmc_bench import LOOPBACK, RunningBmc, seconds_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bmc_bench import seconds_of, wait_for
+from bench_fakes import wait_for
+from bmc_bench import seconds_of
 
 from process import Pid, ProcessError, alive, end, ended, kill, pid_of, read_pid, write_pid
 from qmp import Qmp, QmpError, QmpUnreachable, qmp_execute
