@@ -45,7 +45,12 @@ Firmware That Runs After A Restart Can Be Changed And Put Back
     Former Firmware Should Run On Every Link
 
 Firmware That Runs After A Power Cycle Can Be Changed And Put Back
-    [Tags]    slow    needs:bmc    req:CARD-02/update    req:CARD-02/rollback    req:CARD-02/power-cycle    req:EMX-04/update
+    [Tags]    slow
+    ...       needs:bmc
+    ...       req:CARD-02/update
+    ...       req:CARD-02/rollback
+    ...       req:CARD-02/power-cycle
+    ...       req:EMX-04/update
     Activation Should Be    POWER_CYCLE
     Write Other Firmware
     Power Cycle The Dut

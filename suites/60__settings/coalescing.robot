@@ -5,12 +5,13 @@ Resource         ../../resources/settings.resource
 
 Test Teardown    Ready The Bench
 
+Test Tags        req:SUS-08/coalescing
+
 
 *** Test Cases ***
 Every Coalescing Parameter Can Be Set
-    [Tags]    per:coalescing    req:SUS-08/coalescing
+    [Tags]    per:coalescing
     Coalescing Parameter Should Be Settable    every
 
 Unsupported Coalescing Is Refused
-    [Tags]    req:SUS-08/coalescing
     Unsupported Coalescing Should Be Refused

@@ -9,7 +9,7 @@ Suite Teardown    Remove Bonds From Both Hosts
 Test Setup        Every Member Should Be Up
 Test Teardown     Restore Every Link
 
-Test Tags        needs:switch
+Test Tags         needs:switch
 
 
 *** Test Cases ***
