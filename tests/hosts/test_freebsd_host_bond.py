@@ -212,7 +212,7 @@ class TestAround:
         )
         before = dut.undo.package("oce", Package("oce", "4.2.313.0", "amd64", "installed"), "oce")
         assert "pkg_add oce-4.2.313.0" in before and before.endswith("kldload -n oce")
-        assert "; :; else env" in dut.undo.package("oce", None, "oce")
+        assert "; :; else if pkg query %n oce >/dev/null; then env" in dut.undo.package("oce", None, "oce")
         assert shell.commands == []
 
 
