@@ -127,6 +127,7 @@ def test_a_server_that_stood_still_for_as_long_excuses_it(
     ) as caught:
         changing(limit_ms=700, when_set=stopping(clean, Role.PEER, 1.5))
     assert "100 ms" not in str(caught.value).replace("1400 ms", "")
+    assert [figure.outcome for figure in figures.take()] == ["undecided"]
 
 
 def test_what_is_drawn_and_what_is_left_out_is_on_the_certificate(
