@@ -48,6 +48,7 @@ class FakeMachine:
     :ivar done: what was done to it, in order.
     :ivar broken: the next action fails with this text.
     :ivar takes_s: how long every action takes.
+    :ivar held: no action comes to its end before this is taken back.
     """
 
     def __init__(self) -> None:
@@ -55,6 +56,7 @@ class FakeMachine:
         self.done: list[str] = []
         self.broken = ""
         self.takes_s = 0.0
+        self.held = False
 
     def is_on(self) -> bool:
         return self.on
@@ -80,6 +82,8 @@ class FakeMachine:
         await self._do("soft")
 
     async def _do(self, what: str) -> None:
+        while self.held:
+            await asyncio.sleep(0.01)
         await asyncio.sleep(self.takes_s)
         if self.broken:
             raise MachineError(self.broken)
@@ -175,6 +179,7 @@ class RunningBmc:
     def reset(self) -> None:
         """As after the start: machine off, no faults, empty log. For tests that share a BMC."""
         self.control({"fault": {}})
+        self.machine.held = False
         wait_for(lambda: not self.bmc.is_busy, "no power command at work")
         self.machine.on, self.machine.broken, self.machine.takes_s = False, "", 0.0
         self.machine.done.clear()

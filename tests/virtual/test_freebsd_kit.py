@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bench_fakes import wait_for
 from guest_root import Root
 
 import cardsheet
@@ -110,10 +111,7 @@ def served(tmp_path: Path) -> Iterator[Callable[..., subprocess.CompletedProcess
         return subprocess.run([tmp_path / name, *words], capture_output=True, text=True, timeout=30, **how)
 
     try:
-        for _ in range(200):
-            if socket.exists():
-                break
-            time.sleep(0.05)
+        wait_for(lambda: call("uname").returncode == 0, "the resident program answers")
         yield call
     finally:
         resident.terminate()
