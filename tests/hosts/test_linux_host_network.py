@@ -72,20 +72,20 @@ def test_ethtool() -> None:
     )
     assert dut.drivers.driver_info("v0").driver == "veth"
     assert dut.links.link_settings("v0").speed_mbps == 10000
-    assert dut.links.counters("v0")["peer_ifindex"] == 2
-    assert dut.links.statistics("v0").rx_bytes == 90
+    assert dut.counts.counters("v0")["peer_ifindex"] == 2
+    assert dut.counts.statistics("v0").rx_bytes == 90
 
 
 def test_driver_without_counters_is_a_fault() -> None:
     dut, _ = host({"ethtool -S lo": failed("no stats available\n", 94)})
     with pytest.raises(BenchFault, match=r"`ethtool -S lo` failed with exit status 94, said: no stats available"):
-        dut.links.counters("lo")
+        dut.counts.counters("lo")
 
 
 def test_statistics_that_are_missing_are_a_fault() -> None:
     dut, _ = host({"while read -r line...": "cpu0 1 2 3 4 5 6 7 8\nrx_bytes:90\n"})
     with pytest.raises(ReadError, match=r"^dut: .* statistics of an interface: .* also rx_packets"):
-        dut.links.statistics("eth0")
+        dut.counts.statistics("eth0")
 
 
 def test_several_interfaces_are_one_command() -> None:
@@ -102,14 +102,14 @@ def test_several_interfaces_are_one_command() -> None:
 )
 def test_carrier_changes(text: str, changes: CarrierChanges) -> None:
     dut, _ = host({CHANGES: text})
-    assert dut.links.carrier_changes("v0") == changes
+    assert dut.counts.carrier_changes("v0") == changes
 
 
 @pytest.mark.parametrize("text", ["", "4\n2\n", "x\n"])
 def test_carrier_changes_that_are_none(text: str) -> None:
     dut, _ = host({CHANGES: text})
     with pytest.raises(ReadError, match=r"^dut: .*carrier counts"):
-        dut.links.carrier_changes("v0")
+        dut.counts.carrier_changes("v0")
 
 
 def test_set_link_reads_back() -> None:
@@ -159,9 +159,9 @@ def test_bad_interface_names_run_nothing(iface: str) -> None:
         lambda: dut.links.interface(iface),
         lambda: dut.drivers.driver_info(iface),
         lambda: dut.links.link_settings(iface),
-        lambda: dut.links.counters(iface),
-        lambda: dut.links.statistics(iface),
-        lambda: dut.links.carrier_changes(iface),
+        lambda: dut.counts.counters(iface),
+        lambda: dut.counts.statistics(iface),
+        lambda: dut.counts.carrier_changes(iface),
         lambda: dut.links.set_link(iface, up=False),
         lambda: dut.links.add_address(iface, "10.0.0.1/8"),
         lambda: dut.links.remove_address(iface, "10.0.0.1/8"),

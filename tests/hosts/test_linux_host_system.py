@@ -89,7 +89,7 @@ def test_unreadable_answer_names_host_and_command(command: str, text: str, metho
 def test_failed_command_names_host_command_status_and_words() -> None:
     dut, _ = host({"cat /proc/stat": failed("cat: /proc/stat: Permission denied\n")})
     with pytest.raises(BenchFault) as error:
-        dut.system.cpu_times()
+        dut.counts.cpu_times()
     assert str(error.value) == (
         "dut: `cat /proc/stat` failed with exit status 1, said: cat: /proc/stat: Permission denied"
     )

@@ -126,6 +126,7 @@ FLAT_NAMES: dict[str, dict[str, str]] = {
     "firmware": {"has_image": "firmware_file"},
     "settings": {},
     "links": {"show_command": "showing_links"},
+    "counts": {},
     "bonds": {"create": "create_bond", "settings": "bond_settings", "modules": "stacking_modules"},
     "undo": {
         "features": "restoring_features",
@@ -285,7 +286,7 @@ class FakeHost:
         return self.kernel_said[int(mark.token) :]
 
     def load_command(self, iface: str) -> str:
-        assert self.by_iface(iface)
+        assert iface
         return LOAD
 
     def read_load(self, iface: str, text: str) -> Load:

@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import tarfile
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path

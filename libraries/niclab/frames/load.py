@@ -88,7 +88,7 @@ def _watched(run: Run, ports: Sequence[Port], seconds: float) -> dict[Port, list
     found: dict[Port, list[LoadLook]] = {port: [] for port in ports}
 
     def look(port: Port) -> LoadLook:
-        counters = run.server_of(port).host.links.load(run.interface(port)).frames
+        counters = run.server_of(port).host.counts.load(run.interface(port)).frames
         return LoadLook(time.monotonic(), counters)
 
     end = time.monotonic() + seconds

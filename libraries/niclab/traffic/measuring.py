@@ -252,11 +252,11 @@ class Session:
     def _looks(self) -> tuple[standstill.Told, tuple[_Look, _Look]]:
         """Both ends side by side, each with one question, about standstills as well: it costs the bench a moment."""
         ends = (self._run.sender, self._run.receiver)
-        parts = [(each.host.links, iface) for each, iface in zip(ends, self._interfaces, strict=True)]
-        commands = [links.load_command(iface) for links, iface in parts]
+        parts = [(each.host.counts, iface) for each, iface in zip(ends, self._interfaces, strict=True)]
+        commands = [counts.load_command(iface) for counts, iface in parts]
         told, shown = self._watch.told_and_shown(dict(zip([each.role for each in ends], commands, strict=True)))
         at = time.monotonic()
-        loads = [links.read_load(iface, shown[each.role]) for each, (links, iface) in zip(ends, parts, strict=True)]
+        loads = [counts.read_load(iface, shown[each.role]) for each, (counts, iface) in zip(ends, parts, strict=True)]
         return told, (_Look(at, loads[0]), _Look(at, loads[1]))
 
     def _settled(

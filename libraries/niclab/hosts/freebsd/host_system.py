@@ -9,9 +9,8 @@ from niclab.core.verdict import BenchFault
 from niclab.hosts.freebsd.commands import BOOT_ID
 from niclab.hosts.freebsd.kernel_lines import kernel_lines, lines_after, lines_of_boot
 from niclab.hosts.freebsd.kernel_trouble import read_trouble
-from niclab.hosts.freebsd.system import read_boot_id, read_clock_s, read_cpu_times, read_release
+from niclab.hosts.freebsd.system import read_boot_id, read_clock_s, read_release
 from niclab.hosts.linux.system import read_kernel, read_tool_version
-from niclab.hosts.load_records import CpuTimes
 from niclab.hosts.marked_log import MarkedLog
 from niclab.hosts.names import tool_name
 from niclab.hosts.parity import emulated
@@ -65,11 +64,6 @@ class FreeBsdSystem(MarkedLog):
     @emulated("whole seconds: its `date` knows no parts of a second before release 14")
     def clock_s(self) -> float:
         return self._read("date +%s", read_clock_s)
-
-    @emulated("`kern.cp_times`; interrupt threads, which do the network's work, count as irq and softirq together")
-    def cpu_times(self) -> CpuTimes:
-        """Ticks of each CPU; waiting for a disk is idle there."""
-        return self._read("sysctl -n kern.cp_times", read_cpu_times)
 
     @emulated("`hw.usermem`: what the kernel has not wired")
     def available_bytes(self) -> int:

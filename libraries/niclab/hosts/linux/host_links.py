@@ -1,31 +1,23 @@
-"""Linux host: interfaces: state, counters, carrier, addresses, ping."""
+"""Linux host: interfaces: state, carrier, addresses, ping."""
 
 from __future__ import annotations
 
 import ipaddress
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, fields
 
 from niclab.core.verdict import BenchFault
 from niclab.hosts.commands import HostCommands
 from niclab.hosts.errors import unreadable
 from niclab.hosts.host import PING_EVERY_S
 from niclab.hosts.linux.ethtool import read_link_settings
-from niclab.hosts.linux.ethtool_counters import read_counters
 from niclab.hosts.linux.ip import interface_command, read_interfaces, the_one
-from niclab.hosts.linux.load import FRAME_COUNTERS, read_load
 from niclab.hosts.linux.ping import of_the_first, read_ping, with_trailing
-from niclab.hosts.load_records import Load
 from niclab.hosts.names import interface_name, ip_address, ip_cidr, mac_address
-from niclab.hosts.reading import numbered, whole_number
 from niclab.hosts.records import (
-    CarrierChanges,
-    Counters,
     Interface,
     LinkSettings,
     PingResult,
-    Statistics,
 )
 
 _NET = "/sys/class/net"
@@ -85,10 +77,6 @@ class LinuxLinks(HostCommands):
             raise BenchFault(f"{self.name}: `{command}` answered for {settings.iface}")
         return settings
 
-    def counters(self, iface: str) -> Counters:
-        """The driver's own counters. A driver without any is a failed command, not an empty record."""
-        return self._read(f"ethtool -S {interface_name(self.name, iface)}", read_counters)
-
     def interfaces(self, ifaces: Sequence[str]) -> tuple[Interface, ...]:
         """Several interfaces in one command, in the order in which they are asked for."""
         names = [interface_name(self.name, iface) for iface in ifaces]
@@ -96,38 +84,6 @@ class LinuxLinks(HostCommands):
         if missing := [name for name in names if name not in shown]:
             raise BenchFault(f"{self.name}: `{interface_command()}` showed no {', '.join(missing)}")
         return tuple(shown[name] for name in names)
-
-    def statistics(self, iface: str) -> Statistics:
-        """The kernel's counters."""
-        counted = asdict(self.load(iface).frames)
-        return Statistics(**{each.name: counted[each.name] for each in fields(Statistics)})
-
-    def load(self, iface: str) -> Load:
-        """What each CPU has done since boot, and the kernel's counters of frames, lost ones with their cause."""
-        return self.read_load(iface, self._run(self.load_command(iface)))
-
-    def load_command(self, iface: str) -> str:
-        """The command of :meth:`load`, for who asks for something else as well.
-
-        The shell reads by itself: a program started to look is load too.
-        """
-        return (
-            'while read -r line; do case $line in cpu*) echo "$line" ;; *) break ;; esac; done < /proc/stat; '
-            f"cd {_NET}/{interface_name(self.name, iface)}/statistics && for name in {' '.join(FRAME_COUNTERS)}; do "
-            'read -r value < $name || exit; echo "$name:$value"; done'
-        )
-
-    def read_load(self, iface: str, text: str) -> Load:
-        """Read what :meth:`load_command` printed."""
-        return self._understood(self.load_command(iface), read_load, text)
-
-    def carrier_changes(self, iface: str) -> CarrierChanges:
-        """Read before and after: a carrier that went and came back between two looks still shows here."""
-        command = (
-            f"cd {_NET}/{interface_name(self.name, iface)} && cat carrier_changes"
-            " && if [ -e carrier_up_count ]; then cat carrier_up_count carrier_down_count; fi"
-        )
-        return self._read(command, _read_carrier_changes)
 
     def await_carrier(self, iface: str, up: bool, within_s: float) -> bool:
         """Wait for the carrier of one interface, see :meth:`await_carriers`."""
@@ -279,16 +235,6 @@ def _addresses(record: Interface) -> list[ipaddress.IPv4Interface | ipaddress.IP
 def _at_least_one(host: str, what: str, value: int) -> None:
     if value < 1:
         raise BenchFault(f"{host}: ping {what} {value}: a whole number from 1 is wanted")
-
-
-def _read_carrier_changes(text: str) -> CarrierChanges:
-    lines = [line.strip() for _, line in numbered(text) if line.strip()]
-    if len(lines) not in (1, 3):
-        raise unreadable(
-            "carrier counts", "text", text, "carrier_changes, and up and down counts on Linux 4.16 and later"
-        )
-    counts = [whole_number("carrier counts", f"line {n}", line, "a count") for n, line in enumerate(lines, start=1)]
-    return CarrierChanges(counts[0], *(counts[1:] or (None, None)))
 
 
 def _read_carrier_wait(text: str) -> tuple[str, ...]:

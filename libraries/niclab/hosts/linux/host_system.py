@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from niclab.core.verdict import BenchFault
 from niclab.hosts.linux.dmesg import read_dmesg
 from niclab.hosts.linux.kernel_trouble import read_trouble
-from niclab.hosts.linux.load import read_proc_stat
 from niclab.hosts.linux.system import (
     read_available_bytes,
     read_boot_id,
@@ -16,7 +15,6 @@ from niclab.hosts.linux.system import (
     read_os_release,
     read_tool_version,
 )
-from niclab.hosts.load_records import CpuTimes
 from niclab.hosts.marked_log import MarkedLog
 from niclab.hosts.names import interface_name, module_name, tool_name
 from niclab.hosts.records import KernelLine, OsRelease
@@ -95,10 +93,6 @@ class LinuxSystem(MarkedLog):
     def clock_s(self) -> float:
         """The host's wall clock in seconds since 1970."""
         return self._read("date +%s.%N", read_clock_s)
-
-    def cpu_times(self) -> CpuTimes:
-        """What each CPU has done since boot."""
-        return self._read_file("/proc/stat", read_proc_stat)
 
     def available_bytes(self) -> int:
         """Memory that programs and drivers may still have."""
