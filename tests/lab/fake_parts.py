@@ -118,7 +118,7 @@ class _NoShell:
 
 
 FLAT_NAMES: dict[str, dict[str, str]] = {
-    "system": {"panic_command": "panicking", "trouble": "troubles"},
+    "system": {"panic_command": "panicking", "trouble": "troubles", "boots": "boots_shown"},
     "drivers": {"reload": "reload_driver", "names_of": "drivers_of", "parameter": "module_parameter"},
     "pci": {"device": "pci_device", "path": "pcie_path", "functions": "pci_functions"},
     "firmware": {"has_image": "firmware_file"},
@@ -190,6 +190,7 @@ class FakeHost:
         self.unloading_driver, self.removing_link = words.undo.unload_driver, words.undo.upper
         self.releasing_port, self.restoring_package = words.undo.port, words.undo.package
         self.panicking, self.troubles = words.system.panic_command, words.system.trouble
+        self.boots_shown = words.system.boots
         self.answering_arp_for_others = words.undo.arp
         self.mixed_arp: set[str] = set()
         self.sysctls = {"net/core/rmem_max": "212992"}
@@ -278,9 +279,9 @@ class FakeHost:
             raise LogCut(f"{self.name}: has booted since", self.kernel_said, booted=True)
         return self.kernel_said[int(mark.token) :]
 
-    def says(self, *lines: str) -> None:
+    def says(self, *lines: str, level: int | None = None) -> None:
         """The kernel writes lines into its log."""
-        self.kernel_said += tuple(KernelLine(1.0, line) for line in lines)
+        self.kernel_said += tuple(KernelLine(1.0, line, level) for line in lines)
 
     def _answer(self) -> None:
         if not self.alive:

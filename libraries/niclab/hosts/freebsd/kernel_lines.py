@@ -16,7 +16,7 @@ _PRIORITY = re.compile(r"<([0-9]{1,3})>")
 _UPTIME = re.compile(r"\[([0-9]{1,10}(?:\.[0-9]{1,9})?)\] ?")
 _FACILITY = 8
 # A warm reboot leaves the buffer as it was; each boot begins with one of these.
-_BOOT = re.compile(r"(?:---<<BOOT>>---|Copyright \(c\) 1992-[0-9]{4} The FreeBSD Project\.)")
+BANNER = re.compile(r"(?:---<<BOOT>>---|Copyright \(c\) 1992-[0-9]{4} The FreeBSD Project\.)")
 _LINK = r": link state changed to (UP|DOWN)"
 
 
@@ -56,7 +56,7 @@ def link_changes(text: str, iface: str) -> tuple[int, int] | None:
 
 def _last_boot(lines: Sequence[KernelLine]) -> int | None:
     """Where the last boot begins; None where its beginning is lost."""
-    return max((index for index, line in enumerate(lines) if _BOOT.match(line.text)), default=None)
+    return max((index for index, line in enumerate(lines) if BANNER.match(line.text)), default=None)
 
 
 def _lines(text: str) -> list[tuple[bool, KernelLine]]:
@@ -69,6 +69,7 @@ def _lines(text: str) -> list[tuple[bool, KernelLine]]:
         uptime = _UPTIME.match(line)
         line = line[uptime.end() :] if uptime else line
         if line.strip():
-            own = priority is None or int(priority[1]) < _FACILITY
-            found.append((own, KernelLine(float(uptime[1]) if uptime else None, line)))
+            number = int(priority[1]) if priority else None
+            own = number is None or number < _FACILITY
+            found.append((own, KernelLine(float(uptime[1]) if uptime else None, line, number if own else None)))
     return found

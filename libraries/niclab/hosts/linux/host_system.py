@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Sequence
 
 from niclab.core.verdict import BenchFault
+from niclab.hosts.boots import first_lines
 from niclab.hosts.commands import HostCommands
 from niclab.hosts.errors import LogCut
 from niclab.hosts.linux.dmesg import read_dmesg
@@ -57,6 +59,9 @@ _VERSION_OPTIONS = {
 
 _NOT_FOUND = 127
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
+
+
+_BANNER = re.compile("Linux version [0-9]")
 
 
 class LinuxSystem(HostCommands):
@@ -136,7 +141,7 @@ class LinuxSystem(HostCommands):
 
     def dmesg(self) -> tuple[KernelLine, ...]:
         """The whole kernel log that the ring buffer still holds."""
-        return self._read("dmesg", read_dmesg)
+        return self._read("dmesg -r", read_dmesg)
 
     def dmesg_mark(self) -> KernelLogMark:
         """Write a marker line into the kernel log: the place from which :meth:`dmesg_since` reads.
@@ -154,7 +159,7 @@ class LinuxSystem(HostCommands):
             LogCut: The host has booted since, or the mark is no longer in the log: lines may be missing.
         """
         # the shell reads the file by itself: another program costs a server a twentieth of a second
-        look = f'read -r boot_id < {_BOOT_ID} && echo "$boot_id" && dmesg'
+        look = f'read -r boot_id < {_BOOT_ID} && echo "$boot_id" && dmesg -r'
         boot_id, _, log = self._run(look).partition("\n")
         lines = read_dmesg(log)
         if read_boot_id(boot_id) != mark.boot_id:
@@ -172,6 +177,10 @@ class LinuxSystem(HostCommands):
     def trouble(self, lines: Sequence[KernelLine]) -> tuple[KernelTrouble, ...]:
         """The trouble that these lines of the kernel log report."""
         return read_trouble(lines)
+
+    def boots(self, lines: Sequence[KernelLine]) -> tuple[int, ...]:
+        """Where these lines of a console show a boot."""
+        return first_lines(lines, _BANNER)
 
     def reboot(self) -> None:
         """Ask for a reboot. Returns when asked; that it happened shows in another :meth:`boot_id`."""
