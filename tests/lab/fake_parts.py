@@ -16,7 +16,7 @@ from types import SimpleNamespace
 from niclab.bench.records import Role
 from niclab.core.undo import Entry, Journal
 from niclab.core.verdict import BenchFault
-from niclab.hosts.errors import LogCut, NoInterface
+from niclab.hosts.errors import LogCut, NoDevice, NoInterface
 from niclab.hosts.linux.host import LinuxHost
 from niclab.hosts.linux.load import FRAME_COUNTERS
 from niclab.hosts.load_records import CpuTime, CpuTimes, FrameCounters, Load
@@ -118,7 +118,7 @@ class _NoShell:
 
 
 FLAT_NAMES: dict[str, dict[str, str]] = {
-    "system": {"panic_command": "panicking", "trouble": "troubles", "boots": "boots_shown"},
+    "system": {"panic_command": "panicking", "trouble": "troubles"},
     "drivers": {"reload": "reload_driver", "names_of": "drivers_of", "parameter": "module_parameter"},
     "pci": {"device": "pci_device", "path": "pcie_path", "functions": "pci_functions"},
     "firmware": {"has_image": "firmware_file"},
@@ -190,9 +190,10 @@ class FakeHost:
         self.unloading_driver, self.removing_link = words.undo.unload_driver, words.undo.upper
         self.releasing_port, self.restoring_package = words.undo.port, words.undo.package
         self.panicking, self.troubles = words.system.panic_command, words.system.trouble
-        self.boots_shown = words.system.boots
         self.answering_arp_for_others = words.undo.arp
         self.mixed_arp: set[str] = set()
+        self.without_interface: set[str] = set()
+        """PCI addresses of ports that no driver makes an interface of."""
         self.sysctls = {"net/core/rmem_max": "212992"}
 
     def _nic(self, index: int) -> Nic:
@@ -269,6 +270,10 @@ class FakeHost:
         if self.reload_fault is not None:
             raise self.reload_fault
 
+    def dmesg(self) -> tuple[KernelLine, ...]:
+        self._answer()
+        return self.kernel_said
+
     def dmesg_mark(self) -> KernelLogMark:
         self._answer()
         return KernelLogMark(self.boot_id(), str(len(self.kernel_said)))
@@ -300,7 +305,9 @@ class FakeHost:
     def interface_at(self, address: str, port_index: int | None = None) -> str:
         found = [nic.iface for nic in self.nics if nic.pci == address]
         if not found:
-            raise NoInterface(f"{self.name}: {address} has no network interface")
+            raise NoDevice(f"{self.name}: there is no PCI device at {address}")
+        if address in self.without_interface:
+            raise NoInterface(f"{self.name}: {address} has no network interface: no driver is bound")
         return found[port_index or 0]
 
     def interface(self, iface: str) -> Interface:

@@ -8,13 +8,14 @@ The last look is at the end of the run, after everything is undone, or just befo
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from niclab.bench.records import Role
 from niclab.card.values import Unknown
 from niclab.core.parallel import side_by_side
 from niclab.core.verdict import BenchFault, CardFailure, Undecided
+from niclab.hosts.boots import first_lines
 from niclab.hosts.errors import LogCut
 from niclab.hosts.linux.dmesg import read_dmesg
 from niclab.hosts.records import KernelLine, KernelLogMark
@@ -72,6 +73,26 @@ class KernelWatch:
         for server, place in zip(servers, side_by_side(_place, servers), strict=True):
             self._places[server.role] = place
             server.before_boot.append(self._look_before_boot)
+
+    @contextlib.contextmanager
+    def beginning(self) -> Iterator[None]:
+        """Begin before the bench is made ready, and judge what both kernels say of that.
+
+        Raises:
+            CardFailure: The dut's kernel names the card.
+            BenchFault: A server does not answer, or a kernel reports other trouble.
+            Undecided: See :meth:`look`.
+        """
+        self.begin()
+        try:
+            yield
+        except BenchFault as error:
+            of_card = [each for each in self.look() if isinstance(each, CardFailure)]
+            if of_card:
+                raise CardFailure(f"{of_card[0]}\n{type(error).__name__}: {error}") from error
+            raise
+        for found in self.look():
+            raise found
 
     def look(self) -> list[Found]:
         """Read what both kernels have said since the last look.
@@ -158,7 +179,7 @@ class KernelWatch:
         if server.description.console is None:
             return (), 0
         lines = read_dmesg(server.console.text_since(place.console))  # FreeBSD's kernel stamps its lines alike
-        boots = server.host.system.boots(lines)
+        boots = first_lines(lines)
         if server.crashes > place.crashes:  # its last words are of the panic that was ordered
             lines = lines[boots[0] :] if boots else ()
         return lines, len(boots)

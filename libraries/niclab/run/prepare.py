@@ -8,6 +8,8 @@ from niclab.bench.records import Port, Role, Wiring
 from niclab.core.parallel import side_by_side
 from niclab.core.undo import Action, ActionKind
 from niclab.core.verdict import BenchFault
+from niclab.hosts.errors import NoDevice, NoInterface
+from niclab.run.card_start import whose
 from niclab.run.server import ANSWER_WITHIN_S
 
 if TYPE_CHECKING:
@@ -48,6 +50,7 @@ class PreparedPorts:
         Does not wait for carrier: that is a test's business.
 
         Raises:
+            CardFailure: A port of the dut has no interface, and the card or its driver is to blame.
             BenchFault: A port has no interface, or cannot be set up.
         """
         run = self._run
@@ -61,7 +64,10 @@ class PreparedPorts:
 
     def _prepare(self, port: Port) -> str:
         server = self._run.server_of(port)
-        iface = server.interface(port)
+        try:
+            iface = server.interface(port)
+        except (NoInterface, NoDevice) as error:
+            raise whose(self._run, port, error) from error
         before = server.host.links.interface(iface)
         address = self._run.bench.address(port)
         if not before.admin_up:

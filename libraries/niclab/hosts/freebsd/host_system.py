@@ -6,10 +6,9 @@ import secrets
 from collections.abc import Sequence
 
 from niclab.core.verdict import BenchFault
-from niclab.hosts.boots import first_lines
 from niclab.hosts.errors import LogCut
 from niclab.hosts.freebsd.commands import BOOT_ID, FreeBsdCommands
-from niclab.hosts.freebsd.kernel_lines import BANNER, kernel_lines, lines_after, lines_of_boot
+from niclab.hosts.freebsd.kernel_lines import kernel_lines, lines_after, lines_of_boot
 from niclab.hosts.freebsd.kernel_trouble import read_trouble
 from niclab.hosts.freebsd.system import read_boot_id, read_clock_s, read_cpu_times, read_release
 from niclab.hosts.linux.system import read_kernel, read_tool_version
@@ -150,10 +149,6 @@ class FreeBsdSystem(FreeBsdCommands):
     def trouble(self, lines: Sequence[KernelLine]) -> tuple[KernelTrouble, ...]:
         """The trouble that these lines of the kernel log report."""
         return read_trouble(lines)
-
-    def boots(self, lines: Sequence[KernelLine]) -> tuple[int, ...]:
-        """Where these lines of a console show a boot."""
-        return first_lines(lines, BANNER)
 
     def reboot(self) -> None:
         """Ask for a reboot. Returns when asked; that it happened shows in another :meth:`boot_id`."""

@@ -98,7 +98,7 @@ def read_trouble(lines: Sequence[KernelLine]) -> tuple[KernelTrouble, ...]:
         if kind in _WITH_TRACE:
             after = lines[index : index + TRACE_LINES]
             names |= {match[1] for each in after if (match := _FRAME.match(each.text.strip()))}
-        found.append(KernelTrouble(kind.value, line.text.strip(), frozenset(names)))
+        found.append(KernelTrouble(kind, line.text.strip(), frozenset(names)))
     return tuple(found)
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
 import secrets
 from collections.abc import Sequence
 
 from niclab.core.verdict import BenchFault
-from niclab.hosts.boots import first_lines
 from niclab.hosts.commands import HostCommands
 from niclab.hosts.errors import LogCut
 from niclab.hosts.linux.dmesg import read_dmesg
@@ -59,9 +57,6 @@ _VERSION_OPTIONS = {
 
 _NOT_FOUND = 127
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
-
-
-_BANNER = re.compile("Linux version [0-9]")
 
 
 class LinuxSystem(HostCommands):
@@ -177,10 +172,6 @@ class LinuxSystem(HostCommands):
     def trouble(self, lines: Sequence[KernelLine]) -> tuple[KernelTrouble, ...]:
         """The trouble that these lines of the kernel log report."""
         return read_trouble(lines)
-
-    def boots(self, lines: Sequence[KernelLine]) -> tuple[int, ...]:
-        """Where these lines of a console show a boot."""
-        return first_lines(lines, _BANNER)
 
     def reboot(self) -> None:
         """Ask for a reboot. Returns when asked; that it happened shows in another :meth:`boot_id`."""
