@@ -251,6 +251,7 @@ class Bench(Sheet):
     """A whole bench.
 
     ``emulated``: the cards are models in software; certificates say that they are demonstrations.
+    ``discarded_runs_percent``: traffic runs of a certificate that each server may spoil by standing still.
     """
 
     bench: Name
@@ -258,6 +259,7 @@ class Bench(Sheet):
     emulated: bool = False
     secrets_file: FilePath | None = None
     traffic: Annotated[TrafficToolName, Wanted("iperf3 or netperf")] = TrafficToolName.IPERF3
+    discarded_runs_percent: Annotated[float, Field(gt=0, le=50), Wanted("a percentage above 0, at most 50")] = 10.0
     commands: Commands | None = None
     servers: Servers
     switch: SwitchEntry | None = None
