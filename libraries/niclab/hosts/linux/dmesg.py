@@ -1,4 +1,4 @@
-"""Reader of ``dmesg`` and ``dmesg -r``: the kernel log that the ring buffer holds."""
+"""Reader of ``dmesg`` and ``dmesg -rS``: the kernel log that the ring buffer holds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from niclab.hosts.records import KernelLine
 # printk.time, and the thread or CPU that wrote the line (CONFIG_PRINTK_CALLER).
 _PRIORITY = re.compile(r"<([0-9]{1,3})>")
 _OF_PROGRAMS = 8
-"""``dmesg -r`` shows facility * 8 + level; the kernel's own facility is 0."""
+"""``dmesg -r`` shows facility * 8 + level, with ``-S`` alone (util-linux 2.38 leaves the facility out otherwise); the
+kernel's own facility is 0."""
 _STAMP = re.compile(r"\[ {0,8}([0-9]{1,10}\.[0-9]{6})\](?:\[ {0,8}[TC][0-9]{1,10}\])? ?")
 
 

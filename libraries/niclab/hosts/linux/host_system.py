@@ -136,7 +136,7 @@ class LinuxSystem(HostCommands):
 
     def dmesg(self) -> tuple[KernelLine, ...]:
         """The whole kernel log that the ring buffer still holds."""
-        return self._read("dmesg -r", read_dmesg)
+        return self._read("dmesg -rS", read_dmesg)
 
     def dmesg_mark(self) -> KernelLogMark:
         """Write a marker line into the kernel log: the place from which :meth:`dmesg_since` reads.
@@ -154,7 +154,7 @@ class LinuxSystem(HostCommands):
             LogCut: The host has booted since, or the mark is no longer in the log: lines may be missing.
         """
         # the shell reads the file by itself: another program costs a server a twentieth of a second
-        look = f'read -r boot_id < {_BOOT_ID} && echo "$boot_id" && dmesg -r'
+        look = f'read -r boot_id < {_BOOT_ID} && echo "$boot_id" && dmesg -rS'
         boot_id, _, log = self._run(look).partition("\n")
         lines = read_dmesg(log)
         if read_boot_id(boot_id) != mark.boot_id:
