@@ -90,7 +90,7 @@ def test_writing_may_take_as_long_as_the_sheet_allows(
         ("reset", ActionKind.RESTART, "reboot"),
         ("power-cycle", ActionKind.RESTART, "power-cycle"),
         ("driver-reload", ActionKind.SHELL, "modprobe -r e1000e && modprobe e1000e"),
-        ("unknown", None, None),
+        ("{unknown: test}", None, None),
     ],
 )
 def test_the_undo_of_a_write_ends_with_the_activation(
