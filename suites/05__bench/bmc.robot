@@ -3,7 +3,7 @@ Documentation    The BMCs say and do what recovery relies on.
 
 Resource         ../../resources/power.resource
 
-Test Tags        req:CARD-07    needs:bmc
+Test Tags        req:CARD-07/bmc    needs:bmc
 
 
 *** Test Cases ***

@@ -7,7 +7,7 @@ Suite Setup       Open Shells
 Suite Teardown    Close Shells
 Test Timeout      2 min
 
-Test Tags         req:CARD-08
+Test Tags         req:CARD-08/suites
 
 
 *** Test Cases ***

@@ -4,7 +4,7 @@ Documentation    The card's PCI Express links count no errors, whatever they car
 Resource         ../../resources/card.resource
 Resource         ../../resources/traffic.resource
 
-Test Tags        req:CARD-03
+Test Tags        req:CARD-03/errors
 
 
 *** Test Cases ***

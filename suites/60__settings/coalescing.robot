@@ -5,7 +5,7 @@ Resource         ../../resources/settings.resource
 
 Test Teardown    Ready The Bench
 
-Test Tags        req:NFS-06    req:SUS-08
+Test Tags        req:SUS-08/coalescing
 
 
 *** Test Cases ***

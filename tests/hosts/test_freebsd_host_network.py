@@ -82,7 +82,7 @@ def test_an_interface_that_is_not_there_says_ifconfigs_words() -> None:
 
 
 def test_statistics() -> None:
-    statistics = host({"netstat -I oce0 -bdnW": NETSTAT})[0].links.statistics("oce0")
+    statistics = host({"netstat -I oce0 -bdnW": NETSTAT})[0].counts.statistics("oce0")
     assert (statistics.rx_bytes, statistics.rx_packets, statistics.rx_errors) == (1024880, 92712345, 17)
     assert (statistics.rx_dropped, statistics.tx_packets, statistics.tx_errors) == (3, 88123456, 1)
     assert (statistics.tx_bytes, statistics.tx_dropped) == (46134, 5)
@@ -91,7 +91,7 @@ def test_statistics() -> None:
 def test_a_column_that_is_missing_is_no_zero() -> None:
     counted = "".join(f"{line.rpartition(' ')[0]}\n" for line in NETSTAT.splitlines())
     with pytest.raises(ReadError, match="cannot read netstat -bdnW: line 1"):
-        host({"netstat -I oce0 -bdnW": counted})[0].links.statistics("oce0")
+        host({"netstat -I oce0 -bdnW": counted})[0].counts.statistics("oce0")
 
 
 def test_link_settings() -> None:
@@ -109,14 +109,14 @@ def test_link_of_another_interface_is_refused() -> None:
 
 
 def test_counters() -> None:
-    counters = host({"sysctl dev.oce.0": OCE})[0].links.counters("oce0")
+    counters = host({"sysctl dev.oce.0": OCE})[0].counts.counters("oce0")
     assert counters["stats.rx.total_pkts"] == 1234 and "%desc" not in counters
     with pytest.raises(ReadError, match="no counter 'nonsense'"):
         _ = counters["nonsense"]
     with pytest.raises(BenchFault, match="shows no counter of oce0"):
-        host({"sysctl dev.oce.0": "dev.oce.0.%driver: oce\n"})[0].links.counters("oce0")
+        host({"sysctl dev.oce.0": "dev.oce.0.%driver: oce\n"})[0].counts.counters("oce0")
     with pytest.raises(BenchFault, match="unknown oid"):
-        host({"sysctl dev.oce.0": failed("sysctl: unknown oid 'dev.oce.0'\n")})[0].links.counters("oce0")
+        host({"sysctl dev.oce.0": failed("sysctl: unknown oid 'dev.oce.0'\n")})[0].counts.counters("oce0")
 
 
 TOLD = "sysctl -n net.link.log_link_state_change"
@@ -126,14 +126,14 @@ CHANGES = "oce0: link state changed to UP\noce0: link state changed to DOWN\noce
 
 def test_carrier_changes() -> None:
     dut, _ = host({TOLD: "1\n", BUFFER: MESSAGES + CHANGES})
-    assert dut.links.carrier_changes("oce0") == CarrierChanges(3, 2, 1)
+    assert dut.counts.carrier_changes("oce0") == CarrierChanges(3, 2, 1)
 
 
 def test_carrier_changes_that_cannot_be_counted() -> None:
     with pytest.raises(BenchFault, match="overwritten the beginning of this boot"):
-        host({TOLD: "1\n", BUFFER: CHANGES})[0].links.carrier_changes("oce0")
+        host({TOLD: "1\n", BUFFER: CHANGES})[0].counts.carrier_changes("oce0")
     with pytest.raises(BenchFault, match="log_link_state_change is 0, wanted 1"):
-        host({TOLD: "0\n"})[0].links.carrier_changes("oce0")
+        host({TOLD: "0\n"})[0].counts.carrier_changes("oce0")
 
 
 WAIT, LOOK = "(timeout...", "(s=$(ifconfig..."
@@ -294,8 +294,8 @@ def test_what_shows_that_nothing_has_changed() -> None:
 HOSTILE: list[Callable[[FreeBsdHost], object]] = [
     lambda dut: dut.links.interface("oce0;reboot"),
     lambda dut: dut.links.link_settings("-a"),
-    lambda dut: dut.links.counters("oce0 x"),
-    lambda dut: dut.links.carrier_changes("$(id)"),
+    lambda dut: dut.counts.counters("oce0 x"),
+    lambda dut: dut.counts.carrier_changes("$(id)"),
     lambda dut: dut.links.await_carrier("oce0'", up=True, within_s=1),
     lambda dut: dut.links.set_link("oce0 mtu 9000", up=True),
     lambda dut: dut.undo.link("oce0;reboot", up=True),

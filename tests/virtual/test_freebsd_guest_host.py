@@ -46,8 +46,8 @@ def test_the_server_and_its_card_are_described(dut: FreeBsdHost) -> None:
     assert (info.driver, info.version, info.firmware) == ("oce", "4.2.116.0", "4.4.249.3")
     assert dut.drivers.names_of("oce") == {"oce"} and dut.drivers.loaded_module("oce") is not None
     assert dut.drivers.parameter("oce", "max_rsp_handled") == "64"
-    assert dut.links.carrier_changes("oce0").changes == 1
-    assert dut.links.link_settings("oce0").speed_mbps == 10000 and dut.links.load("oce0").frames.rx_dropped == 16
+    assert dut.counts.carrier_changes("oce0").changes == 1
+    assert dut.links.link_settings("oce0").speed_mbps == 10000 and dut.counts.load("oce0").frames.rx_dropped == 16
 
 
 def test_firmware_is_written_by_the_driver_of_a_module(dut: FreeBsdHost, shell: GuestShell) -> None:

@@ -247,10 +247,27 @@ class Port:
         return Trouble(f"{self.place} {text}", self.role is Role.DUT)
 
 
+class SiliconFact(Enum):
+    """Facts of a card's sheet that checks ask of the silicon alone, where a bench may declare its model to deviate."""
+
+    UNICAST_FILTER = "filters.unicast"
+    VLAN_FILTER = "filters.vlan"
+
+
+class DeclaredDeviation(Record):
+    """How the model of a card differs from what its sheet says of the silicon. Certificates show it."""
+
+    card: Name
+    fact: Annotated[SiliconFact, Wanted(f"one of {', '.join(each.value for each in SiliconFact)}")]
+    how: Text
+    source: Text
+
+
 class Bench(Sheet):
     """A whole bench.
 
-    ``emulated``: the cards are models in software; certificates say that they are demonstrations.
+    ``emulated``: the cards are models in software; certificates say that they are demonstrations. ``deviations``: what
+    those models are known to do otherwise than the silicon.
     """
 
     bench: Name
@@ -263,6 +280,7 @@ class Bench(Sheet):
     switch: SwitchEntry | None = None
     paths: Annotated[tuple[BenchPath, ...], Field(min_length=1)]
     cards: Mapping[Name, CardEntry] = {}
+    deviations: tuple[DeclaredDeviation, ...] = ()
 
     def with_card(self, card: str) -> Bench:
         """The bench as it is with that card in both servers: as the file has it, but for what ``cards`` says of it."""

@@ -117,6 +117,11 @@ def _parser() -> argparse.ArgumentParser:
     qualify.add_argument(
         "--dry-run", action="store_true", help="only say what to expect: boots, minutes, and what the bench can decide"
     )
+    qualify.add_argument(
+        "--allow-local-changes",
+        action="store_true",
+        help="certify a real card although files of the lab differ from its commit; the certificate says so",
+    )
     key = os.environ.get(SIGN_KEY)
     qualify.add_argument(
         "--sign", type=Path, metavar="KEYFILE", default=Path(key) if key else None, help=f"sign it; or set {SIGN_KEY}"
@@ -132,7 +137,8 @@ def _parser() -> argparse.ArgumentParser:
     check.set_defaults(run=lambda options: verify.run(options.run_dir, options.signers))
     spent = commands.add_parser("timing", help="say where the time of a finished run went")
     spent.add_argument("run_dir", type=Path, metavar="RUN", help="folder of the run, such as results/latest")
-    spent.set_defaults(run=lambda options: timing.run(options.run_dir))
+    spent.add_argument("--commands", action="store_true", help="list the most frequent commands, and who sent them")
+    spent.set_defaults(run=lambda options: timing.run(options.run_dir, options.commands))
     two = commands.add_parser("compare", help="compare the figures of two runs, and say which differences are real")
     two.add_argument("first", type=Path, metavar="RUN", help="folder of the one run")
     two.add_argument("second", type=Path, metavar="RUN", help="folder of the other")
@@ -215,6 +221,7 @@ def _certify(options: argparse.Namespace) -> int:
             dry_run=options.dry_run,
             suites=options.suite,
             stop=bench.stop,
+            allow_local_changes=options.allow_local_changes,
         )
 
 

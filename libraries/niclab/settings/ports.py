@@ -9,7 +9,8 @@ from typing import TypeVar
 
 from niclab.bench.records import OperatingSystem, Port, Role
 from niclab.card import Unknown
-from niclab.core.verdict import CardFailure, NotApplicable
+from niclab.core.verdict import CardFailure, NotApplicable, SheetUnknown
+from niclab.core.wait import Deadline, pause
 from niclab.hosts.errors import NotOffered
 from niclab.hosts.host import Host
 from niclab.hosts.settings_records import Attempt
@@ -20,6 +21,8 @@ from niclab.run.temporary import put_back
 T = TypeVar("T")
 Show = Callable[[str], object]
 """Takes a sentence for the log."""
+
+SETTLING_STEP_S = 0.2
 
 EVERY = "every"
 """The name that means all rows of a section of the sheet."""
@@ -158,10 +161,32 @@ def require_known(run: Run, section: str, facts: Iterable[object]) -> None:
         facts: Its facts as delivered.
 
     Raises:
-        NotApplicable: It knows none.
+        SheetUnknown: It knows none of those it names.
+        NotApplicable: It names none.
     """
-    if all(is_unknown(fact) for fact in facts):
-        raise NotApplicable(f"sheet {run.card.name} knows nothing of {section} as delivered")
+    named = [fact for fact in facts if fact is not None]
+    why = list(dict.fromkeys(fact.unknown for fact in named if isinstance(fact, Unknown)))
+    if all(isinstance(fact, Unknown) for fact in named):
+        said = f"sheet {run.card.name} knows nothing of {section} as delivered"
+        raise SheetUnknown(f"{said}: {'; '.join(why)}") if why else NotApplicable(said)
+
+
+def settled(read: Callable[[], T], done: Callable[[T], bool], within_s: float) -> T:
+    """Read a setting until it is as expected, or the time is over.
+
+    Args:
+        read: Reads it.
+        done: Is it as expected?
+        within_s: Seconds.
+
+    Returns:
+        What was read last.
+    """
+    deadline, found = Deadline(within_s), read()
+    while not done(found) and not deadline.expired:
+        pause(SETTLING_STEP_S)
+        found = read()
+    return found
 
 
 def is_unknown(fact: object) -> bool:

@@ -6,7 +6,7 @@ Resource         ../../../resources/aggregation.resource
 Test Setup       Aggregate Ready Hosts    lacp_rate=fast
 Test Teardown    Remove Bonds From Both Hosts
 
-Test Tags        req:CARD-04    slow
+Test Tags        req:CARD-04/modes    slow
 
 
 *** Test Cases ***

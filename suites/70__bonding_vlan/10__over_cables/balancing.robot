@@ -5,7 +5,7 @@ Resource         ../../../resources/bonding.resource
 
 Test Teardown    Remove Bonds From Both Hosts
 
-Test Tags        req:CARD-04    slow
+Test Tags        req:CARD-04/modes    slow
 
 
 *** Test Cases ***

@@ -10,7 +10,7 @@ Suite Teardown    Remove Bonds From Both Hosts
 Test Setup        Every Member Should Be Up
 Test Teardown     Restore Every Link
 
-Test Tags         req:CARD-04    slow
+Test Tags         req:CARD-04/load    slow
 
 
 *** Test Cases ***

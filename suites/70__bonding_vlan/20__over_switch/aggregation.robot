@@ -8,7 +8,7 @@ Resource         ../../../resources/switch.resource
 Test Setup       Aggregate Ready Hosts    lacp_rate=fast
 Test Teardown    Remove Bonds From Both Hosts
 
-Test Tags        needs:switch    req:CARD-04    slow
+Test Tags        req:CARD-04/switch-modes    needs:switch    slow
 
 
 *** Test Cases ***

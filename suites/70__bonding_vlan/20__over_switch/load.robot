@@ -10,7 +10,7 @@ Suite Teardown    Remove Bonds From Both Hosts
 Test Setup        Start Steady Traffic
 Test Teardown     Run Keywords    Stop Steady Traffic    AND    Restore Every Link
 
-Test Tags         needs:switch    req:CARD-04    slow
+Test Tags         req:CARD-04/switch-load    needs:switch    slow
 
 
 *** Test Cases ***

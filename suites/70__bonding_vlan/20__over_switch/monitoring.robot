@@ -5,7 +5,7 @@ Resource         ../../../resources/switch.resource
 
 Test Teardown    Remove Bonds From Both Hosts
 
-Test Tags        needs:switch    req:CARD-04    slow
+Test Tags        req:CARD-04/switch-monitoring    needs:switch    slow
 
 
 *** Test Cases ***
