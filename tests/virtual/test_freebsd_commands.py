@@ -44,8 +44,9 @@ VERSION = (("--version",), ("-V",))
 @pytest.fixture(scope="module")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Server]]:
     """A server with each card, after all the calls."""
+    folders = [tmp_path_factory.mktemp(card[:6]) for card in CARDS]  # threads would race for the one they are made in
     with ThreadPoolExecutor() as pool:
-        yield list(pool.map(lambda card: driven(card, tmp_path_factory.mktemp(card[:6])), CARDS))
+        yield list(pool.map(driven, CARDS, folders))
 
 
 def test_every_method_of_the_host_is_called() -> None:
