@@ -75,6 +75,7 @@ test-full: setup-test lint dryrun
 	$(PYTHON) -m pytest -n auto -m "not bench" --hypothesis-profile=search
 	$(PYTHON) -m pytest -m bench --ignore=tests/controls
 	$(PYTHON) bench/matrix.py
+	.ci/certify default all
 
 setup: $(STAMP)
 	@$(REPORT_TOOLS)

@@ -102,7 +102,7 @@ def busiest_path(bonds: Bonds) -> int:
     names = [interface.name for interface in bond.below.values()]
 
     def sent() -> list[int]:
-        return [bond.server.host.links.statistics(name).tx_packets for name in names]
+        return [bond.server.host.counts.statistics(name).tx_packets for name in names]
 
     before = sent()
     pause(SETTLED_S)

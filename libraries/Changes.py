@@ -19,15 +19,19 @@ class Changes(BenchLibrary):
     def traffic_should_survive_changes_of_settings(self, profile: Profile, seed: int | None = None) -> None:
         """Change settings in an order drawn from a seed, while numbered frames flow both ways over the first path.
 
+        The log and the certificate name the seed, each setting, and what the port does not offer. After each change
+        link and frames have the time of the sheet to return.
+
         Args:
-            profile: How many changes: ``quick`` 4, ``full`` 40.
-            seed: Repeats the order of an earlier run, whose log names it; without it the order is another each time.
+            profile: How many changes: ``quick`` one of each kind of setting that the port has, ``full`` every one.
+            seed: Repeats the draw of an earlier run; without it the draw is another each time.
 
         Raises:
             CardFailure: A setting is not taken, frames stay away for longer than the sheet allows a link to return, or
                 are lost or damaged afterwards.
             BenchFault: A setting could not be put back.
-            NotApplicable: The sheet names no setting that can be changed, or a server does not run Linux.
+            Undecided: A server stood still while frames stayed away.
+            NotApplicable: The port has no setting that can be changed, or a server does not run Linux.
         """
         changes.under_traffic(self.run, profile, logger.info, seed)
 

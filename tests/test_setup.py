@@ -131,6 +131,80 @@ class TestDebianPackages:
         assert self.install(tmp_path, "bash:bash", "python3-venv:python3-venv") == []
 
 
+class TestCertify:
+    """What continuous integration certifies, with a `make` that writes down its call and ends as told."""
+
+    @pytest.fixture
+    def house(self, tmp_path: Path) -> Path:
+        for name in ("run", "certify"):
+            (tmp_path / "house/.ci").mkdir(parents=True, exist_ok=True)
+            shutil.copy(REPOSITORY / ".ci" / name, tmp_path / "house/.ci" / name)
+        house = tmp_path / "house"
+        (house / ".ci/cards").write_text("# rows\none linux linux watched\ntwo freebsd linux gates\n")
+        (house / "Makefile").write_text("CARD ?= golden\n")
+        (house / "results").mkdir()
+        (house / "results/latest").symlink_to("some-run")
+        program(tmp_path / "bin/git", "#!/bin/sh\necho ${COMMITS:-0}\n")
+        return house
+
+    def run(self, house: Path, script: str, *words: str, red: str = "", commits: int = 0) -> tuple[int, list[str], str]:
+        said = house / "said"
+        program(
+            house.parent / "bin/make",
+            f'#!/bin/sh\necho "$@" >> "{said}"\ncase "$*" in {red or "nothing"}) exit 2 ;; esac\n',
+        )
+        environment = {"PATH": f"{house.parent / 'bin'}:{os.environ['PATH']}", "COMMITS": str(commits)}
+        done = subprocess.run(
+            [str(house / ".ci" / script), *words], env=environment, capture_output=True, text=True, timeout=60
+        )
+        return done.returncode, said.read_text().splitlines() if said.exists() else [], done.stdout + done.stderr
+
+    @pytest.mark.parametrize(
+        ("commits", "turn"),
+        [
+            (4, "certify CARD=one DUT_OS=linux PEER_OS=linux"),
+            (5, "certify CARD=two DUT_OS=freebsd PEER_OS=linux"),
+        ],
+    )
+    def test_tests_then_the_default_card_then_the_card_whose_turn_it_is(
+        self, house: Path, commits: int, turn: str
+    ) -> None:
+        status, said, _ = self.run(house, "run", commits=commits)
+        assert said == ["test", "certify CARD=golden DUT_OS=linux PEER_OS=linux", turn] and status == 0
+
+    def test_red_tests_end_the_run(self, house: Path) -> None:
+        status, said, _ = self.run(house, "run", red="test")
+        assert said == ["test"] and status != 0
+
+    def test_a_red_default_card_fails_and_names_its_run_folder(self, house: Path) -> None:
+        status, said, printed = self.run(house, "certify", "default", "next", red="*golden*", commits=2)
+        assert status == 1 and len(said) == 2
+        assert f"run folder: {house.resolve()}/results/some-run" in printed
+        assert "red, and a gate: golden, dut linux, peer linux" in printed
+
+    def test_a_red_card_that_is_watched_is_only_named(self, house: Path) -> None:
+        status, _, printed = self.run(house, "certify", "next", red="*one*")
+        assert status == 0 and "one, dut linux, peer linux: NOT certified, status 2" in printed
+        assert "red, and a gate" not in printed
+
+    def test_every_row_is_certified_also_after_a_red_one(self, house: Path) -> None:
+        status, said, printed = self.run(house, "certify", "all", red="*two*")
+        assert len(said) == 2 and status == 1 and "red, and a gate: two, dut freebsd, peer linux" in printed
+
+    def test_a_wrong_word_is_refused(self, house: Path) -> None:
+        status, said, printed = self.run(house, "certify", "defualt")
+        assert (status, said) == (2, []) and "defualt; expected: default, next or all" in printed
+
+    def test_every_sheet_is_certified(self) -> None:
+        rows = [line.split() for line in (REPOSITORY / ".ci/cards").read_text().splitlines() if line[0] != "#"]
+        assert all(len(row) == 4 and {row[1], row[2]} <= {"linux", "freebsd"} for row in rows)
+        assert all(row[3] in ("watched", "gates") for row in rows)
+        default = re.search(r"^CARD \?= (.+)$", (REPOSITORY / "Makefile").read_text(), re.MULTILINE)
+        assert default and {default[1], *(row[0] for row in rows)} == {
+            file.stem for file in (REPOSITORY / "lab/cards").glob("*.yaml")
+        }
+
+
 class TestLocks:
     @pytest.mark.parametrize("name", ["requirements.lock", "requirements-dev.lock"])
     def test_every_package_has_a_hash_and_no_source(self, name: str) -> None:

@@ -60,6 +60,7 @@ OFFENDS = {
     "promisc-stays": "CARD-10 promiscuous mode ends",
     "groups-lost": "CARD-10 every group that was joined is received",
     "rx-uncounted": "CARD-09 counters agree with what arrived",
+    "pause-ignored": "SUS-08, CARD-12 pause frames can be set",
 }
 """Fault word -> requirement. A word of ``mailbox.h`` that is not here is an error, told by a test."""
 

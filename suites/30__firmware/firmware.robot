@@ -46,11 +46,11 @@ Firmware That Runs After A Restart Can Be Changed And Put Back
 
 Firmware That Runs After A Power Cycle Can Be Changed And Put Back
     [Tags]    slow
-    ...       needs:bmc
-    ...       req:CARD-02/update
-    ...       req:CARD-02/rollback
-    ...       req:CARD-02/power-cycle
-    ...       req:EMX-04/update
+    ...    needs:bmc
+    ...    req:CARD-02/update
+    ...    req:CARD-02/rollback
+    ...    req:CARD-02/power-cycle
+    ...    req:EMX-04/update
     Activation Should Be    POWER_CYCLE
     Write Other Firmware
     Power Cycle The Dut

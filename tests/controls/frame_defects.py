@@ -17,6 +17,7 @@ CHELSIO = "chelsio-t580-cr"
 CHANGES, LOAD = "Traffic Survives Changes Of Settings", "Every Path Carries Full Load In Both Directions"
 FILTERED, LARGEST = "The VLAN Filter Passes The Own VLANs Only", "Frames Of The Largest Sizes Arrive"
 WHOLE = "The Whole Self Test Passes"
+PAUSED = "Pause Frames Can Be Switched"
 UP, CARRIES = "Every Link Is Up", "Every Link Carries Traffic"
 
 
@@ -26,6 +27,8 @@ def _frames(fault: str, reds: tuple[str, ...], says: str, *greens: str) -> Defec
 
 FRAME_DEFECTS = (
     _frames("rx-flip=50", (ONCE, SIZES, CHANGES), "damaged", CARRIES),
+    _frames("pause-ignored=1", (CHANGES, PAUSED), "pause", CARRIES),
+    _frames("ring-kills-link=1", (CHANGES,), "no carrier 5000 ms after ring", CARRIES),
     _frames("rx-flip=20", (OFFLOADED, NOT_OFFLOADED), "arrived", CARRIES),
     Defect(EMULEX, ("card:dut.p0", "vlan-leak=1"), red(FILTERED), "VLAN", tests=(FILTERED, CARRIES)),
     Defect(BROADCOM, ("card:dut.p0", "link-flap=4000"), red(LOAD), "carrier", tests=(LOAD, CARRIES), into=LOAD),

@@ -75,7 +75,7 @@ class TestWrongSheet:
 
 class TestCables:
     def test_carrier_that_stays_is_seen(self, bench: Bench) -> None:
-        inject = (PULLED, "fault set --name controls cable:a.dut carrier_stuck", "fault clear --name controls")
+        inject = (PULLED, f"fault set --name {NAME} cable:a.dut carrier_stuck", f"fault clear --name {NAME}")
         run = bench.run(*only(PULLED, PLUGGED), inject=inject)
         run.should_show(red={PULLED})
         wanted = "dut.p0 (0000:01:00.0) has still carrier after 1000 ms, all that sheet intel-82574l allows"
@@ -83,12 +83,12 @@ class TestCables:
 
     @pytest.mark.slow
     def test_carrier_that_goes_late_is_seen(self, bench: Bench) -> None:
-        inject = (PULLED, "fault set --name controls cable:a carrier_delay_s=3", "fault clear --name controls")
+        inject = (PULLED, f"fault set --name {NAME} cable:a carrier_delay_s=3", f"fault clear --name {NAME}")
         run = bench.run(*only(PULLED), inject=inject)
         assert run.red[PULLED].startswith("CardFailure: dut.p0")
 
     def test_a_silent_cable_is_seen(self, bench: Bench) -> None:
-        inject = (CARRIES, "fault set --name controls cable:b.peer silent", "fault clear --name controls")
+        inject = (CARRIES, f"fault set --name {NAME} cable:b.peer silent", f"fault clear --name {NAME}")
         run = bench.run(*only("Every Link Is Up", CARRIES), inject=inject)
         run.should_show(red={CARRIES})
         assert "dut.p1 (0000:02:00.0) to peer.p1: 0 of 10 pings answered" in run.red[CARRIES]
@@ -144,14 +144,14 @@ class TestEvidence:
 
 class TestBmc:
     def test_a_silent_bmc_is_a_bench_fault(self, bench: Bench) -> None:
-        inject = (SHOWN, "fault set --name controls bmc:peer drop", "fault clear --name controls")
+        inject = (SHOWN, f"fault set --name {NAME} bmc:peer drop", f"fault clear --name {NAME}")
         run = bench.run(*only(SHOWN), inject=inject)
         assert run.red[SHOWN].startswith("ConnectionLost: peer BMC: power status: no answer from")
 
     @pytest.mark.slow
     def test_a_bmc_that_does_not_cut_the_power_is_a_bench_fault(self, bench: Bench) -> None:
         test = "A Power Cycle Is In The Event Log"
-        inject = (test, "fault set --name controls bmc:peer power_stuck", "fault clear --name controls")
+        inject = (test, f"fault set --name {NAME} bmc:peer power_stuck", f"fault clear --name {NAME}")
         run = bench.run(*only(test), inject=inject)
         assert run.red[test].startswith("BenchFault: peer BMC")
 
@@ -160,7 +160,7 @@ class TestRecovery:
     @pytest.mark.slow
     def test_a_frozen_server_ends_the_test_in_time_and_the_run_goes_on(self, bench: Bench) -> None:
         frozen, later = "Every Port Is Driven By The Driver On The Sheet", "All Ports Run The Same Firmware"
-        inject = (frozen, "fault set --name controls server:dut frozen", "")
+        inject = (frozen, f"fault set --name {NAME} server:dut frozen", "")
         run = bench.run(*only(frozen, later), inject=inject)
         run.should_show(red={frozen}, green={later})
         assert re.match("(ConnectionLost|CommandTimeout): dut: ", run.red[frozen])  # bench faults by their kind

@@ -13,7 +13,9 @@ from typing import Any, cast
 
 from niclab.bench.records import OperatingSystem, Port, Role
 from niclab.core.verdict import BenchFault
+from niclab.core.wait import until
 from niclab.run.run import Run
+from niclab.transports.ssh_job import FIRST_LINE
 
 RELAY = Path(__file__).with_name("relay.py")
 ADDRESSES = {"dut.p0": "198.18.10.1", "peer.p0": "198.18.10.2", "dut.p1": "198.18.20.1", "peer.p1": "198.18.20.2"}
@@ -35,6 +37,11 @@ class Job:
     def errors(self) -> str:
         return ""
 
+    def await_begin(self, begun: str, what: str, within_s: float) -> str:
+        assert begun == FIRST_LINE
+        until(lambda: "\n" in self.output() or self.poll() is not None, within=within_s, what=what)
+        return self.output()
+
     def stop(self) -> None:
         self.process.kill()
         self.process.wait()
@@ -46,6 +53,7 @@ class NamespaceServer:
     def __init__(self, role: Role, scratch: Path) -> None:
         self.role, self.name, self._scratch = role, role.value, scratch
         self.description = SimpleNamespace(os=OperatingSystem.LINUX)
+        self.boots_ordered, self.recoveries = 0, list[str]()
         self.holder = subprocess.Popen(
             ["unshare", "-nm", "sh", "-c", "mount -t sysfs sysfs /sys && echo ready && exec sleep infinity"],
             stdout=subprocess.PIPE,
@@ -140,10 +148,12 @@ class Namespaces:
                 deviations=(),
                 paths=paths,
                 port=self.ports.__getitem__,
+                end=lambda path, role: self.ports[f"{role.value}.{path.name}"],
                 partner=lambda port: self.ports[f"{'peer' if port.role is Role.DUT else 'dut'}.{port.key}"],
                 address=lambda port: IPv4Interface(f"{ADDRESSES[port.name]}/24"),
             ),
             card=SimpleNamespace(name="veth", filters=None),
+            shown=lambda ports: {port: self.servers[port.role].host.links.interface(port.key) for port in ports},
             server=lambda role: self.servers[role],
             server_of=lambda port: self.servers[port.role],
             ending=contextlib.ExitStack(),

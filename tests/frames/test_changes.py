@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,46 +13,160 @@ import pytest
 from namespaces import Namespaces
 
 from niclab.bench.records import Role
-from niclab.card import At, Setting, SettingKind
+from niclab.card import At, OffloadName, Setting, SettingKind
+from niclab.core import figures, marks
 from niclab.core.profile import Profile
-from niclab.core.verdict import CardFailure
-from niclab.frames import changes
+from niclab.core.verdict import CardFailure, NotApplicable
+from niclab.frames import changes, draw
+from niclab.frames.agent import FrameAgents
+from niclab.frames.draw import ChangeKind, Draw
+from niclab.report.remarks import remarks
+from niclab.run.standstill import Stood
 
 AWAY_S, LIMIT_MS = 1.5, 4000
 
 
-def restarts(clean: Namespaces, monkeypatch: pytest.MonkeyPatch, away_s: float, limit_ms: int) -> None:
-    """Let each setting, when it is put back, take p0 of the dut down; it is up again after ``away_s``."""
-    dut = clean.servers[Role.DUT]
+def setting(name: str, to: int | bool, kind: SettingKind = SettingKind.RING) -> Setting:
+    return Setting(kind=kind, name=name, to=to, at=At.SENDER)
 
-    @contextmanager
-    def applied(*_: object) -> Iterator[None]:
-        yield
+
+RX, TX = setting("rx", 64), setting("tx", 64)
+TWO = Draw({ChangeKind.RX_RING: [RX], ChangeKind.TX_RING: [TX]}, ("coalescing tx-usecs: dut.p0 shows none",))
+
+
+def restarting(made: Namespaces, away_s: float) -> Callable[[], object]:
+    dut = made.servers[Role.DUT]
+
+    def restart() -> None:
         dut.run("ip link set p0 down")
         dut.run(f"(sleep {away_s}; ip link set p0 up) >/dev/null 2>&1 &")
 
-    setting = Setting(kind=SettingKind.RING, name="rx", to=64, at=At.SENDER)
-    known: Any = SimpleNamespace(name="veth", limits=SimpleNamespace(carrier_return_within_ms=limit_ms))
-    known.known = lambda fact, _: fact
-    monkeypatch.setattr(clean.run, "card", known)
-    monkeypatch.setattr(changes, "applied", applied)
-    monkeypatch.setattr(changes, "candidates", lambda _: [setting])
-    monkeypatch.setattr(changes, "CHANGES", {Profile.QUICK: 1})
+    return restart
 
 
-def test_a_port_has_the_time_of_the_sheet_to_return_from_the_last_change(
-    clean: Namespaces, monkeypatch: pytest.MonkeyPatch
+@pytest.fixture
+def changing(clean: Namespaces, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
+    """Make the changes of a draw; ``when_set`` and ``when_put_back`` are what the card does."""
+
+    def made(
+        found: Draw = TWO,
+        *,
+        limit_ms: int = LIMIT_MS,
+        when_set: Callable[[], object] = lambda: None,
+        when_put_back: Callable[[], object] = lambda: None,
+    ) -> list[str]:
+        @contextmanager
+        def applied(*_: object) -> Iterator[None]:
+            when_set()
+            yield
+            when_put_back()
+
+        known: Any = SimpleNamespace(name="veth", limits=SimpleNamespace(carrier_return_within_ms=limit_ms))
+        known.known = lambda fact, _: fact
+        monkeypatch.setattr(clean.run, "card", known)
+        monkeypatch.setattr(changes, "applied", applied)
+        monkeypatch.setattr(draw, "of_port", lambda *_: found)
+        said = list[str]()
+        figures.take()
+        changes.under_traffic(clean.run, Profile.QUICK, said.append, seed=1)
+        return said
+
+    return made
+
+
+def test_a_port_has_the_time_of_the_sheet_to_return_from_each_change(
+    clean: Namespaces, changing: Callable[..., list[str]]
 ) -> None:
-    restarts(clean, monkeypatch, AWAY_S, LIMIT_MS)
-    said = list[str]()
-    changes.under_traffic(clean.run, Profile.QUICK, said.append, seed=1)
+    """Two settings, each set and put back: together the port is away for longer than the sheet allows for one."""
+    restart = restarting(clean, AWAY_S)
+    said = changing(when_set=restart, when_put_back=restart)
     assert [line for line in said if "frames after seed 1: 199 sent, 199 at the port" in line], said
+    (figure,) = figures.take()
+    assert figure.outcome == "met" and figure.value is not None and 1000 * AWAY_S <= figure.value < LIMIT_MS
+    assert "seed 1" in figure.subject and figure.found.startswith("4 changes, no frame for ")
 
 
-def test_a_port_that_returns_too_late_from_the_last_change_is_named(
-    clean: Namespaces, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("when", ["when_set", "when_put_back"])
+def test_a_port_that_returns_too_late_is_named_with_the_change(
+    clean: Namespaces, changing: Callable[..., list[str]], when: str
 ) -> None:
-    restarts(clean, monkeypatch, AWAY_S, limit_ms=500)
-    with pytest.raises(CardFailure, match=r"dut\.p0 .*no carrier 500 ms after .*seed 1.*sheet veth"):
-        changes.under_traffic(clean.run, Profile.QUICK, str, seed=1)
+    how = when.removeprefix("when_").replace("_", " ")
+    with pytest.raises(CardFailure, match=rf"dut\.p0 .*no carrier 500 ms after ring [rt]x 64.* was {how} \(seed 1\)"):
+        changing(limit_ms=500, **{when: restarting(clean, AWAY_S)})
     assert clean.servers[Role.DUT].host.links.await_carrier("p0", True, 5)
+
+
+def stopping(made: Namespaces, role: Role, seconds: float) -> Callable[[], object]:
+    """The frame program of a server is stopped: frames stay away, and the link is there."""
+
+    def stop() -> None:
+        pid = made.run.part(FrameAgents)._running[role]._pid
+        made.servers[role].run(f"kill -STOP {pid}; (sleep {seconds}; kill -CONT {pid}) >/dev/null 2>&1 &")
+        time.sleep(seconds)
+
+    return stop
+
+
+def test_frames_that_stay_away_while_the_link_is_there_are_seen(
+    clean: Namespaces, changing: Callable[..., list[str]]
+) -> None:
+    with pytest.raises(CardFailure) as caught:
+        changing(limit_ms=700, when_set=stopping(clean, Role.PEER, 1.5))
+    assert "peer.p0 to dut.p0: no frame for 1" in str(caught.value)
+    (figure,) = figures.take()
+    assert figure.outcome == "missed"
+
+
+def test_a_server_that_stood_still_for_as_long_excuses_it(
+    clean: Namespaces, changing: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = SimpleNamespace(begun=(), told=lambda: (), between=lambda *_: [Stood("peer", 100), Stood("peer", 1400)])
+    monkeypatch.setattr(changes.standstill, "watch", lambda _: told)
+    with pytest.raises(
+        changes.Undecided, match=r"no frame for .*\n(.*\n)?meanwhile peer stood still for 1400 ms"
+    ) as caught:
+        changing(limit_ms=700, when_set=stopping(clean, Role.PEER, 1.5))
+    assert "100 ms" not in str(caught.value).replace("1400 ms", "")
+    assert [figure.outcome for figure in figures.take()] == ["undecided"]
+
+
+def test_what_is_drawn_and_what_is_left_out_is_on_the_certificate(
+    changing: Callable[..., list[str]], tmp_path: Path
+) -> None:
+    evidence = tmp_path / "evidence"
+    marks.keep_in(evidence / marks.FILE)
+    try:
+        said = changing()
+    finally:
+        marks.keep_in(None)
+    (remark,) = [each for each in remarks(tmp_path, {}, [])[0] if each.about == "Drawn"]
+    kinds = "receive ring, send ring"
+    assert remark.details[0] == f"dut.p0 (0000:01:00.0): seed 1, 2 of 2 settings, of every kind: {kinds}"
+    assert remark.details[1] == "left out: coalescing tx-usecs: dut.p0 shows none"
+    assert {line.split(" at")[0] for line in remark.details[2:]} == {"ring rx 64", "ring tx 64"}
+    assert set(remark.details) <= set(said)
+
+
+def test_a_port_without_a_setting_is_not_applicable_and_says_why(changing: Callable[..., list[str]]) -> None:
+    with pytest.raises(NotApplicable, match=r"sheet veth names no ring.*\ndut: the driver shows no rings"):
+        changing(Draw({}, ("dut: the driver shows no rings",)))
+
+
+def test_the_quick_draw_covers_every_kind_and_the_full_one_every_setting() -> None:
+    many = {
+        kind: [setting(f"{kind.name}-{number}".lower().replace("_", "-"), number) for number in range(1, 5)]
+        for kind in ChangeKind
+    }
+    found = Draw(many, ())
+    orders = [found.order(Profile.QUICK, seed) for seed in range(20)]
+    for order in orders:
+        kinds = [kind for each in order for kind, settings in many.items() if each in settings]
+        assert len(kinds) == len(many) and set(kinds) == set(many)
+    assert len({tuple(map(str, order)) for order in orders}) == 20, "the seed decides"
+    assert found.order(Profile.QUICK, 7) == found.order(Profile.QUICK, 7)
+    every = [each for settings in many.values() for each in settings]
+    assert sorted(map(str, found.order(Profile.FULL, 3))) == sorted(map(str, every))
+
+
+def test_every_offload_of_frames_has_a_kind() -> None:
+    assert set(draw.OFFLOAD_KINDS) == set(OffloadName) - {OffloadName.TOE}

@@ -19,6 +19,10 @@ class Answer:
 Script = str | Answer | list["str | Answer"] | Callable[[str], "str | Answer"]
 
 
+_CHANGED, _SUM = '; echo "@ changed, status $?"; ', " && echo '@ checksum' && "
+"""Between the two commands of one round trip: a change and what it left, settings and their checksum."""
+
+
 class FakeShell:
     """Answers each command of the script; any other command fails the test.
 
@@ -37,6 +41,18 @@ class FakeShell:
         command = command.removeprefix("export LC_ALL=C; ")
         self.commands.append(command)
         self.timeouts_s[command] = timeout_s
+        if _CHANGED in command:
+            change, show = map(self._answer, command.split(_CHANGED))
+            if change.exit_status is None:
+                return change
+            said = f"{change.stdout}@ changed, status {change.exit_status}\n{show.stdout}"
+            return Answer(said, show.exit_status, change.stderr + show.stderr)
+        if _SUM in command:
+            shown, checksum = map(self._answer, command.split(_SUM))
+            return Answer(f"{shown.stdout}@ checksum\n{checksum.stdout}", shown.exit_status, shown.stderr)
+        return self._answer(command)
+
+    def _answer(self, command: str) -> Answer:
         reply = self.script[self._key(command)]
         if isinstance(reply, list):
             assert reply, f"one answer too few for {command}"

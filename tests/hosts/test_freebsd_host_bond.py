@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from dataclasses import replace
 
 import pytest
@@ -135,18 +136,18 @@ def test_a_vlan_of_another_name_is_made_with_its_tag() -> None:
 
 class TestLoad:
     def test_the_times_of_each_cpu_are_told(self) -> None:
-        before = host({"sysctl -n kern.cp_times": "100 0 50 10 840 1 2 3 4 90\n"})[0].system.cpu_times()
-        after = host({"sysctl -n kern.cp_times": "150 0 50 60 840 1 2 3 4 190\n"})[0].system.cpu_times()
+        before = host({"sysctl -n kern.cp_times": "100 0 50 10 840 1 2 3 4 90\n"})[0].counts.cpu_times()
+        after = host({"sysctl -n kern.cp_times": "150 0 50 60 840 1 2 3 4 190\n"})[0].counts.cpu_times()
         load = load_between(before, after)
         assert (load.cpus[0].busy, load.cpus[0].softirq, load.cpus[1].busy) == (1.0, 0.5, 0.0)
 
     @pytest.mark.parametrize("text", ["", "1 2 3 4", "1 2 3 4 x", "-1 2 3 4 5"])
     def test_other_texts_are_errors(self, text: str) -> None:
         with pytest.raises((ReadError, BenchFault)):
-            host({"sysctl -n kern.cp_times": text})[0].system.cpu_times()
+            host({"sysctl -n kern.cp_times": text})[0].counts.cpu_times()
 
     def test_frames_are_those_of_the_interface_itself(self) -> None:
-        load = host({LOOK: f"{TIMES}\n{NETSTAT}"})[0].links.load("oce0")
+        load = host({LOOK: f"{TIMES}\n{NETSTAT}"})[0].counts.load("oce0")
         counters = load.frames
         assert load.cpu == read_cpu_times(TIMES)
         assert (counters.rx_packets, counters.rx_errors, counters.rx_dropped, counters.tx_dropped) == (
@@ -160,7 +161,7 @@ class TestLoad:
     def test_a_column_that_is_missing_is_a_fault(self) -> None:
         short = "\n".join(line.rpartition(" ")[0] for line in NETSTAT.splitlines()) + "\n"
         with pytest.raises(ReadError, match=r"cannot read netstat -bdnW: line 1"):
-            host({LOOK: f"{TIMES}\n{short}"})[0].links.load("oce0")
+            host({LOOK: f"{TIMES}\n{short}"})[0].counts.load("oce0")
 
 
 class TestAround:
@@ -187,9 +188,20 @@ class TestAround:
     def test_listeners_are_told_by_place(self) -> None:
         shown = lines("root iperf3 501 3 tcp4 10.1.1.1:5201 *:*", "root iperf3 501 4 udp4 *:5201 *:*")
         dut, _ = host({"sockstat -46l -p 5201 | sed 1d": shown})
-        assert len(dut.links.tcp_listeners(5201)) == 2
-        assert dut.links.tcp_listeners(5201, "10.1.1.1") == ("root iperf3 501 3 tcp4 10.1.1.1:5201 *:*",)
-        assert dut.links.tcp_listeners(5201, "10.1.1.2") == ()
+        assert len(dut.links.listeners(5201)) == 2
+
+    @pytest.mark.parametrize(
+        ("line", "listens"),
+        [
+            ("root iperf3 501 3 tcp4 10.1.1.1:5201 *:*", True),
+            ("root iperf3 501 3 udp4 10.1.1.1:5201 *:*", False),
+            ("root iperf3 501 3 tcp4 10.1.1.11:5201 *:*", False),
+        ],
+    )
+    def test_a_listener_at_an_address_is_a_condition_of_the_shell(self, line: str, listens: bool) -> None:
+        condition = host({})[0].links.listening_command(5201, "10.1.1.1")
+        script = f"sockstat() {{ echo '{line}'; }}; {condition}"
+        assert (subprocess.run(["sh", "-c", script]).returncode == 0) is listens
 
     def test_commands_for_the_journal_run_twice_without_error(self) -> None:
         dut, shell = host({})
@@ -200,7 +212,7 @@ class TestAround:
         )
         before = dut.undo.package("oce", Package("oce", "4.2.313.0", "amd64", "installed"), "oce")
         assert "pkg_add oce-4.2.313.0" in before and before.endswith("kldload -n oce")
-        assert "; :; else env" in dut.undo.package("oce", None, "oce")
+        assert "; :; else if pkg query %n oce >/dev/null; then env" in dut.undo.package("oce", None, "oce")
         assert shell.commands == []
 
 

@@ -203,9 +203,10 @@ def test_restoring_commands_set_what_is_there_now() -> None:
         "{ test $(sysctl -n dev.cxl.0.qsize_rxq) = 1024 || sysctl dev.cxl.0.qsize_rxq=1024; }"
         " && { test $(sysctl -n dev.cxl.0.qsize_txq) = 2048 || sysctl dev.cxl.0.qsize_txq=2048; }"
     ), "busy for every value once a port was up"
-    assert dut.undo.coalescing("cxl0", ("rx-usecs",)) == "sysctl dev.cxl.0.holdoff_tmr_idx=1"
-    both = "sysctl dev.cxl.0.holdoff_tmr_idx=1 dev.cxl.0.holdoff_pktc_idx=-1"
-    assert dut.undo.coalescing("cxl0", ("rx-usecs", "rx-frames")) == both
+    usecs = "{ test $(sysctl -n dev.cxl.0.holdoff_tmr_idx) = 1 || sysctl dev.cxl.0.holdoff_tmr_idx=1; }"
+    frames = "{ test $(sysctl -n dev.cxl.0.holdoff_pktc_idx) = -1 || sysctl dev.cxl.0.holdoff_pktc_idx=-1; }"
+    assert dut.undo.coalescing("cxl0", ("rx-usecs",)) == usecs
+    assert dut.undo.coalescing("cxl0", ("rx-usecs", "rx-frames")) == f"{usecs} && {frames}"
     assert dut.undo.pause("cxl0") == "sysctl dev.cxl.0.pause_settings=7"
     assert dut.undo.pause("ix1") == "sysctl dev.ix.1.fc=1"
     assert dut.undo.mtu("oce0") == "ifconfig oce0 mtu 1500"

@@ -110,9 +110,9 @@ def test_the_kernels_own_lines_are_told_from_the_consoles() -> None:
 
 
 def test_marks_in_the_log() -> None:
-    dut, shell = host({BOOT_ID: [f"{BOOT}\n"] * 3, 'echo "niclab mark...': "", BUFFER: [LOG, LOG, LOG]})
+    dut, shell = host({BOOT_ID: [f"{BOOT}\n", *[f"{BOOT}\n{LOG}"] * 2], BUFFER: LOG})
     mark = dut.system.dmesg_mark()
-    assert mark.boot_id == BOOT and shell.commands[-1] == f'echo "{mark.token}" > /dev/console'
+    assert mark.boot_id == BOOT and shell.commands[-1].endswith(f' && echo "{mark.token}" > /dev/console')
     assert len(dut.system.dmesg()) == 2
     assert [line.seconds for line in dut.system.dmesg_since(KernelLogMark(BOOT, "niclab mark x"))] == [12]
     with pytest.raises(LogCut, match="the message buffer has overwritten it") as caught:
@@ -120,10 +120,17 @@ def test_marks_in_the_log() -> None:
     assert len(caught.value.lines) == 2 and not caught.value.booted
 
 
+def test_a_look_is_one_command() -> None:
+    dut, shell = host({"ifconfig oce0; echo '@ kernel log'; kenv ...": f"oce0: up\n@ kernel log\n{BOOT}\n{LOG}"})
+    look = dut.system.look(KernelLogMark(BOOT, "niclab mark x"), "ifconfig oce0")
+    assert ([line.seconds for line in look.lines], look.booted, look.shown) == ([12], False, "oce0: up\n")
+    assert shell.commands[0].endswith(f'echo "{look.mark.token}" > /dev/console && {BUFFER}')
+
+
 def test_a_mark_of_another_boot_is_refused() -> None:
     """A warm reboot leaves the lines of the boot before in the buffer."""
     log = f"oce0: watchdog timeout\n---<<BOOT>>---\n{LOG}"
-    dut, _ = host({BOOT_ID: f"{BOOT}\n", BUFFER: log})
+    dut, _ = host({BOOT_ID: f"{BOOT}\n{log}"})
     with pytest.raises(LogCut, match="has booted since the mark") as caught:
         dut.system.dmesg_since(KernelLogMark("f" * 32, "niclab mark x"))
     assert caught.value.booted and [line.text for line in caught.value.lines[1:]] == [

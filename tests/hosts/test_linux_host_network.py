@@ -14,11 +14,13 @@ from fake_shell import Answer, FakeShell, Script, failed
 from niclab.core.verdict import BenchFault
 from niclab.hosts.errors import ReadError
 from niclab.hosts.linux.host import LinuxHost
+from niclab.hosts.linux.load import FRAME_COUNTERS
 from niclab.hosts.records import CarrierChanges, Operstate
 
 IP = "ip -j -s -d addr show dev v0"
 CHANGES = "cd /sys/class/net/v0 && cat carrier_changes..."
 UP = text_of("ip-link", "veth-addr")
+COUNTED = "cpu0 1 2 3 4 5 6 7 8\n" + "".join(f"{name}:{90 if name == 'rx_bytes' else 0}\n" for name in FRAME_COUNTERS)
 DOWN = UP.replace('"UP","LOWER_UP"', '"NOARP"').replace('"operstate":"UP"', '"operstate":"DOWN"')
 UNPLUGGED = UP.replace('"UP","LOWER_UP"', '"NO-CARRIER","UP"').replace('"operstate":"UP"', '"operstate":"DOWN"')
 WITHOUT_IPV4 = UP.replace('"local":"10.9.0.1"', '"local":"10.9.0.99"')
@@ -65,25 +67,33 @@ def test_ethtool() -> None:
             "ethtool -i v0": text_of("ethtool-i", "veth"),
             "ethtool v0": text_of("ethtool", "veth"),
             "ethtool -S v0": text_of("ethtool-S", "veth"),
-            IP: UP,
+            "while read -r line...": COUNTED,
         }
     )
     assert dut.drivers.driver_info("v0").driver == "veth"
     assert dut.links.link_settings("v0").speed_mbps == 10000
-    assert dut.links.counters("v0")["peer_ifindex"] == 2
-    assert dut.links.statistics("v0").rx_bytes == 90
+    assert dut.counts.counters("v0")["peer_ifindex"] == 2
+    assert dut.counts.statistics("v0").rx_bytes == 90
 
 
 def test_driver_without_counters_is_a_fault() -> None:
     dut, _ = host({"ethtool -S lo": failed("no stats available\n", 94)})
     with pytest.raises(BenchFault, match=r"`ethtool -S lo` failed with exit status 94, said: no stats available"):
-        dut.links.counters("lo")
+        dut.counts.counters("lo")
 
 
 def test_statistics_that_are_missing_are_a_fault() -> None:
-    dut, _ = host({"ip -j -s -d addr show dev eth0": text_of("ip-link", "old-empty-objects")})
-    with pytest.raises(BenchFault, match=r"dut: `ip -s` showed no statistics of eth0"):
-        dut.links.statistics("eth0")
+    dut, _ = host({"while read -r line...": "cpu0 1 2 3 4 5 6 7 8\nrx_bytes:90\n"})
+    with pytest.raises(ReadError, match=r"^dut: .* statistics of an interface: .* also rx_packets"):
+        dut.counts.statistics("eth0")
+
+
+def test_several_interfaces_are_one_command() -> None:
+    dut, shell = host({"ip -j -s -d addr show": UP})
+    assert [each.name for each in dut.links.interfaces(["v0"])] == ["v0"]
+    with pytest.raises(BenchFault, match=r"^dut: `ip -j -s -d addr show` showed no eth7$"):
+        dut.links.interfaces(["v0", "eth7"])
+    assert len(shell.commands) == 2
 
 
 @pytest.mark.parametrize(
@@ -92,14 +102,14 @@ def test_statistics_that_are_missing_are_a_fault() -> None:
 )
 def test_carrier_changes(text: str, changes: CarrierChanges) -> None:
     dut, _ = host({CHANGES: text})
-    assert dut.links.carrier_changes("v0") == changes
+    assert dut.counts.carrier_changes("v0") == changes
 
 
 @pytest.mark.parametrize("text", ["", "4\n2\n", "x\n"])
 def test_carrier_changes_that_are_none(text: str) -> None:
     dut, _ = host({CHANGES: text})
     with pytest.raises(ReadError, match=r"^dut: .*carrier counts"):
-        dut.links.carrier_changes("v0")
+        dut.counts.carrier_changes("v0")
 
 
 def test_set_link_reads_back() -> None:
@@ -149,9 +159,9 @@ def test_bad_interface_names_run_nothing(iface: str) -> None:
         lambda: dut.links.interface(iface),
         lambda: dut.drivers.driver_info(iface),
         lambda: dut.links.link_settings(iface),
-        lambda: dut.links.counters(iface),
-        lambda: dut.links.statistics(iface),
-        lambda: dut.links.carrier_changes(iface),
+        lambda: dut.counts.counters(iface),
+        lambda: dut.counts.statistics(iface),
+        lambda: dut.counts.carrier_changes(iface),
         lambda: dut.links.set_link(iface, up=False),
         lambda: dut.links.add_address(iface, "10.0.0.1/8"),
         lambda: dut.links.remove_address(iface, "10.0.0.1/8"),
@@ -247,7 +257,7 @@ def test_bad_ping_arguments_run_nothing(arguments: dict[str, Any], said: str) ->
     [
         ("120.15 120.15 seen\n", True),
         ("120.15 120.97 seen\n", True),
-        ("99.99 101.00 late\n", False),
+        ("99.99 101.00 late v0\n", False),
     ],
 )
 def test_await_carrier(text: str, wait: bool) -> None:
@@ -257,11 +267,30 @@ def test_await_carrier(text: str, wait: bool) -> None:
     assert "-ge 100" in shell.commands[0]
 
 
-@pytest.mark.parametrize("text", ["", "120.15 120.97\n", "120.97 120.15 seen\n", "120 121 seen\n"])
+@pytest.mark.parametrize("text", ["", "120.15 120.97\n", "120.97 120.15 seen\n", "120 121 seen\n", "1.00 2.00 late\n"])
 def test_a_wait_for_carrier_that_cannot_be_read_is_an_error(text: str) -> None:
     dut, _ = host({"read -r begin...": text})
     with pytest.raises(ReadError, match=r"^dut: .*wait for carrier"):
         dut.links.await_carrier("v0", up=True, within_s=1)
+
+
+def test_a_wait_that_names_another_interface_is_an_error() -> None:
+    with pytest.raises(BenchFault, match=r"^dut: the wait for the carrier of v0 names v1$"):
+        host({"read -r begin...": "1.00 2.00 late v1\n"})[0].links.await_carriers(["v0"], up=True, within_s=1)
+
+
+def test_several_carriers_are_awaited_in_one_command(tmp_path: Path) -> None:
+    dut, shell = host({"read -r begin...": "1.00 1.00 late v1\n"})
+    assert dut.links.await_carriers(["v0", "v1"], up=True, within_s=0.1) == ("v1",)
+    script = shell.commands[0].replace("/sys/class/net", str(tmp_path))
+    for name, state in (("v0", 1), ("v1", 0)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "carrier").write_text(f"{state}\n")
+    late = subprocess.run(["sh", "-c", script], capture_output=True, text=True, timeout=10)
+    assert late.stdout.endswith(" late v1\n"), late
+    (tmp_path / "v1" / "carrier").write_text("1\n")
+    seen = subprocess.run(["sh", "-c", script], capture_output=True, text=True, timeout=10)
+    assert seen.stdout.endswith(" seen\n"), seen
 
 
 def test_await_carrier_in_a_real_shell(tmp_path: Path) -> None:
@@ -269,10 +298,10 @@ def test_await_carrier_in_a_real_shell(tmp_path: Path) -> None:
     dut, shell = host({"read -r begin...": "1.00 1.00 seen\n"})
     dut.links.await_carrier("v0", up=False, within_s=0.3)
     carrier = tmp_path / "carrier"
-    script = shell.commands[0].replace("/sys/class/net/v0/carrier", str(carrier))
+    script = shell.commands[0].replace("/sys/class/net/$i/carrier", str(carrier))
     carrier.write_text("1\n")
     late = subprocess.run(script, shell=True, capture_output=True, text=True, timeout=10)  # noqa: S602 - our own text
-    assert late.stdout.endswith(" late\n"), late
+    assert late.stdout.endswith(" late v0\n"), late
     carrier.write_text("0\n")
     seen = subprocess.run(script, shell=True, capture_output=True, text=True, timeout=10)  # noqa: S602 - our own text
     assert seen.stdout.endswith(" seen\n"), seen

@@ -118,7 +118,7 @@ CHANGES = {
 def test_a_change_is_asked_for_and_read_back(command: str) -> None:
     shell = FakeShell(SHOWN | {command: ""})
     attempt = CHANGES[command](LinuxHost(shell, "dut"))
-    assert shell.commands[0] == command and len(shell.commands) == 2
+    assert shell.commands[0].startswith(f"{command}; ") and len(shell.commands) == 1
     assert attempt.refused is None
     assert attempt.now == CHANGES[command](LinuxHost(FakeShell(SHOWN | {command: ""}), "dut")).now
 
@@ -128,7 +128,13 @@ def test_a_refusal_is_an_answer_with_what_is_there(command: str) -> None:
     shell = FakeShell(SHOWN | {command: failed("netlink error: Invalid argument\n", exit_status=1)})
     attempt = CHANGES[command](LinuxHost(shell, "dut"))
     assert attempt.refused == "netlink error: Invalid argument"
-    assert len(shell.commands) == 2
+    assert len(shell.commands) == 1
+
+
+def test_what_is_not_shown_after_a_change_is_a_fault() -> None:
+    shell = FakeShell(SHOWN | {"ethtool -G eth0 rx 4096": "", "ethtool -g eth0": failed("netlink error: I/O error\n")})
+    with pytest.raises(BenchFault, match=r"^dut: `ethtool -g eth0` failed with exit status 1, said: .*I/O error$"):
+        LinuxHost(shell, "dut").settings.set_rings("eth0", {"rx": 4096})
 
 
 @pytest.mark.parametrize("command", CHANGES)

@@ -17,6 +17,7 @@ from niclab.transports import CommandTimeout, ConnectionLost
 BOOT_ID = "6a1f0c9e-0000-4000-8000-0123456789ab"
 OTHER_BOOT_ID = "7b1f0c9e-0000-4000-8000-0123456789ab"
 BOOT_ID_COMMAND = "cat /proc/sys/kernel/random/boot_id"
+MARK_COMMAND = 'read -r boot_id < /proc/sys/kernel/random/boot_id && echo "$boot_id" && echo "niclab mark...'
 LOG_COMMAND = 'read -r boot_id < /proc/sys/kernel/random/boot_id && echo "$boot_id" && dmesg'
 LOADED_COMMAND = "for a in version srcversion..."
 RELOAD_COMMAND = "modprobe -r e1000e && modprobe e1000e"
@@ -88,7 +89,7 @@ def test_unreadable_answer_names_host_and_command(command: str, text: str, metho
 def test_failed_command_names_host_command_status_and_words() -> None:
     dut, _ = host({"cat /proc/stat": failed("cat: /proc/stat: Permission denied\n")})
     with pytest.raises(BenchFault) as error:
-        dut.system.cpu_times()
+        dut.counts.cpu_times()
     assert str(error.value) == (
         "dut: `cat /proc/stat` failed with exit status 1, said: cat: /proc/stat: Permission denied"
     )
@@ -190,22 +191,49 @@ def test_dmesg_since_a_mark() -> None:
     written: list[str] = []
 
     def write(command: str) -> str:
-        written.append(command.split('"')[1])
-        return ""
+        written.append(command.split('"')[3])
+        return f"{BOOT_ID}\n"
 
     def log(_: str) -> str:
         return lines(
             BOOT_ID, "[    1.000000] old", f"[    2.000000] {written[0]}", "[    3.000000] e1000e: eth0 Link is Down"
         )
 
-    dut, _ = host({BOOT_ID_COMMAND: f"{BOOT_ID}\n", "echo ...": write, LOG_COMMAND: log})
+    dut, _ = host({MARK_COMMAND: write, LOG_COMMAND: log})
     mark = dut.system.dmesg_mark()
     assert [line.text for line in dut.system.dmesg_since(mark)] == ["e1000e: eth0 Link is Down"]
 
 
 def test_two_marks_differ() -> None:
-    dut, _ = host({BOOT_ID_COMMAND: f"{BOOT_ID}\n", "echo ...": ""})
+    dut, _ = host({MARK_COMMAND: f"{BOOT_ID}\n"})
     assert dut.system.dmesg_mark() != dut.system.dmesg_mark()
+
+
+@pytest.mark.parametrize(
+    ("boot", "log", "expected", "booted"),
+    [
+        (BOOT_ID, ["[1.000000] old", "[2.000000] niclab mark 00", "[3.000000] new"], ["new"], False),
+        (BOOT_ID, ["[3.000000] cut"], ["cut"], False),
+        (OTHER_BOOT_ID, ["[0.000000] Linux"], ["Linux"], True),
+    ],
+    ids=["marked", "overwritten", "booted"],
+)
+def test_a_look_is_one_command_from_mark_to_mark(boot: str, log: list[str], expected: list[str], booted: bool) -> None:
+    def answer(command: str) -> str:
+        token = command.split('"')[3]
+        return lines("shown", "@ kernel log", boot, *log, f"[    4.000000] {token}", "[    5.000000] next look's")
+
+    dut, shell = host({"show this; echo '@ kernel log'; read -r boot_id ...": answer})
+    look = dut.system.look(KernelLogMark(BOOT_ID, "niclab mark 00"), "show this")
+    assert [line.text for line in look.lines] == expected and look.booted is booted
+    assert look.shown == "shown\n" and len(shell.commands) == 1
+    assert look.mark.boot_id == boot and f'echo "{look.mark.token}" > /dev/kmsg && dmesg' in shell.commands[0]
+
+
+def test_a_look_without_a_boot_id_is_a_fault() -> None:
+    dut, _ = host({"echo '@ kernel log'; ...": "@ kernel log\n"})
+    with pytest.raises(ReadError, match=r"dut: .*expected a UUID"):
+        dut.system.look(KernelLogMark(BOOT_ID, "niclab mark 00"))
 
 
 def test_an_overwritten_mark_is_a_fault_not_an_empty_log() -> None:

@@ -140,8 +140,8 @@ def test_a_shell_looks_without_starting_a_program(tmp_path: Path) -> None:
         return Answer(done.stdout, exit_status=done.returncode, stderr=done.stderr)
 
     shell = FakeShell({"while read ...": here})
-    assert LinuxHost(shell, "dut").links.load("enp1s0") == Load(read_proc_stat(STAT), COUNTERS)
+    assert LinuxHost(shell, "dut").counts.load("enp1s0") == Load(read_proc_stat(STAT), COUNTERS)
     assert len(shell.commands) == 1
     (statistics / "tx_errors").unlink()
     with pytest.raises(BenchFault, match="tx_errors"):
-        LinuxHost(shell, "dut").links.load("enp1s0")
+        LinuxHost(shell, "dut").counts.load("enp1s0")

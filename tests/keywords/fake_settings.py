@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from enum import Enum
 from typing import Any
 
 from fake_bench import FakeBench
@@ -62,6 +63,13 @@ WORDS["lro"] = "large-receive-offload"
 ON = Feature(True, False, None)
 
 
+class Shows(Enum):
+    """Which flashed versions a driver shows behind the one that runs."""
+
+    EVERY = "every"
+    OTHERS = "others"
+
+
 class Port:
     """The settings of one port."""
 
@@ -98,6 +106,7 @@ class FakeSettings:
         self.aer_counts: dict[str, AerCounters | None] = {}
         self.files: set[str] = set()
         self.pending: dict[str, str] = {}
+        self.shows_flashed: Shows | None = None
         self.parameters: dict[str, str] = {}
         self._kept: list[dict[str, Port]] = []
         self._shell = ssh._shell
@@ -193,7 +202,10 @@ class FakeSettings:
     def set_pause(self, iface: str, values: Mapping[str, bool]) -> Attempt[Pause]:
         if "pause refused" in self.faults:
             return Attempt("not supported", self.pause(iface))
-        self.ports[iface].pause |= values
+        pause = self.ports[iface].pause
+        pause |= values
+        if pause["autoneg"]:  # as e1000e
+            pause |= {"rx": True, "tx": True}
         return Attempt(None, self.pause(iface))
 
     def set_channels(self, iface: str, counts: Mapping[str, int]) -> Attempt[Channels]:
@@ -262,15 +274,34 @@ class FakeSettings:
         self.told.append(f"flash {iface} {file}")
         nic = self.host.by_iface(iface)
         if "foreign" in file or "truncated" in file or "flipped" in file:
+            if "refused and flashed" in self.faults:
+                self.pending[iface] = "6.6-6"
             if "takes any image" not in self.faults:
-                return Attempt("invalid argument", nic.info)
+                return Attempt("invalid argument", self._flashed(iface))
             if "takes it at once" in self.faults:
                 nic.info = replace(nic.info, firmware="6.6-6")
             return Attempt(None, nic.info)
+        if "other version" in self.faults:
+            self.pending[iface] = "6.6-6"
+            return Attempt(None, self._flashed(iface))
         if "flash fails" in self.faults:
             return Attempt("input/output error", nic.info)
         self.pending[iface] = file.removeprefix("fw-").removesuffix(".bin")
-        return Attempt(None, nic.info)
+        return Attempt(None, self._flashed(iface))
+
+    def driver_info(self, iface: str) -> DriverInfo:
+        return self._flashed(iface)
+
+    def _flashed(self, iface: str) -> DriverInfo:
+        """With what is flashed behind what runs: where that is another version, as be2net has it, or always."""
+        info, flashed = self.host.by_iface(iface).info, self.pending.get(iface)
+        if (
+            self.shows_flashed is None
+            or flashed is None
+            or (self.shows_flashed is Shows.OTHERS and flashed == info.firmware)
+        ):
+            return info
+        return replace(info, firmware=f"{info.firmware} [{flashed}]")
 
     def activate(self) -> None:
         """What was written runs now."""

@@ -9,7 +9,7 @@ from itertools import cycle
 import fake_settings
 import pytest
 from fake_bench import FakeBench
-from fake_parts import FakeJob
+from fake_parts import FakeJob, FakeSsh
 from fake_settings import with_sheet
 from measured_states import MORE, States
 from robot.api import logger
@@ -215,12 +215,12 @@ def trips(bench: FakeBench, states: States, monkeypatch: pytest.MonkeyPatch) -> 
         return text.replace("seconds 2.0", f"seconds {2 * next(figures):.4f}")
 
     for ssh in bench.ssh.values():
-        ssh.replies |= {"mktemp": "/tmp/niclab.1\n", "rm -rf": "", "exec python3": ask_for_trips}
+        ssh.replies |= {"mktemp": "/tmp/niclab.fake\n", "rm -rf": "", "exec python3": ask_for_trips}
         ssh.put_text = lambda *_: None  # type: ignore[attr-defined]
 
-        def start(command: str, *, limit_s: float, mark: str) -> FakeJob:
+        def start(command: str, *, limit_s: float, mark: str, ssh: FakeSsh = ssh) -> FakeJob:
             assert limit_s > 0 and mark
-            job = FakeJob(command)
+            job = FakeJob(command, ssh)
             job.said = "ready\n"
             return job
 

@@ -7,13 +7,15 @@ from types import SimpleNamespace
 
 import pytest
 from fake_bench import FakeBench
-from fake_settings import FakeSettings, settings_of
+from fake_settings import FakeSettings, Shows, settings_of
 
 from Firmware import Firmware, Which
 from niclab.bench.records import Role
 from niclab.card import Activation
 from niclab.core.undo import Action, ActionKind
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
+from niclab.hosts.records import DriverInfo
+from niclab.hosts.settings_records import Attempt
 from niclab.run.run import Run
 
 UPDATE = """firmware:
@@ -175,6 +177,55 @@ def test_a_wrong_image_that_is_taken_is_wrong(settings: FakeSettings, keyword: s
     assert len(lines) == (4 if at_once else 2)
     if at_once:
         assert "shows firmware 6.6-6 after" in lines[1] and lines[1].endswith("before 2.1-0")
+
+
+SHAPE = """  shape: '(?P<version>[0-9.-]+)( \\[(?P<flashed>[0-9.-]+)\\])?'
+  example: 2.1-0
+"""
+
+
+@pytest.fixture
+def flashed(bench: FakeBench, settings: FakeSettings, taken: Run) -> FakeSettings:
+    """The sheet says how a driver shows what is flashed."""
+    bench.edit(bench.sheet, ("firmware:\n", f"firmware:\n{SHAPE}"))
+    taken.card = bench.load()[1]
+    return settings
+
+
+@pytest.mark.parametrize("shows", [None, *Shows])
+def test_wrong_images_are_refused_however_the_own_one_is_shown(flashed: FakeSettings, shows: Shows | None) -> None:
+    flashed.shows_flashed = shows
+    Firmware().foreign_image_should_be_refused()
+    Firmware().damaged_images_should_be_refused()
+    assert len(flashed.told) == 8
+
+
+@pytest.mark.parametrize("shows", Shows)
+def test_a_wrong_image_that_is_refused_and_flashed_is_wrong(flashed: FakeSettings, shows: Shows) -> None:
+    flashed.shows_flashed = shows
+    flashed.faults.add("refused and flashed")
+    before = "2.1-0" if shows is Shows.OTHERS else "2.1-0 [2.1-0]"
+    with pytest.raises(CardFailure) as caught:
+        Firmware().foreign_image_should_be_refused()
+    assert f"dut.p0 (0000:01:00.0) shows firmware 2.1-0 [6.6-6] after foreign.bin, before {before}" in str(caught.value)
+
+
+def test_an_own_image_that_is_another_version_proves_nothing(flashed: FakeSettings) -> None:
+    flashed.shows_flashed = Shows.OTHERS
+    flashed.faults.add("other version")
+    with pytest.raises(Undecided, match=r"the image of what runs: shows firmware 2\.1-0 \[6\.6-6\] afterwards"):
+        Firmware().foreign_image_should_be_refused()
+
+
+def test_an_own_image_after_which_another_version_runs_proves_nothing(
+    flashed: FakeSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def at_once(iface: str, _: str) -> Attempt[DriverInfo]:
+        return Attempt(None, replace(flashed.host.by_iface(iface).info, firmware="2.0-0"))
+
+    monkeypatch.setattr(flashed.host, "flash", at_once)
+    with pytest.raises(Undecided, match=r"the image of what runs: shows firmware 2\.0-0 afterwards, before 2\.1-0"):
+        Firmware().foreign_image_should_be_refused()
 
 
 def test_a_wrong_image_that_is_taken_is_replaced_at_once(settings: FakeSettings, taken: Run) -> None:

@@ -12,6 +12,7 @@ from fake_settings import FakeSettings, settings_of, with_sheet
 from Defaults import Defaults
 from niclab.bench.records import OperatingSystem, Role
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, SheetUnknown
+from niclab.core.wait import Deadline
 from niclab.hosts.errors import NotOffered
 from niclab.hosts.ethtool_records import Channels, Coalescing, Rings
 from niclab.hosts.settings_records import Attempt
@@ -29,8 +30,8 @@ def settings(bench: FakeBench, taken: Run) -> FakeSettings:
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("niclab.settings.coalescing.SETTLES_WITHIN_S", 0.01)
-    monkeypatch.setattr("niclab.settings.coalescing.pause", lambda _: None)
+    monkeypatch.setattr("niclab.settings.ports.Deadline", lambda _: Deadline(0.01))
+    monkeypatch.setattr("niclab.settings.ports.pause", lambda _: None)
 
 
 def delivered(section: str) -> None:
@@ -215,7 +216,7 @@ def test_what_does_not_come_back_is_wrong(settings: FakeSettings, keyword: str, 
 
 
 def test_a_value_that_is_taken_over_late_is_right(settings: FakeSettings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("niclab.settings.coalescing.SETTLES_WITHIN_S", 10)
+    monkeypatch.setattr("niclab.settings.ports.Deadline", Deadline)
     asked = []
 
     def late(iface: str, values: dict[str, int]) -> Attempt[Coalescing]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 from fake_bench import FakeBench
-from fake_parts import FakeJob
+from fake_parts import FakeJob, FakeSsh
 from fake_settings import with_sheet
 from measured_states import MORE, States
 
@@ -295,13 +295,13 @@ class TestFragments:
         texts = dict.fromkeys(Role, whole)
         monkeypatch.setattr(program, "BEGINS_WITHIN_S", 0.1)
         for role, ssh in bench.ssh.items():
-            ssh.replies |= {"mktemp": "/tmp/niclab.1\n", "rm -rf": "", "exec python3": ""}
+            ssh.replies |= {"mktemp": "/tmp/niclab.fake\n", "rm -rf": "", "exec python3": ""}
             ssh.replies["cat /proc/net/snmp"] = SNMP.format(0)
             ssh.put_text = lambda *_: None  # type: ignore[attr-defined]
 
-            def start(command: str, *, limit_s: float, mark: str, role: Role = role) -> FakeJob:
+            def start(command: str, *, limit_s: float, mark: str, role: Role = role, ssh: FakeSsh = ssh) -> FakeJob:
                 assert limit_s > 0 and mark
-                job = FakeJob(command)
+                job = FakeJob(command, ssh)
                 job.said = texts[role]
                 job.wait = lambda _: Result(command, 0, None, texts[role], "", 0.1)  # type: ignore[attr-defined]
                 return job

@@ -65,7 +65,7 @@ def test_a_watch_that_does_not_work_is_a_bench_fault(stacking: Stacking) -> None
     vlans = Vlans()
     vlans.put_vlans_on_the_first_path(3, 4)
     stacking.watch_ends = 127
-    with pytest.raises(BenchFault, match=r"^dut: tcpdump on enp1s0 ended with status 127"):
+    with pytest.raises(BenchFault, match=r"^peer: tcpdump on enp1s0: exit status 127"):
         vlans.vlans_should_be_isolated()
 
 

@@ -8,6 +8,7 @@ import shlex
 import subprocess
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -28,6 +29,7 @@ from niclab.hosts.records import (
     Interface,
     KernelLine,
     KernelLogMark,
+    KernelLook,
     LinkSettings,
     LoadedModule,
     ModuleFile,
@@ -120,10 +122,11 @@ class _NoShell:
 FLAT_NAMES: dict[str, dict[str, str]] = {
     "system": {"panic_command": "panicking", "trouble": "troubles"},
     "drivers": {"reload": "reload_driver", "names_of": "drivers_of", "parameter": "module_parameter"},
-    "pci": {"device": "pci_device", "path": "pcie_path", "functions": "pci_functions"},
+    "pci": {"driver": "bound_driver", "device": "pci_device", "path": "pcie_path", "functions": "pci_functions"},
     "firmware": {"has_image": "firmware_file"},
     "settings": {},
     "links": {"show_command": "showing_links"},
+    "counts": {},
     "bonds": {"create": "create_bond", "settings": "bond_settings", "modules": "stacking_modules"},
     "undo": {
         "features": "restoring_features",
@@ -157,6 +160,9 @@ class _Part:
         return getattr(self._host, self._names.get(question, question))
 
 
+LOAD = "show the load"
+
+
 class FakeHost:
     """The operating system of one server: implements what is used of :class:`~niclab.hosts.host.Host`."""
 
@@ -180,6 +186,7 @@ class FakeHost:
         """Each change of a link, with the undo commands that stood in the journal at that moment."""
         self._turn = threading.Lock()
         self.on_boot: Callable[[], object] = lambda: None
+        self.shell: Callable[[str], str] = lambda _: ""
         for part, names in FLAT_NAMES.items():
             setattr(self, part, _Part(self, names))
         words = LinuxHost(_NoShell(), self.name)
@@ -278,6 +285,22 @@ class FakeHost:
             raise LogCut(f"{self.name}: has booted since", self.kernel_said, booted=True)
         return self.kernel_said[int(mark.token) :]
 
+    def load_command(self, iface: str) -> str:
+        assert iface
+        return LOAD
+
+    def read_load(self, iface: str, text: str) -> Load:
+        assert text == ""
+        return self.load(iface)
+
+    def look(self, mark: KernelLogMark, show: str = "") -> KernelLook:
+        self._answer()
+        shown = self.shell(show) if show else ""
+        try:
+            return KernelLook(self.dmesg_mark(), self.dmesg_since(mark), False, shown)
+        except LogCut as cut:
+            return KernelLook(self.dmesg_mark(), cut.lines, cut.booted, shown)
+
     def says(self, *lines: str) -> None:
         """The kernel writes lines into its log."""
         self.kernel_said += tuple(KernelLine(1.0, line) for line in lines)
@@ -292,6 +315,9 @@ class FakeHost:
 
     def pci_device(self, address: str) -> PciDevice:
         return self.by_pci(address).device
+
+    def bound_driver(self, address: str) -> str | None:
+        return self.pci_device(address).driver
 
     def pcie_path(self, address: str) -> tuple[PcieLink, ...]:
         return self.by_pci(address).path
@@ -309,6 +335,9 @@ class FakeHost:
         return Interface(
             iface, 2, nic.mac, nic.mtu, nic.admin_up, Operstate.UP, None, None, tuple(shown), None, carrier=carrier
         )
+
+    def interfaces(self, ifaces: Sequence[str]) -> tuple[Interface, ...]:
+        return tuple(map(self.interface, ifaces))
 
     def driver_info(self, iface: str) -> DriverInfo:
         return self.by_iface(iface).info
@@ -343,6 +372,10 @@ class FakeHost:
     def await_carrier(self, iface: str, up: bool, within_s: float) -> bool:
         assert within_s == 0 or 0.05 < within_s <= 5, "seconds are wanted, or one look"
         return self.interface(iface).carrier is up
+
+    def await_carriers(self, ifaces: Sequence[str], up: bool, within_s: float) -> tuple[str, ...]:
+        assert within_s >= 0
+        return tuple(iface for iface in ifaces if self.interface(iface).carrier is not up)
 
     def ping(
         self,
@@ -397,8 +430,8 @@ Reply = str | Result | Exception | Callable[[str], str | Result]
 class FakeJob:
     """A background job. ``status`` None: it runs."""
 
-    def __init__(self, command: str) -> None:
-        self.command = command
+    def __init__(self, command: str, ssh: FakeSsh) -> None:
+        self.command, self._ssh = command, ssh
         self.status: int | None = None
         self.said, self.complained, self.stopped = "", "", 0
         self.when_over: Callable[[], object] = lambda: None
@@ -412,9 +445,25 @@ class FakeJob:
     def errors(self) -> str:
         return self.complained
 
-    def stop(self) -> None:
+    def await_begin(self, begun: str, what: str, within_s: float) -> str:
+        """Begun when it listens, or has written a line: whatever the condition asks for."""
+        listening = re.search(r"\$\((ss .*)\)", begun)
+        subject = f"{self._ssh.host.name}: {what}"
+        if "listening on" in begun:
+            has_begun = "listening on" in self.complained
+        else:
+            has_begun = bool(self._ssh.run(listening[1]).stdout.strip()) if listening else "\n" in self.said
+        if has_begun:
+            return self.said
+        if self.status is not None:
+            raise BenchFault(f"{subject}: it ended with status {self.status}: {self.complained}{self.said}".strip())
+        raise BenchFault(f"{subject}: not within {within_s:g} s")
+
+    def stop(self) -> Result:
         self.stopped += 1
         self.when_over()
+        signal = "TERM" if self.status is None else None
+        return Result(self.command, self.status, signal, self.said, self.complained, 1.0)
 
 
 class _AsAsked:
@@ -448,10 +497,19 @@ class FakeSsh:
         self._folder = tempfile.TemporaryDirectory(prefix="niclab-fake-")
         self.root = self._folder.name
         """Stands in for the root folder of the server, for its lease; it goes with this object."""
+        self.is_still = False
+        """Nothing happens to the server but what it is asked."""
+        host.shell = self._shell
         host.on_boot = lambda: (Path(self.root) / "lease").unlink(missing_ok=True)
         asked = LinuxHost(_AsAsked(self), host.name)
-        host.pci_functions, host.tcp_listeners = asked.pci.functions, asked.links.tcp_listeners  # type: ignore[attr-defined]
+        host.pci_functions, host.listeners = asked.pci.functions, asked.links.listeners  # type: ignore[attr-defined]
+        host.listening_command = asked.links.listening_command  # type: ignore[attr-defined]
         host.is_own_module = asked.drivers.is_own_module  # type: ignore[attr-defined]
+
+    @property
+    def calls(self) -> int:
+        """A fake host changes without being asked, unless it is still."""
+        return len(self.commands) if self.is_still else time.monotonic_ns()
 
     def run(self, command: str, *, timeout_s: float = 60, check: bool = False) -> Result:
         assert timeout_s > 0
@@ -462,9 +520,10 @@ class FakeSsh:
         self.commands.append(command)
         if not self.host.alive:
             raise ConnectionLost(f"{self.host.name}: no answer to {command!r}")
-        if command.endswith(' < /tmp/niclab.fake/standstill_program.py.told && kill -0 "$pid"'):
+        if ' < /tmp/niclab.fake/standstill_program.py.told && kill -0 "$pid"' in command:
+            then = "@ then\n" if command.endswith(f" && {LOAD}") else ""
             return (
-                Result(command, 0, None, f"pid 42\n{self.stood}", "", 0.01)
+                Result(command, 0, None, f"pid 42\n{self.stood}{then}", "", 0.01)
                 if not self.watch_is_gone
                 else Result(command, 1, None, "pid 42\n", "kill: 42: No such process\n", 0.01)
             )
@@ -525,7 +584,7 @@ class FakeSsh:
 
     def start(self, command: str, *, limit_s: float | None = None, mark: str | None = None) -> FakeJob:
         self.marks.append(mark)
-        job = FakeJob(command)
+        job = FakeJob(command, self)
         if "standstill_program" in command:
             job.said = "ready\n"
             self.watches.append(job)

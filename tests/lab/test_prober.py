@@ -114,7 +114,7 @@ def test_a_program_that_dies_is_told_in_its_own_words(bench: FakeBench, taken: R
         job.status, job.complained = 1, "OSError: [Errno 99] Cannot assign requested address\n"
 
     bench.ssh[Role.PEER].prepare_job = die
-    wanted = r"^peer: outage prober ended with status 1: OSError: \[Errno 99\] Cannot assign"
+    wanted = r"^peer: outage prober on \S+ to begin: it ended with status 1: OSError: \[Errno 99\] Cannot assign"
     with pytest.raises(BenchFault, match=wanted), prober.probing(*ends(taken)):
         raise AssertionError("it did not begin")
     assert probes and all(ssh.jobs[0].stopped == 1 for ssh in bench.ssh.values())
@@ -151,12 +151,22 @@ def test_notes_that_are_cut_or_failed_are_faults(taken: Run, probes: Probes) -> 
 
 
 def test_the_best_exchange_tells_the_clock(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    times = iter([0.0, 0.4, 1.0, 1.1, 2.0, 2.6, 3.0, 3.2, 4.0, 4.2])
+    times = iter([0.0, 0.4, 1.0, 1.2, 2.0, 2.6, 3.0, 3.3, 4.0, 4.4])
     monkeypatch.setattr(prober.time, "time", lambda: next(times))
     told = iter([100.0, 101.25, 102.0, 103.0, 104.0])
     bench.dut.clock = lambda: next(told)
     fix = prober.clock_fix(taken.server(Role.DUT))
-    assert fix.ahead_s == pytest.approx(100.2) and fix.bound_s == pytest.approx(0.05)
+    assert fix.ahead_s == pytest.approx(100.15) and fix.bound_s == pytest.approx(0.1)
+
+
+def test_an_exchange_that_is_good_enough_is_the_last(
+    bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times = iter([0.0, 0.4, 1.0, 1.08])
+    monkeypatch.setattr(prober.time, "time", lambda: next(times))
+    told = iter([100.0, 101.25])
+    bench.dut.clock = lambda: next(told)
+    assert prober.clock_fix(taken.server(Role.DUT)).bound_s == pytest.approx(0.04)
 
 
 def test_a_clock_of_whole_seconds_is_known_to_half_a_second_more(

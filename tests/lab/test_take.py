@@ -272,6 +272,24 @@ class TestLinks:
         taken.test_ports.prepare()
         assert taken.test_ports.prepared()
 
+    def test_what_was_just_shown_is_not_asked_for_again(self, bench: FakeBench, taken: Run) -> None:
+        def asked() -> int:
+            return sum("/flags" in command for ssh in bench.ssh.values() for command in ssh.commands)
+
+        for ssh in bench.ssh.values():
+            ssh.is_still = True
+        for role in Role:
+            taken.test_ports.note_shown(role, bench.ssh[role].run(taken.test_ports.showing(role)).stdout)
+        before = asked()
+        assert taken.test_ports.prepared() and asked() == before
+        with taken.test_ports.looked_at():
+            bench.ssh[Role.DUT].run("true")
+        assert taken.test_ports.prepared() and asked() == before
+        bench.ssh[Role.PEER].run("true")
+        assert taken.test_ports.prepared() and asked() == before + 1
+        taken.test_ports.note_shown(Role.DUT, "another boot")
+        assert not taken.test_ports.prepared()
+
     @pytest.mark.parametrize("role", list(Role))
     @pytest.mark.parametrize("loss", ["reboot", "address", "down", "dead"])
     def test_not_prepared_any_more(self, bench: FakeBench, taken: Run, role: Role, loss: str) -> None:

@@ -72,7 +72,7 @@ def test_a_server_that_dies_is_told_in_its_own_words(bench: FakeBench, taken: Ru
 
     bench.ssh[Role.PEER].prepare_job = die
     bench.ssh[Role.PEER].replies["ss -Hltn"] = "\n"
-    wanted = r"^peer: iperf3 server ended with status 1: iperf3: error - Address already in use$"
+    wanted = r"^peer: iperf3 server to listen on \S+: it ended with status 1: iperf3: error - Address already in use$"
     with pytest.raises(BenchFault, match=wanted):
         measure(taken, taken.bench.path("a"), Role.DUT, 3)
     assert job_of(bench, Role.PEER).stopped == 1
@@ -87,7 +87,7 @@ def test_a_server_that_ended_well_too_soon_is_a_fault_too(bench: FakeBench, take
 
 def test_a_server_that_does_not_listen_is_a_fault(bench: FakeBench, taken: Run) -> None:
     bench.ssh[Role.PEER].replies["ss -Hltn"] = "\n"
-    with pytest.raises(BenchFault, match=r"^peer: iperf3 to listen on 198\.18\.10\.2:5201: not within 0\.05 s"):
+    with pytest.raises(BenchFault, match=r"^peer: iperf3 server to listen on 198\.18\.10\.2:5201: not within 0\.05 s"):
         measure(taken, taken.bench.path("a"), Role.DUT, 3)
     assert job_of(bench, Role.PEER).stopped == 1
 

@@ -46,6 +46,9 @@ def run_dir(tmp_path: Path) -> Path:
         ("cat /proc/stat", 60, 1),
         ("cat /proc/stat", 71, 1),
         ("ip -j link", 74, 3),
+        ("exec python3 /tmp/niclab.a1/standstill_program.py 20", 95, 70),
+        ("while read -r line; do echo; done < /tmp/niclab.a1/standstill_program.py.told", 80, 1),
+        (": frame_program; kill -USR1 7; until [ -s result ]; do sleep 0.1; done", 90, 5),
     ]
     (folder / "evidence" / "commands-dut.jsonl").write_text(
         "".join(json.dumps({"command": c, "ended": BEGIN + e, "seconds": s}) + "\n" for c, e, s in commands)
@@ -56,25 +59,25 @@ def run_dir(tmp_path: Path) -> Path:
 def test_the_time_of_a_run_is_divided(run_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = timing_of(run_dir)
     assert found.seconds == {
-        Spent.TRAFFIC: 20,
+        Spent.TRAFFIC: 25,
         Spent.BOOTS: 30,
         Spent.PAUSES: 5,
         Spent.STATES: 5,
-        Spent.COMMANDS: 4,
-        Spent.FRAMEWORK: 36,
+        Spent.COMMANDS: 5,
+        Spent.FRAMEWORK: 30,
     }
-    assert (found.wall_s, found.commands, found.median_s) == (100, 3, 1)
-    assert found.boots == {"dut": 1, "peer": 1} and found.ratio == pytest.approx(100 / 55)
+    assert (found.wall_s, found.commands, found.median_s) == (100, 4, 1)
+    assert found.boots == {"dut": 1, "peer": 1} and found.ratio == pytest.approx(100 / 60)
     assert cli.main(["timing", str(run_dir)]) == 0
     assert capsys.readouterr().out.splitlines() == [
-        "traffic               20.0 s   20 %",
+        "traffic               25.0 s   25 %",
         "boots                 30.0 s   30 %  dut 1, peer 1",
         "ordered waits          5.0 s    5 %",
         "waits for a state      5.0 s    5 %",
-        "commands               4.0 s    4 %  3, median 1000 ms",
-        "framework             36.0 s   36 %",
+        "commands               5.0 s    5 %  4, median 1000 ms",
+        "framework             30.0 s   30 %",
         "wall                 100.0 s",
-        "wall / (traffic + boots + ordered waits): 1.82",
+        "wall / (traffic + boots + ordered waits): 1.67",
     ]
 
 

@@ -129,13 +129,15 @@ def test_a_freebsd_server() -> None:
             "\tinet 198.18.1.1 netmask 0xffffff00 broadcast 198.18.1.255\n",
             "@ bsdroutes\nRouting tables\n\nInternet:\nDestination  Gateway  Flags  Nhop#  Mtu  Netif\n",
             "default  10.0.2.2  UGS  1  1500  vtnet0\n198.18.1.0/24  link#2  U  2  1500  oce0\n",
+            "198.18.1.1  link#2  UHS  3  16384  lo0\n198.18.9.9  link#2  UHS  4  1500  oce0\n",
             "@ bsdsysctl\nnet.inet.tcp.tso=1\n@ bsdmodules\nId Refs Address Size Name\n",
             " 1 5 0xffffffff80200000 1f3 kernel\n",
             " 2 1 0xffffffff82000000 1f3 if_oce.ko\n",
         )
     )
     assert table["oce0"]["options"] == "RXCSUM,TXCSUM" and table["oce0"]["address 198.18.1.1/24"] == "present"
-    assert table["routes"] == {"default": "via 10.0.2.2"} and table["sysctl"] == {"net.inet.tcp.tso": "1"}
+    assert table["routes"] == {"default": "via 10.0.2.2", "198.18.9.9": "via link#2"}, "not that of its own address"
+    assert table["sysctl"] == {"net.inet.tcp.tso": "1"}
     assert table["modules"] == {"kernel": "present", "if_oce": "present"}
 
 

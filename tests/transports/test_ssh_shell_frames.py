@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from naps import nap_s, running
 
 from niclab.core.wait import until
 from niclab.transports.ssh_shell import (
@@ -288,18 +289,16 @@ def guarded(request: pytest.FixtureRequest) -> Iterator[_Guarded]:
     guarded.stop()
 
 
-def _running(command_line: str) -> bool:
-    return subprocess.run(["pgrep", "-fx", command_line], check=False, capture_output=True).returncode == 0
-
-
 def test_a_guard_ends_the_command_and_its_children_and_the_shell_tells_the_end(guarded: _Guarded) -> None:
-    frame = Frame("echo begun; sh -c 'sleep 51.1; true'; sleep 51.2")
+    nap = f"sleep {nap_s()}"
+    frame = Frame(f"echo begun; sh -c '{nap}; true'; {nap}")
     guarded.shell.send(frame.text)
-    guarded.guard(0.3, 20)
-    guarded.shell.finish(frame, 10)
+    until(lambda: running(nap), within=10, what="the command to run")
+    guarded.guard(0.1, 20)
+    guarded.shell.finish(frame)
     assert bytes(frame.output.stdout) == b"begun\n"
     assert (frame.exit_status, frame.signal) in ENDED_BY_TERM
-    assert not _running("sleep 51.1")
+    until(lambda: not running(nap), within=10, what="the children to end")
 
 
 def test_a_guard_kills_what_ignores_sigterm(guarded: _Guarded) -> None:
@@ -310,12 +309,13 @@ def test_a_guard_kills_what_ignores_sigterm(guarded: _Guarded) -> None:
 
 
 def test_a_guard_that_is_called_off_does_nothing_and_leaves_nothing(guarded: _Guarded) -> None:
-    frame = Frame("sleep 1; echo whole")
+    within_s = 100 + os.getpid() / 1000  # the guard's sleep has this number
+    frame = Frame("sleep 0.3; echo whole")
     guarded.shell.send(frame.text)
-    guarded.guard(77.7, 0.1)
+    guarded.guard(within_s, 0.1)
     guarded.order(call_off(1))
-    until(lambda: not _running("sleep 77.700"), within=10, what="the guard's sleep to end")
-    assert _end(guarded.shell.finish(frame, 10)) == (0, None, b"whole\n", b"")
+    until(lambda: not running(f"sleep {within_s:.3f}"), within=10, what="the guard's sleep to end")
+    assert _end(guarded.shell.finish(frame)) == (0, None, b"whole\n", b"")
     guarded.order(call_off(1))  # of a guard that is over
 
 
@@ -323,17 +323,19 @@ def test_a_guard_ends_no_stranger(guarded: _Guarded) -> None:
     frame = Frame("sleep 0.6; echo whole")
     guarded.shell.send(frame.text)
     guarded.guard(0.1, 0.1, mark=new_mark())
-    assert _end(guarded.shell.finish(frame, 10)) == (0, None, b"whole\n", b"")
+    assert _end(guarded.shell.finish(frame)) == (0, None, b"whole\n", b"")
 
 
 def test_a_guard_outlives_its_warden(guarded: _Guarded) -> None:
-    frame = Frame("sleep 52.1")
+    nap = f"sleep {nap_s()}"
+    frame = Frame(nap)
     guarded.shell.send(frame.text)
-    guarded.guard(0.5, 1)
+    until(lambda: running(nap), within=10, what="the command to run")
+    guarded.guard(0.5, 20)
     assert guarded.warden.process.stdin is not None
     guarded.warden.process.stdin.close()
     guarded.warden.process.wait(10)
-    guarded.shell.finish(frame, 10)
+    guarded.shell.finish(frame)
     assert (frame.exit_status, frame.signal) in ENDED_BY_TERM
 
 

@@ -20,6 +20,7 @@ import pyipmi
 import pyipmi.interfaces
 import pyipmi.interfaces.rmcpplus as rmcpplus
 import requests
+from bench_fakes import wait_for
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -31,7 +32,6 @@ from bmc.ipmi.sessions import Sessions
 from bmc.machine import MachineError
 from bmc.server import serving
 from bmc.service import Bmc
-from wait import until
 
 LOOPBACK = "127.0.0.1"
 USERS = [
@@ -42,19 +42,13 @@ USERS = [
 PASSWORDS = {user["name"]: user["password"] for user in USERS}
 
 
-def wait_for(condition: Callable[[], Any], what: str, within_s: float = 5.0) -> Any:
-    """Wait until the condition holds; fail with ``what`` when it does not."""
-    answer = until(condition, within_s=within_s)
-    assert answer, f"{what}: not within {within_s:g} s"
-    return answer
-
-
 class FakeMachine:
     """A machine of memory.
 
     :ivar done: what was done to it, in order.
     :ivar broken: the next action fails with this text.
     :ivar takes_s: how long every action takes.
+    :ivar held: no action comes to its end before this is taken back.
     """
 
     def __init__(self) -> None:
@@ -62,6 +56,7 @@ class FakeMachine:
         self.done: list[str] = []
         self.broken = ""
         self.takes_s = 0.0
+        self.held = False
 
     def is_on(self) -> bool:
         return self.on
@@ -87,6 +82,8 @@ class FakeMachine:
         await self._do("soft")
 
     async def _do(self, what: str) -> None:
+        while self.held:
+            await asyncio.sleep(0.01)
         await asyncio.sleep(self.takes_s)
         if self.broken:
             raise MachineError(self.broken)
@@ -182,6 +179,7 @@ class RunningBmc:
     def reset(self) -> None:
         """As after the start: machine off, no faults, empty log. For tests that share a BMC."""
         self.control({"fault": {}})
+        self.machine.held = False
         wait_for(lambda: not self.bmc.is_busy, "no power command at work")
         self.machine.on, self.machine.broken, self.machine.takes_s = False, "", 0.0
         self.machine.done.clear()

@@ -44,7 +44,7 @@ class Nic:
             frames.append((seconds + nanoseconds * 1e-9, frame))
         return frames
 
-    def next(self, within_s: float = 2.0) -> bytes:
+    def next(self, within_s: float = 20.0) -> bytes:
         """The next frame, which must come."""
         assert select.select([self._socket], [], [], within_s)[0], f"no frame within {within_s:g} s"
         return self._socket.recv(65536)
@@ -60,33 +60,36 @@ class CableBench:
     :ivar at_switch: port name -> the socket of a made-up switch's port for it.
     """
 
-    def __init__(self, folder: Path, rate_mbps: float, paced: bool = True, keeps_light: bool = True) -> None:
+    def __init__(
+        self, folder: Path, rate_mbps: float, paced: bool = True, keeps_light: bool = True, beside: bool = False
+    ) -> None:
+        hosts = [own_address(4 * beside + host) for host in range(4)]
         self.qemu = {role: FakeQemu(folder / f"qmp-{role}") for role in ROLES}
         self.nics: dict[str, Nic] = {}
         self.at_switch: dict[str, Nic] = {}
         self.outlets = {role: folder / f"outlet-{role}" for role in ROLES}
-        panel = own_address(2)
+        panel = hosts[2]
         cables: dict[str, Any] = {
             name: {"rate_mbps": rate_mbps, "paced": paced, "keeps_light": keeps_light, "ends": []} for name in "ab"
         }
         for number, role in enumerate(ROLES):
             for n, cable in enumerate(cables.values()):
                 udp, panel_udp = 5000 + n, 5000 + 10 * number + n
-                self.nics[f"{role}.p{n}"] = Nic((own_address(number), udp), (panel, panel_udp))
+                self.nics[f"{role}.p{n}"] = Nic((hosts[number], udp), (panel, panel_udp))
                 ways = {"qemu_udp": udp, "panel_udp": panel_udp}
                 ways |= {"uplink_udp": 200 + panel_udp, "switch_udp": 100 + panel_udp}
-                self.at_switch[f"{role}.p{n}"] = Nic((own_address(3), 100 + panel_udp), (panel, 200 + panel_udp))
+                self.at_switch[f"{role}.p{n}"] = Nic((hosts[3], 100 + panel_udp), (panel, 200 + panel_udp))
                 cable["ends"].append({"server": role, "port": f"p{n}"} | ways)
         self._control = folder / "cables.control"
         config = {
             "address": panel,
-            "switch_address": own_address(3),
+            "switch_address": hosts[3],
             "control_socket": str(self._control),
             "state_file": str(folder / "cables.json"),
             "servers": {
                 role: {
                     "qmp": str(self.qemu[role].path),
-                    "address": own_address(n),
+                    "address": hosts[n],
                     "outlet": str(self.outlets[role]),
                 }
                 for n, role in enumerate(ROLES)
@@ -164,15 +167,20 @@ class CableBench:
 
 @contextmanager
 def cable_bench(
-    rate_mbps: float = 50.0, powered: tuple[str, ...] = ROLES, paced: bool = True, keeps_light: bool = True
+    rate_mbps: float = 50.0,
+    powered: tuple[str, ...] = ROLES,
+    paced: bool = True,
+    keeps_light: bool = True,
+    beside: bool = False,
 ) -> Iterator[CableBench]:
     """A bench with these machines powered on.
 
     :param paced: the cables keep wire time, and not the cards.
     :param keeps_light: the cards take their light when a port is down; else the cables look for that.
+    :param beside: there is another such bench at the same time.
     """
     with short_folder() as folder:
-        bench = CableBench(folder, rate_mbps, paced, keeps_light)
+        bench = CableBench(folder, rate_mbps, paced, keeps_light, beside)
         try:
             bench.power_on(*powered)
             yield bench
@@ -180,7 +188,7 @@ def cable_bench(
             bench.close()
 
 
-def wire_mbps(bench: CableBench, source: str, target: str, frame_bytes: int, for_s: float = 0.4) -> float:
+def wire_mbps(bench: CableBench, source: str, target: str, frame_bytes: int, for_s: float = 0.2) -> float:
     """Offer more than the wire takes for a while; the rate at which it came out, in Mbit/s of wire time.
 
     Counted is what the wire is busy with: every frame and the 24 bytes of FCS, preamble and gap (IEEE 802.3).

@@ -123,9 +123,19 @@ class SwitchBench:
 
     # --- SNMP
 
-    def snmp(self, tool: str, *arguments: str, login: list[str] | None = None) -> subprocess.CompletedProcess[str]:
-        """Run one of net-snmp's tools; numeric output, one attempt of one second."""
-        options = ["-On", "-t", "1", "-r", "0", *(login or ["-v2c", "-c", WRITE]), f"{self.address}:{SNMP_PORT}"]
+    def snmp(
+        self, tool: str, *arguments: str, login: list[str] | None = None, within_s: int = 30
+    ) -> subprocess.CompletedProcess[str]:
+        """Run one of net-snmp's tools; numeric output, one attempt."""
+        options = [
+            "-On",
+            "-t",
+            str(within_s),
+            "-r",
+            "0",
+            *(login or ["-v2c", "-c", WRITE]),
+            f"{self.address}:{SNMP_PORT}",
+        ]
         return subprocess.run([tool, *options, *arguments], capture_output=True, text=True, env={"MIBS": "", **PATH})
 
     def get(self, oid: str) -> str:

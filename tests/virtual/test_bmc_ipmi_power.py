@@ -8,7 +8,8 @@ from typing import Any
 
 import pyipmi.interfaces.rmcpplus as rmcpplus
 import pytest
-from bmc_bench import ConstantsOf20Bytes, RunningBmc, seconds_of, wait_for
+from bench_fakes import wait_for
+from bmc_bench import ConstantsOf20Bytes, RunningBmc, seconds_of
 from pyipmi.errors import AuthenticationError, CompletionCodeError, MessageStatusCodeError, RetryError
 
 
@@ -37,7 +38,7 @@ def test_ipmitool_switches_on_and_off(bmc: RunningBmc, suite: str) -> None:
 
 
 def test_ipmitool_finds_the_cipher_suites_without_delay(bmc: RunningBmc) -> None:
-    assert seconds_of(lambda: bmc.ipmitool_ok("power", "status")) < 2.0  # it waits 10 s when there is no list
+    assert seconds_of(lambda: bmc.ipmitool_ok("power", "status")) < 9.0  # it waits 10 s when there is no list
 
 
 @pytest.mark.parametrize("suite", ["0", "1", "2", "15", "16"])
@@ -86,15 +87,17 @@ def test_a_machine_that_fails_is_said_and_logged(bmc: RunningBmc) -> None:
 
 
 def test_a_slow_machine_is_acknowledged_before_it_is_done(bmc: RunningBmc) -> None:
-    bmc.machine.takes_s = 0.9
-    assert seconds_of(lambda: bmc.ipmitool_ok("power", "on")) < 0.9
+    bmc.machine.held = True
+    bmc.ipmitool_ok("power", "on")
+    assert not bmc.machine.on
+    bmc.machine.held = False
     wait_for(lambda: bmc.machine.on, "power comes")
     wait_for(lambda: bmc.events == ["Power on"], "the event")
 
 
 def test_a_second_command_meanwhile_is_busy_but_off_wins(bmc: RunningBmc) -> None:
     bmc.power(True)
-    bmc.machine.takes_s = 30.0
+    bmc.machine.takes_s = 600.0
     bmc.ipmitool_ok("power", "reset")
     busy = bmc.ipmitool("power", "cycle")
     assert busy.returncode != 0

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pyipmi.sdr
 import pytest
-from bmc_bench import RunningBmc, wait_for
+from bench_fakes import wait_for
+from bmc_bench import RunningBmc
 from pyipmi.errors import CompletionCodeError
 
 from control import ControlError

@@ -14,7 +14,8 @@ from typing import Any
 
 import pyipmi.interfaces.rmcpplus as rmcpplus
 import pytest
-from bmc_bench import LOOPBACK, FakeMachine, RunningBmc, make_config, wait_for
+from bench_fakes import wait_for
+from bmc_bench import LOOPBACK, FakeMachine, RunningBmc, make_config
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from pyipmi.errors import MessageStatusCodeError
@@ -49,7 +50,7 @@ def bmc(shared: RunningBmc) -> RunningBmc:
     return shared
 
 
-def _ask(bmc: RunningBmc, datagram: bytes, timeout_s: float = 5.0) -> bytes:
+def _ask(bmc: RunningBmc, datagram: bytes, timeout_s: float = 30.0) -> bytes:
     """One datagram there, one back."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
         client.settimeout(timeout_s)
@@ -102,6 +103,7 @@ def test_a_repetition_during_the_work_is_not_carried_out_either(bmc: RunningBmc)
         for _ in range(4):
             client.interface._send_ipmi_msg(_request(35, 0x00, 0x02, b"\x03"))
         assert client.interface._receive_ipmi_msg()[6] == Completion.OK
+        wait_for(lambda: not bmc.bmc.is_busy, "the reset is done")
     assert bmc.machine.done == ["reset"]
 
 

@@ -111,7 +111,7 @@ def answering(path: Path) -> Iterator[Callable[..., None]]:
                     except BrokenPipeError:
                         return  # who asked has given up, as a test wants
                 if stay:
-                    stop.wait(10)
+                    stop.wait(60)
 
         threads.append(threading.Thread(target=work))
         threads[0].start()
@@ -127,15 +127,15 @@ def test_a_silent_part_is_given_up_at_the_deadline(path: Path, answering: Callab
     began = time.monotonic()
     with pytest.raises(ControlError, match=r"part does not answer on .* within 0\.2 s"):
         ask(path, {}, deadline_s=0.2)
-    assert 0.2 <= time.monotonic() - began < 2
+    assert 0.2 <= time.monotonic() - began < 30
 
 
 def test_a_part_that_drips_is_given_up_at_the_deadline_too(path: Path, answering: Callable[..., None]) -> None:
-    answering(*[b" "] * 100, every_s=0.05, stay=True)
+    answering(*[b" "] * 1200, every_s=0.05, stay=True)
     began = time.monotonic()
     with pytest.raises(ControlError, match=r"within 0\.3 s"):
         ask(path, {}, deadline_s=0.3)
-    assert 0.3 <= time.monotonic() - began < 2
+    assert 0.3 <= time.monotonic() - began < 30
 
 
 @pytest.mark.parametrize(

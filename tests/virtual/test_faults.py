@@ -149,7 +149,7 @@ def test_a_machine_that_has_ended_is_off_and_its_number_gets_no_signal(
     monkeypatch.setattr(parts, "running", lambda _: {"qemu-dut": [former]})
     with pytest.raises(FaultError, match="dut is off"):
         faults.set_fault(bench, "server:dut", "frozen")
-    assert process_state(dut_process.pid) == "S"
+    wait_for(lambda: process_state(dut_process.pid) == "S", "the machine sleeps")
 
 
 def test_a_dead_part_does_not_keep_the_others_from_being_cleared(

@@ -1,60 +1,37 @@
 """The lab's FreeBSD host over the tools of a FreeBSD server: every question is answered, every change undone.
 
-Commands run in a shell of this machine, with the tools in its PATH and a root of files below them.
+Commands run in a shell of this machine, with the tools of the server alone in its PATH and a root of files below them.
 """
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from guest_root import GUEST, Root
+from guest_root import Root
+from guest_shell import GuestShell
 
-from freebsd import kit, ports
+from freebsd import ports
 from niclab.core.verdict import BenchFault
 from niclab.hosts.bond_settings import BondMode, BondSettings, PrimaryReselect
 from niclab.hosts.freebsd.host import FreeBsdHost
-from niclab.transports.ssh import Result
 from vendor import medium
 
 BANNER = "14,1,1,-;bsd: Copyright (c) 1992-2012 The FreeBSD Project.\n"
 SETTINGS = BondSettings(BondMode.ACTIVE_BACKUP, miimon_ms=100, primary="oce0", primary_reselect=PrimaryReselect.ALWAYS)
 
 
-class LocalShell:
-    """``sh`` with the tools of the server in front of this machine's."""
-
-    def __init__(self, root: Root) -> None:
-        self.root, tools = root, root.path / "names"
-        tools.mkdir()
-        for name in {*kit.TOOLS, *kit.OLD_PACKAGE_TOOLS} - {"time", "rc.bsd", "reboot", "shutdown", "halt", "poweroff"}:
-            (tools / name).write_text(f'#!/bin/sh\nexec {sys.executable} -ESsB {GUEST}/bsd.py {name} "$@"\n')
-            (tools / name).chmod(0o755)
-        below = {"BSD_ROOT": str(root.path), "BSD_TOOLS": f"{root.path}/tools:{os.environ['PATH']}"}
-        path = f"{tools}:{os.environ['PATH']}"
-        self.environment = {**os.environ, **below, "PATH": path, "PKG_PATH": "/usr/ports/packages/All"}
-
-    def run(self, command: str, *, timeout_s: float = 60, check: bool = False) -> Result:
-        for path in ("/boot/loader.conf", "/boot/modules", "/boot/firmware", "/dev/console"):
-            command = command.replace(path, f"{self.root.path}{path}")
-        shell = ["sh", "-c", command]
-        done = subprocess.run(shell, capture_output=True, text=True, env=self.environment, timeout=timeout_s)
-        assert not check or done.returncode == 0, done
-        return Result(command, done.returncode, None, done.stdout, done.stderr, 0.0)
-
-
 @pytest.fixture
-def shell(tmp_path: Path) -> LocalShell:
+def shell(tmp_path: Path) -> Iterator[GuestShell]:
     root = Root(tmp_path)
     root.write("dev/kmsg", BANNER + "6,2,2,-;be2net 0000:81:00.0 oce0: Link is Up - 10000 Mbps full duplex\n")
-    return LocalShell(root)
+    with GuestShell(root).served() as served:
+        yield served
 
 
 @pytest.fixture
-def dut(shell: LocalShell) -> FreeBsdHost:
+def dut(shell: GuestShell) -> FreeBsdHost:
     return FreeBsdHost(shell, "dut")
 
 
@@ -69,16 +46,16 @@ def test_the_server_and_its_card_are_described(dut: FreeBsdHost) -> None:
     assert (info.driver, info.version, info.firmware) == ("oce", "4.2.116.0", "4.4.249.3")
     assert dut.drivers.names_of("oce") == {"oce"} and dut.drivers.loaded_module("oce") is not None
     assert dut.drivers.parameter("oce", "max_rsp_handled") == "64"
-    assert dut.links.carrier_changes("oce0").changes == 1
-    assert dut.links.link_settings("oce0").speed_mbps == 10000 and dut.links.load("oce0").frames.rx_dropped == 16
+    assert dut.counts.carrier_changes("oce0").changes == 1
+    assert dut.links.link_settings("oce0").speed_mbps == 10000 and dut.counts.load("oce0").frames.rx_dropped == 16
 
 
-def test_firmware_is_written_by_the_driver_of_a_module(dut: FreeBsdHost, shell: LocalShell) -> None:
+def test_firmware_is_written_by_the_driver_of_a_module(dut: FreeBsdHost, shell: GuestShell) -> None:
     image = "oc11-10.6.144.21.ufi"
     assert dut.firmware.has_image(image) and not dut.firmware.has_image("oc11-9.ufi")
     assert dut.firmware.flash("oce1", image).refused is None
     assert (shell.root.path / "below/flashed-oce1").read_bytes() == medium.firmware_of(shell.root.card)[image]
-    assert not list((shell.root.path / "usr/lib/firmware").iterdir())
+    assert not list((shell.root.path / "usr/lib/firmware").glob("*.image"))
     module = shell.root.path / "boot/modules/oc11_4_4_249_3.ko"
     module.write_bytes(module.read_bytes()[: ports.IMAGE_AT])
     refused = dut.firmware.flash("oce0", "oc11-4.4.249.3.ufi")
@@ -93,7 +70,7 @@ def test_firmware_is_written_by_the_driver_of_a_module(dut: FreeBsdHost, shell: 
     assert "Make sure nobodys is copied to /boot/modules" in told
 
 
-def test_options_are_switched_and_put_back(dut: FreeBsdHost, shell: LocalShell) -> None:
+def test_options_are_switched_and_put_back(dut: FreeBsdHost, shell: GuestShell) -> None:
     before = dut.settings.features("oce0")
     words = {"TXCSUM": "txcsum", "TSO4": "tso4", "TSO6": "tso6", "LRO": "lro", "VLAN_HWFILTER": "vlanhwfilter"}
     restoring = dut.undo.features("oce0", words)
@@ -111,7 +88,7 @@ def test_the_mtu_is_set_within_its_range(dut: FreeBsdHost) -> None:
     assert (beyond.refused, beyond.now) == ("ifconfig: ioctl (set mtu): Invalid argument", 9000)
 
 
-def test_a_bond_is_made_used_and_taken_away(dut: FreeBsdHost, shell: LocalShell) -> None:
+def test_a_bond_is_made_used_and_taken_away(dut: FreeBsdHost, shell: GuestShell) -> None:
     before = dut.links.interface("oce0")
     addresses = [f"{one.address}/{one.prefix_length}" for one in before.addresses if "." in one.address]
     releasing = dut.undo.port("oce0", True, addresses)
@@ -136,7 +113,7 @@ def test_a_bond_is_made_used_and_taken_away(dut: FreeBsdHost, shell: LocalShell)
     assert dut.drivers.loaded_module("if_lagg") is None
 
 
-def test_packages_and_the_loaders_settings_are_changed_and_put_back(dut: FreeBsdHost, shell: LocalShell) -> None:
+def test_packages_and_the_loaders_settings_are_changed_and_put_back(dut: FreeBsdHost, shell: GuestShell) -> None:
     before = dut.drivers.package("oce")
     assert before is not None and (before.version, before.architecture) == ("4.2.313.0", "amd64")
     assert dut.drivers.remove_package("oce").now is None

@@ -157,7 +157,7 @@ for leaf in ("qsize_rxq", "qsize_txq", "holdoff_pktc_idx", "holdoff_tmr_idx"):
         assert said.splitlines()[:3] == [
             f"{leaf} dev.oce.0.{leaf}: Device busy" for leaf in ("qsize_rxq", "qsize_txq", "holdoff_pktc_idx")
         ]
-        assert "holdoff_tmr_idx dev.oce.0.holdoff_tmr_idx: Invalid argument" in said  # of the ethtool here
+        assert "holdoff_tmr_idx" not in said
 
     def test_they_are_asked_of_the_card_before(self, root: Root) -> None:
         root.write("sys/class/net/oce0/flags", "0x1002\n")

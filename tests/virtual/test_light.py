@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import pytest
-from bench_fakes import FakeQemu
+from bench_fakes import FakeQemu, wait_for
 from cable_bench import ROLES, CableBench, cable_bench
 
-from light import DARK_AFTER, LOOK_EVERY_S, registers_of
+from light import DARK_AFTER, registers_of
 
 BOTH = {"p0": True, "p1": True}
 NO_LINK = {"p0": False, "p1": False}
@@ -59,9 +58,7 @@ def test_a_port_that_its_driver_leaves_takes_its_partners_link_and_gives_it_back
         bench.links_become(dut=BOTH, peer=NO_LINK)
         runs(bench.qemu["dut"], driver=True)
         bench.links_become(dut=BOTH, peer=BOTH)
-        looked = [
-            arguments["command-line"] for _, command, arguments in bench.qemu["dut"].commands if "human" in command
-        ]
+        looked = [arguments["command-line"] for command, arguments in bench.qemu["dut"].commands if "human" in command]
         assert set(looked) == {"xp /1wx 0xfe600100"}
 
 
@@ -76,11 +73,13 @@ def test_a_machine_that_refuses_keeps_its_light() -> None:
     with cable_bench(keeps_light=False) as bench:
         wired(bench)
         bench.qemu["dut"].refuse = True
-        time.sleep(3 * DARK_AFTER * LOOK_EVERY_S)
+        before = bench.qemu["dut"].received
+        asked = 2 * 3 * DARK_AFTER  # for both ports
+        wait_for(lambda: bench.qemu["dut"].received >= before + asked, "the machine has refused often enough")
         bench.links_become(dut=BOTH, peer=BOTH)
 
 
 def test_cards_that_keep_their_light_are_not_asked() -> None:
     with cable_bench() as bench:
         bench.links_become(dut=BOTH, peer=BOTH)
-        assert {command for _, command, _ in bench.qemu["dut"].commands} == {"set_link"}
+        assert {command for command, _ in bench.qemu["dut"].commands} == {"set_link"}

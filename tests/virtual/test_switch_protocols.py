@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 from bench_fakes import wait_for
@@ -159,44 +161,61 @@ def answer(nic: Nic) -> Lacpdu | None:
     return pdus[-1] if pdus else None
 
 
-def bond(bench: SwitchBench, *ports: int) -> None:
-    """The server makes these ports one, as Linux does: it says what it knows until the switch agrees."""
+@contextmanager
+def bond(bench: SwitchBench, *ports: int) -> Iterator[None]:
+    """The server makes these ports one, as Linux does: it says what it knows until the switch agrees, and goes on."""
+    said: dict[int, bytes] = {}
     for port in ports:
         partner, state = Information(), FAST
         for _ in range(3):
-            bench.nics[port].send(encode(SERVER, server_says(port, state, partner)))
+            said[port] = encode(SERVER, server_says(port, state, partner))
+            bench.nics[port].send(said[port])
             partner = wait_for(lambda port=port: answer(bench.nics[port]), f"the switch answers at port {port}").actor
             state = JOINED
-    wait_for(lambda: bench.port(ports[0])["with"] == [f"port{n}" for n in ports], "the ports carry frames together")
+    over = threading.Event()
+
+    def go_on() -> None:
+        while not over.wait(0.3):  # a partner that is silent for three seconds is gone
+            for port, pdu in said.items():
+                bench.nics[port].send(pdu)
+
+    speaker = threading.Thread(target=go_on)
+    speaker.start()
+    try:
+        wait_for(lambda: bench.port(ports[0])["with"] == [f"port{n}" for n in ports], "the ports carry frames together")
+        yield
+    finally:
+        over.set()
+        speaker.join()
 
 
 def test_two_ports_of_a_server_become_one_and_a_frame_comes_once(bench: SwitchBench) -> None:
-    bond(bench, 1, 2)
-    came = bench.arrivals(3, frame(BROADCAST, B))
-    assert sorted(came) in ([1, 4], [2, 4])
-    assert bench.arrivals(1, frame(BROADCAST, A)).keys() == {3, 4}, "it is not sent back through the other port"
-    assert bench.arrivals(2, frame(BROADCAST, A)).keys() == {3, 4}
+    with bond(bench, 1, 2):
+        came = bench.arrivals(3, frame(BROADCAST, B))
+        assert sorted(came) in ([1, 4], [2, 4])
+        assert bench.arrivals(1, frame(BROADCAST, A)).keys() == {3, 4}, "it is not sent back through the other port"
+        assert bench.arrivals(2, frame(BROADCAST, A)).keys() == {3, 4}
 
 
 @needs_net_snmp
 def test_the_aggregation_and_its_partner_are_in_the_mib(bench: SwitchBench) -> None:
-    bond(bench, 1, 2)
     mac = f"Hex-STRING: {SERVER.hex(' ').upper()}"
-    assert bench.get(f"{PORT_TABLE}.9.101") == bench.get(f"{PORT_TABLE}.9.102") == mac
-    assert bench.get(f"{PORT_TABLE}.13.101") == bench.get(f"{PORT_TABLE}.13.102") == "INTEGER: 201"
-    assert bench.get(f"{AGGREGATOR_TABLE}.8.201") == mac
-    assert bench.get(f"{AGGREGATOR_TABLE}.8.202") == "Hex-STRING: 00 00 00 00 00 00"
-    assert bench.get("1.2.840.10006.300.43.1.1.2.1.1.201") == "Hex-STRING: C0"
-    # activity is bit 0 of the BITS: the highest of the octet; passive, short, in sync, collecting, distributing
-    assert bench.get(f"{PORT_TABLE}.21.101") in ("Hex-STRING: 7C", 'STRING: "|"')
-    assert bench.get("1.3.6.1.2.1.2.2.1.8.201") == "INTEGER: 1"
-    assert bench.get("1.3.6.1.2.1.31.1.1.1.15.201") == "Gauge32: 2000"
+    with bond(bench, 1, 2):
+        assert bench.get(f"{PORT_TABLE}.9.101") == bench.get(f"{PORT_TABLE}.9.102") == mac
+        assert bench.get(f"{PORT_TABLE}.13.101") == bench.get(f"{PORT_TABLE}.13.102") == "INTEGER: 201"
+        assert bench.get(f"{AGGREGATOR_TABLE}.8.201") == mac
+        assert bench.get(f"{AGGREGATOR_TABLE}.8.202") == "Hex-STRING: 00 00 00 00 00 00"
+        assert bench.get("1.2.840.10006.300.43.1.1.2.1.1.201") == "Hex-STRING: C0"
+        # activity is bit 0 of the BITS: the highest of the octet; passive, short, in sync, collecting, distributing
+        assert bench.get(f"{PORT_TABLE}.21.101") in ("Hex-STRING: 7C", 'STRING: "|"')
+        assert bench.get("1.3.6.1.2.1.2.2.1.8.201") == "INTEGER: 1"
+        assert bench.get("1.3.6.1.2.1.31.1.1.1.15.201") == "Gauge32: 2000"
 
 
 def test_a_member_that_loses_its_link_leaves_the_others_carrying(bench: SwitchBench) -> None:
-    bond(bench, 1, 2)
-    bench.ask(shut="port1")
-    assert bench.arrivals(3, frame(BROADCAST, B)).keys() == {2, 4}
+    with bond(bench, 1, 2):
+        bench.ask(shut="port1")
+        assert bench.arrivals(3, frame(BROADCAST, B)).keys() == {2, 4}
 
 
 def test_a_port_of_a_server_that_never_agrees_carries_nothing(bench: SwitchBench) -> None:
@@ -242,9 +261,12 @@ def test_a_neighbour_is_in_the_mib_until_it_leaves(bench: SwitchBench) -> None:
 
 
 def test_a_neighbour_is_forgotten_when_its_time_is_up_and_with_its_link(bench: SwitchBench) -> None:
-    bench.nics[1].send(neighbour_frame(ttl=1))
+    def known() -> bool:
+        bench.nics[1].send(neighbour_frame(ttl=1))
+        return bench.port(1)["neighbour"] is not None and bench.port(2)["neighbour"] is not None
+
     bench.nics[2].send(neighbour_frame())
-    wait_for(lambda: bench.port(1)["neighbour"] and bench.port(2)["neighbour"], "both are known")
+    wait_for(known, "both are known")
     wait_for(lambda: bench.port(1)["neighbour"] is None, "its time is up")
     assert bench.port(2)["neighbour"] == "dut"
     bench.ask(shut="port2")

@@ -136,7 +136,8 @@ enum vcard_fw_state { VCARD_FW_GOOD = 0, VCARD_FW_HALF = 1, VCARD_FW_BRICKED = 2
 	X(MAC_STAYS,		42, "mac-stays",		PORT, "1: the permanent MAC address is received at for ever") \
 	X(PROMISC_STAYS,	43, "promisc-stays",		PORT, "1: a port that was promiscuous stays so until it goes down") \
 	X(GROUPS_LOST,		44, "groups-lost",		PORT, "n: groups joined behind the n-th are not received") \
-	X(RX_UNCOUNTED,		45, "rx-uncounted",		PORT, "n: every n-th received frame is not counted")
+	X(RX_UNCOUNTED,		45, "rx-uncounted",		PORT, "n: every n-th received frame is not counted") \
+	X(PAUSE_IGNORED,	46, "pause-ignored",		PORT, "1: pause frames stay as they are, whatever is set")
 
 #define VCARD_FAULT_ENUM(constant, word, name, scope, text) VCARD_FAULT_##constant = (word),
 enum vcard_fault { VCARD_FAULTS(VCARD_FAULT_ENUM) };

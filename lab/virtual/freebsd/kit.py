@@ -29,46 +29,17 @@ SHELL = "tcsh"
 PROGRAM = "usr/libexec/bsd"
 TOOLS = (
     *("ifconfig", "sysctl", "kldload", "kldunload", "kldstat", "pciconf", "netstat", "sockstat", "vmstat", "dmesg"),
-    *(
-        "cxgbetool",
-        "uname",
-        "kenv",
-        "service",
-        "shutdown",
-        "reboot",
-        "halt",
-        "poweroff",
-        "file",
-        "time",
-        "ping",
-        "ping6",
-    ),
+    *("cxgbetool", "uname", "kenv", "service", "shutdown", "reboot", "halt", "poweroff", "file", "ping", "ping6"),
     *("pkg", "rc.bsd"),
 )
 """Names under which the program is there, and before release 10 ``OLD_PACKAGE_TOOLS``."""
 OLD_PACKAGE_TOOLS = ("pkg_add", "pkg_delete", "pkg_info")
 BASE = (
-    *("awk", "basename", "cat", "chmod", "chown", "cmp", "cp", "csh", "cut", "date", "dd", "df", "diff", "dirname"),
-    *("du", "echo", "env", "expr", "false", "find", "grep", "head", "hostname", "id", "kill", "ln", "logger", "login"),
-    *("ls", "mkdir", "mkfifo", "mktemp", "mv", "nice", "nohup", "od", "printf", "ps", "pwd", "rm", "rmdir", "sed"),
-    *(
-        "seq",
-        "sh",
-        "sleep",
-        "sort",
-        "stat",
-        "stty",
-        "sync",
-        "tail",
-        "tar",
-        "tcsh",
-        "tee",
-        "test",
-        "touch",
-        "tr",
-        "true",
-    ),
-    *("tty", "uniq", "wc", "which", "who", "xargs", "yes"),
+    *("awk", "basename", "cat", "chmod", "chown", "cksum", "cmp", "cp", "csh", "cut", "date", "dd", "df", "diff"),
+    *("dirname", "du", "echo", "env", "expr", "false", "find", "grep", "head", "hostname", "id", "kill", "ln"),
+    *("logger", "login", "ls", "mkdir", "mkfifo", "mktemp", "mv", "nice", "nohup", "od", "printf", "ps", "pwd"),
+    *("rm", "rmdir", "sed", "seq", "sh", "sleep", "sort", "stat", "stty", "sync", "tail", "tar", "tcsh", "tee"),
+    *("test", "touch", "tr", "true", "tty", "uniq", "uptime", "wc", "which", "who", "xargs", "yes"),
 )
 """Tools of the system below that FreeBSD has too: their common options are those of POSIX."""
 PACKAGED = ("iperf3", "python3", "timeout", "tcpdump")
@@ -167,7 +138,6 @@ def _put_links(root: Path, card: str) -> None:
     for folder, names in (("freebsd/bin", BASE), ("freebsd/local/bin", PACKAGED)):
         for name in names:
             _link(root / folder, f"/usr/bin/{name}", (name,))
-    _link(root / "usr/bin", f"/{PROGRAM}/client", ("time",))
     blacklist = "".join(f"blacklist {name}\n" for name in DRIVERS_BELOW)
     _write(root / "etc/modprobe.d/bsd.conf", f"# drivers are loaded by kldload and at boot\n{blacklist}")
     _link(root / "etc/udev/rules.d", "/dev/null", ("80-net-setup-link.rules",))

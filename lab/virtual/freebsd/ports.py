@@ -17,6 +17,8 @@ PACKAGES = "usr/ports/packages/All"
 _MACHINES = {"amd64": (2, 62), "i386": (1, 3)}
 """Class and machine of the ELF header."""
 _MODULE_BYTES = 228_544
+_PKG = "pkg-1.3.8_3"
+"""The package tool itself from release 10 on, a package like others; that of the time of 10.1."""
 IMAGE_AT = 4096
 """Where the image begins in a firmware module; ``guest/flashing.py`` knows it too."""
 
@@ -54,6 +56,8 @@ def lay(tree: Path, card: str) -> None:
     once, driver = tree / "once", facts.driver_of(card)
     for name in ("kernel", "if_lagg.ko", "if_vlan.ko", "if_tap.ko"):
         _write(once / "boot/kernel" / name, module_file("amd64"))
+    if driver.release is not facts.RELEASE_9:
+        _write_records(once, _PKG, "usr/local/sbin/pkg", "Package manager")
     own = cardsheet.read(card)["drivers"].get("freebsd") or {}
     package = own.get("package")
     (once / "boot/modules").mkdir(parents=True, exist_ok=True)
@@ -70,27 +74,40 @@ def lay(tree: Path, card: str) -> None:
         _write(once / PACKAGES / f"{name}-{version}-{architecture}.tbz", content)
         if architecture == package.get("architecture", "amd64"):
             _write(once / PACKAGES / f"{name}-{version}.tbz", content)
-    for file, text in _records(name, version, driver.module).items():
-        _write(once / "var/db/pkg" / f"{name}-{version}" / file, text)
+    _write_records(once, f"{name}-{version}", _module_path(driver.module), _comment(name))
     _write(once / "boot/modules" / f"{driver.module}.ko", module_file("amd64"))
     _write(once / "boot/loader.conf", f'{driver.module}_load="YES"\n'.encode())
 
 
-def _records(name: str, version: str, module: str) -> Mapping[str, bytes]:
-    """What the package tools keep of a package."""
+def _module_path(module: str) -> str:
+    return f"boot/modules/{module}.ko"
+
+
+def _comment(name: str) -> str:
+    return f"{name} driver for freebsd"
+
+
+def _records(full_name: str, file: str, comment: str) -> Mapping[str, bytes]:
+    """What the package tools keep of a package of one file."""
     contents = (
         "@comment PKG_FORMAT_REVISION:1.1\n"
-        f"@name {name}-{version}\n@comment ORIGIN:net/{name}\n@cwd /\nboot/modules/{module}.ko\n"
+        f"@name {full_name}\n@comment ORIGIN:net/{full_name.rpartition('-')[0]}\n@cwd /\n{file}\n"
     )
     return {
         "+CONTENTS": contents.encode(),
-        "+COMMENT": f"{name} driver for freebsd\n".encode(),
-        "+DESC": f"Driver {module}.ko, version {version}.\n".encode(),
+        "+COMMENT": f"{comment}\n".encode(),
+        "+DESC": f"{comment}, version {full_name.rpartition('-')[2]}.\n".encode(),
     }
 
 
+def _write_records(once: Path, full_name: str, file: str, comment: str) -> None:
+    for name, text in _records(full_name, file, comment).items():
+        _write(once / "var/db/pkg" / full_name / name, text)
+
+
 def _package(name: str, version: str, module: str, architecture: str) -> bytes:
-    files: dict[str, Any] = {**_records(name, version, module), f"boot/modules/{module}.ko": module_file(architecture)}
+    path = _module_path(module)
+    files: dict[str, Any] = {**_records(f"{name}-{version}", path, _comment(name)), path: module_file(architecture)}
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:bz2") as archive:
         for path, content in files.items():

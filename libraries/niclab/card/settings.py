@@ -91,12 +91,16 @@ class CoalescingFacts(Section):
 
 
 class PauseFacts(Section):
-    """Flow control as delivered: its negotiation, and pause frames received and sent."""
+    """Flow control as delivered: its negotiation, and pause frames received and sent.
+
+    ``send_needs_receive``: the driver refuses to send pause frames while it does not heed those that come.
+    """
 
     autoneg: Switch
     rx: Switch
     tx: Switch
     settable: bool
+    send_needs_receive: bool = False
 
 
 class QueueCount(Record):

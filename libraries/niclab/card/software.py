@@ -115,7 +115,8 @@ class FirmwareUpdate(Section):
 class Firmware(VersionLists, Section):
     """Firmware versions as ``ethtool -i`` (Linux) or the driver's sysctl (FreeBSD) prints them.
 
-    ``shape``: how the whole string is built, where it holds more than the version; the group ``version`` is judged.
+    ``shape``: how the whole string is built, where it holds more than the version; the group ``version`` is judged, the
+    group ``flashed`` is what runs after the next activation.
     ``example``: such a string.
     """
 
@@ -129,9 +130,18 @@ class Firmware(VersionLists, Section):
         Raises:
             Undecided: When ``text`` is not built as the sheet says.
         """
-        if self.shape is None:
-            return text
-        match = re.fullmatch(self.shape, text)
+        return text if self.shape is None else self._parts(self.shape, text)["version"] or ""
+
+    def flashed(self, text: str) -> str | None:
+        """Return the version that is flashed and does not run yet; None where a firmware string shows none.
+
+        Raises:
+            Undecided: When ``text`` is not built as the sheet says.
+        """
+        return None if self.shape is None else self._parts(self.shape, text).get("flashed")
+
+    def _parts(self, shape: str, text: str) -> dict[str, str | None]:
+        match = re.fullmatch(shape, text)
         if match is None:
-            raise Undecided(f"firmware {text!r} is not built like {self.example or self.shape!r}")
-        return match["version"]
+            raise Undecided(f"firmware {text!r} is not built like {self.example or shape!r}")
+        return match.groupdict()

@@ -217,9 +217,10 @@ class FirmwareChange:
         for port, host, iface in self._ports():
             if not host.firmware.has_image(file):
                 raise self._missing(port, file)
-            before, own = host.drivers.driver_info(iface).firmware, self._own_image(port)
-            undo = Action(ActionKind.SHELL, port.role.value, host.undo.firmware(iface, own), SLOW_DEADLINE_S)
+            own = self._own_image(port)
+            undo = Action(ActionKind.SHELL, port.role.value, host.undo.firmware(iface, own.file), SLOW_DEADLINE_S)
             self._require_own_image_taken(port, own, undo)
+            before = host.drivers.driver_info(iface).firmware
             entry = journal.register(f"{port.name} image", f"firmware image {file} is offered", undo)
             attempt = host.firmware.flash(iface, file)
             say(f"{port.place}: {file}: {attempt.refused}")
@@ -233,11 +234,14 @@ class FirmwareChange:
                 journal.undo(entry, self._run.undo)
         fail_with(problems)
 
-    def _require_own_image_taken(self, port: Port, file: str, undo: Action) -> None:
-        """Write the image of what runs, once a port: a port that takes no image at all refuses wrong ones too."""
+    def _require_own_image_taken(self, port: Port, own: FirmwareImage, undo: Action) -> None:
+        """Write the image of what runs, once a port: a port that takes no image at all refuses wrong ones too.
+
+        It is taken when the same version runs on; a port may show that version as the one that is flashed as well.
+        """
         if port in self._takes_own_image:
             return
-        server, journal = self._run.server_of(port), self._run.journal
+        server, journal, file = self._run.server_of(port), self._run.journal, own.file
         iface = server.interface(port)
         if not server.host.firmware.has_image(file):
             raise self._missing(port, file)
@@ -245,7 +249,7 @@ class FirmwareChange:
         entry = journal.register(f"{port.name} image", f"firmware image {file} of what runs is written", undo)
         attempt = server.host.firmware.flash(iface, file)
         journal.done(entry)  # it is what ran, and what is written again could be no other
-        if attempt.refused is not None or attempt.now.firmware != before:
+        if attempt.refused is not None or not self._is_alone(own.version, attempt.now.firmware):
             found = attempt.refused or f"shows firmware {attempt.now.firmware} afterwards, before {before}"
             raise Undecided(
                 f"{port.place}: {file}, the image of what runs: {found}; expected it taken, or the refusal of another "
@@ -253,8 +257,13 @@ class FirmwareChange:
             )
         self._takes_own_image.add(port)
 
-    def _own_image(self, port: Port) -> str:
-        """Return the file of the image of what runs now.
+    def _is_alone(self, version: str, shown: str | None) -> bool:
+        """Does a port show this version as what runs, and no other one as flashed?"""
+        firmware = self._run.card.firmware
+        return shown is not None and {firmware.read(shown), firmware.flashed(shown) or version} == {version}
+
+    def _own_image(self, port: Port) -> FirmwareImage:
+        """Return the image of what runs now.
 
         Without such an image nothing is offered: a card that takes a wrong one could not be put right.
         """
@@ -264,7 +273,7 @@ class FirmwareChange:
             raise NotApplicable(
                 f"sheet {self._sheet} names no image of firmware {running}, which would undo a wrong one"
             )
-        return back.file
+        return back
 
     def _activation(self) -> Action | None:
         """What makes the image run that an undo has written; None where nobody knows it."""

@@ -100,7 +100,7 @@ def require_own_mac_addresses(run: Run) -> None:
     """
     problems, seen, ports = list[Trouble](), dict[str, Port](), run.bench.ports
     makers = run.card.identity.mac_ouis
-    found = side_by_side(lambda port: run.server_of(port).host.links.interface(run.interface(port)).mac, ports)
+    found = [shown.mac for shown in run.shown(ports).values()]
     for port, mac in zip(ports, found, strict=True):
         if mac is None or mac == _NO_MAC or int(mac[:2], 16) & 1:
             problems.append(port.trouble(f"has MAC address {mac}, wanted a unicast address"))

@@ -38,6 +38,8 @@ class MarkKind(StrEnum):
     """A traffic run is not counted."""
     OUTLIER = "outlier"
     """A counted run is far from the rest."""
+    DRAWN = "drawn"
+    """A test has drawn at random: from which seed, what it has drawn, and what came of it."""
 
 
 @dataclass(frozen=True)

@@ -8,21 +8,27 @@ import secrets
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
+from typing import TypeVar
 
 from niclab.bench.records import OperatingSystem, Port, Role
 from niclab.core.parallel import at_once, side_by_side
 from niclab.core.verdict import BenchFault, NotApplicable
-from niclab.core.wait import until
-from niclab.frames import frame_content, frame_program
-from niclab.frames.answers import ServerAnswer, read_answer
+from niclab.core.wait import Deadline
+from niclab.frames import frame_arrivals, frame_content, frame_program
+from niclab.frames.answers import ServerAnswer, read_answer, read_gaps
 from niclab.frames.spec import FramePlan
 from niclab.hosts.errors import ReadError
 from niclab.run import program
 from niclab.run.run import Run
 from niclab.run.server import Server
+from niclab.transports.ssh_job import FIRST_LINE
+
+T = TypeVar("T")
 
 LASTS_S = 4 * 3600.0
 """The program ends by itself after this, and is begun again where the run lasts longer."""
+SENDS = ": frame_program;"
+"""Marks the command that lasts as long as frames are sent; a shell does nothing for it."""
 OPENS_WITHIN_S, ENDS_WITHIN_S, BEGINS_WITHIN_S = 20, 20, 20.0
 
 
@@ -51,18 +57,41 @@ class FrameAgents:
         agents = side_by_side(self._on, Role)
         token = secrets.randbits(32)
         side_by_side(lambda each: each.open(json.dumps(plan.words(each.role, interfaces.__getitem__, token))), agents)
-        if meanwhile is None:
-            answers = side_by_side(lambda each: each.carry_out(plan.limit_s), agents)
-        else:
-            answers, _ = at_once(
-                lambda: side_by_side(lambda each: each.carry_out(plan.limit_s), agents),
-                lambda: _stopped_after(meanwhile, agents),
-            )
+        try:
+            answers = self._carried_out(plan, agents, meanwhile)
+        except BenchFault:  # a program that failed knows no more which signal means what
+            while self._running:
+                self._running.popitem()[1].end()
+            raise
         return dict(zip(Role, answers, strict=True))
+
+    @staticmethod
+    def _carried_out(
+        plan: FramePlan, agents: Sequence[_Agent], meanwhile: Callable[[], object] | None
+    ) -> list[ServerAnswer]:
+        def carry_out() -> list[ServerAnswer]:
+            return side_by_side(lambda each: each.carry_out(plan.limit_s), agents)
+
+        return carry_out() if meanwhile is None else at_once(carry_out, lambda: _stopped_after(meanwhile, agents))[0]
+
+    def gaps(self, within_s: float) -> dict[int, float]:
+        """Wait until every flow of the exchange that is going on flows, and look how long each had stood still.
+
+        Args:
+            within_s: Seconds to wait at most.
+
+        Returns:
+            The longest gap in s of each flow since the last look; of one that does not flow, the gap until now.
+
+        Raises:
+            BenchFault: A program fails; its words are in the message.
+        """
+        found = side_by_side(lambda role: self._running[role].gaps(within_s), Role)
+        return {flow: gap_s for gaps in found for flow, gap_s in gaps.items()}
 
     def _on(self, role: Role) -> _Agent:
         found = self._running.get(role)
-        if found is None or not found.runs():
+        if found is None or found.is_over:
             found = self._running[role] = _Agent(self._run.server(role))
             self._run.ending.callback(found.end)
         return found
@@ -89,30 +118,25 @@ class _Agent:
             raise NotApplicable(f"{server.name} runs {name}: the frame program needs packet sockets of Linux")
         self._server, self.role = server, server.role
         self._undoing = ExitStack()
+        self._boots, self._age = _boots(server), Deadline(LASTS_S)
         try:
-            file = program.placed(self._undoing, server, frame_program, frame_content)
+            file = program.placed(self._undoing, server, frame_program, frame_content, frame_arrivals)
             self._folder = shlex.quote(file.rpartition("/")[0])
             job = server.start(program.command(file, file.rpartition("/")[0], LASTS_S), limit_s=LASTS_S + 60)
             self._undoing.callback(job.stop)
-
-            def begun() -> str:
-                if (status := job.poll()) is not None:
-                    said = (job.errors() + job.output()).strip()[-300:]
-                    raise BenchFault(f"{server.name}: frame program ended with status {status}: {said}")
-                found = re.fullmatch(r"ready ([0-9]+)\n", job.output())
-                return found[1] if found else ""
-
-            self._pid = until(begun, within=BEGINS_WITHIN_S, what=f"{server.name}: frame program to begin")
+            said = job.await_begin(FIRST_LINE, "frame program to begin", BEGINS_WITHIN_S)
+            found = re.fullmatch(r"ready ([0-9]+)\n", said)
+            if found is None:
+                raise BenchFault(f"{server.name}: frame program: it said {said[:200]!r}; expected: ready and its PID")
+            self._pid = found[1]
         except BaseException:
             self.end()
             raise
 
-    def runs(self) -> bool:
-        """Does it still run? Not on a server that has booted, nor after its own time."""
-        try:
-            return self._server.ssh.run(f"[ -d {self._folder} ] && kill -0 {self._pid}").succeeded
-        except BenchFault:
-            return False
+    @property
+    def is_over(self) -> bool:
+        """Has the lab started the server since, or is the program's own time over? It does not run then."""
+        return self._boots != _boots(self._server) or self._age.expired
 
     def open(self, plan: str) -> None:
         """Let it open what a plan names.
@@ -131,7 +155,16 @@ class _Agent:
         Raises:
             BenchFault: It fails; its words are in the message.
         """
-        return self._read(self._step("", "result", limit_s + ENDS_WITHIN_S))
+        return self._read(self._step(SENDS, "result", limit_s + ENDS_WITHIN_S))
+
+    def gaps(self, within_s: float) -> dict[int, float]:
+        """Let it look whether its flows flow.
+
+        Raises:
+            BenchFault: It fails; its words are in the message.
+        """
+        said = self._step(f"rm -f gaps; echo {within_s} > again;", "gaps", within_s + OPENS_WITHIN_S, "USR2")
+        return self._understood(said, read_gaps)
 
     def stop(self) -> None:
         """Let it end what would last until now."""
@@ -142,19 +175,26 @@ class _Agent:
         with suppress(BenchFault):
             self._undoing.close()
 
-    def _step(self, first: str, awaited: str, within_s: float) -> str:
+    def _step(self, first: str, awaited: str, within_s: float, sent: str = "USR1") -> str:
         """Signal it, and wait on the server for the file that it writes, or for its result, which may be an error."""
         look = f"[ -s {awaited} ] || [ -s result ]"
         wait = f"n=0; until {look}; do n=$((n+1)); [ $n -le {round(10 * within_s)} ] || exit 1; sleep 0.1; done"
         show = f"if [ -s {awaited} ]; then cat {awaited}; else cat result; fi"
-        command = f"cd {self._folder} && {{ {first} kill -USR1 {self._pid}; }} && {{ {wait}; {show}; }}"
+        command = f"cd {self._folder} && {{ {first} kill -{sent} {self._pid}; }} && {{ {wait}; {show}; }}"
         return self._server.run(command, timeout_s=within_s + 10).stdout
 
     def _read(self, text: str) -> ServerAnswer:
+        return self._understood(text, read_answer)
+
+    def _understood(self, text: str, reader: Callable[[str], T]) -> T:
         try:
-            return read_answer(text)
+            return reader(text)
         except ReadError as error:
             raise error.about(f"{self._server.name}: frame program") from error
+
+
+def _boots(server: Server) -> tuple[int, int]:
+    return server.boots_ordered, len(server.recoveries)
 
 
 def port_addresses(run: Run, ports: list[Port]) -> dict[Port, str]:
@@ -164,10 +204,7 @@ def port_addresses(run: Run, ports: list[Port]) -> dict[Port, str]:
         BenchFault: A port has none.
     """
 
-    def mac(port: Port) -> str:
-        found = run.server_of(port).host.links.interface(run.interface(port)).mac
-        if not found:
-            raise BenchFault(f"{port.place}: its interface has no MAC address")
-        return found
-
-    return dict(zip(ports, side_by_side(mac, ports), strict=True))
+    found = {port: shown.mac for port, shown in run.shown(ports).items()}
+    if nameless := [port.place for port, mac in found.items() if not mac]:
+        raise BenchFault(f"{', '.join(nameless)}: its interface has no MAC address")
+    return {port: mac for port, mac in found.items() if mac}

@@ -32,7 +32,7 @@ class ArrivedFlow(_Line):
     """What came of a flow at a place: an interface, or a program's socket of ``udp`` or ``tcp``.
 
     ``late``: behind a frame of a higher number; ``valid``: the card said that the checksum is right; ``tags``: by VLAN
-    id, empty for none; ``example``: of what is wrong; ``gap_s``: the longest time between two frames in s.
+    id, empty for none; ``example``: of what is wrong.
     """
 
     place: str
@@ -46,6 +46,13 @@ class ArrivedFlow(_Line):
     valid: Count
     tags: Mapping[str, int]
     example: str
+
+
+class FlowGap(_Line):
+    """The longest time in s between two frames of a flow at a place, or until now where none has come since."""
+
+    place: str
+    flow: Count
     gap_s: float
 
 
@@ -122,6 +129,35 @@ def read_answer(text: str) -> ServerAnswer:
     if not ended:
         raise ReadError(f"{text[-200:]!r}; wanted: lines of JSON, the last of kind end")
     return ServerAnswer(sent, arrived, ports, sums.wrong)
+
+
+def read_gaps(text: str) -> dict[int, float]:
+    """Read the gaps of the flows that arrive at a server.
+
+    Args:
+        text: What the frame program has written.
+
+    Returns:
+        The gap in s of each flow.
+
+    Raises:
+        ReadError: It is not whole, or the program failed; its words are in the message.
+    """
+    gaps, ended = dict[int, float](), False
+    for line in text.splitlines():
+        kind, words = _line(line)
+        if kind == "error":
+            raise ReadError(str(words.get("error")))
+        if kind == "gap":
+            try:
+                gap = FlowGap(**words)
+            except ValidationError as error:
+                raise ReadError(f"{line[:200]!r}: {error.errors()[0]['msg']}") from error
+            gaps[gap.flow] = gap.gap_s
+        ended = kind == "end"
+    if not ended:
+        raise ReadError(f"{text[-200:]!r}; wanted: lines of JSON, the last of kind end")
+    return gaps
 
 
 def _line(line: str) -> tuple[str, dict[str, Any]]:

@@ -1,117 +1,177 @@
-"""Settings changed while traffic flows, in an order drawn from a seed that the log names."""
+"""Settings changed while traffic flows, in an order drawn from a seed: the log and the certificate name both."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 
-from niclab.bench.records import Port, Role
-from niclab.card import At, Changeable, Setting, SettingKind, Unknown
+from niclab.bench.records import BenchPath, Port, Role
+from niclab.card import Setting
+from niclab.core import figures, marks
+from niclab.core.figures import FigureKind, NotedFigure
+from niclab.core.marks import MarkKind
 from niclab.core.parallel import side_by_side
 from niclab.core.profile import Profile
-from niclab.core.verdict import NotApplicable, blame, fail_with
-from niclab.core.wait import pause
+from niclab.core.verdict import CardFailure, NotApplicable, Undecided, blame
+from niclab.frames import draw
+from niclab.frames.agent import FrameAgents
+from niclab.frames.draw import Draw
 from niclab.frames.exchange import FrameBench, Say, exchange
-from niclab.frames.ledger import Ledger
 from niclab.frames.spec import Arrives
+from niclab.run import standstill
 from niclab.run.run import Run
-from niclab.settings.offload_table import rows
+from niclab.run.standstill import Stood
 from niclab.traffic.arms import Way, applied
 
-FLOWS_AGAIN_S = 1.0
-"""Frames flow for so long after the last change: one of them ends the gap that it made."""
-CHANGES: Mapping[Profile, int] = {Profile.QUICK: 4, Profile.FULL: 40}
 FRAMES, SIZES, PER_S = 199, (60, 1514, 333), 100.0
 
 
 def under_traffic(run: Run, profile: Profile, say: Say, seed: int | None = None) -> None:
     """Change settings of the dut's first port while frames flow both ways, each for a moment, and put each back.
 
+    After each change, and after each is put back, link and frames have the time of the sheet to return.
+
     Args:
         run: The current run.
-        profile: How many changes are made.
+        profile: ``quick``: one setting of each kind; ``full``: every setting.
         say: Takes the seed, and each change.
-        seed: The order of the changes follows from it; None: another one each time.
+        seed: Choice and order of the changes follow from it; None: others each time.
 
     Raises:
         CardFailure: A setting is not taken, frames stay away for longer than the sheet allows a link to return, or are
             lost or damaged afterwards.
         BenchFault: A setting could not be put back.
-        NotApplicable: The sheet names no setting that can be changed, or a server cannot send frames of its own.
+        Undecided: A server stood still while frames stayed away.
+        NotApplicable: The port has no setting that can be changed, or a server cannot send frames of its own.
     """
     chosen = random.randrange(1 << 32) if seed is None else seed
-    drawn, path, settings = random.Random(chosen), run.bench.paths[0], candidates(run)
-    if not settings:
-        raise NotApplicable(f"sheet {run.card.name} names no ring, coalescing, pause or offload that can be changed")
-    say(f"seed {chosen}, {len(settings)} settings")
-    rounds = CHANGES[profile] // len(settings) + 1
-    order = [setting for _ in range(rounds) for setting in drawn.sample(settings, len(settings))][: CHANGES[profile]]
+    path = run.bench.paths[0]
+    found = draw.of_port(run, _port(run, path))
+    if not found.candidates:
+        named = f"sheet {run.card.name} names no ring, coalescing, pause or offload that can be changed"
+        raise NotApplicable("\n".join([named, *found.left_out]))
     limit_ms = run.card.known(run.card.limits.carrier_return_within_ms, "limits.carrier_return_within_ms")
     bench = FrameBench(run)
-    ports = [run.bench.port(end) for end in path.ends]
-
-    def change() -> None:
-        for setting in order:
-            with applied(run, Way(path, Role.DUT), (setting,)):
-                say(f"{setting} is set")
-        _await_links(run, ports, limit_ms, chosen)
-        pause(FLOWS_AGAIN_S)
+    changes = _Changes(run, path, limit_ms, chosen, say)
+    order = changes.drawn(found, profile)
 
     name = f"frames while settings change, seed {chosen}"
-    flowing = [replace(bench.frames(name, port, 0, SIZES), per_s=PER_S, at_port=Arrives.SOME) for port in ports]
-    ledger, _ = exchange(run, flowing, say, meanwhile=change)
-    _require_returns(run, ledger, limit_ms, chosen)
-    exchange(run, [bench.frames(f"frames after seed {chosen}", port, FRAMES, SIZES) for port in ports], say)
+    flowing = [replace(bench.frames(name, port, 0, SIZES), per_s=PER_S, at_port=Arrives.SOME) for port in changes.ports]
+    try:
+        exchange(run, flowing, say, meanwhile=lambda: changes.make(order))
+    finally:
+        changes.note()
+    exchange(run, [bench.frames(f"frames after seed {chosen}", port, FRAMES, SIZES) for port in changes.ports], say)
 
 
-def _await_links(run: Run, ports: Sequence[Port], limit_ms: int, seed: int) -> None:
-    """The last change may have restarted the port as well: it has the time that a link has."""
-
-    def returns(port: Port) -> bool:
-        return run.server_of(port).host.links.await_carrier(run.interface(port), True, limit_ms / 1000)
-
-    text = (
-        f"has no carrier {limit_ms} ms after settings changed (seed {seed}); sheet {run.card.name} wants a link by then"
-    )
-    came = side_by_side(returns, ports)
-    blame([port.trouble(text) for port, returned in zip(ports, came, strict=True) if not returned])
+def _port(run: Run, path: BenchPath) -> Port:
+    return run.bench.end(path, Role.DUT)
 
 
-def _require_returns(run: Run, ledger: Ledger, limit_ms: int, seed: int) -> None:
-    """A change may restart the port: frames must be back as fast as a link must be."""
-    problems = []
-    for leg in ledger.legs:
-        for came in leg.arrived.values():
-            if came.gap_s * 1000 > limit_ms:
-                said = f"{leg.name}: no frame for {came.gap_s * 1000:.0f} ms while settings changed (seed {seed})"
-                problems.append(f"{said}; sheet {run.card.name} allows {limit_ms} ms for a link to return")
-    fail_with(problems)
+@dataclass
+class _Changes:
+    """The changes of one exchange, and the longest time that frames stayed away after each."""
 
+    run: Run
+    path: BenchPath
+    limit_ms: int
+    seed: int
+    say: Say
+    gaps: list[tuple[float, str]] = field(default_factory=list)
+    """Milliseconds, and after what."""
+    excused: bool = False
+    """A server stood still for as long as frames stayed away for too long."""
 
-def candidates(run: Run) -> list[Setting]:
-    """The settings of the dut that the sheet says can be changed, each to another value than delivered.
+    @property
+    def ports(self) -> list[Port]:
+        """Both ends of the path: flow n is sent by port n."""
+        return [self.run.bench.port(end) for end in self.path.ends]
 
-    Args:
-        run: The current run.
-    """
-    card, system = run.card, run.server(Role.DUT).description.os
-    found = list[Setting]()
-    if card.rings and card.rings.settable and card.of_driver("rings", system):
-        for name, ring in (("rx", card.rings.rx), ("tx", card.rings.tx)):
-            if not isinstance(ring.max, Unknown):
-                found += [_setting(SettingKind.RING, name, size) for size in (ring.max // 2, ring.max)]
-    if card.coalescing and card.of_driver("coalescing", system):
-        for parameter in card.coalescing.parameters:
-            if parameter.settable and isinstance(parameter.max, int):
-                found += [_setting(SettingKind.COALESCING, parameter.name, parameter.max // 2)]
-    if card.pause and card.pause.settable:
-        found += [_setting(SettingKind.PAUSE, name, False) for name in ("rx", "tx")]
-    if card.offloads:
-        switched = [row.name.value for row in rows(run).values() if row.change is Changeable.BOTH]
-        found += [_setting(SettingKind.OFFLOAD, name, False) for name in switched]
-    return found
+    def drawn(self, found: Draw, profile: Profile) -> list[Setting]:
+        """Draw the settings, and note for the certificate what is drawn and what is left out."""
+        order = found.order(profile, self.seed)
+        kinds = ", ".join(kind.value for kind in found.candidates)
+        place = _port(self.run, self.path).place
+        drawn = f"{place}: seed {self.seed}, {len(order)} of {found.count} settings, of every kind: {kinds}"
+        for line in (drawn, *(f"left out: {each}" for each in found.left_out)):
+            self.say(line)
+            marks.note(MarkKind.DRAWN, line)
+        return order
 
+    def make(self, order: Sequence[Setting]) -> None:
+        """Make the changes, one after the other, until frames stay away for too long after one."""
+        self._agents.gaps(self.limit_ms / 1000)  # what was before does not count
+        both = standstill.watch(self.run)
+        before = both.begun
 
-def _setting(kind: SettingKind, name: str, to: int | bool) -> Setting:
-    return Setting(kind=kind, name=name, to=to, at=At.SENDER)
+        def stood() -> Sequence[Stood]:
+            return both.between(before, both.told())
+
+        for setting in order:
+            with applied(self.run, Way(self.path, Role.DUT), (setting,)):
+                was_set = self._returned(f"{setting} was set", stood)
+            put_back = self._returned(f"{setting} was put back", stood)
+            line = f"{setting}: frames stood still for {was_set:.0f} ms when set, {put_back:.0f} ms when put back"
+            self.say(line)
+            marks.note(MarkKind.DRAWN, line)
+
+    def note(self) -> None:
+        """Note the longest gap as a figure of the test."""
+        if not self.gaps:
+            return
+        longest_ms, after = max(self.gaps)
+        outcome = "met" if longest_ms <= self.limit_ms else "undecided" if self.excused else "missed"
+        figures.note(
+            NotedFigure(
+                kind=FigureKind.TRAFFIC,
+                subject=f"{_port(self.run, self.path).place}: settings changed under traffic, seed {self.seed}",
+                found=f"{len(self.gaps)} changes, no frame for {longest_ms:.0f} ms at most, after {after}",
+                expected=f"at most {self.limit_ms} ms",
+                source=f"sheet {self.run.card.name}, limits.carrier_return_within_ms",
+                outcome=outcome,
+                unit="ms",
+                value=longest_ms,
+                at_most=float(self.limit_ms),
+            )
+        )
+
+    @property
+    def _agents(self) -> FrameAgents:
+        return self.run.part(FrameAgents)
+
+    def _returned(self, after: str, stood: Callable[[], Sequence[Stood]]) -> float:
+        """Require that link and frames have returned in time; return the longest gap in ms.
+
+        A change may restart the port: frames must be back as fast as a link must be.
+        """
+        self._await_links(after)
+        gaps_ms = {flow: 1000 * gap_s for flow, gap_s in self._agents.gaps(self.limit_ms / 1000).items()}
+        worst_ms = max(gaps_ms.values())
+        self.gaps.append((worst_ms, after))
+        if worst_ms <= self.limit_ms:
+            return worst_ms
+        late = [
+            f"{sender.name} to {self.run.bench.partner(sender).name}: no frame for {gaps_ms[flow]:.0f} ms "
+            f"after {after} (seed {self.seed}); "
+            f"sheet {self.run.card.name} allows {self.limit_ms} ms for a link to return"
+            for flow, sender in enumerate(self.ports)
+            if gaps_ms[flow] > self.limit_ms
+        ]
+        excuses = [each for each in stood() if each.ms >= worst_ms - self.limit_ms]
+        if excuses:
+            self.excused = True
+            raise Undecided("\n".join([*late, *(f"meanwhile {each}; expected: both keep running" for each in excuses)]))
+        raise CardFailure("\n".join(late))
+
+    def _await_links(self, after: str) -> None:
+        def returns(port: Port) -> bool:
+            server = self.run.server_of(port)
+            return server.host.links.await_carrier(self.run.interface(port), True, self.limit_ms / 1000)
+
+        text = (
+            f"has no carrier {self.limit_ms} ms after {after} (seed {self.seed}); "
+            f"sheet {self.run.card.name} wants a link by then"
+        )
+        came = side_by_side(returns, self.ports)
+        blame([port.trouble(text) for port, returned in zip(self.ports, came, strict=True) if not returned])

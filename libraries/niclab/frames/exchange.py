@@ -104,11 +104,12 @@ def exchange(
         NotApplicable: A server cannot send frames of its own.
     """
     plan, both = FramePlan(tuple(streams), modes or {}, alone), standstill.watch(run)
+    before = both.begun
     for attempt in range(ATTEMPTS):
-        before = both.told()
         answers = run.part(FrameAgents).exchange(plan, meanwhile)
         ledger = Ledger(plan, answers, run.interface)
-        findings, stood = ledger.findings(), both.between(before, both.told())
+        findings, after = ledger.findings(), both.told()
+        stood, before = both.between(before, after), after
         if not findings or not stood or meanwhile or attempt == ATTEMPTS - 1:
             break
         say(f"again, as {', '.join(map(str, stood))}")

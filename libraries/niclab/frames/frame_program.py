@@ -2,7 +2,9 @@
 
 ``FOLDER SECONDS`` prints ``ready PID`` and ends after SECONDS. At a SIGUSR1 it reads ``FOLDER/plan`` (JSON, as
 ``niclab.frames.spec`` writes it), opens what that names, and writes ``FOLDER/opened``; at the next one it sends and
-receives, and writes ``FOLDER/result``: a JSON object a line, the last of kind ``end``, or one of kind ``error``.
+receives, and writes ``FOLDER/result``: a JSON object a line, the last of kind ``end``, or one of kind ``error``. At a
+SIGUSR2 meanwhile it waits, for the seconds in ``FOLDER/again`` at most, for one more frame of every flow that flows
+until the exchange is stopped, and writes ``FOLDER/gaps``: the longest gap of each since the last time.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from niclab.frames.frame_arrivals import Arrivals
 from niclab.frames.frame_content import ETHERTYPE, HEAD, IPV4, LEAST, MAGIC, TCP, UDP, VLAN, FrameContent, crafted
 
 SHORTEST_FRAME = 60
@@ -37,62 +40,6 @@ STATISTICS_OF_PORT = (
     *("tx_packets", "tx_bytes", "tx_dropped", "tx_errors"),
 )
 SUMS = {"Ip": "InHdrErrors", "Tcp": "InCsumErrors", "Udp": "InCsumErrors"}
-
-
-class Flow:
-    """What arrived of a flow at one place. ``late``: behind one of a higher number."""
-
-    def __init__(self) -> None:
-        self.frames = self.bytes = self.twice = self.late = self.damaged = self.valid = 0
-        self.seen: set[int] = set()
-        self.last, self.example = -1, ""
-        self.tags: dict[str, int] = {}
-        self.at, self.gap_s = 0.0, 0.0
-
-    def take(self, number: int, wrong: str, size: int, tag: str, valid: bool) -> None:
-        now = time.monotonic()
-        self.gap_s, self.at = max(self.gap_s, now - self.at if self.frames else 0.0), now
-        self.frames += 1
-        self.bytes += size
-        self.valid += valid
-        self.tags[tag] = self.tags.get(tag, 0) + 1
-        if wrong:
-            self.damaged += 1
-            self.example = self.example or f"frame {number}: {wrong}"
-        if number in self.seen:
-            self.twice += 1
-            return
-        self.seen.add(number)
-        if number < self.last:
-            self.late += 1
-            self.example = self.example or f"frame {number} behind {self.last}"
-        self.last = max(self.last, number)
-
-    def said(self) -> dict[str, Any]:
-        names = ("frames", "bytes", "twice", "late", "damaged", "valid", "tags", "example", "gap_s")
-        return dict({name: getattr(self, name) for name in names}, distinct=len(self.seen))
-
-
-class Arrivals:
-    """All flows at all places of this server; complete once as many frames have come as are awaited."""
-
-    def __init__(self, content: FrameContent, awaited: list[list[Any]]) -> None:
-        self.content, self.last = content, time.monotonic()
-        self.flows: dict[tuple[str, int], Flow] = {}
-        self.awaited = {(place, flow): count for place, flow, count in awaited}
-
-    def take(self, place: str, data: bytes, size: int, padded_to: int = 0, tag: str = "", valid: bool = False) -> bool:
-        found = self.content.judge(data, padded_to)
-        if found is None:
-            return False
-        flow, number, wrong = found
-        self.flows.setdefault((place, flow), Flow()).take(number, wrong, size, tag, valid)
-        self.last = time.monotonic()
-        return True
-
-    @property
-    def complete(self) -> bool:
-        return all(key in self.flows and self.flows[key].frames >= count for key, count in self.awaited.items())
 
 
 class Place:
@@ -314,9 +261,9 @@ class OutgoingStream:
 class Exchange:
     """One plan."""
 
-    def __init__(self, plan: dict[str, Any]) -> None:
-        self.plan, content = plan, FrameContent(plan["token"])
-        self.arrivals = Arrivals(content, plan["awaits"])
+    def __init__(self, plan: dict[str, Any], folder: Path) -> None:
+        self.plan, self.folder, content = plan, folder, FrameContent(plan["token"])
+        self.arrivals = Arrivals(content, plan["awaits"], plan["flowing"])
         self.ports = [PacketPort(each, self.arrivals) for each in plan["ports"]]
         self.places: list[Place] = list(self.ports)
         for each in plan["listens"]:
@@ -331,9 +278,8 @@ class Exchange:
             stream.open()
         self.arrivals.last = time.monotonic()
         while time.monotonic() < limit:
-            if self.plan["until_stopped"] and signal.sigtimedwait([signal.SIGUSR1], 0):
-                for stream in self.streams:
-                    stream.stopped = True
+            if self.plan["until_stopped"]:
+                self.obey()
             busy = [stream for stream in self.streams if not stream.over]
             moved = [stream.step() for stream in busy]
             for place in self.readable(0 if any(moved) else 0.002 if busy else 0.05):
@@ -343,6 +289,18 @@ class Exchange:
                 self.arrivals.last = max(self.arrivals.last, now - LINGER_S)
             elif now - self.arrivals.last > (LINGER_S if self.arrivals.complete else self.plan["quiet_s"]):
                 return
+
+    def obey(self) -> None:
+        """Stop sending, or say what gaps there were, when told to."""
+        told = signal.sigtimedwait([signal.SIGUSR1, signal.SIGUSR2], 0)
+        if told and told.si_signo == signal.SIGUSR1:
+            for stream in self.streams:
+                stream.stopped = True
+        elif told:
+            self.arrivals.await_again(float((self.folder / "again").read_text()))
+        gaps = self.arrivals.gaps()
+        if gaps:
+            write(self.folder, "gaps", "".join(json.dumps(line) + "\n" for line in gaps))
 
     def readable(self, wait_s: float) -> list[Place]:
         by_socket = {place.socket: place for place in self.places if place.socket.fileno() >= 0}
@@ -400,7 +358,7 @@ def write(folder: Path, name: str, text: str) -> None:
 def carry_out(folder: Path, wait: Callable[[], object]) -> None:
     exchange = None
     try:
-        exchange = Exchange(json.loads((folder / "plan").read_text()))
+        exchange = Exchange(json.loads((folder / "plan").read_text()), folder)
         write(folder, "opened", "opened\n")
         wait()
         exchange.run()
@@ -414,7 +372,7 @@ def carry_out(folder: Path, wait: Callable[[], object]) -> None:
 
 
 def main(folder: Path, seconds: float) -> None:
-    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1, signal.SIGUSR2])
     signal.alarm(int(seconds))
     print("ready", os.getpid(), flush=True)
     while True:

@@ -57,7 +57,7 @@ def carry(run: Run, profile: Profile, say: Say) -> None:
         NotApplicable: A server cannot send frames of its own.
     """
     both, changes = standstill.watch(run), checks.carrier_changes(run)
-    bench, before, looks = FrameBench(run), both.told(), dict[Port, list[LoadLook]]()
+    bench, before, looks = FrameBench(run), both.begun, dict[Port, list[LoadLook]]()
     frames = [
         replace(bench.frames("frames under load", port, 0, SIZES), per_s=FRAMES_PER_S, at_port=Arrives.SOME)
         for port in bench.ports
@@ -88,7 +88,7 @@ def _watched(run: Run, ports: Sequence[Port], seconds: float) -> dict[Port, list
     found: dict[Port, list[LoadLook]] = {port: [] for port in ports}
 
     def look(port: Port) -> LoadLook:
-        counters = run.server_of(port).host.links.load(run.interface(port)).frames
+        counters = run.server_of(port).host.counts.load(run.interface(port)).frames
         return LoadLook(time.monotonic(), counters)
 
     end = time.monotonic() + seconds

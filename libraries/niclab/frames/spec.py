@@ -208,6 +208,11 @@ class FramePlan:
             ],
             "sends": [_stream_words(flow, each, iface(each.sender)) for flow, each in sends],
             "awaits": self._awaited(role, iface),
+            "flowing": [
+                [iface(each.receiver), flow]
+                for flow, each in enumerate(self.streams)
+                if not each.count and each.receiver.role is role
+            ],
         }
 
     def _received(self, role: Role) -> list[FrameStream]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TypeVar
 
 from niclab.core.verdict import BenchFault
@@ -40,6 +41,18 @@ def is_no_answer(result: CommandResult) -> bool:
     status = result.exit_status
     no_word = status is None or _NOT_FOUND <= status < _OWN_FAILURE
     return no_word or bool(_NO_ANSWER.search(result.stderr + result.stdout))
+
+
+_CHANGED = "@ changed, status"
+
+
+@dataclass(frozen=True)
+class _Said:
+    """What one of several commands of a round trip left behind."""
+
+    exit_status: int
+    stdout: str
+    stderr: str
 
 
 class HostCommands:
@@ -95,7 +108,33 @@ class HostCommands:
         Raises:
             BenchFault: When the tool could not ask: no such device, no rights, no tool.
         """
-        result = self._try(command, timeout_s=timeout_s)
+        return self._refused(command, self._try(command, timeout_s=timeout_s), unchanged)
+
+    def _told_and_shown(self, change: str, show: str, *, unchanged: int = 0) -> tuple[str | None, str]:
+        """Make a change and show what there is then, whatever became of it, in one round trip.
+
+        Args:
+            change: The command that changes something, for ``sh``.
+            show: The command that shows it; it must end with status 0.
+            unchanged: See :meth:`_told`.
+
+        Returns:
+            The refusal's words, None when there was none; and what was shown.
+
+        Raises:
+            BenchFault: As :meth:`_told`, or when nothing is shown.
+        """
+        result = self._try(f'{change}; echo "{_CHANGED} $?"; {show}')
+        said, _, rest = result.stdout.partition(f"{_CHANGED} ")
+        status, _, shown = rest.partition("\n")
+        if not status.isdecimal():
+            raise self._failed(change, result)
+        refused = self._refused(change, _Said(int(status), said, result.stderr), unchanged)
+        if result.exit_status != 0:
+            raise self._failed(show, result)
+        return refused, shown
+
+    def _refused(self, command: str, result: CommandResult, unchanged: int) -> str | None:
         if result.exit_status in (0, unchanged):
             return None
         if is_no_answer(result):

@@ -263,6 +263,19 @@ class KernelLogMark:
 
 
 @dataclass(frozen=True)
+class KernelLook:
+    """What a kernel has said since a mark. ``mark``: where the next look begins; ``shown``: by the command run too.
+
+    ``booted``: the host has booted since; the lines are those of the present boot.
+    """
+
+    mark: KernelLogMark
+    lines: tuple[KernelLine, ...]
+    booted: bool
+    shown: str
+
+
+@dataclass(frozen=True)
 class PingResult:
     """``sent`` is at least 1.
 

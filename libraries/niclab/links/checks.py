@@ -162,7 +162,7 @@ def ping(run: Run, port: Port, size: int | None = None) -> list[str]:
 
 def carrier_changes(run: Run) -> dict[Port, int]:
     """Read how many changes of carrier every port has counted."""
-    return _of_every_port(run, lambda host, iface: host.links.carrier_changes(iface).changes)
+    return _of_every_port(run, lambda host, iface: host.counts.carrier_changes(iface).changes)
 
 
 def unexpected_changes(run: Run, before: dict[Port, int], but: frozenset[str], why: str) -> list[Trouble]:

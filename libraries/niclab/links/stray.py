@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from niclab.core.verdict import BenchFault
-from niclab.core.wait import until
 from niclab.run.server import Server, quoted
 
 READY_WITHIN_S = 10.0
@@ -14,8 +13,15 @@ LIMIT_S = 600.0
 """House rule: pings between two ends take seconds; tcpdump ends by itself after this."""
 
 
+_LISTENS = 'while IFS= read -r line; do case $line in *"listening on"*) return 0 ;; esac; done <"$1/err"; return 1'
+"""Has tcpdump said so? To stderr, after other words."""
+
+
 class StrayFrames:
-    """What a watch has seen. ``first``: tcpdump's line of the first stray frame; empty when there was none."""
+    """What a watch has seen, once it is over.
+
+    ``first``: tcpdump's line of the first stray frame; empty when there was none.
+    """
 
     def __init__(self) -> None:
         self.first = ""
@@ -41,17 +47,12 @@ def untagged_ipv4(server: Server, iface: str, sender_mac: str) -> Iterator[Stray
         quoted("tcpdump", "-p", "-n", "-l", "--immediate-mode", "-c", "1", "-i", iface, expression), limit_s=LIMIT_S
     )
     found = StrayFrames()
-
-    def listening() -> bool:
-        if (status := job.poll()) not in (None, 0):
-            said = job.errors().strip()[-300:]
-            raise BenchFault(f"{server.name}: tcpdump on {iface} ended with status {status}: {said}")
-        return "listening on" in job.errors()
-
     try:
-        until(listening, within=READY_WITHIN_S, what=f"{server.name}: tcpdump to listen on {iface}")
+        job.await_begin(_LISTENS, f"tcpdump on {iface} to listen", READY_WITHIN_S)
         yield found
-        listening()
-        found.first = job.output().strip()
     finally:
-        job.stop()
+        ended = job.stop()
+    if ended.exit_status != 0 and ended.signal != "TERM":
+        said = ended.stderr.strip()[-300:]
+        raise BenchFault(f"{server.name}: tcpdump on {iface}: {ended.ending}: {said}")
+    found.first = ended.stdout.strip()

@@ -169,7 +169,7 @@ class SwitchedPath:
         """Frames that each port of the card has sent."""
 
         def sent(port: Port) -> int:
-            return self._run.server_of(port).host.links.statistics(self._run.interface(port)).tx_packets
+            return self._run.server_of(port).host.counts.statistics(self._run.interface(port)).tx_packets
 
         return side_by_side(sent, self._ends)
 

@@ -191,8 +191,7 @@ def remove(run: Run, stack: Stack) -> list[str]:
         run.journal.undo(stack.entries[-1], run.undo)
         stack.entries.pop()
     problems = []
-    for port, was in stack.below.items():
-        now = stack.server.host.links.interface(was.name)
+    for (port, was), now in zip(stack.below.items(), _as_they_are(stack), strict=True):
         for what, before, after in zip(
             ("MAC", "MTU", "up", "master", "addresses"), _state(was), _state(now), strict=True
         ):
@@ -214,8 +213,13 @@ def _state(interface: Interface) -> tuple[object, ...]:
     return interface.mac, interface.mtu, interface.admin_up, interface.master, sorted(interface.ipv4)
 
 
+def _as_they_are(stack: Stack) -> tuple[Interface, ...]:
+    names = [was.name for was in stack.below.values()]
+    return stack.server.host.links.interfaces(names) if names else ()
+
+
 def _before(run: Run, ports: list[Port]) -> dict[Port, Interface]:
-    found = {port: run.server_of(port).host.links.interface(run.interface(port)) for port in ports}
+    found = run.shown(ports)
     for port, interface in found.items():
         if interface.master is not None:
             raise BenchFault(f"{port.name}: {interface.name} belongs to {interface.master} already; wanted: to nothing")

@@ -213,10 +213,10 @@ class HostVlans:
         return untagged_ipv4(vlan.server, run.interface(port), mac)
 
     def _received(self) -> list[int]:
-        return side_by_side(lambda vlan: vlan.server.host.links.statistics(vlan.name).rx_packets, self._both)
+        return side_by_side(lambda vlan: vlan.server.host.counts.statistics(vlan.name).rx_packets, self._both)
 
     def _sent(self) -> list[int]:
-        return side_by_side(lambda vlan: vlan.server.host.links.statistics(vlan.name).tx_packets, self._both)
+        return side_by_side(lambda vlan: vlan.server.host.counts.statistics(vlan.name).tx_packets, self._both)
 
     def _pings(self) -> list[tuple[str, PingResult]]:
         """Pings from each end to the other, and from where to where."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from niclab.bench.records import BenchPath, Port, Role, Wiring
 from niclab.core.undo import Action, ActionKind, Entry
 from niclab.core.verdict import BenchFault, NotApplicable
-from niclab.core.wait import NotInTime, persistent_problems, until
+from niclab.core.wait import NotInTime, until
 from niclab.links.switch_ports import switch_port
 from niclab.run.run import Run
 
@@ -213,14 +213,9 @@ def mend_path(run: Run, entry: Entry) -> None:
 
 def _wait(run: Run, ports: list[Port], *, up: bool, within_s: float, doing: str) -> None:
     """Wait until all ``ports`` have carrier, or none has."""
-
-    def wrong() -> list[str]:
-        down = run.without_carrier(ports)
-        return [port.name for port in ports if (port in down) is up]
-
-    if found := persistent_problems(wrong, within=within_s):
+    if late := run.await_carrier(ports, up=up, within_s=within_s):
         state = "no carrier" if up else "still carrier"
         raise BenchFault(
-            f"{doing}: {state} at {', '.join(found)} after {within_s:g} s; "
+            f"{doing}: {state} at {', '.join(port.name for port in late)} after {within_s:g} s; "
             f"check the cables against the bench file {run.bench.file}"
         )

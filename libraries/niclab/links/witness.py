@@ -98,7 +98,7 @@ class Witnesses:
 
     def _end(self, port: Port, path: BenchPath) -> LinkEnd:
         host, iface = self._run.server_of(port).host, self._run.interface(port)
-        has_driver = host.pci.device(port.pci).driver is not None
+        has_driver = host.pci.driver(port.pci) is not None
         shown = host.links.interface(iface) if has_driver else None
         lines = self._lines(port.role, host.system)
         mine = {iface, port.pci}

@@ -52,6 +52,7 @@ def remarks(run_dir: Path, run: Mapping[str, Any], warnings: Sequence[str]) -> t
     found = [
         *_traffic(noted),
         *_recoveries(noted),
+        *_drawn(noted),
         *_lab(run),
         *_continued(run.get("continued") or []),
         *_attempts(run.get("earlier_attempts") or [], str(run.get("attempts_unknown") or "")),
@@ -73,6 +74,11 @@ def _recoveries(noted: Sequence[Mark]) -> list[Remark]:
     ways = tuple(f"{mark.subject}: {mark.seconds:.0f} s" for mark in noted if mark.kind is MarkKind.RECOVERY)
     text = f"{len(ways)} by the lab, because a server did not answer"
     return [Remark("Recoveries", text, ways)] if ways else []
+
+
+def _drawn(noted: Sequence[Mark]) -> list[Remark]:
+    lines = tuple(mark.subject for mark in noted if mark.kind is MarkKind.DRAWN)
+    return [Remark("Drawn", "Settings that were changed under traffic, drawn at random", lines)] if lines else []
 
 
 def _lab(run: Mapping[str, Any]) -> list[Remark]:

@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, tzinfo
 from enum import StrEnum
 from itertools import pairwise
 from pathlib import Path
@@ -24,9 +24,9 @@ from niclab.core.verdict import BenchFault
 from niclab.report.runfolder import EVIDENCE_FOLDER, read_run
 from niclab.report.sums import OUTPUT_NAME
 
-_BACKGROUND = re.compile(r"\b(iperf3 --server|netserver|tcpdump)\b|standstill_program")
-"""Programs that watch or listen while something else goes on."""
-_TRAFFIC = re.compile(r"\b(iperf3 --client|netperf|ping) |(prober|datagram|round_trip)_program")
+_BACKGROUND = re.compile(r"\b(iperf3 --server|netserver|tcpdump)\b|python3 \S+standstill_program")
+"""Programs that watch or listen while something else goes on; to ask them is a command."""
+_TRAFFIC = re.compile(r"\b(iperf3 --client|netperf|ping) |(prober|datagram|round_trip|frame)_program")
 
 
 class Spent(StrEnum):
@@ -56,6 +56,16 @@ class Stretch:
     what: Spent
     begin: float
     end: float
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A logged command. ``begin``: in seconds since 1970."""
+
+    what: Spent
+    command: str
+    begin: float
+    seconds: float
 
 
 @dataclass(frozen=True)
@@ -107,10 +117,10 @@ def timing_of(run_dir: Path) -> Timing:
         Stretch(_OF_MARKS[mark.kind], mark.ended - mark.seconds, mark.ended) for mark in noted if mark.kind in _OF_MARKS
     ]
     asked: list[float] = []
-    for what, begun, seconds in _commands(evidence):
-        intervals.append(Stretch(what, begun, begun + seconds))
-        if what is Spent.COMMANDS:
-            asked.append(seconds)
+    for each in asked_in(evidence):
+        intervals.append(Stretch(each.what, each.begin, each.begin + each.seconds))
+        if each.what is Spent.COMMANDS:
+            asked.append(each.seconds)
     boots = Counter(mark.subject.partition(":")[0] for mark in noted if _OF_MARKS.get(mark.kind) is Spent.BOOTS)
     spent = divide(intervals, begin, begin + wall_s)
     marked = (evidence / marks.FILE).exists()
@@ -165,9 +175,21 @@ def table(timing: Timing) -> list[str]:
     return lines
 
 
+def zone_of(run_dir: Path) -> tzinfo | None:
+    """Return the time zone of a run's controller, which Robot Framework leaves out.
+
+    Args:
+        run_dir: Folder of the run.
+
+    Raises:
+        BenchFault: ``run.json`` cannot be read.
+    """
+    return datetime.fromisoformat(str(read_run(run_dir)["started"])).tzinfo
+
+
 def _times(run_dir: Path) -> tuple[float, float]:
-    """When the run began, and how long it lasted; Robot Framework notes the time of the controller without its zone."""
-    zone = datetime.fromisoformat(str(read_run(run_dir)["started"])).tzinfo
+    """When the run began, and how long it lasted."""
+    zone = zone_of(run_dir)
     path = run_dir / OUTPUT_NAME
     try:
         status = ElementTree.parse(path).getroot().find("./suite/status")
@@ -181,14 +203,22 @@ def _times(run_dir: Path) -> tuple[float, float]:
     return begin.replace(tzinfo=zone).timestamp(), wall_s
 
 
-def _commands(evidence: Path) -> Iterator[tuple[Spent, float, float]]:
-    """What each logged command was, when it began, and how many seconds it took; those in the background left out."""
+def asked_in(evidence: Path) -> Iterator[Asked]:
+    """Read the logged commands, those in the background left out.
+
+    Args:
+        evidence: Folder with the logs of commands.
+
+    Raises:
+        BenchFault: A log cannot be read.
+    """
     for file in sorted(evidence.glob("commands-*.jsonl")):
         try:
             for entry in map(json.loads, file.read_text("utf-8").splitlines()):
-                if not _BACKGROUND.search(entry["command"]):
-                    what = Spent.TRAFFIC if _TRAFFIC.search(entry["command"]) else Spent.COMMANDS
-                    yield what, _ended(entry) - entry["seconds"], entry["seconds"]
+                command, seconds = entry["command"], entry["seconds"]
+                if not _BACKGROUND.search(command):
+                    what = Spent.TRAFFIC if _TRAFFIC.search(command) else Spent.COMMANDS
+                    yield Asked(what, command, _ended(entry) - seconds, seconds)
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise BenchFault(f"{file}: cannot be read: {error}") from error
 

@@ -171,7 +171,8 @@ class BenchHygiene:
         ]
 
     def _compare(self, suite: str, tests: Sequence[Ran]) -> tuple[list[LeftBehind], dict[str, Snapshot]]:
-        now = {each.server: each for each in take_all(self._run, Depth.BETWEEN)}
+        with self._run.test_ports.looked_at():
+            now = {each.server: each for each in take_all(self._run, Depth.BETWEEN)}
         left = [each for server, state in now.items() for each in diff(self._working[server], state)]
         left = [each for each in left if not self._is_owned(each, now[each.server])]
         return [LeftBehind(each, suite, self._test_of(each, tests)) for each in left], now

@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from niclab.bench.records import Role
 from niclab.core.parallel import side_by_side
 from niclab.core.verdict import BenchFault, CardFailure, Undecided
-from niclab.hosts.errors import LogCut
 from niclab.hosts.linux.dmesg import read_dmesg
-from niclab.hosts.records import KernelLine, KernelLogMark
+from niclab.hosts.records import KernelLine, KernelLogMark, KernelLook
 from niclab.hosts.trouble import KernelTrouble
 from niclab.report.last_look import keep_last_look
 from niclab.run.recover import recover
@@ -60,8 +59,9 @@ class KernelWatch:
         """
         keep_last_look(self._run.evidence_folder, [], over=False)
         servers = list(self._run.servers.values())
-        for server, place in zip(servers, side_by_side(_place, servers), strict=True):
-            self._places[server.role] = place
+        marks = side_by_side(lambda server: server.host.system.dmesg_mark(), servers)
+        for server, mark in zip(servers, marks, strict=True):
+            self._places[server.role] = _place(server, mark)
         self._card = self._names_of_card(self._run.server(Role.DUT))
 
     def look(self) -> list[CardFailure | Undecided | BenchFault]:
@@ -102,14 +102,15 @@ class KernelWatch:
             return []
         known = server.recoveries[place.recoveries :]
         incident, is_silent = "; ".join(known), bool(known)
+        lines: tuple[KernelLine, ...] = ()
+        looked = None
         try:
-            lines = server.host.system.dmesg_since(place.mark)
-        except LogCut as cut:
-            lines = cut.lines
-            if cut.booted and not was_ordered:
+            looked = self._ask(server, place)
+            lines = looked.lines
+            if looked.booted and not was_ordered:
                 incident = f"{server.name}: has booted, and the lab did not order it"
         except BenchFault as error:
-            lines, is_silent = (), not was_ordered or bool(server.out_of_service)
+            is_silent = not was_ordered or bool(server.out_of_service)
             how = _recovered(server) if recovering else "it is left so"
             if is_silent:
                 incident = f"{server.name}: does not answer any more: {error}; {how}"
@@ -118,19 +119,23 @@ class KernelWatch:
         if incident:
             lines = (*self._said_on_console(server, place), *lines)
         troubles = [each for each in server.host.system.trouble(lines) if not self._is_harmless(each)]
-        if lines or incident or was_ordered:
-            self._go_on(server)
+        self._go_on(server, looked)
         return self._charge(server, troubles, incident, is_silent=is_silent)
 
-    def _go_on(self, server: Server) -> None:
+    def _ask(self, server: Server, place: _Place) -> KernelLook:
+        """One question about all that the next test needs to know: the kernel's words, and the state of the ports."""
+        ports = self._run.test_ports
+        looked = server.host.system.look(place.mark, ports.showing(server.role))
+        ports.note_shown(server.role, looked.shown)
+        return looked
+
+    def _go_on(self, server: Server, looked: KernelLook | None) -> None:
         """The next look begins here; a server that does not answer keeps its old place, and has booted by then."""
         try:
-            self._places[server.role] = _place(server)
+            mark = looked.mark if looked is not None else server.host.system.dmesg_mark()
         except BenchFault:
-            old = self._places[server.role]
-            self._places[server.role] = _Place(
-                old.mark, _console_mark(server), server.boots_ordered, len(server.recoveries)
-            )
+            mark = self._places[server.role].mark
+        self._places[server.role] = _place(server, mark)
 
     def _said_on_console(self, server: Server, place: _Place) -> tuple[KernelLine, ...]:
         if server.description.console is None:
@@ -175,8 +180,8 @@ def _recovered(server: Server) -> str:
         return str(error)
 
 
-def _place(server: Server) -> _Place:
-    return _Place(server.host.system.dmesg_mark(), _console_mark(server), server.boots_ordered, len(server.recoveries))
+def _place(server: Server, mark: KernelLogMark) -> _Place:
+    return _Place(mark, _console_mark(server), server.boots_ordered, len(server.recoveries))
 
 
 def _console_mark(server: Server) -> int:

@@ -2,16 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from niclab.bench.records import Port, Role, Wiring
 from niclab.core.parallel import side_by_side
 from niclab.core.undo import Action, ActionKind
 from niclab.core.verdict import BenchFault
-from niclab.run.server import ANSWER_WITHIN_S
+from niclab.core.wait import Deadline
+from niclab.hosts.records import Interface
+from niclab.run.server import ANSWER_WITHIN_S, Server
 
 if TYPE_CHECKING:
     from niclab.run.run import Run
+
+
+NEWS_FOR_S = 5.0
+"""House rule: what a server has shown between two tests is its state for as long as a keyword of one takes."""
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """What a server showed of its ports, and what it had been through by then."""
+
+    text: str
+    calls: int
+    boots_ordered: int
+    age: Deadline
+
+    def is_news(self, server: Server) -> bool:
+        """Has nothing been asked of the server since, for a moment?"""
+        return (self.calls, self.boots_ordered) == (server.ssh.calls, server.boots_ordered) and self.age.left > 0
 
 
 class PreparedPorts:
@@ -26,21 +49,56 @@ class PreparedPorts:
         self.interfaces: dict[Port, str] = {}
         """Port -> name of its interface, as found by :meth:`prepare`."""
         self._left: dict[Role, tuple[str, str]] = {}  # role -> the command that shows its state, and what it showed
+        self._shown: dict[Role, _Shown] = {}
 
     def prepared(self) -> bool:
         """Return whether both servers are as :meth:`prepare` left them: same boot, same ports, up, with addresses.
 
-        One command on each server, side by side; False also when one does not answer.
+        One command on each server, side by side, unless :meth:`note_shown` has just got the answer; False also when one
+        does not answer.
         """
 
         def same(role: Role) -> bool:
             command, before = self._left[role]
+            shown = self._shown.get(role)
+            if shown is not None and shown.is_news(self._run.servers[role]):
+                return shown.text == before
             try:
                 return self._run.servers[role].ssh.run(command, timeout_s=ANSWER_WITHIN_S).stdout == before
             except BenchFault:
                 return False
 
         return len(self._left) == len(Role) and all(side_by_side(same, Role))
+
+    def showing(self, role: Role) -> str:
+        """Return the command that shows what :meth:`prepared` compares, for who asks a server something else as well.
+
+        Args:
+            role: The server.
+
+        Returns:
+            The command; empty before the ports are prepared.
+        """
+        return self._left[role][0] if role in self._left else ""
+
+    def note_shown(self, role: Role, text: str) -> None:
+        """Take the answer to :meth:`showing`. It is of use until the server is asked anything else, for a moment.
+
+        Args:
+            role: The server.
+            text: What the command printed.
+        """
+        server = self._run.servers[role]
+        self._shown[role] = _Shown(text, server.ssh.calls, server.boots_ordered, Deadline(NEWS_FOR_S))
+
+    @contextmanager
+    def looked_at(self) -> Iterator[None]:
+        """Keep what was just shown where servers are asked inside the ``with`` block, and nothing is changed."""
+        servers = self._run.servers
+        news = {role: shown for role, shown in self._shown.items() if shown.is_news(servers[role])}
+        yield
+        for role, shown in news.items():
+            self._shown[role] = replace(shown, calls=servers[role].ssh.calls)
 
     def prepare(self) -> None:
         """Set every port of every path up with its address. A port that is prepared already is left alone.
@@ -52,17 +110,16 @@ class PreparedPorts:
         """
         run = self._run
         ports = [port for path in run.bench.paths for port in map(run.bench.port, path.ends)]
-        interfaces = side_by_side(self._prepare, ports)
+        interfaces = side_by_side(lambda port: run.server_of(port).interface(port), ports)
         self.interfaces = dict(zip(ports, interfaces, strict=True))
+        side_by_side(lambda shown: self._prepare(*shown), run.shown(ports).items())
         for role in Role:
             mine = [iface for port, iface in zip(ports, interfaces, strict=True) if port.role is role]
             command = run.servers[role].host.links.show_command(mine)
             self._left[role] = (command, run.servers[role].run(command).stdout)
 
-    def _prepare(self, port: Port) -> str:
-        server = self._run.server_of(port)
-        iface = server.interface(port)
-        before = server.host.links.interface(iface)
+    def _prepare(self, port: Port, before: Interface) -> None:
+        server, iface = self._run.server_of(port), before.name
         address = self._run.bench.address(port)
         if not before.admin_up:
             undo = Action(ActionKind.SHELL, server.name, server.host.undo.link(iface, up=False))
@@ -75,7 +132,6 @@ class PreparedPorts:
             server.host.links.add_address(iface, str(address))
         if self._run.bench.path_of(port).through is Wiring.SWITCH:
             self._let_answer_alone(port, iface)
-        return iface
 
     def _let_answer_alone(self, port: Port, iface: str) -> None:
         """On a switch every port hears every ARP request; only the owner of an address may answer it."""

@@ -8,9 +8,9 @@ from pathlib import Path
 from types import ModuleType
 
 from niclab.core.verdict import BenchFault
-from niclab.core.wait import until
 from niclab.run.server import Server, quoted
 from niclab.transports.ssh import Job
+from niclab.transports.ssh_job import FIRST_LINE
 
 BEGINS_WITHIN_S = 20.0
 
@@ -41,13 +41,9 @@ def wait_until_ready(server: Server, job: Job, what: str) -> None:
     """Wait until the program prints ``ready``.
 
     Raises:
-        BenchFault: When it ends before, or does not within ``BEGINS_WITHIN_S``; its words are in the message.
+        BenchFault: When it ends before, says something else, or does not begin within ``BEGINS_WITHIN_S``; its words
+            are in the message.
     """
-
-    def ready() -> bool:
-        if (status := job.poll()) is not None:
-            said = (job.errors() + job.output()).strip()[-300:]
-            raise BenchFault(f"{server.name}: {what} ended with status {status}: {said}")
-        return job.output().startswith("ready\n")
-
-    until(ready, within=BEGINS_WITHIN_S, what=f"{server.name}: {what} to begin")
+    said = job.await_begin(FIRST_LINE, f"{what} to begin", BEGINS_WITHIN_S)
+    if not said.startswith("ready\n"):
+        raise BenchFault(f"{server.name}: {what}: it said {said[:200]!r}; expected: ready")

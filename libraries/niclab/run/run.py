@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TypeVar, cast
@@ -15,11 +15,13 @@ from niclab.bench.commands import Controller
 from niclab.bench.records import Bench, OperatingSystem, Port, Role, load_bench
 from niclab.card import Card
 from niclab.core import marks
+from niclab.core.marks import MarkKind, timed
 from niclab.core.parallel import side_by_side
 from niclab.core.undo import Action, ActionKind, Journal
 from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.files.mask import MessageMask
 from niclab.files.secrets import Secrets
+from niclab.hosts.records import Interface
 from niclab.report.evidence import CommandLog, EvidenceStore
 from niclab.report.runfolder import is_continued
 from niclab.run.bring_up import bring_up
@@ -287,21 +289,62 @@ class Run:
         """
         return self.test_ports.interfaces.get(port) or self.server_of(port).interface(port)
 
+    def shown(self, ports: Sequence[Port]) -> dict[Port, Interface]:
+        """Return the interfaces of ports as they are now; each server is asked once.
+
+        Args:
+            ports: The ports.
+
+        Raises:
+            BenchFault: A server does not answer, or an interface is not there.
+        """
+        names = {port: self.interface(port) for port in ports}
+
+        def ask(role: Role) -> tuple[Interface, ...]:
+            mine = [names[port] for port in ports if port.role is role]
+            return self.servers[role].host.links.interfaces(mine) if mine else ()
+
+        found = {
+            role: {one.name: one for one in shown} for role, shown in zip(Role, side_by_side(ask, Role), strict=True)
+        }
+        return {port: found[port.role][names[port]] for port in ports}
+
     def carrier(self, port: Port) -> bool:
         """Return whether a port has a link.
 
         Args:
             port: A port of the bench.
         """
-        return self.server_of(port).host.links.await_carrier(self.interface(port), True, within_s=0)
+        return not self.without_carrier([port])
 
-    def without_carrier(self, ports: list[Port]) -> list[Port]:
+    def without_carrier(self, ports: Sequence[Port]) -> list[Port]:
         """Return the ports that have no link.
 
         Args:
-            ports: The ports to ask, side by side.
+            ports: The ports, at which both servers look at once.
         """
-        return [port for port, up in zip(ports, side_by_side(self.carrier, ports), strict=True) if not up]
+        return self.await_carrier(ports, up=True, within_s=0)
+
+    def await_carrier(self, ports: Sequence[Port], *, up: bool, within_s: float) -> list[Port]:
+        """Wait until ports have a link, or none; each server waits for its own.
+
+        Args:
+            ports: The ports.
+            up: True for a link, False for none.
+            within_s: Deadline in seconds; 0 for one look.
+
+        Returns:
+            The ports that are otherwise in the end.
+        """
+        names = {port: self.interface(port) for port in ports}
+
+        def late(role: Role) -> tuple[str, ...]:
+            mine = [names[port] for port in ports if port.role is role]
+            return self.servers[role].host.links.await_carriers(mine, up, within_s) if mine else ()
+
+        with timed(MarkKind.STATE, "carrier") if within_s else contextlib.nullcontext():
+            found = dict(zip(Role, side_by_side(late, Role), strict=True))
+        return [port for port in ports if names[port] in found[port.role]]
 
 
 def acquire(

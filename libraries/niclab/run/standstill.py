@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 
@@ -27,6 +27,7 @@ LEAST_MS = 250
 """House rule: an eighth of the shortest run. An emulated server under full load misses up to 0.1 s now and then."""
 LEAST_OF_PINGS_MS = 150
 """House rule: half the time for which the answer of a ping is waited for (``hosts.linux.ping.LAST_ANSWER_S``)."""
+_THEN = "@ then"
 LIMIT_S = 4 * 3600.0
 """The program ends by itself after this, and is begun again where the run lasts longer."""
 
@@ -50,12 +51,14 @@ class StandstillWatch:
     """What the programs on both servers have written until now.
 
     Args:
-        programs: One on each server.
+        programs: One on each server, with what it had written when the watch began.
         least_ms: Shortest standstill that counts, in milliseconds.
     """
 
-    def __init__(self, programs: Sequence[_Program], least_ms: int) -> None:
-        self._programs, self._least_ms = tuple(programs), least_ms
+    def __init__(self, programs: Sequence[tuple[_Program, tuple[int, ...]]], least_ms: int) -> None:
+        self._programs, self._least_ms = tuple(program for program, _ in programs), least_ms
+        self.begun: Told = tuple(told for _, told in programs)
+        """What they had written when this watch began."""
 
     def told(self) -> Told:
         """One question to each server, side by side.
@@ -64,6 +67,22 @@ class StandstillWatch:
             BenchFault: When a program has ended, or has written something else.
         """
         return tuple(side_by_side(_Program.told, self._programs))
+
+    def told_and_shown(self, show: Mapping[Role, str]) -> tuple[Told, dict[Role, str]]:
+        """Ask as :meth:`told` does, and have each server run a command in the same round trip.
+
+        Args:
+            show: Server -> the command, which must succeed.
+
+        Returns:
+            What the programs have written, and what the commands have printed.
+
+        Raises:
+            BenchFault: As :meth:`told`, or when a command fails.
+        """
+        answers = side_by_side(lambda each: each.told_and_shown(show[each.server.role]), self._programs)
+        shown = {each.server.role: text for each, (_, text) in zip(self._programs, answers, strict=True)}
+        return tuple(told for told, _ in answers), shown
 
     def between(self, before: Told, after: Told) -> tuple[Stood, ...]:
         """What has come from one of :meth:`told` to another."""
@@ -82,15 +101,18 @@ class _Programs:
         self._run = run
         self._running: dict[Role, _Program] = {}
 
-    def running(self) -> list[_Program]:
+    def running(self) -> list[tuple[_Program, tuple[int, ...]]]:
+        """Each program, and what it has written until now."""
         return side_by_side(self._on, Role)
 
-    def _on(self, role: Role) -> _Program:
+    def _on(self, role: Role) -> tuple[_Program, tuple[int, ...]]:
         found = self._running.get(role)
-        if found is None or not found.runs():
-            found = self._running[role] = _Program(self._run.server(role))
-            self._run.ending.callback(found.end)
-        return found
+        if found is not None:
+            with suppress(BenchFault):  # the server has booted, or the program's own time is over
+                return found, found.told()
+        found = self._running[role] = _Program(self._run.server(role))
+        self._run.ending.callback(found.end)
+        return found, found.told()
 
 
 class _Program:
@@ -114,16 +136,11 @@ class _Program:
             self.end()
             raise
 
-    def runs(self) -> bool:
-        """Does it still run? Not on a server that has booted, nor after its own time."""
-        try:
-            self.told()
-        except BenchFault:
-            return False
-        return True
-
     def told(self) -> tuple[int, ...]:
-        return _ask(self.server, self._file)
+        return _ask(self.server, self._file)[0]
+
+    def told_and_shown(self, show: str) -> tuple[tuple[int, ...], str]:
+        return _ask(self.server, self._file, show)
 
     def end(self) -> None:
         """End it and remove its files; a server that has booted since has none of it."""
@@ -163,26 +180,28 @@ def blameless(run: Run, least_ms: int = LEAST_OF_PINGS_MS) -> Iterator[None]:
         BenchFault: When a server cannot be watched.
     """
     both = watch(run, least_ms)
-    before = both.told()
     try:
         yield
     except CardFailure as error:
-        if not (stood := both.between(before, both.told())):
+        if not (stood := both.between(both.begun, both.told())):
             raise
         raise Undecided(f"{error}\nmeanwhile {', '.join(map(str, stood))}; expected: both keep running") from error
 
 
-def _ask(server: Server, file: str) -> tuple[int, ...]:
+def _ask(server: Server, file: str, then: str = "") -> tuple[tuple[int, ...], str]:
     name = shlex.quote(file)
     # all of it built into the shell: a process more costs an emulated server as much as the answer
-    show = f'while read -r line; do printf "%s\\n" "$line"; done < {name}'
-    told = server.ssh.run(f'{show} && read -r _ pid < {name} && kill -0 "$pid"')
-    if not told.succeeded:
+    ask = f'while read -r line; do printf "%s\\n" "$line"; done < {name} && read -r _ pid < {name} && kill -0 "$pid"'
+    answer = server.ssh.run(f"{ask} && echo '{_THEN}' && export LC_ALL=C && {then}" if then else ask)
+    told, separator, shown = answer.stdout.partition(f"{_THEN}\n")
+    if not answer.succeeded and not separator:
         raise BenchFault(
-            f"{server.name}: the watch for standstills is gone: {told.ending}: {told.stderr.strip()[-200:]}"
+            f"{server.name}: the watch for standstills is gone: {answer.ending}: {answer.stderr.strip()[-200:]}"
         )
+    if not answer.succeeded:
+        raise BenchFault(f"{server.name}: `{then}`: {answer.ending}: {answer.stderr.strip()[-200:]}")
     try:
-        return read_told(told.stdout)
+        return read_told(told), shown
     except ReadError as error:
         raise error.about(f"{server.name}: watch for standstills") from error
 

@@ -1,17 +1,46 @@
-"""Interrupt coalescing of a port: as delivered, parameters set, unsupported ones refused."""
+"""Interrupt coalescing of a port: as delivered, parameters set, unsupported ones refused.
+
+Whatever sets a parameter does so by :func:`put`.
+"""
 
 from __future__ import annotations
 
 from niclab.card import CoalescingFacts, CoalescingParameter
 from niclab.core.verdict import NotApplicable, fail_with
-from niclab.core.wait import Deadline, pause
+from niclab.hosts.ethtool_records import Coalescing
+from niclab.hosts.host import Host
+from niclab.hosts.settings_records import Attempt
 from niclab.run.run import Run
-from niclab.settings.ports import DutPort, chosen_rows, driver_section, dut_ports, refusal, require_known
+from niclab.settings.ports import DutPort, chosen_rows, driver_section, dut_ports, refusal, require_known, settled
 
 SETTLES_WITHIN_S = 3.0
 """be2net applies a new coalescing value once a second (be_worker), and shows the value that is in force."""
 TRIED_AS_UNSUPPORTED = ("rx-frames", "tx-frames", "rx-usecs-irq", "sample-interval")
 UNSUPPORTED_VALUE = 7
+
+
+def put(
+    host: Host, shown: Coalescing, name: str, value: int, *, settles_within_s: float = SETTLES_WITHIN_S
+) -> Attempt[int | None]:
+    """Give a parameter of a port a value, with adaptive coalescing off where there is such, and read it back.
+
+    Args:
+        host: The port's host.
+        shown: What the port shows before.
+        name: Name of the parameter.
+        value: Its value.
+        settles_within_s: Seconds that the port has to show it.
+    """
+    iface, values = shown.iface, dict[str, int | bool]()
+    if shown.adaptive_rx is not None:
+        values["adaptive-rx"] = False
+    attempt = host.settings.set_coalescing(iface, values | {name: value})
+    now = attempt.now
+    if attempt.refused is None and now.parameters.get(name) != value:
+        now = settled(
+            lambda: host.settings.coalescing(iface), lambda seen: seen.parameters.get(name) == value, settles_within_s
+        )
+    return Attempt(attempt.refused, now.parameters.get(name))
 
 
 def as_delivered(run: Run) -> None:
@@ -52,7 +81,7 @@ def set_parameter(run: Run, parameter: str) -> None:
     rows = chosen_rows(run, parameter, {row.name: row for row in section.parameters}, "coalescing parameter")
     for row in rows.values():
         for dut in dut_ports(run):
-            problems += _tried(dut, row, adaptive=section.adaptive_rx is not None)
+            problems += _tried(dut, row)
     fail_with(problems)
 
 
@@ -97,20 +126,17 @@ def _not_refused(dut: DutPort, listed: list[str], others: list[str]) -> list[str
     return problems
 
 
-def _tried(dut: DutPort, row: CoalescingParameter, *, adaptive: bool) -> list[str]:
-    """Problems of giving one parameter another value, with adaptive coalescing off where there is such."""
+def _tried(dut: DutPort, row: CoalescingParameter) -> list[str]:
+    """Problems of giving one parameter another value."""
     shown, name = dut.ask("coalescing", dut.host.settings.coalescing), row.name
     before = shown.parameters.get(name)
     if before is None:
         return [dut.expected(name, None, "a value")]
     value = _another(row, before)
     with dut.put_back(f"{name} is set", dut.host.undo.coalescing(dut.iface, (name,))):
-        attempt = dut.host.settings.set_coalescing(
-            dut.iface, {"adaptive-rx": False, name: value} if adaptive else {name: value}
-        )
-        found = attempt.now.parameters.get(name)
-        if row.settable and attempt.refused is None and found != value:
-            found = _settled(dut, name, value)
+        within_s = SETTLES_WITHIN_S if row.settable else 0
+        attempt = put(dut.host, shown, name, value, settles_within_s=within_s)
+        found = attempt.now
     after = dut.ask("coalescing", dut.host.settings.coalescing)
     now, was = (after.adaptive_rx, after.parameters.get(name)), (shown.adaptive_rx, before)
     # adaptive coalescing may have changed the value by now
@@ -126,16 +152,6 @@ def _tried(dut: DutPort, row: CoalescingParameter, *, adaptive: bool) -> list[st
 def _another(row: CoalescingParameter, before: int) -> int:
     most = row.max if isinstance(row.max, int) else before + 1
     return most if before != most else max(most - 1, 0)
-
-
-def _settled(dut: DutPort, name: str, value: int) -> int | None:
-    """Read a parameter until it has ``value`` or :data:`SETTLES_WITHIN_S` is over; return what it is at last."""
-    deadline = Deadline(SETTLES_WITHIN_S)
-    found = dut.ask("coalescing", dut.host.settings.coalescing).parameters.get(name)
-    while found != value and not deadline.expired:
-        pause(0.2)
-        found = dut.ask("coalescing", dut.host.settings.coalescing).parameters.get(name)
-    return found
 
 
 def _section(run: Run) -> CoalescingFacts:

@@ -7,16 +7,18 @@ failure.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
 from niclab.bench.records import OperatingSystem, Port, Role
-from niclab.card import Changeable, Setting, SettingKind
+from niclab.card import Changeable, PauseFacts, RingFacts, Setting, SettingKind
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable
+from niclab.hosts.ethtool_records import Coalescing
 from niclab.run.run import Run
 from niclab.run.server import Server, quoted
 from niclab.run.temporary import put_back
+from niclab.settings import coalescing, pause
 
 NO_LONGER_HEEDED = {"net.ipv4.tcp_low_latency": (4, 14)}
 """Sysctls of Linux without effect, and the first release without it (Documentation/networking/ip-sysctl.rst)."""
@@ -35,6 +37,10 @@ class _Held:
     @classmethod
     def of(cls, run: Run, port: Port) -> _Held:
         return cls(run, run.server_of(port), port.name, port.place, run.interface(port))
+
+    @property
+    def system(self) -> OperatingSystem:
+        return self.server.description.os
 
     def changing(self, what: str, restoring: str) -> AbstractContextManager[None]:
         return put_back(self.run, self.server, self.port, f"{self.iface}: {what}", restoring)
@@ -77,86 +83,112 @@ def held(run: Run, port: Port, setting: Setting) -> AbstractContextManager[None]
         setting: The setting: an offload, sysctl, coalescing parameter, ring or part of pause.
 
     Raises:
-        NotApplicable: The sheet or the system does not offer it.
+        NotApplicable: The sheet or the system does not offer it; before the block, and before anything is changed.
         CardFailure: The dut takes it and does not show it.
         BenchFault: The peer or a system does not show it, or it could not be put back.
     """
-    end = _Held.of(run, port)
-    chosen = {
-        SettingKind.OFFLOAD: _offload,
-        SettingKind.SYSCTL: _sysctl,
-        SettingKind.COALESCING: _coalescing,
-        SettingKind.RING: _ring,
-        SettingKind.PAUSE: _pause,
-    }[setting.kind]
-    return chosen(end, setting)
+    return _KINDS[setting.kind](_Held.of(run, port), setting)
 
 
-@contextmanager
-def _offload(end: _Held, setting: Setting) -> Iterator[None]:
-    card, system, on = end.run.card, end.server.description.os, _switch(setting)
+def require_offered(run: Run, port: Port, setting: Setting) -> None:
+    """Require that a setting can be made at a port. Nothing is changed.
+
+    Args:
+        run: The current run.
+        port: The port; a sysctl is set on its server.
+        setting: The setting.
+
+    Raises:
+        NotApplicable: The sheet or the system does not offer it.
+    """
+    held(run, port, setting)
+
+
+def _offload(end: _Held, setting: Setting) -> AbstractContextManager[None]:
+    card, system = end.run.card, end.system
     rows = card.section(card.offloads, "offloads").rows(system)
     row = next((row for name, row in rows.items() if name.value == setting.name), None)
     if row is None or row.set_with is None:
         raise NotApplicable(f"sheet {card.name} has no offload {setting.name} that can be switched on {system.value}")
     if row.change is not Changeable.BOTH:
         raise NotApplicable(f"sheet {card.name} does not say that offload {setting.name} can be switched")
-    host = end.server.host
     words = {each.shown_as: each.set_with for each in rows.values() if each.set_with is not None}
+    return _with_offload(end, setting, row.shown_as, words)
+
+
+@contextmanager
+def _with_offload(end: _Held, setting: Setting, shown_as: str, words: dict[str, str]) -> Iterator[None]:
+    host, on = end.server.host, _switch(setting)
     with end.changing(str(setting), host.undo.features(end.iface, words)):
-        attempt = host.settings.set_feature(end.iface, row.set_with, on)
-        end.expect(setting, attempt.now[row.shown_as].on, on, attempt.refused)
+        attempt = host.settings.set_feature(end.iface, words[shown_as], on)
+        end.expect(setting, attempt.now[shown_as].on, on, attempt.refused)
         yield
 
 
+def _coalescing(end: _Held, setting: Setting) -> AbstractContextManager[None]:
+    shown = end.server.host.settings.coalescing(end.iface)
+    if shown.parameters.get(str(setting.name)) is None:
+        raise NotApplicable(f"{end.place}: coalescing shows no {setting.name}")
+    return _with_coalescing(end, setting, shown)
+
+
 @contextmanager
-def _coalescing(end: _Held, setting: Setting) -> Iterator[None]:
+def _with_coalescing(end: _Held, setting: Setting, shown: Coalescing) -> Iterator[None]:
     host, name, value = end.server.host, str(setting.name), number_of(setting)
-    shown = host.settings.coalescing(end.iface)
-    if shown.parameters.get(name) is None:
-        raise NotApplicable(f"{end.place}: coalescing shows no {name}")
-    values: dict[str, int | bool] = {} if shown.adaptive_rx is None else {"adaptive-rx": False}
     with end.changing(str(setting), host.undo.coalescing(end.iface, (name,))):
-        attempt = host.settings.set_coalescing(end.iface, values | {name: value})
-        end.expect(setting, attempt.now.parameters.get(name), value, attempt.refused)
+        attempt = coalescing.put(host, shown, name, value)
+        end.expect(setting, attempt.now, value, attempt.refused)
         yield
 
 
-@contextmanager
-def _ring(end: _Held, setting: Setting) -> Iterator[None]:
-    host, name = end.server.host, str(setting.name)
+def _ring(end: _Held, setting: Setting) -> AbstractContextManager[None]:
     card = end.run.card
-    if not card.section(card.rings, "rings").settable:
+    facts = card.section(card.of_driver("rings", end.system), f"rings of {end.system.value}'s driver")
+    assert isinstance(facts, RingFacts)
+    if not facts.settable:
         raise NotApplicable(f"sheet {card.name} says that rings cannot be set")
-    shown = host.settings.rings(end.iface)
+    shown = end.server.host.settings.rings(end.iface)
+    name = str(setting.name)
     size = getattr(shown.max, name) if setting.to == "largest" else number_of(setting)
     if size is None:
         raise NotApplicable(f"{end.place}: no largest size of ring {name} is shown")
-    if getattr(shown.current, name) == size:
+    return _with_ring(end, setting, name, size, changed=getattr(shown.current, name) != size)
+
+
+@contextmanager
+def _with_ring(end: _Held, setting: Setting, name: str, size: int, *, changed: bool) -> Iterator[None]:
+    host = end.server.host
+    if not changed:
         yield
         return
     with end.changing(str(setting), host.undo.rings(end.iface)):
-        attempt = host.settings.set_rings(end.iface, {name: size})
+        attempt = host.settings.set_rings(end.iface, {name.replace("_", "-"): size})
         end.expect(setting, getattr(attempt.now.current, name), size, attempt.refused)
         yield
 
 
-@contextmanager
-def _pause(end: _Held, setting: Setting) -> Iterator[None]:
-    host, name, on = end.server.host, str(setting.name), _switch(setting)
+def _pause(end: _Held, setting: Setting) -> AbstractContextManager[None]:
     card = end.run.card
-    if not card.section(card.pause, "pause").settable:
+    facts = card.section(card.pause, "pause")
+    if not facts.settable:
         raise NotApplicable(f"sheet {card.name} says that pause frames cannot be set")
+    return _with_pause(end, setting, facts)
+
+
+@contextmanager
+def _with_pause(end: _Held, setting: Setting, facts: PauseFacts) -> Iterator[None]:
+    host, name, on = end.server.host, str(setting.name), _switch(setting)
+    shown = host.settings.pause(end.iface)
     with end.changing(str(setting), host.undo.pause(end.iface)):
-        attempt = host.settings.set_pause(end.iface, {name: on})
-        end.expect(setting, getattr(attempt.now, name), on, attempt.refused)
+        attempt = pause.put(host, facts, shown, name, on)
+        end.expect(setting, pause.switches(attempt.now)[name], on, attempt.refused)
         yield
 
 
 def _require_meaning(end: _Held, name: str) -> None:
     """Refuse a sysctl that a kernel still has, and no longer heeds."""
     since = NO_LONGER_HEEDED.get(name)
-    if since is None or end.server.description.os is not OperatingSystem.LINUX:
+    if since is None or end.system is not OperatingSystem.LINUX:
         return
     kernel = end.server.host.system.kernel()
     release = tuple(int(part) for part in re.findall(r"\d+", kernel)[:2])
@@ -165,18 +197,23 @@ def _require_meaning(end: _Held, name: str) -> None:
         raise NotApplicable(f"{end.server.name}: {name} has no effect since Linux {first}, the kernel is {kernel}")
 
 
-@contextmanager
-def _sysctl(end: _Held, setting: Setting) -> Iterator[None]:
+def _sysctl(end: _Held, setting: Setting) -> AbstractContextManager[None]:
     """``sysctl name=value`` is the same on Linux and FreeBSD."""
     name, value = str(setting.name), str(setting.to)
     _require_meaning(end, name)
     shown = end.server.ssh.run(quoted("sysctl", "-n", name))
     if not shown.succeeded:
-        system = end.server.description.os.value
-        raise NotApplicable(f"{end.server.name}: {system} has no sysctl {name} ({shown.stderr.strip()[:200]})")
-    if end.server.description.os is not OperatingSystem.LINUX and not value.isdigit():
+        raise NotApplicable(
+            f"{end.server.name}: {end.system.value} has no sysctl {name} ({shown.stderr.strip()[:200]})"
+        )
+    if end.system is not OperatingSystem.LINUX and not value.isdigit():
         raise NotApplicable(f"{end.server.name}: sysctl {name} takes other words than {value} there")
-    before = " ".join(shown.stdout.split())
+    return _with_sysctl(end, setting, " ".join(shown.stdout.split()))
+
+
+@contextmanager
+def _with_sysctl(end: _Held, setting: Setting, before: str) -> Iterator[None]:
+    name, value = str(setting.name), str(setting.to)
     with end.changing(str(setting), quoted("sysctl", f"{name}={before}")):
         told = end.server.ssh.run(quoted("sysctl", f"{name}={value}"))
         found = " ".join(end.server.run(quoted("sysctl", "-n", name)).stdout.split())
@@ -184,3 +221,13 @@ def _sysctl(end: _Held, setting: Setting) -> Iterator[None]:
             said = told.stderr.strip()[:200]
             raise BenchFault(f"{end.server.name}: sysctl {name} is {found!r} when set to {value!r} ({said})")
         yield
+
+
+_KINDS: dict[SettingKind, Callable[[_Held, Setting], AbstractContextManager[None]]] = {
+    SettingKind.OFFLOAD: _offload,
+    SettingKind.SYSCTL: _sysctl,
+    SettingKind.COALESCING: _coalescing,
+    SettingKind.RING: _ring,
+    SettingKind.PAUSE: _pause,
+}
+"""What looks whether a setting is offered, and gives the block that holds it."""

@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 from niclab.bench.records import BenchPath, Port, Role
 from niclab.card import Unknown
+from niclab.core.parallel import side_by_side
 from niclab.core.undo import Action, ActionKind, Entry
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, fail_with
-from niclab.core.wait import until
 from niclab.hosts.host import Host
 from niclab.hosts.settings_records import Attempt
 from niclab.run.run import Run
@@ -78,8 +79,11 @@ def take_down_and_up(run: Run, path: BenchPath) -> None:
         path: The path.
     """
     for up in (False, True):
-        for port in _ends(run, path):
-            run.server_of(port).host.links.set_link(run.interface(port), up)
+        side_by_side(partial(_set_link, run, up), _ends(run, path))
+
+
+def _set_link(run: Run, up: bool, port: Port) -> None:
+    run.server_of(port).host.links.set_link(run.interface(port), up)
 
 
 def wait_for_links(run: Run, path: BenchPath) -> None:
@@ -92,13 +96,9 @@ def wait_for_links(run: Run, path: BenchPath) -> None:
     Raises:
         BenchFault: One has none after :data:`LINKS_WITHIN_S`.
     """
-    ports = _ends(run, path)
-    until(
-        lambda: not run.without_carrier(ports),
-        within=LINKS_WITHIN_S,
-        what=f"path {path.name} to have its link",
-        every=0.1,
-    )
+    if late := run.await_carrier(_ends(run, path), up=True, within_s=LINKS_WITHIN_S):
+        names = ", ".join(port.name for port in late)
+        raise BenchFault(f"path {path.name} to have its link: not within {LINKS_WITHIN_S:g} s (no carrier: {names})")
 
 
 def register_down_and_up(run: Run, path: BenchPath) -> list[Entry]:

@@ -86,9 +86,9 @@ def _growth(dut: DutPort, row: OffloadRow, proof: Proof, on: bool, seconds: floa
         attempt = dut.host.settings.set_feature(dut.iface, row.set_words[0], on)
         if row.feature(dut, attempt.now).on is not on:
             raise BenchFault(f"{dut.place}: {row.name.value} could not be switched {on_or_off(on)} ({attempt.refused})")
-        before = dut.host.links.counters(dut.iface)
+        before = dut.host.counts.counters(dut.iface)
         pause(seconds)
-        after = dut.host.links.counters(dut.iface)
+        after = dut.host.counts.counters(dut.iface)
 
     def grown(name: str) -> int:
         return _total(dut, after, name) - _total(dut, before, name)

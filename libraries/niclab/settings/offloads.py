@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from niclab.bench.records import Role
 from niclab.card import Changeable, OffloadName, Unknown
 from niclab.core.verdict import NotApplicable, SheetUnknown, fail_with
 from niclab.hosts.ethtool_records import Features
+from niclab.hosts.settings_records import Attempt
 from niclab.run.run import Run
 from niclab.settings.offload_table import OffloadRow, on_or_off, put_features_back, rows, table
 from niclab.settings.ports import DutPort, dut_ports, refusal
@@ -49,7 +52,7 @@ def switched(run: Run, offload: str) -> None:
     judged = [row for row in rows(run, offload).values() if isinstance(row.change, Changeable)]
     if not judged:
         raise SheetUnknown(f"sheet {run.card.name} does not know how {offload} can be changed")
-    fail_with([text for dut in dut_ports(run) for row in judged for text in _on_one_port(dut, row)])
+    fail_with([text for dut in dut_ports(run) for text in _on_one_port(dut, judged)])
 
 
 def refuse_unsupported_names(run: Run) -> None:
@@ -93,26 +96,34 @@ def _not_as_delivered(dut: DutPort, shown: Features, row: OffloadRow) -> list[st
     return problems
 
 
-def _on_one_port(dut: DutPort, row: OffloadRow) -> list[str]:
-    before = dut.host.settings.features(dut.iface)
-    now_on = row.feature(dut, before).on
-    with put_features_back(dut, f"{row.name.value} is switched"):
-        if row.change is Changeable.BOTH:
-            problems = [text for word in row.set_words for on in (False, True) for text in _changes(dut, row, word, on)]
-        else:
-            problems = _resists(
-                dut, row, now_on if row.change is Changeable.FIXED else row.change is Changeable.NOT_OFF
-            )
-    changed = _differences(before, dut.host.settings.features(dut.iface))
-    if changed:
-        problems.append(f"{dut.place}: after {row.name.value} was put back, {changed} did not come back")
+def _on_one_port(dut: DutPort, judged: Sequence[OffloadRow]) -> list[str]:
+    """Each offload in turn; the next one begins with what was read when the last one had been put back."""
+    problems, before = list[str](), dut.host.settings.features(dut.iface)
+    for row in judged:
+        with put_features_back(dut, f"{row.name.value} is switched"):
+            problems += _tried(dut, row, before)
+        after = dut.host.settings.features(dut.iface)
+        if changed := _differences(before, after):
+            problems.append(f"{dut.place}: after {row.name.value} was put back, {changed} did not come back")
+        before = after
     return problems
 
 
-def _changes(dut: DutPort, row: OffloadRow, word: str, on: bool) -> list[str]:
-    """Switch an offload that can be switched, and judge it and everything that goes off with it."""
-    before = dut.host.settings.features(dut.iface)
-    attempt = dut.host.settings.set_feature(dut.iface, word, on)
+def _tried(dut: DutPort, row: OffloadRow, before: Features) -> list[str]:
+    if row.change is not Changeable.BOTH:
+        is_fixed = row.change is Changeable.FIXED
+        return _resists(dut, row, row.feature(dut, before).on if is_fixed else row.change is Changeable.NOT_OFF)
+    problems = list[str]()
+    for word in row.set_words:
+        for on in (False, True):
+            attempt = dut.host.settings.set_feature(dut.iface, word, on)
+            problems += _judged(dut, row, on, before, attempt)
+            before = attempt.now
+    return problems
+
+
+def _judged(dut: DutPort, row: OffloadRow, on: bool, before: Features, attempt: Attempt[Features]) -> list[str]:
+    """Judge an offload that can be switched, and everything that goes off with it."""
     if row.feature(dut, attempt.now).on is not on:
         found = f"stays {on_or_off(not on)} when switched {on_or_off(on)}{refusal(attempt)}"
         return [row.expected(dut, found, "that it changes")]

@@ -10,6 +10,7 @@ from typing import TypeVar
 from niclab.bench.records import OperatingSystem, Port, Role
 from niclab.card import Unknown
 from niclab.core.verdict import CardFailure, NotApplicable, SheetUnknown
+from niclab.core.wait import Deadline, pause
 from niclab.hosts.errors import NotOffered
 from niclab.hosts.host import Host
 from niclab.hosts.settings_records import Attempt
@@ -20,6 +21,8 @@ from niclab.run.temporary import put_back
 T = TypeVar("T")
 Show = Callable[[str], object]
 """Takes a sentence for the log."""
+
+SETTLING_STEP_S = 0.2
 
 EVERY = "every"
 """The name that means all rows of a section of the sheet."""
@@ -166,6 +169,24 @@ def require_known(run: Run, section: str, facts: Iterable[object]) -> None:
     if all(isinstance(fact, Unknown) for fact in named):
         said = f"sheet {run.card.name} knows nothing of {section} as delivered"
         raise SheetUnknown(f"{said}: {'; '.join(why)}") if why else NotApplicable(said)
+
+
+def settled(read: Callable[[], T], done: Callable[[T], bool], within_s: float) -> T:
+    """Read a setting until it is as expected, or the time is over.
+
+    Args:
+        read: Reads it.
+        done: Is it as expected?
+        within_s: Seconds.
+
+    Returns:
+        What was read last.
+    """
+    deadline, found = Deadline(within_s), read()
+    while not done(found) and not deadline.expired:
+        pause(SETTLING_STEP_S)
+        found = read()
+    return found
 
 
 def is_unknown(fact: object) -> bool:

@@ -19,6 +19,7 @@ from niclab.hosts.linux.persistent import (
 )
 from niclab.run.run import Run
 from niclab.settings import mtu
+from niclab.settings.pause import without_autoneg
 from niclab.settings.ports import DutPort, Show, dut_ports
 
 T = TypeVar("T")
@@ -169,17 +170,24 @@ def _sets_pause(settings: Persistent) -> bool:
 
 def _persistent(section: Recommended) -> Persistent:
     values = {each.name: each.value for each in section.coalescing if isinstance(each.value, int)}
-    rings, pause = section.rings, section.pause
+    rings, pauses = section.rings, _pause_frames(section)
     return Persistent(
         mtu=_known(section.mtu),
         rx_ring=_known(rings.rx) if rings else None,
         tx_ring=_known(rings.tx) if rings else None,
-        pause_autoneg=_known(pause.autoneg) if pause else None,
-        pause_rx=_known(pause.rx) if pause else None,
-        pause_tx=_known(pause.tx) if pause else None,
+        pause_autoneg=pauses.get("autoneg"),
+        pause_rx=pauses.get("rx"),
+        pause_tx=pauses.get("tx"),
         coalescing=values,
         adaptive_rx=False if values else None,
     )
+
+
+def _pause_frames(section: Recommended) -> dict[str, bool]:
+    given = section.pause
+    named = {"autoneg": given.autoneg, "rx": given.rx, "tx": given.tx} if given else {}
+    values = {name: _known(value) for name, value in named.items()}
+    return without_autoneg({name: value for name, value in values.items() if value is not None})
 
 
 def _known(value: T | Unknown | None) -> T | None:

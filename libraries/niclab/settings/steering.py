@@ -35,7 +35,7 @@ def set_and_put_back(run: Run, kind: SteeringKind) -> None:
 
 def _tried(dut: DutPort, kind: SteeringKind) -> list[str]:
     _require_linux(dut.server, kind)
-    cpus = sorted(dut.host.system.cpu_times().cpus)
+    cpus = sorted(dut.host.counts.cpu_times().cpus)
     if kind is SteeringKind.IRQ and len(cpus) < 2:
         raise NotApplicable(f"{dut.server.name} has one CPU: there is no other to give an interrupt to")
     files = SteeringFiles(dut.server.ssh, dut.server.name, dut.iface, kind)
@@ -71,7 +71,7 @@ def steered(run: Run, port: Port, kind: SteeringKind, cpus: frozenset[int]) -> I
     """
     server, iface = run.server_of(port), run.interface(port)
     _require_linux(server, kind)
-    if absent := sorted(cpus - server.host.system.cpu_times().cpus.keys()):
+    if absent := sorted(cpus - server.host.counts.cpu_times().cpus.keys()):
         raise NotApplicable(f"{server.name} has no CPU {', '.join(map(str, absent))}")
     files = SteeringFiles(server.ssh, server.name, iface, kind)
     before, wanted = files.read(), files.given_to(sorted(cpus))
@@ -97,7 +97,7 @@ def require_arrival(run: Run, port: Port, cpus: frozenset[int]) -> None:
     """
     server, iface = run.server_of(port), run.interface(port)
     _require_linux(server, SteeringKind.IRQ)
-    if len(server.host.system.cpu_times().cpus) < 2:
+    if len(server.host.counts.cpu_times().cpus) < 2:
         raise NotApplicable(f"{server.name} has one CPU: interrupts arrive nowhere else")
     before = arrived(server.ssh, server.name, iface)
     partner = run.bench.address(run.bench.partner(port))

@@ -9,6 +9,7 @@ from niclab.card import CoalescingFacts, RingFacts
 from niclab.core.verdict import NotApplicable, SheetSilent, fail_with
 from niclab.hosts.settings_records import Attempt
 from niclab.run.run import Run
+from niclab.settings import coalescing
 from niclab.settings.ports import DutPort, Show, driver_section, dut_ports
 from niclab.settings.rings import RingSize
 from niclab.settings.trial import Quantity
@@ -27,10 +28,8 @@ class CoalescingValue:
 
     def set(self, value: int) -> Attempt[int | None]:
         """Set it, with adaptive coalescing off where there is such."""
-        adaptive = self.dut.host.settings.coalescing(self.dut.iface).adaptive_rx
-        values: dict[str, int | bool] = {} if adaptive is None else {"adaptive-rx": False}
-        attempt = self.dut.host.settings.set_coalescing(self.dut.iface, values | {self.what: value})
-        return Attempt(attempt.refused, attempt.now.parameters.get(self.what))
+        host, iface = self.dut.host, self.dut.iface
+        return coalescing.put(host, host.settings.coalescing(iface), self.what, value)
 
     def put_back(self) -> AbstractContextManager[None]:
         """Put it back after the ``with`` block."""

@@ -32,8 +32,9 @@ _SYSCTLS = (
 _BSD_SYSCTLS = (
     *("kern.ipc.maxsockbuf", "kern.ipc.somaxconn", "net.inet.tcp.sendspace", "net.inet.tcp.recvspace"),
     *("net.inet.tcp.sendbuf_max", "net.inet.tcp.recvbuf_max", "net.inet.tcp.cc.algorithm", "net.inet.ip.forwarding"),
-    *("net.inet.tcp.tso", "net.inet.tcp.sack.enable", "net.link.lagg.lacp.default_strict_mode"),
+    *("net.inet.tcp.tso", "net.inet.tcp.sack.enable"),
 )
+"""None of a module that is loaded when it is first used: it would come with the first bond."""
 _BOOT_FILES = (
     *("/etc/default/grub", "/boot/grub/grub.cfg", "/etc/network/interfaces", "/etc/modules", "/etc/modprobe.d/*"),
     *("/etc/modules-load.d/*", "/etc/sysctl.conf", "/etc/sysctl.d/*", "/etc/udev/rules.d/*"),
@@ -108,13 +109,16 @@ leftfiles
 _BSD = """
 tool interfaces ifconfig -a
 tool bsdroutes netstat -rnW -f inet
-tool bsdsysctl sysctl -e {sysctls}
+tool bsdsysctl sysctl -ie {sysctls}
 tool bsdmodules kldstat
 """
 
 _BSD_FULL = """
 title processes; ps -axo comm= | while read -r v; do case $v in {tools}) printf '%s\\n' "$v" ;; esac; done
-if command -v pkg >/dev/null; then tool packages pkg query 'ii \\t%n\\t%v'; fi
+if pkg -N >/dev/null 2>&1; then tool packages pkg query 'ii \\t%n\\t%v'
+elif command -v pkg_info >/dev/null; then
+  title packages; for p in $(pkg_info -E '*'); do printf 'ii \\t%s\\t%s\\n' "${{p%-*}}" "${{p##*-}}"; done
+fi
 sums {boot_files}
 leftfiles
 """

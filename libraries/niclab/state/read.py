@@ -231,10 +231,12 @@ def _interfaces(table: Table, lines: list[str]) -> None:
 
 
 def _bsd_routes(table: Table, lines: list[str]) -> None:
-    """The routes that somebody set: flag S."""
+    """The routes that somebody set: flag S, without those that the kernel makes of the server's own addresses."""
     routes = table.setdefault("routes", {})
     for fields in map(str.split, lines):
-        if len(fields) >= _BSD_ROUTE_FIELDS and re.fullmatch(r"U[A-Za-z0-9]*S[A-Za-z0-9]*", fields[2]):
+        if len(fields) < _BSD_ROUTE_FIELDS or not re.fullmatch(r"U[A-Za-z0-9]*S[A-Za-z0-9]*", fields[2]):
+            continue
+        if not (fields[1].startswith("link#") and "lo0" in fields[3:]):
             routes[fields[0]] = f"via {fields[1]}"
 
 

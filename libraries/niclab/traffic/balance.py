@@ -80,7 +80,7 @@ def _short_of_all(bond: Stack, did: str, sent: int, frames: list[int]) -> list[s
 
 
 def _counted(bond: Stack) -> list[Statistics]:
-    return side_by_side(bond.server.host.links.statistics, [interface.name for interface in bond.below.values()])
+    return side_by_side(bond.server.host.counts.statistics, [interface.name for interface in bond.below.values()])
 
 
 def _gained(before: list[Statistics], after: list[Statistics], counter: str) -> list[int]:

@@ -75,9 +75,9 @@ def _before(run: Run, server: Server, port: Port) -> Before:
     iface = run.interface(port)
     alone_bps = host_only_bps(server, tool_of(run.bench.traffic))
     links = _links(server, port)
-    start, before = time.monotonic(), server.host.links.load(iface)
+    start, before = time.monotonic(), server.host.counts.load(iface)
     pause(LOOK_S)
-    later = server.host.links.load(iface)
+    later = server.host.counts.load(iface)
     seconds = time.monotonic() - start
     try:
         gained, load = later.frames.since(before.frames), load_between(before.cpu, later.cpu)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from niclab.bench.records import Port, Role
 from niclab.core.verdict import BenchFault
@@ -16,6 +17,44 @@ from niclab.traffic.tools import tool_of
 
 _NOT_SAID = "not said"
 """Of a driver or firmware whose tool tells no version: two such are the same as far as anybody can tell."""
+
+
+@dataclass(frozen=True)
+class _System:
+    """What a server runs. ``boots``: how often it had been started by then; it stays the same between two starts."""
+
+    boots: tuple[int, int]
+    os: str
+    kernel: str
+    tool: str
+
+
+class Systems:
+    """What the servers of a run run, asked once after each start. A part of the run.
+
+    Args:
+        run: The current run.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._known: dict[Role, _System] = {}
+
+    def of(self, server: Server) -> _System:
+        """Return what a server runs.
+
+        Args:
+            server: The server.
+
+        Raises:
+            BenchFault: It does not answer, or the bench's tool is not installed.
+        """
+        boots, known = (server.boots_ordered, len(server.recoveries)), self._known.get(server.role)
+        if known is None or known.boots != boots:
+            system = server.host.system
+            known = _System(boots, _os(system.os_release()), system.kernel(), tool_version(self._run, server))
+            self._known[server.role] = known
+        return known
 
 
 def key_of(run: Run, ends: Ends, path: str, order: Order, links: Mapping[Role, PcieLink | None]) -> Key:
@@ -34,6 +73,7 @@ def key_of(run: Run, ends: Ends, path: str, order: Order, links: Mapping[Role, P
     dut, peer = (ends.from_port, ends.to_port) if ends.from_port.role is Role.DUT else (ends.to_port, ends.from_port)
     server, link = run.server_of(dut), links[Role.DUT]
     info = server.host.drivers.driver_info(run.interface(dut))
+    system = run.part(Systems).of(server)
     mtu = ends.sender.host.links.interface(run.interface(ends.from_port)).mtu
     return Key(
         card=run.card.name,
@@ -41,10 +81,10 @@ def key_of(run: Run, ends: Ends, path: str, order: Order, links: Mapping[Role, P
         driver=f"{info.driver} {info.version or _NOT_SAID}",
         slot=dut.pci,
         pcie_link=f"{link.gts:g} GT/s x{link.width}" if link else "conventional PCI",
-        os=_os(server.host.system.os_release()),
-        kernel=server.host.system.kernel(),
+        os=system.os,
+        kernel=system.kernel,
         peer=_peer(run, peer, links[Role.PEER]),
-        tool=tool_version(run, ends.sender),
+        tool=run.part(Systems).of(ends.sender).tool,
         parameters={**order.parameters, "path": path, "sender": ends.from_port.role.value, "mtu": str(mtu)},
     )
 
@@ -69,8 +109,8 @@ def _os(release: OsRelease) -> str:
 
 
 def _peer(run: Run, port: Port, link: PcieLink | None) -> str:
-    host = run.server_of(port).host
+    host, system = run.server_of(port).host, run.part(Systems).of(run.server_of(port))
     info = host.drivers.driver_info(run.interface(port))
     driver = f"{info.driver} {info.version or _NOT_SAID}, firmware {info.firmware or _NOT_SAID}"
     card = link.downstream if link else host.pci.device(port.pci)
-    return f"{card.vendor_id}:{card.device_id}, {driver}, {_os(host.system.os_release())}, {host.system.kernel()}"
+    return f"{card.vendor_id}:{card.device_id}, {driver}, {system.os}, {system.kernel}"

@@ -170,7 +170,7 @@ def order_of(run: Run, effect: Effect, run_s: int) -> Order:
     """
     if effect.cpu is not None:
         for server in run.servers.values():
-            if effect.cpu not in server.host.system.cpu_times().cpus:
+            if effect.cpu not in server.host.counts.cpu_times().cpus:
                 raise NotApplicable(f"{server.name} has no processor {effect.cpu} to bind the traffic to")
     return Order(
         test=TrafficTest(effect.workload.value),

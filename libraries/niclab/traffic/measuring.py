@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 
 from niclab.bench.records import BenchPath, Role
 from niclab.core.marks import MarkKind, note
-from niclab.core.parallel import at_once, side_by_side
 from niclab.core.turns import turn_to_measure
 from niclab.core.verdict import BenchFault, Undecided
 from niclab.core.wait import Deadline, pause
@@ -232,21 +231,52 @@ class Session:
 
     def _measure_now(self, order: Order, command: str) -> TrafficRun:
         ends, tool = self._run, self._tool
-        self._told = self._told or self._watch.told()
-        before, self._last = self._last or _looks(ends, self._interfaces), None
+        if self._last is None or self._told is None:
+            told, self._last = self._looks()
+            self._told = self._told or told
+        before, self._last = self._last, None
         switch_before = self._switch.look()
         timeout_s = order.duration_s + tool.omitted_s + serving.SLACK_S
         ended = ends.sender.ssh.run(command, timeout_s=timeout_s)
-        after, self._told_after = at_once(lambda: _looks(ends, self._interfaces), self._watch.told)
+        self._told_after, after = self._looks()
         with serving.named(ends.sender, command, ended):
             result = tool.read(ended.stdout, order)
             _refuse_short(result, order, tool.omitted_s)
-        sides, self._last = _settled(ends, self._interfaces, before, after, result)
+        sides, self._last = self._settled(before, after, result)
         _refuse_impossible_cpu(ends, result, sides)
         _refuse_other_ways(result, sides[1])
         _refuse_above_line(result, self._line_mbps, sides[1])
         switch, conservation = self._switch.since(switch_before), _conservation(sides, result)
         return TrafficRun(tool.name.value, command, order, result, *sides, conservation, ended.seconds, switch)
+
+    def _looks(self) -> tuple[standstill.Told, tuple[_Look, _Look]]:
+        """Both ends side by side, each with one question, about standstills as well: it costs the bench a moment."""
+        ends = (self._run.sender, self._run.receiver)
+        parts = [(each.host.counts, iface) for each, iface in zip(ends, self._interfaces, strict=True)]
+        commands = [counts.load_command(iface) for counts, iface in parts]
+        told, shown = self._watch.told_and_shown(dict(zip([each.role for each in ends], commands, strict=True)))
+        at = time.monotonic()
+        loads = [counts.read_load(iface, shown[each.role]) for each, (counts, iface) in zip(ends, parts, strict=True)]
+        return told, (_Look(at, loads[0]), _Look(at, loads[1]))
+
+    def _settled(
+        self, before: tuple[_Look, _Look], after: tuple[_Look, _Look], result: ToolResult
+    ) -> tuple[tuple[EndOfRun, EndOfRun], tuple[_Look, _Look]]:
+        """The ends with counters that agree, or as they are when the time for that has passed; and the last looks."""
+        ends = self._run
+        sides = (
+            _end(ends.sender, ends.from_port.name, before[0], after[0]),
+            _end(ends.receiver, ends.to_port.name, before[1], after[1]),
+        )
+        deadline = Deadline(COUNTERS_WITHIN_S)
+        while not (_conservation(sides, result).holds and _passed(result, sides[1])) and not deadline.expired:
+            pause(min(_COUNTERS_EVERY_S, deadline.left))
+            _, after = self._looks()
+            sides = (
+                replace(sides[0], frames=after[0].load.frames.since(before[0].load.frames)),
+                replace(sides[1], frames=after[1].load.frames.since(before[1].load.frames)),
+            )
+        return sides, after
 
 
 def _interfaces(run: Run, ends: Ends, over: Mapping[Role, str] | None) -> tuple[str, str]:
@@ -255,48 +285,12 @@ def _interfaces(run: Run, ends: Ends, over: Mapping[Role, str] | None) -> tuple[
     return run.interface(ends.from_port), run.interface(ends.to_port)
 
 
-def _looks(ends: Ends, interfaces: tuple[str, str]) -> tuple[_Look, _Look]:
-    """Both ends side by side, each with one question: it costs a server a process, and the bench a moment."""
-
-    def look(end: tuple[Server, str]) -> _Look:
-        server, iface = end
-        load = server.host.links.load(iface)
-        return _Look(time.monotonic(), load)
-
-    first, second = side_by_side(look, zip((ends.sender, ends.receiver), interfaces, strict=True))
-    return first, second
-
-
 def _end(server: Server, port: str, before: _Look, after: _Look) -> EndOfRun:
     try:
         load, frames = load_between(before.load.cpu, after.load.cpu), after.load.frames.since(before.load.frames)
         return EndOfRun(port, load, frames, after.at - before.at)
     except ReadError as error:
         raise error.about(f"{server.name}: {port} before and after the run") from error
-
-
-def _settled(
-    ends: Ends,
-    interfaces: tuple[str, str],
-    before: tuple[_Look, _Look],
-    after: tuple[_Look, _Look],
-    result: ToolResult,
-) -> tuple[tuple[EndOfRun, EndOfRun], tuple[_Look, _Look]]:
-    """The ends with counters that agree, or as they are when the time for that has passed; and the last looks."""
-    ports = (ends.from_port.name, ends.to_port.name)
-    sides = (
-        _end(ends.sender, ports[0], before[0], after[0]),
-        _end(ends.receiver, ports[1], before[1], after[1]),
-    )
-    deadline = Deadline(COUNTERS_WITHIN_S)
-    while not (_conservation(sides, result).holds and _passed(result, sides[1])) and not deadline.expired:
-        pause(min(_COUNTERS_EVERY_S, deadline.left))
-        after = _looks(ends, interfaces)
-        sides = (
-            replace(sides[0], frames=after[0].load.frames.since(before[0].load.frames)),
-            replace(sides[1], frames=after[1].load.frames.since(before[1].load.frames)),
-        )
-    return sides, after
 
 
 def _conservation(sides: tuple[EndOfRun, EndOfRun], result: ToolResult) -> Conservation:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from niclab.core.parallel import side_by_side
 from niclab.core.verdict import BenchFault
-from niclab.core.wait import until
 from niclab.hosts.errors import ReadError
 from niclab.run import program
 from niclab.run.server import Server, quoted
@@ -18,6 +17,7 @@ from niclab.traffic import outage_analysis, prober_program
 from niclab.traffic.outage_records import EndLog, OutageReport
 from niclab.traffic.prober_text import read_end_log, read_ready
 from niclab.transports.ssh import Job
+from niclab.transports.ssh_job import FIRST_LINE
 
 PORT = 7110
 PERIOD_US = 1000
@@ -29,6 +29,8 @@ LIMIT_S = 300.0
 READY_WITHIN_S = 20.0
 NOTES_WITHIN_S = 60.0
 EXCHANGES = 5
+CLOCK_BOUND_S = 0.05
+"""House rule: whoever compares the times of an outage with other logs needs them no finer."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +124,7 @@ def _started_job(end: End, other: End, file: str, token: int, every_us: int) -> 
 
 
 def clock_fix(server: Server) -> ClockFix:
-    """Compare a server's wall clock with the controller's: the best of several exchanges.
+    """Compare a server's wall clock with the controller's: the first exchange within the bound, or the best of several.
 
     A server may report whole seconds only (FreeBSD before 14): its clock is then known to half a second more.
 
@@ -139,20 +141,15 @@ def clock_fix(server: Server) -> ClockFix:
         answered = time.time()
         unknown_s = 0.5 if shown.is_integer() else 0.0
         fixes.append(ClockFix(shown + unknown_s - (asked + answered) / 2, (answered - asked) / 2 + unknown_s))
+        if fixes[-1].bound_s <= CLOCK_BOUND_S:
+            break
     return min(fixes, key=lambda fix: fix.bound_s)
 
 
 def _ready(pair: tuple[End, Job]) -> int:
     end, job = pair
-
-    def begun() -> int | None:
-        if (status := job.poll()) is not None:
-            said = (job.errors() + job.output()).strip()[-300:]
-            raise BenchFault(f"{end.server.name}: outage prober ended with status {status}: {said}")
-        return read_ready(job.output())
-
-    pid = until(begun, within=READY_WITHIN_S, what=f"{end.server.name}: outage prober on {end.address} to begin")
-    assert pid is not None  # until returns what is true only
+    pid = read_ready(job.await_begin(FIRST_LINE, f"outage prober on {end.address} to begin", READY_WITHIN_S))
+    assert pid is not None  # there is a whole line
     return pid
 
 

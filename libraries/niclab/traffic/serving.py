@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from niclab.bench.records import BenchPath, Port, Role
 from niclab.core.verdict import BenchFault
-from niclab.core.wait import until
 from niclab.hosts.errors import ReadError
 from niclab.run.run import Run
 from niclab.run.server import Server
@@ -60,17 +59,8 @@ def listening(
     program = tool.programs[-1]
     job = server.start(tool.server_command(address), limit_s=limit_s)
     try:
-
-        def ready() -> bool:
-            if server.host.links.tcp_listeners(tool.port, address):
-                return True
-            if (status := job.poll()) is not None:
-                said = (job.errors() + job.output()).strip()[-300:]
-                raise BenchFault(f"{server.name}: {program} server ended with status {status}: {said}")
-            return False
-
-        what = f"{server.name}: {program} to listen on {address}:{tool.port}"
-        until(ready, within=LISTEN_WITHIN_S, what=what)
+        listens = server.host.links.listening_command(tool.port, address)
+        job.await_begin(listens, f"{program} server to listen on {address}:{tool.port}", LISTEN_WITHIN_S)
         yield
     finally:
         job.stop()
@@ -89,7 +79,7 @@ def named(server: Server, command: str, ended: Result) -> Iterator[None]:
 def _want_free(server: Server, tool: TrafficTool, others: Collection[str]) -> None:
     """Another server on the port would answer in place of ours, or carry somebody else's traffic."""
     ours = tuple(f"{address}:{tool.port}" for address in others)
-    found = [line for line in server.host.links.tcp_listeners(tool.port) if not set(ours) & set(line.split())]
+    found = [line for line in server.host.links.listeners(tool.port) if not set(ours) & set(line.split())]
     listener = "\n".join(found)
     if listener:
         raise BenchFault(f"{server.name}: port {tool.port} is taken already; wanted: free: {listener[:300]}")

@@ -41,9 +41,9 @@ def steady(run: Run, path: BenchPath, sender: Role, at_most_s: int = 600, route:
         job = ends.sender.start(tool.client_command(route, Order(duration_s=at_most_s)), limit_s=limit_s)
         try:
             iface = ends.sender.interface(ends.from_port)
-            start = ends.sender.host.links.statistics(iface).tx_bytes
+            start = ends.sender.host.counts.statistics(iface).tx_bytes
             until(
-                lambda: ends.sender.host.links.statistics(iface).tx_bytes - start > FLOW_BYTES,
+                lambda: ends.sender.host.counts.statistics(iface).tx_bytes - start > FLOW_BYTES,
                 within=FLOW_WITHIN_S,
                 what=f"traffic from {ends.name} to flow",
             )
@@ -70,7 +70,7 @@ def require_flow(run: Run, receiver: Role) -> None:
     ifaces = [run.interface(port) for port in run.ports(receiver)]
 
     def received() -> int:
-        return sum(server.host.links.statistics(iface).rx_bytes for iface in ifaces)
+        return sum(server.host.counts.statistics(iface).rx_bytes for iface in ifaces)
 
     start = received()
 

@@ -59,6 +59,8 @@ class SshHost:
     def __init__(self, endpoint: SshEndpoint, *, on_result: Callable[[Result], None] | None = None) -> None:
         self.endpoint = endpoint
         self.on_result = on_result
+        self.calls = 0
+        """How often the host was asked anything: to run a command, to begin one, to take or give a file."""
         self._link = SshLink(endpoint)
         self._commands = SshCommands(self._link)
 
@@ -200,6 +202,7 @@ class SshHost:
         return ended or self._call(self._commands.execute(command, wire, timeout_s, deadline, data), deadline)
 
     def _call(self, coroutine: Coroutine[Any, Any, T], deadline: Deadline) -> T:
+        self.calls += 1
         try:
             return call(coroutine, within_s=deadline.left + _GIVE_UP_S)
         except TimeoutError:

@@ -14,14 +14,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+from niclab.core.marks import MarkKind, timed
 from niclab.core.verdict import BenchFault
-from niclab.core.wait import until
 from niclab.transports import CommandTimeout
 from niclab.transports.ssh_records import Result
 
 _KILL_WORKS_WITHIN_S = 3
 _TALK_S = 10
-_POLL_EVERY_S = 0.2
+_LOOK_EVERY_S = 0.1
+_SHOWN_CHARACTERS = 300
+
+FIRST_LINE = 'IFS= read -r line <"$1/out"'
+"""Has a job written a whole line to stdout? For :meth:`Job.await_begin`."""
 
 # $1 is the job's directory, $2 the longest time it may run, $3 the command. `timeout` makes the process group.
 _WAITER = """
@@ -53,8 +57,29 @@ state() {
 }
 """
 
+_SHOW = 'cat "$1/out"; cat "$1/err" >&2'
+
+# $1 directory, $2 waiter. Ends with the job, or by its own deadline; prints the state, and what the job has written.
+_WAIT = f"""{_STATE}
+while s=$(state "$1" "$2"); [ "$s" = running ]; do sleep {_LOOK_EVERY_S}; done
+echo "$s"; {_SHOW}
+"""
+
+# $1 directory, $2 waiter. Ends when the job has begun or ended, or by its own deadline; prints the same.
+_BEGIN = f"""{_STATE}
+s=begun
+until begun "$1"; do
+    s=$(state "$1" "$2")
+    [ "$s" = running ] || break
+    sleep {_LOOK_EVERY_S}
+    s=begun
+done
+[ "$s" = begun ] || ! begun "$1" || s=begun
+echo "$s"; {_SHOW}
+"""
+
 # $1 directory, $2 waiter, $3 tenths of a second before KILL, $4 tenths of a second for KILL to work. Prints the state,
-# and after that of an ended job what it has written.
+# and after that of an ended job what it has written; then nothing of it is left.
 _STOP = (
     _STATE
     + """
@@ -64,7 +89,7 @@ signal_group() { kill -"$2" "-$(cat "$1/pid")" 2>/dev/null || kill -"$2" "$(cat 
 over "$1" "$2" || { signal_group "$1" TERM; await "$1" "$2" "$3"; }
 over "$1" "$2" || { signal_group "$1" KILL; await "$1" "$2" "$4"; }
 s=$(state "$1" "$2"); echo "$s"
-case "$s" in status*) cat "$1/out"; cat "$1/err" >&2 ;; esac
+case "$s" in status*) cat "$1/out" && cat "$1/err" >&2 && rm -rf "$1" ;; esac
 """
 )
 
@@ -134,6 +159,7 @@ class Job:
         self.when_over: Callable[[], object] = lambda: None
         """Called once when :meth:`stop` has ended it and nothing of it is left."""
         self._waiter = waiter
+        self._waited: Result | None = None
         self._result: Result | None = None
 
     def poll(self) -> int | None:
@@ -155,14 +181,49 @@ class Job:
         """
         if self._result is not None:
             return self._result
-
-        def ended() -> tuple[_Ended, ...]:
-            state = self._ask()
-            return (state,) if state else ()
-
         what = f"{self._subject} to end by itself"
-        (state,) = until(ended, within=within_s, what=what, every=_POLL_EVERY_S, error=CommandTimeout)
-        return self._ended(state, self._read("out"), self._read("err"))
+        state, out, err = self._blocked(_script(_WAIT, self.directory, self._waiter), what, within_s)
+        ended = self._state(state)
+        assert ended is not None  # the script ends with the job
+        self._waited = self._ended(ended, out, err)
+        return self._waited
+
+    def await_begin(self, begun: str, what: str, within_s: float) -> str:
+        """Wait until it has begun its work; what is asked again and again is asked on the host itself.
+
+        Args:
+            begun: A condition of the shell, such as :data:`FIRST_LINE`; ``$1`` is the directory of the job.
+            what: What is waited for, for the message.
+            within_s: Deadline in seconds.
+
+        Returns:
+            What it has written to stdout so far.
+
+        Raises:
+            BenchFault: It ends before, with its own words, or does not begin in time.
+        """
+        subject = f"{self.host.name}: {what}"
+        script = _script(f"begun() {{ {begun}; }}\n{_BEGIN}", self.directory, self._waiter)
+        try:
+            state, out, err = self._blocked(script, subject, within_s)
+        except CommandTimeout as error:
+            said = (self.errors() + self.output()).strip()[-_SHOWN_CHARACTERS:]
+            raise BenchFault(f"{error}{f'; it said: {said}' if said else ''}") from error
+        if state == "begun":
+            return out
+        ended = self._state(state)
+        said = (err + out).strip()[-_SHOWN_CHARACTERS:]
+        raise BenchFault(f"{subject}: it ended with status {ended.status if ended else state}: {said}")
+
+    def _blocked(self, script: str, what: str, within_s: float) -> tuple[str, str, str]:
+        """Run a script that waits on the host: the state that it prints first, stdout and stderr of the job."""
+        try:
+            with timed(MarkKind.STATE, what):
+                answer = self.host.run(script, timeout_s=within_s, check=True)
+        except CommandTimeout as error:
+            raise CommandTimeout(f"{what}: not within {within_s:g} s") from error
+        state, _, out = answer.stdout.partition("\n")
+        return state, out, answer.stderr
 
     def output(self) -> str:
         """What it has written to stdout so far."""
@@ -182,6 +243,16 @@ class Job:
         """
         if self._result is not None:
             return self._result
+        result = self._waited or self._stopped(term_s)
+        if self._waited is not None:
+            self.host.run(f"rm -rf {shlex.quote(self.directory)}", check=True)
+        self._result = result
+        self.over = True
+        self.when_over()
+        self.host.observe(result)
+        return result
+
+    def _stopped(self, term_s: float) -> Result:
         script = _script(_STOP, self.directory, self._waiter, max(1, round(term_s * 10)), _KILL_WORKS_WITHIN_S * 10)
         answer = self.host.run(script, timeout_s=term_s + _KILL_WORKS_WITHIN_S + _TALK_S, check=True)
         state, _, said = answer.stdout.partition("\n")
@@ -190,13 +261,7 @@ class Job:
             raise BenchFault(
                 f"{self._subject} still runs {_KILL_WORKS_WITHIN_S} s after SIGKILL (waiter {self._waiter})"
             )
-        result = self._ended(ended, said, answer.stderr)
-        self.host.run(f"rm -rf {shlex.quote(self.directory)}", check=True)
-        self._result = result
-        self.over = True
-        self.when_over()
-        self.host.observe(result)
-        return result
+        return self._ended(ended, said, answer.stderr)
 
     @property
     def _subject(self) -> str:

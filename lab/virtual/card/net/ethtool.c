@@ -104,6 +104,8 @@ static int set_pause(struct net_device *dev, struct ethtool_pauseparam *p)
 	if (p->autoneg && !v->model->pause_autoneg)
 		return -EINVAL;
 	v->pause_autoneg = p->autoneg;
+	if (vcard_fault(v->port, VCARD_FAULT_PAUSE_IGNORED))
+		return 0;
 	v->pause_rx = p->rx_pause;
 	v->pause_tx = p->tx_pause;
 	return 0;

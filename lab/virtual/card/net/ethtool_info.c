@@ -5,6 +5,7 @@
 
 #include "vnet.h"
 
+/* be2net, be_get_drvinfo(): what is flashed stands behind what runs where it is another version. */
 static void firmware(const struct vnet *v, char *out, size_t size)
 {
 	char active[32], pending[32];
@@ -13,7 +14,7 @@ static void firmware(const struct vnet *v, char *out, size_t size)
 	vcard_firmware(v->port, active);
 	vcard_firmware_pending(v->port, pending);
 	n = scnprintf(out, size, v->model->firmware_format, active);
-	if (v->model->firmware_pending && pending[0])
+	if (v->model->firmware_pending && pending[0] && strcmp(pending, active))
 		scnprintf(out + n, size - n, " [%s]", pending);
 }
 

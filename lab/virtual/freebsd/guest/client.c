@@ -2,18 +2,12 @@
  * What stands under the names of this server's tools: hands the command line and its own input and outputs to the
  * resident program (bsd.py serve), and ends as that says. Starting Python takes an emulated processor half a second,
  * this a few milliseconds. Where nobody answers, it becomes the program itself.
- *
- * time(1) is here as well: what it times must be its own child.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <sys/un.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #ifndef SOCKET
@@ -73,38 +67,6 @@ static int sent(int line, size_t size)
 	return sendmsg(line, &head, 0) == (ssize_t)size;
 }
 
-static double seconds(struct timeval t)
-{
-	return t.tv_sec + t.tv_usec / 1e6;
-}
-
-static int timed(int argc, char **argv)
-{
-	struct timeval began, ended;
-	struct rusage used;
-	int portable = argc > 1 && !strcmp(argv[1], "-p"), status;
-	pid_t child;
-
-	argv += 1 + portable;
-	if (!argv[0] || argv[0][0] == '-') {
-		fprintf(stderr, "usage: time [-al] [-h | -p] [-o file] utility [argument ...]\n");
-		return 1;
-	}
-	gettimeofday(&began, NULL);
-	child = fork();
-	if (!child) {
-		execvp(argv[0], argv);
-		fprintf(stderr, "time: %s: %s\n", argv[0], strerror(errno));
-		_exit(errno == ENOENT ? 127 : 126);
-	}
-	while (wait4(child, &status, 0, &used) < 0 && errno == EINTR)
-		;
-	gettimeofday(&ended, NULL);
-	fprintf(stderr, portable ? "real %.2f\nuser %.2f\nsys %.2f\n" : "%13.2f real %13.2f user %13.2f sys\n",
-		seconds(ended) - seconds(began), seconds(used.ru_utime), seconds(used.ru_stime));
-	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-}
-
 int main(int argc, char **argv)
 {
 	const char *slash = strrchr(argv[0], '/');
@@ -113,8 +75,6 @@ int main(int argc, char **argv)
 	int line;
 
 	argv[0] = (char *)(slash ? slash + 1 : argv[0]);
-	if (!strcmp(argv[0], "time"))
-		return timed(argc, argv);
 	size = composed(argc, argv);
 	line = size ? connected() : -1;
 	if (line >= 0 && sent(line, size))

@@ -19,8 +19,15 @@ _WITH_VALUE = (
 
 
 def create(name: str, words: list[str]) -> int:
-    """``ifconfig lagg create``, ``ifconfig lagg0 create``, ``ifconfig oce0.3 create``; then the rest of the words."""
-    made = _made(name)
+    """``ifconfig lagg create``, ``ifconfig lagg0 create``, ``ifconfig oce0.3 create``; then the rest of the words.
+
+    ``ifconfig vlan create vlan 3 vlandev oce0``: a VLAN whose name does not say what it is.
+    """
+    if name.rstrip("0123456789") == "vlan" and {*words[0:3:2]} == {"vlan", "vlandev"} and len(words) > 3:
+        pairs, words = dict([words[0:2], words[2:4]]), words[4:]
+        made: str | None = _tagged(pairs["vlandev"], _free(name), pairs["vlan"])
+    else:
+        made = _made(name)
     if made is None:
         raise Refusal("ifconfig: SIOCIFCREATE2: Invalid argument")
     print_name = made != name
@@ -45,24 +52,35 @@ def _made(name: str) -> str | None:
     if links.exists(name):
         raise Refusal("ifconfig: SIOCIFCREATE2: File exists")
     kind = name.rstrip("0123456789")
-    if kind in ("lagg", "vlan"):
-        free = next(f"{kind}{number}" for number in range(1000) if not links.exists(f"{kind}{number}"))
-        made = name if name != kind else free
-        if kind == "vlan":
-            raise Refusal("ifconfig: vlan: this server makes VLANs by name only, such as oce0.3")
+    if kind == "vlan":
+        raise Refusal("ifconfig: vlan: this server makes VLANs with their id and interface only, such as oce0.3")
+    if kind == "lagg":
+        made = _free(name)
         kld.load(_LAGG, silent=True)
         run("modprobe", "bonding", "max_bonds=0")  # without the bond that it makes by itself
         _ip("link", "add", made, "type", "bond", "mode", "active-backup", "miimon", _MIIMON_MS)
         return made
     below, dot, tag = name.rpartition(".")
     if dot and tag.isdecimal() and links.exists(below):
-        if not 0 < int(tag) < 4095:
-            return None
-        _ip("link", "add", "link", below, "name", name, "type", "vlan", "id", tag)
-        if links.is_up(below):
-            _ip("link", "set", "dev", name, "up")
-        return name
+        return _tagged(below, name, tag)
     return None
+
+
+def _free(name: str) -> str:
+    """``vlan`` -> the next free name of that kind; one with a number as it is."""
+    if name[-1].isdecimal():
+        return name
+    return next(f"{name}{number}" for number in range(1000) if not links.exists(f"{name}{number}"))
+
+
+def _tagged(below: str, name: str, tag: str) -> str | None:
+    """Make a VLAN; None for an id that no VLAN has."""
+    if not tag.isdecimal() or not 0 < int(tag) < 4095:
+        return None
+    _ip("link", "add", "link", below, "name", name, "type", "vlan", "id", tag)
+    if links.is_up(below):
+        _ip("link", "set", "dev", name, "up")
+    return name
 
 
 def change(iface: str, words: list[str]) -> int:

@@ -101,8 +101,17 @@ def addresses(iface: str) -> list[InternetAddress]:
 
     By the ip of busybox: it is one static file, which starts in a quarter of the time.
     """
-    found = []
-    for line in run("busybox", "ip", "-o", "address", "show", "dev", below_name(iface))[1].splitlines():
+    return _addresses("dev", below_name(iface)).get(iface, [])
+
+
+def all_addresses() -> dict[str, list[InternetAddress]]:
+    """Interface -> its addresses, those of IPv4 first, of every interface that has any."""
+    return _addresses()
+
+
+def _addresses(*chosen: str) -> dict[str, list[InternetAddress]]:
+    found: dict[str, list[InternetAddress]] = {}
+    for line in run("busybox", "ip", "-o", "address", "show", *chosen)[1].splitlines():
         words = line.replace("\\", " ").split()
         family = next((word for word in words if word in ("inet", "inet6")), None)
         if family is None:
@@ -111,7 +120,6 @@ def addresses(iface: str) -> list[InternetAddress]:
         address, _, length = rest[0].partition("/")
         pairs = dict(itertools.pairwise(rest))
         flags = tuple(word for word in rest if word in ("tentative", "dadfailed", "deprecated", "secondary"))
-        found.append(
-            InternetAddress(family, address, int(length or 32), pairs.get("brd"), pairs.get("scope", "global"), flags)
-        )
-    return sorted(found, key=lambda one: one.family)
+        one = InternetAddress(family, address, int(length or 32), pairs.get("brd"), pairs.get("scope", "global"), flags)
+        found.setdefault(LOOPBACK if words[1] == "lo" else words[1], []).append(one)
+    return {iface: sorted(own, key=lambda one: one.family) for iface, own in found.items()}

@@ -1,4 +1,4 @@
-"""netstat -i, -I and -an, and sockstat: counters of interfaces, and sockets.
+"""netstat -i, -I, -r, -s and -an, and sockstat: counters of interfaces and of UDP, routes, and sockets.
 
 What an address has counted by itself is not known below: its columns say 0.
 """
@@ -8,7 +8,8 @@ from __future__ import annotations
 from getopt import GetoptError, getopt
 
 import links
-from below import Refusal, run
+import routes
+from below import Refusal, read, run
 
 _COLUMNS = ("Ipkts", "Ierrs", "Idrop", "Ibytes", "Opkts", "Oerrs", "Obytes", "Coll", "Drop")
 _BYTES, _DROP = ("Ibytes", "Obytes"), ("Drop",)
@@ -27,12 +28,17 @@ _FILES = {
 
 def netstat(arguments: list[str]) -> int:
     try:
-        pairs, rest = getopt(arguments, "abdinWhrI:f:p:")
+        pairs, rest = getopt(arguments, "abdinsWhrI:f:p:")
     except GetoptError as error:
         raise Refusal(f"netstat: illegal option -- {error.opt}\n{_USAGE}") from error
     options = {name for name, _ in pairs}
     if rest:
         raise Refusal(_USAGE)
+    if "-r" in options and not options - {"-r", "-n", "-W", "-f"}:
+        routes.show(dict(pairs).get("-f"), wide="-W" in options)
+        return 0
+    if options == {"-s", "-p"} and ("-p", "udp") in pairs:
+        return _udp()
     if not options & {"-i", "-I"}:
         if "-a" in options:
             return _sockets()
@@ -47,7 +53,10 @@ def netstat(arguments: list[str]) -> int:
     return 0
 
 
-_USAGE = "usage: netstat [-AaLnSTWx] [-f protocol_family | -p protocol]\n               [-M core] [-N system]"
+_USAGE = (
+    "usage: netstat [-AaLnSTWx] [-f protocol_family | -p protocol]\n               [-M core] [-N system]\n"
+    "       netstat -r [-AanW] [-f address_family] [-M core] [-N system]"
+)
 
 
 def _rows(iface: str, columns: list[str]) -> list[list[str]]:
@@ -91,6 +100,25 @@ def _print(columns: list[str], rows: list[list[str]], *, wide: bool) -> None:
         cells += [f"{row[index][: widths[index]]:<{widths[index]}}" for index in (2, 3)]
         cells += [f"{text:>{width}}" for text, width in zip(row[4:], numbers, strict=True)]
         print(" ".join(cells))
+
+
+def _udp() -> int:
+    """What UDP has counted, in the words of ``udp_stats`` (usr.bin/netstat/inet.c)."""
+    rows = [line.split() for line in (read("/proc/net/snmp") or "").splitlines() if line.startswith("Udp:")]
+    counts = dict(zip(rows[0][1:], map(int, rows[1][1:]), strict=True))
+    lost = ("InCsumErrors", "NoPorts", "RcvbufErrors")
+    received = counts["InDatagrams"] + sum(counts[name] for name in lost)
+    print("udp:")
+    for number, what in (
+        (received, "datagrams received"),
+        (counts["InCsumErrors"], "with bad checksum"),
+        (counts["NoPorts"], "dropped due to no socket"),
+        (counts["RcvbufErrors"], "dropped due to full socket buffers"),
+        (counts["InDatagrams"], "delivered"),
+        (counts["OutDatagrams"], "datagrams output"),
+    ):
+        print(f"\t{number} {what if number != 1 else what.replace('datagrams', 'datagram')}")
+    return 0
 
 
 def _listed() -> list[tuple[str, str, str, str, str]]:

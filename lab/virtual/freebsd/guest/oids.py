@@ -19,10 +19,15 @@ _CHANGEABLE = {
     "net.inet.tcp.sendbuf_max": "2097152",
     "net.inet.tcp.recvbuf_max": "2097152",
     "net.inet.tcp.tso": "1",
+    "net.inet.tcp.sack.enable": "1",
+    "net.inet.tcp.cc.algorithm": "newreno",
+    "kern.ipc.somaxconn": "128",
     "kern.ipc.maxsockbuf": "2097152",
     "kern.log_console_output": "1",
     "debug.kdb.panic": "0",
 }
+_WORDS = {"net.inet.tcp.cc.algorithm": ("newreno",)}
+"""Those that take words, and which: the algorithms that are loaded (sys/netinet/cc/cc.c)."""
 
 
 def tree(name: str) -> Iterator[tuple[str, str]]:
@@ -50,7 +55,10 @@ def change(name: str, value: str) -> str:
         return devices.change(name, value)
     if name not in _CHANGEABLE:
         raise Refusal(f"oid '{name}' is read only")
-    if not value.lstrip("-").isdecimal():
+    if name in _WORDS:
+        if value not in _WORDS[name]:
+            raise Refusal(f"{name}: No such process")
+    elif not value.lstrip("-").isdecimal():
         raise Refusal(f"invalid integer '{value}'")
     if name == "debug.kdb.panic" and value != "0":
         _panic()

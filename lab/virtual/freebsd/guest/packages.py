@@ -186,6 +186,8 @@ def pkg(arguments: list[str]) -> int:
         return 1
     words = [word for word in arguments if not word.startswith("-")]
     if arguments[:1] == ["-N"]:
+        if not installed():
+            raise Refusal("pkg: no packages registered")
         sys.stderr.write(f"pkg: {len(installed())} packages installed\n")
         return 0
     if words[:1] == ["info"]:
@@ -216,11 +218,11 @@ def _query(form: str, names: list[str]) -> int:
     abi = f"FreeBSD:{release()[0]}:{facts()['machine']}"
     for name in found:
         values = {"n": name, "v": known[name], "q": abi, "c": _file(f"{name}-{known[name]}", "+COMMENT").strip()}
-        text = form
+        text = form.replace("\\t", "\t").replace("\\n", "\n")
         for letter, value in values.items():
             text = text.replace(f"%{letter}", value)
         print(text)
-    return 0 if found else 1
+    return 0 if found or not names else 1
 
 
 def _new_delete(names: list[str]) -> int:

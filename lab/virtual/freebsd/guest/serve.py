@@ -15,7 +15,8 @@ SOCKET = f"{STATE}/socket"
 _MOST = 65536
 _MODULES = (
     *("boot", "devices", "features", "ifconfig", "ifset", "kld", "links", "messages", "netstat", "newbus", "oids"),
-    *("packages", "pcicaps", "pciconf", "ping", "probe", "settings", "sysctl", "system", "vmstat", "select", "getopt"),
+    *("packages", "pcicaps", "pciconf", "ping", "probe", "routes", "settings", "sysctl", "system", "vmstat"),
+    *("select", "getopt"),
 )
 
 
@@ -28,12 +29,14 @@ def serve(run: Callable[[list[str]], int]) -> None:
         importlib.import_module(name)
     facts()
     os.makedirs(STATE, exist_ok=True)
-    if os.path.exists(SOCKET):
-        os.unlink(SOCKET)
+    new = f"{SOCKET}.new"
+    if os.path.exists(new):
+        os.unlink(new)
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    listening.bind(SOCKET)
-    os.chmod(SOCKET, 0o600)
+    listening.bind(new)
+    os.chmod(new, 0o600)
     listening.listen(64)
+    os.rename(new, SOCKET)  # where it is there, somebody listens
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # children are nobody's business
     while True:
         line, _ = listening.accept()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from niclab.hosts.freebsd.host_bonds import FreeBsdBonds
+from niclab.hosts.freebsd.host_counts import FreeBsdCounts
 from niclab.hosts.freebsd.host_drivers import FreeBsdDrivers
 from niclab.hosts.freebsd.host_firmware import FreeBsdFirmware
 from niclab.hosts.freebsd.host_links import FreeBsdLinks
@@ -13,6 +14,7 @@ from niclab.hosts.freebsd.host_system import FreeBsdSystem
 from niclab.hosts.freebsd.host_undo import FreeBsdUndo
 from niclab.hosts.host import (
     HostBonds,
+    HostCounts,
     HostDrivers,
     HostFirmware,
     HostLinks,
@@ -30,6 +32,7 @@ PARTS: dict[str, type] = {
     "firmware": FreeBsdFirmware,
     "settings": FreeBsdSettings,
     "links": FreeBsdLinks,
+    "counts": FreeBsdCounts,
     "bonds": FreeBsdBonds,
     "undo": FreeBsdUndo,
 }
@@ -51,6 +54,7 @@ class FreeBsdHost:
         self.pci: HostPci = FreeBsdPci(shell, name)
         self.settings: HostSettings = FreeBsdSettings(shell, name)
         self.links: HostLinks = FreeBsdLinks(shell, name)
+        self.counts: HostCounts = FreeBsdCounts(shell, name)
         self.bonds: HostBonds = FreeBsdBonds(shell, name)
         self.undo: HostUndo = FreeBsdUndo(shell, name, settings=self.settings)
         self.firmware: HostFirmware = FreeBsdFirmware(shell, name, drivers=self.drivers, undo=self.undo)

@@ -1,32 +1,26 @@
-"""FreeBSD host: interfaces: state, counters, carrier, addresses, ping."""
+"""FreeBSD host: interfaces: state, carrier, addresses, ping."""
 
 from __future__ import annotations
 
 import ipaddress
 import re
 from collections.abc import Sequence
-from dataclasses import asdict
 
+from niclab.core.parallel import side_by_side
 from niclab.core.verdict import BenchFault
-from niclab.hosts.errors import unreadable
 from niclab.hosts.freebsd.commands import BOOT_ID, FreeBsdCommands
+from niclab.hosts.freebsd.host_counts import row_of
 from niclab.hosts.freebsd.ifconfig import read_ifconfig
-from niclab.hosts.freebsd.kernel_lines import link_changes
-from niclab.hosts.freebsd.netstat import NetstatRow, read_netstat
+from niclab.hosts.freebsd.netstat import read_netstat
 from niclab.hosts.freebsd.network_records import interface_of, link_of
-from niclab.hosts.freebsd.system import read_cpu_times
 from niclab.hosts.host import PING_EVERY_S
 from niclab.hosts.linux.ping import of_the_first, read_ping, with_trailing
-from niclab.hosts.load_records import FrameCounters, Load
 from niclab.hosts.names import interface_name, ip_address, ip_cidr, mac_address
 from niclab.hosts.parity import emulated
 from niclab.hosts.records import (
-    CarrierChanges,
-    Counters,
     Interface,
     LinkSettings,
     PingResult,
-    Statistics,
 )
 
 _LARGEST_PING_BYTES = 65507  # largest ICMP payload of an IPv4 packet: 65535 - 20 - 8
@@ -41,9 +35,11 @@ _CARRIER_EVERY_S = 0.02
 
 _LEAST_WAIT_S = 0.01  # timeout(1) takes 0 for no limit
 
-_NO_IFCONFIG, _NO_STATUS, _LATE = 9, 8, 124
+_NO_IFCONFIG, _NO_STATUS = 9, 8
 
-_CARRIER_WAIT = re.compile(r"real\s+([0-9]{1,6}\.[0-9]{2})\s+user\s+[0-9.]+\s+sys\s+[0-9.]+\s+status ([0-9]{1,3})\s*")
+_OVER = 124  # what timeout(1) ends with when the time is over
+
+_CARRIER_WAIT = re.compile(r"status ([0-9]{1,3})\s*")
 
 _SEPARATOR = "--"
 
@@ -53,101 +49,65 @@ Address = ipaddress.IPv4Interface | ipaddress.IPv6Interface
 class FreeBsdLinks(FreeBsdCommands):
     """See :class:`niclab.hosts.host.HostLinks` for the meaning of each method."""
 
-    def tcp_listeners(self, port: int, address: str | None = None) -> tuple[str, ...]:
-        """Who listens on a port, one line each.
+    def listeners(self, port: int) -> tuple[str, ...]:
+        """Who listens on a port anywhere, with TCP or UDP, one line each.
 
         Args:
             port: Number of the port.
-            address: Whoever listens there with TCP; without it whoever listens anywhere, with TCP or UDP.
         """
         lines = self._run(f"sockstat -46l -p {int(port)} | sed 1d").splitlines()
-        if address is not None:
-            place = f"{ip_address(self.name, address)}:{int(port)}"
-            lines = [line for line in lines if place in line.split() and " tcp" in line]
         return tuple(line.strip() for line in lines if line.strip())
+
+    def listening_command(self, port: int, address: str) -> str:
+        """A condition of the shell: somebody listens at an address with TCP.
+
+        Args:
+            port: Number of the port.
+            address: The address.
+        """
+        place = f" {ip_address(self.name, address)}:{int(port)} "
+        return f"sockstat -46l -p {int(port)} | grep ' tcp' | grep -qF '{place}'"
 
     def interface(self, iface: str) -> Interface:
         return self._record(_show(interface_name(self.name, iface)), iface)
+
+    def interfaces(self, ifaces: Sequence[str]) -> tuple[Interface, ...]:
+        """Several interfaces, side by side, in the order in which they are asked for."""
+        return tuple(side_by_side(self.interface, ifaces))
 
     @emulated("`ifconfig -m`, which tells nothing of what is advertised and of the partner")
     def link_settings(self, iface: str) -> LinkSettings:
         return link_of(self._ifconfig(f"ifconfig -m {interface_name(self.name, iface)}", iface))
 
-    @emulated("whole numbers below the device in `sysctl`, by the rest of their name")
-    def counters(self, iface: str) -> Counters:
-        """The driver's own counters, among its other numbers. A driver without any is a failed command."""
-        device = self._newbus(iface)
-        prefix = f"{device.tree}."
-        shown = self._sysctls(device.tree).values.items()
-        found = tuple(
-            (name.removeprefix(prefix), value)
-            for name, value in shown
-            if name.startswith(prefix) and isinstance(value, int) and value >= 0
-        )
-        if not found:
-            raise BenchFault(f"{self.name}: `sysctl {device.tree}` shows no counter of {iface}")
-        return Counters(found)
-
-    def statistics(self, iface: str) -> Statistics:
-        """The kernel's counters."""
-        command = f"netstat -I {interface_name(self.name, iface)} -bdnW"
-        return self._read(command, lambda text: _row_of(iface, read_netstat(text).rows)).statistics
-
-    @emulated("`kern.cp_times` and `netstat -I`; frames that the card had no room for are dropped ones or errors")
-    def load(self, iface: str) -> Load:
-        """``rx_missed_errors`` is 0: those frames are in ``rx_dropped`` or ``rx_errors``; ``rx_lost`` has all."""
-        command = f"sysctl -n kern.cp_times && netstat -I {interface_name(self.name, iface)} -bdnW"
-        times, _, counted = self._run(command).partition("\n")
-        return Load(self._understood(command, read_cpu_times, times), self._frames(command, iface, counted))
-
-    def _frames(self, command: str, iface: str, text: str) -> FrameCounters:
-        row = self._understood(command, lambda shown: _row_of(iface, read_netstat(shown).rows), text)
-        return FrameCounters(**asdict(row.statistics), rx_missed_errors=0)
-
-    @emulated("lines of the kernel log, as long as it reaches back to the boot")
-    def carrier_changes(self, iface: str) -> CarrierChanges:
-        """Counted in the kernel log: FreeBSD keeps no count of them.
-
-        Raises:
-            BenchFault: When the log no longer holds the beginning of this boot, or does not tell of links.
-        """
-        interface_name(self.name, iface)
-        told = self._text("net.link.log_link_state_change")
-        if told != "1":
-            raise BenchFault(
-                f"{self.name}: net.link.log_link_state_change is {told}, wanted 1: link changes are counted"
-            )
-        changes = self._read("sysctl -n kern.msgbuf", lambda text: link_changes(text, iface))
-        if changes is None:
-            raise BenchFault(
-                f"{self.name}: the message buffer has overwritten the beginning of this boot, so that link changes of"
-                f" {iface} cannot be counted (kern.msgbufsize in loader.conf makes it larger)"
-            )
-        return CarrierChanges(sum(changes), *changes)
-
-    @emulated("the status line of `ifconfig` every 20 ms, timed by `time`")
+    @emulated("the status line of `ifconfig` every 20 ms, for as long as `timeout` lets it look")
     def await_carrier(self, iface: str, up: bool, within_s: float) -> bool:
         """Look at the carrier every 20 ms, on the host itself, until it is as wanted or ``within_s`` have passed.
 
-        time(1) on the host times the wait, so that how long the question took to get there does not matter. An
-        interface that is administratively down has no carrier.
+        The host times the wait, so that how long the question took to get there does not matter. The last look begins
+        when the time is over: a look that is cut short has seen nothing. An interface that is administratively down
+        has no carrier.
         """
         active, other = (("exit 0", ":"), (":", "exit 0"))[not up]
-        loop = (
-            f"while :; do s=$(ifconfig {interface_name(self.name, iface)}) || exit {_NO_IFCONFIG};"
-            f' case $s in *"<UP"*"status: active"*) {active} ;; *"status: "*) {other} ;; *) exit {_NO_STATUS} ;; esac;'
-            f" sleep {_CARRIER_EVERY_S}; done"
+        look = (
+            f"s=$(ifconfig {interface_name(self.name, iface)}) || exit {_NO_IFCONFIG};"
+            f' case $s in *"<UP"*"status: active"*) {active} ;; *"status: "*) {other} ;; *) exit {_NO_STATUS} ;; esac'
         )
-        limit_s = max(within_s, _LEAST_WAIT_S)
-        command = f"/usr/bin/time -p timeout {limit_s:.2f} sh -c '{loop}' 2>&1; echo \"status $?\""
+        loop = f"while :; do {look}; sleep {_CARRIER_EVERY_S}; done"
+        wait = f"timeout {max(within_s, _LEAST_WAIT_S):.2f} sh -c '{loop}'; r=$?; [ $r = {_OVER} ] || exit $r; "
+        command = f'({wait if within_s > 0 else ""}{look}; exit {_OVER}); echo "status $?"'
         said = self._run(command, timeout_s=within_s + _CARRIER_GRACE_S)
         match = _CARRIER_WAIT.fullmatch(said)
-        if match is None or int(match[2]) not in (0, _LATE):
+        if match is None or int(match[1]) not in (0, _OVER):
             wanted = "an interface that shows a status"
             raise BenchFault(
                 f"{self.name}: waiting for the carrier of {iface} ended with {said.strip()!r}, {wanted} is wanted"
             )
-        return match[2] == "0"
+        return match[1] == "0"
+
+    def await_carriers(self, ifaces: Sequence[str], up: bool, within_s: float) -> tuple[str, ...]:
+        """Wait for several carriers, side by side; return the interfaces that are not as wanted."""
+        seen = side_by_side(lambda iface: self.await_carrier(iface, up, within_s), ifaces)
+        return tuple(iface for iface, is_so in zip(ifaces, seen, strict=True) if not is_so)
 
     def set_link(self, iface: str, up: bool) -> None:
         """Set the interface administratively up or down, and see that it is. The carrier may need seconds more."""
@@ -258,14 +218,8 @@ class FreeBsdLinks(FreeBsdCommands):
     def _record(self, command: str, iface: str) -> Interface:
         shown, _, counted = self._run(command).partition(f"\n{_SEPARATOR}\n")
         found = self._understood(command, read_ifconfig, shown).interfaces
-        row = self._understood(command, lambda text: _row_of(iface, read_netstat(text).rows), counted)
+        row = self._understood(command, lambda text: row_of(iface, read_netstat(text).rows), counted)
         return interface_of(self._the_one(command, iface, found), row.index, row.statistics)
-
-
-def _row_of(iface: str, rows: tuple[NetstatRow, ...]) -> NetstatRow:
-    if [row.name for row in rows] != [iface]:
-        raise unreadable("netstat -I", "rows", [str(row) for row in rows], f"one row of {iface} with <Link#N>")
-    return rows[0]
 
 
 def _show(iface: str) -> str:

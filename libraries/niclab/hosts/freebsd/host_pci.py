@@ -53,6 +53,10 @@ class FreeBsdPci(FreeBsdCommands):
     def detach_driver(self, address: str) -> None:
         raise NotApplicable(f"{self.name}: the driver of {address} stays: FreeBSD: {_NO_DETACH}")
 
+    def driver(self, address: str) -> str | None:
+        """Name of the driver that is attached to a function; None when none is."""
+        return self._at(self._pci_devices(), pci_address(self.name, address), capabilities=False).driver
+
     def device(self, address: str) -> PciDevice:
         """The device as pciconf describes it.
 

@@ -6,16 +6,15 @@ import secrets
 from collections.abc import Sequence
 
 from niclab.core.verdict import BenchFault
-from niclab.hosts.errors import LogCut
-from niclab.hosts.freebsd.commands import BOOT_ID, FreeBsdCommands
+from niclab.hosts.freebsd.commands import BOOT_ID
 from niclab.hosts.freebsd.kernel_lines import kernel_lines, lines_after, lines_of_boot
 from niclab.hosts.freebsd.kernel_trouble import read_trouble
-from niclab.hosts.freebsd.system import read_boot_id, read_clock_s, read_cpu_times, read_release
+from niclab.hosts.freebsd.system import read_boot_id, read_clock_s, read_release
 from niclab.hosts.linux.system import read_kernel, read_tool_version
-from niclab.hosts.load_records import CpuTimes
+from niclab.hosts.marked_log import MarkedLog
 from niclab.hosts.names import tool_name
 from niclab.hosts.parity import emulated
-from niclab.hosts.records import KernelLine, KernelLogMark, OsRelease
+from niclab.hosts.records import KernelLine, OsRelease
 from niclab.hosts.trouble import KernelTrouble
 
 _TOOLS = (
@@ -38,7 +37,7 @@ _NOT_FOUND = 127
 _MESSAGES = "sysctl -n kern.msgbuf"
 
 
-class FreeBsdSystem(FreeBsdCommands):
+class FreeBsdSystem(MarkedLog):
     """See :class:`niclab.hosts.host.HostSystem` for the meaning of each method."""
 
     def needed_tools(self) -> tuple[str, ...]:
@@ -60,18 +59,11 @@ class FreeBsdSystem(FreeBsdCommands):
         ``kern.boottime`` does not do: it moves with every step of the clock, which would pass for a reboot.
         ``kern.boot_id`` came with release 13. The kernel environment (kenv(1)) is memory of the running kernel.
         """
-        name = secrets.token_hex(16)
-        command = f"kenv -q {BOOT_ID} >/dev/null || kenv {BOOT_ID}={name} >/dev/null && kenv -q {BOOT_ID}"
-        return self._read(command, read_boot_id)
+        return self._read(self._boot_command(), read_boot_id)
 
     @emulated("whole seconds: its `date` knows no parts of a second before release 14")
     def clock_s(self) -> float:
         return self._read("date +%s", read_clock_s)
-
-    @emulated("`kern.cp_times`; interrupt threads, which do the network's work, count as irq and softirq together")
-    def cpu_times(self) -> CpuTimes:
-        """Ticks of each CPU; waiting for a disk is idle there."""
-        return self._read("sysctl -n kern.cp_times", read_cpu_times)
 
     @emulated("`hw.usermem`: what the kernel has not wired")
     def available_bytes(self) -> int:
@@ -116,35 +108,34 @@ class FreeBsdSystem(FreeBsdCommands):
         """The kernel's own lines that the message buffer still holds, also those of boots before a warm reboot."""
         return self._read(_MESSAGES, kernel_lines)
 
-    def dmesg_mark(self) -> KernelLogMark:
-        """Write a marker line into the message buffer: the place from which :meth:`dmesg_since` reads.
+    def _boot_command(self) -> str:
+        name = secrets.token_hex(16)
+        return f"kenv -q {BOOT_ID} >/dev/null || kenv {BOOT_ID}={name} >/dev/null && kenv -q {BOOT_ID}"
 
-        It is written to the console, which the kernel copies into its buffer (``kern.log_console_output``, on by
-        default). ``logger`` would reach it only by way of syslogd and its configuration.
+    def _mark_command(self, token: str) -> str:
+        """The kernel copies what is written to the console into its buffer (``kern.log_console_output``, the default).
+
+        ``logger`` would reach it only by way of syslogd and its configuration.
         """
-        mark = KernelLogMark(self.boot_id(), f"niclab mark {secrets.token_hex(8)}")
-        self._run(f'echo "{mark.token}" > /dev/console')
-        return mark
+        return f'echo "{token}" > /dev/console'
 
-    def dmesg_since(self, mark: KernelLogMark) -> tuple[KernelLine, ...]:
-        """The kernel's own lines after ``mark``.
+    def _log_command(self) -> str:
+        return _MESSAGES
 
-        Raises:
-            LogCut: The host has booted since, or the mark is no longer in the log: lines may be missing.
-        """
-        boot_id, text = self.boot_id(), self._run(_MESSAGES)
-        if boot_id != mark.boot_id:
-            message = f"{self.name}: has booted since the mark in the kernel log was set"
-            raise LogCut(message, lines_of_boot(text), booted=True)
-        lines = lines_after(text, mark.token)
-        if lines is None:
-            raise LogCut(
-                f"{self.name}: {mark.token!r} is not in the kernel log: the message buffer has overwritten it"
-                " (kern.msgbufsize in loader.conf makes it larger), was cleared, or kern.log_console_output is 0",
-                lines_of_boot(text),
-                booted=False,
-            )
-        return lines
+    def _read_boot_id(self, text: str) -> str:
+        return read_boot_id(text)
+
+    def _after(self, log: str, token: str) -> tuple[KernelLine, ...] | None:
+        return lines_after(log, token)
+
+    def _of_boot(self, log: str) -> tuple[KernelLine, ...]:
+        return lines_of_boot(log)
+
+    def _why_cut(self) -> str:
+        return (
+            "the message buffer has overwritten it (kern.msgbufsize in loader.conf makes it larger), was cleared, or "
+            "kern.log_console_output is 0"
+        )
 
     def trouble(self, lines: Sequence[KernelLine]) -> tuple[KernelTrouble, ...]:
         """The trouble that these lines of the kernel log report."""

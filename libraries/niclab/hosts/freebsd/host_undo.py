@@ -58,7 +58,7 @@ class FreeBsdUndo(FreeBsdDriverCommands):
         driver = module_name(self.name, module)
         old = "! pkg -N >/dev/null 2>&1"
         removed = f"for p in $(pkg_info -E '{name}-[0-9]*'); do pkg_delete -f $p; done"
-        gone = f"env ASSUME_ALWAYS_YES=yes pkg delete -f {name}"
+        gone = f"if pkg query %n {name} >/dev/null; then env ASSUME_ALWAYS_YES=yes pkg delete -f {name}; fi"
         added = ":"
         if before is not None:
             added = f"pkg_add {name}-{before.version}"
@@ -122,11 +122,8 @@ class FreeBsdUndo(FreeBsdDriverCommands):
 
     @partly(_SIZES)
     def rings(self, iface: str) -> str:
-        """Cxgbe is busy for every value once a port was up, also for the one it has: only another one is set."""
         now, tree = self._settings.rings(iface).current, self._newbus(iface).tree
-        sizes = {f"{tree}.qsize_rxq": now.rx, f"{tree}.qsize_txq": now.tx}
-        steps = [f"{{ test $(sysctl -n {name}) = {size} || sysctl {name}={size}; }}" for name, size in sizes.items()]
-        return " && ".join(steps)
+        return _where_different({f"{tree}.qsize_rxq": now.rx, f"{tree}.qsize_txq": now.tx})
 
     @partly(_HELD)
     def coalescing(self, iface: str, names: tuple[str, ...]) -> str:
@@ -134,8 +131,7 @@ class FreeBsdUndo(FreeBsdDriverCommands):
         leaves = [self._leaf(_HOLDOFF, name)[0] for name in names]
         if not leaves:
             raise BenchFault(f"{self.name}: {iface}: coalescing has nothing to put back")
-        now = [f"{device.tree}.{leaf}={self._index(f'{device.tree}.{leaf}')}" for leaf in leaves]
-        return f"sysctl {' '.join(now)}"
+        return _where_different({f"{device.tree}.{leaf}": self._index(f"{device.tree}.{leaf}") for leaf in leaves})
 
     @partly(_PAUSED)
     def pause(self, iface: str) -> str:
@@ -149,3 +145,9 @@ class FreeBsdUndo(FreeBsdDriverCommands):
 
     def mtu(self, iface: str) -> str:
         return f"ifconfig {interface_name(self.name, iface)} mtu {self._settings.mtu(iface)}"
+
+
+def _where_different(values: Mapping[str, int | None]) -> str:
+    """Cxgbe is busy for every value once a port was up, also for the one it has: only another one is set."""
+    steps = [f"{{ test $(sysctl -n {name}) = {value} || sysctl {name}={value}; }}" for name, value in values.items()]
+    return " && ".join(steps)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from niclab.hosts.host import (
     HostBonds,
+    HostCounts,
     HostDrivers,
     HostFirmware,
     HostLinks,
@@ -14,6 +15,7 @@ from niclab.hosts.host import (
     Shell,
 )
 from niclab.hosts.linux.host_bonds import LinuxBonds
+from niclab.hosts.linux.host_counts import LinuxCounts
 from niclab.hosts.linux.host_drivers import LinuxDrivers
 from niclab.hosts.linux.host_firmware import LinuxFirmware
 from niclab.hosts.linux.host_links import LinuxLinks
@@ -29,6 +31,7 @@ PARTS: dict[str, type] = {
     "firmware": LinuxFirmware,
     "settings": LinuxSettings,
     "links": LinuxLinks,
+    "counts": LinuxCounts,
     "bonds": LinuxBonds,
     "undo": LinuxUndo,
 }
@@ -50,6 +53,7 @@ class LinuxHost:
         self.pci: HostPci = LinuxPci(shell, name)
         self.links: HostLinks = LinuxLinks(shell, name)
         self.settings: HostSettings = LinuxSettings(shell, name, links=self.links)
+        self.counts: HostCounts = LinuxCounts(shell, name)
         self.bonds: HostBonds = LinuxBonds(shell, name)
         self.undo: HostUndo = LinuxUndo(shell, name, settings=self.settings, links=self.links)
         self.firmware: HostFirmware = LinuxFirmware(shell, name, undo=self.undo)

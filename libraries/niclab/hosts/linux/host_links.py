@@ -1,4 +1,4 @@
-"""Linux host: interfaces: state, counters, carrier, addresses, ping."""
+"""Linux host: interfaces: state, carrier, addresses, ping."""
 
 from __future__ import annotations
 
@@ -11,20 +11,13 @@ from niclab.hosts.commands import HostCommands
 from niclab.hosts.errors import unreadable
 from niclab.hosts.host import PING_EVERY_S
 from niclab.hosts.linux.ethtool import read_link_settings
-from niclab.hosts.linux.ethtool_counters import read_counters
-from niclab.hosts.linux.ip import read_interfaces
-from niclab.hosts.linux.load import FRAME_COUNTERS, read_load
+from niclab.hosts.linux.ip import interface_command, read_interfaces, the_one
 from niclab.hosts.linux.ping import of_the_first, read_ping, with_trailing
-from niclab.hosts.load_records import Load
 from niclab.hosts.names import interface_name, ip_address, ip_cidr, mac_address
-from niclab.hosts.reading import numbered, whole_number
 from niclab.hosts.records import (
-    CarrierChanges,
-    Counters,
     Interface,
     LinkSettings,
     PingResult,
-    Statistics,
 )
 
 _NET = "/sys/class/net"
@@ -43,29 +36,34 @@ _CARRIER_EVERY_S = 0.02
 
 _HUNDREDTHS = r"\d+\.\d\d"  # /proc/uptime counts in hundredths of a second
 
-_CARRIER_WAIT = re.compile(rf"({_HUNDREDTHS}) ({_HUNDREDTHS}) (seen|late)")
+_CARRIER_WAIT = re.compile(rf"({_HUNDREDTHS}) ({_HUNDREDTHS}) (?:seen|late((?: \S{{1,15}})+))")
 
 
 class LinuxLinks(HostCommands):
     """See :class:`niclab.hosts.host.HostLinks` for the meaning of each method."""
 
-    def tcp_listeners(self, port: int, address: str | None = None) -> tuple[str, ...]:
-        """Who listens on a port, one line each.
+    def listeners(self, port: int) -> tuple[str, ...]:
+        """Who listens on a port anywhere, with TCP or UDP, one line each.
 
         Args:
             port: Number of the port.
-            address: Whoever listens there with TCP; without it whoever listens anywhere, with TCP or UDP.
         """
-        where = f"-Hlntup sport = :{int(port)}"
-        if address is not None:
-            source = ip_address(self.name, address)
-            source = f"'[{source}]'" if ":" in source else source  # ss takes what follows the last colon for a port
-            where = f"-Hltn src {source} and sport = :{int(port)}"
-        lines = self._run(f"ss {where}").splitlines()
+        lines = self._run(f"ss -Hlntup sport = :{int(port)}").splitlines()
         return tuple(line.strip() for line in lines if line.strip())
 
+    def listening_command(self, port: int, address: str) -> str:
+        """A condition of the shell: somebody listens at an address with TCP.
+
+        Args:
+            port: Number of the port.
+            address: The address.
+        """
+        source = ip_address(self.name, address)
+        source = f"'[{source}]'" if ":" in source else source  # ss takes what follows the last colon for a port
+        return f'[ -n "$(ss -Hltn src {source} and sport = :{int(port)})" ]'
+
     def interface(self, iface: str) -> Interface:
-        return self._record(_show(interface_name(self.name, iface)), iface)
+        return self._record(interface_command(interface_name(self.name, iface)), iface)
 
     def link_settings(self, iface: str) -> LinkSettings:
         """Speed, duplex, autonegotiation and the mode lists.
@@ -79,54 +77,45 @@ class LinuxLinks(HostCommands):
             raise BenchFault(f"{self.name}: `{command}` answered for {settings.iface}")
         return settings
 
-    def counters(self, iface: str) -> Counters:
-        """The driver's own counters. A driver without any is a failed command, not an empty record."""
-        return self._read(f"ethtool -S {interface_name(self.name, iface)}", read_counters)
-
-    def statistics(self, iface: str) -> Statistics:
-        """The kernel's counters."""
-        statistics = self.interface(iface).statistics
-        if statistics is None:
-            raise BenchFault(f"{self.name}: `ip -s` showed no statistics of {iface}")
-        return statistics
-
-    def load(self, iface: str) -> Load:
-        """What each CPU has done since boot, and the kernel's counters of frames, lost ones with their cause.
-
-        The shell reads by itself: a program started to look is load too.
-        """
-        command = (
-            'while read -r line; do case $line in cpu*) echo "$line" ;; *) break ;; esac; done < /proc/stat; '
-            f"cd {_NET}/{interface_name(self.name, iface)}/statistics && for name in {' '.join(FRAME_COUNTERS)}; do "
-            'read -r value < $name || exit; echo "$name:$value"; done'
-        )
-        return self._read(command, read_load)
-
-    def carrier_changes(self, iface: str) -> CarrierChanges:
-        """Read before and after: a carrier that went and came back between two looks still shows here."""
-        command = (
-            f"cd {_NET}/{interface_name(self.name, iface)} && cat carrier_changes"
-            " && if [ -e carrier_up_count ]; then cat carrier_up_count carrier_down_count; fi"
-        )
-        return self._read(command, _read_carrier_changes)
+    def interfaces(self, ifaces: Sequence[str]) -> tuple[Interface, ...]:
+        """Several interfaces in one command, in the order in which they are asked for."""
+        names = [interface_name(self.name, iface) for iface in ifaces]
+        shown = {record.name: record for record in self._read(interface_command(), read_interfaces)}
+        if missing := [name for name in names if name not in shown]:
+            raise BenchFault(f"{self.name}: `{interface_command()}` showed no {', '.join(missing)}")
+        return tuple(shown[name] for name in names)
 
     def await_carrier(self, iface: str, up: bool, within_s: float) -> bool:
-        """Look at the carrier every 20 ms, on the host itself, until it is as wanted or ``within_s`` have passed.
+        """Wait for the carrier of one interface, see :meth:`await_carriers`."""
+        return not self.await_carriers([iface], up, within_s)
+
+    def await_carriers(self, ifaces: Sequence[str], up: bool, within_s: float) -> tuple[str, ...]:
+        """Look at carriers every 20 ms, on the host itself, until all are as wanted or ``within_s`` have passed.
 
         The host's clock times the wait, so that how long the question took to get there does not matter. An interface
         that is administratively down has no carrier.
+
+        Returns:
+            The interfaces that are not as wanted.
         """
+        names = [interface_name(self.name, iface) for iface in ifaces]
         wanted = "1" if up else "0"
-        look = f"{{ read -r state < {_NET}/{interface_name(self.name, iface)}/carrier; }} 2>/dev/null || state=0"
+        look = (
+            f"wrong=; for i in {' '.join(names)}; do {{ read -r state < {_NET}/$i/carrier; }} 2>/dev/null || state=0;"
+            f' [ "$state" = {wanted} ] || wrong="$wrong $i"; done'
+        )
         # in whole hundredths: a shell has no fractions
         clock = "read -r now rest < /proc/uptime; elapsed=$(( ${now%.*}${now#*.} - ${begin%.*}${begin#*.} ))"
         script = (
             f"read -r begin rest < /proc/uptime; while :; do {look}; {clock};"
-            f' if [ "$state" = {wanted} ]; then echo "$begin $now seen"; break; fi;'
-            f' if [ "$elapsed" -ge {round(within_s * 100)} ]; then echo "$begin $now late"; break; fi;'
+            f' if [ -z "$wrong" ]; then echo "$begin $now seen"; break; fi;'
+            f' if [ "$elapsed" -ge {round(within_s * 100)} ]; then echo "$begin $now late$wrong"; break; fi;'
             f" sleep {_CARRIER_EVERY_S}; done"
         )
-        return self._read(script, _read_carrier_wait, timeout_s=within_s + _CARRIER_GRACE_S)
+        late = self._read(script, _read_carrier_wait, timeout_s=within_s + _CARRIER_GRACE_S)
+        if not set(late) <= set(names):
+            raise BenchFault(f"{self.name}: the wait for the carrier of {', '.join(names)} names {', '.join(late)}")
+        return late
 
     def set_link(self, iface: str, up: bool) -> None:
         """Set the interface administratively up or down, and see that it is. The carrier may need seconds more."""
@@ -233,17 +222,10 @@ class LinuxLinks(HostCommands):
 
     def _changed(self, change: str, iface: str) -> Interface:
         """The interface after ``change``; one command for both, since a command costs a server a tenth of a second."""
-        return self._record(f"{change} && {_show(iface)}", iface)
+        return self._record(f"{change} && {interface_command(iface)}", iface)
 
     def _record(self, command: str, iface: str) -> Interface:
-        records = self._read(command, read_interfaces)
-        if len(records) != 1 or records[0].name != iface:
-            raise BenchFault(f"{self.name}: `{command}` showed {[record.name for record in records]}, wanted {iface}")
-        return records[0]
-
-
-def _show(iface: str) -> str:
-    return f"ip -j -s -d addr show dev {iface}"
+        return the_one(self.name, command, iface, self._read(command, read_interfaces))
 
 
 def _addresses(record: Interface) -> list[ipaddress.IPv4Interface | ipaddress.IPv6Interface]:
@@ -255,18 +237,9 @@ def _at_least_one(host: str, what: str, value: int) -> None:
         raise BenchFault(f"{host}: ping {what} {value}: a whole number from 1 is wanted")
 
 
-def _read_carrier_changes(text: str) -> CarrierChanges:
-    lines = [line.strip() for _, line in numbered(text) if line.strip()]
-    if len(lines) not in (1, 3):
-        raise unreadable(
-            "carrier counts", "text", text, "carrier_changes, and up and down counts on Linux 4.16 and later"
-        )
-    counts = [whole_number("carrier counts", f"line {n}", line, "a count") for n, line in enumerate(lines, start=1)]
-    return CarrierChanges(counts[0], *(counts[1:] or (None, None)))
-
-
-def _read_carrier_wait(text: str) -> bool:
+def _read_carrier_wait(text: str) -> tuple[str, ...]:
+    """The interfaces that are late."""
     match = _CARRIER_WAIT.fullmatch(text.strip())
     if match is None or float(match[2]) < float(match[1]):
-        raise unreadable("wait for carrier", "text", text, "'BEGIN END seen' or 'BEGIN END late', in seconds")
-    return match[3] == "seen"
+        raise unreadable("wait for carrier", "text", text, "'BEGIN END seen' or 'BEGIN END late NAME', in seconds")
+    return tuple((match[3] or "").split())

@@ -89,6 +89,11 @@ class LinuxPci(HostCommands):
         """
         return self._devices([pci_address(self.name, address)])[0]
 
+    def driver(self, address: str) -> str | None:
+        """Name of the driver that is bound to a function; None when none is. Costs far less than :meth:`device`."""
+        command = f'cd {_DEVICES}/{pci_address(self.name, address)} && d=$(readlink driver); echo "${{d##*/}}"'
+        return self._run(command).strip() or None
+
     def path(self, address: str) -> tuple[PcieLink, ...]:
         """Every PCIe link from the root port down to ``address``, at least one.
 
@@ -124,7 +129,7 @@ class LinuxPci(HostCommands):
         )
         ports = self._read(command, _read_ports)
         if not ports:
-            driver = self._bound_driver(address)
+            driver = self.driver(address)
             state = f"driver {driver} is bound but made none" if driver else "no driver is bound"
             raise NoInterface(f"{self.name}: {address} has no network interface: {state}; dmesg may say why")
         chosen = [name for name, index in ports.items() if port_index is None or index == port_index]
@@ -156,9 +161,6 @@ class LinuxPci(HostCommands):
         if not chain or chain[-1] != address:
             raise BenchFault(f"{self.name}: `{command}` said {path!r}, wanted a path that ends with {address}")
         return chain
-
-    def _bound_driver(self, address: str) -> str | None:
-        return self._run(f'cd {_DEVICES}/{address} && basename "$(readlink driver)"').strip() or None
 
     def _devices(self, addresses: Sequence[str]) -> list[PciDevice]:
         """Each device as :meth:`pci_device` describes it.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
@@ -14,11 +15,13 @@ from niclab.hosts.linux.ethtool_coalesce import read_coalescing
 from niclab.hosts.linux.ethtool_features import read_features
 from niclab.hosts.linux.ethtool_pause import read_pause
 from niclab.hosts.linux.ethtool_sizes import read_channels, read_rings
+from niclab.hosts.linux.ip import interface_command, read_interfaces, the_one
 from niclab.hosts.names import interface_name
 from niclab.hosts.settings_records import Attempt
 
 Shown = TypeVar("Shown", Features, Rings, Coalescing, Pause, Channels)
 
+_SUM = "@ checksum"
 _UNCHANGED = 80  # older ethtool ends so when everything is as it was asked for already
 
 
@@ -50,40 +53,85 @@ class LinuxSettings(LinuxCommands):
 
     def set_feature(self, iface: str, word: str, on: bool) -> Attempt[Features]:
         """Switch an offload by the word of ``ethtool -K``."""
-        return Attempt(self._set("-K", iface, {word: on}), self.features(iface))
+        return self._set("-K", iface, {word: on}, "--json -k", read_features)
 
     def set_rings(self, iface: str, sizes: Mapping[str, int]) -> Attempt[Rings]:
         """Descriptors by the words of ``ethtool -G``: ``rx``, ``tx``, ``rx-mini``, ``rx-jumbo``."""
-        return Attempt(self._set("-G", iface, sizes), self.rings(iface))
+        return self._set("-G", iface, sizes, "-g", read_rings)
 
     def set_coalescing(self, iface: str, values: Mapping[str, int | bool]) -> Attempt[Coalescing]:
         """Values by the words of ``ethtool -C``: ``rx-usecs`` 100, ``adaptive-rx`` False."""
-        return Attempt(self._set("-C", iface, values), self.coalescing(iface))
+        return self._set("-C", iface, values, "-c", read_coalescing)
 
     def set_pause(self, iface: str, values: Mapping[str, bool]) -> Attempt[Pause]:
         """``autoneg``, ``rx``, ``tx``."""
-        return Attempt(self._set("-A", iface, values), self.pause(iface))
+        return self._set("-A", iface, values, "-a", read_pause)
 
     def set_channels(self, iface: str, counts: Mapping[str, int]) -> Attempt[Channels]:
         """Queues by the words of ``ethtool -L``: ``combined``, ``rx``, ``tx``."""
-        return Attempt(self._set("-L", iface, counts), self.channels(iface))
+        return self._set("-L", iface, counts, "-l", read_channels)
 
     def set_mtu(self, iface: str, mtu: int) -> Attempt[int]:
         """Bytes."""
-        command = f"ip link set dev {interface_name(self.name, iface)} mtu {int(mtu)}"
-        return Attempt(self._told(command), self.mtu(iface))
+        name = interface_name(self.name, iface)
+        show = interface_command(name)
+        refused, shown = self._told_and_shown(f"ip link set dev {name} mtu {int(mtu)}", show)
+        return Attempt(refused, the_one(self.name, show, iface, self._understood(show, read_interfaces, shown)).mtu)
+
+    def shown_with_sum(self, option: str, iface: str, reader: Callable[[str], Shown]) -> tuple[Shown, str]:
+        """Read settings, and the checksum of what ``ethtool`` prints of them without ``--json``, in one round trip.
+
+        Args:
+            option: Option of ``ethtool`` that shows them.
+            iface: Name of the interface.
+            reader: Reads what it prints.
+        """
+        name = interface_name(self.name, iface)
+        command = f"ethtool {option} {name} && echo '{_SUM}' && {sum_command(option, name)}"
+        text = self._answered(command)
+        shown, _, checksum = text.partition(f"{_SUM}\n")
+        if not re.fullmatch(r"[0-9]+ [0-9]+\n", checksum):
+            raise BenchFault(f"{self.name}: `{command}` ended with {checksum!r}; expected: a checksum and a size")
+        return self._of(command, iface, self._understood(command, reader, shown)), checksum.strip()
 
     def _shown(self, option: str, iface: str, reader: Callable[[str], Shown]) -> Shown:
         command = f"ethtool {option} {interface_name(self.name, iface)}"
+        return self._of(command, iface, self._understood(command, reader, self._answered(command)))
+
+    def _answered(self, command: str) -> str:
         try:
-            record = self._read(command, reader)
+            return self._run(command)
         except BenchFault as error:
-            if "Operation not supported" in str(error):
-                raise NotOffered(str(error)) from error
-            raise
+            raise _not_offered(error) from error
+
+    def _of(self, command: str, iface: str, record: Shown) -> Shown:
         if record.iface != iface:
             raise BenchFault(f"{self.name}: `{command}` answered for {record.iface}")
         return record
 
-    def _set(self, option: str, iface: str, values: Mapping[str, int | bool]) -> str | None:
-        return self._told(self._ethtool(option, iface, values), unchanged=_UNCHANGED)
+    def _set(
+        self,
+        option: str,
+        iface: str,
+        values: Mapping[str, int | bool],
+        shown_by: str,
+        reader: Callable[[str], Shown],
+    ) -> Attempt[Shown]:
+        """Set, and read back in the same round trip."""
+        show = f"ethtool {shown_by} {interface_name(self.name, iface)}"
+        change = self._ethtool(option, iface, values)
+        try:
+            refused, shown = self._told_and_shown(change, show, unchanged=_UNCHANGED)
+        except BenchFault as error:
+            raise _not_offered(error) from error
+        return Attempt(refused, self._of(show, iface, self._understood(show, reader, shown)))
+
+
+def sum_command(option: str, iface: str) -> str:
+    """A command that prints the checksum of settings as ``ethtool`` shows them."""
+    return f"ethtool {option.removeprefix('--json ')} {iface} | cksum"
+
+
+def _not_offered(error: BenchFault) -> BenchFault:
+    """The same error, as what it is."""
+    return NotOffered(str(error)) if "Operation not supported" in str(error) else error

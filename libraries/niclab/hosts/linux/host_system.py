@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Sequence
 
 from niclab.core.verdict import BenchFault
-from niclab.hosts.commands import HostCommands
-from niclab.hosts.errors import LogCut
 from niclab.hosts.linux.dmesg import read_dmesg
 from niclab.hosts.linux.kernel_trouble import read_trouble
-from niclab.hosts.linux.load import read_proc_stat
 from niclab.hosts.linux.system import (
     read_available_bytes,
     read_boot_id,
@@ -19,9 +15,9 @@ from niclab.hosts.linux.system import (
     read_os_release,
     read_tool_version,
 )
-from niclab.hosts.load_records import CpuTimes
+from niclab.hosts.marked_log import MarkedLog
 from niclab.hosts.names import interface_name, module_name, tool_name
-from niclab.hosts.records import KernelLine, KernelLogMark, OsRelease
+from niclab.hosts.records import KernelLine, OsRelease
 from niclab.hosts.trouble import KernelTrouble
 
 _TOOLS = ("ip", "ethtool", "lspci", "modprobe", "modinfo", "ping", "ss", "timeout", "python3")
@@ -59,7 +55,7 @@ _NOT_FOUND = 127
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
-class LinuxSystem(HostCommands):
+class LinuxSystem(MarkedLog):
     """See :class:`niclab.hosts.host.HostSystem` for the meaning of each method."""
 
     def needed_tools(self) -> tuple[str, ...]:
@@ -98,10 +94,6 @@ class LinuxSystem(HostCommands):
         """The host's wall clock in seconds since 1970."""
         return self._read("date +%s.%N", read_clock_s)
 
-    def cpu_times(self) -> CpuTimes:
-        """What each CPU has done since boot."""
-        return self._read_file("/proc/stat", read_proc_stat)
-
     def available_bytes(self) -> int:
         """Memory that programs and drivers may still have."""
         return self._read_file("/proc/meminfo", read_available_bytes)
@@ -138,35 +130,29 @@ class LinuxSystem(HostCommands):
         """The whole kernel log that the ring buffer still holds."""
         return self._read("dmesg", read_dmesg)
 
-    def dmesg_mark(self) -> KernelLogMark:
-        """Write a marker line into the kernel log: the place from which :meth:`dmesg_since` reads.
-
-        A marker, not a time stamp: it shows when the ring buffer has overwritten what came after it.
-        """
-        mark = KernelLogMark(self.boot_id(), f"niclab mark {secrets.token_hex(8)}")
-        self._run(f'echo "{mark.token}" > /dev/kmsg')
-        return mark
-
-    def dmesg_since(self, mark: KernelLogMark) -> tuple[KernelLine, ...]:
-        """The kernel lines after ``mark``.
-
-        Raises:
-            LogCut: The host has booted since, or the mark is no longer in the log: lines may be missing.
-        """
+    def _boot_command(self) -> str:
         # the shell reads the file by itself: another program costs a server a twentieth of a second
-        look = f'read -r boot_id < {_BOOT_ID} && echo "$boot_id" && dmesg'
-        boot_id, _, log = self._run(look).partition("\n")
+        return f'read -r boot_id < {_BOOT_ID} && echo "$boot_id"'
+
+    def _mark_command(self, token: str) -> str:
+        return f'echo "{token}" > /dev/kmsg'
+
+    def _log_command(self) -> str:
+        return "dmesg"
+
+    def _read_boot_id(self, text: str) -> str:
+        return read_boot_id(text)
+
+    def _after(self, log: str, token: str) -> tuple[KernelLine, ...] | None:
         lines = read_dmesg(log)
-        if read_boot_id(boot_id) != mark.boot_id:
-            raise LogCut(f"{self.name}: has booted since the mark in the kernel log was set", lines, booted=True)
-        for index, line in enumerate(lines):
-            if line.text.strip() == mark.token:
-                return lines[index + 1 :]
-        raise LogCut(
-            f"{self.name}: {mark.token!r} is not in the kernel log: the ring buffer has overwritten it"
-            " (log_buf_len=4M makes it larger), was cleared, or printk.devkmsg is off",
-            lines,
-            booted=False,
+        return next((lines[index + 1 :] for index, line in enumerate(lines) if line.text.strip() == token), None)
+
+    def _of_boot(self, log: str) -> tuple[KernelLine, ...]:
+        return read_dmesg(log)
+
+    def _why_cut(self) -> str:
+        return (
+            "the ring buffer has overwritten it (log_buf_len=4M makes it larger), was cleared, or printk.devkmsg is off"
         )
 
     def trouble(self, lines: Sequence[KernelLine]) -> tuple[KernelTrouble, ...]:

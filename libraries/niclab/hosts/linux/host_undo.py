@@ -7,11 +7,15 @@ from collections.abc import Mapping, Sequence
 
 from niclab.core.verdict import BenchFault
 from niclab.hosts.errors import unreadable
-from niclab.hosts.host import HostLinks, HostSettings, Shell
+from niclab.hosts.host import HostLinks, Shell
 from niclab.hosts.linux.commands import LinuxCommands
+from niclab.hosts.linux.ethtool_coalesce import read_coalescing
+from niclab.hosts.linux.ethtool_features import read_features
+from niclab.hosts.linux.ethtool_pause import read_pause
+from niclab.hosts.linux.ethtool_sizes import read_channels, read_rings
 from niclab.hosts.linux.host_links import _ARP
 from niclab.hosts.linux.host_pci import _PCI
-from niclab.hosts.linux.host_settings import _UNCHANGED
+from niclab.hosts.linux.host_settings import _UNCHANGED, LinuxSettings, sum_command
 from niclab.hosts.names import interface_name, ip_cidr, module_name, pci_address
 from niclab.hosts.settings_records import Package
 
@@ -24,7 +28,7 @@ _APPEARS_LOOKS = 200
 class LinuxUndo(LinuxCommands):
     """See :class:`niclab.hosts.host.HostUndo` for the meaning of each method."""
 
-    def __init__(self, shell: Shell, name: str, *, settings: HostSettings, links: HostLinks) -> None:
+    def __init__(self, shell: Shell, name: str, *, settings: LinuxSettings, links: HostLinks) -> None:
         super().__init__(shell, name)
         self._settings = settings
         self._links = links
@@ -120,18 +124,19 @@ class LinuxUndo(LinuxCommands):
             iface: Name of the interface.
             words: The word to set with, by the name the feature is shown under; fixed features are left out.
         """
-        shown = self._settings.features(iface)
+        shown, checksum = self._settings.shown_with_sum("--json -k", iface, read_features)
         wanted = {}
         for name, word in words.items():
             feature = shown[name]
             if not feature.fixed:
                 wanted[word] = feature.on if feature.requested is None else feature.requested
-        return self._restoring("-K", iface, wanted)
+        return self._restoring("-K", iface, wanted, checksum)
 
     def rings(self, iface: str) -> str:
-        now = self._settings.rings(iface).current
+        shown, checksum = self._settings.shown_with_sum("-g", iface, read_rings)
+        now = shown.current
         sizes = {"rx": now.rx, "rx-mini": now.rx_mini, "rx-jumbo": now.rx_jumbo, "tx": now.tx}
-        return self._restoring("-G", iface, {word: size for word, size in sizes.items() if size})
+        return self._restoring("-G", iface, {word: size for word, size in sizes.items() if size}, checksum)
 
     def coalescing(self, iface: str, names: tuple[str, ...]) -> str:
         """Coalescing.
@@ -140,7 +145,7 @@ class LinuxUndo(LinuxCommands):
             iface: Name of the interface.
             names: The parameters to put back; the adaptive switches come first, with those that are shown.
         """
-        now = self._settings.coalescing(iface)
+        now, checksum = self._settings.shown_with_sum("-c", iface, read_coalescing)
         values: dict[str, int | bool] = {}
         for word, switch in (("adaptive-rx", now.adaptive_rx), ("adaptive-tx", now.adaptive_tx)):
             if switch is not None:
@@ -149,27 +154,29 @@ class LinuxUndo(LinuxCommands):
             value = now.parameters.get(name)
             if value is not None:
                 values[name] = value
-        return self._restoring("-C", iface, values)
+        return self._restoring("-C", iface, values, checksum)
 
     def pause(self, iface: str) -> str:
-        now = self._settings.pause(iface)
+        now, checksum = self._settings.shown_with_sum("-a", iface, read_pause)
         values = {"autoneg": now.autoneg, "rx": now.rx, "tx": now.tx}
-        return self._restoring("-A", iface, {word: value for word, value in values.items() if value is not None})
+        known = {word: value for word, value in values.items() if value is not None}
+        return self._restoring("-A", iface, known, checksum)
 
     def channels(self, iface: str) -> str:
-        now = self._settings.channels(iface).current
+        shown, checksum = self._settings.shown_with_sum("-l", iface, read_channels)
+        now = shown.current
         counts = {"rx": now.rx, "tx": now.tx, "combined": now.combined}
-        return self._restoring("-L", iface, {word: count for word, count in counts.items() if count})
+        return self._restoring("-L", iface, {word: count for word, count in counts.items() if count}, checksum)
 
     def mtu(self, iface: str) -> str:
         return f"ip link set dev {shlex.quote(iface)} mtu {self._settings.mtu(iface)}"
 
-    def _restoring(self, option: str, iface: str, values: Mapping[str, int | bool]) -> str:
+    def _restoring(self, option: str, iface: str, values: Mapping[str, int | bool], checksum: str) -> str:
         if not values:
             raise BenchFault(f"{self.name}: {iface}: `ethtool {option}` has nothing to put back")
         # A driver that refuses every value refuses those of before as well: all is well where nothing has changed.
-        look = f"ethtool {option.lower()} {interface_name(self.name, iface)} | cksum"
-        same = f'test "$(LC_ALL=C {look})" = {shlex.quote(self._run(look).strip())}'
+        look = sum_command(option.lower(), interface_name(self.name, iface))
+        same = f'test "$(LC_ALL=C {look})" = {shlex.quote(checksum)}'
         return f"{self._ethtool(option, iface, values)} || test $? -eq {_UNCHANGED} || {same}"
 
     def firmware(self, iface: str, file: str) -> str:

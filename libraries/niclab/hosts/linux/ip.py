@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from niclab.core.verdict import BenchFault
 from niclab.hosts.errors import unreadable
 from niclab.hosts.link_records import Vlan
 from niclab.hosts.reading import JsonNode, load_json
@@ -10,6 +13,22 @@ from niclab.hosts.records import Address, Interface, Operstate, Statistics
 _KIND = "ip -j"
 _VLAN_PROTOCOLS = ("802.1Q", "802.1ad")
 _HIGHEST_VLAN = 4094
+
+
+def interface_command(iface: str = "") -> str:
+    """The command that shows one interface whole, or all of them, for :func:`read_interfaces`."""
+    return f"ip -j -s -d addr show dev {iface}" if iface else "ip -j -s -d addr show"
+
+
+def the_one(host: str, command: str, iface: str, records: Sequence[Interface]) -> Interface:
+    """Return the only interface that a command has shown.
+
+    Raises:
+        BenchFault: It has shown another, or several.
+    """
+    if len(records) != 1 or records[0].name != iface:
+        raise BenchFault(f"{host}: `{command}` showed {[record.name for record in records]}, wanted {iface}")
+    return records[0]
 
 
 def read_interfaces(text: str) -> tuple[Interface, ...]:
