@@ -319,7 +319,9 @@ class LinuxShell:
         if undo is None:
             return self._one(command)
         done = self._one(undo[1])
-        return done if done.exit_status in (0, SHARED) else answer(status=self._one(undo[2]).stdout.strip() != undo[3].strip("'"))
+        if done.exit_status in (0, SHARED):
+            return done
+        return answer(status=self._one(undo[2]).stdout.strip() != undo[3].strip("'"))
 
     def snapshot(self) -> dict[str, Any]:
         """The port as it is once everything late has come."""
