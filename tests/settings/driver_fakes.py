@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import json
 import re
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -297,7 +298,9 @@ class LinuxShell:
 
     _SHOW = re.compile(rf"ethtool (?:--json )?-([kgcai]) {IFACE}")
     _SET = re.compile(rf"ethtool -([KGCA]) {IFACE} (.*)")
+    _BOTH = re.compile(rf"(ethtool (?:--json )?-[kgcal] {IFACE}) && echo '(@ checksum)' && (ethtool .* \| cksum)")
     _SUM = re.compile(rf"(?:LC_ALL=C )?ethtool -([kgca]) {IFACE} \| cksum")
+    _SET_AND_SHOW = re.compile(r'(.*); echo "(.*) \$\?"; (.*)')
     _UNDO = re.compile(r'(.*) \|\| test \$\? -eq 80 \|\| test "\$\((.*)\)" = (.*)')
     _FLASH = re.compile(rf"ethtool -f {IFACE} (\S+)")
 
@@ -316,7 +319,9 @@ class LinuxShell:
         if undo is None:
             return self._one(command)
         done = self._one(undo[1])
-        return done if done.exit_status in (0, SHARED) else answer(status=self._one(undo[2]).stdout.strip() != undo[3])
+        if done.exit_status in (0, SHARED):
+            return done
+        return answer(status=self._one(undo[2]).stdout.strip() != undo[3].strip("'"))
 
     def snapshot(self) -> dict[str, Any]:
         """The port as it is once everything late has come."""
@@ -324,8 +329,15 @@ class LinuxShell:
         return copy.deepcopy({**vars(self.driver.shown), "features": self.driver.features()})
 
     def _one(self, command: str) -> Any:
+        if match := self._SET_AND_SHOW.fullmatch(command):
+            done, shown = self._one(match[1]), self._one(match[3])
+            said = f"{done.stdout}{match[2]} {done.exit_status}\n{shown.stdout}"
+            return answer(said, shown.exit_status, done.stderr + shown.stderr)
+        if match := self._BOTH.fullmatch(command):
+            shown = self._one(match[1])
+            return answer(f"{shown.stdout}{match[2]}\n{self._one(match[3]).stdout}") if shown.succeeded else shown
         if match := self._SUM.fullmatch(command):
-            return answer(f"{hash(self._shown(match[1]).stdout)}\n")
+            return answer(f"{zlib.crc32(self._shown(match[1]).stdout.encode())} 1\n")
         if match := self._SHOW.fullmatch(command):
             return self._shown(match[1])
         if match := self._SET.fullmatch(command):

@@ -18,6 +18,8 @@ from niclab.report.runfolder import EVIDENCE_FOLDER, record_inputs
 
 FOLDER = "inputs"
 _KEY = re.compile(r"( +)[\"']?([a-z][a-z0-9_-]*)[\"']?:")
+_ITEM = re.compile(r"( *)- card: ([a-z0-9_-]+)\s*$")
+"""The first line of an entry of a list that is about a card."""
 
 
 class Input(StrEnum):
@@ -54,26 +56,31 @@ def keep_inputs(run_dir: Path, files: Mapping[Input, Path], card: str) -> None:
 
 
 def without_other_cards(text: str, card: str) -> str:
-    """Return a bench file without the sections of other cards: a run is handed to the vendor of one.
+    """Return a bench file without what is about other cards: a run is handed to the vendor of one.
 
     Args:
-        text: The file, whose section ``cards`` has one key in a line.
+        text: The file, whose section ``cards`` has one key in a line, and whose ``deviations`` begin with ``card``.
         card: Name of the card sheet.
     """
-    head, mark, rest = text.partition("\ncards:\n")
+    return _without_others(_without_others(text, "cards", _KEY, card), "deviations", _ITEM, card)
+
+
+def _without_others(text: str, section: str, begins: re.Pattern[str], card: str) -> str:
+    """Leave out the entries of a section that begin with the name of another card."""
+    head, mark, rest = text.partition(f"\n{section}:\n")
     if not mark:
         return text
     lines = rest.splitlines(keepends=True)
     end = next((n for n, line in enumerate(lines) if line[:1] not in (" ", "#", "\n")), len(lines))
     kept, indent, wanted = [], None, False
     for line in lines[:end]:
-        if found := _KEY.match(line):
+        if found := begins.match(line):
             indent = indent if indent is not None else len(found[1])
             if len(found[1]) == indent:
                 wanted = found[2] == card
         kept += [line] * wanted
-    section = f"\ncards:\n{''.join(kept)}" if kept else "\n"
-    return f"{head}{section}{''.join(lines[end:])}"
+    content = f"{mark}{''.join(kept)}" if kept else "\n"
+    return f"{head}{content}{''.join(lines[end:])}"
 
 
 def folder_of(run_dir: Path, kind: Input) -> Path:
