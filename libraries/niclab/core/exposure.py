@@ -1,6 +1,7 @@
 """How much of what could go wrong was asked of a card in a run: frames compared, links that failed, time under load.
 
-Each note is a line of ``exposure.jsonl`` beside the marks; the certificate says from it what the run would have missed.
+Each note is a line of ``exposure.jsonl`` next to the marks; the certificate says from it what the run would have
+missed.
 """
 
 from __future__ import annotations

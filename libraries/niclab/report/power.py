@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 
 from niclab.core.exposure import Exposure
-from niclab.stats.measurements import Measurement
 
 _SEEN = "95 %"
 _OF_THREE = 3
@@ -14,13 +13,13 @@ _OF_THREE = 3
 _RARE = 0.1
 
 
-def missed(exposed: Mapping[Exposure, float], boots: Counter[str], measured: Sequence[Measurement]) -> tuple[str, ...]:
+def missed(exposed: Mapping[Exposure, float], boots: Counter[str], runs: Collection[int]) -> tuple[str, ...]:
     """Say what a run would have missed, one line for each kind of trial that it made.
 
     Args:
         exposed: What the card was exposed to.
         boots: How often each server has started.
-        measured: The figures of the run, with their samples.
+        runs: How many runs of traffic each figure is of.
 
     Returns:
         The lines; none for a run that tried nothing.
@@ -30,9 +29,8 @@ def missed(exposed: Mapping[Exposure, float], boots: Counter[str], measured: Seq
     if frames:
         rarest = max(1, frames // _OF_THREE)
         lines.append(f"{frames:,} frames compared: damage rarer than 1 in {rarest:,} is seen with less than {_SEEN}")
-    runs = min((len(each.samples) for each in measured), default=0)
     if runs:
-        lines.append(f"at least {runs} traffic runs a figure: {_of_ten('run', runs)}")
+        lines.append(f"at least {min(runs)} traffic runs a figure: {_of_ten('run', min(runs))}")
     lines += [f"{count} boots of {server}: {_of_ten('boot', count)}" for server, count in sorted(boots.items())]
     failures = int(exposed.get(Exposure.LINK_FAILURES, 0))
     if failures:

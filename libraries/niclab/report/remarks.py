@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from niclab.core import exposure, marks
+from niclab.core import exposure, figures, marks
 from niclab.core.marks import Mark, MarkKind
 from niclab.core.verdict import BenchFault
 from niclab.report.inputs import Input
 from niclab.report.power import missed
 from niclab.report.runfolder import EVIDENCE_FOLDER
-from niclab.stats import measurements
 
 SHEETS = "lab/cards/"
 CERTIFIED = "CERTIFIED"
@@ -80,10 +79,10 @@ def _power(run_dir: Path, noted: Sequence[Mark]) -> tuple[list[Remark], list[str
     boots = Counter(mark.subject for mark in noted if mark.kind is MarkKind.BOOT)
     try:
         exposed = exposure.read(run_dir / EVIDENCE_FOLDER / exposure.FILE)
-        measured = measurements.read(run_dir) if (run_dir / measurements.FILE).exists() else ()
+        runs = [each.runs for each in figures.read(run_dir / EVIDENCE_FOLDER / figures.FILE) if each.runs]
     except BenchFault as fault:
         return [], [str(fault)]
-    lines = missed(exposed, boots, measured)
+    lines = missed(exposed, boots, runs)
     return [Remark("Power", "Faults that are too rare for this run", lines)] if lines else [], []
 
 

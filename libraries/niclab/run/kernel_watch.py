@@ -158,12 +158,14 @@ class KernelWatch:
                 incidents = [f"{server.name}: does not answer any more: {error}; {how}"]
         if server.out_of_service:
             self._lost.add(server.role)
-        heard, boots = self._heard(server, place) if incidents or has_booted or was_ordered else ((), 0)
+        listens = bool(incidents or has_booted or was_ordered or place.boots_due)
+        heard, boots = self._heard(server, place) if listens else ((), 0)
         ordered = server.boots_ordered - place.boots_ordered
-        if was_ordered and boots > ordered + place.boots_due:
+        due = ordered + place.boots_due
+        if was_ordered and boots > due:
             incidents.append(f"{server.name}: has booted {boots} times, and the lab ordered {ordered}")
         troubles = self._troubles(server, heard, lines)
-        self._go_on(server, looked, max(0, ordered - boots))
+        self._go_on(server, looked, max(0, due - boots))
         return self._charge(server, troubles, "; ".join(incidents), is_silent=is_silent)
 
     def _ask(self, server: Server, place: _Place) -> KernelLook:
