@@ -37,6 +37,7 @@ class Limits(Section):
     jumbo_tcp_fraction_of_line_rate: Fraction | None = None
     udp_fraction_of_line_rate: Fraction | None = None
     vlan_fraction_of_untagged: LessThanWhole | None = None
+    full_load_fraction: Fraction | None = None
     failover_within_ms: Milliseconds | None = None
     receiver_cpu_percent: Percent | None = None
     frames_per_s: Rate | None = None

@@ -1,50 +1,46 @@
-"""Full load: TCP over every path in both directions at once, and numbered frames among it. Nothing may stall."""
+"""Full load: TCP over every path in both directions at once, and numbered frames among it."""
 
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from dataclasses import replace
 
 from niclab.bench.records import Port, Role
 from niclab.core import exposure
 from niclab.core.exposure import Exposure
 from niclab.core.parallel import side_by_side, together
 from niclab.core.profile import Profile
-from niclab.core.verdict import Trouble, Undecided, blame
+from niclab.core.verdict import Undecided, blame
 from niclab.core.wait import pause
+from niclab.frames import load_rates
 from niclab.frames.exchange import FrameBench, Say, exchange
+from niclab.frames.load_rates import LoadLook, Wanted
 from niclab.frames.spec import Arrives
-from niclab.hosts.load_records import FrameCounters
 from niclab.links import checks
 from niclab.run import standstill
 from niclab.run.run import Run
-from niclab.traffic import tcp
+from niclab.stats.plan import SamplingPlan
+from niclab.traffic import bottleneck, limit, serving, tcp
+from niclab.traffic.bottleneck import Before
+from niclab.traffic.experiment import judge_questions
 
-LASTS_S: Mapping[Profile, int] = {Profile.QUICK: 12, Profile.FULL: 300}
+SECONDS: Mapping[Profile, SamplingPlan] = {
+    Profile.QUICK: SamplingPlan(first_look=12, met_from=12, most=36, step=6, warm_up_runs=0, correlation=0.6),
+    Profile.FULL: SamplingPlan(first_look=300, met_from=300, most=600, step=60, warm_up_runs=0, correlation=0.6),
+}
+"""How long load lasts: longer only while a rate is undecided. Seconds in a row are more alike than runs."""
 FRAMES_PER_S = 50
 SIZES = (60, 1514, 700, 64, 1024)
-WINDOW_S = 3.0
-LEAST_OF_MEAN = 0.1
-"""House rule: a window in which a port carries less than this part of its mean is a stall."""
-NEVER = ("rx_errors", "tx_errors")
-"""Counters that may not grow. Frames for which a receiver had no room are congestion, and TCP sends them again."""
-
-
-@dataclass(frozen=True)
-class LoadLook:
-    """What a port had counted, and when."""
-
-    at_s: float
-    counters: FrameCounters
-
-
-Looks = Mapping[Port, Sequence[LoadLook]]
+WINDOW_S = 1.0
+LONGEST_LOOK_S = 3.0
+"""Of a server under load, the pause before it included."""
+FRACTION = "limits.full_load_fraction"
 
 
 def carry(run: Run, profile: Profile, say: Say) -> None:
-    """Load every path in both directions, and require that nothing stalls, breaks, or is damaged.
+    """Load every path in both directions, and require the sheet's rate of each port, and that nothing stalls or breaks.
 
     Args:
         run: The current run.
@@ -52,12 +48,15 @@ def carry(run: Run, profile: Profile, say: Say) -> None:
         say: Takes what each port carried.
 
     Raises:
-        CardFailure: A port of the dut stalls, counts errors or changes of carrier; frames are damaged, doubled or
-            reordered.
-        BenchFault: Only ports of the peer do, or traffic does not flow.
-        Undecided: A server stood still while a port stalled.
-        NotApplicable: A server cannot send frames of its own.
+        CardFailure: A port of the dut carries less than the sheet wants, stalls, loses frames, or counts errors or
+            changes of carrier; frames are damaged, doubled or reordered.
+        BenchFault: Only ports of the peer do, the bench cannot carry as much, or traffic does not flow.
+        Undecided: A server stood still while a port stalled, or a rate is too near its limit.
+        NotApplicable: A server cannot send frames of its own. The sheet does not know the rate: said when all else was
+            found good.
     """
+    fraction = run.card.limits.full_load_fraction
+    befores, wanted = _room(run, fraction, SECONDS[profile]) if isinstance(fraction, float) else ((), None)
     both, changes = standstill.watch(run), checks.carrier_changes(run)
     bench, before, looks = FrameBench(run), both.begun, dict[Port, list[LoadLook]]()
     frames = [
@@ -65,10 +64,12 @@ def carry(run: Run, profile: Profile, say: Say) -> None:
         for port in bench.ports
     ]
 
+    at_most_s = int(SECONDS[profile].most * LONGEST_LOOK_S)
+
     # the frame programs give their account when the load is over: under it, that takes them half a minute
     def load() -> None:
-        with together([tcp.steady(run, path, role) for path in run.bench.paths for role in Role]):
-            looks.update(_watched(run, bench.ports, LASTS_S[profile]))
+        with together([tcp.steady(run, path, role, at_most_s) for path in run.bench.paths for role in Role]):
+            looks.update(_watched(run, bench.ports, SECONDS[profile], wanted))
 
     undecided: Undecided | None = None
     try:
@@ -76,51 +77,56 @@ def carry(run: Run, profile: Profile, say: Say) -> None:
     except Undecided as error:  # what the ports themselves have counted is sure all the same
         undecided = error
     stood = both.between(before, both.told())
-    exposure.note(Exposure.LOADED_SECONDS, LASTS_S[profile])
-    errors = [problem for port in bench.ports for problem in _errors(port, looks[port])]
-    blame([*errors, *checks.unexpected_changes(run, changes, frozenset(), "every path was loaded both ways")])
-    stalls = [problem for port in bench.ports for problem in _stalls(port, looks[port], say)]
+    exposure.note(Exposure.LOADED_SECONDS, looks[bench.ports[0]][-1].at_s - looks[bench.ports[0]][0].at_s)
+    for line in load_rates.lines(looks):
+        say(line)
+    lost = [problem for port in bench.ports for problem in load_rates.losses(port, looks[port])]
+    blame([*lost, *checks.unexpected_changes(run, changes, frozenset(), "every path was loaded both ways")])
+    stalls = [problem for port in bench.ports for problem in load_rates.stalls(port, looks[port], wanted)]
     if stalls and stood:
         raise Undecided("\n".join([*(each.text for each in stalls), *map(str, stood)]))
     blame(stalls)
+    if wanted is not None:
+        judge_questions(load_rates.questions(looks, wanted, befores))
     if undecided is not None:
         raise undecided
+    run.card.known(run.card.section(fraction, FRACTION), FRACTION)
 
 
-def _watched(run: Run, ports: Sequence[Port], seconds: float) -> dict[Port, list[LoadLook]]:
+def _room(run: Run, fraction: float, plan: SamplingPlan) -> tuple[Sequence[Before], Wanted]:
+    """What every end can do before the load, and what the ports of the dut must carry then."""
+    ends = [serving.ends(run, path, Role.DUT) for path in run.bench.paths]
+    line_mbps = max(limit.line_mbps(run, each, path) for each, path in zip(ends, run.bench.paths, strict=True))
+    source = f"sheet {run.card.name}: {FRACTION} {fraction:g} of line rate, {line_mbps:g} Mbit/s"
+    wanted = Wanted(fraction * line_mbps, line_mbps, source, plan)
+    befores = [before for each in ends for before in bottleneck.look_before(run, each)]
+    slots = Counter(_slot(port) for port in run.ports(Role.DUT))
+    bottleneck.want_room(befores, max(slots.values()) * wanted.mbps * 1e6, f"{source}, of all ports of a slot together")
+    return befores, wanted
+
+
+def _slot(port: Port) -> str:
+    return port.pci.rpartition(".")[0]
+
+
+def _watched(run: Run, ports: Sequence[Port], plan: SamplingPlan, wanted: Wanted | None) -> dict[Port, list[LoadLook]]:
     found: dict[Port, list[LoadLook]] = {port: [] for port in ports}
 
-    def look(port: Port) -> LoadLook:
-        counters = run.server_of(port).host.counts.load(run.interface(port)).frames
-        return LoadLook(time.monotonic(), counters)
-
-    end = time.monotonic() + seconds
-    while time.monotonic() < end or len(found[ports[0]]) < len(("before", "between", "after")):
-        for port, seen in zip(ports, side_by_side(look, ports), strict=True):
+    def look() -> None:
+        for port, seen in zip(ports, side_by_side(_look, [(run, port) for port in ports]), strict=True):
             found[port].append(seen)
-        pause(WINDOW_S)
+
+    look()
+    for seconds in plan.looks:
+        while len(found[ports[0]]) <= seconds:
+            pause(WINDOW_S)
+            look()
+        if wanted is None or not load_rates.is_open(found, wanted):
+            break
     return found
 
 
-def _stalls(port: Port, looks: Sequence[LoadLook], say: Say) -> list[Trouble]:
-    problems = []
-    for way in ("rx_bytes", "tx_bytes"):
-        rates = [
-            8e-6 * (getattr(late.counters, way) - getattr(early.counters, way)) / (late.at_s - early.at_s)
-            for early, late in pairwise(looks)
-        ]
-        mean = sum(rates) / len(rates)
-        say(f"{port.name}: {way[:2]} {mean:.1f} Mbit/s, least {min(rates):.1f} in {WINDOW_S:g} s")
-        if min(rates) < LEAST_OF_MEAN * mean or not mean:
-            text = f"carried {min(rates):.2f} Mbit/s {way[:2]} in the worst {WINDOW_S:g} s under full load"
-            problems.append(port.trouble(f"{text}; wanted: at least {LEAST_OF_MEAN:g} of its mean, {mean:.2f}"))
-    return problems
-
-
-def _errors(port: Port, looks: Sequence[LoadLook]) -> list[Trouble]:
-    gained = looks[-1].counters.since(looks[0].counters)
-    return [
-        port.trouble(f"counted {getattr(gained, name)} {name} under full load; wanted: none")
-        for name in NEVER
-        if getattr(gained, name)
-    ]
+def _look(at: tuple[Run, Port]) -> LoadLook:
+    run, port = at
+    load = run.server_of(port).host.counts.load(run.interface(port))
+    return LoadLook(time.monotonic(), load)

@@ -27,7 +27,9 @@ FEWEST_OF_A_BASELINE = 3
 _WORTH_SAYING = 0.7
 
 
-def judge_values(values: Sequence[float], expected: Expected, unit: str, plan: SamplingPlan) -> Outcome:
+def judge_values(
+    values: Sequence[float], expected: Expected, unit: str, plan: SamplingPlan, counted: str = "runs"
+) -> Outcome:
     """Judge whether the mean of a figure is where a limit wants it.
 
     Args:
@@ -35,6 +37,7 @@ def judge_values(values: Sequence[float], expected: Expected, unit: str, plan: S
         expected: The limit.
         unit: Of the values, for the reason.
         plan: How it was measured.
+        counted: What each value is of, as a plural.
 
     Returns:
         The answer; MET only with ``plan.least_to_meet`` runs or more.
@@ -47,7 +50,7 @@ def judge_values(values: Sequence[float], expected: Expected, unit: str, plan: S
     def at(n: int, critical: float) -> tuple[Guarded, float]:
         return guarded(sample[:n], critical, plan.correlation), critical
 
-    case = _Case(sample, at, lambda mean: mean, expected, unit, "runs", plan, plan.resolution, met_early=False)
+    case = _Case(sample, at, lambda mean: mean, expected, unit, counted, plan, plan.resolution, met_early=False)
     answer = _answer(case)
     far_off = warnings(sample[: answer.n], expected, unit, plan.resolution)
     return replace(answer, warnings=far_off, reason="; ".join([answer.reason, *far_off]))

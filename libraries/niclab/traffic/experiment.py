@@ -101,12 +101,26 @@ def judge(answers: Sequence[Answer]) -> None:
         NotApplicable: There is no question.
     """
     asked = [question for answer in answers for question in answer.questions()]
+    if not asked:
+        raise NotApplicable("; ".join(answer.why_not_judged() for answer in answers))
+    judge_questions(asked)
+
+
+def judge_questions(asked: Sequence[Question]) -> None:
+    """End the check: return only when every question is met. Each is noted as a figure, with its warnings.
+
+    Args:
+        asked: The questions, at least one.
+
+    Raises:
+        CardFailure: A question is missed, and nothing of the bench explains it.
+        BenchFault: A question is missed, and the bench may be why.
+        Undecided: The runs cannot tell.
+    """
     for each in asked:
         figures.note(figure_of(each))
         for warning in each.result.warnings:
             note(MarkKind.OUTLIER, f"{each.subject}: {warning}")
-    if not asked:
-        raise NotApplicable("; ".join(answer.why_not_judged() for answer in answers))
     hindered = [each for each in asked if each.result.decision is Decision.MISSED and each.hindrances]
     others = {each.subject: each.result for each in asked if each not in hindered}
     faults = [

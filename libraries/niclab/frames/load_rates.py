@@ -1,0 +1,169 @@
+"""What ports carry under full load, and what a sheet wants of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from niclab.bench.records import Port, Role
+from niclab.core.verdict import Trouble
+from niclab.hosts.load_records import Load, load_between
+from niclab.stats.judge import judge_values
+from niclab.stats.plan import SamplingPlan
+from niclab.stats.questions import Decision, Outcome, at_least
+from niclab.traffic import bottleneck
+from niclab.traffic.bottleneck import BUSY_DURING, Before
+from niclab.traffic.experiment import Question
+
+WAYS: Mapping[str, str] = {"rx_bytes": "receives", "tx_bytes": "sends"}
+LEAST_OF_WANTED = 0.1
+"""Assumption: a second in which a port carries less than this part of what it must carry on average is a stall."""
+MOST_LOST = 0.01
+"""Assumption: TCP that loses more than one frame in a hundred is no longer held back by the line alone."""
+NEVER = ("rx_errors", "tx_errors")
+"""Counters that may not grow. Frames for which a receiver had no room are congestion, and TCP sends them again."""
+LOST = ("rx_missed_errors", "rx_dropped", "tx_dropped")
+
+
+@dataclass(frozen=True)
+class LoadLook:
+    """What a port and its server had counted, and when, in s of the controller."""
+
+    at_s: float
+    load: Load
+
+
+Looks = Mapping[Port, Sequence[LoadLook]]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What each port of the dut must carry in each direction.
+
+    Attributes:
+        mbps: In Mbit/s, of frames without preamble and gap.
+        line_mbps: Line rate in Mbit/s.
+        source: Where that is from.
+        plan: How many seconds are looked at.
+    """
+
+    mbps: float
+    line_mbps: float
+    source: str
+    plan: SamplingPlan
+
+
+def questions(looks: Looks, wanted: Wanted, befores: Sequence[Before] = ()) -> list[Question]:
+    """Ask of each port of the dut and direction whether the sheet's share of line rate was carried.
+
+    Args:
+        looks: One a second or so, of all ports.
+        wanted: What is wanted.
+        befores: What every end could do before.
+
+    Returns:
+        A question for each. What is missed may be the bench's where an end could do less before, or had no CPU left.
+    """
+    hindered = [*bottleneck.hindrances(befores, (), wanted.line_mbps * 1e6), *without_free_cpu(looks)]
+    return [
+        Question(f"{port.name} {does} under full load", _outcome(looks[port], way, wanted), hindered)
+        for port in looks
+        if port.role is Role.DUT
+        for way, does in WAYS.items()
+    ]
+
+
+def is_open(looks: Looks, wanted: Wanted | None) -> bool:
+    """Return whether further seconds may still decide a question.
+
+    Args:
+        looks: So far; as many as the first look of the plan needs, at least.
+        wanted: What is wanted; None where nobody knows.
+    """
+    if wanted is None:
+        return False
+    return any(each.result.decision is Decision.UNDECIDED for each in questions(looks, wanted))
+
+
+def stalls(port: Port, looks: Sequence[LoadLook], wanted: Wanted | None) -> list[Trouble]:
+    """Find directions that stood still, or nearly, for a second.
+
+    Args:
+        port: The port.
+        looks: At it.
+        wanted: What it must carry; None where nobody knows, and its own mean is the measure.
+    """
+    found = []
+    for way, does in WAYS.items():
+        carried = rates(looks, way)
+        usual = wanted.mbps if wanted is not None else sum(carried) / len(carried)
+        if min(carried) < LEAST_OF_WANTED * usual or not usual:
+            least = f"wanted: at least {LEAST_OF_WANTED:g} of {usual:.2f}"
+            found.append(port.trouble(f"{does} {min(carried):.2f} Mbit/s in the worst second of full load; {least}"))
+    return found
+
+
+def losses(port: Port, looks: Sequence[LoadLook]) -> list[Trouble]:
+    """Find counters of damaged frames that grew, and more lost frames than congestion explains.
+
+    Args:
+        port: The port.
+        looks: At it.
+    """
+    gained = looks[-1].load.frames.since(looks[0].load.frames)
+    found = [f"counted {getattr(gained, name)} {name} under full load; wanted: none" for name in NEVER]
+    troubles = [port.trouble(text) for name, text in zip(NEVER, found, strict=True) if getattr(gained, name)]
+    counted = {name: getattr(gained, name) for name in LOST}
+    lost, carried = sum(counted.values()), gained.rx_packets + gained.tx_packets
+    if lost > MOST_LOST * (carried + lost):
+        named = ", ".join(f"{count} {name}" for name, count in counted.items() if count)
+        share = f"{100 * lost / (carried + lost):.1f} %"
+        troubles.append(
+            port.trouble(f"lost {share} of its frames under full load ({named}); wanted: at most {100 * MOST_LOST:g} %")
+        )
+    return troubles
+
+
+def lines(looks: Looks) -> Iterable[str]:
+    """Say what each port carried."""
+    for port, seen in looks.items():
+        for way, does in WAYS.items():
+            carried = rates(seen, way)
+            mean = sum(carried) / len(carried)
+            yield f"{port.name} {does} {mean:.1f} Mbit/s, least {min(carried):.1f} in a second, {len(carried)} seconds"
+
+
+def rates(looks: Sequence[LoadLook], way: str) -> list[float]:
+    """Return the rate between each look and the next.
+
+    Args:
+        looks: At one port.
+        way: The counter.
+
+    Returns:
+        In Mbit/s.
+    """
+    return [
+        8e-6 * (getattr(late.load.frames, way) - getattr(early.load.frames, way)) / (late.at_s - early.at_s)
+        for early, late in pairwise(looks)
+    ]
+
+
+def without_free_cpu(looks: Looks) -> list[str]:
+    """Return the servers that had no CPU left, as words.
+
+    Args:
+        looks: At all ports.
+    """
+    found = []
+    for role in Role:
+        seen = next(each for port, each in looks.items() if port.role is role)
+        busy = load_between(seen[0].load.cpu, seen[-1].load.cpu).busiest[1].busy
+        if busy > BUSY_DURING:
+            found.append(f"{role.value}: its busiest CPU had {100 * (1 - busy):.0f} % free time under full load")
+    return found
+
+
+def _outcome(looks: Sequence[LoadLook], way: str, wanted: Wanted) -> Outcome:
+    return judge_values(rates(looks, way), at_least(wanted.mbps, wanted.source), "Mbit/s", wanted.plan, "seconds")

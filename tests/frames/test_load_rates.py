@@ -1,0 +1,105 @@
+"""Full load: what ports carried is judged against the sheet's share of line rate, each second and each lost frame."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from niclab.bench.records import Port, Role
+from niclab.core.verdict import BenchFault, CardFailure
+from niclab.frames.load_rates import LoadLook, Wanted, is_open, losses, questions, stalls
+from niclab.hosts.load_records import CpuTime, CpuTimes, FrameCounters, Load
+from niclab.stats.plan import SamplingPlan
+from niclab.stats.questions import Decision
+from niclab.traffic.experiment import judge_questions
+
+DUT, PEER = (Port(role, "p0", "0000:01:00.0", "52:54:00:00:00:01", None) for role in (Role.DUT, Role.PEER))
+PLAN = SamplingPlan(first_look=6, met_from=6, most=12, step=3, warm_up_runs=0)
+WANTED = Wanted(mbps=6000.0, line_mbps=10000.0, source="sheet", plan=PLAN)
+
+
+def looks(mbps: Sequence[float], busy: float = 0.5, **gained: int) -> list[LoadLook]:
+    """One look a second: both directions at the same rates, counters that gain so much a second."""
+    found, sent = [], 0
+    for second, rate in enumerate([0.0, *mbps]):
+        sent += int(rate * 1e6 / 8)
+        counted = {name: count * second for name, count in gained.items()}
+        frames = FrameCounters(
+            **{
+                "rx_packets": sent // 1514,
+                "rx_bytes": sent,
+                "rx_dropped": 0,
+                "rx_missed_errors": 0,
+                "rx_errors": 0,
+                "tx_packets": sent // 1514,
+                "tx_bytes": sent,
+                "tx_dropped": 0,
+                "tx_errors": 0,
+                **counted,
+            }
+        )
+        cpu = CpuTime(int(100 * second * busy), 0, 0, int(100 * second * (1 - busy)), 0, 0, 0, 0)
+        found.append(LoadLook(float(second), Load(CpuTimes({0: cpu}), frames)))
+    return found
+
+
+NEAR = [9000.0, 9100.0, 8900.0, 9050.0, 8950.0, 9000.0]
+
+
+def test_a_port_that_carries_its_share_is_good() -> None:
+    seen = {DUT: looks(NEAR), PEER: looks(NEAR)}
+    judge_questions(questions(seen, WANTED))
+    assert not is_open(seen, WANTED) and not stalls(DUT, seen[DUT], WANTED) and not losses(DUT, seen[DUT])
+
+
+def test_a_steady_trickle_is_the_cards() -> None:
+    trickle = looks([1.0, 1.1, 0.9, 1.0, 1.1, 0.9])
+    seen = {DUT: trickle, PEER: trickle}
+    with pytest.raises(CardFailure, match=r"dut\.p0 receives under full load: .*missed"):
+        judge_questions(questions(seen, WANTED))
+    assert [each.of_card for each in stalls(DUT, trickle, WANTED)] == [True, True]
+    assert stalls(DUT, trickle, None) == []  # nobody knows what is wanted, and it is steady
+
+
+def test_half_of_the_rate_is_missed_although_nothing_stalls() -> None:
+    """Two ports that share one engine, or a slot of half the lanes."""
+    half = looks([4700.0, 4600.0, 4800.0, 4700.0, 4650.0, 4750.0])
+    assert stalls(DUT, half, WANTED) == []
+    with pytest.raises(CardFailure):
+        judge_questions(questions({DUT: half, PEER: half}, WANTED))
+
+
+@pytest.mark.parametrize("role", Role)
+def test_a_server_without_free_cpu_is_the_benchs(role: Role) -> None:
+    half = [4700.0, 4600.0, 4800.0, 4700.0, 4650.0, 4750.0]
+    seen = {port: looks(half, busy=0.99 if port.role is role else 0.5) for port in (DUT, PEER)}
+    with pytest.raises(BenchFault, match=f"{role.value}: its busiest CPU had 1 % free time"):
+        judge_questions(questions(seen, WANTED))
+
+
+def test_rates_near_the_limit_are_asked_for_longer() -> None:
+    seen = {DUT: looks([6900.0, 5300.0, 6500.0, 5400.0, 6800.0, 5500.0]), PEER: looks(NEAR)}
+    assert {each.result.decision for each in questions(seen, WANTED)} == {Decision.UNDECIDED}
+    assert is_open(seen, WANTED) and not is_open(seen, None)
+
+
+def test_one_second_without_traffic_is_a_stall() -> None:
+    (first, _) = stalls(DUT, looks([*NEAR, 3.0]), WANTED)
+    assert first.of_card and "receives 3.00 Mbit/s in the worst second" in first.text
+    (first, _) = stalls(PEER, looks([*NEAR, 3.0]), WANTED)
+    assert not first.of_card
+
+
+def test_half_a_million_missed_frames_a_second_are_lost() -> None:
+    (found,) = losses(DUT, looks(NEAR, rx_missed_errors=500_000))
+    assert found.of_card and "rx_missed_errors" in found.text and "wanted: at most 1 %" in found.text
+
+
+def test_congestion_is_none() -> None:
+    assert losses(DUT, looks(NEAR, rx_dropped=500, rx_missed_errors=100)) == []
+
+
+def test_damaged_frames_are_none_too_few() -> None:
+    (found,) = losses(DUT, looks(NEAR, rx_errors=1))
+    assert "counted 6 rx_errors" in found.text
