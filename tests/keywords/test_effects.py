@@ -72,7 +72,7 @@ def test_an_effect_that_does_not_show_is_the_cards(states: States, rate: float) 
 
 def test_an_effect_at_the_edge_is_undecided(states: States) -> None:
     states.rate = lambda _: 47.0 if states.tso() else 47.0 * 0.576
-    with pytest.raises(Undecided, match=r"the budget of 6 pairs is spent$"):
+    with pytest.raises(Undecided, match=r"the budget of 8 pairs is spent$"):
         ask("tso-off")
 
 

@@ -163,7 +163,8 @@ def test_a_port_that_takes_no_image_at_all_proves_nothing(settings: FakeSettings
         getattr(Firmware(), keyword)()
     assert str(caught.value).startswith("dut.p0 (0000:01:00.0): fw-2.1-0.bin, the image of what runs: input/output err")
     assert all(line.endswith("fw-2.1-0.bin") for line in settings.told), "no wrong image is offered"
-    assert taken.journal.pending() == before
+    (left,) = (each for each in taken.journal.pending() if each not in before)
+    assert left.action.command == "ethtool -f enp1s0 fw-2.1-0.bin", "nobody knows what a failed flash has left"
 
 
 @pytest.mark.parametrize("keyword", ["foreign_image_should_be_refused", "damaged_images_should_be_refused"])

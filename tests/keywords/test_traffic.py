@@ -92,9 +92,9 @@ def test_clearly_below_on_one_path_is_named(rates: Rates, taken: Run, sender: Ro
 
 def test_at_the_limit_the_runs_cannot_tell(rates: Rates) -> None:
     rates.figures["a", Role.DUT] = (42.4, 42.6)
-    with pytest.raises(Undecided, match=r"^dut\.p0 to peer\.p0: .*: undecided; .*the budget of 14 runs is spent$"):
+    with pytest.raises(Undecided, match=r"^dut\.p0 to peer\.p0: .*: undecided; .*the budget of 20 runs is spent$"):
         Traffic().tcp_should_reach_the_limit(Role.DUT, QUICK)
-    assert rates.runs["a", Role.DUT] == 14
+    assert rates.runs["a", Role.DUT] == 20
 
 
 def test_bad_runs_that_are_discarded_are_not_forgotten(bench: FakeBench, rates: Rates) -> None:
@@ -182,8 +182,8 @@ def test_the_full_profile_warms_up_and_tells_how_far_it_is(rates: Rates, said: l
     Traffic().tcp_should_reach_the_limit(Role.DUT, FULL)
     assert rates.runs == {("a", Role.DUT): 13, ("b", Role.DUT): 13}
     told = [line for line in said if line.startswith("console ")]
-    assert told[0] == ("console dut.p0 to peer.p0: run 1 of at most 19 (warm-up): 47.0 Mbit/s, at most 198 s left")
-    assert told[1].startswith("console dut.p0 to peer.p0: run 2 of at most 19: 47.1 Mbit/s, at most 187 s left")
+    assert told[0] == ("console dut.p0 to peer.p0: run 1 of at most 31 (warm-up): 47.0 Mbit/s, at most 330 s left")
+    assert told[1].startswith("console dut.p0 to peer.p0: run 2 of at most 31: 47.1 Mbit/s, at most 319 s left")
     assert len(told) == 26
 
 
@@ -488,7 +488,7 @@ class TestTheBaseline:
         accepted.figures["a", Role.DUT] = (45.5, 44.3, 45.2, 44.5)
         with pytest.raises(Undecided, match=r"^dut\.p0 to peer\.p0, baseline: "):
             Traffic().tcp_should_reach_the_limit(Role.DUT, QUICK)
-        assert accepted.runs["a", Role.DUT] - before == 14
+        assert accepted.runs["a", Role.DUT] - before == 20
 
     def test_other_conditions_are_not_compared_but_told(
         self, bench: FakeBench, accepted: Rates, said: list[str]

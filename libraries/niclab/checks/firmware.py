@@ -248,13 +248,13 @@ class FirmwareChange:
         before = server.host.drivers.driver_info(iface).firmware
         entry = journal.register(f"{port.name} image", f"firmware image {file} of what runs is written", undo)
         attempt = server.host.firmware.flash(iface, file)
-        journal.done(entry)  # it is what ran, and what is written again could be no other
-        if attempt.refused is not None or not self._is_alone(own.version, attempt.now.firmware):
+        if attempt.refused is not None or not self._is_alone(own.version, attempt.now.firmware):  # undone at the end
             found = attempt.refused or f"shows firmware {attempt.now.firmware} afterwards, before {before}"
             raise Undecided(
                 f"{port.place}: {file}, the image of what runs: {found}; expected it taken, or the refusal of another "
                 f"image proves nothing (sheet {self._sheet})"
             )
+        journal.done(entry)
         self._takes_own_image.add(port)
 
     def _is_alone(self, version: str, shown: str | None) -> bool:

@@ -3,8 +3,7 @@
 The looks of the plan are replayed over the repeats, and the first that decides is the answer: repeats made after it
 change nothing, so that nobody can measure on until a result pleases. A limit is MISSED at any look and MET only
 from the run on that the plan names: whoever stops at the first good interval has seen too few runs to meet a fault that
-comes and goes. Effects and
-baselines compare means, and end early either way.
+comes and goes. So is an effect where its plan names one. Baselines compare means, and end early either way.
 
 Comparisons are made with logarithms: the mean of ln(B/A) of pairs, or of ln(new) minus that of ln(baseline). Percent of
 the baseline are 100 (exp(x) - 1), a change of geometric means, the same in every unit.
@@ -62,7 +61,7 @@ def judge_pairs(pairs: Sequence[tuple[float, float]], expected: Expected, plan: 
     Args:
         pairs: Of each block, in time order: (figure of the baseline, figure with the setting), both above 0.
         expected: What is expected.
-        plan: How many runs at least and at most, and the confidence.
+        plan: How many runs at least and at most, and the confidence. MET only with its ``met_from`` pairs or more.
 
     Raises:
         ValueError: For less pairs than the first look needs, or a figure that is not above 0.
@@ -77,7 +76,8 @@ def judge_pairs(pairs: Sequence[tuple[float, float]], expected: Expected, plan: 
     def at(n: int, critical: float) -> tuple[Guarded, float]:
         return guarded(sample[:n], critical, plan.correlation), critical
 
-    return _answer(_Case(sample, at, _percent, expected, "% of baseline", "pairs", plan, step))
+    early = plan.met_from is None
+    return _answer(_Case(sample, at, _percent, expected, "% of baseline", "pairs", plan, step, met_early=early))
 
 
 def judge_against_baseline(

@@ -60,17 +60,18 @@ SEED = 1
 
 @dataclass(frozen=True)
 class EffectBudget:
-    """``run_s``: a run; ``first_look``, ``most``: pairs of runs; ``most_s``: no pair begins later than this."""
+    """``run_s``: a run; ``first_look``, ``met_from``, ``most``: pairs of runs; ``most_s``: no pair begins later."""
 
     run_s: int
     first_look: int
+    met_from: int
     most: int
     most_s: float
 
 
 BUDGETS: Mapping[Profile, EffectBudget] = {
-    Profile.QUICK: EffectBudget(run_s=2, first_look=3, most=6, most_s=180),
-    Profile.FULL: EffectBudget(run_s=4, first_look=4, most=10, most_s=300),
+    Profile.QUICK: EffectBudget(run_s=2, first_look=3, met_from=4, most=8, most_s=240),
+    Profile.FULL: EffectBudget(run_s=4, first_look=4, met_from=6, most=14, most_s=420),
 }
 
 
@@ -229,7 +230,11 @@ def ask(
     before = bottleneck.look_before(run, ends)
     rate_mbps = limit.line_mbps(run, ends, path)
     plan = SamplingPlan(
-        first_look=budget.first_look, most=budget.most, warm_up_runs=1, resolution=_resolution(run, effect, order)
+        first_look=budget.first_look,
+        met_from=budget.met_from,
+        most=budget.most,
+        warm_up_runs=1,
+        resolution=_resolution(run, effect, order),
     )
     pace = Pace(order.duration_s + tool_of(run.bench.traffic).omitted_s)
     subject = f"{ends.name}, {effect.name}"

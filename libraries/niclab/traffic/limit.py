@@ -47,8 +47,8 @@ class LimitBudget:
 
 
 BUDGETS: Mapping[Profile, LimitBudget] = {
-    Profile.QUICK: LimitBudget(run_s=2, first_look=3, met_from=8, most=14, warm_up_runs=0, most_s=60),
-    Profile.FULL: LimitBudget(run_s=10, first_look=5, met_from=12, most=18, warm_up_runs=1, most_s=600),
+    Profile.QUICK: LimitBudget(run_s=2, first_look=3, met_from=8, most=20, warm_up_runs=0, most_s=120),
+    Profile.FULL: LimitBudget(run_s=10, first_look=5, met_from=12, most=30, warm_up_runs=1, most_s=900),
 }
 
 
