@@ -72,7 +72,7 @@ def test_what_the_run_would_have_missed(run_dir: Path) -> None:
     marks.keep_in(None)
     assert remarks_of(run_dir)["Power"][1] == [
         "9,070 frames compared: damage rarer than 1 in 3,023 is seen with less than 95 %",
-        "2 boots of dut: a fault of one boot in ten is missed with 81 %",
+        "dut booted 2 times: a fault of one boot in ten is missed with 81 %",
         "6 link failures: a fault of one failure in ten is missed with 53 %",
         "120 s under load: what comes less than once in 40 s is seen with less than 95 %",
     ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -10,13 +9,13 @@ from dataclasses import replace
 from niclab.bench.records import Port, Role
 from niclab.core import exposure
 from niclab.core.exposure import Exposure
-from niclab.core.parallel import side_by_side, together
+from niclab.core.parallel import together
 from niclab.core.profile import Profile
 from niclab.core.verdict import Undecided, blame
-from niclab.core.wait import pause
 from niclab.frames import load_rates
 from niclab.frames.exchange import FrameBench, Say, exchange
 from niclab.frames.load_rates import LoadLook, Wanted
+from niclab.frames.load_sampler import ONE_LASTS_S, sampled
 from niclab.frames.spec import Arrives
 from niclab.links import checks
 from niclab.run import standstill
@@ -33,9 +32,6 @@ SECONDS: Mapping[Profile, SamplingPlan] = {
 """How long load lasts: longer only while a rate is undecided. Seconds in a row are more alike than runs."""
 FRAMES_PER_S = 50
 SIZES = (60, 1514, 700, 64, 1024)
-WINDOW_S = 1.0
-LONGEST_LOOK_S = 3.0
-"""Of a server under load, the pause before it included."""
 FRACTION = "limits.full_load_fraction"
 
 
@@ -58,18 +54,18 @@ def carry(run: Run, profile: Profile, say: Say) -> None:
     fraction = run.card.limits.full_load_fraction
     befores, wanted = _room(run, fraction, SECONDS[profile]) if isinstance(fraction, float) else ((), None)
     both, changes = standstill.watch(run), checks.carrier_changes(run)
-    bench, before, looks = FrameBench(run), both.begun, dict[Port, list[LoadLook]]()
+    bench, before, looks = FrameBench(run), both.begun, dict[Port, Sequence[LoadLook]]()
     frames = [
         replace(bench.frames("frames under load", port, 0, SIZES), per_s=FRAMES_PER_S, at_port=Arrives.SOME)
         for port in bench.ports
     ]
 
-    at_most_s = int(SECONDS[profile].most * LONGEST_LOOK_S)
+    at_most_s = int(SECONDS[profile].most * ONE_LASTS_S)
 
     # the frame programs give their account when the load is over: under it, that takes them half a minute
     def load() -> None:
         with together([tcp.steady(run, path, role, at_most_s) for path in run.bench.paths for role in Role]):
-            looks.update(_watched(run, bench.ports, SECONDS[profile], wanted))
+            looks.update(_watched(run, bench.ports, SECONDS[profile], wanted, at_most_s))
 
     undecided: Undecided | None = None
     try:
@@ -109,24 +105,12 @@ def _slot(port: Port) -> str:
     return port.pci.rpartition(".")[0]
 
 
-def _watched(run: Run, ports: Sequence[Port], plan: SamplingPlan, wanted: Wanted | None) -> dict[Port, list[LoadLook]]:
-    found: dict[Port, list[LoadLook]] = {port: [] for port in ports}
-
-    def look() -> None:
-        for port, seen in zip(ports, side_by_side(_look, [(run, port) for port in ports]), strict=True):
-            found[port].append(seen)
-
-    look()
-    for seconds in plan.looks:
-        while len(found[ports[0]]) <= seconds:
-            pause(WINDOW_S)
-            look()
-        if wanted is None or not load_rates.is_open(found, wanted):
-            break
+def _watched(
+    run: Run, ports: Sequence[Port], plan: SamplingPlan, wanted: Wanted | None, at_most_s: float
+) -> Mapping[Port, Sequence[LoadLook]]:
+    with sampled(run, ports, at_most_s) as sampler:
+        for seconds in plan.looks:
+            found = sampler.looks(seconds + 1)
+            if wanted is None or not load_rates.is_open(found, wanted):
+                break
     return found
-
-
-def _look(at: tuple[Run, Port]) -> LoadLook:
-    run, port = at
-    load = run.server_of(port).host.counts.load(run.interface(port))
-    return LoadLook(time.monotonic(), load)

@@ -28,7 +28,7 @@ LOST = ("rx_missed_errors", "rx_dropped", "tx_dropped")
 
 @dataclass(frozen=True)
 class LoadLook:
-    """What a port and its server had counted, and when, in s of the controller."""
+    """What a port and its server had counted, and when, in s of the server."""
 
     at_s: float
     load: Load

@@ -31,7 +31,7 @@ def missed(exposed: Mapping[Exposure, float], boots: Counter[str], runs: Collect
         lines.append(f"{frames:,} frames compared: damage rarer than 1 in {rarest:,} is seen with less than {_SEEN}")
     if runs:
         lines.append(f"at least {min(runs)} traffic runs a figure: {_of_ten('run', min(runs))}")
-    lines += [f"{count} boots of {server}: {_of_ten('boot', count)}" for server, count in sorted(boots.items())]
+    lines += [f"{server} booted {count} times: {_of_ten('boot', count)}" for server, count in sorted(boots.items())]
     failures = int(exposed.get(Exposure.LINK_FAILURES, 0))
     if failures:
         lines.append(f"{failures} link failures: {_of_ten('failure', failures)}")

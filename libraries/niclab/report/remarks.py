@@ -76,7 +76,7 @@ def _traffic(noted: Sequence[Mark]) -> list[Remark]:
 
 
 def _power(run_dir: Path, noted: Sequence[Mark]) -> tuple[list[Remark], list[str]]:
-    boots = Counter(mark.subject for mark in noted if mark.kind is MarkKind.BOOT)
+    boots = Counter(server for mark in noted if mark.kind is MarkKind.BOOT for server in mark.subject.split(" and "))
     try:
         exposed = exposure.read(run_dir / EVIDENCE_FOLDER / exposure.FILE)
         runs = [each.runs for each in figures.read(run_dir / EVIDENCE_FOLDER / figures.FILE) if each.runs]

@@ -1,0 +1,109 @@
+"""Samples the load of both servers once a second, on the servers: questions from outside would be a load themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+
+from niclab.bench.records import Port, Role
+from niclab.core.parallel import side_by_side
+from niclab.core.wait import pause, until
+from niclab.frames.load_rates import LoadLook
+from niclab.hosts.errors import ReadError
+from niclab.run.run import Run
+from niclab.run.server import Server
+from niclab.transports.ssh import Job
+
+EVERY_S = 1
+ONE_LASTS_S = 3.0
+"""Longest time from one sample to the next on a server that has hardly any CPU left, the pause included."""
+_BEGIN, _PORT = "@ ", "# "
+
+
+@dataclass(frozen=True)
+class Sampler:
+    """Samples that are being taken.
+
+    Attributes:
+        run: The current run.
+        jobs: What takes them on each server.
+        ports: The ports that are looked at.
+    """
+
+    run: Run
+    jobs: dict[Role, Job]
+    ports: Sequence[Port]
+
+    def looks(self, count: int) -> dict[Port, list[LoadLook]]:
+        """Wait until there are as many looks at each port, and return them.
+
+        Args:
+            count: Looks from the first one on.
+
+        Raises:
+            BenchFault: They do not come, or cannot be read.
+        """
+        pause(max(0, count - len(self._taken()[self.ports[0]])) * EVERY_S)
+        return until(
+            lambda: self._first(count),
+            within=count * ONE_LASTS_S,
+            what=f"{count} samples of the load of each port",
+            every=EVERY_S,
+        )
+
+    def _first(self, count: int) -> dict[Port, list[LoadLook]]:
+        taken = self._taken()
+        return {port: seen[:count] for port, seen in taken.items()} if min(map(len, taken.values())) >= count else {}
+
+    def _taken(self) -> dict[Port, list[LoadLook]]:
+        texts = dict(zip(self.jobs, side_by_side(lambda job: job.output(), self.jobs.values()), strict=True))
+        return {port: self._of(port, texts[port.role]) for port in self.ports}
+
+    def _of(self, port: Port, text: str) -> list[LoadLook]:
+        server, iface = self.run.server_of(port), self.run.interface(port)
+        found = []
+        for sample in text.split(_BEGIN)[1:-1]:  # the last one may not be whole
+            moment, *shown = sample.split(_PORT)
+            for each in shown:
+                name, _, counted = each.partition("\n")
+                if name == iface:
+                    found.append(LoadLook(_seconds(server, moment), server.host.counts.read_load(iface, counted)))
+        return found
+
+
+@contextmanager
+def sampled(run: Run, ports: Sequence[Port], at_most_s: float) -> Iterator[Sampler]:
+    """Take samples inside the ``with`` block.
+
+    Args:
+        run: The current run.
+        ports: The ports that are looked at.
+        at_most_s: The servers end by themselves after this time in s.
+
+    Raises:
+        BenchFault: A server cannot begin.
+    """
+    roles = {port.role for port in ports}
+    with ExitStack() as jobs:
+        yield Sampler(run, {role: jobs.enter_context(_job(run, role, ports, at_most_s)) for role in roles}, ports)
+
+
+@contextmanager
+def _job(run: Run, role: Role, ports: Sequence[Port], at_most_s: float) -> Iterator[Job]:
+    server = run.server(role)
+    ifaces = [run.interface(port) for port in ports if port.role is role]
+    asked = [f"echo '{_PORT}{iface}'; ({server.host.counts.load_command(iface)})" for iface in ifaces]
+    moment = f'read -r up rest < /proc/uptime; echo "{_BEGIN}$up"'
+    job = server.start(f"while :; do {moment}; {'; '.join(asked)}; sleep {EVERY_S}; done", limit_s=at_most_s)
+    try:
+        yield job
+    finally:
+        job.stop()
+
+
+def _seconds(server: Server, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ReadError(f"{server.name}: sample of its load: time {text.strip()!r}; expected: seconds") from None
