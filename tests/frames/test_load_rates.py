@@ -8,7 +8,7 @@ import pytest
 
 from niclab.bench.records import Port, Role
 from niclab.core.verdict import BenchFault, CardFailure
-from niclab.frames.load_rates import LoadLook, Wanted, is_open, losses, questions, stalls
+from niclab.frames.load_rates import LoadLook, WantedLoad, is_open, losses, questions, stalls
 from niclab.hosts.load_records import CpuTime, CpuTimes, FrameCounters, Load
 from niclab.stats.plan import SamplingPlan
 from niclab.stats.questions import Decision
@@ -16,7 +16,7 @@ from niclab.traffic.experiment import judge_questions
 
 DUT, PEER = (Port(role, "p0", "0000:01:00.0", "52:54:00:00:00:01", None) for role in (Role.DUT, Role.PEER))
 PLAN = SamplingPlan(first_look=6, met_from=6, most=12, step=3, warm_up_runs=0)
-WANTED = Wanted(mbps=6000.0, line_mbps=10000.0, source="sheet", plan=PLAN)
+WANTED = WantedLoad(mbps=6000.0, line_mbps=10000.0, source="sheet", plan=PLAN)
 
 
 def looks(mbps: Sequence[float], busy: float = 0.5, **gained: int) -> list[LoadLook]:

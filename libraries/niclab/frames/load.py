@@ -14,7 +14,7 @@ from niclab.core.profile import Profile
 from niclab.core.verdict import Undecided, blame
 from niclab.frames import load_rates
 from niclab.frames.exchange import FrameBench, Say, exchange
-from niclab.frames.load_rates import LoadLook, Wanted
+from niclab.frames.load_rates import LoadLook, WantedLoad
 from niclab.frames.load_sampler import ONE_LASTS_S, sampled
 from niclab.frames.spec import Arrives
 from niclab.links import checks
@@ -89,12 +89,12 @@ def carry(run: Run, profile: Profile, say: Say) -> None:
     run.card.known(run.card.section(fraction, FRACTION), FRACTION)
 
 
-def _room(run: Run, fraction: float, plan: SamplingPlan) -> tuple[Sequence[Before], Wanted]:
+def _room(run: Run, fraction: float, plan: SamplingPlan) -> tuple[Sequence[Before], WantedLoad]:
     """What every end can do before the load, and what the ports of the dut must carry then."""
     ends = [serving.ends(run, path, Role.DUT) for path in run.bench.paths]
     line_mbps = max(limit.line_mbps(run, each, path) for each, path in zip(ends, run.bench.paths, strict=True))
     source = f"sheet {run.card.name}: {FRACTION} {fraction:g} of line rate, {line_mbps:g} Mbit/s"
-    wanted = Wanted(fraction * line_mbps, line_mbps, source, plan)
+    wanted = WantedLoad(fraction * line_mbps, line_mbps, source, plan)
     befores = [before for each in ends for before in bottleneck.look_before(run, each)]
     slots = Counter(_slot(port) for port in run.ports(Role.DUT))
     bottleneck.want_room(befores, max(slots.values()) * wanted.mbps * 1e6, f"{source}, of all ports of a slot together")
@@ -106,7 +106,7 @@ def _slot(port: Port) -> str:
 
 
 def _watched(
-    run: Run, ports: Sequence[Port], plan: SamplingPlan, wanted: Wanted | None, at_most_s: float
+    run: Run, ports: Sequence[Port], plan: SamplingPlan, wanted: WantedLoad | None, at_most_s: float
 ) -> Mapping[Port, Sequence[LoadLook]]:
     with sampled(run, ports, at_most_s) as sampler:
         for seconds in plan.looks:

@@ -38,7 +38,7 @@ Looks = Mapping[Port, Sequence[LoadLook]]
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedLoad:
     """What each port of the dut must carry in each direction.
 
     Attributes:
@@ -54,7 +54,7 @@ class Wanted:
     plan: SamplingPlan
 
 
-def questions(looks: Looks, wanted: Wanted, befores: Sequence[Before] = ()) -> list[Question]:
+def questions(looks: Looks, wanted: WantedLoad, befores: Sequence[Before] = ()) -> list[Question]:
     """Ask of each port of the dut and direction whether the sheet's share of line rate was carried.
 
     Args:
@@ -74,7 +74,7 @@ def questions(looks: Looks, wanted: Wanted, befores: Sequence[Before] = ()) -> l
     ]
 
 
-def is_open(looks: Looks, wanted: Wanted | None) -> bool:
+def is_open(looks: Looks, wanted: WantedLoad | None) -> bool:
     """Return whether further seconds may still decide a question.
 
     Args:
@@ -86,7 +86,7 @@ def is_open(looks: Looks, wanted: Wanted | None) -> bool:
     return any(each.result.decision is Decision.UNDECIDED for each in questions(looks, wanted))
 
 
-def stalls(port: Port, looks: Sequence[LoadLook], wanted: Wanted | None) -> list[Trouble]:
+def stalls(port: Port, looks: Sequence[LoadLook], wanted: WantedLoad | None) -> list[Trouble]:
     """Find directions that stood still, or nearly, for a second.
 
     Args:
@@ -165,5 +165,5 @@ def without_free_cpu(looks: Looks) -> list[str]:
     return found
 
 
-def _outcome(looks: Sequence[LoadLook], way: str, wanted: Wanted) -> Outcome:
+def _outcome(looks: Sequence[LoadLook], way: str, wanted: WantedLoad) -> Outcome:
     return judge_values(rates(looks, way), at_least(wanted.mbps, wanted.source), "Mbit/s", wanted.plan, "seconds")
