@@ -57,7 +57,7 @@ from niclab.card.software import (
     TunableFact,
     TunableWhere,
 )
-from niclab.card.values import Unknown
+from niclab.card.values import Descriptors, Unknown
 from niclab.card.versions import (
     IncomparableVersions,
     Version,
@@ -81,6 +81,7 @@ __all__ = [
     "CoalescingParameter",
     "ConventionalPci",
     "Costs",
+    "Descriptors",
     "Driver",
     "Drivers",
     "Effect",

@@ -145,10 +145,11 @@ def _ring(end: _Held, setting: Setting) -> Iterator[None]:
 def _pause(end: _Held, setting: Setting) -> Iterator[None]:
     host, name, on = end.server.host, str(setting.name), _switch(setting)
     card = end.run.card
-    if not card.section(card.pause, "pause").settable:
+    section = card.section(card.pause, "pause")
+    if not section.settable:
         raise NotApplicable(f"sheet {card.name} says that pause frames cannot be set")
     with end.changing(str(setting), host.undo.pause(end.iface)):
-        attempt = host.settings.set_pause(end.iface, {name: on})
+        attempt = host.settings.set_pause(end.iface, section.asked(name, on))
         end.expect(setting, getattr(attempt.now, name), on, attempt.refused)
         yield
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from niclab.card import PauseFacts
 from niclab.core.verdict import fail_with
 from niclab.hosts.ethtool_records import Pause
 from niclab.run.run import Run
@@ -49,19 +50,19 @@ def switched(run: Run) -> None:
         with dut.put_back("pause frames are switched", dut.host.undo.pause(dut.iface)):
             for name in ("rx", "tx"):
                 for on in (False, True):
-                    problems += _tried(dut, before, name, on, settable=section.settable)
+                    problems += _tried(dut, section, before, name, on)
         after = dut.ask("pause frames", dut.host.settings.pause)
         if _switches(after) != _switches(before):
             problems.append(f"{dut.place}: pause frames did not come back: {after}, before {before}")
     fail_with(problems)
 
 
-def _tried(dut: DutPort, before: Pause, name: str, on: bool, *, settable: bool) -> list[str]:
-    attempt = dut.host.settings.set_pause(dut.iface, {"autoneg": False, name: on})
+def _tried(dut: DutPort, section: PauseFacts, before: Pause, name: str, on: bool) -> list[str]:
+    attempt = dut.host.settings.set_pause(dut.iface, section.asked(name, on))
     found = _switches(attempt.now)[name]
-    if settable and found is not on:
+    if section.settable and found is not on:
         return [dut.expected(f"pause {name}", f"{found}{refusal(attempt)}", on)]
-    if not settable and found != _switches(before)[name]:
+    if not section.settable and found != _switches(before)[name]:
         return [dut.expected(f"pause {name}", f"changed to {found}", "it fixed")]
     return []
 
