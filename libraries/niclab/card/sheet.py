@@ -13,7 +13,6 @@ from niclab.card.effects import Effect, Sequence
 from niclab.card.identity import ConventionalPci, IdentityFacts, Pcie
 from niclab.card.kernels import KernelContext, release
 from niclab.card.limits import Erratum, HarmlessMessage, Limits, Reference
-from niclab.card.model import Model
 from niclab.card.offloads import Offloads
 from niclab.card.settings import (
     ChannelFacts,
@@ -65,7 +64,6 @@ class Card(Sheet):
     references: tuple[Reference, ...] = ()
     errata: tuple[Erratum, ...] = ()
     harmless_messages: tuple[HarmlessMessage, ...] = ()
-    model: Model | None = None
 
     def of_kernel(self, kernel: str) -> Card:
         """The sheet with the facts that hold on a kernel; until it is asked for one, those of the newest.
