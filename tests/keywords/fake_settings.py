@@ -193,6 +193,9 @@ class FakeSettings:
     def set_pause(self, iface: str, values: Mapping[str, bool]) -> Attempt[Pause]:
         if "pause refused" in self.faults:
             return Attempt("not supported", self.pause(iface))
+        wanted = self.ports[iface].pause | values
+        if "sending needs receiving" in self.faults and wanted["tx"] and not wanted["rx"]:
+            return Attempt("tx ON rx OFF", self.pause(iface))
         self.ports[iface].pause |= values
         return Attempt(None, self.pause(iface))
 
