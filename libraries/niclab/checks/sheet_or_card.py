@@ -70,7 +70,7 @@ def _software(card: Card, system: OperatingSystem, seen: Seen) -> Iterator[Fact]
         return
     if system is OperatingSystem.LINUX and card.drivers.linux is not None:
         yield "drivers.linux.module", card.drivers.linux.module, seen.driver.driver
-    if seen.driver.firmware:
+    if seen.driver.firmware and card.firmware.is_known:
         yield "firmware", "one that its lists require or allow", _judged(card, seen.driver.firmware)
 
 

@@ -52,7 +52,7 @@ class Wanted:
 
 
 class Several:
-    """Marks a value that a section may stand in for, with such a value for each case; its words are ``wanted``."""
+    """Marks a value that may also be a section, with such a value for each case."""
 
     ERROR = "several"
     """Type of the error when the section's keys are wrong; its message says what they must be."""
