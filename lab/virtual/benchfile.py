@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import cardsheet
+import cardmodel
 import layout
 import uplinks
 from layout import DEFAULT_NAME, IPMI_PORT, REDFISH_PORT, RFC2217_PORT, ROLES, SSH_PORT, Bench, Port, Server
@@ -85,14 +85,14 @@ switch:
 
 def _cards(bench: Bench) -> str:
     """What differs with each card but QEMU's."""
-    names = [name for name in cardsheet.names() if name != cardsheet.QEMU_CARD]
+    names = [name for name in cardmodel.names() if name != cardmodel.QEMU_CARD]
     return "\n# What differs with another card in both servers.\ncards:\n" + "".join(
         _card(bench, name) for name in names
     )
 
 
 def _card(bench: Bench, name: str) -> str:
-    card = cardsheet.card(name)
+    card = cardmodel.card(name)
     servers = layout.bench(bench.name, dict.fromkeys(ROLES, card)).servers
     ports = "".join(
         f"      {server.role}.{port.name}: {_port(port, server)}\n" for server in servers for port in server.ports

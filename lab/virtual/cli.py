@@ -19,6 +19,7 @@ import benchfile
 import cables
 import cardfaults
 import cardkit
+import cardmodel
 import cardsheet
 import control
 import faults
@@ -51,6 +52,7 @@ def main(doc: str | None, arguments: list[str] | None = None) -> int:
     except (
         lifecycle.BenchError,
         cardfaults.CardFaultError,
+        cardmodel.ModelError,
         cardsheet.SheetError,
         control.ControlError,
         faults.FaultError,
@@ -129,7 +131,9 @@ def _parser(doc: str | None) -> argparse.ArgumentParser:
 
 
 def _card_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--card", metavar="CARD", help="put this card (a sheet in lab/cards) into both servers")
+    parser.add_argument(
+        "--card", metavar="CARD", help="put this card (a model in lab/virtual/models) into both servers"
+    )
     for role in layout.ROLES:
         parser.add_argument(f"--{role}", metavar="CARD", help=f"put this card into {role}")
 

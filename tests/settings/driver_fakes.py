@@ -175,7 +175,11 @@ class Ixgbe(Driver):
 
 
 class Bnx2x(Driver):
-    """bnx2x_ethtool.c, bnx2x_cmn.c."""
+    """bnx2x_ethtool.c, bnx2x_cmn.c, with four queues and that of storage."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.shown.rings["rx"] = 4078 // 5  # bnx2x_alloc_fp_mem_at()
 
     def heed_rings(self, asked: Values) -> None:
         if not 128 <= int(asked["rx"]) <= 4078 or not 21 < int(asked["tx"]) <= 4078:  # bnx2x_set_ringparam()
@@ -213,6 +217,8 @@ class Cxgb4(Driver):
             nearest[word] = min(
                 steps, key=lambda step: abs(step - int(asked[word]))
             )  # closest_timer(), closest_thres()
+        for word in ("tx-usecs", "tx-usecs-irq"):
+            nearest[word] = 0  # set_dbqtimer() without CXGB4_SGE_DBQ_TIMER
         super().heed_coalescing(nearest)
 
     def fix(self, features: dict[str, bool]) -> None:
@@ -282,7 +288,6 @@ DRIVERS: dict[str, type[Driver]] = {
     "bnx2x": Bnx2x,
     "cxgb4": Cxgb4,
     "be2net": Be2net,
-    "sfc": Siena,
     "sfc_siena": Siena,
     "acenic": Acenic,
 }

@@ -30,7 +30,8 @@ from niclab.settings.held import held
 
 PORT = Port(Role.DUT, "p0", "0000:01:00.0", None, None)
 LINUX, FREEBSD = OperatingSystem.LINUX, OperatingSystem.FREEBSD
-SHEETS = [load_card(file) for file in sorted(CARDS.glob("*.yaml"))]
+KERNEL = "6.1.0-28-amd64"
+SHEETS = [load_card(file).of_kernel(KERNEL) for file in sorted(CARDS.glob("*.yaml"))]
 PLACES = [(card, system) for card in SHEETS for system in OperatingSystem if getattr(card.drivers, system.value)]
 HELD = (SettingKind.OFFLOAD, SettingKind.SYSCTL, SettingKind.COALESCING, SettingKind.RING, SettingKind.PAUSE)
 K = ChangeKind
@@ -68,7 +69,7 @@ class OnePort:
         iface = driver_fakes.IFACE if system is LINUX else shell.iface
         host: Any = LinuxHost(shell, "dut") if system is LINUX else FreeBsdHost(shell, "dut")
         host.links = SimpleNamespace(await_carrier=lambda *_, **__: True, set_link=lambda *_: None)
-        host.system = SimpleNamespace(kernel=lambda: "6.1.0-28-amd64")
+        host.system = SimpleNamespace(kernel=lambda: KERNEL)
         description = SimpleNamespace(os=system)
         server = SimpleNamespace(
             role=Role.DUT, name="dut", description=description, host=host, ssh=shell, interface=lambda _: iface

@@ -13,7 +13,7 @@ from bench.real_bench import boot_id_in
 import image
 import layout
 import lifecycle
-from cardsheet import SheetError
+from cardmodel import ModelError
 from layout import Bench
 
 
@@ -37,7 +37,7 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
 
 def test_a_card_without_a_sheet_is_refused_before_an_image_is_built(bench: Bench) -> None:
     said: list[str] = []
-    with pytest.raises(SheetError, match="nosuch"):
+    with pytest.raises(ModelError, match="nosuch"):
         lifecycle.up(bench, fresh=False, cards={"dut": "nosuch"}, say=said.append)
     assert said == []
 
