@@ -120,7 +120,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--name", default="soak", help="name of the bench")
     parser.add_argument(
-        "--card", default="emulex-oce11102", choices=[n for n in cardsheet.names() if n != cardsheet.QEMU_CARD]
+        "--card", default="emulex-oce11102", choices=[n for n in cardsheet.names() if n not in cardsheet.QEMU_CARDS]
     )
     parser.add_argument("--cycles", type=int, default=200)
     options = parser.parse_args()

@@ -11,7 +11,7 @@ from layout import DEFAULT_NAME, IPMI_PORT, REDFISH_PORT, RFC2217_PORT, ROLES, S
 def render(bench: Bench) -> str:
     """The text of the bench file; ``lab/benches/virtual.yaml`` is that of the bench of the default name.
 
-    It fits every card there is a sheet of: that of QEMU's, and in ``cards`` what differs with each of the others.
+    It fits every card there is a sheet of: an 82574L, and in ``cards`` what differs with each of the others.
     """
     bench = layout.bench(bench.name)
     option = "" if bench.name == DEFAULT_NAME else f" --name {bench.name}"
@@ -74,8 +74,8 @@ switch:
 
 
 def _cards(bench: Bench) -> str:
-    """What differs with each card but QEMU's."""
-    names = [name for name in cardsheet.names() if name != cardsheet.QEMU_CARD]
+    """What differs with each card but the one that a bench has without another word."""
+    names = [name for name in cardsheet.names() if name != cardsheet.INTEL_82574L.name]
     return "\n# What differs with another card in both servers.\ncards:\n" + "".join(
         _card(bench, name) for name in names
     )

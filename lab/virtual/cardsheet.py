@@ -1,7 +1,7 @@
 """What the virtual bench takes from a card sheet (``lab/cards/NAME.yaml``): the only place where facts of a card stand.
 
-``intel-82574l`` is QEMU's own e1000e; every other card is a virtual card (``lab/virtual/card``) of the model its sheet
-describes.
+The cards of ``QEMU_CARDS`` are models of QEMU's; every other card is a virtual card (``lab/virtual/card``) of the model
+its sheet describes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import yaml
 from nvram import Place
 
 SHEETS = Path(__file__).resolve().parents[1] / "cards"
-QEMU_CARD = "intel-82574l"
 PORTS = 2  # a bench connects two ports of each server
 FIRST_BUS = 0x81
 WORDS: Mapping[type, str] = {int: "a whole number above 0", str: "a text", list: "a list", dict: "a section"}
@@ -38,6 +37,8 @@ class Card:
     :ivar pci: address of each port's PCI function; two ports of one function have the same.
     :ivar mac_prefix: first three bytes of its MAC addresses, those of the vendor.
     :ivar places: slot and number on the card of each port; a card of one port is there twice.
+    :ivar device: QEMU's model of a port; nothing for a virtual card.
+    :ivar processors: of a server with it; a card with several queues uses one a processor.
     """
 
     name: str
@@ -46,15 +47,19 @@ class Card:
     pci: tuple[str, ...]
     mac_prefix: str
     places: tuple[Place, ...] = (Place(0, 0), Place(0, 1))
+    device: str = ""
+    processors: int = 1
 
     @property
     def virtual(self) -> bool:
         """Is it a virtual card, and not one of QEMU's?"""
-        return self.name != QEMU_CARD
+        return not self.device
 
 
 # cables run at line rate / 20: 50 Mbit/s, which an emulated processor carries with ease
-INTEL_82574L = Card(QEMU_CARD, 1000.0, 20, ("0000:01:00.0", "0000:02:00.0"), "00:1b:21")
+INTEL_82574L = Card("intel-82574l", 1000.0, 20, ("0000:01:00.0", "0000:02:00.0"), "00:1b:21", device="e1000e")
+INTEL_82576 = Card("intel-82576", 1000.0, 20, ("0000:01:00.0", "0000:01:00.1"), "00:1b:21", device="igb", processors=2)
+QEMU_CARDS = {card.name: card for card in (INTEL_82574L, INTEL_82576)}
 
 
 def names() -> list[str]:
@@ -84,8 +89,8 @@ def card(name: str) -> Card:
 
     :raises SheetError: when there is no such sheet, or a field that the bench needs is missing or wrong.
     """
-    if name == QEMU_CARD:
-        return INTEL_82574L
+    if name in QEMU_CARDS:
+        return QEMU_CARDS[name]
     sheet = read(name)
     ports = field(sheet, name, "identity.ports_per_card", int)
     places = tuple(Place(number // ports, number % ports) for number in range(PORTS))

@@ -22,6 +22,7 @@ import control
 import image
 import parts
 import process
+import qemu
 import server as machine
 import slots
 import uplinks
@@ -98,7 +99,7 @@ def up(
         slots.exchanged(bench, cards or {}, systems)  # names first: an image takes a minute to build
         if not image.built():
             say("building the guest image, once, about a minute")
-        base = image.ensure()
+        base, program = image.ensure(), qemu.ensure()
         if fresh:
             parts.end_all(bench)
             for server in bench.servers:
@@ -112,7 +113,7 @@ def up(
         off = [server for server in bench.servers if f"qemu-{server.role}" not in alive]
         try:
             with ThreadPoolExecutor() as pool:
-                notes = [pool.submit(machine.prepare, server, identity, base) for server in off]
+                notes = [pool.submit(machine.prepare, server, identity, base, program) for server in off]
                 parts.start(bench, [part for part in parts.parts(bench, identity) if part.name not in alive])
                 for note in notes:
                     if told := note.result():

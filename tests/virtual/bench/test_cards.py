@@ -18,7 +18,7 @@ from layout import Bench, Port
 
 pytestmark = pytest.mark.slow
 
-CARDS = [name for name in cardsheet.names() if name != cardsheet.QEMU_CARD]
+CARDS = [name for name in cardsheet.names() if name not in cardsheet.QEMU_CARDS]
 CARD = "emulex-oce11102"
 NEWER, REQUIRED = "10.6.144.21", "4.4.249.3"
 LINK_S = 10.0
