@@ -69,13 +69,14 @@ class RingFacts(Section):
 class CoalescingParameter(Record):
     """A parameter of ``ethtool -c`` that the driver supports: its value as delivered, and the largest it takes.
 
-    ``settable``: false when it is shown only, or a new value is taken and has no effect.
+    ``settable``: false when it is shown only, or a new value is taken and has no effect; unknown when it depends on the
+    server.
     """
 
     name: Word
     default: Setting
     max: Setting | None = None
-    settable: bool = True
+    settable: Switch = True
 
 
 class CoalescingFacts(Section):

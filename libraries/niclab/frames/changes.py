@@ -103,7 +103,7 @@ def candidates(run: Run) -> list[Setting]:
                 found += [_setting(SettingKind.RING, name, size) for size in (ring.max // 2, ring.max)]
     if card.coalescing and card.of_driver("coalescing", system):
         for parameter in card.coalescing.parameters:
-            if parameter.settable and isinstance(parameter.max, int):
+            if parameter.settable is True and isinstance(parameter.max, int):
                 found += [_setting(SettingKind.COALESCING, parameter.name, parameter.max // 2)]
     if card.pause and card.pause.settable:
         found += [_setting(SettingKind.PAUSE, name, False) for name in ("rx", "tx")]
