@@ -38,6 +38,7 @@ class Card:
     :ivar mac_prefix: first three bytes of its MAC addresses, those of the vendor.
     :ivar places: slot and number on the card of each port; a card of one port is there twice.
     :ivar device: QEMU's model of a port; nothing for a virtual card.
+    :ivar lanes: of its PCI Express slot.
     :ivar processors: of a server with it; a card with several queues uses one a processor.
     """
 
@@ -48,6 +49,7 @@ class Card:
     mac_prefix: str
     places: tuple[Place, ...] = (Place(0, 0), Place(0, 1))
     device: str = ""
+    lanes: int = 1
     processors: int = 1
 
     @property
@@ -58,7 +60,9 @@ class Card:
 
 # cables run at line rate / 20: 50 Mbit/s, which an emulated processor carries with ease
 INTEL_82574L = Card("intel-82574l", 1000.0, 20, ("0000:01:00.0", "0000:02:00.0"), "00:1b:21", device="e1000e")
-INTEL_82576 = Card("intel-82576", 1000.0, 20, ("0000:01:00.0", "0000:01:00.1"), "00:1b:21", device="igb", processors=2)
+INTEL_82576 = Card(
+    "intel-82576", 1000.0, 20, ("0000:01:00.0", "0000:01:00.1"), "00:1b:21", device="igb", lanes=4, processors=2
+)
 QEMU_CARDS = {card.name: card for card in (INTEL_82574L, INTEL_82576)}
 
 

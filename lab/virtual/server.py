@@ -165,7 +165,7 @@ def _qemu_card(server: Server) -> list[str]:
     buses = sorted({_bus(port.pci) for port in server.ports})
     for number in range(len(buses)):
         slot = f"pcie-root-port,id=root{number},chassis={number + 1},addr={ROOT_PORT_ADDRESS + number:#x}"
-        command += ["-device", f"{slot},x-speed=2_5,x-width=1"]
+        command += ["-device", f"{slot},x-speed=2_5,x-width={server.card.lanes}"]
     for port in server.ports:
         siblings = [other for other in server.ports if _bus(other.pci) == _bus(port.pci)]
         place = f"bus=root{buses.index(_bus(port.pci))},addr=0.{port.pci[-1]}"

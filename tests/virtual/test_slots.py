@@ -59,6 +59,30 @@ def test_ports_are_functions_of_one_card_or_cards_of_their_own() -> None:
     assert cardsheet.card("alteon-acenic").places == (Place(0, 0), Place(1, 0))
 
 
+def _devices(name: str) -> list[dict[str, str]]:
+    """The PCI devices of QEMU's model of a card: properties, the model itself as ``model``."""
+    bench = layout.bench("t", dict.fromkeys(layout.ROLES, cardsheet.card(name)))
+    words = machine.card_arguments(bench.server("dut"), None)
+    assert set(words[::2]) == {"-device"}
+    return [dict(field.split("=") for field in f"model={device}".split(",")) for device in words[1::2]]
+
+
+def test_the_ports_of_one_card_are_functions_that_lead_to_each_other() -> None:
+    slot, *functions = _devices("intel-82576")
+    assert (slot["model"], slot["x-width"]) == ("pcie-root-port", "4")
+    assert [(each["model"], each["bus"], each["addr"]) for each in functions] == [
+        ("igb", "root0", "0.0"),
+        ("igb", "root0", "0.1"),
+    ]
+    assert [each["x-pcie-ari-nextfn-1"] for each in functions] == ["on", "off"]
+
+
+def test_cards_of_one_port_have_a_slot_each() -> None:
+    slots_and_cards = _devices("intel-82574l")
+    assert [each["model"] for each in slots_and_cards] == ["pcie-root-port"] * 2 + ["e1000e"] * 2
+    assert [each["bus"] for each in slots_and_cards[2:]] == ["root0", "root1"]
+
+
 @pytest.mark.parametrize("name", ["", "no-such-card", "../benches/virtual", "A", "emulex-oce11102.yaml"])
 def test_a_card_without_a_sheet_is_refused_and_those_there_are_named(name: str) -> None:
     with pytest.raises(SheetError, match=re.escape(f"no card {name!r}; there are alteon-acenic, ")):
