@@ -21,7 +21,9 @@ RUNS, FIGURES, CARDS = 100_000, 125, 200
 def stored(number: int) -> tuple[StoredRun, Sequence[StoredFigure]]:
     started = f"2026-01-01T00:00:{number:06}+00:00"
     card, software = f"card-{number % CARDS}", (f"firmware {number // 40_000}", "driver 1", "Debian")
-    run = StoredRun("lab", f"run-{number}", card, started, "CERTIFIED", *software, "quick", "b", "physical card")
+    run = StoredRun(
+        "lab", f"run-{number}", card, started, "CERTIFIED", *software, "quick", "b", "physical card", f"S{number}"
+    )
     samples = [tuple(random.gauss(940, 3) for _ in range(3)) for _ in range(FIGURES)]
     return run, [StoredFigure(f"figure {place}", "Mbit/s", each) for place, each in enumerate(samples)]
 

@@ -25,6 +25,24 @@ def render(bench: Bench) -> str:
 bench: {bench.name}
 description: Two virtual servers with two ports each, back to back, and a switch to connect them to
 emulated: true
+# What QEMU's cards do otherwise than the silicon; the other cards are models of this repository.
+deviations:
+  - card: intel-82574l
+    fact: filters.unicast
+    how: an address that is not its own is received if its hash is that of a group it joined
+    source: QEMU 7.2 and 10.0, hw/net/e1000x_common.c, e1000x_rx_group_filter(); measured
+  - card: intel-82574l
+    fact: filters.vlan
+    how: frames of every VLAN are received
+    source: measured, QEMU 7.2
+  - card: intel-82576
+    fact: filters.unicast
+    how: an address that is not its own is received if its hash is that of a group it joined
+    source: QEMU 10.0, hw/net/igb_core.c, igb_receive_assign(), and e1000x_common.c, e1000x_rx_group_filter(); measured
+  - card: intel-82576
+    fact: pcie.width
+    how: it trains to one lane in any slot
+    source: QEMU 10.0, hw/pci/pcie.c, pcie_endpoint_cap_init(), which igb.c calls; measured
 secrets_file: {folder}/secrets.env
 
 commands:

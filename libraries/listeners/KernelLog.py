@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from robot import result, running
 
-from niclab.core.verdict import BenchFault, CardFailure
+from niclab.core.verdict import BenchFault, CardFailure, KernelFailure
 from niclab.report.verdicts import ALSO
 from niclab.run.kernel_watch import KernelWatch
 from niclab.run.run import acquired
@@ -37,9 +37,14 @@ class KernelLog:
 
 
 def _fail(result: result.TestCase, found: Sequence[Exception]) -> None:
-    said = [f"{type(each).__name__}: {each}" for each in found]
+    said = [f"{_kind(each).__name__}: {each}" for each in found]
     already = result.message if result.failed else ""
     is_card = isinstance(found[0], CardFailure)
     parts = [*said, already] if is_card else [already, *said]
     result.message = ALSO.join(each for each in parts if each)
     result.status = "FAIL"
+
+
+def _kind(found: Exception) -> type[Exception]:
+    """The verdict as it is in the message: that of the card is of another kind where a kernel said it."""
+    return KernelFailure if isinstance(found, CardFailure) else type(found)

@@ -16,6 +16,7 @@ from robot.running import Keyword, TestCase, TestSuite
 
 from niclab.bench.records import OperatingSystem
 from niclab.card import Card, CoalescingFacts, Effect, load_card
+from niclab.report.tags import DECIDES
 
 EVERY = "every"
 PREFIX = "per:"
@@ -116,7 +117,7 @@ def _name(name: str, noun: str, row: str) -> str:
 
 
 def _tags(effect: Effect) -> list[str]:
-    """The requirement of an effect, and its parameters for Allure."""
+    """The part of a requirement that an effect decides, and its parameters for Allure."""
     parameters = {
         "setting": ", ".join(map(str, effect.change)),
         "against": ", ".join(map(str, effect.against)),
@@ -126,7 +127,7 @@ def _tags(effect: Effect) -> list[str]:
         "figure": effect.figure.value,
     }
     tags = [f"allure.param.{name}:{value}" for name, value in parameters.items() if value]
-    return [f"req:{effect.requirement}", *tags]
+    return [f"{DECIDES}{effect.decides}", *tags]
 
 
 def _calls(test: TestCase) -> list[Keyword]:

@@ -4,17 +4,18 @@ Documentation    The consoles show what a server says when nothing else can be a
 Resource         ../../resources/console.resource
 Resource         ../../resources/power.resource
 
-Test Tags        req:CARD-07    needs:console
+Test Tags        needs:console
 
 
 *** Test Cases ***
 Every Console Answers To A Login
+    [Tags]    req:CARD-07/console
     Console Should Answer    dut
     Console Should Answer    peer
 
 A Panic Is Captured And The Server Recovered
     [Documentation]    The kernel of the dut panics; the console shows it; the BMC's reset brings the server back.
-    [Tags]    needs:bmc    disruptive
+    [Tags]    needs:bmc    disruptive    req:CARD-07/panic
     Crash    dut
     Console Should Show A Panic    dut
     Reset By BMC    dut

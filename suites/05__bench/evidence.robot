@@ -5,9 +5,8 @@ Documentation    What is kept of both servers after a failure is complete: conso
 
 Resource         ../../resources/bench.resource
 
-Test Tags        req:SUS-09
-
 
 *** Test Cases ***
 Every Tool That Gives Evidence Of A Failure Answers
+    [Tags]    req:SUS-09
     Evidence Should Be Complete

@@ -7,19 +7,18 @@ Resource         ../../resources/links.resource
 Resource         ../../resources/power.resource
 Resource         ../../resources/traffic.resource
 
-Test Tags        req:CARD-01
-
 
 *** Test Cases ***
 The Driver Version Is One The Sheet Wants
-    [Tags]    req:EMX-03
+    [Tags]    req:CARD-01/version    req:EMX-03/driver-version
     Driver Version Should Be As On The Sheet
 
 The Package Of The Driver Is One The Sheet Wants
-    [Tags]    req:EMX-02    req:EMX-03
+    [Tags]    req:EMX-03/package
     Package Should Be As On The Sheet
 
 The Driver In Memory Is The Installed One
+    [Tags]    req:CARD-01/in-memory
     Loaded Driver Should Be The Installed One
 
 The Card Is Usable Without An Install Step
@@ -29,11 +28,13 @@ The Card Is Usable Without An Install Step
     Every Link Should Carry Traffic
 
 Reloading The Driver Brings Every Link Back
+    [Tags]    req:CARD-01/reload
     Reload The Driver
     Every Link Should Be Up
     Every Link Should Carry Traffic
 
 Reloading The Driver Under Traffic Brings Every Link Back
+    [Tags]    req:CARD-01/reload-under-load
     Start Steady Traffic
     Reload The Driver
     Every Link Should Be Up
@@ -41,6 +42,6 @@ Reloading The Driver Under Traffic Brings Every Link Back
     [Teardown]    Stop Steady Traffic
 
 The Driver Is Loaded After A Power Cycle
-    [Tags]    req:EMX-02    needs:bmc    disruptive
+    [Tags]    needs:bmc    disruptive    req:EMX-02/boot
     Start The Dut Once    COLD
     Driver Should Have Been Loaded    COLD

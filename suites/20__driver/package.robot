@@ -8,32 +8,36 @@ Resource         ../../resources/driver.resource
 
 Test Teardown    Restore The Driver Packages
 
-Test Tags        req:CARD-01    req:EMX-02    disruptive    slow
+Test Tags        disruptive    slow
 
 
 *** Test Cases ***
 The Required Driver Is Installed And Runs On The Dut
-    [Tags]    allure.severity:blocker    req:EMX-03
+    [Tags]    allure.severity:blocker    req:CARD-01/install    req:EMX-02/package
     Run The Packaged Driver    REQUIRED    dut
 
 The Required Driver Is Installed And Runs On The Peer
+    [Tags]    req:CARD-01/install-peer
     Run The Packaged Driver    REQUIRED    peer
 
 The Former Driver Is Upgraded To The Required One
+    [Tags]    req:CARD-01/upgrade
     Run The Packaged Driver    PREVIOUS    dut
     Run The Packaged Driver    REQUIRED    dut
 
 The Required Driver Is Rolled Back To The Former One
+    [Tags]    req:CARD-01/rollback
     Run The Packaged Driver    REQUIRED    dut
     Run The Packaged Driver    PREVIOUS    dut
 
 A Removed Driver Leaves The Kernel's Own
+    [Tags]    req:CARD-01/removal
     Kernel Should Bring The Driver    dut
     Run The Packaged Driver    REQUIRED    dut
     Run The Kernel's Driver    dut
 
 An Installed Driver Is Loaded After A Power Cycle
-    [Tags]    needs:bmc
+    [Tags]    needs:bmc    req:EMX-02/package-boot
     Install The Driver Package    REQUIRED    dut
     Power Cycle The Dut
     Driver Should Be Loaded

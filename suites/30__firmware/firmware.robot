@@ -8,24 +8,24 @@ Resource         ../../resources/firmware.resource
 
 Test Teardown    Put Firmware Back
 
-Test Tags        req:CARD-02    req:EMX-04    disruptive
+Test Tags        disruptive
 
 
 *** Test Cases ***
 The Firmware Is One The Sheet Wants
-    [Tags]    allure.severity:blocker
+    [Tags]    allure.severity:blocker    req:CARD-02/check    req:EMX-04/version
     Firmware Should Be As On The Sheet
 
 An Image Of Another Card Is Refused
-    [Tags]    allure.severity:critical
+    [Tags]    allure.severity:critical    req:CARD-02/refusal-foreign
     Foreign Image Should Be Refused
 
 Damaged Images Are Refused
-    [Tags]    allure.severity:critical
+    [Tags]    allure.severity:critical    req:CARD-02/refusal-damaged
     Damaged Images Should Be Refused
 
 Firmware That Runs After A Driver Reload Can Be Changed And Put Back
-    [Tags]    slow
+    [Tags]    slow    req:CARD-02/update    req:CARD-02/rollback    req:EMX-04/update
     Activation Should Be    DRIVER_RELOAD
     Write Other Firmware
     Reload The Driver
@@ -35,7 +35,7 @@ Firmware That Runs After A Driver Reload Can Be Changed And Put Back
     Former Firmware Should Run On Every Link
 
 Firmware That Runs After A Restart Can Be Changed And Put Back
-    [Tags]    slow
+    [Tags]    slow    req:CARD-02/update    req:CARD-02/rollback    req:EMX-04/update
     Activation Should Be    RESET
     Write Other Firmware
     Restart The Dut
@@ -45,7 +45,7 @@ Firmware That Runs After A Restart Can Be Changed And Put Back
     Former Firmware Should Run On Every Link
 
 Firmware That Runs After A Power Cycle Can Be Changed And Put Back
-    [Tags]    slow    needs:bmc
+    [Tags]    slow    needs:bmc    req:CARD-02/update    req:CARD-02/rollback    req:CARD-02/power-cycle    req:EMX-04/update
     Activation Should Be    POWER_CYCLE
     Write Other Firmware
     Power Cycle The Dut

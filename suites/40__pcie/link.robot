@@ -8,25 +8,24 @@ Resource         ../../resources/card.resource
 Resource         ../../resources/power.resource
 Resource         ../../resources/traffic.resource
 
-Test Tags        req:CARD-03    req:EMX-01
-
 
 *** Test Cases ***
 The Link Is As On The Sheet When Idle
-    [Tags]    allure.severity:blocker
+    [Tags]    allure.severity:blocker    req:CARD-03/idle    req:EMX-01
     PCIe Link Should Be As On The Sheet
 
 The Link Is As On The Sheet Under Load
+    [Tags]    req:CARD-03/loaded    req:EMX-01
     Start Steady Traffic
     PCIe Link Should Be As On The Sheet
     [Teardown]    Stop Steady Traffic
 
 The Link Is As On The Sheet After A Warm Restart
-    [Tags]    disruptive
+    [Tags]    disruptive    req:CARD-03/warm
     Start The Dut Once    WARM
     PCIe Link Should Have Come Up As On The Sheet    WARM
 
 The Link Is As On The Sheet After A Power Cycle
-    [Tags]    needs:bmc    disruptive
+    [Tags]    needs:bmc    disruptive    req:CARD-03/cold
     Start The Dut Once    COLD
     PCIe Link Should Have Come Up As On The Sheet    COLD

@@ -5,13 +5,12 @@ Resource         ../../resources/settings.resource
 
 Test Teardown    Ready The Bench
 
-Test Tags        req:NFS-06    req:SUS-08
-
 
 *** Test Cases ***
 Every Coalescing Parameter Can Be Set
-    [Tags]    per:coalescing
+    [Tags]    per:coalescing    req:SUS-08/coalescing
     Coalescing Parameter Should Be Settable    every
 
 Unsupported Coalescing Is Refused
+    [Tags]    req:SUS-08/coalescing
     Unsupported Coalescing Should Be Refused

@@ -5,9 +5,8 @@ Resource         ../../resources/settings.resource
 
 Test Teardown    Ready The Bench
 
-Test Tags        req:SUS-08
-
 
 *** Test Cases ***
 The MTU Takes Its Range
+    [Tags]    req:SUS-08/mtu
     MTU Should Take Its Range

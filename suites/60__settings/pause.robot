@@ -5,9 +5,8 @@ Resource         ../../resources/settings.resource
 
 Test Teardown    Ready The Bench
 
-Test Tags        req:SUS-08
-
 
 *** Test Cases ***
 Pause Frames Can Be Switched
+    [Tags]    req:SUS-08/pause
     Pause Should Be Settable

@@ -6,7 +6,7 @@ Resource         ../../resources/settings.resource
 
 *** Test Cases ***
 The Recommended Configuration Survives A Restart
-    [Tags]    req:DEL-06    disruptive    slow
+    [Tags]    disruptive    slow    req:DEL-06
     Make The Recommended Configuration Persistent
     Restart The Dut
     Recommended Configuration Should Be In Force

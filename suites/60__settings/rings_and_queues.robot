@@ -8,7 +8,7 @@ Test Teardown    Ready The Bench
 
 *** Test Cases ***
 Every Ring Takes Its Range
-    [Tags]    req:DEL-07    req:SUS-08    per:ring
+    [Tags]    per:ring    req:SUS-08/rings
     Ring Should Take Its Range    every
 
 The Largest Rings Fit In Memory
@@ -16,5 +16,5 @@ The Largest Rings Fit In Memory
     Largest Rings Should Fit In Memory
 
 Queues Can Be Set
-    [Tags]    req:SUS-08
+    [Tags]    req:SUS-08/queues
     Queues Should Be Settable

@@ -5,20 +5,20 @@ Resource         ../../resources/frames.resource
 
 Test Teardown    Ready The Bench
 
-Test Tags        req:CARD-12
-
 
 *** Test Cases ***
 Traffic Survives Changes Of Settings
-    [Tags]    allure.severity:critical
+    [Tags]    allure.severity:critical    req:CARD-12/under-traffic
     Traffic Should Survive Random Changes
 
 Settings Survive Down And Up
+    [Tags]    req:CARD-12/down-up
     Settings Should Survive Down And Up
 
 The Self Test Passes While The Port Is In Use
+    [Tags]    req:CARD-12/self-test
     Self Test Should Pass    offline=False
 
 The Whole Self Test Passes
-    [Tags]    slow
+    [Tags]    slow    req:CARD-12/whole-self-test
     Self Test Should Pass    offline=True

@@ -6,33 +6,32 @@ Resource         ../../resources/frames.resource
 
 Test Teardown    Ready The Bench
 
-Test Tags        req:CARD-09
-
 
 *** Test Cases ***
 Every Frame Arrives Once In Order And Unchanged
-    [Tags]    allure.severity:blocker
+    [Tags]    allure.severity:blocker    req:CARD-09/delivery
     Every Frame Should Arrive Once In Order And Unchanged
 
 Frames Of Every Size Arrive
-    [Tags]    allure.severity:critical
+    [Tags]    allure.severity:critical    req:CARD-09/delivery
     Frames Of Every Size Should Arrive
 
 Frames Of The Largest Sizes Arrive
-    [Tags]    slow
+    [Tags]    slow    req:CARD-09/largest-sizes
     Frames Of The Largest Sizes Should Arrive
 
 Data Arrive Unchanged With Every Offload On
-    [Tags]    allure.severity:critical
+    [Tags]    allure.severity:critical    req:CARD-09/offloads
     Data Should Arrive Unchanged    offload=every    on=True
 
 Data Arrive Unchanged With Every Offload Off
+    [Tags]    req:CARD-09/offloads
     Data Should Arrive Unchanged    offload=every    on=False
 
 Every Offload Leaves Data Unchanged When It Is Off
-    [Tags]    per:offload    slow
+    [Tags]    per:offload    slow    req:CARD-09/each-offload
     Data Should Arrive Unchanged    every    on=False
 
 Wrong Checksums Are Refused And Counted
-    [Tags]    allure.severity:critical
+    [Tags]    allure.severity:critical    req:CARD-09/checksums
     Wrong Checksums Should Be Refused And Counted

@@ -5,10 +5,8 @@ Resource         ../../resources/frames.resource
 
 Test Teardown    Ready The Bench
 
-Test Tags        req:CARD-11
-
 
 *** Test Cases ***
 Every Path Carries Full Load In Both Directions
-    [Tags]    allure.severity:critical
+    [Tags]    allure.severity:critical    req:CARD-11    req:NFS-06/full-duplex
     Every Path Should Carry Full Load

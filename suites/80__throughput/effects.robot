@@ -8,7 +8,7 @@ Resource         ../../resources/sweeps.resource
 
 Test Timeout     5 h
 
-Test Tags        req:CARD-06    slow
+Test Tags        slow
 
 
 *** Test Cases ***
@@ -17,5 +17,5 @@ Every Setting Has The Effect On The Sheet
     Setting Should Have Its Effect    every
 
 Each Factor Alone Changes What The Sheet Predicts
-    [Tags]    req:DEL-02
+    [Tags]    req:DEL-02/tcp
     Each Factor Alone Should Have Its Effect

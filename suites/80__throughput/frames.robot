@@ -8,17 +8,17 @@ Test Timeout     2 h
 
 *** Test Cases ***
 The Frame Rate Is That On The Sheet At Every Size
-    [Tags]    req:NFS-01    slow
+    [Tags]    slow    req:NFS-01/rate
     Frame Rate Should Reach The Limit
 
 The Frame Rate Is The Same At Every Size
-    [Tags]    req:NFS-01    slow
+    [Tags]    slow    req:NFS-01/every-size
     Frame Rate Should Be The Same At Every Size
 
 Jumbo Frames Gain What The Frame Rate Predicts
-    [Tags]    req:NFS-01    slow
+    [Tags]    slow    req:NFS-01/jumbo-gain
     Jumbo Frames Should Gain What The Frame Rate Predicts
 
 Fragmented Datagrams Arrive Whole With Checksum Offload
-    [Tags]    req:NFS-03    allure.severity:critical
+    [Tags]    allure.severity:critical    req:NFS-03/fragments
     Fragments Should Arrive Whole

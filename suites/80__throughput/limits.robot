@@ -3,16 +3,18 @@ Documentation    TCP reaches the sheet's fraction of line rate on every path, an
 
 Resource         ../../resources/traffic.resource
 
-Test Tags        req:CARD-06    allure.severity:critical
+Test Tags        allure.severity:critical
 
 
 *** Test Cases ***
 The Dut Sends At The Rate On The Sheet
+    [Tags]    req:CARD-06/limits
     TCP From The Dut Should Reach The Limit
 
 The Dut Receives At The Rate On The Sheet
+    [Tags]    req:CARD-06/limits
     TCP From The Peer Should Reach The Limit
 
 A VLAN Carries The Fraction On The Sheet
-    [Tags]    req:CARD-05
+    [Tags]    req:CARD-05/rate    req:CARD-06/vlan-limit
     TCP In A VLAN Should Reach Its Limit

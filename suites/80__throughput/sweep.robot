@@ -9,24 +9,26 @@ Resource         ../../resources/sweeps.resource
 
 Test Timeout     5 h
 
-Test Tags        req:EMX-07    req:CARD-06    allure.severity:critical
+Test Tags        allure.severity:critical
 
 
 *** Test Cases ***
 TCP Stream Reaches The Limits At Every MTU
+    [Tags]    req:EMX-07/tcp-stream
     Every Size And MTU Should Reach The Limit    TCP_STREAM
 
 TCP Sendfile Reaches The Limits At Every MTU
-    [Tags]    req:SUS-02
+    [Tags]    req:EMX-07/tcp-sendfile
     Every Size And MTU Should Reach The Limit    TCP_SENDFILE
 
 UDP Stream Reaches The Limits At Every MTU
+    [Tags]    req:EMX-07/udp-stream
     Every Size And MTU Should Reach The Limit    UDP_STREAM
 
 TCP Stream Reaches The Limits In Every Direction Over Every Path
-    [Tags]    slow
+    [Tags]    slow    req:EMX-07/directions
     Sweep Should Reach The Limits In Every Direction    TCP_STREAM
 
 UDP Stream Reaches The Limits In Every Direction Over Every Path
-    [Tags]    slow
+    [Tags]    slow    req:EMX-07/directions
     Sweep Should Reach The Limits In Every Direction    UDP_STREAM

@@ -136,6 +136,8 @@ class Namespaces:
         made = SimpleNamespace(
             interface=interface,
             bench=SimpleNamespace(
+                name="namespaces",
+                deviations=(),
                 paths=paths,
                 port=self.ports.__getitem__,
                 partner=lambda port: self.ports[f"{'peer' if port.role is Role.DUT else 'dut'}.{port.key}"],

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from namespaces import Namespaces
 
+from niclab.bench.records import DeclaredDeviation, SiliconFact
 from niclab.card import Card, ExactFilter, FilterFacts, MulticastFilter, Unknown
-from niclab.core.verdict import CardFailure, NotApplicable
+from niclab.core.verdict import CardFailure, Deviation, NotApplicable
 from niclab.frames import delivery, exchange, filters
 from niclab.frames.exchange import near_addresses, strange_addresses
 from niclab.frames.spec import Arrives
@@ -35,10 +36,22 @@ def knows(
 
 
 def test_a_filter_that_nobody_knows_is_not_judged(clean: Namespaces, monkeypatch: pytest.MonkeyPatch) -> None:
-    knows(clean, monkeypatch, single=Unknown.UNKNOWN)
+    knows(clean, monkeypatch, single=Unknown(unknown="nobody measured it"))
     for check, field in ((filters.own_address_only, "unicast"), (filters.vlans, "vlan")):
         with pytest.raises(NotApplicable, match=rf"sheet veth does not know filters\.{field}"):
             check(clean.run, str)
+
+
+def test_a_declared_deviation_of_the_model_is_not_judged(clean: Namespaces, monkeypatch: pytest.MonkeyPatch) -> None:
+    knows(clean, monkeypatch)
+    facts: Any = {"fact": SiliconFact.UNICAST_FILTER, "how": "looks up hashes", "source": "measured"}
+    monkeypatch.setattr(clean.run.bench, "deviations", (DeclaredDeviation(card="veth", **facts),))
+    said = r"sheet veth says filters\.unicast: exact; the model of this bench deviates: looks up hashes \(measured\)"
+    with pytest.raises(Deviation, match=said):
+        filters.own_address_only(clean.run, str)
+    monkeypatch.setattr(clean.run.bench, "deviations", (DeclaredDeviation(card="other", **facts),))
+    with pytest.raises(CardFailure, match="were delivered to"):
+        filters.own_address_only(clean.run, str)
 
 
 def test_frames_arrive_and_each_stream_is_in_the_log(clean: Namespaces) -> None:

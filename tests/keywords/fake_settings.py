@@ -34,10 +34,10 @@ coalescing:
   adaptive_rx: true
   parameters:
     - {name: rx-usecs, default: 18, max: 100}
-    - {name: tx-usecs, default: unknown, settable: false}
+    - {name: tx-usecs, default: {unknown: test}, settable: false}
   source: test
 pause: {autoneg: true, rx: true, tx: true, settable: true, source: test}
-channels: {settable: true, combined: {max: 8, default: unknown}, source: test}
+channels: {settable: true, combined: {max: 8, default: {unknown: test}}, source: test}
 mtu: {min: 68, max: 9000, default: 1500, source: test}
 offloads:
   table:

@@ -226,7 +226,7 @@ class TestPcie:
 
     @pytest.mark.parametrize(("old", "field"), [("speed_gts: 8", "speed_gts"), ("  width: 8", "width")])
     def test_an_unknown_fact_is_not_applicable(self, bench: FakeBench, taken: Run, old: str, field: str) -> None:
-        bench.edit(bench.sheet, (old, f"{old.rpartition(' ')[0]} unknown"))
+        bench.edit(bench.sheet, (old, f"{old.rpartition(' ')[0]} {{unknown: test}}"))
         taken.card = bench.load()[1]
         with pytest.raises(NotApplicable, match=f"^sheet intel-82574l does not know pcie\\.{field}$"):
             Pcie().pcie_link_should_be_as_on_the_sheet()

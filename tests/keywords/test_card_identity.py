@@ -388,7 +388,7 @@ def test_a_kernels_driver_without_version_is_undecided(bench: FakeBench) -> None
 
 
 def test_a_sheet_without_driver_versions_is_not_applicable(bench: FakeBench, taken: Run) -> None:
-    sheet(bench, taken, ("in_kernel: true", "version: {required: unknown}"))
+    sheet(bench, taken, ("in_kernel: true", "version: {required: {unknown: nobody measured it}}"))
     with pytest.raises(NotApplicable, match=r"^sheet intel-82574l names no driver versions$"):
         Driver().driver_version_should_be_as_on_the_sheet()
 
@@ -404,7 +404,7 @@ class TestFirmware:
     @pytest.fixture(autouse=True)
     def _lists(self, bench: FakeBench, taken: Run) -> None:
         lists = 'required: ["2.1-0"]\n  allowed: ["2.0-0"]\n  forbidden: ["1.9-0"]'
-        sheet(bench, taken, ("required: unknown", lists))
+        sheet(bench, taken, ("required: {unknown: nobody measured it}", lists))
 
     def check(self, bench: FakeBench, first: str | None, second: str | None) -> None:
         for nic, version in zip(bench.dut.nics, (first, second), strict=True):
@@ -460,7 +460,7 @@ SHAPE = ("firmware:\n", 'firmware:\n  shape: "(?P<version>[0-9.-]+)( \\\\[(?P<fl
 class TestFirmwareInALongerText:
     @pytest.fixture(autouse=True)
     def _shaped(self, bench: FakeBench, taken: Run) -> None:
-        sheet(bench, taken, SHAPE, ("required: unknown", 'required: ["2.1-0"]'))
+        sheet(bench, taken, SHAPE, ("required: {unknown: nobody measured it}", 'required: ["2.1-0"]'))
 
     @pytest.mark.parametrize("text", ["2.1-0", "2.1-0 [2.2-0]"])
     def test_the_version_in_it_is_judged(self, bench: FakeBench, text: str) -> None:

@@ -119,7 +119,7 @@ def test_a_vlan_is_not_measured_where_the_sheet_has_no_fraction(bench: FakeBench
     assert states
     with pytest.raises(SheetSilent, match=r"says nothing about limits\.vlan_fraction_of_untagged"):
         Effects().tcp_in_a_vlan_should_reach_the_fraction_on_the_sheet(Profile.QUICK)
-    bench.edit(bench.sheet, (LIMIT[0], LIMIT[1].replace("0.9", "unknown")))
+    bench.edit(bench.sheet, (LIMIT[0], LIMIT[1].replace("0.9", "{unknown: test}")))
     taken.card = bench.load()[1]
     with pytest.raises(NotApplicable, match=r"does not know limits\.vlan_fraction_of_untagged"):
         Effects().tcp_in_a_vlan_should_reach_the_fraction_on_the_sheet(Profile.QUICK)

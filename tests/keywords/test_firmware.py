@@ -226,7 +226,7 @@ def test_firmware_without_an_image_to_come_back_with_is_left_alone(bench: FakeBe
     [
         ("tool: ethtool", "tool: vendor", "says that firmware is written by the vendor's own tool"),
         ("tool: ethtool", "tool: host-loaded", "says that firmware is loaded by the driver each time it starts"),
-        ("activation: reset", "activation: unknown", "does not know firmware.update.activation"),
+        ("activation: reset", "activation: {unknown: test}", "does not know firmware.update.activation"),
         ("activation: reset", "activation: power-cycle", "runs after a power-cycle, not a reset"),
     ],
 )

@@ -160,11 +160,11 @@ def test_a_card_failure_comes_first(bench: FakeBench, watch: KernelWatch) -> Non
 @pytest.mark.parametrize(
     ("body", "said", "verdict", "words"),
     [
-        ("No Operation", OOPS, Verdict.CARD_FAILURE, "CardFailure: dut kernel: oops"),
+        ("No Operation", OOPS, Verdict.CARD_FAILURE, "KernelFailure: dut kernel: oops"),
         ("Fail    BenchFault: dut: no answer", OOPS, Verdict.CARD_FAILURE, "BenchFault: dut: no answer"),
         ("No Operation", FOREIGN_OOPS, Verdict.BENCH_FAULT, "BenchFault: dut kernel: oops"),
         ("Fail    CardFailure: too slow", FOREIGN_OOPS, Verdict.CARD_FAILURE, "CardFailure: too slow"),
-        ("Skip    NotApplicable: no", OOPS, Verdict.CARD_FAILURE, "CardFailure: dut kernel: oops"),
+        ("Skip    NotApplicable: no", OOPS, Verdict.CARD_FAILURE, "KernelFailure: dut kernel: oops"),
     ],
     ids=["passed", "failed by it", "bench", "failed before", "skipped"],
 )

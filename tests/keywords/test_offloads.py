@@ -264,7 +264,7 @@ def test_names_that_cannot_be_asked() -> None:
 
 
 def test_an_unknown_default_is_not_judged(bench: FakeBench, taken: Run) -> None:
-    with_sheet(bench, taken, ("default: true, change: both, clears", "default: unknown, change: both, clears"))
+    with_sheet(bench, taken, ("default: true, change: both, clears", "default: {unknown: test}, change: both, clears"))
     settings = settings_of(bench)
     port = settings.ports["enp1s0"]
     port.features["tx-checksumming"] = replace(port.features["tx-checksumming"], on=False)
@@ -272,7 +272,7 @@ def test_an_unknown_default_is_not_judged(bench: FakeBench, taken: Run) -> None:
 
 
 def test_a_table_of_unknown_facts_alone_is_never_green(bench: FakeBench, taken: Run) -> None:
-    row = "{name: gro, linux: {word: generic-receive-offload, default: unknown, change: unknown}}"
+    row = "{name: gro, linux: {word: generic-receive-offload, default: {unknown: test}, change: {unknown: test}}}"
     with_sheet(bench, taken, more=f"\noffloads: {{table: [{row}], source: test}}\n")
     settings_of(bench)
     with pytest.raises(NotApplicable, match="knows of no offload how it is delivered"):

@@ -277,7 +277,7 @@ class TestReturn:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ((f"failover_within_ms: {LIMIT_MS}", "failover_within_ms: unknown"), "does not know"),
+        ((f"failover_within_ms: {LIMIT_MS}", "failover_within_ms: {unknown: test}"), "does not know"),
         ((f"  failover_within_ms: {LIMIT_MS}\n", ""), "has no"),
     ],
 )

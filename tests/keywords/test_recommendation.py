@@ -188,7 +188,7 @@ class TestMemory:
         server.description = server.description.model_copy(update={"os": OperatingSystem.FREEBSD})
         with pytest.raises(NotApplicable, match="says nothing about rings of freebsd's driver"):
             Settings().largest_rings_should_fit_in_memory()
-        ring = Ring(max=Unknown.UNKNOWN, default=1024)
+        ring = Ring(max=Unknown(unknown="test"), default=1024)
         rings = RingFacts(settable=False, rx=ring, tx=ring, source="test")
         drivers = Drivers(freebsd=Driver(module="em", in_kernel=True, rings=rings, source="test"))
         taken.card = taken.card.model_copy(update={"drivers": drivers})

@@ -11,7 +11,7 @@ from fake_settings import FakeSettings, settings_of, with_sheet
 
 from Defaults import Defaults
 from niclab.bench.records import OperatingSystem, Role
-from niclab.core.verdict import BenchFault, CardFailure, NotApplicable
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, SheetUnknown
 from niclab.hosts.errors import NotOffered
 from niclab.hosts.ethtool_records import Channels, Coalescing, Rings
 from niclab.hosts.settings_records import Attempt
@@ -144,7 +144,7 @@ def test_other_queues_are_wrong(settings: FakeSettings) -> None:
 def test_a_driver_without_queues_must_show_none(
     bench: FakeBench, settings: FakeSettings, taken: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bench.edit(bench.sheet, ("combined: {max: 8, default: unknown}, ", ""))
+    bench.edit(bench.sheet, ("combined: {max: 8, default: {unknown: test}}, ", ""))
     taken.card = bench.load()[1]
     first, second = failure("queues_should_be_as_delivered")
     assert first.startswith("dut.p0 (0000:01:00.0): queues is ") and second.startswith("dut.p1 ")
@@ -324,9 +324,9 @@ OWN = """
   freebsd:
     module: if_em
     in_kernel: true
-    rings: {settable: false, rx: {max: unknown, default: 1024}, tx: {max: 2048, default: 512}, source: test}
+    rings: {settable: false, rx: {max: {unknown: test}, default: 1024}, tx: {max: 2048, default: 512}, source: test}
     coalescing: {parameters: [{name: rx-usecs, default: 5, max: 200}], source: test}
-    channels: {settable: false, rx: {max: unknown, default: 8}, source: test}
+    channels: {settable: false, rx: {max: {unknown: test}, default: 8}, source: test}
     source: test
 
 firmware:
@@ -390,16 +390,27 @@ def _broken(*_: object) -> object:
     raise CardFailure("broken")
 
 
-ANY = "max: unknown, default: unknown"
+ANY = "max: {unknown: test}, default: {unknown: test}"
 
 
 @pytest.mark.parametrize(
     ("what", "changes"),
     [
         ("rings", [("max: 4096, default: 256, min: 64", ANY), ("max: 4096, default: 256", ANY)]),
-        ("coalescing", [("adaptive_rx: true", "adaptive_rx: unknown"), ("default: 18", "default: unknown")]),
-        ("pause", [("autoneg: true, rx: true, tx: true", "autoneg: unknown, rx: unknown, tx: unknown")]),
-        ("channels", [("max: 8", "max: unknown")]),
+        (
+            "coalescing",
+            [("adaptive_rx: true", "adaptive_rx: {unknown: test}"), ("default: 18", "default: {unknown: test}")],
+        ),
+        (
+            "pause",
+            [
+                (
+                    "autoneg: true, rx: true, tx: true",
+                    "autoneg: {unknown: test}, rx: {unknown: test}, tx: {unknown: test}",
+                )
+            ],
+        ),
+        ("channels", [("max: 8", "max: {unknown: test}")]),
     ],
 )
 def test_a_section_of_unknown_facts_alone_is_never_green(
@@ -407,7 +418,7 @@ def test_a_section_of_unknown_facts_alone_is_never_green(
 ) -> None:
     with_sheet(bench, taken, *changes)
     settings_of(bench)
-    with pytest.raises(NotApplicable, match=f"^sheet intel-82574l knows nothing of {what} as delivered$"):
+    with pytest.raises(SheetUnknown, match=f"^sheet intel-82574l knows nothing of {what} as delivered: test$"):
         delivered(what)
 
 

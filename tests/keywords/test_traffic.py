@@ -271,7 +271,7 @@ def test_a_faster_port_of_the_peer_is_no_matter(bench: FakeBench, rates: Rates) 
 
 
 def test_the_senders_speed_counts_where_the_sheet_knows_none(bench: FakeBench, rates: Rates, taken: Run) -> None:
-    let_sheet_say(bench, taken, ("speed_mbps: 1000", "speed_mbps: unknown"))
+    let_sheet_say(bench, taken, ("speed_mbps: 1000", "speed_mbps: {unknown: test}"))
     negotiate(bench, "dut.p0", 2000)
     Traffic().tcp_should_reach_the_limit(Role.PEER, QUICK)
     with pytest.raises(CardFailure, match=r"limit at least 85 \(.*line rate, 100 Mbit/s\)") as caught:
@@ -297,7 +297,7 @@ def test_faster_than_the_line_is_worthless(rates: Rates) -> None:
 
 
 def test_an_unknown_limit_is_not_applicable_and_measures_nothing(bench: FakeBench, taken: Run, rates: Rates) -> None:
-    bench.edit(bench.sheet, ("tcp_fraction_of_line_rate: 0.85", "tcp_fraction_of_line_rate: unknown"))
+    bench.edit(bench.sheet, ("tcp_fraction_of_line_rate: 0.85", "tcp_fraction_of_line_rate: {unknown: test}"))
     taken.card = bench.load()[1]
     with pytest.raises(NotApplicable, match=r"does not know limits.tcp_fraction_of_line_rate$"):
         Traffic().tcp_should_reach_the_limit(Role.DUT, QUICK)

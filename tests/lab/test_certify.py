@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import threading
@@ -19,7 +20,7 @@ from niclab.core.exit_status import ExitStatus
 from niclab.core.undo import Action, ActionKind, Journal
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import until
-from niclab.report import certificate
+from niclab.report import certificate, runfolder
 from niclab.report.runfolder import read_run
 from niclab.report.tools import Tools
 from niclab.run import run as runs
@@ -77,6 +78,28 @@ class TestCounting:
 
 
 class TestRun:
+    @pytest.fixture(autouse=True)
+    def is_committed(self, monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
+        """The lab as committed, whatever lies in this repository."""
+        state: dict[str, object] = {"commit": "1" * 40, "local_changes": False}
+        monkeypatch.setattr(runfolder, "git_state", lambda _: state)
+        return state
+
+    def test_a_real_card_is_not_tested_by_edited_files(
+        self, bench: FakeBench, suites: Path, asked: dict[str, object], is_committed: dict[str, object]
+    ) -> None:
+        assert suites.is_dir()
+        is_committed["local_changes"] = True
+        with pytest.raises(BenchFault, match=r"files differ from commit 1{12}; expected: .* --allow-local-changes"):
+            self.run(bench)
+        assert "run_dir" not in asked and not (bench.folder / "results").exists()
+        results = bench.folder / "results"
+        certify.run(bench.file, str(bench.sheet), "qualification", results, allow_local_changes=True)
+        run_dir = asked["run_dir"]
+        assert isinstance(run_dir, Path)
+        noted = json.loads((run_dir / "run.json").read_text())
+        assert noted["local_changes_allowed"] and noted["git"]["local_changes"]
+
     @pytest.fixture
     def asked(self, monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
         """Certificate and Allure report are made elsewhere; here only what they are asked with."""
@@ -188,12 +211,12 @@ class TestRun:
 
     def test_the_log_says_what_a_requirement_is(self, bench: FakeBench, suites: Path, asked: dict[str, object]) -> None:
         (suites / "passing.robot").write_text(
-            "*** Test Cases ***\nFirst\n    [Tags]    req:CARD-03\n    No Operation\n"
+            "*** Test Cases ***\nFirst\n    [Tags]    req:CARD-03/cold\n    No Operation\n"
         )
         assert self.run(bench) == 0
         run_dir = asked["run_dir"]
         assert isinstance(run_dir, Path)
-        shown = "PCI Express width and speed along the whole path; error counters (Charter of this lab (2026), charter)"
+        shown = "Width and speed after a power cycle (Charter of this lab (2026), charter)"
         assert shown in (run_dir / "output.xml").read_text()
         inputs = read_run(run_dir)["inputs"]
         assert inputs["plan"] == "lab/plans/qualification.yaml" and inputs["card"] == str(bench.sheet)

@@ -85,8 +85,14 @@ RULES = [
     (EMULEX, "speeds_mbps: [10000]", "speeds_mbps: [1]", "link.speeds_mbps.0", "a link speed of 10..1600000"),
     (INTEL, "{max: 4096, default: 512", "{max: 0, default: 512", "rings.rx.max", "a number of descriptors"),
     (EMULEX, "name: rx-usecs,", "name: rx usecs,", "coalescing.parameters.0.name", "a name without blanks"),
-    (EMULEX, "adaptive_rx: true", 'adaptive_rx: "yes"', "coalescing.adaptive_rx", "true, false or unknown"),
-    (BROADCOM, "autoneg: true", "autoneg: 1", "pause.autoneg", "true, false or unknown"),
+    (
+        EMULEX,
+        "adaptive_rx: true",
+        'adaptive_rx: "yes"',
+        "coalescing.adaptive_rx",
+        "true, false, or {unknown: the reason}",
+    ),
+    (BROADCOM, "autoneg: true", "autoneg: 1", "pause.autoneg", "true, false, or {unknown: the reason}"),
     (INTEL, "{max: 63,", "{max: -1,", "channels.combined.max", "a number of queues"),
     (EMULEX, "min: 256", "min: 45", "mtu.min", "an MTU of 46..65535 bytes"),
     (EMULEX, "name: vlan-mtu", "name: vlan-magic", "offloads.table.3.name", "rx-checksum, tx-checksum"),
@@ -126,7 +132,13 @@ RULES = [
     (INTEL, "default: 512, min: 64", "default: 32, min: 64", "rings.rx.default", "at least min"),
     (EMULEX, "default: 128, max: 128", "default: 129, max: 128", "coalescing.parameters.2.default", "at most max"),
     (EMULEX, "name: rx-usecs-low", "name: rx-usecs", "coalescing.parameters", "each parameter once"),
-    (INTEL, "max: 63, default: unknown", "max: 63, default: 64", "channels.combined.default", "at most max"),
+    (
+        INTEL,
+        "max: 63, default: {unknown: it depends on the processors of the server}",
+        "max: 63, default: 64",
+        "channels.combined.default",
+        "at most max",
+    ),
     (EMULEX, "max: 9000", "max: 1400", "mtu.default", "at most max"),
     (EMULEX, "speeds_mbps: [10000]", "speeds_mbps: [1000]", "link.speeds_mbps", "every speed of the card"),
     (EMULEX, "    baseline: 9000\n", "", "references.0.defect", "a baseline: their ratio is judged"),
@@ -300,9 +312,9 @@ def test_figures_of_the_seeds_are_on_the_sheets() -> None:
 
 
 def test_an_unknown_default_of_a_tunable_is_no_word(tmp_path: Path) -> None:
-    sheet = edited(tmp_path, EMULEX, ("documented_default: 512", "documented_default: unknown"))
+    sheet = edited(tmp_path, EMULEX, ("documented_default: 512", "documented_default: {unknown: test}"))
     (fact,) = load_card(str(sheet)).driver(OperatingSystem.FREEBSD).tunables
-    assert fact.documented_default is Unknown.UNKNOWN
+    assert fact.documented_default == Unknown(unknown="test")
 
 
 def test_a_card_on_conventional_pci_has_no_link_that_trains() -> None:

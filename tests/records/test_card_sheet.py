@@ -23,10 +23,11 @@ from niclab.card import (
     load_card,
 )
 from niclab.core.names import Duplex
-from niclab.core.verdict import BenchFault, NotApplicable, Undecided
+from niclab.core.verdict import BenchFault, NotApplicable, SheetUnknown, Undecided
 
 Edit = Callable[..., Path]
 SAMPLE = Path(__file__).parent / "samples" / "intel-82574l.yaml"
+UNKNOWN = "required: {unknown: nobody measured it}"
 
 
 def fault(file: Path) -> list[str]:
@@ -61,10 +62,12 @@ def test_what_stands_on_the_sheet_is_what_is_read() -> None:
 
 
 def test_an_unknown_fact_makes_the_question_not_applicable(edited_card: Edit) -> None:
-    card = load_card(edited_card(("width: 1\n", "width: unknown\n"), ("autoneg: true", "autoneg: unknown")))
+    card = load_card(
+        edited_card(("width: 1\n", "width: {unknown: why}\n"), ("autoneg: true", "autoneg: {unknown: why}"))
+    )
     assert card.known(card.pcie.speed_gts, "pcie.speed_gts") == 2.5
     for fact, field in ((card.pcie.width, "pcie.width"), (card.link.autoneg, "link.autoneg")):
-        with pytest.raises(NotApplicable, match=f"sheet intel-82574l does not know {field}"):
+        with pytest.raises(SheetUnknown, match=f"sheet intel-82574l does not know {field}: why"):
             card.known(fact, field)
 
 
@@ -95,29 +98,37 @@ def test_an_unknown_name_lists_the_known_sheets() -> None:
         ("ports: 2", "ports: true", "11: identity.ports: true is not wanted; wanted: a number 1..64"),
         ("in_kernel: true", "in_kernel: false", "17: drivers.linux.in_kernel: false is not wanted; wanted: true, or"),
         ("    in_kernel: true\n", "", "15: drivers.linux: neither version nor in_kernel; wanted: version or in_kernel"),
-        ("in_kernel: true", "in_kernel: true\n    version: {required: unknown}", "15: drivers.linux: both version and"),
-        ("  linux:\n", "  windows:\n", "15: drivers.windows: unknown key; wanted: known keys: freebsd, linux"),
-        ("required: unknown", "required: []", "22: firmware.required: 0 entries; wanted: at least 1 of them"),
         (
-            "required: unknown",
+            "in_kernel: true",
+            "in_kernel: true\n    version: {required: {unknown: why}}",
+            "15: drivers.linux: both version and",
+        ),
+        ("  linux:\n", "  windows:\n", "15: drivers.windows: unknown key; wanted: known keys: freebsd, linux"),
+        (UNKNOWN, "required: []", "22: firmware.required: 0 entries; wanted: at least 1 of them"),
+        (
+            UNKNOWN,
             "required: 1.8-0",
-            "22: firmware.required: 1.8-0 is not wanted; wanted: unknown, or a list",
+            "22: firmware.required: 1.8-0 is not wanted; wanted: {unknown: the reason}, or a list",
         ),
         (
-            "required: unknown",
+            UNKNOWN,
             "required: [1.10]",
             "22: firmware.required.0: 1.10 is not wanted; wanted: an exact version",
         ),
         (
-            "required: unknown",
+            UNKNOWN,
             "required: [unknown]",
             "22: firmware.required.0: unknown is not wanted; wanted: an exact",
         ),
-        ("required: unknown", 'required: [">1.8, >2"]', '22: firmware.required.0: ">1.8, >2" is not wanted'),
-        ("required: unknown", 'required: [">=3, <1.8"]', '22: firmware.required.0: ">=3, <1.8" is not wanted'),
-        ("required: unknown", 'required: [">=latest"]', '22: firmware.required.0: ">=latest" is not wanted'),
-        ("required: unknown", 'required: [">=1.8 <3"]', '22: firmware.required.0: ">=1.8 <3" is not wanted'),
-        ("  required: unknown\n", "", "20: firmware.required: missing; wanted: unknown, or a list of at least one"),
+        (UNKNOWN, 'required: [">1.8, >2"]', '22: firmware.required.0: ">1.8, >2" is not wanted'),
+        (UNKNOWN, 'required: [">=3, <1.8"]', '22: firmware.required.0: ">=3, <1.8" is not wanted'),
+        (UNKNOWN, 'required: [">=latest"]', '22: firmware.required.0: ">=latest" is not wanted'),
+        (UNKNOWN, 'required: [">=1.8 <3"]', '22: firmware.required.0: ">=1.8 <3" is not wanted'),
+        (
+            f"  {UNKNOWN}\n",
+            "",
+            "20: firmware.required: missing; wanted: {unknown: the reason}, or a list of at least one",
+        ),
         ("speed_gts: 2.5", "speed_gts: 2.0", "26: pcie.speed_gts: 2.0 is not wanted; wanted: 2.5, 5, 8, 16, 32 or 64"),
         ("width: 1\n", "width: x1\n", "27: pcie.width: x1 is not wanted; wanted: 1, 2, 4, 8, 12, 16 or 32 lanes, or"),
         ("width: 1\n", "width: true\n", "27: pcie.width: true is not wanted; wanted: 1, 2, 4, 8, 12, 16 or 32 lanes"),
@@ -126,8 +137,26 @@ def test_an_unknown_name_lists_the_known_sheets() -> None:
             "speed_mbps: 0",
             "31: link.speed_mbps: 0 is not wanted; wanted: a link speed of 10..1600000",
         ),
-        ("duplex: full", "duplex: half-ish", "32: link.duplex: half-ish is not wanted; wanted: full, half or unknown"),
-        ("autoneg: true", "autoneg: on", "33: link.autoneg: on is not wanted; wanted: true, false or unknown"),
+        (
+            "duplex: full",
+            "duplex: half-ish",
+            "32: link.duplex: half-ish is not wanted; wanted: full, half, or {unknown: the reason}",
+        ),
+        (
+            "autoneg: true",
+            "autoneg: unknown",
+            "33: link.autoneg: unknown is not wanted; wanted: true, false, or {unknown:",
+        ),
+        (
+            "autoneg: true",
+            'autoneg: {unknown: ""}',
+            "33: link.autoneg: a section is not wanted; wanted: true, false, or",
+        ),
+        (
+            "autoneg: true",
+            "autoneg: on",
+            "33: link.autoneg: on is not wanted; wanted: true, false, or {unknown: the reason}",
+        ),
         (
             "_line_rate: 0.85",
             "_line_rate: 85",
@@ -173,9 +202,9 @@ def test_quotes_are_asked_for_by_example(edited_card: Edit) -> None:
     assert line.endswith('YAML does not read this as text, put it in quotes: "8086"')
 
 
-def lists(required: object = "unknown", **others: list[str]) -> VersionLists:
+def lists(required: object = None, **others: list[str]) -> VersionLists:
     """Version lists as a sheet would hold them."""
-    return VersionLists.model_validate_json(json.dumps({"required": required, **others}))
+    return VersionLists.model_validate_json(json.dumps({"required": required or {"unknown": "why"}, **others}))
 
 
 @pytest.mark.parametrize(
@@ -198,7 +227,7 @@ def test_a_version_is_judged_by_the_strongest_list_that_names_it(version: str, v
 
 def test_lists_that_name_nothing_know_nothing() -> None:
     rule = lists()
-    assert rule.required is Unknown.UNKNOWN
+    assert rule.required == Unknown(unknown="why")
     assert not rule.is_known
     assert rule.verdict("1.8-0") is VersionVerdict.UNKNOWN
 
@@ -233,7 +262,7 @@ def test_an_exact_version_needs_no_comparison() -> None:
     ],
 )
 def test_contradicting_lists_are_refused(edited_card: Edit, change: str, line: str) -> None:
-    (found,) = fault(edited_card(("required: unknown", change)))
+    (found,) = fault(edited_card((UNKNOWN, change)))
     assert found.startswith(f"intel-82574l.yaml:{23 if 'allowed.0' in line else 22}: {line}")
     assert found.endswith("; wanted: each version in one list")
 
@@ -245,7 +274,7 @@ def test_driver_versions_are_checked_for_contradictions_too(edited_card: Edit) -
 
 
 def test_a_forbidden_version_inside_an_allowed_range_is_an_exception_to_it(edited_card: Edit) -> None:
-    card = load_card(edited_card(("required: unknown", 'required: [">=1.8"]\n  forbidden: ["1.9"]')))
+    card = load_card(edited_card((UNKNOWN, 'required: [">=1.8"]\n  forbidden: ["1.9"]')))
     assert card.firmware.verdict("1.9") is VersionVerdict.FORBIDDEN
     assert card.firmware.verdict("1.10") is VersionVerdict.REQUIRED
 

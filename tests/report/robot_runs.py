@@ -77,7 +77,9 @@ def make_run(
     """A complete run in a run folder of its own, finished and ready to be certified."""
     folder = new_run(root, "intel-82574l", "virtual", command_line=["niclab", "run"])
     plan = root / "toy.yaml"
-    plan.write_text("plan: toy\ndescription: two facts\nprofile: quick\nrequires: [CARD-03, CARD-04]\n")
+    plan.write_text(
+        "plan: toy\ndescription: two facts\nprofile: quick\nrequires: [CARD-03/idle, CARD-03/loaded, CARD-04/link]\n"
+    )
     plan_run(folder, expected_tests=expected_tests, plan="toy")
     sheet, bench = REPOSITORY / "lab" / "cards" / "intel-82574l.yaml", REPOSITORY / "lab" / "benches" / "virtual.yaml"
     files = {Input.SHEET: sheet, Input.BENCH: bench, Input.PLAN: plan, Input.REQUIREMENTS: REQUIREMENTS_FILE}

@@ -21,11 +21,11 @@ Library    ToyCard
 
 *** Test Cases ***
 Width
-    [Tags]    req:CARD-03
+    [Tags]    req:CARD-03/idle    req:CARD-03/loaded
     No Operation
 
 Answer
-    [Tags]    req:CARD-04
+    [Tags]    req:CARD-04/link
     {answer}
 """
 RED = ("Card Fails", "Bench Faults", "Cannot Tell")

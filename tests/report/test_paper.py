@@ -128,16 +128,16 @@ def test_a_figure_of_the_last_moment_is_of_its_test(run_dir: Path) -> None:
 def test_a_certificate_of_an_older_format_is_issued_again(run_dir: Path) -> None:
     certify(run_dir, 0)
     file = run_dir / "certificate.json"
-    file.write_text(file.read_text().replace('"format": 4', '"format": 2'))
+    file.write_text(file.read_text().replace('"format": 5', '"format": 2'))
     write_sums(run_dir)
     cover_report(run_dir)
-    assert record_of(run_dir)["format"] == 4 and verify(run_dir) == []
+    assert record_of(run_dir)["format"] == 5 and verify(run_dir) == []
 
 
 def test_an_older_certificate_of_other_files_stays_as_it_is(run_dir: Path) -> None:
     certify(run_dir, 0)
     file = run_dir / "certificate.json"
-    file.write_text(file.read_text().replace('"format": 4', '"format": 2'))
+    file.write_text(file.read_text().replace('"format": 5', '"format": 2'))
     with pytest.raises(BenchFault, match="does not cover the new report"):
         cover_report(run_dir)
 

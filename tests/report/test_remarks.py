@@ -16,7 +16,7 @@ from niclab.core.marks import MarkKind
 from niclab.report.certificate import certify, verify
 from niclab.report.evidence import seal
 from niclab.report.inputs import Input, keep_inputs
-from niclab.report.runfolder import new_run, record_ports
+from niclab.report.runfolder import record_ports
 from niclab.report.sums import SUMS_NAME
 
 
@@ -109,21 +109,35 @@ def test_the_files_that_decide_are_in_the_evidence_without_secrets(run_dir: Path
         assert f"  evidence/inputs/{kind}.yaml\n" in sums
 
 
-def test_earlier_attempts_of_the_day_are_known(tmp_path: Path, run_dir: Path) -> None:
-    results = tmp_path / "results"
-    first = new_run(results, "x710", "hall-3", repository=tmp_path)
-    new_run(results, "x520", "hall-3", repository=tmp_path)
-    new_run(results, "x710", "hall-4", repository=tmp_path)
-    (results / "latest").symlink_to(first.name)
-    (first / "certificate.json").write_text('{"verdict": "NOT CERTIFIED"}')
-    second = new_run(results, "x710", "hall-3", repository=tmp_path)
-    third = json.loads((new_run(results, "x710", "hall-3", repository=tmp_path) / "run.json").read_text())
-    expected = [{"run": first.name, "verdict": "NOT CERTIFIED"}, {"run": second.name, "verdict": "no certificate"}]
-    assert third["earlier_attempts"] == expected
-    rewrite_run(run_dir, earlier_attempts=expected)
+def test_earlier_attempts_are_shown_newest_last(run_dir: Path) -> None:
+    noted = [
+        {"run": "first", "bench": "hall-3", "started": "1", "verdict": "NOT CERTIFIED"},
+        {"run": "second", "bench": "hall-4", "started": "2", "verdict": "CERTIFIED"},
+    ]
+    rewrite_run(run_dir, earlier_attempts=noted)
     text, details = remarks_of(run_dir)["Attempts"]
-    assert text == "2 earlier runs of this card on this bench on the same day"
-    assert details == [f"{first.name}: NOT CERTIFIED", f"{second.name}: no certificate"]
+    assert text == "2 earlier runs of this card, 1 of them certified"
+    assert details == ["first on hall-3: NOT CERTIFIED", "second on hall-4: CERTIFIED"]
+
+
+def test_a_store_that_cannot_be_asked_is_shown(run_dir: Path) -> None:
+    rewrite_run(run_dir, earlier_attempts=[], attempts_unknown="lab db: connection refused")
+    assert remarks_of(run_dir)["Attempts"][0] == "There may be other earlier runs: lab db: connection refused"
+
+
+@pytest.mark.parametrize(
+    ("subject", "allowed", "said"),
+    [("physical card", False, True), ("physical card", True, False), ("DEMONSTRATION, emulated card", False, False)],
+)
+def test_a_real_card_is_certified_by_committed_files_alone(
+    run_dir: Path, subject: str, allowed: bool, said: bool
+) -> None:
+    git = {"commit": "1" * 40, "local_changes": True, "changes_sha256": "2" * 64}
+    rewrite_run(run_dir, git=git, subject=subject, local_changes_allowed=allowed)
+    certify(run_dir, 0)
+    record = json.loads((run_dir / "certificate.json").read_text())
+    assert any("--allow-local-changes" in reason for reason in record["reasons"]) is said
+    assert (record["verdict"] == "NOT CERTIFIED") is said
 
 
 def test_tests_of_the_lab_are_counted_apart(run_dir: Path) -> None:

@@ -73,7 +73,17 @@ def test_git_commit_and_local_changes_are_noted(tmp_path: Path) -> None:
     (repository / "new").touch()
     changed = read_run(new_run(tmp_path / "r", "x710", "v", repository=repository))["git"]
     assert clean == {"commit": git("rev-parse", "HEAD"), "local_changes": False}
-    assert changed == {**clean, "local_changes": True}
+    (repository / "new").write_text("other")
+    other = read_run(new_run(tmp_path / "r", "x710", "v", repository=repository))["git"]
+    assert changed == {**clean, "local_changes": True, "changes_sha256": changed["changes_sha256"]}
+    assert other == {**changed, "changes_sha256": other["changes_sha256"]} != changed
+    git("add", "new")
+    git("commit", "-q", "-m", "y")
+    (repository / "new").write_text("edited")
+    edited = read_run(new_run(tmp_path / "r", "x710", "v", repository=repository))["git"]
+    (repository / "new").write_text("edited again")
+    again = read_run(new_run(tmp_path / "r", "x710", "v", repository=repository))["git"]
+    assert edited["local_changes"] and edited["changes_sha256"] != again["changes_sha256"]
 
 
 def test_facts_are_kept_and_may_not_change_within_a_run(run_dir: Path) -> None:

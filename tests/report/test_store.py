@@ -34,7 +34,9 @@ FIGURES = [StoredFigure(f"figure {number}", "Mbit/s", (1.0, 2.0)) for number in 
 
 def stored(number: int, controller: str = "a") -> StoredRun:
     started = f"2026-01-01T00:00:00.{number:06}+00:00"
-    return StoredRun(controller, f"run-{number}", "x", started, "CERTIFIED", "1", "d", "s", "quick", "b", "physical")
+    return StoredRun(
+        controller, f"run-{number}", "x", started, "CERTIFIED", "1", "d", "s", "quick", "b", "physical", "S1"
+    )
 
 
 @pytest.fixture(scope="module")

@@ -74,7 +74,10 @@ def test_a_requirement_links_to_its_row_of_the_certificate() -> None:
     (link,) = meaning_of(["req:DEL-07"]).links
     assert link["url"] == "../certificate.html#DEL-07" and link["type"] == "tms"
     assert link["name"] == (
-        "DEL-07: Memory used by the receive and transmit rings (Red Hat Enterprise Linux 6.3 NIC Optimization and Best "
-        "Practices with EqualLogic SANs (January 2014, revised July 2014), section 2.2.3)"
+        "DEL-07: The largest receive and transmit rings fit in memory (Red Hat Enterprise Linux 6.3 NIC Optimization "
+        "and Best Practices with EqualLogic SANs (January 2014, revised July 2014), section 2.2.3)"
     )
+    (link,) = meaning_of(["req:CARD-02/update"]).links
+    assert link["url"] == "../certificate.html#CARD-02"
+    assert link["name"] == "CARD-02/update: Another firmware is written and runs (Charter of this lab (2026), charter)"
     assert meaning_of(["req:XYZ-99", "touches:DEL-07"]).links == []

@@ -15,8 +15,10 @@ from niclab.core.verdict import BenchFault
 from niclab.report.certificate import certify, verify
 from niclab.report.certificate_record import CertificateRecord
 from niclab.report.evidence import seal
+from niclab.report.results import TestRecord
 from niclab.report.runfolder import read_run
-from niclab.report.waived import keep_waivers
+from niclab.report.verdicts import ALSO, Verdict
+from niclab.report.waived import keep_waivers, waived
 from niclab.scope.waivers import load_waivers, require_current
 
 WAIVER = """waiver: nic-42
@@ -28,15 +30,15 @@ expires: "{expires}"
 """
 SUITE = """*** Test Cases ***
 The Link Trains
-    [Tags]    req:CARD-03
+    [Tags]    req:CARD-03/idle    req:CARD-03/loaded
     No Operation
 
 The Speed Is Right
-    [Tags]    req:CARD-04
+    [Tags]    req:CARD-04/link
     No Operation
 
 The Rings Are Right
-    [Tags]    req:CARD-03
+    [Tags]    req:CARD-03/idle
     Fail    CardFailure: dut.p0: 256 descriptors; expected: 512
 """
 
@@ -60,7 +62,7 @@ def certified(tmp_path: Path, what: str, expires: str = "2999-12-31") -> tuple[E
     return status, run.folder, json.loads(text)
 
 
-@pytest.mark.parametrize("what", ["test: The Rings Are Right", "message: 256 descriptors"])
+@pytest.mark.parametrize("what", ["message: 256 descriptors\ntest: The Rings Are Right", "message: 256 descriptors"])
 def test_a_waived_failure_stays_a_failure_and_is_on_every_page(tmp_path: Path, what: str) -> None:
     status, run_dir, record = certified(tmp_path, what)
     assert status is ExitStatus.WAIVED and record["verdict"] == "CERTIFIED WITH WAIVERS"
@@ -73,7 +75,7 @@ def test_a_waived_failure_stays_a_failure_and_is_on_every_page(tmp_path: Path, w
     assert 'class="verdict good"' not in page
 
 
-@pytest.mark.parametrize("what", ["test: The Speed Is Right", "message: 128 descriptors"])
+@pytest.mark.parametrize("what", ["message: 256 descriptors\ntest: The Speed Is Right", "message: 128 descriptors"])
 def test_a_waiver_of_something_else_covers_nothing_and_is_shown(tmp_path: Path, what: str) -> None:
     status, run_dir, record = certified(tmp_path, what)
     assert (
@@ -85,14 +87,14 @@ def test_a_waiver_of_something_else_covers_nothing_and_is_shown(tmp_path: Path, 
 
 
 def test_a_waiver_that_has_expired_is_a_reason_and_covers_nothing(tmp_path: Path) -> None:
-    status, _, record = certified(tmp_path, "test: The Rings Are Right", expires="2026-01-31")
+    status, _, record = certified(tmp_path, "message: 256 descriptors", expires="2026-01-31")
     assert status is not ExitStatus.CERTIFIED and record["waivers"][0]["tests"] == []
     (said,) = (reason for reason in record["reasons"] if "expires" in reason)
     assert said.endswith("nic-42.yaml: expires: 2026-01-31 has passed; expected: renewed by lab lead, or removed")
 
 
 def test_the_last_day_still_counts(tmp_path: Path) -> None:
-    waivers = load_waivers(written(tmp_path / "waivers", "test: A", "2026-06-30"))
+    waivers = load_waivers(written(tmp_path / "waivers", "message: 256 descriptors", "2026-06-30"))
     require_current(waivers, date(2026, 6, 30))
     with pytest.raises(BenchFault, match=r"nic-42\.yaml: expires: 2026-06-30 has passed"):
         require_current(waivers, date(2026, 7, 1))
@@ -101,9 +103,10 @@ def test_the_last_day_still_counts(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("what", "expires", "said"),
     [
-        ("owner_: x", "2999-01-01", "unknown key"),
-        ("", "2999-01-01", "names neither test nor message"),
-        ("test: A", "next year", "a day in quotes"),
+        ("message: 256 descriptors\nowner_: x", "2999-01-01", "unknown key"),
+        ("test: A", "2999-01-01", "message: missing; wanted: a part of one line"),
+        ("message: is", "2999-01-01", "at least 10 characters"),
+        ("message: 256 descriptors", "next year", "a day in quotes"),
     ],
 )
 def test_a_wrong_file_is_refused(tmp_path: Path, what: str, expires: str, said: str) -> None:
@@ -111,6 +114,47 @@ def test_a_wrong_file_is_refused(tmp_path: Path, what: str, expires: str, said: 
         load_waivers(written(tmp_path / "waivers", what, expires))
 
 
+WIDTH = "CardFailure: dut.p0: width is x4; expected x8"
+
+
+@pytest.mark.parametrize(
+    ("message", "covered"),
+    [
+        (WIDTH, True),
+        (f"{WIDTH}\ndut.p1: width is x4; expected x8", True),
+        (f"{WIDTH}\ndut.p0: speed is 2.5; expected 5", False),
+        (f"{WIDTH}{ALSO}CardFailure: dut.p0: speed is 2.5; expected 5", False),
+        (f"KernelFailure: dut: width is x4 reported by the kernel{ALSO}{WIDTH}", False),
+        (f"{WIDTH}{ALSO}KernelFailure: dut: NETDEV WATCHDOG", False),
+        (f"{WIDTH}{ALSO}BenchFault: rings could not be put back, width is x4", False),
+        (f"{WIDTH}{ALSO}Undecided: width is x4", False),
+        (f"{WIDTH}{ALSO}width is x4", False),
+        (f"{WIDTH}{ALSO}NotApplicable: no second port", True),
+    ],
+)
+def test_a_waiver_covers_its_own_lines_and_no_neighbour(tmp_path: Path, message: str, covered: bool) -> None:
+    run_dir = tmp_path / "run"
+    waiver = written(tmp_path / "waivers", "message: width is x4")
+    (run_dir / "evidence").mkdir(parents=True)
+    keep_waivers(run_dir, load_waivers(waiver))
+    test = TestRecord("uuid", "Suite.Width", Verdict.CARD_FAILURE, message, (), 0, 1.0)
+    assert waived(run_dir, "intel-82574l", "2026-11-25", [test]).tests == (
+        {"Suite.Width": ["nic-42"]} if covered else {}
+    )
+
+
+def test_two_waivers_cover_two_lines(tmp_path: Path) -> None:
+    folder = written(tmp_path / "waivers", "message: width is x4")
+    other = (folder / "nic-42.yaml").read_text().replace("nic-42", "nic-43").replace("width is x4", "speed is 2.5")
+    (folder / "nic-43.yaml").write_text(other)
+    keep_waivers(tmp_path, load_waivers(folder))
+    message = f"{WIDTH}\ndut.p0: speed is 2.5; expected 5"
+    test = TestRecord("uuid", "Suite.Width", Verdict.CARD_FAILURE, message, (), 0, 1.0)
+    found = waived(tmp_path, "intel-82574l", "2026-11-25", [test])
+    assert found.tests == {"Suite.Width": ["nic-42", "nic-43"]}
+    assert [each["tests"] for each in found.as_json()] == [["Suite.Width"]] * 2
+
+
 def test_a_waiver_of_another_card_is_left_alone(tmp_path: Path) -> None:
-    assert load_waivers(written(tmp_path / "waivers", "test: A"), "intel-x520") == []
+    assert load_waivers(written(tmp_path / "waivers", "message: 256 descriptors"), "intel-x520") == []
     assert load_waivers(tmp_path / "missing") == []

@@ -66,7 +66,7 @@ def sheets(folder: Path) -> list[Sheet]:
 
 def known(value: Any, default: Any) -> Any:
     """``value`` unless the sheet leaves it open."""
-    return default if value is None or value == "unknown" else value
+    return default if value is None or isinstance(value, dict) else value
 
 
 def features(sheet: Sheet) -> dict[str, str]:

@@ -27,6 +27,10 @@ def bench_problems(bench: Bench) -> Iterator[Problem]:
         yield Problem(
             ("bench",), f"{bench.bench} is not the name of the file", f"{bench.file.stem}, so that it is unique"
         )
+    if bench.deviations and not bench.emulated:
+        yield Problem(
+            ("deviations",), "the cards are not emulated", "none: a real card is what its sheet says, or fails"
+        )
     yield from _bmc_problems(bench)
     yield from _port_problems(bench, lambda role, key: ("servers", role.value, "ports", key))
     yield from _card_problems(bench)

@@ -44,7 +44,7 @@ from niclab.card.settings import (
     Ring,
     RingFacts,
 )
-from niclab.card.sheet import CARDS, Card, load_card
+from niclab.card.sheet import CARDS, Card, load_card, unknown_facts
 from niclab.card.software import (
     Activation,
     Driver,
@@ -135,4 +135,5 @@ __all__ = [
     "Workload",
     "load_card",
     "matches",
+    "unknown_facts",
 ]

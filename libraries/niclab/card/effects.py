@@ -126,11 +126,13 @@ class Prediction(Record):
 class Effect(Section):
     """A prediction. ``change``: settings of the one arm; ``against``: of the other; ``under``: of both.
 
-    ``cpu``: the processor both ends are bound to.
+    ``part``: the part of the requirement that it decides, if that has parts. ``cpu``: the processor both ends are
+    bound to.
     """
 
     name: Word
     requirement: RequirementId
+    part: Word | None = None
     change: tuple[Setting, ...]
     against: tuple[Setting, ...] = ()
     under: tuple[Setting, ...] = ()
@@ -141,6 +143,11 @@ class Effect(Section):
     cpu: Annotated[int, Field(ge=0, le=1023), Wanted("the number of a processor")] | None = None
     figure: Annotated[Figure, Wanted("mbps, transactions-per-s, sender-cpu or receiver-cpu")] = Figure.MBPS
     wanted: Prediction
+
+    @property
+    def decides(self) -> str:
+        """The id of what it decides: a requirement, or a part of one."""
+        return f"{self.requirement}/{self.part}" if self.part else self.requirement
 
 
 class Step(Record):

@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field, StringConstraints
 
 from niclab.bench.records import OperatingSystem
-from niclab.card.values import CounterName, Section, Switch, Unknown, Word
+from niclab.card.values import UNKNOWN, CounterName, Section, Switch, Unknown, Word
 from niclab.files.types import Record, Text, Wanted
 
 _OFFLOADS = "rx-checksum, tx-checksum, scatter-gather, tso4, tso6, lro, gro, gso, vlan-insert, vlan-strip, vlan-filter,"
@@ -68,7 +68,7 @@ class LinuxOffload(Record):
     word: Word
     set_word: Word | None = None
     default: Switch
-    change: Annotated[Changeable | Unknown, Wanted("both, not-off, not-on, fixed or unknown")]
+    change: Annotated[Changeable | Unknown, Wanted(f"both, not-off, not-on, fixed, or {UNKNOWN}")]
     clears: tuple[NamedOffload, ...] = ()
     proof: Proof | None = None
 
@@ -90,7 +90,7 @@ class FreebsdOffload(Record):
     bit: Annotated[int, Field(ge=0, le=63), Wanted("a bit 0..63")]
     set_words: tuple[Word, ...] = ()
     default: Switch
-    change: Annotated[Changeable | Unknown, Wanted("both, not-off, not-on, fixed or unknown")]
+    change: Annotated[Changeable | Unknown, Wanted(f"both, not-off, not-on, fixed, or {UNKNOWN}")]
     clears: tuple[NamedOffload, ...] = ()
     proof: Proof | None = None
 

@@ -6,6 +6,7 @@ from enum import Enum
 from typing import Annotated
 
 from niclab.card.values import (
+    UNKNOWN,
     Descriptors,
     KnownSpeedMbps,
     MtuBytes,
@@ -38,7 +39,7 @@ class LinkFacts(Section):
     """
 
     speed_mbps: SpeedMbps
-    duplex: Annotated[Duplex | Unknown, Wanted("full, half or unknown")]
+    duplex: Annotated[Duplex | Unknown, Wanted(f"full, half, or {UNKNOWN}")]
     autoneg: Switch
     speeds_mbps: tuple[KnownSpeedMbps, ...] = ()
     media: tuple[Annotated[Medium, Wanted("twisted-pair, fibre, direct-attach or backplane")], ...] = ()
@@ -184,5 +185,5 @@ class FilterFacts(Section):
     """
 
     multicast: Annotated[MulticastFilter, Wanted("exact, hash or none")]
-    unicast: Annotated[ExactFilter | Unknown, Wanted("exact or unknown")]
-    vlan: Annotated[ExactFilter | Unknown, Wanted("exact or unknown")]
+    unicast: Annotated[ExactFilter | Unknown, Wanted(f"exact, or {UNKNOWN}")]
+    vlan: Annotated[ExactFilter | Unknown, Wanted(f"exact, or {UNKNOWN}")]

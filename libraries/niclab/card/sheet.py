@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from enum import Enum
 from pathlib import Path
 from typing import TypeVar
+
+from pydantic import BaseModel
 
 from niclab.bench.records import OperatingSystem
 from niclab.card.checks import sheet_problems
@@ -25,7 +28,7 @@ from niclab.card.settings import (
 )
 from niclab.card.software import Driver, Drivers, Firmware
 from niclab.card.values import Unknown
-from niclab.core.verdict import BenchFault, NotApplicable, SheetSilent
+from niclab.core.verdict import BenchFault, NotApplicable, SheetSilent, SheetUnknown
 from niclab.files.repository import REPOSITORY
 from niclab.files.types import Name, Text
 from niclab.files.yaml import Problem, Sheet, load, shown_file
@@ -91,10 +94,10 @@ class Card(Sheet):
         """``fact`` when it is known; ``field`` is its name on the sheet, such as ``pcie.width``.
 
         Raises:
-            NotApplicable: When it is unknown.
+            SheetUnknown: When it is unknown.
         """
         if isinstance(fact, Unknown):
-            raise NotApplicable(f"sheet {self.name} does not know {field}")
+            raise SheetUnknown(f"sheet {self.name} does not know {field}: {fact.unknown}")
         return fact
 
     def section(self, section: T | None, field: str) -> T:
@@ -122,6 +125,24 @@ class Card(Sheet):
         if self.card != self.file.stem:
             yield Problem(("card",), f"{self.card} is not the name of the file", self.file.stem)
         yield from sheet_problems(self)
+
+
+def unknown_facts(sheet: object, field: str = "") -> Iterator[tuple[str, Unknown]]:
+    """Yield every fact that is unknown, with its name on the sheet, such as ``rings.rx.max``.
+
+    Args:
+        sheet: A card's sheet, or a part of it.
+        field: Name of that part.
+    """
+    if isinstance(sheet, Unknown):
+        yield field, sheet
+    elif isinstance(sheet, BaseModel):
+        for name in type(sheet).model_fields:
+            yield from unknown_facts(getattr(sheet, name), f"{field}.{name}".lstrip("."))
+    elif isinstance(sheet, tuple):
+        for number, each in enumerate(sheet):
+            name = getattr(each, "name", str(number))
+            yield from unknown_facts(each, f"{field}.{name.value if isinstance(name, Enum) else name}")
 
 
 def load_card(path_or_name: Path | str) -> Card:

@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import Field, StringConstraints
 
 from niclab.card.settings import ChannelFacts, CoalescingFacts, RingFacts
-from niclab.card.values import FirmwareShape, Module, PackageName, Section, Tunable, Unknown
+from niclab.card.values import UNKNOWN, FirmwareShape, Module, PackageName, Section, Tunable, Unknown
 from niclab.card.versions import VersionLists, VersionSpec
 from niclab.core.verdict import Undecided
 from niclab.files.types import Record, Text, Wanted
@@ -106,7 +106,7 @@ class FirmwareUpdate(Section):
     """
 
     tool: Annotated[FlashTool, Wanted("ethtool, vendor, host-loaded or unknown")]
-    activation: Annotated[Activation | Unknown, Wanted("driver-reload, reset, power-cycle or unknown")]
+    activation: Annotated[Activation | Unknown, Wanted(f"driver-reload, reset, power-cycle, or {UNKNOWN}")]
     images: tuple[FirmwareImage, ...] = ()
     foreign_image: FileName | None = None
     within_s: Annotated[int, Field(ge=1, le=3600), Wanted("whole seconds 1..3600")] | None = None

@@ -1,32 +1,39 @@
 """The single values that are on card sheets, and the section that names the source of its facts.
 
-A fact that nobody knows is ``unknown``; :meth:`niclab.card.Card.known` turns it into its verdict.
+A fact that nobody knows is ``{unknown: REASON}``; :meth:`niclab.card.Card.known` turns it into its verdict.
 """
 
 from __future__ import annotations
 
 import re
-from enum import Enum
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, StringConstraints
 
-from niclab.files.types import Record, Wanted, one_of, refuse_if
+from niclab.files.types import Record, Text, Wanted, one_of, refuse_if
 
 
-class Unknown(Enum):
-    """A fact that is not known."""
+class Unknown(Record):
+    """A fact that is not known, and why: ``{unknown: depends on the number of CPUs}``."""
 
-    UNKNOWN = "unknown"
+    unknown: Text
+
+    def __str__(self) -> str:
+        return f"unknown: {self.unknown}"
+
+
+UNKNOWN = "{unknown: the reason}"
+"""How a fact that is not known is written, in the words of an error."""
+_NO_ANSWERS = ("unknown", "?", "-", "tbd")
 
 
 def word_or_list(value: Any) -> str:
-    """The tag of a value that is either one word or a list."""
+    """The tag of a value that is either a list or unknown."""
     return "list" if isinstance(value, list | tuple) else "word"
 
 
-def _is_no_source(text: str) -> bool:
-    return text.strip().lower() in ("unknown", "?", "-", "tbd")
+def _is_no_answer(text: str) -> bool:
+    return text.strip().lower() in _NO_ANSWERS
 
 
 def _check_pattern(pattern: str) -> str:
@@ -42,7 +49,7 @@ def _check_pattern(pattern: str) -> str:
 Source = Annotated[
     str,
     StringConstraints(pattern=r"\S"),
-    refuse_if(_is_no_source),
+    refuse_if(_is_no_answer),
     Wanted("where the facts come from: document and page, house rule and reason, or measurement and date"),
 ]
 PciId = Annotated[
@@ -80,43 +87,45 @@ FirmwareShape = Annotated[
     AfterValidator(_check_pattern),
     Wanted("a regular expression in quotes, with a group (?P<version>...) around what the lists judge"),
 ]
-# Unknown comes first: the word is a text as well.
 Tunable = Annotated[
-    Unknown | int | str, Field(union_mode="left_to_right"), Wanted("a whole number, a word, or unknown")
+    int | Annotated[str, StringConstraints(pattern=r"\S"), refuse_if(_is_no_answer)] | Unknown,
+    Wanted(f"a whole number, a word, or {UNKNOWN}"),
 ]
 SpeedGts = Annotated[
     Annotated[float, one_of(2.5, 5, 8, 16, 32, 64)] | Unknown,
-    Wanted("2.5, 5, 8, 16, 32 or 64 (GT/s, PCI Express generations 1 to 6), or unknown"),
+    Wanted(f"2.5, 5, 8, 16, 32 or 64 (GT/s, PCI Express generations 1 to 6), or {UNKNOWN}"),
 ]
 Lanes = Annotated[
-    Annotated[int, one_of(1, 2, 4, 8, 12, 16, 32)] | Unknown, Wanted("1, 2, 4, 8, 12, 16 or 32 lanes, or unknown")
+    Annotated[int, one_of(1, 2, 4, 8, 12, 16, 32)] | Unknown, Wanted(f"1, 2, 4, 8, 12, 16 or 32 lanes, or {UNKNOWN}")
 ]
 SpeedMbps = Annotated[
-    Annotated[int, Field(ge=10, le=1_600_000)] | Unknown, Wanted("a link speed of 10..1600000 Mbit/s, or unknown")
+    Annotated[int, Field(ge=10, le=1_600_000)] | Unknown, Wanted(f"a link speed of 10..1600000 Mbit/s, or {UNKNOWN}")
 ]
 KnownSpeedMbps = Annotated[int, Field(ge=10, le=1_600_000), Wanted("a link speed of 10..1600000 Mbit/s")]
 Fraction = Annotated[
     Annotated[float, Field(gt=0, le=1)] | Unknown,
-    Wanted("a fraction of line rate, more than 0 and at most 1, or unknown"),
+    Wanted(f"a fraction of line rate, more than 0 and at most 1, or {UNKNOWN}"),
 ]
 LessThanWhole = Annotated[
     Annotated[float, Field(gt=0, lt=1)] | Unknown,
-    Wanted("a fraction of more than 0 and less than 1, or unknown"),
+    Wanted(f"a fraction of more than 0 and less than 1, or {UNKNOWN}"),
 ]
 Milliseconds = Annotated[
-    Annotated[int, Field(ge=1, le=600_000)] | Unknown, Wanted("whole milliseconds 1..600000, or unknown")
+    Annotated[int, Field(ge=1, le=600_000)] | Unknown, Wanted(f"whole milliseconds 1..600000, or {UNKNOWN}")
 ]
-Percent = Annotated[Annotated[float, Field(gt=0, le=100)] | Unknown, Wanted("a percentage up to 100, or unknown")]
-Rate = Annotated[Annotated[int, Field(ge=1)] | Unknown, Wanted("a whole number of at least 1, or unknown")]
+Percent = Annotated[Annotated[float, Field(gt=0, le=100)] | Unknown, Wanted(f"a percentage up to 100, or {UNKNOWN}")]
+Rate = Annotated[Annotated[int, Field(ge=1)] | Unknown, Wanted(f"a whole number of at least 1, or {UNKNOWN}")]
 Descriptors = Annotated[
-    Annotated[int, Field(ge=1, le=1_048_576)] | Unknown, Wanted("a number of descriptors 1..1048576, or unknown")
+    Annotated[int, Field(ge=1, le=1_048_576)] | Unknown, Wanted(f"a number of descriptors 1..1048576, or {UNKNOWN}")
 ]
 Setting = Annotated[
-    Annotated[int, Field(ge=0, le=4_294_967_295)] | Unknown, Wanted("a whole number 0..4294967295, or unknown")
+    Annotated[int, Field(ge=0, le=4_294_967_295)] | Unknown, Wanted(f"a whole number 0..4294967295, or {UNKNOWN}")
 ]
-Queues = Annotated[Annotated[int, Field(ge=0, le=4096)] | Unknown, Wanted("a number of queues 0..4096, or unknown")]
-MtuBytes = Annotated[Annotated[int, Field(ge=46, le=65_535)] | Unknown, Wanted("an MTU of 46..65535 bytes, or unknown")]
-Switch = Annotated[bool | Unknown, Wanted("true, false or unknown")]
+Queues = Annotated[Annotated[int, Field(ge=0, le=4096)] | Unknown, Wanted(f"a number of queues 0..4096, or {UNKNOWN}")]
+MtuBytes = Annotated[
+    Annotated[int, Field(ge=46, le=65_535)] | Unknown, Wanted(f"an MTU of 46..65535 bytes, or {UNKNOWN}")
+]
+Switch = Annotated[bool | Unknown, Wanted(f"true, false, or {UNKNOWN}")]
 Cost = Annotated[int, Field(ge=0, le=1_000_000), Wanted("a whole number 0..1000000")]
 
 

@@ -15,7 +15,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Discriminator, Field, StringConstraints, Tag
 
-from niclab.card.values import Unknown, word_or_list
+from niclab.card.values import UNKNOWN, Unknown, word_or_list
 from niclab.core.verdict import Undecided
 from niclab.files.types import Record, Wanted
 
@@ -158,7 +158,7 @@ def matches(version: str, spec: str, order: VersionOrder = VersionOrder.NUMBERS)
 
 
 def _check_spec(spec: str) -> str:
-    if spec != spec.strip() or spec == Unknown.UNKNOWN.value:
+    if spec != spec.strip() or spec == "unknown":
         raise ValueError("no version")
     if _is_range(spec):
         VersionRange.parse(spec, VersionOrder.NUMBERS_SUFFIX)  # the order of the list it is in is checked there
@@ -172,7 +172,7 @@ VersionSpec = Annotated[
     Wanted('an exact version such as "1.8-0", or a range such as ">=1.8, <3", in quotes'),
 ]
 Versions = Annotated[tuple[VersionSpec, ...], Field(min_length=1)]
-UnknownWord = Annotated[Unknown, Wanted("unknown, or a list of at least one version")]
+UnknownWord = Annotated[Unknown, Wanted(f"{UNKNOWN}, or a list of at least one version")]
 
 
 class VersionLists(Record):

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from niclab.bench.records import Bench, OperatingSystem, Role, load_bench
 from niclab.card import Card, load_card
+from niclab.commands.attempts import note_attempts, put_into_store
 from niclab.commands.forecast import forecast, newest
 from niclab.commands.reach import reach
 from niclab.commands.report import look_for_tools, try_report
@@ -25,7 +26,7 @@ from niclab.core.exit_status import ExitStatus
 from niclab.core.verdict import BenchFault
 from niclab.files.repository import REPOSITORY
 from niclab.files.secrets import Secrets, without_secrets
-from niclab.report import certificate, signature, test_journal
+from niclab.report import certificate, runfolder, signature, test_journal
 from niclab.report.controls import record_controls
 from niclab.report.inputs import Input, keep_inputs
 from niclab.report.runfolder import (
@@ -75,6 +76,7 @@ def run(
     dry_run: bool = False,
     suites: Sequence[str] = (),
     stop: StopOrder | None = None,
+    allow_local_changes: bool = False,
 ) -> ExitStatus:
     """Qualify ``card`` on the bench; return how it ended. It says first what to expect.
 
@@ -88,14 +90,19 @@ def run(
         dry_run: Only say what to expect, and what the bench can decide: nothing is run, and no run folder is made.
         suites: Names of the suites that are run, as of ``robot --suite``; the run is partial then, and never certified.
         stop: Where somebody orders the run to stop: its teardown runs, and it is not certified.
+        allow_local_changes: Certify a real card although files of the lab differ from its commit; the certificate says
+            so.
 
     Raises:
-        BenchFault: When bench file, sheet, plan, key or suites are wrong, or the certificate cannot be written. A
-            report that cannot be made is a warning: it does not change the verdict.
+        BenchFault: When the lab has changes that are not allowed, when bench file, sheet, plan, key or suites are
+            wrong, or the certificate cannot be written. A report that cannot be made is a warning: it does not change
+            the verdict.
     """
     bench, sheet = load_bench(bench_file).with_systems(systems or {}), load_card(card)
     chosen_plan = load_plan(plan)
     profile = chosen_plan.profile.value
+    if not (bench.emulated or dry_run or allow_local_changes):
+        require_committed()
     waivers = load_waivers(card=sheet.name)
     require_current(waivers, date.today())
     if sign_with is not None:
@@ -118,6 +125,8 @@ def run(
     keep_inputs(run_dir, {**files, Input.REQUIREMENTS: REQUIREMENTS_FILE}, sheet.name)
     keep_waivers(run_dir, waivers)
     record_controls(run_dir, results)
+    if allow_local_changes:
+        runfolder.allow_local_changes(run_dir)
     ports = sum(port.role is Role.DUT for port in bench.ports)
     record_ports(run_dir, of_card=sheet.identity.network_ports, of_bench=ports)
     record_facts(run_dir, profile=profile, equipment=bench.description)
@@ -125,6 +134,18 @@ def run(
     record_call(run_dir, bench=str(bench.file.absolute()), card=card, plan=plan, suites="\n".join(suites), **others)
     earlier = newest(bench.name, sheet.name, chosen_plan.plan, results)
     return finish(run_dir, bench, run_robot(run_dir, options, earlier, stop), tools, sign_with)
+
+
+def require_committed() -> None:
+    """Require that the lab is what its commit says: a certificate names the commit.
+
+    Raises:
+        BenchFault: Files differ from it.
+    """
+    state = runfolder.git_state(REPOSITORY)
+    if state is not None and state["local_changes"]:
+        found = f"{REPOSITORY}: files differ from commit {state['commit'][:12]}"
+        raise BenchFault(f"{found}; expected: none on a bench of real cards, or --allow-local-changes")
 
 
 def run_robot(run_dir: Path, options: list[str], earlier: Path | None = None, stop: StopOrder | None = None) -> int:
@@ -164,7 +185,9 @@ def finish(run_dir: Path, bench: Bench, rc: int, tools: Tools | None, sign_with:
     """
     secrets = Secrets(bench.secrets_file)
     finish_run(run_dir, rc, [secrets.get(name) for name in bench.secret_names])
+    note_attempts(run_dir)
     status = certificate.certify(run_dir, rc)
+    put_into_store(run_dir)
     mark = f" ({subject_of(bench.emulated)})" if bench.emulated else ""
     for reason in certificate.reasons_of(run_dir):
         print(f"  {reason}", flush=True)

@@ -117,6 +117,11 @@ def _parser() -> argparse.ArgumentParser:
     qualify.add_argument(
         "--dry-run", action="store_true", help="only say what to expect: boots, minutes, and what the bench can decide"
     )
+    qualify.add_argument(
+        "--allow-local-changes",
+        action="store_true",
+        help="certify a real card although files of the lab differ from its commit; the certificate says so",
+    )
     key = os.environ.get(SIGN_KEY)
     qualify.add_argument(
         "--sign", type=Path, metavar="KEYFILE", default=Path(key) if key else None, help=f"sign it; or set {SIGN_KEY}"
@@ -215,6 +220,7 @@ def _certify(options: argparse.Namespace) -> int:
             dry_run=options.dry_run,
             suites=options.suite,
             stop=bench.stop,
+            allow_local_changes=options.allow_local_changes,
         )
 
 

@@ -8,6 +8,7 @@ from contextlib import closing
 from pathlib import Path
 from statistics import fmean
 
+from niclab.commands.attempts import DEPTHS, URL
 from niclab.core.verdict import BenchFault
 from niclab.report import now, read_json_object, write_atomically
 from niclab.report.chart_parts import COLOURS
@@ -19,9 +20,6 @@ from niclab.report.store import FILE, NEWEST, ResultsStore, StoredFigure, Stored
 from niclab.stats.interval import t_interval
 from niclab.stats.measurements import FILE as MEASUREMENTS
 from niclab.stats.measurements import Measurement, read
-
-URL = "NICLAB_STORE"
-"""Environment variable with the URL of the store of the lab; by default it is a file next to the runs."""
 
 
 def open_store(results: Path) -> ResultsStore:
@@ -37,7 +35,7 @@ def open_store(results: Path) -> ResultsStore:
 
 
 def fill(results: Path, store: ResultsStore) -> int:
-    """Take every run folder into the store; one that is in it is taken again, so that it may be repeated.
+    """Take every run folder into the store, those of builds and benches too; one that is in it is taken again.
 
     Args:
         results: Folder of the run folders.
@@ -49,7 +47,8 @@ def fill(results: Path, store: ResultsStore) -> int:
     Raises:
         BenchFault: The store cannot be written.
     """
-    return sum(_take(store, file.parent) for file in sorted(results.glob(f"2*/{RUN_FILE}")))
+    files = [file for depth in DEPTHS for file in sorted(results.glob(f"{depth}/{RUN_FILE}"))]
+    return sum(take(store, file.parent) for file in files)
 
 
 def run(card: str, results: Path, page: Path | None = None) -> int:
@@ -89,7 +88,16 @@ def page_of_card(store: ResultsStore, card: str, runs: Sequence[StoredRun]) -> s
     return page_of(_content(card, newest, list(_trends(store, card, newest))))
 
 
-def _take(store: ResultsStore, run_dir: Path) -> bool:
+def take(store: ResultsStore, run_dir: Path) -> bool:
+    """Take one run folder into the store; return whether it is that of a finished run.
+
+    Args:
+        store: The store.
+        run_dir: Folder of the run.
+
+    Raises:
+        BenchFault: The store cannot be written.
+    """
     try:
         noted = read_run(run_dir)
         verdict = str(read_json_object(run_dir / CERTIFICATE_FILE)["verdict"])
@@ -104,6 +112,7 @@ def _take(store: ResultsStore, run_dir: Path) -> bool:
         verdict=verdict,
         plan=str(noted.get("plan") or "not recorded"),
         subject=str(noted.get("subject")),
+        serials=str(noted["facts"].get("serial_numbers") or ""),
         **own,
         **facts,
     )

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from niclab.bench.records import Bench, Role, Wiring
+from niclab.report.tags import DECIDES
 from niclab.scope.requirements import Requirements
 
-NEEDS, DECIDES = "needs:", "req:"
-"""How the tags of a test begin that name equipment and requirements."""
+NEEDS = "needs:"
+"""How the tags of a test begin that name equipment."""
 Tags = frozenset[str]
 
 
@@ -57,14 +58,18 @@ class Reach:
         yield f"without a test in this run ({len(others)}): {', '.join(others) or 'none'}"
 
     def _decided(self, requirement: str) -> tuple[str, str]:
-        """How far a requirement can be decided, and which equipment is in the way."""
-        tests = [tags for tags in self.tests if f"{DECIDES}{requirement}".lower() in tags]
+        """How far a requirement can be decided, and what is in the way: parts without a test, and equipment."""
+        decides = [f"{DECIDES}{part}".lower() for part in self.requirements.parts(requirement)]
+        tests = [tags for tags in self.tests if not tags.isdisjoint(decides)]
+        if not tests:
+            return "no test", ""
+        asked = sum(any(part in tags for tags in tests) for part in decides)
         lacking = [names for tags in tests if (names := self._lacking(tags))]
-        if not lacking:
-            return ("all" if tests else "no test"), ""
         names = sorted({name for each in lacking for name in each})
-        why = f" (without {', '.join(names)}: {len(lacking)} of {len(tests)} tests)"
-        return ("none" if len(lacking) == len(tests) else "part"), why
+        words = [f"{asked} of {len(decides)} parts"] * (asked < len(decides))
+        words += [f"without {', '.join(names)}: {len(lacking)} of {len(tests)} tests"] * bool(lacking)
+        why = f" ({'; '.join(words)})" if words else ""
+        return ("none" if len(lacking) == len(tests) else "part" if words else "all"), why
 
     def _lacking(self, tags: Tags) -> list[str]:
         return [name for name in self.lacks if f"{NEEDS}{name}" in tags]

@@ -61,7 +61,7 @@ def _text(schema: JsonSchemaValue) -> str:
 
 
 def tag_documentation(requirements: Requirements) -> str:
-    """Return an argument file by which log and report say what each requirement is.
+    """Return an argument file by which log and report say what each part of a requirement is.
 
     Args:
         requirements: All requirements.
@@ -70,8 +70,9 @@ def tag_documentation(requirements: Requirements) -> str:
         ``--tagdoc`` and its value, one a line. The colon of a tag would end the pattern; ``?`` matches it.
     """
     return "".join(
-        f"--tagdoc req?{requirement}:{entry.title} ({requirements.source(requirement)})\n"
-        for requirement, entry in requirements.requirements.items()
+        f"--tagdoc req?{name}:{part.title} ({requirements.source(requirement)})\n"
+        for requirement in requirements.requirements
+        for name, part in requirements.parts(requirement).items()
     )
 
 

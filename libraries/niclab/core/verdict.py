@@ -18,6 +18,10 @@ class CardFailure(AssertionError):
     """The card (its hardware, firmware or driver) is wrong."""
 
 
+class KernelFailure(CardFailure):
+    """A kernel reported trouble of the card. No waiver covers it."""
+
+
 class BenchFault(Exception):
     """The lab is wrong: a server, switch, BMC, console, cable, tool or file. Never counts against the card."""
 
@@ -34,6 +38,17 @@ class SheetSilent(NotApplicable):
     The test is skipped as with NotApplicable, but nobody knows that the question does not apply: a plan that requires
     the answer is not fulfilled.
     """
+
+
+class SheetUnknown(NotApplicable):
+    """The card's sheet says that nobody knows it, and why.
+
+    As with SheetSilent the answer is missing: a plan that requires it is not fulfilled, unless the plan allows that.
+    """
+
+
+class Deviation(NotApplicable):
+    """The bench declares that its emulated card deviates from the silicon here; the message says how."""
 
 
 class Undecided(Exception):

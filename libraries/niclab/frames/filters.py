@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
-from niclab.bench.records import Port, Role
+from niclab.bench.records import Port, Role, SiliconFact
 from niclab.card import ExactFilter, FilterFacts, MulticastFilter, OffloadName
 from niclab.core.verdict import BenchFault, NotApplicable, fail_with
 from niclab.frames.exchange import BROADCAST, FrameBench, Say, exchange, near_addresses, strange_addresses
@@ -43,9 +43,17 @@ def _section(run: Run) -> FilterFacts:
     return run.card.section(run.card.filters, "filters")
 
 
-def _require_exact(run: Run, name: str) -> None:
-    """The sheet must know that a filter is exact; what an unknown one lets through says nothing of the card."""
-    run.card.known(getattr(_section(run), name), f"filters.{name}")
+def _require_exact(run: Run, fact: SiliconFact) -> None:
+    """The sheet must know that a filter is exact, and the bench must not declare that its model is not.
+
+    Raises:
+        SheetUnknown: Nobody knows it.
+        Deviation: The bench declares that its emulated card deviates here.
+    """
+    section = _section(run)
+    run.card.known(section.unicast if fact is SiliconFact.UNICAST_FILTER else section.vlan, fact.value)
+    if declared := run.bench.deviation(run.card.name, fact):
+        raise declared.verdict(ExactFilter.EXACT.value)
 
 
 def own_address_only(run: Run, say: Say) -> None:
@@ -59,9 +67,11 @@ def own_address_only(run: Run, say: Say) -> None:
         CardFailure: A port does not receive what is its own, or receives what is not.
         BenchFault: The tool failed.
         Undecided: The exchange proves nothing.
-        NotApplicable: The sheet knows no exact filter, or a server cannot send frames of its own.
+        SheetUnknown: Nobody knows whether the filter is exact.
+        Deviation: The bench declares that its emulated card deviates here.
+        NotApplicable: A server cannot send frames of its own.
     """
-    _require_exact(run, "unicast")
+    _require_exact(run, SiliconFact.UNICAST_FILTER)
     bench = FrameBench(run)
     exchange(run, [stream for port in bench.of(Role.PEER) for stream in _addressed(bench, port)], say)
 
@@ -245,7 +255,9 @@ def _address(run: Run, port: Port, own: str, new: str) -> Iterator[None]:
 
 def _answers_at(run: Run, bench: FrameBench, now: dict[Port, str], before: dict[Port, str], say: Say) -> None:
     streams = list[FrameStream]()
-    exact = _section(run).unicast is ExactFilter.EXACT
+    exact = _section(run).unicast is ExactFilter.EXACT and not run.bench.deviation(
+        run.card.name, SiliconFact.UNICAST_FILTER
+    )
     for sender in bench.of(Role.PEER):
         port = run.bench.partner(sender)
         old = bench.frames(f"frames to {before[port]}", sender, COUNT, SIZES, destination=before[port])
@@ -267,9 +279,11 @@ def vlans(run: Run, say: Say) -> None:
         CardFailure: One of its own VLANs is lost, loses its tag, or another one gets through the filter.
         BenchFault: The tool failed, or a VLAN cannot be made or removed.
         Undecided: The exchange proves nothing.
-        NotApplicable: The dut does not filter VLANs exactly, or a server cannot send frames of its own.
+        SheetUnknown: Nobody knows whether the filter is exact.
+        Deviation: The bench declares that its emulated card deviates here.
+        NotApplicable: The dut does not filter VLANs, or a server cannot send frames of its own.
     """
-    _require_exact(run, "vlan")
+    _require_exact(run, SiliconFact.VLAN_FILTER)
     row = rows(run).get(OffloadName.VLAN_FILTER)
     bench = FrameBench(run)
     sender = bench.of(Role.PEER)[0]

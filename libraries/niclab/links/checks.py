@@ -9,7 +9,7 @@ from typing import TypeVar
 from niclab.bench.records import Port
 from niclab.card import Unknown
 from niclab.core.parallel import side_by_side
-from niclab.core.verdict import NotApplicable, Trouble, blame, fail_with
+from niclab.core.verdict import SheetUnknown, Trouble, blame, fail_with
 from niclab.core.wait import pause
 from niclab.hosts.host import Host
 from niclab.links import carrier
@@ -51,13 +51,13 @@ def require_sheet_settings(run: Run) -> None:
     Raises:
         CardFailure: Naming the ports that run otherwise, one of the dut among them.
         BenchFault: Only ports of the peer do.
-        NotApplicable: The sheet knows none of the three.
+        SheetUnknown: The sheet knows none of the three.
     """
     card, problems = run.card, list[Trouble]()
     facts = {name: getattr(card.link, name) for name in ("speed_mbps", "duplex", "autoneg")}
     wanted = {name: fact for name, fact in facts.items() if not isinstance(fact, Unknown)}
     if not wanted:
-        raise NotApplicable(f"sheet {card.name} does not know link.speed_mbps, link.duplex, nor link.autoneg")
+        raise SheetUnknown(f"sheet {card.name} does not know link.speed_mbps, link.duplex, nor link.autoneg")
     for port, settings in _of_every_port(run, lambda host, iface: host.links.link_settings(iface)).items():
         for field, expected in wanted.items():
             found = getattr(settings, field)

@@ -20,9 +20,9 @@ from niclab.core.verdict import BenchFault
 from niclab.report import now, read_json_object, sha256_of, warn, write_atomically, write_json
 from niclab.report.allure import REPORT_FOLDER
 from niclab.report.content import CERTIFIED, WAIVED
-from niclab.report.coverage import Coverage, cover, decides_for_the_lab, headline, unfulfilled
+from niclab.report.coverage import Scope, cover, decides_for_the_lab, headline, unfulfilled
 from niclab.report.evidence import read_index, stored_files
-from niclab.report.identity import bench_of, identity_of
+from niclab.report.identity import bench_of, identity_of, unknown_of
 from niclab.report.inputs import Input, folder_of, kept
 from niclab.report.measured import charts_of, evidence_of_tests, figures_of, named_charts
 from niclab.report.own_checks import own_checks
@@ -49,7 +49,7 @@ from niclab.scope.plan import load_plan
 from niclab.scope.requirements import load_requirements
 
 NOT_CERTIFIED = "NOT CERTIFIED"
-FORMAT = 4
+FORMAT = 5
 _NAMES_SHOWN = 5
 _MOST_COUNTED = 250
 """Robot Framework's exit status counts no more failed tests."""
@@ -203,7 +203,7 @@ def _certificate(run_dir: Path, robot_rc: int, issued: str) -> tuple[dict[str, A
         "tests": [
             {
                 **test.as_json(),
-                "waiver": accepted.tests.get(test.name),
+                "waiver": ", ".join(accepted.tests.get(test.name, ())) or None,
                 "evidence": evidence.get(test.name.rpartition(".")[2], []),
             }
             for test in [*results.tests, *own]
@@ -236,6 +236,9 @@ def _reasons_of_run(reasons: Reasons, run: Mapping[str, Any], robot_rc: int, wai
             reasons.add(f"{RUN_FILE} does not name: {name}.")
     if run and run.get("subject") not in (PHYSICAL, DEMONSTRATION):
         reasons.add(f"{RUN_FILE} does not say whether the card is physical or emulated.")
+    changed = (run.get("git") or {}).get("local_changes") and not run.get("local_changes_allowed")
+    if changed and run.get("subject") == PHYSICAL:
+        reasons.add("The files of the lab differ from its commit; wanted: no difference, or --allow-local-changes.")
     facts = run.get("facts") or {}
     missing = [name for name in NEEDED_FACTS if not facts.get(name)]
     if run and missing:
@@ -323,7 +326,8 @@ def _scope(
     try:
         plan = load_plan(str(run.get("plan") or ""), folder_of(run_dir, Input.PLAN))
         requirements = load_requirements(kept(run_dir, Input.REQUIREMENTS))
-        found = cover(requirements, plan, tests)
+        unknown = unknown_of(run_dir, run)
+        found = cover(Scope(requirements, plan, bool(run.get("partial")), unknown), tests)
     except BenchFault as fault:
         reasons.add(f"{RUN_FILE}: plan: {fault}")
         return {
@@ -332,18 +336,14 @@ def _scope(
             "requirements": [],
             "lab_counts": _counted(of_lab) if of_lab else {},
         }
-    lacking = unfulfilled(plan, [each for each in found if not accepted.only(_of(each, tests))])
+    lacking = unfulfilled(requirements, plan, found, accepted.tests)
     reasons.add(*lacking, means=ExitStatus.PARTIAL if run.get("partial") else ExitStatus.UNDECIDED)
     return {
         "plan": plan.plan,
-        "scope": headline(plan, found),
+        "scope": headline(requirements, plan, found),
         "requirements": [each.as_json() for each in found],
         "lab_counts": _counted([*of_lab, *(test for test in tests if decides_for_the_lab(requirements, test))]),
     }
-
-
-def _of(coverage: Coverage, tests: list[TestRecord]) -> list[TestRecord]:
-    return [test for test in tests if test.name in coverage.tests]
 
 
 def _counted(tests: list[TestRecord]) -> dict[str, int]:

@@ -25,17 +25,29 @@ class CertifiedTest(_Part):
     evidence: list[str]
 
 
+Statuses = Literal["verified", "verified in part", "failed", "undecided", "not applicable", "not tested"]
+
+
+class CertifiedPart(_Part):
+    """One part of a requirement. ``asked``: how many of the tests that decide it were applicable."""
+
+    id: str
+    title: str
+    status: Statuses
+    reason: str
+    tests: list[str]
+    asked: int
+
+
 class CertifiedRequirement(_Part):
-    """One requirement. ``asked``: how many of its tests were applicable; ``silent``: of what the sheet says nothing."""
+    """One requirement; verified when each of its parts is. One without parts is its own only part."""
 
     id: str
     title: str
     source: str
-    status: Literal["verified", "failed", "undecided", "not applicable", "not tested"]
+    status: Statuses
     reason: str
-    tests: list[str]
-    asked: int
-    silent: list[str]
+    parts: list[CertifiedPart]
 
 
 class CertifiedFigure(_Part):
@@ -89,7 +101,7 @@ class CertifiedControls(_Part):
 class CertificateRecord(_Part):
     """The whole file. What a run did not record is null or empty, and a reason where the verdict needs it."""
 
-    format: Literal[4]
+    format: Literal[5]
     verdict: Literal["CERTIFIED", "CERTIFIED WITH WAIVERS", "NOT CERTIFIED"]
     reasons: list[str]
     card: str | None

@@ -14,6 +14,7 @@ from niclab.report.content_rows import (
     bench_rows,
     circumstances,
     counted,
+    fact_rows,
     figure_rows,
     hash_rows,
     moment,
@@ -181,9 +182,7 @@ def _subject(certificate: Mapping[str, Any]) -> Part:
             Pictures((drawings.topology(certificate["card"] or NOT_RECORDED, bench),), wide=True),
             Table(columns, (1.2, 2, 2, 2.4, 2.4), ports, "ports"),
         ]
-    issues = (certificate.get("identity") or {}).get("known_issues") or ()
-    if issues:
-        rows = tuple(Row((Cell(f"Known issue {number}"), Cell(text))) for number, text in enumerate(issues, 1))
+    if rows := tuple(_row(each) for each in fact_rows(certificate)):
         blocks.append(Table(("", ""), (1.6, 8.4), rows, "known-issues"))
     return Part("What was qualified", tuple(blocks))
 

@@ -12,7 +12,8 @@ from niclab.report.verdicts import Verdict
 
 NOT_RECORDED = "not recorded"
 Cells = tuple[str | tuple[str, ...], ...]
-_STATUS_LOOK = {"verified": "pass", "failed": "card-failure", "undecided": "undecided"}
+_STATUS_LOOK = {"verified": "pass", "verified in part": "in-part", "failed": "card-failure", "undecided": "undecided"}
+_NOT_ASKED = ("not applicable", "not tested")
 _OUTCOME_LOOK = {"met": "pass", "missed": "card-failure"}
 _TOP_SUITE = "Qualification."
 
@@ -68,6 +69,20 @@ def bench_rows(bench: Mapping[str, Any]) -> list[Cells]:
     ]
 
 
+def fact_rows(certificate: Mapping[str, Any]) -> list[Cells]:
+    """Return the known issues, the facts that the sheet does not know, and how an emulated card deviates from it."""
+    identity, bench = certificate.get("identity") or {}, certificate.get("equipment") or {}
+    rows: list[Cells] = [
+        (f"Known issue {number}", text) for number, text in enumerate(identity.get("known_issues", ()), 1)
+    ]
+    rows += (
+        [("Unknown facts", ("of the card's sheet", "\n".join(unknown)))] if (unknown := identity.get("unknown")) else []
+    )
+    deviations = bench.get("deviations")
+    said = "The emulated card is known to differ from the silicon. What asks for it is not applicable."
+    return rows + ([("Emulation", (said, "\n".join(deviations)))] if deviations else [])
+
+
 def figure_rows(figures: Iterable[Mapping[str, Any]]) -> list[Cells]:
     """Return what was measured, by its kind; a figure that is missed comes first.
 
@@ -120,27 +135,55 @@ def test_rows(tests: Iterable[Mapping[str, Any]]) -> list[Cells]:
 
 
 def requirement_rows(certificate: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return every requirement with its source, its tests with their evidence, and its status."""
+    """Return every requirement with its source, what was asked of it with tests and evidence, and its status."""
     rows = []
     kept = {test["name"]: test.get("evidence", []) for test in certificate["tests"]}
     for each in certificate["requirements"]:
-        tests = each["tests"]
-        asked = f"{each['asked']} of {len(tests)} tests asked" if tests else "no test"
-        names = "; ".join(name.rpartition(".")[2] for name in tests)
-        said = each["reason"] or "\n".join(each["silent"])
-        files = list(dict.fromkeys(file for name in tests for file in kept.get(name, [])))
+        names = [name for part in each["parts"] for name in part["tests"]]
+        files = list(dict.fromkeys(file for name in names for file in kept.get(name, [])))
         evidence = f"evidence: {', '.join(files)}" if files else ""
-        small = _lines("\n".join((each["source"], f"{asked}{f': {names}' if names else ''}", evidence, said)))
+        asked = [_asked(each, part) for part in each["parts"] if part["status"] not in _NOT_ASKED]
+        small = _lines("\n".join((each["source"], *asked, _not_asked(each), evidence)))
         look = _STATUS_LOOK.get(each["status"], "not-applicable")
         result = (each["status"].capitalize(), "", look)
         rows.append({"anchor": each["id"], "cells": (each["id"], (each["title"], small), result)})
     return rows
 
 
+def _asked(whole: Mapping[str, Any], part: Mapping[str, Any]) -> str:
+    """A part of a requirement with its tests: ``verified: the title, by 2 tests: A; B``."""
+    tests = "; ".join(name.rpartition(".")[2] for name in part["tests"])
+    number = len(part["tests"])
+    count = f"{part['asked']} of {number}" if part["asked"] < number else f"{number}"
+    title = f"{part['title']}, " if part["id"] != whole["id"] else ""
+    reason = f" ({part['reason']})" if part["reason"] else ""
+    return f"{part['status']}: {title}by {count} test{'s' * (number != 1)}{reason}: {tests}"
+
+
+def _not_asked(whole: Mapping[str, Any]) -> str:
+    """How many parts are left, of which :func:`not_tested_rows` say why."""
+    count = {status: sum(part["status"] == status for part in whole["parts"]) for status in _NOT_ASKED}
+    if len(whole["parts"]) == 1:
+        return ""
+    return "; ".join(f"{status}: {number} of {len(whole['parts'])} parts" for status, number in count.items() if number)
+
+
 def not_tested_rows(certificate: Mapping[str, Any]) -> list[Cells]:
-    """Return the requirements that were not tested or not applicable, with the reason, then tests that were not."""
-    left_out = [each for each in certificate["requirements"] if each["status"] in ("not tested", "not applicable")]
-    return [(each["id"], (each["title"], f"{each['status']}: {each['reason']}")) for each in left_out]
+    """Return what was not tested or not applicable of each requirement, with the reason."""
+    rows: list[Cells] = []
+    for each in certificate["requirements"]:
+        found: dict[tuple[str, str], list[str]] = {}
+        for part in each["parts"]:
+            if part["status"] in _NOT_ASKED:
+                title = part["title"] if part["id"] != each["id"] else ""
+                found.setdefault((part["status"], part["reason"]), []).append(title)
+        lines = [
+            f"{status}, {reason}{': ' if titles[0] else ''}{'; '.join(titles)}"
+            for (status, reason), titles in found.items()
+        ]
+        if lines:
+            rows.append((each["id"], (each["title"], "\n".join(lines))))
+    return rows
 
 
 def hash_rows(sums: Mapping[str, str | None]) -> list[Cells]:

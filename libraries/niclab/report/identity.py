@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from niclab.bench.records import Bench, Role, load_bench
-from niclab.card import Card, load_card
+from niclab.bench.records import Bench, OperatingSystem, Role, load_bench
+from niclab.card import Card, load_card, unknown_facts
 from niclab.core.verdict import BenchFault
 from niclab.report.inputs import Input, kept
+from niclab.report.unknown_facts import passed_over
 
 MEASUREMENTS = "measurements.json"
 
@@ -29,6 +31,7 @@ def identity_of(run_dir: Path) -> dict[str, Any]:
         "part_number": card.vpd.part_number if card.vpd else None,
         "ports": card.ports,
         "known_issues": [erratum.text for erratum in sheet.errata],
+        "unknown": [f"{field}: {fact.unknown}" for field, fact in unknown_facts(sheet)],
     }
 
 
@@ -47,6 +50,11 @@ def bench_of(run_dir: Path) -> dict[str, Any]:
     links = _pcie_links(run_dir)
     return {
         "description": bench.description,
+        "deviations": [
+            f"{each.fact.value}: {each.how} ({each.source})"
+            for each in bench.deviations
+            if sheet and each.card == sheet.name
+        ],
         "servers": {role.value: _server(bench, role, links) for role in Role},
         "paths": [
             {"name": path.name, "ends": list(path.ends), "through": path.through.value, "rate_scale": path.rate_scale}
@@ -54,6 +62,24 @@ def bench_of(run_dir: Path) -> dict[str, Any]:
         ],
         "switch": bench.switch.name if bench.switch else None,
     }
+
+
+def unknown_of(run_dir: Path, run: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return the unknown facts of the sheet that tests pass over, by the parts of requirements that they decide.
+
+    Args:
+        run_dir: Folder of the run.
+        run: Content of ``run.json``: it may have been called with another system on the dut.
+
+    Raises:
+        BenchFault: Sheet or bench file were not kept.
+    """
+    dut = load_bench(kept(run_dir, Input.BENCH)).server(Role.DUT).os
+    system = OperatingSystem((run.get("called") or {}).get(Role.DUT.value, dut.value))
+    found: dict[str, list[str]] = {}
+    for part, text in passed_over(load_card(str(kept(run_dir, Input.SHEET))), system):
+        found.setdefault(part, []).append(text)
+    return found
 
 
 def _server(bench: Bench, role: Role, links: dict[str, str]) -> dict[str, Any]:

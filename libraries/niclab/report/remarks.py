@@ -14,6 +14,9 @@ from niclab.report.inputs import Input
 from niclab.report.runfolder import EVIDENCE_FOLDER
 
 SHEETS = "lab/cards/"
+CERTIFIED = "CERTIFIED"
+"""How the verdict of a good certificate begins."""
+_MOST_ATTEMPTS = 20
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,7 @@ def remarks(run_dir: Path, run: Mapping[str, Any], warnings: Sequence[str]) -> t
         *_recoveries(noted),
         *_lab(run),
         *_continued(run.get("continued") or []),
-        *_attempts(run.get("earlier_attempts") or []),
+        *_attempts(run.get("earlier_attempts") or [], str(run.get("attempts_unknown") or "")),
     ]
     if warnings:
         found.append(Remark("Warnings", _count(len(warnings), "warning"), tuple(warnings)))
@@ -75,7 +78,8 @@ def _recoveries(noted: Sequence[Mark]) -> list[Remark]:
 def _lab(run: Mapping[str, Any]) -> list[Remark]:
     found = []
     if (run.get("git") or {}).get("local_changes"):
-        found.append(Remark("Lab", "The files of the lab differ from the commit."))
+        said = f"SHA-256 of the differences: {run['git'].get('changes_sha256', 'not recorded')}"
+        found.append(Remark("Lab", "The files of the lab differ from the commit.", (said,)))
     ports = run.get("ports") or {}
     if ports.get("bench", 0) < ports.get("card", 0):
         named = f"{ports['bench']} of the {ports['card']} ports of the card"
@@ -98,12 +102,16 @@ def _continued(continued: Sequence[Mapping[str, Any]]) -> list[Remark]:
     return [Remark("Continued", text, lines)]
 
 
-def _attempts(attempts: Sequence[Mapping[str, Any]]) -> list[Remark]:
+def _attempts(attempts: Sequence[Mapping[str, Any]], unknown: str) -> list[Remark]:
+    found = [Remark("Attempts", f"There may be other earlier runs: {unknown}")] if unknown else []
     if not attempts:
-        return []
-    lines = tuple(f"{each.get('run')}: {each.get('verdict')}" for each in attempts)
-    text = f"{_count(len(attempts), 'earlier run')} of this card on this bench on the same day"
-    return [Remark("Attempts", text, lines)]
+        return found
+    newest = attempts[-_MOST_ATTEMPTS:]
+    lines = [f"{each.get('run')} on {each.get('bench')}: {each.get('verdict')}" for each in newest]
+    lines += [f"and {len(attempts) - len(newest)} older ones"] * (len(attempts) > len(newest))
+    good = sum(str(each.get("verdict")).startswith(CERTIFIED) for each in attempts)
+    text = f"{_count(len(attempts), 'earlier run')} of this card, {good} of them certified"
+    return [Remark("Attempts", text, tuple(lines)), *found]
 
 
 def _count(number: int, noun: str) -> str:

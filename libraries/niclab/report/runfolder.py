@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 import getpass
+import hashlib
 import os
 import platform
 import re
@@ -92,7 +93,8 @@ def new_run(
         "versions": _versions(),
         "git": git_state(repository),
         "inputs": {},
-        "earlier_attempts": earlier_attempts(results_root, card, bench, started),
+        "earlier_attempts": [],
+        "attempts_unknown": "",
         "expected_tests": None,
         "partial": None,
         "called": {},
@@ -103,36 +105,6 @@ def new_run(
     write_json(run_dir / RUN_FILE, run)
     (run_dir / EVIDENCE_FOLDER).mkdir()
     return run_dir
-
-
-def earlier_attempts(results_root: Path, card: str, bench: str, started: datetime) -> list[dict[str, str]]:
-    """Find the runs of the same card on the same bench that began earlier on the same day.
-
-    Args:
-        results_root: Folder of the run folders.
-        card: Name of the card sheet.
-        bench: Name of the bench.
-        started: When the run in question begins.
-
-    Returns:
-        ``run`` and ``verdict`` of each, oldest first; the verdict of a run without a certificate says so.
-    """
-    found = []
-    for file in sorted(results_root.absolute().glob(f"{started:%Y%m%d}-*/{RUN_FILE}")):
-        try:
-            run = read_json_object(file)
-        except BenchFault:
-            continue  # another file of that name: it is no run
-        if (run.get("card"), run.get("bench")) == (card, bench):
-            found.append({"run": file.parent.name, "verdict": _verdict_of(file.parent)})
-    return found
-
-
-def _verdict_of(run_dir: Path) -> str:
-    try:
-        return str(read_json_object(run_dir / CERTIFICATE_FILE)["verdict"])
-    except (BenchFault, KeyError):
-        return "no certificate"
 
 
 def subject_of(emulated: bool) -> str:
@@ -259,6 +231,29 @@ def record_facts(run_dir: Path, **facts: str) -> None:
     _update(run_dir, {"facts": known})
 
 
+def record_attempts(run_dir: Path, earlier: Sequence[Mapping[str, str]], unknown: str) -> None:
+    """Note the earlier runs of the same card.
+
+    Args:
+        run_dir: Folder of the run.
+        earlier: Run, bench, time and verdict of each, oldest first.
+        unknown: Why there may be others; empty where all that are kept are named.
+
+    Raises:
+        BenchFault: The run folder cannot be read or written.
+    """
+    _update(run_dir, {"earlier_attempts": [dict(each) for each in earlier], "attempts_unknown": unknown})
+
+
+def allow_local_changes(run_dir: Path) -> None:
+    """Note that the run may be certified although files of the lab differ from its commit.
+
+    Args:
+        run_dir: Folder of the run.
+    """
+    _update(run_dir, {"local_changes_allowed": True})
+
+
 def record_stop(run_dir: Path, reason: str) -> None:
     """Note that a run was ordered to stop before its end.
 
@@ -324,12 +319,30 @@ def _versions() -> dict[str, str]:
 
 
 def git_state(repository: Path) -> dict[str, Any] | None:
-    """Commit of the lab and whether files differ from it; None without git, a repository, or a commit."""
+    """Return the commit of the lab and what differs from it; None without git, a repository, or a commit.
+
+    Args:
+        repository: Root of the lab.
+
+    Returns:
+        ``commit``, ``local_changes``, and where there are some ``changes_sha256``: of their content.
+    """
     try:
         commit = _git(repository, "rev-parse", "--verify", "HEAD").strip()
-        return {"commit": commit, "local_changes": bool(_git(repository, "status", "--porcelain"))}
+        if not _git(repository, "status", "--porcelain"):
+            return {"commit": commit, "local_changes": False}
+        return {"commit": commit, "local_changes": True, "changes_sha256": _hash_of_changes(repository)}
     except (OSError, subprocess.SubprocessError):
         return None
+
+
+def _hash_of_changes(repository: Path) -> str:
+    """SHA-256 of the differences from the commit, and of every file that git does not know."""
+    digest = hashlib.sha256(_git(repository, "diff", "HEAD", "--binary").encode())
+    for name in sorted(filter(None, _git(repository, "ls-files", "-z", "--others", "--exclude-standard").split("\0"))):
+        file = repository / name
+        digest.update(f"\0{name}\0".encode() + (file.read_bytes() if file.is_file() else b""))
+    return digest.hexdigest()
 
 
 def _git(repository: Path, *arguments: str) -> str:

@@ -32,7 +32,7 @@ _RUNS = sa.Table(
     sa.Column("controller", sa.Text, primary_key=True),
     sa.Column("run", sa.Text, primary_key=True),
     *(sa.Column(name, sa.Text) for name in ("card", "bench", "started", "verdict", "firmware", "driver", "system")),
-    *(sa.Column(name, sa.Text) for name in ("plan", "subject")),
+    *(sa.Column(name, sa.Text) for name in ("plan", "subject", "serials")),
     sa.Column(
         "figures", sa.Text
     ),  # all of a run as JSON: nobody asks for one of them, and a row each took 125 times as long
@@ -42,7 +42,7 @@ _RUNS = sa.Table(
 
 @dataclass(frozen=True)
 class StoredRun:
-    """One run of the store. ``controller`` and ``run`` name it among the runs of a lab."""
+    """One run of the store. ``controller`` and ``run`` name it among the runs of a lab; ``serials``: of the card."""
 
     controller: str
     run: str
@@ -55,6 +55,7 @@ class StoredRun:
     plan: str
     bench: str
     subject: str
+    serials: str
 
     @property
     def software(self) -> str:

@@ -5,7 +5,8 @@
 * ``blocker``, ``critical``, ``normal``, ``minor``, ``trivial`` alone are severities.
 * ``allure.tms.NAME:URL`` (also issue, link; NAME may be left out) is a link.
 * ``allure.param.NAME:VALUE`` is a parameter of the test.
-* Any other tag stays a tag; ``req:ID`` is the label ``requirement`` as well, and a link to its row of the certificate.
+* Any other tag stays a tag; ``req:ID`` and ``req:ID/PART`` are the label ``requirement`` as well, and a link to the
+  row of the certificate.
   Robot Framework's own ``robot:...`` tags are not shown.
 """
 
@@ -21,7 +22,8 @@ from niclab.scope.requirements import Requirements, load_requirements
 SUITE_LABELS = ("parentSuite", "suite", "subSuite")
 SEVERITIES = ("blocker", "critical", "normal", "minor", "trivial")
 REQUIREMENT = "requirement"
-_REQUIREMENT_PREFIX = "req:"
+DECIDES = "req:"
+"""How the tags of a test begin that name what it decides."""
 _CERTIFICATE = "../certificate.html"
 """From the report, in a folder of the run."""
 _LABEL_NAMES = {
@@ -76,14 +78,15 @@ def _add_plain_tag(meaning: TagMeaning, tag: str) -> None:
         meaning._add_label("tag", tag)
         if lowered.startswith("allure."):
             meaning.problems.append(f"tag: {tag!r} is not known; wanted: for example allure.feature:VALUE")
-        elif lowered.startswith(_REQUIREMENT_PREFIX):
-            requirement = tag[len(_REQUIREMENT_PREFIX) :].strip()
+        elif lowered.startswith(DECIDES):
+            requirement = tag[len(DECIDES) :].strip()
             meaning._add_label(REQUIREMENT, requirement)
             if not requirement:
                 meaning.problems.append(f"tag: {tag!r} is not wanted; wanted: req: and the id of a requirement")
-            elif requirement in _known().requirements:
-                name = f"{requirement}: {_known().requirements[requirement].title} ({_known().source(requirement)})"
-                meaning.links.append({"type": "tms", "name": name, "url": f"{_CERTIFICATE}#{requirement}"})
+            elif part := _known().every_part().get(requirement):
+                whole = requirement.partition("/")[0]
+                name = f"{requirement}: {part.title} ({_known().source(whole)})"
+                meaning.links.append({"type": "tms", "name": name, "url": f"{_CERTIFICATE}#{whole}"})
 
 
 @cache

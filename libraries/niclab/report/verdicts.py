@@ -17,7 +17,16 @@ from collections.abc import Iterator
 from enum import Enum
 from typing import NamedTuple
 
-from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, SheetSilent, Undecided
+from niclab.core.verdict import (
+    BenchFault,
+    CardFailure,
+    Deviation,
+    KernelFailure,
+    NotApplicable,
+    SheetSilent,
+    SheetUnknown,
+    Undecided,
+)
 
 
 class Verdict(Enum):
@@ -81,11 +90,15 @@ _CLASS_NAME = re.compile(r"\A(?P<name>[A-Za-z_]\w*)(?=:|\Z)")
 _NOT_ASKED = re.compile(r"\A(?:Test|Task) skipped using .*\btags?(?: patterns?)?\.\Z", re.IGNORECASE | re.DOTALL)
 _BY_CLASS_NAME = {
     CardFailure.__name__: Verdict.CARD_FAILURE,
+    KernelFailure.__name__: Verdict.CARD_FAILURE,
     BenchFault.__name__: Verdict.BENCH_FAULT,
     Undecided.__name__: Verdict.UNDECIDED,
     NotApplicable.__name__: Verdict.NOT_APPLICABLE,
     SheetSilent.__name__: Verdict.NOT_APPLICABLE,
+    SheetUnknown.__name__: Verdict.NOT_APPLICABLE,
+    Deviation.__name__: Verdict.NOT_APPLICABLE,
 }
+_SKIPS = {name for name, verdict in _BY_CLASS_NAME.items() if verdict is Verdict.NOT_APPLICABLE}
 
 
 def plain_text(message: str) -> str:
@@ -124,6 +137,26 @@ def classify(status: str, message: str) -> Verdict:
     if status == "SKIP":
         return _of_skip(parts)
     raise BenchFault(f"test status: {status!r} is not known; wanted: PASS, FAIL, SKIP, NOT RUN or NOT SET")
+
+
+def lines_to_waive(message: str) -> list[str] | None:
+    """Return every line of the card failures of a failed test; None where a waiver must not cover it.
+
+    A waiver covers nothing where a part of the message is a fault of the bench, is undecided, is what a kernel said, or
+    has no verdict of the lab.
+
+    Args:
+        message: Robot Framework's message.
+    """
+    lines = list[str]()
+    for part in _parts(plain_text(message)):
+        named = _CLASS_NAME.match(part.text)
+        kind = named["name"] if named else ""
+        if kind == CardFailure.__name__:
+            lines += [line.strip() for line in part.text.removeprefix(f"{kind}:").splitlines() if line.strip()]
+        elif kind not in _SKIPS:
+            return None
+    return lines or None
 
 
 def _parts(text: str) -> Iterator[_Part]:
@@ -176,8 +209,6 @@ def _of_skip(parts: list[_Part]) -> Verdict:
     ]
     if hidden:
         return _of_failure(iter(hidden))
-    if not parts or any(
-        _NOT_ASKED.match(part.text) or part.text in (NotApplicable.__name__, SheetSilent.__name__) for part in parts
-    ):
+    if not parts or any(_NOT_ASKED.match(part.text) or part.text in _SKIPS for part in parts):
         return Verdict.UNDECIDED
     return Verdict.NOT_APPLICABLE

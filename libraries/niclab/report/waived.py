@@ -13,7 +13,7 @@ from niclab.report import write_atomically
 from niclab.report.inputs import FOLDER
 from niclab.report.results import TestRecord
 from niclab.report.runfolder import EVIDENCE_FOLDER
-from niclab.report.verdicts import Verdict
+from niclab.report.verdicts import Verdict, lines_to_waive
 from niclab.scope.waivers import Waiver, load_waivers, said_of_expired
 
 _KEPT = Path(EVIDENCE_FOLDER, FOLDER, "waivers")
@@ -21,10 +21,10 @@ _KEPT = Path(EVIDENCE_FOLDER, FOLDER, "waivers")
 
 @dataclass
 class Waived:
-    """The waivers of a run. ``tests``: name of each test that one covers -> name of the waiver."""
+    """The waivers of a run. ``tests``: name of each test that they cover wholly -> names of those that it takes."""
 
     waivers: list[Waiver] = field(default_factory=list)
-    tests: dict[str, str] = field(default_factory=dict)
+    tests: dict[str, list[str]] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
 
     def as_json(self) -> list[dict[str, Any]]:
@@ -36,15 +36,10 @@ class Waived:
                 "reason": each.reason,
                 "owner": each.owner,
                 "expires": each.expires,
-                "tests": [name for name, waiver in self.tests.items() if waiver == each.waiver],
+                "tests": [name for name, waivers in self.tests.items() if each.waiver in waivers],
             }
             for each in self.waivers
         ]
-
-    def only(self, tests: Iterable[TestRecord]) -> bool:
-        """Return whether there is a test among these that failed, and a waiver covers every one of them."""
-        failed = [test.name for test in tests if test.verdict is Verdict.CARD_FAILURE]
-        return bool(failed) and all(name in self.tests for name in failed)
 
 
 def keep_waivers(run_dir: Path, waivers: Iterable[Waiver]) -> None:
@@ -81,7 +76,17 @@ def waived(run_dir: Path, card: object, started: object, tests: Sequence[TestRec
     found.problems += said_of_expired([each for each in kept if each.expired(day)])
     current = [each for each in kept if not each.expired(day)]
     for test in tests:
-        by = (each for each in current if each.covers(test.name.rpartition(".")[2], test.message))
-        if test.verdict is Verdict.CARD_FAILURE and (waiver := next(by, None)):
-            found.tests[test.name] = waiver.waiver
+        if test.verdict is Verdict.CARD_FAILURE and (names := _covering(current, test)):
+            found.tests[test.name] = names
     return found
+
+
+def _covering(waivers: Sequence[Waiver], test: TestRecord) -> list[str]:
+    """Names of the waivers that cover every line of a test's failure; none where they leave one."""
+    title, names = test.name.rpartition(".")[2], list[str]()
+    for line in lines_to_waive(test.message) or ():
+        waiver = next((each.waiver for each in waivers if each.covers(title, line)), None)
+        if waiver is None:
+            return []
+        names.append(waiver)
+    return list(dict.fromkeys(names))

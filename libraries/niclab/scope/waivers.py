@@ -7,7 +7,7 @@ from datetime import date
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, StringConstraints
 
 from niclab.core.verdict import BenchFault
 from niclab.files.repository import REPOSITORY
@@ -24,37 +24,38 @@ def _is_day(text: str) -> str:
 
 Day = Annotated[str, AfterValidator(_is_day), Wanted('a day in quotes, such as "2027-03-31"')]
 
+Part = Annotated[
+    str, StringConstraints(pattern=r"^\S.{8,}\S$"), Wanted("a part of one line of a failure, of at least 10 characters")
+]
+
 
 class Waiver(Sheet):
-    """A waiver of one card. It covers the card failures whose test or message it names; with both, both must fit.
+    """A waiver of one card. It covers each line of a card failure that has ``message`` in it.
 
-    ``test`` is the title of a test, ``message`` a part of its message, ``expires`` the last day on which it holds.
+    ``test``: title of the only test in which it does; ``expires``: the last day on which it holds.
     """
 
     waiver: Name
     card: Name
+    message: Part
     test: Text | None = None
-    message: Text | None = None
     reason: Text
     owner: Text
     expires: Day
 
     def problems(self) -> Iterator[Problem]:
-        """Yield what is wrong across fields: a name that is not the file's, or nothing that it covers."""
+        """Yield what is wrong across fields: a name that is not the file's."""
         if self.waiver != self.file.stem:
             yield Problem(("waiver",), f"{self.waiver} is not the name of the file", self.file.stem)
-        if self.test is None and self.message is None:
-            yield Problem((), "names neither test nor message", "at least one of them")
 
-    def covers(self, title: str, message: str) -> bool:
-        """Return whether a failure is one that it names.
+    def covers(self, title: str, line: str) -> bool:
+        """Return whether one line of a card failure is what it names.
 
         Args:
             title: Title of the test.
-            message: Its message.
+            line: The line.
         """
-        of_test = self.test is None or self.test == title
-        return of_test and (self.message is None or self.message in message)
+        return self.test in (None, title) and self.message in line
 
     def expired(self, day: date) -> bool:
         """Return whether it no longer holds on a day."""
@@ -63,11 +64,7 @@ class Waiver(Sheet):
     @property
     def covered(self) -> str:
         """What it covers, in words."""
-        words = (
-            f"test {self.test}" * (self.test is not None),
-            f"message {self.message!r}" * (self.message is not None),
-        )
-        return ", ".join(filter(None, words))
+        return f"{f'test {self.test}, ' if self.test else ''}lines with {self.message!r}"
 
 
 def load_waivers(folder: Path = WAIVERS, card: str | None = None) -> list[Waiver]:

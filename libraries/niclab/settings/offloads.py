@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from niclab.bench.records import Role
 from niclab.card import Changeable, OffloadName, Unknown
-from niclab.core.verdict import NotApplicable, fail_with
+from niclab.core.verdict import NotApplicable, SheetUnknown, fail_with
 from niclab.hosts.ethtool_records import Features
 from niclab.run.run import Run
 from niclab.settings.offload_table import OffloadRow, on_or_off, put_features_back, rows, table
@@ -20,11 +20,11 @@ def as_delivered(run: Run) -> None:
     Raises:
         CardFailure: A port shows an offload otherwise.
         BenchFault: A port does not show an offload of the table.
-        NotApplicable: The sheet knows of no offload how it is delivered.
+        SheetUnknown: The sheet knows of no offload how it is delivered.
     """
     named, problems = rows(run), list[str]()
     if all(isinstance(row.default, Unknown) and isinstance(row.change, Unknown) for row in named.values()):
-        raise NotApplicable(f"sheet {run.card.name} knows of no offload how it is delivered")
+        raise SheetUnknown(f"sheet {run.card.name} knows of no offload how it is delivered")
     for dut in dut_ports(run):
         shown = dut.host.settings.features(dut.iface)
         for row in named.values():
@@ -44,11 +44,11 @@ def switched(run: Run, offload: str) -> None:
     Raises:
         CardFailure: An offload does not keep to the table, or does not come back.
         BenchFault: A port does not show an offload of the table, or one could not be put back.
-        NotApplicable: The sheet does not know how the offload can be changed.
+        SheetUnknown: The sheet does not know how the offload can be changed.
     """
     judged = [row for row in rows(run, offload).values() if isinstance(row.change, Changeable)]
     if not judged:
-        raise NotApplicable(f"sheet {run.card.name} does not know how {offload} can be changed")
+        raise SheetUnknown(f"sheet {run.card.name} does not know how {offload} can be changed")
     fail_with([text for dut in dut_ports(run) for row in judged for text in _on_one_port(dut, row)])
 
 

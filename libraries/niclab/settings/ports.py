@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from niclab.bench.records import OperatingSystem, Port, Role
 from niclab.card import Unknown
-from niclab.core.verdict import CardFailure, NotApplicable
+from niclab.core.verdict import CardFailure, NotApplicable, SheetUnknown
 from niclab.hosts.errors import NotOffered
 from niclab.hosts.host import Host
 from niclab.hosts.settings_records import Attempt
@@ -158,10 +158,14 @@ def require_known(run: Run, section: str, facts: Iterable[object]) -> None:
         facts: Its facts as delivered.
 
     Raises:
-        NotApplicable: It knows none.
+        SheetUnknown: It knows none of those it names.
+        NotApplicable: It names none.
     """
-    if all(is_unknown(fact) for fact in facts):
-        raise NotApplicable(f"sheet {run.card.name} knows nothing of {section} as delivered")
+    named = [fact for fact in facts if fact is not None]
+    why = list(dict.fromkeys(fact.unknown for fact in named if isinstance(fact, Unknown)))
+    if all(isinstance(fact, Unknown) for fact in named):
+        said = f"sheet {run.card.name} knows nothing of {section} as delivered"
+        raise SheetUnknown(f"{said}: {'; '.join(why)}") if why else NotApplicable(said)
 
 
 def is_unknown(fact: object) -> bool:

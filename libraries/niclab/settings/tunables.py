@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from niclab.bench.records import Role
-from niclab.core.verdict import NotApplicable, fail_with
+from niclab.core.verdict import NotApplicable, SheetUnknown, fail_with
 from niclab.run.run import Run
 from niclab.settings.ports import Show, is_unknown
 
@@ -17,13 +17,15 @@ def as_on_the_sheet(run: Run, show: Show) -> None:
 
     Raises:
         CardFailure: A tunable has another value.
-        NotApplicable: The sheet knows no default of a tunable of the driver.
+        SheetUnknown: The sheet knows no default of the tunables that it names.
+        NotApplicable: It names none.
     """
     server, card = run.server(Role.DUT), run.card
     driver = card.driver(server.description.os)
     facts = [fact for fact in driver.tunables if not is_unknown(fact.actual_default)]
     if not facts:
-        raise NotApplicable(f"sheet {card.name} knows no default of a tunable of {driver.module}")
+        said = f"sheet {card.name} knows no default of a tunable of {driver.module}"
+        raise SheetUnknown(said) if driver.tunables else NotApplicable(said)
     problems = []
     for fact in facts:
         found = server.host.drivers.parameter(driver.module, fact.name)

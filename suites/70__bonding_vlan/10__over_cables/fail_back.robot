@@ -5,15 +5,14 @@ Resource         ../../../resources/bonding.resource
 
 Test Teardown    Remove Bonds From Both Hosts
 
-Test Tags        req:CARD-04
-
 
 *** Test Cases ***
 With primary_reselect Always A Returned Primary Link Is Used Again
+    [Tags]    req:CARD-04/fail-back
     [Setup]    Bond Ready Hosts    active-backup    primary_reselect=always
     Return Of The Primary Link Should Cost At Most The Allowed Outage    by=cable-or-link
 
 With primary_reselect Failure A Returned Primary Link Waits For A Failure
-    [Tags]    slow
+    [Tags]    slow    req:CARD-04/fail-back-policy
     [Setup]    Bond Ready Hosts    active-backup    primary_reselect=failure
     A Returned Primary Link Should Wait For A Failure    by=cable-or-link

@@ -10,16 +10,17 @@ Suite Teardown    Remove Bonds From Both Hosts
 Test Setup        Every Member Should Be Up
 Test Teardown     Restore Every Link
 
-Test Tags         req:CARD-04    slow
+Test Tags        slow
 
 
 *** Test Cases ***
 An active-backup Bond Has Its Full Rate
-    [Tags]    req:SUS-06
+    [Tags]    req:CARD-04/load    req:SUS-06
     TCP Over The Bonds From The Dut Should Reach The Limit
     TCP Over The Bonds From The Peer Should Reach The Limit
 
 Traffic Over Cables Has Its Full Rate After Failover
+    [Tags]    req:CARD-04/load
     Lose The Active Link    by=cable-or-link
     Active Link Should Be Another
     Lost Links Should Have Their Cause
@@ -27,6 +28,7 @@ Traffic Over Cables Has Its Full Rate After Failover
     TCP Over The Bonds From The Peer Should Reach The Limit
 
 Traffic Over Cables Has Its Full Rate After Fail-Back
+    [Tags]    req:CARD-04/load
     Lose The Active Link    by=cable-or-link
     Active Link Should Be Another
     Restore Every Link
@@ -36,6 +38,7 @@ Traffic Over Cables Has Its Full Rate After Fail-Back
     TCP Over The Bonds From The Peer Should Reach The Limit
 
 A Connection Under Load Over Cables Survives The Loss And Return Of Its Link
+    [Tags]    req:CARD-04/load
     [Setup]    Start Steady Traffic
     Lose The Active Link    by=cable-or-link
     Active Link Should Be Another

@@ -5,12 +5,10 @@ Resource         ../../../resources/bonding.resource
 
 Test Teardown    Remove VLANs And Bonds
 
-Test Tags        req:CARD-05
-
 
 *** Test Cases ***
 A VLAN Carries Traffic
-    [Tags]    allure.severity:critical
+    [Tags]    allure.severity:critical    req:CARD-05/tagging
     Put VLANs On The First Path    dut_vlan=${VLAN}    peer_vlan=${VLAN}
     VLANs Should Carry Traffic
     VLANs Should Carry Packets Of Full Size
@@ -18,31 +16,31 @@ A VLAN Carries Traffic
     Every Link Should Carry Traffic
 
 VLANs Are Isolated
-    [Tags]    allure.severity:critical
+    [Tags]    allure.severity:critical    req:CARD-05/isolation
     Put VLANs On The First Path    dut_vlan=${VLAN}    peer_vlan=${OTHER VLAN}
     VLANs Should Be Isolated
 
 A VLAN In A VLAN Carries Traffic
-    [Tags]    slow
+    [Tags]    slow    req:CARD-05/vlan-in-vlan
     Put VLANs In VLANs On The First Path    outer=${OUTER VLAN}    inner=${VLAN}
     VLANs Should Carry Traffic
     Remove VLANs
     Every Link Should Carry Traffic
 
 A VLAN On A Bond Survives The Loss Of A Link
-    [Tags]    req:CARD-04    touches:SUS-07
+    [Tags]    touches:SUS-07    req:CARD-04/vlan    req:CARD-05/over-bond
     [Setup]    Bond Ready Hosts    active-backup    primary_reselect=always
     Put VLANs On The Bonds    vlan=${VLAN}
     Losing The Active Link Should Cost At Most The Allowed Outage    by=cable-or-link    over=vlan-on-bond
 
 A VLAN On A Bond Survives The Loss Of The Partner's Link
-    [Tags]    req:CARD-04    slow
+    [Tags]    slow    req:CARD-04/vlan-causes
     [Setup]    Bond Ready Hosts    active-backup    primary_reselect=always
     Put VLANs On The Bonds    vlan=${VLAN}
     Losing The Active Link Should Cost At Most The Allowed Outage    by=partner-link    over=vlan-on-bond
 
 A VLAN On A Bond Survives The Loss Of The Driver
-    [Tags]    req:CARD-04    slow
+    [Tags]    slow    req:CARD-04/vlan-causes
     [Setup]    Bond Ready Hosts    active-backup    primary_reselect=always
     Put VLANs On The Bonds    vlan=${VLAN}
     Losing The Active Link Should Cost At Most The Allowed Outage    by=driver-unload    over=vlan-on-bond

@@ -3,10 +3,10 @@ Documentation    A VLAN on a bond is nearly as fast as the bond alone, by the sh
 
 Resource         ../../../resources/traffic.resource
 
-Test Tags        req:SUS-07    slow
+Test Tags        slow
 
 
 *** Test Cases ***
 A VLAN On An active-backup Bond Is As Fast As The Sheet Allows
-    [Tags]    allure.severity:critical
+    [Tags]    allure.severity:critical    req:SUS-07
     TCP In A VLAN On A Bond Should Reach Its Limit

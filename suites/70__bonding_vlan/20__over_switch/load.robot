@@ -10,11 +10,12 @@ Suite Teardown    Remove Bonds From Both Hosts
 Test Setup        Start Steady Traffic
 Test Teardown     Run Keywords    Stop Steady Traffic    AND    Restore Every Link
 
-Test Tags         needs:switch    req:CARD-04    slow
+Test Tags        needs:switch    slow
 
 
 *** Test Cases ***
 A Connection Under Load Survives The Loss And Return Of Its Link
+    [Tags]    req:CARD-04/switch-load
     Lose The Active Link    by=switch-port
     Active Link Should Be Another
     Steady Traffic Should Flow On
@@ -23,6 +24,7 @@ A Connection Under Load Survives The Loss And Return Of Its Link
     Steady Traffic Should Flow On
 
 Traffic Has Its Full Rate After The Loss Of Its Link
+    [Tags]    req:CARD-04/switch-load
     [Setup]    Every Member Should Be Up
     Lose The Active Link    by=switch-port
     Active Link Should Be Another

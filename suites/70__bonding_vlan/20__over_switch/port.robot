@@ -6,12 +6,12 @@ Resource         ../../../resources/switch.resource
 
 Test Teardown    Open All Shut Switch Ports
 
-Test Tags        needs:switch    req:CARD-04
+Test Tags        needs:switch
 
 
 *** Test Cases ***
 A Shut Switch Port Is Seen By The Card In Time
-    [Tags]    allure.severity:critical
+    [Tags]    allure.severity:critical    req:CARD-04/switch-loss
     Shut The Switch Port
     Dut Should Lose Carrier In Time
     Switch Should Report The Lost Link
@@ -21,9 +21,9 @@ A Shut Switch Port Is Seen By The Card In Time
     Every Link Should Carry Traffic
 
 Every Frame Is Counted By The Card And The Switch Alike
-    [Tags]    req:NFS-06
+    [Tags]    req:NFS-06/switch
     Every Frame Should Be Counted Alike
 
 The Switch Has Not Restarted
-    [Tags]    slow
+    [Tags]    slow    req:CARD-04/switch-causes
     Switch Should Not Have Restarted

@@ -7,32 +7,32 @@ Resource         ../../../resources/switch.resource
 
 Test Teardown    Run Keywords    Remove VLANs And Bonds    AND    Restore Switch VLANs
 
-Test Tags        needs:switch    req:CARD-05
+Test Tags        needs:switch
 
 
 *** Test Cases ***
 Ends In Different VLANs Of The Switch Are Isolated
-    [Tags]    allure.severity:critical
+    [Tags]    allure.severity:critical    req:CARD-05/access
     Put First Path In Switch VLANs    dut_vlan=${SWITCH VLAN}    peer_vlan=${OTHER SWITCH VLAN}
     First Path Should Be Isolated
     Put First Path In Switch VLANs    dut_vlan=${SWITCH VLAN}    peer_vlan=${SWITCH VLAN}
     First Path Should Carry Traffic
 
 A Trunk Carries The VLAN It Is Given
-    [Tags]    slow
+    [Tags]    slow    req:CARD-05/trunk
     Make Every Switch Port A Trunk    vlan=${SWITCH VLAN}
     Put VLANs On The First Path    dut_vlan=${SWITCH VLAN}    peer_vlan=${SWITCH VLAN}
     VLANs Should Carry Traffic
     VLANs Should Carry Packets Of Full Size
 
 A Trunk Keeps Other VLANs Out
-    [Tags]    slow
+    [Tags]    slow    req:CARD-05/trunk
     Make Every Switch Port A Trunk    vlan=${SWITCH VLAN}
     Put VLANs On The First Path    dut_vlan=${OTHER SWITCH VLAN}    peer_vlan=${OTHER SWITCH VLAN}
     VLANs Should Be Isolated
 
 A VLAN On A Bond Survives The Loss Of A Link At The Switch
-    [Tags]    req:CARD-04    touches:SUS-07    slow
+    [Tags]    touches:SUS-07    slow    req:CARD-04/switch-vlan
     [Setup]    Bond Ready Hosts    active-backup
     Make Every Switch Port A Trunk    vlan=${SWITCH VLAN}
     Put VLANs On The Bonds    vlan=${SWITCH VLAN}
