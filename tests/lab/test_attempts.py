@@ -49,7 +49,7 @@ def test_runs_of_the_same_serial_number_are_earlier_attempts(made: Made) -> None
     made("", "2026-11-26")
     wanted = [(first.name, "NOT CERTIFIED"), (second.name, "no certificate"), (third.name, "CERTIFIED")]
     assert found(made("build-8-x710", "2026-11-25")) == wanted
-    assert found(made("", "2026-11-25")) == wanted
+    assert found(made("", "2026-11-22")) == wanted[:1]
 
 
 def test_a_card_without_serial_number_is_known_by_its_bench(made: Made) -> None:

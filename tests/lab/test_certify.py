@@ -384,13 +384,14 @@ class TestCommand:
     def test_certify_returns_what_the_run_does(self, status: int, monkeypatch: pytest.MonkeyPatch) -> None:
         asked: list[object] = []
 
-        def run(*arguments: object, dry_run: bool, suites: list[str], stop: StopOrder) -> int:
-            asked.extend([*arguments, dry_run, suites, stop.reason])
+        def run(*arguments: object, stop: StopOrder, **chosen: object) -> int:
+            asked.extend([*arguments, chosen, stop.reason])
             return status
 
         monkeypatch.setattr(certify, "run", run)
         assert cli.main(["certify", "x.yaml", "--card", "c", "--profile", "full", "--results", "r"]) == status
-        assert asked == [Path("x.yaml"), "c", "qualification", Path("r"), {}, None, False, [], ""]
+        chosen = {"dry_run": False, "suites": [], "allow_local_changes": False}
+        assert asked == [Path("x.yaml"), "c", "qualification", Path("r"), {}, None, chosen, ""]
 
     def test_a_killed_run_is_continued_by_its_folder(self, monkeypatch: pytest.MonkeyPatch) -> None:
         asked: list[object] = []

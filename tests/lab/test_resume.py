@@ -109,7 +109,7 @@ def test_it_goes_on_after_the_test_that_killed_it(killed: Path) -> None:
     (total,) = root.iterfind("./statistics/total/stat")
     assert (total.get("pass"), total.get("fail")) == ("4", "2") and read_run(killed)["robot_rc"] == 2
     assert (killed / "log.html").exists() and (killed / "report.html").exists()
-    reasons = certificate(killed)["reasons"]
+    reasons = [each for each in certificate(killed)["reasons"] if not each.startswith("Plan ")]
     assert not any("output.xml" in each or "results" in each or "Evidence" in each for each in reasons), reasons
     (remark,) = [each for each in certificate(killed)["remarks"] if each["about"] == "Continued"]
     assert "continued 1 time" in remark["text"] and "killed during: Qualification.File1.Kills" in remark["details"][0]

@@ -75,7 +75,7 @@ def make_run(
     root: Path, suites: Path = HERE / "good", options: Sequence[str] = (), expected_tests: int = 3
 ) -> RobotRun:
     """A complete run in a run folder of its own, finished and ready to be certified."""
-    folder = new_run(root, "intel-82574l", "virtual", command_line=["niclab", "run"])
+    folder = new_run(root, "intel-82574l", "virtual", command_line=["niclab", "run"], repository=root)
     plan = root / "toy.yaml"
     plan.write_text(
         "plan: toy\ndescription: two facts\nprofile: quick\nrequires: [CARD-03/idle, CARD-03/loaded, CARD-04/link]\n"

@@ -104,7 +104,7 @@ def test_a_reading_of_the_version_is_no_update(requirements: Requirements, plan:
     assert found.status is Status.IN_PART
     assert found.reason == (
         "verified: check; not applicable: update (written by a tool); "
-        "not tested: rollback (profile quick), tool (no test: the lab runs none)"
+        "not tested: rollback (profile quick), tool (not covered: the lab runs none)"
     )
 
 
@@ -142,7 +142,7 @@ def test_what_a_run_did_not_ask_says_why(requirements: Requirements, plan: Plan,
     assert {each.status for each in found} == {Status.NOT_TESTED}
     assert [each.reason for each in found[:4]] == [
         *("profile quick",) * 3,
-        "no test: the lab runs no tool of a vendor",
+        "not covered: the lab runs no tool of a vendor",
     ]
     full = made(tmp_path, PLAN.replace("profile: quick", "profile: full"))
     effect = cover(Scope(requirements, full), [])[2]

@@ -1,6 +1,6 @@
 """Earlier runs of the card of a run: whoever reads its certificate must know that it is the fifth attempt.
 
-They are looked for in the run folders beside it, in those of pipelines and of ``certify-all``, which have a folder for
+They are looked for in the run folders next to it, in those of pipelines and of ``certify-all``, which have a folder for
 each run or bench, and in the results store when there is one: over days, benches and controllers.
 """
 

@@ -151,7 +151,7 @@ def content_of(certificate: Mapping[str, Any], charts: Mapping[str, str] | None 
         look="good" if clean and not demonstration else "demonstration" if certified else "bad",
         reasons=tuple(certificate["reasons"]),
         summary=(
-            f"{certificate['scope']}.",
+            *(f"{each[:1].upper()}{each[1:]}." for each in certificate["scope"].split("; ")),
             f"{counted(of_card, 'of the card')}; {counted(lab, 'of the lab itself')}.",
         ),
         parts=parts,

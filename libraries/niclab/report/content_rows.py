@@ -178,7 +178,7 @@ def not_tested_rows(certificate: Mapping[str, Any]) -> list[Cells]:
                 title = part["title"] if part["id"] != each["id"] else ""
                 found.setdefault((part["status"], part["reason"]), []).append(title)
         lines = [
-            f"{status}, {reason}{': ' if titles[0] else ''}{'; '.join(titles)}"
+            f"{status} ({reason}): {'; '.join(titles)}" if titles[0] else f"{status}: {reason}"
             for (status, reason), titles in found.items()
         ]
         if lines:

@@ -258,7 +258,7 @@ def _judge(
 
 def _without_tests(plan: Plan, part: RequirementPart) -> tuple[Status, str]:
     if part.not_covered:
-        return Status.NOT_TESTED, f"no test: {part.not_covered}"
+        return Status.NOT_TESTED, f"not covered: {part.not_covered}"
     if part.of_sheet and plan.profile is Profile.FULL:
         return Status.NOT_APPLICABLE, "the sheet predicts no effect"
     return Status.NOT_TESTED, f"profile {plan.profile.value}"
