@@ -119,9 +119,7 @@ def soak(bench: Bench, card: str, cycles: int) -> bool:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--name", default="soak", help="name of the bench")
-    parser.add_argument(
-        "--card", default="emulex-oce11102", choices=[n for n in cardmodel.names() if n != cardmodel.QEMU_CARD]
-    )
+    parser.add_argument("--card", default="emulex-oce11102", choices=cardmodel.virtual_names())
     parser.add_argument("--cycles", type=int, default=200)
     options = parser.parse_args()
     if options.cycles < 4:

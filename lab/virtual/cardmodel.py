@@ -1,6 +1,6 @@
 """What a card of the virtual bench is: its model, ``models/NAME.yaml``. No card sheet is read for it.
 
-``intel-82574l`` is QEMU's own e1000e; every other card is a virtual card (``lab/virtual/card``) of its model.
+A model with a section ``qemu`` is a card of QEMU's own; every other one is a virtual card (``lab/virtual/card``).
 """
 
 from __future__ import annotations
@@ -16,16 +16,33 @@ import yaml
 from nvram import Place
 
 MODELS = Path(__file__).resolve().parent / "models"
-QEMU_CARD = "intel-82574l"
-QEMU_PCI = ("0000:01:00.0", "0000:02:00.0")
+DEFAULT = "intel-82574l"
+"""The card of a bench that is asked for no other."""
 PORTS = 2  # a bench connects two ports of each server
 FIRST_BUS = 0x81
+FIRST_QEMU_BUS = 0x01
 WORDS: Mapping[type, str] = {int: "a whole number above 0", str: "a text", list: "a list", dict: "a section"}
 T = TypeVar("T", int, str, list[Any], dict[str, Any])
 
 
 class ModelError(Exception):
     """There is no such model, or it lacks what the virtual bench needs."""
+
+
+@dataclass(frozen=True)
+class QemuCard:
+    """A card of QEMU's own.
+
+    :ivar device: QEMU's model of a port.
+    :ivar lanes: of its PCI Express slot.
+    :ivar processors: of a server with it; a card with several queues uses one a processor.
+    :ivar oldest: the oldest QEMU whose model can be used; any where there is none.
+    """
+
+    device: str
+    lanes: int = 1
+    processors: int = 1
+    oldest: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -38,6 +55,7 @@ class Card:
     :ivar pci: address of each port's PCI function; two ports of one function have the same.
     :ivar mac_prefix: first three bytes of its MAC addresses, those of the vendor.
     :ivar places: slot and number on the card of each port; a card of one port is there twice.
+    :ivar qemu: the card of QEMU's that it is; nothing for a virtual card.
     """
 
     name: str
@@ -46,16 +64,27 @@ class Card:
     pci: tuple[str, ...]
     mac_prefix: str
     places: tuple[Place, ...] = (Place(0, 0), Place(0, 1))
+    qemu: QemuCard | None = None
 
     @property
     def virtual(self) -> bool:
         """Is it a virtual card, and not one of QEMU's?"""
-        return self.name != QEMU_CARD
+        return self.qemu is None
+
+    @property
+    def processors(self) -> int:
+        """Processors of a server with it."""
+        return self.qemu.processors if self.qemu else 1
 
 
 def names() -> list[str]:
     """Every card there is a model of."""
     return sorted(path.stem for path in MODELS.glob("*.yaml"))
+
+
+def virtual_names() -> list[str]:
+    """Every virtual card there is a model of."""
+    return [name for name in names() if card(name).virtual]
 
 
 def read(name: str) -> Mapping[str, Any]:
@@ -84,15 +113,25 @@ def card(name: str) -> Card:
     ports = field(model, name, "ports", int)
     places = tuple(Place(number // ports, number % ports) for number in range(PORTS))
     shared = field(model, name, "pci.functions", int) < ports
-    own = tuple(_address(place, 0 if shared else place.port) for place in places)
-    qemu = name == QEMU_CARD
+    qemu = _qemu(model, name) if "qemu" in model else None
+    first = FIRST_QEMU_BUS if qemu else FIRST_BUS
     return Card(
         name=name,
         line_rate_mbps=float(field(model, name, "link.mbps", int)),
         rate_scale=field(model, name, "scale", int),
-        pci=QEMU_PCI if qemu else own,
+        pci=tuple(_address(first, place, 0 if shared else place.port) for place in places),
         mac_prefix=field(model, name, "mac_prefix", str).lower(),
         places=(Place(0, 0), Place(0, 1)) if qemu else places,
+        qemu=qemu,
+    )
+
+
+def _qemu(model: Mapping[str, Any], name: str) -> QemuCard:
+    return QemuCard(
+        device=field(model, name, "qemu.device", str),
+        lanes=field(model, name, "qemu.lanes", int),
+        processors=field(model, name, "qemu.processors", int),
+        oldest=tuple(int(number) for number in (model["qemu"].get("oldest") or "").split(".") if number),
     )
 
 
@@ -112,6 +151,6 @@ def field(model: Mapping[str, Any], name: str, path: str, kind: type[T], default
     return value
 
 
-def _address(place: Place, function: int) -> str:
-    """PCI address of a function, where ``card/README.md`` says that the slots are."""
-    return f"0000:{FIRST_BUS + place.slot:02x}:00.{function}"
+def _address(first_bus: int, place: Place, function: int) -> str:
+    """PCI address of a function; those of virtual cards are where ``card/README.md`` says that the slots are."""
+    return f"0000:{first_bus + place.slot:02x}:00.{function}"

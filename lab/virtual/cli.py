@@ -31,6 +31,7 @@ import nvram
 import parts
 import process
 import prune
+import qemu
 import slots
 import switchpanel
 from freebsd.kit import FreeBsdError
@@ -64,6 +65,7 @@ def main(doc: str | None, arguments: list[str] | None = None) -> int:
         nvram.CardMemoryError,
         parts.PartError,
         process.ProcessError,
+        qemu.QemuError,
         slots.SlotError,
         deb.DebError,
         medium.MediumError,
@@ -273,7 +275,7 @@ def _bench_file(bench: layout.Bench, _: argparse.Namespace) -> int:
 
 
 def _prune(_: layout.Bench, options: argparse.Namespace) -> int:
-    removed = prune.prune(image.CACHE, options.days, prune.images_in_use(layout.STATE))
+    removed = prune.prune(image.CACHE, options.days, prune.images_in_use(layout.STATE) | {qemu.folder()})
     for each in removed:
         print(f"removed {each.folder}: {each.size_bytes / 2**20:.0f} MiB, not read for {each.unread_days:.1f} days")
     print(f"{sum(each.size_bytes for each in removed) / 2**20:.0f} MiB are free again")

@@ -138,7 +138,7 @@ def bench(
         )
     servers = tuple(
         replace(
-            _server(role, number, index, folder, cards[role] if cards else cardmodel.card(cardmodel.QEMU_CARD)),
+            _server(role, number, index, folder, cards[role] if cards else cardmodel.card(cardmodel.DEFAULT)),
             system=(systems or {}).get(role, LINUX),
         )
         for number, role in enumerate(ROLES)

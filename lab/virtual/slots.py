@@ -70,7 +70,7 @@ def check_pair(dut: Card, peer: Card) -> None:
     """
     if dut.virtual != peer.virtual:
         raise SlotError(
-            f"{dut.name} and {peer.name} cannot be connected: {cardmodel.QEMU_CARD} links with its like alone"
+            f"{dut.name} and {peer.name} cannot be connected: a card of QEMU's does not link with a virtual card"
         )
     if dut.line_rate_mbps != peer.line_rate_mbps:
         raise SlotError(

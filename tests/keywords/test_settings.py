@@ -140,6 +140,18 @@ def test_what_is_not_shown_is_wrong(settings: FakeSettings) -> None:
     assert second.endswith("rx-usecs is not shown, sheet intel-82574l wants 18")
 
 
+def test_a_parameter_that_may_be_refused_for_all_the_sheet_knows_is_not_set(
+    bench: FakeBench, settings: FakeSettings, taken: Run
+) -> None:
+    bench.edit(bench.sheet, ("rx-usecs, default: 18, max: 100}", "rx-usecs, default: 18, settable: unknown}"))
+    taken.card = bench.load()[1]
+    settings.faults.add("coalescing swapped")
+    with pytest.raises(NotApplicable, match=r"^sheet intel-82574l does not know whether rx-usecs can be set$"):
+        Settings().coalescing_parameter_should_be_settable("rx-usecs")
+    first, *_ = failure("coalescing_parameter_should_be_settable", "every")
+    assert first.startswith("dut.p0 (0000:01:00.0): tx-usecs is ")
+
+
 def test_other_pause_and_mtu_are_wrong(settings: FakeSettings) -> None:
     settings.ports["enp2s0"].pause["autoneg"] = False
     settings.ports["enp2s0"].mtu = 9000

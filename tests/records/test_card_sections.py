@@ -382,6 +382,7 @@ def test_how_firmware_starts_to_run_is_known_of_each_flashed_card() -> None:
         EMULEX: Activation.RESET,
         INTEL: Activation.POWER_CYCLE,
         "intel-82574l": Activation.POWER_CYCLE,
+        "intel-82576": Activation.POWER_CYCLE,
         SOLARFLARE: Activation.RESET,
     }
 

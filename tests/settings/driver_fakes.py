@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import json
 import re
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -153,6 +154,20 @@ class E1000e(Driver):
         features["vlan-insert"] = features["vlan-strip"]  # e1000_fix_features()
 
 
+class Igb(E1000e):
+    """igb_ethtool.c, igb_main.c, with two queues: above four, both ways would share interrupts."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.shown.coalescing["tx-usecs"] = 3  # IGB_DEFAULT_ITR
+
+    def heed_coalescing(self, asked: Values) -> None:
+        for usecs in map(int, asked.values()):
+            if usecs > 10000 or 3 < usecs < 10 or usecs == 2:  # igb_set_coalesce()
+                raise Refused("Invalid argument")
+        Driver.heed_coalescing(self, asked)
+
+
 class Ixgbe(Driver):
     """ixgbe_ethtool.c, ixgbe_main.c, on 10 Gbit/s over fibre, where flow control is not negotiated."""
 
@@ -284,6 +299,7 @@ class Acenic(Driver):
 
 DRIVERS: dict[str, type[Driver]] = {
     "e1000e": E1000e,
+    "igb": Igb,
     "ixgbe": Ixgbe,
     "bnx2x": Bnx2x,
     "cxgb4": Cxgb4,
@@ -297,6 +313,15 @@ def answer(stdout: str = "", status: int = 0, stderr: str = "") -> SimpleNamespa
     return SimpleNamespace(exit_status=status, stdout=stdout, stderr=stderr, succeeded=status == 0)
 
 
+CHANGED = re.compile(r'(.*); echo "@ changed, status \$\?"; (.*)')
+"""A change and what it left, in one round trip."""
+
+
+def changed_and_shown(change: Any, shown: Any) -> Any:
+    said = f"{change.stdout}@ changed, status {change.exit_status}\n{shown.stdout}"
+    return answer(said, shown.exit_status, change.stderr + shown.stderr)
+
+
 class LinuxShell:
     """A server with one port: what ``ethtool`` of this machine would say and do."""
 
@@ -304,6 +329,7 @@ class LinuxShell:
     _SET = re.compile(rf"ethtool -([KGCA]) {IFACE} (.*)")
     _SUM = re.compile(rf"(?:LC_ALL=C )?ethtool -([kgca]) {IFACE} \| cksum")
     _UNDO = re.compile(r'(.*) \|\| test \$\? -eq 80 \|\| test "\$\((.*)\)" = (.*)')
+    _SUMMED = re.compile("(.*) && echo '@ checksum' && (.*)")
     _FLASH = re.compile(rf"ethtool -f {IFACE} (\S+)")
 
     def __init__(self, driver: Driver) -> None:
@@ -317,11 +343,18 @@ class LinuxShell:
         assert timeout_s > 0 and not check
         command = command.removeprefix("export LC_ALL=C; ")
         self.commands.append(command)
+        if match := CHANGED.fullmatch(command):
+            return changed_and_shown(self._one(match[1]), self._one(match[2]))
+        if match := self._SUMMED.fullmatch(command):
+            shown, checksum = self._one(match[1]), self._one(match[2])
+            return answer(f"{shown.stdout}@ checksum\n{checksum.stdout}", shown.exit_status, shown.stderr)
         undo = self._UNDO.fullmatch(command)
         if undo is None:
             return self._one(command)
         done = self._one(undo[1])
-        return done if done.exit_status in (0, SHARED) else answer(status=self._one(undo[2]).stdout.strip() != undo[3])
+        if done.exit_status in (0, SHARED):
+            return done
+        return answer(status=self._one(undo[2]).stdout.strip() != undo[3].strip("'"))
 
     def snapshot(self) -> dict[str, Any]:
         """The port as it is once everything late has come."""
@@ -330,7 +363,8 @@ class LinuxShell:
 
     def _one(self, command: str) -> Any:
         if match := self._SUM.fullmatch(command):
-            return answer(f"{hash(self._shown(match[1]).stdout)}\n")
+            text = self._shown(match[1]).stdout.encode()
+            return answer(f"{zlib.crc32(text)} {len(text)}\n")
         if match := self._SHOW.fullmatch(command):
             return self._shown(match[1])
         if match := self._SET.fullmatch(command):

@@ -24,7 +24,7 @@ from identity import Identity
 from nvram import Place
 from slots import SlotError
 
-VIRTUAL = [name for name in cardmodel.names() if name != cardmodel.QEMU_CARD]
+VIRTUAL = cardmodel.virtual_names()
 
 
 @pytest.fixture
@@ -57,6 +57,30 @@ def test_ports_are_functions_of_one_card_or_cards_of_their_own() -> None:
     assert cardmodel.card(CARD).places == (Place(0, 0), Place(0, 1))
     assert cardmodel.card("alteon-acenic").pci == ("0000:81:00.0", "0000:82:00.0")
     assert cardmodel.card("alteon-acenic").places == (Place(0, 0), Place(1, 0))
+
+
+def _devices(name: str) -> list[dict[str, str]]:
+    """The PCI devices of QEMU's model of a card: properties, the model itself as ``model``."""
+    bench = layout.bench("t", dict.fromkeys(layout.ROLES, cardmodel.card(name)))
+    words = machine.card_arguments(bench.server("dut"), None)
+    assert set(words[::2]) == {"-device"}
+    return [dict(field.split("=") for field in f"model={device}".split(",")) for device in words[1::2]]
+
+
+def test_the_ports_of_one_card_are_functions_that_lead_to_each_other() -> None:
+    slot, *functions = _devices("intel-82576")
+    assert (slot["model"], slot["x-width"]) == ("pcie-root-port", "4")
+    assert [(each["model"], each["bus"], each["addr"]) for each in functions] == [
+        ("igb", "root0", "0.0"),
+        ("igb", "root0", "0.1"),
+    ]
+    assert [each["x-pcie-ari-nextfn-1"] for each in functions] == ["on", "off"]
+
+
+def test_cards_of_one_port_have_a_slot_each() -> None:
+    slots_and_cards = _devices("intel-82574l")
+    assert [each["model"] for each in slots_and_cards] == ["pcie-root-port"] * 2 + ["e1000e"] * 2
+    assert [each["bus"] for each in slots_and_cards[2:]] == ["root0", "root1"]
 
 
 @pytest.mark.parametrize("name", ["", "no-such-card", "../benches/virtual", "A", "emulex-oce11102.yaml"])
@@ -92,7 +116,7 @@ def test_a_model_that_is_a_list_is_refused(models: Path) -> None:
 
 @pytest.mark.usefixtures("state")
 def test_a_bench_that_remembers_nothing_has_qemus_cards() -> None:
-    assert [server.card.name for server in slots.bench("t").servers] == [cardmodel.QEMU_CARD] * 2
+    assert [server.card.name for server in slots.bench("t").servers] == [cardmodel.DEFAULT] * 2
 
 
 def test_cards_are_remembered(state: Path) -> None:
@@ -114,7 +138,7 @@ def test_a_damaged_memory_is_told(state: Path, text: str) -> None:
     ("dut", "peer", "complaint"),
     [
         ("intel-82574l", CARD, "intel-82574l and emulex-oce11102 cannot be connected"),
-        (CARD, "intel-82574l", "intel-82574l links with its like alone"),
+        (CARD, "intel-82574l", "a card of QEMU's does not link with a virtual card"),
         (CARD, "chelsio-t580-cr", r"emulex-oce11102 \(10000 Mbit/s\) and chelsio-t580-cr \(40000 Mbit/s\) cannot"),
     ],
 )

@@ -137,6 +137,14 @@ DRIVERS: Mapping[str, Driver] = {
         built_in=True,
         acting=("fc",),
     ),
+    "igb": Driver(
+        "igb",
+        "igb",
+        "if_igb",
+        "Intel(R) PRO/1000 Network Connection, Version - 2.5.3-k",
+        built_in=True,
+        acting=("fc",),
+    ),
 }
 """By the driver of Linux of the card's model."""
 

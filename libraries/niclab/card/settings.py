@@ -88,13 +88,14 @@ class RingFacts(Section):
 class CoalescingParameter(Record):
     """A parameter of ``ethtool -c`` that the driver supports: its value as delivered, and the largest it takes.
 
-    ``settable``: false when it is shown only, or a new value is taken and has no effect.
+    ``settable``: false when it is shown only, or a new value is taken and has no effect; unknown when it depends on the
+    server.
     """
 
     name: Word
     default: Annotated[Setting, ByKernel()]
     max: Annotated[Setting, ByKernel()] | None = None
-    settable: Annotated[bool, ByKernel()] = True
+    settable: Annotated[Switch, ByKernel()] = True
 
 
 class CoalescingFacts(Section):

@@ -96,7 +96,8 @@ def text_of(name: str, bench: Bench, seen: Seen, functions: int) -> str:
         [
             "# yaml-language-server: $schema=../schema/card.schema.json",
             "# A draft by niclab new-card: what one card shows is what every card is checked for. Compare each fact",
-            "# with data sheet and driver source, and name that as its source; what nobody knows stays {unknown: the reason}.",
+            "# with data sheet and driver source, and name that as its source; what nobody knows stays",
+            "# {unknown: the reason}.",
             f"card: {name}",
             f"description: {json.dumps(seen.device.name or 'a card that names itself in no list')}",
             *_identity(seen, functions, source),
@@ -171,7 +172,13 @@ def _settings(seen: Seen, source: str) -> Iterator[str]:
         yield f"  combined: {{max: {seen.channels.max.combined}, default: {_open('it often is one a processor')}}}"
     yield f"  source: {source}"
     if seen.interface is not None:
-        yield from ("", "mtu:", f"  min: {_open(_NOT_ASKED)}", f"  max: {_open(_NOT_ASKED)}", f"  default: {seen.interface.mtu}")
+        yield from (
+            "",
+            "mtu:",
+            f"  min: {_open(_NOT_ASKED)}",
+            f"  max: {_open(_NOT_ASKED)}",
+            f"  default: {seen.interface.mtu}",
+        )
         yield f"  source: {source}"
 
 

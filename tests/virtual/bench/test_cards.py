@@ -19,7 +19,7 @@ from layout import Bench, Port
 
 pytestmark = pytest.mark.slow
 
-CARDS = [name for name in cardmodel.names() if name != cardmodel.QEMU_CARD]
+CARDS = cardmodel.virtual_names()
 CARD = "emulex-oce11102"
 NEWER, REQUIRED = "10.6.144.21", "4.4.249.3"
 LINK_S = 10.0
