@@ -45,7 +45,8 @@ Firmware That Runs After A Restart Can Be Changed And Put Back
     Former Firmware Should Run On Every Link
 
 Firmware That Runs After A Power Cycle Can Be Changed And Put Back
-    [Tags]    slow
+    [Tags]
+    ...    slow
     ...    needs:bmc
     ...    req:CARD-02/update
     ...    req:CARD-02/rollback

@@ -23,7 +23,7 @@ from niclab.frames.draw import ChangeKind, Draw
 from niclab.report.remarks import remarks
 from niclab.run.standstill import Stood
 
-AWAY_S, LIMIT_MS = 1.5, 4000
+AWAY_S, LIMIT_MS = 1.5, 20_000
 
 
 def setting(name: str, to: int | bool, kind: SettingKind = SettingKind.RING) -> Setting:

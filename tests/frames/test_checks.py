@@ -72,6 +72,13 @@ def test_wrong_checksums_are_counted(clean: Namespaces) -> None:
     assert said[-1] == "dut: counted wrong checksums {'ip': 192, 'tcp': 192, 'udp': 192}, 192 connections refused"
 
 
+def test_refusals_that_come_late_are_awaited(clean: Namespaces) -> None:
+    said = list[str]()
+    clean.spoil("late")
+    delivery.wrong_checksums(clean.run, said.append)
+    assert said[-1].endswith("192 connections refused")
+
+
 @pytest.mark.parametrize(
     ("word", "says"),
     [

@@ -16,7 +16,6 @@ from niclab.core import abort
 from niclab.core.wait import until
 
 REPOSITORY = Path(__file__).parents[2]
-TEARDOWN_S = 1.5
 SUITE = """*** Settings ***
 Library    OperatingSystem
 {library}
@@ -33,7 +32,7 @@ Second
 *** Keywords ***
 Put Back
     Create File    {folder}/teardown
-    Sleep    {teardown_s}s
+    Wait Until Created    {folder}/all-sent    60s
     Create File    {folder}/undone
 """
 ROBOT = "import sys; from robot import run_cli; run_cli(sys.argv[1:])"
@@ -55,7 +54,7 @@ class Toy:
         suite = folder / "toy.robot"
         library = REPOSITORY / "tests" / "lab" / "toy_abort.py"
         setting = "" if below_niclab else f"Library    {library}"  # niclab has a listener for it
-        suite.write_text(SUITE.format(folder=folder, teardown_s=TEARDOWN_S, library=setting))
+        suite.write_text(SUITE.format(folder=folder, library=setting))
         script = (
             ["-c", NICLAB, str(suite), str(folder)] if below_niclab else ["-c", ROBOT, "-d", str(folder), str(suite)]
         )
@@ -90,6 +89,8 @@ class Toy:
         return b"BUILD_ID=toy-build" in Path(f"/proc/{self.robot}/environ").read_bytes().split(b"\0")
 
     def ends_after_the_teardown(self) -> bool:
+        """The teardown may end: does it, and the run with it?"""
+        (self.folder / "all-sent").touch()
         rc = self.process.wait(timeout=20)
         assert not self.has("second")
         return self.has("undone") and rc == 2
@@ -143,6 +144,7 @@ def test_who_signals_every_process_of_a_build_does_not_find_robot(toy: Toy) -> N
     assert not toy.robot_is_of_the_build and (toy.folder / "begun").read_text() == "none"
     toy.send("build", TERM)
     toy.process.kill()  # as Jenkins does when the first signal has not helped in time
+    (toy.folder / "all-sent").touch()
     until(lambda: toy.has("undone"), within=20, what="the teardown to end", every=0.05)
 
 

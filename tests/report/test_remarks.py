@@ -13,6 +13,7 @@ from robot_runs import RobotRun
 from niclab.core import marks
 from niclab.core.exit_status import ExitStatus
 from niclab.core.marks import MarkKind
+from niclab.files.repository import REPOSITORY
 from niclab.report.certificate import certify, verify
 from niclab.report.evidence import seal
 from niclab.report.inputs import Input, keep_inputs
@@ -75,8 +76,10 @@ def test_warnings_are_shown(run_dir: Path) -> None:
 
 
 def test_a_changed_lab_is_shown(run_dir: Path) -> None:
-    rewrite_run(run_dir, git={"commit": "1" * 40, "local_changes": True})
-    assert remarks_of(run_dir)["Lab"][0] == "The files of the lab differ from the commit."
+    git = {"commit": "1" * 40, "local_changes": True, "changes_sha256": "2" * 64}
+    rewrite_run(run_dir, git=git, local_changes_allowed=True)
+    said = ("The files of the lab differ from the commit.", [f"SHA-256 of the differences: {'2' * 64}"])
+    assert remarks_of(run_dir)["Lab"] == said
 
 
 @pytest.mark.parametrize(("of_bench", "shown"), [(1, True), (2, False)])
@@ -89,7 +92,8 @@ def test_ports_that_the_bench_file_leaves_out_are_shown(run_dir: Path, of_bench:
 
 def test_a_sheet_from_elsewhere_is_shown(run_dir: Path, tmp_path: Path) -> None:
     sheet = tmp_path / "mine.yaml"
-    sheet.write_text("card: mine\n")
+    text = (REPOSITORY / "lab" / "cards" / "intel-82574l.yaml").read_text()
+    sheet.write_text(text.replace("card: intel-82574l\n", "card: mine\n"))
     shutil.rmtree(run_dir / "evidence" / "inputs" / "card")
     keep_inputs(run_dir, {Input.SHEET: sheet}, "intel-82574l")
     assert remarks_of(run_dir)["Sheet"][0] == f"The sheet is not one of lab/cards/: {sheet}"
@@ -134,6 +138,7 @@ def test_a_real_card_is_certified_by_committed_files_alone(
 ) -> None:
     git = {"commit": "1" * 40, "local_changes": True, "changes_sha256": "2" * 64}
     rewrite_run(run_dir, git=git, subject=subject, local_changes_allowed=allowed)
+    seal(run_dir / "evidence")
     certify(run_dir, 0)
     record = json.loads((run_dir / "certificate.json").read_text())
     assert any("--allow-local-changes" in reason for reason in record["reasons"]) is said

@@ -108,7 +108,9 @@ def test_eight_threads_on_one_host_never_mix_up(server: ThrowawaySshd) -> None:
 
 
 def test_eight_long_commands_run_at_the_same_time(server: ThrowawaySshd, tmp_path: Path) -> None:
-    each = f"echo > {tmp_path}/%d; until [ $(ls {tmp_path} | wc -l) = 8 ]; do sleep 0.1; done; echo %d"
+    here = tmp_path / "here"
+    here.mkdir()
+    each = f"echo > {here}/%d; until [ $(ls {here} | wc -l) = 8 ]; do sleep 0.1; done; echo %d"
     with SshHost(server.endpoint) as host, ThreadPoolExecutor(8) as pool:
         results = list(pool.map(lambda n: host.run(each % (n, n), timeout_s=60).stdout, range(8)))
         assert results == [f"{n}\n" for n in range(8)]

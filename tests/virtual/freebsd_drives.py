@@ -109,6 +109,7 @@ def bond(server: Server, settings: BondSettings) -> None:
 def carrier(server: Server) -> None:
     assert server.host.links.await_carrier(server.port, True, 5.0)
     assert not server.host.links.await_carrier(server.port, False, 0.1)
+    assert server.host.links.await_carriers(server.root.ports, False, 0) == server.root.ports
 
 
 def addresses(server: Server) -> None:
@@ -196,8 +197,10 @@ def log(server: Server) -> None:
     system = server.host.system
     assert system.dmesg_mark().token and system.dmesg()
     server.root.write("dev/kmsg", f"{BANNER}12,5,5,-;{MARK}\n3,6,6,-;it burns\n")
-    (line,) = system.dmesg_since(KernelLogMark(system.boot_id(), MARK))
+    mark = KernelLogMark(system.boot_id(), MARK)
+    (line,) = system.dmesg_since(mark)
     assert line.text == "it burns" and not system.trouble([])
+    assert system.look(mark, "uname -s").shown == "FreeBSD\n"
 
 
 def down(server: Server) -> None:
@@ -223,8 +226,10 @@ def panic(server: Server) -> None:
 
 
 def listeners(server: Server) -> None:
-    assert server.host.links.tcp_listeners(5201) and not server.host.links.tcp_listeners(5202)
-    assert not server.host.links.tcp_listeners(5201, "198.18.10.1")
+    links = server.host.links
+    assert links.listeners(5201) and not links.listeners(5202)
+    found = [server.shell.run(links.listening_command(5201, place)).exit_status for place in ("0.0.0.0", "198.18.10.1")]
+    assert found == [1, 1], "an address that everybody is asked for is shown as *"
 
 
 class Runner:
@@ -279,8 +284,9 @@ DRIVES: dict[str, Callable[[Server], object]] = {
     "system.is_root": lambda one: one.host.system.is_root(),
     "system.tools system.needed_tools": tools,
     "system.evidence_commands": evidence,
-    "system.dmesg system.dmesg_mark system.dmesg_since system.trouble": log,
+    "system.dmesg system.dmesg_mark system.dmesg_since system.look system.trouble": log,
     "pci.functions": lambda one: one.host.pci.functions("8086", "3c08"),
+    "pci.driver": lambda one: one.host.pci.driver(one.root.functions[0]),
     "pci.device": lambda one: one.host.pci.device(one.root.functions[0]),
     "pci.path": lambda one: one.host.pci.path(one.root.functions[0]),
     "pci.interface_at": lambda one: one.host.pci.interface_at(one.root.functions[0], 0),
@@ -314,14 +320,14 @@ DRIVES: dict[str, Callable[[Server], object]] = {
     "settings.mtu settings.set_mtu undo.mtu": lambda one: changed(
         one, one.host.undo.mtu(one.port), lambda: one.host.settings.set_mtu(one.port, 9000)
     ),
-    "links.tcp_listeners": listeners,
-    "links.interface": lambda one: one.host.links.interface(one.port),
+    "links.listeners links.listening_command": listeners,
+    "links.interface links.interfaces": lambda one: one.host.links.interfaces(one.root.ports),
     "links.link_settings": lambda one: one.host.links.link_settings(one.port),
     "counts.counters": lambda one: one.host.counts.counters(one.port),
     "counts.statistics": lambda one: one.host.counts.statistics(one.port),
-    "counts.load": lambda one: one.host.counts.load(one.port),
+    "counts.load counts.load_command counts.read_load": lambda one: one.host.counts.load(one.port),
     "counts.carrier_changes": lambda one: one.host.counts.carrier_changes(one.port),
-    "links.await_carrier": carrier,
+    "links.await_carrier links.await_carriers": carrier,
     "links.set_link undo.link": set_link,
     "links.mac_command": lambda one: one.sh(one.host.links.mac_command(one.port, "02:00:00:00:00:07")),
     "links.answers_arp_for_others": lambda one: one.host.links.answers_arp_for_others(one.port),

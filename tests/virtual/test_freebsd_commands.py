@@ -13,6 +13,7 @@ What the tools there do not know they refuse in words of usage, and that fails t
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -43,8 +44,9 @@ VERSION = (("--version",), ("-V",))
 @pytest.fixture(scope="module")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Server]]:
     """A server with each card, after all the calls."""
+    folders = [tmp_path_factory.mktemp(card[:6]) for card in CARDS]  # threads would race for the one they are made in
     with ThreadPoolExecutor() as pool:
-        yield list(pool.map(lambda card: driven(card, tmp_path_factory.mktemp(card[:6])), CARDS))
+        yield list(pool.map(driven, CARDS, folders))
 
 
 def test_every_method_of_the_host_is_called() -> None:
@@ -95,7 +97,10 @@ def test_every_place_of_the_host_that_sends_a_command_was_reached(servers: list[
 
 def sending_places() -> list[tuple[str, int, int, str]]:
     """File, first and last line, and text, of every call in the host's code that sends a command, at whatever depth."""
-    trees = {file.name: ast.parse(file.read_text()) for file in sorted(HOSTS.glob("*.py"))}
+    shared = {Path(inspect.getfile(one)) for part in freebsd_host.PARTS.values() for one in part.__mro__[:-1]}
+    files = {*HOSTS.glob("*.py"), *(file for file in shared if file.parent == HOSTS.parent)}
+    files.remove(Path(host_commands.__file__))
+    trees = {file.name: ast.parse(file.read_text()) for file in sorted(files)}
     below = ast.parse(Path(host_commands.__file__).read_text())
     methods = [one for tree in (*trees.values(), below) for one in ast.walk(tree) if isinstance(one, ast.FunctionDef)]
     sending = {"self._shell.run"}

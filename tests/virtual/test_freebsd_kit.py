@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import tarfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -12,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench_fakes import wait_for
 from guest_root import Root
+from guest_shell import GuestShell
 
 import cardmodel
 import layout
@@ -96,25 +95,14 @@ def test_the_client_compiles_without_a_warning(tmp_path: Path) -> None:
 def served(tmp_path: Path) -> Iterator[Callable[..., subprocess.CompletedProcess[str]]]:
     """Calls of tools by the compiled client, answered by a resident program over a root of files."""
     root = Root(tmp_path)
-    socket = tmp_path / "root/run/bsd/socket"
-    client = tmp_path / "client"
-    source = str(kit.HERE / "guest/client.c")
-    subprocess.run(["gcc", "-O2", f'-DSOCKET="{socket}"', "-o", str(client), source], check=True)
-    code = f"import sys; sys.path.insert(0, {str(kit.HERE / 'guest')!r}); import bsd, serve; serve.serve(bsd.main)"
-    place = {"BSD_ROOT": str(root.path), "BSD_TOOLS": f"{root.path}/tools:{os.environ['PATH']}"}
-    for name in ("uname", "ifconfig", "kenv", "pkg_add", "pkg_delete", "nothing"):
-        (tmp_path / name).symlink_to(client)
-    resident = subprocess.Popen([sys.executable, "-B", "-c", code], env={**os.environ, **place})
+    with GuestShell(root).served():
+        (root.path / "names/nothing").symlink_to(root.path / "client")
 
-    def call(name: str, *words: str, **how: Any) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([tmp_path / name, *words], capture_output=True, text=True, timeout=30, **how)
+        def call(name: str, *words: str, **how: Any) -> subprocess.CompletedProcess[str]:
+            command = [root.path / "names" / name, *words]
+            return subprocess.run(command, capture_output=True, text=True, timeout=30, **how)
 
-    try:
-        wait_for(lambda: call("uname").returncode == 0, "the resident program answers")
         yield call
-    finally:
-        resident.terminate()
-        resident.wait()
 
 
 class TestResident:

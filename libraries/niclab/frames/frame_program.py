@@ -104,7 +104,9 @@ class PacketPort(Place):
         if kind == IPV4 and len(data) >= at + 20:
             protocol, start, end = data[at + 9], at + 4 * (data[at] & 15), at + number_at(data, at + 2)
             if protocol == TCP and len(data) >= start + 14:
-                self.resets += bool(data[start + 13] & 4)
+                if data[start + 13] & 4:
+                    self.resets += 1
+                    self.arrivals.last = time.monotonic()
                 start += 4 * (data[start + 12] >> 4)
             elif protocol == UDP:
                 start += 8
@@ -287,8 +289,14 @@ class Exchange:
             now = time.monotonic()
             if busy:
                 self.arrivals.last = max(self.arrivals.last, now - LINGER_S)
-            elif now - self.arrivals.last > (LINGER_S if self.arrivals.complete else self.plan["quiet_s"]):
+            elif now - self.arrivals.last > (LINGER_S if self.complete else self.plan["quiet_s"]):
                 return
+
+    @property
+    def complete(self) -> bool:
+        """Has everything come, the answers to what this server has sent included?"""
+        refusals = {port.name: port.resets for port in self.ports}
+        return self.arrivals.complete and all(refusals[name] >= count for name, count in self.plan["refusals"])
 
     def obey(self) -> None:
         """Stop sending, or say what gaps there were, when told to."""

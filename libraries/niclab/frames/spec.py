@@ -125,6 +125,12 @@ class FrameStream:
     per_s: float = 0
 
     @property
+    def refusals(self) -> int:
+        """How many connections the receiver's system refuses: each frame of TCP with right sums asks for one."""
+        is_asked = self.frame is not None and self.frame.kind is FrameKind.TCP and self.frame.wrong is Wrong.NOTHING
+        return self.count if is_asked else 0
+
+    @property
     def program(self) -> MadeBy | None:
         """What a program of the receiver listens to for it; None: to nothing."""
         if self.made_by is not MadeBy.RAW:
@@ -208,6 +214,7 @@ class FramePlan:
             ],
             "sends": [_stream_words(flow, each, iface(each.sender)) for flow, each in sends],
             "awaits": self._awaited(role, iface),
+            "refusals": [[iface(each.sender), each.refusals] for _, each in sends if each.refusals],
             "flowing": [
                 [iface(each.receiver), flow]
                 for flow, each in enumerate(self.streams)
