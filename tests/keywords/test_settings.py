@@ -143,7 +143,7 @@ def test_what_is_not_shown_is_wrong(settings: FakeSettings) -> None:
 def test_a_parameter_that_may_be_refused_for_all_the_sheet_knows_is_not_set(
     bench: FakeBench, settings: FakeSettings, taken: Run
 ) -> None:
-    bench.edit(bench.sheet, ("rx-usecs, default: 18, max: 100}", "rx-usecs, default: 18, settable: unknown}"))
+    bench.edit(bench.sheet, ("rx-usecs, default: 18, max: 100}", "rx-usecs, default: 18, settable: {unknown: test}}"))
     taken.card = bench.load()[1]
     settings.faults.add("coalescing swapped")
     with pytest.raises(NotApplicable, match=r"^sheet intel-82574l does not know whether rx-usecs can be set$"):
