@@ -146,7 +146,9 @@ def test_a_parameter_that_may_be_refused_for_all_the_sheet_knows_is_not_set(
     bench.edit(bench.sheet, ("rx-usecs, default: 18, max: 100}", "rx-usecs, default: 18, settable: {unknown: test}}"))
     taken.card = bench.load()[1]
     settings.faults.add("coalescing swapped")
-    with pytest.raises(NotApplicable, match=r"^sheet intel-82574l does not know whether rx-usecs can be set$"):
+    with pytest.raises(
+        SheetUnknown, match=r"^sheet intel-82574l does not know coalescing\.parameters\.rx-usecs\.settable: test$"
+    ):
         Settings().coalescing_parameter_should_be_settable("rx-usecs")
     first, *_ = failure("coalescing_parameter_should_be_settable", "every")
     assert first.startswith("dut.p0 (0000:01:00.0): tx-usecs is ")

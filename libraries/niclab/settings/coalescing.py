@@ -84,13 +84,15 @@ def set_parameter(run: Run, parameter: str) -> None:
     Raises:
         CardFailure: A parameter does not keep to the sheet, or does not come back.
         BenchFault: It could not be put back.
-        NotApplicable: The sheet does not name the parameter, or does not know whether it can be set.
+        NotApplicable: The sheet does not name the parameter.
+        SheetUnknown: The sheet does not know whether it can be set.
     """
     section, problems = _section(run), list[str]()
     rows = chosen_rows(run, parameter, {row.name: row for row in section.parameters}, "coalescing parameter")
     known = [row for row in rows.values() if not is_unknown(row.settable)]
     if not known:
-        raise NotApplicable(f"sheet {run.card.name} does not know whether {', '.join(rows)} can be set")
+        for name, row in rows.items():
+            run.card.known(row.settable, f"coalescing.parameters.{name}.settable")
     for row in known:
         for dut in dut_ports(run):
             problems += _tried(dut, row)
