@@ -25,7 +25,7 @@ def render(bench: Bench) -> str:
 bench: {bench.name}
 description: Two virtual servers with two ports each, back to back, and a switch to connect them to
 emulated: true
-# What QEMU's cards do otherwise than the silicon; the other cards are models of this repository.
+# What emulated cards do otherwise than the silicon.
 deviations:
   - card: intel-82574l
     fact: filters.unicast

@@ -299,7 +299,7 @@ def test_faster_than_the_line_is_worthless(rates: Rates) -> None:
 def test_an_unknown_limit_is_not_applicable_and_measures_nothing(bench: FakeBench, taken: Run, rates: Rates) -> None:
     bench.edit(bench.sheet, ("tcp_fraction_of_line_rate: 0.85", "tcp_fraction_of_line_rate: {unknown: test}"))
     taken.card = bench.load()[1]
-    with pytest.raises(NotApplicable, match=r"does not know limits\.tcp_fraction_of_line_rate: test$"):
+    with pytest.raises(NotApplicable, match=r"does not know limits.tcp_fraction_of_line_rate: test$"):
         Traffic().tcp_should_reach_the_limit(Role.DUT, QUICK)
     assert rates.runs == {}
 

@@ -9,7 +9,7 @@ import copy
 import re
 from typing import Any
 
-from driver_fakes import CHANGED, answer, changed_and_shown, known
+from driver_fakes import answer, known
 
 from niclab.bench.records import OperatingSystem
 from niclab.card import Card, Changeable
@@ -57,11 +57,6 @@ class BsdShell:
         assert timeout_s > 0 and not check
         command = command.removeprefix("export LC_ALL=C; ")
         self.commands.append(command)
-        if match := CHANGED.fullmatch(command):
-            return changed_and_shown(self._one(match[1]), self._one(match[2]))
-        return self._one(command)
-
-    def _one(self, command: str) -> Any:
         if command == f"ifconfig -m {self.iface}":
             return answer(self._shown())
         if match := re.fullmatch(rf"ifconfig {self.iface} ([a-z0-9 -]+)", command):

@@ -313,23 +313,15 @@ def answer(stdout: str = "", status: int = 0, stderr: str = "") -> SimpleNamespa
     return SimpleNamespace(exit_status=status, stdout=stdout, stderr=stderr, succeeded=status == 0)
 
 
-CHANGED = re.compile(r'(.*); echo "@ changed, status \$\?"; (.*)')
-"""A change and what it left, in one round trip."""
-
-
-def changed_and_shown(change: Any, shown: Any) -> Any:
-    said = f"{change.stdout}@ changed, status {change.exit_status}\n{shown.stdout}"
-    return answer(said, shown.exit_status, change.stderr + shown.stderr)
-
-
 class LinuxShell:
     """A server with one port: what ``ethtool`` of this machine would say and do."""
 
     _SHOW = re.compile(rf"ethtool (?:--json )?-([kgcai]) {IFACE}")
     _SET = re.compile(rf"ethtool -([KGCA]) {IFACE} (.*)")
+    _BOTH = re.compile(rf"(ethtool (?:--json )?-[kgcal] {IFACE}) && echo '(@ checksum)' && (ethtool .* \| cksum)")
     _SUM = re.compile(rf"(?:LC_ALL=C )?ethtool -([kgca]) {IFACE} \| cksum")
+    _SET_AND_SHOW = re.compile(r'(.*); echo "(.*) \$\?"; (.*)')
     _UNDO = re.compile(r'(.*) \|\| test \$\? -eq 80 \|\| test "\$\((.*)\)" = (.*)')
-    _SUMMED = re.compile("(.*) && echo '@ checksum' && (.*)")
     _FLASH = re.compile(rf"ethtool -f {IFACE} (\S+)")
 
     def __init__(self, driver: Driver) -> None:
@@ -343,11 +335,6 @@ class LinuxShell:
         assert timeout_s > 0 and not check
         command = command.removeprefix("export LC_ALL=C; ")
         self.commands.append(command)
-        if match := CHANGED.fullmatch(command):
-            return changed_and_shown(self._one(match[1]), self._one(match[2]))
-        if match := self._SUMMED.fullmatch(command):
-            shown, checksum = self._one(match[1]), self._one(match[2])
-            return answer(f"{shown.stdout}@ checksum\n{checksum.stdout}", shown.exit_status, shown.stderr)
         undo = self._UNDO.fullmatch(command)
         if undo is None:
             return self._one(command)
@@ -362,9 +349,15 @@ class LinuxShell:
         return copy.deepcopy({**vars(self.driver.shown), "features": self.driver.features()})
 
     def _one(self, command: str) -> Any:
+        if match := self._SET_AND_SHOW.fullmatch(command):
+            done, shown = self._one(match[1]), self._one(match[3])
+            said = f"{done.stdout}{match[2]} {done.exit_status}\n{shown.stdout}"
+            return answer(said, shown.exit_status, done.stderr + shown.stderr)
+        if match := self._BOTH.fullmatch(command):
+            shown = self._one(match[1])
+            return answer(f"{shown.stdout}{match[2]}\n{self._one(match[3]).stdout}") if shown.succeeded else shown
         if match := self._SUM.fullmatch(command):
-            text = self._shown(match[1]).stdout.encode()
-            return answer(f"{zlib.crc32(text)} {len(text)}\n")
+            return answer(f"{zlib.crc32(self._shown(match[1]).stdout.encode())} 1\n")
         if match := self._SHOW.fullmatch(command):
             return self._shown(match[1])
         if match := self._SET.fullmatch(command):

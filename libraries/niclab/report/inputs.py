@@ -7,7 +7,7 @@ when the files of the lab have changed.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 
@@ -18,6 +18,8 @@ from niclab.report.runfolder import EVIDENCE_FOLDER, record_inputs
 
 FOLDER = "inputs"
 _KEY = re.compile(r"( +)[\"']?([a-z][a-z0-9_-]*)[\"']?:")
+_ITEM = re.compile(r"( *)- card: ([a-z0-9_-]+)\s*$")
+"""The first line of an entry of a list that is about a card."""
 
 
 class Input(StrEnum):
@@ -54,34 +56,31 @@ def keep_inputs(run_dir: Path, files: Mapping[Input, Path], card: str) -> None:
 
 
 def without_other_cards(text: str, card: str) -> str:
-    """Return a bench file without what it says of other cards: a run is handed to the vendor of one.
+    """Return a bench file without what is about other cards: a run is handed to the vendor of one.
 
     Args:
-        text: The file, whose sections ``cards`` and ``deviations`` have an entry a line, or several lines each.
+        text: The file, whose section ``cards`` has one key in a line, and whose ``deviations`` begin with ``card``.
         card: Name of the card sheet.
     """
-    named = re.compile(rf"\bcard: *[\"']?{re.escape(card)}[\"']?(?=[\s,}}]|$)")
-    text = _with_entries(text, "deviations", lambda entry: named.search(entry) is not None)
-    return _with_entries(text, "cards", lambda entry: (key := _KEY.match(entry)) is not None and key[2] == card)
+    return _without_others(_without_others(text, "cards", _KEY, card), "deviations", _ITEM, card)
 
 
-def _with_entries(text: str, section: str, wanted: Callable[[str], bool]) -> str:
-    """The file with the wanted entries of a section alone, and without the section where there is none."""
+def _without_others(text: str, section: str, begins: re.Pattern[str], card: str) -> str:
+    """Leave out the entries of a section that begin with the name of another card."""
     head, mark, rest = text.partition(f"\n{section}:\n")
     if not mark:
         return text
     lines = rest.splitlines(keepends=True)
-    end = next((n for n, line in enumerate(lines) if line[:1] not in (" ", "-", "#", "\n")), len(lines))
-    entries, indent = list[str](), None
+    end = next((n for n, line in enumerate(lines) if line[:1] not in (" ", "#", "\n")), len(lines))
+    kept, indent, wanted = [], None, False
     for line in lines[:end]:
-        depth = None if line.lstrip()[:1] in ("", "#") else len(line) - len(line.lstrip())
-        indent = depth if indent is None else indent
-        if depth is not None and depth == indent:
-            entries.append("")
-        if entries:
-            entries[-1] += line
-    kept = "".join(entry for entry in entries if wanted(entry))
-    return f"{head}{mark if kept else chr(10)}{kept}{''.join(lines[end:])}"
+        if found := begins.match(line):
+            indent = indent if indent is not None else len(found[1])
+            if len(found[1]) == indent:
+                wanted = found[2] == card
+        kept += [line] * wanted
+    content = f"{mark}{''.join(kept)}" if kept else "\n"
+    return f"{head}{content}{''.join(lines[end:])}"
 
 
 def folder_of(run_dir: Path, kind: Input) -> Path:
