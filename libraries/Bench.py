@@ -53,16 +53,17 @@ class Bench(BenchLibrary):
         Raises:
             BenchFault: The bench is in use, cannot be restored or made ready, leaves ports of the card out, or its
                 cables are not as in the file.
-            CardFailure: A port gets no link while the wiring is proven.
+            CardFailure: A port has no interface or link by fault of the card, or the dut's kernel reports its trouble.
+            Undecided: The dut has booted by itself meanwhile, or the card has less PCI Express bandwidth than expected.
         """
         run_dir = Path(BuiltIn().get_variable_value("${OUTPUT DIR}"))
         systems = chosen_systems({Role.DUT: dut_os, Role.PEER: peer_os})
         run = acquire(bench, load_card(card), run_dir, _current_test, systems)
         run.part(BenchHygiene).begin()
-        self.ready_the_bench()
-        for line in wiring.prove(run):
-            logger.info(line)
-        run.part(KernelWatch).begin()
+        with run.part(KernelWatch).beginning():
+            self.ready_the_bench()
+            for line in wiring.prove(run):
+                logger.info(line)
         for name, value in run.part(CardFacts).record().items():
             logger.info(f"{name}: {value}")
         run.part(BenchHygiene).settle()
@@ -98,6 +99,7 @@ class Bench(BenchLibrary):
         A server that does not answer is recovered, with a warning; what it lost is set up again.
 
         Raises:
+            CardFailure: A port of the dut has no interface, and the card or its driver is to blame.
             BenchFault: A server cannot be recovered, and is out of service: the rest of the run is skipped. Or a port
                 cannot be set up.
         """

@@ -26,7 +26,7 @@ def said(role: str, *lines: str) -> str:
 def test_an_oops_of_the_driver_is_the_cards(bench: Bench) -> None:
     run = bench.run(*only(UP, CARRIES), inject=(UP, said("dut", *OOPS), ""))
     run.should_show(red={UP}, green={CARRIES})
-    assert run.red[UP].startswith(f"CardFailure: dut kernel: oops: {OOPS[0]}")
+    assert run.red[UP].startswith(f"KernelFailure: dut kernel: oops: {OOPS[0]}")
 
 
 @pytest.mark.slow

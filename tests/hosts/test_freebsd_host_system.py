@@ -103,7 +103,7 @@ LOG = lines(
 
 
 def test_the_kernels_own_lines_are_told_from_the_consoles() -> None:
-    up, down = KernelLine(None, "oce0: link state changed to UP"), KernelLine(12, "oce0: link state changed to DOWN")
+    up, down = KernelLine(None, "oce0: link state changed to UP"), KernelLine(12, "oce0: link state changed to DOWN", 5)
     assert kernel_lines(LOG) == (up, down)
     assert lines_after(LOG, "niclab mark x") == (down,)
     assert lines_after(LOG, "niclab mark y") is None

@@ -18,7 +18,7 @@ BOOT_ID = "6a1f0c9e-0000-4000-8000-0123456789ab"
 OTHER_BOOT_ID = "7b1f0c9e-0000-4000-8000-0123456789ab"
 BOOT_ID_COMMAND = "cat /proc/sys/kernel/random/boot_id"
 MARK_COMMAND = 'read -r boot_id < /proc/sys/kernel/random/boot_id && echo "$boot_id" && echo "niclab mark...'
-LOG_COMMAND = 'read -r boot_id < /proc/sys/kernel/random/boot_id && echo "$boot_id" && dmesg'
+LOG_COMMAND = 'read -r boot_id < /proc/sys/kernel/random/boot_id && echo "$boot_id" && dmesg -rS'
 LOADED_COMMAND = "for a in version srcversion..."
 RELOAD_COMMAND = "modprobe -r e1000e && modprobe e1000e"
 

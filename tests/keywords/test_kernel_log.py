@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+from collections.abc import Callable
 
 import pytest
 from fake_bench import FakeBench
@@ -17,6 +18,7 @@ from niclab.report.verdicts import Verdict, classify
 from niclab.run import run as runs
 from niclab.run.kernel_watch import KernelWatch
 from niclab.run.run import Run
+from niclab.run.server import Server
 from niclab.transports.bmc import PowerState
 
 OOPS = (
@@ -140,6 +142,166 @@ def test_an_ordered_boot_is_none(bench: FakeBench, taken: Run, watch: KernelWatc
     assert watch.look() == []
     bench.dut.boot()
     assert len(watch.look()) == 1
+
+
+def stamped(*lines: str) -> str:
+    """Lines as a console shows them."""
+    return "".join(f"[   12.345678] {line}\r\n" for line in lines)
+
+
+BANNER = "[    0.000000] Linux version 6.1.0-28-amd64\r\n" + stamped("a", "b", "c", "d")
+ORDERS = {"reboot": Server.reboot, "power cycle": Server.power_cycle, "reset": Server.reset}
+
+
+@pytest.mark.parametrize("order", ORDERS.values(), ids=ORDERS)
+@pytest.mark.parametrize(("said", "verdict"), [(OOPS, CardFailure), (FOREIGN_OOPS, BenchFault)])
+def test_an_ordered_boot_does_not_hide_what_the_old_kernel_said(
+    bench: FakeBench,
+    taken: Run,
+    watch: KernelWatch,
+    order: Callable[[Server], object],
+    said: tuple[str, ...],
+    verdict: type[Exception],
+) -> None:
+    bench.dut.says(*said)
+    order(taken.server(Role.DUT))
+    (found,) = watch.look()
+    assert isinstance(found, verdict) and str(found).startswith("dut kernel: oops")
+    assert watch.look() == []
+
+
+@pytest.mark.parametrize("order", ORDERS.values(), ids=ORDERS)
+def test_an_ordered_boot_does_not_hide_what_only_the_console_shows(
+    bench: FakeBench, taken: Run, watch: KernelWatch, order: Callable[[Server], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The driver oopses while the system goes down, or in the first of two boots."""
+    boot = bench.dut.boot
+
+    def boots() -> None:
+        bench.consoles[Role.DUT].text += stamped(*OOPS)
+        boot()
+
+    monkeypatch.setattr(bench.dut, "boot", boots)
+    order(taken.server(Role.DUT))
+    (found,) = watch.look()
+    assert isinstance(found, CardFailure) and watch.look() == []
+
+
+@pytest.mark.parametrize("role", Role)
+def test_more_boots_than_the_lab_ordered(bench: FakeBench, taken: Run, watch: KernelWatch, role: Role) -> None:
+    taken.server(role).reboot()
+    bench.consoles[role].text += BANNER
+    assert watch.look() == []
+    taken.server(role).reboot()
+    bench.consoles[role].text += BANNER + BANNER
+    (found,) = watch.look()
+    assert isinstance(found, Undecided if role is Role.DUT else BenchFault)
+    assert str(found).startswith(f"{role.value}: has booted 2 times, and the lab ordered 1")
+
+
+def test_a_boot_that_ends_after_a_look_is_that_which_was_ordered(
+    bench: FakeBench, taken: Run, watch: KernelWatch
+) -> None:
+    taken.server(Role.DUT).press_reset()
+    assert watch.look() == []
+    taken.server(Role.DUT).reboot()
+    bench.consoles[Role.DUT].text += BANNER + BANNER
+    assert watch.look() == []
+
+
+def test_two_lines_of_one_kernel_that_say_who_it_is_are_one_boot(
+    bench: FakeBench, taken: Run, watch: KernelWatch
+) -> None:
+    taken.server(Role.DUT).reboot()
+    bench.consoles[Role.DUT].text += BANNER.splitlines()[0] + "\r\n" + BANNER
+    assert watch.look() == []
+
+
+PANIC_BY_LAB = stamped("sysrq: Trigger a crash", "Kernel panic - not syncing: sysrq triggered crash", *OOPS)
+
+
+def test_the_panic_that_the_lab_has_ordered_is_none(bench: FakeBench, taken: Run, watch: KernelWatch) -> None:
+    server = taken.server(Role.DUT)
+    server.crash()
+    bench.consoles[Role.DUT].text += PANIC_BY_LAB
+    bench.dut.crash()
+    assert watch.look() == []
+    server.reset()
+    bench.consoles[Role.DUT].text += BANNER
+    assert watch.look() == []
+
+
+def test_the_panic_that_the_lab_has_ordered_hides_none_of_the_next_boot(
+    bench: FakeBench, taken: Run, watch: KernelWatch
+) -> None:
+    server = taken.server(Role.DUT)
+    server.crash()
+    bench.dut.crash()
+    bench.consoles[Role.DUT].text += PANIC_BY_LAB + BANNER + stamped(*OOPS) + BANNER
+    server.reset()
+    (found,) = watch.look()
+    assert isinstance(found, CardFailure)
+
+
+def test_what_was_said_before_the_lab_made_it_panic_is_judged(bench: FakeBench, taken: Run, watch: KernelWatch) -> None:
+    bench.dut.says(*OOPS)
+    taken.server(Role.DUT).crash()
+    bench.dut.boot()
+    (found,) = watch.look()
+    assert isinstance(found, CardFailure)
+
+
+def test_a_dut_that_was_silent_before_the_lab_cut_its_power(bench: FakeBench, taken: Run, watch: KernelWatch) -> None:
+    bench.dut.crash()
+    taken.server(Role.DUT).power_cycle()
+    (found,) = watch.look()
+    assert isinstance(found, BenchFault) and str(found).startswith("dut: does not answer any more")
+
+
+NEW = "e1000e 0000:01:00.0 enp1s0: something new"
+
+
+@pytest.mark.parametrize(("role", "verdict"), [(Role.DUT, CardFailure), (Role.PEER, BenchFault)])
+def test_an_error_that_names_the_card(
+    bench: FakeBench, watch: KernelWatch, role: Role, verdict: type[Exception]
+) -> None:
+    host(bench, role).says(NEW, level=4)
+    assert watch.look() == []
+    host(bench, role).says(NEW, level=3)
+    (found,) = watch.look()
+    assert isinstance(found, verdict) and str(found) == f"{role.value} kernel: error: {NEW}"
+
+
+@pytest.mark.parametrize("line", ["ata1: COMRESET failed (errno=-16)", "igb 0000:07:00.0 eno1: something new"])
+def test_an_error_that_names_another_device_is_none(bench: FakeBench, watch: KernelWatch, line: str) -> None:
+    bench.dut.says(line, level=3)
+    assert watch.look() == []
+
+
+def limited(gts: str) -> str:
+    return (
+        f"pci 0000:01:00.0: 1.000 Gb/s available PCIe bandwidth, limited by {gts} GT/s PCIe x1 link at 0000:00:01.0"
+        " (capable of 63.008 Gb/s with 8.0 GT/s PCIe x8 link)"
+    )
+
+
+def test_less_pcie_than_the_sheet_says_is_undecided(bench: FakeBench, watch: KernelWatch) -> None:
+    """The sheet wants 2.5 GT/s and x1."""
+    bench.dut.says(limited("2.5"), limited("2.5").replace("0000:01", "0000:07").replace("x1", "x0"))
+    assert watch.look() == []
+    bench.dut.says(limited("1.2"))
+    (found,) = watch.look()
+    assert isinstance(found, Undecided) and "limited by 1.2 GT/s" in str(found)
+
+
+def test_a_firmware_file_that_the_server_lacks_is_the_benchs(bench: FakeBench, watch: KernelWatch) -> None:
+    device = "e1000e 0000:01:00.0: "
+    bench.dut.says(f"{device}Direct firmware load for x.fw failed with error -2", level=4)
+    assert watch.look() == []
+    bench.dut.says(f"{device}Direct firmware load for x.fw failed with error -2", level=4)
+    bench.dut.says(f"{device}cannot go on", level=3)
+    (found,) = watch.look()
+    assert isinstance(found, BenchFault) and "firmware file missing: " in str(found)
 
 
 def test_an_ordered_boot_does_not_hide_what_the_new_kernel_says(

@@ -18,7 +18,7 @@ from typing import NoReturn
 from niclab.bench.records import Role
 from niclab.core.undo import Entry, Journal
 from niclab.core.verdict import BenchFault, NotApplicable
-from niclab.hosts.errors import LogCut, NoInterface
+from niclab.hosts.errors import LogCut, NoDevice, NoInterface
 from niclab.hosts.linux.host import LinuxHost
 from niclab.hosts.linux.load import FRAME_COUNTERS
 from niclab.hosts.load_records import CpuTime, CpuTimes, FrameCounters, Load
@@ -200,6 +200,8 @@ class FakeHost:
         self.panicking, self.troubles = words.system.panic_command, words.system.trouble
         self.answering_arp_for_others = words.undo.arp
         self.mixed_arp: set[str] = set()
+        self.without_interface: set[str] = set()
+        """PCI addresses of ports that no driver makes an interface of."""
         self.sysctls = {"net/core/rmem_max": "212992"}
 
     def _nic(self, index: int) -> Nic:
@@ -282,6 +284,10 @@ class FakeHost:
         if self.reload_fault is not None:
             raise self.reload_fault
 
+    def dmesg(self) -> tuple[KernelLine, ...]:
+        self._answer()
+        return self.kernel_said
+
     def dmesg_mark(self) -> KernelLogMark:
         self._answer()
         return KernelLogMark(self.boot_id(), str(len(self.kernel_said)))
@@ -308,9 +314,9 @@ class FakeHost:
         except LogCut as cut:
             return KernelLook(self.dmesg_mark(), cut.lines, cut.booted, shown)
 
-    def says(self, *lines: str) -> None:
+    def says(self, *lines: str, level: int | None = None) -> None:
         """The kernel writes lines into its log."""
-        self.kernel_said += tuple(KernelLine(1.0, line) for line in lines)
+        self.kernel_said += tuple(KernelLine(1.0, line, level) for line in lines)
 
     def _answer(self) -> None:
         if not self.alive:
@@ -332,7 +338,9 @@ class FakeHost:
     def interface_at(self, address: str, port_index: int | None = None) -> str:
         found = [nic.iface for nic in self.nics if nic.pci == address]
         if not found:
-            raise NoInterface(f"{self.name}: {address} has no network interface")
+            raise NoDevice(f"{self.name}: there is no PCI device at {address}")
+        if address in self.without_interface:
+            raise NoInterface(f"{self.name}: {address} has no network interface: no driver is bound")
         return found[port_index or 0]
 
     def interface(self, iface: str) -> Interface:

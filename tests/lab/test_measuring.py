@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -14,8 +15,10 @@ from niclab.core import marks
 from niclab.core.marks import MarkKind
 from niclab.core.verdict import BenchFault, NotApplicable, Undecided
 from niclab.hosts.load_records import FrameCounters
+from niclab.report import spoiled_runs
+from niclab.run import standstill
 from niclab.run.run import Run
-from niclab.traffic import WorthlessResult, measuring, serving
+from niclab.traffic import WorthlessResult, measuring, run_count, serving
 from niclab.traffic.measuring import Conservation, TrafficRun, described
 from niclab.traffic.tool import Order, TrafficTest
 
@@ -312,3 +315,34 @@ class TestStandstills:
         bench.ssh[Role.DUT].prepare_watch = lambda ssh: setattr(ssh, "watch_is_gone", False)
         measure(taken)
         assert [len(bench.ssh[role].watches) for role in Role] == [2, 1]
+
+
+def stands_still(monkeypatch: pytest.MonkeyPatch, *servers: str) -> None:
+    """Each look at both servers finds these stopped, in turn."""
+    stood = [(standstill.Stood(name, 300),) if name else () for name in servers]
+    monkeypatch.setattr(standstill.StandstillWatch, "between", lambda *_: stood.pop(0) if stood else ())
+
+
+def noted(taken: Run) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (taken.evidence_folder / spoiled_runs.FILE).read_text().splitlines()]
+
+
+def test_each_run_is_noted_with_who_spoiled_it(taken: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    stands_still(monkeypatch, "dut", "peer", "")
+    measure(taken)
+    assert [each["stood"] for each in noted(taken)] == [["dut"], ["peer"], []]
+    assert {each["bound_percent"] for each in noted(taken)} == {taken.bench.discarded_runs_percent}
+
+
+@pytest.mark.parametrize(("servers", "compared"), [(("dut", "dut", ""), True), (("peer", "peer", ""), False)])
+def test_a_dut_that_spoils_too_many_is_compared_with_itself_idle(
+    taken: Run, monkeypatch: pytest.MonkeyPatch, servers: tuple[str, ...], compared: bool
+) -> None:
+    idle = list[float]()
+    monkeypatch.setattr(run_count, "pause", idle.append)
+    stands_still(monkeypatch, *servers)
+    measure(taken)
+    taken.part(run_count.RunCount)._finish()
+    assert idle == ([run_count.LEAST_IDLE_S] if compared else [])
+    last = noted(taken)[-1]
+    assert (last == {"idle_s": 20.0, "stood_idle": 0}) is compared

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 from robot_runs import RobotRun
 
-from niclab.core import marks
+from niclab.core import exposure, marks
 from niclab.core.exit_status import ExitStatus
+from niclab.core.exposure import Exposure
 from niclab.core.marks import MarkKind
 from niclab.files.repository import REPOSITORY
 from niclab.report.certificate import certify, verify
 from niclab.report.evidence import seal
 from niclab.report.inputs import Input, keep_inputs
+from niclab.report.power import missed
 from niclab.report.runfolder import record_ports
 from niclab.report.sums import SUMS_NAME
 
@@ -54,6 +57,30 @@ def test_a_run_without_remarks_shows_its_time_alone(run_dir: Path) -> None:
         and "Controls" in section
         and "<td>Time</td>" in section
         and "traffic 0 s, boots 0 s" in section
+    )
+
+
+def test_what_the_run_would_have_missed(run_dir: Path) -> None:
+    marks.keep_in(run_dir / "evidence" / marks.FILE)
+    exposure.note(Exposure.FRAMES, 5000)
+    exposure.note(Exposure.FRAMES, 4070)
+    exposure.note(Exposure.LOADED_SECONDS, 120)
+    for _ in range(6):
+        exposure.note(Exposure.LINK_FAILURES, 1)
+    marks.note(MarkKind.BOOT, "dut", 60)
+    marks.note(MarkKind.BOOT, "dut", 60)
+    marks.keep_in(None)
+    assert remarks_of(run_dir)["Power"][1] == [
+        "9,070 frames compared: damage rarer than 1 in 3,023 is seen with less than 95 %",
+        "2 boots of dut: a fault of one boot in ten is missed with 81 %",
+        "6 link failures: a fault of one failure in ten is missed with 53 %",
+        "120 s under load: what comes less than once in 40 s is seen with less than 95 %",
+    ]
+
+
+def test_the_fewest_runs_of_a_figure_say_what_was_missed() -> None:
+    assert missed({}, Counter(), (14, 8)) == (
+        "at least 8 traffic runs a figure: a fault of one run in ten is missed with 43 %",
     )
 
 

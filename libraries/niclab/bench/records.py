@@ -273,7 +273,8 @@ class Bench(Sheet):
     """A whole bench.
 
     ``emulated``: the cards are models in software; certificates say that they are demonstrations. ``deviations``: what
-    those models are known to do otherwise than the silicon.
+    those models are known to do otherwise than the silicon. ``discarded_runs_percent``: traffic runs of a certificate
+    that each server may spoil by standing still.
     """
 
     bench: Name
@@ -281,6 +282,7 @@ class Bench(Sheet):
     emulated: bool = False
     secrets_file: FilePath | None = None
     traffic: Annotated[TrafficToolName, Wanted("iperf3 or netperf")] = TrafficToolName.IPERF3
+    discarded_runs_percent: Annotated[float, Field(gt=0, le=50), Wanted("a percentage above 0, at most 50")] = 10.0
     commands: Commands | None = None
     servers: Servers
     switch: SwitchEntry | None = None

@@ -340,6 +340,8 @@ def _cables(run: Run) -> Iterator[Finding]:
         run.test_ports.prepare()
         for line in wiring.prove(run):
             yield Finding("bench", "cables", line)
+    except CardFailure as error:
+        yield Finding("dut", "card", "", str(error), "replace the card, or its driver or firmware")
     except BenchFault as error:
         yield Finding("bench", "cables", "", str(error), "put the cables right, or correct 'paths' in the bench file")
     finally:

@@ -28,6 +28,7 @@ from niclab.fleet.reservation import ReservedBench
 from niclab.hosts.freebsd import kernel_trouble as of_freebsd
 from niclab.hosts.linux import kernel_trouble as of_linux
 from niclab.hosts.linux.dmesg import read_dmesg
+from niclab.hosts.trouble import OF_THE_SERVER
 from niclab.report import signature
 from niclab.report.continued import add_verdict, join_summaries, make_whole
 from niclab.report.inputs import Input, kept
@@ -145,7 +146,8 @@ def _verdict_of_interrupted(call: _Call, evidence: Path, before: SoFar) -> str:
     read = of_freebsd.read_trouble if dut.os is OperatingSystem.FREEBSD else of_linux.read_trouble
     ports = [port.pci for port in call.bench.ports if port.role is Role.DUT]
     card = {call.sheet.driver(dut.os).module, *ports}
-    found = [each for each in read(read_dmesg("\n".join(said))) if each.names & card]
+    troubles = read(read_dmesg("\n".join(said)))
+    found = [each for each in troubles if each.names & card and each.kind not in OF_THE_SERVER]
     kind = CardFailure if found else BenchFault
     words = "".join(f"; {each.kind}: {each.words}" for each in found[:3])
     secrets = Secrets(call.bench.secrets_file)

@@ -39,7 +39,8 @@ class NotedFigure:
     ``found``, ``expected``: in words with their units. ``low``, ``value``, ``high``: the interval, and the best guess;
     ``at_least``, ``at_most``: the limits; all in ``unit``, None where there is none. ``source``: of the expectation,
     empty where ``expected`` says it.
-    ``outcome``: met, missed or undecided. ``ended``: time of the controller in seconds since 1970.
+    ``outcome``: met, missed or undecided. ``runs``: how many runs of traffic it is of, 0 where it is of none.
+    ``ended``: time of the controller in seconds since 1970.
     """
 
     kind: FigureKind
@@ -54,6 +55,7 @@ class NotedFigure:
     high: float | None = None
     at_least: float | None = None
     at_most: float | None = None
+    runs: int = 0
     ended: float = 0.0
 
     def __str__(self) -> str:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from niclab.bench.records import Port, Role
+from niclab.core import exposure
+from niclab.core.exposure import Exposure
 from niclab.frames.agent import FrameAgents, port_addresses
 from niclab.frames.answers import ServerAnswer
 from niclab.frames.ledger import Ledger, judge
@@ -115,8 +118,18 @@ def exchange(
         say(f"again, as {', '.join(map(str, stood))}")
     for line in ledger.lines():
         say(line)
+    exposure.note(Exposure.FRAMES, _compared(answers))
     judge(findings, stood)
     return ledger, answers
+
+
+def _compared(answers: Mapping[Role, ServerAnswer]) -> int:
+    """Frames that came; one that an interface and a program got is one."""
+    frames = Counter[tuple[Role, int]]()
+    for role, answer in answers.items():
+        for (_, flow), arrived in answer.arrived.items():
+            frames[role, flow] = max(frames[role, flow], arrived.frames)
+    return frames.total()
 
 
 def strange_addresses(count: int, seed: int, multicast: bool = False) -> list[str]:

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from niclab.bench.records import Port, Role
+from niclab.core import exposure
+from niclab.core.exposure import Exposure
 from niclab.core.parallel import side_by_side, together
 from niclab.core.profile import Profile
 from niclab.core.verdict import Trouble, Undecided, blame
@@ -74,6 +76,7 @@ def carry(run: Run, profile: Profile, say: Say) -> None:
     except Undecided as error:  # what the ports themselves have counted is sure all the same
         undecided = error
     stood = both.between(before, both.told())
+    exposure.note(Exposure.LOADED_SECONDS, LASTS_S[profile])
     errors = [problem for port in bench.ports for problem in _errors(port, looks[port])]
     blame([*errors, *checks.unexpected_changes(run, changes, frozenset(), "every path was loaded both ways")])
     stalls = [problem for port in bench.ports for problem in _stalls(port, looks[port], say)]

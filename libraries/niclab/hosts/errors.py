@@ -41,6 +41,10 @@ class LogCut(BenchFault):
         self.lines, self.booted = lines, booted
 
 
+class NoDevice(BenchFault):
+    """No PCI device is at the address of the bench file."""
+
+
 class NoInterface(BenchFault):
     """A PCI device without a network interface: no driver bound, or the driver's probe failed."""
 

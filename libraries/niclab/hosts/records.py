@@ -248,10 +248,18 @@ class LoadedModule:
 
 @dataclass(frozen=True)
 class KernelLine:
-    """One line of the kernel log; ``seconds`` since boot, None when the line has no such stamp."""
+    """One line of the kernel log.
+
+    Attributes:
+        seconds: Since boot; None when the line has no such stamp.
+        text: The line.
+        level: How bad the kernel calls it, from 0 (emergency) to 7 (debug); None where that is not shown, as on a
+            console, and of a line that a program has written.
+    """
 
     seconds: float | None
     text: str
+    level: int | None = None
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from enum import Enum
 
-from niclab.bench.records import BenchPath, Role, Wiring
+from niclab.bench.records import BenchPath, Port, Role, Wiring
+from niclab.core import exposure
+from niclab.core.exposure import Exposure
 from niclab.core.undo import Entry
 from niclab.core.verdict import NotApplicable
 from niclab.links import switch_ports, wiring
@@ -63,6 +65,12 @@ def lose(run: Run, path: BenchPath, cause: Cause) -> Entry:
         BenchFault: The link cannot be made to fail.
     """
     port = run.bench.end(path, cause.loser)
+    entry = _lose(run, path, port, cause)
+    exposure.note(Exposure.LINK_FAILURES, 1)
+    return entry
+
+
+def _lose(run: Run, path: BenchPath, port: Port, cause: Cause) -> Entry:
     match chosen(path, cause):
         case Cause.CABLE:
             if not path.pull:

@@ -7,6 +7,7 @@ from pathlib import Path
 from niclab.report.hygiene import hygiene_check
 from niclab.report.last_look import last_look_check
 from niclab.report.results import TestRecord
+from niclab.report.spoiled_runs import spoiled_runs_check
 
 
 def own_checks(run_dir: Path) -> list[TestRecord]:
@@ -18,4 +19,5 @@ def own_checks(run_dir: Path) -> list[TestRecord]:
     Returns:
         Its checks; none for a run that acquired no bench.
     """
-    return [check for check in (last_look_check(run_dir), hygiene_check(run_dir)) if check is not None]
+    checks = (last_look_check(run_dir), hygiene_check(run_dir), spoiled_runs_check(run_dir))
+    return [check for check in checks if check is not None]

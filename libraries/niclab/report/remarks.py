@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from niclab.core import marks
+from niclab.core import exposure, figures, marks
 from niclab.core.marks import Mark, MarkKind
 from niclab.core.verdict import BenchFault
 from niclab.report.inputs import Input
+from niclab.report.power import missed
 from niclab.report.runfolder import EVIDENCE_FOLDER
 
 SHEETS = "lab/cards/"
@@ -49,7 +51,10 @@ def remarks(run_dir: Path, run: Mapping[str, Any], warnings: Sequence[str]) -> t
     except BenchFault as fault:
         noted = []
         problems.append(str(fault))
+    power, unread = _power(run_dir, noted)
+    problems += unread
     found = [
+        *power,
         *_traffic(noted),
         *_recoveries(noted),
         *_drawn(noted),
@@ -68,6 +73,17 @@ def _traffic(noted: Sequence[Mark]) -> list[Remark]:
     return [
         Remark("Traffic", f"{_count(len(runs), 'run')} {words[kind]}", runs) for kind, runs in found.items() if runs
     ]
+
+
+def _power(run_dir: Path, noted: Sequence[Mark]) -> tuple[list[Remark], list[str]]:
+    boots = Counter(mark.subject for mark in noted if mark.kind is MarkKind.BOOT)
+    try:
+        exposed = exposure.read(run_dir / EVIDENCE_FOLDER / exposure.FILE)
+        runs = [each.runs for each in figures.read(run_dir / EVIDENCE_FOLDER / figures.FILE) if each.runs]
+    except BenchFault as fault:
+        return [], [str(fault)]
+    lines = missed(exposed, boots, runs)
+    return [Remark("Power", "Faults that are too rare for this run", lines)] if lines else [], []
 
 
 def _recoveries(noted: Sequence[Mark]) -> list[Remark]:

@@ -1,38 +1,47 @@
 """What both kernels say between two tests, and whom it is charged to.
 
 A card whose driver crashes, hangs or resets the card may still pass every measurement. Both kernel logs are therefore
-read after each test, and the consoles where a server has booted or is silent. The last look is at the end of the run,
-after everything is undone, or just before a server is stopped for that.
+read after each test and before each boot that the lab orders, and the consoles where a server has booted or is silent.
+The last look is at the end of the run, after everything is undone, or just before a server is stopped for that.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from niclab.bench.records import Role
+from niclab.card.values import Unknown
 from niclab.core.parallel import side_by_side
 from niclab.core.verdict import BenchFault, CardFailure, Undecided
+from niclab.hosts.boots import first_lines
 from niclab.hosts.linux.dmesg import read_dmesg
 from niclab.hosts.records import KernelLine, KernelLogMark, KernelLook
-from niclab.hosts.trouble import KernelTrouble
+from niclab.hosts.trouble import OF_THE_SERVER, ONLY_OF_THE_CARD, KernelTrouble, PcieLimit, TroubleKind
 from niclab.report.last_look import keep_last_look
 from niclab.run.recover import recover
 from niclab.run.run import Run
 from niclab.run.server import Server
 
 _SHOWN = 5
+Found = CardFailure | Undecided | BenchFault
 
 
 @dataclass(frozen=True)
 class _Place:
-    """Where the last look ended: in the kernel log, in the console, and how many boots and recoveries there were."""
+    """Where the last look ended: in the kernel log, in the console, and how much the lab had ordered by then.
+
+    Attributes:
+        boots_due: Boots that were ordered before it and that the console had not shown yet.
+    """
 
     mark: KernelLogMark
     console: int
     boots_ordered: int
+    crashes: int
     recoveries: int
+    boots_due: int = 0
 
 
 class KernelWatch:
@@ -45,7 +54,8 @@ class KernelWatch:
     def __init__(self, run: Run) -> None:
         self._run = run
         self._places: dict[Role, _Place] = {}
-        self._card = frozenset[str]()
+        self._before_boots: dict[Role, list[Found]] = {}
+        """What was found before the lab made a server boot, until the next look."""
         self._lost = set[Role]()
         self.found_at_the_end: list[Exception] = []
         """What no test can be charged with: said after the last one, or while changes were undone."""
@@ -62,22 +72,44 @@ class KernelWatch:
         marks = side_by_side(lambda server: server.host.system.dmesg_mark(), servers)
         for server, mark in zip(servers, marks, strict=True):
             self._places[server.role] = _place(server, mark)
-        self._card = self._names_of_card(self._run.server(Role.DUT))
+            server.before_boot.append(self._look_before_boot)
 
-    def look(self) -> list[CardFailure | Undecided | BenchFault]:
+    @contextlib.contextmanager
+    def beginning(self) -> Iterator[None]:
+        """Begin before the bench is made ready, and judge what both kernels say of that.
+
+        Raises:
+            CardFailure: The dut's kernel names the card.
+            BenchFault: A server does not answer, or a kernel reports other trouble.
+            Undecided: See :meth:`look`.
+        """
+        self.begin()
+        try:
+            yield
+        except BenchFault as error:
+            of_card = [each for each in self.look() if isinstance(each, CardFailure)]
+            if of_card:
+                raise CardFailure(f"{of_card[0]}\n{type(error).__name__}: {error}") from error
+            raise
+        for found in self.look():
+            raise found
+
+    def look(self) -> list[Found]:
         """Read what both kernels have said since the last look.
 
         Returns:
             What is wrong: :class:`CardFailure` where the dut's kernel names the card, its driver or its interfaces;
             :class:`BenchFault` for other trouble, for a server that had to be recovered, and for a peer that has
-            booted by itself; :class:`Undecided` for a dut that has booted by itself and says nothing of why. Card
-            failures come first.
+            booted by itself; :class:`Undecided` for a dut that has booted by itself and says nothing of why, and for a
+            card with less PCI Express bandwidth than its sheet says. Card failures come first.
         """
         return self._look_at(Role, recovering=True)
 
-    def _look_at(self, roles: Iterable[Role], *, recovering: bool) -> list[CardFailure | Undecided | BenchFault]:
+    def _look_at(self, roles: Iterable[Role], *, recovering: bool) -> list[Found]:
         watched = [self._run.server(role) for role in roles if role in self._places]
         looked = side_by_side(lambda server: self._look(server, recovering=recovering), watched)
+        for server in watched:
+            looked.append(self._before_boots.pop(server.role, []))
         found = [each for one in looked for each in one]
         return sorted(found, key=lambda each: not isinstance(each, CardFailure))
 
@@ -95,32 +127,46 @@ class KernelWatch:
         with contextlib.suppress(BenchFault):  # the file still says then that the last look is not over
             keep_last_look(self._run.evidence_folder, self.found_at_the_end, over=not self._places)
 
-    def _look(self, server: Server, *, recovering: bool) -> list[CardFailure | Undecided | BenchFault]:
-        place = self._places[server.role]
-        was_ordered = server.boots_ordered > place.boots_ordered
+    def _look_before_boot(self, server: Server) -> None:
+        """The lab is about to make a server boot. What is found is said at the next look."""
+        if server.role not in self._places:
+            return
+        try:
+            found = self._look(server, recovering=False)
+        except BenchFault as error:
+            found = [error]
+        self._before_boots.setdefault(server.role, []).extend(found)
+
+    def _look(self, server: Server, *, recovering: bool) -> list[Found]:
         if server.role in self._lost:
             return []
+        place = self._places[server.role]
+        was_ordered = server.boots_ordered > place.boots_ordered
         known = server.recoveries[place.recoveries :]
-        incident, is_silent = "; ".join(known), bool(known)
+        incidents, is_silent, has_booted = list(known), bool(known), False
         lines: tuple[KernelLine, ...] = ()
-        looked = None
+        looked: KernelLook | None = None
         try:
             looked = self._ask(server, place)
-            lines = looked.lines
-            if looked.booted and not was_ordered:
-                incident = f"{server.name}: has booted, and the lab did not order it"
+            lines, has_booted = looked.lines, looked.booted
+            if has_booted and not was_ordered:
+                incidents.append(f"{server.name}: has booted, and the lab did not order it")
         except BenchFault as error:
             is_silent = not was_ordered or bool(server.out_of_service)
             how = _recovered(server) if recovering else "it is left so"
             if is_silent:
-                incident = f"{server.name}: does not answer any more: {error}; {how}"
+                incidents = [f"{server.name}: does not answer any more: {error}; {how}"]
         if server.out_of_service:
             self._lost.add(server.role)
-        if incident:
-            lines = (*self._said_on_console(server, place), *lines)
-        troubles = [each for each in server.host.system.trouble(lines) if not self._is_harmless(each)]
-        self._go_on(server, looked)
-        return self._charge(server, troubles, incident, is_silent=is_silent)
+        listens = bool(incidents or has_booted or was_ordered or place.boots_due)
+        heard, boots = self._heard(server, place) if listens else ((), 0)
+        ordered = server.boots_ordered - place.boots_ordered
+        due = ordered + place.boots_due
+        if was_ordered and boots > due:
+            incidents.append(f"{server.name}: has booted {boots} times, and the lab ordered {ordered}")
+        troubles = self._troubles(server, heard, lines)
+        self._go_on(server, looked, max(0, due - boots))
+        return self._charge(server, troubles, "; ".join(incidents), is_silent=is_silent)
 
     def _ask(self, server: Server, place: _Place) -> KernelLook:
         """One question about all that the next test needs to know: the kernel's words, and the state of the ports."""
@@ -129,33 +175,65 @@ class KernelWatch:
         ports.note_shown(server.role, looked.shown)
         return looked
 
-    def _go_on(self, server: Server, looked: KernelLook | None) -> None:
+    def _go_on(self, server: Server, looked: KernelLook | None, boots_due: int) -> None:
         """The next look begins here; a server that does not answer keeps its old place, and has booted by then."""
         try:
             mark = looked.mark if looked is not None else server.host.system.dmesg_mark()
         except BenchFault:
             mark = self._places[server.role].mark
-        self._places[server.role] = _place(server, mark)
+        self._places[server.role] = replace(_place(server, mark), boots_due=boots_due)
 
-    def _said_on_console(self, server: Server, place: _Place) -> tuple[KernelLine, ...]:
+    def _heard(self, server: Server, place: _Place) -> tuple[Sequence[KernelLine], int]:
+        """What the console says that the lab has not brought about, and the boots that it shows."""
         if server.description.console is None:
-            return ()
-        return read_dmesg(server.console.text_since(place.console))  # FreeBSD's kernel stamps its lines alike
+            return (), 0
+        lines = read_dmesg(server.console.text_since(place.console))  # FreeBSD's kernel stamps its lines alike
+        boots = first_lines(lines)
+        if server.crashes > place.crashes:  # its last words are of the panic that was ordered
+            lines = lines[boots[0] :] if boots else ()
+        return lines, len(boots)
+
+    def _troubles(
+        self, server: Server, console: Sequence[KernelLine], lines: Sequence[KernelLine]
+    ) -> list[KernelTrouble]:
+        """What both the console and the log say is one piece of trouble."""
+        of_log = server.host.system.trouble(lines)
+        known = {each.words.strip() for each in of_log}
+        heard = [each for each in server.host.system.trouble(console) if each.words.strip() not in known]
+        return [each for each in (*heard, *of_log) if not self._is_harmless(each)]
 
     def _is_harmless(self, trouble: KernelTrouble) -> bool:
+        if trouble.limit is not None and self._is_enough(trouble.limit):
+            return True
         return any(each.text in trouble.words for each in self._run.card.harmless_messages)
+
+    def _is_enough(self, limit: PcieLimit) -> bool:
+        """Is the link as the sheet wants it, although the card could do more?"""
+        wanted = self._run.card.pcie
+        if wanted is None or isinstance(wanted.width, Unknown) or isinstance(wanted.speed_gts, Unknown):
+            return False
+        return limit.width >= wanted.width and limit.gts >= wanted.speed_gts
 
     def _charge(
         self, server: Server, troubles: Sequence[KernelTrouble], incident: str, *, is_silent: bool
-    ) -> list[CardFailure | Undecided | BenchFault]:
-        mine = self._card if server.role is Role.DUT else frozenset()
-        of_card = [each for each in troubles if each.names & mine]
-        others = [each for each in troubles if not each.names & mine]
-        found: list[CardFailure | Undecided | BenchFault] = []
+    ) -> list[Found]:
+        card = self._names_of_card(server)
+        limited = [each for each in troubles if each.kind is TroubleKind.PCIE_LIMITED and each.names & card]
+        of_card, others = list[KernelTrouble](), list[KernelTrouble]()
+        for each in troubles:
+            is_named = bool(each.names & card)
+            if each in limited or (each.kind in ONLY_OF_THE_CARD and not is_named):
+                continue
+            is_of_card = is_named and server.role is Role.DUT and each.kind not in OF_THE_SERVER
+            (of_card if is_of_card else others).append(each)
+        found: list[Found] = []
         if of_card:
             found.append(CardFailure(_sentence(server, of_card, incident)))
         if others:
             found.append(BenchFault(_sentence(server, others, incident)))
+        if limited:
+            why = "; the tests of the PCI Express link say whether card or slot is to blame"
+            found.append(Undecided(_sentence(server, limited, incident) + why))
         if incident and not troubles:
             message = f"{incident}; nothing on its console says why"
             is_bench = is_silent or server.role is Role.PEER
@@ -181,7 +259,7 @@ def _recovered(server: Server) -> str:
 
 
 def _place(server: Server, mark: KernelLogMark) -> _Place:
-    return _Place(mark, _console_mark(server), server.boots_ordered, len(server.recoveries))
+    return _Place(mark, _console_mark(server), server.boots_ordered, server.crashes, len(server.recoveries))
 
 
 def _console_mark(server: Server) -> int:

@@ -12,7 +12,9 @@ from niclab.core.parallel import side_by_side
 from niclab.core.undo import Action, ActionKind
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import Deadline
+from niclab.hosts.errors import NoDevice, NoInterface
 from niclab.hosts.records import Interface
+from niclab.run.card_start import whose
 from niclab.run.server import ANSWER_WITHIN_S, Server
 
 if TYPE_CHECKING:
@@ -106,17 +108,24 @@ class PreparedPorts:
         Does not wait for carrier: that is a test's business.
 
         Raises:
+            CardFailure: A port of the dut has no interface, and the card or its driver is to blame.
             BenchFault: A port has no interface, or cannot be set up.
         """
         run = self._run
         ports = [port for path in run.bench.paths for port in map(run.bench.port, path.ends)]
-        interfaces = side_by_side(lambda port: run.server_of(port).interface(port), ports)
+        interfaces = side_by_side(self._interface, ports)
         self.interfaces = dict(zip(ports, interfaces, strict=True))
         side_by_side(lambda shown: self._prepare(*shown), run.shown(ports).items())
         for role in Role:
             mine = [iface for port, iface in zip(ports, interfaces, strict=True) if port.role is role]
             command = run.servers[role].host.links.show_command(mine)
             self._left[role] = (command, run.servers[role].run(command).stdout)
+
+    def _interface(self, port: Port) -> str:
+        try:
+            return self._run.server_of(port).interface(port)
+        except (NoInterface, NoDevice) as error:
+            raise whose(self._run, port, error) from error
 
     def _prepare(self, port: Port, before: Interface) -> None:
         server, iface = self._run.server_of(port), before.name

@@ -56,6 +56,10 @@ class Server:
         """Says on the server who uses it; taken again after each restart."""
         self._console: SerialConsole | None = None
         self._console_mark = 0
+        self.before_boot: list[Callable[[Server], object]] = []
+        """Look at the server before the lab makes it boot: the next kernel does not say what this one has said."""
+        self.crashes = 0
+        """How often the lab has made its kernel panic."""
         self.boots_ordered = 0
         """How often the lab has restarted, reset or crashed the server, or cut its power."""
         self.crashed_by_lab = False
@@ -240,6 +244,7 @@ class Server:
 
     def reboot(self) -> None:
         """Restart the operating system in an orderly way and wait until it runs again."""
+        self._let_look()
         before = self.host.system.boot_id()
         self.boots_ordered += 1
         with timed(MarkKind.BOOT, self.name):
@@ -253,6 +258,8 @@ class Server:
             NotApplicable: It has no BMC.
             BenchFault: The power does not go or return, or the server does not come back.
         """
+        _ = self.bmc  # without one nothing happens
+        self._let_look()
         with timed(MarkKind.BOOT, self.name):
             self.cycle_power()
 
@@ -272,6 +279,8 @@ class Server:
             NotApplicable: It has no BMC.
             BenchFault: The server does not come back.
         """
+        _ = self.bmc  # without one nothing happens
+        self._let_look()
         with timed(MarkKind.BOOT, self.name):
             self.press_reset()
             self.wait_ready()
@@ -290,10 +299,16 @@ class Server:
 
     def crash(self) -> None:
         """Make the kernel panic half a second from now. Nothing answers afterwards."""
+        self._let_look()
         self.boots_ordered += 1
+        self.crashes += 1
         self.crashed_by_lab = True
         self.ssh.start(f"sleep 0.5; {self.host.system.panic_command()}")
         self.ssh.close()
+
+    def _let_look(self) -> None:
+        for look in () if self.crashed_by_lab else self.before_boot:
+            look(self)
 
     def close(self) -> None:
         """Close every connection. Errors of a dying line are of no interest any more."""

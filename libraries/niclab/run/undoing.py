@@ -58,7 +58,6 @@ def carry_out(run: Run, action: Action) -> None:
 def _restart(run: Run, action: Action) -> None:
     """Restart a server, and load the driver: what was changed before is undone at its ports next."""
     server = run.server(action.where)
-    run.look_before_leaving([server])  # the new kernel does not say what the old one said
     if action.command == "reboot":
         server.reboot()
     else:

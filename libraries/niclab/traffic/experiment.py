@@ -147,6 +147,7 @@ def figure_of(question: Question) -> NotedFigure:
         value=result.estimate,
         low=result.low,
         high=result.high,
+        runs=result.n,
         at_least=at_least,
         at_most=at_most,
     )

@@ -23,6 +23,7 @@ from niclab.run.run import Run
 from niclab.run.server import Server
 from niclab.traffic import WorthlessResult, serving, switch_counts
 from niclab.traffic.iperf3 import shortest_s
+from niclab.traffic.run_count import RunCount
 from niclab.traffic.serving import Ends
 from niclab.traffic.switch_counts import PortCount, SwitchCountWatch
 from niclab.traffic.tool import CpuScale, Order, Route, ToolResult, TrafficTest, TrafficTool
@@ -165,7 +166,8 @@ def session(
     with ExitStack() as undoing:
         watch = watch or standstill.watch(run)
         undoing.enter_context(serving.listening(ends.receiver, tool, route.receiver, SESSION_LIMIT_S))
-        yield Session(ends, tool, route, _interfaces(run, ends, over), SwitchCountWatch(run, path), line_mbps, watch)
+        switch, count = SwitchCountWatch(run, path), run.part(RunCount)
+        yield Session(ends, tool, route, _interfaces(run, ends, over), switch, line_mbps, watch, count)
 
 
 class Session:
@@ -183,7 +185,9 @@ class Session:
         switch: SwitchCountWatch,
         line_mbps: float,
         watch: standstill.StandstillWatch,
+        count: RunCount,
     ) -> None:
+        self._count = count
         self._run, self._tool, self._route, self._interfaces = ends, tool, route, interfaces
         self._switch, self._line_mbps, self._watch = switch, line_mbps, watch
         self._last: tuple[_Look, _Look] | None = None
@@ -212,9 +216,11 @@ class Session:
                 figure = str(error)
             else:
                 if not (stood := self._stood()):
+                    self._count.note((), order.duration_s)
                     return replace(found, disturbed=tuple(disturbed))
                 figure = _figure(found.result)
             disturbed.append(f"{figure} not counted: {', '.join(map(str, stood))}" if stood else figure)
+            self._count.note({each.server for each in stood}, order.duration_s)
             note(MarkKind.DISCARDED, f"{self._run.name}: {disturbed[-1]}")
         message = f"{self._run.name}: {len(disturbed)} runs in a row prove nothing: {'; '.join(disturbed)}"
         raise Undecided(message) if any("stood still" in each for each in disturbed) else BenchFault(message)

@@ -35,7 +35,7 @@ static int set_rings(struct net_device *dev, struct ethtool_ringparam *r, struct
 	if (v->model->rings_busy_once_up)
 		return -EBUSY;
 	if (small(&v->model->rx, r->rx_pending) || small(&v->model->tx, r->tx_pending)) {
-		netdev_err(dev, "ring of rx %u tx %u is too small\n", r->rx_pending, r->tx_pending);
+		netdev_info(dev, "ring of rx %u tx %u is too small\n", r->rx_pending, r->tx_pending);
 		return -EINVAL;
 	}
 	if (running)
@@ -108,7 +108,7 @@ static int set_coalesce(struct net_device *dev, struct ethtool_coalesce *c, stru
 	int err;
 
 	if (max && (c->rx_coalesce_usecs > max || c->tx_coalesce_usecs > max || c->rx_coalesce_usecs_high > max)) {
-		netdev_err(dev, "coalescing of more than %u us is not supported\n", max);
+		netdev_info(dev, "coalescing of more than %u us is not supported\n", max);
 		return -EINVAL;
 	}
 	keep_fixed(v, c);

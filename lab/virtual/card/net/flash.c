@@ -51,12 +51,12 @@ int vnet_flash(struct net_device *dev, struct ethtool_flash *flash)
 	flash->data[ETHTOOL_FLASH_MAX_FILENAME - 1] = 0;
 	err = request_firmware_direct(&fw, flash->data, &v->pdev->dev);
 	if (err) {
-		netdev_err(dev, "firmware file %s cannot be loaded\n", flash->data);
+		netdev_info(dev, "firmware file %s cannot be loaded\n", flash->data);
 		return err;
 	}
 	fault = fault_of(v, fw->data, fw->size);
 	if (fault) {
-		netdev_err(dev, "firmware file %s %s\n", flash->data, fault);
+		netdev_info(dev, "firmware file %s %s\n", flash->data, fault);
 		err = -EINVAL;
 	} else {
 		memcpy(version, fw->data + VCARD_FW_VERSION, 32);

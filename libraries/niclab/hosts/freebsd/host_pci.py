@@ -6,7 +6,7 @@ import re
 from itertools import pairwise
 
 from niclab.core.verdict import BenchFault, NotApplicable
-from niclab.hosts.errors import NoInterface, ReadError, unreadable
+from niclab.hosts.errors import NoDevice, NoInterface, ReadError, unreadable
 from niclab.hosts.freebsd.commands import FreeBsdCommands
 from niclab.hosts.freebsd.newbus import path_command, read_path
 from niclab.hosts.freebsd.pciconf import PciconfDevice
@@ -90,7 +90,8 @@ class FreeBsdPci(FreeBsdCommands):
             port_index: Which one, for a function with several ports (Chelsio T5): counted by unit number from 0.
 
         Raises:
-            NoInterface: When the function has none, or it was renamed.
+            NoDevice: When there is no such function.
+            NoInterface: When it has none, or it was renamed.
         """
         pci_address(self.name, address)
         function = self._at(self._pci_devices(), address, capabilities=False)
@@ -123,7 +124,7 @@ class FreeBsdPci(FreeBsdCommands):
     def _at(self, devices: tuple[PciconfDevice, ...], address: str, *, capabilities: bool = True) -> PciconfDevice:
         found = [device for device in devices if device.slot == address]
         if len(found) != 1:
-            raise BenchFault(f"{self.name}: pciconf shows no device at {address}, but {len(devices)} others")
+            raise NoDevice(f"{self.name}: pciconf shows no device at {address}, but {len(devices)} others")
         if capabilities and not found[0].dead and found[0].capabilities_readable is not True:
             raise BenchFault(f"{self.name}: pciconf may not read the capabilities of {address}: root is wanted")
         return found[0]

@@ -7,16 +7,14 @@ lines have no such number, or one below 8 (``subr_prf.c``: ``log()`` and ``log_c
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
+from niclab.hosts.boots import first_lines, lines_of_last_boot
 from niclab.hosts.reading import numbered
 from niclab.hosts.records import KernelLine
 
 _PRIORITY = re.compile(r"<([0-9]{1,3})>")
 _UPTIME = re.compile(r"\[([0-9]{1,10}(?:\.[0-9]{1,9})?)\] ?")
 _FACILITY = 8
-# A warm reboot leaves the buffer as it was; each boot begins with one of these.
-_BOOT = re.compile(r"(?:---<<BOOT>>---|Copyright \(c\) 1992-[0-9]{4} The FreeBSD Project\.)")
 _LINK = r": link state changed to (UP|DOWN)"
 
 
@@ -36,8 +34,7 @@ def lines_after(text: str, token: str) -> tuple[KernelLine, ...] | None:
 
 def lines_of_boot(text: str) -> tuple[KernelLine, ...]:
     """The kernel's own lines of the last boot; of all that are left where its beginning is lost."""
-    lines = kernel_lines(text)
-    return lines[_last_boot(lines) or 0 :]
+    return tuple(lines_of_last_boot(kernel_lines(text)))
 
 
 def link_changes(text: str, iface: str) -> tuple[int, int] | None:
@@ -46,17 +43,13 @@ def link_changes(text: str, iface: str) -> tuple[int, int] | None:
     While the boot's first line is in the buffer, nothing behind it has been overwritten.
     """
     lines = kernel_lines(text)
-    boot = _last_boot(lines)
-    if boot is None:
+    if not first_lines(lines):
         return None
     change = re.compile(re.escape(iface) + _LINK)
-    words = [match[1] for line in lines[boot:] if (match := change.fullmatch(line.text.strip())) is not None]
+    words = [
+        match[1] for line in lines_of_last_boot(lines) if (match := change.fullmatch(line.text.strip())) is not None
+    ]
     return words.count("UP"), words.count("DOWN")
-
-
-def _last_boot(lines: Sequence[KernelLine]) -> int | None:
-    """Where the last boot begins; None where its beginning is lost."""
-    return max((index for index, line in enumerate(lines) if _BOOT.match(line.text)), default=None)
 
 
 def _lines(text: str) -> list[tuple[bool, KernelLine]]:
@@ -69,6 +62,7 @@ def _lines(text: str) -> list[tuple[bool, KernelLine]]:
         uptime = _UPTIME.match(line)
         line = line[uptime.end() :] if uptime else line
         if line.strip():
-            own = priority is None or int(priority[1]) < _FACILITY
-            found.append((own, KernelLine(float(uptime[1]) if uptime else None, line)))
+            number = int(priority[1]) if priority else None
+            own = number is None or number < _FACILITY
+            found.append((own, KernelLine(float(uptime[1]) if uptime else None, line, number if own else None)))
     return found

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.hosts.commands import HostCommands
-from niclab.hosts.errors import NoInterface, ReadError, unreadable
+from niclab.hosts.errors import NoDevice, NoInterface, ReadError, unreadable
 from niclab.hosts.linux.aer import read_aer_classes, read_unheard
 from niclab.hosts.linux.lspci import read_lspci
 from niclab.hosts.linux.pci import read_sysfs_speed_gts, read_sysfs_width
@@ -28,6 +28,7 @@ _DETACH_TIMEOUT_S = 60
 _ID = re.compile(r"[0-9a-f]{4}")
 
 _DEVICES = "/sys/bus/pci/devices"
+_ABSENT = "absent"
 
 _ATTRIBUTES = (
     "vendor",
@@ -118,16 +119,20 @@ class LinuxPci(HostCommands):
             port_index: Which one, for a function with several ports (Chelsio T5): the kernel's ``dev_port``.
 
         Raises:
+            NoDevice: When there is no such function.
             NoInterface: When the function has none.
         """
         pci_address(self.name, address)
         # A virtio card has its interface below the virtio device, one level deeper. A glob without a match stays as
         # it is written, which is no existing directory.
         command = (
-            f"cd {_DEVICES}/{address} && for d in net/* virtio*/net/*;"
+            f"[ -d {_DEVICES}/{address} ] || {{ echo {_ABSENT}; exit; }};"
+            f" cd {_DEVICES}/{address} && for d in net/* virtio*/net/*;"
             ' do if [ -d "$d" ]; then read -r port < "$d/dev_port"; echo "${d##*/}=$port"; fi; done'
         )
         ports = self._read(command, _read_ports)
+        if ports is None:
+            raise NoDevice(f"{self.name}: there is no PCI device at {address}")
         if not ports:
             driver = self.driver(address)
             state = f"driver {driver} is bound but made none" if driver else "no driver is bound"
@@ -229,8 +234,10 @@ def _checked(host: str, text: str) -> str:
     return text
 
 
-def _read_ports(text: str) -> dict[str, int]:
-    """Interface name -> dev_port, from lines ``name=0``."""
+def _read_ports(text: str) -> dict[str, int] | None:
+    """Interface name -> dev_port, from lines ``name=0``; None where there is no such device."""
+    if text.strip() == _ABSENT:
+        return None
     ports: dict[str, int] = {}
     for number, line in numbered(text):
         if not line.strip():

@@ -128,7 +128,7 @@ class LinuxSystem(MarkedLog):
 
     def dmesg(self) -> tuple[KernelLine, ...]:
         """The whole kernel log that the ring buffer still holds."""
-        return self._read("dmesg", read_dmesg)
+        return self._read("dmesg -rS", read_dmesg)
 
     def _boot_command(self) -> str:
         # the shell reads the file by itself: another program costs a server a twentieth of a second
@@ -138,7 +138,7 @@ class LinuxSystem(MarkedLog):
         return f'echo "{token}" > /dev/kmsg'
 
     def _log_command(self) -> str:
-        return "dmesg"
+        return "dmesg -rS"
 
     def _read_boot_id(self, text: str) -> str:
         return read_boot_id(text)

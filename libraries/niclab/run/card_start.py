@@ -1,0 +1,85 @@
+"""Why a port has no network interface, and whose fault that is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from niclab.bench.records import Port, Role
+from niclab.core.verdict import BenchFault, CardFailure
+from niclab.hosts.boots import lines_of_last_boot
+from niclab.hosts.errors import NoDevice, NoInterface
+from niclab.hosts.trouble import OF_THE_SERVER, KernelTrouble, TroubleKind
+
+if TYPE_CHECKING:
+    from niclab.run.run import Run
+
+_SHOWN = 3
+
+
+def whose(run: Run, port: Port, error: NoInterface | NoDevice) -> CardFailure | BenchFault:
+    """Find out who is to blame for a port without a network interface.
+
+    What counts is what can be seen. The card is to blame where the kernel of this boot complains of it, where it
+    answers its configuration space with all ones, and where a part of it is there and another is not. The server is,
+    where it lacks a firmware file. A card of which nothing is seen may be dead, or not in the slot that the bench file
+    says: that is the bench's until somebody has looked.
+
+    Args:
+        run: The run.
+        port: The port.
+        error: How the server says so.
+
+    Returns:
+        What to raise.
+    """
+    if port.role is not Role.DUT:
+        return error
+    troubles = _of_the_start(run, port)
+    of_server = [each for each in troubles if each.kind in OF_THE_SERVER]
+    if of_server:
+        return BenchFault(f"{port.place}: {error}; the server's system lacks a file: {_said(of_server)}")
+    if troubles:
+        return CardFailure(f"{port.place}: {error}; the kernel said: {_said(troubles)}")
+    if isinstance(error, NoDevice):
+        return _of_an_absent_device(run, port, error)
+    if run.server_of(port).host.pci.device(port.pci).dead:
+        return CardFailure(f"{port.place}: {error}; its configuration space reads all ones")
+    return BenchFault(f"{port.place}: {error}; the kernel does not say why")
+
+
+def _of_the_start(run: Run, port: Port) -> list[KernelTrouble]:
+    """What the kernel of this boot says against the port or its driver."""
+    server = run.server_of(port)
+    lines = lines_of_last_boot(server.host.system.dmesg())
+    driver = run.card.driver(server.description.os).module
+    names = {port.pci, driver, *server.host.drivers.names_of(driver)}
+    others = {other.pci for other in run.ports(port.role)} - {port.pci}
+    harmless = [each.text for each in run.card.harmless_messages]
+    return [
+        each
+        for each in server.host.system.trouble(lines)
+        if each.names & names
+        and not each.names & others
+        and each.kind is not TroubleKind.PCIE_LIMITED
+        and not any(text in each.words for text in harmless)
+    ]
+
+
+def _of_an_absent_device(run: Run, port: Port, error: NoDevice) -> CardFailure | BenchFault:
+    identity, pci = run.card.identity, run.server_of(port).host.pci
+    seen = set(pci.functions(identity.vendor_id, identity.device_id))
+    expected = {other.pci for other in run.ports(port.role)}
+    elsewhere = ", ".join(sorted(seen - expected))
+    if elsewhere:
+        said = f"{identity.vendor_id}:{identity.device_id} is at {elsewhere}"
+        return BenchFault(f"{port.place}: {error}; {said}: the bench file says another address")
+    if port in run.test_ports.interfaces:
+        return CardFailure(f"{port.place}: {error}; it was there earlier in this run")
+    if seen:
+        return CardFailure(f"{port.place}: {error}; {', '.join(sorted(seen))} of the same card is there")
+    return BenchFault(f"{port.place}: {error}, nor anything else of the card: it is not in the slot, or dead")
+
+
+def _said(troubles: Sequence[KernelTrouble]) -> str:
+    return "; ".join(f"{each.kind}: {each.words}" for each in troubles[:_SHOWN])

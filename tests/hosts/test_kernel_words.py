@@ -1,0 +1,212 @@
+"""Lines of trouble of cards, as their drivers and the kernel write them, and lines that are none.
+
+Wording: the sources of Linux 6.1, and public reports where a driver of that release does not say so any more.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from niclab.hosts.linux.dmesg import read_dmesg
+from niclab.hosts.linux.kernel_trouble import read_trouble
+from niclab.hosts.trouble import KernelTrouble, TroubleKind
+
+CASES = Path(__file__).parent / "cases"
+OF_A_CARD = (
+    # be2net
+    "be2net 0000:01:00.0: Unrecoverable Error detected in the adapter",
+    "be2net 0000:01:00.0: Error detected in the adapter",
+    "be2net 0000:01:00.0: UE: MPU_IRAM bit set",
+    "be2net 0000:01:00.0: ERR: sliport status 0x80000000",
+    "be2net 0000:01:00.0: FW not responding",
+    "be2net 0000:01:00.0: Adapter in non recoverable error",
+    "be2net 0000:01:00.0: POST timeout; stage=0xc000",
+    "be2net 0000:01:00.0: Adapter recovery failed",
+    # bnx2x
+    "bnx2x: [bnx2x_attn_int_deasserted3:4345(enp1s0f0)]MC assert!",
+    "bnx2x: [bnx2x_attn_int_deasserted3:4351(enp1s0f0)]MCP assert!",
+    "bnx2x: [bnx2x_mc_assert:742(enp1s0f0)]XSTORM_ASSERT_LIST_INDEX 0x2",
+    "bnx2x: [bnx2x_panic_dump:930(enp1s0f0)]begin crash dump -----------------",
+    "bnx2x: [bnx2x_timer:5773(enp1s0f0)]MFW seems hanged: drv_pulse (0x1) != mcp_pulse (0x2)",
+    "bnx2x: [bnx2x_fw_command:3070(enp1s0f0)]FW failed to respond!",
+    "bnx2x: [bnx2x_issue_dmae_with_comp:563(enp1s0f0)]DMAE timeout!",
+    "bnx2x: [bnx2x_attn_int_deasserted0:4177(enp1s0f0)]FATAL HW block attention set0 0x10",
+    "bnx2x 0000:01:00.0 enp1s0f0: Recovery has failed. Power cycle is needed.",
+    "bnx2x 0000:01:00.0 enp1s0f0: Fan Failure on Network Controller has caused the driver to shutdown the card",
+    # cxgb4
+    "cxgb4 0000:01:00.4: Firmware reports adapter error: Crash",
+    "cxgb4 0000:01:00.4: FW assertion at core.c:120, val0 0x1, val1 0x2",
+    "cxgb4 0000:01:00.4: encountered fatal error, adapter stopped",
+    "cxgb4 0000:01:00.4: command 0x1c in mailbox 4 timed out",
+    "cxgb4 0000:01:00.4: EDC0 uncorrectable ECC data error",
+    "cxgb4 0000:01:00.4: XGMAC 0 Rx FIFO parity error",
+    # Intel
+    "e1000e 0000:01:00.0 enp1s0: Reset adapter unexpectedly",
+    "e1000e 0000:01:00.0 enp1s0: Detected Hardware Unit Hang:",
+    "e1000e 0000:01:00.0 enp1s0: Hardware Error",
+    "e1000e 0000:01:00.0: The NVM Checksum Is Not Valid",
+    "igb 0000:01:00.0 enp1s0: Reset adapter",
+    "igb 0000:01:00.0: PCIe link lost",
+    "igb 0000:01:00.0: The network adapter was stopped because it overheated",
+    "ixgbe 0000:01:00.0 enp1s0: Reset adapter",
+    "ixgbe 0000:01:00.0 enp1s0: initiating reset due to tx timeout",
+    "ixgbe 0000:01:00.0 enp1s0: Network adapter has been stopped because it has over heated. Restart the computer.",
+    "ixgbe 0000:01:00.0: Fan has stopped, replace the adapter",
+    "ixgbe 0000:01:00.0: Adapter removed",
+    "ixgbe 0000:01:00.0: HW Init failed: -12",
+    "i40e 0000:01:00.0: PF reset failed, -15",
+    "i40e 0000:01:00.0: Malicious Driver Detection event 0x02 on TX queue 3 PF number 0x00 VF number 0x00",
+    "ice 0000:01:00.0: Malicious Driver Detection event 1 on TX queue 3 PF# 0 VF# 0",
+    # sfc
+    "sfc 0000:01:00.0 enp1s0f0: MC rebooted",
+    "sfc 0000:01:00.0 enp1s0f0: MC command 0x8 inlen 12 mode 0 timed out",
+    "sfc 0000:01:00.0 enp1s0f0: MC watchdog or assertion failure at 0x7",
+    "sfc 0000:01:00.0 enp1s0f0: RX descriptor queue is stuck",
+    "sfc 0000:01:00.0 enp1s0f0: RX DMA Q 1 reports descriptor fetch error. RX Q 1 is disabled.",
+    "sfc 0000:01:00.0 enp1s0f0: SYSTEM ERROR - reset scheduled",
+    # bnxt_en, mlx
+    "bnxt_en 0000:01:00.0 enp1s0: Non-fatal firmware reset event, data1: 0x1, data2: 0x2, min wait 1 ms, max wait 2 ms",
+    "bnxt_en 0000:01:00.0 enp1s0: Firmware not responding, status: 0x8000",
+    "mlx4_core 0000:01:00.0: Internal error detected:",
+    "mlx5_core 0000:01:00.0: Health issue observed, firmware internal error, severity(3) ERROR:",
+    "mlx5_core 0000:01:00.0: mlx5_health_poll:852:(pid 0): device's health compromised - reached miss count",
+    # the kernel about a device
+    "DMAR: [DMA Write NO_PASID] Request device [01:00.0] fault addr 0xfffff000 [fault reason 0x05] PTE Write access",
+    "e1000e 0000:01:00.0: AMD-Vi: Event logged [IO_PAGE_FAULT domain=0x0001 address=0x1000 flags=0x0020]",
+    "AMD-Vi: Event logged [IO_PAGE_FAULT device=0000:01:00.0 domain=0x0001 address=0x1000 flags=0x0020]",
+    "e1000e 0000:01:00.0 enp1s0: hw csum failure",
+    "pci 0000:01:00.0: 2.000 Gb/s available PCIe bandwidth, limited by 2.5 GT/s PCIe x1 link at 0000:00:01.0"
+    " (capable of 32.000 Gb/s with 5.0 GT/s PCIe x8 link)",
+)
+"""Each names its card: by address, or by driver where the driver says no more. None has a level."""
+OF_NOBODY = (
+    'irq 16: nobody cared (try booting with the "irqpoll" option)',
+    "list_del corruption. prev->next should be ffff8880, but was dead0001. (prev=ffff8881)",
+    "list_add corruption. next->prev should be prev (ffff8880), but was dead0001. (next=ffff8881)",
+    "refcount_t: underflow; use-after-free.",
+)
+HARMLESS = (
+    "<6>[    4.1] e1000e 0000:01:00.0 enp1s0: MSI interrupt test failed, using legacy interrupt.",
+    "<3>[    4.1] bnx2x 0000:01:00.0 enp1s0: NIC Link is Down",
+    "<6>[    4.1] e1000e 0000:01:00.0 enp1s0: NIC Link is Down",
+    "<4>[    4.1] acenic 0000:01:00.0 enp1s0: Optical link DOWN",
+    "<6>[    4.1] be2net 0000:01:00.0: Reset is in progress",
+    "<30>[   4.1] systemd[1]: e1000e 0000:01:00.0: error",
+    "<6>[    4.1] pcieport 0000:00:01.0: AER: enabled with IRQ 24",
+    "<6>[    4.1] be2net 0000:01:00.0: 31.504 Gb/s available PCIe bandwidth (8.0 GT/s PCIe x4 link)",
+)
+
+
+def troubles(text: str) -> tuple[KernelTrouble, ...]:
+    return read_trouble(read_dmesg(text))
+
+
+def of_case(number: str) -> tuple[KernelTrouble, ...]:
+    (file,) = CASES.glob(f"{number}-*")
+    return troubles(file.read_text())
+
+
+@pytest.mark.parametrize("line", OF_A_CARD)
+def test_a_line_that_names_a_card(line: str) -> None:
+    (found,) = troubles(f"[ 1.000000] quiet\n[ 2.000000] {line}")
+    assert found.names & {"0000:01:00.0", "0000:01:00.4", "bnx2x"} and found.kind is not TroubleKind.ERROR
+
+
+@pytest.mark.parametrize("line", OF_NOBODY)
+def test_a_line_that_names_nobody(line: str) -> None:
+    (found,) = troubles(line)
+    assert found.names == frozenset()
+
+
+def test_there_are_as_many_lines_as_drivers_have_been_seen_to_write() -> None:
+    assert len(OF_A_CARD) + len(OF_NOBODY) >= 57
+
+
+def test_the_trace_after_a_line_that_names_nobody_names_the_driver() -> None:
+    trace = "Call Trace:\n e1000_clean+0x1/0x2 [e1000e]\n---[ end trace 0 ]---\n"
+    assert all("e1000e" in troubles(f"{line}\n{trace}")[0].names for line in OF_NOBODY)
+    handlers = f"{OF_NOBODY[0]}\nhandlers:\n[<00000000c0ffee00>] e1000_intr [e1000e]\n"
+    assert troubles(handlers)[0].names == {"e1000e"}
+
+
+@pytest.mark.parametrize("level", range(4))
+def test_any_error_that_names_a_device_is_its_trouble(level: int) -> None:
+    (found,) = troubles(f"<{level}>[    5.123456] e1000e 0000:01:00.0 enp1s0: something new")
+    assert (found.kind, found.words) == (TroubleKind.ERROR, "e1000e 0000:01:00.0 enp1s0: something new")
+    assert {"e1000e", "0000:01:00.0", "enp1s0"} <= found.names
+
+
+def test_an_error_names_the_driver_that_it_begins_with() -> None:
+    assert "newnic" in troubles("<3>[    5.123456] newnic: cannot go on")[0].names
+    assert "newnic" in troubles("<3>[    5.123456] newnic [port 1] cannot go on")[0].names
+
+
+@pytest.mark.parametrize("line", ["<4>[    5.1] e1000e 0000:01:00.0 enp1s0: something", *HARMLESS])
+def test_what_is_no_error_and_no_known_word_is_none(line: str) -> None:
+    assert troubles(line) == ()
+
+
+@pytest.mark.parametrize(
+    ("driver", "before"),
+    [
+        ("igb", "NIC Link is Down"),
+        ("igc", "NIC Link is Down"),
+        ("ixgbe", "initiating reset to clear Tx work after link loss"),
+    ],
+)
+def test_a_reset_that_a_lost_link_asks_for_is_none(driver: str, before: str) -> None:
+    device = f"{driver} 0000:01:00.0 enp1s0: "
+    lost = f"<6>[    5.100000] {device}{before}\n"
+    reset = f"<3>[    5.200000] {device}Reset adapter\n"
+    assert troubles(lost + reset) == ()
+    (found,) = troubles(lost + f"<6>[    6.100000] {device}NIC Link is Up 1000 Mbps Full Duplex\n" + reset)
+    assert found.kind is TroubleKind.DEVICE_RESET
+    (other,) = troubles(lost + reset.replace("01:00.0 enp1s0", "02:00.0 enp2s0"))
+    assert other.names >= {"0000:02:00.0", "enp2s0"}
+
+
+def test_the_link_that_limits_is_read() -> None:
+    (found,) = troubles(OF_A_CARD[-1])
+    assert found.kind is TroubleKind.PCIE_LIMITED and found.limit is not None
+    assert (found.limit.gts, found.limit.width) == (2.5, 1) and "0000:00:01.0" not in found.names
+
+
+@pytest.mark.parametrize(
+    ("number", "kind", "name"),
+    [
+        ("01", TroubleKind.DEVICE_LOST, "0000:02:00.0"),
+        ("02", TroubleKind.DEVICE_ERROR, "0000:03:00.0"),
+        ("03", TroubleKind.FIRMWARE_CRASH, "0000:40:00.1"),
+        ("04", TroubleKind.TRANSMIT_TIMEOUT, "0002:01:00.0"),
+        ("07", TroubleKind.PROBE_FAILED, "0000:04:00.0"),
+    ],
+)
+def test_public_cases_of_cards(number: str, kind: TroubleKind, name: str) -> None:
+    found = of_case(number)
+    assert found[0].kind is kind and name in found[0].names
+
+
+def test_a_missing_file_is_the_servers_and_so_is_what_comes_of_it() -> None:
+    assert {each.kind for each in of_case("05")} == {TroubleKind.FIRMWARE_FILE_MISSING}
+    (file,) = CASES.glob("05-*")
+    with_levels = "\n".join(f"<3>{line}" for line in file.read_text().splitlines())
+    assert {each.kind for each in troubles(with_levels)} == {TroubleKind.FIRMWARE_FILE_MISSING}
+    (said,) = troubles("r8169 0000:01:00.0: Unable to load firmware rtl_nic/rtl8168h-2.fw (-2)")
+    assert said.kind is TroubleKind.FIRMWARE_FILE_MISSING
+
+
+def test_an_older_file_that_the_driver_takes_is_no_trouble() -> None:
+    assert of_case("06") == ()
+    (file,) = CASES.glob("06-*")
+    first, *others = file.read_text().splitlines()
+    assert troubles("\n".join([f"<3>{first}", *others])) == ()
+    later = "<3>[   20.100000] bnx2x 0000:02:00.1 eth1: something new"
+    (found,) = troubles(file.read_text() + later)
+    assert found.kind is TroubleKind.ERROR
+
+
+def test_a_file_that_the_card_refuses_is_the_cards() -> None:
+    (found,) = troubles("be2net 0000:01:00.0: Direct firmware load for be3.ufi failed with error -110")
+    assert found.kind is TroubleKind.FIRMWARE_LOAD_FAILED and "0000:01:00.0" in found.names
