@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import ssl
 import subprocess
 from pathlib import Path
@@ -56,8 +57,13 @@ def test_a_bmc_is_asked_directly_whatever_proxy_the_environment_names(
 ) -> None:
     monkeypatch.setenv("https_proxy", "http://no-such-proxy.invalid:3128")
     monkeypatch.setattr(lifecycle.ssl, "create_default_context", lambda **_: ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
-    with pytest.raises(lifecycle.BenchError, match=r"BMC does not answer: .*Connection refused"):
-        lifecycle.redfish(bench.server("dut"), SimpleNamespace(secret=str, certificate=""), "On")  # type: ignore[arg-type]
+    dut = bench.server("dut")
+    # A bench of this name that runs has a BMC at the port of the layout; nobody can listen at one that is taken here.
+    with socket.socket() as taken:
+        taken.bind((dut.bmc_address, 0))
+        monkeypatch.setattr(lifecycle, "REDFISH_PORT", taken.getsockname()[1])
+        with pytest.raises(lifecycle.BenchError, match=r"BMC does not answer: .*Connection refused"):
+            lifecycle.redfish(dut, SimpleNamespace(secret=str, certificate=""), "On")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
