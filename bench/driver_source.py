@@ -194,7 +194,7 @@ class Driver:
             holds: Deeper statements count only behind a line of these words.
             before: What the sets hold before, by other parts of the driver.
         """
-        body = re.search(rf"^[^\n]*\b{function}\(.*?\n\{{\n(.*?)\n\}}\n", self.text(name), re.DOTALL | re.MULTILINE)
+        body = re.search(rf"^[^\n]*\b{function}\([^;]*?\n\{{\n(.*?)\n\}}\n", self.text(name), re.DOTALL | re.MULTILINE)
         if body is None:
             raise SourceError(f"{self._path / name}: no function {function}")
         sets: dict[str, set[str]] = {"features": set(), "hw_features": set(), **(before or {})}

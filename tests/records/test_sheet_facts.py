@@ -29,6 +29,7 @@ SOURCE = """
 static unsigned int usecs = 60;
 #define TSO_FLAGS (NETIF_F_TSO | \\
 	NETIF_F_TSO6)
+static void probe(struct net_device *);
 
 static int other(struct net_device *dev)
 {
