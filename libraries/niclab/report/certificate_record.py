@@ -51,7 +51,10 @@ class CertifiedRequirement(_Part):
 
 
 class CertifiedFigure(_Part):
-    """One figure. ``low`` to ``high`` is the interval, ``at_least`` and ``at_most`` are limits, all in ``unit``."""
+    """One figure. ``low`` to ``high`` is the interval, ``at_least`` and ``at_most`` are limits, all in ``unit``.
+
+    ``runs``: how many runs of traffic it is of, 0 where it is of none.
+    """
 
     kind: Literal["throughput", "traffic", "failover", "carrier", "cause", "pcie"]
     subject: str
@@ -65,6 +68,7 @@ class CertifiedFigure(_Part):
     high: float | None
     at_least: float | None
     at_most: float | None
+    runs: int
     ended: float
     test: str
 
