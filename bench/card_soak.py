@@ -21,7 +21,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "lab" / "virtual"))
 
 import cardfaults
-import cardsheet
+import cardmodel
 import lifecycle
 import slots
 from identity import Identity
@@ -43,7 +43,7 @@ class Soak:
     def __init__(self, bench: Bench, card: str) -> None:
         self.bench, self.server = bench, bench.server("dut")
         self._identity = Identity(bench)
-        self._module = cardsheet.read(card)["drivers"]["linux"]["module"]
+        self._module = cardmodel.read(card)["driver"]
 
     def on(self, role: str, command: str) -> str:
         """Run a command on a server; one that fails ends the soak."""
@@ -119,9 +119,7 @@ def soak(bench: Bench, card: str, cycles: int) -> bool:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--name", default="soak", help="name of the bench")
-    parser.add_argument(
-        "--card", default="emulex-oce11102", choices=[n for n in cardsheet.names() if n != cardsheet.QEMU_CARD]
-    )
+    parser.add_argument("--card", default="emulex-oce11102", choices=cardmodel.virtual_names())
     parser.add_argument("--cycles", type=int, default=200)
     options = parser.parse_args()
     if options.cycles < 4:

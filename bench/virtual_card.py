@@ -1,7 +1,7 @@
 """Predicted against measured TCP throughput of the virtual cards: ``bench/virtual_card.py [CARD ...]``.
 
 Brings a bench of its own up (``--name``), or uses the one that is up, changes MTU, offloads and link width, and
-prints a row for each. The prediction is ``lab/virtual/card/predict.py``, from the card sheet; "spread" is
+prints a row for each. The prediction is ``lab/virtual/card/predict.py``, from the card's model; "spread" is
 (highest - lowest) / median.
 """
 
@@ -15,13 +15,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "lab/virtual/card"), str(ROOT / "lab/virtual")]
 
-import models  # noqa: E402
 import predict  # noqa: E402
+
+import models  # noqa: E402
 
 VBENCH = ROOT / "lab/virtual/vbench"
 ADDRESS = {"dut": "198.18.10.1", "peer": "198.18.10.2"}
@@ -135,7 +134,7 @@ def measure(servers: Servers, sender: str, runs: int) -> list[float]:
     return [result["end"]["sum_received"]["bits_per_second"] / 1e6 for result in found]
 
 
-def card(servers: Servers, sheet: dict[str, Any], runs: int) -> None:
+def card(servers: Servers, model: dict[str, Any], runs: int) -> None:
     """All cases of one card, both directions."""
     names = {role: interface(servers, role) for role in ADDRESS}
     for role, name in names.items():
@@ -144,16 +143,16 @@ def card(servers: Servers, sheet: dict[str, Any], runs: int) -> None:
         want_carrier(servers, role, name)
         serve(servers, role)
     for title, case in CASES.items():
-        if (not case.tso or not case.tx_checksum or case.width) and sheet.get("conventional_pci"):
+        if (not case.tso or not case.tx_checksum or case.width) and "width_bits" in model["pci"]:
             continue
         for sender in ADDRESS:
-            predicted, limit = predict.tcp_mbps(sheet, case)
+            predicted, limit = predict.tcp_mbps(model, case)
             apply(servers, names, sender, case, back=False)
             rates = measure(servers, sender, runs)
             apply(servers, names, sender, case, back=True)
             median = statistics.median(rates)
             spread = (max(rates) - min(rates)) / median
-            print(f"{sheet['card']:20} {title:16} {sender:4} {predicted:7.1f} {median:7.1f} "
+            print(f"{model['name']:20} {title:16} {sender:4} {predicted:7.1f} {median:7.1f} "
                   f"{median / predicted - 1:+7.1%} {spread:7.1%}  {limit}", flush=True)  # fmt: skip
 
 
@@ -165,13 +164,11 @@ def main() -> None:
     options = parser.parse_args()
     servers = Servers(options.name)
     print(f"{'card':20} {'case':16} from predicted measured  error  spread  limited by")
-    for path in sorted((ROOT / "lab/cards").glob("*.yaml")):
-        sheet = yaml.safe_load(path.read_text())
-        modelled = "model" in sheet and sheet["drivers"]["linux"]["module"] in models.DRIVERS
-        if not modelled or (options.cards and sheet["card"] not in options.cards):
+    for model in models.read(ROOT / "lab/virtual/models"):
+        if options.cards and model["name"] not in options.cards:
             continue
-        servers.vbench("up", "--name", options.name, "--card", sheet["card"])
-        card(servers, sheet, options.runs)
+        servers.vbench("up", "--name", options.name, "--card", model["name"])
+        card(servers, model, options.runs)
     servers.vbench("down", "--name", options.name, "--now")
 
 

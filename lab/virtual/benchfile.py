@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import cardsheet
+import cardmodel
 import layout
 import uplinks
 from layout import DEFAULT_NAME, IPMI_PORT, REDFISH_PORT, RFC2217_PORT, ROLES, SSH_PORT, Bench, Port, Server
@@ -11,7 +11,7 @@ from layout import DEFAULT_NAME, IPMI_PORT, REDFISH_PORT, RFC2217_PORT, ROLES, S
 def render(bench: Bench) -> str:
     """The text of the bench file; ``lab/benches/virtual.yaml`` is that of the bench of the default name.
 
-    It fits every card there is a sheet of: that of QEMU's, and in ``cards`` what differs with each of the others.
+    It fits every card there is a sheet of: an 82574L, and in ``cards`` what differs with each of the others.
     """
     bench = layout.bench(bench.name)
     option = "" if bench.name == DEFAULT_NAME else f" --name {bench.name}"
@@ -30,11 +30,19 @@ deviations:
   - card: intel-82574l
     fact: filters.unicast
     how: an address that is not its own is received if its hash is that of a group it joined
-    source: measured, QEMU 7.2
+    source: measured, QEMU 7.2; hw/net/e1000x_common.c, e1000x_rx_group_filter()
   - card: intel-82574l
     fact: filters.vlan
     how: frames of every VLAN are received
     source: measured, QEMU 7.2
+  - card: intel-82576
+    fact: filters.unicast
+    how: an address that is not its own is received if its hash is that of a group it joined
+    source: QEMU 10.0, hw/net/igb_core.c, igb_receive_assign(), and e1000x_common.c, e1000x_rx_group_filter(); measured
+  - card: intel-82576
+    fact: pcie.width
+    how: it trains to one lane in any slot
+    source: QEMU 10.0, hw/pci/pcie.c, pcie_endpoint_cap_init(), which igb.c calls; measured
 # The servers are threads of a host that does other work: it takes the processor from one of them for 250 ms in 2 to 8 %
 # of the runs when it is quiet, and in three times as many when it is not.
 discarded_runs_percent: 25
@@ -87,15 +95,15 @@ switch:
 
 
 def _cards(bench: Bench) -> str:
-    """What differs with each card but QEMU's."""
-    names = [name for name in cardsheet.names() if name != cardsheet.QEMU_CARD]
+    """What differs with each card but the one that a bench has without another word."""
+    names = [name for name in cardmodel.names() if name != cardmodel.DEFAULT]
     return "\n# What differs with another card in both servers.\ncards:\n" + "".join(
         _card(bench, name) for name in names
     )
 
 
 def _card(bench: Bench, name: str) -> str:
-    card = cardsheet.card(name)
+    card = cardmodel.card(name)
     servers = layout.bench(bench.name, dict.fromkeys(ROLES, card)).servers
     ports = "".join(
         f"      {server.role}.{port.name}: {_port(port, server)}\n" for server in servers for port in server.ports

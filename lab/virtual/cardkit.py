@@ -21,6 +21,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import cardmodel
 import cardsheet
 import image
 import modules
@@ -152,7 +153,7 @@ def _put_links(tree: Path) -> None:
     sources.mkdir(parents=True)
     (sources / "vendor.list").write_text(f"deb [signed-by=/{VENDOR}/vendor.gpg] file:/{VENDOR}/apt ./\n")
     firmware.mkdir(parents=True)
-    for name in {name for card in cardsheet.names() for name in medium.firmware_of(card)}:
+    for name in {name for card in cardmodel.names() for name in medium.firmware_of(card)}:
         (firmware / name).symlink_to(f"/{VENDOR}/firmware/{name}")
 
 

@@ -19,6 +19,7 @@ import benchfile
 import cables
 import cardfaults
 import cardkit
+import cardmodel
 import cardsheet
 import control
 import faults
@@ -30,6 +31,7 @@ import nvram
 import parts
 import process
 import prune
+import qemu
 import slots
 import switchpanel
 from freebsd.kit import FreeBsdError
@@ -51,6 +53,7 @@ def main(doc: str | None, arguments: list[str] | None = None) -> int:
     except (
         lifecycle.BenchError,
         cardfaults.CardFaultError,
+        cardmodel.ModelError,
         cardsheet.SheetError,
         control.ControlError,
         faults.FaultError,
@@ -62,6 +65,7 @@ def main(doc: str | None, arguments: list[str] | None = None) -> int:
         nvram.CardMemoryError,
         parts.PartError,
         process.ProcessError,
+        qemu.QemuError,
         slots.SlotError,
         deb.DebError,
         medium.MediumError,
@@ -129,7 +133,9 @@ def _parser(doc: str | None) -> argparse.ArgumentParser:
 
 
 def _card_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--card", metavar="CARD", help="put this card (a sheet in lab/cards) into both servers")
+    parser.add_argument(
+        "--card", metavar="CARD", help="put this card (a model in lab/virtual/models) into both servers"
+    )
     for role in layout.ROLES:
         parser.add_argument(f"--{role}", metavar="CARD", help=f"put this card into {role}")
 
@@ -269,7 +275,7 @@ def _bench_file(bench: layout.Bench, _: argparse.Namespace) -> int:
 
 
 def _prune(_: layout.Bench, options: argparse.Namespace) -> int:
-    removed = prune.prune(image.CACHE, options.days, prune.images_in_use(layout.STATE))
+    removed = prune.prune(image.CACHE, options.days, prune.images_in_use(layout.STATE) | {qemu.folder()})
     for each in removed:
         print(f"removed {each.folder}: {each.size_bytes / 2**20:.0f} MiB, not read for {each.unread_days:.1f} days")
     print(f"{sum(each.size_bytes for each in removed) / 2**20:.0f} MiB are free again")

@@ -71,7 +71,7 @@ EXCLUDED_PATHS = [
             "drivers/platform",
             "drivers/md",
             "drivers/xen",
-            "drivers/net/ethernet/sfc/siena",  # would take the cards of the sheet's driver, sfc, from it
+            "drivers/net/ethernet/sfc/siena",  # would take the cards of the virtual driver of that name from it
         )
     ),
 ]

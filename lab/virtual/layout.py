@@ -14,7 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from cardsheet import INTEL_82574L, Card
+import cardmodel
+from cardmodel import Card
 from nvram import Place
 
 STATE = Path("~/.local/state/niclab/vbench").expanduser()
@@ -137,7 +138,7 @@ def bench(
         )
     servers = tuple(
         replace(
-            _server(role, number, index, folder, cards[role] if cards else INTEL_82574L),
+            _server(role, number, index, folder, cards[role] if cards else cardmodel.card(cardmodel.DEFAULT)),
             system=(systems or {}).get(role, LINUX),
         )
         for number, role in enumerate(ROLES)

@@ -22,6 +22,7 @@ import control
 import image
 import parts
 import process
+import qemu
 import server as machine
 import slots
 import uplinks
@@ -99,6 +100,7 @@ def up(
         if not image.built():
             say("building the guest image, once, about a minute")
         base = image.ensure()
+        programs = {server.role: qemu.ensure(server.card) for server in bench.servers}
         if fresh:
             parts.end_all(bench)
             for server in bench.servers:
@@ -112,7 +114,7 @@ def up(
         off = [server for server in bench.servers if f"qemu-{server.role}" not in alive]
         try:
             with ThreadPoolExecutor() as pool:
-                notes = [pool.submit(machine.prepare, server, identity, base) for server in off]
+                notes = [pool.submit(machine.prepare, server, identity, base, programs[server.role]) for server in off]
                 parts.start(bench, [part for part in parts.parts(bench, identity) if part.name not in alive])
                 for note in notes:
                     if told := note.result():

@@ -11,7 +11,7 @@ import debian
 import image
 from card import build  # it puts its own folder on the path
 
-from models import SheetError  # isort: skip
+from models import ModelError  # isort: skip
 
 SILICON = ("vcard", "vnet")
 """Loaded before anything looks for devices, in this order; the rest are drivers of vendors."""
@@ -30,7 +30,7 @@ def ensure(base: Path) -> Path:
     """
     try:
         return build.modules(base)
-    except (build.BuildError, SheetError) as error:
+    except (build.BuildError, ModelError) as error:
         raise ModuleError(str(error)) from error
 
 
@@ -41,7 +41,7 @@ def driver(base: Path, name: str, version: str, loadable: bool) -> bytes:
     """
     try:
         module = build.driver(name, version, base)
-    except (build.BuildError, SheetError) as error:
+    except (build.BuildError, ModelError) as error:
         raise ModuleError(str(error)) from error
     return module.read_bytes() if loadable else without_symbol(module)
 

@@ -25,7 +25,8 @@ from wait import until
 HERE = Path(__file__).resolve().parent
 START_S = 15.0
 TERM_S = 3.0
-_PASSED_ON = ("HOME", "LANG", "LD_LIBRARY_PATH", "LOGNAME", "PATH", "TMPDIR", "TZ", "USER", "VBENCH_ACCEL")
+_OWN = ("VBENCH_ACCEL", "VBENCH_QEMU")
+_PASSED_ON = ("HOME", "LANG", "LD_LIBRARY_PATH", "LOGNAME", "PATH", "TMPDIR", "TZ", "USER", *_OWN)
 
 _FOR_TOOLS = ("APT_CONFIG", "CURL_CA_BUNDLE", "SSL_CERT_DIR", "SSL_CERT_FILE", "TERM")
 _PROXIES = ("all_proxy", "ftp_proxy", "http_proxy", "https_proxy", "no_proxy")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -18,12 +17,13 @@ import nvram
 from freebsd import kit as freebsd_kit
 from identity import Identity, write_private
 from layout import LINUX, Server
+from qemu import Qemu
 
 MEMORY_MIB = 404
 """Of which 305 are free: the largest receive rings of both ports of any card take 300 (16384 of 9600 bytes, T580)."""
 TRANSLATION_MIB = 128  # emulated code; with the memory and QEMU itself about 500 MiB a server
 PROCESSOR = {
-    "tcg": (f"tcg,thread=single,tb-size={TRANSLATION_MIB}", "-cpu", "max,-svm"),
+    "tcg": (f"tcg,thread={{threads}},tb-size={TRANSLATION_MIB}", "-cpu", "max,-svm"),
     "kvm": ("kvm", "-cpu", "host"),
 }
 FIRST_WIRE = 20  # file descriptor of the first cable's socket; QEMU has its own below
@@ -31,7 +31,7 @@ MANAGEMENT_MAC = "52:54:00:12:34:56"  # rc.boot knows the management interface b
 ROOT_PORT_ADDRESS = 0x10  # PCI device number of the first root port on the root complex
 
 
-def prepare(server: Server, identity: Identity, current_image: Path) -> str | None:
+def prepare(server: Server, identity: Identity, current_image: Path, program: Qemu) -> str | None:
     """Make the server's disk and its card's memory (if there is none), its initial RAM disk, and what its BMC starts.
 
     That is ``qemu.json``.
@@ -45,7 +45,8 @@ def prepare(server: Server, identity: Identity, current_image: Path) -> str | No
         nvram.lay_out(server.nvram, server.card.name, server.serial, {port.place: port.mac for port in server.ports})
     system = [freebsd_kit.ensure(server.card.name)] if server.system != LINUX else []
     _make_initrd(server, identity, [current_image / "initrd.cpio", *([kit.initrd] if kit else []), *system])
-    description = {"argv": argv(server, current_image, kit.disk if kit else None), "cwd": str(server.folder)}
+    disk = kit.disk if kit else None
+    description = {"argv": argv(server, current_image, disk, program), "cwd": str(server.folder)}
     (server.folder / "qemu.json").write_text(json.dumps(description, indent=1))
     return note
 
@@ -99,10 +100,11 @@ line rate / 200: what costs a real card a moment would cost the virtual one a wh
 acknowledgements delayed (tx-slow=800): three runs of eight at 10 Mbit/s instead of 47, with 128 none of 24."""
 
 
-def argv(server: Server, base: Path, disk: Path | None) -> list[str]:
-    """The machine: 1 processor, its memory, a disk, a management port, and the card (see :func:`card_arguments`)."""
+def argv(server: Server, base: Path, disk: Path | None, program: Qemu) -> list[str]:
+    """The machine: processors, memory, a disk, a management port, and the card (see :func:`card_arguments`)."""
     folder = server.folder
-    accel = accelerator(base)
+    accel = accelerator(base, program)
+    threads = "single" if server.card.processors == 1 else "multi"
     tsc = hostcpu.tsc_khz() if accel == "tcg" else None
     kernel = ["console=ttyS0,115200", "quiet", "root=/dev/vda", "mitigations=off", "cryptomgr.notests", "panic=0"]
     kernel += ["sysrq_always_enabled", "unknown_nmi_panic"]  # a server that hangs can be asked why
@@ -118,9 +120,18 @@ def argv(server: Server, base: Path, disk: Path | None) -> list[str]:
     command = [
         # its own identity, not that of the BMC which starts it
         *(sys.executable, str(Path(__file__).with_name("launch.py")), f"qemu-{server.role}", json.dumps(wires)),
-        *("qemu-system-x86_64", "-name", f"vbench-{server.role}", "-nodefaults", "-no-user-config", "-display", "none"),
-        *("-accel", *PROCESSOR[accel]),
-        *("-M", "q35,sata=off,smbus=off", "-m", str(MEMORY_MIB), "-smp", "1", "-rtc", "base=utc,clock=host"),
+        *(*program.command, "-name", f"vbench-{server.role}", "-nodefaults", "-no-user-config", "-display", "none"),
+        *("-accel", *(word.format(threads=threads) for word in PROCESSOR[accel])),
+        *(
+            "-M",
+            "q35,sata=off,smbus=off",
+            "-m",
+            str(MEMORY_MIB),
+            "-smp",
+            str(server.card.processors),
+            "-rtc",
+            "base=utc,clock=host",
+        ),
         *("-kernel", str(base / "vmlinux"), "-initrd", str(folder / "initrd.cpio"), "-append", " ".join(kernel)),
         *("-drive", f"file={server.disk},if=none,id=disk,cache=unsafe", "-device", "virtio-blk-pci,drive=disk"),
         *("-device", "virtio-rng-pci"),
@@ -149,13 +160,27 @@ def panel_address(server: Server) -> str:
 
 
 def _qemu_card(server: Server) -> list[str]:
-    """An 82574L behind each of two PCIe root ports."""
-    command = []
-    for number, port in enumerate(server.ports):
+    """A PCIe root port for each card, and behind it a function for each port of the card."""
+    card, command = server.card.qemu, list[str]()
+    assert card is not None, f"{server.card.name} is none of QEMU's"
+    buses = sorted({_bus(port.pci) for port in server.ports})
+    for number in range(len(buses)):
         slot = f"pcie-root-port,id=root{number},chassis={number + 1},addr={ROOT_PORT_ADDRESS + number:#x}"
-        command += ["-device", f"{slot},x-speed=2_5,x-width=1"]
-        command += ["-device", f"e1000e,bus=root{number},netdev=net-{port.name},mac={port.mac},id={port.name},romfile="]
+        command += ["-device", f"{slot},x-speed=2_5,x-width={card.lanes}"]
+    for port in server.ports:
+        siblings = [other for other in server.ports if _bus(other.pci) == _bus(port.pci)]
+        place = f"bus=root{buses.index(_bus(port.pci))},addr=0.{port.pci[-1]}"
+        if len(siblings) > 1:
+            # Linux finds the functions of a card with ARI by the next function that each names
+            place += f",multifunction=on,x-pcie-ari-nextfn-1={'on' if port is siblings[0] else 'off'}"
+        function = f"{card.device},{place},netdev=net-{port.name},mac={port.mac},id={port.name},romfile="
+        command += ["-device", function]
     return command
+
+
+def _bus(pci: str) -> str:
+    """Domain and bus of a PCI address."""
+    return pci.rpartition(":")[0]
 
 
 def _virtual_card(server: Server, disk: Path) -> list[str]:
@@ -169,7 +194,7 @@ def _virtual_card(server: Server, disk: Path) -> list[str]:
     return [*command, "-device", "virtio-blk-pci,drive=vendor"]
 
 
-def accelerator(base: Path) -> str:
+def accelerator(base: Path, program: Qemu) -> str:
     """``kvm`` where a guest really starts with it, else ``tcg``; asked once per boot of the host.
 
     ``VBENCH_ACCEL`` overrides. A device file that opens is no proof: some hosts offer one that cannot run this guest.
@@ -186,18 +211,16 @@ def accelerator(base: Path) -> str:
         known: dict[str, str] = json.loads(cache.read_text())
         if known.get("boot_id") == boot_id:
             return known["accelerator"]
-    found = "kvm" if _kvm_boots(base) else "tcg"
+    found = "kvm" if _kvm_boots(base, program) else "tcg"
     cache.write_text(json.dumps({"boot_id": boot_id, "accelerator": found}))
     return found
 
 
-def _kvm_boots(base: Path, within_s: float = 5.0) -> bool:
+def _kvm_boots(base: Path, program: Qemu, within_s: float = 5.0) -> bool:
     """Does the kernel get as far as its first line under KVM?"""
-    if not shutil.which("qemu-system-x86_64"):
-        return False
     with tempfile.TemporaryDirectory() as folder:
         serial = Path(folder) / "serial"
-        command = ["qemu-system-x86_64", "-accel", "kvm", "-cpu", "host", "-M", "q35", "-m", "256", "-nodefaults"]
+        command = [*program.command, "-accel", "kvm", "-cpu", "host", "-M", "q35", "-m", "256", "-nodefaults"]
         command += [
             "-display",
             "none",

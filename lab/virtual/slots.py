@@ -6,9 +6,9 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-import cardsheet
+import cardmodel
 import layout
-from cardsheet import Card
+from cardmodel import Card
 from layout import DEFAULT_NAME, ROLES, SYSTEMS, Bench
 
 
@@ -20,14 +20,14 @@ def bench(name: str = DEFAULT_NAME) -> Bench:
     """The layout of the bench with the cards it remembers; both are 82574L of QEMU's when it remembers none.
 
     :raises SlotError: when its memory is damaged.
-    :raises SheetError: when a card's sheet is gone.
+    :raises ModelError: when a card's model is gone.
     """
     file = layout.bench(name).folder / "cards.json"
     names = _remembered(file, "names of the cards")
     systems = _remembered(file.with_name("systems.json"), "operating systems")
     if systems is not None and not set(systems.values()) <= set(SYSTEMS):
         raise SlotError(f"{file.with_name('systems.json')}: {systems}, wanted {' or '.join(SYSTEMS)}")
-    cards = {role: cardsheet.card(names[role]) for role in ROLES} if names is not None else None
+    cards = {role: cardmodel.card(names[role]) for role in ROLES} if names is not None else None
     return layout.bench(name, cards, systems)
 
 
@@ -53,11 +53,11 @@ def exchanged(before: Bench, names: Mapping[str, str], systems: Mapping[str, str
     """The layout of the bench ``before`` with other cards: ``names`` has the new one of each role that changes.
 
     :param systems: the new operating system of each role that changes.
-    :raises SheetError: when there is no sheet of that name.
+    :raises ModelError: when there is no model of that name.
     :raises SlotError: when the two cards cannot be connected.
     """
     cards = {server.role: server.card for server in before.servers}
-    cards |= {role: cardsheet.card(name) for role, name in names.items()}
+    cards |= {role: cardmodel.card(name) for role, name in names.items()}
     check_pair(cards["dut"], cards["peer"])
     after = {server.role: server.system for server in before.servers} | dict(systems or {})
     return layout.bench(before.name, cards, after)
@@ -70,7 +70,7 @@ def check_pair(dut: Card, peer: Card) -> None:
     """
     if dut.virtual != peer.virtual:
         raise SlotError(
-            f"{dut.name} and {peer.name} cannot be connected: {cardsheet.QEMU_CARD} links with its like alone"
+            f"{dut.name} and {peer.name} cannot be connected: a card of QEMU's does not link with a virtual card"
         )
     if dut.line_rate_mbps != peer.line_rate_mbps:
         raise SlotError(

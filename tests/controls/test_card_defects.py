@@ -8,7 +8,7 @@ import pytest
 from card_defects import DEFECTS, Defect
 from control_bench import NAME, Bench, only
 
-import cardsheet
+import cardmodel
 
 pytestmark = [pytest.mark.bench, pytest.mark.slow]
 
@@ -29,7 +29,7 @@ def defect(request: pytest.FixtureRequest, bench: Bench) -> Iterator[Defect]:
 
 
 def reload_driver(bench: Bench, defect: Defect) -> None:
-    module = cardsheet.read(defect.card)["drivers"]["linux"]["module"]
+    module = cardmodel.read(defect.card)["driver"]
     bench.ssh("dut", f"modprobe -r {module} && modprobe {module} && udevadm settle")
 
 

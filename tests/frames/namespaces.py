@@ -6,12 +6,13 @@ import contextlib
 import subprocess
 import sys
 import tempfile
+from functools import partial
 from ipaddress import IPv4Interface
 from pathlib import Path
 from types import SimpleNamespace, TracebackType
 from typing import Any, cast
 
-from niclab.bench.records import OperatingSystem, Port, Role
+from niclab.bench.records import Bench, OperatingSystem, Port, Role
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import until
 from niclab.run.run import Run
@@ -166,6 +167,7 @@ class Namespaces:
             return made.parts[kind]
 
         made.part = part
+        made.bench.deviation = partial(Bench.deviation, made.bench)
         return cast(Any, made)
 
     def spoil(self, word: str) -> None:

@@ -46,7 +46,7 @@ def test_a_declared_deviation_of_the_model_is_not_judged(clean: Namespaces, monk
     knows(clean, monkeypatch)
     facts: Any = {"fact": SiliconFact.UNICAST_FILTER, "how": "looks up hashes", "source": "measured"}
     monkeypatch.setattr(clean.run.bench, "deviations", (DeclaredDeviation(card="veth", **facts),))
-    said = r"sheet veth says filters\.unicast: exact; the model of bench .* deviates: looks up hashes \(measured\)"
+    said = r"sheet veth says filters\.unicast: exact; the model of this bench deviates: looks up hashes \(measured\)"
     with pytest.raises(Deviation, match=said):
         filters.own_address_only(clean.run, str)
     monkeypatch.setattr(clean.run.bench, "deviations", (DeclaredDeviation(card="other", **facts),))

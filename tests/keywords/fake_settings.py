@@ -203,6 +203,9 @@ class FakeSettings:
         if "pause refused" in self.faults:
             return Attempt("not supported", self.pause(iface))
         pause = self.ports[iface].pause
+        wanted = pause | values
+        if "sending needs receiving" in self.faults and wanted["tx"] and not wanted["rx"]:
+            return Attempt("tx ON rx OFF", self.pause(iface))
         pause |= values
         if pause["autoneg"]:  # as e1000e
             pause |= {"rx": True, "tx": True}

@@ -10,7 +10,8 @@ from fake_bench import FakeBench
 from fake_parts import FILE, KERNEL, MODULE, link_of
 
 from Driver import Driver
-from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
+from niclab.bench.records import DeclaredDeviation, SiliconFact
+from niclab.core.verdict import BenchFault, CardFailure, Deviation, NotApplicable, Undecided
 from niclab.run.run import Run
 from Pcie import Pcie
 
@@ -217,6 +218,29 @@ class TestPcie:
         nic = bench.dut.nics[1]
         nic.path = (link_of(nic.pci, width=8, gts=16),)
         with pytest.raises(CardFailure, match=r"^dut\.p1 \S+ trained to 16 GT/s .* wants 8 GT/s$"):
+            Pcie().pcie_link_should_be_as_on_the_sheet()
+
+    @pytest.mark.parametrize(
+        ("gts", "verdict", "said"),
+        [
+            (8.0, Deviation, r"says pcie\.width: x8; the model of this bench deviates: one lane \(test\)$"),
+            (5.0, CardFailure, r"trained to 5 GT/s .* wants 8 GT/s$"),
+        ],
+    )
+    def test_a_model_whose_width_deviates_is_judged_by_its_speed(
+        self,
+        bench: FakeBench,
+        taken: Run,
+        monkeypatch: pytest.MonkeyPatch,
+        gts: float,
+        verdict: type[Exception],
+        said: str,
+    ) -> None:
+        declared = DeclaredDeviation(card="intel-82574l", fact=SiliconFact.PCIE_WIDTH, how="one lane", source="test")
+        monkeypatch.setattr(taken, "bench", taken.bench.model_copy(update={"deviations": (declared,)}))
+        for nic in bench.dut.nics:
+            nic.path = (link_of(nic.pci, width=1, gts=gts),)
+        with pytest.raises(verdict, match=said):
             Pcie().pcie_link_should_be_as_on_the_sheet()
 
     def test_no_path_is_undecided(self, bench: FakeBench) -> None:

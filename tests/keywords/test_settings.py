@@ -94,6 +94,35 @@ def test_other_rings_are_wrong(settings: FakeSettings) -> None:
     ]
 
 
+def test_a_ring_that_queues_share_is_their_part(bench: FakeBench, taken: Run) -> None:
+    with_sheet(
+        bench, taken, ("max: 4096, default: 256, min: 64", "max: 4096, default: 4096, shared: true, hidden_queues: 1")
+    )
+    settings = settings_of(bench)
+    settings.ports["enp1s0"].rings["rx"], settings.ports["enp2s0"].rings["rx"] = 4096 // 4, 4096 // 5
+    delivered("rings")
+    settings.ports["enp2s0"].rings["rx"] = 4096 // 6
+    assert failure("rings_should_be_as_delivered") == [
+        "dut.p1 (0000:02:00.0): ring rx is 682, sheet intel-82574l wants 1024 or 819: 4096 shared by 4 queues or more"
+    ]
+
+
+@pytest.mark.parametrize("said", [True, False])
+def test_a_driver_that_sends_pause_frames_only_where_it_receives_is_asked_so(
+    bench: FakeBench, taken: Run, said: bool
+) -> None:
+    change = (
+        "settable: true, source: test}\nchannels",
+        "settable: true, send_needs_receive: true, source: test}\nchannels",
+    )
+    with_sheet(bench, taken, *([change] if said else []))
+    settings_of(bench).faults.add("sending needs receiving")
+    if said:
+        Settings().pause_should_be_settable()
+    else:
+        assert "dut.p0 (0000:01:00.0): pause rx is True (tx ON rx OFF)" in failure("pause_should_be_settable")[0]
+
+
 def test_other_coalescing_is_wrong(settings: FakeSettings) -> None:
     settings.ports["enp1s0"].adaptive = False
     settings.ports["enp2s0"].coalescing["rx-usecs"] = 0
@@ -109,6 +138,20 @@ def test_what_is_not_shown_is_wrong(settings: FakeSettings) -> None:
     first, second = failure("coalescing_should_be_as_delivered")
     assert first.endswith("adaptive receive coalescing is not shown, sheet intel-82574l wants on")
     assert second.endswith("rx-usecs is not shown, sheet intel-82574l wants 18")
+
+
+def test_a_parameter_that_may_be_refused_for_all_the_sheet_knows_is_not_set(
+    bench: FakeBench, settings: FakeSettings, taken: Run
+) -> None:
+    bench.edit(bench.sheet, ("rx-usecs, default: 18, max: 100}", "rx-usecs, default: 18, settable: {unknown: test}}"))
+    taken.card = bench.load()[1]
+    settings.faults.add("coalescing swapped")
+    with pytest.raises(
+        SheetUnknown, match=r"^sheet intel-82574l does not know coalescing\.parameters\.rx-usecs\.settable: test$"
+    ):
+        Settings().coalescing_parameter_should_be_settable("rx-usecs")
+    first, *_ = failure("coalescing_parameter_should_be_settable", "every")
+    assert first.startswith("dut.p0 (0000:01:00.0): tx-usecs is ")
 
 
 def test_other_pause_and_mtu_are_wrong(settings: FakeSettings) -> None:

@@ -31,6 +31,7 @@ class Files:
     def __init__(self, bench: FakeBench) -> None:
         self.content = {"/proc/sys/net/core/rps_sock_flow_entries": "0", "/proc/interrupts": INTERRUPTS}
         self.content |= {f"/proc/irq/{irq}/smp_affinity_list": "0-1" for irq in (24, 25, 26)}
+        self.content |= {f"/proc/irq/{irq}/effective_affinity_list": "0" for irq in (24, 25, 26)}
         for iface in ("enp1s0", "enp2s0"):
             queues = f"/sys/class/net/{iface}/queues"
             self.content |= {f"{queues}/rx-0/rps_cpus": "0", f"{queues}/rx-0/rps_flow_cnt": "0"}
@@ -175,6 +176,24 @@ class TestArrival:
     ) -> None:
         self.grow(bench, files, first, second)
         with pytest.raises(CardFailure, match=rf"^dut\.p0 .* crossed it: {at}; wanted: at CPU 0 alone$"):
+            Steering().interrupts_should_arrive_at("dut.p0", "0")
+
+    @pytest.mark.parametrize(("second", "is_green"), [(1, True), (2, False)])
+    def test_an_interrupt_that_has_not_moved_yet_may_arrive_once_at_its_former_cpu(
+        self, bench: FakeBench, files: Files, second: int, is_green: bool
+    ) -> None:
+        files.content["/proc/irq/24/effective_affinity_list"] = "1"
+        self.grow(bench, files, 20, second)
+        if is_green:
+            Steering().interrupts_should_arrive_at("dut.p0", "0")
+            return
+        with pytest.raises(CardFailure, match=rf"crossed it: 20 at CPU 0, {second} at CPU 1; wanted: at CPU 0 alone$"):
+            Steering().interrupts_should_arrive_at("dut.p0", "0")
+
+    def test_an_interrupt_that_arrives_at_its_former_cpu_alone_is_red(self, bench: FakeBench, files: Files) -> None:
+        files.content["/proc/irq/24/effective_affinity_list"] = "1"
+        self.grow(bench, files, 0, 1)
+        with pytest.raises(CardFailure, match=r"crossed it: none; wanted: at CPU 0 alone$"):
             Steering().interrupts_should_arrive_at("dut.p0", "0")
 
     def test_one_cpu_is_no_choice(self, bench: FakeBench, files: Files, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,10 +13,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import NoReturn
 
 from niclab.bench.records import Role
 from niclab.core.undo import Entry, Journal
-from niclab.core.verdict import BenchFault
+from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.hosts.errors import LogCut, NoDevice, NoInterface
 from niclab.hosts.linux.host import LinuxHost
 from niclab.hosts.linux.load import FRAME_COUNTERS
@@ -211,6 +212,12 @@ class FakeHost:
         modes: tuple[str, ...] = ("1000baseT/Full",)
         settings = LinkSettings(iface, 1000, Duplex.FULL, True, True, None, modes, modes)
         return Nic(f"p{index}", iface, pci, mac, device, (link_of(pci),), settings=settings)
+
+    def _hidden(self, iface: str) -> NoReturn:
+        """Settings that no driver shows, until a test gives the server some."""
+        raise NotApplicable(f"{self.name}: {iface} shows none")
+
+    features = rings = coalescing = pause = channels = _hidden
 
     def answers_arp_for_others(self, iface: str) -> bool:
         return iface in self.mixed_arp

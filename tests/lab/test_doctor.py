@@ -50,10 +50,21 @@ def test_a_good_bench_has_no_fault_and_is_left_as_it_was(bench: FakeBench) -> No
     assert [finding.fault for finding in found if finding.fault] == []
     server = ["ssh", "privileges", "tools", "clock", "p0", "p1", "ipmi", "redfish", "console"]
     looked = [finding.what for finding in found]
-    assert looked == ["file", "ports", "journal", *server, *server, "cables", "cables"]
+    assert looked == ["file", "ports", "journal", *server, *server, "sheet", "cables", "cables"]
     assert all(str(finding).startswith("ok") for finding in found)
     assert state(bench) == before
     assert sorted(bench.closed) == ["dut", "peer"]
+
+
+def test_a_card_that_is_not_as_on_its_sheet_is_a_question_and_no_fault(bench: FakeBench) -> None:
+    bench.edit(bench.sheet, ("duplex: full", "duplex: half"))
+    found = [finding for finding in examine(bench, cables=False) if finding.question]
+    assert [(finding.subject, finding.what, finding.fault) for finding in found] == [
+        ("dut", "p0", ""),
+        ("dut", "p1", ""),
+    ]
+    assert found[0].question == "link.duplex: the sheet says half, the card shows full"
+    assert str(found[0]).startswith("ASK    dut   p0") and "sheet or card? correct " in str(found[0])
 
 
 def test_without_cables_no_link_is_touched(bench: FakeBench) -> None:

@@ -55,13 +55,14 @@ def test_a_certificate_holds_neither_secrets_nor_other_cards_and_loads_nothing(r
         assert LOADED.findall(page.read_text()) == []
 
 
-@pytest.mark.parametrize("card", ["intel-x520", "chelsio-t580-cr", "intel-82574l"])
+@pytest.mark.parametrize("card", ["intel-x520", "chelsio-t580-cr", "intel-82574l", "intel-82576"])
 def test_the_kept_bench_file_is_the_same_bench_for_its_card(card: str, tmp_path: Path) -> None:
     text = (REPOSITORY / "lab" / "benches" / "virtual.yaml").read_text()
     kept = tmp_path / "virtual.yaml"
     kept.write_text(without_other_cards(text, card) + "\n")
     original = load_bench(REPOSITORY / "lab" / "benches" / "virtual.yaml")
     assert load_bench(kept).with_card(card).ports == original.with_card(card).ports
+    assert load_bench(kept).deviations == tuple(each for each in original.deviations if each.card == card)
     assert all(other.stem == card or other.stem not in kept.read_text() for other in CARDS.glob("*.yaml"))
 
 

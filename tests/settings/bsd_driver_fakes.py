@@ -29,7 +29,7 @@ class BsdShell:
         assert card.offloads is not None
         rows = card.offloads.rows(OperatingSystem.FREEBSD)
         self.labels = [row.shown_as for row in rows.values()]
-        self.fixed = {row.shown_as for row in rows.values() if row.change is not Changeable.BOTH}
+        self.fixed = {row.shown_as for row in rows.values() if row.change is Changeable.FIXED}
         self.on = {row.shown_as for row in rows.values() if known(row.default, True)}
         self.tree = dict[str, str]()
 
@@ -39,6 +39,8 @@ class BsdShell:
         """Switch a capability; the words of a refusal, or nothing. cxgbe/t4_main.c and oce/oce_if.c, their ioctls."""
         if on and label in ("TSO4", "TSO6") and "TXCSUM" not in self.on:
             return AGAIN  # "enable txcsum first"
+        if on and label == "TOE4":  # toe_capability() without the module t4_tom
+            return AGAIN
         (self.on.add if on else self.on.discard)(label)
         if "TXCSUM" not in self.on:
             self.on.discard("TSO4")

@@ -154,6 +154,20 @@ class E1000e(Driver):
         features["vlan-insert"] = features["vlan-strip"]  # e1000_fix_features()
 
 
+class Igb(E1000e):
+    """igb_ethtool.c, igb_main.c, with two queues: above four, both ways would share interrupts."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.shown.coalescing["tx-usecs"] = 3  # IGB_DEFAULT_ITR
+
+    def heed_coalescing(self, asked: Values) -> None:
+        for usecs in map(int, asked.values()):
+            if usecs > 10000 or 3 < usecs < 10 or usecs == 2:  # igb_set_coalesce()
+                raise Refused("Invalid argument")
+        Driver.heed_coalescing(self, asked)
+
+
 class Ixgbe(Driver):
     """ixgbe_ethtool.c, ixgbe_main.c, on 10 Gbit/s over fibre, where flow control is not negotiated."""
 
@@ -176,7 +190,11 @@ class Ixgbe(Driver):
 
 
 class Bnx2x(Driver):
-    """bnx2x_ethtool.c, bnx2x_cmn.c."""
+    """bnx2x_ethtool.c, bnx2x_cmn.c, with four queues and that of storage."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.shown.rings["rx"] = 4078 // 5  # bnx2x_alloc_fp_mem_at()
 
     def heed_rings(self, asked: Values) -> None:
         if not 128 <= int(asked["rx"]) <= 4078 or not 21 < int(asked["tx"]) <= 4078:  # bnx2x_set_ringparam()
@@ -214,6 +232,8 @@ class Cxgb4(Driver):
             nearest[word] = min(
                 steps, key=lambda step: abs(step - int(asked[word]))
             )  # closest_timer(), closest_thres()
+        for word in ("tx-usecs", "tx-usecs-irq"):
+            nearest[word] = 0  # set_dbqtimer() without CXGB4_SGE_DBQ_TIMER
         super().heed_coalescing(nearest)
 
     def fix(self, features: dict[str, bool]) -> None:
@@ -279,11 +299,11 @@ class Acenic(Driver):
 
 DRIVERS: dict[str, type[Driver]] = {
     "e1000e": E1000e,
+    "igb": Igb,
     "ixgbe": Ixgbe,
     "bnx2x": Bnx2x,
     "cxgb4": Cxgb4,
     "be2net": Be2net,
-    "sfc": Siena,
     "sfc_siena": Siena,
     "acenic": Acenic,
 }

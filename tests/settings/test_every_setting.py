@@ -30,7 +30,8 @@ from niclab.settings.held import held
 
 PORT = Port(Role.DUT, "p0", "0000:01:00.0", None, None)
 LINUX, FREEBSD = OperatingSystem.LINUX, OperatingSystem.FREEBSD
-SHEETS = [load_card(file) for file in sorted(CARDS.glob("*.yaml"))]
+KERNEL = "6.1.0-28-amd64"
+SHEETS = [load_card(file).of_kernel(KERNEL) for file in sorted(CARDS.glob("*.yaml"))]
 PLACES = [(card, system) for card in SHEETS for system in OperatingSystem if getattr(card.drivers, system.value)]
 HELD = (SettingKind.OFFLOAD, SettingKind.SYSCTL, SettingKind.COALESCING, SettingKind.RING, SettingKind.PAUSE)
 K = ChangeKind
@@ -39,11 +40,12 @@ TIMES = {K.COALESCING, K.PAUSE}
 KINDS = {
     ("alteon-acenic", LINUX): MERGED,
     ("broadcom-bcm57810", LINUX): {*RINGS, *TIMES, *SUMS, *CUT, *MERGED, K.VLAN, K.HASH},
-    ("chelsio-t580-cr", FREEBSD): {*TIMES, K.CHECKSUM, *CUT, *MERGED, K.VLAN},
+    ("chelsio-t580-cr", FREEBSD): {*TIMES, K.CHECKSUM, *CUT, *MERGED, K.VLAN, K.SIZE},
     ("chelsio-t580-cr", LINUX): {*TIMES, *SUMS, *CUT, *MERGED, K.VLAN, K.HASH},
     ("emulex-oce11102", FREEBSD): {K.CHECKSUM, *CUT, *MERGED, K.VLAN},
     ("emulex-oce11102", LINUX): {*TIMES, *SUMS, *CUT, *MERGED, K.VLAN, K.HASH},
     ("intel-82574l", LINUX): {*RINGS, *TIMES, *SUMS, *CUT, *MERGED, K.VLAN, K.HASH},
+    ("intel-82576", LINUX): {*RINGS, *TIMES, *SUMS, *CUT, *MERGED, K.VLAN, K.HASH},
     ("intel-x520", LINUX): {*RINGS, *TIMES, *SUMS, *CUT, *MERGED, K.VLAN, K.HASH},
     ("solarflare-sfn5122f", LINUX): {*RINGS, K.PAUSE, *SUMS, *CUT, *MERGED, K.HASH},
 }
@@ -68,7 +70,7 @@ class OnePort:
         iface = driver_fakes.IFACE if system is LINUX else shell.iface
         host: Any = LinuxHost(shell, "dut") if system is LINUX else FreeBsdHost(shell, "dut")
         host.links = SimpleNamespace(await_carrier=lambda *_, **__: True, set_link=lambda *_: None)
-        host.system = SimpleNamespace(kernel=lambda: "6.1.0-28-amd64")
+        host.system = SimpleNamespace(kernel=lambda: KERNEL)
         description = SimpleNamespace(os=system)
         server = SimpleNamespace(
             role=Role.DUT, name="dut", description=description, host=host, ssh=shell, interface=lambda _: iface

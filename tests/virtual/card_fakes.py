@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-import cardsheet
+import cardmodel
 import layout
 import nvram
 
@@ -16,7 +16,7 @@ def card_bench(folder: Path, dut: str = CARD, peer: str = CARD) -> layout.Bench:
     """A bench with these cards whose state is below ``folder``; the memories of its virtual cards are laid out."""
     saved, layout.STATE = layout.STATE, folder
     try:
-        bench = layout.bench("t", {"dut": cardsheet.card(dut), "peer": cardsheet.card(peer)})
+        bench = layout.bench("t", {"dut": cardmodel.card(dut), "peer": cardmodel.card(peer)})
     finally:
         layout.STATE = saved
     for server in bench.servers:

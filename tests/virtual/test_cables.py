@@ -47,6 +47,12 @@ def test_frames_stay_as_they_are_and_in_order() -> None:
         assert [bench.nics["peer.p0"].next() for _ in frames] == frames
 
 
+def test_a_frame_that_the_card_did_not_pad_arrives_at_the_least_length() -> None:
+    with cable_bench() as bench:
+        bench.nics["dut.p0"].send(b"x" * 42)
+        assert bench.nics["peer.p0"].next() == b"x" * 42 + bytes(18)
+
+
 @pytest.mark.parametrize(("frame_bytes", "rate_mbps"), [(60, 2.0), (1514, 20.0)])
 def test_the_wire_runs_at_its_rate(frame_bytes: int, rate_mbps: float) -> None:
     async def scenario(wires: Wires) -> float:

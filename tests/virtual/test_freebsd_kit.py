@@ -14,7 +14,7 @@ import pytest
 from guest_root import Root
 from guest_shell import GuestShell
 
-import cardsheet
+import cardmodel
 import layout
 import slots
 from freebsd import facts, kit, ports
@@ -22,11 +22,11 @@ from niclab.hosts.freebsd.driver_settings import firmware_module
 from vendor import medium
 
 
-@pytest.mark.parametrize("card", cardsheet.names())
+@pytest.mark.parametrize("card", cardmodel.names())
 def test_there_are_facts_of_every_card(card: str) -> None:
     found = facts.of(card)
     (driver,) = found["drivers"].values()
-    assert driver["linux"] == cardsheet.read(card)["drivers"]["linux"]["module"]
+    assert driver["linux"] == cardmodel.read(card)["driver"]
     assert driver["options"] and all(rule["bit"] >= 0 and rule["label"].isupper() for rule in driver["options"])
     scope: dict[str, object] = {}
     exec(facts.rendered(card), scope)
@@ -127,7 +127,7 @@ class TestResident:
 
 class TestLayout:
     def test_each_system_has_its_own_disk(self) -> None:
-        card = cardsheet.card("emulex-oce11102")
+        card = cardmodel.card("emulex-oce11102")
         cards = dict.fromkeys(layout.ROLES, card)
         bench = layout.bench("x", cards, {"dut": "freebsd"})
         assert bench.server("dut").disk.name == "disk-freebsd-emulex-oce11102.qcow2"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-import cardsheet
+import cardmodel
 import image
 
 ELF = b"\x7fELF" + bytes(range(256)) * 40
@@ -167,5 +167,5 @@ def test_every_probe_of_the_e1000e_driver_has_its_word() -> None:
 
 def test_the_queue_of_the_emulated_card_has_the_rate_of_its_cable() -> None:
     rules = (Path(image.__file__).parent / "guest/root/etc/udev/rules.d/90-wire.rules").read_text()
-    card = cardsheet.card("intel-82574l")
+    card = cardmodel.card("intel-82574l")
     assert f" rate {card.line_rate_mbps / card.rate_scale:g}mbit " in rules

@@ -163,10 +163,11 @@ def test_no_part_gets_the_secrets_of_the_environment(bench: layout.Bench, monkey
     for name in ("DUT_BMC_PASSWORD", "VBENCH_BMC_PASSWORD", "NPM_TOKEN", "HTTPS_PROXY"):
         monkeypatch.setenv(name, "hunter2")
     monkeypatch.setenv("VBENCH_ACCEL", "tcg")
+    monkeypatch.setenv("VBENCH_QEMU", "/opt/qemu")
     parts.start(bench, [_part("one")])
     (pid,) = parts.running(bench)["one"]
     environment = Path(f"/proc/{pid.pid}/environ").read_bytes().split(b"\0")
-    assert b"VBENCH_ACCEL=tcg" in environment
+    assert {b"VBENCH_ACCEL=tcg", b"VBENCH_QEMU=/opt/qemu"} <= set(environment)
     assert b"hunter2" not in b" ".join(environment)
 
 
@@ -199,8 +200,8 @@ def test_a_bmc_refuses_a_configuration_with_a_field_missing(bench: layout.Bench,
 def test_nothing_that_the_command_starts_gets_a_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "environ", dict(os.environ))
     os.environ.update({"DUT_BMC_PASSWORD": "canary", "CI_TOKEN": "canary", "HTTPS_PROXY": "http://proxy:3128"})
-    os.environ.update({"LC_ALL": "C.UTF-8", "VBENCH_ACCEL": "tcg"})
+    os.environ.update({"LC_ALL": "C.UTF-8", "VBENCH_ACCEL": "tcg", "VBENCH_QEMU": "q"})
     monkeypatch.setattr(sys, "argv", ["vbench", "fault", "list"])
     assert cli.main("vbench") == 0
     assert "canary" not in os.environ.values()
-    assert {"PATH", "HTTPS_PROXY", "LC_ALL", "VBENCH_ACCEL"} <= set(os.environ)
+    assert {"PATH", "HTTPS_PROXY", "LC_ALL", "VBENCH_ACCEL", "VBENCH_QEMU"} <= set(os.environ)

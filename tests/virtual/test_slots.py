@@ -1,4 +1,4 @@
-"""Which card is in which server: what a sheet says of it, what the bench remembers, what can be connected."""
+"""Which card is in which server: what a model says of it, what the bench remembers, what can be connected."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ import pytest
 from bench_fakes import bench_in, wait_for_part
 from card_fakes import CARD, card_bench
 
-import cardsheet
+import cardmodel
 import layout
 import lifecycle
 import nvram
 import parts
 import server as machine
 import slots
-from cardsheet import SheetError
+from cardmodel import ModelError
 from identity import Identity
 from nvram import Place
 from slots import SlotError
 
-VIRTUAL = [name for name in cardsheet.names() if name != cardsheet.QEMU_CARD]
+VIRTUAL = cardmodel.virtual_names()
 
 
 @pytest.fixture
@@ -34,17 +34,17 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def sheets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with one sheet, ``card.yaml``, which a test may spoil."""
-    text = (cardsheet.SHEETS / f"{CARD}.yaml").read_text()
+def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with one model, ``card.yaml``, which a test may spoil."""
+    text = (cardmodel.MODELS / f"{CARD}.yaml").read_text()
     (tmp_path / "card.yaml").write_text(text)
-    monkeypatch.setattr(cardsheet, "SHEETS", tmp_path)
+    monkeypatch.setattr(cardmodel, "MODELS", tmp_path)
     return tmp_path / "card.yaml"
 
 
 @pytest.mark.parametrize("name", VIRTUAL)
-def test_every_sheet_is_a_card_of_two_ports(name: str) -> None:
-    card = cardsheet.card(name)
+def test_every_model_is_a_card_of_two_ports(name: str) -> None:
+    card = cardmodel.card(name)
     assert card.virtual
     assert len(card.pci) == len(card.places) == len(set(card.places)) == 2
     assert all(re.fullmatch(r"0000:8[12]:00\.[0-7]", pci) for pci in card.pci)
@@ -53,50 +53,70 @@ def test_every_sheet_is_a_card_of_two_ports(name: str) -> None:
 
 
 def test_ports_are_functions_of_one_card_or_cards_of_their_own() -> None:
-    assert cardsheet.card(CARD).pci == ("0000:81:00.0", "0000:81:00.1")
-    assert cardsheet.card(CARD).places == (Place(0, 0), Place(0, 1))
-    assert cardsheet.card("alteon-acenic").pci == ("0000:81:00.0", "0000:82:00.0")
-    assert cardsheet.card("alteon-acenic").places == (Place(0, 0), Place(1, 0))
+    assert cardmodel.card(CARD).pci == ("0000:81:00.0", "0000:81:00.1")
+    assert cardmodel.card(CARD).places == (Place(0, 0), Place(0, 1))
+    assert cardmodel.card("alteon-acenic").pci == ("0000:81:00.0", "0000:82:00.0")
+    assert cardmodel.card("alteon-acenic").places == (Place(0, 0), Place(1, 0))
+
+
+def _devices(name: str) -> list[dict[str, str]]:
+    """The PCI devices of QEMU's model of a card: properties, the model itself as ``model``."""
+    bench = layout.bench("t", dict.fromkeys(layout.ROLES, cardmodel.card(name)))
+    words = machine.card_arguments(bench.server("dut"), None)
+    assert set(words[::2]) == {"-device"}
+    return [dict(field.split("=") for field in f"model={device}".split(",")) for device in words[1::2]]
+
+
+def test_the_ports_of_one_card_are_functions_that_lead_to_each_other() -> None:
+    slot, *functions = _devices("intel-82576")
+    assert (slot["model"], slot["x-width"]) == ("pcie-root-port", "4")
+    assert [(each["model"], each["bus"], each["addr"]) for each in functions] == [
+        ("igb", "root0", "0.0"),
+        ("igb", "root0", "0.1"),
+    ]
+    assert [each["x-pcie-ari-nextfn-1"] for each in functions] == ["on", "off"]
+
+
+def test_cards_of_one_port_have_a_slot_each() -> None:
+    slots_and_cards = _devices("intel-82574l")
+    assert [each["model"] for each in slots_and_cards] == ["pcie-root-port"] * 2 + ["e1000e"] * 2
+    assert [each["bus"] for each in slots_and_cards[2:]] == ["root0", "root1"]
 
 
 @pytest.mark.parametrize("name", ["", "no-such-card", "../benches/virtual", "A", "emulex-oce11102.yaml"])
-def test_a_card_without_a_sheet_is_refused_and_those_there_are_named(name: str) -> None:
-    with pytest.raises(SheetError, match=re.escape(f"no card {name!r}; there are alteon-acenic, ")):
-        cardsheet.card(name)
+def test_a_card_without_a_model_is_refused_and_those_there_are_named(name: str) -> None:
+    with pytest.raises(ModelError, match=re.escape(f"no card {name!r}; there are alteon-acenic, ")):
+        cardmodel.card(name)
 
 
 @pytest.mark.parametrize(
     ("old", "new", "complaint"),
     [
-        (
-            "  speed_mbps: 10000",
-            "  speed_mbps: unknown",
-            "link.speed_mbps: 'unknown', the virtual bench wants a whole nu",
-        ),
-        ("  speed_mbps: 10000", "  speed: 10000", "link.speed_mbps: missing, the virtual bench wants a whole number"),
-        ("  scale: 200", "  scale: 0", "model.scale: 0, the virtual bench wants a whole number above 0"),
-        ("  scale: 200", "  scale: true", "model.scale: True, the virtual bench wants"),
-        ('["00:00:c9", "00:90:fa"]', "[]", r"identity.mac_ouis: \[\], the virtual bench wants a list"),
-        ("model:", "- model:", "not YAML"),
+        ("mbps: 10000", "mbps: fast", "link.mbps: 'fast', the virtual bench wants a whole number above 0"),
+        ("mbps: 10000", "speed: 10000", "link.mbps: missing, the virtual bench wants a whole number"),
+        ("scale: 200", "scale: 0", "scale: 0, the virtual bench wants a whole number above 0"),
+        ("scale: 200", "scale: true", "scale: True, the virtual bench wants"),
+        ('mac_prefix: "00:00:c9"', 'mac_prefix: ""', "mac_prefix: '', the virtual bench wants a text"),
+        ("costs:", "- costs:", "not YAML"),
     ],
 )
-def test_a_sheet_that_lacks_what_the_bench_needs_is_refused(sheets: Path, old: str, new: str, complaint: str) -> None:
-    text = sheets.read_text()
+def test_a_model_that_lacks_what_the_bench_needs_is_refused(models: Path, old: str, new: str, complaint: str) -> None:
+    text = models.read_text()
     assert old in text
-    sheets.write_text(text.replace(old, new))
-    with pytest.raises(SheetError, match=complaint):
-        cardsheet.card("card")
+    models.write_text(text.replace(old, new))
+    with pytest.raises(ModelError, match=complaint):
+        cardmodel.card("card")
 
 
-def test_a_sheet_that_is_a_list_is_refused(sheets: Path) -> None:
-    sheets.write_text("[1, 2]")
-    with pytest.raises(SheetError, match="list, wanted a card sheet"):
-        cardsheet.card("card")
+def test_a_model_that_is_a_list_is_refused(models: Path) -> None:
+    models.write_text("[1, 2]")
+    with pytest.raises(ModelError, match="list, wanted a model"):
+        cardmodel.card("card")
 
 
 @pytest.mark.usefixtures("state")
 def test_a_bench_that_remembers_nothing_has_qemus_cards() -> None:
-    assert [server.card.name for server in slots.bench("t").servers] == [cardsheet.QEMU_CARD] * 2
+    assert [server.card.name for server in slots.bench("t").servers] == [cardmodel.DEFAULT] * 2
 
 
 def test_cards_are_remembered(state: Path) -> None:
@@ -118,7 +138,7 @@ def test_a_damaged_memory_is_told(state: Path, text: str) -> None:
     ("dut", "peer", "complaint"),
     [
         ("intel-82574l", CARD, "intel-82574l and emulex-oce11102 cannot be connected"),
-        (CARD, "intel-82574l", "intel-82574l links with its like alone"),
+        (CARD, "intel-82574l", "a card of QEMU's does not link with a virtual card"),
         (CARD, "chelsio-t580-cr", r"emulex-oce11102 \(10000 Mbit/s\) and chelsio-t580-cr \(40000 Mbit/s\) cannot"),
     ],
 )

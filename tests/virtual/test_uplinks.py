@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from bench_fakes import ControlSocket, bench_in, short_folder
 
-import cardsheet
+import cardmodel
 import layout
 import parts
 import switchpanel
@@ -55,7 +55,7 @@ def test_the_switch_takes_what_it_is_told_and_each_end_sends_to_the_other(bench:
 
 
 def test_the_ports_are_as_fast_as_the_card() -> None:
-    card = cardsheet.card("emulex-oce11102")
+    card = cardmodel.card("emulex-oce11102")
     with short_folder() as folder:
         bench = replace(bench_in(folder), servers=layout.bench("vt", dict.fromkeys(layout.ROLES, card)).servers)
         told: Any = uplinks.config(bench, Identity(bench))

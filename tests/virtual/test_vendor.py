@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import cardmodel
 import cardsheet
 import nvram
 from vendor import deb, firmware, medium, packages, versions
@@ -167,7 +168,7 @@ def test_a_package_of_dkms_alone_gives_its_name_to_the_other_style() -> None:
     assert {one.package for one in packages.sound(driver, build)} == {"be2net-modules", "be2net-dkms"}
 
 
-@pytest.mark.parametrize("name", [name for name in cardsheet.names() if name != cardsheet.QEMU_CARD])
+@pytest.mark.parametrize("name", cardmodel.virtual_names())
 def test_the_packages_and_images_of_every_sheet_can_be_made(name: str) -> None:
     driver = medium.driver_of(name, KERNEL)
     if driver is not None:

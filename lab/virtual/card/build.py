@@ -23,12 +23,11 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
-import models  # noqa: E402
-
 import debian  # noqa: E402
 import image  # noqa: E402 - the lines above make them importable
+import models  # noqa: E402
 
-CARDS = HERE.parents[1] / "cards"
+MODELS = HERE.parent / "models"
 SOURCES = ("Kbuild", "mailbox.h", "vcard.h", "silicon", "net", "drivers", "models.py")
 NAMES = ("vcard", "vnet", *models.DRIVERS)
 
@@ -93,10 +92,10 @@ def headers(base: Path) -> Path:
 
 
 def key(base: Path) -> str:
-    """Hash of everything the modules depend on (16 hex digits): sources, sheets, kernel."""
+    """Hash of everything the modules depend on (16 hex digits): sources, models, kernel."""
     digest = hashlib.sha256(f"{release(base)} {_package_version(base)}".encode() + Path(__file__).read_bytes())
     files = [path for name in SOURCES for path in sorted([HERE / name, *(HERE / name).rglob("*")]) if path.is_file()]
-    for file in [*files, *sorted(CARDS.glob("*.yaml"))]:
+    for file in [*files, *sorted(MODELS.glob("*.yaml"))]:
         digest.update(f"{file.name}\n".encode() + file.read_bytes())
     return digest.hexdigest()[:16]
 
@@ -105,7 +104,7 @@ def _copy(work: Path) -> None:
     for name in SOURCES:
         source = HERE / name
         (shutil.copytree if source.is_dir() else shutil.copy)(source, work / name)
-    models.write(CARDS, work / "gen")
+    models.write(MODELS, work / "gen")
 
 
 def _make(build: Path, work: Path, *options: str) -> None:
@@ -180,7 +179,7 @@ def check(folder: Path) -> None:
         ).stdout
         fields = [line.partition(":")[::2] for line in text.splitlines()]
         if name in models.DRIVERS and not any(field == "alias" for field, _ in fields):
-            raise BuildError(f"{name}: no alias; no card sheet names it as its driver")
+            raise BuildError(f"{name}: no alias; no model names it as its driver")
         if not any(field == "license" and value.strip() == "GPL" for field, value in fields):
             raise BuildError(f"{name}: licence is not GPL")
 
@@ -191,5 +190,5 @@ if __name__ == "__main__":
         if "--check" in sys.argv[1:]:
             check(built)
         print(built)
-    except (BuildError, image.ImageError, models.SheetError) as problem:
+    except (BuildError, image.ImageError, models.ModelError) as problem:
         sys.exit(f"build.py: {problem}")

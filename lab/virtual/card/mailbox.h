@@ -33,7 +33,7 @@
 /* slot n, at VCARD_O_SLOT + n * VCARD_SLOT_SIZE */
 #define VCARD_O_SLOT		0x1000
 #define VCARD_SLOT_SIZE		0x1000
-#define VCARD_S_MODEL		0x000	/* host: char[32], name of the card sheet; empty: no card in this slot */
+#define VCARD_S_MODEL		0x000	/* host: char[32], name of the model; empty: no card in this slot */
 #define VCARD_S_SERIAL		0x020	/* host: char[32] */
 #define VCARD_S_WIDTH		0x040	/* host: u8, lanes wired to the slot; 0 = as many as the card has */
 #define VCARD_S_GEN		0x041	/* host: u8, highest generation of the slot; 0 = the card's */
@@ -45,7 +45,7 @@
 #define VCARD_PORT_SIZE		0x400
 #define VCARD_P_MAC		0x000	/* host: u8[6], permanent MAC address */
 #define VCARD_P_FAULTS		0x040	/* host: u32[VCARD_FAULT_WORDS], 0 = healthy; a fault of the slot stands at port 0 */
-#define VCARD_P_FW_ACTIVE	0x200	/* both: char[32], version the port runs; empty: the module fills in the sheet's */
+#define VCARD_P_FW_ACTIVE	0x200	/* both: char[32], version the port runs; empty: the module fills in the model's */
 #define VCARD_P_FW_PENDING	0x220	/* both: char[32], flashed, not yet active; empty: none */
 #define VCARD_P_FW_STATE	0x240	/* both: u32, enum vcard_fw_state */
 #define VCARD_P_FW_FLASHES	0x244	/* card: u32, images written so far */

@@ -1,278 +1,215 @@
-"""Turns the card sheets into the C tables the kernel modules are built with: ``python3 models.py lab/cards OUTPUT``.
+"""Turns the models of the virtual cards into C: ``python3 models.py lab/virtual/models OUTPUT``.
 
-A sheet is the only place where a fact about a card stands. This program knows how the sheet's words are said in C, and
-what is in for a fact that a sheet leaves open. Needs PyYAML; knows nothing of the lab's own code.
+A model (``lab/virtual/models/NAME.yaml``, see README.md there) says what a virtual card is; this program knows how that
+is said in the tables the kernel modules are built with. Needs PyYAML; knows nothing of the lab's own code, and no card
+sheet.
 """
 
 from __future__ import annotations
 
 import json
-import re
 import sys
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-DRIVERS = ("be2net", "cxgb4", "bnx2x", "ixgbe", "sfc", "acenic")
-GENERATIONS = {2.5: 1, 5.0: 2, 8.0: 3}  # GT/s of a lane, PCI Express Base Specification 3.0
-MTU_MIN = 68  # RFC 791: every internet module must be able to forward 68 octets
+DRIVERS = ("be2net", "cxgb4", "bnx2x", "ixgbe", "sfc_siena", "acenic")
 MTU_MAX = 10000  # fits into BUFFER_BYTES of silicon/wire.c
-RING_MIN, RING_WHERE_NONE = 32, 512  # house figures, where a sheet gives none
+RING_MIN, RING_WHERE_NONE = 32, 512  # house figures, where a driver shows none
 RX_AGGREGATE = 16  # house figure: frames merged into one packet
 BUS_EFFICIENCY = 0.75  # house figure: arbitration and addresses of a conventional bus
-FEATURES = {
-    "rx-checksum": ["RXCSUM"],
-    "tx-checksum": ["IP_CSUM", "IPV6_CSUM"],
-    "scatter-gather": ["SG"],
-    "vlan-insert": ["HW_VLAN_CTAG_TX"],
-    "vlan-strip": ["HW_VLAN_CTAG_RX"],
-    "vlan-filter": ["HW_VLAN_CTAG_FILTER"],
-    "tso4": ["TSO"],
-    "tso6": ["TSO6"],
-    "lro": ["LRO"],
-    "rx-hash": ["RXHASH"],
-    "ntuple": ["NTUPLE"],
-    "gso": [],  # the kernel's own
-    "gro": [],
+COALESCING = {  # behind ETHTOOL_COALESCE_: field of struct ethtool_coalesce
+    "RX_USECS": "rx_coalesce_usecs",
+    "RX_USECS_IRQ": "rx_coalesce_usecs_irq",
+    "RX_USECS_LOW": "rx_coalesce_usecs_low",
+    "RX_USECS_HIGH": "rx_coalesce_usecs_high",
+    "RX_MAX_FRAMES": "rx_max_coalesced_frames",
+    "TX_USECS": "tx_coalesce_usecs",
+    "TX_USECS_IRQ": "tx_coalesce_usecs_irq",
+    "TX_USECS_LOW": "tx_coalesce_usecs_low",
+    "TX_USECS_HIGH": "tx_coalesce_usecs_high",
+    "TX_MAX_FRAMES": "tx_max_coalesced_frames",
+    "USE_ADAPTIVE_RX": "use_adaptive_rx_coalesce",
+    "USE_ADAPTIVE_TX": "use_adaptive_tx_coalesce",
 }
-COALESCING = {  # ethtool's word: flag, field of struct ethtool_coalesce
-    "rx-usecs": ("RX_USECS", "rx_coalesce_usecs"),
-    "rx-usecs-irq": ("RX_USECS_IRQ", "rx_coalesce_usecs_irq"),
-    "rx-usecs-low": ("RX_USECS_LOW", "rx_coalesce_usecs_low"),
-    "rx-usecs-high": ("RX_USECS_HIGH", "rx_coalesce_usecs_high"),
-    "rx-frames": ("RX_MAX_FRAMES", "rx_max_coalesced_frames"),
-    "tx-usecs": ("TX_USECS", "tx_coalesce_usecs"),
-    "tx-usecs-irq": ("TX_USECS_IRQ", "tx_coalesce_usecs_irq"),
-    "tx-usecs-low": ("TX_USECS_LOW", "tx_coalesce_usecs_low"),
-    "tx-usecs-high": ("TX_USECS_HIGH", "tx_coalesce_usecs_high"),
-    "tx-frames": ("TX_MAX_FRAMES", "tx_max_coalesced_frames"),
-}
+VECTORS = {None: "OF_ONE_WAY", "refuse-sending": "REFUSE_SENDING", "sending-follows": "SENDING_FOLLOWS"}
 GROUPS = {"exact": "VCARD_GROUPS_EXACT", "hash": "VCARD_GROUPS_HASH", "none": "VCARD_GROUPS_ALL"}
 ACTIVATION = {"driver-reload": "VCARD_AT_LOAD", "reset": "VCARD_AT_RESET", "power-cycle": "VCARD_AT_POWER"}
 
-Sheet = dict[str, Any]
+Model = dict[str, Any]
 
 
-class SheetError(Exception):
-    """A sheet lacks what a model needs, or says it in a word this program does not know."""
+class ModelError(Exception):
+    """A model lacks what the tables need, or says it in a word this program does not know."""
 
 
-def sheets(folder: Path) -> list[Sheet]:
-    """The sheets of the cards that can be modelled: with a ``model`` section and a driver there is a stand-in for."""
+def read(folder: Path) -> list[Model]:
+    """The models of the cards that are virtual: those whose driver has a stand-in."""
     found = [yaml.safe_load(path.read_text()) for path in sorted(folder.glob("*.yaml"))]
-    return [sheet for sheet in found if "model" in sheet and sheet["drivers"]["linux"]["module"] in DRIVERS]
+    return [model for model in found if model["driver"] in DRIVERS]
 
 
-def known(value: Any, default: Any) -> Any:
-    """``value`` unless the sheet leaves it open."""
-    return default if value is None or isinstance(value, dict) else value
+def features(model: Model) -> dict[str, str]:
+    """Features as masks: what can be changed, what is on as delivered, what is on for ever, what needs checksums."""
+    section = model["features"]
+    hw, on = set(section["hw"]), set(section["enabled"])
+    masks = {"changeable": hw, "on": hw & on, "fixed": on - hw, "need_rxcsum": set(section.get("need_rxcsum", []))}
+    return {name: " | ".join(f"NETIF_F_{bit}" for bit in sorted(bits)) or "0" for name, bits in masks.items()}
 
 
-def features(sheet: Sheet) -> dict[str, str]:
-    """The offload table as masks: what can be changed, what is on as delivered, what is on for ever."""
-    masks: dict[str, list[str]] = {"changeable": [], "on": [], "fixed": []}
-    lro_needs_rxcsum = False
-    for row in sheet["offloads"]["table"]:
-        if "linux" not in row:
-            continue
-        if row["name"] not in FEATURES:
-            raise SheetError(f"{sheet['card']}: offload {row['name']!r}: wanted one of {', '.join(FEATURES)}")
-        bits = [f"NETIF_F_{name}" for name in FEATURES[row["name"]]]
-        default, change = known(row["linux"]["default"], True), known(row["linux"]["change"], "both")
-        if change == "both":
-            masks["changeable"] += bits
-        if default:
-            masks["on" if change == "both" else "fixed"] += bits
-        lro_needs_rxcsum |= row["name"] == "rx-checksum" and "lro" in row["linux"].get("clears", [])
-    result = {name: " | ".join(bits) or "0" for name, bits in masks.items()}
-    return result | {"lro_needs_rxcsum": str(lro_needs_rxcsum).lower()}
-
-
-def rings(sheet: Sheet) -> dict[str, str]:
-    """Rings; a card whose sheet knows no size of one gets rings that nobody is shown."""
-    section: Sheet = sheet.get("rings") or {}
-    if all(known(size, None) is None for ring in ("rx", "tx") for size in section.get(ring, {}).values()):
-        section = {}
-    result = {"rings_shown": _bool(bool(section)), "rings_settable": _bool(bool(section) and section["settable"])}
+def rings(model: Model) -> dict[str, str]:
+    """Rings; a card whose driver shows none gets rings that nobody is shown."""
+    section = model.get("rings")
+    result = {
+        "rings_shown": _bool(section),
+        "rings_settable": _bool(section and (section["settable"] or section.get("busy_once_up"))),
+        "rings_busy_once_up": _bool(section and section.get("busy_once_up")),
+    }
+    if section is None:
+        return result | dict.fromkeys(("rx", "tx"), f"{{ 0, 0, {RING_WHERE_NONE} }}")
     for name in ("rx", "tx", "rx_mini", "rx_jumbo"):
-        ring = section.get(name)
-        if ring:
-            top = int(ring["max"])
-            low = int(known(ring.get("min"), min(RING_MIN, top)))
-            result[name] = f"{{ {low}, {top}, {int(known(ring['default'], top))} }}"
-        elif not section and name in ("rx", "tx"):
-            result[name] = f"{{ 0, 0, {RING_WHERE_NONE} }}"
+        if ring := section.get(name):
+            low = ring.get("min", min(RING_MIN, ring["max"]))
+            result[name] = f"{{ {low}, {ring['max']}, {ring['initial']} }}"
+    result["rx_shared"] = _bool(section["rx"].get("shared"))
     return result
 
 
-def coalescing(sheet: Sheet) -> dict[str, str]:
+def coalescing(model: Model) -> dict[str, str]:
     """Parameters of ``ethtool -C``: which there are, which are taken and ignored, and what they start with."""
-    section = sheet["coalescing"]
-    flags, fixed, values, highest = [], [], [], 0
-    for parameter in section.get("parameters", []):
-        flag, field = COALESCING[parameter["name"]]
-        flags.append(f"ETHTOOL_COALESCE_{flag}")
-        if parameter.get("settable") is False:
-            fixed.append(f"ETHTOOL_COALESCE_{flag}")
-        values.append(f".{field} = {int(known(parameter['default'], 0))}")
-        highest = max(highest, int(known(parameter.get("max"), 0)))
-    for way in ("rx", "tx"):
-        if f"adaptive_{way}" in section:
-            flags.append(f"ETHTOOL_COALESCE_USE_ADAPTIVE_{way.upper()}")
-            values.append(f".use_adaptive_{way}_coalesce = {int(known(section[f'adaptive_{way}'], False))}")
+    section = model.get("coalescing") or {"values": {}}
+    values = [f".{_known(model, COALESCING, name)} = {value}" for name, value in section["values"].items()]
     return {
-        "coalesce_params": " | ".join(flags) or "0",
-        "coalesce_fixed": " | ".join(fixed) or "0",
+        "coalesce_params": " | ".join(f"ETHTOOL_COALESCE_{name}" for name in section["values"]) or "0",
+        "coalesce_fixed": " | ".join(f"ETHTOOL_COALESCE_{name}" for name in section.get("ignored", [])) or "0",
         "coalesce": "{ " + ", ".join(values or [".cmd = 0"]) + " }",
-        "max_usecs": str(highest),
+        "coalesce_vectors": f"VCARD_VECTORS_{_known(model, VECTORS, section.get('vectors'))}",
+        "max_usecs": str(section.get("max_usecs", 0)),
     }
 
 
-def bus(sheet: Sheet) -> dict[str, str]:
-    """PCI Express generation and lanes; 0 lanes is conventional PCI."""
-    pcie = sheet.get("pcie")
-    if not pcie:
-        return {"gen": "0", "width": "0"}
-    return {"gen": str(GENERATIONS[float(pcie["speed_gts"])]), "width": str(pcie["width"])}
-
-
-def firmware(sheet: Sheet) -> dict[str, str]:
+def firmware(model: Model) -> dict[str, str]:
     """The version as delivered, and the words a driver prints around it."""
-    section = sheet["firmware"]
-    match = re.fullmatch(section["shape"], section["example"])
-    if not match:
-        raise SheetError(f"{sheet['card']}: firmware.example {section['example']!r} is not of firmware.shape")
-    start, end = match.span("version")
-    update = section.get("update", {})
+    section = model["firmware"]
     return {
-        "firmware": _string(section["required"][0]),
-        "firmware_format": _string(section["example"][:start] + "%s" + section["example"][end:]),
-        "firmware_pending": _bool("(?P<flashed>" in section["shape"]),
-        "flashable": _bool(update.get("tool") == "ethtool"),
-        "activation": ACTIVATION[known(update.get("activation"), "reset")],
+        "firmware": _string(section["delivered"]),
+        "firmware_format": _string(section["format"]),
+        "firmware_pending": _bool(section["shows_pending"]),
+        "flashable": _bool(section["flashable"]),
+        "activation": _known(model, ACTIVATION, section["activation"]),
+        "flash_ms": str(section["flash_ms"]),
     }
 
 
-def costs(sheet: Sheet) -> dict[str, str]:
+def costs(model: Model) -> dict[str, str]:
     """The model's costs in the names of struct vcard_cost."""
-    given = sheet["model"]["costs"]
-    names = {"tx_checksum_byte_ps": "tx_csum_byte_ps", "rx_checksum_byte_ps": "rx_csum_byte_ps"}
-    rows = {names.get(name, name): str(value) for name, value in given.items() if name != "source"}
+    rows = {name: str(value) for name, value in model["costs"].items()}
     rows["rx_aggregate"] = str(RX_AGGREGATE)
-    rows["scale"] = str(sheet["model"]["scale"])
-    if conventional := sheet.get("conventional_pci"):
-        rows["bus_mbps"] = str(int(conventional["width_bits"] * conventional["clock_mhz"] * BUS_EFFICIENCY))
+    rows["scale"] = str(model["scale"])
+    if "width_bits" in model["pci"]:
+        rows["bus_mbps"] = str(int(model["pci"]["width_bits"] * model["pci"]["clock_mhz"] * BUS_EFFICIENCY))
     return rows
 
 
-def channels(sheet: Sheet) -> dict[str, str]:
+def channels(model: Model) -> dict[str, str]:
     """Queues: as many as the model has to start with, at most as many as the card has."""
-    section = sheet.get("channels") or {}
-    queues = sheet["model"]["queues"]
-    top = max(queues, int(known((section.get("combined") or {}).get("max"), queues)))
+    section = model["channels"]
     return {
-        "max_channels": str(top),
-        "channels": str(queues),
-        "channels_shown": _bool("combined" in section),
-        "channels_settable": _bool("combined" in section and section.get("settable") is True),
+        "max_channels": str(section["max"]),
+        "channels": str(section["initial"]),
+        "channels_shown": _bool(section.get("shown", True)),
+        "channels_settable": _bool(section["settable"]),
     }
 
 
-def largest_mtu(sheet: Sheet) -> int:
+def largest_mtu(model: Model) -> int:
     """The largest MTU; frames of it fit into the buffers of the virtual wire."""
-    largest = int(sheet["mtu"]["max"])
+    largest = int(model["mtu"]["max"])
     if largest > MTU_MAX:
-        raise SheetError(f"{sheet['card']}: mtu.max {largest}: the virtual wire carries at most {MTU_MAX}")
+        raise ModelError(f"{model['name']}: mtu.max {largest}: the virtual wire carries at most {MTU_MAX}")
     return largest
 
 
-def pause(sheet: Sheet) -> dict[str, str]:
-    section = sheet.get("pause")
-    if section and all(known(section[name], None) is None for name in ("autoneg", "rx", "tx")):
-        section = None
+def pause(model: Model) -> dict[str, str]:
+    section = model.get("pause")
     if not section:
         return {"pause_known": "false"}
-    return {
-        "pause_known": "true",
-        "pause_settable": _bool(section["settable"]),
-        "pause_autoneg": _bool(known(section["autoneg"], False)),
-        "pause_rx": _bool(known(section["rx"], False)),
-        "pause_tx": _bool(known(section["tx"], False)),
-    }
+    switches = {name: section.get(name, False) for name in ("settable", "autoneg", "rx", "tx", "tx_needs_rx")}
+    return {"pause_known": "true"} | {f"pause_{name}": _bool(value) for name, value in switches.items()}
 
 
-def model(sheet: Sheet) -> dict[str, str]:
+def row(model: Model) -> dict[str, str]:
     """One row of the table: field of struct vcard_model -> C."""
-    identity, constants = sheet["identity"], sheet["model"]
-    subvendor, subdevice = constants["subsystem"].split(":")
-    bars = [*constants["bar_bytes"], 0, 0][:3]
-    one = identity["port_layout"] == "one-function"
+    pci = model["pci"]
+    subvendor, subdevice = pci["subsystem"].split(":")
     return {
-        "name": _string(sheet["card"]),
-        "driver": _string(sheet["drivers"]["linux"]["module"]),
-        "part_number": _string(identity.get("vpd", {}).get("part_number", sheet["card"].partition("-")[2].upper())),
-        "product": _string(sheet["description"].split(",")[0]),
-        "vendor": f"0x{identity['vendor_id']}",
-        "device": f"0x{identity['device_id']}",
+        "name": _string(model["name"]),
+        "driver": _string(model["driver"]),
+        "part_number": _string(model["part_number"]),
+        "product": _string(model["product"]),
+        "vendor": f"0x{pci['vendor']}",
+        "device": f"0x{pci['device']}",
         "subvendor": f"0x{subvendor}",
         "subdevice": f"0x{subdevice}",
-        "class": f"0x{identity['pci_class']}",
-        "revision": str(constants["revision"]),
-        "ports": str(identity["ports_per_card"]),
-        "functions": "1" if one else str(identity["ports_per_card"]),
-        "vectors": str(constants["msix_vectors"]),
-        "mbps": str(sheet["link"]["speed_mbps"]),
-        "autoneg": _bool(known(sheet["link"]["autoneg"], False)),
-        "copper": _bool(sheet["link"].get("media") == ["twisted-pair"]),
-        "mtu_min": str(known(sheet["mtu"]["min"], MTU_MIN)),
-        "mtu_max": str(largest_mtu(sheet)),
-        "groups": GROUPS[sheet.get("filters", {}).get("multicast", "none")],
-        "flash_ms": str(constants["flash_ms"]),
-        "bar": "{ " + ", ".join(map(str, bars)) + " }",
-        **bus(sheet),
-        **firmware(sheet),
-        **rings(sheet),
-        **coalescing(sheet),
-        **pause(sheet),
-        **channels(sheet),
-        **features(sheet),
-        "cost": "{ " + ", ".join(f".{name} = {value}" for name, value in costs(sheet).items()) + " }",
+        "class": f"0x{pci['class']}",
+        "revision": str(pci["revision"]),
+        "ports": str(model["ports"]),
+        "functions": str(pci["functions"]),
+        "gen": str(pci.get("gen", 0)),
+        "width": str(pci.get("width", 0)),
+        "vectors": str(model["msix_vectors"]),
+        "mbps": str(model["link"]["mbps"]),
+        "autoneg": _bool(model["link"]["autoneg"]),
+        "copper": _bool(model["link"]["copper"]),
+        "mtu_min": str(model["mtu"]["min"]),
+        "mtu_max": str(largest_mtu(model)),
+        "groups": _known(model, GROUPS, model["groups"]),
+        "bar": "{ " + ", ".join(map(str, [*model["bar_bytes"], 0, 0][:3])) + " }",
+        **firmware(model),
+        **rings(model),
+        **coalescing(model),
+        **pause(model),
+        **channels(model),
+        **features(model),
+        "cost": "{ " + ", ".join(f".{name} = {value}" for name, value in costs(model).items()) + " }",
     }
 
 
-def table(found: list[Sheet]) -> str:
+def table(found: list[Model]) -> str:
     """The text of ``models.h``."""
     rows = []
-    for sheet in found:
+    for model in found:
         try:
-            fields = model(sheet)
+            fields = row(model)
         except (KeyError, TypeError) as error:
-            raise SheetError(f"{sheet.get('card')}: no {error}, which the model needs") from error
+            raise ModelError(f"{model.get('name')}: no {error}, which the tables need") from error
         rows.append("{\n" + "".join(f"\t.{name} = {value},\n" for name, value in fields.items()) + "},\n")
     return "".join(rows)
 
 
-def ids(found: list[Sheet], driver: str) -> str:
+def ids(found: list[Model], driver: str) -> str:
     """The text of ``<driver>_ids.h``: the PCI functions the driver is for."""
-    pairs = {
-        (sheet["identity"]["vendor_id"], sheet["identity"]["device_id"])
-        for sheet in found
-        if sheet["drivers"]["linux"]["module"] == driver
-    }
+    pairs = {(model["pci"]["vendor"], model["pci"]["device"]) for model in found if model["driver"] == driver}
     return "".join(f"\t{{ PCI_DEVICE(0x{vendor}, 0x{device}) }},\n" for vendor, device in sorted(pairs))
 
 
-def write(cards: Path, output: Path) -> None:
+def write(folder: Path, output: Path) -> None:
     """Write all generated headers.
 
-    :raises SheetError: naming the sheet and what is wrong in it.
+    :raises ModelError: naming the model and what is wrong in it.
     """
-    found = sheets(cards)
+    found = read(folder)
     output.mkdir(parents=True, exist_ok=True)
     (output / "models.h").write_text(table(found))
     for driver in DRIVERS:
         (output / f"{driver}_ids.h").write_text(ids(found, driver))
+
+
+def _known(model: Model, words: dict[Any, str], word: str | None) -> str:
+    if word not in words:
+        raise ModelError(f"{model['name']}: {word!r}: wanted one of {', '.join(str(one) for one in words if one)}")
+    return words[word]
 
 
 def _string(text: str) -> str:
@@ -286,5 +223,5 @@ def _bool(value: object) -> str:
 if __name__ == "__main__":
     try:
         write(Path(sys.argv[1]), Path(sys.argv[2]))
-    except SheetError as error:
+    except ModelError as error:
         sys.exit(f"models.py: {error}")

@@ -1,4 +1,4 @@
-"""What TCP carries on the virtual card: the formula of README.md, "Time", computed from a card sheet."""
+"""What TCP carries on the virtual card: the formula of README.md, "Time", computed from a model."""
 
 from __future__ import annotations
 
@@ -25,48 +25,43 @@ class Case:
     tx_checksum: bool = True
     merging: bool = True  # GRO or LRO at the receiver
     rx_checksum: bool = True
-    width: int | None = None  # lanes at the sender; None: the sheet's
+    width: int | None = None  # lanes at the sender; None: the model's
     gen: int | None = None
 
 
-def stages_ns(sheet: dict[str, Any], case: Case) -> dict[str, float]:
+def stages_ns(model: dict[str, Any], case: Case) -> dict[str, float]:
     """Time of the real card for one frame in each stage, nanoseconds."""
-    cost = {"frame_ns": 0, **sheet["model"]["costs"]}
+    cost = {"frame_ns": 0, **model["costs"]}
     segment = case.mtu - HEADERS
     frame = case.mtu + ETHERNET
-    tso = case.tso and case.tx_checksum and _has(sheet, "tso4")
+    tso = case.tso and case.tx_checksum and "TSO" in model["features"]["enabled"]
     frames = max(1, BUFFER // segment) if tso else 1
     buffer = frames * segment + HEADERS + ETHERNET
-    tx_byte_ps = cost["tx_byte_ps"] + (0 if case.tx_checksum else cost["tx_checksum_byte_ps"])
-    rx_byte_ps = cost["rx_byte_ps"] + (0 if case.rx_checksum else cost["rx_checksum_byte_ps"])
+    tx_byte_ps = cost["tx_byte_ps"] + (0 if case.tx_checksum else cost["tx_csum_byte_ps"])
+    rx_byte_ps = cost["rx_byte_ps"] + (0 if case.rx_checksum else cost["rx_csum_byte_ps"])
     packets = 1 / models.RX_AGGREGATE if case.merging else 1.0
     return {
         "tx processor": cost["tx_skb_ns"] / frames + cost["tx_segment_ns"] + buffer * tx_byte_ps / 1000 / frames,
-        "tx bus": _bus_ns(sheet, buffer, case.width, case.gen) / frames,
-        "wire": (max(frame, FRAME_MIN) + FRAME_OVERHEAD) * 8000 / sheet["link"]["speed_mbps"],
-        "rx bus": _bus_ns(sheet, frame, None, None),
+        "tx bus": _bus_ns(model, buffer, case.width, case.gen) / frames,
+        "wire": (max(frame, FRAME_MIN) + FRAME_OVERHEAD) * 8000 / model["link"]["mbps"],
+        "rx bus": _bus_ns(model, frame, None, None),
         "rx processor": cost["rx_frame_ns"] + packets * cost["rx_stack_ns"] + frame * rx_byte_ps / 1000,
     }
 
 
-def tcp_mbps(sheet: dict[str, Any], case: Case) -> tuple[float, str]:
+def tcp_mbps(model: dict[str, Any], case: Case) -> tuple[float, str]:
     """Goodput on the bench (at the model's scale) and the stage that limits it."""
-    stages = stages_ns(sheet, case)
+    stages = stages_ns(model, case)
     limit = max(stages, key=lambda name: stages[name])
-    return (case.mtu - HEADERS) * 8000 / stages[limit] / sheet["model"]["scale"], limit
+    return (case.mtu - HEADERS) * 8000 / stages[limit] / model["scale"], limit
 
 
-def _has(sheet: dict[str, Any], name: str) -> bool:
-    return any(
-        row["name"] == name and row.get("linux", {}).get("default") is True for row in sheet["offloads"]["table"]
-    )
-
-
-def _bus_ns(sheet: dict[str, Any], size: int, width: int | None, gen: int | None) -> float:
-    if conventional := sheet.get("conventional_pci"):
-        rate = conventional["width_bits"] * conventional["clock_mhz"] * models.BUS_EFFICIENCY
+def _bus_ns(model: dict[str, Any], size: int, width: int | None, gen: int | None) -> float:
+    pci = model["pci"]
+    if "width_bits" in pci:
+        rate = pci["width_bits"] * pci["clock_mhz"] * models.BUS_EFFICIENCY
         return float(size * 8000 / rate)
-    lanes = min(width or 64, sheet["pcie"]["width"])
-    speed = min(gen or 9, models.GENERATIONS[float(sheet["pcie"]["speed_gts"])])
+    lanes = min(width or 64, pci["width"])
+    speed = min(gen or 9, pci["gen"])
     raw = size + math.ceil(size / PAYLOAD) * TLP_OVERHEAD + DESCRIPTOR
     return float(raw * 8000 / (lanes * LANE_MBPS[speed]))

@@ -44,6 +44,10 @@ struct vcard_cost {
 /* How groups are told apart that were joined: not at all, by a hash, by their addresses. */
 enum vcard_groups { VCARD_GROUPS_ALL, VCARD_GROUPS_HASH, VCARD_GROUPS_EXACT };
 
+/* What a driver does with times of sending where both ways share interrupts: nothing special, refuse all but 0, keep them
+ * those of receiving. */
+enum vcard_vectors { VCARD_VECTORS_OF_ONE_WAY, VCARD_VECTORS_REFUSE_SENDING, VCARD_VECTORS_SENDING_FOLLOWS };
+
 struct vcard_model {
 	const char *name, *driver, *part_number, *product;
 	const char *firmware;	/* version as delivered */
@@ -60,19 +64,23 @@ struct vcard_model {
 	bool autoneg, copper;
 	enum vcard_activation activation;
 	struct vcard_ring rx, tx, rx_mini, rx_jumbo;
+	bool rx_shared;		/* the receive queues share rx.initial */
 	bool rings_shown;
 	bool rings_settable;
+	bool rings_busy_once_up;	/* sizes are refused once a port of the card was up */
 	u32 coalesce_params;	/* ETHTOOL_COALESCE_* that may be set */
 	u32 coalesce_fixed;	/* ETHTOOL_COALESCE_* whose values are taken and ignored */
+	enum vcard_vectors coalesce_vectors;
 	struct ethtool_coalesce coalesce;
 	u32 max_usecs;
 	bool pause_known, pause_settable, pause_autoneg, pause_rx, pause_tx;
+	bool pause_tx_needs_rx;	/* sending is refused without receiving */
 	u32 max_channels, channels;
 	bool channels_shown, channels_settable;
 	u32 mtu_min, mtu_max;
 	enum vcard_groups groups;
 	netdev_features_t changeable, on, fixed;
-	bool lro_needs_rxcsum;
+	netdev_features_t need_rxcsum;	/* go off with receive checksums */
 	u32 flash_ms;
 	u32 bar[3];		/* bytes of BAR 0, 2 and 4 */
 	struct vcard_cost cost;

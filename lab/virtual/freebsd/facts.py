@@ -1,4 +1,4 @@
-"""What the guest's program knows of a server: the release it answers for, and the card as its sheet describes it."""
+"""What the guest's program knows of a server: the release it answers for, and the card as its model describes it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pprint import pformat
 from typing import Any
 
-import cardsheet
+import cardmodel
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ DRIVERS: Mapping[str, Driver] = {
         media="10Gbase-SR",
         acting=("fc",),
     ),
-    "sfc": Driver("sfxge", "sfxge", "sfxge", "Solarflare SFC9000 family", plug_and_play=True, media="10Gbase-SR"),
+    "sfc_siena": Driver("sfxge", "sfxge", "sfxge", "Solarflare SFC9000 family", plug_and_play=True, media="10Gbase-SR"),
     "acenic": Driver("ti", "ti", "if_ti", "Alteon AceNIC 1000baseSX Gigabit Ethernet", built_in=True),
     "e1000e": Driver(
         "em",
@@ -137,8 +137,16 @@ DRIVERS: Mapping[str, Driver] = {
         built_in=True,
         acting=("fc",),
     ),
+    "igb": Driver(
+        "igb",
+        "igb",
+        "if_igb",
+        "Intel(R) PRO/1000 Network Connection, Version - 2.5.3-k",
+        built_in=True,
+        acting=("fc",),
+    ),
 }
-"""By the driver of Linux on the card's sheet."""
+"""By the driver of Linux of the card's model."""
 
 BELOW: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "rx-checksum": ("rx-checksumming", ("rx",)),
@@ -152,23 +160,22 @@ BELOW: Mapping[str, tuple[str, tuple[str, ...]]] = {
 """Offload -> feature of the kernel below, and the words of ethtool that switch it. LRO is in the driver on FreeBSD;
 below, received segments are merged by GRO."""
 
-_USUAL_OPTIONS: tuple[tuple[str, str, int, tuple[str, ...], str, tuple[str, ...]], ...] = (
-    ("rx-checksum", "RXCSUM", 0, ("rxcsum",), "both", ()),
-    ("tx-checksum", "TXCSUM", 1, ("txcsum",), "both", ("tso4",)),
-    ("vlan-mtu", "VLAN_MTU", 3, (), "fixed", ()),
-    ("vlan-insert", "VLAN_HWTAGGING", 4, ("vlanhwtag",), "both", ()),
-    ("vlan-checksum", "VLAN_HWCSUM", 7, ("vlanhwcsum",), "both", ()),
-    ("tso4", "TSO4", 8, ("tso4",), "both", ()),
+_USUAL_OPTIONS: tuple[Mapping[str, Any], ...] = (
+    {"name": "rx-checksum", "label": "RXCSUM", "bit": 0, "words": ("rxcsum",)},
+    {"name": "tx-checksum", "label": "TXCSUM", "bit": 1, "words": ("txcsum",), "clears": ("tso4",)},
+    {"name": "vlan-mtu", "label": "VLAN_MTU", "bit": 3, "change": "fixed"},
+    {"name": "vlan-insert", "label": "VLAN_HWTAGGING", "bit": 4, "words": ("vlanhwtag",)},
+    {"name": "vlan-checksum", "label": "VLAN_HWCSUM", "bit": 7, "words": ("vlanhwcsum",)},
+    {"name": "tso4", "label": "TSO4", "bit": 8, "words": ("tso4",)},
 )
-"""Of a card whose sheet does not say what it can on FreeBSD: what ifconfig(8) calls usual."""
+"""Of a card whose model does not say what it can on FreeBSD: what ifconfig(8) calls usual."""
 
 
 def of(card: str) -> dict[str, Any]:
     """The facts of a server with that card.
 
-    :raises SheetError: when the sheet lacks what the bench needs.
+    :raises ModelError: when the model lacks what the bench needs.
     """
-    sheet = cardsheet.read(card)
     driver = driver_of(card)
     return {
         "release": driver.release.name,
@@ -176,42 +183,40 @@ def of(card: str) -> dict[str, Any]:
         "osreldate": driver.release.osreldate,
         "year": driver.release.year,
         "machine": "amd64",
-        "drivers": {driver.name: _driver(card, sheet, driver)},
+        "drivers": {driver.name: _driver(card, cardmodel.read(card), driver)},
     }
 
 
 def driver_of(card: str) -> Driver:
     """FreeBSD's driver for a card.
 
-    :raises SheetError: when none is known here.
+    :raises ModelError: when none is known here.
     """
-    module = cardsheet.field(cardsheet.read(card), card, "drivers.linux.module", str)
+    module = cardmodel.field(cardmodel.read(card), card, "driver", str)
     if module not in DRIVERS:
-        raise cardsheet.SheetError(f"{card}: no driver of FreeBSD is known for a card of {module}")
+        raise cardmodel.ModelError(f"{card}: no driver of FreeBSD is known for a card of {module}")
     return DRIVERS[module]
 
 
 def rendered(card: str) -> str:
     """The facts as the module that the guest's program imports."""
-    head = '"""Facts of this server and its card, made of the sheet of the card."""'
+    head = '"""Facts of this server and its card, made of the model of the card."""'
     return f"{head}\n\nFACTS = {pformat(of(card), width=110)}\n"
 
 
-def _driver(card: str, sheet: Mapping[str, Any], driver: Driver) -> dict[str, Any]:
-    identity, own = sheet["identity"], sheet["drivers"].get("freebsd") or {}
-    version = str((own.get("version") or {}).get("required", [""])[0])
-    shared = identity.get("port_layout") == "one-function"
-    tunables = {one["name"]: str(one["actual_default"]) for one in own.get("tunables", ()) if one["where"] == "sysctl"}
+def _driver(card: str, model: Mapping[str, Any], driver: Driver) -> dict[str, Any]:
+    pci, own = model["pci"], model.get("freebsd") or {}
+    version, tunables = own.get("version", ""), own.get("tunables", {})
     return {
-        "linux": cardsheet.field(sheet, card, "drivers.linux.module", str),
+        "linux": model["driver"],
         "module": driver.module,
         "port": driver.port,
-        "ports_per_function": int(identity["ports_per_card"]) if shared else 1,
+        "ports_per_function": model["ports"] // pci["functions"],
         "built_in": driver.built_in,
         "plug_and_play": driver.plug_and_play,
-        "ids": [f"{identity['vendor_id']}:{identity['device_id']}"],
-        "description": driver.description.format(version=version, part=card.partition("-")[2].upper()),
-        "speed_mbps": cardsheet.field(sheet, card, "link.speed_mbps", int),
+        "ids": [f"{pci['vendor']}:{pci['device']}"],
+        "description": driver.description.format(version=version, part=model["part_number"]),
+        "speed_mbps": cardmodel.field(model, card, "link.mbps", int),
         "media": driver.media,
         "simplex_when_down": driver.simplex_when_down,
         "version_name": driver.version_name if version else None,
@@ -224,32 +229,22 @@ def _driver(card: str, sheet: Mapping[str, Any], driver: Driver) -> dict[str, An
         "acting": list(driver.acting),
         "flashes": driver.flashes,
         "statistics": dict(driver.statistics),
-        "options": _options(sheet),
+        "options": [_rule(row) for row in own.get("options", _USUAL_OPTIONS)],
     }
 
 
-def _options(sheet: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """A rule for each bit, as the sheet has it."""
-    rows = [(row["name"], row["freebsd"]) for row in (sheet.get("offloads") or {}).get("table", ()) if "freebsd" in row]
-    found = []
-    for name, row in rows:
-        words, clears = row.get("set_words", ()), row.get("clears", ())
-        found.append(_rule(name, row["label"], row["bit"], words, row["change"], clears, row["default"]))
-    return found or [_rule(*row, True) for row in _USUAL_OPTIONS]
-
-
-def _rule(
-    name: str, label: str, bit: int, words: tuple[str, ...], change: str, clears: tuple[str, ...], default: object
-) -> dict[str, Any]:
-    below, words_below = BELOW.get(name, (None, ()))
+def _rule(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A rule of a bit: what the model leaves out is as usual."""
+    below, words_below = BELOW.get(row["name"], (None, ()))
     return {
-        "name": name,
-        "label": label,
-        "bit": bit,
-        "words": list(words),
-        "change": change,
-        "clears": list(clears),
-        "default": default is True,
+        "name": row["name"],
+        "label": row["label"],
+        "bit": row["bit"],
+        "words": list(row.get("words", ())),
+        "change": row.get("change", "both"),
+        "clears": list(row.get("clears", ())),
+        "default": row.get("enabled", True),
+        "error": row.get("error"),
         "below": below,
         "set_below": list(words_below),
     }

@@ -19,6 +19,7 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
+import cardmodel
 import cardsheet
 import debian
 import image
@@ -79,7 +80,8 @@ def _key(card: str, shell: Path) -> str:
     for file in sorted(HERE.rglob("*")):
         if file.is_file() and "__pycache__" not in file.parts and file.suffix != ".md":
             digest.update(f"{file.relative_to(HERE)}\n".encode() + file.read_bytes())
-    digest.update((cardsheet.SHEETS / f"{card}.yaml").read_bytes())
+    digest.update((cardmodel.MODELS / f"{card}.yaml").read_bytes())
+    digest.update(repr(cardsheet.package(card, "freebsd")).encode())
     for name, content in ports.firmware_modules(card).items():
         digest.update(name.encode() + content)
     return digest.hexdigest()[:16]

@@ -58,12 +58,11 @@ def lay(tree: Path, card: str) -> None:
         _write(once / "boot/kernel" / name, module_file("amd64"))
     if driver.release is not facts.RELEASE_9:
         _write_records(once, _PKG, "usr/local/sbin/pkg", "Package manager")
-    own = cardsheet.read(card)["drivers"].get("freebsd") or {}
-    package = own.get("package")
+    package = cardsheet.package(card, "freebsd")
     (once / "boot/modules").mkdir(parents=True, exist_ok=True)
     for file, content in firmware_modules(card).items():
         _write(once / "boot/modules" / file, content)
-    if package is None:
+    if not package:
         if not driver.built_in:
             _write(once / "boot/kernel" / f"{driver.module}.ko", module_file("amd64"))
         _write(once / "boot/loader.conf", b"")

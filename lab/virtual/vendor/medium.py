@@ -18,8 +18,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import cardmodel
 import cardsheet
-from cardsheet import field
+from cardmodel import field
 from vendor import deb, firmware, packages, repository, versions
 from vendor.firmware import Image
 from vendor.packages import BuildModule, Defect, Driver
@@ -35,16 +36,14 @@ class MediumError(Exception):
 def driver_of(name: str, kernel: str) -> Driver | None:
     """What the sheet ``name`` says of packages of its Linux driver; None when it says nothing.
 
-    :raises SheetError: when it says half of it.
+    :raises ModelError: when it says half of it.
     """
-    sheet = cardsheet.read(name)
-    module = field(sheet, name, "drivers.linux.module", str)
-    if "package" not in sheet["drivers"]["linux"]:
+    package = cardsheet.package(name, "linux")
+    if not package:
         return None
-    here = "drivers.linux.package"
-    required = str(field(sheet, name, f"{here}.required", list)[0])
-    previous = field(sheet, name, f"{here}.previous", str, versions.older(required))
-    return Driver(module, field(sheet, name, f"{here}.name", str), required, previous, kernel)
+    required = str(field(package, name, "required", list)[0])
+    previous = field(package, name, "previous", str, versions.older(required))
+    return Driver(cardsheet.driver(name), field(package, name, "name", str), required, previous, kernel)
 
 
 def firmware_of(name: str) -> dict[str, bytes]:
@@ -53,11 +52,11 @@ def firmware_of(name: str) -> dict[str, bytes]:
     Beside those of the sheet: one older, one forbidden, one cut short, one with a wrong bit, and another vendor's.
     """
     sheet = cardsheet.read(name)
-    update = sheet.get("firmware", {}).get("update", {})
+    update = cardsheet.update(name)
     listed: list[Mapping[str, Any]] = update.get("images", [])
     if not listed:
         return {}
-    driver = field(sheet, name, "drivers.linux.module", str)
+    driver = cardsheet.driver(name)
     required, file = str(listed[0]["version"]), str(listed[0]["file"])
     files = {str(one["file"]): Image(driver, name, str(one["version"])).data() for one in listed}
     others = {versions.older(required), versions.forbidden(list(sheet["firmware"].get("forbidden", [])))}
@@ -73,11 +72,10 @@ def firmware_of(name: str) -> dict[str, bytes]:
 
 def _foreign(name: str, file: str) -> Image:
     """Another vendor's image: that of the sheet which has a file of this name, else of nobody we know."""
-    for other in cardsheet.names():
-        sheet = cardsheet.read(other)
-        for one in sheet.get("firmware", {}).get("update", {}).get("images", []):
+    for other in cardmodel.names():
+        for one in cardsheet.update(other).get("images", []):
             if other != name and one["file"] == file:
-                return Image(str(sheet["drivers"]["linux"]["module"]), other, str(one["version"]))
+                return Image(cardsheet.driver(other), other, str(one["version"]))
     return Image("another", "*", "1.0.0")
 
 

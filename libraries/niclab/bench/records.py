@@ -16,7 +16,7 @@ from typing import Annotated
 from pydantic import Field
 
 from niclab.bench.switch import SwitchEntry
-from niclab.core.verdict import BenchFault, Trouble
+from niclab.core.verdict import BenchFault, Deviation, Trouble
 from niclab.files.types import (
     CipherSuite,
     Command,
@@ -250,6 +250,7 @@ class Port:
 class SiliconFact(Enum):
     """Facts of a card's sheet that checks ask of the silicon alone, where a bench may declare its model to deviate."""
 
+    PCIE_WIDTH = "pcie.width"
     UNICAST_FILTER = "filters.unicast"
     VLAN_FILTER = "filters.vlan"
 
@@ -261,6 +262,11 @@ class DeclaredDeviation(Record):
     fact: Annotated[SiliconFact, Wanted(f"one of {', '.join(each.value for each in SiliconFact)}")]
     how: Text
     source: Text
+
+    def verdict(self, wanted: object) -> Deviation:
+        """What a check raises that asks for the fact; ``wanted``: what the sheet says of it."""
+        said = f"sheet {self.card} says {self.fact.value}: {wanted}; the model of this bench deviates"
+        return Deviation(f"{said}: {self.how} ({self.source})")
 
 
 class Bench(Sheet):
@@ -283,6 +289,10 @@ class Bench(Sheet):
     paths: Annotated[tuple[BenchPath, ...], Field(min_length=1)]
     cards: Mapping[Name, CardEntry] = {}
     deviations: tuple[DeclaredDeviation, ...] = ()
+
+    def deviation(self, card: str, fact: SiliconFact) -> DeclaredDeviation | None:
+        """How the model of a card is declared to deviate from a fact of its sheet; ``None``: it is not."""
+        return next((each for each in self.deviations if (each.card, each.fact) == (card, fact)), None)
 
     def with_card(self, card: str) -> Bench:
         """The bench as it is with that card in both servers: as the file has it, but for what ``cards`` says of it."""

@@ -17,7 +17,6 @@ from niclab.card.effects import (
 )
 from niclab.card.identity import AnyMaker, AnySubsystem, ConventionalPci, IdentityFacts, Pcie, PortLayout, VpdFacts
 from niclab.card.limits import Erratum, HarmlessMessage, Limits, Metric, Reference
-from niclab.card.model import Costs, Model
 from niclab.card.offloads import (
     Changeable,
     FreebsdOffload,
@@ -57,7 +56,7 @@ from niclab.card.software import (
     TunableFact,
     TunableWhere,
 )
-from niclab.card.values import Unknown
+from niclab.card.values import Descriptors, Unknown
 from niclab.card.versions import (
     IncomparableVersions,
     Version,
@@ -80,7 +79,7 @@ __all__ = [
     "CoalescingFacts",
     "CoalescingParameter",
     "ConventionalPci",
-    "Costs",
+    "Descriptors",
     "Driver",
     "Drivers",
     "Effect",
@@ -101,7 +100,6 @@ __all__ = [
     "LinuxOffload",
     "Medium",
     "Metric",
-    "Model",
     "Mtu",
     "MulticastFilter",
     "Offload",

@@ -8,6 +8,7 @@ from typing import Annotated
 from pydantic import Field, StringConstraints
 
 from niclab.bench.records import OperatingSystem
+from niclab.card.kernels import ByKernel
 from niclab.card.values import UNKNOWN, CounterName, Section, Switch, Unknown, Word
 from niclab.files.types import Record, Text, Wanted
 
@@ -67,8 +68,8 @@ class LinuxOffload(Record):
 
     word: Word
     set_word: Word | None = None
-    default: Switch
-    change: Annotated[Changeable | Unknown, Wanted(f"both, not-off, not-on, fixed, or {UNKNOWN}")]
+    default: Annotated[Switch, ByKernel()]
+    change: Annotated[Changeable | Unknown, Wanted(f"both, not-off, not-on, fixed, or {UNKNOWN}"), ByKernel()]
     clears: tuple[NamedOffload, ...] = ()
     proof: Proof | None = None
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from enum import Enum
 from typing import Annotated
 
+from pydantic import Field
+
+from niclab.card.kernels import ByKernel
 from niclab.card.values import (
     UNKNOWN,
     Descriptors,
@@ -46,11 +49,26 @@ class LinkFacts(Section):
 
 
 class Ring(Record):
-    """One kind of ring, in descriptors: the largest that can be set, and the size as delivered."""
+    """One kind of ring, in descriptors: the largest that can be set, and the size as delivered.
 
-    max: Descriptors
-    default: Descriptors
-    min: Descriptors | None = None
+    ``shared``: the driver gives every queue the same part of ``default``, and no ring less than ``min``.
+    ``hidden_queues``: so many more queues at most have a part than ``ethtool -l`` shows.
+    """
+
+    max: Annotated[Descriptors, ByKernel()]
+    default: Annotated[Descriptors, ByKernel()]
+    min: Annotated[Descriptors, ByKernel()] | None = None
+    shared: bool = False
+    hidden_queues: Annotated[int, Field(ge=0, le=8), Wanted("a number of queues 0..8")] = 0
+
+    def delivered(self, queues: int) -> tuple[int, ...]:
+        """The sizes that a ring may have as delivered, with as many queues shown; none where nobody knows it."""
+        if isinstance(self.default, Unknown):
+            return ()
+        if not self.shared:
+            return (self.default,)
+        least = self.min if isinstance(self.min, int) else 1
+        return tuple(max(least, self.default // (queues + hidden)) for hidden in range(self.hidden_queues + 1))
 
 
 class RingFacts(Section):
@@ -70,13 +88,14 @@ class RingFacts(Section):
 class CoalescingParameter(Record):
     """A parameter of ``ethtool -c`` that the driver supports: its value as delivered, and the largest it takes.
 
-    ``settable``: false when it is shown only, or a new value is taken and has no effect.
+    ``settable``: false when it is shown only, or a new value is taken and has no effect; unknown when it depends on the
+    server.
     """
 
     name: Word
-    default: Setting
-    max: Setting | None = None
-    settable: bool = True
+    default: Annotated[Setting, ByKernel()]
+    max: Annotated[Setting, ByKernel()] | None = None
+    settable: Annotated[Switch, ByKernel()] = True
 
 
 class CoalescingFacts(Section):
@@ -106,8 +125,8 @@ class PauseFacts(Section):
 class QueueCount(Record):
     """Queues of one kind: the most, and the number as delivered (often one a CPU: then ``unknown``)."""
 
-    max: Queues
-    default: Queues
+    max: Annotated[Queues, ByKernel()]
+    default: Annotated[Queues, ByKernel()]
 
 
 class ChannelFacts(Section):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from enum import Enum
+from itertools import zip_longest
 from pathlib import Path
 from typing import TypeVar
 
@@ -13,8 +14,8 @@ from niclab.bench.records import OperatingSystem
 from niclab.card.checks import sheet_problems
 from niclab.card.effects import Effect, Sequence
 from niclab.card.identity import ConventionalPci, IdentityFacts, Pcie
+from niclab.card.kernels import KernelContext, release
 from niclab.card.limits import Erratum, HarmlessMessage, Limits, Reference
-from niclab.card.model import Model
 from niclab.card.offloads import Offloads
 from niclab.card.settings import (
     ChannelFacts,
@@ -66,7 +67,21 @@ class Card(Sheet):
     references: tuple[Reference, ...] = ()
     errata: tuple[Erratum, ...] = ()
     harmless_messages: tuple[HarmlessMessage, ...] = ()
-    model: Model | None = None
+
+    def of_kernel(self, kernel: str) -> Card:
+        """The sheet with the facts that hold on a kernel; until it is asked for one, those of the newest.
+
+        Args:
+            kernel: Release, as ``uname -r`` prints it.
+
+        Raises:
+            BenchFault: When ``kernel`` is no release.
+        """
+        return self._read_for(KernelContext(release(kernel)))
+
+    def _read_for(self, kernels: KernelContext) -> Card:
+        context = {"file": self.file, "text": self.text, "kernels": kernels}
+        return Card.model_validate_json(self.text, context=context)
 
     @property
     def name(self) -> str:
@@ -124,7 +139,15 @@ class Card(Sheet):
         """What spans several fields; see :class:`~niclab.files.yaml.Sheet`."""
         if self.card != self.file.stem:
             yield Problem(("card",), f"{self.card} is not the name of the file", self.file.stem)
-        yield from sheet_problems(self)
+        kernels = KernelContext()
+        self._read_for(kernels)
+        starts = sorted(kernels.starts or {()})
+        for start, end in zip_longest(starts, starts[1:]):
+            where = " (Linux before {})" if start == () else " (Linux {} and later)"
+            number = ".".join(map(str, start or end or ()))
+            for problem in sheet_problems(self._read_for(KernelContext(start))):
+                found = problem.found + (where.format(number) if len(starts) > 1 else "")
+                yield Problem(problem.field, found, problem.wanted)
 
 
 def unknown_facts(sheet: object, field: str = "") -> Iterator[tuple[str, Unknown]]:

@@ -8,6 +8,7 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
+from niclab.card.kernels import ByKernel
 from niclab.card.settings import ChannelFacts, CoalescingFacts, RingFacts
 from niclab.card.values import UNKNOWN, FirmwareShape, Module, PackageName, Section, Tunable, Unknown
 from niclab.card.versions import VersionLists, VersionSpec
@@ -72,7 +73,7 @@ class Driver(Section):
     card's own sections.
     """
 
-    module: Module
+    module: Annotated[Module, ByKernel()]
     version: VersionLists | None = None
     in_kernel: bool | None = None
     package: PackageFacts | None = None

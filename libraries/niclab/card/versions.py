@@ -35,11 +35,14 @@ class VersionOrder(Enum):
     * NUMBERS: number by number, as ``4.9.416.0`` (Emulex, Chelsio, Solarflare firmware) or ``2.1-0`` (Intel e1000e).
     * NUMBERS_SUFFIX: as NUMBERS with a word behind it, as ``3.6.7-k`` (Intel) or ``4.4.161.0u`` (Emulex);
       versions that differ in the word alone cannot be compared.
+    * NUMBERS_OR_NAMES: as NUMBERS, but what is no numbers is a name, as ``bc 7.10.4`` (Broadcom boot code where a board
+      has no family version) or ``0x80000887``: the list that names it judges it, and no range.
     * EXACT: no order at all, as ``0x61c10001`` (the EETRACK id of Intel firmware names an image, it does not count).
     """
 
     NUMBERS = "numbers"
     NUMBERS_SUFFIX = "numbers-suffix"
+    NUMBERS_OR_NAMES = "numbers-or-names"
     EXACT = "exact"
 
 
@@ -50,6 +53,7 @@ class IncomparableVersions(ValueError):
 _NUMBERS = r"(?:0|[1-9][0-9]*)(?:[.-](?:0|[1-9][0-9]*))*"
 _SHAPES = {
     VersionOrder.NUMBERS: re.compile(rf"({_NUMBERS})()", re.ASCII),
+    VersionOrder.NUMBERS_OR_NAMES: re.compile(rf"({_NUMBERS})()", re.ASCII),
     VersionOrder.NUMBERS_SUFFIX: re.compile(rf"(?!0x)({_NUMBERS})(-?[A-Za-z]{{1,8}}[0-9]{{0,2}})?", re.ASCII),
 }
 
@@ -186,7 +190,7 @@ class VersionLists(Record):
     ]
     allowed: Versions | None = None
     forbidden: Versions | None = None
-    order: Annotated[VersionOrder, Wanted("numbers, numbers-suffix or exact")] = VersionOrder.NUMBERS
+    order: Annotated[VersionOrder, Wanted("numbers, numbers-suffix, numbers-or-names or exact")] = VersionOrder.NUMBERS
 
     @property
     def is_known(self) -> bool:
@@ -201,6 +205,11 @@ class VersionLists(Record):
         """
         if not version.strip():
             raise Undecided("no version was read, so nothing can be said about it")
+        if self.order is VersionOrder.NUMBERS_OR_NAMES and _is_name(version):
+            named = next((verdict for verdict, specs in self._lists() if version in specs), None)
+            if named is None:
+                raise Undecided(f"version {version!r} is a name that no list has")
+            return named
         try:
             for verdict, specs in self._lists():
                 exact = any(version == spec for spec in specs)
@@ -243,10 +252,14 @@ class VersionLists(Record):
         yield VersionVerdict.ALLOWED, self.allowed or ()
 
 
+def _is_name(version: str) -> bool:
+    return _SHAPES[VersionOrder.NUMBERS_OR_NAMES].fullmatch(version) is None
+
+
 def _clash(version: str, claim: str, claimed_as: VersionVerdict, order: VersionOrder) -> str:
     try:
         return f"{version} is {claimed_as.value} too ({claim})" if matches(version, claim, order) else ""
     except IncomparableVersions as error:
-        if order is VersionOrder.EXACT:
+        if order is VersionOrder.EXACT or (order is VersionOrder.NUMBERS_OR_NAMES and _is_name(version)):
             return ""
         return f"{version} cannot be compared with {claimed_as.value} {claim}: {error}"

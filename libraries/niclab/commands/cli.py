@@ -11,6 +11,7 @@ from pathlib import Path
 
 from niclab import __version__
 from niclab.bench.records import OperatingSystem, Role, chosen_systems
+from niclab.card import CARDS
 from niclab.commands import (
     baseline,
     certify,
@@ -18,6 +19,7 @@ from niclab.commands import (
     compare,
     doctor,
     new_bench,
+    new_card,
     parse,
     places,
     report,
@@ -86,6 +88,11 @@ def _parser() -> argparse.ArgumentParser:
         new.add_argument(f"--{name.replace('_', '-')}", default="", help=question)
     new.add_argument("--folder", type=Path, default=new_bench.BENCHES, help="where it is written")
     new.set_defaults(run=_new_bench)
+    card = commands.add_parser("new-card", help="write a card sheet from what the dut of a bench shows: a draft")
+    card.add_argument("name", help="name of the card")
+    card.add_argument("--from", dest="bench", type=Path, required=True, metavar="BENCH", help="bench file")
+    card.add_argument("--folder", type=Path, default=CARDS, help="where it is written")
+    card.set_defaults(run=_new_card)
     undo = commands.add_parser("restore", help="undo what a killed run left changed on a bench")
     undo.add_argument("bench", nargs="?", type=Path, default=DEFAULT_BENCH)
     undo.add_argument("--forget", metavar="ID", default="", help="undo nothing; give this change up, for a reason")
@@ -176,8 +183,12 @@ def _systems(options: argparse.Namespace) -> dict[Role, OperatingSystem]:
     return chosen_systems({Role.DUT: options.dut_os, Role.PEER: options.peer_os})
 
 
+def _new_card(options: argparse.Namespace) -> int:
+    return new_card.run(options.name, options.bench, options.folder)
+
+
 def _doctor(options: argparse.Namespace) -> int:
-    faults = 0
+    faults = questions = 0
     with tempfile.TemporaryDirectory() as scratch:
         for finding in doctor.examine(
             options.bench,
@@ -188,6 +199,9 @@ def _doctor(options: argparse.Namespace) -> int:
         ):
             print(_MASK(str(finding)), flush=True)
             faults += bool(finding.fault)
+            questions += bool(finding.question)
+    if questions:
+        print(f"{questions} question{'s' * (questions != 1)}: sheet or card?")
     print(f"{faults} fault{'s' * (faults != 1)}" if faults else "the bench is ready")
     return 1 if faults else 0
 

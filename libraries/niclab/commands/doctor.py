@@ -11,7 +11,10 @@ from pathlib import Path
 from niclab.bench.commands import Controller, in_words
 from niclab.bench.records import Bench, Commands, OperatingSystem, Port, Role, load_bench
 from niclab.card import Card, load_card
+from niclab.checks.seen import look
+from niclab.checks.sheet_or_card import disagreements
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
+from niclab.files.yaml import shown_file
 from niclab.links import wiring
 from niclab.run.leases import give_leases_back_quietly, prepare_leases
 from niclab.run.run import Run
@@ -29,15 +32,21 @@ _CANNOT_RUN = (126, 127, 255)
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing looked at. ``fault`` is empty when it is well; ``mend`` says what to do when it is not."""
+    """One thing looked at. ``fault`` is empty when it is well; ``mend`` says what to do when it is not.
+
+    ``question``: sheet and card disagree. It is no fault of the bench: a run would blame the card for it.
+    """
 
     subject: str
     what: str
     seen: str
     fault: str = ""
     mend: str = ""
+    question: str = ""
 
     def __str__(self) -> str:
+        if self.question:
+            return f"ASK    {self.subject:5} {self.what:12} {self.question}\n       {'':18} sheet or card? {self.mend}"
         if not self.fault:
             return f"ok     {self.subject:5} {self.what:12} {self.seen}"
         return f"FAULT  {self.subject:5} {self.what:12} {self.fault}\n       {'':18} mend: {self.mend}"
@@ -94,6 +103,8 @@ def examine(
                 for finding in _server(bench, server):
                     faults += bool(finding.fault)
                     yield finding
+            if not faults:
+                yield from _sheet_or_card(run)
             for finding in _switch(run):
                 faults += bool(finding.fault)
                 yield finding
@@ -299,6 +310,29 @@ def _console(server: Server) -> str:
 
 def _interface(server: Server, port: Port) -> str:
     return f"{port.pci} is {server.interface(port)}"
+
+
+def _sheet_or_card(run: Run) -> Iterator[Finding]:
+    """Compare the sheet with every port of the dut, before a run would blame the card for each difference."""
+    server, sheet = run.server(Role.DUT), run.card
+    system = server.description.os
+    mend = f"correct {shown_file(sheet.file)}; if it is right, a run will fail the card for it"
+    try:
+        if system is OperatingSystem.LINUX:
+            sheet = sheet.of_kernel(server.host.system.kernel())
+        found = {
+            port: disagreements(sheet, system, look(server.host, port.pci, server.interface(port)))
+            for port in run.bench.ports
+            if port.role is Role.DUT
+        }
+    except (BenchFault, NotApplicable) as error:
+        yield Finding("dut", "sheet", "", str(error), "make the card readable: its driver must drive every port")
+        return
+    for port, several in found.items():
+        for each in several:
+            yield Finding("dut", port.key, "", question=str(each), mend=mend)
+    if not any(found.values()):
+        yield Finding("dut", "sheet", f"{sheet.name}: every fact that can be read without a test is as on the sheet")
 
 
 def _cables(run: Run) -> Iterator[Finding]:

@@ -51,6 +51,13 @@ class Wanted:
         return {**handler(schema), "description": self.words}
 
 
+class Several:
+    """Marks a value that may also be a section, with such a value for each case."""
+
+    ERROR = "several"
+    """Type of the error when the section's keys are wrong; its message says what they must be."""
+
+
 def one_of(*allowed: T) -> AfterValidator:
     """Require one of ``allowed``; ``Literal[1, 2]`` would take ``true`` and ``1.0`` for 1."""
 

@@ -34,7 +34,7 @@ from pydantic_core import ErrorDetails
 from niclab.core.verdict import BenchFault
 from niclab.files.nodes import compose
 from niclab.files.repository import REPOSITORY
-from niclab.files.types import Record, Wanted
+from niclab.files.types import Record, Several, Wanted
 
 FieldPath = tuple[str | int, ...]
 """Where a value is in a file: ``("paths", 0, "subnet")``, shown as ``paths.0.subnet``."""
@@ -70,15 +70,21 @@ class Sheet(Record):
     """A whole file. Relative paths in it are relative to its directory."""
 
     _file: Path = PrivateAttr()
+    _text: str = PrivateAttr()
 
     def model_post_init(self, context: Any) -> None:
-        """Keep the file, which :func:`load` hands over as context."""
-        self._file = context["file"]
+        """Keep the file and what was read from it, which :func:`load` hands over as context."""
+        self._file, self._text = context["file"], context["text"]
 
     @property
     def file(self) -> Path:
         """The file this was read from, absolute."""
         return self._file
+
+    @property
+    def text(self) -> str:
+        """The values that were read, as JSON."""
+        return self._text
 
     def problems(self) -> Iterable[Problem]:
         """What no field shows alone: references, overlaps, contradictions."""
@@ -211,7 +217,8 @@ def load(file: Path, model: type[SheetT]) -> SheetT:
     document = read(file)
     problems = [*document.problems, *_unreadable_values(document, model)]
     try:
-        record = model.model_validate_json(json.dumps(document.data), context={"file": file.absolute()})
+        text = json.dumps(document.data)
+        record = model.model_validate_json(text, context={"file": file.absolute(), "text": text})
     except ValidationError as error:
         answered = {problem.field for problem in problems}
         shape = [
@@ -262,6 +269,8 @@ def _shape_problem(document: Document, model: type[Sheet], details: ErrorDetails
         context = details["ctx"]
         bound = f"at least {context['min_length']}" if kind == "too_short" else f"at most {context['max_length']}"
         return Problem(path, f"{context['actual_length']} entries", f"{bound} of them")
+    if kind == Several.ERROR:
+        return Problem(path, "a section of these keys is not wanted", details["msg"])
     if loc[-1] == "[key]":
         return Problem(path, f"the name {path[-1]} is not wanted", details["msg"])
     return Problem(path, f"{_shown(document, path)} is not wanted", _with_quotes_hint(document, model, path))
@@ -349,9 +358,11 @@ def _alternatives_at(model: type[Sheet], path: FieldPath) -> list[tuple[object, 
     found: list[tuple[object, tuple[object, ...]]] = [(model, ())]
     for step in path:
         inside: list[tuple[object, tuple[object, ...]]] = []
-        for kind, _ in found:
+        for kind, notes in found:
             origin = get_origin(kind)
-            if isinstance(kind, type) and issubclass(kind, BaseModel) and step in kind.model_fields:
+            if isinstance(step, str) and any(isinstance(note, Several) for note in notes):
+                inside.append((kind, notes))
+            elif isinstance(kind, type) and issubclass(kind, BaseModel) and step in kind.model_fields:
                 info = kind.model_fields[str(step)]
                 inside += _alternatives(info.annotation, tuple(info.metadata))
             elif isinstance(origin, type) and issubclass(origin, Mapping):

@@ -168,9 +168,11 @@ def _coalescing(place: _Place) -> Found:
         return
     now = place.settings.coalescing(place.iface).parameters
     for row in facts.parameters:
-        if not row.settable:
+        if row.settable is False:
             continue
-        if not isinstance(row.max, int):
+        if row.settable is not True:
+            yield f"coalescing {row.name}: sheet {place.run.card.name} does not know whether it can be set"
+        elif not isinstance(row.max, int):
             yield f"coalescing {row.name}: sheet {place.run.card.name} knows no largest value of it"
         else:
             value = row.max // 2 if now.get(row.name) != row.max // 2 else row.max

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
-from niclab.bench.records import DeclaredDeviation, Port, Role, SiliconFact
+from niclab.bench.records import Port, Role, SiliconFact
 from niclab.card import ExactFilter, FilterFacts, MulticastFilter, OffloadName
-from niclab.core.verdict import BenchFault, Deviation, NotApplicable, fail_with
+from niclab.core.verdict import BenchFault, NotApplicable, fail_with
 from niclab.frames.exchange import BROADCAST, FrameBench, Say, exchange, near_addresses, strange_addresses
 from niclab.frames.spec import Arrives, FrameStream, PortModes
 from niclab.links import checks, upper
@@ -52,14 +52,8 @@ def _require_exact(run: Run, fact: SiliconFact) -> None:
     """
     section = _section(run)
     run.card.known(section.unicast if fact is SiliconFact.UNICAST_FILTER else section.vlan, fact.value)
-    if declared := _declared(run, fact):
-        said = f"sheet {run.card.name} says {fact.value}: exact; the model of bench {run.bench.name} deviates"
-        raise Deviation(f"{said}: {declared.how} ({declared.source})")
-
-
-def _declared(run: Run, fact: SiliconFact) -> DeclaredDeviation | None:
-    declared = (each for each in run.bench.deviations if (each.card, each.fact) == (run.card.name, fact))
-    return next(declared, None)
+    if declared := run.bench.deviation(run.card.name, fact):
+        raise declared.verdict(ExactFilter.EXACT.value)
 
 
 def own_address_only(run: Run, say: Say) -> None:
@@ -261,7 +255,9 @@ def _address(run: Run, port: Port, own: str, new: str) -> Iterator[None]:
 
 def _answers_at(run: Run, bench: FrameBench, now: dict[Port, str], before: dict[Port, str], say: Say) -> None:
     streams = list[FrameStream]()
-    exact = _section(run).unicast is ExactFilter.EXACT and not _declared(run, SiliconFact.UNICAST_FILTER)
+    exact = _section(run).unicast is ExactFilter.EXACT and not run.bench.deviation(
+        run.card.name, SiliconFact.UNICAST_FILTER
+    )
     for sender in bench.of(Role.PEER):
         port = run.bench.partner(sender)
         old = bench.frames(f"frames to {before[port]}", sender, COUNT, SIZES, destination=before[port])

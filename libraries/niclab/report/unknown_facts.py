@@ -16,6 +16,7 @@ _PARTS = {
     r"link\..+": ("CARD-04/link",),
     r"rings\..+\.default": ("DEL-01/rings",),
     r"coalescing\.(adaptive_.+|.+\.default)": ("DEL-01/coalescing", "NFS-06/defaults"),
+    r"coalescing\..+\.settable": ("SUS-08/coalescing",),
     r"pause\..+": ("DEL-01/pause",),
     r"channels\..+\.default": ("DEL-01/queues",),
     r"mtu\.min": ("SUS-08/mtu",),

@@ -189,11 +189,18 @@ class Run:
                     undo = Action(ActionKind.POWER, server.name, "off")
                     self.journal.register(server.name, "was off and is powered on", undo)
             ensure_ready(self.servers.values())
+            self._read_card_for_kernel()
         except BaseException:
             with self._stack:
                 give_leases_back_quietly(self.servers.values())
                 self.close_servers()
             raise
+
+    def _read_card_for_kernel(self) -> None:
+        """Take the facts of the sheet that hold on the kernel of the dut; those of Linux alone differ."""
+        dut = self.server(Role.DUT)
+        if dut.description.os is OperatingSystem.LINUX:
+            self.card = self.card.of_kernel(dut.host.system.kernel())
 
     def connect(self) -> None:
         """Make both servers reachable, and take their leases; from now on their consoles are logged."""

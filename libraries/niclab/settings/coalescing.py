@@ -11,7 +11,16 @@ from niclab.hosts.ethtool_records import Coalescing
 from niclab.hosts.host import Host
 from niclab.hosts.settings_records import Attempt
 from niclab.run.run import Run
-from niclab.settings.ports import DutPort, chosen_rows, driver_section, dut_ports, refusal, require_known, settled
+from niclab.settings.ports import (
+    DutPort,
+    chosen_rows,
+    driver_section,
+    dut_ports,
+    is_unknown,
+    refusal,
+    require_known,
+    settled,
+)
 
 SETTLES_WITHIN_S = 3.0
 """be2net applies a new coalescing value once a second (be_worker), and shows the value that is in force."""
@@ -76,10 +85,15 @@ def set_parameter(run: Run, parameter: str) -> None:
         CardFailure: A parameter does not keep to the sheet, or does not come back.
         BenchFault: It could not be put back.
         NotApplicable: The sheet does not name the parameter.
+        SheetUnknown: The sheet does not know whether it can be set.
     """
     section, problems = _section(run), list[str]()
     rows = chosen_rows(run, parameter, {row.name: row for row in section.parameters}, "coalescing parameter")
-    for row in rows.values():
+    known = [row for row in rows.values() if not is_unknown(row.settable)]
+    if not known:
+        for name, row in rows.items():
+            run.card.known(row.settable, f"coalescing.parameters.{name}.settable")
+    for row in known:
         for dut in dut_ports(run):
             problems += _tried(dut, row)
     fail_with(problems)

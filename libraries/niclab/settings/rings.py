@@ -33,7 +33,7 @@ def as_delivered(run: Run) -> None:
     for dut in dut_ports(run):
         shown = dut.ask("rings", dut.host.settings.rings)
         for name, ring in rings.items():
-            problems += dut.compare(f"ring {name}", _size(shown.current, name), ring.default)
+            problems += _not_as_delivered(dut, name, ring, _size(shown.current, name))
             problems += dut.compare(f"largest ring {name}", _size(shown.max, name), ring.max)
     fail_with(problems)
 
@@ -126,6 +126,19 @@ class RingSize:
 
 def _section(run: Run) -> RingFacts:
     return driver_section(run, "rings", RingFacts, lambda dut: dut.host.settings.rings(dut.iface))
+
+
+def _not_as_delivered(dut: DutPort, name: str, ring: Ring, found: int | None) -> list[str]:
+    if not ring.shared:
+        return dut.compare(f"ring {name}", found, ring.default)
+    queues = dut.ask("queues", dut.host.settings.channels).current.combined
+    if queues is None:
+        return [dut.expected("number of combined queues", None, f"one, which ring {name} is shared by")]
+    sizes = ring.delivered(queues)
+    if not sizes or found in sizes:
+        return []
+    wanted = " or ".join(map(str, dict.fromkeys(sizes)))
+    return [dut.expected(f"ring {name}", found, f"{wanted}: {ring.default} shared by {queues} queues or more")]
 
 
 def _by_name(rings: RingFacts) -> dict[str, Ring]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from niclab.bench.records import OperatingSystem, Port
 from niclab.core.verdict import NotApplicable, blame, fail_with
-from niclab.hosts.linux.steering_files import SteeringFiles, arrived
+from niclab.hosts.linux.steering_files import SteeringFiles, arrived, arriving
 from niclab.hosts.steering_kinds import SteeringKind
 from niclab.run.run import Run
 from niclab.run.server import Server
@@ -99,17 +100,25 @@ def require_arrival(run: Run, port: Port, cpus: frozenset[int]) -> None:
     _require_linux(server, SteeringKind.IRQ)
     if len(server.host.counts.cpu_times().cpus) < 2:
         raise NotApplicable(f"{server.name} has one CPU: interrupts arrive nowhere else")
+    moving = _moving(server, iface, cpus)
     before = arrived(server.ssh, server.name, iface)
     partner = run.bench.address(run.bench.partner(port))
     server.host.links.ping(str(partner.ip), source=str(run.bench.address(port).ip), count=PINGS)
-    gained = {cpu: count - before.get(cpu, 0) for cpu, count in arrived(server.ssh, server.name, iface).items()}
-    here, elsewhere = (
-        [cpu for cpu, count in gained.items() if count and (cpu in cpus) is wanted] for wanted in (True, False)
-    )
-    if not here or elsewhere:
-        at = ", ".join(f"{count} at CPU {cpu}" for cpu, count in gained.items() if count) or "none"
+    gained = Counter[int]()
+    for irq, counts in arrived(server.ssh, server.name, iface).items():
+        more = {cpu: count - before.get(irq, {}).get(cpu, 0) for cpu, count in counts.items()}
+        former = moving.get(irq, frozenset())
+        gained.update({cpu: count for cpu, count in more.items() if count > (cpu in former)})
+    if not gained or not gained.keys() <= cpus:
+        at = ", ".join(f"{count} at CPU {cpu}" for cpu, count in sorted(gained.items())) or "none"
         wanted_at = ", ".join(map(str, sorted(cpus)))
         blame([port.trouble(f"has had interrupts while pings crossed it: {at}; wanted: at CPU {wanted_at} alone")])
+
+
+def _moving(server: Server, iface: str, cpus: frozenset[int]) -> dict[int, frozenset[int]]:
+    """Interrupts that may arrive once more where they did before they were steered: other CPUs of each."""
+    irqs = arrived(server.ssh, server.name, iface)
+    return {irq: at - cpus for irq, at in arriving(server.ssh, server.name, irqs).items()}
 
 
 def _not_taken(files: SteeringFiles, wanted: dict[str, str], shown: dict[str, str], complaint: str) -> list[str]:

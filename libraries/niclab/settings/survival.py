@@ -121,7 +121,7 @@ def _chosen(dut: DutPort) -> list[tuple[Quantity, int]]:
         read = dut.host.settings.coalescing
         facts = driver_section(dut.run, "coalescing", CoalescingFacts, lambda each: read(each.iface))
         for parameter in facts.parameters:
-            if parameter.settable and isinstance(parameter.max, int):
+            if parameter.settable is True and isinstance(parameter.max, int):
                 found.append((CoalescingValue(dut, parameter.name), parameter.max // 2))
     except SheetSilent:
         pass

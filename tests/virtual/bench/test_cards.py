@@ -12,13 +12,14 @@ from collections.abc import Iterator
 import pytest
 from real_bench import RealBench, wait_for
 
+import cardmodel
 import cardsheet
 import slots
 from layout import Bench, Port
 
 pytestmark = pytest.mark.slow
 
-CARDS = [name for name in cardsheet.names() if name != cardsheet.QEMU_CARD]
+CARDS = cardmodel.virtual_names()
 CARD = "emulex-oce11102"
 NEWER, REQUIRED = "10.6.144.21", "4.4.249.3"
 LINK_S = 10.0
@@ -68,11 +69,13 @@ def test_a_card_comes_up_and_carries_traffic_on_both_ports(at: RealBench, card: 
     at.must("up", "--card", card)
     status = json.loads(at.must("status", "--json"))
     assert status["cards"] == {"dut": card, "peer": card}
-    identity, driver = cardsheet.read(card)["identity"], cardsheet.read(card)["drivers"]["linux"]["module"]
+    pci, driver = cardmodel.read(card)["pci"], cardmodel.read(card)["driver"]
     for server in now(at).servers:
-        for pci in {port.pci for port in server.ports}:
-            shown = at.ssh(server.role, f"lspci -n -s {pci}; basename $(readlink /sys/bus/pci/devices/{pci}/driver)")
-            assert shown.split()[2] == f"{identity['vendor_id']}:{identity['device_id']}"
+        for place in {port.pci for port in server.ports}:
+            shown = at.ssh(
+                server.role, f"lspci -n -s {place}; basename $(readlink /sys/bus/pci/devices/{place}/driver)"
+            )
+            assert shown.split()[2] == f"{pci['vendor']}:{pci['device']}"
             assert shown.split()[-1] == driver
     set_up(at)
     for role in ("dut", "peer"):

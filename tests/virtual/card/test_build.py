@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[3]
 sys.path.append(str(ROOT / "lab/virtual/card"))
 
 import build  # noqa: E402
+
 import models  # noqa: E402
 
 HEADER = (ROOT / "lab/virtual/card/mailbox.h").read_text()

@@ -32,6 +32,8 @@ static int set_rings(struct net_device *dev, struct ethtool_ringparam *r, struct
 	bool running = netif_running(dev);
 	int err = 0;
 
+	if (v->model->rings_busy_once_up)
+		return -EBUSY;
 	if (small(&v->model->rx, r->rx_pending) || small(&v->model->tx, r->tx_pending)) {
 		netdev_info(dev, "ring of rx %u tx %u is too small\n", r->rx_pending, r->tx_pending);
 		return -EINVAL;
@@ -71,6 +73,31 @@ static void keep_fixed(const struct vnet *v, struct ethtool_coalesce *c)
 		c->tx_coalesce_usecs_low = v->coalesce.tx_coalesce_usecs_low;
 	if (fixed & ETHTOOL_COALESCE_TX_USECS_HIGH)
 		c->tx_coalesce_usecs_high = v->coalesce.tx_coalesce_usecs_high;
+	if (fixed & ETHTOOL_COALESCE_TX_USECS_IRQ)
+		c->tx_coalesce_usecs_irq = v->coalesce.tx_coalesce_usecs_irq;
+}
+
+/* Where both ways share interrupts, a time of sending is that of receiving, or there is none. */
+static int of_shared_vectors(const struct vnet *v, struct ethtool_coalesce *c)
+{
+	const struct ethtool_coalesce *old = &v->coalesce;
+	bool sending, waiting;
+
+	if (v->model->coalesce_vectors == VCARD_VECTORS_OF_ONE_WAY)
+		return 0;
+	if (v->model->coalesce_vectors == VCARD_VECTORS_REFUSE_SENDING)
+		return c->tx_coalesce_usecs ? -EINVAL : 0;
+	if (c->rx_coalesce_usecs == old->rx_coalesce_usecs)
+		c->rx_coalesce_usecs = c->rx_coalesce_usecs_irq;
+	sending = c->tx_coalesce_usecs != old->tx_coalesce_usecs;
+	waiting = c->tx_coalesce_usecs_irq != old->tx_coalesce_usecs_irq;
+	if ((sending && c->tx_coalesce_usecs != c->rx_coalesce_usecs) ||
+	    (!sending && waiting && c->tx_coalesce_usecs_irq != c->rx_coalesce_usecs))
+		return -EINVAL;
+	c->rx_coalesce_usecs_irq = c->rx_coalesce_usecs;
+	c->tx_coalesce_usecs = c->rx_coalesce_usecs;
+	c->tx_coalesce_usecs_irq = c->rx_coalesce_usecs;
+	return 0;
 }
 
 static int set_coalesce(struct net_device *dev, struct ethtool_coalesce *c, struct kernel_ethtool_coalesce *k,
@@ -78,12 +105,16 @@ static int set_coalesce(struct net_device *dev, struct ethtool_coalesce *c, stru
 {
 	struct vnet *v = netdev_priv(dev);
 	u32 max = v->model->max_usecs;
+	int err;
 
 	if (max && (c->rx_coalesce_usecs > max || c->tx_coalesce_usecs > max || c->rx_coalesce_usecs_high > max)) {
 		netdev_info(dev, "coalescing of more than %u us is not supported\n", max);
 		return -EINVAL;
 	}
 	keep_fixed(v, c);
+	err = of_shared_vectors(v, c);
+	if (err)
+		return err;
 	v->coalesce = *c;
 	return 0;
 }
@@ -101,7 +132,7 @@ static int set_pause(struct net_device *dev, struct ethtool_pauseparam *p)
 {
 	struct vnet *v = netdev_priv(dev);
 
-	if (p->autoneg && !v->model->pause_autoneg)
+	if ((p->autoneg && !v->model->pause_autoneg) || (v->model->pause_tx_needs_rx && p->tx_pause && !p->rx_pause))
 		return -EINVAL;
 	v->pause_autoneg = p->autoneg;
 	if (vcard_fault(v->port, VCARD_FAULT_PAUSE_IGNORED))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Offloads: the sheet's, the kernel's own rules, and what a defective card makes of them. */
+/* Offloads: the model's, the kernel's own rules, and what a defective card makes of them. */
 #include "vnet.h"
 
 static const struct {
@@ -34,8 +34,8 @@ netdev_features_t vnet_fix_features(struct net_device *dev, netdev_features_t fe
 {
 	const struct vnet *v = netdev_priv(dev);
 
-	if (v->model->lro_needs_rxcsum && !(features & NETIF_F_RXCSUM))
-		features &= ~NETIF_F_LRO;
+	if (!(features & NETIF_F_RXCSUM))
+		features &= ~v->model->need_rxcsum;
 	return (features & ~named(v, VCARD_FAULT_FEATURE_STUCK_OFF)) | named(v, VCARD_FAULT_FEATURE_STUCK_ON);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Which frames a port takes in by their destination: its own address, groups as the sheet has them, modes. */
+/* Which frames a port takes in by their destination: its own address, groups as the model has them, modes. */
 #include <linux/crc32.h>
 #include <linux/etherdevice.h>
 

@@ -95,16 +95,18 @@ void vnet_spread(struct vnet *v)
 		v->indirection[i] = ethtool_rxfh_indir_default(i, v->channels);
 }
 
-static u32 initial(const struct vnet *v, enum vcard_fault fault, u32 sheet)
+static u32 initial(const struct vnet *v, enum vcard_fault fault, u32 model)
 {
-	return vcard_fault(v->port, fault) ?: sheet;
+	return vcard_fault(v->port, fault) ?: model;
 }
 
 void vnet_defaults(struct vnet *v)
 {
 	const struct vcard_model *model = v->model;
 
-	v->rx_ring = initial(v, VCARD_FAULT_DEFAULT_RX_RING, model->rx.initial);
+	u32 rx = model->rx_shared ? max(model->rx.min, model->rx.initial / v->channels) : model->rx.initial;
+
+	v->rx_ring = initial(v, VCARD_FAULT_DEFAULT_RX_RING, rx);
 	v->tx_ring = initial(v, VCARD_FAULT_DEFAULT_TX_RING, model->tx.initial);
 	v->rx_mini = model->rx_mini.initial;
 	v->rx_jumbo = model->rx_jumbo.initial;

@@ -56,7 +56,7 @@ static void activate(struct vcard_port *port)
 	nvram_set_string(port->nvram, VCARD_P_FW_PENDING, "", 32);
 }
 
-/* The card gets power: the sheet's version where none was ever written, pending versions, and bricks that recover. */
+/* The card gets power: the model's version where none was ever written, pending versions, and bricks that recover. */
 void firmware_power_on(struct card *card)
 {
 	char active[33];
@@ -115,7 +115,7 @@ void vcard_firmware_load(struct vcard_port *port)
 }
 EXPORT_SYMBOL_GPL(vcard_firmware_load);
 
-/* Writes an image that the driver has checked; takes the time the sheet says. */
+/* Writes an image that the driver has checked; takes the time the model says. */
 int vcard_firmware_flash(struct vcard_port *port, const u8 *image, u32 length, const char *version)
 {
 	unsigned int place = (port->card->slot * VCARD_PORTS + port->index) * VCARD_IMAGE_SIZE, done = 0, step;

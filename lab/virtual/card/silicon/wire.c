@@ -16,7 +16,7 @@
 
 #include "silicon.h"
 
-#define BUFFER_BYTES 10240	/* headers, two tags and the largest MTU of a sheet (MTU_MAX of models.py) */
+#define BUFFER_BYTES 10240	/* headers, two tags and the largest MTU of a model (MTU_MAX of models.py) */
 #define BUFFERS 256
 #define PULSE_PROTOCOL 0x88b5	/* IEEE 802 local experimental ethertype 1 */
 #define PULSE_LIGHT 1

@@ -1,4 +1,4 @@
-"""The options of an interface: bits here, features of ethtool below, and the rules of the card's sheet between them.
+"""The options of an interface: bits here, features of ethtool below, and the rules of the card's model between them.
 
 A bit whose feature the kernel below cannot change, or does not have, is kept here until the driver is loaded again. A
 bit is ``held`` when the kernel below has switched its feature off together with another one, and this system's driver
@@ -100,6 +100,8 @@ def change(iface: str, word: str) -> None:
 
 def _switch(iface: str, rules: Sequence[Mapping[str, Any]], rule: Mapping[str, Any], on: bool, word: str) -> None:
     below, state = _below(iface), remembered(f"options-{iface}")
+    if on and rule["change"] == "not-on" and rule["error"]:
+        raise Refusal(f"ifconfig: {word}: {rule['error']}")
     if rule["change"] == "fixed" or (rule["change"] == "not-off" and not on) or (rule["change"] == "not-on" and on):
         return
     if _is_on(rule, below, state) is on:

@@ -26,6 +26,11 @@ def affinity_file(irq: int) -> str:
     return f"/proc/irq/{irq}/smp_affinity_list"
 
 
+def effective_file(irq: int) -> str:
+    """Where it arrives for now, which is where it was given to once it has moved (since Linux 4.15)."""
+    return f"/proc/irq/{irq}/effective_affinity_list"
+
+
 def queue_files(iface: str, kind: SteeringKind) -> str:
     """The files of all queues, as a pattern of the shell."""
     name = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.hosts.errors import ReadError
@@ -15,6 +15,7 @@ from niclab.hosts.linux.steering import (
     affinity_file,
     cpus_of_list,
     cpus_of_mask,
+    effective_file,
     irqs_of,
     mask_of,
     queue_files,
@@ -145,13 +146,16 @@ class SteeringFiles:
         return [RFS_TABLE, *files] if self._kind is SteeringKind.RFS else files
 
 
-def arrived(shell: Shell, name: str, iface: str) -> dict[int, int]:
+def arrived(shell: Shell, name: str, iface: str) -> dict[int, dict[int, int]]:
     """Count the interrupts of an interface by the CPU that took them, since the system has started.
 
     Args:
         shell: Runs commands on the host.
         name: Name of the host, for messages.
         iface: Name of the interface.
+
+    Returns:
+        Number of each interrupt -> CPU -> count.
 
     Raises:
         NotApplicable: No interrupt bears its name.
@@ -161,8 +165,33 @@ def arrived(shell: Shell, name: str, iface: str) -> dict[int, int]:
     mine = irqs_of(shown, iface)
     if not mine:
         raise NotApplicable(f"{name}: no interrupt bears the name of {iface}")
-    counts = [each.counts for each in shown.irqs if each.irq in mine]
-    return {cpu: sum(of_irq[index] for of_irq in counts) for index, cpu in enumerate(shown.cpus)}
+    counts = {each.irq: each.counts for each in shown.irqs}
+    return {irq: dict(zip(shown.cpus, counts[irq], strict=True)) for irq in mine}
+
+
+def arriving(shell: Shell, name: str, irqs: Iterable[int]) -> dict[int, frozenset[int]]:
+    """Ask at which CPUs interrupts arrive for now.
+
+    Without interrupt remapping the kernel moves an interrupt when it arrives the next time, once more at its former CPU
+    (Linux 6.1, arch/x86/kernel/apic/vector.c, apic_ack_irq(); kernel/irq/migration.c).
+
+    Args:
+        shell: Runs commands on the host.
+        name: Name of the host, for messages.
+        irqs: Their numbers.
+
+    Raises:
+        BenchFault: The kernel does not say, or says something else than a list of CPUs.
+    """
+    found = {}
+    for irq in irqs:
+        file = effective_file(irq)
+        shown = shell.run(f"cat {file}", check=True)
+        try:
+            found[irq] = cpus_of_list(shown.stdout)
+        except ReadError as error:
+            raise error.about(f"{name}: {file}") from error
+    return found
 
 
 def _interrupts(shell: Shell, name: str) -> Interrupts:

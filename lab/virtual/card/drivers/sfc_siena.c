@@ -3,7 +3,7 @@
 #include "../net/vnet.h"
 
 static const struct pci_device_id ids[] = {
-#include "gen/sfc_ids.h"
+#include "gen/sfc_siena_ids.h"
 	{ 0 }
 };
 
@@ -32,4 +32,4 @@ static const char *const tests[] = {
 	"phy",
 };
 
-VNET_DRIVER(sfc, "Solarflare network driver", "Solarflare Communications and Michael Brown");
+VNET_DRIVER(sfc_siena, "Solarflare network driver", "Solarflare Communications and Michael Brown");
