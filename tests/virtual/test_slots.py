@@ -49,7 +49,7 @@ def test_every_model_is_a_card_of_two_ports(name: str) -> None:
     assert len(card.pci) == len(card.places) == len(set(card.places)) == 2
     assert all(re.fullmatch(r"0000:8[12]:00\.[0-7]", pci) for pci in card.pci)
     assert re.fullmatch(r"[0-9a-f]{2}(:[0-9a-f]{2}){2}", card.mac_prefix)
-    assert card.line_rate_mbps / card.rate_scale in (50.0, 200.0)
+    assert card.line_rate_mbps / card.rate_scale in (25.0, 50.0, 200.0)
 
 
 def test_ports_are_functions_of_one_card_or_cards_of_their_own() -> None:
