@@ -31,7 +31,7 @@ FRAME_DEFECTS = (
     _frames("ring-kills-link=1", (CHANGES,), "no carrier 5000 ms after ring", CARRIES),
     _frames("rx-flip=20", (OFFLOADED, NOT_OFFLOADED), "arrived", CARRIES),
     Defect(EMULEX, ("card:dut.p0", "vlan-leak=1"), red(FILTERED), "VLAN", tests=(FILTERED, CARRIES)),
-    Defect("intel-82574l", ("cable:a.dut", "rate_factor=0.02"), red(LOAD), "sends under full load", tests=(LOAD, UP)),
+    Defect("intel-82574l", ("cable:a.dut", "rate_factor=0.02"), red(LOAD), "full load", tests=(LOAD, UP)),
     Defect(BROADCOM, ("card:dut.p0", "link-flap=4000"), red(LOAD), "carrier", tests=(LOAD, CARRIES), into=LOAD),
     Defect(BROADCOM, ("card:dut.p0", "jumbo-drop=4096"), red(LARGEST), "", tests=(LARGEST, ONCE), full=True),
     Defect(BROADCOM, ("card:dut.p0", "selftest-fails=2"), red(WHOLE), "fails", tests=(WHOLE, CARRIES), full=True),
