@@ -44,6 +44,7 @@ from niclab.hosts.records import (
 from niclab.hosts.settings_records import Attempt
 from niclab.run.lease import FOLDER
 from niclab.state.program import BEGIN
+from niclab.traffic.looks import surrounded
 from niclab.transports import ConnectionLost
 from niclab.transports.bmc import Bmc, PowerAction, PowerState, SelEntry, Sensor, SensorKind, SensorStatus
 from niclab.transports.console_line import NoBreak
@@ -180,6 +181,7 @@ class FakeHost:
         self.memory = 1 << 30
         self.missing_tools: set[str] = set()
         self.ticks, self.worked, self.busy_ticks = 0, 0, 10
+        self.shown_loads: dict[tuple[str, str], Load] = {}
         self.journal: Journal | None = None
         self.calls: list[str] = []
         self.changes: list[tuple[str, tuple[str, ...]]] = []
@@ -292,12 +294,16 @@ class FakeHost:
         return self.kernel_said[int(mark.token) :]
 
     def load_command(self, iface: str) -> str:
-        assert iface
-        return LOAD
+        return f"{LOAD} {iface}"
 
     def read_load(self, iface: str, text: str) -> Load:
-        assert text == ""
-        return self.load(iface)
+        return self.shown_loads[iface, text]
+
+    def show_load(self, iface: str) -> str:
+        """What the command of a look prints: it names what there is now."""
+        number = str(len(self.shown_loads))
+        self.shown_loads[iface, number] = self.load(iface)
+        return number
 
     def look(self, mark: KernelLogMark, show: str = "") -> KernelLook:
         self._answer()
@@ -484,6 +490,10 @@ class _AsAsked:
         return self._ssh.run(command.removeprefix("export LC_ALL=C; "), timeout_s=timeout_s, check=check)
 
 
+SURROUNDED = re.compile(re.escape(surrounded("CLIENT", "ASK")).replace("ASK", "(.+)").replace("CLIENT", "(.+)"))
+"""A client between two looks."""
+
+
 class FakeSsh:
     """SSH to a fake host. Changes its links as a shell would; other commands are answered by ``replies``."""
 
@@ -521,6 +531,8 @@ class FakeSsh:
 
     def run(self, command: str, *, timeout_s: float = 60, check: bool = False) -> Result:
         assert timeout_s > 0
+        if (parts := SURROUNDED.fullmatch(command)) is not None:
+            return self._surrounded(command, *parts.groups())
         if f"{FOLDER}/lease" in command and self.host.alive:
             return self._in_sh(command.replace(FOLDER, self.root), check)
         if command.startswith(BEGIN) and self.host.alive:
@@ -529,7 +541,8 @@ class FakeSsh:
         if not self.host.alive:
             raise ConnectionLost(f"{self.host.name}: no answer to {command!r}")
         if ' < /tmp/niclab.fake/standstill_program.py.told && kill -0 "$pid"' in command:
-            then = "@ then\n" if command.endswith(f" && {LOAD}") else ""
+            _, asked, iface = command.rpartition(f" && {LOAD} ")
+            then = f"@ then\n{self.host.show_load(iface)}" if asked else ""
             return (
                 Result(command, 0, None, f"pid 42\n{self.stood}{then}", "", 0.01)
                 if not self.watch_is_gone
@@ -548,6 +561,12 @@ class FakeSsh:
         if check and not result.succeeded:
             raise BenchFault(f"{self.host.name}: {command!r}: {result.ending}; stderr: {result.stderr}")
         return result
+
+    def _surrounded(self, command: str, ask: str, client: str, again: str) -> Result:
+        first, said, last = self.run(ask), self.run(client), self.run(again)
+        text = f"{first.stdout}@ client {first.exit_status}\n{said.stdout}\n@ client ended {said.exit_status}\n"
+        errors = "".join(each.stderr for each in (first, said, last))
+        return Result(command, last.exit_status, last.signal, text + last.stdout, errors, 0.03)
 
     def _in_sh(self, command: str, check: bool) -> Result:
         """Run a command in a real shell."""

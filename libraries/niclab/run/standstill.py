@@ -21,6 +21,7 @@ from niclab.hosts.errors import ReadError
 from niclab.run import program, standstill_program
 from niclab.run.run import Run
 from niclab.run.server import Server
+from niclab.transports.ssh import Result
 
 PERIOD_MS = 20
 LEAST_MS = 250
@@ -68,21 +69,41 @@ class StandstillWatch:
         """
         return tuple(side_by_side(_Program.told, self._programs))
 
-    def told_and_shown(self, show: Mapping[Role, str]) -> tuple[Told, dict[Role, str]]:
-        """Ask as :meth:`told` does, and have each server run a command in the same round trip.
+    def asking(self, role: Role, show: str) -> str:
+        """Return the command that asks one server, and has it run another command in the same round trip.
 
         Args:
-            show: Server -> the command, which must succeed.
+            role: The server.
+            show: The other command, which must succeed.
+        """
+        return self._of(role).asking(show)
+
+    def read(self, role: Role, command: str, answer: Result) -> tuple[tuple[int, ...], str]:
+        """Read what :meth:`asking` printed.
+
+        Args:
+            role: The server.
+            command: The other command.
+            answer: The answer.
 
         Returns:
-            What the programs have written, and what the commands have printed.
+            What the program has written, and what the other command has printed.
 
         Raises:
-            BenchFault: As :meth:`told`, or when a command fails.
+            BenchFault: As :meth:`told`, or when the other command has failed.
         """
-        answers = side_by_side(lambda each: each.told_and_shown(show[each.server.role]), self._programs)
-        shown = {each.server.role: text for each, (_, text) in zip(self._programs, answers, strict=True)}
-        return tuple(told for told, _ in answers), shown
+        return self._of(role).read(answer, command)
+
+    def by_role(self, told: Mapping[Role, tuple[int, ...]]) -> Told:
+        """Return what each program has written as :meth:`told` does.
+
+        Args:
+            told: Server -> what its program has written.
+        """
+        return tuple(told[each.server.role] for each in self._programs)
+
+    def _of(self, role: Role) -> _Program:
+        return next(each for each in self._programs if each.server.role is role)
 
     def between(self, before: Told, after: Told) -> tuple[Stood, ...]:
         """What has come from one of :meth:`told` to another."""
@@ -137,10 +158,25 @@ class _Program:
             raise
 
     def told(self) -> tuple[int, ...]:
-        return _ask(self.server, self._file)[0]
+        return self.read(self.server.ssh.run(self.asking()))[0]
 
-    def told_and_shown(self, show: str) -> tuple[tuple[int, ...], str]:
-        return _ask(self.server, self._file, show)
+    def asking(self, then: str = "") -> str:
+        name = shlex.quote(self._file)
+        # all of it built into the shell: a process more costs an emulated server as much as the answer
+        show, lives = 'while read -r line; do printf "%s\\n" "$line"; done', 'kill -0 "$pid"'
+        ask = f"{show} < {name} && read -r _ pid < {name} && {lives}"
+        return f"{ask} && echo '{_THEN}' && export LC_ALL=C && {then}" if then else ask
+
+    def read(self, answer: Result, then: str = "") -> tuple[tuple[int, ...], str]:
+        name = self.server.name
+        told, separator, shown = answer.stdout.partition(f"{_THEN}\n")
+        if not answer.succeeded:
+            what = f"`{then}`" if separator else "the watch for standstills is gone"
+            raise BenchFault(f"{name}: {what}: {answer.ending}: {answer.stderr.strip()[-200:]}")
+        try:
+            return read_told(told), shown
+        except ReadError as error:
+            raise error.about(f"{name}: watch for standstills") from error
 
     def end(self) -> None:
         """End it and remove its files; a server that has booted since has none of it."""
@@ -186,24 +222,6 @@ def blameless(run: Run, least_ms: int = LEAST_OF_PINGS_MS) -> Iterator[None]:
         if not (stood := both.between(both.begun, both.told())):
             raise
         raise Undecided(f"{error}\nmeanwhile {', '.join(map(str, stood))}; expected: both keep running") from error
-
-
-def _ask(server: Server, file: str, then: str = "") -> tuple[tuple[int, ...], str]:
-    name = shlex.quote(file)
-    # all of it built into the shell: a process more costs an emulated server as much as the answer
-    ask = f'while read -r line; do printf "%s\\n" "$line"; done < {name} && read -r _ pid < {name} && kill -0 "$pid"'
-    answer = server.ssh.run(f"{ask} && echo '{_THEN}' && export LC_ALL=C && {then}" if then else ask)
-    told, separator, shown = answer.stdout.partition(f"{_THEN}\n")
-    if not answer.succeeded and not separator:
-        raise BenchFault(
-            f"{server.name}: the watch for standstills is gone: {answer.ending}: {answer.stderr.strip()[-200:]}"
-        )
-    if not answer.succeeded:
-        raise BenchFault(f"{server.name}: `{then}`: {answer.ending}: {answer.stderr.strip()[-200:]}")
-    try:
-        return read_told(told), shown
-    except ReadError as error:
-        raise error.about(f"{server.name}: watch for standstills") from error
 
 
 def read_told(text: str) -> tuple[int, ...]:
