@@ -305,7 +305,8 @@ class FakeHost:
         self.shown_loads[iface, number] = self.load(iface)
         return number
 
-    def look(self, mark: KernelLogMark, show: str = "") -> KernelLook:
+    def look(self, mark: KernelLogMark, show: str = "", *, timeout_s: float = 60) -> KernelLook:
+        assert timeout_s > 0
         self._answer()
         shown = self.shell(show) if show else ""
         try:

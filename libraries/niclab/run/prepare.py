@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -52,6 +52,8 @@ class PreparedPorts:
         """Port -> name of its interface, as found by :meth:`prepare`."""
         self._left: dict[Role, tuple[str, str]] = {}  # role -> the command that shows its state, and what it showed
         self._shown: dict[Role, _Shown] = {}
+        self.show: Callable[[Role, str], str] = self.show_alone
+        """Gets what a command shows on a server; the kernel watch has the kernel's words come with it."""
 
     def prepared(self) -> bool:
         """Return whether both servers are as :meth:`prepare` left them: same boot, same ports, up, with addresses.
@@ -62,11 +64,10 @@ class PreparedPorts:
 
         def same(role: Role) -> bool:
             command, before = self._left[role]
-            shown = self._shown.get(role)
-            if shown is not None and shown.is_news(self._run.servers[role]):
-                return shown.text == before
+            if self.has_news(role):
+                return self._shown[role].text == before
             try:
-                return self._run.servers[role].ssh.run(command, timeout_s=ANSWER_WITHIN_S).stdout == before
+                return self.show(role, command) == before
             except BenchFault:
                 return False
 
@@ -93,11 +94,32 @@ class PreparedPorts:
         server = self._run.servers[role]
         self._shown[role] = _Shown(text, server.ssh.calls, server.boots_ordered, Deadline(NEWS_FOR_S))
 
+    def has_news(self, role: Role) -> bool:
+        """Return whether :meth:`note_shown` has just been called for a server, and nothing was asked of it since.
+
+        Args:
+            role: The server.
+        """
+        shown = self._shown.get(role)
+        return shown is not None and shown.is_news(self._run.servers[role])
+
+    def show_alone(self, role: Role, command: str) -> str:
+        """Return what a command shows on a server, and nothing else.
+
+        Args:
+            role: The server.
+            command: The command.
+
+        Raises:
+            BenchFault: It fails, or the server does not answer.
+        """
+        return self._run.servers[role].ssh.run(command, timeout_s=ANSWER_WITHIN_S, check=True).stdout
+
     @contextmanager
     def looked_at(self) -> Iterator[None]:
         """Keep what was just shown where servers are asked inside the ``with`` block, and nothing is changed."""
         servers = self._run.servers
-        news = {role: shown for role, shown in self._shown.items() if shown.is_news(servers[role])}
+        news = {role: shown for role, shown in self._shown.items() if self.has_news(role)}
         yield
         for role, shown in news.items():
             self._shown[role] = replace(shown, calls=servers[role].ssh.calls)
@@ -116,10 +138,13 @@ class PreparedPorts:
         interfaces = side_by_side(self._interface, ports)
         self.interfaces = dict(zip(ports, interfaces, strict=True))
         side_by_side(lambda shown: self._prepare(*shown), run.shown(ports).items())
-        for role in Role:
+
+        def left(role: Role) -> tuple[str, str]:
             mine = [iface for port, iface in zip(ports, interfaces, strict=True) if port.role is role]
             command = run.servers[role].host.links.show_command(mine)
-            self._left[role] = (command, run.servers[role].run(command).stdout)
+            return command, self.show(role, command)
+
+        self._left = dict(zip(Role, side_by_side(left, Role), strict=True))
 
     def _interface(self, port: Port) -> str:
         try:
