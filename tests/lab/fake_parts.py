@@ -493,6 +493,8 @@ class _AsAsked:
 
 SURROUNDED = re.compile(re.escape(surrounded("CLIENT", "ASK")).replace("ASK", "(.+)").replace("CLIENT", "(.+)"))
 """A client between two looks."""
+UNDONE = re.compile(r"\((.+?)\n\) && echo '(@ undone \d+)'", re.DOTALL)
+"""A step of several that undo changes."""
 
 
 class FakeSsh:
@@ -534,6 +536,8 @@ class FakeSsh:
         assert timeout_s > 0
         if (parts := SURROUNDED.fullmatch(command)) is not None:
             return self._surrounded(command, *parts.groups())
+        if steps := UNDONE.findall(command):
+            return self._undone(command, steps)
         if f"{FOLDER}/lease" in command and self.host.alive:
             return self._in_sh(command.replace(FOLDER, self.root), check)
         if command.startswith(BEGIN) and self.host.alive:
@@ -568,6 +572,15 @@ class FakeSsh:
         text = f"{first.stdout}@ client {first.exit_status}\n{said.stdout}\n@ client ended {said.exit_status}\n"
         errors = "".join(each.stderr for each in (first, said, last))
         return Result(command, last.exit_status, last.signal, text + last.stdout, errors, 0.03)
+
+    def _undone(self, command: str, steps: Sequence[tuple[str, str]]) -> Result:
+        said = ""
+        for step, mark in steps:
+            result = self.run(step)
+            if not result.succeeded:
+                return replace(result, command=command, stdout=said)
+            said += f"{mark}\n"
+        return Result(command, 0, None, said, "", 0.01)
 
     def _in_sh(self, command: str, check: bool) -> Result:
         """Run a command in a real shell."""
