@@ -91,8 +91,10 @@ def vlan_on_port(run: Run, port: Port, vlan_id: int) -> Stack:
     stack = Stack(server, f"{iface}.{vlan_id}", address, _before(run, [port]))
     with _whole(run, stack):
         _register_module(run, stack, stack.server.host.bonds.modules()[1])
-        _register_port(run, stack, port, stack.below[port])
-        _add_vlan(run, stack, iface, vlan_id)
+        was = stack.below[port]
+        _register_port(run, stack, port, was)
+        has_address = str(address.ip) in [entry.address for entry in was.addresses]
+        _add_vlan(run, stack, iface, vlan_id, moved=has_address)
     return stack
 
 
@@ -225,10 +227,11 @@ def _before(run: Run, ports: list[Port]) -> dict[Port, Interface]:
     return found
 
 
-def _add_vlan(run: Run, stack: Stack, below: str, vlan_id: int) -> None:
+def _add_vlan(run: Run, stack: Stack, below: str, vlan_id: int, *, moved: bool = False) -> None:
+    """``moved``: what it lies on has its address."""
     host = stack.server.host
     _register(run, stack, stack.server.name, f"VLAN {stack.name} is made", host.undo.upper(stack.name))
-    if str(stack.address.ip) in [entry.address for entry in host.links.interface(below).addresses]:
+    if moved:
         host.links.remove_address(below, str(stack.address))
     host.bonds.create_vlan(stack.name, below, vlan_id)
     host.links.add_address(stack.name, str(stack.address))
