@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from signal import Signals
 from types import SimpleNamespace
 
 from niclab.bench.records import Role
@@ -569,7 +570,7 @@ class FakeSsh:
 
     def _surrounded(self, command: str, ask: str, client: str, again: str) -> Result:
         first, said, last = self.run(ask), self.run(client), self.run(again)
-        text = f"{first.stdout}@ client {first.exit_status}\n{said.stdout}\n@ client ended {said.exit_status}\n"
+        text = f"{first.stdout}@ client {first.exit_status}\n{said.stdout}\n@ client ended {_status(said)}\n"
         errors = "".join(each.stderr for each in (first, said, last))
         return Result(command, last.exit_status, last.signal, text + last.stdout, errors, 0.03)
 
@@ -638,6 +639,11 @@ class FakeSsh:
 
     def close(self) -> None:
         self.closed += 1
+
+
+def _status(result: Result) -> int:
+    """As a shell reports it."""
+    return 128 + Signals[f"SIG{result.signal}"] if result.exit_status is None else result.exit_status
 
 
 class FakeBmc(Bmc):

@@ -27,6 +27,11 @@ def test_each_part_has_its_own_text_and_status(text: str, status: int) -> None:
     assert (first.stdout, first.exit_status, last.stdout, last.exit_status) == ("looked\n", 0, "looked\n", 0)
 
 
+def test_a_client_that_a_signal_ended_is_said_so() -> None:
+    _, client, last = parts_of("dut", "the client", ran("sh -c 'echo said; kill -SEGV $$'"))
+    assert (client.stdout, client.ending, last.succeeded) == ("said\n", "killed by SIGSEGV", True)
+
+
 @pytest.mark.parametrize("fails", ["first", "last"])
 def test_a_look_that_fails_is_seen(fails: str) -> None:
     ask = "echo looked && [ $n = now ]"

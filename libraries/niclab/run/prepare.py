@@ -52,6 +52,8 @@ class PreparedPorts:
         """Port -> name of its interface, as found by :meth:`prepare`."""
         self._left: dict[Role, tuple[str, str]] = {}  # role -> the command that shows its state, and what it showed
         self._shown: dict[Role, _Shown] = {}
+        self.answered = frozenset[Role]()
+        """The servers that :meth:`prepared` has asked, and that answered."""
         self.show: Callable[[Role, str], str] = self.show_alone
         """Gets what a command shows on a server; the kernel watch has the kernel's words come with it."""
 
@@ -62,16 +64,18 @@ class PreparedPorts:
         does not answer.
         """
 
-        def same(role: Role) -> bool:
-            command, before = self._left[role]
-            if self.has_news(role):
-                return self._shown[role].text == before
-            try:
-                return self.show(role, command) == before
-            except BenchFault:
-                return False
+        asked = [role for role in self._left if not self.has_news(role)]
 
-        return len(self._left) == len(Role) and all(side_by_side(same, Role))
+        def ask(role: Role) -> str | None:
+            try:
+                return self.show(role, self._left[role][0])
+            except BenchFault:
+                return None
+
+        shown = dict(zip(asked, side_by_side(ask, asked), strict=True))
+        self.answered = frozenset(role for role, text in shown.items() if text is not None)
+        now = {role: shown[role] if role in shown else self._shown[role].text for role in self._left}
+        return len(now) == len(Role) and all(now[role] == before for role, (_, before) in self._left.items())
 
     def showing(self, role: Role) -> str:
         """Return the command that shows what :meth:`prepared` compares, for who asks a server something else as well.

@@ -26,7 +26,7 @@ def make_ready(run: Run, warn: Callable[[str], object]) -> None:
             server.start_console_log()
     if run.test_ports.prepared():
         return
-    for recovery in ensure_ready(servers):
+    for recovery in ensure_ready(server for server in servers if server.role not in run.test_ports.answered):
         warn(str(recovery))
     missing = side_by_side(lambda server: _missing_driver(run, server), servers)
     for server, module in zip(servers, missing, strict=True):

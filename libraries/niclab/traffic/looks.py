@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from signal import Signals
 
 from niclab.bench.records import Role
 from niclab.core.verdict import BenchFault
@@ -16,6 +17,9 @@ from niclab.run.server import Server
 from niclab.run.standstill import StandstillWatch
 from niclab.transports.ssh import Result
 
+_SIGNALLED = 128
+"""A shell reports an end by signal N as this and N."""
+_SIGNALS = frozenset(Signals)
 _BEGINS, _ENDED = "@ client", "@ client ended"
 
 
@@ -108,8 +112,10 @@ def parts_of(name: str, command: str, ended: Result) -> tuple[Result, Result, Re
     status, _, last = rest.partition("\n")
     if not asked.isdecimal() or not status.isdecimal():
         raise BenchFault(f"{name}: `{command}`: {ended.ending}: {ended.stderr.strip()[-200:]}")
+    number = int(status)
+    by_signal = Signals(number - _SIGNALLED).name.removeprefix("SIG") if number - _SIGNALLED in _SIGNALS else None
     return (
         replace(ended, exit_status=int(asked), signal=None, stdout=first),
-        replace(ended, command=command, exit_status=int(status), signal=None, stdout=said),
+        replace(ended, command=command, exit_status=None if by_signal else number, signal=by_signal, stdout=said),
         replace(ended, stdout=last),
     )

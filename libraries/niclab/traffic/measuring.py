@@ -123,8 +123,6 @@ def measure(
     sender: Role,
     order: Order,
     line_mbps: float,
-    over: Mapping[Role, str] | None = None,
-    watch: standstill.StandstillWatch | None = None,
 ) -> TrafficRun:
     """Make one run over ``path``, with a server of its own.
 
@@ -134,15 +132,12 @@ def measure(
         sender: The server that sends.
         order: What is sent, and for how long.
         line_mbps: What the line carries; a run that finds more is no measurement.
-        over: The interface of each server that has the path's address, where it is not its port: a bond, a VLAN.
-        watch: Of both servers, where there is one already.
 
     Raises:
         NotApplicable: When the bench's tool cannot do what is asked.
         BenchFault: When the run fails, its result is worthless, or the servers' counters contradict it.
     """
-    tool_of(run.bench.traffic).client_command(serving.route(run, serving.ends(run, path, sender)), order)
-    with session(run, path, sender, line_mbps, over, watch) as made:
+    with session(run, path, sender, line_mbps, order=order) as made:
         return made.measure(order)
 
 
@@ -154,10 +149,27 @@ def session(
     line_mbps: float,
     over: Mapping[Role, str] | None = None,
     watch: standstill.StandstillWatch | None = None,
+    order: Order | None = None,
 ) -> Iterator[Session]:
-    """Runs over ``path`` with one server that listens inside the ``with`` block, and ends with it."""
+    """Runs over ``path`` with one server that listens inside the ``with`` block, and ends with it.
+
+    Args:
+        run: The run.
+        path: The path of the bench.
+        sender: The server that sends.
+        line_mbps: What the line carries; a run that finds more is no measurement.
+        over: The interface of each server that has the path's address, where it is not its port: a bond, a VLAN.
+        watch: Of both servers, where there is one already.
+        order: What the first run is asked.
+
+    Raises:
+        NotApplicable: When the bench's tool cannot do ``order``; nothing is started then.
+        BenchFault: When the tool's server does not listen.
+    """
     ends, tool = serving.ends(run, path, sender), tool_of(run.bench.traffic)
     route = serving.route(run, ends)
+    if order is not None:
+        tool.client_command(route, order)
     with ExitStack() as undoing:
         watch = watch or standstill.watch(run)
         undoing.enter_context(serving.listening(ends.receiver, tool, route.receiver, SESSION_LIMIT_S))
