@@ -24,7 +24,7 @@ _BEGINS, _ENDED = "@ client", "@ client ended"
 
 
 @dataclass(frozen=True)
-class Look:
+class EndLook:
     """What was seen at one end. ``at``: s of the controller's monotonic clock; ``told``: all standstills until then."""
 
     at: float
@@ -43,8 +43,8 @@ class Looks:
     def __init__(self, watch: StandstillWatch, interfaces: Mapping[Role, str]) -> None:
         self._watch, self._interfaces = watch, interfaces
 
-    def at(self, server: Server) -> Look:
-        """Look at a server.
+    def at(self, server: Server) -> EndLook:
+        """EndLook at a server.
 
         Args:
             server: The server.
@@ -55,7 +55,7 @@ class Looks:
         answer = server.ssh.run(self._asking(server))
         return self._read(server, time.monotonic(), answer)
 
-    def around(self, server: Server, command: str, timeout_s: float) -> tuple[Result, Look, Look]:
+    def around(self, server: Server, command: str, timeout_s: float) -> tuple[Result, EndLook, EndLook]:
         """Run a command on a server, which looks just before it and just after it.
 
         Args:
@@ -77,9 +77,9 @@ class Looks:
     def _asking(self, server: Server) -> str:
         return self._watch.asking(server.role, self._load_command(server))
 
-    def _read(self, server: Server, at: float, answer: Result) -> Look:
+    def _read(self, server: Server, at: float, answer: Result) -> EndLook:
         told, shown = self._watch.read(server.role, self._load_command(server), answer)
-        return Look(at, server.host.counts.read_load(self._interfaces[server.role], shown), told)
+        return EndLook(at, server.host.counts.read_load(self._interfaces[server.role], shown), told)
 
     def _load_command(self, server: Server) -> str:
         return server.host.counts.load_command(self._interfaces[server.role])

@@ -23,7 +23,7 @@ from niclab.run.run import Run
 from niclab.run.server import Server
 from niclab.traffic import WorthlessResult, serving, switch_counts
 from niclab.traffic.iperf3 import shortest_s
-from niclab.traffic.looks import Look, Looks
+from niclab.traffic.looks import EndLook, Looks
 from niclab.traffic.run_count import RunCount
 from niclab.traffic.serving import Ends
 from niclab.traffic.switch_counts import PortCount, SwitchCountWatch
@@ -198,7 +198,7 @@ class Session:
         self._run, self._tool, self._route = ends, tool, route
         self._looks = Looks(watch, interfaces)
         self._switch, self._line_mbps, self._watch = switch, line_mbps, watch
-        self._last: Look | None = None
+        self._last: EndLook | None = None
         """The receiver's last look; the sender looks before and after each run, in the command that sends."""
         self._told: standstill.Told | None = None
         self._told_after: standstill.Told = ()
@@ -239,7 +239,7 @@ class Session:
         before, self._told = self._told, self._told_after
         return self._watch.between(before or self._told, self._told)
 
-    def _told_by(self, looks: tuple[Look, Look]) -> standstill.Told:
+    def _told_by(self, looks: tuple[EndLook, EndLook]) -> standstill.Told:
         ends = (self._run.sender.role, self._run.receiver.role)
         return self._watch.by_role({role: look.told for role, look in zip(ends, looks, strict=True)})
 
@@ -269,8 +269,8 @@ class Session:
         return TrafficRun(tool.name.value, command, order, result, *sides, conservation, ended.seconds, switch)
 
     def _settled(
-        self, before: tuple[Look, Look], after: tuple[Look, Look], result: ToolResult
-    ) -> tuple[tuple[EndOfRun, EndOfRun], tuple[Look, Look]]:
+        self, before: tuple[EndLook, EndLook], after: tuple[EndLook, EndLook], result: ToolResult
+    ) -> tuple[tuple[EndOfRun, EndOfRun], tuple[EndLook, EndLook]]:
         """The ends with counters that agree, or as they are when the time for that has passed; and the last looks."""
         ends = self._run
         sides = (
@@ -293,7 +293,7 @@ def _interfaces(run: Run, ends: Ends, over: Mapping[Role, str] | None) -> Mappin
     return over if over is not None else {port.role: run.interface(port) for port in (ends.from_port, ends.to_port)}
 
 
-def _end(server: Server, port: str, before: Look, after: Look) -> EndOfRun:
+def _end(server: Server, port: str, before: EndLook, after: EndLook) -> EndOfRun:
     try:
         load, frames = load_between(before.load.cpu, after.load.cpu), after.load.frames.since(before.load.frames)
         return EndOfRun(port, load, frames, after.at - before.at)
