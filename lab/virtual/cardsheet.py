@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -70,8 +71,14 @@ def read(name: str) -> Mapping[str, Any]:
     file = SHEETS / f"{name}.yaml"
     if not re.fullmatch(r"[a-z0-9][a-z0-9.-]*", name) or not file.exists():
         raise SheetError(f"no card {name!r}; there are {', '.join(names())}")
+    return _parsed(file, file.read_text())
+
+
+@cache
+def _parsed(file: Path, text: str) -> Mapping[str, Any]:
+    """A sheet is parsed once; its fields are asked for one by one."""
     try:
-        sheet = yaml.safe_load(file.read_text())
+        sheet = yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise SheetError(f"{file}: not YAML: {error}") from error
     if not isinstance(sheet, dict):
