@@ -53,7 +53,7 @@ class NamespaceServer:
     def __init__(self, role: Role, scratch: Path) -> None:
         self.role, self.name, self._scratch = role, role.value, scratch
         self.description = SimpleNamespace(os=OperatingSystem.LINUX)
-        self.boots_ordered, self.recoveries = 0, list[str]()
+        self.boots_seen = (0, 0, 0)
         self.holder = subprocess.Popen(
             ["unshare", "-nm", "sh", "-c", "mount -t sysfs sysfs /sys && echo ready && exec sleep infinity"],
             stdout=subprocess.PIPE,

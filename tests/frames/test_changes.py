@@ -120,7 +120,7 @@ def test_frames_that_stay_away_while_the_link_is_there_are_seen(
 def test_a_server_that_stood_still_for_as_long_excuses_it(
     clean: Namespaces, changing: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = SimpleNamespace(begun=(), told=lambda: (), between=lambda *_: [Stood("peer", 100), Stood("peer", 1400)])
+    told = SimpleNamespace(told=lambda: (), between=lambda *_: [Stood("peer", 100), Stood("peer", 1400)])
     monkeypatch.setattr(changes.standstill, "watch", lambda _: told)
     with pytest.raises(
         changes.Undecided, match=r"no frame for .*\n(.*\n)?meanwhile peer stood still for 1400 ms"

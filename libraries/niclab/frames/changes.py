@@ -103,7 +103,7 @@ class _Changes:
         """Make the changes, one after the other, until frames stay away for too long after one."""
         self._agents.gaps(self.limit_ms / 1000)  # what was before does not count
         both = standstill.watch(self.run)
-        before = both.begun
+        before = both.told()
 
         def stood() -> Sequence[Stood]:
             return both.between(before, both.told())

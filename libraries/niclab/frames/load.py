@@ -59,7 +59,7 @@ def carry(run: Run, profile: Profile, say: Say) -> None:
         NotApplicable: A server cannot send frames of its own.
     """
     both, changes = standstill.watch(run), checks.carrier_changes(run)
-    bench, before, looks = FrameBench(run), both.begun, dict[Port, list[LoadLook]]()
+    bench, before, looks = FrameBench(run), both.told(), dict[Port, list[LoadLook]]()
     frames = [
         replace(bench.frames("frames under load", port, 0, SIZES), per_s=FRAMES_PER_S, at_port=Arrives.SOME)
         for port in bench.ports
@@ -75,12 +75,11 @@ def carry(run: Run, profile: Profile, say: Say) -> None:
         exchange(run, frames, say, alone=False, meanwhile=load)
     except Undecided as error:  # what the ports themselves have counted is sure all the same
         undecided = error
-    stood = both.between(before, both.told())
     exposure.note(Exposure.LOADED_SECONDS, LASTS_S[profile])
     errors = [problem for port in bench.ports for problem in _errors(port, looks[port])]
     blame([*errors, *checks.unexpected_changes(run, changes, frozenset(), "every path was loaded both ways")])
     stalls = [problem for port in bench.ports for problem in _stalls(port, looks[port], say)]
-    if stalls and stood:
+    if stalls and (stood := both.between(before, both.told())):
         raise Undecided("\n".join([*(each.text for each in stalls), *map(str, stood)]))
     blame(stalls)
     if undecided is not None:

@@ -161,6 +161,7 @@ class KernelWatch:
             looked = (None if anew else self._kept_news(server)) or self._ask(server, place)
             lines, has_booted = looked.lines, looked.booted
             if has_booted and not was_ordered:
+                server.boots_found += 1
                 incidents.append(f"{server.name}: has booted, and the lab did not order it")
         except BenchFault as error:
             is_silent = not was_ordered or bool(server.out_of_service)

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from niclab.bench.records import Role
 from niclab.core.parallel import side_by_side
 from niclab.core.verdict import BenchFault, CardFailure, Undecided
+from niclab.core.wait import Deadline
 from niclab.hosts.errors import ReadError
 from niclab.run import program, standstill_program
 from niclab.run.run import Run
@@ -31,6 +32,8 @@ LEAST_OF_PINGS_MS = 150
 _THEN = "@ then"
 LIMIT_S = 4 * 3600.0
 """The program ends by itself after this, and is begun again where the run lasts longer."""
+LONGEST_S = 2 * 3600.0
+"""No watch lasts longer: no measurement has a larger budget."""
 
 
 @dataclass(frozen=True)
@@ -52,14 +55,12 @@ class StandstillWatch:
     """What the programs on both servers have written until now.
 
     Args:
-        programs: One on each server, with what it had written when the watch began.
+        programs: One on each server.
         least_ms: Shortest standstill that counts, in milliseconds.
     """
 
-    def __init__(self, programs: Sequence[tuple[_Program, tuple[int, ...]]], least_ms: int) -> None:
-        self._programs, self._least_ms = tuple(program for program, _ in programs), least_ms
-        self.begun: Told = tuple(told for _, told in programs)
-        """What they had written when this watch began."""
+    def __init__(self, programs: Sequence[_Program], least_ms: int) -> None:
+        self._programs, self._least_ms = tuple(programs), least_ms
 
     def told(self) -> Told:
         """One question to each server, side by side.
@@ -122,18 +123,16 @@ class _Programs:
         self._run = run
         self._running: dict[Role, _Program] = {}
 
-    def running(self) -> list[tuple[_Program, tuple[int, ...]]]:
-        """Each program, and what it has written until now."""
+    def running(self) -> list[_Program]:
+        """Each program."""
         return side_by_side(self._on, Role)
 
-    def _on(self, role: Role) -> tuple[_Program, tuple[int, ...]]:
+    def _on(self, role: Role) -> _Program:
         found = self._running.get(role)
-        if found is not None:
-            with suppress(BenchFault):  # the server has booted, or the program's own time is over
-                return found, found.told()
-        found = self._running[role] = _Program(self._run.server(role))
-        self._run.ending.callback(found.end)
-        return found, found.told()
+        if found is None or found.is_over:
+            found = self._running[role] = _Program(self._run.server(role))
+            self._run.ending.callback(found.end)
+        return found
 
 
 class _Program:
@@ -145,6 +144,7 @@ class _Program:
 
     def __init__(self, server: Server) -> None:
         self.server = server
+        self._boots, self._age, self._is_gone = server.boots_seen, Deadline(LIMIT_S - LONGEST_S), False
         self._undoing = ExitStack()
         try:
             source = program.placed(self._undoing, server, standstill_program)
@@ -156,6 +156,11 @@ class _Program:
         except BaseException:
             self.end()
             raise
+
+    @property
+    def is_over(self) -> bool:
+        """Has the server booted since, is the program gone, or is its own time nearly over?"""
+        return self._is_gone or self._boots != self.server.boots_seen or self._age.expired
 
     def told(self) -> tuple[int, ...]:
         return self.read(self.server.ssh.run(self.asking()))[0]
@@ -171,6 +176,7 @@ class _Program:
         name = self.server.name
         told, separator, shown = answer.stdout.partition(f"{_THEN}\n")
         if not answer.succeeded:
+            self._is_gone = not separator
             what = f"`{then}`" if separator else "the watch for standstills is gone"
             raise BenchFault(f"{name}: {what}: {answer.ending}: {answer.stderr.strip()[-200:]}")
         try:
@@ -216,10 +222,11 @@ def blameless(run: Run, least_ms: int = LEAST_OF_PINGS_MS) -> Iterator[None]:
         BenchFault: When a server cannot be watched.
     """
     both = watch(run, least_ms)
+    before = both.told()
     try:
         yield
     except CardFailure as error:
-        if not (stood := both.between(both.begun, both.told())):
+        if not (stood := both.between(before, both.told())):
             raise
         raise Undecided(f"{error}\nmeanwhile {', '.join(map(str, stood))}; expected: both keep running") from error
 
