@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -54,6 +54,8 @@ class PreparedPorts:
         self._shown: dict[Role, _Shown] = {}
         self.answered = frozenset[Role]()
         """The servers that :meth:`prepared` has asked, and that answered."""
+        self.as_left = frozenset[Role]()
+        """The servers that :meth:`prepared` has found as :meth:`prepare` had left them."""
         self.show: Callable[[Role, str], str] = self.show_alone
         """Gets what a command shows on a server; the kernel watch has the kernel's words come with it."""
 
@@ -75,7 +77,8 @@ class PreparedPorts:
         shown = dict(zip(asked, side_by_side(ask, asked), strict=True))
         self.answered = frozenset(role for role, text in shown.items() if text is not None)
         now = {role: shown[role] if role in shown else self._shown[role].text for role in self._left}
-        return len(now) == len(Role) and all(now[role] == before for role, (_, before) in self._left.items())
+        self.as_left = frozenset(role for role, (_, before) in self._left.items() if now[role] == before)
+        return len(self.as_left) == len(Role)
 
     def showing(self, role: Role) -> str:
         """Return the command that shows what :meth:`prepared` compares, for who asks a server something else as well.
@@ -128,19 +131,23 @@ class PreparedPorts:
         for role, shown in news.items():
             self._shown[role] = replace(shown, calls=servers[role].ssh.calls)
 
-    def prepare(self) -> None:
+    def prepare(self, roles: Iterable[Role] = Role) -> None:
         """Set every port of every path up with its address. A port that is prepared already is left alone.
 
         Does not wait for carrier: that is a test's business.
+
+        Args:
+            roles: The servers whose ports are prepared.
 
         Raises:
             CardFailure: A port of the dut has no interface, and the card or its driver is to blame.
             BenchFault: A port has no interface, or cannot be set up.
         """
-        run = self._run
-        ports = [port for path in run.bench.paths for port in map(run.bench.port, path.ends)]
+        run, asked = self._run, [*roles]
+        ends = [run.bench.port(end) for path in run.bench.paths for end in path.ends]
+        ports = [port for port in ends if port.role in asked]
         interfaces = side_by_side(self._interface, ports)
-        self.interfaces = dict(zip(ports, interfaces, strict=True))
+        self.interfaces |= dict(zip(ports, interfaces, strict=True))
         side_by_side(lambda shown: self._prepare(*shown), run.shown(ports).items())
 
         def left(role: Role) -> tuple[str, str]:
@@ -148,7 +155,7 @@ class PreparedPorts:
             command = run.servers[role].host.links.show_command(mine)
             return command, self.show(role, command)
 
-        self._left = dict(zip(Role, side_by_side(left, Role), strict=True))
+        self._left |= dict(zip(asked, side_by_side(left, asked), strict=True))
 
     def _interface(self, port: Port) -> str:
         try:
