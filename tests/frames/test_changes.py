@@ -17,6 +17,7 @@ from niclab.card import At, OffloadName, Setting, SettingKind
 from niclab.core import figures, marks
 from niclab.core.profile import Profile
 from niclab.core.verdict import CardFailure, NotApplicable
+from niclab.core.wait import until
 from niclab.frames import changes, draw
 from niclab.frames.agent import FrameAgents
 from niclab.frames.draw import ChangeKind, Draw
@@ -93,7 +94,7 @@ def test_a_port_that_returns_too_late_is_named_with_the_change(
     how = when.removeprefix("when_").replace("_", " ")
     with pytest.raises(CardFailure, match=rf"dut\.p0 .*no carrier 500 ms after ring [rt]x 64.* was {how} \(seed 1\)"):
         changing(limit_ms=500, **{when: restarting(clean, AWAY_S)})
-    assert clean.servers[Role.DUT].host.links.await_carrier("p0", True, 5)
+    until(lambda: clean.servers[Role.DUT].carrier("p0"), within=5, what="the link to return")
 
 
 def stopping(made: Namespaces, role: Role, seconds: float) -> Callable[[], object]:
