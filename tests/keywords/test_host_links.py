@@ -45,7 +45,7 @@ class TestUp:
         HostLinks().every_link_should_be_up()
 
     def test_links_that_are_there_take_one_question_to_each_server(
-        self, bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch
+        self, taken: Run, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         asked, real = list[tuple[str, ...]](), FakeHost.await_carriers
 
