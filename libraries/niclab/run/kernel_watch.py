@@ -114,11 +114,11 @@ class KernelWatch:
             booted by itself; :class:`Undecided` for a dut that has booted by itself and says nothing of why, and for a
             card with less PCI Express bandwidth than its sheet says. Card failures come first.
         """
-        return self._look_at(Role, recovering=True, anew=False)
+        return self._look_at(Role, recovering=True, fresh=False)
 
-    def _look_at(self, roles: Iterable[Role], *, recovering: bool, anew: bool) -> list[Found]:
+    def _look_at(self, roles: Iterable[Role], *, recovering: bool, fresh: bool) -> list[Found]:
         watched = [self._run.server(role) for role in roles if role in self._places]
-        looked = side_by_side(lambda server: self._look(server, recovering=recovering, anew=anew), watched)
+        looked = side_by_side(lambda server: self._look(server, recovering=recovering, fresh=fresh), watched)
         for server in watched:
             looked.append(self._before_boots.pop(server.role, []))
         found = [each for one in looked for each in one]
@@ -130,7 +130,7 @@ class KernelWatch:
         if not asked:
             return
         try:
-            self.found_at_the_end += self._look_at(asked, recovering=not is_last, anew=True)
+            self.found_at_the_end += self._look_at(asked, recovering=not is_last, fresh=True)
         except BenchFault as error:
             self.found_at_the_end.append(error)
         for role in asked if is_last else ():
@@ -143,13 +143,13 @@ class KernelWatch:
         if server.role not in self._places:
             return
         try:
-            found = self._look(server, recovering=False, anew=True)
+            found = self._look(server, recovering=False, fresh=True)
         except BenchFault as error:
             found = [error]
         self._before_boots.setdefault(server.role, []).extend(found)
 
-    def _look(self, server: Server, *, recovering: bool, anew: bool) -> list[Found]:
-        if server.role in self._lost or (not anew and self._is_read(server)):
+    def _look(self, server: Server, *, recovering: bool, fresh: bool) -> list[Found]:
+        if server.role in self._lost or (not fresh and self._is_read(server)):
             return []
         place = self._places[server.role]
         was_ordered = server.boots_ordered > place.boots_ordered
@@ -158,7 +158,7 @@ class KernelWatch:
         lines: tuple[KernelLine, ...] = ()
         looked: _Looked | None = None
         try:
-            looked = (None if anew else self._kept_news(server)) or self._ask(server, place)
+            looked = (None if fresh else self._kept_news(server)) or self._ask(server, place)
             lines, has_booted = looked.lines, looked.booted
             if has_booted and not was_ordered:
                 server.boots_found += 1
