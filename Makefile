@@ -117,7 +117,7 @@ dryrun:
 	$(VENV)/bin/robot --dryrun --console dotted --output NONE --log NONE --report NONE suites
 
 controls:
-	$(PYTHON) -m pytest -m "bench and not slow"
+	$(PYTHON) -m pytest -m "bench and not slow" tests/controls tests/virtual/bench
 
 # Each starts a virtual bench of its own, which it removes.
 matrix: setup-test

@@ -9,7 +9,9 @@ from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
+from real_bench import NAME, RealBench
 
+import image
 from niclab.core import marks
 
 settings.register_profile("same", deadline=None, derandomize=True, database=None)
@@ -17,6 +19,22 @@ settings.register_profile(
     "search", deadline=None, max_examples=1000, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("same")
+
+
+@pytest.fixture(scope="session")
+def shared_bench() -> Iterator[RealBench]:
+    """The virtual bench that the controls and the tests of the bench share: fresh at first, removed at the end."""
+    if missing := image.missing_tools():
+        pytest.skip(f"this host lacks {', '.join(missing)}")
+    bench = RealBench(NAME)
+    image.ensure()  # outside of any measured time
+    try:
+        bench.must("up", "--fresh")
+        yield bench
+    finally:
+        bench.must("down", "--now", "--purge")
+    assert not bench.layout.folder.exists()
+    assert bench.pids() == {}
 
 
 @pytest.fixture(autouse=True)

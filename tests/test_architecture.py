@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from parsed_tree import imports
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 NICLAB = REPOSITORY / "libraries" / "niclab"
@@ -19,15 +19,6 @@ TRANSPORTS = {
     "serial": "serial",
     "pysnmp": "snmp",
 }
-
-
-def imports(file: Path) -> Iterator[str]:
-    """Names of the modules a file imports."""
-    for node in ast.walk(ast.parse(file.read_text())):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            yield node.module
 
 
 def offenders(folder: Path, forbidden: str) -> list[str]:

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from parsed_tree import trees
+
 REPOSITORY = Path(__file__).resolve().parents[1]
 LIBRARIES = REPOSITORY / "libraries"
 NICLAB = LIBRARIES / "niclab"
@@ -26,12 +28,6 @@ MODEL_OF_A_CARD = "card.model."
 SHEET_PROBLEMS = NICLAB / "card" / "checks.py"
 EXCEPTIONS = dict(line.split("  # ") for line in (Path(__file__).parent / "unread_fields.txt").read_text().splitlines())
 """Fields of records that nothing reads by name, ``module.Class.field``, and who reads them all the same."""
-
-
-@cache
-def trees(folder: Path) -> tuple[tuple[Path, ast.Module], ...]:
-    """Every Python file below a folder."""
-    return tuple((file, ast.parse(file.read_text())) for file in sorted(folder.rglob("*.py")))
 
 
 def imported_packages(tree: ast.Module) -> set[str]:

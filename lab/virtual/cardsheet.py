@@ -7,6 +7,7 @@ The vendor's repository has what a sheet asks for, and something older and newer
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +28,14 @@ def read(name: str) -> Mapping[str, Any]:
     :raises SheetError: when it cannot be read.
     """
     file = SHEETS / f"{name}.yaml"
-    if not file.exists():
-        return {}
+    return _parsed(file, file.read_text()) if file.exists() else {}
+
+
+@cache
+def _parsed(file: Path, text: str) -> Mapping[str, Any]:
+    """A sheet is parsed once; its fields are asked for one by one."""
     try:
-        sheet = yaml.safe_load(file.read_text())
+        sheet = yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise SheetError(f"{file}: not YAML: {error}") from error
     if not isinstance(sheet, dict):

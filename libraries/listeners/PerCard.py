@@ -92,7 +92,9 @@ class PerCard(SuiteVisitor):
         return [self._one(test, names[0], row) for row in axis.rows(self._card, self._system)] or [test]
 
     def _one(self, test: TestCase, axis: str, row: str) -> TestCase:
+        suite, test.parent = test.parent, None  # or every suite of the run is copied along
         made: TestCase = test.deepcopy(name=_name(test.name, AXES[axis].noun, row))
+        test.parent = suite
         for call in _calls(made):
             call.args = tuple(row if argument == EVERY else argument for argument in call.args)
         if axis == "setting":

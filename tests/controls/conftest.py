@@ -6,21 +6,18 @@ from collections.abc import Iterator
 
 import pytest
 from control_bench import NAME, Bench
+from real_bench import RealBench
 
 from niclab.files.repository import RESULTS
 from niclab.report.controls import write_controls
 
 
 @pytest.fixture(scope="session")
-def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+def bench(shared_bench: RealBench, tmp_path_factory: pytest.TempPathFactory) -> Bench:
     scratch = tmp_path_factory.mktemp("controls")
     bench = Bench(scratch / f"{NAME}.yaml", scratch)
-    bench.vbench("up", "--fresh")
-    bench.file.write_text(bench.vbench("bench-file"))
-    try:
-        yield bench
-    finally:
-        bench.vbench("down", "--now", "--purge")
+    bench.file.write_text(shared_bench.must("bench-file"))
+    return bench
 
 
 @pytest.fixture(autouse=True)

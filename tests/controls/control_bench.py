@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from real_bench import NAME
 from robot.api import ExecutionResult
 
 import lifecycle
@@ -18,8 +19,6 @@ import slots
 from identity import Identity
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-NAME = os.environ.get("NICLAB_CONTROLS", "controls")
-"""Another name makes a bench next to that of somebody else on the same controller."""
 VBENCH = REPOSITORY / "lab" / "virtual" / "vbench"
 ROBOT_WITHIN_S = 600
 

@@ -49,6 +49,46 @@ pathlib.Path("/run/other.ko").write_bytes(module.replace(build, bytes(20)))
 """
 """Writes a copy of the module file that has another build id."""
 
+_OOPS = (
+    "BUG: kernel NULL pointer dereference, address: 0000000000000010",
+    "RIP: 0010:e1000_clean_rx_irq+0x1a/0x2f0 [e1000e]",
+    "---[ end trace 0000000000000000 ]---",
+)
+
+KINDS = (
+    fault("bmc:peer", "drop", "Every BMC Reports The Power As It Is", BENCH, "peer BMC: power status: no answer from"),
+    shell(
+        "oops",
+        "Every Link Is Up",
+        CARD,
+        f"dut kernel: oops: {_OOPS[0]}",
+        do="; ".join(f"echo '{line}' > /dev/kmsg" for line in _OOPS),
+        undo="true",
+    ),
+    fault(
+        "cable:b.peer",
+        "silent",
+        "Every Link Carries Traffic",
+        CARD,
+        "dut.p1 (0000:02:00.0) to peer.p1: 0 of 10 pings answered",
+    ),
+    fault(
+        "cable:a.dut",
+        "carrier_stuck",
+        "A Pulled Cable Is Seen At Both Ends In Time",
+        CARD,
+        "dut.p0 (0000:01:00.0) has still carrier after 1000 ms, all that sheet intel-82574l allows",
+    ),
+    fault(
+        "switch:port1",
+        "vlan_leak",
+        "Ends In Different VLANs Of The Switch Are Isolated",
+        BENCH,
+        "frames of another VLAN",
+    ),
+)
+"""A defect of each kind: BMC, kernel, cable, carrier, VLAN of the switch. Each has a control of its own as well."""
+
 QUICK = (
     fault("bmc:peer", "redfish_500", "Every BMC Reports The Power As It Is", BENCH, "HTTP 500"),
     fault("bmc:peer", "drop", "Every BMC Reads A Temperature", BENCH, "peer"),
@@ -197,6 +237,7 @@ _PACKAGED = """\
       source: a driver that nobody published
 """
 WRONG = (
+    Wrong("  width: 1\n", "  width: 4\n", ("The Link Is As On The Sheet When Idle",)),
     Wrong(
         "  speed_mbps: 1000\n",
         "  speed_mbps: 10000\n",

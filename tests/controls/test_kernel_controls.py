@@ -23,6 +23,7 @@ def said(role: str, *lines: str) -> str:
     return f'ssh --name {NAME} {role} "{words}"'
 
 
+@pytest.mark.slow
 def test_an_oops_of_the_driver_is_the_cards(bench: Bench) -> None:
     run = bench.run(*only(UP, CARRIES), inject=(UP, said("dut", *OOPS), ""))
     run.should_show(red={UP}, green={CARRIES})

@@ -45,6 +45,7 @@ class TestWrongSheet:
         run.should_show(red={"Every Port Is The Card On The Sheet", "The Dut Shows As Many Ports As The Sheet Says"})
         assert "is 8086:10d3, sheet intel-82574l wants 8086:10d4" in run.red["Every Port Is The Card On The Sheet"]
 
+    @pytest.mark.slow
     def test_pcie_width(self, bench: Bench) -> None:
         sheet = bench.sheet(width=("  width: 1\n", "  width: 4\n"))
         run = bench.run(*only(IDLE, "Every Link Is Up"), card=sheet)
@@ -74,6 +75,7 @@ class TestWrongSheet:
 
 
 class TestCables:
+    @pytest.mark.slow
     def test_carrier_that_stays_is_seen(self, bench: Bench) -> None:
         inject = (PULLED, f"fault set --name {NAME} cable:a.dut carrier_stuck", f"fault clear --name {NAME}")
         run = bench.run(*only(PULLED, PLUGGED), inject=inject)
@@ -87,6 +89,7 @@ class TestCables:
         run = bench.run(*only(PULLED), inject=inject)
         assert run.red[PULLED].startswith("CardFailure: dut.p0")
 
+    @pytest.mark.slow
     def test_a_silent_cable_is_seen(self, bench: Bench) -> None:
         inject = (CARRIES, f"fault set --name {NAME} cable:b.peer silent", f"fault clear --name {NAME}")
         run = bench.run(*only("Every Link Is Up", CARRIES), inject=inject)
@@ -109,6 +112,7 @@ class TestCables:
         run = bench.run(*only(SENDS, RECEIVES))
         assert RECEIVES in run.red and "peer.p1 to dut.p1" in run.red[RECEIVES]
 
+    @pytest.mark.slow
     def test_crossed_cables_stop_the_run_before_any_verdict(self, bench: Bench) -> None:
         bench.vbench("fault", "set", "cable:a", "crossed")
         run = bench.run(*only("Every Link Is Up"))
@@ -143,6 +147,7 @@ class TestEvidence:
 
 
 class TestBmc:
+    @pytest.mark.slow
     def test_a_silent_bmc_is_a_bench_fault(self, bench: Bench) -> None:
         inject = (SHOWN, f"fault set --name {NAME} bmc:peer drop", f"fault clear --name {NAME}")
         run = bench.run(*only(SHOWN), inject=inject)

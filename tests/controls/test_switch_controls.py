@@ -31,6 +31,7 @@ def test_a_set_that_is_accepted_and_not_done(bench: Bench) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_vlan_that_leaks(bench: Bench) -> None:
     run = run_with(bench, ISOLATED, "switch:port1", "vlan_leak", SHUT)
     assert re.match(r"BenchFault: sw: port1 \(dut\.p0\) has passed on \d+ frames of another VLAN", run.red[ISOLATED])

@@ -54,7 +54,7 @@ class NamespaceServer:
     def __init__(self, role: Role, scratch: Path) -> None:
         self.role, self.name, self._scratch = role, role.value, scratch
         self.description = SimpleNamespace(os=OperatingSystem.LINUX)
-        self.boots_ordered, self.recoveries = 0, list[str]()
+        self.boots_seen = (0, 0, 0)
         self.holder = subprocess.Popen(
             ["unshare", "-nm", "sh", "-c", "mount -t sysfs sysfs /sys && echo ready && exec sleep infinity"],
             stdout=subprocess.PIPE,
@@ -62,7 +62,7 @@ class NamespaceServer:
         assert self.holder.stdout is not None and self.holder.stdout.readline() == b"ready\n"
         self.ssh = SimpleNamespace(run=self._run, put_text=lambda text, file: Path(file).write_text(text))
         self.host = SimpleNamespace(
-            links=SimpleNamespace(interface=self._interface, await_carrier=self._await_carrier),
+            links=SimpleNamespace(interface=self._interface),
             settings=SimpleNamespace(mtu=lambda iface: int(self.run(f"cat /sys/class/net/{iface}/mtu").stdout)),
         )
 
@@ -87,10 +87,8 @@ class NamespaceServer:
         assert limit_s > 0
         return Job(self.command(command), self._scratch)
 
-    def _await_carrier(self, iface: str, up: bool, within_s: float) -> bool:
-        look = f"n=0; until [ $(cat /sys/class/net/{iface}/carrier 2>/dev/null || echo 0) = {up:d} ]"
-        command = f"{look}; do n=$((n+1)); [ $n -le {round(50 * within_s)} ] || exit 1; sleep 0.02; done"
-        return bool(self._run(command).succeeded)
+    def carrier(self, iface: str) -> bool:
+        return bool(self._run(f"[ $(cat /sys/class/net/{iface}/carrier 2>/dev/null || echo 0) = 1 ]").succeeded)
 
     def _interface(self, iface: str) -> SimpleNamespace:
         return SimpleNamespace(mac=self.run(f"cat /sys/class/net/{iface}/address").stdout.strip())
@@ -154,6 +152,7 @@ class Namespaces:
                 address=lambda port: IPv4Interface(f"{ADDRESSES[port.name]}/24"),
             ),
             card=SimpleNamespace(name="veth", filters=None),
+            without_carrier=lambda ports: [port for port in ports if not self.servers[port.role].carrier(port.key)],
             shown=lambda ports: {port: self.servers[port.role].host.links.interface(port.key) for port in ports},
             server=lambda role: self.servers[role],
             server_of=lambda port: self.servers[port.role],

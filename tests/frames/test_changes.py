@@ -17,6 +17,7 @@ from niclab.card import At, OffloadName, Setting, SettingKind
 from niclab.core import figures, marks
 from niclab.core.profile import Profile
 from niclab.core.verdict import CardFailure, NotApplicable
+from niclab.core.wait import until
 from niclab.frames import changes, draw
 from niclab.frames.agent import FrameAgents
 from niclab.frames.draw import ChangeKind, Draw
@@ -93,7 +94,7 @@ def test_a_port_that_returns_too_late_is_named_with_the_change(
     how = when.removeprefix("when_").replace("_", " ")
     with pytest.raises(CardFailure, match=rf"dut\.p0 .*no carrier 500 ms after ring [rt]x 64.* was {how} \(seed 1\)"):
         changing(limit_ms=500, **{when: restarting(clean, 3 * AWAY_S)})
-    assert clean.servers[Role.DUT].host.links.await_carrier("p0", True, 10)
+    until(lambda: clean.servers[Role.DUT].carrier("p0"), within=10, what="the link to return")
 
 
 def stopping(made: Namespaces, role: Role, seconds: float) -> Callable[[], object]:
@@ -120,7 +121,7 @@ def test_frames_that_stay_away_while_the_link_is_there_are_seen(
 def test_a_server_that_stood_still_for_as_long_excuses_it(
     clean: Namespaces, changing: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = SimpleNamespace(begun=(), told=lambda: (), between=lambda *_: [Stood("peer", 100), Stood("peer", 1400)])
+    told = SimpleNamespace(told=lambda: (), between=lambda *_: [Stood("peer", 100), Stood("peer", 1400)])
     monkeypatch.setattr(changes.standstill, "watch", lambda _: told)
     with pytest.raises(
         changes.Undecided, match=r"no frame for .*\n(.*\n)?meanwhile peer stood still for 1400 ms"

@@ -147,7 +147,7 @@ def test_an_exchange_is_made_again_when_a_server_stood_still_and_frames_were_los
     clean: Namespaces, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stood = iter([["dut stood still for 900 ms"], []])
-    watch = SimpleNamespace(begun=(), told=tuple, between=lambda *_: next(stood))
+    watch = SimpleNamespace(told=tuple, between=lambda *_: next(stood))
     monkeypatch.setattr(exchange.standstill, "watch", lambda _: watch)
     clean.spoil("drop")
     said = list[str]()

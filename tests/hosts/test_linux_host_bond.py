@@ -69,16 +69,16 @@ def host(script: dict[str, Script]) -> tuple[LinuxHost, FakeShell]:
 
 
 def bonded(read_back: str = READ_BACK) -> tuple[LinuxHost, FakeShell]:
-    return host(
-        {"modprobe bonding...": "", SYSFS: read_back, PROC: text_of("bonding", "arch-6.5-primary")},
-    )
+    said = text_of("bonding", "arch-6.5-primary")
+    return host({"modprobe bonding...": f"{read_back}@ bond\n{said}", SYSFS: read_back, PROC: said})
 
 
 def test_a_bond_is_made_of_members_that_are_down_and_have_no_address() -> None:
     dut, shell = bonded()
     assert dut.bonds.create("bond7", SETTINGS, ["v0", "v1"]).mode_name == "active-backup"
-    modprobe, batch = shell.commands[0].split(" && ")
-    assert modprobe == "modprobe bonding max_bonds=0"
+    modprobe, batch, *shows = shell.commands[0].split(" && ")
+    assert modprobe == "modprobe bonding max_bonds=0" and len(shell.commands) == 1
+    assert " && ".join(shows) == f"{SYSFS} && echo '@ bond' && {PROC}"
     assert shlex.split(batch) == [
         "printf",
         "%s\\n",
@@ -171,12 +171,13 @@ def test_settings_that_cannot_be_read_are_refused(text: str) -> None:
 
 
 def test_a_vlan_is_made_and_read_back() -> None:
-    script: dict[str, Script] = {"modprobe 8021q...": "", "ip -j -d link show dev v0.3": json.dumps(VLAN)}
+    script: dict[str, Script] = {"modprobe 8021q...": json.dumps(VLAN)}
     dut, shell = host(script)
     assert dut.bonds.create_vlan("v0.3", "v0", 3).id == 3
-    assert shell.commands[0] == (
+    assert shell.commands == [
         "modprobe 8021q && ip link add link v0 name v0.3 type vlan id 3 && ip link set dev v0.3 up"
-    )
+        " && ip -j -d link show dev v0.3"
+    ]
     for below, vlan_id in (("v0", 4), ("v1", 3)):
         with pytest.raises(BenchFault, match=f"v0.3 is VLAN 3 on v0, wanted {vlan_id} on {below}"):
             dut.bonds.create_vlan("v0.3", below, vlan_id)
@@ -184,7 +185,7 @@ def test_a_vlan_is_made_and_read_back() -> None:
 
 def test_the_outer_one_of_two_tags_is_read_back() -> None:
     outer = json.dumps([{**VLAN[0], "linkinfo": {"info_kind": "vlan", "info_data": {"protocol": "802.1ad", "id": 3}}}])
-    dut, shell = host({"modprobe 8021q...": "", "ip -j -d link show dev v0.3": outer})
+    dut, shell = host({"modprobe 8021q...": outer})
     assert dut.bonds.create_vlan("v0.3", "v0", 3, VlanTag.SERVICE).protocol == "802.1ad"
     assert "ip link add link v0 name v0.3 type vlan proto 802.1ad id 3 &&" in shell.commands[0]
     with pytest.raises(BenchFault, match=r"^dut: v0\.3 tags its frames by 802\.1ad, wanted 802\.1Q$"):

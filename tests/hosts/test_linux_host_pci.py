@@ -12,6 +12,7 @@ from fake_shell import FakeShell, Script, lines
 from niclab.core.verdict import BenchFault
 from niclab.hosts.errors import NoDevice, NoInterface, ReadError
 from niclab.hosts.linux.host import LinuxHost
+from niclab.transports.ssh import Result
 
 CARD = "0000:01:00.1"
 SYSFS = {
@@ -137,7 +138,7 @@ def test_addresses_are_checked_before_anything_runs(address: str) -> None:
 ROOT, SWITCH_UP, SWITCH_DOWN = "0000:00:1c.0", "0000:02:00.0", "0000:03:04.0"
 LEAF = "0000:04:00.0"
 PATH = f"/sys/devices/pci0000:00/{ROOT}/{SWITCH_UP}/{SWITCH_DOWN}/{LEAF}\n"
-READLINK = f"readlink -e /sys/bus/pci/devices/{LEAF}"
+READLINK = f"path=$(readlink -e /sys/bus/pci/devices/{LEAF})..."
 
 
 def lspci_of(slot: str, port: str, speed: str, width: int) -> str:
@@ -154,12 +155,23 @@ def sysfs_of(speed: str, width: int) -> str:
     return sysfs(**changes, current_link_width=str(width), driver="")
 
 
+class LastCommand:
+    """A shell that answers nothing, and keeps what it was asked."""
+
+    command = ""
+
+    def run(self, command: str, *, timeout_s: float = 60) -> Result:
+        assert timeout_s > 0
+        self.command = command
+        return Result(command, 0, None, "\n", "", 0.01)
+
+
 def path_host(ends: dict[str, tuple[str, str, int]], path: str = PATH) -> LinuxHost:
     texts = [
         f"slot={slot}\n{sysfs_of(speed, width)}{lspci_of(slot, port, speed, width)}"
         for slot, (port, speed, width) in ends.items()
     ]
-    return host({READLINK: path, f"for s in {' '.join(ends)};...": "".join(texts)})[0]
+    return host({READLINK: path + "".join(texts)})[0]
 
 
 SWITCHED = {
@@ -177,6 +189,24 @@ def test_pcie_path_lists_links_not_the_bus_inside_a_switch() -> None:
         (SWITCH_DOWN, LEAF, 8.0, 8),
     ]
     assert min(link.gts * link.width for link in links) == 20.0
+
+
+def test_the_devices_on_the_way_and_no_others_are_shown_in_a_real_shell(tmp_path: Path) -> None:
+    shell = LastCommand()
+    with pytest.raises(BenchFault, match="wanted a path"):
+        LinuxHost(shell, "dut").pci.path(LEAF)
+    for slot in (ROOT, SWITCH_UP, SWITCH_DOWN, LEAF):
+        (tmp_path / slot).mkdir()
+        (tmp_path / slot / "vendor").write_text(f"{slot}\n")
+    tools = f"readlink() {{ [ $1 != -e ] || echo {PATH.strip()}; }}; lspci() {{ echo lspci of $4; }}"
+    script = shell.command.replace("/sys/bus/pci/devices", str(tmp_path))
+    done = subprocess.run(["sh", "-c", f"{tools}; {script}"], capture_output=True, text=True)
+    lines = done.stdout.splitlines()
+    assert (done.returncode, done.stderr, lines[0]) == (0, "", PATH.strip())
+    shown = (ROOT, SWITCH_UP, SWITCH_DOWN, LEAF)
+    assert [line for line in lines if line.startswith("slot=")] == [f"slot={slot}" for slot in shown]
+    assert [line for line in lines if line.startswith("vendor=")] == [f"vendor={slot}" for slot in shown]
+    assert [line for line in lines if line.startswith("lspci")] == [f"lspci of {slot}" for slot in shown]
 
 
 def test_two_ends_that_disagree_are_refused() -> None:

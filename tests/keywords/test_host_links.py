@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from fake_bench import FakeBench
-from fake_parts import changes
+from fake_parts import FakeHost, changes
 from slow_mtu import SlowPorts
 
 from HostLinks import HostLinks
@@ -43,6 +43,21 @@ def impatient(bench: FakeBench, taken: Run) -> None:
 class TestUp:
     def test_good_links_are_green(self) -> None:
         HostLinks().every_link_should_be_up()
+
+    def test_links_that_are_there_take_one_question_to_each_server(
+        self, taken: Run, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        asked, real = list[tuple[str, ...]](), FakeHost.await_carriers
+
+        def await_carriers(host: FakeHost, ifaces: Sequence[str], up: bool, within_s: float) -> tuple[str, ...]:
+            asked.append(tuple(ifaces))
+            return real(host, ifaces, up, within_s)
+
+        monkeypatch.setattr(FakeHost, "await_carriers", await_carriers)
+        monkeypatch.delattr(FakeHost, "await_carrier")
+        said = list[str]()
+        checks.require_up(taken, said.append)
+        assert asked == [("enp1s0", "enp2s0")] * 2 and len(said) == len(PORTS)
 
     @pytest.mark.parametrize("name", PORTS)
     def test_one_link_without_carrier_is_named(self, bench: FakeBench, name: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from fake_bench import FakeBench
@@ -13,8 +14,10 @@ from test_failure_evidence import run
 from niclab.bench.records import Role
 from niclab.core.undo import Action, ActionKind
 from niclab.core.verdict import BenchFault, CardFailure, Undecided
+from niclab.hosts.records import KernelLook
 from niclab.report.last_look import last_look_check
 from niclab.report.verdicts import Verdict, classify
+from niclab.run import prepare
 from niclab.run import run as runs
 from niclab.run.kernel_watch import KernelWatch
 from niclab.run.run import Run
@@ -83,6 +86,76 @@ def test_the_peers_trouble_is_the_benchs(bench: FakeBench, watch: KernelWatch, l
     host(bench, Role.PEER).says(*lines)
     (found,) = watch.look()
     assert isinstance(found, BenchFault) and str(found).startswith("peer kernel: ")
+
+
+class TestQuestions:
+    """A server is asked once between two tests, and not at all where nothing else was asked of it a moment ago."""
+
+    @pytest.fixture
+    def asked(self, bench: FakeBench, taken: Run, watch: KernelWatch, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+        """Whose kernel log is read, in turn."""
+        names, real = list[str](), FakeHost.look
+
+        def look(host: FakeHost, *arguments: Any, **named: Any) -> KernelLook:
+            names.append(host.name)
+            return real(host, *arguments, **named)
+
+        taken.test_ports.prepare()
+        assert watch.look() == []
+        monkeypatch.setattr(FakeHost, "look", look)
+        for ssh in bench.ssh.values():
+            ssh.is_still = True
+        return names
+
+    def test_the_kernels_words_come_with_the_state_of_the_ports(
+        self, bench: FakeBench, taken: Run, watch: KernelWatch, asked: list[str]
+    ) -> None:
+        bench.dut.says(*OOPS)
+        assert taken.test_ports.prepared() and sorted(asked) == ["dut", "peer"]
+        (found,) = watch.look()
+        assert isinstance(found, CardFailure) and len(asked) == 2
+        assert watch.look() == [] and len(asked) == 2
+
+    def test_who_was_asked_something_since_is_read_again(
+        self, bench: FakeBench, taken: Run, watch: KernelWatch, asked: list[str]
+    ) -> None:
+        assert taken.test_ports.prepared()
+        bench.ssh[Role.DUT].run("true")
+        bench.dut.says(*OOPS)
+        (found,) = watch.look()
+        assert isinstance(found, CardFailure) and asked[2:] == ["dut"]
+
+    def test_what_an_idle_server_says_is_found_with_the_next_question(
+        self, bench: FakeBench, watch: KernelWatch, asked: list[str]
+    ) -> None:
+        assert watch.look() == [] and len(asked) == 2
+        bench.dut.says(*OOPS)
+        assert watch.look() == [] and len(asked) == 2
+        bench.ssh[Role.DUT].run("true")
+        (found,) = watch.look()
+        assert isinstance(found, CardFailure) and asked[2:] == ["dut"]
+
+    def test_an_idle_server_is_read_again_after_a_moment(
+        self, bench: FakeBench, watch: KernelWatch, asked: list[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(prepare, "NEWS_FOR_S", 0)
+        assert watch.look() == []
+        bench.dut.says(*OOPS)
+        (found,) = watch.look()
+        assert isinstance(found, CardFailure) and len(asked) == 4
+
+    def test_a_boot_and_the_end_of_the_run_are_looked_at_in_any_case(
+        self, bench: FakeBench, taken: Run, watch: KernelWatch, asked: list[str]
+    ) -> None:
+        assert watch.look() == []
+        bench.dut.says(*OOPS)
+        taken.server(Role.DUT).reboot()
+        assert asked[2:] == ["dut"]
+        (found,) = watch.look()
+        assert isinstance(found, CardFailure)
+        bench.dut.says(*OOPS)
+        taken.look_before_leaving(taken.servers.values(), is_last=True)
+        assert [type(each) for each in watch.found_at_the_end] == [CardFailure]
 
 
 def test_links_that_come_and_go_are_no_trouble(bench: FakeBench, watch: KernelWatch) -> None:

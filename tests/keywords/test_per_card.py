@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -11,17 +12,17 @@ from robot import running  # type: ignore[import-untyped]  # the package has no 
 from listeners.PerCard import PerCard
 from niclab.card import load_card
 from niclab.core.verdict import BenchFault
-
-SUITES = Path(__file__).resolve().parents[2] / "suites"
+from parsed_suites import parsed, suites
 
 
 def all_tests(suite: running.TestSuite) -> list[running.TestCase]:
     return [*suite.tests, *(test for child in suite.suites for test in all_tests(child))]
 
 
+@cache
 def modified(card: str, system: str = "linux") -> dict[str, running.TestCase]:
     """The tests of the suites as the modifier leaves them."""
-    suite = running.TestSuite.from_file_system(SUITES)
+    suite = suites()
     suite.visit(PerCard(card, system))
     return {test.name: test for test in all_tests(suite)}
 
@@ -62,7 +63,7 @@ def test_a_sheet_without_rows_keeps_the_test_that_says_so() -> None:
 
 
 def test_without_the_modifier_the_same_is_asked_in_one() -> None:
-    plain = {test.name: test for test in all_tests(running.TestSuite.from_file_system(SUITES))}
+    plain = {test.name: test for test in all_tests(parsed())}
     assert [call.args for call in plain["Every Offload Can Be Switched As On The Sheet"].body] == [("every",)]
 
 

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from signal import Signals
 from types import SimpleNamespace
 from typing import NoReturn
 
@@ -45,6 +46,7 @@ from niclab.hosts.records import (
 from niclab.hosts.settings_records import Attempt
 from niclab.run.lease import FOLDER
 from niclab.state.program import BEGIN
+from niclab.traffic.looks import surrounded
 from niclab.transports import ConnectionLost
 from niclab.transports.bmc import Bmc, PowerAction, PowerState, SelEntry, Sensor, SensorKind, SensorStatus
 from niclab.transports.console_line import NoBreak
@@ -181,6 +183,7 @@ class FakeHost:
         self.memory = 1 << 30
         self.missing_tools: set[str] = set()
         self.ticks, self.worked, self.busy_ticks = 0, 0, 10
+        self.shown_loads: dict[tuple[str, str], Load] = {}
         self.journal: Journal | None = None
         self.calls: list[str] = []
         self.changes: list[tuple[str, tuple[str, ...]]] = []
@@ -299,14 +302,19 @@ class FakeHost:
         return self.kernel_said[int(mark.token) :]
 
     def load_command(self, iface: str) -> str:
-        assert iface
-        return LOAD
+        return f"{LOAD} {iface}"
 
     def read_load(self, iface: str, text: str) -> Load:
-        assert text == ""
-        return self.load(iface)
+        return self.shown_loads[iface, text]
 
-    def look(self, mark: KernelLogMark, show: str = "") -> KernelLook:
+    def show_load(self, iface: str) -> str:
+        """What the command of a look prints: it names what there is now."""
+        number = str(len(self.shown_loads))
+        self.shown_loads[iface, number] = self.load(iface)
+        return number
+
+    def look(self, mark: KernelLogMark, show: str = "", *, timeout_s: float = 60) -> KernelLook:
+        assert timeout_s > 0
         self._answer()
         shown = self.shell(show) if show else ""
         try:
@@ -491,6 +499,12 @@ class _AsAsked:
         return self._ssh.run(command.removeprefix("export LC_ALL=C; "), timeout_s=timeout_s, check=check)
 
 
+SURROUNDED = re.compile(re.escape(surrounded("CLIENT", "ASK")).replace("ASK", "(.+)").replace("CLIENT", "(.+)"))
+"""A client between two looks."""
+UNDONE = re.compile(r"\((.+?)\n\) && echo '(@ undone \d+)'", re.DOTALL)
+"""A step of several that undo changes."""
+
+
 class FakeSsh:
     """SSH to a fake host. Changes its links as a shell would; other commands are answered by ``replies``."""
 
@@ -528,6 +542,10 @@ class FakeSsh:
 
     def run(self, command: str, *, timeout_s: float = 60, check: bool = False) -> Result:
         assert timeout_s > 0
+        if (parts := SURROUNDED.fullmatch(command)) is not None:
+            return self._surrounded(command, *parts.groups())
+        if steps := UNDONE.findall(command):
+            return self._undone(command, steps)
         if f"{FOLDER}/lease" in command and self.host.alive:
             return self._in_sh(command.replace(FOLDER, self.root), check)
         if command.startswith(BEGIN) and self.host.alive:
@@ -536,7 +554,8 @@ class FakeSsh:
         if not self.host.alive:
             raise ConnectionLost(f"{self.host.name}: no answer to {command!r}")
         if ' < /tmp/niclab.fake/standstill_program.py.told && kill -0 "$pid"' in command:
-            then = "@ then\n" if command.endswith(f" && {LOAD}") else ""
+            _, asked, iface = command.rpartition(f" && {LOAD} ")
+            then = f"@ then\n{self.host.show_load(iface)}" if asked else ""
             return (
                 Result(command, 0, None, f"pid 42\n{self.stood}{then}", "", 0.01)
                 if not self.watch_is_gone
@@ -555,6 +574,21 @@ class FakeSsh:
         if check and not result.succeeded:
             raise BenchFault(f"{self.host.name}: {command!r}: {result.ending}; stderr: {result.stderr}")
         return result
+
+    def _surrounded(self, command: str, ask: str, client: str, again: str) -> Result:
+        first, said, last = self.run(ask), self.run(client), self.run(again)
+        text = f"{first.stdout}@ client {first.exit_status}\n{said.stdout}\n@ client ended {_status(said)}\n"
+        errors = "".join(each.stderr for each in (first, said, last))
+        return Result(command, last.exit_status, last.signal, text + last.stdout, errors, 0.03)
+
+    def _undone(self, command: str, steps: Sequence[tuple[str, str]]) -> Result:
+        said = ""
+        for step, mark in steps:
+            result = self.run(step)
+            if not result.succeeded:
+                return replace(result, command=command, stdout=said)
+            said += f"{mark}\n"
+        return Result(command, 0, None, said, "", 0.01)
 
     def _in_sh(self, command: str, check: bool) -> Result:
         """Run a command in a real shell."""
@@ -612,6 +646,11 @@ class FakeSsh:
 
     def close(self) -> None:
         self.closed += 1
+
+
+def _status(result: Result) -> int:
+    """As a shell reports it."""
+    return 128 + Signals[f"SIG{result.signal}"] if result.exit_status is None else result.exit_status
 
 
 class FakeBmc(Bmc):

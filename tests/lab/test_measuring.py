@@ -313,8 +313,18 @@ class TestStandstills:
         measure(taken)
         bench.ssh[Role.DUT].watch_is_gone = True
         bench.ssh[Role.DUT].prepare_watch = lambda ssh: setattr(ssh, "watch_is_gone", False)
+        taken.server(Role.DUT).boots_found += 1
         measure(taken)
         assert [len(bench.ssh[role].watches) for role in Role] == [2, 1]
+
+    def test_a_watch_that_is_gone_is_a_fault_once(self, bench: FakeBench, taken: Run) -> None:
+        measure(taken)
+        bench.ssh[Role.PEER].watch_is_gone = True
+        bench.ssh[Role.PEER].prepare_watch = lambda ssh: setattr(ssh, "watch_is_gone", False)
+        with pytest.raises(BenchFault, match=r"^peer: the watch for standstills is gone"):
+            measure(taken)
+        measure(taken)
+        assert [len(bench.ssh[role].watches) for role in Role] == [1, 2]
 
 
 def stands_still(monkeypatch: pytest.MonkeyPatch, *servers: str) -> None:

@@ -13,17 +13,19 @@ from fake_bench import FakeBench
 
 import niclab
 from niclab.bench.commands import Controller
-from niclab.bench.records import Role
+from niclab.bench.records import Port, Role
 from niclab.card import load_card
 from niclab.core import marks
 from niclab.core.marks import MarkKind
 from niclab.core.undo import Action, ActionKind, Journal
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import until
+from niclab.run import ready
 from niclab.run import run as runs
 from niclab.run.recover import ensure_ready
 from niclab.run.restoring import restore
 from niclab.run.run import Run
+from niclab.run.server import Server
 from niclab.transports import ConnectionLost
 from niclab.transports.bmc import PowerAction, PowerState
 
@@ -304,6 +306,21 @@ class TestLinks:
         else:
             host.crash()
         assert not taken.test_ports.prepared()
+
+    def test_a_server_that_is_as_it_was_left_is_not_prepared_again(
+        self, bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        asked, real = list[str](), Server.interface
+
+        def interface(server: Server, port: Port) -> str:
+            asked.append(port.name)
+            return real(server, port)
+
+        monkeypatch.setattr(Server, "interface", interface)
+        bench.nic("dut.p0").admin_up = False
+        ready.make_ready(taken, print)
+        assert bench.nic("dut.p0").admin_up and taken.test_ports.prepared()
+        assert sorted(asked) == ["dut.p0", "dut.p1"] and len(taken.test_ports.interfaces) == 4
 
     def test_carrier_is_of_that_port(self, bench: FakeBench, taken: Run) -> None:
         bench.cables.stuck["peer.p1"] = False

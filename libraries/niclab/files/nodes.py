@@ -40,21 +40,20 @@ class _Loader(yaml.SafeLoader):
         return node
 
 
-def compose(file: Path, name: str) -> tuple[yaml.SafeLoader, yaml.MappingNode]:
-    """Read a YAML file whose top level is a section.
+def compose(text: str, name: str) -> tuple[yaml.SafeLoader, yaml.MappingNode]:
+    """Read the text of a YAML file whose top level is a section.
 
     Args:
-        file: The file.
+        text: The text.
         name: The file as messages show it.
 
     Returns:
         The loader, which can construct single values, and the node of the whole file.
 
     Raises:
-        BenchFault: The file is missing, unreadable, too large, not UTF-8, not YAML, nested too deeply, no section, or
-            has aliases. The message names file and line.
+        BenchFault: The text is not YAML, nested too deeply, no section, or has aliases. The message names file and
+            line.
     """
-    text = _text(file, name)
     try:
         loader = _Loader(text)
         node = loader.get_single_node()
@@ -75,7 +74,16 @@ def compose(file: Path, name: str) -> tuple[yaml.SafeLoader, yaml.MappingNode]:
     return loader, node
 
 
-def _text(file: Path, name: str) -> str:
+def text_of(file: Path, name: str) -> str:
+    """Read the text of a file.
+
+    Args:
+        file: The file.
+        name: The file as messages show it.
+
+    Raises:
+        BenchFault: The file is missing, unreadable, too large, or not UTF-8.
+    """
     try:
         with file.open("rb") as stream:
             content = stream.read(LARGEST_FILE + 1)

@@ -23,6 +23,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
@@ -32,7 +33,7 @@ from pydantic import BaseModel, PrivateAttr, ValidationError
 from pydantic_core import ErrorDetails
 
 from niclab.core.verdict import BenchFault
-from niclab.files.nodes import compose
+from niclab.files.nodes import compose, text_of
 from niclab.files.repository import REPOSITORY
 from niclab.files.types import Record, Several, Wanted
 
@@ -185,8 +186,13 @@ def read(file: Path) -> Document:
         BenchFault: The file is missing, unreadable, too large, not UTF-8, not YAML, nested too deeply, no section, or
             has aliases. The message names file and line.
     """
-    name = shown_file(file)
-    loader, node = compose(file, name)
+    return _document(file, text_of(file, shown_file(file)))
+
+
+@lru_cache(maxsize=64)
+def _document(file: Path, text: str) -> Document:
+    """A file is parsed once; its sheet is asked for again and again."""
+    loader, node = compose(text, shown_file(file))
     reader = _Reader(loader)
     data = reader.value(node, ())
     assert isinstance(data, dict)  # the node is a mapping

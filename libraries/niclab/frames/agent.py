@@ -118,7 +118,7 @@ class _Agent:
             raise NotApplicable(f"{server.name} runs {name}: the frame program needs packet sockets of Linux")
         self._server, self.role = server, server.role
         self._undoing = ExitStack()
-        self._boots, self._age = _boots(server), Deadline(LASTS_S)
+        self._boots, self._age = server.boots_seen, Deadline(LASTS_S)
         try:
             file = program.placed(self._undoing, server, frame_program, frame_content, frame_arrivals)
             self._folder = shlex.quote(file.rpartition("/")[0])
@@ -135,8 +135,8 @@ class _Agent:
 
     @property
     def is_over(self) -> bool:
-        """Has the lab started the server since, or is the program's own time over? It does not run then."""
-        return self._boots != _boots(self._server) or self._age.expired
+        """Has the server booted since, or is the program's own time over? It does not run then."""
+        return self._boots != self._server.boots_seen or self._age.expired
 
     def open(self, plan: str) -> None:
         """Let it open what a plan names.
@@ -191,10 +191,6 @@ class _Agent:
             return reader(text)
         except ReadError as error:
             raise error.about(f"{self._server.name}: frame program") from error
-
-
-def _boots(server: Server) -> tuple[int, int]:
-    return server.boots_ordered, len(server.recoveries)
 
 
 def port_addresses(run: Run, ports: list[Port]) -> dict[Port, str]:

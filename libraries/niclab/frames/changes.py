@@ -11,7 +11,6 @@ from niclab.card import Setting
 from niclab.core import figures, marks
 from niclab.core.figures import FigureKind, NotedFigure
 from niclab.core.marks import MarkKind
-from niclab.core.parallel import side_by_side
 from niclab.core.profile import Profile
 from niclab.core.verdict import CardFailure, NotApplicable, Undecided, blame
 from niclab.frames import draw
@@ -103,7 +102,7 @@ class _Changes:
         """Make the changes, one after the other, until frames stay away for too long after one."""
         self._agents.gaps(self.limit_ms / 1000)  # what was before does not count
         both = standstill.watch(self.run)
-        before = both.begun
+        before = both.told()
 
         def stood() -> Sequence[Stood]:
             return both.between(before, both.told())
@@ -143,14 +142,14 @@ class _Changes:
     def _returned(self, after: str, stood: Callable[[], Sequence[Stood]]) -> float:
         """Require that link and frames have returned in time; return the longest gap in ms.
 
-        A change may restart the port: frames must be back as fast as a link must be.
+        A change may restart the port: frames must be back as fast as a link must be. Where they are back, the link is.
         """
-        self._await_links(after)
         gaps_ms = {flow: 1000 * gap_s for flow, gap_s in self._agents.gaps(self.limit_ms / 1000).items()}
         worst_ms = max(gaps_ms.values())
         self.gaps.append((worst_ms, after))
         if worst_ms <= self.limit_ms:
             return worst_ms
+        self._require_links(after)
         late = [
             f"{sender.name} to {self.run.bench.partner(sender).name}: no frame for {gaps_ms[flow]:.0f} ms "
             f"after {after} (seed {self.seed}); "
@@ -164,14 +163,9 @@ class _Changes:
             raise Undecided("\n".join([*late, *(f"meanwhile {each}; expected: both keep running" for each in excuses)]))
         raise CardFailure("\n".join(late))
 
-    def _await_links(self, after: str) -> None:
-        def returns(port: Port) -> bool:
-            server = self.run.server_of(port)
-            return server.host.links.await_carrier(self.run.interface(port), True, self.limit_ms / 1000)
-
+    def _require_links(self, after: str) -> None:
         text = (
             f"has no carrier {self.limit_ms} ms after {after} (seed {self.seed}); "
             f"sheet {self.run.card.name} wants a link by then"
         )
-        came = side_by_side(returns, self.ports)
-        blame([port.trouble(text) for port, returned in zip(self.ports, came, strict=True) if not returned])
+        blame([port.trouble(text) for port in self.run.without_carrier(self.ports)])

@@ -107,13 +107,14 @@ def exchange(
         NotApplicable: A server cannot send frames of its own.
     """
     plan, both = FramePlan(tuple(streams), modes or {}, alone), standstill.watch(run)
-    before = both.begun
+    before = both.told()
     for attempt in range(ATTEMPTS):
         answers = run.part(FrameAgents).exchange(plan, meanwhile)
         ledger = Ledger(plan, answers, run.interface)
-        findings, after = ledger.findings(), both.told()
+        findings = ledger.findings()
+        after = both.told() if findings else before
         stood, before = both.between(before, after), after
-        if not findings or not stood or meanwhile or attempt == ATTEMPTS - 1:
+        if not stood or meanwhile or attempt == ATTEMPTS - 1:
             break
         say(f"again, as {', '.join(map(str, stood))}")
     for line in ledger.lines():

@@ -54,7 +54,7 @@ def carry(run: Run, profile: Profile, say: Say) -> None:
     fraction = run.card.limits.full_load_fraction
     befores, wanted = _room(run, fraction, SECONDS[profile]) if isinstance(fraction, float) else ((), None)
     both, changes = standstill.watch(run), checks.carrier_changes(run)
-    bench, before, looks = FrameBench(run), both.begun, dict[Port, Sequence[LoadLook]]()
+    bench, before, looks = FrameBench(run), both.told(), dict[Port, Sequence[LoadLook]]()
     frames = [
         replace(bench.frames("frames under load", port, 0, SIZES), per_s=FRAMES_PER_S, at_port=Arrives.SOME)
         for port in bench.ports
@@ -72,14 +72,13 @@ def carry(run: Run, profile: Profile, say: Say) -> None:
         exchange(run, frames, say, alone=False, meanwhile=load)
     except Undecided as error:  # what the ports themselves have counted is sure all the same
         undecided = error
-    stood = both.between(before, both.told())
     exposure.note(Exposure.LOADED_SECONDS, looks[bench.ports[0]][-1].at_s - looks[bench.ports[0]][0].at_s)
     for line in load_rates.lines(looks):
         say(line)
     lost = [problem for port in bench.ports for problem in load_rates.losses(port, looks[port])]
     blame([*lost, *checks.unexpected_changes(run, changes, frozenset(), "every path was loaded both ways")])
     stalls = [problem for port in bench.ports for problem in load_rates.stalls(port, looks[port], wanted)]
-    if stalls and stood:
+    if stalls and (stood := both.between(before, both.told())):
         raise Undecided("\n".join([*(each.text for each in stalls), *map(str, stood)]))
     blame(stalls)
     if wanted is not None:

@@ -61,19 +61,20 @@ class MarkedLog(HostCommands, ABC):
         boot_id, _, log = self._run(f"{self._boot_command()} && {self._log_command()}").partition("\n")
         return self._since(mark, self._read_boot_id(boot_id), log)
 
-    def look(self, mark: KernelLogMark, show: str = "") -> KernelLook:
+    def look(self, mark: KernelLogMark, show: str = "", *, timeout_s: float = 60) -> KernelLook:
         """Read the kernel's own lines after ``mark`` up to a new one, and run a command, all in one round trip.
 
         Args:
             mark: Where the last look ended.
             show: A command that shows something; its exit status is not looked at.
+            timeout_s: Deadline in seconds.
         """
         token = _new_token()
         first = f"{show}; " if show else ""
         command = (
             f"{first}echo '{_LOG}'; {self._boot_command()} && {self._mark_command(token)} && {self._log_command()}"
         )
-        shown, _, rest = self._run(command).partition(f"{_LOG}\n")
+        shown, _, rest = self._run(command, timeout_s=timeout_s).partition(f"{_LOG}\n")
         boot_id, _, log = rest.partition("\n")
         new = KernelLogMark(self._understood(command, self._read_boot_id, boot_id), token)
         try:

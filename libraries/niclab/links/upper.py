@@ -14,6 +14,7 @@ from niclab.hosts.bond_settings import BondSettings, VlanTag
 from niclab.hosts.records import Interface
 from niclab.run.run import Run
 from niclab.run.server import Server
+from niclab.run.undoing import undo_newest_first
 
 BOND = "niclab0"
 """Name of the bond on each server: one that no installer gives."""
@@ -90,8 +91,10 @@ def vlan_on_port(run: Run, port: Port, vlan_id: int) -> Stack:
     stack = Stack(server, f"{iface}.{vlan_id}", address, _before(run, [port]))
     with _whole(run, stack):
         _register_module(run, stack, stack.server.host.bonds.modules()[1])
-        _register_port(run, stack, port, stack.below[port])
-        _add_vlan(run, stack, iface, vlan_id)
+        was = stack.below[port]
+        _register_port(run, stack, port, was)
+        has_address = str(address.ip) in [entry.address for entry in was.addresses]
+        _add_vlan(run, stack, iface, vlan_id, moved=has_address)
     return stack
 
 
@@ -187,9 +190,7 @@ def remove(run: Run, stack: Stack) -> list[str]:
     Raises:
         BenchFault: It cannot be removed; the rest is left to the journal.
     """
-    while stack.entries:
-        run.journal.undo(stack.entries[-1], run.undo)
-        stack.entries.pop()
+    undo_newest_first(run, stack.entries)
     problems = []
     for (port, was), now in zip(stack.below.items(), _as_they_are(stack), strict=True):
         for what, before, after in zip(
@@ -226,10 +227,11 @@ def _before(run: Run, ports: list[Port]) -> dict[Port, Interface]:
     return found
 
 
-def _add_vlan(run: Run, stack: Stack, below: str, vlan_id: int) -> None:
+def _add_vlan(run: Run, stack: Stack, below: str, vlan_id: int, *, moved: bool = False) -> None:
+    """``moved``: what it lies on has its address."""
     host = stack.server.host
     _register(run, stack, stack.server.name, f"VLAN {stack.name} is made", host.undo.upper(stack.name))
-    if str(stack.address.ip) in [entry.address for entry in host.links.interface(below).addresses]:
+    if moved:
         host.links.remove_address(below, str(stack.address))
     host.bonds.create_vlan(stack.name, below, vlan_id)
     host.links.add_address(stack.name, str(stack.address))

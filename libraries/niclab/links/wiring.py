@@ -167,7 +167,7 @@ def take_down(run: Run, port: Port) -> Entry:
         The entry of the journal that takes it up.
     """
     server = run.server_of(port)
-    iface = server.interface(port)
+    iface = run.interface(port)
     undo = Action(ActionKind.SHELL, server.name, server.host.undo.link(iface, up=True))
     entry = run.journal.register(port.name, f"{iface} is taken down", undo)
     server.host.links.set_link(iface, False)

@@ -2,6 +2,7 @@
 
 A card whose driver crashes, hangs or resets the card may still pass every measurement. Both kernel logs are therefore
 read after each test and before each boot that the lab orders, and the consoles where a server has booted or is silent.
+A server of which nothing was asked since it was read a moment ago is read after the next test.
 The last look is at the end of the run, after everything is undone, or just before a server is stopped for that.
 """
 
@@ -22,7 +23,7 @@ from niclab.hosts.trouble import OF_THE_SERVER, ONLY_OF_THE_CARD, KernelTrouble,
 from niclab.report.last_look import keep_last_look
 from niclab.run.recover import recover
 from niclab.run.run import Run
-from niclab.run.server import Server
+from niclab.run.server import ANSWER_WITHIN_S, Server
 
 _SHOWN = 5
 Found = CardFailure | Undecided | BenchFault
@@ -44,6 +45,13 @@ class _Place:
     boots_due: int = 0
 
 
+@dataclass(frozen=True)
+class _Looked(KernelLook):
+    """``console``: where its text ended then."""
+
+    console: int
+
+
 class KernelWatch:
     """Reads both kernel logs from one look to the next. A part of the run.
 
@@ -57,6 +65,8 @@ class KernelWatch:
         self._before_boots: dict[Role, list[Found]] = {}
         """What was found before the lab made a server boot, until the next look."""
         self._lost = set[Role]()
+        self._kept: dict[Role, _Looked] = {}
+        """What came with the state of the ports, while nothing else is asked of the server."""
         self.found_at_the_end: list[Exception] = []
         """What no test can be charged with: said after the last one, or while changes were undone."""
         run.looks_before_leaving.append(self._look_before_leaving)
@@ -73,6 +83,7 @@ class KernelWatch:
         for server, mark in zip(servers, marks, strict=True):
             self._places[server.role] = _place(server, mark)
             server.before_boot.append(self._look_before_boot)
+        self._run.test_ports.show = self._show_ports
 
     @contextlib.contextmanager
     def beginning(self) -> Iterator[None]:
@@ -103,11 +114,11 @@ class KernelWatch:
             booted by itself; :class:`Undecided` for a dut that has booted by itself and says nothing of why, and for a
             card with less PCI Express bandwidth than its sheet says. Card failures come first.
         """
-        return self._look_at(Role, recovering=True)
+        return self._look_at(Role, recovering=True, fresh=False)
 
-    def _look_at(self, roles: Iterable[Role], *, recovering: bool) -> list[Found]:
+    def _look_at(self, roles: Iterable[Role], *, recovering: bool, fresh: bool) -> list[Found]:
         watched = [self._run.server(role) for role in roles if role in self._places]
-        looked = side_by_side(lambda server: self._look(server, recovering=recovering), watched)
+        looked = side_by_side(lambda server: self._look(server, recovering=recovering, fresh=fresh), watched)
         for server in watched:
             looked.append(self._before_boots.pop(server.role, []))
         found = [each for one in looked for each in one]
@@ -119,7 +130,7 @@ class KernelWatch:
         if not asked:
             return
         try:
-            self.found_at_the_end += self._look_at(asked, recovering=not is_last)
+            self.found_at_the_end += self._look_at(asked, recovering=not is_last, fresh=True)
         except BenchFault as error:
             self.found_at_the_end.append(error)
         for role in asked if is_last else ():
@@ -132,24 +143,25 @@ class KernelWatch:
         if server.role not in self._places:
             return
         try:
-            found = self._look(server, recovering=False)
+            found = self._look(server, recovering=False, fresh=True)
         except BenchFault as error:
             found = [error]
         self._before_boots.setdefault(server.role, []).extend(found)
 
-    def _look(self, server: Server, *, recovering: bool) -> list[Found]:
-        if server.role in self._lost:
+    def _look(self, server: Server, *, recovering: bool, fresh: bool) -> list[Found]:
+        if server.role in self._lost or (not fresh and self._is_read(server)):
             return []
         place = self._places[server.role]
         was_ordered = server.boots_ordered > place.boots_ordered
         known = server.recoveries[place.recoveries :]
         incidents, is_silent, has_booted = list(known), bool(known), False
         lines: tuple[KernelLine, ...] = ()
-        looked: KernelLook | None = None
+        looked: _Looked | None = None
         try:
-            looked = self._ask(server, place)
+            looked = (None if fresh else self._kept_news(server)) or self._ask(server, place)
             lines, has_booted = looked.lines, looked.booted
             if has_booted and not was_ordered:
+                server.boots_found += 1
                 incidents.append(f"{server.name}: has booted, and the lab did not order it")
         except BenchFault as error:
             is_silent = not was_ordered or bool(server.out_of_service)
@@ -165,23 +177,42 @@ class KernelWatch:
         if was_ordered and boots > due:
             incidents.append(f"{server.name}: has booted {boots} times, and the lab ordered {ordered}")
         troubles = self._troubles(server, heard, lines)
-        self._go_on(server, looked, max(0, due - boots))
+        self._go_on(server, looked, max(0, due - boots), heard=listens)
         return self._charge(server, troubles, "; ".join(incidents), is_silent=is_silent)
 
-    def _ask(self, server: Server, place: _Place) -> KernelLook:
-        """One question about all that the next test needs to know: the kernel's words, and the state of the ports."""
-        ports = self._run.test_ports
-        looked = server.host.system.look(place.mark, ports.showing(server.role))
-        ports.note_shown(server.role, looked.shown)
-        return looked
+    def _is_read(self, server: Server) -> bool:
+        """Has nothing been asked of the server since its kernel's words were read and judged, a moment ago?"""
+        return server.role not in self._kept and self._run.test_ports.has_news(server.role)
 
-    def _go_on(self, server: Server, looked: KernelLook | None, boots_due: int) -> None:
+    def _kept_news(self, server: Server) -> _Looked | None:
+        kept = self._kept.pop(server.role, None)
+        return kept if self._run.test_ports.has_news(server.role) else None
+
+    def _ask(self, server: Server, place: _Place, show: str = "", *, timeout_s: float = 60) -> _Looked:
+        """One question about all that the next test needs to know: the kernel's words, and the state of the ports."""
+        self._kept.pop(server.role, None)
+        ports = self._run.test_ports
+        asked = server.host.system.look(place.mark, show or ports.showing(server.role), timeout_s=timeout_s)
+        ports.note_shown(server.role, asked.shown)
+        return _Looked(asked.mark, asked.lines, asked.booted, asked.shown, _console_mark(server))
+
+    def _show_ports(self, role: Role, command: str) -> str:
+        """The kernel's words come with the state of the ports: the look after the test need not ask again."""
+        place = self._places.get(role)
+        if place is None:  # the last look is over
+            return self._run.test_ports.show_alone(role, command)
+        looked = self._ask(self._run.server(role), place, command, timeout_s=ANSWER_WITHIN_S)
+        self._kept[role] = looked
+        return looked.shown
+
+    def _go_on(self, server: Server, looked: _Looked | None, boots_due: int, *, heard: bool) -> None:
         """The next look begins here; a server that does not answer keeps its old place, and has booted by then."""
         try:
             mark = looked.mark if looked is not None else server.host.system.dmesg_mark()
         except BenchFault:
             mark = self._places[server.role].mark
-        self._places[server.role] = replace(_place(server, mark), boots_due=boots_due)
+        place = replace(_place(server, mark), boots_due=boots_due)
+        self._places[server.role] = place if heard or looked is None else replace(place, console=looked.console)
 
     def _heard(self, server: Server, place: _Place) -> tuple[Sequence[KernelLine], int]:
         """What the console says that the lab has not brought about, and the boots that it shows."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -52,6 +52,12 @@ class PreparedPorts:
         """Port -> name of its interface, as found by :meth:`prepare`."""
         self._left: dict[Role, tuple[str, str]] = {}  # role -> the command that shows its state, and what it showed
         self._shown: dict[Role, _Shown] = {}
+        self.answered = frozenset[Role]()
+        """The servers that :meth:`prepared` has asked, and that answered."""
+        self.as_left = frozenset[Role]()
+        """The servers that :meth:`prepared` has found as :meth:`prepare` had left them."""
+        self.show: Callable[[Role, str], str] = self.show_alone
+        """Gets what a command shows on a server; the kernel watch has the kernel's words come with it."""
 
     def prepared(self) -> bool:
         """Return whether both servers are as :meth:`prepare` left them: same boot, same ports, up, with addresses.
@@ -60,17 +66,19 @@ class PreparedPorts:
         does not answer.
         """
 
-        def same(role: Role) -> bool:
-            command, before = self._left[role]
-            shown = self._shown.get(role)
-            if shown is not None and shown.is_news(self._run.servers[role]):
-                return shown.text == before
-            try:
-                return self._run.servers[role].ssh.run(command, timeout_s=ANSWER_WITHIN_S).stdout == before
-            except BenchFault:
-                return False
+        asked = [role for role in self._left if not self.has_news(role)]
 
-        return len(self._left) == len(Role) and all(side_by_side(same, Role))
+        def ask(role: Role) -> str | None:
+            try:
+                return self.show(role, self._left[role][0])
+            except BenchFault:
+                return None
+
+        shown = dict(zip(asked, side_by_side(ask, asked), strict=True))
+        self.answered = frozenset(role for role, text in shown.items() if text is not None)
+        now = {role: shown[role] if role in shown else self._shown[role].text for role in self._left}
+        self.as_left = frozenset(role for role, (_, before) in self._left.items() if now[role] == before)
+        return len(self.as_left) == len(Role)
 
     def showing(self, role: Role) -> str:
         """Return the command that shows what :meth:`prepared` compares, for who asks a server something else as well.
@@ -93,33 +101,61 @@ class PreparedPorts:
         server = self._run.servers[role]
         self._shown[role] = _Shown(text, server.ssh.calls, server.boots_ordered, Deadline(NEWS_FOR_S))
 
+    def has_news(self, role: Role) -> bool:
+        """Return whether :meth:`note_shown` has just been called for a server, and nothing was asked of it since.
+
+        Args:
+            role: The server.
+        """
+        shown = self._shown.get(role)
+        return shown is not None and shown.is_news(self._run.servers[role])
+
+    def show_alone(self, role: Role, command: str) -> str:
+        """Return what a command shows on a server, and nothing else.
+
+        Args:
+            role: The server.
+            command: The command.
+
+        Raises:
+            BenchFault: It fails, or the server does not answer.
+        """
+        return self._run.servers[role].ssh.run(command, timeout_s=ANSWER_WITHIN_S, check=True).stdout
+
     @contextmanager
     def looked_at(self) -> Iterator[None]:
         """Keep what was just shown where servers are asked inside the ``with`` block, and nothing is changed."""
         servers = self._run.servers
-        news = {role: shown for role, shown in self._shown.items() if shown.is_news(servers[role])}
+        news = {role: shown for role, shown in self._shown.items() if self.has_news(role)}
         yield
         for role, shown in news.items():
             self._shown[role] = replace(shown, calls=servers[role].ssh.calls)
 
-    def prepare(self) -> None:
+    def prepare(self, roles: Iterable[Role] = Role) -> None:
         """Set every port of every path up with its address. A port that is prepared already is left alone.
 
         Does not wait for carrier: that is a test's business.
+
+        Args:
+            roles: The servers whose ports are prepared.
 
         Raises:
             CardFailure: A port of the dut has no interface, and the card or its driver is to blame.
             BenchFault: A port has no interface, or cannot be set up.
         """
-        run = self._run
-        ports = [port for path in run.bench.paths for port in map(run.bench.port, path.ends)]
+        run, asked = self._run, [*roles]
+        ends = [run.bench.port(end) for path in run.bench.paths for end in path.ends]
+        ports = [port for port in ends if port.role in asked]
         interfaces = side_by_side(self._interface, ports)
-        self.interfaces = dict(zip(ports, interfaces, strict=True))
+        self.interfaces |= dict(zip(ports, interfaces, strict=True))
         side_by_side(lambda shown: self._prepare(*shown), run.shown(ports).items())
-        for role in Role:
+
+        def left(role: Role) -> tuple[str, str]:
             mine = [iface for port, iface in zip(ports, interfaces, strict=True) if port.role is role]
             command = run.servers[role].host.links.show_command(mine)
-            self._left[role] = (command, run.servers[role].run(command).stdout)
+            return command, self.show(role, command)
+
+        self._left |= dict(zip(asked, side_by_side(left, asked), strict=True))
 
     def _interface(self, port: Port) -> str:
         try:

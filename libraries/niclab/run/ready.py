@@ -26,15 +26,17 @@ def make_ready(run: Run, warn: Callable[[str], object]) -> None:
             server.start_console_log()
     if run.test_ports.prepared():
         return
-    for recovery in ensure_ready(servers):
+    ports = run.test_ports
+    changed = [server for server in servers if server.role not in ports.as_left]
+    for recovery in ensure_ready(server for server in changed if server.role not in ports.answered):
         warn(str(recovery))
-    missing = side_by_side(lambda server: _missing_driver(run, server), servers)
-    for server, module in zip(servers, missing, strict=True):
+    missing = side_by_side(lambda server: _missing_driver(run, server), changed)
+    for server, module in zip(changed, missing, strict=True):
         if module:
             warn(f"{server.name}: driver {module} was not loaded; it is loaded now")
             server.run(server.host.undo.load_driver(module))
             run.note_loaded(server.role, module)
-    run.test_ports.prepare()
+    ports.prepare(server.role for server in changed)
 
 
 def _missing_driver(run: Run, server: Server) -> str:

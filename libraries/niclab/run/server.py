@@ -62,6 +62,8 @@ class Server:
         """How often the lab has made its kernel panic."""
         self.boots_ordered = 0
         """How often the lab has restarted, reset or crashed the server, or cut its power."""
+        self.boots_found = 0
+        """How often it was seen that the server had booted and nobody had ordered it."""
         self.crashed_by_lab = False
         """It is silent because the lab has made its kernel panic."""
         self.recoveries: list[str] = []
@@ -197,6 +199,11 @@ class Server:
     def interface(self, port: benchfile.Port) -> str:
         """Name of the network interface of ``port``."""
         return self.host.pci.interface_at(port.pci, port.index)
+
+    @property
+    def boots_seen(self) -> tuple[int, ...]:
+        """Changes with every boot that the lab knows of: what was started on the server before is gone."""
+        return self.boots_ordered, len(self.recoveries), self.boots_found
 
     def answers(self) -> bool:
         """Does the server run a command within ``ANSWER_WITHIN_S``?"""

@@ -17,10 +17,12 @@ from dataclasses import dataclass
 from niclab.bench.records import Role
 from niclab.core.parallel import side_by_side
 from niclab.core.verdict import BenchFault, CardFailure, Undecided
+from niclab.core.wait import Deadline
 from niclab.hosts.errors import ReadError
 from niclab.run import program, standstill_program
 from niclab.run.run import Run
 from niclab.run.server import Server
+from niclab.transports.ssh import Result
 
 PERIOD_MS = 20
 LEAST_MS = 250
@@ -30,6 +32,8 @@ LEAST_OF_PINGS_MS = 150
 _THEN = "@ then"
 LIMIT_S = 4 * 3600.0
 """The program ends by itself after this, and is begun again where the run lasts longer."""
+LONGEST_S = 2 * 3600.0
+"""No watch lasts longer: no measurement has a larger budget."""
 
 
 @dataclass(frozen=True)
@@ -51,14 +55,12 @@ class StandstillWatch:
     """What the programs on both servers have written until now.
 
     Args:
-        programs: One on each server, with what it had written when the watch began.
+        programs: One on each server.
         least_ms: Shortest standstill that counts, in milliseconds.
     """
 
-    def __init__(self, programs: Sequence[tuple[_Program, tuple[int, ...]]], least_ms: int) -> None:
-        self._programs, self._least_ms = tuple(program for program, _ in programs), least_ms
-        self.begun: Told = tuple(told for _, told in programs)
-        """What they had written when this watch began."""
+    def __init__(self, programs: Sequence[_Program], least_ms: int) -> None:
+        self._programs, self._least_ms = tuple(programs), least_ms
 
     def told(self) -> Told:
         """One question to each server, side by side.
@@ -68,21 +70,41 @@ class StandstillWatch:
         """
         return tuple(side_by_side(_Program.told, self._programs))
 
-    def told_and_shown(self, show: Mapping[Role, str]) -> tuple[Told, dict[Role, str]]:
-        """Ask as :meth:`told` does, and have each server run a command in the same round trip.
+    def asking(self, role: Role, show: str) -> str:
+        """Return the command that asks one server, and has it run another command in the same round trip.
 
         Args:
-            show: Server -> the command, which must succeed.
+            role: The server.
+            show: The other command, which must succeed.
+        """
+        return self._of(role).asking(show)
+
+    def read(self, role: Role, command: str, answer: Result) -> tuple[tuple[int, ...], str]:
+        """Read what :meth:`asking` printed.
+
+        Args:
+            role: The server.
+            command: The other command.
+            answer: The answer.
 
         Returns:
-            What the programs have written, and what the commands have printed.
+            What the program has written, and what the other command has printed.
 
         Raises:
-            BenchFault: As :meth:`told`, or when a command fails.
+            BenchFault: As :meth:`told`, or when the other command has failed.
         """
-        answers = side_by_side(lambda each: each.told_and_shown(show[each.server.role]), self._programs)
-        shown = {each.server.role: text for each, (_, text) in zip(self._programs, answers, strict=True)}
-        return tuple(told for told, _ in answers), shown
+        return self._of(role).read(answer, command)
+
+    def by_role(self, told: Mapping[Role, tuple[int, ...]]) -> Told:
+        """Return what each program has written as :meth:`told` does.
+
+        Args:
+            told: Server -> what its program has written.
+        """
+        return tuple(told[each.server.role] for each in self._programs)
+
+    def _of(self, role: Role) -> _Program:
+        return next(each for each in self._programs if each.server.role is role)
 
     def between(self, before: Told, after: Told) -> tuple[Stood, ...]:
         """What has come from one of :meth:`told` to another."""
@@ -101,18 +123,16 @@ class _Programs:
         self._run = run
         self._running: dict[Role, _Program] = {}
 
-    def running(self) -> list[tuple[_Program, tuple[int, ...]]]:
-        """Each program, and what it has written until now."""
+    def running(self) -> list[_Program]:
+        """Each program."""
         return side_by_side(self._on, Role)
 
-    def _on(self, role: Role) -> tuple[_Program, tuple[int, ...]]:
+    def _on(self, role: Role) -> _Program:
         found = self._running.get(role)
-        if found is not None:
-            with suppress(BenchFault):  # the server has booted, or the program's own time is over
-                return found, found.told()
-        found = self._running[role] = _Program(self._run.server(role))
-        self._run.ending.callback(found.end)
-        return found, found.told()
+        if found is None or found.is_over:
+            found = self._running[role] = _Program(self._run.server(role))
+            self._run.ending.callback(found.end)
+        return found
 
 
 class _Program:
@@ -124,6 +144,7 @@ class _Program:
 
     def __init__(self, server: Server) -> None:
         self.server = server
+        self._boots, self._age, self._is_gone = server.boots_seen, Deadline(LIMIT_S - LONGEST_S), False
         self._undoing = ExitStack()
         try:
             source = program.placed(self._undoing, server, standstill_program)
@@ -136,11 +157,32 @@ class _Program:
             self.end()
             raise
 
-    def told(self) -> tuple[int, ...]:
-        return _ask(self.server, self._file)[0]
+    @property
+    def is_over(self) -> bool:
+        """Has the server booted since, is the program gone, or is its own time nearly over?"""
+        return self._is_gone or self._boots != self.server.boots_seen or self._age.expired
 
-    def told_and_shown(self, show: str) -> tuple[tuple[int, ...], str]:
-        return _ask(self.server, self._file, show)
+    def told(self) -> tuple[int, ...]:
+        return self.read(self.server.ssh.run(self.asking()))[0]
+
+    def asking(self, then: str = "") -> str:
+        name = shlex.quote(self._file)
+        # all of it built into the shell: a process more costs an emulated server as much as the answer
+        show, lives = 'while read -r line; do printf "%s\\n" "$line"; done', 'kill -0 "$pid"'
+        ask = f"{show} < {name} && read -r _ pid < {name} && {lives}"
+        return f"{ask} && echo '{_THEN}' && export LC_ALL=C && {then}" if then else ask
+
+    def read(self, answer: Result, then: str = "") -> tuple[tuple[int, ...], str]:
+        name = self.server.name
+        told, separator, shown = answer.stdout.partition(f"{_THEN}\n")
+        if not answer.succeeded:
+            self._is_gone = not separator
+            what = f"`{then}`" if separator else "the watch for standstills is gone"
+            raise BenchFault(f"{name}: {what}: {answer.ending}: {answer.stderr.strip()[-200:]}")
+        try:
+            return read_told(told), shown
+        except ReadError as error:
+            raise error.about(f"{name}: watch for standstills") from error
 
     def end(self) -> None:
         """End it and remove its files; a server that has booted since has none of it."""
@@ -180,30 +222,13 @@ def blameless(run: Run, least_ms: int = LEAST_OF_PINGS_MS) -> Iterator[None]:
         BenchFault: When a server cannot be watched.
     """
     both = watch(run, least_ms)
+    before = both.told()
     try:
         yield
     except CardFailure as error:
-        if not (stood := both.between(both.begun, both.told())):
+        if not (stood := both.between(before, both.told())):
             raise
         raise Undecided(f"{error}\nmeanwhile {', '.join(map(str, stood))}; expected: both keep running") from error
-
-
-def _ask(server: Server, file: str, then: str = "") -> tuple[tuple[int, ...], str]:
-    name = shlex.quote(file)
-    # all of it built into the shell: a process more costs an emulated server as much as the answer
-    ask = f'while read -r line; do printf "%s\\n" "$line"; done < {name} && read -r _ pid < {name} && kill -0 "$pid"'
-    answer = server.ssh.run(f"{ask} && echo '{_THEN}' && export LC_ALL=C && {then}" if then else ask)
-    told, separator, shown = answer.stdout.partition(f"{_THEN}\n")
-    if not answer.succeeded and not separator:
-        raise BenchFault(
-            f"{server.name}: the watch for standstills is gone: {answer.ending}: {answer.stderr.strip()[-200:]}"
-        )
-    if not answer.succeeded:
-        raise BenchFault(f"{server.name}: `{then}`: {answer.ending}: {answer.stderr.strip()[-200:]}")
-    try:
-        return read_told(told), shown
-    except ReadError as error:
-        raise error.about(f"{server.name}: watch for standstills") from error
 
 
 def read_told(text: str) -> tuple[int, ...]:

@@ -12,11 +12,13 @@ from niclab.run.leases import forget_leases
 from niclab.run.recover import ensure_ready
 from niclab.switch import undo as switch_undo
 from niclab.transports.bmc import PowerState
+from niclab.transports.ssh_records import tail
 
 if TYPE_CHECKING:
     from niclab.run.run import Run
 
 POWER_WITHIN_S = 60.0
+_UNDONE = "@ undone"
 _ON_SERVERS = frozenset(ActionKind) - {ActionKind.LOCAL, ActionKind.POWER}
 """What is undone on servers that run; the others may switch them off."""
 
@@ -53,6 +55,33 @@ def carry_out(run: Run, action: Action) -> None:
             _restart(run, action)
         case ActionKind.SWITCH:
             switch_undo.carry_out(run.switch, action.command)
+
+
+def undo_newest_first(run: Run, entries: list[Entry]) -> None:
+    """Undo changes that were made on one server by its shell, all in one command, and take each off the list.
+
+    Args:
+        run: The run whose journal it is.
+        entries: The changes, the oldest first.
+
+    Raises:
+        BenchFault: One cannot be undone; it and those before it stay in the list and in the journal.
+    """
+    if not entries:
+        return
+    newest_first = entries[::-1]
+    server = run.server(newest_first[0].action.where)
+    steps = [f"({each.action.command}\n) && echo '{_UNDONE} {number}'" for number, each in enumerate(newest_first)]
+    result = server.ssh.run(" && ".join(steps), timeout_s=sum(each.action.deadline_s for each in newest_first))
+    undone = result.stdout.splitlines()
+    for number, entry in enumerate(newest_first):
+
+        def seen(action: Action, number: int = number) -> None:
+            if f"{_UNDONE} {number}" not in undone:
+                raise BenchFault(f"{server.name}: {action.command!r}: {result.ending}; stderr: {tail(result.stderr)}")
+
+        run.journal.undo(entry, seen)
+        entries.pop()
 
 
 def _restart(run: Run, action: Action) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from niclab.bench.records import BenchPath, Role
 from niclab.card import At, Setting, SettingKind
@@ -42,6 +42,30 @@ class Way:
         """The servers that ``at`` means."""
         receiver = Role.PEER if self.sender is Role.DUT else Role.DUT
         return {At.SENDER: [self.sender], At.RECEIVER: [receiver], At.BOTH: [self.sender, receiver]}[at]
+
+
+@dataclass
+class Arms:
+    """Puts the settings of an arm on the path before its run, and leaves them there until another arm is wanted."""
+
+    run: Run
+    base: Way
+    settings: Mapping[str, tuple[Setting, ...]]
+    _stack: ExitStack = field(default_factory=ExitStack)
+    _now: tuple[str, Way] | None = None
+
+    def way(self, arm: str) -> Way:
+        """The way to use with the settings of ``arm``."""
+        if self._now is None or self._now[0] != arm:
+            self.close()
+            self._now = (arm, self._stack.enter_context(applied(self.run, self.base, self.settings[arm])))
+        return self._now[1]
+
+    def close(self) -> None:
+        """Put everything back."""
+        self._now = None
+        stack, self._stack = self._stack, ExitStack()
+        stack.close()
 
 
 @contextmanager

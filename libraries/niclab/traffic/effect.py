@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 
 from niclab.bench.records import BenchPath, TrafficToolName
@@ -43,10 +43,10 @@ from niclab.traffic import (
     triage,
     window,
 )
-from niclab.traffic.arms import Way, applied
+from niclab.traffic.arms import Arms, Way
 from niclab.traffic.bottleneck import Before
 from niclab.traffic.experiment import Answer, Question
-from niclab.traffic.measuring import EndOfRun, TrafficRun
+from niclab.traffic.measuring import EndOfRun, Session, TrafficRun
 from niclab.traffic.progress import Pace, Progress, Tell
 from niclab.traffic.serving import Ends
 from niclab.traffic.tool import Order, TrafficTest
@@ -122,30 +122,6 @@ def wish_of(wanted: Prediction, source: str) -> Expected:
         return Expected(f"wanted at most {most:g} % more ({source})", -math.inf, most)
     assert wanted.loses_at_most_percent is not None  # a sheet that has none of them is refused
     return not_worse_by(wanted.loses_at_most_percent, Direction.HIGHER, source)
-
-
-@dataclass
-class Arms:
-    """Puts the settings of an arm on the path before its run, and leaves them there until another arm is wanted."""
-
-    run: Run
-    base: Way
-    settings: Mapping[str, tuple[Setting, ...]]
-    _stack: ExitStack = field(default_factory=ExitStack)
-    _now: tuple[str, Way] | None = None
-
-    def way(self, arm: str) -> Way:
-        """The way to use with the settings of ``arm``."""
-        if self._now is None or self._now[0] != arm:
-            self.close()
-            self._now = (arm, self._stack.enter_context(applied(self.run, self.base, self.settings[arm])))
-        return self._now[1]
-
-    def close(self) -> None:
-        """Put everything back."""
-        self._now = None
-        stack, self._stack = self._stack, ExitStack()
-        stack.close()
 
 
 def can_switch(row: LinuxOffload | FreebsdOffload) -> bool:
@@ -252,7 +228,8 @@ def ask(
     except Undecided as error:
         raise Undecided(f"{ends.name}: {effect.name}: {error}") from error
     finally:
-        arms.close()
+        with closing(arms):
+            runs.close()
     hindrances = bottleneck.hindrances(before, [each for _, each in runs.made], rate_mbps * 1e6)
     figures = {
         WITHOUT: (settings[WITHOUT], [one for one, _ in pairs]),
@@ -275,7 +252,10 @@ def ask(
 
 @dataclass
 class _Runs:
-    """Makes the runs of an effect, and keeps them. ``made``: arm and run, those of our own program left out."""
+    """Makes the runs of an effect, and keeps them. ``made``: arm and run, those of our own program left out.
+
+    Runs of one arm in a row have one tool's server; it ends before the settings change, which it may have taken over.
+    """
 
     run: Run
     effect: Effect
@@ -286,22 +266,39 @@ class _Runs:
     watch: standstill.StandstillWatch
     made: list[tuple[str, TrafficRun]] = field(default_factory=list)
     count: int = 0
+    _stack: ExitStack = field(default_factory=ExitStack)
+    _session: tuple[str, Session] | None = None
 
     def one(self, arm: str) -> float:
         """The figure of a run of ``arm``."""
+        if self._session is not None and self._session[0] != arm:
+            self.close()
         way = self.arms.way(arm)
         # iperf3 has no request/response
         if self.order.test is TrafficTest.TCP_RR and self.run.bench.traffic is TrafficToolName.IPERF3:
             ends = serving.ends(self.run, way.path, self.effect.sender)
             value = round_trips.per_second(self.run, ends, self.order.duration_s)
         else:
-            sender, over = self.effect.sender, way.over
-            found = measuring.measure(self.run, way.path, sender, self.order, self.rate_mbps, over, self.watch)
+            found = self._session_of(arm, way).measure(self.order)
             self.made.append((arm, found))
             value = value_of(found, self.effect.figure)
         self.count += 1
         self.progress.made(self.count, value)
         return value
+
+    def close(self) -> None:
+        """End the tool's server."""
+        self._session = None
+        stack, self._stack = self._stack, ExitStack()
+        stack.close()
+
+    def _session_of(self, arm: str, way: Way) -> Session:
+        if self._session is None:
+            made = measuring.session(
+                self.run, way.path, self.effect.sender, self.rate_mbps, way.over, self.watch, self.order
+            )
+            self._session = (arm, self._stack.enter_context(made))
+        return self._session[1]
 
 
 def _expected(run: Run, ends: Ends, wanted: Prediction, line_mbps: float, source: str) -> Expected:

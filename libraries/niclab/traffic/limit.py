@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from niclab.bench.records import BenchPath, Port, Role
 from niclab.card import Unknown
@@ -226,9 +227,9 @@ def line_mbps(run: Run, ends: Ends, path: BenchPath) -> float:
     """
     wanted, sheet = run.card.link.speed_mbps, f"expected {run.card.link.speed_mbps} Mbit/s (sheet {run.card.name})"
     if isinstance(wanted, Unknown):
-        return _negotiated_mbps((ends.sender, ends.from_port)) / path.rate_scale
+        return _negotiated_mbps(run, (ends.sender, ends.from_port)) / path.rate_scale
     sides = ((ends.sender, ends.from_port), (ends.receiver, ends.to_port))
-    found = dict(zip((ends.from_port, ends.to_port), side_by_side(_negotiated_mbps, sides), strict=True))
+    found = dict(zip((ends.from_port, ends.to_port), side_by_side(partial(_negotiated_mbps, run), sides), strict=True))
     slow = [f"{port.place}: link at {mbps} Mbit/s; {sheet}" for port, mbps in found.items() if mbps != wanted]
     if any(mbps != wanted for port, mbps in found.items() if port.role is Role.DUT):
         raise CardFailure("\n".join(slow))
@@ -237,9 +238,9 @@ def line_mbps(run: Run, ends: Ends, path: BenchPath) -> float:
     return wanted / path.rate_scale
 
 
-def _negotiated_mbps(end: tuple[Server, Port]) -> int:
+def _negotiated_mbps(run: Run, end: tuple[Server, Port]) -> int:
     server, port = end
-    speed_mbps = server.host.links.link_settings(server.interface(port)).speed_mbps
+    speed_mbps = server.host.links.link_settings(run.interface(port)).speed_mbps
     if not speed_mbps:
         raise BenchFault(f"{port.name}: link speed is unknown, so there is no line rate to compare with")
     return speed_mbps

@@ -6,23 +6,24 @@ must be possible, and its run must have lasted as long as asked.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
 from niclab.bench.records import BenchPath, Role
 from niclab.core.marks import MarkKind, note
+from niclab.core.parallel import side_by_side
 from niclab.core.turns import turn_to_measure
 from niclab.core.verdict import BenchFault, Undecided
 from niclab.core.wait import Deadline, pause
 from niclab.hosts.errors import ReadError
-from niclab.hosts.load_records import CpuLoad, FrameCounters, Load, load_between
+from niclab.hosts.load_records import CpuLoad, FrameCounters, load_between
 from niclab.run import standstill
 from niclab.run.run import Run
 from niclab.run.server import Server
 from niclab.traffic import WorthlessResult, serving, switch_counts
 from niclab.traffic.iperf3 import shortest_s
+from niclab.traffic.looks import EndLook, Looks
 from niclab.traffic.run_count import RunCount
 from niclab.traffic.serving import Ends
 from niclab.traffic.switch_counts import PortCount, SwitchCountWatch
@@ -116,20 +117,12 @@ class _AboveLine(WorthlessResult):
     """More than the line carries: a tool that was held up for a moment counted what had come in before it began."""
 
 
-@dataclass(frozen=True)
-class _Look:
-    at: float
-    load: Load
-
-
 def measure(
     run: Run,
     path: BenchPath,
     sender: Role,
     order: Order,
     line_mbps: float,
-    over: Mapping[Role, str] | None = None,
-    watch: standstill.StandstillWatch | None = None,
 ) -> TrafficRun:
     """Make one run over ``path``, with a server of its own.
 
@@ -139,15 +132,12 @@ def measure(
         sender: The server that sends.
         order: What is sent, and for how long.
         line_mbps: What the line carries; a run that finds more is no measurement.
-        over: The interface of each server that has the path's address, where it is not its port: a bond, a VLAN.
-        watch: Of both servers, where there is one already.
 
     Raises:
         NotApplicable: When the bench's tool cannot do what is asked.
         BenchFault: When the run fails, its result is worthless, or the servers' counters contradict it.
     """
-    tool_of(run.bench.traffic).client_command(serving.route(run, serving.ends(run, path, sender)), order)
-    with session(run, path, sender, line_mbps, over, watch) as made:
+    with session(run, path, sender, line_mbps, order=order) as made:
         return made.measure(order)
 
 
@@ -159,10 +149,27 @@ def session(
     line_mbps: float,
     over: Mapping[Role, str] | None = None,
     watch: standstill.StandstillWatch | None = None,
+    order: Order | None = None,
 ) -> Iterator[Session]:
-    """Runs over ``path`` with one server that listens inside the ``with`` block, and ends with it."""
+    """Runs over ``path`` with one server that listens inside the ``with`` block, and ends with it.
+
+    Args:
+        run: The run.
+        path: The path of the bench.
+        sender: The server that sends.
+        line_mbps: What the line carries; a run that finds more is no measurement.
+        over: The interface of each server that has the path's address, where it is not its port: a bond, a VLAN.
+        watch: Of both servers, where there is one already.
+        order: What the first run is asked.
+
+    Raises:
+        NotApplicable: When the bench's tool cannot do ``order``; nothing is started then.
+        BenchFault: When the tool's server does not listen.
+    """
     ends, tool = serving.ends(run, path, sender), tool_of(run.bench.traffic)
     route = serving.route(run, ends)
+    if order is not None:
+        tool.client_command(route, order)
     with ExitStack() as undoing:
         watch = watch or standstill.watch(run)
         undoing.enter_context(serving.listening(ends.receiver, tool, route.receiver, SESSION_LIMIT_S))
@@ -181,16 +188,18 @@ class Session:
         ends: Ends,
         tool: TrafficTool,
         route: Route,
-        interfaces: tuple[str, str],
+        interfaces: Mapping[Role, str],
         switch: SwitchCountWatch,
         line_mbps: float,
         watch: standstill.StandstillWatch,
         count: RunCount,
     ) -> None:
         self._count = count
-        self._run, self._tool, self._route, self._interfaces = ends, tool, route, interfaces
+        self._run, self._tool, self._route = ends, tool, route
+        self._looks = Looks(watch, interfaces)
         self._switch, self._line_mbps, self._watch = switch, line_mbps, watch
-        self._last: tuple[_Look, _Look] | None = None
+        self._last: EndLook | None = None
+        """The receiver's last look; the sender looks before and after each run, in the command that sends."""
         self._told: standstill.Told | None = None
         self._told_after: standstill.Told = ()
 
@@ -230,6 +239,10 @@ class Session:
         before, self._told = self._told, self._told_after
         return self._watch.between(before or self._told, self._told)
 
+    def _told_by(self, looks: tuple[EndLook, EndLook]) -> standstill.Told:
+        ends = (self._run.sender.role, self._run.receiver.role)
+        return self._watch.by_role({role: look.told for role, look in zip(ends, looks, strict=True)})
+
     def _measure(self, order: Order) -> TrafficRun:
         command = self._tool.client_command(self._route, order)
         with turn_to_measure():
@@ -237,37 +250,27 @@ class Session:
 
     def _measure_now(self, order: Order, command: str) -> TrafficRun:
         ends, tool = self._run, self._tool
-        if self._last is None or self._told is None:
-            told, self._last = self._looks()
-            self._told = self._told or told
-        before, self._last = self._last, None
-        switch_before = self._switch.look()
+        received = self._last or self._looks.at(ends.receiver)
+        self._last, switch_before = None, self._switch.look()
         timeout_s = order.duration_s + tool.omitted_s + serving.SLACK_S
-        ended = ends.sender.ssh.run(command, timeout_s=timeout_s)
-        self._told_after, after = self._looks()
+        ended, sends, sent = self._looks.around(ends.sender, command, timeout_s)
+        receives = self._looks.at(ends.receiver)
+        before, after = (sends, received), (sent, receives)
+        self._told = self._told or self._told_by(before)
+        self._told_after = self._told_by(after)
         with serving.named(ends.sender, command, ended):
             result = tool.read(ended.stdout, order)
             _refuse_short(result, order, tool.omitted_s)
-        sides, self._last = self._settled(before, after, result)
+        sides, (_, self._last) = self._settled(before, after, result)
         _refuse_impossible_cpu(ends, result, sides)
         _refuse_other_ways(result, sides[1])
         _refuse_above_line(result, self._line_mbps, sides[1])
         switch, conservation = self._switch.since(switch_before), _conservation(sides, result)
         return TrafficRun(tool.name.value, command, order, result, *sides, conservation, ended.seconds, switch)
 
-    def _looks(self) -> tuple[standstill.Told, tuple[_Look, _Look]]:
-        """Both ends side by side, each with one question, about standstills as well: it costs the bench a moment."""
-        ends = (self._run.sender, self._run.receiver)
-        parts = [(each.host.counts, iface) for each, iface in zip(ends, self._interfaces, strict=True)]
-        commands = [counts.load_command(iface) for counts, iface in parts]
-        told, shown = self._watch.told_and_shown(dict(zip([each.role for each in ends], commands, strict=True)))
-        at = time.monotonic()
-        loads = [counts.read_load(iface, shown[each.role]) for each, (counts, iface) in zip(ends, parts, strict=True)]
-        return told, (_Look(at, loads[0]), _Look(at, loads[1]))
-
     def _settled(
-        self, before: tuple[_Look, _Look], after: tuple[_Look, _Look], result: ToolResult
-    ) -> tuple[tuple[EndOfRun, EndOfRun], tuple[_Look, _Look]]:
+        self, before: tuple[EndLook, EndLook], after: tuple[EndLook, EndLook], result: ToolResult
+    ) -> tuple[tuple[EndOfRun, EndOfRun], tuple[EndLook, EndLook]]:
         """The ends with counters that agree, or as they are when the time for that has passed; and the last looks."""
         ends = self._run
         sides = (
@@ -277,7 +280,8 @@ class Session:
         deadline = Deadline(COUNTERS_WITHIN_S)
         while not (_conservation(sides, result).holds and _passed(result, sides[1])) and not deadline.expired:
             pause(min(_COUNTERS_EVERY_S, deadline.left))
-            _, after = self._looks()
+            sent, receives = side_by_side(self._looks.at, (ends.sender, ends.receiver))
+            after = (sent, receives)
             sides = (
                 replace(sides[0], frames=after[0].load.frames.since(before[0].load.frames)),
                 replace(sides[1], frames=after[1].load.frames.since(before[1].load.frames)),
@@ -285,13 +289,11 @@ class Session:
         return sides, after
 
 
-def _interfaces(run: Run, ends: Ends, over: Mapping[Role, str] | None) -> tuple[str, str]:
-    if over is not None:
-        return over[ends.from_port.role], over[ends.to_port.role]
-    return run.interface(ends.from_port), run.interface(ends.to_port)
+def _interfaces(run: Run, ends: Ends, over: Mapping[Role, str] | None) -> Mapping[Role, str]:
+    return over if over is not None else {port.role: run.interface(port) for port in (ends.from_port, ends.to_port)}
 
 
-def _end(server: Server, port: str, before: _Look, after: _Look) -> EndOfRun:
+def _end(server: Server, port: str, before: EndLook, after: EndLook) -> EndOfRun:
     try:
         load, frames = load_between(before.load.cpu, after.load.cpu), after.load.frames.since(before.load.frames)
         return EndOfRun(port, load, frames, after.at - before.at)

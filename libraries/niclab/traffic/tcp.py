@@ -40,7 +40,7 @@ def steady(run: Run, path: BenchPath, sender: Role, at_most_s: int = 600, route:
     with serving.listening(ends.receiver, tool, route.receiver, limit_s, others):
         job = ends.sender.start(tool.client_command(route, Order(duration_s=at_most_s)), limit_s=limit_s)
         try:
-            iface = ends.sender.interface(ends.from_port)
+            iface = run.interface(ends.from_port)
             start = ends.sender.host.counts.statistics(iface).tx_bytes
             until(
                 lambda: ends.sender.host.counts.statistics(iface).tx_bytes - start > FLOW_BYTES,

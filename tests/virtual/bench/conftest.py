@@ -1,4 +1,4 @@
-"""The bench that the tests of this folder share."""
+"""The bench that the tests of this folder share with the controls."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 from real_bench import RealBench
 
-import image
-
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
@@ -17,20 +15,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.bench)
 
 
+@pytest.fixture(scope="session")
+def modules() -> list[str]:
+    """The modules of this folder that have used the bench."""
+    return []
+
+
 @pytest.fixture(scope="module")
-def bench() -> Iterator[RealBench]:
-    """The bench ``vt``, fresh; removed afterwards."""
-    if missing := image.missing_tools():
-        pytest.skip(f"this host lacks {', '.join(missing)}")
-    bench = RealBench("vt")
-    image.ensure()  # outside of any measured time
-    try:
-        bench.must("up", "--fresh")
-        yield bench
-    finally:
-        bench.must("down", "--now", "--purge")
-    assert not bench.layout.folder.exists()
-    assert bench.pids() == {}
+def bench(shared_bench: RealBench, modules: list[str], request: pytest.FixtureRequest) -> RealBench:
+    """The bench, with the card and the disks that it has at first: another module of this folder changes both."""
+    if modules:
+        shared_bench.must("down", "--now", "--purge")
+        shared_bench.must("up", "--fresh")
+    modules.append(request.node.name)
+    return shared_bench
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -18,6 +19,8 @@ from wait import until
 
 VBENCH = parts.HERE / "vbench"
 UP_S = 180.0
+NAME = os.environ.get("NICLAB_CONTROLS", "controls")
+"""Another name makes a bench next to that of somebody else on the same controller."""
 T = TypeVar("T")
 
 

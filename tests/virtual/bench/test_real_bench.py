@@ -12,6 +12,8 @@ from real_bench import RealBench, elapsed_s, wait_for
 
 MACHINES = ("qemu-dut", "qemu-peer")
 PARTS = ("bmc-dut", "bmc-peer", "consoles", "cables", "switch")
+AS_ANOTHER = ("bmc-peer", "qemu-peer")
+"""Those that are repaired as another one is."""
 CARRIER_S = 1.0
 PORT = "/sys/class/net/enp1s0"
 
@@ -56,6 +58,7 @@ def _await_carrier(at: RealBench, wanted: int, change: str) -> dict[str, float]:
     return seen
 
 
+@pytest.mark.slow
 def test_both_guests_see_a_cable_pulled_and_plugged_within_a_second(at: RealBench) -> None:
     for role in ("dut", "peer"):
         at.ssh(role, f"ip link set {PORT.rpartition('/')[2]} up")
@@ -83,6 +86,7 @@ def test_a_port_that_is_set_down_takes_its_partners_carrier(at: RealBench) -> No
     wait_for(lambda: _carriers(at) == {"dut": "1", "peer": "1"}, "both guests have a carrier", 10)
 
 
+@pytest.mark.slow
 def test_the_card_s_own_ports_are_laid_to_the_switch_and_back(at: RealBench) -> None:
     """A port shut there takes carrier from one guest; the switch hears the guests where the cables lead."""
     name = PORT.rpartition("/")[2]
@@ -104,7 +108,9 @@ def test_the_card_s_own_ports_are_laid_to_the_switch_and_back(at: RealBench) -> 
     assert "up" not in at.must("switch", "show")
 
 
-@pytest.mark.parametrize("part", [*PARTS, *MACHINES])
+@pytest.mark.parametrize(
+    "part", [pytest.param(part, marks=pytest.mark.slow if part in AS_ANOTHER else ()) for part in (*PARTS, *MACHINES)]
+)
 def test_a_killed_process_is_named_and_up_repairs_it_alone(at: RealBench, part: str) -> None:
     before = at.pids()
     (pid,) = before.pop(part)
@@ -122,6 +128,7 @@ def test_a_killed_process_is_named_and_up_repairs_it_alone(at: RealBench, part: 
     assert at.vbench("status", "--quiet").returncode == 0
 
 
+@pytest.mark.slow
 def test_a_frozen_server_is_named_and_powered_off_by_its_bmc(at: RealBench) -> None:
     at.must("fault", "set", "server:dut", "frozen")
     status = at.vbench("status")

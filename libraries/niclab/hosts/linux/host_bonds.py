@@ -30,6 +30,9 @@ _LISTS = ("slaves", "arp_ip_target")
 
 _BOND, _VLAN = "bonding", "8021q"
 
+_BOND_SAYS = "@ bond"
+"""Between a bond's settings and what the driver says of it."""
+
 
 class LinuxBonds(HostCommands):
     """See :class:`niclab.hosts.host.HostBonds` for the meaning of each method."""
@@ -57,21 +60,24 @@ class LinuxBonds(HostCommands):
         for key, value in options:
             if key in _AFTER_MEMBERS:
                 steps.append(f"link set dev {bond} type bond {key} {interface_name(self.name, value)}")
-        self._run("modprobe bonding max_bonds=0 && " + _batch([*steps, f"link set dev {bond} up"]))
-        self._refuse_other_settings(bond, dict(options), list(members))
-        return self.bond(bond)
+        make = "modprobe bonding max_bonds=0 && " + _batch([*steps, f"link set dev {bond} up"])
+        shows = (_settings_command(bond), _bond_command(bond))
+        answer = self._run(f"{make} && {shows[0]} && echo '{_BOND_SAYS}' && {shows[1]}")
+        read_back, _, said = answer.partition(f"{_BOND_SAYS}\n")
+        found = self._understood(shows[0], _read_settings, read_back)
+        self._refuse_other_settings(bond, dict(options), list(members), found)
+        return self._understood(shows[1], read_bonding, said)
 
     def bond(self, name: str) -> Bond:
         """What the driver says of a bond."""
-        return self._read_file(f"/proc/net/bonding/{interface_name(self.name, name)}", read_bonding)
+        return self._read(_bond_command(interface_name(self.name, name)), read_bonding)
 
     def settings(self, name: str) -> dict[str, str]:
         """Every setting of a bond as sysfs shows it, without the number that follows a word.
 
         Those that are empty are left out.
         """
-        directory = f"{_NET}/{interface_name(self.name, name)}/bonding"
-        return self._read(f"cd {directory} && grep -s . *", _read_settings)
+        return self._read(_settings_command(interface_name(self.name, name)), _read_settings)
 
     def create_vlan(self, name: str, below: str, vlan_id: int, tag: VlanTag = VlanTag.CUSTOMER) -> Vlan:
         """Make a VLAN interface on ``below``, set it up, and see its id, its tag and what it lies on."""
@@ -79,11 +85,11 @@ class LinuxBonds(HostCommands):
             raise BenchFault(f"{self.name}: VLAN {vlan_id}: an id of 1 to 4094 is wanted")
         vlan, lower = interface_name(self.name, name), interface_name(self.name, below)
         kind = "vlan" if tag is VlanTag.CUSTOMER else f"vlan proto {tag.value}"
-        self._run(
+        found = self._vlan(
+            vlan,
             f"modprobe 8021q && ip link add link {lower} name {vlan} type {kind} id {vlan_id}"
-            f" && ip link set dev {vlan} up"
+            f" && ip link set dev {vlan} up && {_vlan_command(vlan)}",
         )
-        found = self.vlan(vlan)
         if (found.id, found.link) != (vlan_id, lower):
             raise BenchFault(f"{self.name}: {vlan} is VLAN {found.id} on {found.link}, wanted {vlan_id} on {lower}")
         if found.protocol != tag.value:
@@ -92,14 +98,17 @@ class LinuxBonds(HostCommands):
 
     def vlan(self, name: str) -> Vlan:
         """A VLAN interface."""
-        command = f"ip -j -d link show dev {interface_name(self.name, name)}"
+        return self._vlan(name, _vlan_command(interface_name(self.name, name)))
+
+    def _vlan(self, name: str, command: str) -> Vlan:
         found = self._read(command, read_vlan)
         if found.name != name:
             raise BenchFault(f"{self.name}: `{command}` showed {found.name}; expected {name}")
         return found
 
-    def _refuse_other_settings(self, bond: str, asked: dict[str, str], members: list[str]) -> None:
-        found = self.settings(bond)
+    def _refuse_other_settings(
+        self, bond: str, asked: dict[str, str], members: list[str], found: dict[str, str]
+    ) -> None:
         wrong = [
             f"{key} reads {found.get(key, 'nothing')}, wanted {value}"
             for key, value in asked.items()
@@ -113,6 +122,18 @@ class LinuxBonds(HostCommands):
     def modules(self) -> tuple[str, str]:
         """The modules that bonds and VLANs need."""
         return _BOND, _VLAN
+
+
+def _settings_command(bond: str) -> str:
+    return f"cd {_NET}/{bond}/bonding && grep -s . *"
+
+
+def _bond_command(bond: str) -> str:
+    return f"cat /proc/net/bonding/{bond}"
+
+
+def _vlan_command(vlan: str) -> str:
+    return f"ip -j -d link show dev {vlan}"
 
 
 def _same(found: str | None, asked: str) -> bool:

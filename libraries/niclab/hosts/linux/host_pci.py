@@ -46,6 +46,14 @@ _ATTRIBUTE_LINE = re.compile(r"([a-z_]+)=(.*)")
 _SYSFS_ID = re.compile(r"0x([0-9a-f]{4})")
 
 _PATH_ELEMENT = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
+_PATH_PATTERN = "*:??:??.?"
+
+_SHOW_DEVICE = (
+    f"cd {_DEVICES}/$s || exit; echo slot=$s;"
+    f" for f in {' '.join(_ATTRIBUTES)}; do v=; if [ -e $f ] && ! read -r v < $f; then v=unreadable; fi;"
+    ' echo "$f=$v"; done; d=$(readlink driver); echo "driver=${d##*/}"; lspci -vvnn -D -s $s || exit'
+)
+"""Shows the device of the shell's variable ``s``."""
 
 # Ports that look down: the upper end of a link.
 _DOWNSTREAM_FACING = ("Root Port", "Downstream Port", "PCI/PCI-X to PCI-Express Bridge")
@@ -104,7 +112,7 @@ class LinuxPci(HostCommands):
             ReadError: When the two ends of a link report different speeds or widths.
             BenchFault: When no link leads to the device, or one is not trained.
         """
-        devices = self._devices(self._chain(address))
+        devices = self._chain(address)
         pairs = [pair for pair in pairwise(devices) if pair[0].port_type in _DOWNSTREAM_FACING]
         links = tuple(self._link(above, below) for above, below in pairs)
         if not links:
@@ -158,26 +166,30 @@ class LinuxPci(HostCommands):
             )
         return PcieLink(above, below, below.lnksta_gts, below.lnksta_width)
 
-    def _chain(self, address: str) -> tuple[str, ...]:
-        """Addresses from the port on the root bus down to ``address``."""
-        command = f"readlink -e {_DEVICES}/{pci_address(self.name, address)}"
-        path = self._run(command).strip()
-        chain = tuple(part for part in path.split("/") if _PATH_ELEMENT.fullmatch(part))
+    def _chain(self, address: str) -> list[PciDevice]:
+        """Each device from the port on the root bus down to ``address``, in one command."""
+        show = f"readlink -e {_DEVICES}/{pci_address(self.name, address)}"
+        command = (
+            f'path=$({show}) || exit; echo "$path"; IFS=/; for s in $path; do'
+            f" case $s in {_PATH_PATTERN}) {_SHOW_DEVICE} ;; esac; done"
+        )
+        path, _, rest = self._run(command).partition("\n")
+        chain = [part for part in path.split("/") if _PATH_ELEMENT.fullmatch(part)]
         if not chain or chain[-1] != address:
-            raise BenchFault(f"{self.name}: `{command}` said {path!r}, wanted a path that ends with {address}")
-        return chain
+            raise BenchFault(f"{self.name}: `{show}` said {path!r}, wanted a path that ends with {address}")
+        return self._described(chain, self._understood(command, _device_texts, rest))
 
     def _devices(self, addresses: Sequence[str]) -> list[PciDevice]:
         """Each device as :meth:`pci_device` describes it.
 
         One command for all: the path of a card that carries full traffic is read in one breath.
         """
-        command = (
-            f"for s in {' '.join(addresses)}; do cd {_DEVICES}/$s || exit; echo slot=$s;"
-            f" for f in {' '.join(_ATTRIBUTES)}; do v=; if [ -e $f ] && ! read -r v < $f; then v=unreadable; fi;"
-            ' echo "$f=$v"; done; d=$(readlink driver); echo "driver=${d##*/}"; lspci -vvnn -D -s $s || exit; done'
-        )
-        texts = self._read(command, _device_texts)
+        command = f"for s in {' '.join(addresses)}; do {_SHOW_DEVICE}; done"
+        return self._described(addresses, self._read(command, _device_texts))
+
+    def _described(
+        self, addresses: Sequence[str], texts: Mapping[str, tuple[Mapping[str, str], str]]
+    ) -> list[PciDevice]:
         return [self._device(address, *texts.get(address, ({}, ""))) for address in addresses]
 
     def _device(self, address: str, attributes: Mapping[str, str], text: str) -> PciDevice:
