@@ -73,6 +73,20 @@ def test_modules_that_the_kernel_loads_on_demand_are_no_leftover(module: str) ->
     assert diff(state({"modules": {}}), state({"modules": {"e1000e_test": "present"}})) != []
 
 
+@pytest.mark.parametrize("nothing", ["0", "00000000,00000000"])
+def test_queues_that_steer_nothing_may_go_and_come(nothing: str) -> None:
+    some, more = state({"steering": {}}), state({"steering": {"enp1s0 rx-7/rps_cpus": nothing}})
+    assert diff(some, more) == diff(more, some) == []
+
+
+@pytest.mark.parametrize(("was", "is_now"), [("0", "3"), ("3", "0"), ("3", ABSENT), (ABSENT, "2048"), ("1", "2")])
+def test_steering_that_is_left_is_seen(was: str, is_now: str) -> None:
+    key = "enp1s0 rx-7/rps_cpus"
+    old, new = ({} if value == ABSENT else {key: value} for value in (was, is_now))
+    found = diff(state({"steering": old}), state({"steering": new}))
+    assert found == [Leftover("dut", "steering", key, was, is_now)]
+
+
 def test_interrupts_are_compared_where_no_daemon_moves_them() -> None:
     old, new = {"interrupts": {"enp1s0": "0-1"}}, {"interrupts": {"enp1s0": "1"}}
     assert len(diff(state(old), state(new))) == 1

@@ -8,6 +8,9 @@ of the comparison (:data:`LEFT_OUT`). Not taken at all:
 * IPv6 addresses that the kernel makes, routes that follow an address, lifetimes: they come and go with a link;
 * pause of a port that negotiates it, coalescing of an adaptive port: results, not settings;
 * processes other than the lab's tools, kernel threads: the system starts and ends them.
+
+A queue that steers nothing may come and go: until a port is first up it may show as many queues as its driver can make
+(Linux 6.1, igb_main.c, __igb_open(): netif_set_real_num_rx_queues()).
 """
 
 from __future__ import annotations
@@ -90,6 +93,7 @@ LEFT_OUT = (
     Volatile("modules", _ON_DEMAND, "the kernel loads it when it is first used, and keeps it"),
     Volatile("sysctl", r"kernel\.printk", "daemons of the system set it while they start"),
 )
+_STEERS_NOTHING = re.compile(rf"{ABSENT}|[0,]+")
 _MOVED_BY_DAEMON = Volatile("interrupts", ".*", "irqbalance moves interrupts as it likes")
 
 
@@ -117,9 +121,14 @@ def diff(before: Snapshot, after: Snapshot) -> list[Leftover]:
     found = []
     for subject in sorted({*before.values, *after.values}):
         for left in _of_subject(before.server, subject, before.values.get(subject), after.values.get(subject)):
-            if not any(each.fits(subject, left.key) for each in volatile):
+            if not (_is_no_steering(left) or any(each.fits(subject, left.key) for each in volatile)):
                 found.append(left)
     return found
+
+
+def _is_no_steering(left: Leftover) -> bool:
+    """Whether a queue has come or gone that steers nothing."""
+    return left.subject == "steering" and all(map(_STEERS_NOTHING.fullmatch, (left.was, left.is_now)))
 
 
 def _of_subject(
