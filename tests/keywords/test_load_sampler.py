@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 
 import pytest
 from fake_bench import FakeBench
-from fake_parts import FakeJob
+from fake_parts import LOAD, FakeHost, FakeJob
 
 from niclab.bench.records import Role
 from niclab.core.verdict import BenchFault
@@ -15,19 +16,22 @@ from niclab.frames.load_sampler import sampled
 from niclab.run.run import Run
 
 
-def of_a_real_shell(command: str) -> str:
-    """What the command prints here in five samples; the fake server reads its own counters whatever they are."""
-    here = command.replace("sleep 1", "sleep 0.05").replace("show the load", ":")
+def of_a_real_shell(command: str, host: FakeHost) -> str:
+    """What the command prints here in five samples, of the counters of a fake server."""
+    here = re.sub(rf"{LOAD} (\w+)", lambda asked: f"echo {host.show_load(asked[1])}", command)
+    here = here.replace("sleep 1", "sleep 0.05")
     counted = here.replace("while :;", "for sample in 1 2 3 4 5;")
     return subprocess.run(["sh", "-c", counted], capture_output=True, text=True, check=True).stdout
 
 
 def prepared(bench: FakeBench, cut: int | None = None) -> None:
-    def prepare(job: FakeJob) -> None:
-        job.said = of_a_real_shell(job.command)[:cut]
-
     for role in Role:
-        bench.ssh[role].prepare_job = prepare
+        ssh = bench.ssh[role]
+
+        def prepare(job: FakeJob, host: FakeHost = ssh.host) -> None:
+            job.said = of_a_real_shell(job.command, host)[:cut]
+
+        ssh.prepare_job = prepare
 
 
 def test_every_port_has_its_samples_in_their_order(bench: FakeBench, taken: Run) -> None:

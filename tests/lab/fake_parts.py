@@ -305,7 +305,7 @@ class FakeHost:
         return f"{LOAD} {iface}"
 
     def read_load(self, iface: str, text: str) -> Load:
-        return self.shown_loads[iface, text]
+        return self.shown_loads[iface, text.strip()]
 
     def show_load(self, iface: str) -> str:
         """What the command of a look prints: it names what there is now."""

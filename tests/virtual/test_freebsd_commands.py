@@ -32,7 +32,8 @@ from niclab.traffic import prober_program
 
 HOSTS = Path(freebsd_host.__file__).parent
 NICLAB = HOSTS.parents[1]
-BUILT_IN = ("[", "read", "kill", "cd")
+BUILT_IN = ("[", "read", "kill", "cd", ":")
+KEYWORDS = r"\b(?:while|do|done)\b"
 LINUX_ONLY = {"ip": "filters.py"}
 """Programs that no FreeBSD server has, and where they are asked: behind the frame program, which is Linux' only."""
 UNKNOWN = re.compile(r"usage|illegal option|unknown command|bad value|this server")
@@ -170,5 +171,5 @@ def literal(node: ast.expr) -> str:
 
 def programs(text: str) -> set[str]:
     """The first word of each simple command."""
-    firsts = [part.split()[0] for part in re.split(r"[;&|]+", text) if part.strip()]
+    firsts = [part.split()[0] for part in re.split(rf"[;&|]+|{KEYWORDS}", text) if part.strip()]
     return {first for first in firsts if not first.startswith("VALUE")}
