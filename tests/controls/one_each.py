@@ -237,7 +237,6 @@ _PACKAGED = """\
       source: a driver that nobody published
 """
 WRONG = (
-    Wrong("  width: 1\n", "  width: 4\n", ("The Link Is As On The Sheet When Idle",)),
     Wrong(
         "  speed_mbps: 1000\n",
         "  speed_mbps: 10000\n",

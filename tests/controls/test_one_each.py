@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
-from control_bench import Bench, only
+from control_bench import Bench, Run, only
 from one_each import BENCH, CABLES, CARD, KINDS, QUICK, SWITCH, WRONG, Each
 
 from niclab.report.verdicts import Verdict, classify
@@ -12,6 +14,7 @@ pytestmark = pytest.mark.bench
 
 VERDICTS = {CARD: Verdict.CARD_FAILURE, BENCH: Verdict.BENCH_FAULT}
 WELL = ("Every Port Is The Card On The Sheet", "Every Link Is Up", "Every Link Carries Traffic")
+MEDIUM = "Every Port Has A Medium On The Sheet"
 WELL_OF_KINDS = (
     "Every Port Is The Card On The Sheet",
     "A Plugged Cable Carries Traffic Again In Time",
@@ -19,21 +22,34 @@ WELL_OF_KINDS = (
 )
 
 
-def injected(bench: Bench, table: tuple[Each, ...], well: tuple[str, ...] = WELL) -> None:
+def injected(bench: Bench, table: tuple[Each, ...]) -> None:
     by_test = {each.red: each for each in table}
     assert len(by_test) == len(table), "two defects for one test"
-    run = bench.run(*only(*by_test, *well), others=[(each.red, each.inject, each.clear) for each in table])
-    run.should_show(red=set(by_test), green=set(well))
+    run = bench.run(*only(*by_test, *WELL), others=[(each.red, each.inject, each.clear) for each in table])
+    run.should_show(red=set(by_test), green=set(WELL))
+    require_verdicts(run, by_test)
+
+
+def require_verdicts(run: Run, by_test: Mapping[str, Each]) -> None:
     wrong = [
         f"{name}: expected {by_test[name].verdict}, {by_test[name].says!r}: {message}"
         for name, message in run.red.items()
-        if classify("FAIL", message) is not VERDICTS[by_test[name].verdict] or by_test[name].says not in message
+        if name in by_test
+        and (classify("FAIL", message) is not VERDICTS[by_test[name].verdict] or by_test[name].says not in message)
     ]
     assert not wrong, "\n".join(wrong)
 
 
 def test_a_defect_of_each_kind_turns_its_test_red(bench: Bench) -> None:
-    injected(bench, KINDS, WELL_OF_KINDS)
+    """A wrong fact of the sheet among them."""
+    by_test, (wrong,) = {each.red: each for each in KINDS}, [each for each in WRONG if each.red == (MEDIUM,)]
+    others = [(each.red, each.inject, each.clear) for each in KINDS]
+    run = bench.run(
+        *only(*by_test, MEDIUM, *WELL_OF_KINDS), others=others, card=bench.sheet(fact=(wrong.old, wrong.new))
+    )
+    run.should_show(red={*by_test, MEDIUM}, green=set(WELL_OF_KINDS))
+    assert run.red[MEDIUM].startswith(f"{CARD}: dut.p0 (0000:01:00.0) connects to twisted-pair")
+    require_verdicts(run, by_test)
 
 
 @pytest.mark.slow
@@ -51,6 +67,7 @@ def test_each_defect_turns_its_test_at_the_switch_red(bench: Bench) -> None:
     injected(bench, SWITCH)
 
 
+@pytest.mark.slow
 def test_a_card_that_is_not_as_on_its_sheet_fails_the_test_of_each_fact(bench: Bench) -> None:
     reds = {name for wrong in WRONG for name in wrong.red}
     sheet = bench.sheet(**{f"fact{number}": (wrong.old, wrong.new) for number, wrong in enumerate(WRONG)})

@@ -22,8 +22,7 @@ import difflib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
@@ -186,13 +185,17 @@ def read(file: Path) -> Document:
         BenchFault: The file is missing, unreadable, too large, not UTF-8, not YAML, nested too deeply, no section, or
             has aliases. The message names file and line.
     """
-    return _document(file, text_of(file, shown_file(file)))
+    name = shown_file(file)
+    text = text_of(file, name)
+    if text not in _READ:
+        if len(_READ) >= _KEPT:
+            _READ.clear()
+        _READ[text] = _document(file, text, name)
+    return replace(_READ[text], file=file)
 
 
-@lru_cache(maxsize=64)
-def _document(file: Path, text: str) -> Document:
-    """A file is parsed once; its sheet is asked for again and again."""
-    loader, node = compose(text, shown_file(file))
+def _document(file: Path, text: str, name: str) -> Document:
+    loader, node = compose(text, name)
     reader = _Reader(loader)
     data = reader.value(node, ())
     assert isinstance(data, dict)  # the node is a mapping
@@ -207,6 +210,10 @@ def _document(file: Path, text: str) -> Document:
         problems=tuple(reader.problems),
     )
 
+
+_KEPT = 64
+_READ: dict[str, Document] = {}
+"""By their text: a sheet is asked for again and again, also as its copy in the folder of a run."""
 
 SheetT = TypeVar("SheetT", bound=Sheet)
 
