@@ -87,6 +87,14 @@ def test_steering_that_is_left_is_seen(was: str, is_now: str) -> None:
     assert found == [Leftover("dut", "steering", key, was, is_now)]
 
 
+@pytest.mark.parametrize(("up", "was", "left"), [("no", "00", 0), ("no", "01", 1), ("yes", "00", 1)])
+def test_a_driver_steers_sending_when_a_port_is_first_up(up: str, was: str, left: int) -> None:
+    key = "enp1s0 tx-1/xps_cpus"
+    port = {"enp1s0": PORT | {"up": up}}
+    assert len(diff(state(port | {"steering": {key: was}}), state(port | {"steering": {key: "02"}}))) == left
+    assert len(diff(state(port | {"steering": {}}), state(port | {"steering": {key: "02"}}))) == (up == "yes")
+
+
 def test_interrupts_are_compared_where_no_daemon_moves_them() -> None:
     old, new = {"interrupts": {"enp1s0": "0-1"}}, {"interrupts": {"enp1s0": "1"}}
     assert len(diff(state(old), state(new))) == 1
