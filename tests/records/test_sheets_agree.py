@@ -1,0 +1,35 @@
+"""What a sheet demands in one place does not contradict what it demands in another."""
+
+from __future__ import annotations
+
+import pytest
+
+from niclab.card import load_card
+from niclab.card.sheet import Card
+from niclab.files.repository import REPOSITORY
+
+MOST = {1500: 1448 / 1538, 9000: 8948 / 9038}
+"""Payload of TCP as a part of line rate, by MTU (IEEE 802.3-2018, 4A.4.2, with headers of 52 bytes)."""
+SHEETS = [load_card(file) for file in sorted((REPOSITORY / "lab/cards").glob("*.yaml"))]
+
+
+def gains_of_jumbo_frames(card: Card) -> tuple[float, float]:
+    """The least and the most that jumbo frames may gain where both limits are met."""
+    plain, jumbo = card.limits.tcp_fraction_of_line_rate, card.limits.jumbo_tcp_fraction_of_line_rate
+    assert isinstance(plain, float) and isinstance(jumbo, float)
+    return jumbo / MOST[1500], MOST[9000] / plain
+
+
+@pytest.mark.parametrize("card", SHEETS, ids=lambda card: card.name)
+def test_a_card_that_meets_both_limits_has_the_effect_of_jumbo_frames(card: Card) -> None:
+    for effect in card.effects:
+        if effect.name == "jumbo" and not effect.against:
+            assert all(effect.wanted.allows(gain) for gain in gains_of_jumbo_frames(card)), effect.wanted
+
+
+@pytest.mark.parametrize("card", SHEETS, ids=lambda card: card.name)
+def test_a_card_that_meets_both_limits_takes_the_step_from_jumbo_frames(card: Card) -> None:
+    steps = card.sequence.steps if card.sequence is not None else ()
+    for step in steps:
+        if step.name == "default":
+            assert all(step.wanted.allows(1 / gain) for gain in gains_of_jumbo_frames(card)), step.wanted
