@@ -201,6 +201,33 @@ def test_a_package_as_it_was_found_is_judged_where_the_driver_needs_one(
     assert settings.told == []
 
 
+def test_a_package_in_place_of_the_kernels_driver_is_judged_by_its_own_versions(
+    bench: FakeBench, settings: FakeSettings
+) -> None:
+    """A server on which the vendor's driver was installed: its version is that of the package, not of the kernel."""
+    whole = Package("e1000e-modules", "3.8.7", "amd64", "installed")
+    settings.packages["e1000e-modules"] = whole
+    runs(bench, "3.8.7")
+    Driver().driver_version_should_be_as_on_the_sheet()
+    Driver().package_should_be_as_on_the_sheet()
+    bench.dut.nics[1].info = replace(bench.dut.nics[1].info, version="3.8.4")
+    with pytest.raises(CardFailure, match=r"^dut\.p1 .* runs driver 3\.8\.4, sheet intel-82574l "):
+        Driver().driver_version_should_be_as_on_the_sheet()
+    settings.packages["e1000e-modules"] = replace(whole, architecture="i386")
+    with pytest.raises(CardFailure, match="is of i386, sheet intel-82574l wants amd64"):
+        Driver().package_should_be_as_on_the_sheet()
+
+
+def test_a_package_that_is_there_and_does_not_drive_the_card_leaves_the_kernels_version(
+    bench: FakeBench, settings: FakeSettings
+) -> None:
+    settings.packages["e1000e-modules"] = Package("e1000e-modules", "3.8.7", "amd64", "installed")
+    runs(bench, None)
+    Driver().driver_version_should_be_as_on_the_sheet()
+    with pytest.raises(NotApplicable, match="e1000e comes with the kernel"):
+        Driver().package_should_be_as_on_the_sheet()
+
+
 def test_a_driver_that_no_kernel_brings_is_not_removed_to_be_replaced_by_it(
     bench: FakeBench, settings: FakeSettings, taken: Run
 ) -> None:

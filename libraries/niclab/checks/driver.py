@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from niclab.bench.records import OperatingSystem, Port, Role
-from niclab.card import VersionLists, VersionVerdict
+from niclab.card import PackageFacts, VersionLists, VersionVerdict
 from niclab.checks.asked import (
     Say,
     devices,
@@ -41,7 +41,9 @@ def require_driver(run: Run) -> None:
 
 
 def require_version(run: Run) -> None:
-    """Judge the driver version that every port reports; a driver of the kernel has the kernel's.
+    """Judge the driver version that every port reports.
+
+    A driver of the kernel has the kernel's, unless the sheet's package of it is installed in its place.
 
     Raises:
         CardFailure: A version is forbidden, or neither required nor allowed.
@@ -49,6 +51,9 @@ def require_version(run: Run) -> None:
         Undecided: A port reports no version, or one that cannot be compared.
     """
     driver, kernel = dut_driver(run), dut(run).system.kernel()
+    if (package := package_in_use(run, Role.DUT)) is not None and not package.module_version_differs:
+        judge_versions(run, "driver", [(port, info.version) for port, info in driver_infos(run)], package)
+        return
     if driver.in_kernel and dut_system(run) is OperatingSystem.FREEBSD:
         raise NotApplicable(f"dut: {driver.module} comes with FreeBSD's kernel, and reports no version of its own")
     if driver.in_kernel:
@@ -59,6 +64,22 @@ def require_version(run: Run) -> None:
         own = driver.version
     wanted = f"the kernel is {kernel}" if driver.in_kernel else ""
     judge_versions(run, "driver", [(port, info.version) for port, info in driver_infos(run)], own, wanted)
+
+
+def package_in_use(run: Run, role: Role) -> PackageFacts | None:
+    """Return the sheet's package of a driver that comes with the kernel, where its module is installed instead.
+
+    Args:
+        run: The run.
+        role: The server.
+    """
+    server = run.server(role)
+    driver, drivers = run.card.driver(server.description.os), server.host.drivers
+    package = driver.package
+    if not driver.in_kernel or package is None or drivers.package(package.name) is None:
+        return None
+    file = drivers.modinfo(driver.module).filename
+    return None if file is None or drivers.is_own_module(file) else package
 
 
 def require_loaded_is_installed(run: Run, say: Say) -> None:

@@ -8,6 +8,7 @@ from enum import Enum
 from niclab.bench.records import Role
 from niclab.card import Driver, PackageFacts, Unknown, VersionVerdict
 from niclab.checks.asked import Say
+from niclab.checks.driver import package_in_use
 from niclab.core.undo import SLOW_DEADLINE_S, Action, ActionKind
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, fail_with
 from niclab.hosts.settings_records import Package as Installed
@@ -137,10 +138,10 @@ class DriverPackage:
 
         Raises:
             CardFailure: It is not.
-            NotApplicable: The driver comes with the kernel, so that no package needs to be there.
+            NotApplicable: The driver comes with the kernel and is in use, so that no package needs to be there.
         """
         package, card = self.entry, self.run.card
-        if self.driver.in_kernel:
+        if self.driver.in_kernel and package_in_use(self.run, self.role) is None:
             raise NotApplicable(f"sheet {card.name}: {self.driver.module} comes with the kernel and needs no package")
         lists = card.section(package if package.is_known else None, f"versions of package {package.name}")
         found, problems = self._installed("it")
