@@ -16,6 +16,7 @@ from robot.api import logger
 
 from Effects import Effects
 from niclab.bench.records import OperatingSystem, Role
+from niclab.card.effects import Prediction
 from niclab.core.profile import Profile
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from niclab.report.evidence import read_index
@@ -25,6 +26,7 @@ from niclab.run.run import Run
 from niclab.settings import mtu
 from niclab.stats import baselines, measurements
 from niclab.stats.baselines import BaselineStore
+from niclab.stats.questions import Decision
 from niclab.traffic import bottleneck, effect, measuring, window
 from niclab.transports.ssh import Result
 
@@ -301,6 +303,15 @@ def test_a_step_that_is_not_as_predicted_is_named(states: States) -> None:
     states.rate = lambda _: 49.5
     with pytest.raises(CardFailure, match=r"^dut\.p0 to peer\.p0, default: [+-]0\.\d+ % of baseline, .*: missed$"):
         Effects().each_factor_alone_should_change_what_the_sheet_predicts(QUICK)
+
+
+@pytest.mark.parametrize(("with_it", "met"), [(47.0, True), (44.0, True), (4.7, False), (60.0, False)])
+def test_what_should_change_little_may_neither_lose_nor_gain_much(with_it: float, met: bool) -> None:
+    wanted = Prediction(loses_at_most_percent=10, gains_at_most_percent=10)
+    assert wanted.allows(with_it / 47) is met
+    expected, change = effect.wish_of(wanted, "test"), 100 * (with_it / 47 - 1)
+    assert (expected.decide(change - 0.1, change + 0.1) is Decision.MET) is met
+    assert expected.text == "wanted at most 10 % less and 10 % more (test)"
 
 
 def test_cpu_is_told_for_each_gigabit(states: States, taken: Run) -> None:

@@ -28,6 +28,13 @@ def test_a_card_that_meets_both_limits_has_the_effect_of_jumbo_frames(card: Card
 
 
 @pytest.mark.parametrize("card", SHEETS, ids=lambda card: card.name)
+def test_what_may_gain_little_may_not_lose_everything(card: Card) -> None:
+    steps = card.sequence.steps if card.sequence is not None else ()
+    for wanted in (each.wanted for each in (*card.effects, *steps)):
+        assert wanted.gains_at_most_percent is None or wanted.loses_at_most_percent is not None, wanted
+
+
+@pytest.mark.parametrize("card", SHEETS, ids=lambda card: card.name)
 def test_a_card_that_meets_both_limits_takes_the_step_from_jumbo_frames(card: Card) -> None:
     steps = card.sequence.steps if card.sequence is not None else ()
     for step in steps:

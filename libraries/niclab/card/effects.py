@@ -80,11 +80,11 @@ FORMS = (
     *("ratio", "more_percent", "less_percent", "loses_at_most_percent", "gains_at_most_percent"),
     *("window_bytes", "unknown"),
 )
-"""The ways to predict an effect; a prediction has exactly one."""
+"""The ways to predict an effect; a prediction has exactly one, or both bounds of a small change."""
 
 
 class Prediction(Record):
-    """What the setting must do to the figure, in percent of the figure without it: exactly one of these.
+    """What the setting must do to the figure, in percent of the figure without it: one of these, or both ``at_most``.
 
     ``ratio`` with ``within_percent``: with it it is ``ratio`` times as much, give or take; ``more_percent``,
     ``less_percent``: it changes at least so much that way; ``loses_at_most_percent``: it may become less by so much;
@@ -104,8 +104,9 @@ class Prediction(Record):
 
     @property
     def forms(self) -> list[str]:
-        """Names of the forms that are given; exactly one is wanted."""
-        return [name for name in FORMS if getattr(self, name) is not None]
+        """Names of the forms that are given; exactly one is wanted, and what it may lose and gain at most is one."""
+        given = [name for name in FORMS if getattr(self, name) is not None]
+        return [" and ".join(given)] if given == ["loses_at_most_percent", "gains_at_most_percent"] else given
 
     def allows(self, ratio: float) -> bool:
         """Is a figure that is ``ratio`` times the one without the setting as predicted?
@@ -118,9 +119,8 @@ class Prediction(Record):
             return ratio >= 1 + self.more_percent / 100
         if self.less_percent is not None:
             return ratio <= 1 - self.less_percent / 100
-        if self.gains_at_most_percent is not None:
-            return ratio <= 1 + self.gains_at_most_percent / 100
-        return self.loses_at_most_percent is None or ratio >= 1 - self.loses_at_most_percent / 100
+        gains_little = self.gains_at_most_percent is None or ratio <= 1 + self.gains_at_most_percent / 100
+        return gains_little and (self.loses_at_most_percent is None or ratio >= 1 - self.loses_at_most_percent / 100)
 
 
 class Effect(Section):

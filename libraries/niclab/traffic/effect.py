@@ -117,11 +117,13 @@ def wish_of(wanted: Prediction, source: str) -> Expected:
         return raises_by(wanted.more_percent, source)
     if wanted.less_percent is not None:
         return lowers_by(wanted.less_percent, source)
-    if wanted.gains_at_most_percent is not None:
-        most = wanted.gains_at_most_percent
-        return Expected(f"wanted at most {most:g} % more ({source})", -math.inf, most)
-    assert wanted.loses_at_most_percent is not None  # a sheet that has none of them is refused
-    return not_worse_by(wanted.loses_at_most_percent, Direction.HIGHER, source)
+    loses, gains = wanted.loses_at_most_percent, wanted.gains_at_most_percent
+    if gains is not None and loses is not None:
+        return Expected(f"wanted at most {loses:g} % less and {gains:g} % more ({source})", -loses, gains)
+    if gains is not None:
+        return Expected(f"wanted at most {gains:g} % more ({source})", -math.inf, gains)
+    assert loses is not None  # a sheet that has none of them is refused
+    return not_worse_by(loses, Direction.HIGHER, source)
 
 
 def can_switch(row: LinuxOffload | FreebsdOffload) -> bool:
