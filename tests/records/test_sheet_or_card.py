@@ -93,6 +93,16 @@ def test_each_difference_is_a_question(x520: Seen) -> None:
     assert "channels.combined: the sheet says queues, the card shows not supported" in said(seen)
 
 
+def test_a_default_that_nobody_knows_is_no_question_unless_there_is_none(x520: Seen) -> None:
+    sheet = load_card("chelsio-t580-cr").of_kernel("6.1")
+
+    def asked(shown: int | None) -> list[str]:
+        card = replace(x520, coalescing=Coalescing("eth0", None, None, {"rx-usecs": 5, "rx-frames": shown}))
+        return [str(each) for each in disagreements(sheet, OperatingSystem.LINUX, card) if "rx-frames" in str(each)]
+
+    assert asked(0) == asked(8) == [] and len(asked(None)) == 1
+
+
 def test_a_ring_that_queues_share_is_judged_by_their_number(x520: Seen) -> None:
     card = load_card("broadcom-bcm57810")
     shown = Rings("eth0", RingSizes(4078, 0, 0, 4078), RingSizes(509, 0, 0, 4078))

@@ -128,8 +128,10 @@ def _coalescing(card: Card, system: OperatingSystem, seen: Seen) -> Iterator[Fac
     listed = {row.name: row for row in section.parameters}
     for name, row in listed.items():
         value = seen.coalescing.parameters.get(name)
-        if value is None or not moving:
-            yield f"coalescing.{name}.default", "a value" if isinstance(row.default, Unknown) else row.default, value
+        if isinstance(row.default, Unknown):
+            yield f"coalescing.{name}.default", "a value", "a value" if value is not None else None
+        elif value is None or not moving:
+            yield f"coalescing.{name}.default", row.default, value
     for name, value in seen.coalescing.parameters.items():
         if value is not None and name not in listed and system is OperatingSystem.LINUX:
             yield f"coalescing.{name}", "no such parameter", value
