@@ -88,7 +88,7 @@ class NamespaceServer:
         return Job(self.command(command), self._scratch)
 
     def carrier(self, iface: str) -> bool:
-        return bool(self._run(f"[ $(cat /sys/class/net/{iface}/carrier 2>/dev/null || echo 0) = 1 ]").succeeded)
+        return self.run(f"cat /sys/class/net/{iface}/operstate").stdout.strip() == "up"
 
     def _interface(self, iface: str) -> SimpleNamespace:
         return SimpleNamespace(mac=self.run(f"cat /sys/class/net/{iface}/address").stdout.strip())

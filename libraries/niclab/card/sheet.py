@@ -105,6 +105,10 @@ class Card(Sheet):
         section: RingFacts | CoalescingFacts | ChannelFacts | None = getattr(place, name, None)
         return section
 
+    def calls_harmless(self, words: str) -> bool:
+        """Does a kernel message that names the card mean no harm?"""
+        return any(each.text in words for each in self.harmless_messages)
+
     def known(self, fact: T | Unknown, field: str) -> T:
         """``fact`` when it is known; ``field`` is its name on the sheet, such as ``pcie.width``.
 

@@ -110,6 +110,6 @@ def _watched(
     with sampled(run, ports, at_most_s) as sampler:
         for seconds in plan.looks:
             found = sampler.looks(seconds + 1)
-            if wanted is None or not load_rates.is_open(found, wanted):
+            if not load_rates.is_open(found, wanted):
                 break
     return found

@@ -177,11 +177,10 @@ def _certificate(run_dir: Path, robot_rc: int, issued: str) -> tuple[dict[str, A
         spent = timing_of(run_dir).as_json()
     except BenchFault:
         spent = None  # whatever cannot be read is a reason of its own
-    remarked, unread = remarks(run_dir, run, warnings)
-    reasons.add(*unread, *_reasons_of_evidence(run_dir / EVIDENCE_FOLDER))
+    figures, no_figures = figures_of(run_dir, results.tests)
+    remarked, unread = remarks(run_dir, run, warnings, figures)
+    reasons.add(*unread, *_reasons_of_evidence(run_dir / EVIDENCE_FOLDER), *no_figures)
     evidence = evidence_of_tests(run_dir)
-    figures, unread = figures_of(run_dir, results.tests)
-    reasons.add(*unread)
     status = reasons.status(waived=bool(accepted.tests))
     certificate = {
         "format": FORMAT,

@@ -10,9 +10,8 @@ from pathlib import Path
 
 from niclab.core.verdict import BenchFault
 from niclab.report import read_json_object, write_json
-from niclab.report.results import TestRecord
+from niclab.report.results import TestRecord, check_of_run
 from niclab.report.runfolder import EVIDENCE_FOLDER
-from niclab.report.verdicts import ALSO, Verdict, classify
 
 RESULT = "last-look.json"
 """File of the evidence."""
@@ -51,9 +50,7 @@ def last_look_check(run_dir: Path) -> TestRecord | None:
         found = _findings(file)
     except BenchFault as fault:
         found = [f"{BenchFault.__name__}: both kernels were not judged at the end: {fault}"]
-    message = ALSO.join(found)
-    verdict = classify("FAIL", message) if found else Verdict.PASS
-    return TestRecord("", CHECK, verdict, message, (), 0, 0.0)
+    return check_of_run(CHECK, found)
 
 
 def _findings(file: Path) -> list[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from niclab.core import exposure, figures, marks
+from niclab.core import exposure, marks
 from niclab.core.marks import Mark, MarkKind
 from niclab.core.verdict import BenchFault
 from niclab.report.inputs import Input
@@ -34,13 +34,16 @@ class Remark:
         return {"about": self.about, "text": self.text, "details": list(self.details)}
 
 
-def remarks(run_dir: Path, run: Mapping[str, Any], warnings: Sequence[str]) -> tuple[list[Remark], list[str]]:
+def remarks(
+    run_dir: Path, run: Mapping[str, Any], warnings: Sequence[str], figures: Sequence[Mapping[str, Any]] = ()
+) -> tuple[list[Remark], list[str]]:
     """Collect what a reader must know of a run.
 
     Args:
         run_dir: Folder of the run.
         run: Content of ``run.json``.
         warnings: Warnings of Robot Framework's output.
+        figures: Of the run, as they are on its certificate.
 
     Returns:
         The remarks, and what keeps them from being complete.
@@ -51,7 +54,7 @@ def remarks(run_dir: Path, run: Mapping[str, Any], warnings: Sequence[str]) -> t
     except BenchFault as fault:
         noted = []
         problems.append(str(fault))
-    power, unread = _power(run_dir, noted)
+    power, unread = _power(run_dir, noted, [each["runs"] for each in figures if each["runs"]])
     problems += unread
     found = [
         *power,
@@ -75,11 +78,10 @@ def _traffic(noted: Sequence[Mark]) -> list[Remark]:
     ]
 
 
-def _power(run_dir: Path, noted: Sequence[Mark]) -> tuple[list[Remark], list[str]]:
+def _power(run_dir: Path, noted: Sequence[Mark], runs: Sequence[int]) -> tuple[list[Remark], list[str]]:
     boots = Counter(server for mark in noted if mark.kind is MarkKind.BOOT for server in mark.subject.split(" and "))
     try:
         exposed = exposure.read(run_dir / EVIDENCE_FOLDER / exposure.FILE)
-        runs = [each.runs for each in figures.read(run_dir / EVIDENCE_FOLDER / figures.FILE) if each.runs]
     except BenchFault as fault:
         return [], [str(fault)]
     lines = missed(exposed, boots, runs)

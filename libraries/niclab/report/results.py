@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 from niclab.core.verdict import BenchFault
 from niclab.report import read_json_object
 from niclab.report.tags import REQUIREMENT
-from niclab.report.verdicts import Verdict, classify
+from niclab.report.verdicts import ALSO, Verdict, classify
 
 SUMMARY_NAME = "niclab-summary.json"
 SUMMARY_FORMAT = 1
@@ -39,6 +40,17 @@ class TestRecord:
             "requirements": list(self.requirements),
             "seconds": self.seconds,
         }
+
+
+def check_of_run(name: str, findings: Sequence[str]) -> TestRecord:
+    """Return a check of a run as a whole: passed, or with the worst verdict of its findings.
+
+    Args:
+        name: Of the check.
+        findings: Each begins with its class, such as ``BenchFault: ``.
+    """
+    message = ALSO.join(findings)
+    return TestRecord("", name, classify("FAIL", message) if findings else Verdict.PASS, message, (), 0, 0.0)
 
 
 @dataclass

@@ -11,9 +11,8 @@ from pathlib import Path
 
 from niclab.bench.records import Role
 from niclab.core.verdict import BenchFault, Undecided
-from niclab.report.results import TestRecord
+from niclab.report.results import TestRecord, check_of_run
 from niclab.report.runfolder import EVIDENCE_FOLDER
-from niclab.report.verdicts import ALSO, Verdict, classify
 
 FILE = "traffic-runs.jsonl"
 """File of the evidence: a line for each run, and one for the comparison with an idle dut."""
@@ -41,7 +40,7 @@ def spoiled_runs_check(run_dir: Path) -> TestRecord | None:
 
     Returns:
         The check: passed; undecided where the dut spoiled too many; a bench fault where the peer did, or where the
-        dut stands still without traffic as well.
+        dut stalls without traffic, too.
     """
     file = run_dir / EVIDENCE_FOLDER / FILE
     if not file.exists():
@@ -50,8 +49,7 @@ def spoiled_runs_check(run_dir: Path) -> TestRecord | None:
         found = _findings(file)
     except BenchFault as fault:
         found = [f"{BenchFault.__name__}: {fault}"]
-    message = ALSO.join(found)
-    return TestRecord("", CHECK, classify("FAIL", message) if found else Verdict.PASS, message, (), 0, 0.0)
+    return check_of_run(CHECK, found)
 
 
 def _findings(file: Path) -> list[str]:

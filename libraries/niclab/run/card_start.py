@@ -55,14 +55,13 @@ def _of_the_start(run: Run, port: Port) -> list[KernelTrouble]:
     driver = run.card.driver(server.description.os).module
     names = {port.pci, driver, *server.host.drivers.names_of(driver)}
     others = {other.pci for other in run.ports(port.role)} - {port.pci}
-    harmless = [each.text for each in run.card.harmless_messages]
     return [
         each
         for each in server.host.system.trouble(lines)
         if each.names & names
         and not each.names & others
         and each.kind is not TroubleKind.PCIE_LIMITED
-        and not any(text in each.words for text in harmless)
+        and not run.card.calls_harmless(each.words)
     ]
 
 

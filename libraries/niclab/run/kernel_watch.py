@@ -236,7 +236,7 @@ class KernelWatch:
     def _is_harmless(self, trouble: KernelTrouble) -> bool:
         if trouble.limit is not None and self._is_enough(trouble.limit):
             return True
-        return any(each.text in trouble.words for each in self._run.card.harmless_messages)
+        return self._run.card.calls_harmless(trouble.words)
 
     def _is_enough(self, limit: PcieLimit) -> bool:
         """Is the link as the sheet wants it, although the card could do more?"""
