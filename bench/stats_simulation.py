@@ -137,17 +137,22 @@ def comparison_errors(count: int, seed: int) -> None:
         pairs = list(zip(figures(rng, 12, 100), figures(rng, 12, 105), strict=True))
         return judge_pairs(pairs, stays_within(5), SamplingPlan())
 
-    def baseline(size: int) -> Callable[[random.Random], Outcome]:
-        return lambda rng: judge_against_baseline(
-            figures(rng, 12, 98), figures(rng, size, 100), Direction.HIGHER, 2, SamplingPlan()
-        )
+    def baseline(size: int, days: int, deviation: float) -> Callable[[random.Random], Outcome]:
+        def case(rng: random.Random) -> Outcome:
+            kept = [figures(rng, size, rng.gauss(100, 100 * deviation)) for _ in range(days)]
+            today = figures(rng, 12, rng.gauss(98, 98 * deviation))
+            return judge_against_baseline(today, kept, Direction.HIGHER, 2, SamplingPlan())
+
+        return case
 
     cases: dict[str, Callable[[random.Random], Outcome]] = {
         "effect of +20 %, wanted 20 %": effect,
         "the same while the bench slows by 1 % a block": drifting,
         "effect of +5 %, wanted within 5 %": equivalence,
-        "2 % worse than a baseline of 5 runs, allowed 2 %": baseline(5),
-        "2 % worse than a baseline of 12 runs, allowed 2 %": baseline(12),
+        "2 % worse than a day of 5 runs, allowed 2 %, days differ by 1 %": baseline(5, 1, 0.01),
+        "2 % worse than 3 days of 12 runs, allowed 2 %, days differ by 1 %": baseline(12, 3, 0.01),
+        "2 % worse than 3 days of 12 runs, allowed 2 %, days differ by 3 %": baseline(12, 3, 0.03),
+        "2 % worse than 8 days of 12 runs, allowed 2 %, days differ by 3 %": baseline(12, 8, 0.03),
     }
     rows = []
     for name, case in cases.items():

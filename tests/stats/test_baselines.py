@@ -13,7 +13,7 @@ from niclab.commands.cli import main
 from niclab.core.exit_status import ExitStatus
 from niclab.core.verdict import BenchFault
 from niclab.report.runfolder import finish_run, new_run
-from niclab.stats.baselines import BaselineStore
+from niclab.stats.baselines import Accepting, BaselineStore
 from niclab.stats.measurements import FILE, Key, Measurement, add, read
 from niclab.stats.questions import Direction
 
@@ -128,8 +128,8 @@ def test_accepted_run_is_found_by_the_same_key_only(store: BaselineStore, finish
     (path,) = store.accept(run_dir)
     found = store.find(measurement(samples=(1.0, 2.0, 3.0)))
     assert found is not None
-    assert found.current.samples == (9412.0, 9409.5, 9413.0)
-    assert (found.current.run, found.current.bench) == (run_dir.name, "hall-3")
+    assert found.days[-1].samples == (9412.0, 9409.5, 9413.0)
+    assert (found.days[-1].run, found.days[-1].bench) == (run_dir.name, "hall-3")
     assert path.parent == store.folder
     for name in KEY:
         other: Any = {"mtu": "9000"} if name == "parameters" else "another"
@@ -141,14 +141,43 @@ def test_accepted_run_is_found_by_the_same_key_only(store: BaselineStore, finish
 def test_baseline_is_replaced_only_when_asked_for(store: BaselineStore, finished: Callable[..., Path]) -> None:
     first, second = finished(measurement()), finished(measurement(samples=(9500.0, 9501.0, 9502.0)))
     store.accept(first)
-    with pytest.raises(BenchFault, match=f"holds a baseline of 2026-11-21 from run {first.name}; wanted: --replace"):
+    with pytest.raises(
+        BenchFault, match=f"holds a baseline of 2026-11-21 from run {first.name}; wanted: --another-day"
+    ):
         store.accept(second)
     held = store.find(measurement())
-    assert held is not None and held.current.run == first.name
-    store.accept(second, replace=True)
+    assert held is not None and held.days[-1].run == first.name
+    store.accept(second, Accepting.REPLACE)
     held = store.find(measurement())
     assert held is not None
     assert [entry.run for entry in held.history] == [first.name, second.name]
+
+
+def test_runs_of_several_days_hold_together(store: BaselineStore, finished: Callable[..., Path]) -> None:
+    first, second = finished(measurement()), finished(measurement(samples=(9500.0, 9501.0, 9502.0)))
+    store.accept(first)
+    with pytest.raises(
+        BenchFault, match=f"holds a run of 2026-11-21 already, {first.name}; wanted: one of another day"
+    ):
+        store.accept(second, Accepting.ANOTHER_DAY)
+    third = finished(measurement(samples=(9500.0, 9501.0, 9502.0), taken="2026-11-22T10:58:03+00:00"))
+    store.accept(third, Accepting.ANOTHER_DAY)
+    held = store.find(measurement())
+    assert held is not None
+    assert [day.run for day in held.days] == [first.name, third.name]
+    assert held.mean == pytest.approx((9411.5 + 9501) / 2)
+    assert held.source == f"baseline of 2 days, the last 2026-11-22, run {third.name}"
+    store.accept(third, Accepting.REPLACE)
+    held = store.find(measurement())
+    assert held is not None
+    assert ([day.run for day in held.days], len(held.history)) == ([third.name], 3)
+
+
+def test_a_baseline_holds_no_more_days_than_it_has(store: BaselineStore, finished: Callable[..., Path]) -> None:
+    (path,) = store.accept(finished(measurement()))
+    path.write_text(path.read_text().replace('"holding": 1', '"holding": 2'))
+    with pytest.raises(BenchFault, match=r"holding: .*2.* wanted: at most the 1 of history"):
+        store.all()
 
 
 def test_all_of_a_run_is_accepted_or_nothing(store: BaselineStore, finished: Callable[..., Path]) -> None:

@@ -193,8 +193,8 @@ def test_drift_of_the_bench_cancels_in_pairs() -> None:
     [
         (1.1, Decision.MET, Change.BETTER),
         (1.0, Decision.MET, Change.UNCLEAR),
-        (0.9, Decision.MISSED, Change.WORSE),
-        (0.985, Decision.MET, Change.WORSE),
+        (0.75, Decision.MISSED, Change.WORSE),
+        (0.95, Decision.MET, Change.WORSE),
     ],
 )
 def test_baseline_knows_which_way_is_better(
@@ -204,7 +204,7 @@ def test_baseline_knows_which_way_is_better(
     moved = factor if direction is Direction.HIGHER else 1 / factor
     baseline = [rng.gauss(1000, 1) for _ in range(8)]
     found = judge_against_baseline(
-        [rng.gauss(1000 * moved, 1) for _ in range(12)], baseline, direction, 3, PLAN, "run 20261101"
+        [rng.gauss(1000 * moved, 1) for _ in range(12)], [baseline], direction, 10, PLAN, "run 20261101"
     )
     assert found.decision is decision
     assert found.change is change
@@ -213,8 +213,42 @@ def test_baseline_knows_which_way_is_better(
 
 
 def test_scattered_baseline_decides_nothing() -> None:
-    found = judge_against_baseline(RUNS, [9000, 9400, 9800], Direction.HIGHER, 2, PLAN)
+    found = judge_against_baseline(RUNS, [[9000, 9400, 9800]], Direction.HIGHER, 2, PLAN)
     assert found.decision is Decision.UNDECIDED
+
+
+def _of_days(means: list[float], today: float) -> Outcome:
+    rng = random.Random(8)
+    days = [[rng.gauss(mean, 0.5) for _ in range(8)] for mean in means]
+    return judge_against_baseline([rng.gauss(today, 0.5) for _ in range(12)], days, Direction.HIGHER, 5, PLAN)
+
+
+def test_one_day_does_not_know_what_days_differ_by() -> None:
+    """Runs that hardly scatter on either day prove no 6 %: days differ by some percent without a worse card."""
+    found = _of_days([1000], 940)
+    assert found.decision is Decision.UNDECIDED
+    assert found.reason.endswith("days differ by 1 % (assumed; 1 day accepted)")
+    assert _of_days([1000], 850).decision is Decision.MISSED
+    assert _of_days([1000], 995).decision is Decision.MET
+
+
+def test_days_that_differ_count_as_soon_as_there_are_two() -> None:
+    found = _of_days([1000, 1060], 1010)
+    assert found.decision is Decision.UNDECIDED
+    assert found.reason.endswith("days differ by 4.2 % (of 2 days accepted)")
+
+
+def test_many_days_alike_make_the_answer_sharper() -> None:
+    means = [1000, 1001, 999, 1000.5, 999.5, 1000]
+    found = _of_days(means, 940)
+    assert found.decision is Decision.MISSED
+    assert "days differ by 0.065 % (of 6 days accepted)" in found.reason
+    assert _of_days(means[:4], 940).decision is Decision.UNDECIDED
+
+
+def test_no_day_is_no_baseline() -> None:
+    with pytest.raises(ValueError, match="no days; wanted: at least one"):
+        _of_days([], 1000)
 
 
 @given(SAMPLES, st.floats(90, 210), st.floats(0, 50))
@@ -277,7 +311,7 @@ def test_interval_that_is_no_number_decides_nothing(low: float) -> None:
         (lambda: judge_pairs([(1, 2)] * 2, raises_by(1), PLAN), "2 pairs; wanted: at least 3"),
         (lambda: judge_pairs([(1, 2), (0, 2), (1, 2)], raises_by(1), PLAN), r"baseline\[1\]: 0.0 is not wanted"),
         (
-            lambda: judge_against_baseline(RUNS, [1, 2], Direction.HIGHER, 2, PLAN),
+            lambda: judge_against_baseline(RUNS, [[1, 2]], Direction.HIGHER, 2, PLAN),
             "2 baseline runs; wanted: at least 3",
         ),
         (lambda: at_least(math.inf), "limit inf"),

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from niclab.files.repository import RESULTS
-from niclab.stats.baselines import FOLDER, BaselineStore, listing
+from niclab.stats.baselines import FOLDER, Accepting, BaselineStore, listing
 
 DEFAULT_STORE = RESULTS / FOLDER
 
@@ -18,7 +18,22 @@ def add_parser(commands: Any) -> None:
     actions = baseline.add_subparsers(required=True, metavar="ACTION")
     accept = actions.add_parser("accept", help="later runs are compared with this one")
     accept.add_argument("run_dir", type=Path, metavar="RUN", help="a run folder with measurements.json")
-    accept.add_argument("--replace", action="store_true", help="also where a baseline exists already")
+    existing = accept.add_mutually_exclusive_group()
+    existing.add_argument(
+        "--another-day",
+        dest="how",
+        action="store_const",
+        const=Accepting.ANOTHER_DAY,
+        help="where a baseline exists, hold both: they show what days differ by",
+    )
+    existing.add_argument(
+        "--replace",
+        dest="how",
+        action="store_const",
+        const=Accepting.REPLACE,
+        help="where a baseline exists, hold this one instead",
+    )
+    accept.set_defaults(how=Accepting.FIRST)
     accept.set_defaults(run=_accept)
     show = actions.add_parser("list", help="a line a baseline")
     show.set_defaults(run=_list)
@@ -27,7 +42,7 @@ def add_parser(commands: Any) -> None:
 
 
 def _accept(options: argparse.Namespace) -> int:
-    for path in BaselineStore(options.store).accept(options.run_dir, replace=options.replace):
+    for path in BaselineStore(options.store).accept(options.run_dir, options.how):
         print(f"accepted: {path}")
     return 0
 

@@ -1,20 +1,23 @@
 """Baselines: figures of runs that somebody accepted, to compare later runs with.
 
 One JSON file a key, ``<card>-<metric>-<digest>.json``; the digest is that of the key, so that a key is found without a
-search and a file that was edited by hand is noticed. Accepted figures that were replaced stay in the file: its trend.
+search and a file that was edited by hand is noticed. Runs of several days may hold together; they show what days differ
+by. Accepted figures that were replaced stay in the file: its trend.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
+from statistics import fmean
 from typing import Annotated
 
 from pydantic import Field
 
 from niclab.core.verdict import BenchFault
-from niclab.files.types import Name, Record, Text
+from niclab.files.types import Name, Record, Text, Wanted
 from niclab.report import now, write_json
 from niclab.report.runfolder import read_run
 from niclab.stats.judge import FEWEST_OF_A_BASELINE
@@ -38,7 +41,7 @@ class Accepted(Record):
 
 
 class Baseline(Record):
-    """The file of one key. The last of ``history`` is the one that holds."""
+    """The file of one key. The last ``holding`` of ``history`` hold together, one of each day."""
 
     format: Format
     metric: Metric
@@ -46,10 +49,31 @@ class Baseline(Record):
     better: Better
     key: Key
     history: Annotated[tuple[Accepted, ...], Field(min_length=1)]
+    holding: Annotated[int, Field(ge=1), Wanted("a number of accepted runs, 1 or more")] = 1
 
     @property
-    def current(self) -> Accepted:
-        return self.history[-1]
+    def days(self) -> tuple[Accepted, ...]:
+        """The runs that hold, the oldest first."""
+        return self.history[-self.holding :]
+
+    @property
+    def mean(self) -> float:
+        """Mean of the days' means, in ``unit``."""
+        return fmean(fmean(day.samples) for day in self.days)
+
+    @property
+    def source(self) -> str:
+        """``baseline of 2026-11-21, run R``, or of how many days, up to the last."""
+        last, many = self.days[-1], f"{self.holding} days, the last " if self.holding > 1 else ""
+        return f"baseline of {many}{last.taken[:10]}, run {last.run}"
+
+
+class Accepting(Enum):
+    """What becomes of a baseline that exists already: refuse, hold both days, or hold the new one alone."""
+
+    FIRST = "first"
+    ANOTHER_DAY = "another day"
+    REPLACE = "replace"
 
 
 @dataclass(frozen=True)
@@ -95,23 +119,23 @@ class BaselineStore:
         ]
         return min(others, key=lambda pair: len(pair[1]), default=None)
 
-    def accept(self, run_dir: Path, *, replace: bool = False) -> list[Path]:
+    def accept(self, run_dir: Path, how: Accepting = Accepting.FIRST) -> list[Path]:
         """Make the measurements of a finished run the baselines of their keys: all of them, or none.
 
         Args:
             run_dir: Folder of the run.
-            replace: Also where a baseline exists already; the old one stays in its history.
+            how: What to do where a baseline exists already.
 
         Raises:
             BenchFault: When the run is not finished, has no measurements, one with too few samples, or a baseline
-                exists already and ``replace`` is not given.
+                exists already and ``how`` does not say what to do with it, or holds for the day of this run already.
         """
         measurements = read(run_dir)
         run = read_run(run_dir)
         problems = [] if run.get("finished") else [f"{run_dir}: the run is not finished"]
         problems += [] if measurements else [f"{run_dir}: no measurements; wanted: at least one"]
         for each in measurements:
-            problems += self._refusals(each, replace=replace)
+            problems += self._refusals(each, how)
         if problems:
             raise BenchFault("\n".join(problems))
         written = []
@@ -120,33 +144,50 @@ class BaselineStore:
             entry = _accepted(each, run, run_dir)
             history = (*(old.history if old else ()), entry)
             baseline = Baseline(
-                format=FORMAT, metric=each.metric, unit=each.unit, better=each.better, key=each.key, history=history
+                format=FORMAT,
+                metric=each.metric,
+                unit=each.unit,
+                better=each.better,
+                key=each.key,
+                history=history,
+                holding=old.holding + 1 if old and how is Accepting.ANOTHER_DAY else 1,
             )
             path = self._path(each)
             write_json(path, baseline.model_dump(mode="json"))
             written.append(path)
         return written
 
-    def _refusals(self, measurement: Measurement, *, replace: bool) -> list[str]:
+    def _refusals(self, measurement: Measurement, how: Accepting) -> Iterator[str]:
         subject = f"{measurement.metric} of {measurement.test!r}"
-        problems = []
         if len(measurement.samples) < FEWEST_OF_A_BASELINE:
-            problems.append(
+            yield (
                 f"{subject}: {len(measurement.samples)} samples; wanted: at least {FEWEST_OF_A_BASELINE} for a baseline"
             )
         known = self.find(measurement)
-        if known is not None and not replace:
-            problems.append(
-                f"{subject}: {self._path(measurement)} holds a baseline of {known.current.taken[:10]} from run "
-                f"{known.current.run}; wanted: --replace, when the new one is to hold instead"
+        if known is None:
+            return
+        last, path = known.days[-1], self._path(measurement)
+        if how is Accepting.FIRST:
+            yield (
+                f"{subject}: {path} holds a baseline of {last.taken[:10]} from run {last.run}; "
+                "wanted: --another-day, when both are to hold, or --replace, when the new one is to hold instead"
             )
-        return problems
+        same = [day for day in known.days if day.taken[:10] == measurement.taken[:10]]
+        if how is Accepting.ANOTHER_DAY and same:
+            yield (
+                f"{subject}: {path} holds a run of {same[0].taken[:10]} already, {same[0].run}; wanted: one of another "
+                "day, as two of one day do not show how days differ"
+            )
 
     def _path(self, measurement: Measurement) -> Path:
         return self.folder / _file_name(measurement.key, measurement.metric, measurement.unit)
 
     def _load(self, path: Path) -> Baseline:
         found = load(path, Baseline)
+        if found.holding > len(found.history):
+            raise BenchFault(
+                f"{path}: holding: {found.holding} is not wanted; wanted: at most the {len(found.history)} of history"
+            )
         wanted = _file_name(found.key, found.metric, found.unit)
         if path.name != wanted:
             raise BenchFault(f"{path}: the key in it belongs to {wanted}: the file was renamed or its key was changed")
@@ -178,12 +219,12 @@ def listing(baselines: Sequence[Baseline]) -> list[str]:
     """A line a baseline: card, metric, mean of the samples, how many, when, from which run, under which conditions."""
     lines = []
     for each in baselines:
-        current, key = each.current, each.key
-        mean = sum(current.samples) / len(current.samples)
+        last, key = each.days[-1], each.key
+        many = f"mean of {len(last.samples)}" if each.holding == 1 else f"mean of {each.holding} days, the last"
         set_ = " ".join(f"{name}={value}" for name, value in sorted(key.parameters.items()))
         lines.append(
-            f"{key.card}  {each.metric} {mean:.6g} {each.unit} (mean of {len(current.samples)})  {current.taken[:10]}  "
-            f"run {current.run}  {key.driver}, firmware {key.firmware}, {key.slot} {key.pcie_link}, {key.os} "
+            f"{key.card}  {each.metric} {each.mean:.6g} {each.unit} ({many})  {last.taken[:10]}  "
+            f"run {last.run}  {key.driver}, firmware {key.firmware}, {key.slot} {key.pcie_link}, {key.os} "
             f"{key.kernel}, peer {key.peer}, {key.tool}" + (f"  {set_}" if set_ else "")
         )
     return lines

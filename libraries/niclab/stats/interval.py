@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean, stdev
 
 from niclab.stats.series import corrected_lag1, numbers, widening
@@ -13,6 +13,7 @@ from niclab.stats.student import t_quantile
 LEVEL = 0.95
 _SKEW_WEIGHT = 2.0
 _SKEW_CRITICAL = 3.0
+_AS_NORMAL = 10_000
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,32 @@ def guarded_difference(new: Guarded, old: Guarded) -> Guarded:
         new.tail_below + old.tail_above,
         new.tail_above + old.tail_below,
     )
+
+
+def mean_of(parts: Sequence[Guarded]) -> Guarded:
+    """The mean of independent means, each of the same weight; degrees of freedom as in :func:`guarded_difference`."""
+    count = len(parts)
+    squares = [part.error**2 for part in parts]
+    total = math.fsum(squares)
+    smallest = min(part.df for part in parts)
+    df = total**2 / math.fsum(one**2 / part.df for one, part in zip(squares, parts, strict=True)) if total else smallest
+    return Guarded(
+        fmean(part.mean for part in parts),
+        math.sqrt(total) / count,
+        max(math.floor(df), 1),
+        fmean(part.tail_below for part in parts),
+        fmean(part.tail_above for part in parts),
+    )
+
+
+def widened(found: Guarded, error: float, df: float) -> Guarded:
+    """``found`` with one more independent standard error of ``df`` degrees of freedom, infinite where it is assumed."""
+    one, other = found.error**2, error**2
+    if one + other == 0:
+        return found
+    degrees = (one + other) ** 2 / (one**2 / found.df + other**2 / df) if one or df < math.inf else found.df
+    # errors that are tiny next to an assumed deviation leave a normal distribution; the quantile needs a number
+    return replace(found, error=math.sqrt(one + other), df=max(math.floor(min(degrees, _AS_NORMAL)), 1))
 
 
 def sample_skewness(sample: Sequence[float]) -> float:

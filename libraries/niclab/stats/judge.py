@@ -14,8 +14,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from statistics import fmean
 
-from niclab.stats.interval import Guarded, guarded, guarded_difference
+from niclab.stats.days import day_to_day
+from niclab.stats.interval import Guarded, guarded, guarded_difference, mean_of, widened
 from niclab.stats.outliers import warnings
 from niclab.stats.plan import SamplingPlan
 from niclab.stats.questions import Change, Decision, Direction, Expected, Look, Outcome, not_worse_by, rounded
@@ -82,20 +84,21 @@ def judge_pairs(pairs: Sequence[tuple[float, float]], expected: Expected, plan: 
 
 def judge_against_baseline(
     values: Sequence[float],
-    baseline: Sequence[float],
+    days: Sequence[Sequence[float]],
     direction: Direction,
     tolerance_percent: float,
     plan: SamplingPlan,
     source: str = "",
 ) -> Outcome:
-    """Is the figure at most ``tolerance_percent`` % worse than its ``baseline``? An improvement is never a failure.
+    """Is the figure at most ``tolerance_percent`` % worse than its baseline? An improvement is never a failure.
 
-    Two independent samples: Welch's t at the tail that the boundary of the look leaves. The baseline is in every look,
-    which makes looks more alike than the boundaries allow for: the error is at most as stated.
+    Independent samples of one day each: Welch's t at the tail that the boundary of the look leaves, with what days
+    differ by (:mod:`~niclab.stats.days`). The baseline is in every look, which makes looks more alike than the
+    boundaries allow for: the error is at most as stated.
 
     Args:
         values: The samples.
-        baseline: The kept samples.
+        days: The kept samples of each accepted day.
         direction: Whether more or less is better.
         tolerance_percent: How much worse than the baseline is still as good.
         plan: How many runs at least and at most, and the confidence.
@@ -105,17 +108,20 @@ def judge_against_baseline(
         ValueError: For too few values, or one that is not above 0.
     """
     sample = _logs(numbers(values, at_least=plan.first_look, what="runs"), "runs")
-    old = _logs(numbers(baseline, at_least=FEWEST_OF_A_BASELINE, what="baseline runs"), "baseline runs")
-    step = 2 * plan.resolution / math.exp(min(*sample, *old))
+    kept = [_logs(numbers(day, at_least=FEWEST_OF_A_BASELINE, what="baseline runs"), "baseline runs") for day in days]
+    between = day_to_day([fmean(day) for day in kept])
+    step = 2 * plan.resolution / math.exp(min(*sample, *(value for day in kept for value in day)))
 
     def at(n: int, critical: float) -> tuple[Guarded, float]:
         tail = t_upper_tail(critical, n - 1)
         new = guarded(sample[:n], critical, plan.correlation)
-        both = guarded_difference(new, guarded(old, critical, plan.correlation))
+        old = mean_of([guarded(day, critical, plan.correlation) for day in kept])
+        both = widened(guarded_difference(new, old), between.error(), between.df)
         return both, t_quantile(tail, both.df)
 
     expected = not_worse_by(tolerance_percent, direction, source)
-    return _answer(_Case(sample, at, _percent, expected, "% of baseline", "runs", plan, step, direction))
+    answer = _answer(_Case(sample, at, _percent, expected, "% of baseline", "runs", plan, step, direction))
+    return replace(answer, reason=f"{answer.reason}; {between.text}")
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import fmean
 
 from niclab.report.charts import TrendChart, TrendPoint
 from niclab.run.run import Run
@@ -42,17 +41,16 @@ class Against:
         found, nearest = store.find(measurement), ""
         if found is None and (other := store.nearest(measurement)) is not None:
             kept, differences = other
-            mean = sum(kept.current.samples) / len(kept.current.samples)
-            nearest = f"{mean:.6g} {kept.unit} in run {kept.current.run}, with {'; '.join(differences)}"
+            nearest = f"{kept.mean:.6g} {kept.unit} in run {kept.days[-1].run}, with {'; '.join(differences)}"
         return cls(found, nearest, plan)
 
     def result(self, values: Sequence[float]) -> Outcome | None:
         """Is the figure at most ``TOLERANCE_PERCENT`` worse than its baseline? None without one."""
         if self.baseline is None:
             return None
-        kept = self.baseline.current
-        source = f"baseline of {kept.taken[:10]}, run {kept.run}"
-        return judge_against_baseline(values, kept.samples, self.baseline.better, TOLERANCE_PERCENT, self.plan, source)
+        kept = self.baseline
+        days = [day.samples for day in kept.days]
+        return judge_against_baseline(values, days, kept.better, TOLERANCE_PERCENT, self.plan, kept.source)
 
     def decided(self, values: Sequence[float]) -> bool:
         """Can it be decided, or is there no baseline?"""
@@ -69,18 +67,18 @@ class Against:
         for when, samples in runs:
             found = t_interval(samples)
             points.append(TrendPoint(when, found.estimate, found.low, found.high))
-        mean, part = fmean(kept[-1].samples), TOLERANCE_PERCENT / 100
+        mean, part = self.baseline.mean, TOLERANCE_PERCENT / 100
         zone = (
             (mean * (1 - part), math.inf)
             if self.baseline.better is Direction.HIGHER
             else (-math.inf, mean * (1 + part))
         )
-        words = f"at most {TOLERANCE_PERCENT:g} % worse than run {kept[-1].run}"
+        words = f"at most {TOLERANCE_PERCENT:g} % worse than the {self.baseline.source}"
         return TrendChart(title, self.text, self.baseline.unit, tuple(points), zone, words)
 
     @property
     def text(self) -> str:
         """What there is to compare with, in words."""
         if self.baseline is not None:
-            return f"judged against the baseline of run {self.baseline.current.run}"
+            return f"judged against the {self.baseline.source}"
         return f"no baseline of these conditions; the nearest: {self.nearest}" if self.nearest else "no baseline"
