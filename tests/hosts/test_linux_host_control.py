@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from fake_shell import FakeShell
 
@@ -42,6 +44,23 @@ def test_the_kernels_own_modules_stand_in_its_folder() -> None:
     dut, _ = host(**{"uname -r": "6.1.0-1-amd64\n"})
     assert dut.drivers.is_own_module("/lib/modules/6.1.0-1-amd64/kernel/drivers/net/be2net.ko")
     assert not dut.drivers.is_own_module("/lib/modules/6.1.0-1-amd64/updates/dkms/be2net.ko")
+
+
+@pytest.mark.parametrize(
+    ("lro", "undo"),
+    [("on", "ethtool -K eth0 lro on || test $? -eq 80"), ("off", None), ("off [fixed]", None)],
+)
+def test_a_member_of_a_bond_gets_its_lro_back(lro: str, undo: str | None) -> None:
+    shown = json.dumps(
+        [
+            {
+                "ifname": "eth0",
+                "large-receive-offload": {"active": lro == "on", "fixed": "fixed" in lro, "requested": None},
+            }
+        ]
+    )
+    dut, _ = host(**{"ethtool --json -k eth0": shown})
+    assert dut.bonds.lost_as_member("eth0") == undo
 
 
 def test_commands_for_the_journal() -> None:

@@ -126,6 +126,7 @@ def install(monkeypatch: Any, bench: FakeBench) -> Stacking:
         stacking.pending_at_creation.append([entry.action.command for entry in self.journal.pending()])
         for member in members:
             self.by_iface(member).addresses.clear()
+            self.by_iface(member).lro = False
         stacking.uppers[self.name][name] = Upper(list(members), settings=settings)
         if stacking.refuses and self.role is Role.PEER:
             raise BenchFault("peer: bond niclab0: miimon reads 0, wanted 100")
@@ -198,6 +199,9 @@ def install(monkeypatch: Any, bench: FakeBench) -> Stacking:
             nic = self.host.by_iface(back[1])
             nic.admin_up = back[2] == "up"
             nic.addresses = [] if stacking.forgets else re.findall(r"replace (\S+) dev", command)
+        elif lro := re.fullmatch(r"lro on (\w+)", command):
+            assert not stacking.uppers[self.host.name], "a member of a bond has no LRO"
+            self.host.by_iface(lro[1]).lro = True
         elif bound := re.fullmatch(r"bind (\S+) \w+", command):
             stacking.driverless.discard((self.host.name, bound[1]))
         elif command.startswith("python3 -c ") and "niclab" in command:

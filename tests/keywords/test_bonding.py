@@ -60,6 +60,17 @@ def test_bonds_are_undone_and_the_ports_are_as_before(bench: FakeBench, taken: R
     bonding.remove_bonds_from_both_hosts()
 
 
+def test_what_the_system_switches_off_at_members_is_on_again(bench: FakeBench, taken: Run, stacking: Stacking) -> None:
+    nic, entries = bench.nic("peer.p1"), taken.journal.pending()
+    nic.lro = True
+    bonding = Keywords()
+    bonding.bond_both_hosts(BondMode.ACTIVE_BACKUP, 100)
+    assert not nic.lro
+    bonding.remove_bonds_from_both_hosts()
+    assert nic.lro and taken.journal.pending() == entries and not stacking.uppers["peer"]
+    assert not bench.nic("peer.p0").lro
+
+
 def test_every_undo_is_in_the_journal_before_the_bond_is_made(stacking: Stacking, bonding: Keywords) -> None:
     assert bonding
     assert stacking.pending_at_creation[0][:4] == [

@@ -88,6 +88,7 @@ class Nic:
     most_mtu: int = 9000
     longest: int = 9000
     """Bytes of the largest packet of the port that the other end answers."""
+    lro: bool = False
 
 
 class Cables:
@@ -221,6 +222,9 @@ class FakeHost:
         raise NotApplicable(f"{self.name}: {iface} shows none")
 
     features = rings = coalescing = pause = channels = _hidden
+
+    def lost_as_member(self, iface: str) -> str | None:
+        return f"lro on {iface}" if self.by_iface(iface).lro else None
 
     def answers_arp_for_others(self, iface: str) -> bool:
         return iface in self.mixed_arp

@@ -66,6 +66,7 @@ def bond(run: Run, role: Role, settings: BondSettings, *, first_is_primary: bool
     with _whole(run, stack):
         _register_module(run, stack, server.host.bonds.modules()[0])
         for port, was in stack.below.items():
+            _register_lost_offload(run, stack, port, was)
             _register_port(run, stack, port, was)
         _register(run, stack, server.name, f"bond {BOND} of {', '.join(members)} is made", server.host.undo.upper(BOND))
         server.host.bonds.create(BOND, settings, members)
@@ -246,6 +247,13 @@ def _register_module(run: Run, stack: Stack, module: str) -> None:
     host = stack.server.host
     if host.drivers.loaded_module(module) is None:
         _register(run, stack, stack.server.name, f"{module} is loaded", host.undo.unload_driver(module))
+
+
+def _register_lost_offload(run: Run, stack: Stack, port: Port, was: Interface) -> None:
+    """What the system switches off at a member is on again when the port has left the bond."""
+    command = stack.server.host.bonds.lost_as_member(was.name)
+    if command is not None:
+        _register(run, stack, port.name, f"{was.name} loses LRO in {stack.name}", command)
 
 
 def _register_port(run: Run, stack: Stack, port: Port, was: Interface) -> None:

@@ -81,6 +81,11 @@ class FreeBsdBonds(FreeBsdCommands):
         return self.bond(bond)
 
     @emulated(_LOOKED)
+    def lost_as_member(self, iface: str) -> str | None:
+        """None: ports of one kind keep their capabilities in a lagg (``lagg_capabilities()`` wants what all can)."""
+        interface_name(self.name, iface)
+        return None
+
     def bond(self, name: str) -> Bond:
         """What ifconfig says of a lagg, with the link of each port."""
         bond = interface_name(self.name, name)

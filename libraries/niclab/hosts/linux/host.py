@@ -52,8 +52,9 @@ class LinuxHost:
         self.drivers: HostDrivers = LinuxDrivers(shell, name)
         self.pci: HostPci = LinuxPci(shell, name)
         self.links: HostLinks = LinuxLinks(shell, name)
-        self.settings: HostSettings = LinuxSettings(shell, name, links=self.links)
+        settings = LinuxSettings(shell, name, links=self.links)
+        self.settings: HostSettings = settings
         self.counts: HostCounts = LinuxCounts(shell, name)
-        self.bonds: HostBonds = LinuxBonds(shell, name)
-        self.undo: HostUndo = LinuxUndo(shell, name, settings=self.settings, links=self.links)
+        self.bonds: HostBonds = LinuxBonds(shell, name, settings=settings)
+        self.undo: HostUndo = LinuxUndo(shell, name, settings=settings, links=self.links)
         self.firmware: HostFirmware = LinuxFirmware(shell, name, undo=self.undo)

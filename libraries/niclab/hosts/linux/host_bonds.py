@@ -9,10 +9,12 @@ from collections.abc import Sequence
 
 from niclab.core.verdict import BenchFault
 from niclab.hosts.bond_settings import BondSettings, VlanTag
-from niclab.hosts.commands import HostCommands
 from niclab.hosts.errors import unreadable
+from niclab.hosts.host import Shell
 from niclab.hosts.link_records import Bond, Vlan
 from niclab.hosts.linux.bonding import read_bonding
+from niclab.hosts.linux.commands import LinuxCommands
+from niclab.hosts.linux.host_settings import _UNCHANGED, LinuxSettings
 from niclab.hosts.linux.ip import read_vlan
 from niclab.hosts.names import interface_name, ip_address
 
@@ -28,14 +30,20 @@ _VLAN_IDS = range(1, 4095)
 _LISTS = ("slaves", "arp_ip_target")
 """Lists of words; a number in them is none that follows a word."""
 
+_LRO = "large-receive-offload"
+
 _BOND, _VLAN = "bonding", "8021q"
 
 _BOND_SAYS = "@ bond"
 """Between a bond's settings and what the driver says of it."""
 
 
-class LinuxBonds(HostCommands):
+class LinuxBonds(LinuxCommands):
     """See :class:`niclab.hosts.host.HostBonds` for the meaning of each method."""
+
+    def __init__(self, shell: Shell, name: str, *, settings: LinuxSettings) -> None:
+        super().__init__(shell, name)
+        self._settings = settings
 
     def create(self, name: str, settings: BondSettings, members: Sequence[str]) -> Bond:
         """Make a bond of ``members``, set it up, and see that every setting asked for is what the driver says.
@@ -67,6 +75,16 @@ class LinuxBonds(HostCommands):
         found = self._understood(shows[0], _read_settings, read_back)
         self._refuse_other_settings(bond, dict(options), list(members), found)
         return self._understood(shows[1], read_bonding, said)
+
+    def lost_as_member(self, iface: str) -> str | None:
+        """A command that gives a port back what it loses in a bond, for the journal; None where it loses nothing.
+
+        The kernel switches LRO off at each member and leaves it so (``bond_enslave()``, ``dev_disable_lro()``).
+        """
+        lro = self._settings.features(iface).features.get(_LRO)
+        if lro is None or not lro.on:
+            return None
+        return f"{self._ethtool('-K', iface, {'lro': True})} || test $? -eq {_UNCHANGED}"
 
     def bond(self, name: str) -> Bond:
         """What the driver says of a bond."""
