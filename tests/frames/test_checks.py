@@ -16,7 +16,7 @@ from niclab.card import Card, ExactFilter, FilterFacts, MulticastFilter, Unknown
 from niclab.core.verdict import CardFailure, Deviation, NotApplicable
 from niclab.frames import delivery, exchange, filters
 from niclab.frames.exchange import near_addresses, strange_addresses
-from niclab.frames.spec import Arrives
+from niclab.frames.spec import Arrives, FrameStream
 from niclab.run.run import Run
 
 Check = Callable[[Run, Callable[[str], object]], None]
@@ -37,7 +37,8 @@ def knows(
 
 def test_a_filter_that_nobody_knows_is_not_judged(clean: Namespaces, monkeypatch: pytest.MonkeyPatch) -> None:
     knows(clean, monkeypatch, single=Unknown(unknown="nobody measured it"))
-    for check, field in ((filters.own_address_only, "unicast"), (filters.vlans, "vlan")):
+    unicast = (filters.own_address_only, filters.promiscuous, filters.all_groups)
+    for check, field in (*((each, "unicast") for each in unicast), (filters.vlans, "vlan")):
         with pytest.raises(NotApplicable, match=rf"sheet veth does not know filters\.{field}"):
             check(clean.run, str)
 
@@ -52,6 +53,25 @@ def test_a_declared_deviation_of_the_model_is_not_judged(clean: Namespaces, monk
     monkeypatch.setattr(clean.run.bench, "deviations", (DeclaredDeviation(card="other", **facts),))
     with pytest.raises(CardFailure, match="were delivered to"):
         filters.own_address_only(clean.run, str)
+
+
+def test_an_inexact_filter_is_judged_by_an_address_that_it_refuses(
+    clean: Namespaces, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A filter of hashes lets some strange addresses through; those prove nothing of promiscuous mode."""
+    knows(clean, monkeypatch, single=Unknown(unknown="it compares hashes"))
+    strange, asked = strange_addresses(filters.STRANGE, filters.SEED), list[set[str]]()
+
+    def exchanged(_: Run, streams: list[FrameStream], *__: object) -> tuple[Any, None]:
+        sent = {number: stream for number, stream in enumerate(streams) if stream.frame is not None}
+        asked.append({stream.frame.destination for stream in sent.values() if stream.frame})
+        passed = [n for n, stream in sent.items() if stream.frame and stream.frame.destination != strange[2]]
+        return SimpleNamespace(legs=[SimpleNamespace(streams=sent, arrived=passed)]), None
+
+    monkeypatch.setattr(filters, "exchange", exchanged)
+    filters.promiscuous(clean.run, str)
+    assert set(strange) <= asked[0] and len(asked) == 3
+    assert all(sent & set(strange) == {strange[2]} for sent in asked[1:])
 
 
 def test_frames_arrive_and_each_stream_is_in_the_log(clean: Namespaces) -> None:

@@ -27,6 +27,8 @@ BITS = (0, 7, 8, 21, 31, 39)
 GROUPS, PER_GROUP = 140, 3
 """More groups than the tables of exact addresses of older cards have places."""
 UNJOINED = 24
+STRANGE = 6
+"""Of so many addresses a filter of hashes refuses at least one, unless it refuses nothing."""
 HASH_LEAKS = 4
 """House rule: of so many groups that were not joined, one in this many may have the hash of one that was."""
 ADDRESSES = 12
@@ -54,6 +56,34 @@ def _require_exact(run: Run, fact: SiliconFact) -> None:
     run.card.known(section.unicast if fact is SiliconFact.UNICAST_FILTER else section.vlan, fact.value)
     if declared := run.bench.deviation(run.card.name, fact):
         raise declared.verdict(ExactFilter.EXACT.value)
+
+
+def _refused_address(run: Run, bench: FrameBench, say: Say) -> str:
+    """A strange address that no port of the dut receives.
+
+    An exact filter refuses any. One that is not known to be exact is asked: it may let some through by their hash.
+
+    Raises:
+        SheetUnknown: It lets each of them through, and nobody knows whether it is exact.
+        Deviation: It lets each of them through, and the bench declares that its emulated card deviates here.
+    """
+    strange, fact = strange_addresses(STRANGE, SEED), SiliconFact.UNICAST_FILTER
+    if _section(run).unicast is ExactFilter.EXACT and run.bench.deviation(run.card.name, fact) is None:
+        return strange[0]
+    streams = list[FrameStream]()
+    for port in bench.of(Role.PEER):
+        streams.append(bench.frames("frames to its own address", port, COUNT, SIZES))
+        streams += [
+            _only(bench.frames(f"frames to {mac}", port, PER_GROUP, SIZES, destination=mac), Arrives.ANY)
+            for mac in strange
+        ]
+    ledger, _ = exchange(run, streams, say)
+    arrived = [leg.streams[flow].frame for leg in ledger.legs for flow in leg.arrived]
+    passed = {frame.destination for frame in arrived if frame is not None}
+    refused = [mac for mac in strange if mac not in passed]
+    if not refused:
+        _require_exact(run, fact)
+    return refused[0]
 
 
 def own_address_only(run: Run, say: Say) -> None:
@@ -101,9 +131,11 @@ def promiscuous(run: Run, say: Say) -> None:
         CardFailure: A port does not receive everything while it is promiscuous, or still does afterwards.
         BenchFault: The tool failed.
         Undecided: The exchange proves nothing.
+        SheetUnknown, Deviation: A filter that is not known to be exact refuses no address.
         NotApplicable: A server cannot send frames of its own.
     """
-    bench, strange = FrameBench(run), strange_addresses(1, SEED)[0]
+    bench = FrameBench(run)
+    strange = _refused_address(run, bench, say)
     for on in (True, False):
         streams = list[FrameStream]()
         for port in bench.of(Role.PEER):
@@ -174,14 +206,14 @@ def all_groups(run: Run, say: Say) -> None:
         CardFailure: One is lost, or frames for a strange address arrive.
         BenchFault: The tool failed.
         Undecided: The exchange proves nothing.
+        SheetUnknown, Deviation: A filter that is not known to be exact refuses no address.
         NotApplicable: A server cannot send frames of its own.
     """
     bench, macs = FrameBench(run), strange_addresses(TOGETHER, SEED + 1, multicast=True)
+    refused = _refused_address(run, bench, say)
     streams = list[FrameStream]()
     for port in bench.of(Role.PEER):
-        strange = bench.frames(
-            "frames to a strange address", port, COUNT, SIZES, destination=strange_addresses(1, SEED)[0]
-        )
+        strange = bench.frames("frames to a strange address", port, COUNT, SIZES, destination=refused)
         streams += [*_to_groups(bench, port, macs, Arrives.ALL), _only(strange, Arrives.NONE)]
     exchange(run, streams, say, {port: PortModes(all_multicast=True) for port in bench.of(Role.DUT)})
 
