@@ -49,7 +49,7 @@ class Bench:
     """The virtual bench of the controls, and the suites run against it."""
 
     def __init__(self, file: Path, scratch: Path) -> None:
-        self.file, self._scratch, self._count = file, scratch, 0
+        self.file, self._scratch, self._count, self._sheets = file, scratch, 0, 0
 
     def vbench(self, *arguments: str) -> str:
         """Run ``vbench`` for this bench; returns what it printed."""
@@ -74,7 +74,8 @@ class Bench:
         for old, new in facts.values():
             assert text.count(old) == 1, f"{old!r} is in the sheet {text.count(old)} times"
             text = text.replace(old, new)
-        folder = self._scratch / f"sheet-{self._count}"
+        self._sheets += 1
+        folder = self._scratch / f"sheet-{self._sheets}"
         folder.mkdir()
         path = folder / "intel-82574l.yaml"
         path.write_text(text)

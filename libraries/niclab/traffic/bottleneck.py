@@ -19,6 +19,7 @@ from niclab.core.wait import pause
 from niclab.hosts.errors import ReadError
 from niclab.hosts.load_records import load_between
 from niclab.hosts.records import PcieLink
+from niclab.run import standstill
 from niclab.run.run import Run
 from niclab.run.server import Server
 from niclab.traffic.host_only import host_only_bps
@@ -65,15 +66,16 @@ class Before:
 
 def look_before(run: Run, ends: Ends) -> tuple[Before, Before]:
     """Both ends before the first run: takes about a second, and once a server a run of its own, with itself."""
+    watch = standstill.watch(run)
     first, second = side_by_side(
-        lambda end: _before(run, *end), ((ends.sender, ends.from_port), (ends.receiver, ends.to_port))
+        lambda end: _before(run, watch, *end), ((ends.sender, ends.from_port), (ends.receiver, ends.to_port))
     )
     return first, second
 
 
-def _before(run: Run, server: Server, port: Port) -> Before:
+def _before(run: Run, watch: standstill.StandstillWatch, server: Server, port: Port) -> Before:
     iface = run.interface(port)
-    alone_bps = host_only_bps(server, tool_of(run.bench.traffic))
+    alone_bps = host_only_bps(server, tool_of(run.bench.traffic), watch)
     links = _links(server, port)
     start, before = time.monotonic(), server.host.counts.load(iface)
     pause(LOOK_S)
