@@ -91,6 +91,7 @@ def _parser() -> argparse.ArgumentParser:
     card = commands.add_parser("new-card", help="write a card sheet from what the dut of a bench shows: a draft")
     card.add_argument("name", help="name of the card")
     card.add_argument("--from", dest="bench", type=Path, required=True, metavar="BENCH", help="bench file")
+    card.add_argument("--card", default="", help="the card in the dut, as the bench names it, where it has several")
     card.add_argument("--folder", type=Path, default=CARDS, help="where it is written")
     card.set_defaults(run=_new_card)
     undo = commands.add_parser("restore", help="undo what a killed run left changed on a bench")
@@ -184,7 +185,7 @@ def _systems(options: argparse.Namespace) -> dict[Role, OperatingSystem]:
 
 
 def _new_card(options: argparse.Namespace) -> int:
-    return new_card.run(options.name, options.bench, options.folder)
+    return new_card.run(options.name, options.bench, options.folder, options.card)
 
 
 def _doctor(options: argparse.Namespace) -> int:

@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from niclab.bench.commands import Controller
 from niclab.bench.records import Bench, OperatingSystem, Role, load_bench
 from niclab.card import CARDS, OffloadName, load_card
 from niclab.checks.seen import Seen, look
@@ -36,13 +37,14 @@ _WORDS: dict[str, tuple[OffloadName, str | None]] = {
 """A feature of ``ethtool -k`` -> its name on a sheet, and the word of ``ethtool -K`` where it is another."""
 
 
-def run(name: str, bench_file: Path, folder: Path = CARDS) -> int:
+def run(name: str, bench_file: Path, folder: Path = CARDS, card: str = "") -> int:
     """Read the first port of the dut, and write a sheet of what it shows; the sheet passes every static check.
 
     Args:
         name: Name of the new sheet.
         bench_file: The bench with the card in its dut.
         folder: Folder of the sheets.
+        card: The card in the dut, as the bench names it; empty: see :func:`with_card`.
 
     Raises:
         BenchFault: The sheet exists, or the dut cannot be asked; nothing is written then.
@@ -50,7 +52,7 @@ def run(name: str, bench_file: Path, folder: Path = CARDS) -> int:
     file = folder / f"{name}.yaml"
     if file.exists():
         raise BenchFault(f"{shown_file(file)}: exists; expected: the name of a new card")
-    bench = load_bench(bench_file)
+    bench = with_card(load_bench(bench_file), card)
     if bench.server(Role.DUT).os is not OperatingSystem.LINUX:
         raise BenchFault(f"bench {bench.name}: the dut runs another system than Linux; expected: Linux, for its tools")
     seen, functions = seen_of(bench)
@@ -62,6 +64,27 @@ def run(name: str, bench_file: Path, folder: Path = CARDS) -> int:
         raise
     print(f"{shown_file(file)}\nnext: complete what is unknown from the data sheet, then: niclab doctor --card {name}")
     return 0
+
+
+def with_card(bench: Bench, card: str) -> Bench:
+    """The bench as it is with the card that is in its dut.
+
+    Args:
+        bench: The bench as its file has it.
+        card: The card in the dut, as the bench names it; empty: the one that the bench says is in, or its only one.
+
+    Raises:
+        BenchFault: Another card is in, or nobody says which of several.
+    """
+    if bench.commands is not None and bench.commands.inserted is not None:
+        inserted = Controller(bench.secret_names).names_in_servers(bench.commands.inserted)[Role.DUT.value]
+        if card not in ("", inserted):
+            raise BenchFault(f"bench {bench.name}: card {inserted} is in the dut; expected: {card} (--card)")
+        return bench.with_card(inserted)
+    if bench.cards and not card:
+        names = ", ".join(bench.cards)
+        raise BenchFault(f"new-card: --card: missing; expected: the card in the dut, {names} or the one of servers")
+    return bench.with_card(card)
 
 
 def seen_of(bench: Bench) -> tuple[Seen, int]:
