@@ -42,9 +42,8 @@ def _bus(card: Card) -> Iterator[Problem]:
 
 
 def _version_lists(where: FieldPath, lists: VersionLists) -> Iterator[Problem]:
-    for key, index, reason in lists.contradictions():
-        wanted = "an exact version" if "is no range where" in reason else "each version in one list"
-        yield Problem((*where, key, index), reason, wanted)
+    for each in lists.contradictions():
+        yield Problem((*where, each.verdict.value, each.index), each.reason, each.wanted)
 
 
 def _drivers(card: Card) -> Iterator[Problem]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from niclab.core.verdict import BenchFault
-from niclab.hosts.errors import NotOffered
+from niclab.hosts.errors import CommandFailed, NotOffered
 from niclab.hosts.ethtool_records import Channels, Coalescing, Features, Pause, Rings
 from niclab.hosts.host import HostLinks, Shell
 from niclab.hosts.linux.commands import LinuxCommands
@@ -101,7 +101,7 @@ class LinuxSettings(LinuxCommands):
     def _answered(self, command: str) -> str:
         try:
             return self._run(command)
-        except BenchFault as error:
+        except CommandFailed as error:
             raise _not_offered(error) from error
 
     def _of(self, command: str, iface: str, record: Shown) -> Shown:
@@ -122,7 +122,7 @@ class LinuxSettings(LinuxCommands):
         change = self._ethtool(option, iface, values)
         try:
             refused, shown = self._told_and_shown(change, show, unchanged=_UNCHANGED)
-        except BenchFault as error:
+        except CommandFailed as error:
             raise _not_offered(error) from error
         return Attempt(refused, self._of(show, iface, self._understood(show, reader, shown)))
 
@@ -132,6 +132,6 @@ def sum_command(option: str, iface: str) -> str:
     return f"ethtool {option.removeprefix('--json ')} {iface} | cksum"
 
 
-def _not_offered(error: BenchFault) -> BenchFault:
+def _not_offered(error: CommandFailed) -> BenchFault:
     """The same error, as what it is."""
-    return NotOffered(str(error)) if "Operation not supported" in str(error) else error
+    return NotOffered(str(error)) if "Operation not supported" in error.said else error
