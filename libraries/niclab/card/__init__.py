@@ -17,6 +17,7 @@ from niclab.card.effects import (
 )
 from niclab.card.identity import AnyMaker, AnySubsystem, ConventionalPci, IdentityFacts, Pcie, PortLayout, VpdFacts
 from niclab.card.limits import Erratum, HarmlessMessage, Limits, Metric, Reference
+from niclab.card.load import CARDS, load_card
 from niclab.card.offloads import (
     Changeable,
     FreebsdOffload,
@@ -43,7 +44,7 @@ from niclab.card.settings import (
     Ring,
     RingFacts,
 )
-from niclab.card.sheet import CARDS, Card, load_card, unknown_facts
+from niclab.card.sheet import Card, unknown_facts
 from niclab.card.software import (
     Activation,
     Driver,

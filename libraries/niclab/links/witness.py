@@ -9,9 +9,8 @@ from niclab.core.decision import Decision
 from niclab.core.figures import FigureKind, NotedFigure
 from niclab.core.parallel import side_by_side
 from niclab.core.verdict import BenchFault, Trouble
-from niclab.hosts.errors import LogCut
 from niclab.hosts.host import HostSystem
-from niclab.hosts.records import KernelLine, KernelLogMark
+from niclab.hosts.kernel_log import KernelLine, KernelLogMark, LogCut
 from niclab.links import switch_ports
 from niclab.links.diagnosis import Diagnosis, LinkEnd, Reason, SwitchEnd, diagnose
 from niclab.links.failure import Cause

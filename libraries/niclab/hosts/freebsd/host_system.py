@@ -10,11 +10,12 @@ from niclab.hosts.freebsd.commands import BOOT_ID
 from niclab.hosts.freebsd.kernel_lines import kernel_lines, lines_after, lines_of_boot
 from niclab.hosts.freebsd.kernel_trouble import read_trouble
 from niclab.hosts.freebsd.system import read_boot_id, read_clock_s, read_release
+from niclab.hosts.kernel_log import KernelLine
 from niclab.hosts.linux.system import read_kernel, read_tool_version
 from niclab.hosts.marked_log import MarkedLog
 from niclab.hosts.names import tool_name
 from niclab.hosts.parity import emulated
-from niclab.hosts.records import KernelLine, OsRelease
+from niclab.hosts.records import OsRelease
 from niclab.hosts.trouble import KernelTrouble
 
 _TOOLS = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from niclab.core.verdict import BenchFault
+from niclab.hosts.kernel_log import KernelLine
 from niclab.hosts.linux.dmesg import read_dmesg
 from niclab.hosts.linux.kernel_trouble import read_trouble
 from niclab.hosts.linux.system import (
@@ -17,7 +18,7 @@ from niclab.hosts.linux.system import (
 )
 from niclab.hosts.marked_log import MarkedLog
 from niclab.hosts.names import interface_name, module_name, tool_name
-from niclab.hosts.records import KernelLine, OsRelease
+from niclab.hosts.records import OsRelease
 from niclab.hosts.trouble import KernelTrouble
 
 _TOOLS = ("ip", "ethtool", "lspci", "modprobe", "modinfo", "ping", "ss", "timeout", "python3")
