@@ -18,8 +18,7 @@ from dataclasses import replace
 
 from stats_processes import PROCESSES, Process, independent, netperf_loop
 
-from niclab.core.certainty import FAMILY
-from niclab.core.decision import Decision
+from niclab.core.decision import FAMILY, Decision
 from niclab.stats.boundaries import Spending
 from niclab.stats.interval import t_interval
 from niclab.stats.judge import judge_against_baseline, judge_pairs, judge_values

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from niclab.bench.load import load_bench
+from niclab.bench.bench_file import load_bench
 from niclab.bench.records import Role
 from niclab.card import load_card
 from niclab.commands import cli, new_bench

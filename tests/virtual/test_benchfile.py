@@ -8,7 +8,7 @@ import pytest
 
 import benchfile
 import layout
-from niclab.bench.load import load_bench
+from niclab.bench.bench_file import load_bench
 from niclab.bench.records import Role
 from niclab.core.verdict import BenchFault
 

@@ -4,6 +4,7 @@ A fact that nobody knows is ``unknown``, never as a guess, and a section nobody 
 check that needs it is then not applicable. :meth:`Card.known` and :meth:`Card.section` turn them into that verdict.
 """
 
+from niclab.card.card_file import CARDS, load_card
 from niclab.card.effects import (
     At,
     Effect,
@@ -17,7 +18,6 @@ from niclab.card.effects import (
 )
 from niclab.card.identity import AnyMaker, AnySubsystem, ConventionalPci, IdentityFacts, Pcie, PortLayout, VpdFacts
 from niclab.card.limits import Erratum, HarmlessMessage, Limits, Metric, Reference
-from niclab.card.load import CARDS, load_card
 from niclab.card.offloads import (
     Changeable,
     FreebsdOffload,

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
-from niclab.bench.load import load_bench
+from niclab.bench.bench_file import load_bench
 from niclab.bench.records import Bench, OperatingSystem, Role
 from niclab.card import Card, load_card
 from niclab.commands.attempts import note_attempts, put_into_store

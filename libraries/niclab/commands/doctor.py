@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from niclab.bench.bench_file import load_bench
 from niclab.bench.commands import Controller, in_words
-from niclab.bench.load import load_bench
 from niclab.bench.records import Bench, Commands, OperatingSystem, Port, Role
 from niclab.card import Card, load_card
 from niclab.checks.seen import look

@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from niclab.bench.load import load_bench
+from niclab.bench.bench_file import load_bench
 from niclab.card import load_card
 from niclab.core.undo import BenchInUse, Journal
 from niclab.core.verdict import BenchFault
