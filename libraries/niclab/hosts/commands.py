@@ -8,7 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from niclab.hosts.errors import CommandFailed, ReadError
+from niclab.core.verdict import BenchFault
+from niclab.hosts.errors import ReadError
 from niclab.hosts.host import CommandResult, Shell
 from niclab.transports import CommandTimeout, ConnectionLost
 
@@ -90,11 +91,11 @@ class HostCommands:
         except ReadError as error:
             raise error.about(f"{self._name}: `{command}`") from error
 
-    def _failed(self, command: str, result: CommandResult) -> CommandFailed:
+    def _failed(self, command: str, result: CommandResult) -> BenchFault:
         """The error for a tool that failed, with its own words."""
         said = (result.stderr.strip() or result.stdout.strip() or "nothing")[-_SHOWN_CHARACTERS:]
         status = "no exit status" if result.exit_status is None else f"exit status {result.exit_status}"
-        return CommandFailed(f"{self._name}: `{command}` failed with {status}, said: {said}", said)
+        return BenchFault(f"{self._name}: `{command}` failed with {status}, said: {said}")
 
     def _told(self, command: str, *, timeout_s: float = 60, unchanged: int = 0) -> str | None:
         """The refusal's words, None when the change was taken or was there already.

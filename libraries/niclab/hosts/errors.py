@@ -47,18 +47,5 @@ def unreadable(kind: str, where: str, text: object, expected: str) -> ReadError:
     return ReadError(f"cannot read {kind}: {where} {shown!r}: expected {expected}")
 
 
-class CommandFailed(BenchFault):
-    """A tool has failed.
-
-    Args:
-        message: The sentence.
-        said: The tool's own words.
-    """
-
-    def __init__(self, message: str, said: str) -> None:
-        super().__init__(message)
-        self.said = said
-
-
 class NotOffered(BenchFault):
     """The driver has no operation that shows this setting."""
