@@ -29,6 +29,7 @@ from niclab.card import load_card  # noqa: E402
 from niclab.core.wait import pause  # noqa: E402
 from niclab.links import patch_panel, switch_ports  # noqa: E402
 from niclab.run import run as labs  # noqa: E402 - found by the path set above
+from niclab.run.prepare import PreparedPorts  # noqa: E402
 from niclab.run.server import quoted  # noqa: E402
 
 VBENCH = str(ROOT / "lab/virtual/vbench")
@@ -132,7 +133,7 @@ def main() -> None:
         bench.write_text(subprocess.check_output([VBENCH, "bench-file", "--name", options.name], text=True))
         taken = labs.acquire(bench, load_card(options.card), Path(folder), lambda: None)
         try:
-            taken.test_ports.prepare()
+            taken.part(PreparedPorts).prepare()
             patch_panel.connect(taken)
             measure(taken, options.name, taken.ports(Role.DUT)[0], options.times)
             patch_panel.disconnect(taken)

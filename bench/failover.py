@@ -31,6 +31,7 @@ from niclab.links import patch_panel  # noqa: E402
 from niclab.links.bonds import Bonds, MemberLink  # noqa: E402
 from niclab.links.failure import Cause  # noqa: E402
 from niclab.run import run as labs  # noqa: E402
+from niclab.run.prepare import PreparedPorts  # noqa: E402
 from niclab.traffic import prober  # noqa: E402
 from niclab.traffic.outage_records import OutageReport, ProbedDirection  # noqa: E402
 from niclab.traffic.prober import End  # noqa: E402
@@ -52,7 +53,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         taken = labs.acquire(options.bench, load_card(options.card), Path(folder), lambda: None)
         try:
-            taken.test_ports.prepare()
+            taken.part(PreparedPorts).prepare()
             patch_panel.connect(taken)
             for mode in options.mode or MODES:
                 for cause in options.cause or CAUSES:

@@ -23,6 +23,7 @@ sys.path.insert(0, str(ROOT / "libraries"))
 from niclab.bench.records import Role  # noqa: E402
 from niclab.card import load_card  # noqa: E402
 from niclab.run import run as labs  # noqa: E402 - found by the path set above
+from niclab.run.prepare import PreparedPorts  # noqa: E402
 from niclab.traffic import limit, measuring, serving  # noqa: E402
 from niclab.traffic.tool import Order  # noqa: E402
 from niclab.traffic.tools import tool_of  # noqa: E402
@@ -61,7 +62,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         taken = labs.acquire(options.bench, load_card(options.card), Path(folder), lambda: None)
         try:
-            taken.test_ports.prepare()
+            taken.part(PreparedPorts).prepare()
             tool, framework, server_s = measured(taken, options.runs)
         finally:
             labs.release()

@@ -18,12 +18,12 @@ from dataclasses import replace
 
 from stats_processes import PROCESSES, Process, independent, netperf_loop
 
-from niclab.core.certainty import FAMILY
+from niclab.core.decision import FAMILY, Decision
 from niclab.stats.boundaries import Spending
 from niclab.stats.interval import t_interval
 from niclab.stats.judge import judge_against_baseline, judge_pairs, judge_values
 from niclab.stats.plan import SamplingPlan
-from niclab.stats.questions import Decision, Direction, Outcome, at_least, at_most, raises_by, stays_within
+from niclab.stats.questions import Direction, Outcome, at_least, at_most, raises_by, stays_within
 from niclab.stats.student import t_quantile
 from niclab.traffic import resent
 from niclab.traffic.tool import TCP_PAYLOAD_BYTES

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
+from collections.abc import Collection, Mapping
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -49,6 +50,27 @@ def imported_packages(tree: ast.Module) -> set[str]:
         elif isinstance(node, ast.ImportFrom) and node.module:
             names.append(node.module)
     return {name.split(".")[1] for name in names if name.startswith("niclab.")}
+
+
+def imported_modules(tree: ast.Module, known: Collection[str]) -> set[str]:
+    """The modules among those ``known`` that a module names in an import: also for types alone, and in a function."""
+    names = set[str]()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            submodules = {f"{node.module}.{alias.name}" for alias in node.names}
+            names |= submodules & set(known) or {node.module}
+    return names & set(known)
+
+
+def circle_of(graph: Mapping[str, set[str]]) -> list[str]:
+    """A circle of a graph of imports; empty when there is none."""
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
 
 
 @cache
@@ -118,11 +140,15 @@ def test_suites_import_resources_only() -> None:
 
 def test_packages_import_one_way() -> None:
     found = packages()
-    try:
-        TopologicalSorter(found).prepare()
-    except CycleError as error:
-        pytest.fail(f"packages of niclab import in a circle: {' -> '.join(error.args[1])}")
+    assert circle_of(found) == []
     assert len(found) > 10
+
+
+def test_files_import_one_way() -> None:
+    modules = {".".join(file.relative_to(LIBRARIES).with_suffix("").parts): tree for file, tree in trees(LIBRARIES)}
+    found = {name: imported_modules(tree, modules) - {name} for name, tree in modules.items()}
+    assert circle_of(found) == []
+    assert sum(map(len, found.values())) > 1000
 
 
 @pytest.mark.parametrize(("package", "allowed"), BELOW.items())
@@ -160,6 +186,10 @@ def test_a_breach_would_be_found() -> None:
         "from niclab.hosts import x\nif TYPE_CHECKING:\n    from niclab.run.run import Run\nimport niclab.card"
     )
     assert imported_packages(tree) == {"hosts", "card"}
+    known = {"niclab.hosts.x", "niclab.run.run", "niclab.card", "niclab.core.wait"}
+    assert imported_modules(tree, known) == {"niclab.hosts.x", "niclab.run.run", "niclab.card"}
+    assert imported_modules(ast.parse("def f():\n    import niclab.card"), known) == {"niclab.card"}
+    assert circle_of({"a": {"b"}, "b": {"a"}}) == ["a", "b", "a"]
     (node,) = ast.parse("@dataclass(frozen=True)\nclass A:\n    b: int").body
     assert isinstance(node, ast.ClassDef) and is_record(node) and not reads_itself(node)
     (node,) = ast.parse("class A:\n    b: int\n    def c(self):\n        return [d for d in fields(self)]").body

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import pytest
 
 from niclab.bench.records import Port, Role
+from niclab.core.decision import Decision
 from niclab.core.verdict import BenchFault, CardFailure
 from niclab.frames.load_rates import LoadLook, WantedLoad, is_open, losses, questions, stalls
 from niclab.hosts.load_records import CpuTime, CpuTimes, FrameCounters, Load
 from niclab.stats.plan import SamplingPlan
-from niclab.stats.questions import Decision
 from niclab.traffic.experiment import judge_questions
 
 DUT, PEER = (Port(role, "p0", "0000:01:00.0", "52:54:00:00:00:01", None) for role in (Role.DUT, Role.PEER))

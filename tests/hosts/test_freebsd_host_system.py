@@ -12,10 +12,11 @@ from fake_shell import Answer, Script, failed, lines
 from freebsd_host_texts import KLDSTAT, MESSAGES, OCE, T5NEX, host, pciconf
 
 from niclab.core.verdict import BenchFault, NotApplicable
-from niclab.hosts.errors import LogCut, ReadError
+from niclab.hosts.errors import ReadError
 from niclab.hosts.freebsd.host import FreeBsdHost
 from niclab.hosts.freebsd.kernel_lines import kernel_lines, lines_after, link_changes
-from niclab.hosts.records import KernelLine, KernelLogMark, ModuleState, OsRelease
+from niclab.hosts.kernel_log import KernelLine, KernelLogMark, LogCut
+from niclab.hosts.records import ModuleState, OsRelease
 from niclab.transports import CommandTimeout, ConnectionLost
 
 BOOT = "0123456789abcdef0123456789abcdef"

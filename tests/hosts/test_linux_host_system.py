@@ -9,9 +9,9 @@ from examples import text_of
 from fake_shell import Answer, FakeShell, Script, failed, lines
 
 from niclab.core.verdict import BenchFault
-from niclab.hosts.errors import LogCut, ReadError
+from niclab.hosts.errors import ReadError
+from niclab.hosts.kernel_log import KernelLogMark, LogCut
 from niclab.hosts.linux.host import LinuxHost
-from niclab.hosts.records import KernelLogMark
 from niclab.transports import CommandTimeout, ConnectionLost
 
 BOOT_ID = "6a1f0c9e-0000-4000-8000-0123456789ab"

@@ -23,14 +23,9 @@ from niclab.hosts.linux.lspci import read_lspci
 from niclab.hosts.linux.modules import read_proc_modules
 from niclab.hosts.linux.pci import read_sysfs_speed_gts, read_sysfs_width
 from niclab.hosts.linux.ping import read_ping
-from niclab.hosts.linux.system import (
-    read_boot_id,
-    read_clock_s,
-    read_kernel,
-    read_os_release,
-    read_tool_version,
-)
+from niclab.hosts.linux.system import read_boot_id, read_clock_s, read_os_release
 from niclab.hosts.records import ModuleState
+from niclab.hosts.system_common import read_kernel, read_tool_version
 
 SMALL_READERS: dict[str, Callable[[str], object]] = {
     "sysfs speed": read_sysfs_speed_gts,

@@ -17,6 +17,7 @@ from robot.api import logger
 from Effects import Effects
 from niclab.bench.records import OperatingSystem, Role
 from niclab.card.effects import Prediction
+from niclab.core.decision import Decision
 from niclab.core.profile import Profile
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from niclab.report.evidence import read_index
@@ -26,7 +27,6 @@ from niclab.run.run import Run
 from niclab.settings import mtu
 from niclab.stats import baselines, measurements
 from niclab.stats.baselines import BaselineStore
-from niclab.stats.questions import Decision
 from niclab.traffic import bottleneck, effect, measuring, window
 from niclab.transports.ssh import Result
 

@@ -16,6 +16,7 @@ from niclab.core.undo import Action, ActionKind, Journal
 from niclab.core.verdict import BenchFault
 from niclab.run import run as runs
 from niclab.run.hygiene import BenchHygiene, restore_file
+from niclab.run.prepare import PreparedPorts
 from niclab.run.run import Run
 from niclab.state.attribution import Ran
 from niclab.switch.records import Admin
@@ -153,7 +154,7 @@ def test_an_address_and_a_port_that_is_down(bench: FakeBench, taken: Run) -> Non
 
 def test_a_shut_switch_port_is_seen(bench: FakeBench, switch: FakeSwitch) -> None:
     taken = bench.take()
-    taken.test_ports.prepare()
+    taken.part(PreparedPorts).prepare()
     hygiene = begun(taken)
     taken.switch.ports.set_admin("Gi1/0/2", Admin.DOWN)
     (found,) = hygiene.after_suite("suite", print)
@@ -161,7 +162,7 @@ def test_a_shut_switch_port_is_seen(bench: FakeBench, switch: FakeSwitch) -> Non
     assert switch.admin("Gi1/0/2") == Admin.DOWN.value and not found.undone
     runs._CURRENT.clear()
     with taken._stack:
-        taken.close_servers()
+        taken.bench_servers.close()
 
 
 def test_what_is_found_after_a_suite_is_not_found_again_at_the_end(bench: FakeBench, taken: Run) -> None:

@@ -14,14 +14,16 @@ from test_failure_evidence import run
 from niclab.bench.records import Role
 from niclab.core.undo import Action, ActionKind
 from niclab.core.verdict import BenchFault, CardFailure, Undecided
-from niclab.hosts.records import KernelLook
+from niclab.hosts.kernel_log import KernelLook
 from niclab.report.last_look import last_look_check
 from niclab.report.verdicts import Verdict, classify
 from niclab.run import prepare
 from niclab.run import run as runs
 from niclab.run.kernel_watch import KernelWatch
+from niclab.run.prepare import PreparedPorts
 from niclab.run.run import Run
 from niclab.run.server import Server
+from niclab.run.undoing import UndoExecutor
 from niclab.transports.bmc import PowerState
 
 OOPS = (
@@ -100,7 +102,7 @@ class TestQuestions:
             names.append(host.name)
             return real(host, *arguments, **named)
 
-        taken.test_ports.prepare()
+        taken.part(PreparedPorts).prepare()
         assert watch.look() == []
         monkeypatch.setattr(FakeHost, "look", look)
         for ssh in bench.ssh.values():
@@ -111,7 +113,7 @@ class TestQuestions:
         self, bench: FakeBench, taken: Run, watch: KernelWatch, asked: list[str]
     ) -> None:
         bench.dut.says(*OOPS)
-        assert taken.test_ports.prepared() and sorted(asked) == ["dut", "peer"]
+        assert taken.part(PreparedPorts).prepared() and sorted(asked) == ["dut", "peer"]
         (found,) = watch.look()
         assert isinstance(found, CardFailure) and len(asked) == 2
         assert watch.look() == [] and len(asked) == 2
@@ -119,7 +121,7 @@ class TestQuestions:
     def test_who_was_asked_something_since_is_read_again(
         self, bench: FakeBench, taken: Run, watch: KernelWatch, asked: list[str]
     ) -> None:
-        assert taken.test_ports.prepared()
+        assert taken.part(PreparedPorts).prepared()
         bench.ssh[Role.DUT].run("true")
         bench.dut.says(*OOPS)
         (found,) = watch.look()
@@ -154,7 +156,7 @@ class TestQuestions:
         (found,) = watch.look()
         assert isinstance(found, CardFailure)
         bench.dut.says(*OOPS)
-        taken.look_before_leaving(taken.servers.values(), is_last=True)
+        taken.bench_servers.look_before_leaving(taken.servers.values(), is_last=True)
         assert [type(each) for each in watch.found_at_the_end] == [CardFailure]
 
 
@@ -463,13 +465,13 @@ def test_what_is_said_while_changes_are_undone_is_found(
     verdict: type[Exception],
 ) -> None:
     taken.journal.register("dut", "driver is reloaded", Action(ActionKind.SHELL, "dut", "put it back"))
-    monkeypatch.setattr(taken, "undo", lambda _: host(bench, role).says(*said))
+    monkeypatch.setattr(UndoExecutor, "carry_out", lambda *_: host(bench, role).says(*said))
     assert isinstance(at_the_end(watch), verdict)
 
 
 @pytest.mark.parametrize("command", ["reboot", "power-cycle"])
 def test_what_is_said_before_an_undo_restarts_the_dut_is_judged(
-    bench: FakeBench, taken: Run, watch: KernelWatch, command: str
+    bench: FakeBench, taken: Run, watch: KernelWatch, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
     """The kernel that comes up has none of it in its log."""
     assert watch.look() == []
@@ -477,8 +479,14 @@ def test_what_is_said_before_an_undo_restarts_the_dut_is_judged(
     said = Action(ActionKind.SHELL, "dut", "says something")
     taken.journal.register("dut", "is undone before", said)
     bench.ssh[Role.DUT].replies["says something"] = ""
-    undo = taken.undo
-    taken.undo = lambda each: (undo(each), each == said and bench.dut.says(*OOPS), None)[-1]  # type: ignore[method-assign]
+    undo = UndoExecutor.carry_out
+
+    def carry_out(undoing: UndoExecutor, action: Action) -> None:
+        undo(undoing, action)
+        if action == said:
+            bench.dut.says(*OOPS)
+
+    monkeypatch.setattr(UndoExecutor, "carry_out", carry_out)
     assert isinstance(at_the_end(watch), CardFailure) and bench.dut.boots > 1
 
 
@@ -498,14 +506,14 @@ def test_a_bench_that_the_lab_takes_down_at_the_end_is_not_silent(
     taken = bench.take()
     watch = taken.part(KernelWatch)
     watch.begin()
-    close = taken.close_servers
+    close = taken.bench_servers.close
 
     def servers_stop() -> None:
         close()
         for each in bench.hosts.values():
             each.crash()
 
-    monkeypatch.setattr(taken, "close_servers", servers_stop)
+    monkeypatch.setattr(taken.bench_servers, "close", servers_stop)
     runs.release()
     assert bench.said == ["up", "down"] and watch.found_at_the_end == []
 
@@ -541,7 +549,7 @@ def test_a_change_that_cannot_be_undone_does_not_hide_a_card_failure(
 def test_a_last_look_that_fails_is_no_pass_and_everything_is_undone(
     bench: FakeBench, taken: Run, watch: KernelWatch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    taken.test_ports.prepare()
+    taken.part(PreparedPorts).prepare()
     bench.dut.boot()
     monkeypatch.setattr(bench.consoles[Role.DUT], "text_since", _no_console)
     runs.release()

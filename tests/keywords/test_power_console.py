@@ -31,7 +31,9 @@ def without(bench: FakeBench, taken: Run, section: str) -> None:
             kept.append(line)
     bench.file.write_text("".join(kept))
     taken.bench = bench.load()[0]
-    taken.servers = {role: bench.server_class(taken.bench, role, taken.secrets, taken.evidence_folder) for role in Role}
+    taken.bench_servers.by_role = {
+        role: bench.server_class(taken.bench, role, taken.secrets, taken.evidence_folder) for role in Role
+    }
     for server in taken.servers.values():
         if server.description.bmc is None:
             server.__dict__.pop("bmc", None)

@@ -12,6 +12,7 @@ from niclab.core.undo import ActionKind
 from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.links import switch_ports, wiring
 from niclab.run import run as runs
+from niclab.run.prepare import PreparedPorts
 from niclab.run.run import Run
 from niclab.switch.records import Admin, Oper, PortVlans
 from SwitchLinks import SwitchLinks
@@ -26,11 +27,11 @@ def on_switch(bench: FakeBench, switch: FakeSwitch) -> Iterator[Run]:
     """A taken bench whose path b goes through the switch."""
     assert switch
     made = bench.take()
-    made.test_ports.prepare()
+    made.part(PreparedPorts).prepare()
     yield made
     runs._CURRENT.clear()
     with made._stack:
-        made.close_servers()
+        made.bench_servers.close()
 
 
 class Keywords(SwitchPorts, SwitchVlans, SwitchLinks):

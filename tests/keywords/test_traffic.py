@@ -405,7 +405,7 @@ def test_what_an_earlier_run_into_the_folder_measured_is_not_of_this_one(bench: 
     (folder / measurements.FILE).write_text("old")
     made = runs.acquire(bench.file, bench.load()[1], folder, lambda: None)
     with made._stack:
-        made.close_servers()
+        made.bench_servers.close()
     assert not (folder / measurements.FILE).exists()
 
 

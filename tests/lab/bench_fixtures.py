@@ -13,7 +13,9 @@ from fake_switch import FakeSwitch
 from toy_mib import FakeAgent
 
 from niclab.links import wiring
+from niclab.run import bench_servers
 from niclab.run import run as runs
+from niclab.run.prepare import PreparedPorts
 from niclab.run.run import Run
 from niclab.switch import connect
 from niclab.switch.model import load_model
@@ -41,7 +43,7 @@ def bench(bench_folder: Path, monkeypatch: pytest.MonkeyPatch) -> FakeBench:
     made = FakeBench(bench_folder)
     monkeypatch.setenv("HOME", str(made.home))
     monkeypatch.setattr(os, "fsync", lambda _: None)  # no power cut is played here, and the disk is slow
-    monkeypatch.setattr(runs, "Server", made.server_class)
+    monkeypatch.setattr(bench_servers, "Server", made.server_class)
     monkeypatch.setattr(runs, "_CURRENT", [])
     monkeypatch.setattr(wiring, "LOSS_WITHIN_S", 0.2)
     monkeypatch.setattr(wiring, "RETURN_WITHIN_S", 0.2)
@@ -53,11 +55,11 @@ def taken(bench: FakeBench) -> Iterator[Run]:
     """A bench that is always up, taken, its links prepared."""
     bench.write(commands=False, cables=True)
     made = bench.take()
-    made.test_ports.prepare()
+    made.part(PreparedPorts).prepare()
     yield made
     runs._CURRENT.clear()
     with made._stack:
-        made.close_servers()
+        made.bench_servers.close()
 
 
 @pytest.fixture
@@ -82,8 +84,8 @@ def patched(bench: FakeBench, switch: FakeSwitch) -> Iterator[Run]:
     for address, port in LEARNED.values():
         switch.learn(address, port)
     made = bench.take()
-    made.test_ports.prepare()
+    made.part(PreparedPorts).prepare()
     yield made
     runs._CURRENT.clear()
     with made._stack:
-        made.close_servers()
+        made.bench_servers.close()

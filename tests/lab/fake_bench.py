@@ -15,7 +15,8 @@ from typing import Any, cast
 from fake_parts import Cables, FakeBmc, FakeConsole, FakeHost, FakeSsh, Nic
 from fake_switch import SECTION
 
-from niclab.bench.records import Bench, Role, load_bench
+from niclab.bench.bench_file import load_bench
+from niclab.bench.records import Bench, Role
 from niclab.card import Card, load_card
 from niclab.run import run as runs
 from niclab.run.run import Run

@@ -19,7 +19,8 @@ from typing import NoReturn
 from niclab.bench.records import Role
 from niclab.core.undo import Entry, Journal
 from niclab.core.verdict import BenchFault, NotApplicable
-from niclab.hosts.errors import LogCut, NoDevice, NoInterface
+from niclab.hosts.errors import NoDevice, NoInterface
+from niclab.hosts.kernel_log import KernelLine, KernelLogMark, KernelLook, LogCut
 from niclab.hosts.linux.host import LinuxHost
 from niclab.hosts.linux.load import FRAME_COUNTERS
 from niclab.hosts.load_records import CpuTime, CpuTimes, FrameCounters, Load
@@ -29,9 +30,6 @@ from niclab.hosts.records import (
     DriverInfo,
     Duplex,
     Interface,
-    KernelLine,
-    KernelLogMark,
-    KernelLook,
     LinkSettings,
     LoadedModule,
     ModuleFile,

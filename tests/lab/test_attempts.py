@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from niclab.commands import attempts, history
+from niclab.commands import attempts, history, results_places
 from niclab.report import read_json_object, write_json
 from niclab.report.runfolder import RUN_FILE, new_run, read_run, record_facts
 
@@ -17,7 +17,7 @@ Made = Callable[..., Path]
 
 @pytest.fixture
 def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Made:
-    monkeypatch.delenv(attempts.URL, raising=False)
+    monkeypatch.delenv(results_places.URL, raising=False)
     monkeypatch.setattr(attempts, "REPOSITORY", tmp_path)
 
     def make(
@@ -62,7 +62,7 @@ def test_the_store_knows_runs_whose_folders_are_elsewhere(
     made: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old = made("", "2026-11-20", verdict="NOT CERTIFIED")
-    monkeypatch.setenv(attempts.URL, f"sqlite:///{tmp_path / 'lab.sqlite'}")
+    monkeypatch.setenv(results_places.URL, f"sqlite:///{tmp_path / 'lab.sqlite'}")
     attempts.put_into_store(old)
     with closing(history.open_store(tmp_path)) as store:
         assert [each.serials for each in store.runs_of("x710")] == ["S1"]
@@ -71,6 +71,6 @@ def test_the_store_knows_runs_whose_folders_are_elsewhere(
 
 
 def test_a_store_that_cannot_be_asked_is_noted(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(attempts.URL, "sqlite:////nowhere/at/all.sqlite")
+    monkeypatch.setenv(results_places.URL, "sqlite:////nowhere/at/all.sqlite")
     run_dir = made("", "2026-11-25")
     assert found(run_dir) == [] and "unable to open" in read_run(run_dir)["attempts_unknown"]

@@ -14,6 +14,7 @@ from niclab.core.verdict import BenchFault, CardFailure, Undecided
 from niclab.hosts.linux.dmesg import read_dmesg
 from niclab.run import run as runs
 from niclab.run.kernel_watch import KernelWatch
+from niclab.run.prepare import PreparedPorts
 from niclab.run.ready import make_ready
 from niclab.run.run import Run
 
@@ -29,7 +30,7 @@ def opened(bench: FakeBench) -> Iterator[Run]:
     yield made
     runs._CURRENT.clear()
     with made._stack:
-        made.close_servers()
+        made.bench_servers.close()
 
 
 def said_at_boot(bench: FakeBench, text: str) -> None:
@@ -123,7 +124,7 @@ class TestAbsentDevice:
 
     def test_it_was_there_earlier(self, bench: FakeBench, opened: Run) -> None:
         make_ready(opened, print)
-        opened.test_ports._left.clear()
+        opened.part(PreparedPorts)._left.clear()
         bench.dut.nics.clear()
         with pytest.raises(CardFailure, match="it was there earlier in this run"):
             make_ready(opened, print)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from fake_bench import FakeBench
 
-from niclab.bench.records import OperatingSystem, Role, chosen_systems, load_bench
+from niclab.bench.bench_file import load_bench
+from niclab.bench.records import OperatingSystem, Role, chosen_systems
 from niclab.core.undo import Action, ActionKind, Journal
 from niclab.core.verdict import BenchFault
 from niclab.run import run as runs

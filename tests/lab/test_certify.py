@@ -25,6 +25,7 @@ from niclab.report.runfolder import read_run
 from niclab.report.tools import Tools
 from niclab.run import run as runs
 from niclab.run.hygiene import BenchHygiene, restore_file
+from niclab.run.prepare import PreparedPorts
 from niclab.scope.requirements import load_requirements
 
 PASSING = "*** Test Cases ***\nFirst\n    No Operation\nSecond\n    [Tags]    slow\n    No Operation\n"
@@ -453,7 +454,7 @@ class TestCommand:
     ) -> None:
         killed = bench.take("killed")
         killed.part(BenchHygiene).begin()
-        killed.test_ports.prepare()
+        killed.part(PreparedPorts).prepare()
         runs._CURRENT.clear()
         killed._stack.close()
         bench.dut.nics[0].mtu = mtu
@@ -483,7 +484,7 @@ class TestCommand:
         bench.set_state(up=False)
         killed = bench.take("killed")
         killed.part(BenchHygiene).begin()
-        killed.test_ports.prepare()
+        killed.part(PreparedPorts).prepare()
         runs._CURRENT.clear()
         killed._stack.close()
         assert cli.main(["restore", str(bench.file)]) == 0

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from niclab.bench.records import Role, load_bench
+from niclab.bench.bench_file import load_bench
+from niclab.bench.records import Role
 from niclab.card import load_card
 from niclab.commands import cli, new_bench
 from niclab.core.exit_status import ExitStatus

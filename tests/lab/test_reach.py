@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from niclab.bench.records import load_bench
+from niclab.bench.bench_file import load_bench
 from niclab.card import load_card
 from niclab.commands import certify
 from niclab.commands.reach import Reach, missing, reach

@@ -22,6 +22,7 @@ from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.links import switch_ports, wiring
 from niclab.run import run as runs
 from niclab.run.lease import FOLDER
+from niclab.run.prepare import PreparedPorts
 from niclab.run.run import Run
 from niclab.switch.records import PortVlans
 from niclab.switch.undo import carry_out, open_command, remove_vlan_command, vlans_command
@@ -219,10 +220,10 @@ def proven(bench: FakeBench, switch: FakeSwitch) -> Iterator[Run]:
     """Taken, its links prepared."""
     assert switch
     made = bench.take()
-    made.test_ports.prepare()
+    made.part(PreparedPorts).prepare()
     yield made
     with made._stack:
-        made.close_servers()
+        made.bench_servers.close()
 
 
 class TestWiring:

@@ -81,7 +81,7 @@ def test_a_run_that_ends_lays_them_back(bench: FakeBench, patched: Run) -> None:
 def test_what_a_killed_run_left_is_laid_back_by_restore(bench: FakeBench, patched: Run) -> None:
     patch_panel.connect(patched)
     with patched._stack:
-        patched.close_servers()
+        patched.bench_servers.close()
     assert cli.main(["restore", str(bench.file)]) == 0
     assert bench.state["wiring"] == "direct"
 

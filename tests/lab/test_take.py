@@ -22,8 +22,8 @@ from niclab.core.verdict import BenchFault
 from niclab.core.wait import until
 from niclab.run import ready
 from niclab.run import run as runs
+from niclab.run.prepare import PreparedPorts
 from niclab.run.recover import ensure_ready
-from niclab.run.restoring import restore
 from niclab.run.run import Run
 from niclab.run.server import Server
 from niclab.transports import ConnectionLost
@@ -186,8 +186,8 @@ class TestKilledRun:
         left_behind(link_left_up(bench))
         made = bench.lab()
         with made.journal.hold():
-            assert [entry.run for entry in restore(made)] == ["killed"]
-            assert restore(made) == []
+            assert [entry.run for entry in made.undoing.restore()] == ["killed"]
+            assert made.undoing.restore() == []
 
 
 class TestServersPower:
@@ -238,7 +238,7 @@ class TestServersPower:
 class TestLinks:
     def test_each_undo_is_registered_once_and_before_its_change(self, bench: FakeBench) -> None:
         taken = bench.take()
-        taken.test_ports.prepare()
+        taken.part(PreparedPorts).prepare()
         for host, last in ((bench.dut, 1), (bench.peer, 2)):
             assert sorted(change for change, _ in host.changes) == [
                 f"enp1s0 198.18.10.{last}/24",
@@ -254,7 +254,7 @@ class TestLinks:
         assert len(before) == 8
         for host in bench.hosts.values():
             host.boot()
-        taken.test_ports.prepare()
+        taken.part(PreparedPorts).prepare()
         assert undos(taken) == before
         assert all(nic.admin_up and len(nic.addresses) == 1 for nic in bench.cables.nics.values())
 
@@ -262,7 +262,7 @@ class TestLinks:
         nic = bench.nic("dut.p0")
         nic.admin_up, nic.addresses = True, ["198.18.10.1/24"]
         taken = bench.take()
-        taken.test_ports.prepare()
+        taken.part(PreparedPorts).prepare()
         assert [change for change, _ in bench.dut.changes if change.startswith("enp1s0")] == []
         runs.release()
         assert nic.admin_up and nic.addresses == ["198.18.10.1/24"]
@@ -270,9 +270,9 @@ class TestLinks:
 
     def test_prepared(self, bench: FakeBench) -> None:
         taken = bench.take()
-        assert not taken.test_ports.prepared()
-        taken.test_ports.prepare()
-        assert taken.test_ports.prepared()
+        assert not taken.part(PreparedPorts).prepared()
+        taken.part(PreparedPorts).prepare()
+        assert taken.part(PreparedPorts).prepared()
 
     def test_what_was_just_shown_is_not_asked_for_again(self, bench: FakeBench, taken: Run) -> None:
         def asked() -> int:
@@ -281,16 +281,18 @@ class TestLinks:
         for ssh in bench.ssh.values():
             ssh.is_still = True
         for role in Role:
-            taken.test_ports.note_shown(role, bench.ssh[role].run(taken.test_ports.showing(role)).stdout)
+            taken.part(PreparedPorts).note_shown(
+                role, bench.ssh[role].run(taken.part(PreparedPorts).showing(role)).stdout
+            )
         before = asked()
-        assert taken.test_ports.prepared() and asked() == before
-        with taken.test_ports.looked_at():
+        assert taken.part(PreparedPorts).prepared() and asked() == before
+        with taken.part(PreparedPorts).looked_at():
             bench.ssh[Role.DUT].run("true")
-        assert taken.test_ports.prepared() and asked() == before
+        assert taken.part(PreparedPorts).prepared() and asked() == before
         bench.ssh[Role.PEER].run("true")
-        assert taken.test_ports.prepared() and asked() == before + 1
-        taken.test_ports.note_shown(Role.DUT, "another boot")
-        assert not taken.test_ports.prepared()
+        assert taken.part(PreparedPorts).prepared() and asked() == before + 1
+        taken.part(PreparedPorts).note_shown(Role.DUT, "another boot")
+        assert not taken.part(PreparedPorts).prepared()
 
     @pytest.mark.parametrize("role", list(Role))
     @pytest.mark.parametrize("loss", ["reboot", "address", "down", "dead"])
@@ -305,7 +307,7 @@ class TestLinks:
             nic.admin_up = False
         else:
             host.crash()
-        assert not taken.test_ports.prepared()
+        assert not taken.part(PreparedPorts).prepared()
 
     def test_a_server_that_is_as_it_was_left_is_not_prepared_again(
         self, bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch
@@ -319,8 +321,8 @@ class TestLinks:
         monkeypatch.setattr(Server, "interface", interface)
         bench.nic("dut.p0").admin_up = False
         ready.make_ready(taken, print)
-        assert bench.nic("dut.p0").admin_up and taken.test_ports.prepared()
-        assert sorted(asked) == ["dut.p0", "dut.p1"] and len(taken.test_ports.interfaces) == 4
+        assert bench.nic("dut.p0").admin_up and taken.part(PreparedPorts).prepared()
+        assert sorted(asked) == ["dut.p0", "dut.p1"] and len(taken.interfaces) == 4
 
     def test_carrier_is_of_that_port(self, bench: FakeBench, taken: Run) -> None:
         bench.cables.stuck["peer.p1"] = False
@@ -340,7 +342,7 @@ class TestGivingBack:
     def test_everything_is_undone_when_one_undo_fails(self, bench: FakeBench) -> None:
         bench.set_state(up=False)
         taken = bench.take()
-        taken.test_ports.prepare()
+        taken.part(PreparedPorts).prepare()
         bench.ssh[Role.PEER].replies["ip link set dev enp2s0 down"] = BenchFault("peer: device is busy")
         with pytest.raises(BenchFault, match=r"^1 of 9 changes could not be undone.*\n.*peer\.p1: enp2s0.*is busy"):
             runs.release()
@@ -359,7 +361,7 @@ class TestGivingBack:
         bench.give_to_boot(0.2)
         bench.set_state(up=False)
         taken = bench.take()
-        taken.test_ports.prepare()
+        taken.part(PreparedPorts).prepare()
         bench.peer.crash()
         bench.bmcs[Role.PEER]["ipmi"].stuck = True
         with pytest.raises(BenchFault) as caught:
@@ -387,7 +389,7 @@ class TestGivingBack:
             pass
 
     def test_a_lost_server_is_recovered_to_be_put_back(self, bench: FakeBench) -> None:
-        bench.take().test_ports.prepare()
+        bench.take().part(PreparedPorts).prepare()
         bench.dut.crash()
         runs.release()
         assert bench.dut.boots == 2

@@ -12,7 +12,6 @@ from niclab.bench.records import Role
 from niclab.core.undo import Action, ActionKind, Entry
 from niclab.core.verdict import BenchFault
 from niclab.run.run import Run
-from niclab.run.undoing import undo_newest_first
 from niclab.transports.ssh import Result
 
 
@@ -38,7 +37,7 @@ def made(taken: Run, *commands: str) -> list[Entry]:
 def test_all_are_undone_in_one_command(taken: Run, asked: list[str], tmp_path: Path) -> None:
     file, before = tmp_path / "undone", taken.journal.pending()
     entries = made(taken, *(f"cd / && echo {word} >> {file} || exit 1 # {word}" for word in ("one", "two", "three")))
-    undo_newest_first(taken, entries)
+    taken.undoing.undo_newest_first(entries)
     assert file.read_text().split() == ["three", "two", "one"]
     assert entries == [] and taken.journal.pending() == before and len(asked) == 1
 
@@ -48,11 +47,11 @@ def test_one_that_fails_ends_it_and_stays(taken: Run, asked: list[str], tmp_path
     entries = made(taken, f"touch {file}", "echo it is busy >&2; exit 3", "true")
     left = entries[:2]
     with pytest.raises(BenchFault, match=r"dut: 'echo it is busy .*': exit status 3; stderr: 'it is busy'"):
-        undo_newest_first(taken, entries)
+        taken.undoing.undo_newest_first(entries)
     assert [each.id for each in entries] == [each.id for each in left] and not file.exists()
     assert len(taken.journal.pending()) == len(before) + 2 and len(asked) == 1
 
 
 def test_nothing_to_undo_asks_nothing(taken: Run, asked: list[str]) -> None:
-    undo_newest_first(taken, [])
+    taken.undoing.undo_newest_first([])
     assert asked == []

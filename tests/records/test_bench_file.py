@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from niclab.bench.records import Bench, BmcProtocol, OperatingSystem, Role, Wiring, load_bench
+from niclab.bench.bench_file import load_bench
+from niclab.bench.records import Bench, BmcProtocol, OperatingSystem, Role, Wiring
 from niclab.commands.schema import render
 from niclab.core.verdict import BenchFault
 from niclab.files.repository import REPOSITORY

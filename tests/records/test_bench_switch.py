@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from niclab.bench.records import Wiring, load_bench
+from niclab.bench.bench_file import load_bench
+from niclab.bench.records import Wiring
 from niclab.core.verdict import BenchFault
 from niclab.files.secrets import Secrets
 from niclab.switch.connect import connect

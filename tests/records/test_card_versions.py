@@ -87,6 +87,6 @@ def test_exact_versions_match_or_are_unknown() -> None:
 
 
 def test_a_range_among_exact_versions_is_refused() -> None:
-    ((verdict, index, reason),) = lists(required=["a"], allowed=["b", ">1"], order="exact").contradictions()
-    assert (verdict, index) == ("allowed", 1)
-    assert reason == ">1 is no range where the order is exact: '1' is one of versions that have no order"
+    (found,) = lists(required=["a"], allowed=["b", ">1"], order="exact").contradictions()
+    assert (found.verdict, found.index, found.wanted) == (VersionVerdict.ALLOWED, 1, "an exact version")
+    assert found.reason == ">1 is no range where the order is exact: '1' is one of versions that have no order"

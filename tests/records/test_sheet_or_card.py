@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from niclab.bench.records import OperatingSystem, load_bench
+from niclab.bench.bench_file import load_bench
+from niclab.bench.records import OperatingSystem
 from niclab.card import Changeable, OffloadName, load_card
 from niclab.checks.seen import Seen
 from niclab.checks.sheet_or_card import disagreements

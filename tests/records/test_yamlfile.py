@@ -36,14 +36,14 @@ def fault(folder: Path, text: str | bytes) -> list[str]:
     file = folder / "toy.yaml"
     file.write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(BenchFault) as caught:
-        load(file, Toy)
+        load(file, Toy, Toy.problems)
     return str(caught.value).replace(f"{folder}/", "").splitlines()
 
 
 def test_a_right_file_is_loaded(tmp_path: Path) -> None:
     file = tmp_path / "toy.yaml"
     file.write_text("part: {text: hello, number: 2, share: 3}\nmore: [{text: a}, {text: b}]\nflag: false\n")
-    toy = load(file, Toy)
+    toy = load(file, Toy, Toy.problems)
     assert (toy.part.text, toy.part.number, toy.part.share, toy.flag) == ("hello", 2, 3.0, False)
     assert [part.text for part in toy.more] == ["a", "b"]
     assert toy.file == file
@@ -53,7 +53,7 @@ def test_a_record_cannot_be_changed(tmp_path: Path) -> None:
     file = tmp_path / "toy.yaml"
     file.write_text("part: {text: hello}\n")
     with pytest.raises(ValueError, match="frozen"):
-        load(file, Toy).part.text = "other"  # type: ignore[misc]  # that it is refused is the test
+        load(file, Toy, Toy.problems).part.text = "other"  # type: ignore[misc]  # that it is refused is the test
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_bare_text_that_a_yaml_reader_takes_for_something_else_is_asked_for_in_q
     ]
     file = tmp_path / "toy.yaml"
     file.write_text(f'part:\n  text: "{bare}"\n')
-    assert load(file, Toy).part.text == bare
+    assert load(file, Toy, Toy.problems).part.text == bare
 
 
 def test_every_problem_is_listed_in_the_order_of_the_file(tmp_path: Path) -> None:

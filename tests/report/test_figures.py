@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from niclab.core import figures, marks
+from niclab.core.decision import Decision
 from niclab.core.figures import FigureKind, NotedFigure
 from niclab.core.verdict import BenchFault
 from niclab.stats.judge import judge_values
@@ -32,11 +33,12 @@ A Failure
     Note    1
     Fail    CardFailure: too slow
 """
-NOTING = """from niclab.core.figures import FigureKind, NotedFigure, note as noted
+NOTING = """from niclab.core.decision import Decision
+from niclab.core.figures import FigureKind, NotedFigure, note as noted
 
 def note(number):
     for each in range(int(number)):
-        noted(NotedFigure(FigureKind.PCIE, f"port {each}", "x4", "x8", "sheet x", "missed"))
+        noted(NotedFigure(FigureKind.PCIE, f"port {each}", "x4", "x8", "sheet x", Decision.MISSED))
 """
 
 
@@ -65,7 +67,7 @@ def test_an_answer_becomes_a_figure() -> None:
 def test_figures_are_read_back_and_damage_is_found(tmp_path: Path) -> None:
     figures.take()  # what other tests of this process have noted
     marks.keep_in(tmp_path / marks.FILE)
-    figures.note(NotedFigure(FigureKind.CARRIER, "a", "b", "c", "d", "met", unit="ms", high=3.5))
+    figures.note(NotedFigure(FigureKind.CARRIER, "a", "b", "c", "d", Decision.MET, unit="ms", high=3.5))
     marks.keep_in(None)
     (found,) = figures.read(tmp_path / figures.FILE)
     assert (found.kind, found.high, found.low) == (FigureKind.CARRIER, 3.5, None) and figures.take() == [found]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from robot_runs import RobotRun
 
-from niclab.bench.records import load_bench
+from niclab.bench.bench_file import load_bench
 from niclab.card import CARDS
 from niclab.core.verdict import BenchFault
 from niclab.files.repository import REPOSITORY

@@ -11,6 +11,7 @@ import pytest
 from robot_runs import RobotRun
 
 from niclab.core import figures, marks
+from niclab.core.decision import Decision
 from niclab.core.exit_status import ExitStatus
 from niclab.core.figures import FigureKind, NotedFigure
 from niclab.core.verdict import BenchFault
@@ -29,13 +30,13 @@ MISSED = NotedFigure(
     found="1200.0 to 1300.0 ms",
     expected="at most 1100 ms",
     source="sheet intel-82574l allows 1100 ms",
-    outcome="missed",
+    outcome=Decision.MISSED,
     unit="ms",
     low=1200.0,
     high=1300.0,
     at_most=1100.0,
 )
-MET = NotedFigure(FigureKind.PCIE, "PCI Express of dut.p0", "x4 at 8 GT/s", "x4 at 8 GT/s", "sheet x", "met")
+MET = NotedFigure(FigureKind.PCIE, "PCI Express of dut.p0", "x4 at 8 GT/s", "x4 at 8 GT/s", "sheet x", Decision.MET)
 
 
 @pytest.fixture

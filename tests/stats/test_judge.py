@@ -11,6 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from stats_processes import PROCESSES, autoregressive, independent, netperf_loop
 
+from niclab.core.decision import Decision
 from niclab.core.verdict import CardFailure, Undecided
 from niclab.stats.boundaries import Spending
 from niclab.stats.conclude import conclude
@@ -18,7 +19,6 @@ from niclab.stats.judge import judge_against_baseline, judge_pairs, judge_values
 from niclab.stats.plan import SamplingPlan
 from niclab.stats.questions import (
     Change,
-    Decision,
     Direction,
     Expected,
     Outcome,

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from niclab.stats.questions import Decision
+from niclab.core.decision import Decision
 from niclab.traffic.window import limited
 
 WINDOW = 65535

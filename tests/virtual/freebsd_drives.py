@@ -18,7 +18,7 @@ from guest_shell import Call, GuestShell
 from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.hosts.bond_settings import BondMode, BondSettings, HashPolicy, VlanTag
 from niclab.hosts.freebsd.host import FreeBsdHost
-from niclab.hosts.records import KernelLogMark
+from niclab.hosts.kernel_log import KernelLogMark
 from niclab.run import recover
 from niclab.run.lease import Holder, Lease
 from niclab.state.program import freebsd_program

@@ -8,7 +8,8 @@ import pytest
 
 import benchfile
 import layout
-from niclab.bench.records import Role, load_bench
+from niclab.bench.bench_file import load_bench
+from niclab.bench.records import Role
 from niclab.core.verdict import BenchFault
 
 KEPT = Path(__file__).parents[2] / "lab" / "benches" / "virtual.yaml"

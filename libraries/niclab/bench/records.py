@@ -6,11 +6,10 @@ field.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from ipaddress import IPv4Interface
-from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field
@@ -40,7 +39,7 @@ from niclab.files.types import (
     User,
     Wanted,
 )
-from niclab.files.yaml import Problem, Sheet, load
+from niclab.files.yaml import Sheet
 
 
 class Role(Enum):
@@ -413,12 +412,6 @@ class Bench(Sheet):
         of_switch = self.switch.secret_names if self.switch else ()
         return tuple(sorted({login.password_secret for login in logins if login is not None} | {*of_switch}))
 
-    def problems(self) -> Iterator[Problem]:
-        """Yield what is wrong across several fields; see :class:`~niclab.files.yaml.Sheet`."""
-        from niclab.bench.checks import bench_problems
-
-        yield from bench_problems(self)
-
 
 def chosen_systems(names: Mapping[Role, str]) -> dict[Role, OperatingSystem]:
     """The operating systems that were chosen by name; an empty name chooses nothing.
@@ -431,12 +424,3 @@ def chosen_systems(names: Mapping[Role, str]) -> dict[Role, OperatingSystem]:
         if name and name not in known:
             raise BenchFault(f"{role.value}: operating system {name!r}; wanted: {' or '.join(known)}")
     return {role: known[name] for role, name in names.items() if name}
-
-
-def load_bench(path: Path | str) -> Bench:
-    """Read a bench file.
-
-    Raises:
-        BenchFault: With every problem of the file, one a line.
-    """
-    return load(Path(path), Bench)

@@ -4,6 +4,7 @@ A fact that nobody knows is ``unknown``, never as a guess, and a section nobody 
 check that needs it is then not applicable. :meth:`Card.known` and :meth:`Card.section` turn them into that verdict.
 """
 
+from niclab.card.card_file import CARDS, load_card
 from niclab.card.effects import (
     At,
     Effect,
@@ -43,7 +44,7 @@ from niclab.card.settings import (
     Ring,
     RingFacts,
 )
-from niclab.card.sheet import CARDS, Card, load_card, unknown_facts
+from niclab.card.sheet import Card, unknown_facts
 from niclab.card.software import (
     Activation,
     Driver,

@@ -4,23 +4,45 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from itertools import zip_longest
+from typing import Any
 
 from niclab.bench.records import OperatingSystem
 from niclab.card.effects import FORMS, Prediction, Setting, SettingKind
+from niclab.card.kernels import KernelContext
 from niclab.card.offloads import Changeable, FreebsdOffload, LinuxOffload, Offloads
 from niclab.card.settings import Recommended, Ring
+from niclab.card.sheet import Card
 from niclab.card.software import Driver, Firmware, FlashTool
 from niclab.card.values import Unknown
 from niclab.card.versions import VersionLists, matches
 from niclab.core.verdict import Undecided
 from niclab.files.yaml import FieldPath, Problem
 
-if TYPE_CHECKING:
-    from niclab.card.sheet import Card
-
 
 def sheet_problems(card: Card) -> Iterator[Problem]:
+    """Yield what spans several fields of a card sheet, for every range of kernels that it tells apart.
+
+    Args:
+        card: The sheet as its file has it, each field valid by itself.
+
+    Yields:
+        One problem after another, with the field that shows it.
+    """
+    if card.card != card.file.stem:
+        yield Problem(("card",), f"{card.card} is not the name of the file", card.file.stem)
+    kernels = KernelContext()
+    card.read_for(kernels)
+    starts = sorted(kernels.starts or {()})
+    for start, end in zip_longest(starts, starts[1:]):
+        where = " (Linux before {})" if start == () else " (Linux {} and later)"
+        number = ".".join(map(str, start or end or ()))
+        for problem in _on_a_kernel(card.read_for(KernelContext(start))):
+            found = problem.found + (where.format(number) if len(starts) > 1 else "")
+            yield Problem(problem.field, found, problem.wanted)
+
+
+def _on_a_kernel(card: Card) -> Iterator[Problem]:
     """Everything that spans several fields, part by part."""
     yield from _bus(card)
     yield from _drivers(card)
@@ -42,9 +64,8 @@ def _bus(card: Card) -> Iterator[Problem]:
 
 
 def _version_lists(where: FieldPath, lists: VersionLists) -> Iterator[Problem]:
-    for key, index, reason in lists.contradictions():
-        wanted = "an exact version" if "is no range where" in reason else "each version in one list"
-        yield Problem((*where, key, index), reason, wanted)
+    for each in lists.contradictions():
+        yield Problem((*where, each.verdict.value, each.index), each.reason, each.wanted)
 
 
 def _drivers(card: Card) -> Iterator[Problem]:

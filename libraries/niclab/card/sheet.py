@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from enum import Enum
-from itertools import zip_longest
-from pathlib import Path
 from typing import TypeVar
 
 from pydantic import BaseModel
 
 from niclab.bench.records import OperatingSystem
-from niclab.card.checks import sheet_problems
 from niclab.card.effects import Effect, Sequence
 from niclab.card.identity import ConventionalPci, IdentityFacts, Pcie
 from niclab.card.kernels import KernelContext, release
@@ -29,14 +26,11 @@ from niclab.card.settings import (
 )
 from niclab.card.software import Driver, Drivers, Firmware
 from niclab.card.values import Unknown
-from niclab.core.verdict import BenchFault, NotApplicable, SheetSilent, SheetUnknown
-from niclab.files.repository import REPOSITORY
+from niclab.core.verdict import NotApplicable, SheetSilent, SheetUnknown
 from niclab.files.types import Name, Text
-from niclab.files.yaml import Problem, Sheet, load, shown_file
+from niclab.files.yaml import Sheet
 
 T = TypeVar("T")
-
-CARDS = REPOSITORY / "lab" / "cards"
 
 
 class Card(Sheet):
@@ -77,9 +71,10 @@ class Card(Sheet):
         Raises:
             BenchFault: When ``kernel`` is no release.
         """
-        return self._read_for(KernelContext(release(kernel)))
+        return self.read_for(KernelContext(release(kernel)))
 
-    def _read_for(self, kernels: KernelContext) -> Card:
+    def read_for(self, kernels: KernelContext) -> Card:
+        """The sheet as it is read in another context."""
         context = {"file": self.file, "text": self.text, "kernels": kernels}
         return Card.model_validate_json(self.text, context=context)
 
@@ -139,20 +134,6 @@ class Card(Sheet):
             raise NotApplicable(f"sheet {self.name} is of a card on conventional PCI, which has no link that trains")
         return self.pcie
 
-    def problems(self) -> Iterator[Problem]:
-        """What spans several fields; see :class:`~niclab.files.yaml.Sheet`."""
-        if self.card != self.file.stem:
-            yield Problem(("card",), f"{self.card} is not the name of the file", self.file.stem)
-        kernels = KernelContext()
-        self._read_for(kernels)
-        starts = sorted(kernels.starts or {()})
-        for start, end in zip_longest(starts, starts[1:]):
-            where = " (Linux before {})" if start == () else " (Linux {} and later)"
-            number = ".".join(map(str, start or end or ()))
-            for problem in sheet_problems(self._read_for(KernelContext(start))):
-                found = problem.found + (where.format(number) if len(starts) > 1 else "")
-                yield Problem(problem.field, found, problem.wanted)
-
 
 def unknown_facts(sheet: object, field: str = "") -> Iterator[tuple[str, Unknown]]:
     """Yield every fact that is unknown, with its name on the sheet, such as ``rings.rx.max``.
@@ -170,19 +151,3 @@ def unknown_facts(sheet: object, field: str = "") -> Iterator[tuple[str, Unknown
         for number, each in enumerate(sheet):
             name = getattr(each, "name", str(number))
             yield from unknown_facts(each, f"{field}.{name.value if isinstance(name, Enum) else name}")
-
-
-def load_card(path_or_name: Path | str) -> Card:
-    """Read a card sheet: a path, or the bare name of a sheet in ``lab/cards``.
-
-    Raises:
-        BenchFault: With every problem of the file, one a line; for an unknown name, with the known ones.
-    """
-    text = str(path_or_name)
-    if isinstance(path_or_name, Path) or "/" in text or text.endswith((".yaml", ".yml")):
-        return load(Path(path_or_name), Card)
-    file = CARDS / f"{text}.yaml"
-    if not file.is_file():
-        known = ", ".join(sorted(sheet.stem for sheet in CARDS.glob("*.yaml"))) or "none"
-        raise BenchFault(f"there is no card sheet {text!r} in {shown_file(CARDS)}; wanted: one of: {known}")
-    return load(file, Card)

@@ -179,6 +179,23 @@ Versions = Annotated[tuple[VersionSpec, ...], Field(min_length=1)]
 UnknownWord = Annotated[Unknown, Wanted(f"{UNKNOWN}, or a list of at least one version")]
 
 
+@dataclass(frozen=True)
+class Contradiction:
+    """An entry of a list that contradicts another, or the order of the lists.
+
+    Attributes:
+        verdict: The list it is in.
+        index: Its place in that list.
+        reason: What is wrong with it.
+        wanted: What may be there instead.
+    """
+
+    verdict: VersionVerdict
+    index: int
+    reason: str
+    wanted: str
+
+
 class VersionLists(Record):
     """Which versions are required, allowed and forbidden.
 
@@ -219,10 +236,10 @@ class VersionLists(Record):
             raise Undecided(f"version {version!r} cannot be judged: {error}") from error
         return VersionVerdict.UNKNOWN
 
-    def contradictions(self) -> Iterator[tuple[str, int, str]]:
-        """List, index and reason of every range that the order makes none.
+    def contradictions(self) -> Iterator[Contradiction]:
+        """Every range that the order makes none.
 
-        And of every exact version that a stronger list claims, or cannot be compared with.
+        And every exact version that a stronger list claims, or cannot be compared with.
 
         (A forbidden exact version inside a required or allowed range is an exception to it, and no contradiction.)
         """
@@ -230,11 +247,11 @@ class VersionLists(Record):
         for verdict, specs in self._lists():
             for index, spec in enumerate(specs):
                 if reason := self._has_no_order(spec):
-                    yield verdict.value, index, reason
+                    yield Contradiction(verdict, index, reason, "an exact version")
                 for other, claim in stronger:
                     reason = "" if _is_range(spec) else _clash(spec, claim, other, self.order)
                     if reason:
-                        yield verdict.value, index, reason
+                        yield Contradiction(verdict, index, reason, "each version in one list")
             stronger += [(verdict, spec) for spec in specs]
 
     def _has_no_order(self, spec: str) -> str:

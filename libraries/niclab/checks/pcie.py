@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from niclab.bench.records import Role, SiliconFact
 from niclab.checks.asked import Say, dut
 from niclab.core import figures
+from niclab.core.decision import Decision
 from niclab.core.figures import FigureKind, NotedFigure
 from niclab.core.verdict import BenchFault, NotApplicable, Trouble, Undecided, blame, fail_with
 from niclab.hosts.records import PcieLink
@@ -49,7 +50,7 @@ def require_link(run: Run, say: Say) -> None:
                 found=f"x{narrowest.width} at {slowest.gts:g} GT/s",
                 expected=f"{'any width' if deviation else f'x{width}'} at {speed_gts:g} GT/s",
                 source=f"sheet {card.name}",
-                outcome="met" if good else "missed",
+                outcome=Decision.MET if good else Decision.MISSED,
             )
         )
         if narrowest.width != width and not deviation:

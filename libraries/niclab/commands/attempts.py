@@ -12,15 +12,11 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from niclab.commands.results_places import DEPTHS, URL, store_is_there
 from niclab.core.verdict import BenchFault
 from niclab.files.repository import REPOSITORY
 from niclab.report import read_json_object, warn
 from niclab.report.runfolder import CERTIFICATE_FILE, RUN_FILE, read_run, record_attempts
-
-URL = "NICLAB_STORE"
-"""Environment variable with the URL of the store of the lab; by default it is a file next to the runs."""
-DEPTHS = ("2*", "*/2*", "*/*/2*")
-"""Where run folders are below a folder of results: by themselves, of a build, of a bench of ``certify-all``."""
 
 
 class _Attempt(NamedTuple):
@@ -59,15 +55,6 @@ def note_attempts(run_dir: Path) -> None:
         if (each.started, each.run) < (this.started, this.run) and _is_same_card(this, each)
     ]
     record_attempts(run_dir, earlier, problem)
-
-
-def store_is_there(results: Path) -> bool:
-    """Return whether the lab has a results store: one by URL, or the file next to the runs.
-
-    Args:
-        results: Folder of the run folders.
-    """
-    return bool(os.environ.get(URL)) or (results / "history.sqlite").is_file()
 
 
 def put_into_store(run_dir: Path) -> None:

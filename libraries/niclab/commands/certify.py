@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
-from niclab.bench.records import Bench, OperatingSystem, Role, load_bench
+from niclab.bench.bench_file import load_bench
+from niclab.bench.records import Bench, OperatingSystem, Role
 from niclab.card import Card, load_card
 from niclab.commands.attempts import note_attempts, put_into_store
 from niclab.commands.forecast import forecast, newest

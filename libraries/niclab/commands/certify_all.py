@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from niclab.bench.records import load_bench
+from niclab.bench.bench_file import load_bench
 from niclab.card import load_card
-from niclab.card.sheet import CARDS
+from niclab.card.card_file import CARDS
 from niclab.commands.report import look_for_tools
 from niclab.core.abort import ENDING
 from niclab.core.exit_status import GRAVEST_FIRST, ExitStatus

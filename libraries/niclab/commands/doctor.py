@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from niclab.bench.bench_file import load_bench
 from niclab.bench.commands import Controller, in_words
-from niclab.bench.records import Bench, Commands, OperatingSystem, Port, Role, load_bench
+from niclab.bench.records import Bench, Commands, OperatingSystem, Port, Role
 from niclab.card import Card, load_card
 from niclab.checks.seen import look
 from niclab.checks.sheet_or_card import disagreements
@@ -17,6 +18,7 @@ from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecide
 from niclab.files.yaml import shown_file
 from niclab.links import wiring
 from niclab.run.leases import give_leases_back_quietly, prepare_leases
+from niclab.run.prepare import PreparedPorts
 from niclab.run.run import Run
 from niclab.run.server import Server
 from niclab.run.whole_card import require_whole_card
@@ -96,7 +98,7 @@ def examine(
     try:
         with run.journal.hold():
             yield (journal := _journal(run))
-            run.servers = {role: Server(bench, role, run.secrets, run.evidence_folder) for role in Role}
+            run.bench_servers.by_role = {role: Server(bench, role, run.secrets, run.evidence_folder) for role in Role}
             faults = int(bool(journal.fault))  # proving cables would undo what is not of this look
             prepare_leases(run.servers.values(), run.journal, bench.name)
             for server in run.servers.values():
@@ -114,7 +116,7 @@ def examine(
         yield Finding("bench", "lock", "", str(error), "wait for the other run, or end it")
     finally:
         give_leases_back_quietly(run.servers.values())
-        run.close_servers()
+        run.bench_servers.close()
 
 
 def _ports(bench: Bench, card: Card) -> Finding:
@@ -337,7 +339,7 @@ def _sheet_or_card(run: Run) -> Iterator[Finding]:
 
 def _cables(run: Run) -> Iterator[Finding]:
     try:
-        run.test_ports.prepare()
+        run.part(PreparedPorts).prepare()
         for line in wiring.prove(run):
             yield Finding("bench", "cables", line)
     except CardFailure as error:

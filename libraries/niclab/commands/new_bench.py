@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
-from niclab.bench.records import Role, load_bench
+from niclab.bench.bench_file import load_bench
+from niclab.bench.records import Role
 from niclab.card import Card, PortLayout, load_card
 from niclab.core.verdict import BenchFault
 from niclab.files.repository import REPOSITORY

@@ -18,13 +18,13 @@ from niclab.core.verdict import BenchFault
 from niclab.hosts.errors import ReadError
 from niclab.hosts.freebsd import ifconfig, kernel_lines, kldstat, netstat, pciconf, sysctl
 from niclab.hosts.freebsd import kernel_trouble as bsd_trouble
+from niclab.hosts.kernel_log import KernelLine
 from niclab.hosts.linux import bonding, dmesg, ethtool, interrupts, ip, kernel_trouble, lspci, modinfo
 from niclab.hosts.linux import ethtool_coalesce as coalesce
 from niclab.hosts.linux import ethtool_counters as counters
 from niclab.hosts.linux import ethtool_features as features
 from niclab.hosts.linux import ethtool_pause as pause
 from niclab.hosts.linux import ethtool_sizes as sizes
-from niclab.hosts.records import KernelLine
 from niclab.hosts.trouble import KernelTrouble
 from niclab.traffic.iperf3 import read_iperf3
 from niclab.traffic.netperf import read_netperf

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from niclab.bench.records import Role, load_bench
+from niclab.bench.bench_file import load_bench
+from niclab.bench.records import Role
 from niclab.core.abort import StopOrder
 from niclab.fleet.reservation import PREFIX, Coordinator, ReservedBench, reserved, tags_of
 

@@ -6,14 +6,13 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from niclab.bench.records import load_bench
+from niclab.bench.bench_file import load_bench
 from niclab.card import load_card
 from niclab.core.undo import BenchInUse, Journal
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import until
 from niclab.report import who
 from niclab.run.hygiene import compare_with_kept, kept_for_restore, restore_file
-from niclab.run.restoring import restore
 from niclab.run.run import Run
 from niclab.state.snapshot import Snapshot
 
@@ -49,7 +48,7 @@ def run(bench_file: Path, *, steal: bool = False, wait_s: float = 0) -> int:
                 if kept is not None:
                     lines.extend(_compared(taken, kept.states))
 
-            undone = restore(taken, steal=print if steal else None, look=look, leaving=leaving)
+            undone = taken.undoing.restore(steal=print if steal else None, look=look, leaving=leaving)
     for entry in undone:
         print(f"undone: {entry}")
     print(f"bench {bench.name}: {len(undone)} changes undone" if undone else f"bench {bench.name}: nothing to undo")

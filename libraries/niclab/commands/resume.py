@@ -14,7 +14,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from niclab.bench.records import Bench, OperatingSystem, Role, chosen_systems, load_bench
+from niclab.bench.bench_file import load_bench
+from niclab.bench.records import Bench, OperatingSystem, Role, chosen_systems
 from niclab.card import Card, load_card
 from niclab.commands import certify
 from niclab.commands.report import look_for_tools

@@ -13,6 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from niclab.core import marks
+from niclab.core.decision import Decision
 from niclab.core.verdict import BenchFault
 
 FILE = "figures.jsonl"
@@ -38,9 +39,8 @@ class NotedFigure:
 
     ``found``, ``expected``: in words with their units. ``low``, ``value``, ``high``: the interval, and the best guess;
     ``at_least``, ``at_most``: the limits; all in ``unit``, None where there is none. ``source``: of the expectation,
-    empty where ``expected`` says it.
-    ``outcome``: met, missed or undecided. ``runs``: how many runs of traffic it is of, 0 where it is of none.
-    ``ended``: time of the controller in seconds since 1970.
+    empty where ``expected`` says it. ``runs``: how many runs of traffic it is of, 0 where it is of none. ``ended``:
+    time of the controller in seconds since 1970.
     """
 
     kind: FigureKind
@@ -48,7 +48,7 @@ class NotedFigure:
     found: str
     expected: str
     source: str
-    outcome: str
+    outcome: Decision
     unit: str = ""
     value: float | None = None
     low: float | None = None
@@ -103,6 +103,6 @@ def read(file: Path) -> list[NotedFigure]:
 def _figure(file: Path, number: int, line: str) -> NotedFigure:
     try:
         content = json.loads(line)
-        return NotedFigure(**{**content, "kind": FigureKind(content["kind"])})
+        return NotedFigure(**{**content, "kind": FigureKind(content["kind"]), "outcome": Decision(content["outcome"])})
     except (ValueError, KeyError, TypeError) as error:
         raise BenchFault(f"{file}:{number}: is no figure: {error}; expected: the fields of a figure") from error

@@ -12,8 +12,8 @@ Four rules make the files safe to read:
 * A key may occur once, and must be known.
 * Nothing grows in the reader: no aliases, no deep nesting, no large files (:mod:`niclab.files.nodes`).
 
-The shape of the whole file is checked first; what spans several fields (:meth:`Sheet.problems`) is checked once the
-shape is right.
+The shape of the whole file is checked first; what spans several fields is checked once the shape is right
+(``problems_of`` of :func:`load`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import UnionType
@@ -85,10 +85,6 @@ class Sheet(Record):
     def text(self) -> str:
         """The values that were read, as JSON."""
         return self._text
-
-    def problems(self) -> Iterable[Problem]:
-        """What no field shows alone: references, overlaps, contradictions."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -218,11 +214,16 @@ _READ: dict[str, Document] = {}
 SheetT = TypeVar("SheetT", bound=Sheet)
 
 
-def load(file: Path, model: type[SheetT]) -> SheetT:
+def load(file: Path, model: type[SheetT], problems_of: Callable[[SheetT], Iterable[Problem]]) -> SheetT:
     """Read ``file`` into ``model``.
 
     The values travel as JSON because pydantic's strict mode then turns a list into a tuple and a word into an Enum, a
     path or a network, and converts nothing else.
+
+    Args:
+        file: The file.
+        model: The record of a whole file.
+        problems_of: Yields what no field shows alone: references, overlaps, contradictions.
 
     Raises:
         BenchFault: With every problem of the file, one a line, in the order of the file.
@@ -239,7 +240,7 @@ def load(file: Path, model: type[SheetT]) -> SheetT:
         ]
         problems += [problem for problem in shape if problem.field not in answered]
     else:
-        problems += record.problems()
+        problems += problems_of(record)
         if not problems:
             return record
     problems.sort(key=lambda problem: document.line_of(problem.field))

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from niclab.bench.records import BenchPath, Port, Role
 from niclab.card import Setting
 from niclab.core import figures, marks
+from niclab.core.decision import Decision
 from niclab.core.figures import FigureKind, NotedFigure
 from niclab.core.marks import MarkKind
 from niclab.core.profile import Profile
@@ -120,7 +121,7 @@ class _Changes:
         if not self.gaps:
             return
         longest_ms, after = max(self.gaps)
-        outcome = "met" if longest_ms <= self.limit_ms else "undecided" if self.excused else "missed"
+        late = Decision.UNDECIDED if self.excused else Decision.MISSED
         figures.note(
             NotedFigure(
                 kind=FigureKind.TRAFFIC,
@@ -128,7 +129,7 @@ class _Changes:
                 found=f"{len(self.gaps)} changes, no frame for {longest_ms:.0f} ms at most, after {after}",
                 expected=f"at most {self.limit_ms} ms",
                 source=f"sheet {self.run.card.name}, limits.carrier_return_within_ms",
-                outcome=outcome,
+                outcome=Decision.MET if longest_ms <= self.limit_ms else late,
                 unit="ms",
                 value=longest_ms,
                 at_most=float(self.limit_ms),

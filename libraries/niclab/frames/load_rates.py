@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from niclab.bench.records import Port, Role
+from niclab.core.decision import Decision
 from niclab.core.verdict import Trouble
 from niclab.hosts.load_records import Load, load_between
 from niclab.stats.judge import judge_values
 from niclab.stats.plan import SamplingPlan
-from niclab.stats.questions import Decision, Outcome, at_least
+from niclab.stats.questions import Outcome, at_least
 from niclab.traffic import bottleneck
 from niclab.traffic.bottleneck import BUSY_DURING, Before
 from niclab.traffic.experiment import Question

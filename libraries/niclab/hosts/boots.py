@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from niclab.hosts.records import KernelLine
+from niclab.hosts.kernel_log import KernelLine
 
 # A warm restart of FreeBSD leaves its message buffer as it was.
 _BANNER = re.compile(r"Linux version [0-9]|---<<BOOT>>---|Copyright \(c\) 1992-[0-9]{4} The FreeBSD Project\.")

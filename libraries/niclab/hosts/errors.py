@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from niclab.core.verdict import BenchFault
-
-if TYPE_CHECKING:
-    from niclab.hosts.records import KernelLine
 
 _SHOWN_CHARACTERS = 120
 
@@ -25,20 +22,6 @@ class ReadError(BenchFault):
     def about(self, subject: str) -> Self:
         """The same error, naming host and command."""
         return type(self)(self.message, subject)
-
-
-class LogCut(BenchFault):
-    """The kernel log has no mark any more: later lines have overwritten it, or the host has booted.
-
-    Args:
-        message: The sentence.
-        lines: What the log still holds of the present boot; all of it is later than the mark.
-        booted: Whether the host has booted since the mark was set.
-    """
-
-    def __init__(self, message: str, lines: tuple[KernelLine, ...], *, booted: bool) -> None:
-        super().__init__(message)
-        self.lines, self.booted = lines, booted
 
 
 class NoDevice(BenchFault):

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from niclab.hosts.bond_settings import BondSettings, VlanTag
 from niclab.hosts.ethtool_records import Channels, Coalescing, Features, Pause, Rings
+from niclab.hosts.kernel_log import KernelLine, KernelLogMark, KernelLook
 from niclab.hosts.link_records import Bond, Vlan
 from niclab.hosts.load_records import CpuTimes, Load
 from niclab.hosts.records import (
@@ -17,9 +18,6 @@ from niclab.hosts.records import (
     Counters,
     DriverInfo,
     Interface,
-    KernelLine,
-    KernelLogMark,
-    KernelLook,
     LinkSettings,
     LoadedModule,
     ModuleFile,

@@ -6,8 +6,7 @@ import secrets
 from abc import ABC, abstractmethod
 
 from niclab.hosts.commands import HostCommands
-from niclab.hosts.errors import LogCut
-from niclab.hosts.records import KernelLine, KernelLogMark, KernelLook
+from niclab.hosts.kernel_log import KernelLine, KernelLogMark, KernelLook, LogCut
 
 _LOG = "@ kernel log"
 """Ends what a look shows besides the kernel log."""

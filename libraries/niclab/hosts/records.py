@@ -247,43 +247,6 @@ class LoadedModule:
 
 
 @dataclass(frozen=True)
-class KernelLine:
-    """One line of the kernel log.
-
-    Attributes:
-        seconds: Since boot; None when the line has no such stamp.
-        text: The line.
-        level: How bad the kernel calls it, from 0 (emergency) to 7 (debug); None where that is not shown, as on a
-            console, and of a line that a program has written.
-    """
-
-    seconds: float | None
-    text: str
-    level: int | None = None
-
-
-@dataclass(frozen=True)
-class KernelLogMark:
-    """A place in the kernel log of one boot."""
-
-    boot_id: str
-    token: str
-
-
-@dataclass(frozen=True)
-class KernelLook:
-    """What a kernel has said since a mark. ``mark``: where the next look begins; ``shown``: by the command run too.
-
-    ``booted``: the host has booted since; the lines are those of the present boot.
-    """
-
-    mark: KernelLogMark
-    lines: tuple[KernelLine, ...]
-    booted: bool
-    shown: str
-
-
-@dataclass(frozen=True)
 class PingResult:
     """``sent`` is at least 1.
 

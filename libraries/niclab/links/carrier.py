@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from niclab.bench.records import Port
 from niclab.core import figures
+from niclab.core.decision import Decision
 from niclab.core.figures import FigureKind, NotedFigure
 from niclab.core.parallel import side_by_side
 from niclab.core.verdict import Trouble, Undecided, blame
@@ -53,7 +54,7 @@ def expect(run: Run, ports: list[Port], *, up: bool, since: float, say: Callable
                 found=f"after at most {took_ms:.0f} ms" if seen else f"not within {limit_ms} ms",
                 expected=f"within {limit_ms} ms",
                 source=f"sheet {run.card.name}",
-                outcome="missed" if not seen else "undecided" if took_ms > limit_ms else "met",
+                outcome=_decision(seen, took_ms, limit_ms),
                 unit="ms",
                 high=took_ms if seen else None,
                 at_most=float(limit_ms),
@@ -76,3 +77,9 @@ def _there_already(run: Run, ports: Sequence[Port], since: float) -> dict[Port, 
     missing = run.without_carrier(ports)
     took_ms = (time.monotonic() - since) * 1000
     return {port: (True, took_ms) for port in ports if port not in missing}
+
+
+def _decision(seen: bool, took_ms: float, limit_ms: float) -> Decision:
+    if not seen:
+        return Decision.MISSED
+    return Decision.UNDECIDED if took_ms > limit_ms else Decision.MET

@@ -6,6 +6,7 @@ from niclab.bench.records import Wiring
 from niclab.core.undo import Action, ActionKind, Entry
 from niclab.core.verdict import NotApplicable
 from niclab.links import wiring
+from niclab.run.prepare import PreparedPorts
 from niclab.run.run import Run
 
 
@@ -40,7 +41,7 @@ def connect(run: Run) -> list[str]:
     try:
         run.controller.check(bench.switch.connect)
         run.bench = connected
-        run.test_ports.prepare()
+        run.part(PreparedPorts).prepare()
         return wiring.prove(run)
     except BaseException:
         _lay_back(run)

@@ -14,7 +14,6 @@ from niclab.hosts.bond_settings import BondSettings, VlanTag
 from niclab.hosts.records import Interface
 from niclab.run.run import Run
 from niclab.run.server import Server
-from niclab.run.undoing import undo_newest_first
 
 BOND = "niclab0"
 """Name of the bond on each server: one that no installer gives."""
@@ -191,7 +190,7 @@ def remove(run: Run, stack: Stack) -> list[str]:
     Raises:
         BenchFault: It cannot be removed; the rest is left to the journal.
     """
-    undo_newest_first(run, stack.entries)
+    run.undoing.undo_newest_first(stack.entries)
     problems = []
     for (port, was), now in zip(stack.below.items(), _as_they_are(stack), strict=True):
         for what, before, after in zip(

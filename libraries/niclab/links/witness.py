@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from niclab.bench.records import BenchPath, Port, Role, Wiring
+from niclab.core.decision import Decision
 from niclab.core.figures import FigureKind, NotedFigure
 from niclab.core.parallel import side_by_side
 from niclab.core.verdict import BenchFault, Trouble
-from niclab.hosts.errors import LogCut
 from niclab.hosts.host import HostSystem
-from niclab.hosts.records import KernelLine, KernelLogMark
+from niclab.hosts.kernel_log import KernelLine, KernelLogMark, LogCut
 from niclab.links import switch_ports
 from niclab.links.diagnosis import Diagnosis, LinkEnd, Reason, SwitchEnd, diagnose
 from niclab.links.failure import Cause
@@ -39,7 +39,7 @@ class Explained:
             found=str(self.diagnosis),
             expected=self.cause.value,
             source="what the lab has done to it",
-            outcome="met" if self.is_right else "missed",
+            outcome=Decision.MET if self.is_right else Decision.MISSED,
         )
 
     def __str__(self) -> str:

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from statistics import median
 from typing import Any
 
+from niclab.core.decision import Decision
+
 _OFTEN_MEASURED = ("carrier", "failover", "pcie")
 _ORDER = ("throughput", "failover", "cause", "pcie", "carrier", "traffic")
 _TESTS_NAMED = 2
@@ -43,7 +45,7 @@ def tests_in_words(tests: Iterable[str]) -> str:
 
 def _place(figure: Figure) -> tuple[bool, int]:
     kind = figure["kind"]
-    return figure["outcome"] == "met", _ORDER.index(kind) if kind in _ORDER else len(_ORDER)
+    return figure["outcome"] == Decision.MET, _ORDER.index(kind) if kind in _ORDER else len(_ORDER)
 
 
 def _one_of(group: list[Figure]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from niclab.core.certainty import FAMILY, LEVEL
+from niclab.core.decision import FAMILY, LEVEL
 from niclab.report import drawings
 from niclab.report.condensed import condensed
 from niclab.report.content_rows import (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from niclab.core.decision import Decision
 from niclab.report.condensed import tests_in_words
 from niclab.report.runfolder import NEEDED_FACTS
 from niclab.report.sums import COVERED
@@ -14,7 +15,7 @@ NOT_RECORDED = "not recorded"
 Cells = tuple[str | tuple[str, ...], ...]
 _STATUS_LOOK = {"verified": "pass", "verified in part": "in-part", "failed": "card-failure", "undecided": "undecided"}
 _NOT_ASKED = ("not applicable", "not tested")
-_OUTCOME_LOOK = {"met": "pass", "missed": "card-failure"}
+_OUTCOME_LOOK = {Decision.MET: "pass", Decision.MISSED: "card-failure", Decision.UNDECIDED: "undecided"}
 _TOP_SUITE = "Qualification."
 
 
@@ -94,7 +95,7 @@ def figure_rows(figures: Iterable[Mapping[str, Any]]) -> list[Cells]:
             (each["subject"], tests_in_words(each["tests"])),
             each["found"],
             _expectation(each["expected"], each["source"]),
-            (each["outcome"].capitalize(), "", _OUTCOME_LOOK.get(each["outcome"], "undecided")),
+            (each["outcome"].capitalize(), "", _OUTCOME_LOOK[Decision(each["outcome"])]),
         )
         for each in figures
     ]

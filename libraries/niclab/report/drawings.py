@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from niclab.core.decision import Decision
 from niclab.report import chart_parts as parts
 from niclab.report.chart_parts import Scale
 
@@ -92,7 +93,7 @@ def _ranges(title: str, unit: str, rows: Sequence[Mapping[str, Any]]) -> str:
         ]
     for number, row in enumerate(rows):
         y, limit = 56 + 26 * number, _limit(row)
-        look = 0 if row["outcome"] == "met" else 1
+        look = 0 if row["outcome"] == Decision.MET else 1
         name = parts.wrapped(row["subject"], names - 24)[:2]
         top_line = y + 4 - 6 * (len(name) - 1)
         body += [parts.text(names - 12, top_line + 12 * k, line, "", "end") for k, line in enumerate(name)]

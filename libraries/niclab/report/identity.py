@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from niclab.bench.records import Bench, OperatingSystem, Role, load_bench
+from niclab.bench.bench_file import load_bench
+from niclab.bench.records import Bench, OperatingSystem, Role
 from niclab.card import Card, load_card, unknown_facts
 from niclab.core.verdict import BenchFault
 from niclab.report.inputs import Input, kept

@@ -27,7 +27,10 @@ def figures_of(run_dir: Path, tests: Sequence[TestRecord]) -> tuple[list[dict[st
         noted = figures.read(run_dir / EVIDENCE_FOLDER / figures.FILE)
     except BenchFault as fault:
         return [], [str(fault)]
-    return [{**asdict(each), "kind": each.kind.value, "test": _test_at(tests, each.ended)} for each in noted], []
+    return [
+        {**asdict(each), "kind": each.kind.value, "outcome": each.outcome.value, "test": _test_at(tests, each.ended)}
+        for each in noted
+    ], []
 
 
 def evidence_of_tests(run_dir: Path) -> dict[str, list[str]]:

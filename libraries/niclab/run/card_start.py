@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from niclab.bench.records import Port, Role
 from niclab.core.verdict import BenchFault, CardFailure
 from niclab.hosts.boots import lines_of_last_boot
 from niclab.hosts.errors import NoDevice, NoInterface
 from niclab.hosts.trouble import OF_THE_SERVER, KernelTrouble, TroubleKind
-
-if TYPE_CHECKING:
-    from niclab.run.run import Run
+from niclab.run.run import Run
 
 _SHOWN = 3
 
@@ -73,7 +70,7 @@ def _of_an_absent_device(run: Run, port: Port, error: NoDevice) -> CardFailure |
     if elsewhere:
         said = f"{identity.vendor_id}:{identity.device_id} is at {elsewhere}"
         return BenchFault(f"{port.place}: {error}; {said}: the bench file says another address")
-    if port in run.test_ports.interfaces:
+    if port in run.interfaces:
         return CardFailure(f"{port.place}: {error}; it was there earlier in this run")
     if seen:
         return CardFailure(f"{port.place}: {error}; {', '.join(sorted(seen))} of the same card is there")

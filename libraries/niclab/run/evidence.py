@@ -85,6 +85,6 @@ def _of(run: Run, server: Server) -> _Shown:
 
 
 def _commands(run: Run, server: Server) -> tuple[tuple[str, str], ...]:
-    known = run.test_ports.interfaces
+    known = run.interfaces
     ifaces = [known[port] for port in run.ports(server.role) if port in known]
     return server.host.system.evidence_commands(ifaces, run.card.driver(server.description.os).module)

@@ -20,8 +20,8 @@ from niclab.core.verdict import BenchFault
 from niclab.report import read_json_object, write_json
 from niclab.report.hygiene import AFTER, BEFORE, FORMAT, RESULT
 from niclab.run import ready
+from niclab.run.prepare import PreparedPorts
 from niclab.run.run import Run
-from niclab.run.undoing import undo_everything
 from niclab.state.attribution import Ran, read_commands, who_left
 from niclab.state.snapshot import INTERFACE, Depth, Leftover, Snapshot, diff, with_leftovers
 from niclab.state.take import take, take_switch
@@ -84,7 +84,7 @@ class BenchHygiene:
         self._prepared = frozenset(entry.id for entry in self._run.journal.pending())
         try:
             self._working = {each.server: each for each in take_all(self._run, Depth.BETWEEN)}
-            ports = list(self._run.test_ports.interfaces)
+            ports = list(self._run.interfaces)
             commands = side_by_side(self._restoring_mtu, ports)
             self._restoring = {
                 (port.role.value, self._run.interface(port)): command
@@ -147,7 +147,7 @@ class BenchHygiene:
         try:
             if self._before:
                 self._run.ending.close()
-                undo_everything(self._run, leaving=self._older)
+                self._run.undoing.undo_everything(leaving=self._older)
                 after = take_all(self._run, Depth.FULL)
                 self._write(AFTER, after)
                 found = self._new(after)
@@ -171,7 +171,7 @@ class BenchHygiene:
         ]
 
     def _compare(self, suite: str, tests: Sequence[Ran]) -> tuple[list[LeftBehind], dict[str, Snapshot]]:
-        with self._run.test_ports.looked_at():
+        with self._run.part(PreparedPorts).looked_at():
             now = {each.server: each for each in take_all(self._run, Depth.BETWEEN)}
         left = [each for server, state in now.items() for each in diff(self._working[server], state)]
         left = [each for each in left if not self._is_owned(each, now[each.server])]

@@ -17,10 +17,11 @@ from niclab.card.values import Unknown
 from niclab.core.parallel import side_by_side
 from niclab.core.verdict import BenchFault, CardFailure, Undecided
 from niclab.hosts.boots import first_lines
+from niclab.hosts.kernel_log import KernelLine, KernelLogMark, KernelLook
 from niclab.hosts.linux.dmesg import read_dmesg
-from niclab.hosts.records import KernelLine, KernelLogMark, KernelLook
 from niclab.hosts.trouble import OF_THE_SERVER, ONLY_OF_THE_CARD, KernelTrouble, PcieLimit, TroubleKind
 from niclab.report.last_look import keep_last_look
+from niclab.run.prepare import PreparedPorts
 from niclab.run.recover import recover
 from niclab.run.run import Run
 from niclab.run.server import ANSWER_WITHIN_S, Server
@@ -69,7 +70,7 @@ class KernelWatch:
         """What came with the state of the ports, while nothing else is asked of the server."""
         self.found_at_the_end: list[Exception] = []
         """What no test can be charged with: said after the last one, or while changes were undone."""
-        run.looks_before_leaving.append(self._look_before_leaving)
+        run.bench_servers.looks_before_leaving.append(self._look_before_leaving)
 
     def begin(self) -> None:
         """Set a mark in both kernel logs. What was said before is of no interest any more.
@@ -83,7 +84,7 @@ class KernelWatch:
         for server, mark in zip(servers, marks, strict=True):
             self._places[server.role] = _place(server, mark)
             server.before_boot.append(self._look_before_boot)
-        self._run.test_ports.show = self._show_ports
+        self._run.part(PreparedPorts).show = self._show_ports
 
     @contextlib.contextmanager
     def beginning(self) -> Iterator[None]:
@@ -182,16 +183,16 @@ class KernelWatch:
 
     def _is_read(self, server: Server) -> bool:
         """Has nothing been asked of the server since its kernel's words were read and judged, a moment ago?"""
-        return server.role not in self._kept and self._run.test_ports.has_news(server.role)
+        return server.role not in self._kept and self._run.part(PreparedPorts).has_news(server.role)
 
     def _kept_news(self, server: Server) -> _Looked | None:
         kept = self._kept.pop(server.role, None)
-        return kept if self._run.test_ports.has_news(server.role) else None
+        return kept if self._run.part(PreparedPorts).has_news(server.role) else None
 
     def _ask(self, server: Server, place: _Place, show: str = "", *, timeout_s: float = 60) -> _Looked:
         """One question about all that the next test needs to know: the kernel's words, and the state of the ports."""
         self._kept.pop(server.role, None)
-        ports = self._run.test_ports
+        ports = self._run.part(PreparedPorts)
         asked = server.host.system.look(place.mark, show or ports.showing(server.role), timeout_s=timeout_s)
         ports.note_shown(server.role, asked.shown)
         return _Looked(asked.mark, asked.lines, asked.booted, asked.shown, _console_mark(server))
@@ -200,7 +201,7 @@ class KernelWatch:
         """The kernel's words come with the state of the ports: the look after the test need not ask again."""
         place = self._places.get(role)
         if place is None:  # the last look is over
-            return self._run.test_ports.show_alone(role, command)
+            return self._run.part(PreparedPorts).show_alone(role, command)
         looked = self._ask(self._run.server(role), place, command, timeout_s=ANSWER_WITHIN_S)
         self._kept[role] = looked
         return looked.shown
@@ -275,7 +276,7 @@ class KernelWatch:
         """Whatever a kernel may call the card: its driver, PCI addresses, interfaces."""
         ports = self._run.ports(server.role)
         module = self._run.card.driver(server.description.os).module
-        known = self._run.test_ports.interfaces
+        known = self._run.interfaces
         interfaces = {known[port] for port in ports if port in known}
         drivers = server.host.drivers.names_of(module)
         return frozenset({module, *drivers, *interfaces, *(port.pci for port in ports)})

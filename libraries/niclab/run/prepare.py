@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from niclab.bench.records import Port, Role, Wiring
 from niclab.core.parallel import side_by_side
@@ -15,11 +14,8 @@ from niclab.core.wait import Deadline
 from niclab.hosts.errors import NoDevice, NoInterface
 from niclab.hosts.records import Interface
 from niclab.run.card_start import whose
+from niclab.run.run import Run
 from niclab.run.server import ANSWER_WITHIN_S, Server
-
-if TYPE_CHECKING:
-    from niclab.run.run import Run
-
 
 NEWS_FOR_S = 5.0
 """House rule: what a server has shown between two tests is its state for as long as a keyword of one takes."""
@@ -40,7 +36,7 @@ class _Shown:
 
 
 class PreparedPorts:
-    """Prepares the test ports, and remembers how it left them.
+    """Prepares the test ports, and remembers how it left them. A part of the run.
 
     Args:
         run: The run whose ports they are.
@@ -48,8 +44,6 @@ class PreparedPorts:
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        self.interfaces: dict[Port, str] = {}
-        """Port -> name of its interface, as found by :meth:`prepare`."""
         self._left: dict[Role, tuple[str, str]] = {}  # role -> the command that shows its state, and what it showed
         self._shown: dict[Role, _Shown] = {}
         self.answered = frozenset[Role]()
@@ -147,7 +141,7 @@ class PreparedPorts:
         ends = [run.bench.port(end) for path in run.bench.paths for end in path.ends]
         ports = [port for port in ends if port.role in asked]
         interfaces = side_by_side(self._interface, ports)
-        self.interfaces |= dict(zip(ports, interfaces, strict=True))
+        run.interfaces |= dict(zip(ports, interfaces, strict=True))
         side_by_side(lambda shown: self._prepare(*shown), run.shown(ports).items())
 
         def left(role: Role) -> tuple[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from niclab.core.parallel import side_by_side
+from niclab.run.prepare import PreparedPorts
 from niclab.run.recover import ensure_ready
 from niclab.run.run import Run
 from niclab.run.server import Server
@@ -24,9 +25,9 @@ def make_ready(run: Run, warn: Callable[[str], object]) -> None:
     for server in servers:
         if server.description.console is not None:
             server.start_console_log()
-    if run.test_ports.prepared():
+    if run.part(PreparedPorts).prepared():
         return
-    ports = run.test_ports
+    ports = run.part(PreparedPorts)
     changed = [server for server in servers if server.role not in ports.as_left]
     for recovery in ensure_ready(server for server in changed if server.role not in ports.answered):
         warn(str(recovery))

@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TypeVar, cast
 
+from niclab.bench.bench_file import load_bench
 from niclab.bench.commands import Controller
-from niclab.bench.records import Bench, OperatingSystem, Port, Role, load_bench
+from niclab.bench.records import Bench, OperatingSystem, Port, Role
 from niclab.card import Card
 from niclab.core import marks
 from niclab.core.marks import MarkKind, timed
@@ -22,15 +23,14 @@ from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.files.mask import MessageMask
 from niclab.files.secrets import Secrets
 from niclab.hosts.records import Interface
-from niclab.report.evidence import CommandLog, EvidenceStore
+from niclab.report.evidence import EvidenceStore
 from niclab.report.runfolder import is_continued
+from niclab.run.bench_servers import BenchServers
 from niclab.run.bring_up import bring_up
-from niclab.run.leases import give_leases_back, give_leases_back_quietly, prepare_leases, take_leases
-from niclab.run.prepare import PreparedPorts
+from niclab.run.leases import give_leases_back, give_leases_back_quietly
 from niclab.run.recover import ensure_ready
-from niclab.run.restoring import lease_what_runs, undo_pending
 from niclab.run.server import Server
-from niclab.run.undoing import carry_out, undo_everything
+from niclab.run.undoing import UndoExecutor
 from niclab.run.whole_card import require_whole_card
 from niclab.stats import measurements
 from niclab.switch.connect import connect, require_open
@@ -81,14 +81,16 @@ class Run:
         self._stack = contextlib.ExitStack()
         self.ending = contextlib.ExitStack()
         """Ends what parts of the run keep running on the servers; closed before anything is undone."""
-        self.looks_before_leaving: list[Callable[[Iterable[Role], bool], object]] = []
-        """Look at servers before the lab leaves or stops them: roles, and whether it is the last time."""
-        self.servers: dict[Role, Server] = {}
+        self.bench_servers = BenchServers(self.bench, self.secrets, self.journal, self.evidence_folder)
+        self.undoing = UndoExecutor(
+            self.bench, self.journal, self.controller, self.bench_servers, lambda: self.switch, self._driver_module
+        )
         self.switch_uptime: Uptime | None = None
         """How long the switch ran when the bench was acquired."""
         self._parts: dict[object, object] = {}
         self._loaded: dict[Role, tuple[str, str]] = {}  # role -> module loaded by the lab, boot id then
-        self.test_ports = PreparedPorts(self)
+        self.interfaces: dict[Port, str] = {}
+        """Port -> name of its interface, as found when the ports were prepared."""
 
     def note_loaded(self, role: Role, module: str) -> None:
         """Remember that the lab had to load a driver module, which ought to have been loaded since the server's boot.
@@ -128,6 +130,11 @@ class Run:
     def evidence(self) -> EvidenceStore:
         """Where files of the run are kept; secrets known by now are masked."""
         return EvidenceStore(self.evidence_folder, self.secrets.handed_out, self._current_test)
+
+    @property
+    def servers(self) -> dict[Role, Server]:
+        """Both servers; none before the bench is acquired."""
+        return self.bench_servers.by_role
 
     def server(self, role: Role | str) -> Server:
         """Return the server that plays a role.
@@ -179,10 +186,10 @@ class Run:
         self._stack.callback(marks.keep_in, None)
         try:
             if self.bench.commands is not None or self.journal.pending():
-                lease_what_runs(self)
-            undo_pending(self)
+                self.undoing.lease_what_runs()
+            self.undoing.undo_pending()
             bring_up(self.bench, self.card.name, self.journal, self.controller)
-            self.connect()
+            self.bench_servers.connect()
             self._meet_switch()
             for server in self.servers.values():
                 if server.description.bmc is not None and server.bmc.power_status() is PowerState.OFF:
@@ -193,31 +200,17 @@ class Run:
         except BaseException:
             with self._stack:
                 give_leases_back_quietly(self.servers.values())
-                self.close_servers()
+                self.bench_servers.close()
             raise
+
+    def _driver_module(self, system: OperatingSystem) -> str:
+        return self.card.driver(system).module
 
     def _read_card_for_kernel(self) -> None:
         """Take the facts of the sheet that hold on the kernel of the dut; those of Linux alone differ."""
         dut = self.server(Role.DUT)
         if dut.description.os is OperatingSystem.LINUX:
             self.card = self.card.of_kernel(dut.host.system.kernel())
-
-    def connect(self) -> None:
-        """Make both servers reachable, and take their leases; from now on their consoles are logged."""
-        self.make_servers()
-        for server in self.servers.values():
-            if server.description.console is not None:
-                server.start_console_log()
-        take_leases(self.servers.values())
-
-    def make_servers(self) -> None:
-        """Describe both servers, not connected yet; the commands they get are logged."""
-        secrets = [self.secrets.get(name) for name in self.bench.secret_names]  # all of them, so that all are masked
-        self.servers = {role: Server(self.bench, role, self.secrets, self.evidence_folder) for role in Role}
-        for server in self.servers.values():
-            server.journal = self.journal
-            server.ssh.on_result = CommandLog(self.evidence_folder, server.name, secrets)
-        prepare_leases(self.servers.values(), self.journal, self.bench.name)
 
     def _meet_switch(self) -> None:
         """Require that every switch port of the bench file is open; those that a killed run had shut are by now.
@@ -241,36 +234,19 @@ class Run:
         """
         with contextlib.ExitStack() as ending:
             ending.callback(self._stack.close)
-            ending.callback(self.close_servers)
+            ending.callback(self.bench_servers.close)
             ending.callback(self._undo_and_give_back, None if last_look is None else partial(last_look, self))
             self.ending.close()
 
     def _undo_and_give_back(self, last_look: Callable[[], object] | None) -> None:
         try:
-            undo_everything(self, last_look)
+            self.undoing.undo_everything(last_look)
         except BaseException:
             give_leases_back_quietly(self.servers.values())
             raise
         finally:
-            self.look_before_leaving(self.servers.values(), is_last=True)
+            self.bench_servers.look_before_leaving(self.servers.values(), is_last=True)
         give_leases_back(self.servers.values())
-
-    def look_before_leaving(self, servers: Iterable[Server], *, is_last: bool = False) -> None:
-        """Look at servers that the lab is about to restart, to stop or to leave.
-
-        Args:
-            servers: The servers.
-            is_last: The lab is about to stop them, or to leave them.
-        """
-        roles = [server.role for server in servers]
-        for look in self.looks_before_leaving:
-            look(roles, is_last)
-
-    def close_servers(self) -> None:
-        """Close every connection, also when closing one of them fails."""
-        with contextlib.ExitStack() as ending:
-            for server in self.servers.values():
-                ending.callback(server.close)
 
     def undo(self, action: Action) -> None:
         """Carry out one undo action of the journal.
@@ -281,7 +257,7 @@ class Run:
         Raises:
             BenchFault: It fails.
         """
-        carry_out(self, action)
+        self.undoing.carry_out(action)
 
     # --- ports
 
@@ -294,7 +270,7 @@ class Run:
         Raises:
             BenchFault: The port has not been prepared, and has no interface.
         """
-        return self.test_ports.interfaces.get(port) or self.server_of(port).interface(port)
+        return self.interfaces.get(port) or self.server_of(port).interface(port)
 
     def shown(self, ports: Sequence[Port]) -> dict[Port, Interface]:
         """Return the interfaces of ports as they are now; each server is asked once.

@@ -1,21 +1,24 @@
-"""The undo actions of the journal, carried out on the bench."""
+"""The undo actions of the journal, carried out on the bench: in a run, at its end, and after one that was killed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
-from typing import TYPE_CHECKING
+import contextlib
+from collections.abc import Callable, Collection, Container
+from dataclasses import dataclass
 
-from niclab.core.undo import Action, ActionKind, Entry
+from niclab.bench.commands import Controller
+from niclab.bench.records import Bench, OperatingSystem, Role
+from niclab.core.undo import Action, ActionKind, Entry, Journal
 from niclab.core.verdict import BenchFault
-from niclab.run.bring_up import stops_servers
-from niclab.run.leases import forget_leases
+from niclab.run.bench_servers import BenchServers
+from niclab.run.bring_up import bring_up_for_undo, stops_servers
+from niclab.run.leases import forget_leases, give_leases_back, give_leases_back_quietly, steal_leases, take_leases
 from niclab.run.recover import ensure_ready
+from niclab.run.server import Server
 from niclab.switch import undo as switch_undo
+from niclab.switch.switch import Switch
 from niclab.transports.bmc import PowerState
 from niclab.transports.ssh_records import tail
-
-if TYPE_CHECKING:
-    from niclab.run.run import Run
 
 POWER_WITHIN_S = 60.0
 _UNDONE = "@ undone"
@@ -23,116 +26,219 @@ _ON_SERVERS = frozenset(ActionKind) - {ActionKind.LOCAL, ActionKind.POWER}
 """What is undone on servers that run; the others may switch them off."""
 
 
-def carry_out(run: Run, action: Action) -> None:
-    """Carry out one undo action of the journal.
+@dataclass(frozen=True)
+class UndoExecutor:
+    """Undoes changes of a bench.
 
-    Args:
-        run: The run whose bench it concerns.
-        action: The action.
-
-    Raises:
-        BenchFault: It fails.
+    Attributes:
+        bench: The bench.
+        journal: The journal of the bench, which the caller holds.
+        controller: Runs the bench's own commands.
+        servers: Both servers.
+        switch: Returns the managed switch.
+        driver_module: Returns the module of the card's driver for an operating system.
     """
-    match action.kind:
-        case ActionKind.SHELL:
-            run.server(action.where).run(action.command, timeout_s=action.deadline_s)
-        case ActionKind.LOCAL:
-            if stops_servers(run.bench, action.command):
-                run.look_before_leaving(run.servers.values(), is_last=True)
-                run.close_servers()
-                forget_leases(run.servers.values())
-            run.controller.check(action.command)
-        case ActionKind.POWER:
-            server = run.server(action.where)
-            if action.command == "off":
-                run.look_before_leaving([server], is_last=True)
-            server.bmc.set_power(PowerState(action.command), within_s=POWER_WITHIN_S)
-            if action.command == "on":
-                server.wait_ready()
-            else:
-                forget_leases([server])
-        case ActionKind.RESTART:
-            _restart(run, action)
-        case ActionKind.SWITCH:
-            switch_undo.carry_out(run.switch, action.command)
 
+    bench: Bench
+    journal: Journal
+    controller: Controller
+    servers: BenchServers
+    switch: Callable[[], Switch]
+    driver_module: Callable[[OperatingSystem], str]
 
-def undo_newest_first(run: Run, entries: list[Entry]) -> None:
-    """Undo changes that were made on one server by its shell, all in one command, and take each off the list.
+    def carry_out(self, action: Action) -> None:
+        """Carry out one undo action of the journal.
 
-    Args:
-        run: The run whose journal it is.
-        entries: The changes, the oldest first.
+        Args:
+            action: The action.
 
-    Raises:
-        BenchFault: One cannot be undone; it and those before it stay in the list and in the journal.
-    """
-    if not entries:
-        return
-    newest_first = entries[::-1]
-    server = run.server(newest_first[0].action.where)
-    steps = [f"({each.action.command}\n) && echo '{_UNDONE} {number}'" for number, each in enumerate(newest_first)]
-    result = server.ssh.run(" && ".join(steps), timeout_s=sum(each.action.deadline_s for each in newest_first))
-    undone = result.stdout.splitlines()
-    for number, entry in enumerate(newest_first):
+        Raises:
+            BenchFault: It fails.
+        """
+        match action.kind:
+            case ActionKind.SHELL:
+                self._server(action.where).run(action.command, timeout_s=action.deadline_s)
+            case ActionKind.LOCAL:
+                if stops_servers(self.bench, action.command):
+                    self.servers.look_before_leaving(self._both, is_last=True)
+                    self.servers.close()
+                    forget_leases(self._both)
+                self.controller.check(action.command)
+            case ActionKind.POWER:
+                server = self._server(action.where)
+                if action.command == "off":
+                    self.servers.look_before_leaving([server], is_last=True)
+                server.bmc.set_power(PowerState(action.command), within_s=POWER_WITHIN_S)
+                if action.command == "on":
+                    server.wait_ready()
+                else:
+                    forget_leases([server])
+            case ActionKind.RESTART:
+                self._restart(action)
+            case ActionKind.SWITCH:
+                switch_undo.carry_out(self.switch(), action.command)
 
-        def seen(action: Action, number: int = number) -> None:
-            if f"{_UNDONE} {number}" not in undone:
-                raise BenchFault(f"{server.name}: {action.command!r}: {result.ending}; stderr: {tail(result.stderr)}")
+    def undo_newest_first(self, entries: list[Entry]) -> None:
+        """Undo changes that were made on one server by its shell, all in one command, and take each off the list.
 
-        run.journal.undo(entry, seen)
-        entries.pop()
+        Args:
+            entries: The changes, the oldest first.
 
+        Raises:
+            BenchFault: One cannot be undone; it and those before it stay in the list and in the journal.
+        """
+        if not entries:
+            return
+        newest_first = entries[::-1]
+        server = self._server(newest_first[0].action.where)
+        steps = [f"({each.action.command}\n) && echo '{_UNDONE} {number}'" for number, each in enumerate(newest_first)]
+        result = server.ssh.run(" && ".join(steps), timeout_s=sum(each.action.deadline_s for each in newest_first))
+        undone = result.stdout.splitlines()
+        for number, entry in enumerate(newest_first):
 
-def _restart(run: Run, action: Action) -> None:
-    """Restart a server, and load the driver: what was changed before is undone at its ports next."""
-    server = run.server(action.where)
-    if action.command == "reboot":
-        server.reboot()
-    else:
-        server.power_cycle()
-    module = run.card.driver(server.description.os).module
-    server.run(server.host.undo.load_driver(module), timeout_s=action.deadline_s)
+            def seen(action: Action, number: int = number) -> None:
+                if f"{_UNDONE} {number}" not in undone:
+                    said = f"{result.ending}; stderr: {tail(result.stderr)}"
+                    raise BenchFault(f"{server.name}: {action.command!r}: {said}")
 
+            self.journal.undo(entry, seen)
+            entries.pop()
 
-def undo_everything(
-    run: Run, last_look: Callable[[], object] | None = None, *, leaving: Container[str] = ()
-) -> list[Entry]:
-    """Undo what is pending, on servers that answer if they can be made to.
+    def undo_everything(
+        self, last_look: Callable[[], object] | None = None, *, leaving: Container[str] = ()
+    ) -> list[Entry]:
+        """Undo what is pending, on servers that answer if they can be made to.
 
-    Args:
-        run: The run whose journal it is.
-        last_look: Is called when all is undone on the servers, before the bench may switch them off.
-        leaving: Ids of entries that stay pending.
+        Args:
+            last_look: Is called when all is undone on the servers, before the bench may switch them off.
+            leaving: Ids of entries that stay pending.
 
-    Returns:
-        What was undone.
+        Returns:
+            What was undone.
 
-    Raises:
-        BenchFault: A server stays away, something could not be undone, or the last look found a fault; all the rest has
-            been undone.
-    """
-    problems = []
-    # a server may be behind a port that is shut
-    done = list(run.journal.undo_all(run.undo, kinds=[ActionKind.SWITCH], leaving=leaving).done)
-    # before a silent server is recovered: its kernel log begins again then
-    run.look_before_leaving(run.servers.values())
-    try:
-        ensure_ready(run.servers.values())
-    except BenchFault as error:
-        problems.append(str(error))  # the other server and the bench are put back all the same
-    if last_look is not None:
-        # what fails is tried again below
-        done += run.journal.undo_all(run.undo, kinds=_ON_SERVERS, leaving=leaving).done
+        Raises:
+            BenchFault: A server stays away, something could not be undone, or the last look found a fault; all the rest
+                has been undone.
+        """
+        problems = []
+        # a server may be behind a port that is shut
+        done = list(self.journal.undo_all(self.carry_out, kinds=[ActionKind.SWITCH], leaving=leaving).done)
+        # before a silent server is recovered: its kernel log begins again then
+        self.servers.look_before_leaving(self._both)
         try:
-            last_look()
+            ensure_ready(self._both)
+        except BenchFault as error:
+            problems.append(str(error))  # the other server and the bench are put back all the same
+        if last_look is not None:
+            # what fails is tried again below
+            done += self.journal.undo_all(self.carry_out, kinds=_ON_SERVERS, leaving=leaving).done
+            try:
+                last_look()
+            except BenchFault as error:
+                problems.append(str(error))
+        report = self.journal.undo_all(self.carry_out, leaving=leaving)
+        try:
+            report.raise_if_failed()
         except BenchFault as error:
             problems.append(str(error))
-    report = run.journal.undo_all(run.undo, leaving=leaving)
-    try:
-        report.raise_if_failed()
-    except BenchFault as error:
-        problems.append(str(error))
-    if problems:
-        raise BenchFault("\n".join(problems))
-    return [*done, *report.done]
+        if problems:
+            raise BenchFault("\n".join(problems))
+        return [*done, *report.done]
+
+    def restore(
+        self,
+        *,
+        steal: Callable[[str], object] | None = None,
+        look: Callable[[], object] | None = None,
+        leaving: Container[str] = (),
+    ) -> list[Entry]:
+        """Undo everything that a killed run left pending, and give the servers back. No server is connected before.
+
+        Args:
+            steal: Break the leases of others first; is called with a line for each.
+            look: Is called when all is undone but the entries ``leaving``, which may stop the servers.
+            leaving: Ids of the entries that are undone last.
+
+        Returns:
+            What was undone.
+
+        Raises:
+            BenchFault: The servers are in use, or something could not be undone; all the rest has been.
+        """
+        try:
+            self.lease_what_runs(steal)
+            undone = self.undo_pending(look, leaving)
+            give_leases_back(self._both)
+            return undone
+        finally:
+            give_leases_back_quietly(self._both)
+            self.servers.close()
+
+    def lease_what_runs(self, steal: Callable[[str], object] | None = None) -> None:
+        """Take the leases of a bench that is up, before a command of the bench restarts servers that others use.
+
+        Args:
+            steal: Break the leases of others first; is called with a line for each.
+
+        Raises:
+            BenchFault: The servers are in use.
+        """
+        if self.bench.commands is not None and self.controller.run(self.bench.commands.status).returncode:
+            return
+        self.servers.make()
+        try:
+            if steal is not None:
+                for line in steal_leases(self._both):
+                    steal(line)
+            take_leases(self._both)
+        finally:
+            for server in self._both:
+                server.ssh.close()
+
+    def undo_pending(self, look: Callable[[], object] | None = None, leaving: Container[str] = ()) -> list[Entry]:
+        """Undo what an earlier run left, on a bench that is brought up for it. No server is connected before.
+
+        Args:
+            look: Is called when all is undone but the entries ``leaving``, which may stop the servers.
+            leaving: Ids of the entries that are undone last.
+
+        Returns:
+            What was undone.
+
+        Raises:
+            BenchFault: Something could not be undone; all the rest has been.
+        """
+        if not self.journal.pending():
+            if look is not None:
+                look()
+            return []
+        bring_up_for_undo(self.bench, self.controller)
+        # what fails is tried again below
+        first = self.journal.undo_all(self.carry_out, kinds=[ActionKind.SWITCH])
+        self.servers.connect()
+        try:
+            done = list[Entry]()
+            if look is not None:
+                with contextlib.suppress(BenchFault):  # what fails is tried again below
+                    done = self.undo_everything(leaving=leaving)
+                    look()
+            return [*first.done, *done, *self.undo_everything()]
+        finally:
+            self.servers.close()
+
+    @property
+    def _both(self) -> Collection[Server]:
+        return self.servers.by_role.values()
+
+    def _server(self, name: str) -> Server:
+        return self.servers.by_role[Role(name)]
+
+    def _restart(self, action: Action) -> None:
+        """Restart a server, and load the driver: what was changed before is undone at its ports next."""
+        server = self._server(action.where)
+        if action.command == "reboot":
+            server.reboot()
+        else:
+            server.power_cycle()
+        module = self.driver_module(server.description.os)
+        server.run(server.host.undo.load_driver(module), timeout_s=action.deadline_s)

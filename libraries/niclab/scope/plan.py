@@ -99,9 +99,9 @@ def load_plan(name: str, directory: Path = PLANS) -> Plan:
         BenchFault: There is no such plan (the message names those there are), or the file is wrong.
     """
     if name.endswith(".yaml"):
-        return load(Path(name), Plan)
+        return load(Path(name), Plan, Plan.problems)
     file = directory / f"{name}.yaml"
     if not file.is_file():
         known = ", ".join(sorted(each.stem for each in directory.glob("*.yaml"))) or "none yet"
         raise BenchFault(f"{shown_file(file)}: no such plan; expected one of {known}")
-    return load(file, Plan)
+    return load(file, Plan, Plan.problems)

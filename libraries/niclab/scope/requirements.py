@@ -137,4 +137,4 @@ def load_requirements(file: Path = REQUIREMENTS_FILE) -> Requirements:
     Raises:
         BenchFault: The file is missing or wrong; every problem, one a line.
     """
-    return load(file, Requirements)
+    return load(file, Requirements, Requirements.problems)

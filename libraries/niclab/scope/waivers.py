@@ -77,7 +77,7 @@ def load_waivers(folder: Path = WAIVERS, card: str | None = None) -> list[Waiver
     Raises:
         BenchFault: A file is wrong.
     """
-    found = [load(file, Waiver) for file in sorted(folder.glob("*.yaml"))]
+    found = [load(file, Waiver, Waiver.problems) for file in sorted(folder.glob("*.yaml"))]
     return [each for each in found if card in (None, each.card)]
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from niclab.core.decision import Decision
 from niclab.core.verdict import CardFailure, Undecided
-from niclab.stats.questions import Decision, Outcome
+from niclab.stats.questions import Outcome
 
 
 def conclude(results: Mapping[str, Outcome]) -> None:

@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from niclab.core.certainty import FAMILY, LEVEL
+from niclab.core.decision import FAMILY, LEVEL
 from niclab.stats.boundaries import Spending, t_boundaries
 
 _LARGEST_CORRELATION = 0.9

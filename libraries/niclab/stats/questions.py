@@ -11,11 +11,7 @@ import math
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 
-
-class Decision(Enum):
-    MET = "met"
-    MISSED = "missed"
-    UNDECIDED = "undecided"
+from niclab.core.decision import Decision
 
 
 class Direction(StrEnum):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from niclab.core.decision import Decision
 from niclab.core.verdict import Undecided
 from niclab.stats.judge import judge_pairs, judge_values
 from niclab.stats.plan import SamplingPlan, schedule
 from niclab.stats.precise import repeat_until
-from niclab.stats.questions import Decision, Expected, Outcome
+from niclab.stats.questions import Expected, Outcome
 
 
 def measure_limit(

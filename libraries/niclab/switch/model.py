@@ -84,7 +84,7 @@ class SwitchModel(Sheet):
         return Variable("accessVlan", self.vlans.access_vlan_oid, ValueKind.INTEGER)
 
     def problems(self) -> Iterator[Problem]:
-        """See :class:`~niclab.files.yaml.Sheet`."""
+        """Yield what no field shows alone."""
         if self.model != self.file.stem:
             yield Problem(("model",), f"{self.model} is not the name of the file", self.file.stem)
         if (self.vlans.mib is VlanMib.PER_PORT) != (self.vlans.access_vlan_oid is not None):
@@ -104,4 +104,4 @@ def load_model(name: str, directory: Path = DIRECTORY) -> SwitchModel:
     if not file.is_file():
         known = ", ".join(sorted(each.stem for each in directory.glob("*.yaml"))) or "none yet"
         raise BenchFault(f"{shown_file(file)}: no such switch model; wanted: this file, or one of {known}")
-    return load(file, SwitchModel)
+    return load(file, SwitchModel, SwitchModel.problems)

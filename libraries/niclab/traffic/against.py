@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from niclab.core.decision import Decision
 from niclab.report.charts import TrendChart, TrendPoint
 from niclab.run.run import Run
 from niclab.stats.baselines import FOLDER, Baseline, BaselineStore
@@ -16,7 +17,7 @@ from niclab.stats.interval import t_interval
 from niclab.stats.judge import judge_against_baseline
 from niclab.stats.measurements import Measurement
 from niclab.stats.plan import SamplingPlan
-from niclab.stats.questions import Decision, Direction, Outcome
+from niclab.stats.questions import Direction, Outcome
 
 TOLERANCE_PERCENT = 5.0
 """House rule: the bench is the same and so is the load, but servers warm up; what users notice is more."""

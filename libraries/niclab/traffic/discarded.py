@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import overload
 
-from niclab.stats.questions import Decision, Outcome
+from niclab.core.decision import Decision
+from niclab.stats.questions import Outcome
 from niclab.traffic.measuring import TrafficRun
 
 

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from niclab.core import figures
+from niclab.core.decision import Decision
 from niclab.core.figures import FigureKind, NotedFigure
 from niclab.core.marks import MarkKind, note
 from niclab.core.plain import as_json
@@ -20,7 +21,7 @@ from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecide
 from niclab.report.charts import Chart
 from niclab.report.reporter import Reporter
 from niclab.stats.conclude import conclude
-from niclab.stats.questions import Decision, Outcome, rounded
+from niclab.stats.questions import Outcome, rounded
 from niclab.traffic import measuring
 from niclab.traffic.measuring import TrafficRun
 
@@ -156,7 +157,7 @@ def figure_of(question: Question) -> NotedFigure:
         found=f"{estimate} {result.unit}, {result.level:.0%} interval {low} to {high}",
         expected=expected.text,
         source="",
-        outcome=result.decision.value,
+        outcome=result.decision,
         unit=result.unit,
         value=result.estimate,
         low=result.low,

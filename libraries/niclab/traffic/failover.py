@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from niclab.core import figures
+from niclab.core.decision import Decision
 from niclab.core.figures import FigureKind, NotedFigure
 from niclab.core.verdict import BenchFault, CardFailure, Undecided, fail_with
 from niclab.links import failure
@@ -185,7 +186,7 @@ class Failover:
                     found=f"{each.proven_ms:.1f} to {each.at_most_ms:.1f} ms",
                     expected=f"at most {allowed.limit_ms:g} ms",
                     source=allowed.source,
-                    outcome="missed" if late else "undecided" if open_ended else "met",
+                    outcome=Decision.MISSED if late else Decision.UNDECIDED if open_ended else Decision.MET,
                     unit="ms",
                     low=each.proven_ms,
                     high=each.at_most_ms,

@@ -12,6 +12,7 @@ from functools import partial
 
 from niclab.bench.records import BenchPath, Role
 from niclab.card import At, Effect, Prediction, Setting, SettingKind
+from niclab.core.decision import Decision
 from niclab.core.verdict import CardFailure, NotApplicable, Undecided
 from niclab.core.wait import Deadline
 from niclab.report.charts import Chart, ChartLine, Limit, LineChart, Point
@@ -19,7 +20,7 @@ from niclab.run.run import Run
 from niclab.stats.judge import judge_values
 from niclab.stats.plan import SamplingPlan
 from niclab.stats.precise import Estimate, estimate, repeat_until
-from niclab.stats.questions import Decision, Expected, Outcome, at_least
+from niclab.stats.questions import Expected, Outcome, at_least
 from niclab.traffic import WorthlessResult, bottleneck, discarded, limit, measuring, serving
 from niclab.traffic.bottleneck import Before
 from niclab.traffic.experiment import Answer, Question

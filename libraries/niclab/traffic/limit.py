@@ -8,6 +8,7 @@ from functools import partial
 
 from niclab.bench.records import BenchPath, Port, Role
 from niclab.card import Unknown
+from niclab.core.decision import Decision
 from niclab.core.parallel import side_by_side
 from niclab.core.profile import Profile
 from niclab.core.verdict import BenchFault, CardFailure, Undecided
@@ -20,7 +21,7 @@ from niclab.stats.judge import judge_values
 from niclab.stats.measurements import Key, Measurement, add
 from niclab.stats.plan import SamplingPlan
 from niclab.stats.precise import repeat_until
-from niclab.stats.questions import Decision, Direction, Expected, Outcome, at_least
+from niclab.stats.questions import Direction, Expected, Outcome, at_least
 from niclab.traffic import WorthlessResult, bottleneck, discarded, measuring, resent, serving
 from niclab.traffic.against import Against
 from niclab.traffic.bottleneck import Before

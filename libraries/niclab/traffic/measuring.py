@@ -113,6 +113,17 @@ class TrafficRun:
         return bool(self.disturbed) or not self.conservation.holds
 
 
+@dataclass(frozen=True)
+class _Discarded:
+    """A run that is not counted. ``stood``: the servers that stood still meanwhile; none where it exceeds the line."""
+
+    figure: str
+    stood: tuple[standstill.Stood, ...]
+
+    def __str__(self) -> str:
+        return f"{self.figure} not counted: {', '.join(map(str, self.stood))}" if self.stood else self.figure
+
+
 class _AboveLine(WorthlessResult):
     """More than the line carries: a tool that was held up for a moment counted what had come in before it began."""
 
@@ -215,8 +226,8 @@ class Session:
         Raises:
             Undecided: When a server stood still too often in a row.
         """
-        disturbed: list[str] = []
-        while len(disturbed) <= MADE_AGAIN:
+        discarded: list[_Discarded] = []
+        while len(discarded) <= MADE_AGAIN:
             try:
                 found = self._measure(order)
             except WorthlessResult as error:
@@ -226,13 +237,13 @@ class Session:
             else:
                 if not (stood := self._stood()):
                     self._count.note((), order.duration_s)
-                    return replace(found, disturbed=tuple(disturbed))
+                    return replace(found, disturbed=tuple(map(str, discarded)))
                 figure = _figure(found.result)
-            disturbed.append(f"{figure} not counted: {', '.join(map(str, stood))}" if stood else figure)
+            discarded.append(_Discarded(figure, stood))
             self._count.note({each.server for each in stood}, order.duration_s)
-            note(MarkKind.DISCARDED, f"{self._run.name}: {disturbed[-1]}")
-        message = f"{self._run.name}: {len(disturbed)} runs in a row prove nothing: {'; '.join(disturbed)}"
-        raise Undecided(message) if any("stood still" in each for each in disturbed) else BenchFault(message)
+            note(MarkKind.DISCARDED, f"{self._run.name}: {discarded[-1]}")
+        message = f"{self._run.name}: {len(discarded)} runs in a row prove nothing: {'; '.join(map(str, discarded))}"
+        raise Undecided(message) if any(each.stood for each in discarded) else BenchFault(message)
 
     def _stood(self) -> tuple[standstill.Stood, ...]:
         """Since the end of the last run, or since the looks before this one where there was something else between."""

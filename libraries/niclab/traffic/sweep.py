@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from niclab.bench.records import BenchPath, Role
+from niclab.core.decision import Decision
 from niclab.core.profile import Profile
 from niclab.core.verdict import NotApplicable, Undecided
 from niclab.core.wait import Deadline
@@ -23,7 +24,7 @@ from niclab.stats.judge import judge_values
 from niclab.stats.measurements import Key, Measurement, add
 from niclab.stats.plan import SamplingPlan
 from niclab.stats.precise import Estimate, estimate, repeat_until
-from niclab.stats.questions import Decision, Direction, Expected, Outcome, at_least
+from niclab.stats.questions import Direction, Expected, Outcome, at_least
 from niclab.traffic import bottleneck, discarded, limit, measuring, serving
 from niclab.traffic.against import Against
 from niclab.traffic.bottleneck import Before

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 
 from niclab.bench.records import BenchPath
 from niclab.card import Effect, Figure, Setting, Workload
+from niclab.core.decision import Decision
 from niclab.report import now
 from niclab.run.run import Run
 from niclab.stats.measurements import Measurement, add
 from niclab.stats.plan import SamplingPlan
-from niclab.stats.questions import Decision, Direction, Outcome
+from niclab.stats.questions import Direction, Outcome
 from niclab.traffic import serving
 from niclab.traffic.against import Against
 from niclab.traffic.bottleneck import Before

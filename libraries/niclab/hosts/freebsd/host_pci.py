@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import re
-from itertools import pairwise
 
 from niclab.core.verdict import BenchFault, NotApplicable
-from niclab.hosts.errors import NoDevice, NoInterface, ReadError, unreadable
+from niclab.hosts.errors import NoDevice, NoInterface, unreadable
 from niclab.hosts.freebsd.commands import FreeBsdCommands
 from niclab.hosts.freebsd.newbus import path_command, read_path
 from niclab.hosts.freebsd.pciconf import PciconfDevice
-from niclab.hosts.names import interface_name, pci_address
+from niclab.hosts.names import pci_address
 from niclab.hosts.parity import emulated, not_available
+from niclab.hosts.pci_common import chosen_interface, links_of, pci_id
 from niclab.hosts.reading import numbered
 from niclab.hosts.records import (
     PciDevice,
     PcieLink,
 )
 from niclab.hosts.settings_records import AerCounters
-
-_ID = re.compile(r"[0-9a-f]{4}")
 
 _NO_DETACH = (
     "`devctl detach`, which takes the driver from one function alone, came with FreeBSD 10.3; `kldunload` takes it from"
@@ -43,10 +41,8 @@ class FreeBsdPci(FreeBsdCommands):
 
     def functions(self, vendor_id: str, device_id: str) -> tuple[str, ...]:
         """Addresses of every PCI function with these ids."""
-        for text in (vendor_id, device_id):
-            if not _ID.fullmatch(text):
-                raise BenchFault(f"{self.name}: PCI id {text!r}: four hexadecimal digits are wanted")
-        found = [one for one in self._pci_devices() if (one.vendor_id, one.device_id) == (vendor_id, device_id)]
+        ids = tuple(pci_id(self.name, one) for one in (vendor_id, device_id))
+        found = [one for one in self._pci_devices() if (one.vendor_id, one.device_id) == ids]
         return tuple(one.slot for one in found)
 
     @not_available(_NO_DETACH)
@@ -76,11 +72,7 @@ class FreeBsdPci(FreeBsdCommands):
             ReadError: When the two ends of a link report different speeds or widths.
             BenchFault: When no link leads to the device, or one is not trained.
         """
-        pairs = [pair for pair in pairwise(self._chain(address)) if pair[0].port_type in _DOWNSTREAM_FACING]
-        links = tuple(self._link(above, below) for above, below in pairs)
-        if not links:
-            raise BenchFault(f"{self.name}: no PCIe link leads to {address}: it sits on a root or conventional PCI bus")
-        return links
+        return links_of(self.name, address, self._chain(address), _DOWNSTREAM_FACING)
 
     def interface_at(self, address: str, port_index: int | None = None) -> str:
         """Name of the network interface of a PCI function: the one of its own name, else those that hang on it.
@@ -110,12 +102,7 @@ class FreeBsdPci(FreeBsdCommands):
                 f"{self.name}: {address} has no network interface: driver {function.driver} is bound,"
                 f" and no interface is called {device} or hangs on it (was it renamed?)"
             )
-        chosen = found if port_index is None else found[port_index : port_index + 1]
-        if len(chosen) != 1:
-            shown = ", ".join(f"{name} (port {index})" for index, name in enumerate(found))
-            wanted = "one interface; say which port" if port_index is None else f"port {port_index}"
-            raise BenchFault(f"{self.name}: {address} has the interfaces {shown}, wanted {wanted}")
-        return interface_name(self.name, chosen[0])
+        return chosen_interface(self.name, address, {name: index for index, name in enumerate(found)}, port_index)
 
     @not_available(_LATCHED)
     def aer(self, address: str) -> AerCounters | None:
@@ -143,20 +130,6 @@ class FreeBsdPci(FreeBsdCommands):
         if missing:
             raise BenchFault(f"{self.name}: pciconf does not show {', '.join(missing)}, which leads to {address}")
         return tuple(named[bridge] for bridge in reversed(path))
-
-    def _link(self, above: PciconfDevice, below: PciconfDevice) -> PcieLink:
-        where = f"{self.name}: link {above.slot} -> {below.slot}"
-        if below.dead:
-            raise BenchFault(f"{where}: {below.slot} does not answer (its configuration space reads all ones)")
-        if below.lnksta_gts is None or below.lnksta_width is None:
-            raise BenchFault(f"{where}: not trained, {below.slot} reports no speed or no width")
-        if (above.lnksta_gts, above.lnksta_width) != (below.lnksta_gts, below.lnksta_width):
-            raise ReadError(
-                f"upper end reports {above.lnksta_gts} GT/s x{above.lnksta_width},"
-                f" lower end {below.lnksta_gts} GT/s x{below.lnksta_width}: one link has one speed and width",
-                where,
-            )
-        return PcieLink(above, below, below.lnksta_gts, below.lnksta_width)
 
 
 def _read_parents(text: str) -> dict[str, str]:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
+from typing import ClassVar
 
 from niclab.core.verdict import BenchFault
 from niclab.hosts.freebsd.commands import BOOT_ID
 from niclab.hosts.freebsd.kernel_lines import kernel_lines, lines_after, lines_of_boot
 from niclab.hosts.freebsd.kernel_trouble import read_trouble
 from niclab.hosts.freebsd.system import read_boot_id, read_clock_s, read_release
-from niclab.hosts.linux.system import read_kernel, read_tool_version
-from niclab.hosts.marked_log import MarkedLog
-from niclab.hosts.names import tool_name
+from niclab.hosts.kernel_log import KernelLine
 from niclab.hosts.parity import emulated
-from niclab.hosts.records import KernelLine, OsRelease
+from niclab.hosts.records import OsRelease
+from niclab.hosts.system_common import CommonSystem
 from niclab.hosts.trouble import KernelTrouble
 
 _TOOLS = (
@@ -30,15 +30,13 @@ _EVIDENCE = (
     ("modules", "kldstat -v && cat /boot/loader.conf"),
 )
 
-_VERSION_OPTIONS = {"netperf": "-V", "fio": "-v"}
-
-_NOT_FOUND = 127
-
 _MESSAGES = "sysctl -n kern.msgbuf"
 
 
-class FreeBsdSystem(MarkedLog):
+class FreeBsdSystem(CommonSystem):
     """See :class:`niclab.hosts.host.HostSystem` for the meaning of each method."""
+
+    VERSION_OPTIONS: ClassVar = {"netperf": "-V", "fio": "-v"}
 
     def needed_tools(self) -> tuple[str, ...]:
         """Programs without which nothing can be asked here; timeout and python3 are packages on older releases."""
@@ -73,36 +71,9 @@ class FreeBsdSystem(MarkedLog):
             raise BenchFault(f"{self.name}: `{command}` said {value!r}: bytes are wanted")
         return int(value)
 
-    def kernel(self) -> str:
-        return self._read("uname -r", read_kernel)
-
     @emulated("`uname -sr`: releases before 13 have no /etc/os-release")
     def os_release(self) -> OsRelease:
         return self._read("uname -sr", read_release)
-
-    def is_root(self) -> bool:
-        """Whether commands run as root: kldload, kenv and changes need it."""
-        user = self._run("id -u").strip()
-        if not user.isdecimal():
-            raise BenchFault(f"{self.name}: `id -u` said {user!r}: a number is wanted")
-        return int(user) == 0
-
-    def tools(self, names: Sequence[str]) -> dict[str, str | None]:
-        """Version of each tool; None when it is not installed, ``unknown`` when it is but does not say a version.
-
-        Tools of the base system have no version of their own.
-        """
-        versions: dict[str, str | None] = {}
-        for name in names:
-            found = self._try(f"command -v {tool_name(self.name, name)}")
-            if found.exit_status in (1, _NOT_FOUND):
-                versions[name] = None
-                continue
-            if found.exit_status != 0:
-                raise self._failed(f"command -v {name}", found)
-            said = self._try(f"{name} {_VERSION_OPTIONS.get(name, '--version')}", timeout_s=20)
-            versions[name] = read_tool_version(said.stdout + said.stderr, refused=said.exit_status != 0)
-        return versions
 
     def dmesg(self) -> tuple[KernelLine, ...]:
         """The kernel's own lines that the message buffer still holds, also those of boots before a warm reboot."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 
 from niclab.hosts.boots import first_lines, lines_of_last_boot
+from niclab.hosts.kernel_log import KernelLine
 from niclab.hosts.reading import numbered
-from niclab.hosts.records import KernelLine
 
 _PRIORITY = re.compile(r"<([0-9]{1,3})>")
 _UPTIME = re.compile(r"\[([0-9]{1,10}(?:\.[0-9]{1,9})?)\] ?")

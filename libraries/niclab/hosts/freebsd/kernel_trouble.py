@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from niclab.hosts.records import KernelLine
+from niclab.hosts.kernel_log import KernelLine
 from niclab.hosts.trouble import TRACE_LINES, KernelTrouble, TroubleKind
 
 # The kernel cuts its lines at 1 kB or less; looking no further keeps the search linear in the size of the log.

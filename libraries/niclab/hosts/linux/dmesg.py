@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from niclab.hosts.kernel_log import KernelLine
 from niclab.hosts.reading import filled
-from niclab.hosts.records import KernelLine
 
 # printk.time, and the thread or CPU that wrote the line (CONFIG_PRINTK_CALLER).
 _PRIORITY = re.compile(r"<([0-9]{1,3})>")

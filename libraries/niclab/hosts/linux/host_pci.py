@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
 
 from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.hosts.commands import HostCommands
@@ -13,7 +12,8 @@ from niclab.hosts.errors import NoDevice, NoInterface, ReadError, unreadable
 from niclab.hosts.linux.aer import read_aer_classes, read_unheard
 from niclab.hosts.linux.lspci import read_lspci
 from niclab.hosts.linux.pci import read_sysfs_speed_gts, read_sysfs_width
-from niclab.hosts.names import interface_name, pci_address
+from niclab.hosts.names import pci_address
+from niclab.hosts.pci_common import chosen_interface, links_of, pci_id
 from niclab.hosts.reading import numbered
 from niclab.hosts.records import (
     PciDevice,
@@ -24,8 +24,6 @@ from niclab.hosts.settings_records import AerCounters
 _PCI = "/sys/bus/pci"
 
 _DETACH_TIMEOUT_S = 60
-
-_ID = re.compile(r"[0-9a-f]{4}")
 
 _DEVICES = "/sys/bus/pci/devices"
 _ABSENT = "absent"
@@ -85,7 +83,7 @@ class LinuxPci(HostCommands):
 
     def functions(self, vendor_id: str, device_id: str) -> tuple[str, ...]:
         """Addresses of every PCI function with these ids."""
-        ids = ":".join(_checked(self.name, one) for one in (vendor_id, device_id))
+        ids = ":".join(pci_id(self.name, one) for one in (vendor_id, device_id))
         lines = self._run(f"lspci -Dn -d {ids}").splitlines()
         return tuple(pci_address(self.name, line.split()[0]) for line in lines if line.strip())
 
@@ -112,12 +110,7 @@ class LinuxPci(HostCommands):
             ReadError: When the two ends of a link report different speeds or widths.
             BenchFault: When no link leads to the device, or one is not trained.
         """
-        devices = self._chain(address)
-        pairs = [pair for pair in pairwise(devices) if pair[0].port_type in _DOWNSTREAM_FACING]
-        links = tuple(self._link(above, below) for above, below in pairs)
-        if not links:
-            raise BenchFault(f"{self.name}: no PCIe link leads to {address}: it sits on a root or conventional PCI bus")
-        return links
+        return links_of(self.name, address, self._chain(address), _DOWNSTREAM_FACING)
 
     def interface_at(self, address: str, port_index: int | None = None) -> str:
         """Name of the network interface of a PCI function.
@@ -145,26 +138,7 @@ class LinuxPci(HostCommands):
             driver = self.driver(address)
             state = f"driver {driver} is bound but made none" if driver else "no driver is bound"
             raise NoInterface(f"{self.name}: {address} has no network interface: {state}; dmesg may say why")
-        chosen = [name for name, index in ports.items() if port_index is None or index == port_index]
-        if len(chosen) != 1:
-            shown = ", ".join(f"{name} (port {index})" for name, index in ports.items())
-            wanted = "one interface; say which port" if port_index is None else f"port {port_index}"
-            raise BenchFault(f"{self.name}: {address} has the interfaces {shown}, wanted {wanted}")
-        return interface_name(self.name, chosen[0])
-
-    def _link(self, above: PciDevice, below: PciDevice) -> PcieLink:
-        where = f"{self.name}: link {above.slot} -> {below.slot}"
-        if below.dead:
-            raise BenchFault(f"{where}: {below.slot} does not answer (its configuration space reads all ones)")
-        if below.lnksta_gts is None or below.lnksta_width is None:
-            raise BenchFault(f"{where}: not trained, {below.slot} reports no speed or no width")
-        if (above.lnksta_gts, above.lnksta_width) != (below.lnksta_gts, below.lnksta_width):
-            raise ReadError(
-                f"upper end reports {above.lnksta_gts} GT/s x{above.lnksta_width},"
-                f" lower end {below.lnksta_gts} GT/s x{below.lnksta_width}: one link has one speed and width",
-                where,
-            )
-        return PcieLink(above, below, below.lnksta_gts, below.lnksta_width)
+        return chosen_interface(self.name, address, ports, port_index)
 
     def _chain(self, address: str) -> list[PciDevice]:
         """Each device from the port on the root bus down to ``address``, in one command."""
@@ -238,12 +212,6 @@ class LinuxPci(HostCommands):
         if reason is not None:
             raise NotApplicable(f"{self.name}: PCI Express errors of {address} are not counted: {reason}")
         return self._understood(command, read_aer_classes, counters)
-
-
-def _checked(host: str, text: str) -> str:
-    if not _ID.fullmatch(text):
-        raise BenchFault(f"{host}: PCI id {text!r}: four hexadecimal digits are wanted")
-    return text
 
 
 def _read_ports(text: str) -> dict[str, int] | None:

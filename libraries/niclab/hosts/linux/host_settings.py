@@ -9,7 +9,7 @@ from typing import TypeVar
 from niclab.core.verdict import BenchFault
 from niclab.hosts.errors import NotOffered
 from niclab.hosts.ethtool_records import Channels, Coalescing, Features, Pause, Rings
-from niclab.hosts.host import HostLinks, Shell
+from niclab.hosts.host import CommandResult, HostLinks, Shell
 from niclab.hosts.linux.commands import LinuxCommands
 from niclab.hosts.linux.ethtool_coalesce import read_coalescing
 from niclab.hosts.linux.ethtool_features import read_features
@@ -88,7 +88,7 @@ class LinuxSettings(LinuxCommands):
         """
         name = interface_name(self.name, iface)
         command = f"ethtool {option} {name} && echo '{_SUM}' && {sum_command(option, name)}"
-        text = self._answered(command)
+        text = self._run(command)
         shown, _, checksum = text.partition(f"{_SUM}\n")
         if not re.fullmatch(r"[0-9]+ [0-9]+\n", checksum):
             raise BenchFault(f"{self.name}: `{command}` ended with {checksum!r}; expected: a checksum and a size")
@@ -96,13 +96,12 @@ class LinuxSettings(LinuxCommands):
 
     def _shown(self, option: str, iface: str, reader: Callable[[str], Shown]) -> Shown:
         command = f"ethtool {option} {interface_name(self.name, iface)}"
-        return self._of(command, iface, self._understood(command, reader, self._answered(command)))
+        return self._of(command, iface, self._read(command, reader))
 
-    def _answered(self, command: str) -> str:
-        try:
-            return self._run(command)
-        except BenchFault as error:
-            raise _not_offered(error) from error
+    def _failed(self, command: str, result: CommandResult) -> BenchFault:
+        """The error for a tool that failed: a driver without the operation is no tool that cannot work."""
+        fault = super()._failed(command, result)
+        return NotOffered(str(fault)) if "Operation not supported" in result.stderr + result.stdout else fault
 
     def _of(self, command: str, iface: str, record: Shown) -> Shown:
         if record.iface != iface:
@@ -120,18 +119,10 @@ class LinuxSettings(LinuxCommands):
         """Set, and read back in the same round trip."""
         show = f"ethtool {shown_by} {interface_name(self.name, iface)}"
         change = self._ethtool(option, iface, values)
-        try:
-            refused, shown = self._told_and_shown(change, show, unchanged=_UNCHANGED)
-        except BenchFault as error:
-            raise _not_offered(error) from error
+        refused, shown = self._told_and_shown(change, show, unchanged=_UNCHANGED)
         return Attempt(refused, self._of(show, iface, self._understood(show, reader, shown)))
 
 
 def sum_command(option: str, iface: str) -> str:
     """A command that prints the checksum of settings as ``ethtool`` shows them."""
     return f"ethtool {option.removeprefix('--json ')} {iface} | cksum"
-
-
-def _not_offered(error: BenchFault) -> BenchFault:
-    """The same error, as what it is."""
-    return NotOffered(str(error)) if "Operation not supported" in str(error) else error

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
-from niclab.core.verdict import BenchFault
+from niclab.hosts.kernel_log import KernelLine
 from niclab.hosts.linux.dmesg import read_dmesg
 from niclab.hosts.linux.kernel_trouble import read_trouble
 from niclab.hosts.linux.system import (
     read_available_bytes,
     read_boot_id,
     read_clock_s,
-    read_kernel,
     read_os_release,
-    read_tool_version,
 )
-from niclab.hosts.marked_log import MarkedLog
-from niclab.hosts.names import interface_name, module_name, tool_name
-from niclab.hosts.records import KernelLine, OsRelease
+from niclab.hosts.names import interface_name, module_name
+from niclab.hosts.records import OsRelease
+from niclab.hosts.system_common import CommonSystem
 from niclab.hosts.trouble import KernelTrouble
 
 _TOOLS = ("ip", "ethtool", "lspci", "modprobe", "modinfo", "ping", "ss", "timeout", "python3")
@@ -40,23 +39,21 @@ _EVIDENCE = (
 _OF_PORTS = (("drivers", "-i"), ("coalescing", "-c"), ("rings", "-g"), ("offloads", "-k"), ("counters", "-S"))
 """What ethtool shows of each port under test: name and option."""
 
-# How each tool is asked for its version; any other is asked with --version.
-_VERSION_OPTIONS = {
-    "ip": "-V",
-    "bridge": "-V",
-    "tc": "-V",
-    "ping": "-V",
-    "netperf": "-V",
-    "fio": "-v",
-    "busybox": "--help",
-}
-
-_NOT_FOUND = 127
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
-class LinuxSystem(MarkedLog):
+class LinuxSystem(CommonSystem):
     """See :class:`niclab.hosts.host.HostSystem` for the meaning of each method."""
+
+    VERSION_OPTIONS: ClassVar = {
+        "ip": "-V",
+        "bridge": "-V",
+        "tc": "-V",
+        "ping": "-V",
+        "netperf": "-V",
+        "fio": "-v",
+        "busybox": "--help",
+    }
 
     def needed_tools(self) -> tuple[str, ...]:
         """Programs without which nothing can be asked here."""
@@ -98,33 +95,8 @@ class LinuxSystem(MarkedLog):
         """Memory that programs and drivers may still have."""
         return self._read_file("/proc/meminfo", read_available_bytes)
 
-    def kernel(self) -> str:
-        return self._read("uname -r", read_kernel)
-
     def os_release(self) -> OsRelease:
         return self._read_file("/etc/os-release", read_os_release)
-
-    def is_root(self) -> bool:
-        """Whether commands run as root: lspci, modprobe and dmesg need it."""
-        user = self._run("id -u").strip()
-        if not user.isdecimal():
-            raise BenchFault(f"{self.name}: `id -u` said {user!r}: a number is wanted")
-        return int(user) == 0
-
-    def tools(self, names: Sequence[str]) -> dict[str, str | None]:
-        """Version of each tool; None when it is not installed, ``unknown`` when it is but does not say a version."""
-        versions: dict[str, str | None] = {}
-        for name in names:
-            tool_name(self.name, name)
-            found = self._try(f"command -v {name}")
-            if found.exit_status in (1, _NOT_FOUND):
-                versions[name] = None
-                continue
-            if found.exit_status != 0:
-                raise self._failed(f"command -v {name}", found)
-            said = self._try(f"{name} {_VERSION_OPTIONS.get(name, '--version')}", timeout_s=20)
-            versions[name] = read_tool_version(said.stdout + said.stderr, refused=said.exit_status != 0)
-        return versions
 
     def dmesg(self) -> tuple[KernelLine, ...]:
         """The whole kernel log that the ring buffer still holds."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from niclab.hosts.kernel_log import KernelLine
 from niclab.hosts.linux import kernel_words as words
 from niclab.hosts.linux.kernel_subject import Subject, read_subject
-from niclab.hosts.records import KernelLine
 from niclab.hosts.trouble import TRACE_LINES, KernelTrouble, PcieLimit, TroubleKind
 
 _PCI_ADDRESS = re.compile(r"\b[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]\b")

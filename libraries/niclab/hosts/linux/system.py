@@ -1,4 +1,4 @@
-"""Readers of the small texts by which a Linux host says what it is: clock, boot id, release, tool versions."""
+"""Readers of the small texts by which a Linux host says what it is: clock, boot id, release."""
 
 from __future__ import annotations
 
@@ -11,13 +11,8 @@ from niclab.hosts.records import OsRelease
 
 _CLOCK = re.compile(r"([0-9]{1,12}\.[0-9]{1,9})\s*")
 _BOOT_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_KERNEL = re.compile(r"[0-9]+\.[0-9]+\S*")
 _OS_RELEASE_LINE = re.compile(r"([A-Z][A-Z0-9_]*)=(.*)")
 _MEMORY = re.compile(r"^MemAvailable: +([0-9]+) kB$", re.MULTILINE)
-_BUSYBOX = re.compile(r"BusyBox v?([0-9][0-9A-Za-z.]*)")
-_VERSION = re.compile(r"(?<![\w.])v?([0-9]+(?:\.[0-9]+)*[0-9A-Za-z.+~-]*)")
-
-UNKNOWN_VERSION = "unknown"
 
 
 def read_clock_s(text: str) -> float:
@@ -47,13 +42,6 @@ def read_boot_id(text: str) -> str:
     return text.strip()
 
 
-def read_kernel(text: str) -> str:
-    """Read ``uname -r``."""
-    if not _KERNEL.fullmatch(text.strip()):
-        raise unreadable("uname -r", "text", text, "a kernel release such as 6.1.0-18-amd64")
-    return text.strip()
-
-
 def read_os_release(text: str) -> OsRelease:
     """Read ``/etc/os-release`` (os-release(5): shell-quoted assignments)."""
     found: dict[str, str] = {}
@@ -71,19 +59,3 @@ def read_os_release(text: str) -> OsRelease:
     if not found.get("ID"):
         raise unreadable("/etc/os-release", "text", text, "a line ID=name")
     return OsRelease(found["ID"], found.get("VERSION_ID") or None, found.get("PRETTY_NAME") or None)
-
-
-def read_tool_version(text: str, *, refused: bool = False) -> str:
-    """The version in what a tool says when asked for it: ``ethtool version 6.1`` -> ``6.1``.
-
-    A BusyBox applet is distinguished (``busybox 1.35.0``), because it lacks options. No number at all: "unknown".
-
-    Args:
-        text: The output.
-        refused: The tool did not take the option; then the numbers of its usage text are no version.
-    """
-    busybox = _BUSYBOX.search(text)
-    if busybox is not None:
-        return f"busybox {busybox[1]}"
-    match = None if refused else _VERSION.search(text)
-    return match[1].rstrip(".") if match else UNKNOWN_VERSION

@@ -1,0 +1,65 @@
+"""Both servers of a bench: made, connected with their leases taken, and closed."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from niclab.bench.records import Bench, Role
+from niclab.core.undo import Journal
+from niclab.files.secrets import Secrets
+from niclab.report.evidence import CommandLog
+from niclab.run.leases import prepare_leases, take_leases
+from niclab.run.server import Server
+
+
+class BenchServers:
+    """Both servers of a bench.
+
+    Args:
+        bench: The bench.
+        secrets: The secrets that the bench file names.
+        journal: The journal that the run holds.
+        evidence_folder: Takes the log of the commands that the servers get.
+    """
+
+    def __init__(self, bench: Bench, secrets: Secrets, journal: Journal, evidence_folder: Path) -> None:
+        self._bench, self._secrets, self._journal, self._evidence_folder = bench, secrets, journal, evidence_folder
+        self.by_role: dict[Role, Server] = {}
+        self.looks_before_leaving: list[Callable[[Iterable[Role], bool], object]] = []
+        """Look at servers before the lab leaves or stops them: roles, and whether it is the last time."""
+
+    def make(self) -> None:
+        """Describe both servers, not connected yet; the commands they get are logged."""
+        secrets = [self._secrets.get(name) for name in self._bench.secret_names]  # all of them, so that all are masked
+        self.by_role = {role: Server(self._bench, role, self._secrets, self._evidence_folder) for role in Role}
+        for server in self.by_role.values():
+            server.journal = self._journal
+            server.ssh.on_result = CommandLog(self._evidence_folder, server.name, secrets)
+        prepare_leases(self.by_role.values(), self._journal, self._bench.name)
+
+    def connect(self) -> None:
+        """Make both servers reachable, and take their leases; from now on their consoles are logged."""
+        self.make()
+        for server in self.by_role.values():
+            if server.description.console is not None:
+                server.start_console_log()
+        take_leases(self.by_role.values())
+
+    def look_before_leaving(self, servers: Iterable[Server], *, is_last: bool = False) -> None:
+        """Look at servers that the lab is about to restart, to stop or to leave.
+
+        Args:
+            servers: The servers.
+            is_last: The lab is about to stop them, or to leave them.
+        """
+        roles = [server.role for server in servers]
+        for look in self.looks_before_leaving:
+            look(roles, is_last)
+
+    def close(self) -> None:
+        """Close every connection, also when closing one of them fails."""
+        with contextlib.ExitStack() as ending:
+            for server in self.by_role.values():
+                ending.callback(server.close)
