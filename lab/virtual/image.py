@@ -26,11 +26,14 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 CACHE = Path("~/.cache/niclab").expanduser()
 SUITE = "bookworm"
+COMPONENTS = ("main", "non-free")
+"""``non-free`` has netperf 2.7.0; what trixie has, relicensed, needs a newer C library."""
 PACKAGES = [
     # a server: init, devices, kernel, remote access, logs
     "busybox-static",
     "kmod",
     "linux-image-amd64",
+    "netbase",
     "openssh-server",
     "procps",
     "sysvinit-core",
@@ -42,6 +45,7 @@ PACKAGES = [
     "iperf3",
     "iproute2",
     "iputils-ping",
+    "netperf",
     "pciutils",
     "python3",
     "tcpdump",
@@ -166,6 +170,7 @@ def _bootstrap(work: Path, output: object) -> None:
     command = [
         "mmdebstrap",
         "--variant=apt",
+        f"--components={','.join(COMPONENTS)}",
         f"--include={','.join(PACKAGES)}",
         '--aptopt=Apt::Install-Recommends "false"',
         '--aptopt=Acquire::Languages "none"',

@@ -89,6 +89,13 @@ def test_netperf_is_asked_for_key_and_value_lines(order: Order, middle: str, res
     assert command.endswith(f"RSR_SIZE_END{rest}")
 
 
+def test_netperf_is_asked_for_the_family_of_its_addresses() -> None:
+    assert NETPERF.server_command("198.18.10.2") == "netserver -D -L 198.18.10.2,4 -p 12865"
+    assert NETPERF.server_command("fd00::2") == "netserver -D -L fd00::2,6 -p 12865"
+    command = NETPERF.client_command(Route("fd00::1", "fd00::2"), Order(duration_s=2))
+    assert command.startswith("netperf -H fd00::2,6 -L fd00::1,6 -p 12865 ")
+
+
 def test_netperf_udp_is_asked_for_both_lines() -> None:
     order = Order(UDP, duration_s=2, message_bytes=1024, socket_bytes=131072)
     assert NETPERF.client_command(ROUTE, order).endswith("-t UDP_STREAM -l 2 -c -C -P 1 -- -m 1024 -s 131072 -S 131072")

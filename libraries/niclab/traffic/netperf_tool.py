@@ -11,6 +11,7 @@ import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
+from ipaddress import ip_address
 
 from niclab.bench.records import TrafficToolName
 from niclab.core.verdict import NotApplicable
@@ -36,7 +37,7 @@ class NetperfTool:
     omitted_s: int = 0
 
     def server_command(self, address: str) -> str:
-        return shlex.join(("netserver", "-D", "-L", f"{address},4", "-p", str(self.port)))
+        return shlex.join(("netserver", "-D", "-L", _with_family(address), "-p", str(self.port)))
 
     def client_command(self, route: Route, order: Order) -> str:
         if order.rate_bps is not None:
@@ -58,7 +59,8 @@ class NetperfTool:
         )
 
     def _netperf(self, route: Route, order: Order) -> str:
-        words = ["netperf", "-H", f"{route.receiver},4", "-L", f"{route.sender},4", "-p", str(self.port)]
+        ends = ("-H", _with_family(route.receiver), "-L", _with_family(route.sender))
+        words = ["netperf", *ends, "-p", str(self.port)]
         words += ["-t", order.test.value, "-l", str(order.duration_s), "-c", "-C", "-P"]
         words.append("0" if order.test in _OMNI else "1")
         if order.test is TrafficTest.TCP_SENDFILE:
@@ -98,6 +100,11 @@ class NetperfTool:
 
     def resolution_bps(self, order: Order) -> float:
         return max(_PRINTED_STEP_BPS * order.connections, segment_step_bps(order))
+
+
+def _with_family(address: str) -> str:
+    """``198.18.10.1,4``: without it netperf takes the family that it finds first."""
+    return f"{address},{ip_address(address).version}"
 
 
 def _worthless(why: str) -> WorthlessResult:
