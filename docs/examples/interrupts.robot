@@ -15,7 +15,7 @@ Traffic Makes Interrupts
     ${after} =    Interrupts Of The First Port
     Card Should Be At Least    interrupts of 20 pings at dut.p0    ${after - ${before}}    1    our own limit
 
-A Server That Was Told So Answers No Pings
+A Server Can Leave Pings Without Answer
     Undo Afterwards    peer    pings are left without answer    sysctl -w net.ipv4.icmp_echo_ignore_all=0
     PeerShell.Execute Command    sysctl -w net.ipv4.icmp_echo_ignore_all=1
     ${peer} =    Address Of    peer

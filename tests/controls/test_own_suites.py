@@ -10,7 +10,7 @@ from control_bench import REPOSITORY, Bench
 
 pytestmark = [pytest.mark.bench, pytest.mark.slow]
 
-INTERRUPTS, PINGS = "Traffic Makes Interrupts", "A Server That Was Told So Answers No Pings"
+INTERRUPTS, PINGS = "Traffic Makes Interrupts", "A Server Can Leave Pings Without Answer"
 CHANGES = "The Link Has Not Changed Since The Driver Was Loaded"
 
 
