@@ -116,8 +116,8 @@ lint-bench:
 lint-style:
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
-	$(VENV)/bin/robocop check suites resources
-	$(VENV)/bin/robocop format --check suites resources
+	$(VENV)/bin/robocop check suites resources docs/examples
+	$(VENV)/bin/robocop format --check suites resources docs/examples
 
 unit:
 	$(PYTHON) -m pytest -n auto -m "not bench and not slow"

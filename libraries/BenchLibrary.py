@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from robot.libraries.BuiltIn import BuiltIn
+
+from niclab.core.profile import Profile
+from niclab.core.verdict import BenchFault
 from niclab.run.run import Run, current
 
 
@@ -21,3 +25,16 @@ class BenchLibrary:
             BenchFault: No bench is acquired.
         """
         return current()
+
+    def profile(self, chosen: Profile | None) -> Profile:
+        """The profile of a measurement: the chosen one, else that of the run, ``-v PROFILE:full``; ``quick`` without.
+
+        Raises:
+            BenchFault: The run's is none.
+        """
+        if chosen is not None:
+            return chosen
+        name = BuiltIn().get_variable_value("${PROFILE}", Profile.QUICK.value)
+        if name not in [each.value for each in Profile]:
+            raise BenchFault(f"variable PROFILE: {name!r} is no profile; expected: quick or full")
+        return Profile(name)

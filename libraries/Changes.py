@@ -16,7 +16,9 @@ class Changes(BenchLibrary):
     """Checks that change settings of the dut. Each puts back what it changes, and fails when it cannot."""
 
     @keyword
-    def traffic_should_survive_changes_of_settings(self, profile: Profile, seed: int | None = None) -> None:
+    def traffic_should_survive_changes_of_settings(
+        self, profile: Profile | None = None, seed: int | None = None
+    ) -> None:
         """Change settings in an order drawn from a seed, while numbered frames flow both ways over the first path.
 
         The log and the certificate name the seed, each setting, and what the port does not offer. After each change
@@ -33,7 +35,7 @@ class Changes(BenchLibrary):
             Undecided: A server stood still while frames stayed away.
             NotApplicable: The port has no setting that can be changed, or a server does not run Linux.
         """
-        changes.under_traffic(self.run, profile, logger.info, seed)
+        changes.under_traffic(self.run, self.profile(profile), logger.info, seed)
 
     @keyword
     def settings_should_survive_down_and_up(self) -> None:

@@ -15,7 +15,7 @@ class Effects(BenchLibrary):
     """Checks of the effects of settings. Each setting is read back, and put back."""
 
     @keyword
-    def effect_should_be_as_on_the_sheet(self, name: str, profile: Profile) -> None:
+    def effect_should_be_as_on_the_sheet(self, name: str, profile: Profile | None = None) -> None:
         """Check that a setting has the effect that the sheet predicts.
 
         Runs with and without it are made in turns until the change is clearly as predicted or clearly not, or the
@@ -23,7 +23,7 @@ class Effects(BenchLibrary):
 
         Args:
             name: Name of an effect of the sheet, or ``every`` for all of them.
-            profile: ``quick`` or ``full``: how many runs may be made, and for how long.
+            profile: How many runs are made, and for how long; by default that of the run.
 
         Raises:
             CardFailure: An effect does not show, and nothing of the bench explains it.
@@ -31,14 +31,14 @@ class Effects(BenchLibrary):
             Undecided: The runs cannot tell.
             NotApplicable: The sheet predicts none, or a setting cannot be had here.
         """
-        sheet_effects.judge_effects(self.run, name, profile, reporter())
+        sheet_effects.judge_effects(self.run, name, self.profile(profile), reporter())
 
     @keyword("TCP In A VLAN Should Reach The Fraction On The Sheet")
-    def tcp_in_a_vlan_should_reach_the_fraction_on_the_sheet(self, profile: Profile) -> None:
+    def tcp_in_a_vlan_should_reach_the_fraction_on_the_sheet(self, profile: Profile | None = None) -> None:
         """Check that TCP in a VLAN reaches the sheet's fraction of untagged TCP, over each path that is a cable.
 
         Args:
-            profile: ``quick`` or ``full``: how many runs may be made, and for how long.
+            profile: How many runs are made, and for how long; by default that of the run.
 
         Raises:
             CardFailure: It does not, and nothing of the bench explains it.
@@ -46,16 +46,16 @@ class Effects(BenchLibrary):
             Undecided: The runs cannot tell.
             NotApplicable: The sheet does not know the fraction, or no path is a cable.
         """
-        sheet_effects.judge_vlan(self.run, profile, reporter())
+        sheet_effects.judge_vlan(self.run, self.profile(profile), reporter())
 
     @keyword("TCP In A VLAN On A Bond Should Reach The Fraction On The Sheet")
-    def tcp_in_a_vlan_on_a_bond_should_reach_the_fraction_on_the_sheet(self, profile: Profile) -> None:
+    def tcp_in_a_vlan_on_a_bond_should_reach_the_fraction_on_the_sheet(self, profile: Profile | None = None) -> None:
         """Check that TCP in a VLAN on an active-backup bond reaches the sheet's fraction of TCP over the bond alone.
 
         The bonds of all links are made for it, and removed.
 
         Args:
-            profile: ``quick`` or ``full``: how many runs may be made, and for how long.
+            profile: How many runs are made, and for how long; by default that of the run.
 
         Raises:
             CardFailure: It does not, and nothing of the bench explains it.
@@ -63,14 +63,14 @@ class Effects(BenchLibrary):
             Undecided: The runs cannot tell.
             NotApplicable: The sheet does not know the fraction, or the bench has one path.
         """
-        sheet_effects.judge_vlan_on_bond(self.run, profile, reporter())
+        sheet_effects.judge_vlan_on_bond(self.run, self.profile(profile), reporter())
 
     @keyword
-    def each_factor_alone_should_change_what_the_sheet_predicts(self, profile: Profile) -> None:
+    def each_factor_alone_should_change_what_the_sheet_predicts(self, profile: Profile | None = None) -> None:
         """Check the sheet's sequence: each step against its baseline, one factor at a time, in percent of it.
 
         Args:
-            profile: ``quick`` or ``full``: how many runs may be made, and for how long.
+            profile: How many runs are made, and for how long; by default that of the run.
 
         Raises:
             CardFailure: A step does not change what the sheet predicts, and nothing of the bench explains it.
@@ -78,4 +78,4 @@ class Effects(BenchLibrary):
             Undecided: The runs cannot tell.
             NotApplicable: The sheet has no sequence, or no step can be had here.
         """
-        sheet_effects.judge_sequence(self.run, profile, reporter())
+        sheet_effects.judge_sequence(self.run, self.profile(profile), reporter())

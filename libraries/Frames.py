@@ -75,7 +75,7 @@ class Frames(BenchLibrary):
         delivery.wrong_checksums(self.run, logger.info)
 
     @keyword
-    def full_load_should_be_carried(self, profile: Profile) -> None:
+    def full_load_should_be_carried(self, profile: Profile | None = None) -> None:
         """Send TCP over every path in both directions at once, and numbered frames among it.
 
         Args:
@@ -85,4 +85,4 @@ class Frames(BenchLibrary):
             CardFailure: A port stalls, counts errors or changes of carrier, or frames are damaged.
             Undecided: A server stood still while a port stalled.
         """
-        load.carry(self.run, profile, logger.info)
+        load.carry(self.run, self.profile(profile), logger.info)

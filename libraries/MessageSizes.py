@@ -18,7 +18,7 @@ class MessageSizes(BenchLibrary):
     """Keywords that measure messages of every size, and judge them by the sheet or by what other sizes predict."""
 
     @keyword
-    def sweep_should_reach_the_limits(self, test: TrafficTest, profile: Profile) -> None:
+    def sweep_should_reach_the_limits(self, test: TrafficTest, profile: Profile | None = None) -> None:
         """Send messages of every size at every MTU from the dut over the first path.
 
         Large ones reach the sheet's limits; the others carry what a point that was measured before predicts: a message
@@ -34,7 +34,7 @@ class MessageSizes(BenchLibrary):
             Undecided: The runs cannot tell.
             NotApplicable: The sheet names none of the MTUs, or nothing says what the figures must be.
         """
-        found = sweep.measure(self.run, self.run.bench.paths[0], Role.DUT, test, profile, logger.console)
+        found = sweep.measure(self.run, self.run.bench.paths[0], Role.DUT, test, self.profile(profile), logger.console)
         experiment.show(found, reporter())
         experiment.judge([found])
 

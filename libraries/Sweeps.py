@@ -17,7 +17,7 @@ class Sweeps(BenchLibrary):
     """Keywords that measure over a range on the first path, and judge where the sheet has a limit."""
 
     @keyword
-    def connections_should_reach_the_limit(self, mode: Mode, profile: Profile) -> None:
+    def connections_should_reach_the_limit(self, mode: Mode, profile: Profile | None = None) -> None:
         """Receive at the sheet's fraction of line rate with one connection and with many.
 
         Args:
@@ -31,7 +31,7 @@ class Sweeps(BenchLibrary):
             NotApplicable: The card or its driver has no such mode, or the sheet does not know the limit.
         """
         connections.want_mode(self.run, mode)
-        found = connections.measure(self.run, self.run.bench.paths[0], profile, logger.console)
+        found = connections.measure(self.run, self.run.bench.paths[0], self.profile(profile), logger.console)
         experiment.show(found, reporter())
         experiment.judge([found])
 
@@ -65,13 +65,13 @@ class Sweeps(BenchLibrary):
         frames.judge_independence(self.run, found)
 
     @keyword
-    def jumbo_frames_should_gain_as_predicted(self, profile: Profile) -> None:
+    def jumbo_frames_should_gain_as_predicted(self, profile: Profile | None = None) -> None:
         """Predict the gain of jumbo frames from the frame rate at MTU 1500, measure it, and compare.
 
         The prediction names which limit comes first: frames a second, the line or the bus.
 
         Args:
-            profile: ``quick`` or ``full``: how many runs may be made, and for how long.
+            profile: How many runs are made, and for how long; by default that of the run.
 
         Raises:
             CardFailure: The gain is not as predicted, and nothing of the bench explains it.
@@ -79,7 +79,7 @@ class Sweeps(BenchLibrary):
             Undecided: The runs cannot tell.
             NotApplicable: The sheet knows no frame rate, or the card takes no jumbo frames.
         """
-        found = jumbo.measure(self.run, self.run.bench.paths[0], profile, logger.console)
+        found = jumbo.measure(self.run, self.run.bench.paths[0], self.profile(profile), logger.console)
         experiment.show(found, reporter())
         experiment.judge([found])
 

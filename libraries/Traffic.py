@@ -59,7 +59,7 @@ class Traffic(BenchLibrary):
         tcp.send(self.run, sender, seconds, logger.info)
 
     @keyword
-    def tcp_should_reach_the_limit(self, sender: Role, profile: Profile) -> None:
+    def tcp_should_reach_the_limit(self, sender: Role, profile: Profile | None = None) -> None:
         """Check that TCP reaches the sheet's fraction of line rate over every path.
 
         Line rate is the sheet's link speed, which the link must have negotiated, divided by the path's ``rate_scale``.
@@ -68,7 +68,7 @@ class Traffic(BenchLibrary):
 
         Args:
             sender: ``dut`` or ``peer``.
-            profile: ``quick``: 3 to 8 runs of 2 s; ``full``: 5 to 12 runs of 10 s.
+            profile: ``quick``: 3 to 20 runs of 2 s; ``full``: 5 to 30 of 10 s; by default that of the run.
 
         Raises:
             CardFailure: The limit is missed, or a figure is worse than its baseline allows.
@@ -76,15 +76,15 @@ class Traffic(BenchLibrary):
             Undecided: The runs cannot tell.
             NotApplicable: The sheet does not know the limit.
         """
-        tcp_limits.judge_paths(self.run, sender, profile, reporter())
+        tcp_limits.judge_paths(self.run, sender, self.profile(profile), reporter())
 
     @keyword
-    def tcp_over_the_bonds_should_reach_the_limit(self, sender: Role, profile: Profile) -> None:
+    def tcp_over_the_bonds_should_reach_the_limit(self, sender: Role, profile: Profile | None = None) -> None:
         """Check that TCP over the links that the bonds use reaches the sheet's fraction of line rate.
 
         Args:
             sender: ``dut`` or ``peer``.
-            profile: ``quick`` or ``full``, as of `TCP Should Reach The Limit`.
+            profile: As of `TCP Should Reach The Limit`.
 
         Raises:
             CardFailure: The limit is missed, or a figure is worse than its baseline allows.
@@ -92,4 +92,4 @@ class Traffic(BenchLibrary):
             Undecided: The runs cannot tell.
             NotApplicable: The sheet does not know the limit.
         """
-        tcp_limits.judge_bonds(self.run, sender, profile, reporter())
+        tcp_limits.judge_bonds(self.run, sender, self.profile(profile), reporter())

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, settings
 from real_bench import NAME, RealBench
 
 import image
-from niclab.core import marks
+from niclab.core import notes
 
 settings.register_profile("same", deadline=None, derandomize=True, database=None)
 settings.register_profile(
@@ -38,7 +38,7 @@ def shared_bench() -> Iterator[RealBench]:
 
 
 @pytest.fixture(autouse=True)
-def _no_marks() -> Iterator[None]:
+def _no_notes() -> Iterator[None]:
     """A run that a test leaves open notes nothing in the folder of a test before it."""
     yield
-    marks.keep_in(None)
+    notes.keep_in(None)

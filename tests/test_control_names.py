@@ -17,9 +17,15 @@ ROW = re.compile(r"^(Offload|Ring|Coalescing Parameter|Setting) \S+ ")
 """A test of one row of the sheet, made from the test of every row."""
 
 
+def all_tests() -> list[str]:
+    """Names of the tests of the suites, and of those that the documentation shows."""
+    folders = (REPOSITORY / "suites", REPOSITORY / "docs" / "examples")
+    return [test.name for folder in folders for test in running.TestSuite.from_file_system(folder).all_tests]
+
+
 @pytest.fixture(scope="module")
 def tests() -> set[str]:
-    return {test.name for test in running.TestSuite.from_file_system(REPOSITORY / "suites").all_tests}
+    return set(all_tests())
 
 
 def named(text: str) -> Iterator[str]:
@@ -57,5 +63,4 @@ def test_a_name_that_is_gone_would_be_found(tests: set[str]) -> None:
 
 def test_no_two_tests_have_the_same_name(tests: set[str]) -> None:
     """A control, a report and ``--test`` select tests by name."""
-    suite = running.TestSuite.from_file_system(REPOSITORY / "suites")
-    assert len(list(suite.all_tests)) == len(tests)
+    assert len(all_tests()) == len(tests)

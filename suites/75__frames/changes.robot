@@ -9,7 +9,7 @@ Test Teardown    Ready The Bench
 *** Test Cases ***
 Traffic Survives Changes Of Settings
     [Tags]    allure.severity:critical    req:CARD-12/under-traffic
-    Traffic Should Survive Random Changes
+    Traffic Should Survive Changes Of Settings
 
 Settings Survive Down And Up
     [Tags]    req:CARD-12/down-up

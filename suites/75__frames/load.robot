@@ -9,4 +9,4 @@ Test Teardown    Ready The Bench
 *** Test Cases ***
 Every Path Carries Full Load In Both Directions
     [Tags]    allure.severity:critical    req:CARD-11    req:NFS-06/full-duplex
-    Every Path Should Carry Full Load
+    Full Load Should Be Carried

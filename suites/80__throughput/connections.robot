@@ -13,12 +13,12 @@ Test Tags        slow
 *** Test Cases ***
 Any Number Of Connections Is Received At Line Rate
     [Tags]    allure.severity:critical    req:CHE-01/nic
-    Any Number Of Connections Should Reach The Limit    nic
+    Connections Should Reach The Limit    nic
 
 Any Number Of Connections Is Received At Line Rate With TCP Offload
     [Tags]    touches:CHE-01
-    Any Number Of Connections Should Reach The Limit    toe
+    Connections Should Reach The Limit    toe
 
 Any Number Of Connections Is Received At Line Rate With Direct Data Placement
     [Tags]    touches:CHE-01
-    Any Number Of Connections Should Reach The Limit    toe-ddp
+    Connections Should Reach The Limit    toe-ddp

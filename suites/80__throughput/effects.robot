@@ -14,8 +14,8 @@ Test Tags        slow
 *** Test Cases ***
 Every Setting Has The Effect On The Sheet
     [Tags]    allure.severity:critical    per:setting
-    Setting Should Have Its Effect    every
+    Effect Should Be As On The Sheet    every
 
 Each Factor Alone Changes What The Sheet Predicts
     [Tags]    req:DEL-02/tcp
-    Each Factor Alone Should Have Its Effect
+    Each Factor Alone Should Change What The Sheet Predicts

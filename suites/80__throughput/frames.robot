@@ -17,7 +17,7 @@ The Frame Rate Is The Same At Every Size
 
 Jumbo Frames Gain What The Frame Rate Predicts
     [Tags]    slow    req:NFS-01/jumbo-gain
-    Jumbo Frames Should Gain What The Frame Rate Predicts
+    Jumbo Frames Should Gain As Predicted
 
 Fragmented Datagrams Arrive Whole With Checksum Offload
     [Tags]    allure.severity:critical    req:NFS-03/fragments

@@ -17,4 +17,4 @@ The Dut Receives At The Rate On The Sheet
 
 A VLAN Carries The Fraction On The Sheet
     [Tags]    req:CARD-05/rate    req:CARD-06/vlan-limit
-    TCP In A VLAN Should Reach Its Limit
+    TCP In A VLAN Should Reach The Fraction On The Sheet

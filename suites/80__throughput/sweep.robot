@@ -15,15 +15,15 @@ Test Tags        allure.severity:critical
 *** Test Cases ***
 TCP Stream Reaches The Limits At Every MTU
     [Tags]    req:EMX-07/tcp-stream
-    Every Size And MTU Should Reach The Limit    TCP_STREAM
+    Sweep Should Reach The Limits    TCP_STREAM
 
 TCP Sendfile Reaches The Limits At Every MTU
     [Tags]    req:EMX-07/tcp-sendfile
-    Every Size And MTU Should Reach The Limit    TCP_SENDFILE
+    Sweep Should Reach The Limits    TCP_SENDFILE
 
 UDP Stream Reaches The Limits At Every MTU
     [Tags]    req:EMX-07/udp-stream
-    Every Size And MTU Should Reach The Limit    UDP_STREAM
+    Sweep Should Reach The Limits    UDP_STREAM
 
 TCP Stream Reaches The Limits In Every Direction Over Every Path
     [Tags]    slow    req:EMX-07/directions

@@ -81,8 +81,8 @@ class Bench:
         path.write_text(text)
         return path
 
-    def command(self, *options: str, card: Path | str | None = None) -> list[str]:
-        """The robot command for these suites on this bench; its output folder is new each time."""
+    def command(self, *options: str, card: Path | str | None = None, suites: Path = REPOSITORY / "suites") -> list[str]:
+        """The robot command for suites on this bench; its output folder is new each time."""
         self._count += 1
         self.output = self._scratch / f"run-{self._count}"
         variables = ["--variable", f"BENCH:{self.file}"]
@@ -92,7 +92,7 @@ class Bench:
             sheet = REPOSITORY / "lab" / "cards" / f"{card}.yaml"
             variables += ["--prerunmodifier", f"{REPOSITORY / 'libraries' / 'listeners' / 'PerCard.py'}:{sheet}"]
         fixed = ["--outputdir", str(self.output), "--console", "none"]
-        return [sys.executable, "-m", "robot", *variables, *options, *fixed, str(REPOSITORY / "suites")]
+        return [sys.executable, "-m", "robot", *variables, *options, *fixed, str(suites)]
 
     def run(
         self,
@@ -100,6 +100,7 @@ class Bench:
         card: Path | str | None = None,
         inject: tuple[str, str, str] | None = None,
         others: Sequence[tuple[str, str, str]] = (),
+        suites: Path = REPOSITORY / "suites",
     ) -> Run:
         """Run the suites selected by ``options``.
 
@@ -118,7 +119,7 @@ class Bench:
             listener = ["--listener", str(Path(__file__).with_name("inject.py"))]
         start = time.monotonic()
         done = subprocess.run(
-            self.command(*listener, *options, card=card),
+            self.command(*listener, *options, card=card, suites=suites),
             capture_output=True,
             text=True,
             env=environment,

@@ -14,7 +14,7 @@ from namespaces import Namespaces
 
 from niclab.bench.records import Role
 from niclab.card import At, OffloadName, Setting, SettingKind
-from niclab.core import figures, marks
+from niclab.core import figures, notes
 from niclab.core.profile import Profile
 from niclab.core.verdict import CardFailure, NotApplicable
 from niclab.core.wait import until
@@ -135,11 +135,11 @@ def test_what_is_drawn_and_what_is_left_out_is_on_the_certificate(
     changing: Callable[..., list[str]], tmp_path: Path
 ) -> None:
     evidence = tmp_path / "evidence"
-    marks.keep_in(evidence / marks.FILE)
+    notes.keep_in(evidence)
     try:
         said = changing()
     finally:
-        marks.keep_in(None)
+        notes.keep_in(None)
     (remark,) = [each for each in remarks(tmp_path, {}, [])[0] if each.about == "Drawn"]
     kinds = "receive ring, send ring"
     assert remark.details[0] == f"dut.p0 (0000:01:00.0): seed 1, 2 of 2 settings, of every kind: {kinds}"

@@ -71,7 +71,7 @@ class TestGood:
 
 @pytest.mark.usefixtures("servers")
 def test_a_shell_on_the_other_server_is_noticed() -> None:
-    with pytest.raises(BenchFault, match=r"^peer: 'uname -n; exit 3' gave .* expected \('another', 3\)$"):
+    with pytest.raises(BenchFault, match=r"^peer: uname -n; exit 3: .* expected \('another', 3\)$"):
         opened(Role.PEER).commands_should_run_on_the_server()
 
 
@@ -86,7 +86,7 @@ def test_a_file_that_changed_is_noticed_and_the_message_begins_with_the_server(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(module.Shell, "get_file", lambda _, __, back: Path(back).write_text("*HTML*<b>"))
-    with pytest.raises(BenchFault, match=r"^dut: a file that was copied there and back gave '\*HTML\*<b>'; expected '"):
+    with pytest.raises(BenchFault, match=r"^dut: a file that was copied there and back: '\*HTML\*<b>'; expected '"):
         opened().file_should_come_back_unchanged()
 
 

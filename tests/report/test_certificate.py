@@ -216,7 +216,7 @@ SHORTCOMINGS: dict[str, tuple[Change, str]] = {
     "not finished": (in_run(finished=None), "does not say that the run has finished"),
     "partial": (in_run(partial="only suites/50__link"), "The run is partial: only suites/50__link"),
     "no copy of the requirements": (without("evidence/inputs/requirements/*"), "holds 0 files; expected: the copy"),
-    "marks that cannot be read": (added("evidence/marks.jsonl", "{"), "marks.jsonl:1: is no mark"),
+    "marks that cannot be read": (added("evidence/marks.jsonl", "{"), "marks.jsonl:1: is no note"),
     "other exit status noted": (in_run(robot_rc=3), "notes exit status 3 of robot, not 0"),
     "no expectation": (in_run(expected_tests=None), "does not say how many tests"),
     "expectation of nothing": (in_run(expected_tests=0), "does not say how many tests"),

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from niclab.core import figures, marks
+from niclab.core import figures, notes
 from niclab.core.decision import Decision
 from niclab.core.figures import FigureKind, NotedFigure
 from niclab.core.verdict import BenchFault
@@ -66,11 +66,15 @@ def test_an_answer_becomes_a_figure() -> None:
 
 def test_figures_are_read_back_and_damage_is_found(tmp_path: Path) -> None:
     figures.take()  # what other tests of this process have noted
-    marks.keep_in(tmp_path / marks.FILE)
+from niclab.core import notes
+    figures.note(NotedFigure(FigureKind.CARRIER, "a", "b", "c", "d", "met", unit="ms", high=3.5))
     figures.note(NotedFigure(FigureKind.CARRIER, "a", "b", "c", "d", Decision.MET, unit="ms", high=3.5))
     marks.keep_in(None)
+    marks.keep_in(tmp_path / marks.FILE)
+    notes.keep_in(None)
+    notes.keep_in(tmp_path)
     (found,) = figures.read(tmp_path / figures.FILE)
     assert (found.kind, found.high, found.low) == (FigureKind.CARRIER, 3.5, None) and figures.take() == [found]
     (tmp_path / figures.FILE).write_text('{"kind": "carrier"}\n')
-    with pytest.raises(BenchFault, match=r"figures\.jsonl:1: is no figure"):
+    with pytest.raises(BenchFault, match=r"figures\.jsonl:1: is no note"):
         figures.read(tmp_path / figures.FILE)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from robot_runs import RobotRun
 
-from niclab.core import figures, marks
+from niclab.core import figures, notes
 from niclab.core.decision import Decision
 from niclab.core.exit_status import ExitStatus
 from niclab.core.figures import FigureKind, NotedFigure
@@ -42,10 +42,10 @@ MET = NotedFigure(FigureKind.PCIE, "PCI Express of dut.p0", "x4 at 8 GT/s", "x4 
 @pytest.fixture
 def run_dir(good_run: RobotRun, tmp_path: Path) -> Path:
     folder = Path(shutil.copytree(good_run.folder, tmp_path / "run"))
-    marks.keep_in(folder / "evidence" / marks.FILE)
+    notes.keep_in(folder / "evidence")
     for figure in (MET, MET, MISSED):
         figures.note(figure)
-    marks.keep_in(None)
+    notes.keep_in(None)
     figures.take()
     seal(folder / "evidence", [])
     return folder
@@ -146,4 +146,4 @@ def test_an_older_certificate_of_other_files_stays_as_it_is(run_dir: Path) -> No
 def test_unreadable_figures_are_a_reason(run_dir: Path) -> None:
     (run_dir / "evidence" / figures.FILE).write_text("x\n")
     assert certify(run_dir, 0) is not ExitStatus.CERTIFIED
-    assert "figures.jsonl:1: is no figure" in " ".join(map(str, record_of(run_dir)["reasons"]))  # type: ignore[call-overload]
+    assert "figures.jsonl:1: is no note" in " ".join(map(str, record_of(run_dir)["reasons"]))  # type: ignore[call-overload]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from robot_runs import RobotRun
 
-from niclab.core import exposure, marks
+from niclab.core import exposure, marks, notes
 from niclab.core.exit_status import ExitStatus
 from niclab.core.exposure import Exposure
 from niclab.core.marks import MarkKind
@@ -61,7 +61,7 @@ def test_a_run_without_remarks_shows_its_time_alone(run_dir: Path) -> None:
 
 
 def test_what_the_run_would_have_missed(run_dir: Path) -> None:
-    marks.keep_in(run_dir / "evidence" / marks.FILE)
+    notes.keep_in(run_dir / "evidence")
     exposure.note(Exposure.FRAMES, 5000)
     exposure.note(Exposure.FRAMES, 4070)
     exposure.note(Exposure.LOADED_SECONDS, 120)
@@ -69,7 +69,7 @@ def test_what_the_run_would_have_missed(run_dir: Path) -> None:
         exposure.note(Exposure.LINK_FAILURES, 1)
     marks.note(MarkKind.BOOT, "dut", 60)
     marks.note(MarkKind.BOOT, "dut", 60)
-    marks.keep_in(None)
+    notes.keep_in(None)
     assert remarks_of(run_dir)["Power"][1] == [
         "9,070 frames compared: damage rarer than 1 in 3,023 is seen with less than 95 %",
         "dut booted 2 times: a fault of one boot in ten is missed with 81 %",
@@ -85,12 +85,12 @@ def test_the_fewest_runs_of_a_figure_say_what_was_missed() -> None:
 
 
 def test_discarded_runs_and_recoveries_are_counted(run_dir: Path) -> None:
-    marks.keep_in(run_dir / "evidence" / marks.FILE)
+    notes.keep_in(run_dir / "evidence")
     for _ in range(2):
         marks.note(MarkKind.DISCARDED, "dut.p0 to peer.p0: 20 Mbit/s not counted: dut stood still for 300 ms")
     marks.note(MarkKind.RECOVERY, "dut: BMC reset", 61.2)
     marks.note(MarkKind.BOOT, "dut", 60)
-    marks.keep_in(None)
+    notes.keep_in(None)
     found = remarks_of(run_dir)
     assert found["Traffic"][0] == "2 runs not counted" and len(found["Traffic"][1]) == 2
     assert found["Recoveries"] == ("1 by the lab, because a server did not answer", ["dut: BMC reset: 61 s"])

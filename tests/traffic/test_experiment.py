@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from niclab.core import marks
+from niclab.core import marks, notes
 from niclab.core.marks import MarkKind
 from niclab.report.charts import Chart
 from niclab.stats.judge import judge_values
@@ -34,7 +34,7 @@ class Toy(Answer):
 
 
 def test_a_warning_of_an_answer_that_is_met_is_noted(tmp_path: Path) -> None:
-    marks.keep_in(tmp_path / marks.FILE)
+    notes.keep_in(tmp_path)
     judge([Toy()])
     (noted,) = marks.read(tmp_path / marks.FILE)
     assert (noted.kind, noted.subject) == (MarkKind.OUTLIER, "dut to peer: run 7 is far below the rest")

@@ -1,18 +1,17 @@
 """How much of what could go wrong was asked of a card in a run: frames compared, links that failed, time under load.
 
-Each note is a line of ``exposure.jsonl`` next to the marks; the certificate says from it what the run would have
-missed.
+Each note is a line of ``exposure.jsonl`` in the evidence of the run; the certificate says from it what the run would
+have missed.
 """
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
-from niclab.core import marks
-from niclab.core.verdict import BenchFault
+from niclab.core import notes
 
 FILE = "exposure.jsonl"
 
@@ -35,7 +34,7 @@ def note(kind: Exposure, amount: float) -> None:
     Raises:
         BenchFault: The file cannot be written.
     """
-    marks.append(FILE, json.dumps({"kind": kind.value, "amount": amount}))
+    notes.add(FILE, {"kind": kind.value, "amount": amount})
 
 
 def read(file: Path) -> Counter[Exposure]:
@@ -48,10 +47,10 @@ def read(file: Path) -> Counter[Exposure]:
         BenchFault: The file cannot be read, or a line is no note.
     """
     sums = Counter[Exposure]()
-    try:
-        for line in file.read_text("utf-8").splitlines() if file.exists() else []:
-            content = json.loads(line)
-            sums[Exposure(content["kind"])] += content["amount"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise BenchFault(f"{file}: cannot be read: {error}; expected: kind and amount on each line") from error
+    for noted in notes.read(file, _noted, "kind and amount"):
+        sums.update(noted)
     return sums
+
+
+def _noted(content: Any) -> Counter[Exposure]:
+    return Counter({Exposure(content["kind"]): content["amount"] + 0})

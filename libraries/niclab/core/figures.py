@@ -1,20 +1,19 @@
 """What was measured against what was expected, noted as it is found: the figures of a certificate.
 
-The notes are ``figures.jsonl`` next to the marks of the run (:mod:`niclab.core.marks`), and are kept in this process
-until :func:`take` so that a test that passes can say them. Without a file to write to, they are only kept.
+The notes are ``figures.jsonl`` in the evidence of the run (:mod:`niclab.core.notes`), and are kept in this process
+until :func:`take` so that a test that passes can say them.
 """
 
 from __future__ import annotations
 
-import json
 import time
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
-from niclab.core import marks
+from niclab.core import notes
 from niclab.core.decision import Decision
-from niclab.core.verdict import BenchFault
 
 FILE = "figures.jsonl"
 _NOTED: list[NotedFigure] = []
@@ -74,7 +73,7 @@ def note(figure: NotedFigure) -> None:
     """
     timed = replace(figure, ended=round(time.time(), 3))
     _NOTED.append(timed)
-    marks.append(FILE, json.dumps(asdict(timed), ensure_ascii=False))
+    notes.add(FILE, asdict(timed))
 
 
 def take() -> list[NotedFigure]:
@@ -93,16 +92,8 @@ def read(file: Path) -> list[NotedFigure]:
     Raises:
         BenchFault: The file cannot be read, or a line is no figure.
     """
-    try:
-        lines = file.read_text("utf-8").splitlines() if file.exists() else []
-    except (OSError, UnicodeDecodeError) as error:
-        raise BenchFault(f"{file}: cannot be read: {error}") from error
-    return [_figure(file, number, line) for number, line in enumerate(lines, start=1)]
+    return notes.read(file, _figure, "the fields of a figure")
 
 
-def _figure(file: Path, number: int, line: str) -> NotedFigure:
-    try:
-        content = json.loads(line)
-        return NotedFigure(**{**content, "kind": FigureKind(content["kind"]), "outcome": Decision(content["outcome"])})
-    except (ValueError, KeyError, TypeError) as error:
-        raise BenchFault(f"{file}:{number}: is no figure: {error}; expected: the fields of a figure") from error
+def _figure(content: Any) -> NotedFigure:
+    return NotedFigure(**{**content, "kind": FigureKind(content["kind"]), "outcome": Decision(content["outcome"])})

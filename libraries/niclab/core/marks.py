@@ -1,26 +1,24 @@
 """What a run notes of itself while it goes on: boots, recoveries, waits, and traffic runs that are not counted.
 
-The notes are ``marks.jsonl`` in the evidence of the run. Without a file to write to, nothing is noted::
+They are ``marks.jsonl`` in the evidence of the run (:mod:`niclab.core.notes`)::
 
-    marks.keep_in(run_dir / "evidence" / marks.FILE)
     with marks.timed(MarkKind.BOOT, "dut"):
         ...
 """
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
-from niclab.core.verdict import BenchFault
+from niclab.core import notes
 
 FILE = "marks.jsonl"
-_FILES: list[Path] = []
 
 
 class MarkKind(StrEnum):
@@ -52,17 +50,6 @@ class Mark:
     seconds: float
 
 
-def keep_in(file: Path | None) -> None:
-    """Write the marks of this process to a file from now on.
-
-    Args:
-        file: The file, made when the first mark is noted; None ends it.
-    """
-    if file is not None:
-        file.parent.mkdir(parents=True, exist_ok=True)
-    _FILES[:] = [] if file is None else [file]
-
-
 def note(kind: MarkKind, subject: str, seconds: float = 0.0) -> None:
     """Note what has just ended.
 
@@ -74,26 +61,7 @@ def note(kind: MarkKind, subject: str, seconds: float = 0.0) -> None:
     Raises:
         BenchFault: The file cannot be written.
     """
-    append(FILE, json.dumps(asdict(Mark(kind, subject, round(time.time(), 3), round(seconds, 3)))))
-
-
-def append(name: str, line: str) -> None:
-    """Add a line to a file in the folder of the marks, if there is one.
-
-    Args:
-        name: Name of the file.
-        line: Its new line.
-
-    Raises:
-        BenchFault: The file cannot be written.
-    """
-    for marks_file in _FILES:
-        file = marks_file.with_name(name) if name != FILE else marks_file
-        try:
-            with file.open("a", encoding="utf-8") as noted:
-                noted.write(line + "\n")
-        except OSError as error:
-            raise BenchFault(f"{file}: cannot be written: {error.strerror}") from error
+    notes.add(FILE, asdict(Mark(kind, subject, round(time.time(), 3), round(seconds, 3))))
 
 
 @contextmanager
@@ -123,17 +91,9 @@ def read(file: Path) -> list[Mark]:
     Raises:
         BenchFault: The file cannot be read, or a line is no mark.
     """
-    try:
-        lines = file.read_text("utf-8").splitlines() if file.exists() else []
-    except (OSError, UnicodeDecodeError) as error:
-        raise BenchFault(f"{file}: cannot be read: {error}") from error
-    return [_mark(file, number, line) for number, line in enumerate(lines, start=1)]
+    return notes.read(file, _mark, "kind, subject, ended and seconds")
 
 
-def _mark(file: Path, number: int, line: str) -> Mark:
-    try:
-        content = json.loads(line)
-        kind, subject = MarkKind(content["kind"]), str(content["subject"])
-        return Mark(kind, subject, float(content["ended"]), float(content["seconds"]))
-    except (ValueError, KeyError, TypeError) as error:
-        raise BenchFault(f"{file}:{number}: is no mark: {error}; expected: kind, subject, ended, seconds") from error
+def _mark(content: Any) -> Mark:
+    kind, subject = MarkKind(content["kind"]), str(content["subject"])
+    return Mark(kind, subject, float(content["ended"]), float(content["seconds"]))

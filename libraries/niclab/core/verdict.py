@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 
 
 class CardFailure(AssertionError):
@@ -89,3 +90,30 @@ def blame(troubles: Sequence[Trouble]) -> None:
     fail_with(lines if any(found.of_card for found in troubles) else [])
     if lines:
         raise BenchFault("\n".join(lines))
+
+
+class Blamed(Enum):
+    """The side that is wrong where a check fails."""
+
+    CARD = "Card"
+    BENCH = "Bench"
+
+
+def require(blamed: Blamed, subject: str, measured: str, expected: str, source: str = "", *, met: bool) -> None:
+    """End a check of one fact.
+
+    Args:
+        blamed: The side that is wrong unless it is ``met``.
+        subject: What was measured.
+        measured: What was found, in words.
+        expected: What is right, in words.
+        source: Where that is said; empty where nobody says it.
+        met: Is it as expected?
+
+    Raises:
+        CardFailure: The card is wrong.
+        BenchFault: The bench is.
+    """
+    if not met:
+        text = f"{subject}: {measured}; expected {expected}{f' ({source})' if source else ''}"
+        blame([Trouble(text, of_card=blamed is Blamed.CARD)])

@@ -5,11 +5,13 @@ Each question bounds its own; this is the bound of the whole run, by the share t
 
 from __future__ import annotations
 
-import json
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from niclab.bench.records import Role
+from niclab.core import notes
 from niclab.core.verdict import BenchFault, Undecided
 from niclab.report.results import TestRecord, check_of_run
 from niclab.report.runfolder import EVIDENCE_FOLDER
@@ -19,6 +21,28 @@ FILE = "traffic-runs.jsonl"
 CHECK = "Traffic runs that were not counted"
 _ALLOWED = 1
 """One spoiled run is allowed however few there are."""
+
+
+@dataclass(frozen=True)
+class _Made:
+    """One run: the servers that stood still in it, and the share of such runs that the bench file allows."""
+
+    stood: tuple[str, ...]
+    bound_percent: float
+
+
+@dataclass(frozen=True)
+class _Idle:
+    """The comparison with an idle dut: how often it stood still in how many seconds."""
+
+    seconds: float
+    stood: int
+
+
+def _noted(content: Any) -> _Made | _Idle:
+    if "idle_s" in content:
+        return _Idle(float(content["idle_s"]), int(content["stood_idle"]))
+    return _Made(tuple(map(str, content["stood"])), float(content["bound_percent"]))
 
 
 def exceeds(spoiled: int, made: int, bound_percent: float) -> bool:
@@ -53,28 +77,21 @@ def spoiled_runs_check(run_dir: Path) -> TestRecord | None:
 
 
 def _findings(file: Path) -> list[str]:
-    spoiled, made, bound, idle = Counter[str](), 0, 0.0, list[tuple[float, int]]()
-    try:
-        for line in file.read_text("utf-8").splitlines():
-            entry = json.loads(line)
-            if "idle_s" in entry:
-                idle.append((float(entry["idle_s"]), int(entry["stood_idle"])))
-                continue
-            made, bound = made + 1, float(entry["bound_percent"])
-            spoiled.update(str(name) for name in entry["stood"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise BenchFault(f"{file}: cannot be read: {error}; expected: stood and bound_percent on each line") from error
+    noted = notes.read(file, _noted, "stood and bound_percent, or idle_s and stood_idle")
+    made = [each for each in noted if isinstance(each, _Made)]
+    idle = [each for each in noted if isinstance(each, _Idle)]
+    spoiled, bound = Counter(name for each in made for name in each.stood), made[-1].bound_percent if made else 0.0
     return [
-        _finding(role, spoiled[role.value], made, bound, idle)
+        _finding(role, spoiled[role.value], len(made), bound, idle)
         for role in Role
-        if exceeds(spoiled[role.value], made, bound)
+        if exceeds(spoiled[role.value], len(made), bound)
     ]
 
 
-def _finding(role: Role, spoiled: int, made: int, bound: float, idle: list[tuple[float, int]]) -> str:
+def _finding(role: Role, spoiled: int, made: int, bound: float, idle: list[_Idle]) -> str:
     share = f"{role.value} stood still in {spoiled} of {made} traffic runs; expected: at most {bound:g} % (bench file)"
-    if role is Role.PEER or any(stood for _, stood in idle):
-        compared = "".join(f"; it did so {stood} times in {seconds:g} s without traffic" for seconds, stood in idle)
+    if role is Role.PEER or any(each.stood for each in idle):
+        compared = "".join(f"; it did so {each.stood} times in {each.seconds:g} s without traffic" for each in idle)
         return f"{BenchFault.__name__}: {share}{compared if role is Role.DUT else ''}"
-    compared = "".join(f"; not once in {seconds:g} s without traffic" for seconds, _ in idle)
+    compared = "".join(f"; not once in {each.seconds:g} s without traffic" for each in idle)
     return f"{Undecided.__name__}: {share}{compared}: card, driver or firmware of the server may be what stops it"

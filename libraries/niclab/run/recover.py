@@ -10,14 +10,13 @@ A server that stays away is out of service: it is not tried again in this run.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 
 from niclab.bench.records import OperatingSystem
-from niclab.core import marks
+from niclab.core import marks, notes
 from niclab.core.marks import MarkKind
 from niclab.core.parallel import side_by_side
 from niclab.core.verdict import BenchFault, NotApplicable
@@ -137,7 +136,7 @@ class _Ladder:
         seconds = round(deadline.seconds - deadline.left, 3)
         rung = Rung(self._server.name, step, outcome, deadline_s, seconds, round(time.time(), 3), text or "no words")
         self.recovery.rungs.append(rung)
-        marks.append(FILE, json.dumps(asdict(rung)))
+        notes.add(FILE, asdict(rung))
         return outcome is StepEnding.RECOVERED
 
     def _console(self, deadline: Deadline) -> str:

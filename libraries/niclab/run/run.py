@@ -15,7 +15,7 @@ from niclab.bench.bench_file import load_bench
 from niclab.bench.commands import Controller
 from niclab.bench.records import Bench, OperatingSystem, Port, Role
 from niclab.card import Card
-from niclab.core import marks
+from niclab.core import notes
 from niclab.core.marks import MarkKind, timed
 from niclab.core.parallel import side_by_side
 from niclab.core.undo import Action, ActionKind, Journal
@@ -182,8 +182,8 @@ class Run:
             BenchFault: The bench is in use, cannot be restored, or a server cannot be reached or recovered.
         """
         self._stack.enter_context(self.journal.hold())
-        marks.keep_in(self.evidence_folder / marks.FILE)
-        self._stack.callback(marks.keep_in, None)
+        notes.keep_in(self.evidence_folder)
+        self._stack.callback(notes.keep_in, None)
         try:
             if self.bench.commands is not None or self.journal.pending():
                 self.undoing.lease_what_runs()

@@ -9,6 +9,7 @@ from niclab.card import Setting, SettingKind
 from niclab.core.verdict import BenchFault
 from niclab.hosts.steering_kinds import SteeringKind
 from niclab.run.run import Run
+from niclab.run.temporary import put_back
 from niclab.settings import steering
 from niclab.settings.held import held
 
@@ -90,6 +91,17 @@ class Tuning:
             BenchFault: It does not take the value.
         """
         self.set(role.value, Setting(kind=SettingKind.SYSCTL, name=name, to=value))
+
+    def undo(self, role: Role, what: str, command: str) -> None:
+        """Run a command on a server when the running test or suite ends.
+
+        Args:
+            role: The server.
+            what: What will be changed, in words.
+            command: The command, which must do no harm where nothing was changed.
+        """
+        server = self._run.server(role)
+        self._hold(put_back(self._run, server, server.name, what, command))
 
     def steer(self, port: str, kind: SteeringKind, cpus: frozenset[int]) -> None:
         """Steer interrupts or packets of a port until the running test or suite ends, and read it back.

@@ -6,12 +6,11 @@ bound of the bench file, it is watched for a while with nothing to carry: what v
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Collection
 
 from niclab.bench.records import Role
-from niclab.core import exposure, marks
+from niclab.core import exposure, notes
 from niclab.core.exposure import Exposure
 from niclab.core.wait import pause
 from niclab.report.spoiled_runs import FILE, exceeds
@@ -48,9 +47,7 @@ class RunCount:
         self._spoiled.update(stood)
         self._alone += set(stood) == {Role.DUT.value}
         exposure.note(Exposure.LOADED_SECONDS, seconds)
-        marks.append(
-            FILE, json.dumps({"stood": sorted(stood), "bound_percent": self._run.bench.discarded_runs_percent})
-        )
+        notes.add(FILE, {"stood": sorted(stood), "bound_percent": self._run.bench.discarded_runs_percent})
 
     def _finish(self) -> None:
         """Compare with an idle dut where it spoiled too many runs, before anything is undone."""
@@ -63,4 +60,4 @@ class RunCount:
         before = both.told()
         pause(seconds)
         stood = [each for each in both.between(before, both.told()) if each.server == Role.DUT.value]
-        marks.append(FILE, json.dumps({"idle_s": round(seconds, 1), "stood_idle": len(stood)}))
+        notes.add(FILE, {"idle_s": round(seconds, 1), "stood_idle": len(stood)})

@@ -9,4 +9,4 @@ Test Tags        slow
 *** Test Cases ***
 A VLAN On An active-backup Bond Is As Fast As The Sheet Allows
     [Tags]    allure.severity:critical    req:SUS-07
-    TCP In A VLAN On A Bond Should Reach Its Limit
+    TCP In A VLAN On A Bond Should Reach The Fraction On The Sheet
