@@ -66,13 +66,9 @@ def test_an_answer_becomes_a_figure() -> None:
 
 def test_figures_are_read_back_and_damage_is_found(tmp_path: Path) -> None:
     figures.take()  # what other tests of this process have noted
-from niclab.core import notes
-    figures.note(NotedFigure(FigureKind.CARRIER, "a", "b", "c", "d", "met", unit="ms", high=3.5))
-    figures.note(NotedFigure(FigureKind.CARRIER, "a", "b", "c", "d", Decision.MET, unit="ms", high=3.5))
-    marks.keep_in(None)
-    marks.keep_in(tmp_path / marks.FILE)
-    notes.keep_in(None)
     notes.keep_in(tmp_path)
+    figures.note(NotedFigure(FigureKind.CARRIER, "a", "b", "c", "d", Decision.MET, unit="ms", high=3.5))
+    notes.keep_in(None)
     (found,) = figures.read(tmp_path / figures.FILE)
     assert (found.kind, found.high, found.low) == (FigureKind.CARRIER, 3.5, None) and figures.take() == [found]
     (tmp_path / figures.FILE).write_text('{"kind": "carrier"}\n')
