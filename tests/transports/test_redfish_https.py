@@ -174,7 +174,9 @@ ELSEWHERE = pytest.mark.parametrize(
 @ELSEWHERE
 def test_a_question_is_not_sent_on_elsewhere(endpoint: RedfishEndpoint, service: FakeService, place: str) -> None:
     service.redirect, service.redirected = place, ("GET",)
-    with pytest.raises(BenchFault, match=rf"GET /redfish/v1/: sent on to '{place}' \(HTTP 307\), wanted an answer from"):
+    with pytest.raises(
+        BenchFault, match=rf"GET /redfish/v1/: sent on to '{place}' \(HTTP 307\), wanted an answer from"
+    ):
         Redfish(endpoint).power_status()
     assert len(service.requests) == 1
 

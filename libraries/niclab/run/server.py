@@ -133,7 +133,7 @@ class Server:
             password = self._secrets.get(entry.password_secret)
             log_file = self._evidence / f"console-{self.name}.log"
             self._console = SerialConsole(
-                ConsoleEndpoint(f"{self.name} console", entry.url, entry.user, password, log_file)
+                ConsoleEndpoint(f"{self.name} console", entry.url, entry.user, password, log_file, entry.baud)
             )
         if not self._console.alive:
             self._console.open()

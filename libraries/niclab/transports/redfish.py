@@ -141,7 +141,10 @@ class Redfish(Bmc):
     def _members(self, path: str) -> list[Json]:
         """Members of a collection; those that it only names are fetched."""
         items = [item for page in self._pages(path) for item in page["Members"]]
-        return [item if isinstance(item, dict) and "Id" in item else self._https.get(self._link({"Member": item}, "Member")) for item in items]
+        return [
+            item if isinstance(item, dict) and "Id" in item else self._https.get(self._link({"Member": item}, "Member"))
+            for item in items
+        ]
 
     def _link(self, resource: Json, key: str) -> str:
         link = resource.get(key)

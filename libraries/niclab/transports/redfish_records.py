@@ -106,7 +106,9 @@ def sensor_of_member(resource: Json) -> Sensor:
     """
     kind = _READING_TYPES.get(str(resource.get("ReadingType")), SensorKind.OTHER)
     unit = resource.get("ReadingUnits")
-    return _sensor(resource, kind, resource.get("Reading"), None if unit is None else _UNITS.get(unit, plain(str(unit))))
+    return _sensor(
+        resource, kind, resource.get("Reading"), None if unit is None else _UNITS.get(unit, plain(str(unit)))
+    )
 
 
 def _sensor(item: Json, kind: SensorKind, reading: object, unit: str | None) -> Sensor:
