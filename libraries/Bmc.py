@@ -8,7 +8,6 @@ from robot.api.deco import keyword, library
 from BenchLibrary import BenchLibrary
 from niclab.bench.records import Role
 from niclab.core.verdict import BenchFault
-from niclab.run.power import power_cycle
 from niclab.transports.bmc import PowerState, SensorKind
 
 
@@ -65,7 +64,7 @@ class Bmc(BenchLibrary):
         """
         target = self.run.server(server)
         before = {entry.id for entry in target.bmc.sel()}
-        power_cycle(self.run, server)
+        target.power_cycle()
         new = [entry for entry in target.bmc.sel() if entry.id not in before]
         for entry in new:
             logger.info(str(entry))

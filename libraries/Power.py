@@ -8,7 +8,6 @@ from robot.api.deco import keyword, library
 from BenchLibrary import BenchLibrary
 from niclab.bench.records import Role
 from niclab.checks.starts import Start, Starts
-from niclab.run.power import power_cycle
 
 
 @library(scope="GLOBAL")
@@ -25,7 +24,7 @@ class Power(BenchLibrary):
         Raises:
             BenchFault: The BMC does not answer, or the server does not come back in its time.
         """
-        power_cycle(self.run, server)
+        self.run.server(server).power_cycle()
 
     @keyword(tags=["boots"])
     def reboot(self, server: Role) -> None:

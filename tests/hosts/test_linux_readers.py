@@ -93,6 +93,8 @@ DEFECTS = [
         "'Speed 8GT/s, Width",
     ),
     ("lspci", "ixgbe-domain", "LnkCtl2: Target", "LnkSta: Target", "'Speed 8GT/s, Width x8'|LnkSta once"),
+    ("lspci", "ixgbe-domain", "Target Link Speed: 16GT/s", "Target Link Speed: 7GT/s", "'Target Link Speed: 8GT/s'"),
+    ("lspci", "ixgbe-domain", "Target Link Speed: 16GT/s", "Target Speed: 16GT/s", "'Target Link Speed: 8GT/s'"),
     ("lspci", "ixgbe-domain", "0000:01:00.1 Eth", "0000:01:00.9 Eth", "line 1 .*a device such as"),
     ("lspci", "cx4lx-vpd", "MaxPayload 256 bytes, Max", "MaxPayload abc bytes, Max", "'MaxPayload 256 bytes"),
     ("lspci", "cx4lx-vpd", "MaxPayload 256 bytes, Max", "MaxPayload 987 bytes, Max", "'MaxPayload 256 bytes"),

@@ -195,6 +195,29 @@ class TestPcie:
             Pcie().pcie_link_should_be_as_on_the_sheet()
         assert str(caught.value).endswith(f"; {link.upstream.slot} above it can do {said} (LnkCap)")
 
+    @pytest.mark.parametrize("place", [0, 1], ids=["above the switch", "at the card"])
+    def test_a_slot_that_is_set_to_a_lower_speed_is_the_benchs(self, bench: FakeBench, place: int) -> None:
+        nic = bench.dut.nics[0]
+        link = nic.path[place]
+        link = replace(link, upstream=replace(link.upstream, lnkcap_gts=8, lnkctl2_gts=2.5), gts=2.5)
+        nic.path = (link, nic.path[1]) if place == 0 else (nic.path[0], link)
+        said = f"; {link.upstream.slot} above it is set to 2.5 GT/s at most (LnkCtl2 Target Link Speed)"
+        with pytest.raises(BenchFault) as caught:
+            Pcie().pcie_link_should_be_as_on_the_sheet()
+        assert str(caught.value).endswith(said)
+
+    @pytest.mark.parametrize(("target", "gts"), [(8, 2.5), (None, 2.5), (5, 2.5), (16, 16)])
+    def test_a_slot_that_is_not_set_to_that_speed_leaves_it_to_the_card(
+        self, bench: FakeBench, target: float | None, gts: float
+    ) -> None:
+        """And the lower end does not decide: a card of 2.5 GT/s has that as its own target."""
+        nic = bench.dut.nics[0]
+        link = nic.path[1]
+        above, below = replace(link.upstream, lnkctl2_gts=target), replace(link.downstream, lnkctl2_gts=gts)
+        nic.path = (nic.path[0], replace(link, upstream=above, downstream=below, gts=gts))
+        with pytest.raises(CardFailure, match=r" GT/s\), sheet intel-82574l wants 8 GT/s$"):
+            Pcie().pcie_link_should_be_as_on_the_sheet()
+
     def test_a_slot_that_can_do_more_leaves_it_to_the_card(self, bench: FakeBench) -> None:
         nic = bench.dut.nics[0]
         above = replace(nic.path[1].upstream, lnkcap_width=8, lnkcap_gts=16)

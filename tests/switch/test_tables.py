@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 from fake_switch import PARTNER, PORTS, FakeSwitch
+from toy_mib import FakeAgent, ToyMib
 
 from niclab.core.verdict import BenchFault
+from niclab.switch.model import load_model
 from niclab.switch.records import LacpFlags
 from niclab.switch.switch import Switch
 from niclab.switch.texts import text
@@ -52,7 +54,27 @@ class TestAddresses:
 
     def test_a_switch_without_a_bridge_is_an_error(self, switch: Switch, fake: FakeSwitch) -> None:
         fake.mib.drop("dot1dBasePortIfIndex")
-        with pytest.raises(BenchFault, match="dot1dBasePortIfIndex has no rows; wanted: a switch with a bridge"):
+        wanted = (
+            r"dot1dBasePortIfIndex has no rows; wanted: a switch with a bridge, or, .* in switch\.snmp\.bridge_vlans"
+        )
+        with pytest.raises(BenchFault, match=wanted):
+            switch.tables.ports_of_mac(MAC)
+
+    def test_a_switch_with_a_bridge_for_each_vlan_is_asked_by_vlan(self, fake: FakeSwitch) -> None:
+        """The agent itself has the bridge of VLAN 1, which is empty; bridge ports of each VLAN begin anew."""
+        bridges = {}
+        for vlan, port in ((20, "Gi1/0/1"), (30, PORT)):
+            bridge = ToyMib()
+            bridge.put("dot1dBasePortIfIndex", [49], PORTS[port])
+            bridges[vlan] = FakeAgent(bridge)
+        bridge.put("dot1dTpFdbPort", OCTETS, 49)
+        for name in ("dot1dBasePortIfIndex", "dot1qVlanFdbId"):
+            fake.mib.drop(name)
+        switch = Switch(FakeAgent(fake.mib), load_model("cisco-ios"), bridges)
+        assert switch.tables.ports_of_mac(MAC) == {PORT}
+        assert switch.tables.ports_of_mac("52:54:00:00:00:02") == set()
+        bridge.drop("dot1dBasePortIfIndex")
+        with pytest.raises(BenchFault, match=r"dot1dBasePortIfIndex of VLAN 30 has no rows; wanted: VLANs with ports"):
             switch.tables.ports_of_mac(MAC)
 
     def test_an_address_at_a_port_without_interface_is_an_error(self, switch: Switch, fake: FakeSwitch) -> None:

@@ -106,7 +106,8 @@ def resources() -> dict[str, Json]:
 
 
 class FakeService:
-    """The service. ``answers`` overrides (method, path): status and body. ``mute`` and ``drip`` never finish;
+    """The service. ``answers`` overrides (method, path): status and body; ``first_answers`` those before: status, body
+    and headers, each once. ``floods`` (a path) has a body without end. ``mute`` and ``drip`` never finish;
     ``hangs_up_on`` (a path) ends one connection unanswered; ``stuck`` accepts and does nothing; ``redirect`` sends
     the methods of ``redirected`` elsewhere. ``password`` is the user's."""
 
@@ -114,6 +115,9 @@ class FakeService:
         self.ca_file, key_file = certificate(folder, "bmc")
         self.resources = resources()
         self.answers: dict[tuple[str, str], tuple[int, Json | str]] = {}
+        self.first_answers: dict[tuple[str, str], list[tuple[int, Json | str | bytes, dict[str, str]]]] = {}
+        self.floods: str | None = None
+        self.flooded_bytes = 0
         self.requests: list[tuple[str, str, Json | None, str | None]] = []
         self.connections = 0
         self.mute = self.drip = self.stuck = False
@@ -186,6 +190,12 @@ class _Handler(BaseHTTPRequestHandler):
             service.hangs_up_on = None
             self.close_connection = True
             return
+        if service.floods == self.path:
+            self._flood()
+            return
+        if planned := service.first_answers.get((self.command, self.path)):
+            self._answer(*planned.pop(0))
+            return
         if service.redirect and self.command in service.redirected:
             self._answer(307, "", {"Location": service.redirect})
             return
@@ -198,8 +208,19 @@ class _Handler(BaseHTTPRequestHandler):
 
     do_GET = do_POST = do_PATCH = _serve  # the names that http.server calls
 
-    def _answer(self, status: int, content: Json | str, headers: dict[str, str] | None = None) -> None:
-        data = (content if isinstance(content, str) else json.dumps(content)).encode()
+    def _flood(self) -> None:
+        """A chunked body that never ends, 64 KiB every 2 ms at most."""
+        self.send_response(200)
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        piece = b"10000\r\n" + b" " * 0x10000 + b"\r\n"
+        while not self.service.released.wait(0.002):
+            self.wfile.write(piece)
+            self.service.flooded_bytes += 0x10000
+
+    def _answer(self, status: int, content: Json | str | bytes, headers: dict[str, str] | None = None) -> None:
+        data = content if isinstance(content, bytes) else json.dumps(content).encode()
+        data = content.encode() if isinstance(content, str) else data
         self.send_response(status)
         for name, value in (headers or {}).items():
             self.send_header(name, value)

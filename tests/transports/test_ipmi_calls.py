@@ -18,6 +18,7 @@ from niclab.transports import AuthenticationFailed, ConnectionLost, ipmi
 from niclab.transports.bmc import (
     CommandRefused,
     InsufficientPrivilege,
+    NotNow,
     PowerAction,
     PowerState,
     SensorKind,
@@ -34,6 +35,8 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> FakeBmc:
     bmc = FakeBmc()
     monkeypatch.setattr(FakeLan, "bmc", bmc, raising=False)
     monkeypatch.setattr(ipmi, "_Lan", FakeLan)
+    monkeypatch.setattr(ipmi, "NOT_NOW_WITHIN_S", 0.05)
+    monkeypatch.setattr(ipmi, "ASK_AGAIN_EVERY_S", 0.01)
     return bmc
 
 
@@ -152,7 +155,7 @@ def test_a_sensor_without_a_reading_has_no_value(
 
 def test_a_sensor_that_is_refused_otherwise_is_an_error(bmc: Ipmi, fake: FakeBmc) -> None:
     fake.records, fake.readings = [sensor_record(1, 1, "NIC Temp")], {1: b"\xff"}
-    with pytest.raises(CommandRefused, match="dut BMC: sensors: refused with completion code 0xff: Unspecified error"):
+    with pytest.raises(NotNow, match="dut BMC: sensors: not now: completion code 0xff: Unspecified error"):
         bmc.sensors()
 
 
@@ -196,7 +199,7 @@ def test_device_id(bmc: Ipmi) -> None:
         (errors.MessageStatusCodeError(0x0A), InsufficientPrivilege, "gets no operator session"),
         (errors.CompletionCodeError(0x81), InsufficientPrivilege, "user admin may not, with operator privilege"),
         (errors.MessageStatusCodeError(0x04), BenchFault, "cipher suite 17 is refused"),
-        (errors.MessageStatusCodeError(0x01), BenchFault, "no session: Insufficient resources"),
+        (errors.MessageStatusCodeError(0x01), NotNow, "no session: Insufficient resources"),
         (errors.IpmiConnectionError("no response"), ConnectionLost, "192.0.2.1, UDP port 623: no response"),
         (OSError("no route"), ConnectionLost, "no route"),
         (errors.DecodingError("short"), BenchFault, "cannot be read: DecodingError: short"),

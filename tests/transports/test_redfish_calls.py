@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from fake_redfish import CHASSIS, ENTRIES, LOG, PASSWORD, RESET, SYSTEM, USER, FakeService, link, members
 
-from niclab.core.verdict import BenchFault
+from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.transports.bmc import CommandRefused, PowerState, SensorKind, SensorStatus
 from niclab.transports.redfish import Redfish, RedfishEndpoint
 
@@ -157,7 +157,9 @@ def test_pages_that_run_in_a_circle_end(bmc: Redfish, service: FakeService) -> N
 
 def test_a_service_without_an_event_log_says_which_logs_it_has(bmc: Redfish, service: FakeService) -> None:
     service.resources[LOG]["Id"] = "Lclog"
-    with pytest.raises(BenchFault, match=f"no log service is a SEL; log services: {SYSTEM}/LogServices/Audit, {LOG}"):
+    with pytest.raises(
+        NotApplicable, match=f"no log service is a SEL; log services: {SYSTEM}/LogServices/Audit, {LOG}"
+    ):
         bmc.sel()
 
 

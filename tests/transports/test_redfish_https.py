@@ -13,13 +13,15 @@ import pytest
 from fake_redfish import PASSWORD, RESET, SYSTEM, USER, FakeService, certificate, error
 
 from niclab.core.verdict import BenchFault
-from niclab.transports import AuthenticationFailed, ConnectionLost, redfish
-from niclab.transports.bmc import CommandRefused, InsufficientPrivilege, PowerState
+from niclab.transports import AuthenticationFailed, ConnectionLost, redfish_https
+from niclab.transports.bmc import CommandRefused, InsufficientPrivilege, NotNow, PowerState
 from niclab.transports.redfish import Redfish, RedfishEndpoint
 
 
 @pytest.fixture
-def service(tmp_path: Path) -> Iterator[FakeService]:
+def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeService]:
+    monkeypatch.setattr(redfish_https, "NOT_NOW_WITHIN_S", 0.2)
+    monkeypatch.setattr(redfish_https, "ASK_AGAIN_EVERY_S", 0.02)
     service = FakeService(tmp_path)
     yield service
     service.stop()
@@ -101,6 +103,22 @@ def test_a_url_that_is_not_https_is_refused(endpoint: RedfishEndpoint, url: str)
         Redfish(replace(endpoint, url=url)).power_status()
 
 
+def test_one_401_is_no_proof(endpoint: RedfishEndpoint, service: FakeService) -> None:
+    service.first_answers["GET", SYSTEM] = [(401, error("Starting."), {})]
+    assert Redfish(endpoint).power_status() is PowerState.OFF
+
+
+def test_a_wrong_password_is_tried_twice_and_once_by_each_later_call(
+    endpoint: RedfishEndpoint, service: FakeService
+) -> None:
+    """A service may lock the user out."""
+    bmc = Redfish(replace(endpoint, password="wrong-one"))
+    for tries in (2, 3, 4):
+        with pytest.raises(AuthenticationFailed):
+            bmc.power_status()
+        assert len(service.requests) == tries
+
+
 def test_a_wrong_password(endpoint: RedfishEndpoint) -> None:
     with pytest.raises(AuthenticationFailed, match=r"HTTP 401: There is no valid session .*\(user admin") as raised:
         Redfish(replace(endpoint, password="wrong-one")).power_status()
@@ -114,10 +132,11 @@ def test_the_password_is_not_in_the_repr(endpoint: RedfishEndpoint) -> None:
 @pytest.mark.parametrize(
     ("status", "kind", "words"),
     [
-        (403, InsufficientPrivilege, "HTTP 403: Told why. .user admin"),
+        (403, InsufficientPrivilege, r"HTTP 403: Told why. \(Base.1.8.X\) \(user admin"),
         (409, CommandRefused, "HTTP 409: Told why."),
         (400, CommandRefused, "HTTP 400: Told why."),
-        (503, CommandRefused, "HTTP 503: Told why."),
+        (429, NotNow, "HTTP 429: Told why."),
+        (503, NotNow, "HTTP 503: Told why."),
     ],
 )
 def test_refusals_are_told_apart_in_the_words_of_the_service(
@@ -147,12 +166,19 @@ def test_an_answer_that_is_no_json_object_is_a_fault(
         Redfish(endpoint).power_status()
 
 
-def test_a_question_is_not_sent_on_elsewhere(endpoint: RedfishEndpoint, service: FakeService) -> None:
-    service.redirect = f"{service.url}/elsewhere"
-    service.redirected = ("GET",)
-    with pytest.raises(BenchFault, match=r"GET /redfish/v1/: sent on to https://.*/elsewhere, wanted an answer here"):
+ELSEWHERE = pytest.mark.parametrize(
+    "place", ["https://192.0.2.7/redfish/v1/", "http://127.0.0.1/x", "//192.0.2.7/x", "https://127.0.0.1:1/x", "ftp:x"]
+)
+
+
+@ELSEWHERE
+def test_a_question_is_not_sent_on_elsewhere(endpoint: RedfishEndpoint, service: FakeService, place: str) -> None:
+    service.redirect, service.redirected = place, ("GET",)
+    with pytest.raises(
+        BenchFault, match=rf"GET /redfish/v1/: sent on to '{place}' \(HTTP 307\), wanted an answer from"
+    ):
         Redfish(endpoint).power_status()
-    assert "/elsewhere" not in [path for _, path, *_ in service.requests]
+    assert len(service.requests) == 1
 
 
 def test_a_password_may_have_any_characters(endpoint: RedfishEndpoint, service: FakeService) -> None:
@@ -160,17 +186,46 @@ def test_a_password_may_have_any_characters(endpoint: RedfishEndpoint, service: 
     assert Redfish(replace(endpoint, password=service.password)).power_status() is PowerState.OFF
 
 
-def test_an_action_is_not_sent_on_elsewhere(endpoint: RedfishEndpoint, service: FakeService) -> None:
-    service.redirect = f"{service.url}/elsewhere"
-    with pytest.raises(BenchFault, match=f"POST {RESET}: sent on to https://.*/elsewhere, wanted an answer here"):
+@ELSEWHERE
+def test_an_action_is_not_sent_on_elsewhere(endpoint: RedfishEndpoint, service: FakeService, place: str) -> None:
+    service.redirect = place
+    with pytest.raises(BenchFault, match=f"POST {RESET}: sent on to '{place}'"):
         Redfish(endpoint).reset()
-    assert "/elsewhere" not in [path for _, path, *_ in service.requests]
+    assert len([method for method, *_ in service.requests if method == "POST"]) == 1
+
+
+@pytest.mark.parametrize("port", [True, False])
+def test_questions_and_orders_are_followed_on_the_same_host(
+    endpoint: RedfishEndpoint, service: FakeService, port: bool
+) -> None:
+    """A trailing slash is what services add."""
+    begin = service.url if port else ""
+    service.first_answers["GET", "/redfish/v1/Systems"] = [(308, "", {"Location": f"{begin}/redfish/v1/Systems/"})]
+    service.resources["/redfish/v1/Systems/"] = service.resources["/redfish/v1/Systems"]
+    service.first_answers["POST", RESET] = [(307, "", {"Location": f"{begin}{RESET}/"})]
+    Redfish(endpoint).reset()
+    assert service.requests[-1][:3] == ("POST", f"{RESET}/", {"ResetType": "ForceRestart"})
+
+
+@pytest.mark.parametrize("status", [301, 302, 303])
+def test_an_order_that_would_become_a_question_is_not_followed(
+    endpoint: RedfishEndpoint, service: FakeService, status: int
+) -> None:
+    service.first_answers["POST", RESET] = [(status, "", {"Location": f"{RESET}/"})]
+    with pytest.raises(BenchFault, match=rf"sent on to '{RESET}/' \(HTTP {status}\), wanted an answer here"):
+        Redfish(endpoint).reset()
+
+
+def test_redirects_in_a_circle_end(endpoint: RedfishEndpoint, service: FakeService) -> None:
+    service.redirect, service.redirected = "/redfish/v1/", ("GET",)
+    with pytest.raises(BenchFault, match="sent on more than 3 times"):
+        Redfish(endpoint).power_status()
 
 
 def test_a_mute_service_is_lost_by_the_deadline(
     endpoint: RedfishEndpoint, service: FakeService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(redfish, "REQUEST_WITHIN_S", 0.4)
+    monkeypatch.setattr(redfish_https, "REQUEST_WITHIN_S", 0.4)
     service.mute = True
     begin = time.monotonic()
     with pytest.raises(ConnectionLost, match=r"dut BMC: GET /redfish/v1/: no answer from https://"):
@@ -182,7 +237,7 @@ def test_a_service_that_drips_bytes_is_lost_by_the_deadline(
     endpoint: RedfishEndpoint, service: FakeService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each byte begins a new read timeout; the deadline of the request must not care."""
-    monkeypatch.setattr(redfish, "REQUEST_WITHIN_S", 0.4)
+    monkeypatch.setattr(redfish_https, "REQUEST_WITHIN_S", 0.4)
     service.drip = True
     service.resources["/redfish/v1/"]["Padding"] = "x" * 400
     begin = time.monotonic()

@@ -17,6 +17,7 @@ from pydantic import Field
 from niclab.bench.switch import SwitchEntry
 from niclab.core.verdict import BenchFault, Deviation, Trouble
 from niclab.files.types import (
+    Baud,
     CipherSuite,
     Command,
     ConsoleUrl,
@@ -126,11 +127,12 @@ class BmcEntry(Record):
 
 
 class Console(Record):
-    """The serial console, and the login on it."""
+    """The serial console, and the login on it. ``baud``: speed of a local line, or one behind RFC 2217."""
 
     url: ConsoleUrl
     user: User
     password_secret: SecretName
+    baud: Baud = 115200
 
 
 class Boot(Record):

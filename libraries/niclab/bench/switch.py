@@ -18,6 +18,9 @@ SwitchPortName = Annotated[
 ]
 
 
+VlanId = Annotated[int, Field(ge=1, le=4094), Wanted("a VLAN, 1..4094")]
+
+
 class CommunityEntry(Record):
     """SNMP v2c: names of the secrets that hold the community that reads and the one that writes."""
 
@@ -36,11 +39,15 @@ class SnmpUser(Record):
 
 
 class SnmpEntry(Record):
-    """How the switch is asked: by ``v3`` where it can, else by ``v2c``. Exactly one."""
+    """How the switch is asked: by ``v3`` where it can, else by ``v2c``. Exactly one.
+
+    ``bridge_vlans``: the VLANs of the bench's ports, on a switch that has a bridge for each VLAN.
+    """
 
     port: UdpPort = 161
     v3: SnmpUser | None = None
     v2c: CommunityEntry | None = None
+    bridge_vlans: tuple[VlanId, ...] = ()
 
 
 class SwitchEntry(Record):

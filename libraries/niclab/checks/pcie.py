@@ -26,7 +26,7 @@ def require_link(run: Run, say: Say) -> None:
 
     Raises:
         CardFailure: A path is narrower, wider, slower or faster than the sheet says.
-        BenchFault: Paths are narrower or slower only because a slot, riser or bridge can do no more.
+        BenchFault: Paths are narrower or slower only because a slot, riser or bridge can do no more, or is set so.
         NotApplicable: The card is on conventional PCI, or the sheet does not know width or speed.
         Deviation: Speeds are right, and the bench declares that its emulated card deviates in width.
         Undecided: No link above a port can be read.
@@ -60,14 +60,23 @@ def require_link(run: Run, say: Say) -> None:
                 _of_slot(text, narrowest, f"x{able}") if able and able < width else Trouble(text, of_card=True)
             )
         if slowest.gts != speed_gts:
-            found, can = f"{slowest.gts:g} GT/s ({_shown(slowest)})", slowest.upstream.lnkcap_gts
+            found = f"{slowest.gts:g} GT/s ({_shown(slowest)})"
             text = f"{port.place} trained to {found}, sheet {card.name} wants {speed_gts:g} GT/s"
-            problems.append(
-                _of_slot(text, slowest, f"{can:g} GT/s") if can and can < speed_gts else Trouble(text, of_card=True)
-            )
+            problems.append(_slow(text, slowest, speed_gts))
     blame(problems)
     if deviation:
         raise deviation.verdict(f"x{width}")
+
+
+def _slow(text: str, link: PcieLink, speed_gts: float) -> Trouble:
+    """The upper end could do no more, or is told to do no more; else it is the card."""
+    can, target = link.upstream.lnkcap_gts, link.upstream.lnkctl2_gts
+    if can and can < speed_gts:
+        return _of_slot(text, link, f"{can:g} GT/s")
+    if target == link.gts < speed_gts:
+        told = f"{link.upstream.slot} above it is set to {target:g} GT/s at most (LnkCtl2 Target Link Speed)"
+        return Trouble(f"{text}; {told}", of_card=False)
+    return Trouble(text, of_card=True)
 
 
 def _of_slot(text: str, link: PcieLink, most: str) -> Trouble:

@@ -13,7 +13,6 @@ from niclab.bench.records import Role
 from niclab.checks import driver, pcie
 from niclab.checks.asked import Say
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
-from niclab.run.power import power_cycle
 from niclab.run.ready import make_ready
 from niclab.run.run import Run
 
@@ -105,7 +104,7 @@ class Starts:
         if start is Start.WARM:
             self._run.server(Role.DUT).reboot()
         else:
-            power_cycle(self._run, Role.DUT)
+            self._run.server(Role.DUT).power_cycle()
 
     def _look(self, check: Callable[[Run, Say], None]) -> _Found:
         found = _Found()

@@ -151,6 +151,7 @@ RedfishUrl = Annotated[
 ConsoleUrl = Annotated[
     str, refuse_if(_is_no_console), Wanted('"rfc2217://HOST:PORT", "tcp://HOST:PORT" or a device such as /dev/ttyUSB0')
 ]
+Baud = Annotated[int, one_of(9600, 19200, 38400, 57600, 115200, 230400, 921600, 1500000), Wanted("a speed, as 115200")]
 Seconds = Annotated[float, Field(gt=0, le=7200), Wanted("seconds, more than 0 and at most 7200")]
 PciAddress = Annotated[
     str,

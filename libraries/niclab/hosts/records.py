@@ -106,7 +106,8 @@ class PciDevice:
     """One PCI function.
 
     ``slot`` always has its domain (``0000:01:00.0``); ids are four hexadecimal digits. Speeds in GT/s, widths in lanes;
-    None is unknown (also when the tool says "unknown", x0 or x63).
+    None is unknown (also when the tool says "unknown", x0 or x63). ``lnkctl2_gts``: the highest speed that the link is
+    set to.
     ``dead``: the device answers its configuration space with all ones. ``capabilities_readable`` is False when the tool
     had no right to read them, True when it did, None when this form of the tool does not show them.
 
@@ -125,6 +126,7 @@ class PciDevice:
     lnkcap_width: int | None = None
     lnksta_gts: float | None = None
     lnksta_width: int | None = None
+    lnkctl2_gts: float | None = None
     dead: bool = False
     capabilities_readable: bool | None = None
     name: str | None = None

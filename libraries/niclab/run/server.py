@@ -6,6 +6,7 @@ import shlex
 import socket
 import uuid
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 
@@ -132,7 +133,7 @@ class Server:
             password = self._secrets.get(entry.password_secret)
             log_file = self._evidence / f"console-{self.name}.log"
             self._console = SerialConsole(
-                ConsoleEndpoint(f"{self.name} console", entry.url, entry.user, password, log_file)
+                ConsoleEndpoint(f"{self.name} console", entry.url, entry.user, password, log_file, entry.baud)
             )
         if not self._console.alive:
             self._console.open()
@@ -273,10 +274,19 @@ class Server:
     def cycle_power(self) -> None:
         """The same as a step of a recovery, which is noted as a whole."""
         bmc = self.bmc
+        undo = Action(ActionKind.POWER, self.name, PowerState.ON.value)
+        entry = self.journal.register(self.name, "power is cut for a cycle", undo) if self.journal else None
         self.ssh.close()
         self.boots_ordered += 1
-        bmc.set_power(PowerState.OFF, within_s=POWER_WITHIN_S)
+        try:
+            bmc.set_power(PowerState.OFF, within_s=POWER_WITHIN_S)
+        except BenchFault:
+            with suppress(BenchFault):  # the first fault is the news; the journal still has what is to be done
+                bmc.set_power(PowerState.ON, within_s=POWER_WITHIN_S)
+            raise  # the entry stays: the server may go off after this
         bmc.set_power(PowerState.ON, within_s=POWER_WITHIN_S)
+        if self.journal and entry:
+            self.journal.done(entry)
         self.wait_ready()
 
     def reset(self) -> None:

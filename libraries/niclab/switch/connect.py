@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from niclab.bench.switch import SwitchEntry
 from niclab.core.verdict import BenchFault
 from niclab.files.secrets import Secrets
@@ -20,9 +22,9 @@ def connect(entry: SwitchEntry, secrets: Secrets) -> Switch:
     """
     model = load_model(entry.model)
     login = _login(entry, secrets)
-    return Switch(
-        open_agent(SnmpEndpoint(entry.name, entry.address, entry.snmp.port, login, model.variables_per_pdu)), model
-    )
+    endpoint = SnmpEndpoint(entry.name, entry.address, entry.snmp.port, login, model.variables_per_pdu)
+    bridges = {vlan: open_agent(replace(endpoint, bridge_vlan=vlan)) for vlan in entry.snmp.bridge_vlans}
+    return Switch(open_agent(endpoint), model, bridges)
 
 
 def open_agent(endpoint: SnmpEndpoint) -> SnmpAgent:

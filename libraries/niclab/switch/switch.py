@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from niclab.switch.model import SwitchModel
 from niclab.switch.ports import Ports
@@ -37,16 +39,20 @@ class Uptime:
 class Switch:
     """A switch over its SNMP agent. Constructing it asks nothing.
 
+    ``bridges``: VLAN -> agent of its bridge, where the switch has one for each VLAN.
+
     :ivar ports: state, counters, shut and open.
     :ivar vlans: VLANs of ports.
     :ivar tables: addresses, link aggregation.
     """
 
-    def __init__(self, agent: SnmpAgent, model: SwitchModel) -> None:
+    def __init__(
+        self, agent: SnmpAgent, model: SwitchModel, bridges: Mapping[int, SnmpAgent] = MappingProxyType({})
+    ) -> None:
         self.name, self.model, self._agent = agent.name, model, agent
         self.ports = Ports(agent, model)
         self.vlans = Vlans(agent, model, self.ports)
-        self.tables = Tables(agent, model, self.ports, self.vlans)
+        self.tables = Tables(agent, model, self.ports, bridges)
 
     def uptime(self) -> Uptime:
         """How long the agent runs."""

@@ -91,15 +91,10 @@ class Vlans:
             BenchFault: When the bridge does not have it.
         """
         index = self._ports.index(port)
-        for bridge_port, of_index in self.bridge_ports().items():
+        for bridge_port, of_index in bridge_ports(self._agent, self._model).items():
             if of_index == index:
                 return bridge_port
         raise BenchFault(f"{self._agent.name}: port {port} (ifIndex {index}) is no port of its bridge; wanted: one")
-
-    def bridge_ports(self) -> dict[int, int]:
-        """Bridge port -> ifIndex (``dot1dBasePortIfIndex``)."""
-        rows = self._agent.walk(self._model.variable("dot1dBasePortIfIndex"))
-        return {index[0]: value for index, value in rows.items() if isinstance(value, int)}
 
     def _set_access(self, port: str, wanted: PortVlans) -> None:
         if wanted.tagged or wanted.untagged != {wanted.pvid}:
@@ -143,6 +138,17 @@ class Vlans:
         if self._model.vlans.mib is not mib:
             has = self._model.vlans.mib.value
             raise NotApplicable(f"{self._agent.name}: model {self._model.model} has VLANs {has}, not {mib.value}")
+
+
+def bridge_ports(agent: SnmpAgent, model: SwitchModel) -> dict[int, int]:
+    """Bridge port -> ifIndex (``dot1dBasePortIfIndex``).
+
+    Args:
+        agent: The agent of the bridge.
+        model: The model of the switch.
+    """
+    rows = agent.walk(model.variable("dot1dBasePortIfIndex"))
+    return {index[0]: value for index, value in rows.items() if isinstance(value, int)}
 
 
 def _changed(value: Value, bridge_port: int, *, inside: bool) -> bytes:

@@ -10,11 +10,14 @@ from enum import Enum
 from typing import Protocol
 
 from niclab.core.verdict import BenchFault
-from niclab.core.wait import until
-from niclab.transports import ConnectionLost
+from niclab.core.wait import Deadline, until
+from niclab.transports import AuthenticationFailed, ConnectionLost
 
 POLL_POWER_EVERY_S = 0.2
 """How often the power is asked for while a change is waited for; BMCs take 0.1 s to 10 s to carry one out."""
+NOT_NOW_WITHIN_S = 20.0
+"""How long a BMC that says "not now" is asked again by one call; :meth:`Bmc.set_power` asks until its own deadline."""
+ASK_AGAIN_EVERY_S = 0.5
 
 
 class InsufficientPrivilege(BenchFault):
@@ -23,6 +26,10 @@ class InsufficientPrivilege(BenchFault):
 
 class CommandRefused(BenchFault):
     """The BMC understood, and refused; the message says why in its words."""
+
+
+class NotNow(CommandRefused):
+    """The BMC is busy, and was so until the deadline. It may carry out what was ordered all the same."""
 
 
 class _NotReached(Exception):
@@ -100,9 +107,11 @@ class SelEntry:
 class Bmc(Protocol):
     """A BMC. Constructing one connects to nothing; every call has a deadline; calls of several threads take turns.
 
-    Every call raises :class:`~niclab.transports.AuthenticationFailed` when the user, password or certificate is
-    refused, :class:`InsufficientPrivilege`, :class:`CommandRefused`, :class:`~niclab.transports.ConnectionLost` when
-    the BMC is silent or away, and plain :class:`~niclab.core.verdict.BenchFault` when its answer cannot be read.
+    A BMC that says "not now" is asked again for :data:`NOT_NOW_WITHIN_S`. Every call raises
+    :class:`~niclab.transports.AuthenticationFailed` when the user, password or certificate is refused,
+    :class:`InsufficientPrivilege`, :class:`CommandRefused`, :class:`NotNow`,
+    :class:`~niclab.transports.ConnectionLost` when the BMC is silent or away, and plain
+    :class:`~niclab.core.verdict.BenchFault` when its answer cannot be read.
     """
 
     @property
@@ -116,7 +125,10 @@ class Bmc(Protocol):
 
     @abstractmethod
     def control(self, action: PowerAction) -> None:
-        """Order a change of the power; the BMC may carry it out after it has answered. Never repeated by itself."""
+        """Order a change of the power; the BMC may carry it out after it has answered.
+
+        It is repeated by itself only when the BMC says that it has not carried it out.
+        """
 
     def power_on(self) -> None:
         """Order power on."""
@@ -141,32 +153,23 @@ class Bmc(Protocol):
     def set_power(self, state: PowerState, within_s: float) -> None:
         """Switch the power (a server that is there already is left alone) and wait until the BMC reports it.
 
-        While waiting, a BMC that is silent for a moment is asked again.
+        Until the deadline a BMC that is silent, refuses or answers nonsense is asked again. The order, which may be
+        carried out twice without harm, is given again until an answer says that it was taken.
+
+        Args:
+            state: The power that is wanted.
+            within_s: Deadline in seconds. A call that is under way then is waited for.
 
         Raises:
-            BenchFault: When the state is not reported within ``within_s`` seconds; the message has the last one.
+            BenchFault: The state is not reported in time (the message has what was seen last), or the user is refused.
         """
         if not (math.isfinite(within_s) and within_s > 0):
             raise BenchFault(f"{self.name}: within_s of set_power is {within_s}, wanted seconds above 0")
-        if self.power_status() is state:
-            return
-        self.control(PowerAction.ON if state is PowerState.ON else PowerAction.OFF)
-        last = "nothing"
-
-        def reached() -> bool:
-            nonlocal last
-            try:
-                found = self.power_status()
-            except ConnectionLost as error:
-                last = str(error)
-                return False
-            last = found.value
-            return found is state
-
+        switch = _Switch(self, state)
         try:
-            until(reached, within=within_s, what="power", every=POLL_POWER_EVERY_S, error=_NotReached)
+            until(switch.reached, within=within_s, what="power", every=POLL_POWER_EVERY_S, error=_NotReached)
         except _NotReached:
-            message = f"{self.name}: power is not {state.value} within {within_s:g} s; last seen: {last}"
+            message = f"{self.name}: power is not {state.value} within {within_s:g} s; last seen: {switch.last}"
             raise BenchFault(message) from None
 
     @abstractmethod
@@ -175,8 +178,50 @@ class Bmc(Protocol):
 
     @abstractmethod
     def sel(self) -> list[SelEntry]:
-        """The system event log, the oldest entry first as the BMC has them."""
+        """The system event log, the oldest entry first as the BMC has them.
+
+        Raises:
+            NotApplicable: The BMC has none.
+        """
 
     @abstractmethod
     def close(self) -> None:
         """Close the connection, if there is one. The next call opens it again."""
+
+
+class _Switch:
+    """One change of the power, asked about until it is there."""
+
+    def __init__(self, bmc: Bmc, state: PowerState) -> None:
+        self._bmc, self._state = bmc, state
+        self._action = PowerAction.ON if state is PowerState.ON else PowerAction.OFF
+        self._taken, self._order_after = False, Deadline(0)
+        self._seen = self._refusal = ""
+
+    @property
+    def last(self) -> str:
+        """What was seen last, and why the order was not taken."""
+        return f"{self._seen}; {self._refusal}" if self._refusal else self._seen
+
+    def reached(self) -> bool:
+        """Look at the power, and order the change unless an earlier order was taken."""
+        try:
+            found = self._bmc.power_status()
+        except (AuthenticationFailed, InsufficientPrivilege):
+            raise
+        except BenchFault as fault:
+            self._seen = str(fault)
+            return False
+        self._seen = found.value
+        if found is not self._state and not self._taken and self._order_after.expired:
+            self._order()
+        return found is self._state
+
+    def _order(self) -> None:
+        """Order the change. Servers that are just being switched refuse at first; a lost answer says nothing."""
+        try:
+            self._bmc.control(self._action)
+        except (ConnectionLost, CommandRefused) as fault:
+            self._refusal, self._order_after = str(fault), Deadline(ASK_AGAIN_EVERY_S)
+        else:
+            self._refusal, self._taken = "", True

@@ -16,6 +16,10 @@ WRITE_WITHIN_S = 5.0
 """How long a line may refuse data before it counts as dead."""
 
 _OPEN_WITHIN_S = 10.0
+_CONTROLS = "\a\b\t\n\r\x1b"
+_LEAST_NOISE, _NOISE_SHARE = 3, 0.3
+"""House rule: so many characters, and such a share of all, are no text. Screens of firmware have single ones."""
+_NOISE_SHOWN = 40
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,25 @@ class ConsoleEndpoint:
     password: str = field(repr=False)
     log_file: Path
     baud: int = 115200
+
+    @property
+    def speed(self) -> str:
+        """Who sets the speed of the line, and to what, in words."""
+        if self.url.startswith("tcp:"):
+            return "the console server sets the speed of the line; expected: that of the server's console"
+        return f"the line runs at {self.baud} Bd; expected: that of the server's console, as `baud` in the bench file"
+
+
+def noise_in(text: str) -> str:
+    """Say that what a console sent is no text, as on a line at another speed; empty when it may be text.
+
+    Args:
+        text: What was read: wrong bytes are U+FFFD.
+    """
+    wrong = sum(not (letter.isprintable() or letter in _CONTROLS) or letter == "\ufffd" for letter in text)
+    if wrong < _LEAST_NOISE or wrong < len(text) * _NOISE_SHARE:
+        return ""
+    return f"what comes is no text ({wrong} of {len(text)} characters: {text[-_NOISE_SHOWN:]!a})"
 
 
 class NoBreak(BenchFault):

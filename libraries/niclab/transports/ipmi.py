@@ -24,13 +24,16 @@ from pyipmi.interfaces.rmcpplus import AUTH_ALGORITHMS, RmcpPlus, SessionKeys
 from pyipmi.msgs import constants
 from pyipmi.sdr import SdrFullSensorRecord
 
-from niclab.core.verdict import BenchFault
-from niclab.core.wait import Deadline
+from niclab.core.verdict import BenchFault, NotApplicable
+from niclab.core.wait import Deadline, pause
 from niclab.transports import AuthenticationFailed, ConnectionLost, ipmi_records
 from niclab.transports.bmc import (
+    ASK_AGAIN_EVERY_S,
+    NOT_NOW_WITHIN_S,
     Bmc,
     CommandRefused,
     InsufficientPrivilege,
+    NotNow,
     PowerAction,
     PowerState,
     SelEntry,
@@ -68,6 +71,8 @@ _SUITE_STATUS = {
     constants.MSC_NO_MATCHING_INTEGRITY_PAYLOAD,
     constants.MSC_NO_CIPHER_SUITE_MATCH,
 }
+_NO_ROOM_STATUS = {constants.MSC_INSUFFICIENT_RESOURCES, constants.MSC_INSUFFICIENT_RESOURCES_FOR_ROLE}
+_CHASSIS_CONTROL = (constants.NETFN_CHASSIS, constants.CMDID_CHASSIS_CONTROL)
 _NO_LEVEL = (0x80, 0x81)  # of Set Session Privilege Level (table 22-21): not for this user, or this channel
 _NO_READING = {
     constants.CC_REQ_DATA_NOT_PRESENT,
@@ -148,6 +153,7 @@ class _Lan(RmcpPlus):  # type: ignore[misc]  # pyipmi has no types
     def __init__(self, cipher_suite: int) -> None:
         super().__init__(keep_alive_interval=0, max_retries=_RETRIES, cipher_suite=cipher_suite)
         self.deadline = Deadline(CALL_WITHIN_S)
+        self.patience = Deadline(NOT_NOW_WITHIN_S)
         self._keys: Any = None
         self._integrity_key = b""
 
@@ -158,6 +164,16 @@ class _Lan(RmcpPlus):  # type: ignore[misc]  # pyipmi has no types
     def _set_session_privilege_level(self, level: int) -> Any:
         self._keys = _Keys(self._keys.suite, self._integrity_key)  # the first request that uses keys
         return super()._set_session_privilege_level(level)
+
+    def send_and_receive(self, req: Any) -> Any:
+        """Ask, and again while the BMC says "not now" and the patience of the call lasts."""
+        again = ipmi_records.NOT_DONE if (req.netfn, req.cmdid) == _CHASSIS_CONTROL else ipmi_records.NOT_NOW
+        while True:
+            answer = super().send_and_receive(req)
+            if answer.completion_code not in again or self.patience.expired:
+                return answer
+            pause(ASK_AGAIN_EVERY_S)
+            self.deadline = Deadline(max(self.deadline.left, CALL_WITHIN_S))  # it is there: this is no silence
 
     def _receive_rmcp_msg(self) -> Any:
         if self.deadline.expired:
@@ -197,12 +213,20 @@ class Ipmi(Bmc):
         return self._call("sensors", read, LIST_WITHIN_S)
 
     def sel(self) -> list[SelEntry]:
-        def read(bmc: Any) -> list[SelEntry]:
-            records = [bytes(entry.data) for entry in bmc.sel_entries()]
+        def read(bmc: Any) -> list[SelEntry] | None:
+            try:
+                records = [bytes(entry.data) for entry in bmc.sel_entries()]
+            except errors.CompletionCodeError as error:
+                if error.cc == constants.CC_INV_CMD:
+                    return None
+                raise
             names = {record.number: _name(record) for record in self._sdr(bmc) if hasattr(record, "number")}
             return [ipmi_records.sel_entry(record, names) for record in records]
 
-        return self._call("event log", read, LIST_WITHIN_S)
+        entries = self._call("event log", read, LIST_WITHIN_S)
+        if entries is None:
+            raise NotApplicable(f"{self.name} has no event log (SEL): it does not know the command")
+        return entries
 
     def device_id(self) -> DeviceId:
         """Manufacturer, product and firmware of the BMC."""
@@ -230,6 +254,7 @@ class Ipmi(Bmc):
                 if self._connection is None:
                     self._open()
                 self._connection.interface.deadline = deadline
+                self._connection.interface.patience = Deadline(NOT_NOW_WITHIN_S)
                 answer = work(self._connection)
             self._fresh = Deadline(IDLE_S)
             return answer
@@ -243,10 +268,7 @@ class Ipmi(Bmc):
         connection.target = pyipmi.Target(ipmb_address=_BMC_ADDRESS)
         self._connection = connection
         try:
-            connection.open()
-        except errors.IpmiConnectionError:  # the library pings once; one lost datagram is no dead BMC
-            connection.interface.close()
-            connection.open()
+            _log_in(connection)
         except errors.CompletionCodeError:
             self._drop(_CLOSE_WITHIN_S)
             raise
@@ -289,8 +311,28 @@ class Ipmi(Bmc):
             raise
 
 
+def _log_in(connection: Any) -> None:
+    """Open the session; ask again when a ping was lost, or all sessions are taken: others end theirs."""
+    lost = False
+    while True:
+        try:
+            return connection.open()  # type: ignore[no-any-return]
+        except errors.IpmiConnectionError:  # the library pings once; one lost datagram is no dead BMC
+            if lost:
+                raise
+            lost = True
+        except errors.MessageStatusCodeError as error:
+            if error.msc not in _NO_ROOM_STATUS or connection.interface.patience.expired:
+                raise
+            pause(ASK_AGAIN_EVERY_S)
+            connection.interface.deadline = Deadline(CALL_WITHIN_S)
+        connection.interface.close()
+
+
 def _refusal(subject: str, error: Any, end: IpmiEndpoint) -> BenchFault:
     """What a completion code (table 5-2) means."""
+    if error.cc in ipmi_records.NOT_NOW:
+        return NotNow(f"{subject}: not now: completion code 0x{error.cc:02x}: {error.cc_desc}")
     if error.cc in (constants.CC_INSUFFICIENT_PRIVILEGES, *_NO_LEVEL):
         return InsufficientPrivilege(f"{subject}: user {end.user} may not, with {end.privilege.value} privilege")
     return CommandRefused(f"{subject}: refused with completion code 0x{error.cc:02x}: {error.cc_desc}")
@@ -301,6 +343,8 @@ def _no_session(subject: str, error: Any, end: IpmiEndpoint) -> BenchFault:
     words = f"{error.msc_desc} (status 0x{error.msc:02x})"
     if error.msc in _LOGIN_STATUS:
         return AuthenticationFailed(f"{subject}: user {end.user} or the password is refused: {words}")
+    if error.msc in _NO_ROOM_STATUS:
+        return NotNow(f"{subject}: not now, no session: {words}")
     if error.msc in _ROLE_STATUS:
         return InsufficientPrivilege(f"{subject}: user {end.user} gets no {end.privilege.value} session: {words}")
     if error.msc in _SUITE_STATUS:

@@ -18,6 +18,11 @@ _RECORD_BYTES = 16
 _FIRST_TIME_S = 0x20000000
 _UNKNOWN_TIME = 0xFFFFFFFF
 
+NOT_NOW = frozenset({0xC0, 0xC3, 0xD0, 0xD1, 0xD2, 0xFF})
+"""Completion codes (table 5-2) of a BMC that is busy, starts or is updated; FFh is what many say instead."""
+NOT_DONE = frozenset({0xC0, 0xD2})
+"""Those after which a reset has not been carried out, so that it may be ordered again."""
+
 UNITS = {1: "°C", 2: "°F", 3: "K", 4: "V", 5: "A", 6: "W", 7: "J", 8: "C", 9: "VA", 16: "lbf", 17: "CFM", 18: "RPM",
          19: "Hz", 20: "us", 21: "ms", 22: "s", 23: "min", 24: "h"}  # fmt: skip
 """Table 43-15, the units that servers use."""

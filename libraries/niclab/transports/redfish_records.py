@@ -5,6 +5,7 @@ Resources are those of the DMTF's DSP0268: Thermal, Power, Sensor, LogEntry, Com
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
@@ -12,6 +13,9 @@ from typing import Any
 from niclab.transports.bmc import PowerAction, PowerState, SelEntry, Sensor, SensorKind, SensorStatus
 
 Json = dict[str, Any]
+
+_LONGEST_WORDS = 500
+_MOST_MESSAGES = 10
 
 RESET_TYPES = {
     PowerAction.ON: ("On", "ForceOn"),
@@ -67,6 +71,20 @@ def reset_type(action: PowerAction, allowed: object) -> str | None:
     return next((name for name in RESET_TYPES[action] if name in allowed), None)
 
 
+def offered_reset_types(action_info: Json) -> list[object] | None:
+    """Values of ResetType that an ActionInfo lists; None when it lists none.
+
+    Raises:
+        ValueError: For a list of values that is none.
+    """
+    for parameter in action_info.get("Parameters") or ():
+        if parameter.get("Name") == "ResetType" and (values := parameter.get("AllowableValues")) is not None:
+            if not isinstance(values, list):
+                raise ValueError(f"AllowableValues of ResetType is {values!r}, wanted a list")
+            return values
+    return None
+
+
 def sensors_of_arrays(resource: Json) -> Iterator[Sensor]:
     """Sensors of a Thermal or Power resource.
 
@@ -75,7 +93,7 @@ def sensors_of_arrays(resource: Json) -> Iterator[Sensor]:
     """
     for array, kind, reading, unit in _ARRAYS:
         for item in resource.get(array) or ():
-            shown = item.get("ReadingUnits", unit) if kind is SensorKind.FAN else unit
+            shown = plain(str(item.get("ReadingUnits", unit))) if kind is SensorKind.FAN else unit
             shown = "%" if shown == "Percent" else shown
             yield _sensor(item, kind, item.get(reading), shown)
 
@@ -88,17 +106,19 @@ def sensor_of_member(resource: Json) -> Sensor:
     """
     kind = _READING_TYPES.get(str(resource.get("ReadingType")), SensorKind.OTHER)
     unit = resource.get("ReadingUnits")
-    return _sensor(resource, kind, resource.get("Reading"), None if unit is None else _UNITS.get(unit, str(unit)))
+    return _sensor(
+        resource, kind, resource.get("Reading"), None if unit is None else _UNITS.get(unit, plain(str(unit)))
+    )
 
 
 def _sensor(item: Json, kind: SensorKind, reading: object, unit: str | None) -> Sensor:
-    name = str(item.get("Name") or item.get("FanName") or item.get("MemberId") or item.get("Id") or "")
+    name = plain(str(item.get("Name") or item.get("FanName") or item.get("MemberId") or item.get("Id") or ""))
     if not name:
         raise ValueError(f"a sensor without Name: {item!r}")
     status = item.get("Status") or {}
     if reading is None or status.get("State", "Enabled") not in ("Enabled", "StandbyOffline"):
         return Sensor(name, kind, None, unit, SensorStatus.UNAVAILABLE)
-    if isinstance(reading, bool) or not isinstance(reading, int | float):
+    if isinstance(reading, bool) or not isinstance(reading, int | float) or not math.isfinite(reading):
         raise ValueError(f"sensor {name} reads {reading!r}, wanted a number")
     health = _HEALTH.get(str(status.get("Health")), SensorStatus.UNKNOWN)
     return Sensor(name, kind, float(reading), unit, health)
@@ -126,14 +146,36 @@ def sel_entry(entry: Json) -> SelEntry:
     if not sensor and entry.get("SensorNumber") is not None:
         sensor = f"sensor {entry['SensorNumber']}"
     asserted = {"Assert": True, "Deassert": False}.get(str(entry.get("EntryCode")))
-    return SelEntry(str(identity), moment, sensor or None, str(message), asserted)
+    return SelEntry(plain(str(identity)), moment, plain(str(sensor or "")) or None, plain(str(message)), asserted)
 
 
 def error_words(body: object) -> str:
-    """The words of an error body (DSP0266, "Error responses"); empty when it has none."""
+    """The words of an error body (DSP0266, "Error responses"); empty when it has none.
+
+    A message has its id behind it. Where a service gives the id alone, that and its arguments are the words.
+    """
     error = body.get("error") if isinstance(body, dict) else None
     if not isinstance(error, dict):
         return ""
     details = error.get("@Message.ExtendedInfo") or []
-    messages = [item.get("Message") for item in details if isinstance(item, dict)] if isinstance(details, list) else []
-    return "; ".join(str(text) for text in (messages or [error.get("message")]) if text)
+    details = details if isinstance(details, list) else [details]
+    messages = [_message(item) for item in details[:_MOST_MESSAGES] if isinstance(item, dict)]
+    words = "; ".join(text for text in messages if text) or " ".join(
+        str(error[key]) for key in ("message", "code") if error.get(key)
+    )
+    return plain(words)
+
+
+def _message(detail: Json) -> str:
+    identity = detail.get("MessageId") or detail.get("MessageID") or ""  # the second one is of old services
+    arguments = detail.get("MessageArgs") or []
+    listed = ", ".join(map(str, arguments)) if isinstance(arguments, list) else str(arguments)
+    if detail.get("Message"):
+        return f"{detail['Message']} ({identity})" if identity else str(detail["Message"])
+    return f"{identity} ({listed})" if listed else str(identity)
+
+
+def plain(text: str) -> str:
+    """Words of a service as messages and reports may quote them: one line of printable characters, not too long."""
+    shown = "".join(letter if letter.isprintable() else " " for letter in text[: 2 * _LONGEST_WORDS])
+    return " ".join(shown.split())[:_LONGEST_WORDS]

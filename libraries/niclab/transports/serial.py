@@ -19,7 +19,7 @@ import serial
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import Deadline, pause
 from niclab.transports import ConnectionLost, console_shell
-from niclab.transports.console_line import READ_S, WRITE_WITHIN_S, ConsoleEndpoint, Line, NoBreak, TcpLine
+from niclab.transports.console_line import READ_S, WRITE_WITHIN_S, ConsoleEndpoint, Line, NoBreak, TcpLine, noise_in
 from niclab.transports.console_log import ConsoleLog
 from niclab.transports.console_shell import Match, NotSeen
 from niclab.transports.kernel_death import DeathWatch, KernelDeath
@@ -311,9 +311,15 @@ class SerialConsole:
 
         Raises:
             AuthenticationFailed: When user or password is refused.
-            NotSeen: When there is no shell within ``within_s`` seconds.
+            NotSeen: When there is no shell within ``within_s`` seconds; the message says so when what comes is no text.
         """
-        console_shell.login(self, user, password, within_s)
+        mark = self.mark()
+        try:
+            console_shell.login(self, user, password, within_s)
+        except NotSeen as missing:
+            if not (noise := noise_in(self.text_since(mark))):
+                raise
+            raise NotSeen(f"{missing}: {noise}; {self.endpoint.speed}") from missing
 
     def run(self, command: str, within_s: float) -> tuple[int, str]:
         """Run one line in ``sh``, in the shell that is open; its exit status and output (stderr with it).

@@ -85,6 +85,7 @@ class Snmp(SnmpAgent):
         super().__init__(endpoint.name, variables_per_pdu=endpoint.variables_per_pdu)
         self.endpoint = endpoint
         self._reads, self._writes = _logins(endpoint)
+        self._context = hlapi.ContextData(contextName=_context_name(endpoint))
         self._target: Any = None
 
     def read(self, oids: Sequence[str]) -> list[Reading | Missing]:
@@ -159,7 +160,7 @@ class Snmp(SnmpAgent):
                 make = hlapi.Udp6TransportTarget if ":" in end.address else hlapi.UdpTransportTarget
                 target = await make.create((end.address, end.port), timeout=ANSWER_WITHIN_S, retries=RETRIES)
                 self._target = (engine, target)
-            return await command(engine, login, self._target[1], _CONTEXT, *more, *variables, lookupMib=False)
+            return await command(engine, login, self._target[1], self._context, *more, *variables, lookupMib=False)
 
     def _no_answer(self, verb: str, reason: str) -> str:
         return f"{self.name}: {verb}: no answer from {self.endpoint.address}, UDP port {self.endpoint.port}: {reason}"
@@ -183,7 +184,6 @@ class Snmp(SnmpAgent):
         return BenchFault(f"{self.name}: {verb}: no usable answer: {type(indication).__name__}: {indication}")
 
 
-_CONTEXT = hlapi.ContextData()
 _the_engine: Any = None
 
 
@@ -207,7 +207,9 @@ def _logins(endpoint: SnmpEndpoint) -> tuple[Any, Any]:
     """What reads and what writes."""
     login = endpoint.login
     if isinstance(login, Communities):
-        return hlapi.CommunityData(login.read, mpModel=1), hlapi.CommunityData(login.write, mpModel=1)
+        of_vlan = "" if endpoint.bridge_vlan is None else f"@{endpoint.bridge_vlan}"
+        reads, writes = (f"{community}{of_vlan}" for community in (login.read, login.write))
+        return hlapi.CommunityData(reads, mpModel=1), hlapi.CommunityData(writes, mpModel=1)
     for what, password in (("authentication", login.auth_password), ("privacy", login.priv_password)):
         if len(password) < SHORTEST_KEY:
             found = f"the {what} password has {len(password)} characters"
@@ -220,6 +222,12 @@ def _logins(endpoint: SnmpEndpoint) -> tuple[Any, Any]:
         privProtocol=_PRIVACY[login.priv],
     )
     return user, user
+
+
+def _context_name(endpoint: SnmpEndpoint) -> str:
+    """By v3 the bridge of a VLAN is a context; v2c has it in the community."""
+    of_vlan = isinstance(endpoint.login, User) and endpoint.bridge_vlan is not None
+    return f"vlan-{endpoint.bridge_vlan}" if of_vlan else ""
 
 
 def _asked(oid: str) -> Any:

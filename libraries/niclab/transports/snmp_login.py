@@ -44,10 +44,14 @@ class User:
 
 @dataclass(frozen=True)
 class SnmpEndpoint:
-    """Where an agent is and how one logs in there. ``name`` is how messages call it; ``address``: IPv4 or a name."""
+    """Where an agent is and how one logs in there. ``name`` is how messages call it; ``address``: IPv4 or a name.
+
+    ``bridge_vlan``: asks for the bridge of that VLAN, on a switch that has one for each.
+    """
 
     name: str
     address: str
     port: int
     login: Communities | User
     variables_per_pdu: int = 20
+    bridge_vlan: int | None = None

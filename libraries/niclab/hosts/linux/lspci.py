@@ -22,7 +22,7 @@ _HEADER = re.compile(
     rf"([0-9a-f]{{4,8}}:[0-9a-f]{{2}}:[01][0-9a-f]\.[0-7]) [^:]* \[({_ID})\]: .*\[({_ID}):({_ID})\]"
     r"(?: \(rev ([0-9a-f]{2})\))?(?: \(prog-if [0-9a-f]{2}.*\))?"
 )
-_FIELD = re.compile(r"\t+([A-Z][A-Za-z ]{1,30}):(?:\s+(.*)|)")
+_FIELD = re.compile(r"\t+([A-Z][A-Za-z ]{1,30}2?):(?:\s+(.*)|)")
 _CAPABILITY = re.compile(r"\tCapabilities: (?:\[[0-9a-f]{2,3}(?: v[0-9]{1,2})?\]|(<access denied>)) ?(.*)")
 _SUBSYSTEM = re.compile(rf".*\[({_ID}):({_ID})\]")
 _SERIAL = re.compile(r"Device Serial Number ([0-9a-f]{2}(?:-[0-9a-f]{2}){7})")
@@ -140,10 +140,11 @@ def _driver(device: PciDevice, number: int, value: str) -> PciDevice:
     return replace(device, driver=value)
 
 
-# LnkCap2, LnkSta2 and LnkCtl2 also hold speeds; the pattern of a field name has no digits, so they are never taken.
+# LnkCap2 and LnkSta2 also hold speeds, of no interest here.
 _FIELD_READERS: dict[str, Callable[[PciDevice, int, str], PciDevice]] = {
     "Subsystem": _subsystem,
     "LnkCap": express.lnkcap,
     "LnkSta": express.lnksta,
+    "LnkCtl2": express.lnkctl2,
     "Kernel driver in use": _driver,
 }

@@ -14,6 +14,7 @@ _KIND = "lspci"
 _LINK_STATE = re.compile(
     r"Speed (unknown|[0-9.]{1,4}GT/s)(?: \([a-z]+\))?, Width x([0-9]{1,3})(?: \([a-z]+\))?(?:,.*)?"
 )
+_TARGET = re.compile(r"Target Link Speed: (Unknown|[0-9.]{1,4}GT/s)(?:,.*)?")
 _LINK_CAPABILITY = re.compile(r"Port #[0-9]{1,3}, (Speed .*)")
 _PORT = re.compile(r"Express \(v[0-9]+\) ([A-Z].*?)(?: \(Slot[+-]\))?(?:,.*| IRQ [0-9]{1,3})?")
 _PORTS = (
@@ -56,6 +57,15 @@ def lnksta(device: PciDevice, number: int, value: str) -> PciDevice:
     """The device with the link it has."""
     speed, width = _link_state(number, value)
     return replace(device, lnksta_gts=speed, lnksta_width=width)
+
+
+def lnkctl2(device: PciDevice, number: int, value: str) -> PciDevice:
+    """The device with the speed that it may not exceed; one of 2.5 GT/s need not say it."""
+    match = _TARGET.fullmatch(value)
+    speed = speed_gts(match[1].removesuffix("GT/s")) if match else None
+    if speed is None and not (match and match[1] == "Unknown"):
+        raise unreadable(_KIND, f"line {number}", value, f"'Target Link Speed: 8GT/s', of {SPEEDS_GTS} GT/s")
+    return replace(device, lnkctl2_gts=speed)
 
 
 def payload(device: PciDevice, line: str) -> PciDevice:
