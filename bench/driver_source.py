@@ -1,7 +1,7 @@
 """Source of network drivers as Debian's kernel packages have it, and what a reader can say of C without a compiler.
 
-:func:`folder` fetches ``linux-source-VERSION`` through apt, unpacks the folders of :data:`FOLDERS` alone and keeps them
-in ``~/.cache/niclab``, by the version of the package and a hash of the list. :class:`Driver` reads numbers, lists and
+:func:`folder` fetches ``linux-source-VERSION`` through apt, unpacks a few of its folders alone and keeps them in
+``~/.cache/niclab``, by the version of the package and a hash of their list. :class:`Driver` reads numbers, lists and
 tables from them.
 """
 
@@ -42,18 +42,19 @@ class SourceError(Exception):
     """The source cannot be fetched, or does not say what is looked for."""
 
 
-def folder(kernel: str, renew: bool = False) -> Path:
+def folder(kernel: str, renew: bool = False, members: tuple[str, ...] = FOLDERS) -> Path:
     """The unpacked folders of a kernel's source package; fetched when none is there.
 
     Args:
         kernel: ``6.1`` or ``6.12``: the name of the package behind ``linux-source-``.
         renew: Take the newest version that the archive has.
+        members: Which folders.
 
     Raises:
         SourceError: With apt's or tar's words.
     """
     package = f"linux-source-{kernel}"
-    recipe = hashlib.sha256("\n".join(FOLDERS).encode()).hexdigest()[:8]
+    recipe = hashlib.sha256("\n".join(members).encode()).hexdigest()[:8]
     kept = sorted(CACHE.glob(f"{package}_*-{recipe}"), key=lambda path: path.stat().st_mtime)
     if kept and not renew:
         return kept[-1]
@@ -64,22 +65,22 @@ def folder(kernel: str, renew: bool = False) -> Path:
         raise SourceError(f"{package}: apt shows no version of it in {', '.join(SUITES)}")
     target = CACHE / f"{package}_{version}-{recipe}"
     if not target.exists():
-        _unpack(package, version, target)
+        _unpack(package, version, target, members)
     return target
 
 
-def _unpack(package: str, version: str, target: Path) -> None:
+def _unpack(package: str, version: str, target: Path, members: tuple[str, ...]) -> None:
     with tempfile.TemporaryDirectory(dir=CACHE, prefix="source-") as name:
         work = Path(name)
         _apt("download", "-q", f"{package}={version}", folder=work)
         (deb,) = work.glob("*.deb")
         tree = work / "tree"
         tree.mkdir()
-        members = " ".join(f"{package}/{one}" for one in FOLDERS)
+        names = " ".join(f"{package}/{one}" for one in members)
         inner = f"./usr/src/{package}.tar.xz"
         script = (
             f"set -o pipefail; dpkg-deb --fsys-tarfile {deb} | tar -xO {inner} | "
-            f"tar -xJ -C {tree} --strip-components=1 {members}"
+            f"tar -xJ -C {tree} --strip-components=1 {names}"
         )
         _run(["bash", "-c", script], work)
         tree.rename(target)
@@ -254,6 +255,7 @@ _COALESCING: Mapping[str, tuple[str, ...]] = {
     "RX_MAX_FRAMES": ("rx-frames",),
     "TX_MAX_FRAMES": ("tx-frames",),
     "TX_USECS_IRQ": ("tx-usecs-irq",),
+    "MAX_FRAMES": ("rx-frames", "tx-frames"),
     "USECS": ("rx-usecs", "tx-usecs"),
     "USECS_IRQ": ("rx-usecs-irq", "tx-usecs-irq"),
     "USECS_LOW_HIGH": ("rx-usecs-low", "rx-usecs-high", "tx-usecs-low", "tx-usecs-high"),
