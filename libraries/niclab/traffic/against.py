@@ -80,7 +80,7 @@ class Against:
 
     @property
     def text(self) -> str:
-        """What there is to compare with, in words."""
+        """The figures to compare with, in words."""
         if self.baseline is not None:
             return f"judged against the baseline of run {self.baseline.current.run}"
         return f"no baseline of these conditions; the nearest: {self.nearest}" if self.nearest else "no baseline"
