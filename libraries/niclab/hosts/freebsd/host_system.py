@@ -81,7 +81,7 @@ class FreeBsdSystem(MarkedLog):
         return self._read("uname -sr", read_release)
 
     def is_root(self) -> bool:
-        """Whether commands run as root: kldload, kenv and changes need it."""
+        """Return True if commands run as root: kldload, kenv and changes need it."""
         user = self._run("id -u").strip()
         if not user.isdecimal():
             raise BenchFault(f"{self.name}: `id -u` said {user!r}: a number is wanted")

@@ -69,7 +69,7 @@ class LinuxBonds(HostCommands):
         return self._understood(shows[1], read_bonding, said)
 
     def bond(self, name: str) -> Bond:
-        """What the driver says of a bond."""
+        """Return the driver's report of a bond."""
         return self._read(_bond_command(interface_name(self.name, name)), read_bonding)
 
     def settings(self, name: str) -> dict[str, str]:

@@ -38,7 +38,7 @@ _EVIDENCE = (
 )
 
 _OF_PORTS = (("drivers", "-i"), ("coalescing", "-c"), ("rings", "-g"), ("offloads", "-k"), ("counters", "-S"))
-"""What ethtool shows of each port under test: name and option."""
+"""Reports of ethtool on each port under test: name and option."""
 
 # How each tool is asked for its version; any other is asked with --version.
 _VERSION_OPTIONS = {
@@ -105,7 +105,7 @@ class LinuxSystem(MarkedLog):
         return self._read_file("/etc/os-release", read_os_release)
 
     def is_root(self) -> bool:
-        """Whether commands run as root: lspci, modprobe and dmesg need it."""
+        """Return True if commands run as root: lspci, modprobe and dmesg need it."""
         user = self._run("id -u").strip()
         if not user.isdecimal():
             raise BenchFault(f"{self.name}: `id -u` said {user!r}: a number is wanted")
