@@ -29,7 +29,7 @@ SECONDS: Mapping[Profile, SamplingPlan] = {
     Profile.QUICK: SamplingPlan(first_look=12, met_from=12, most=36, step=6, warm_up_runs=0, correlation=0.6),
     Profile.FULL: SamplingPlan(first_look=300, met_from=300, most=600, step=60, warm_up_runs=0, correlation=0.6),
 }
-"""How long load lasts: longer only while a rate is undecided. Seconds in a row are more alike than runs."""
+"""Duration of load, longer only while a rate is undecided. Seconds in a row are more alike than runs."""
 FRAMES_PER_S = 50
 SIZES = (60, 1514, 700, 64, 1024)
 FRACTION = "limits.full_load_fraction"
@@ -89,7 +89,7 @@ def carry(run: Run, profile: Profile, say: Say) -> None:
 
 
 def _room(run: Run, fraction: float, plan: SamplingPlan) -> tuple[Sequence[Before], WantedLoad]:
-    """What every end can do before the load, and what the ports of the dut must carry then."""
+    """Return what every end can do before the load, and what the ports of the dut must carry under it."""
     ends = [serving.ends(run, path, Role.DUT) for path in run.bench.paths]
     line_mbps = max(limit.line_mbps(run, each, path) for each, path in zip(ends, run.bench.paths, strict=True))
     source = f"sheet {run.card.name}: {FRACTION} {fraction:g} of line rate, {line_mbps:g} Mbit/s"

@@ -1,4 +1,4 @@
-"""What a killed run left changed: undone before the next run, and by ``niclab restore``."""
+"""Changes that a killed run left behind: undone before the next run, and by ``niclab restore``."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ class Run:
         """Look at servers before the lab leaves or stops them: roles, and whether it is the last time."""
         self.servers: dict[Role, Server] = {}
         self.switch_uptime: Uptime | None = None
-        """How long the switch ran when the bench was acquired."""
+        """Uptime of the switch when the bench was acquired."""
         self._parts: dict[object, object] = {}
         self._loaded: dict[Role, tuple[str, str]] = {}  # role -> module loaded by the lab, boot id then
         self.test_ports = PreparedPorts(self)
@@ -126,7 +126,7 @@ class Run:
 
     @property
     def evidence(self) -> EvidenceStore:
-        """Where files of the run are kept; secrets known by now are masked."""
+        """The store for files of the run; secrets known by now are masked."""
         return EvidenceStore(self.evidence_folder, self.secrets.handed_out, self._current_test)
 
     def server(self, role: Role | str) -> Server:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 POWER_WITHIN_S = 60.0
 _UNDONE = "@ undone"
 _ON_SERVERS = frozenset(ActionKind) - {ActionKind.LOCAL, ActionKind.POWER}
-"""What is undone on servers that run; the others may switch them off."""
+"""Actions that are undone on servers that run; the others may switch them off."""
 
 
 def carry_out(run: Run, action: Action) -> None:
