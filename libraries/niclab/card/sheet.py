@@ -140,7 +140,7 @@ class Card(Sheet):
         return self.pcie
 
     def problems(self) -> Iterator[Problem]:
-        """What spans several fields; see :class:`~niclab.files.yaml.Sheet`."""
+        """Yield problems that span several fields; see :class:`~niclab.files.yaml.Sheet`."""
         if self.card != self.file.stem:
             yield Problem(("card",), f"{self.card} is not the name of the file", self.file.stem)
         kernels = KernelContext()
