@@ -20,7 +20,7 @@ from niclab.report.runfolder import CERTIFICATE_FILE, RUN_FILE, read_run, record
 URL = "NICLAB_STORE"
 """Environment variable with the URL of the store of the lab; by default it is a file next to the runs."""
 DEPTHS = ("2*", "*/2*", "*/*/2*")
-"""Where run folders are below a folder of results: by themselves, of a build, of a bench of ``certify-all``."""
+"""Places of run folders below a folder of results: by themselves, of a build, of a bench of ``certify-all``."""
 
 
 class _Attempt(NamedTuple):

@@ -1,4 +1,4 @@
-"""What a run notes of itself while it goes on: boots, recoveries, waits, and traffic runs that are not counted.
+"""The notes of a run while it goes on: boots, recoveries, waits, and traffic runs that are not counted.
 
 The notes are ``marks.jsonl`` in the evidence of the run. Without a file to write to, nothing is noted::
 
@@ -24,7 +24,7 @@ _FILES: list[Path] = []
 
 
 class MarkKind(StrEnum):
-    """What is noted."""
+    """The subject of a note."""
 
     BOOT = "boot"
     """A server starts: ordered by a check, or by bringing the bench up."""

@@ -1,4 +1,4 @@
-"""What is asked of a BMC, whatever protocol it speaks: power, sensors, event log."""
+"""The questions to a BMC, whatever protocol it speaks: power, sensors, event log."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from niclab.core.wait import until
 from niclab.transports import ConnectionLost
 
 POLL_POWER_EVERY_S = 0.2
-"""How often the power is asked for while a change is waited for; BMCs take 0.1 s to 10 s to carry one out."""
+"""Interval in s of reading the power while a change is awaited; BMCs take 0.1 s to 10 s to carry one out."""
 
 
 class InsufficientPrivilege(BenchFault):
@@ -37,7 +37,7 @@ class PowerState(Enum):
 
 
 class PowerAction(Enum):
-    """What a BMC does with the power. The value is for messages."""
+    """The power actions of a BMC. The value is for messages."""
 
     ON = "power on"
     OFF = "power off"
@@ -47,7 +47,7 @@ class PowerAction(Enum):
 
 
 class SensorKind(Enum):
-    """What a sensor measures."""
+    """The quantity that a sensor measures."""
 
     TEMPERATURE = "temperature"
     VOLTAGE = "voltage"
@@ -112,7 +112,7 @@ class Bmc(Protocol):
 
     @abstractmethod
     def power_status(self) -> PowerState:
-        """Whether the server has power."""
+        """Return True if the server has power."""
 
     @abstractmethod
     def control(self, action: PowerAction) -> None:

@@ -104,7 +104,7 @@ class Privilege(Enum):
 
 @dataclass(frozen=True)
 class IpmiEndpoint:
-    """Where a BMC is and who logs in there.
+    """The address of a BMC, and the login there.
 
     ``address``: IPv4 or a name with one. ``cipher_suite``: 17, or 3 for older BMCs (table 22-20).
     """
@@ -120,7 +120,7 @@ class IpmiEndpoint:
 
 @dataclass(frozen=True)
 class DeviceId:
-    """What the BMC says of itself. ``manufacturer_id`` is an IANA enterprise number."""
+    """The identity that the BMC reports. ``manufacturer_id`` is an IANA enterprise number."""
 
     manufacturer_id: int
     product_id: int
@@ -290,14 +290,14 @@ class Ipmi(Bmc):
 
 
 def _refusal(subject: str, error: Any, end: IpmiEndpoint) -> BenchFault:
-    """What a completion code (table 5-2) means."""
+    """Translate a completion code (table 5-2) into an error."""
     if error.cc in (constants.CC_INSUFFICIENT_PRIVILEGES, *_NO_LEVEL):
         return InsufficientPrivilege(f"{subject}: user {end.user} may not, with {end.privilege.value} privilege")
     return CommandRefused(f"{subject}: refused with completion code 0x{error.cc:02x}: {error.cc_desc}")
 
 
 def _no_session(subject: str, error: Any, end: IpmiEndpoint) -> BenchFault:
-    """What an RMCP+ status code (table 13-15) means."""
+    """Translate an RMCP+ status code (table 13-15) into an error."""
     words = f"{error.msc_desc} (status 0x{error.msc:02x})"
     if error.msc in _LOGIN_STATUS:
         return AuthenticationFailed(f"{subject}: user {end.user} or the password is refused: {words}")

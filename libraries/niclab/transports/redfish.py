@@ -40,7 +40,7 @@ _HTTP_UNAUTHORIZED, _HTTP_FORBIDDEN, _HTTP_ERROR = 401, 403, 400
 
 @dataclass(frozen=True)
 class RedfishEndpoint:
-    """Where a Redfish service is and who logs in there.
+    """The address of a Redfish service, and the login there.
 
     ``url``: ``https://host[:port]``. ``ca_file``: what its certificate is checked against; None: the authorities of
     this system. ``insecure`` switches the check off, and only where there is no ``ca_file``. ``system``: which member
