@@ -1,4 +1,4 @@
-"""What a server's clock said when it booted, against the host's: both are in one line of its console log."""
+"""The clock of a server when it booted, against the host's: both are in one line of its console log."""
 
 from __future__ import annotations
 

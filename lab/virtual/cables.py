@@ -60,7 +60,7 @@ FRACTIONS = ("rate_factor", "loss")
 
 
 def wire_time_s(frame_bytes: int, rate_bit_s: float) -> float:
-    """How long a frame of so many bytes (without FCS) keeps the wire busy, in seconds."""
+    """Return the time in seconds for which a frame of so many bytes (without FCS) keeps the wire busy."""
     return (max(frame_bytes, MIN_FRAME_BYTES) + OVERHEAD_BYTES) * 8 / rate_bit_s
 
 

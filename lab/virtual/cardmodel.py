@@ -1,4 +1,4 @@
-"""What a card of the virtual bench is: its model, ``models/NAME.yaml``. No card sheet is read for it.
+"""The cards of the virtual bench, each by its model, ``models/NAME.yaml``. No card sheet is read for it.
 
 A model with a section ``qemu`` is a card of QEMU's own; every other one is a virtual card (``lab/virtual/card``).
 """

@@ -1,4 +1,4 @@
-"""What the vendor of a card ships, from the card's sheet (``lab/cards/NAME.yaml``): versions of packages and firmware.
+"""The products of a card's vendor, from its sheet (``lab/cards/NAME.yaml``): versions of packages and firmware.
 
 The vendor's repository has what a sheet asks for, and something older and newer. What a card *is* is in its model
 (:mod:`cardmodel`).
@@ -51,7 +51,7 @@ def package(name: str, system: str) -> Mapping[str, Any]:
 
 
 def update(name: str) -> Mapping[str, Any]:
-    """How firmware is updated, with the images; empty where its sheet names none."""
+    """Return the firmware update, with the images; empty where the sheet names none."""
     found: Mapping[str, Any] = (read(name).get("firmware") or {}).get("update") or {}
     return found
 

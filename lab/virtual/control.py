@@ -48,7 +48,7 @@ def ask(path: Path, request: dict[str, Any], deadline_s: float = 10.0) -> dict[s
 
 
 def _line(connection: socket.socket, end: float) -> bytes:
-    """What comes until a line end or a hang-up, but never beyond ``end`` (monotonic) or the limit."""
+    """Receive until a line end or a hang-up, but never beyond ``end`` (monotonic) or the limit."""
     line = b""
     while not line.endswith(b"\n") and len(line) < LINE_LIMIT_BYTES:
         left_s = end - time.monotonic()

@@ -117,7 +117,7 @@ class _Apt:
         return True
 
     def run(self, *command: str, folder: Path | None = None) -> str:
-        """What it prints.
+        """Run the command and return its output.
 
         :raises PackageError: when it fails, with its own words.
         """

@@ -21,7 +21,7 @@ class FaultError(Exception):
 
 
 class Kind(StrEnum):
-    """What a fault is put on.
+    """The target of a fault.
 
     The target is written ``cable:a``, ``cable:a.dut``, ``bmc:dut``, ``server:dut``, ``card:dut``, ``card:dut.p0``,
     ``switch:`` (all of it), ``switch:port1``.
@@ -39,7 +39,7 @@ class Fault:
     kind: Kind
     name: str
     value: str | None
-    """What the value means; ``None`` when the fault takes none."""
+    """Meaning of the value; ``None`` when the fault takes none."""
     effect: str
     offends: str
 

@@ -1,4 +1,4 @@
-"""Where everything of a bench is: names, addresses, ports, files. Pure data; nothing here starts or opens anything.
+"""The layout of a bench: names, addresses, ports, files. Pure data; nothing here starts or opens anything.
 
 A bench has an index 1..254, taken from its name, and with it addresses of its own on the loopback network
 (127.77.<index>.x), so that several benches coexist, as root or not, without name spaces. If two names ever get the same
@@ -84,12 +84,12 @@ class Server:
 
     @property
     def outlet(self) -> Path:
-        """Where the switch takes hold of the server's cables; see :mod:`outlets`."""
+        """The outlet at which the switch takes hold of the server's cables; see :mod:`outlets`."""
         return self.folder / "outlet"
 
     @property
     def console_log(self) -> Path:
-        """What its serial line said, with the host's time before each line."""
+        """The output of its serial line, with the host's time before each line."""
         return self.folder.parent / "console" / f"{self.role}.log"
 
 

@@ -34,7 +34,7 @@ from wait import until
 BOOT_S = 120.0
 LOGIN_S = 30.0
 GREETING_S = 5.0
-"""How long a server that is up may take to greet on a busy host; 0.3 s on a quiet one."""
+"""Time for a server that is up to greet on a busy host; 0.3 s on a quiet one."""
 SHUTDOWN_S = 15.0
 CLOCK_ERROR_S = 1.0
 """A guest's clock may be off by so much after a boot; a processor counter calibrated wrongly is off by much more."""
@@ -46,8 +46,11 @@ class BenchError(Exception):
 
 @dataclass(frozen=True)
 class Status:
-    """How a bench is: ``parts`` running or dead; ``servers`` off, on or ready (SSH answers); names of ``cards`` and of
-    operating ``systems``."""
+    """The status of a bench.
+
+    ``parts``: running or dead; ``servers``: off, on or ready (SSH answers); names of ``cards`` and of operating
+    ``systems``.
+    """
 
     parts: dict[str, str]
     servers: dict[str, str]

@@ -62,7 +62,7 @@ class Lamp:
 
 
 def registers_of(device: str, buses: list[dict[str, Any]]) -> int | None:
-    """Where the registers (BAR 0) of a device are, by the answer of ``query-pci``; None: they have no address yet."""
+    """Return the address of a device's registers (BAR 0), by the answer of ``query-pci``; None: they have none yet."""
     for each in (device for bus in buses for device in bus["devices"]):
         if each["qdev_id"] == device:
             found = [region["address"] for region in each["regions"] if region["bar"] == 0]

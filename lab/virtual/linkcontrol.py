@@ -14,7 +14,7 @@ from qmp import QmpError, QmpUnreachable
 
 QMP_DEADLINE_S = 2.0
 CABLE_EVENT = "NICLAB_CABLE_CHANGED"
-"""What an outlet (see :mod:`outlets`) says when the cable in it was pulled or plugged: no machine knows the event."""
+"""Event of an outlet (see :mod:`outlets`) when the cable in it was pulled or plugged: no machine knows it."""
 
 
 class Machine:

@@ -143,7 +143,7 @@ def make(path: Path) -> None:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a port of a server is in the memory: the number of its slot, and its number on the card."""
+    """The place of a server's port in the memory: the number of its slot, and its number on the card."""
 
     slot: int
     port: int

@@ -1,4 +1,4 @@
-"""Where the switch takes hold of the cables: an outlet for each server, a unix socket.
+"""The outlets at which the switch takes hold of the cables: one for each server, a unix socket.
 
 An outlet is open while the server has power and its cables lead to the switch. It speaks as much of QEMU's control
 protocol (QMP) as :class:`linkcontrol.Machine` does, so that the switch gives and takes the light of a port as if the

@@ -188,7 +188,7 @@ def _spawn(bench: Bench, part: Part) -> subprocess.Popen[bytes]:
 
 
 def plain_environment() -> dict[str, str]:
-    """What a part needs of this process's environment, and no secret of the lab or of a pipeline."""
+    """Return the part of this process's environment that a part needs, and no secret of the lab or of a pipeline."""
     return {name: value for name, value in os.environ.items() if name in _PASSED_ON or name.startswith(("LC_", "XDG_"))}
 
 

@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 KILL_S = 5.0
-"""How long the kernel may take to remove a process after SIGKILL, before that is called an error."""
+"""Time for the kernel to remove a process after SIGKILL, before that is called an error."""
 
 
 class ProcessError(Exception):

@@ -70,7 +70,7 @@ def ensure(card: Card) -> Qemu:
 
 
 def folder() -> Path:
-    """Where the unpacked one is: a changed recipe makes a new one."""
+    """Return the folder of the unpacked one: a changed recipe makes a new one."""
     return image.CACHE / f"qemu-{hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:16]}"
 
 

@@ -20,7 +20,10 @@ from layout import LINUX, Server
 from qemu import Qemu
 
 MEMORY_MIB = 404
-"""Of which 305 are free: the largest receive rings of both ports of any card take 300 (16384 of 9600 bytes, T580)."""
+"""Memory of a server; 305 are free.
+
+The largest receive rings of both ports of any card take 300 (16384 of 9600 bytes, T580).
+"""
 TRANSLATION_MIB = 128  # emulated code; with the memory and QEMU itself about 500 MiB a server
 PROCESSOR = {
     "tcg": (f"tcg,thread={{threads}},tb-size={TRANSLATION_MIB}", "-cpu", "max,-svm"),
@@ -155,7 +158,7 @@ def card_arguments(server: Server, disk: Path | None) -> list[str]:
 
 
 def panel_address(server: Server) -> str:
-    """Where the cables listen."""
+    """Return the address at which the cables listen."""
     return server.address.rsplit(".", 1)[0] + ".40"
 
 

@@ -1,4 +1,4 @@
-"""Which card is in which server: the bench remembers it, over power cycles and over ``down`` and ``up``."""
+"""The cards in the servers: the bench remembers them, over power cycles and over ``down`` and ``up``."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def bench(name: str = DEFAULT_NAME) -> Bench:
 
 
 def _remembered(file: Path, what: str) -> dict[str, str] | None:
-    """What is remembered of each role; None when nothing is.
+    """Return what the file remembers of each role; None when it remembers nothing.
 
     :raises SlotError: when the file is damaged.
     """

@@ -37,13 +37,13 @@ class ConfigError(Exception):
 
 
 class Record(BaseModel):
-    """What all parts of the configuration have in common: no unknown fields, no silent conversions, no changes."""
+    """The base of all parts of the configuration: no unknown fields, no silent conversions, no changes."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 class Privilege(StrEnum):
-    """What a user may do at most."""
+    """The highest privilege of a user."""
 
     USER = "user"
     OPERATOR = "operator"
@@ -86,7 +86,7 @@ class FruInfo(Record):
 
 
 class SensorKind(StrEnum):
-    """What a sensor measures; readings are in °C, revolutions per minute and W."""
+    """The quantity that a sensor measures; readings are in °C, revolutions per minute and W."""
 
     TEMPERATURE = "temperature"
     FAN = "fan"

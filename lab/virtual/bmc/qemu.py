@@ -32,13 +32,13 @@ log = logging.getLogger(__name__)
 START_S = 20.0
 """From the start of the process to its first QMP answer; 0.1 s on a quiet host."""
 QUIT_S = 2.0
-"""What a QEMU gets to end by itself at a hard power-off, before it is killed."""
+"""Time for a QEMU to end by itself at a hard power-off, before it is killed."""
 GONE_S = 5.0
-"""What the kernel gets to remove a killed QEMU."""
+"""Time for the kernel to remove a killed QEMU."""
 QMP_S = 2.0
 """Deadline of one QMP command."""
 POLL_S = 0.02
-"""How often a starting QEMU is asked whether its QMP socket is there."""
+"""Interval of asking whether a starting QEMU's QMP socket is there."""
 
 
 class QemuMachine:

@@ -23,9 +23,9 @@ ANSWER_S = 0.5
 """A power command that takes longer is acknowledged and carried out in the background; IPMI clients repeat a request
 after one second."""
 WATCH_S = 0.2
-"""How often the machine is looked at for changes nobody commanded."""
+"""Interval of looking at the machine for changes nobody commanded."""
 IDENTIFY_DEFAULT_S = 15
-"""How long the identify light is on when no time is given (IPMI 28.5)."""
+"""Time that the identify light is on when no time is given (IPMI 28.5)."""
 
 FIRMWARE_VERSION = (2, 10)
 """Major and minor; the same in IPMI and Redfish."""
@@ -50,7 +50,7 @@ class BusyError(Exception):
 
 
 class RestartCause(IntEnum):
-    """Why the machine started last (IPMI table 28-11)."""
+    """The cause of the machine's last start (IPMI table 28-11)."""
 
     UNKNOWN = 0
     CHASSIS_CONTROL = 1
@@ -58,7 +58,7 @@ class RestartCause(IntEnum):
 
 @dataclass
 class Faults:
-    """What is broken on purpose.
+    """The parts that are broken on purpose.
 
     :ivar drop: no answer on the network, neither IPMI nor Redfish.
     :ivar delay_s: every answer comes this much later, seconds.
@@ -110,7 +110,7 @@ class Bmc:
 
     @property
     def identify_left_s(self) -> float:
-        """How long the identify light stays on, 0 when it is out."""
+        """The time that the identify light stays on, 0 when it is out."""
         return max(0.0, self._identify_until_s - time.monotonic())
 
     # -- sensors

@@ -1,4 +1,4 @@
-"""What a BMC remembers across its own restart besides the event log: boot device and power restore policy."""
+"""The settings that a BMC keeps across its own restart, next to the event log: boot device and power restore policy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bmc.config import ConfigError, explain
 
 
 class BootDevice(IntEnum):
-    """Where to boot from; values from IPMI table 28-14, boot device selector."""
+    """The device to boot from; values from IPMI table 28-14, boot device selector."""
 
     NONE = 0
     PXE = 1
@@ -22,7 +22,7 @@ class BootDevice(IntEnum):
 
 
 class BootLifetime(IntEnum):
-    """How long a boot device holds."""
+    """The lifetime of a boot device."""
 
     DISABLED = 0
     ONCE = 1
@@ -30,7 +30,7 @@ class BootLifetime(IntEnum):
 
 
 class RestorePolicy(IntEnum):
-    """What happens when mains power returns; values from IPMI table 28-3, chassis status."""
+    """The action when mains power returns; values from IPMI table 28-3, chassis status."""
 
     ALWAYS_OFF = 0
     PREVIOUS = 1
@@ -68,7 +68,7 @@ class Settings(BaseModel):
 
     @property
     def boot_lifetime(self) -> BootLifetime:
-        """How long it holds: flag bits "valid" and "persistent"."""
+        """The lifetime of the boot device: flag bits "valid" and "persistent"."""
         first = bytes.fromhex(self.boot_flags)[0]
         if not first & 0x80:
             return BootLifetime.DISABLED

@@ -1,4 +1,4 @@
-"""What the guest's program knows of a server: the release it answers for, and the card as its model describes it."""
+"""The facts of a server for the guest's program: the release it answers for, and the card as its model describes it."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ _USUAL_OPTIONS: tuple[Mapping[str, Any], ...] = (
     {"name": "vlan-checksum", "label": "VLAN_HWCSUM", "bit": 7, "words": ("vlanhwcsum",)},
     {"name": "tso4", "label": "TSO4", "bit": 8, "words": ("tso4",)},
 )
-"""Of a card whose model does not say what it can on FreeBSD: what ifconfig(8) calls usual."""
+"""Options that ifconfig(8) calls usual, for a card whose model does not say what it can on FreeBSD."""
 
 
 def of(card: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What makes a server FreeBSD's: an archive for its initial RAM disk, from which a fresh disk is laid out.
+"""The kit that makes a server FreeBSD's: an archive for its initial RAM disk, from which a fresh disk is laid out.
 
 ``ensure()`` returns ``~/.cache/niclab/freebsd-CARD-KEY/initrd.cpio``, cached by content:
 
@@ -158,7 +158,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def _run(command: list[str], folder: Path | None = None) -> bytes:
-    """What the program prints.
+    """Run the program and return its output.
 
     :raises FreeBsdError: when it is missing or fails.
     """

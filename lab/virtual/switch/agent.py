@@ -53,7 +53,7 @@ def tree(switch: Switch) -> Tree:
 
 
 class Instrumentation(instrum.AbstractMibInstrumController):  # type: ignore[misc]
-    """What pysnmp asks for the values of a request."""
+    """The instrumentation that pysnmp asks for the values of a request."""
 
     def __init__(self, switch: Switch) -> None:
         self._switch = switch

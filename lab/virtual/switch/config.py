@@ -1,4 +1,4 @@
-"""What is configured, and kept over a restart: VLANs, ports, names, ageing.
+"""The configuration that is kept over a restart: VLANs, ports, names, ageing.
 
 A change is made on a copy, which is then applied as a whole: a request that is refused changes nothing.
 """
@@ -65,7 +65,7 @@ def save(path: Path, config: Config) -> None:
 
 
 def load(path: Path) -> Config:
-    """What :func:`save` wrote; the factory's configuration when there is no such file."""
+    """Load what :func:`save` wrote; the factory's configuration when there is no such file."""
     if not path.exists():
         return Config()
     record = json.loads(path.read_text())

@@ -29,7 +29,7 @@ LONGEST_S = 3600.0
 
 
 class Defects:
-    """What is wrong with the switch now: ``WHOLE`` or a port's number -> name -> value (1 for those without)."""
+    """The present defects of the switch: ``WHOLE`` or a port's number -> name -> value (1 for those without)."""
 
     def __init__(self) -> None:
         self.of: dict[int, dict[str, float]] = {}

@@ -18,7 +18,7 @@ BURST = 64
 
 @dataclass
 class Counters:
-    """What a port has carried; octets are counted with FCS (RFC 3635)."""
+    """The traffic that a port has carried; octets are counted with FCS (RFC 3635)."""
 
     in_octets: int = 0
     in_unicast: int = 0

@@ -1,4 +1,4 @@
-"""What the process gets when it starts: addresses, ports, logins, files."""
+"""The settings of the process when it starts: addresses, ports, logins, files."""
 
 from __future__ import annotations
 

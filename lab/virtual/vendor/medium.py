@@ -34,7 +34,7 @@ class MediumError(Exception):
 
 
 def driver_of(name: str, kernel: str) -> Driver | None:
-    """What the sheet ``name`` says of packages of its Linux driver; None when it says nothing.
+    """Return the Linux driver's packages on the sheet ``name``; None when it says nothing of them.
 
     :raises ModelError: when it says half of it.
     """

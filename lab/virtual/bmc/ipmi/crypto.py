@@ -49,7 +49,7 @@ class CipherSuite(Enum):
 
 
 class Keys:
-    """What a session signs and encrypts with, made from the session integrity key (IPMI 13.32)."""
+    """The keys with which a session signs and encrypts, made from the session integrity key (IPMI 13.32)."""
 
     def __init__(self, suite: CipherSuite, session_integrity_key: bytes) -> None:
         self.suite = suite

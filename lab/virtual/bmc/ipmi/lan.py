@@ -100,7 +100,7 @@ class Lan(asyncio.DatagramProtocol):
         await self._serve_request(session, message, is_new)
 
     async def _serve_setup(self, header: Header, peer: Peer) -> None:
-        """What comes outside of sessions."""
+        """Serve a message that comes outside of sessions."""
         if header.is_authenticated or header.is_encrypted:
             raise MalformedError("authenticated or encrypted outside of sessions")
         answer: bytes | None

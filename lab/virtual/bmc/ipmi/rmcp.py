@@ -104,7 +104,7 @@ class Header:
         )
 
     def signed_and_tag(self, tag_bytes: int) -> tuple[bytes, bytes]:
-        """What the integrity tag covers, and the tag.
+        """Return the bytes that the integrity tag covers, and the tag.
 
         :raises MalformedError: when there is no room for padding, pad length, next header and tag.
         """

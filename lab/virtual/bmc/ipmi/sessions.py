@@ -23,7 +23,7 @@ MAX_SESSIONS = 16
 MAX_OPENING = 16
 """Sessions being opened; beyond that the oldest is forgotten, so that nobody can lock others out."""
 SEQUENCE_WINDOW = 16
-"""How far behind the newest a session sequence number may be (IPMI 6.12.13)."""
+"""Most by which a session sequence number may be behind the newest (IPMI 6.12.13)."""
 
 LEVELS = {Privilege.USER: 2, Privilege.OPERATOR: 3, Privilege.ADMINISTRATOR: 4}
 """Privilege levels on the wire."""

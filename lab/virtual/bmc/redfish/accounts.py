@@ -1,4 +1,4 @@
-"""Who is asking: Basic authentication and sessions."""
+"""The identity of a Redfish client: Basic authentication and sessions."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class ToolMissing(Exception):
 
 
 def facts() -> Mapping[str, Any]:
-    """What this server and its card are."""
+    """Return the facts of this server and its card."""
     folder = f"{ROOT}/etc/bsd"
     if folder not in sys.path:
         sys.path.insert(0, folder)
@@ -94,7 +94,7 @@ def _become(words: tuple[str, ...], out: int, err: int) -> None:
 
 
 def _both(out: int, err: int) -> tuple[str, str]:
-    """What comes out of two pipes, until both have ended."""
+    """Return the output of two pipes, once both have ended."""
     import select
 
     found: dict[int, list[bytes]] = {out: [], err: []}

@@ -132,7 +132,7 @@ def _take_along(
     now: Mapping[str, tuple[bool, bool]],
     state: dict[str, str],
 ) -> None:
-    """What the driver clears together with this one; the kernel below must not bring it back by itself later.
+    """Keep off what the driver clears with this one, so that the kernel below does not bring it back by itself later.
 
     Where it has left such a feature on, that is the card's doing and stays to be seen.
     """

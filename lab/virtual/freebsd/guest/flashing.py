@@ -8,7 +8,7 @@ from below import ROOT, Refusal, kernel_says, netdevs, run, units
 from kld import found
 
 IMAGE_AT = 4096
-"""Where the image begins in the file of its module."""
+"""Offset of the image in the file of its module."""
 _FIRMWARE = "/usr/lib/firmware"
 
 

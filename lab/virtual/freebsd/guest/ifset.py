@@ -1,4 +1,4 @@
-"""What ifconfig changes: state, MTU, addresses, options, names, and the stacked interfaces lagg(4) and vlan(4)."""
+"""The changes that ifconfig makes: state, MTU, addresses, options, names, and the interfaces lagg(4) and vlan(4)."""
 
 from __future__ import annotations
 
@@ -277,6 +277,6 @@ def _ip(*words: str) -> None:
 
 
 def _reason(said: str) -> str:
-    """What the kernel below answers, in the words of this system."""
+    """Translate the answer of the kernel below into the words of this system."""
     words = said.strip().rpartition("RTNETLINK answers: ")[2].partition("\n")[0]
     return {"File exists": "File exists", "No such device": "No such device"}.get(words, words or "Invalid argument")

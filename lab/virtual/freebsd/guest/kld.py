@@ -176,7 +176,7 @@ def contents(file: str) -> list[tuple[int, str]]:
 
 
 def _driver_modules(module: str | None) -> list[str]:
-    """What the drivers of a module file, or of the kernel, are called: ``pci/oce``, ``t5nex/cxl``."""
+    """Return the names of the drivers in a module file, or in the kernel: ``pci/oce``, ``t5nex/cxl``."""
     names = []
     for driver, fact in drivers().items():
         if (fact["module"] == module) if module else fact["built_in"]:
@@ -227,7 +227,7 @@ def rename(old: str, new: str) -> None:
 
 
 def _forget(iface: str) -> None:
-    """What was set of an interface is gone with its driver."""
+    """Forget the settings of an interface, which is gone with its driver."""
     if remembered(f"options-{iface}"):
         remember(f"options-{iface}", {})
     if iface in remembered("were-up"):

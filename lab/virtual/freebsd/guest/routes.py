@@ -17,7 +17,7 @@ from below import Refusal, read, release
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 _FAMILIES = {"inet": "Internet", "inet6": "Internet6"}
 _UP, _GATEWAY, _REJECT = 0x1, 0x2, 0x200
-"""Of both kernels (sys/net/route.h, include/uapi/linux/route.h), the last of the one below."""
+"""Flags of both kernels (sys/net/route.h, include/uapi/linux/route.h), the last of the one below."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def show(family: str | None, *, wide: bool) -> None:
 
 
 def _inet() -> list[Route]:
-    """Of /proc/net/route: interface, network, gateway, flags, counts, metric, mask, as the kernel keeps them."""
+    """Read /proc/net/route: interface, network, gateway, flags, counts, metric, mask, as the kernel keeps them."""
     found = []
     for line in (read("/proc/net/route") or "").splitlines()[1:]:
         words = line.split()
@@ -59,7 +59,7 @@ def _inet() -> list[Route]:
 
 
 def _inet6() -> list[Route]:
-    """Of /proc/net/ipv6_route: network, length, source, length, gateway, metric, counts, flags, interface."""
+    """Read /proc/net/ipv6_route: network, length, source, length, gateway, metric, counts, flags, interface."""
     found = []
     for line in (read("/proc/net/ipv6_route") or "").splitlines():
         words = line.split()

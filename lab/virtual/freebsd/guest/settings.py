@@ -8,7 +8,7 @@ from below import Refusal, remembered, run
 TIMERS = (1, 5, 10, 50, 100, 200)
 PACKETS = (1, 8, 16, 32)
 _RINGS = {"qsize_rxq": "RX Mini", "qsize_txq": "TX"}
-"""Of ethtool: what Linux' driver calls RX Mini is the queue of responses, which the size stands for here."""
+"""Ring names of ethtool: RX Mini of Linux' driver is the queue of responses, which the size means here."""
 _BEFORE_UP = (*_RINGS, "holdoff_pktc_idx")
 """Taken only until the interface is marked up for the first time (cxgbe(4))."""
 _PAUSE_RX, _PAUSE_TX, _AUTONEG = 1, 2, 4

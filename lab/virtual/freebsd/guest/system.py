@@ -1,4 +1,4 @@
-"""What a FreeBSD server says of itself, its kernel environment, its services and how it is restarted."""
+"""The reports of a FreeBSD server on itself, its kernel environment, its services, and its restart."""
 
 from __future__ import annotations
 

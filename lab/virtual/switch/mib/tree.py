@@ -27,7 +27,7 @@ class Syntax(Enum):
 
 
 class Refusal(StrEnum):
-    """Why a SET is refused (RFC 3416, 4.2.5)."""
+    """The reason why a SET is refused (RFC 3416, 4.2.5)."""
 
     NOT_WRITABLE = "notWritable"
     WRONG_TYPE = "wrongType"
@@ -54,7 +54,7 @@ class SetError(Exception):
 
 
 class Absent(Enum):
-    """Why there is nothing to read (RFC 3416, 4.2.1)."""
+    """The reason why there is nothing to read (RFC 3416, 4.2.1)."""
 
     NO_OBJECT = "noSuchObject"
     NO_INSTANCE = "noSuchInstance"
