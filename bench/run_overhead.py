@@ -1,4 +1,4 @@
-"""What a measured run costs beyond its traffic: ``bench/run_overhead.py BENCH_FILE [--card CARD] [--runs N]``.
+"""Cost of a measured run beyond its traffic: ``bench/run_overhead.py BENCH_FILE [--card CARD] [--runs N]``.
 
 Takes the bench as a test run does and makes runs of 2 s over its first path, one after the other as every limit and
 sweep does. Told for each: the seconds that the tool's own command took beyond those in which traffic flows (its warm-up

@@ -30,7 +30,7 @@ def only(*names: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Run:
-    """What a run of the suites gave: test name -> message of the red ones, names of the green ones, the rest."""
+    """The result of a run of the suites: test name -> message of the red ones, names of the green ones, the rest."""
 
     red: dict[str, str]
     green: set[str]

@@ -1,4 +1,4 @@
-"""What the tests of the virtual bench share: a bench in a folder of its own, a QEMU of one socket, a part's process."""
+"""Shared parts of the virtual bench's tests: a bench in a folder of its own, a QEMU of one socket, a part's process."""
 
 from __future__ import annotations
 

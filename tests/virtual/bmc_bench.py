@@ -1,4 +1,4 @@
-"""What the tests of the virtual BMC share: a machine of memory, a BMC at work in a thread, and clients."""
+"""Shared parts of the virtual BMC's tests: a machine of memory, a BMC at work in a thread, and clients."""
 
 from __future__ import annotations
 
@@ -283,7 +283,7 @@ class ConstantsOf20Bytes(rmcpplus.SessionKeys):  # type: ignore[misc]  # python-
 
 
 def seconds_of(action: Callable[[], Any]) -> float:
-    """How long the action takes."""
+    """Return the duration of the action."""
     begin_s = time.monotonic()
     action()
     return time.monotonic() - begin_s

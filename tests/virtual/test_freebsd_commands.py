@@ -37,7 +37,7 @@ KEYWORDS = r"\b(?:while|do|done)\b"
 LINUX_ONLY = {"ip": "filters.py"}
 """Programs that no FreeBSD server has, and where they are asked: behind the frame program, which is Linux' only."""
 UNKNOWN = re.compile(r"usage|illegal option|unknown command|bad value|this server")
-"""How a tool says that it does not know what is asked."""
+"""Words in which a tool says that it does not know what is asked."""
 VERSION = (("--version",), ("-V",))
 """Asked of every tool; those of the base system refuse it as the real ones do."""
 
