@@ -265,7 +265,8 @@ def one(bench: Nightly, scene: Field, strike: Strike, sound_s: float) -> Met:
 def small_results(results: Path) -> Iterator[None]:
     """Make the results a file system of 512 MiB, which a strike can fill; at the end they are in the folder itself.
 
-    :raises SystemExit: when this user may not mount one.
+    Raises:
+        SystemExit: When this user may not mount one.
     """
     results.mkdir(parents=True, exist_ok=True)
     done = subprocess.run(

@@ -92,7 +92,7 @@ class Soak:
 
 
 def soak(bench: Bench, card: str, cycles: int) -> bool:
-    """:return: whether all is well."""
+    """Return True if all is well."""
     run = Soak(bench, card)
     faults, begun, troubles = cycle(FAULTS), {}, list[str]()
     run.connect("peer")

@@ -61,7 +61,8 @@ class Kit:
 def ensure(base: Path, card: str) -> Kit:
     """The files for servers of the image ``base`` with the card ``card``; made first when they are not there.
 
-    :raises KitError: when a step fails.
+    Raises:
+        KitError: When a step fails.
     """
     if missing := image.missing_tools(TOOLS):
         names = " ".join(sorted(set(missing.values())))
@@ -162,7 +163,8 @@ def _put_links(tree: Path) -> None:
 def _run(command: list[str], folder: Path | None = None) -> bytes:
     """Run the program and return its output.
 
-    :raises KitError: when it fails.
+    Raises:
+        KitError: When it fails.
     """
     environment = {**os.environ, "PATH": f"{os.environ['PATH']}:/usr/sbin:/sbin"}
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, stdin=subprocess.DEVNULL)

@@ -25,7 +25,8 @@ class SheetError(Exception):
 def read(name: str) -> Mapping[str, Any]:
     """The sheet of that name as YAML has it; of a card without one, an empty one.
 
-    :raises SheetError: when it cannot be read.
+    Raises:
+        SheetError: When it cannot be read.
     """
     file = SHEETS / f"{name}.yaml"
     return _parsed(file, file.read_text()) if file.exists() else {}

@@ -124,9 +124,12 @@ def bench(
 ) -> Bench:
     """The layout of the bench called ``name``.
 
-    :param cards: role -> the card in that server's slot; without it both carry an 82574L of QEMU's.
-    :param systems: role -> the operating system of that server; Linux where it is not named.
-    :raises LayoutError: when the name is not of 1 to 20 lower-case letters, digits and dashes, or paths get too long.
+    Args:
+        cards: Role -> the card in that server's slot; without it both carry an 82574L of QEMU's.
+        systems: Role -> the operating system of that server; Linux where it is not named.
+
+    Raises:
+        LayoutError: When the name is not of 1 to 20 lower-case letters, digits and dashes, or paths get too long.
     """
     if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,19}", name):
         raise LayoutError(f"bench name {name!r}: wanted 1 to 20 lower-case letters, digits and dashes")

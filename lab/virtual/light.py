@@ -28,7 +28,8 @@ _WORD = re.compile(r"[0-9a-f]+: (0x[0-9a-f]{8})\s*")
 class Lamp:
     """The light of one port of a machine.
 
-    :param port: the id of its device.
+    Args:
+        port: The id of its device.
     """
 
     def __init__(self, machine: Machine, port: str) -> None:

@@ -20,9 +20,10 @@ GREETING = b'{"QMP": {"version": {}, "capabilities": []}}\n'
 class Outlet:
     """The outlet of one server.
 
-    :param give_light: gives or takes the light at one of the server's ports, and returns when that has arrived there;
-        raises ``ValueError`` when it does not arrive.
-    :param dark: the switch has let go: no port has light.
+    Args:
+        give_light: Gives or takes the light at one of the server's ports, and returns when that has arrived there;
+            raises ``ValueError`` when it does not arrive.
+        dark: The switch has let go: no port has light.
     """
 
     def __init__(

@@ -49,7 +49,8 @@ def ensure(card: Card) -> Qemu:
 
     ``VBENCH_QEMU`` names another program. Virtual cards do with any, and nothing is fetched for them.
 
-    :raises QemuError: when there is none, and none can be fetched.
+    Raises:
+        QemuError: When there is none, and none can be fetched.
     """
     if chosen := os.environ.get("VBENCH_QEMU"):
         return _asked((chosen,))
@@ -77,7 +78,8 @@ def folder() -> Path:
 def _asked(command: tuple[str, ...]) -> Qemu:
     """A QEMU that says its version.
 
-    :raises QemuError: when it does not.
+    Raises:
+        QemuError: When it does not.
     """
     try:
         done = subprocess.run([*command, "--version"], capture_output=True, text=True, stdin=subprocess.DEVNULL)

@@ -102,8 +102,9 @@ class Bench:
     ) -> Run:
         """Run the suites selected by ``options``.
 
-        :param inject: name of a test, and the ``vbench`` arguments that inject a defect into it and clear it.
-        :param others: more of them, each into a test of its own.
+        Args:
+            inject: Name of a test, and the ``vbench`` arguments that inject a defect into it and clear it.
+            others: More of them, each into a test of its own.
         """
         environment, listener = dict(os.environ), []
         injected = [*([inject] if inject is not None else []), *others]

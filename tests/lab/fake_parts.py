@@ -525,7 +525,7 @@ class FakeSsh:
         self.closed = 0
         self._folder = tempfile.TemporaryDirectory(prefix="niclab-fake-")
         self.root = self._folder.name
-        """Stands in for the root folder of the server, for its lease; it goes with this object."""
+        """Replaces the root folder of the server, for its lease; it goes with this object."""
         self.is_still = False
         """Nothing happens to the server but what it is asked."""
         host.shell = self._shell

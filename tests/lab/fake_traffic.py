@@ -39,7 +39,8 @@ def client(bench: FakeBench, text: str) -> Callable[[str], str]:
 def iperf3_text(mbps: float, seconds: float = 2, **changes: object) -> str:
     """Return the output of ``iperf3 --json`` for TCP at ``mbps``, as of 3.12 (the members that are read).
 
-    :param changes: of ``start.test_start``; ``retransmits``, ``elapsed``, ``local_pct``, ``remote_pct``, ``windows``.
+    Args:
+        changes: Of ``start.test_start``; ``retransmits``, ``elapsed``, ``local_pct``, ``remote_pct``, ``windows``.
     """
     elapsed = float(str(changes.pop("elapsed", seconds)))
     retransmits = changes.pop("retransmits", 0)

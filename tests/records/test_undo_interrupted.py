@@ -26,7 +26,7 @@ CALLS = ("write", "fsync", "ftruncate")
 
 
 class Aborted(Exception):
-    """Stands in for the exception that a signal handler raises."""
+    """Replaces the exception that a signal handler raises."""
 
 
 class Bench:

@@ -45,10 +45,11 @@ PASSWORDS = {user["name"]: user["password"] for user in USERS}
 class FakeMachine:
     """A machine of memory.
 
-    :ivar done: what was done to it, in order.
-    :ivar broken: the next action fails with this text.
-    :ivar takes_s: how long every action takes.
-    :ivar held: no action comes to its end before this is taken back.
+    Attributes:
+        done: What was done to it, in order.
+        broken: The next action fails with this text.
+        takes_s: How long every action takes.
+        held: No action comes to its end before this is taken back.
     """
 
     def __init__(self) -> None:

@@ -41,7 +41,8 @@ def user_frames(nic: Nic) -> list[bytes]:
 class SwitchBench:
     """Two machines with two ports each at a switch.
 
-    :ivar nics: number of the switch's port -> the card at its other end.
+    Attributes:
+        nics: Number of the switch's port -> the card at its other end.
     """
 
     def __init__(self, folder: Path, scale: float) -> None:

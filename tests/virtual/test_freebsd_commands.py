@@ -152,7 +152,7 @@ def test_what_is_sent_to_servers_of_any_system_is_there() -> None:
 
 
 def shared_commands() -> list[tuple[str, str]]:
-    """Place and text of every command line that stands in code for servers of any system, as far as it does."""
+    """Place and text of every command line in the code for servers of any system, as far as it does."""
     found = []
     for file in sorted(NICLAB.rglob("*.py")):
         if not file.is_relative_to(NICLAB / "hosts"):

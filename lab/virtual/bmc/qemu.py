@@ -44,7 +44,8 @@ POLL_S = 0.02
 class QemuMachine:
     """The :class:`bmc.machine.Machine` that is the QEMU of ``run_dir``.
 
-    :param cycle_s: how long it stays off in a power cycle, in seconds.
+    Args:
+        cycle_s: How long it stays off in a power cycle, in seconds.
     """
 
     def __init__(self, run_dir: Path, cycle_s: float = 1.0) -> None:

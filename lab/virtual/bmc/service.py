@@ -60,10 +60,11 @@ class RestartCause(IntEnum):
 class Faults:
     """The parts that are broken on purpose.
 
-    :ivar drop: no answer on the network, neither IPMI nor Redfish.
-    :ivar delay_s: every answer comes this much later, seconds.
-    :ivar power_stuck: power commands are accepted and do nothing.
-    :ivar redfish_500: Redfish answers every request with an internal error.
+    Attributes:
+        drop: No answer on the network, neither IPMI nor Redfish.
+        delay_s: Every answer comes this much later, seconds.
+        power_stuck: Power commands are accepted and do nothing.
+        redfish_500: Redfish answers every request with an internal error.
     """
 
     drop: bool = False
@@ -75,8 +76,11 @@ class Faults:
 class Bmc:
     """One BMC in front of one machine. :meth:`watch` must run next to it.
 
-    :ivar seen_on: the power state the event log knows of.
-    :raises ConfigError: when the event log or the settings file cannot be used.
+    Attributes:
+        seen_on: The power state the event log knows of.
+
+    Raises:
+        ConfigError: When the event log or the settings file cannot be used.
     """
 
     def __init__(self, config: Config, machine: Machine) -> None:
@@ -118,8 +122,9 @@ class Bmc:
     def set_sensor(self, number: int, value: int) -> None:
         """Let a sensor read something else; a crossed threshold is logged.
 
-        :raises KeyError: when there is no such sensor.
-        :raises SensorError: when it cannot read that.
+        Raises:
+            KeyError: When there is no such sensor.
+            SensorError: When it cannot read that.
         """
         self.sensors[number].set_value(value)
         self.check_thresholds()
@@ -157,9 +162,10 @@ class Bmc:
         Returns when it is done, or after ``ANSWER_S`` while it goes on in the background; a cycle always goes on in
         the background. A hard power-off ends whatever other command is at work.
 
-        :raises MachineIsOffError: cycle, reset, NMI and soft shutdown of a machine that is off.
-        :raises BusyError: when another power command is at work and stays so for ``ANSWER_S``.
-        :raises MachineError: when the machine did not do it. A failure in the background is in both logs.
+        Raises:
+            MachineIsOffError: Cycle, reset, NMI and soft shutdown of a machine that is off.
+            BusyError: When another power command is at work and stays so for ``ANSWER_S``.
+            MachineError: When the machine did not do it. A failure in the background is in both logs.
         """
         await self._others_done(action)
         if self.faults.power_stuck:

@@ -47,7 +47,8 @@ def _device_code(flags: bytes) -> int:
 class Settings(BaseModel):
     """The remembered values. The boot device is stored and reported; nothing boots by it.
 
-    :ivar boot_flags: data 1 to 5 of the IPMI boot flags parameter, as 10 hex digits; the source of the other two.
+    Attributes:
+        boot_flags: Data 1 to 5 of the IPMI boot flags parameter, as 10 hex digits; the source of the other two.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -78,7 +79,8 @@ class Settings(BaseModel):
 class SettingsFile:
     """The settings and their file; a change is in the file before it is answered.
 
-    :raises ConfigError: when the file is there and holds anything else.
+    Raises:
+        ConfigError: When the file is there and holds anything else.
     """
 
     def __init__(self, path: Path) -> None:
@@ -93,7 +95,8 @@ class SettingsFile:
     def set_boot_flags(self, flags: bytes) -> None:
         """Store the five bytes of the IPMI boot flags.
 
-        :raises ValueError: when they name a device that is not in :class:`BootDevice`.
+        Raises:
+            ValueError: When they name a device that is not in :class:`BootDevice`.
         """
         BootDevice(_device_code(flags))
         self._store(self.now.model_copy(update={"boot_flags": flags.hex()}))

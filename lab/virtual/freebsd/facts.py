@@ -174,7 +174,8 @@ _USUAL_OPTIONS: tuple[Mapping[str, Any], ...] = (
 def of(card: str) -> dict[str, Any]:
     """The facts of a server with that card.
 
-    :raises ModelError: when the model lacks what the bench needs.
+    Raises:
+        ModelError: When the model lacks what the bench needs.
     """
     driver = driver_of(card)
     return {
@@ -190,7 +191,8 @@ def of(card: str) -> dict[str, Any]:
 def driver_of(card: str) -> Driver:
     """FreeBSD's driver for a card.
 
-    :raises ModelError: when none is known here.
+    Raises:
+        ModelError: When none is known here.
     """
     module = cardmodel.field(cardmodel.read(card), card, "driver", str)
     if module not in DRIVERS:

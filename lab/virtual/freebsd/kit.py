@@ -55,8 +55,9 @@ class FreeBsdError(Exception):
 def ensure(card: str) -> Path:
     """The archive for a server with that card; made first when it is not there.
 
-    :raises FreeBsdError: when a program is missing or fails.
-    :raises SheetError: when the card's sheet lacks what it takes.
+    Raises:
+        FreeBsdError: When a program is missing or fails.
+        SheetError: When the card's sheet lacks what it takes.
     """
     cache = image.CACHE
     cache.mkdir(parents=True, exist_ok=True)
@@ -160,7 +161,8 @@ def _write(path: Path, text: str) -> None:
 def _run(command: list[str], folder: Path | None = None) -> bytes:
     """Run the program and return its output.
 
-    :raises FreeBsdError: when it is missing or fails.
+    Raises:
+        FreeBsdError: When it is missing or fails.
     """
     environment = {**os.environ, "PATH": f"{os.environ['PATH']}:/usr/sbin:/sbin"}
     try:

@@ -29,9 +29,10 @@ class Vlan:
 class PortConfig:
     """A port.
 
-    :ivar tagged_only: frames without a tag are dropped (dot1qPortAcceptableFrameTypes).
-    :ivar lacp_active: it sends LACPDUs without being asked; else it answers a partner that is active.
-    :ivar lacp_short: it asks its partner for a LACPDU each second, else each 30 s.
+    Attributes:
+        tagged_only: Frames without a tag are dropped (dot1qPortAcceptableFrameTypes).
+        lacp_active: It sends LACPDUs without being asked; else it answers a partner that is active.
+        lacp_short: It asks its partner for a LACPDU each second, else each 30 s.
     """
 
     admin: bool = True

@@ -31,9 +31,10 @@ class Statistics:
 class Lacp:
     """The protocol on one port.
 
-    :param system: MAC address by which the switch calls itself.
-    :param send: sends a LACPDU.
-    :param changed: called when the port enters or leaves an aggregation, or starts or stops carrying frames in it.
+    Args:
+        system: MAC address by which the switch calls itself.
+        send: Sends a LACPDU.
+        changed: Called when the port enters or leaves an aggregation, or starts or stops carrying frames in it.
     """
 
     def __init__(
@@ -164,7 +165,8 @@ class Lacp:
 def groups(ports: dict[int, Lacp]) -> tuple[dict[int, int], dict[int, list[int]]]:
     """Find the ports that belong together.
 
-    :return: port -> leader of its group (its lowest port), and leader -> the ports that carry frames.
+    Returns:
+        Port -> leader of its group (its lowest port), and leader -> the ports that carry frames.
     """
     leaders: dict[object, int] = {}
     leader: dict[int, int] = {}

@@ -38,8 +38,9 @@ class LldpError(Exception):
 def encode(source: bytes, chassis: bytes, port: str, description: str, system: str, about: str) -> bytes:
     """The frame that the switch sends.
 
-    :param source: MAC address of the port.
-    :param chassis: MAC address of the switch.
+    Args:
+        source: MAC address of the port.
+        chassis: MAC address of the switch.
     """
     tlvs = (
         (CHASSIS, bytes([CHASSIS_MAC]) + chassis),
@@ -58,7 +59,8 @@ def encode(source: bytes, chassis: bytes, port: str, description: str, system: s
 def decode(frame: bytes) -> Neighbour:
     """Decode a frame.
 
-    :raises LldpError: without chassis, port and time to live as its first three, or with one that is cut off.
+    Raises:
+        LldpError: Without chassis, port and time to live as its first three, or with one that is cut off.
     """
     tlvs: dict[int, bytes] = {}
     at = frames.HEADER_BYTES

@@ -35,8 +35,9 @@ class Defect(StrEnum):
 class Driver:
     """The Linux driver of a card, by its sheet.
 
-    :ivar package: name of its package; ``-dkms`` at its end makes it one of DKMS.
-    :ivar required: the version the sheet wants; ``previous``: the one a rollback goes to.
+    Attributes:
+        package: Name of its package; ``-dkms`` at its end makes it one of DKMS.
+        required: The version the sheet wants; ``previous``: the one a rollback goes to.
     """
 
     module: str
@@ -154,6 +155,6 @@ def stand_in() -> Deb:
         package="no-compiler",
         version="1",
         architecture="all",
-        description="stands for the compiler that servers of the bench do not have",
+        description="replaces the compiler that servers of the bench do not have",
         relations={"Provides": "gcc, c-compiler, make, build-essential, dpkg-dev, patch, lsb-release"},
     )

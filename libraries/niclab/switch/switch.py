@@ -37,9 +37,10 @@ class Uptime:
 class Switch:
     """A switch over its SNMP agent. Constructing it asks nothing.
 
-    :ivar ports: state, counters, shut and open.
-    :ivar vlans: VLANs of ports.
-    :ivar tables: addresses, link aggregation.
+    Attributes:
+        ports: State, counters, shut and open.
+        vlans: VLANs of ports.
+        tables: Addresses, link aggregation.
     """
 
     def __init__(self, agent: SnmpAgent, model: SwitchModel) -> None:

@@ -157,7 +157,8 @@ class Lan(asyncio.DatagramProtocol):
 def _unpack(session: Session, header: Header) -> Message:
     """The request in a packet of a session.
 
-    :raises MalformedError: not signed by the session's key, not encrypted, or not a request.
+    Raises:
+        MalformedError: Not signed by the session's key, not encrypted, or not a request.
     """
     if not (header.is_authenticated and header.is_encrypted):
         raise MalformedError("not authenticated and encrypted inside a session")

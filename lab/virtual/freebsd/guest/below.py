@@ -67,7 +67,8 @@ def write(path: str, text: str) -> None:
 def run(*words: str) -> tuple[int, str, str]:
     """Exit status, output and errors of a tool of the system below.
 
-    :raises ToolMissing: when it is not there.
+    Raises:
+        ToolMissing: When it is not there.
     """
     out, err = os.pipe(), os.pipe()
     child = os.fork()
@@ -143,7 +144,8 @@ _FUNCTIONS: dict[str, dict[str, str]] = {}
 def functions(*, again: bool = False) -> dict[str, dict[str, str]]:
     """PCI address -> vendor, device and the Linux driver that is bound (or empty), of every function.
 
-    :param again: look again, after drivers have come or gone.
+    Args:
+        again: Look again, after drivers have come or gone.
     """
     if _FUNCTIONS and not again:
         return _FUNCTIONS

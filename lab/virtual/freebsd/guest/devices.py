@@ -96,7 +96,8 @@ def _statistics(device: Device, fact: Mapping[str, Any], branch: list[str]) -> L
 def change(name: str, value: str) -> str:
     """Set a device's setting, and return what it is then.
 
-    :raises Refusal: in the words of sysctl.
+    Raises:
+        Refusal: In the words of sysctl.
     """
     _, driver, unit, leaf = (name.split(".", 3) + [""] * 4)[:4]
     fact = drivers().get(driver)

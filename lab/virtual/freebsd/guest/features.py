@@ -83,7 +83,8 @@ def named(bits: int) -> str:
 def change(iface: str, word: str) -> None:
     """Carry out a word such as ``-txcsum``.
 
-    :raises Refusal: as ifconfig says it.
+    Raises:
+        Refusal: As ifconfig says it.
     """
     on, name = not word.startswith("-"), word.removeprefix("-")
     fact = fact_of(iface)

@@ -15,7 +15,8 @@ _FIRMWARE = "/usr/lib/firmware"
 def by_module(oid: str, device: str, module: str) -> None:
     """Write the image of a firmware module into the card of ``device``.
 
-    :raises Refusal: in the words of sysctl; why, the kernel says.
+    Raises:
+        Refusal: In the words of sysctl; why, the kernel says.
     """
     _, path = found(module) if module and "/" not in module else (module, None)
     if path is None:

@@ -86,7 +86,8 @@ def _tagged(below: str, name: str, tag: str) -> str | None:
 def change(iface: str, words: list[str]) -> int:
     """Carry out the words of a command line in their order.
 
-    :raises Refusal: as ifconfig says it.
+    Raises:
+        Refusal: As ifconfig says it.
     """
     rest = list(words)
     while rest:

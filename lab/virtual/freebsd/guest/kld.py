@@ -1,4 +1,4 @@
-"""kldload, kldunload and kldstat: module files in /boot, which stand for drivers of the kernel below."""
+"""kldload, kldunload and kldstat: module files in /boot, which represent drivers of the kernel below."""
 
 from __future__ import annotations
 
@@ -48,7 +48,8 @@ def kldload(arguments: list[str]) -> int:
 def load(name: str, *, silent: bool = False) -> int:
     """Load a module; its id, 0 when it was loaded already and nobody minds.
 
-    :raises Refusal: as kldload says it.
+    Raises:
+        Refusal: As kldload says it.
     """
     file, path = found(name)
     module = file.removesuffix(".ko")
@@ -93,7 +94,8 @@ def kldunload(arguments: list[str]) -> int:
 def unload(file: str) -> None:
     """Unload a module file.
 
-    :raises Refusal: when it is in use.
+    Raises:
+        Refusal: When it is in use.
     """
     known = remembered("klds")
     linux = _linux(file.removesuffix(".ko"))

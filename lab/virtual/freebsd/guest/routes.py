@@ -34,7 +34,8 @@ class Route:
 def show(family: str | None, *, wide: bool) -> None:
     """Print the routes of one family, or of both.
 
-    :raises Refusal: for another family.
+    Raises:
+        Refusal: For another family.
     """
     if family is not None and family not in _FAMILIES:
         raise Refusal(f"netstat: {family}: unknown address family")
@@ -66,7 +67,7 @@ def _inet6() -> list[Route]:
         network = ipaddress.IPv6Network((bytes.fromhex(words[0]), int(words[1], 16)))
         flags, iface = int(words[8], 16), _here(words[9])
         if network.is_multicast or flags & _REJECT or not flags & _UP or network.prefixlen == network.max_prefixlen:
-            continue  # those of own addresses are told by the addresses
+            continue  # those of own addresses follow from the addresses
         gateway = ipaddress.IPv6Address(bytes.fromhex(words[4]))
         zone = f"%{iface}" if gateway.is_link_local else ""
         leads = f"{gateway}{zone}" if flags & _GATEWAY else f"link#{links.index(iface)}"

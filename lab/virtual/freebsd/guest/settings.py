@@ -35,7 +35,8 @@ def shown(iface: str, leaf: str) -> str:
 def change(iface: str, leaf: str, value: str) -> str:
     """Set it, and return what it is then.
 
-    :raises Refusal: in the words of sysctl, for what the driver or the card refuses.
+    Raises:
+        Refusal: In the words of sysctl, for what the driver or the card refuses.
     """
     if not value.lstrip("-").isdecimal():
         raise Refusal(f"invalid integer '{value}'")

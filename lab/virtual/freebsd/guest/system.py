@@ -81,7 +81,7 @@ def service(arguments: list[str]) -> int:
         print("Performing sanity check on sshd configuration.")
         return 0
     if action in ("start", "stop", "restart", "reload"):
-        raise Refusal(f"{name}: this server's {name} cannot be told to {action}")
+        raise Refusal(f"{name}: this server's {name} cannot {action} on request")
     raise Refusal(f"{name}: unknown directive '{arguments[1]}'.\nUsage: {name} [start|stop|restart|status]")
 
 
