@@ -1,4 +1,4 @@
-"""What pyproject.toml cannot say: an installed package brings the suites, resources and lab of the repository.
+"""Installation steps that pyproject.toml cannot describe: a package brings the suites, resources and lab along.
 
 They are copied to ``niclab_tree`` next to ``niclab``, with the layout of a checkout, so that every relative path in
 them holds.

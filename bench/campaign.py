@@ -35,7 +35,7 @@ import slots
 SUITES = ("05__bench", "identity", "link", "20__over_switch")
 HEAD = ("run", "strike", "at s", "took s", "verdicts", "restored", "judged")
 RECOVERY_S = 420.0
-"""What a strike may cost: a whole recovery of each server, one after the other."""
+"""Time in s that a strike may cost: a whole recovery of each server, one after the other."""
 ENDS_WITHIN_S = 120.0
 """A run that is asked to end puts the bench back in this time."""
 ROLES = ("dut", "peer")
@@ -47,7 +47,7 @@ _KILL_SSHD = "systemctl stop ssh.socket ssh.service sshd.service 2> /dev/null; p
 
 @dataclass(frozen=True)
 class Strike:
-    """What breaks, and how it is mended. ``vbench``: arguments; ``shell``: a command on the server ``role``.
+    """The damage of a strike, and its mend. ``vbench``: arguments; ``shell``: a command on the server ``role``.
 
     ``culprit``: a pattern that one message must hold, if anything is red. ``must_show``: such a run cannot be clean.
     ``moment``: part of the time of a sound run, 0 to 1.
@@ -127,14 +127,14 @@ class Met:
     outcome: Outcome
     limit_s: float
     restored: str = ""
-    """Why the bench is not as before; empty when it is."""
+    """Reason why the bench is not as before; empty when it is."""
     second: str = ""
-    """What a second run said."""
+    """Output of a second run."""
     problems: list[str] = field(default_factory=list)
 
 
 def judge(met: Met) -> list[str]:
-    """What is wrong with how a run took its strike; nothing when it took it well."""
+    """Return the mistakes of a run that took its strike; none when it took it well."""
     strike, outcome, problems = met.strike, met.outcome, list[str]()
     charged = [name for name in outcome.red if outcome.verdicts[name] == "card-failure"]
     if charged:
@@ -265,7 +265,8 @@ def one(bench: Nightly, scene: Field, strike: Strike, sound_s: float) -> Met:
 def small_results(results: Path) -> Iterator[None]:
     """Make the results a file system of 512 MiB, which a strike can fill; at the end they are in the folder itself.
 
-    :raises SystemExit: when this user may not mount one.
+    Raises:
+        SystemExit: When this user may not mount one.
     """
     results.mkdir(parents=True, exist_ok=True)
     done = subprocess.run(

@@ -83,7 +83,7 @@ class Soak:
         return [line for line in found if TROUBLE.search(line)]
 
     def kernel_bytes(self) -> dict[str, int]:
-        """What the kernel of the dut holds for itself, once caches are dropped."""
+        """Return the memory that the kernel of the dut holds for itself, once caches are dropped."""
         text = self.on("dut", "sync; echo 3 > /proc/sys/vm/drop_caches; sleep 1; cat /proc/meminfo")
         found = dict(re.findall(r"^(SUnreclaim|VmallocUsed|PageTables|KernelStack): +(\d+) kB", text, re.M))
         if len(found) != 4:
@@ -92,7 +92,7 @@ class Soak:
 
 
 def soak(bench: Bench, card: str, cycles: int) -> bool:
-    """:return: whether all is well."""
+    """Return True if all is well."""
     run = Soak(bench, card)
     faults, begun, troubles = cycle(FAULTS), {}, list[str]()
     run.connect("peer")

@@ -1,4 +1,4 @@
-"""How long certificates take, against what cannot be shorter: traffic, boots, ordered waits.
+"""Time of certificates, against what cannot be shorter: traffic, boots, ordered waits.
 
     python bench/certify_time.py intel-82574l emulex-oce11102 [--bench FILE] [--dut-os freebsd]
 

@@ -1,4 +1,4 @@
-"""Where the driver of each card sheet says what the sheet says: file and C expression of each number, and the like."""
+"""Places of the facts of each card sheet in its driver: file and C expression of each number, and the like."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Places:
-    """Where the source of a driver has its facts.
+    """The places of the facts in the source of a driver.
 
     ``folder``: below drivers/net/ethernet. ``ethtool``: the file with the table of operations. ``module``: the word
     that the Makefile builds the module behind. ``ids``: file, and a pattern that the table of PCI IDs matches.

@@ -186,7 +186,7 @@ class Driver:
         holds: tuple[str, ...] = (),
         before: Mapping[str, set[str]] | None = None,
     ) -> dict[str, set[str]]:
-        """What a function puts into ``features`` and ``hw_features`` of a device, statement by statement.
+        """Return what a function puts into ``features`` and ``hw_features`` of a device, statement by statement.
 
         Args:
             name: File.
@@ -249,7 +249,7 @@ _KNOWN = {
     "eth_rx_bd": 8,
     "eth_tx_bd_types": 16,
 }
-"""Of headers of the whole kernel, and sizes of structures of firmware interfaces."""
+"""Numbers from headers of the whole kernel, and sizes of structures of firmware interfaces."""
 _COALESCING: Mapping[str, tuple[str, ...]] = {
     "RX_USECS": ("rx-usecs",),
     "RX_MAX_FRAMES": ("rx-frames",),

@@ -1,5 +1,6 @@
-"""How long a bond's traffic is interrupted: ``bench/failover.py BENCH_FILE [--card CARD] [--mode active-backup]
-[--cause switch-port] [--times 30]``.
+"""Interruption of a bond's traffic by a lost link.
+
+``bench/failover.py BENCH_FILE [--card CARD] [--mode active-backup] [--cause switch-port] [--times 30]``
 
 Takes the bench as a test run does, lays its paths to the switch, and loses the link that carries what the dut sends, as
 often as asked, for each mode and cause (all of them where none is chosen: about 17 s a time, so an hour).
@@ -98,7 +99,7 @@ def failover(taken: labs.Run, bonds: Bonds, cause: Cause) -> OutageReport:
 
 
 def busiest_path(bonds: Bonds) -> int:
-    """Which path carries most of what the dut sends: 0 for the first of the bench file."""
+    """Return the path that carries most of what the dut sends: 0 for the first of the bench file."""
     bond = bonds.stack(Role.DUT)
     names = [interface.name for interface in bond.below.values()]
 

@@ -228,7 +228,7 @@ class Lab:
                 self.unanswered += 1
 
     def problems(self) -> list[str]:
-        """What went wrong: the figures are printed."""
+        """Return what went wrong: the figures are printed."""
         done = Counter(use.run for use in self.uses if use.done)
         by_bench: dict[str, list[Use]] = {}
         for use in sorted(self.uses, key=lambda each: each.begin):

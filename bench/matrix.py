@@ -39,7 +39,7 @@ _ROW = re.compile(r"^(Offload|Ring|Coalescing Parameter|Setting) \S+ ")
 
 @dataclass(frozen=True)
 class Seen:
-    """How a control ended."""
+    """The ending of a control."""
 
     passed: bool
     seconds: float
@@ -72,7 +72,7 @@ def unseen_faults(rows: Iterable[Declared]) -> list[str]:
 
 
 def read_results(report: Path) -> dict[str, Seen]:
-    """How each control ended, by its id below the folder of the controls."""
+    """Return the ending of each control, by its id below the folder of the controls."""
     found = {}
     for case in ElementTree.parse(report).iter("testcase"):
         file, *classes = [word for word in case.get("classname", "").split(".") if word not in ("tests", "controls")]

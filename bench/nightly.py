@@ -31,7 +31,7 @@ RED = ("card-failure", "bench-fault", "undecided")
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run left: exit status, seconds, verdict and message of each test and own check, reasons."""
+    """The results of a run: exit status, seconds, verdict and message of each test and own check, reasons."""
 
     status: int
     seconds: float
@@ -159,7 +159,7 @@ def last_begun(journal: str) -> str:
 
 
 def restored_equal(status: int, said: str, *, compared: bool = False) -> str:
-    """Why a bench is not as it was before, by the words of ``niclab restore``; empty when it is.
+    """Return why a bench is not as it was before, by the words of ``niclab restore``; empty when it is.
 
     ``compared``: the run was killed after the state before it was taken, so that restore must compare.
     """

@@ -1,4 +1,4 @@
-"""How many switchable offloads of each card sheet are proven by counters: ``bench/offload_coverage.py``.
+"""Number of switchable offloads of each card sheet that counters prove: ``bench/offload_coverage.py``.
 
 A row is proven when the sheet names a counter and the lab makes the traffic that moves it. Rows that cannot be switched
 are not counted: there is no state without them to compare with.

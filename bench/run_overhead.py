@@ -1,10 +1,10 @@
-"""What a measured run costs beyond its traffic: ``bench/run_overhead.py BENCH_FILE [--card CARD] [--runs N]``.
+"""Cost of a measured run beyond its traffic: ``bench/run_overhead.py BENCH_FILE [--card CARD] [--runs N]``.
 
 Takes the bench as a test run does and makes runs of 2 s over its first path, one after the other as every limit and
 sweep does. Told for each: the seconds that the tool's own command took beyond those in which traffic flows (its warm-up
 counted as traffic), and those that the framework took beyond the tool's command: looking at both ends, reading, judging
-the counters. Beside them the cost of one listening server, which a whole series of runs shares, and the load of this
-machine. Target of the framework: 0.3 s a run.
+the counters. Next to them: the cost of one listening server, which a whole series of runs shares, and the load of
+this machine. Target of the framework: 0.3 s a run.
 """
 
 from __future__ import annotations

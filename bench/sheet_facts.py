@@ -1,4 +1,4 @@
-"""Where a card sheet differs from the source of its Linux driver: ``bench/sheet_facts.py [CARD ...]``.
+"""Differences between a card sheet and the source of its Linux driver: ``bench/sheet_facts.py [CARD ...]``.
 
 Compares every sheet of ``lab/cards`` that :mod:`driver_places` knows with the driver in Debian's kernel sources of
 6.1 and 6.12, each with the facts that the sheet has for that kernel. Prints a row for each difference, and ends with

@@ -1,4 +1,4 @@
-"""What one SNMP exchange costs: Snmp.get and Snmp.set next to net-snmp's programs, against net-snmp's own agent.
+"""Cost of one SNMP exchange: Snmp.get and Snmp.set next to net-snmp's programs, against net-snmp's own agent.
 
     python bench/snmp_latency.py
 

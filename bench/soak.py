@@ -26,7 +26,7 @@ def row(number: int, outcome: Outcome) -> tuple[str, ...]:
 
 
 def why(outcome: Outcome) -> str:
-    """Why a run is not clean, in one line."""
+    """Return why a run is not clean, in one line."""
     if not outcome.verdicts:
         return f"no certificate (status {outcome.status})"
     red = [f"{name.rpartition('.')[2]}: {outcome.verdicts[name]}" for name in outcome.red]

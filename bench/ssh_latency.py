@@ -1,4 +1,4 @@
-"""What one remote command costs: over the open shell, over a channel per command, and with the ssh program.
+"""Cost of one remote command: over the open shell, over a channel per command, and with the ssh program.
 
     python bench/ssh_latency.py                                      a throw-away sshd on loopback
     python bench/ssh_latency.py --address 10.0.0.5 --user root --key ~/.ssh/lab --known-hosts lab/known_hosts

@@ -56,7 +56,7 @@ PROCESSES: dict[str, Process] = {
 
 
 def netperf_loop(values: list[float], mean: float) -> tuple[int, float, float]:
-    """What ``netperf -i 10,3 -I 95,5`` does with runs of ``mean`` + values: when it stops, and its interval.
+    """Return what ``netperf -i 10,3 -I 95,5`` does with runs of ``mean`` + values: when it stops, and its interval.
 
     It looks after each run from the third on and stops as soon as the 95 % t interval is within +- 2.5 % of the mean,
     at the latest after ten. Returns runs used, low and high.

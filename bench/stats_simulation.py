@@ -281,7 +281,7 @@ def families(count: int, seed: int) -> None:
 
 
 def late_alarms(count: int, seed: int) -> None:
-    """What the shared error costs: runs until a figure that is worse than its limit is MISSED, alone and shared."""
+    """Print the cost of the shared error: runs until a figure worse than its limit is MISSED, alone and shared."""
     rows = []
     for margin in (1.0, 2.0, 3.0, 5.0, 10.0, 20.0):
         row = [f"{margin:g}"]

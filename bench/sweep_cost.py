@@ -1,4 +1,4 @@
-"""What the sweep costs against one run of 60 s a point: ``bench/sweep_cost.py [--run RUN_FOLDER]``.
+"""Cost of the sweep against one run of 60 s a point: ``bench/sweep_cost.py [--run RUN_FOLDER]``.
 
 Computed: throughput second by second is simulated as a first-order autoregressive series with a spread and a
 correlation; the sequential rule of the sweep (``niclab.traffic.sweep``, profile full) measures it until its interval

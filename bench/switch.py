@@ -1,4 +1,4 @@
-"""How fast the virtual switch answers and carries, without guests: ``python bench/switch.py``.
+"""Speed of the virtual switch's answers and frames, without guests: ``python bench/switch.py``.
 
 Measured next to net-snmp's program, whose own start is most of what a shell script would pay.
 """
@@ -58,7 +58,7 @@ def carrier_ms(bench: SwitchBench, up: bool, request: bytes) -> float:
 
 
 def carried_mbps(bench: SwitchBench, size: int, for_s: float = 2.0) -> float:
-    """What comes out at the other end when more is offered, in Mbit/s of frames."""
+    """Return what comes out at the other end when more is offered, in Mbit/s of frames."""
     data, octets = frame(B, A, size=size), 0
     bench.nics[3].send(frame(A, B))
     bench.settle()

@@ -1,4 +1,4 @@
-"""What the virtual bench costs: time to come up, memory, power cycles, and calls to a BMC.
+"""Cost of the virtual bench: time to come up, memory, power cycles, and calls to a BMC.
 
     python bench/vbench_up.py --name measure                5 starts, 20 power cycles, 100 calls each way
     python bench/vbench_up.py --name measure --rounds 2 --cycles 4 --calls 20
@@ -48,7 +48,7 @@ def show(what: str, times_s: list[float], unit: str = "s") -> None:
 
 
 def timed(action: Callable[[], object]) -> float:
-    """How long ``action`` takes, in seconds."""
+    """Return the duration of ``action`` in seconds."""
     began = time.perf_counter()
     action()
     return time.perf_counter() - began

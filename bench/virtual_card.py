@@ -72,7 +72,8 @@ def interface(servers: Servers, role: str) -> str:
 def want_carrier(servers: Servers, role: str, name: str) -> None:
     """Wait until the port has its link.
 
-    :raises SystemExit: when it has none in time.
+    Raises:
+        SystemExit: When it has none in time.
     """
     if not servers.until(role, f"grep -qx 1 /sys/class/net/{name}/carrier"):
         raise SystemExit(f"{role}: {name} has no carrier after {READY_WITHIN_S} s; wanted: both ends of path a up")
@@ -81,7 +82,8 @@ def want_carrier(servers: Servers, role: str, name: str) -> None:
 def serve(servers: Servers, role: str) -> None:
     """Start an iperf3 server and wait until it listens; one that listens already is used.
 
-    :raises SystemExit: when it does not, with its own words.
+    Raises:
+        SystemExit: When it does not, with its own words.
     """
     listens = "ss -Hltn sport = :5201 | grep -q ."
     servers.run(role, f"{listens} || iperf3 --server --daemon --logfile /tmp/iperf3.log")

@@ -1,4 +1,4 @@
-"""What the BMCs say of their servers: power, sensors, event log."""
+"""The BMCs' reports on their servers: power, sensors, event log."""
 
 from __future__ import annotations
 

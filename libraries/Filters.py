@@ -1,4 +1,4 @@
-"""What a port receives: its own address, the groups it has joined, its VLANs, and nothing else."""
+"""The frames that a port receives: to its own address, to the groups it has joined, of its VLANs, and no others."""
 
 from __future__ import annotations
 

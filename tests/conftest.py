@@ -1,4 +1,4 @@
-"""How many cases the property tests try: ``make test`` always the same ones, ``make test-full`` new ones each time.
+"""The cases of property tests: ``make test`` always tries the same ones, ``make test-full`` new ones each time.
 
 What a search finds is a defect whenever it is found; but whether a change may land must not hang on the dice.
 """

@@ -1,4 +1,4 @@
-"""What ``make`` installs and calls: only what the bench needs, pinned by hashes, from any folder, with any value."""
+"""The installs and calls of ``make``: only what the bench needs, pinned by hashes, from any folder, with any value."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ class TestDebianPackages:
 
 
 class TestCertify:
-    """What continuous integration certifies, with a `make` that writes down its call and ends as told."""
+    """The cards that continuous integration certifies, with a `make` that writes down its call and ends as set."""
 
     @pytest.fixture
     def house(self, tmp_path: Path) -> Path:

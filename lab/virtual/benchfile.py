@@ -95,7 +95,7 @@ switch:
 
 
 def _cards(bench: Bench) -> str:
-    """What differs with each card but the one that a bench has without another word."""
+    """Write the differences of each card to the one that a bench has by default."""
     names = [name for name in cardmodel.names() if name != cardmodel.DEFAULT]
     return "\n# What differs with another card in both servers.\ncards:\n" + "".join(
         _card(bench, name) for name in names
@@ -112,7 +112,7 @@ def _card(bench: Bench, name: str) -> str:
 
 
 def _port(port: Port, server: Server) -> str:
-    """What the lab knows of a port; its number on the function where a function has several."""
+    """Write the identity of a port; with its number on the function where a function has several."""
     shared = [other.pci for other in server.ports].count(port.pci) > 1
     index = f", port_index: {port.place.port}" if shared else ""
     return f'{{pci: "{port.pci}", mac: "{port.mac}"{index}}}'

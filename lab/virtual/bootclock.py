@@ -1,4 +1,4 @@
-"""What a server's clock said when it booted, against the host's: both are in one line of its console log."""
+"""The clock of a server when it booted, against the host's: both are in one line of its console log."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ def was_right(log: Path, since: float, within_s: float) -> bool:
 
     False says nothing: the line may be late on a busy host, or under way still; then the server itself must be asked.
 
-    :param log: its console log with the host's time before each line.
-    :param within_s: how far the two clocks may be apart.
+    Args:
+        log: Its console log with the host's time before each line.
+        within_s: How far the two clocks may be apart.
     """
     said = [(float(host), float(guest)) for host, guest in _LINE.findall(log.read_bytes())]
     return any(host >= since and abs(guest - host) <= within_s for host, guest in said)

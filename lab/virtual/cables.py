@@ -60,7 +60,7 @@ FRACTIONS = ("rate_factor", "loss")
 
 
 def wire_time_s(frame_bytes: int, rate_bit_s: float) -> float:
-    """How long a frame of so many bytes (without FCS) keeps the wire busy, in seconds."""
+    """Return the time in seconds for which a frame of so many bytes (without FCS) keeps the wire busy."""
     return (max(frame_bytes, MIN_FRAME_BYTES) + OVERHEAD_BYTES) * 8 / rate_bit_s
 
 
@@ -234,7 +234,8 @@ class Panel:
     async def _give_light(self, server: str, port: str, on: bool) -> None:
         """The switch gives light, or takes it, at the place of a port. Returns when the machine has taken it.
 
-        :raises ValueError: when no cable leads there, or the machine does not take it in time.
+        Raises:
+            ValueError: When no cable leads there, or the machine does not take it in time.
         """
         place = next(end for end in self._ends() if (end.server, end.port) == (server, port))
         end = self._place(place)
@@ -311,7 +312,8 @@ class Panel:
     async def _carrier_told(self, what: str, ends: list[End]) -> None:
         """Wait until the machines know, so that the caller's clock starts with the change itself.
 
-        :raises ValueError: when one does not take it in time, for example because it stands still.
+        Raises:
+            ValueError: When one does not take it in time, for example because it stands still.
         """
         told = [end for end in ends if self._machines[end.server].powered and "carrier_delay_s" not in end.faults]
 

@@ -86,7 +86,8 @@ class CardFaultError(Exception):
 def set_word(bench: Bench, where: str, name: str, value: float) -> None:
     """Put a defect of ``mailbox.h`` into a card (``dut``) or one of its ports (``dut.p0``).
 
-    :raises CardFaultError: when there is no such card or port, or the value is no whole number above 0.
+    Raises:
+        CardFaultError: When there is no such card or port, or the value is no whole number above 0.
     """
     word = nvram.words()[name]
     server, ports = _place(bench, where)
@@ -103,7 +104,8 @@ def set_word(bench: Bench, where: str, name: str, value: float) -> None:
 def set_content(bench: Bench, where: str, name: str, text: str) -> None:
     """Change what is in a card's memory; what stood there is kept for :func:`clear`.
 
-    :raises CardFaultError: when there is no such card or port.
+    Raises:
+        CardFaultError: When there is no such card or port.
     """
     server, ports = _place(bench, where)
     with nvram.opened(server.nvram) as memory:

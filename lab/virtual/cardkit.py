@@ -1,4 +1,6 @@
-"""What a server needs to carry a virtual card: modules at boot, and the disk of the card's vendor. Cached by content.
+"""The kit with which a server carries a virtual card: modules at boot, and the disk of the card's vendor.
+
+Cached by content.
 
 ``ensure()`` returns files in ``~/.cache/niclab``:
 
@@ -45,7 +47,7 @@ TOOLS = {
 
 
 class KitError(Exception):
-    """What a card needs cannot be made."""
+    """The kit of a card cannot be made."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,8 @@ class Kit:
 def ensure(base: Path, card: str) -> Kit:
     """The files for servers of the image ``base`` with the card ``card``; made first when they are not there.
 
-    :raises KitError: when a step fails.
+    Raises:
+        KitError: When a step fails.
     """
     if missing := image.missing_tools(TOOLS):
         names = " ".join(sorted(set(missing.values())))
@@ -148,7 +151,7 @@ def _put_drivers(target: Path, base: Path, kernel: str, built: Path) -> None:
 
 
 def _put_links(tree: Path) -> None:
-    """What leads from the server's disk to that of the vendor: firmware where the kernel looks for it, apt's source."""
+    """Link the server's disk to that of the vendor: firmware where the kernel looks for it, apt's source."""
     sources, firmware = tree / "etc/apt/sources.list.d", tree / "usr/lib/firmware"
     sources.mkdir(parents=True)
     (sources / "vendor.list").write_text(f"deb [signed-by=/{VENDOR}/vendor.gpg] file:/{VENDOR}/apt ./\n")
@@ -158,9 +161,10 @@ def _put_links(tree: Path) -> None:
 
 
 def _run(command: list[str], folder: Path | None = None) -> bytes:
-    """What the program prints.
+    """Run the program and return its output.
 
-    :raises KitError: when it fails.
+    Raises:
+        KitError: When it fails.
     """
     environment = {**os.environ, "PATH": f"{os.environ['PATH']}:/usr/sbin:/sbin"}
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, stdin=subprocess.DEVNULL)

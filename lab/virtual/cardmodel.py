@@ -1,4 +1,4 @@
-"""What a card of the virtual bench is: its model, ``models/NAME.yaml``. No card sheet is read for it.
+"""The cards of the virtual bench, each by its model, ``models/NAME.yaml``. No card sheet is read for it.
 
 A model with a section ``qemu`` is a card of QEMU's own; every other one is a virtual card (``lab/virtual/card``).
 """
@@ -33,10 +33,11 @@ class ModelError(Exception):
 class QemuCard:
     """A card of QEMU's own.
 
-    :ivar device: QEMU's model of a port.
-    :ivar lanes: of its PCI Express slot.
-    :ivar processors: of a server with it; a card with several queues uses one a processor.
-    :ivar oldest: the oldest QEMU whose model can be used; any where there is none.
+    Attributes:
+        device: QEMU's model of a port.
+        lanes: Of its PCI Express slot.
+        processors: Of a server with it; a card with several queues uses one a processor.
+        oldest: The oldest QEMU whose model can be used; any where there is none.
     """
 
     device: str
@@ -49,13 +50,14 @@ class QemuCard:
 class Card:
     """A card as the bench puts it into a server.
 
-    :ivar name: name of its model, and of its sheet.
-    :ivar line_rate_mbps: nominal rate of a port in Mbit/s.
-    :ivar rate_scale: it runs at line rate / ``rate_scale``.
-    :ivar pci: address of each port's PCI function; two ports of one function have the same.
-    :ivar mac_prefix: first three bytes of its MAC addresses, those of the vendor.
-    :ivar places: slot and number on the card of each port; a card of one port is there twice.
-    :ivar qemu: the card of QEMU's that it is; nothing for a virtual card.
+    Attributes:
+        name: Name of its model, and of its sheet.
+        line_rate_mbps: Nominal rate of a port in Mbit/s.
+        rate_scale: It runs at line rate / ``rate_scale``.
+        pci: Address of each port's PCI function; two ports of one function have the same.
+        mac_prefix: First three bytes of its MAC addresses, those of the vendor.
+        places: Slot and number on the card of each port; a card of one port is there twice.
+        qemu: The card of QEMU's that it is; nothing for a virtual card.
     """
 
     name: str
@@ -90,7 +92,8 @@ def virtual_names() -> list[str]:
 def read(name: str) -> Mapping[str, Any]:
     """The model of that name as YAML has it.
 
-    :raises ModelError: when there is none, or it cannot be read.
+    Raises:
+        ModelError: When there is none, or it cannot be read.
     """
     file = MODELS / f"{name}.yaml"
     if not re.fullmatch(r"[a-z0-9][a-z0-9.-]*", name) or not file.exists():
@@ -107,7 +110,8 @@ def read(name: str) -> Mapping[str, Any]:
 def card(name: str) -> Card:
     """The card of that name.
 
-    :raises ModelError: when there is no such model, or a field that the bench needs is missing or wrong.
+    Raises:
+        ModelError: When there is no such model, or a field that the bench needs is missing or wrong.
     """
     model = read(name)
     ports = field(model, name, "ports", int)
@@ -138,7 +142,8 @@ def _qemu(model: Mapping[str, Any], name: str) -> QemuCard:
 def field(model: Mapping[str, Any], name: str, path: str, kind: type[T], default: T | None = None) -> T:
     """The value at ``path``, a name of each level, dots between them.
 
-    :raises ModelError: when it is missing and has no default, or is no ``kind`` (or an empty one).
+    Raises:
+        ModelError: When it is missing and has no default, or is no ``kind`` (or an empty one).
     """
     value: Any = model
     for step in path.split("."):

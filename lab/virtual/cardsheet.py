@@ -1,4 +1,4 @@
-"""What the vendor of a card ships, from the card's sheet (``lab/cards/NAME.yaml``): versions of packages and firmware.
+"""The products of a card's vendor, from its sheet (``lab/cards/NAME.yaml``): versions of packages and firmware.
 
 The vendor's repository has what a sheet asks for, and something older and newer. What a card *is* is in its model
 (:mod:`cardmodel`).
@@ -25,7 +25,8 @@ class SheetError(Exception):
 def read(name: str) -> Mapping[str, Any]:
     """The sheet of that name as YAML has it; of a card without one, an empty one.
 
-    :raises SheetError: when it cannot be read.
+    Raises:
+        SheetError: When it cannot be read.
     """
     file = SHEETS / f"{name}.yaml"
     return _parsed(file, file.read_text()) if file.exists() else {}
@@ -51,7 +52,7 @@ def package(name: str, system: str) -> Mapping[str, Any]:
 
 
 def update(name: str) -> Mapping[str, Any]:
-    """How firmware is updated, with the images; empty where its sheet names none."""
+    """Return the firmware update, with the images; empty where the sheet names none."""
     found: Mapping[str, Any] = (read(name).get("firmware") or {}).get("update") or {}
     return found
 

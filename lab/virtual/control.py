@@ -20,8 +20,11 @@ class ControlError(Exception):
 def ask(path: Path, request: dict[str, Any], deadline_s: float = 10.0) -> dict[str, Any]:
     """Send one request and return the answer.
 
-    :param deadline_s: for all of it together, in seconds.
-    :raises ControlError: when nobody answers within the deadline, or the answer is ``{"error": ...}`` or none.
+    Args:
+        deadline_s: For all of it together, in seconds.
+
+    Raises:
+        ControlError: When nobody answers within the deadline, or the answer is ``{"error": ...}`` or none.
     """
     end = time.monotonic() + deadline_s
     try:
@@ -48,7 +51,7 @@ def ask(path: Path, request: dict[str, Any], deadline_s: float = 10.0) -> dict[s
 
 
 def _line(connection: socket.socket, end: float) -> bytes:
-    """What comes until a line end or a hang-up, but never beyond ``end`` (monotonic) or the limit."""
+    """Receive until a line end or a hang-up, but never beyond ``end`` (monotonic) or the limit."""
     line = b""
     while not line.endswith(b"\n") and len(line) < LINE_LIMIT_BYTES:
         left_s = end - time.monotonic()
@@ -64,7 +67,8 @@ def _line(connection: socket.socket, end: float) -> bytes:
 async def serve(path: Path, handle: Callable[[dict[str, Any]], Any]) -> asyncio.Server:
     """Answer requests on the unix socket ``path``.
 
-    :param handle: coroutine function, request -> answer; a ``ValueError`` becomes ``{"error": ...}``.
+    Args:
+        handle: Coroutine function, request -> answer; a ``ValueError`` becomes ``{"error": ...}``.
     """
 
     async def client(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

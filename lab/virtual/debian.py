@@ -24,7 +24,8 @@ class PackageError(Exception):
 def download(names: Sequence[str], folder: Path) -> None:
     """Fetch packages (``name`` or ``name=version``) into ``folder``. Lists that do not lead to them are renewed once.
 
-    :raises PackageError: with apt's own words.
+    Raises:
+        PackageError: With apt's own words.
     """
     apt = _Apt(image.CACHE / "apt")
     try:
@@ -41,9 +42,14 @@ def download_whole(name: str, branch: str, folder: Path) -> dict[str, str]:
 
     The archive is the one that this machine has its own release of Debian from.
 
-    :param branch: ``backports`` for the suite ``bookworm-backports`` on a machine with ``bookworm``.
-    :return: package -> version of each.
-    :raises PackageError: with apt's own words.
+    Args:
+        branch: ``backports`` for the suite ``bookworm-backports`` on a machine with ``bookworm``.
+
+    Returns:
+        Package -> version of each.
+
+    Raises:
+        PackageError: With apt's own words.
     """
     try:
         own = _Apt(image.CACHE / "apt")
@@ -65,7 +71,8 @@ def download_whole(name: str, branch: str, folder: Path) -> dict[str, str]:
 def _own_archives(apt: _Apt) -> list[str]:
     """Archive, suite and component of every list of Debian's own, those of the machine's release first.
 
-    :raises PackageError: when there is none of the release.
+    Raises:
+        PackageError: When there is none of the release.
     """
     release = _release()
     found = apt.run("indextargets", "--format", _TARGET, "Created-By: Packages", "Origin: Debian").splitlines()
@@ -78,7 +85,8 @@ def _own_archives(apt: _Apt) -> list[str]:
 def _release() -> str:
     """Code name of this machine's Debian.
 
-    :raises PackageError: when this is no release of Debian.
+    Raises:
+        PackageError: When this is no release of Debian.
     """
     lines = RELEASE_FILE.read_text().splitlines()
     about = {name: value.strip('"') for name, _, value in (line.partition("=") for line in lines)}
@@ -99,7 +107,8 @@ def _source_list(archives: list[str], suite: str) -> Path:
 class _Apt:
     """``apt-get`` with lists and downloads of our own.
 
-    :ivar sources: its list of sources; ``None``: those of the machine.
+    Attributes:
+        sources: Its list of sources; ``None``: those of the machine.
     """
 
     state: Path
@@ -117,9 +126,10 @@ class _Apt:
         return True
 
     def run(self, *command: str, folder: Path | None = None) -> str:
-        """What it prints.
+        """Run the command and return its output.
 
-        :raises PackageError: when it fails, with its own words.
+        Raises:
+            PackageError: When it fails, with its own words.
         """
         for place in ("lists/partial", "cache/archives/partial"):
             (self.state / place).mkdir(parents=True, exist_ok=True)

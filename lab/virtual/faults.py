@@ -21,7 +21,7 @@ class FaultError(Exception):
 
 
 class Kind(StrEnum):
-    """What a fault is put on.
+    """The target of a fault.
 
     The target is written ``cable:a``, ``cable:a.dut``, ``bmc:dut``, ``server:dut``, ``card:dut``, ``card:dut.p0``,
     ``switch:`` (all of it), ``switch:port1``.
@@ -39,7 +39,7 @@ class Fault:
     kind: Kind
     name: str
     value: str | None
-    """What the value means; ``None`` when the fault takes none."""
+    """Meaning of the value; ``None`` when the fault takes none."""
     effect: str
     offends: str
 
@@ -90,7 +90,8 @@ FAULTS = (
 def find(kind: str, name: str) -> Fault:
     """The fault of that kind and name.
 
-    :raises FaultError: naming the faults there are.
+    Raises:
+        FaultError: Naming the faults there are.
     """
     for fault in FAULTS:
         if (fault.kind, fault.name) == (kind, name):
@@ -102,7 +103,8 @@ def find(kind: str, name: str) -> Fault:
 def set_fault(bench: Bench, target: str, setting: str) -> None:
     """Inject ``setting`` (``name`` or ``name=value``) into ``target`` (``kind:where``), at once.
 
-    :raises FaultError: when fault, target or value is none.
+    Raises:
+        FaultError: When fault, target or value is none.
     """
     kind, _, where = target.partition(":")
     name, has_value, text = setting.partition("=")
@@ -134,7 +136,8 @@ def set_fault(bench: Bench, target: str, setting: str) -> None:
 def clear_all(bench: Bench) -> None:
     """Take every injected fault back; a part that does not answer keeps no other from being cleared.
 
-    :raises FaultError: naming the parts that could not be cleared.
+    Raises:
+        FaultError: Naming the parts that could not be cleared.
     """
     requests: list[tuple[Path, dict[str, object]]] = [(bench.folder / "cables.control", {"clear": {}})]
     requests += [(server.folder / "bmc.control", {"fault": {}}) for server in bench.servers]

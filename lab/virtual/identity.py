@@ -1,4 +1,4 @@
-"""What makes a bench itself: keys, certificate, passwords. Made once per bench, kept until its folder is removed."""
+"""The identity of a bench: keys, certificate, passwords. Made once per bench, kept until its folder is removed."""
 
 from __future__ import annotations
 

@@ -122,8 +122,11 @@ def built() -> bool:
 def ensure(log: Path | None = None) -> Path:
     """Return the folder of the current image; build it first when it is not there (needs network, about a minute).
 
-    :param log: file that receives the output of the build steps.
-    :raises ImageError: when a tool is missing or a step fails.
+    Args:
+        log: File that receives the output of the build steps.
+
+    Raises:
+        ImageError: When a tool is missing or a step fails.
     """
     target = CACHE / f"image-{key()}"
     CACHE.mkdir(parents=True, exist_ok=True)
@@ -200,8 +203,9 @@ def _make_initrd(work: Path, release: str, output: object) -> None:
 def load_order(wanted: list[str], dependencies: str, builtin: str) -> list[str]:
     """Order in which to insert ``wanted`` modules, each after what it needs.
 
-    :param dependencies: text of ``modules.dep``.
-    :param builtin: text of ``modules.builtin``; what stands there needs no loading.
+    Args:
+        dependencies: Text of ``modules.dep``.
+        builtin: Text of ``modules.builtin``; modules in it need no loading.
     """
     table = {
         Path(path).stem: (path, needs.split())

@@ -1,4 +1,4 @@
-"""Where everything of a bench is: names, addresses, ports, files. Pure data; nothing here starts or opens anything.
+"""The layout of a bench: names, addresses, ports, files. Pure data; nothing here starts or opens anything.
 
 A bench has an index 1..254, taken from its name, and with it addresses of its own on the loopback network
 (127.77.<index>.x), so that several benches coexist, as root or not, without name spaces. If two names ever get the same
@@ -84,12 +84,12 @@ class Server:
 
     @property
     def outlet(self) -> Path:
-        """Where the switch takes hold of the server's cables; see :mod:`outlets`."""
+        """The outlet at which the switch takes hold of the server's cables; see :mod:`outlets`."""
         return self.folder / "outlet"
 
     @property
     def console_log(self) -> Path:
-        """What its serial line said, with the host's time before each line."""
+        """The output of its serial line, with the host's time before each line."""
         return self.folder.parent / "console" / f"{self.role}.log"
 
 
@@ -124,9 +124,12 @@ def bench(
 ) -> Bench:
     """The layout of the bench called ``name``.
 
-    :param cards: role -> the card in that server's slot; without it both carry an 82574L of QEMU's.
-    :param systems: role -> the operating system of that server; Linux where it is not named.
-    :raises LayoutError: when the name is not of 1 to 20 lower-case letters, digits and dashes, or paths get too long.
+    Args:
+        cards: Role -> the card in that server's slot; without it both carry an 82574L of QEMU's.
+        systems: Role -> the operating system of that server; Linux where it is not named.
+
+    Raises:
+        LayoutError: When the name is not of 1 to 20 lower-case letters, digits and dashes, or paths get too long.
     """
     if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,19}", name):
         raise LayoutError(f"bench name {name!r}: wanted 1 to 20 lower-case letters, digits and dashes")

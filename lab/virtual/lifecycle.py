@@ -34,7 +34,7 @@ from wait import until
 BOOT_S = 120.0
 LOGIN_S = 30.0
 GREETING_S = 5.0
-"""How long a server that is up may take to greet on a busy host; 0.3 s on a quiet one."""
+"""Time for a server that is up to greet on a busy host; 0.3 s on a quiet one."""
 SHUTDOWN_S = 15.0
 CLOCK_ERROR_S = 1.0
 """A guest's clock may be off by so much after a boot; a processor counter calibrated wrongly is off by much more."""
@@ -46,8 +46,11 @@ class BenchError(Exception):
 
 @dataclass(frozen=True)
 class Status:
-    """How a bench is: ``parts`` running or dead; ``servers`` off, on or ready (SSH answers); names of ``cards`` and of
-    operating ``systems``."""
+    """The status of a bench.
+
+    ``parts``: running or dead; ``servers``: off, on or ready (SSH answers); names of ``cards`` and of operating
+    ``systems``.
+    """
 
     parts: dict[str, str]
     servers: dict[str, str]
@@ -86,10 +89,13 @@ def up(
 ) -> None:
     """Bring the bench up; start what is dead, power on what is off, leave alone what runs.
 
-    :param fresh: end everything first and throw the servers' disks and the cards' memories away.
-    :param cards: role -> name of the card to put in; a server that runs with another is powered off for it.
-    :param systems: role -> operating system to boot; a server that runs another is powered off for it.
-    :raises BenchError: when a part or a server does not come up.
+    Args:
+        fresh: End everything first and throw the servers' disks and the cards' memories away.
+        cards: Role -> name of the card to put in; a server that runs with another is powered off for it.
+        systems: Role -> operating system to boot; a server that runs another is powered off for it.
+
+    Raises:
+        BenchError: When a part or a server does not come up.
     """
     if missing := image.missing_tools():
         raise BenchError(
@@ -139,9 +145,12 @@ def change_cards(bench: Bench, cards: Mapping[str, str], systems: Mapping[str, s
 def exchange(before: Bench, cards: Mapping[str, str], systems: Mapping[str, str] | None = None) -> Bench:
     """Put other cards in: servers that run with the former ones are shut down, and the cables are laid again.
 
-    :param cards: role -> name of the new card; that of a role not named stays.
-    :param systems: role -> the new operating system; likewise.
-    :return: the bench with its new cards; nothing is powered on.
+    Args:
+        cards: Role -> name of the new card; that of a role not named stays.
+        systems: Role -> the new operating system; likewise.
+
+    Returns:
+        The bench with its new cards; nothing is powered on.
     """
     after = slots.exchanged(before, cards, systems)
     pairs = zip(before.servers, after.servers, strict=True)
@@ -177,7 +186,8 @@ def _power_on(server: Server, identity: Identity, was_off: bool) -> None:
 def redfish(server: Server, identity: Identity, reset_type: str) -> None:
     """Ask the server's BMC for a ``ComputerSystem.Reset``.
 
-    :raises BenchError: when it refuses or does not answer; a server that is in the wanted state already is no error.
+    Raises:
+        BenchError: When it refuses or does not answer; a server that is in the wanted state already is no error.
     """
     url = f"https://{server.bmc_address}:{REDFISH_PORT}/redfish/v1/Systems/1/Actions/ComputerSystem.Reset"
     token = base64.b64encode(f"admin:{identity.secret('VBENCH_BMC_PASSWORD')}".encode()).decode()
@@ -226,7 +236,8 @@ def ssh_command(server: Server, identity: Identity) -> list[str]:
 def check_clock(server: Server, identity: Identity) -> None:
     """Compare the server's clock with ours.
 
-    :raises BenchError: when it is off by more than ``CLOCK_ERROR_S``: times measured in such a server are worthless.
+    Raises:
+        BenchError: When it is off by more than ``CLOCK_ERROR_S``: times measured in such a server are worthless.
     """
     before = time.time()
     command = [*ssh_command(server, identity), "date +%s.%N"]
@@ -252,8 +263,11 @@ def down(bench: Bench, now: bool, purge: bool) -> list[str]:
 
     The servers' disks, the keys and the logs stay, unless ``purge`` is true.
 
-    :param now: do not wait for the servers' operating systems.
-    :return: names of the parts that were ended.
+    Args:
+        now: Do not wait for the servers' operating systems.
+
+    Returns:
+        Names of the parts that were ended.
     """
     if not bench.folder.exists():
         return []

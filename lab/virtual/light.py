@@ -28,7 +28,8 @@ _WORD = re.compile(r"[0-9a-f]+: (0x[0-9a-f]{8})\s*")
 class Lamp:
     """The light of one port of a machine.
 
-    :param port: the id of its device.
+    Args:
+        port: The id of its device.
     """
 
     def __init__(self, machine: Machine, port: str) -> None:
@@ -62,7 +63,7 @@ class Lamp:
 
 
 def registers_of(device: str, buses: list[dict[str, Any]]) -> int | None:
-    """Where the registers (BAR 0) of a device are, by the answer of ``query-pci``; None: they have no address yet."""
+    """Return the address of a device's registers (BAR 0), by the answer of ``query-pci``; None: they have none yet."""
     for each in (device for bus in buses for device in bus["devices"]):
         if each["qdev_id"] == device:
             found = [region["address"] for region in each["regions"] if region["bar"] == 0]

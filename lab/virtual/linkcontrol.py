@@ -14,7 +14,7 @@ from qmp import QmpError, QmpUnreachable
 
 QMP_DEADLINE_S = 2.0
 CABLE_EVENT = "NICLAB_CABLE_CHANGED"
-"""What an outlet (see :mod:`outlets`) says when the cable in it was pulled or plugged: no machine knows the event."""
+"""Event of an outlet (see :mod:`outlets`) when the cable in it was pulled or plugged: no machine knows it."""
 
 
 class Machine:
@@ -35,7 +35,7 @@ class Machine:
     async def watch(self, changed: Callable[[], None]) -> None:
         """Keep a connection for as long as there is a QEMU; call ``changed()`` when power comes or goes.
 
-        It is called as well when a machine that stood still gives a late answer: by then it may have to be told again.
+        It is called as well when a machine that stood still gives a late answer: by then it may have to be set again.
         """
         while True:
             try:
@@ -76,8 +76,9 @@ class Machine:
     async def set_link(self, port: str, up: bool) -> None:
         """Give or take carrier at ``port``.
 
-        :raises QmpUnreachable: when the machine has no power or does not answer.
-        :raises QmpError: when QEMU refuses.
+        Raises:
+            QmpUnreachable: When the machine has no power or does not answer.
+            QmpError: When QEMU refuses.
         """
         carrier = self.carrier
         carrier.pop(port, None)  # nobody knows it until the answer is here
@@ -87,8 +88,9 @@ class Machine:
     async def execute(self, command: str, **arguments: Any) -> Any:
         """Run a command of QMP; return what QEMU returns.
 
-        :raises QmpUnreachable: when the machine has no power or does not answer.
-        :raises QmpError: when QEMU refuses.
+        Raises:
+            QmpUnreachable: When the machine has no power or does not answer.
+            QmpError: When QEMU refuses.
         """
         if self._writer is None:
             raise QmpUnreachable(f"{self._path}: no power")

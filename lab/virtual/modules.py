@@ -26,7 +26,8 @@ class ModuleError(Exception):
 def ensure(base: Path) -> Path:
     """The folder with every module, for the kernel of the image ``base``: built when it is not there.
 
-    :raises ModuleError: with the compiler's words.
+    Raises:
+        ModuleError: With the compiler's words.
     """
     try:
         return build.modules(base)
@@ -37,7 +38,8 @@ def ensure(base: Path) -> Path:
 def driver(base: Path, name: str, version: str, loadable: bool) -> bytes:
     """A vendor's driver that calls itself ``version``; not loadable: it needs a symbol that nobody has.
 
-    :raises ModuleError: with the compiler's words.
+    Raises:
+        ModuleError: With the compiler's words.
     """
     try:
         module = build.driver(name, version, base)
@@ -49,7 +51,8 @@ def driver(base: Path, name: str, version: str, loadable: bool) -> bytes:
 def without_symbol(module: Path) -> bytes:
     """The module with one of the symbols it takes from other modules renamed to one that there is not.
 
-    :raises ModuleError: when it takes none, or binutils fail.
+    Raises:
+        ModuleError: When it takes none, or binutils fail.
     """
     names = _run(["nm", "--undefined-only", "--format=just-symbols", str(module)]).split()
     taken = sorted(name for name in names if name.startswith("vnet_"))
@@ -64,7 +67,8 @@ def without_symbol(module: Path) -> bytes:
 def dkms_packages() -> list[Path]:
     """Debian's own packages that vendors' DKMS packages need, fetched once.
 
-    :raises ModuleError: when the archive does not have them.
+    Raises:
+        ModuleError: When the archive does not have them.
     """
     folder = image.CACHE / "dkms"
     if not folder.exists():

@@ -108,7 +108,7 @@ def slot_at(slot: int, field: str) -> int:
 
 
 def fault_at(slot: int, port: int, word: Word) -> int:
-    """Offset of a fault word; those of a whole slot stand at its port 0."""
+    """Offset of a fault word; those of a whole slot are at its port 0."""
     return at(slot, 0 if word.whole_slot else port, "FAULTS") + 4 * word.index
 
 
@@ -116,7 +116,8 @@ def fault_at(slot: int, port: int, word: Word) -> int:
 def opened(path: Path) -> Iterator[Memory]:
     """The memory in the file ``path``.
 
-    :raises CardMemoryError: when the file is not a card's memory of this layout.
+    Raises:
+        CardMemoryError: When the file is not a card's memory of this layout.
     """
     known = constants()
     with path.open("r+b", buffering=0) as file:
@@ -143,7 +144,7 @@ def make(path: Path) -> None:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a port of a server is in the memory: the number of its slot, and its number on the card."""
+    """The place of a server's port in the memory: the number of its slot, and its number on the card."""
 
     slot: int
     port: int
@@ -152,8 +153,9 @@ class Place:
 def lay_out(path: Path, card: str, serial: str, macs: dict[Place, str]) -> None:
     """Write what a card is into its memory, which is made when it is not there; firmware and defects in it stay.
 
-    :param serial: serial number of the card in the first slot; a second card has it with a ``B`` at its end.
-    :param macs: the place of every port and its permanent MAC address.
+    Args:
+        serial: Serial number of the card in the first slot; a second card has it with a ``B`` at its end.
+        macs: The place of every port and its permanent MAC address.
     """
     if not path.exists():
         make(path)

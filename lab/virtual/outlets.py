@@ -1,4 +1,4 @@
-"""Where the switch takes hold of the cables: an outlet for each server, a unix socket.
+"""The outlets at which the switch takes hold of the cables: one for each server, a unix socket.
 
 An outlet is open while the server has power and its cables lead to the switch. It speaks as much of QEMU's control
 protocol (QMP) as :class:`linkcontrol.Machine` does, so that the switch gives and takes the light of a port as if the
@@ -20,9 +20,10 @@ GREETING = b'{"QMP": {"version": {}, "capabilities": []}}\n'
 class Outlet:
     """The outlet of one server.
 
-    :param give_light: gives or takes the light at one of the server's ports, and returns when that has arrived there;
-        raises ``ValueError`` when it does not arrive.
-    :param dark: the switch has let go: no port has light.
+    Args:
+        give_light: Gives or takes the light at one of the server's ports, and returns when that has arrived there;
+            raises ``ValueError`` when it does not arrive.
+        dark: The switch has let go: no port has light.
     """
 
     def __init__(

@@ -118,7 +118,8 @@ def running(bench: Bench) -> dict[str, list[process.Pid]]:
     The processes of others are not looked at, also by root, who may read their environment: anybody could give a
     process the bench's mark.
 
-    :return: part name -> its processes.
+    Returns:
+        Part name -> its processes.
     """
     mark = f"VBENCH={bench.folder}".encode()
     found: dict[str, list[process.Pid]] = {}
@@ -142,7 +143,8 @@ def running(bench: Bench) -> dict[str, list[process.Pid]]:
 def start(bench: Bench, wanted: list[Part]) -> None:
     """Start the parts side by side and wait until each says that it is ready.
 
-    :raises PartError: when one ends or stays silent; the message holds the end of its log.
+    Raises:
+        PartError: When one ends or stays silent; the message holds the end of its log.
     """
     (bench.folder / "log").mkdir(exist_ok=True)
     started = {part.name: _spawn(bench, part) for part in wanted}
@@ -188,7 +190,7 @@ def _spawn(bench: Bench, part: Part) -> subprocess.Popen[bytes]:
 
 
 def plain_environment() -> dict[str, str]:
-    """What a part needs of this process's environment, and no secret of the lab or of a pipeline."""
+    """Return the part of this process's environment that a part needs, and no secret of the lab or of a pipeline."""
     return {name: value for name, value in os.environ.items() if name in _PASSED_ON or name.startswith(("LC_", "XDG_"))}
 
 
@@ -220,7 +222,8 @@ def end(bench: Bench, names: Sequence[str]) -> None:
 def end_all(bench: Bench) -> list[str]:
     """End every process of the bench: the machines first, so that no BMC starts one again.
 
-    :return: names of what was ended.
+    Returns:
+        Names of what was ended.
     """
     ended = []
     for name, pids in sorted(running(bench).items(), key=lambda item: not item[0].startswith("qemu")):

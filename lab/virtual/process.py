@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 KILL_S = 5.0
-"""How long the kernel may take to remove a process after SIGKILL, before that is called an error."""
+"""Time for the kernel to remove a process after SIGKILL, before that is called an error."""
 
 
 class ProcessError(Exception):
@@ -29,7 +29,8 @@ class ProcessError(Exception):
 class Pid:
     """One process for all time: its number and its start.
 
-    :ivar start: field 22 of ``/proc/<pid>/stat``, clock ticks after boot (proc(5)).
+    Attributes:
+        start: Field 22 of ``/proc/<pid>/stat``, clock ticks after boot (proc(5)).
     """
 
     pid: int
@@ -39,7 +40,8 @@ class Pid:
 def pid_of(number: int) -> Pid:
     """The record of the live process ``number``.
 
-    :raises ProcessError: when there is none, or only its zombie.
+    Raises:
+        ProcessError: When there is none, or only its zombie.
     """
     start = _start(number)
     if start is None:
@@ -50,7 +52,8 @@ def pid_of(number: int) -> Pid:
 def read_pid(path: Path) -> Pid | None:
     """The record in the file ``path``; ``None`` when there is no such file.
 
-    :raises ProcessError: when the file is there and is not a record written by :func:`write_pid`.
+    Raises:
+        ProcessError: When the file is there and is not a record written by :func:`write_pid`.
     """
     try:
         text = path.read_text()
@@ -84,7 +87,8 @@ def alive(pid: Pid) -> bool:
 def end(pid: Pid, term_s: float) -> None:
     """Ask the process to end (SIGTERM), wait ``term_s`` seconds, then kill it. No error when it has ended already.
 
-    :raises ProcessError: when it is still there ``KILL_S`` seconds after SIGKILL.
+    Raises:
+        ProcessError: When it is still there ``KILL_S`` seconds after SIGKILL.
     """
     with _handle(pid) as handle:
         if handle is None:
@@ -105,7 +109,8 @@ def kill(pid: Pid) -> None:
 def send(pid: Pid, number: signal.Signals) -> bool:
     """Send a signal to this very process.
 
-    :return: whether it still ran.
+    Returns:
+        Whether it still ran.
     """
     with _handle(pid) as handle:
         if handle is None:

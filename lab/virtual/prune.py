@@ -38,7 +38,8 @@ def images_in_use(state: Path) -> frozenset[Path]:
 def prune(cache: Path, days: float, keep: frozenset[Path]) -> list[Removed]:
     """Remove every folder of the cache that nobody has read for ``days``.
 
-    :param keep: folders in use, whatever their age.
+    Args:
+        keep: Folders in use, whatever their age.
     """
     removed = []
     for folder in sorted(cache.iterdir()) if cache.is_dir() else []:

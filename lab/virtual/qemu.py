@@ -49,7 +49,8 @@ def ensure(card: Card) -> Qemu:
 
     ``VBENCH_QEMU`` names another program. Virtual cards do with any, and nothing is fetched for them.
 
-    :raises QemuError: when there is none, and none can be fetched.
+    Raises:
+        QemuError: When there is none, and none can be fetched.
     """
     if chosen := os.environ.get("VBENCH_QEMU"):
         return _asked((chosen,))
@@ -70,14 +71,15 @@ def ensure(card: Card) -> Qemu:
 
 
 def folder() -> Path:
-    """Where the unpacked one is: a changed recipe makes a new one."""
+    """Return the folder of the unpacked one: a changed recipe makes a new one."""
     return image.CACHE / f"qemu-{hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:16]}"
 
 
 def _asked(command: tuple[str, ...]) -> Qemu:
     """A QEMU that says its version.
 
-    :raises QemuError: when it does not.
+    Raises:
+        QemuError: When it does not.
     """
     try:
         done = subprocess.run([*command, "--version"], capture_output=True, text=True, stdin=subprocess.DEVNULL)

@@ -29,7 +29,8 @@ class QmpUnreachable(QmpError):
 class Qmp:
     """A connection: ``with Qmp(path, deadline_s=2) as qmp: qmp.execute("query-status")``.
 
-    :param deadline_s: for the connecting, and again for each command, in seconds.
+    Args:
+        deadline_s: For the connecting, and again for each command, in seconds.
     """
 
     def __init__(self, path: Path, deadline_s: float) -> None:
@@ -55,8 +56,9 @@ class Qmp:
     def execute(self, command: str, **arguments: Any) -> Any:
         """Run a command; return what QEMU returns (usually a dict, often empty).
 
-        :raises QmpError: when QEMU refuses it.
-        :raises QmpUnreachable: when there is no answer within the deadline.
+        Raises:
+            QmpError: When QEMU refuses it.
+            QmpUnreachable: When there is no answer within the deadline.
         """
         return self._execute(command, arguments, time.monotonic() + self._deadline_s)
 
@@ -94,9 +96,12 @@ class Qmp:
 async def qmp_execute(path: Path, command: str, deadline_s: float, **arguments: Any) -> Any:
     """Connect, run one command, hang up; return what QEMU returns.
 
-    :param deadline_s: for all of it together, in seconds.
-    :raises QmpError: when QEMU refuses it.
-    :raises QmpUnreachable: when there is no answer within the deadline.
+    Args:
+        deadline_s: For all of it together, in seconds.
+
+    Raises:
+        QmpError: When QEMU refuses it.
+        QmpUnreachable: When there is no answer within the deadline.
     """
     try:
         async with asyncio.timeout(deadline_s):

@@ -20,7 +20,10 @@ from layout import LINUX, Server
 from qemu import Qemu
 
 MEMORY_MIB = 404
-"""Of which 305 are free: the largest receive rings of both ports of any card take 300 (16384 of 9600 bytes, T580)."""
+"""Memory of a server; 305 are free.
+
+The largest receive rings of both ports of any card take 300 (16384 of 9600 bytes, T580).
+"""
 TRANSLATION_MIB = 128  # emulated code; with the memory and QEMU itself about 500 MiB a server
 PROCESSOR = {
     "tcg": (f"tcg,thread={{threads}},tb-size={TRANSLATION_MIB}", "-cpu", "max,-svm"),
@@ -36,7 +39,8 @@ def prepare(server: Server, identity: Identity, current_image: Path, program: Qe
 
     That is ``qemu.json``.
 
-    :return: a note for the user when the server had a disk that gave way to a new one, see :func:`lay_disk`.
+    Returns:
+        A note for the user when the server had a disk that gave way to a new one, see :func:`lay_disk`.
     """
     server.folder.mkdir(parents=True, exist_ok=True)
     note = lay_disk(server, current_image)
@@ -57,7 +61,8 @@ def lay_disk(server: Server, current_image: Path) -> str | None:
     Kernel and modules must be of one build, and a bench must be what the repository says: a disk of another image gives
     way to a new one.
 
-    :return: a note for the user when there was one.
+    Returns:
+        A note for the user when there was one.
     """
     origin = server.folder / f"image{server.disk.stem.removeprefix('disk')}.json"
     had_one = server.disk.exists()
@@ -149,13 +154,14 @@ def argv(server: Server, base: Path, disk: Path | None, program: Qemu) -> list[s
 def card_arguments(server: Server, disk: Path | None) -> list[str]:
     """The card.
 
-    :param disk: the disk of a virtual card's vendor.
+    Args:
+        disk: The disk of a virtual card's vendor.
     """
     return _qemu_card(server) if disk is None else _virtual_card(server, disk)
 
 
 def panel_address(server: Server) -> str:
-    """Where the cables listen."""
+    """Return the address at which the cables listen."""
     return server.address.rsplit(".", 1)[0] + ".40"
 
 

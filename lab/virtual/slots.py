@@ -1,4 +1,4 @@
-"""Which card is in which server: the bench remembers it, over power cycles and over ``down`` and ``up``."""
+"""The cards in the servers: the bench remembers them, over power cycles and over ``down`` and ``up``."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ class SlotError(Exception):
 def bench(name: str = DEFAULT_NAME) -> Bench:
     """The layout of the bench with the cards it remembers; both are 82574L of QEMU's when it remembers none.
 
-    :raises SlotError: when its memory is damaged.
-    :raises ModelError: when a card's model is gone.
+    Raises:
+        SlotError: When its memory is damaged.
+        ModelError: When a card's model is gone.
     """
     file = layout.bench(name).folder / "cards.json"
     names = _remembered(file, "names of the cards")
@@ -32,9 +33,10 @@ def bench(name: str = DEFAULT_NAME) -> Bench:
 
 
 def _remembered(file: Path, what: str) -> dict[str, str] | None:
-    """What is remembered of each role; None when nothing is.
+    """Return what the file remembers of each role; None when it remembers nothing.
 
-    :raises SlotError: when the file is damaged.
+    Raises:
+        SlotError: When the file is damaged.
     """
     try:
         text = file.read_text()
@@ -52,9 +54,12 @@ def _remembered(file: Path, what: str) -> dict[str, str] | None:
 def exchanged(before: Bench, names: Mapping[str, str], systems: Mapping[str, str] | None = None) -> Bench:
     """The layout of the bench ``before`` with other cards: ``names`` has the new one of each role that changes.
 
-    :param systems: the new operating system of each role that changes.
-    :raises ModelError: when there is no model of that name.
-    :raises SlotError: when the two cards cannot be connected.
+    Args:
+        systems: The new operating system of each role that changes.
+
+    Raises:
+        ModelError: When there is no model of that name.
+        SlotError: When the two cards cannot be connected.
     """
     cards = {server.role: server.card for server in before.servers}
     cards |= {role: cardmodel.card(name) for role, name in names.items()}
@@ -66,7 +71,8 @@ def exchanged(before: Bench, names: Mapping[str, str], systems: Mapping[str, str
 def check_pair(dut: Card, peer: Card) -> None:
     """Can cables connect the two cards?
 
-    :raises SlotError: when not.
+    Raises:
+        SlotError: When not.
     """
     if dut.virtual != peer.virtual:
         raise SlotError(

@@ -17,8 +17,9 @@ class SwitchError(Exception):
 def run(bench: Bench, action: str, port: str | None) -> str:
     """Do it; return the state in words.
 
-    :raises SwitchError: when the port is missing, or one is given that has no place.
-    :raises ControlError: when the switch does not answer or refuses.
+    Raises:
+        SwitchError: When the port is missing, or one is given that has no place.
+        ControlError: When the switch does not answer or refuses.
     """
     if (action in ("shut", "open")) != (port is not None):
         raise SwitchError(f"switch {action} {'wants the name of a port' if port is None else 'takes no port'}")

@@ -46,10 +46,11 @@ AFTER_COMMAND = {SB: _State.SUB, **dict.fromkeys((WILL, WONT, DO, DONT), _State.
 
 @dataclass(frozen=True)
 class Received:
-    """What a piece of the stream held.
+    """The content of a piece of the stream.
 
-    :ivar data: bytes for the line; between each two items the client pressed BREAK. Never empty.
-    :ivar reply: what the client is to be answered.
+    Attributes:
+        data: Bytes for the line; between each two items the client pressed BREAK. Never empty.
+        reply: What the client is to be answered.
     """
 
     data: tuple[bytes, ...]

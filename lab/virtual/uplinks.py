@@ -1,4 +1,4 @@
-"""Where the switch is, and which of its ports is for which port of the servers. Pure data, like :mod:`layout`.
+"""The place of the switch, and which of its ports is for which port of the servers. Pure data, like :mod:`layout`.
 
 The ports are those of the card under test, whichever card that is: a certificate speaks of no other. Its cables lie
 directly between the servers, or all lead to the switch: ``vbench wiring switch`` lays them there, ``vbench wiring
@@ -21,7 +21,7 @@ STATE_FILES = ("switch.json", "switch-faults.json", "switch-boots")
 
 
 def switch_address(bench: Bench) -> str:
-    """Where the switch takes frames, and answers SNMP."""
+    """Return the address at which the switch takes frames, and answers SNMP."""
     return bench.panel_address.rsplit(".", 1)[0] + ".50"
 
 
@@ -31,7 +31,7 @@ def number(server: Server, port: Port) -> int:
 
 
 def name(server: Server, port: Port) -> str:
-    """What the switch calls it."""
+    """Return the switch's name for the port."""
     return f"port{number(server, port)}"
 
 
@@ -46,7 +46,7 @@ def cable_end(server: Server, port: Port) -> dict[str, int]:
 
 
 def config(bench: Bench, identity: Identity) -> dict[str, object]:
-    """What the process of the switch gets."""
+    """Return the configuration of the switch's process."""
     told = [
         {
             "number": number(server, port),

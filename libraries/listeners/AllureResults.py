@@ -306,7 +306,7 @@ def _verdict_label(test: TestCase) -> Json:
 
 
 def _minimal_result(test: TestCase, ident: str, error: Exception) -> Json:
-    """What is still said of a test when the mapping broke."""
+    """Return the result that is left of a test when the mapping broke."""
     message = f"BenchFault: no full result could be written: {type(error).__name__}: {error}"
     return {
         "uuid": ident,

@@ -104,7 +104,7 @@ class PerCard(SuiteVisitor):
 
 
 def _problem(test: TestCase, names: list[str]) -> str | None:
-    """What keeps a test with the tags ``per:NAME`` from becoming one test a row."""
+    """Return what keeps a test with the tags ``per:NAME`` from becoming one test a row."""
     known = ", ".join(f"{PREFIX}{name}" for name in AXES)
     if len(names) > 1 or names[0] not in AXES:
         return f"test {test.name!r}: tag {', '.join(PREFIX + name for name in names)}; expected one of {known}"

@@ -1,2 +1,2 @@
 *** Settings ***
-Documentation    What the lab itself needs before it judges a card: power, consoles, shells.
+Documentation    Needs of the lab itself before it judges a card: power, consoles, shells.

@@ -1,5 +1,5 @@
 *** Settings ***
-Documentation    What is kept of both servers after a failure is complete: console, kernel log, links, PCI, interrupts,
+Documentation    The evidence of both servers after a failure is complete: console, kernel log, links, PCI, interrupts,
 ...              load, protocols, sysctls, driver module, and for each port driver, rings, coalescing, offloads,
 ...              counters and frames.
 

@@ -1,2 +1,2 @@
 *** Settings ***
-Documentation    What the card carries.
+Documentation    Throughput of the card.

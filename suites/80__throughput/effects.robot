@@ -1,5 +1,5 @@
 *** Settings ***
-Documentation    What each setting does to the traffic, against what the sheet predicts, with its source.
+Documentation    The effect of each setting on the traffic, against the prediction of the sheet, with its source.
 ...
 ...              Runs with and without the setting are made in turns. `robot --prerunmodifier
 ...              libraries/listeners/PerCard.py:CARD suites/` makes a test of its own of every effect.

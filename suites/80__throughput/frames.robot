@@ -1,5 +1,5 @@
 *** Settings ***
-Documentation    How many frames a second the card receives, what jumbo frames gain, and fragments that stay whole.
+Documentation    Frames a second that the card receives, the gain of jumbo frames, and fragments that stay whole.
 
 Resource         ../../resources/sweeps.resource
 

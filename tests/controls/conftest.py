@@ -22,7 +22,7 @@ def bench(shared_bench: RealBench, tmp_path_factory: pytest.TempPathFactory) -> 
 
 @pytest.fixture(autouse=True)
 def mended(bench: Bench) -> Iterator[None]:
-    """Whatever a control has broken is whole again for the next one."""
+    """Make whole for the next control what this one has broken."""
     yield
     bench.vbench("up")
     bench.vbench("fault", "clear")

@@ -30,7 +30,7 @@ def only(*names: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Run:
-    """What a run of the suites gave: test name -> message of the red ones, names of the green ones, the rest."""
+    """The result of a run of the suites: test name -> message of the red ones, names of the green ones, the rest."""
 
     red: dict[str, str]
     green: set[str]
@@ -104,8 +104,9 @@ class Bench:
     ) -> Run:
         """Run the suites selected by ``options``.
 
-        :param inject: name of a test, and the ``vbench`` arguments that inject a defect into it and clear it.
-        :param others: more of them, each into a test of its own.
+        Args:
+            inject: Name of a test, and the ``vbench`` arguments that inject a defect into it and clear it.
+            others: More of them, each into a test of its own.
         """
         environment, listener = dict(os.environ), []
         injected = [*([inject] if inject is not None else []), *others]

@@ -41,7 +41,7 @@ class Declared:
 
     @property
     def kind(self) -> str:
-        """What the fault is put on."""
+        """The target of the fault."""
         return self.defect.partition(":")[0]
 
     @property

@@ -1,4 +1,4 @@
-"""What a control of a defect of a card is made of."""
+"""The parts of a control of a card's defect."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def fault(target: str, words: str, red: str, verdict: str, says: str) -> Each:
 
 
 def shell(defect: str, red: str, verdict: str, says: str, *, do: str, undo: str, role: str = "dut") -> Each:
-    """What a command on a server spoils, and another one mends."""
+    """Return a defect that a command on a server makes, and another one mends."""
     words = (f"ssh --name {NAME} {role} {_quoted(command)}" for command in (do, undo))
     return Each(f"server:{role} {defect}", red, verdict, says, *words)
 

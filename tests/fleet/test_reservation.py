@@ -230,7 +230,7 @@ class TestRealCoordinator:
             until(lambda: lab.client("reservations") == "", within=30, what="the end of the queue", every=0.5)
 
     def test_a_lease_outlives_a_coordinator_that_forgot_its_holder(self, lab: Lab) -> None:
-        """Whoever is faster than the holder after a restart leaves the bench alone."""
+        """A run that is faster than the holder after a restart leaves the bench alone."""
         lab.client("-p", "bench1", "set-comment", json.dumps({"owner": "a/niclab-1", "until": time.time() + 8}))
         begun = time.monotonic()
         with reserved({"card": "x"}, lab.coordinator, lab.folder):

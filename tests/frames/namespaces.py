@@ -49,7 +49,7 @@ class Job:
 
 
 class NamespaceServer:
-    """What the agent needs of a server."""
+    """The part of a server that the agent needs."""
 
     def __init__(self, role: Role, scratch: Path) -> None:
         self.role, self.name, self._scratch = role, role.value, scratch

@@ -12,7 +12,7 @@ from pathlib import Path
 ETH_P_ALL, RCVBUFFORCE = 3, 33
 OURS = b"NLFR"
 LATE_S = 0.01
-"""What the system sends by itself waits for so long: the answers to two hundred frames need two seconds."""
+"""Delay of frames that the system sends by itself: the answers to two hundred frames need two seconds."""
 
 
 class Relay:
@@ -26,7 +26,7 @@ class Relay:
         self.seen, self.held, self.word = [0] * len(names), [b""] * len(names), ""
 
     def carried(self, way: int, frame: bytes) -> list[bytes]:
-        """What comes out of the cable of a frame that went in at the interface of this number."""
+        """Return what comes out of the cable of a frame that went in at the interface of this number."""
         word = self.faults.read_text()
         if word != self.word:  # which frames are changed does not depend on how many came before
             self.seen, self.word = [0] * len(self.seen), word

@@ -78,7 +78,7 @@ def text_of(kind: str, name: str) -> str:
 
 
 def differences(expected: object, found: object, place: str = "") -> list[str]:
-    """Where ``found`` is not what was written down; it may hold more fields, but no more entries."""
+    """Return where ``found`` is not what was written down; it may hold more fields, but no more entries."""
     if isinstance(expected, dict) and isinstance(found, dict):
         missing = [f"{place}.{name}: missing" for name in expected if name not in found]
         return missing + [

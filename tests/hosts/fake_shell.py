@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Answer:
-    """What a command leaves behind; ``raises`` is raised instead."""
+    """The result of a command; ``raises`` is raised instead."""
 
     stdout: str = ""
     exit_status: int | None = 0

@@ -1,4 +1,4 @@
-"""What the tools of a FreeBSD server with an Emulex and a Chelsio card say, after the captures next to it."""
+"""Output of the tools of a FreeBSD server with an Emulex and a Chelsio card, after the captures next to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tools print instead of an answer, and what other systems' tools of the same name print, is refused."""
+"""The errors of the tools, and the output of other systems' tools of the same name, are refused."""
 
 from __future__ import annotations
 

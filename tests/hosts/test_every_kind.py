@@ -1,5 +1,7 @@
-"""What holds for every kind of ``niclab parse``: nothing but the output of its command becomes a record, no accident
-ends in anything but a record or a refusal, and no text takes long.
+"""Rules for every kind of ``niclab parse``.
+
+Nothing but the output of its command becomes a record, no accident ends in anything but a record or a refusal, and no
+text takes long.
 
 A kind without a file ``examples/KIND.yaml`` fails here.
 """
@@ -62,7 +64,7 @@ def texts(kind: str) -> list[str]:
 
 
 def holds_something(value: object) -> bool:
-    """Whether there is anything but nulls and empty lists in a record."""
+    """Return True if there is anything but nulls and empty lists in a record."""
     if isinstance(value, dict):
         return any(map(holds_something, value.values()))
     if isinstance(value, list):

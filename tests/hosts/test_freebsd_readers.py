@@ -18,7 +18,7 @@ PCICONF = text_of("pciconf", "igc-release13")
 SYSCTL = text_of("sysctl-freebsd", "oce-max-rsp")
 KLDSTAT = text_of("kldstat", "two-files")
 NETSTAT = text_of("netstat-freebsd", "people-bdn")
-# kind, text, what stands there, what is put in its place, what the error must say
+# kind, text, its original words, what is put in their place, what the error must say
 DEFECTS = [
     ("ifconfig-freebsd", IFCONFIG, "mtu 1500", "mtu abc", "line 1 .*an interface such as"),
     ("ifconfig-freebsd", IFCONFIG, "mtu 1500", "mtu 60", "an mtu of at least 68"),

@@ -1,4 +1,4 @@
-"""What a run needs around its questions of a Linux host: words for the journal, ids, listeners."""
+"""The needs of a run around its questions to a Linux host: words for the journal, ids, listeners."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be set on a fake server: features, rings, coalescing, pause, queues and MTU of its ports, software."""
+"""The settings of a fake server: features, rings, coalescing, pause, queues and MTU of its ports, software."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ ON = Feature(True, False, None)
 
 
 class Shows(Enum):
-    """Which flashed versions a driver shows behind the one that runs."""
+    """The flashed versions that a driver shows behind the one that runs."""
 
     EVERY = "every"
     OTHERS = "others"
@@ -90,7 +90,7 @@ class Port:
 
 
 def _grow(port: Port) -> dict[str, int]:
-    """What good counters gain between two looks while traffic flows."""
+    """The gain of good counters between two looks while traffic flows."""
     tso, gro = port.features["tx-tcp-segmentation"].on, port.features["generic-receive-offload"].on
     return {"tso": 50 if tso else 0, "reqs": 100, "pkts": 300 if gro else 100}
 
@@ -307,7 +307,7 @@ class FakeSettings:
         return replace(info, firmware=f"{info.firmware} [{flashed}]")
 
     def activate(self) -> None:
-        """What was written runs now."""
+        """Make the written firmware run."""
         for iface, version in self.pending.items():
             nic = self.host.by_iface(iface)
             nic.info = replace(nic.info, firmware=version)

@@ -143,5 +143,5 @@ class States:
         return self.settings[Role.DUT].ports["enp1s0"].features["tx-tcp-segmentation"].on
 
     def mtu(self) -> int:
-        """Of the dut's first port."""
+        """MTU of the dut's first port."""
         return self.settings[Role.DUT].ports["enp1s0"].mtu

@@ -38,7 +38,7 @@ class Upper:
 
 
 class Stacking:
-    """What the fake servers stack. ``uppers`` by server and name.
+    """The stack of interfaces on the fake servers. ``uppers`` by server and name.
 
     ``stays`` keeps bonds on a lost link; ``leaks`` delivers frames of other VLANs; ``mute`` sends nothing;
     ``forgets`` leaves a port without its address after an undo; ``drops`` pings of the full size are not answered.
@@ -98,7 +98,7 @@ class Stacking:
             theirs["rx"] = theirs.get("rx", 0) + (0 if f"{host}.{nic.key}" in self.idle else 128)
 
     def answered(self, host: str, source: str, destination: str, count: int) -> int:
-        """How many pings are answered, counted by both VLANs on the way."""
+        """Return how many pings are answered, counted by both VLANs on the way."""
         mine = next(u for u in self.uppers[host].values() if f"{source}/24" in u.addresses)
         other = "peer" if host == "dut" else "dut"
         theirs = next(u for u in self.uppers[other].values() if f"{destination}/24" in u.addresses)

@@ -160,7 +160,7 @@ def spoiled(bond: Bond, what: str) -> Bond:
     ],
 )
 def test_what_the_bond_says_otherwise_is_red(stacks: Stacks, what: str, told: str) -> None:
-    """Of the dut's bond it is the card's failure; the peer is the known-good end."""
+    """The words of the dut's bond are the card's failure; the peer is the known-good end."""
     stacks.bonds["peer"] = spoiled(stacks.bonds["peer"], what)
     with pytest.raises(BenchFault, match=f"^{told}"):
         Aggregation().every_member_should_be_aggregated()

@@ -286,7 +286,7 @@ class TestCauses:
 
 
 class TestOptions:
-    """What a bond is asked for reaches the driver of both servers."""
+    """The options of a bond reach the driver of both servers."""
 
     def test_a_bond_that_asks_by_arp_asks_for_the_other(self, stacking: Stacking) -> None:
         Keywords().bond_both_hosts(BondMode.ACTIVE_BACKUP, arp_interval_ms=200)

@@ -110,7 +110,7 @@ class TestLoadedDriver:
 def test_reloading_has_its_undo_in_the_journal_until_it_is_done(bench: FakeBench, taken: Run) -> None:
     before = taken.journal.pending()
     Driver().reload_driver()
-    assert bench.dut.calls == ["reload e1000e"]  # the fake wants the undo to stand there first
+    assert bench.dut.calls == ["reload e1000e"]  # the fake expects the undo to be there first
     assert taken.journal.pending() == before
 
 

@@ -104,7 +104,7 @@ def test_every_wrong_port_is_named(bench: FakeBench) -> None:
 
 @pytest.mark.usefixtures("taken")
 def test_the_peers_card_is_not_judged(bench: FakeBench) -> None:
-    """The peer is the known-good end: another card may stand there."""
+    """The peer is the known-good end: another card may be there."""
     for nic in bench.peer.nics:
         nic.device = replace(nic.device, device_id="1521", driver="igb", dead=True)
         nic.info, nic.path = replace(nic.info, driver="igb", version="x", firmware="y"), ()

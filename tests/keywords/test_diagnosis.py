@@ -1,4 +1,4 @@
-"""Why a link is down: concluded from both ends alone, and compared with what the lab has done to it."""
+"""The reason why a link is down: concluded from both ends alone, and compared with what the lab has done to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What settings do, against the sheet: as predicted is green, not so is red, and all is put back."""
+"""The effects of settings against the sheet: as predicted is green, not so is red, and all is put back."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ def test_a_processor_that_is_not_there_is_not_applicable(states: States) -> None
 
 @pytest.fixture
 def trips(bench: FakeBench, states: States, monkeypatch: pytest.MonkeyPatch) -> dict[int, str]:
-    """What the program for round trips prints, by rx-usecs of the receiver."""
+    """The output of the program for round trips, by rx-usecs of the receiver."""
     texts = {18: "trips 16000\nseconds 2.0\nend\n", 50: "trips 20020\nseconds 2.0\nend\n"}
     figures = cycle((1.0, 1.001, 0.999))
     monkeypatch.setattr(program, "BEGINS_WITHIN_S", 0.1)

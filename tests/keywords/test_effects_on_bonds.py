@@ -1,4 +1,4 @@
-"""What a bond and a VLAN on it cost: a VLAN that is slow is red, and everything is taken away again."""
+"""The cost of a bond and of a VLAN on it: a VLAN that is slow is red, and everything is removed again."""
 
 from __future__ import annotations
 

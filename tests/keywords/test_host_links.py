@@ -163,7 +163,7 @@ class TestPing:
 class TestStaysUp:
     @pytest.fixture
     def passing(self, monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], None]], None]:
-        """What happens while the check waits."""
+        """The events while the check waits."""
 
         def arrange(event: Callable[[], None]) -> None:
             monkeypatch.setattr(checks, "pause", lambda _: event())

@@ -95,7 +95,7 @@ class TestQuestions:
 
     @pytest.fixture
     def asked(self, bench: FakeBench, taken: Run, watch: KernelWatch, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-        """Whose kernel log is read, in turn."""
+        """The servers whose kernel log is read, in turn."""
         names, real = list[str](), FakeHost.look
 
         def look(host: FakeHost, *arguments: Any, **named: Any) -> KernelLook:

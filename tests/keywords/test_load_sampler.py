@@ -17,7 +17,7 @@ from niclab.run.run import Run
 
 
 def of_a_real_shell(command: str, host: FakeHost) -> str:
-    """What the command prints here in five samples, of the counters of a fake server."""
+    """The output of the command here in five samples, of the counters of a fake server."""
     here = re.sub(rf"{LOAD} (\w+)", lambda asked: f"echo {host.show_load(asked[1])}", command)
     here = here.replace("sleep 1", "sleep 0.05")
     counted = here.replace("while :;", "for sample in 1 2 3 4 5;")

@@ -1,4 +1,4 @@
-"""What a lost link costs, measured over bonds of fake servers: judged in the right order, and repeated only if open."""
+"""The cost of a lost link, measured over bonds of fake servers: judged in the right order, repeated only if open."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def lasting(ms: int) -> dict[str, object]:
 
 @dataclass
 class Prober:
-    """What the prober finds: of each measurement the changes of the direction from the dut, the last one again."""
+    """The findings of the prober: of each measurement the changes of the direction from the dut, the last one again."""
 
     finds: list[dict[str, Any]] = field(default_factory=lambda: [{}])
     ends: list[list[tuple[str, str]]] = field(default_factory=list)

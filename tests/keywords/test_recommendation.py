@@ -17,7 +17,7 @@ from niclab.run.run import Run
 from Recommendation import Recommendation
 from Settings import Settings
 
-WISH = """
+RECOMMENDED = """
 recommended:
   mtu: 9000
   rings: {rx: 4096}
@@ -75,7 +75,7 @@ class Dut:
 
 @pytest.fixture
 def dut(bench: FakeBench, taken: Run) -> Dut:
-    with_sheet(bench, taken, more=SHEET + WISH)
+    with_sheet(bench, taken, more=SHEET + RECOMMENDED)
     return Dut(bench)
 
 

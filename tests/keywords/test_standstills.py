@@ -105,7 +105,7 @@ def test_of_bonds(stacking: Callable[[Role | None], Stacking], stands: Role | No
 def test_of_bonds_after_a_failover(
     taken: Run, stacking: Callable[[Role | None], Stacking], stands: Role | None
 ) -> None:
-    """What is sure of the failover itself is kept apart from what a standstill may hide."""
+    """Certain results of the failover itself are kept apart from what a standstill may hide."""
     stacking(stands)
     Bonding().bond_both_hosts(BondMode.ACTIVE_BACKUP, 100)
     found = Failover(taken, None, print, print)._traffic(Over.BOND)  # type: ignore[arg-type]  # no link fails here

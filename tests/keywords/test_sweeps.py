@@ -289,7 +289,7 @@ class TestFrames:
 class TestFragments:
     @pytest.fixture
     def said(self, bench: FakeBench, states: States, monkeypatch: pytest.MonkeyPatch) -> dict[Role, str]:
-        """What the receiver on each server prints; each may be changed."""
+        """The output of the receiver on each server; each may be changed."""
         assert states
         whole = f"ready\nnumbers {' '.join(map(str, range(datagrams.COUNT)))}\ndamaged 0\nend\n"
         texts = dict.fromkeys(Role, whole)

@@ -155,7 +155,7 @@ Pings = list[tuple[PingResult, str]]
 
 @pytest.fixture
 def pinged(switch: FakeSwitch, links: SwitchLinks, monkeypatch: pytest.MonkeyPatch) -> Callable[..., SwitchVlans]:
-    """What the next pings do: how many are answered, what the switch receives and passes on at each end."""
+    """The result of the next pings: how many are answered, what the switch receives and passes on at each end."""
     assert links
 
     def prepare(answered: int, received: int = 3, passed: int = 0) -> SwitchVlans:

@@ -49,7 +49,7 @@ def rates(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> Rate
 
 @pytest.fixture
 def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What goes to the log, and to the console."""
+    """The lines that go to the log, and to the console."""
     lines: list[str] = []
     monkeypatch.setattr(logger, "info", lambda text, **_: lines.append(text))
     monkeypatch.setattr(logger, "warn", lambda text: lines.append(f"WARN {text}"))
@@ -412,7 +412,7 @@ def test_what_an_earlier_run_into_the_folder_measured_is_not_of_this_one(bench: 
 class TestSteady:
     @pytest.fixture
     def flows(self, taken: Run, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-        """What happened to the traffic."""
+        """The events of the traffic."""
         assert taken
         events: list[str] = []
 

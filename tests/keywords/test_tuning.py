@@ -143,7 +143,7 @@ Second
 
 
 def test_robot_puts_back_what_a_test_has_set(bench: FakeBench, taken: Run) -> None:
-    """Whatever ends the test: nothing is left when the next one begins, and nothing in the journal."""
+    """However the test ends, nothing is left when the next one begins, and nothing in the journal."""
     with_sheet(bench, taken)
     settings = settings_of(bench)
     seen: list[dict[str, int]] = []

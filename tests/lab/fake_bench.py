@@ -56,8 +56,9 @@ sys.exit(state["fail"].get(word, 0) or (word == "status" and not state["up"]))
 class FakeBench:
     """Files, cables and servers of a toy bench with the paths a and b. ``tool`` is the bench's own command.
 
-    :param commands: the bench file names commands that switch the bench.
-    :param cables: the bench file names commands that pull and plug.
+    Args:
+        commands: The bench file names commands that switch the bench.
+        cables: The bench file names commands that pull and plug.
     """
 
     def __init__(self, folder: Path, *, commands: bool = True, cables: bool = True) -> None:

@@ -90,7 +90,7 @@ class Nic:
 
 
 class Cables:
-    """Who is cabled to whom. ``stuck`` ports keep the carrier given there."""
+    """The cabling of the ports. ``stuck`` ports keep the carrier given there."""
 
     def __init__(self, pulled: Callable[[], set[str]]) -> None:
         self.wires = {"a": ("dut.p0", "peer.p0"), "b": ("dut.p1", "peer.p1")}
@@ -310,7 +310,7 @@ class FakeHost:
         return self.shown_loads[iface, text.strip()]
 
     def show_load(self, iface: str) -> str:
-        """What the command of a look prints: it names what there is now."""
+        """Return the output of a look's command: it names what there is now."""
         number = str(len(self.shown_loads))
         self.shown_loads[iface, number] = self.load(iface)
         return number
@@ -527,7 +527,7 @@ class FakeSsh:
         self.closed = 0
         self._folder = tempfile.TemporaryDirectory(prefix="niclab-fake-")
         self.root = self._folder.name
-        """Stands in for the root folder of the server, for its lease; it goes with this object."""
+        """Replaces the root folder of the server, for its lease; it goes with this object."""
         self.is_still = False
         """Nothing happens to the server but what it is asked."""
         host.shell = self._shell
@@ -708,7 +708,7 @@ class FakeBmc(Bmc):
 
 
 def state_text(host: FakeHost) -> str:
-    """What the program that shows the state of a server prints on a fake one."""
+    """Return the output of the program that shows the state of a server, on a fake one."""
     links = [
         {
             "ifname": nic.iface,
@@ -791,5 +791,5 @@ class FakeConsole:
 
 
 def changes(journal: Journal) -> list[Entry]:
-    """What is pending, without the watches for standstills: they run until the run ends."""
+    """Return what is pending, without the watches for standstills: they run until the run ends."""
     return [entry for entry in journal.pending() if "standstill_program" not in entry.what]

@@ -37,9 +37,10 @@ def client(bench: FakeBench, text: str) -> Callable[[str], str]:
 
 
 def iperf3_text(mbps: float, seconds: float = 2, **changes: object) -> str:
-    """What ``iperf3 --json`` prints of TCP at ``mbps``, as 3.12 does (the members that are read).
+    """Return the output of ``iperf3 --json`` for TCP at ``mbps``, as of 3.12 (the members that are read).
 
-    :param changes: of ``start.test_start``; ``retransmits``, ``elapsed``, ``local_pct``, ``remote_pct``, ``windows``.
+    Args:
+        changes: Of ``start.test_start``; ``retransmits``, ``elapsed``, ``local_pct``, ``remote_pct``, ``windows``.
     """
     elapsed = float(str(changes.pop("elapsed", seconds)))
     retransmits = changes.pop("retransmits", 0)
@@ -70,7 +71,10 @@ def iperf3_text(mbps: float, seconds: float = 2, **changes: object) -> str:
 
 
 class Rates:
-    """What iperf3 measures, by path and sender: the figures in turn, again and again. ``runs``: made until now."""
+    """The rates that iperf3 measures, by path and sender: the figures in turn, again and again.
+
+    ``runs``: made until now.
+    """
 
     def __init__(self, bench: FakeBench) -> None:
         self.figures: dict[tuple[str, Role], tuple[float, ...]] = {}

@@ -1,4 +1,4 @@
-"""What of the bench may hold traffic back is distinguished from what does not."""
+"""The parts of the bench that may hold traffic back are distinguished from those that do not."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_most_runs_without_free_cpu_are_told_and_one_of_them_is_not() -> None:
 
 
 def test_a_conventional_bus_is_the_ceiling_of_the_dut_alone(bench: FakeBench, taken: Run) -> None:
-    """What the peer sits on, the sheet does not say."""
+    """The sheet does not say on which bus the peer sits."""
     bus = "conventional_pci:\n  width_bits: 64\n  clock_mhz: 66\n"
     bench.edit(bench.sheet, ("pcie:\n  speed_gts: 2.5\n  width: 1\n", bus))
     taken.card = bench.load()[1]

@@ -147,7 +147,7 @@ class TestAbsentDevice:
 
 
 class TestBeginning:
-    """What both kernels say while the bench is made ready."""
+    """The messages of both kernels while the bench is made ready."""
 
     def test_a_change_that_fails_and_the_kernel_blames_the_card(self, bench: FakeBench, taken: Run) -> None:
         words = r"something new\nBenchFault: cannot set it up"

@@ -1,4 +1,4 @@
-"""What the certificate says of the card: read of every port, and again before the bench is released."""
+"""The facts of the card on the certificate: read of every port, and again before the bench is released."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a server carries with itself alone is measured once, over its loopback, and worthless results are refused."""
+"""The throughput of a server with itself alone is measured once, over its loopback; worthless results are refused."""
 
 from __future__ import annotations
 

@@ -23,14 +23,14 @@ COUNT = 200
 
 
 def notes(ahead_us: int) -> str:
-    """What an end prints whose clock is ahead: every packet of the other one has arrived 500 us after it was sent."""
+    """Return the notes of an end whose clock is ahead: every packet of the other arrived 500 us after it was sent."""
     ticks = " ".join([str(T0 + ahead_us), *["1000"] * (COUNT - 1)])
     arrivals = " ".join([f"0:{T0 + ahead_us + 500}", *(f"{n}:1000" for n in range(1, COUNT))])
     return f"ready 42\nclock 0\noverflowed 0\nrefused\nfull\nticks {ticks}\narrivals {arrivals}\nend {COUNT} {COUNT}\n"
 
 
 class Probes:
-    """What the programs print, and how they end."""
+    """The programs: their output, and how they end."""
 
     def __init__(self, bench: FakeBench, monkeypatch: pytest.MonkeyPatch) -> None:
         self.bench, self.files = bench, dict[str, str]()

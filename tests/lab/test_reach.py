@@ -1,4 +1,4 @@
-"""What a bench can decide is said before a run: the smallest bench, two servers and two cables, and a whole one."""
+"""The reach of a bench is reported before a run: the smallest bench, two servers and two cables, and a whole one."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_requirements_are_decided_wholly_in_part_or_not() -> None:
 
 @pytest.fixture(scope="module")
 def said() -> list[str]:
-    """What the dry run of the full profile says of the smallest bench."""
+    """The report of the dry run of the full profile on the smallest bench."""
     bench, sheet = load_bench(PLAIN), load_card("emulex-oce11102")
     options = certify.chosen(bench, "emulex-oce11102", sheet, "full", {})
     return list(reach(bench, certify.look_ahead(options).tags, load_requirements()).lines())

@@ -15,7 +15,7 @@ LOST = "dut.p0 to peer.p0: 9 of 10 pings answered"
 
 @pytest.fixture(autouse=True)
 def stood_before(bench: FakeBench) -> None:
-    """What was before the check is no matter of it."""
+    """Let both servers have stood still before the check, to which that does not matter."""
     for ssh in bench.ssh.values():
         ssh.stood = "stood 400\n"
 

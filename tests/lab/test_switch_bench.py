@@ -32,7 +32,7 @@ DEFAULT = PortVlans(1, frozenset({1}), frozenset())
 
 
 def left_behind(*actions: Action) -> None:
-    """What a killed run has left in the journal."""
+    """Leave in the journal what a killed run has left there."""
     with Journal.for_bench("virtual", "killed").hold() as journal:
         for action in actions:
             journal.register("dut.p1", "changed by a killed run", action)

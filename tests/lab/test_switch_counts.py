@@ -1,4 +1,4 @@
-"""What the switch counts during a run is kept next to what the servers count: of each run alone, of all its ports."""
+"""The counts of the switch during a run are kept next to those of the servers: of each run alone, of all its ports."""
 
 from __future__ import annotations
 

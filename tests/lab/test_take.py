@@ -37,7 +37,7 @@ def undos(taken: Run) -> list[str]:
 
 
 def left_behind(*actions: Action) -> None:
-    """What a killed run has left in the journal."""
+    """Leave in the journal what a killed run has left there."""
     with Journal.for_bench("virtual", "killed").hold() as journal:
         for action in actions:
             journal.register("dut.p0", "changed by a killed run", action)

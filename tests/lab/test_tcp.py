@@ -136,7 +136,7 @@ class TestSteady:
         assert [job_of(bench, role).stopped for role in Role] == [1, 1]
 
     def test_traffic_that_ended_before_the_block_is_a_fault(self, bench: FakeBench, taken: Run) -> None:
-        """What was judged under load was not under load."""
+        """The judged block was not under load."""
         with pytest.raises(BenchFault, match=r"^dut: `iperf3 .*` ended early with status 1: unable to send$"):  # noqa: SIM117
             with tcp.steady(taken, taken.bench.path("a"), Role.DUT) as job:
                 fake = job_of(bench, Role.DUT)

@@ -1,4 +1,4 @@
-"""The switch of a bench file: what stands there is what is read, and everything that may be wrong with it."""
+"""The switch of a bench file: every value is read as written, and everything that may be wrong with it."""
 
 from __future__ import annotations
 

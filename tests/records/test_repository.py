@@ -1,4 +1,4 @@
-"""Where the repository is: a checkout, or the copy that an installed package brings."""
+"""The place of the repository: a checkout, or the copy that an installed package brings."""
 
 from __future__ import annotations
 

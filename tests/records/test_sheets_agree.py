@@ -1,4 +1,4 @@
-"""What a sheet demands in one place does not contradict what it demands in another."""
+"""The demands of a sheet in one place do not contradict those in another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever hits the undo journal, at whatever moment: it stays readable, and the next run puts the bench right."""
+"""The undo journal stays readable, whatever hits it at whatever moment, and the next run puts the bench right."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CALLS = ("write", "fsync", "ftruncate")
 
 
 class Aborted(Exception):
-    """Stands in for the exception that a signal handler raises."""
+    """Replaces the exception that a signal handler raises."""
 
 
 class Bench:
@@ -56,7 +56,7 @@ class Bench:
         return {path.name for path in self.folder.iterdir()}
 
     def check(self) -> None:
-        """What is changed is in the journal, and the next run puts it back."""
+        """Every change is in the journal, and the next run puts it back."""
         assert self.changed <= {entry.action.command for entry in Journal(self.path).pending()}
         with Journal(self.path, run="r2").hold() as journal:
             journal.undo_all(self.put_back).raise_if_failed()

@@ -1,4 +1,4 @@
-"""What every file of the lab is held to, whatever is in it."""
+"""The rules for every file of the lab, whatever is in it."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def certificate_of(run_dir: Path) -> dict[str, Any]:
 
 
 def reasons_apart_from_the_plan(run_dir: Path) -> list[str]:
-    """What else keeps it from being certified; the toy run of a test hardly fulfils a plan."""
+    """Return the other reasons; the toy run of a test hardly fulfils a plan."""
     return [reason for reason in certificate_of(run_dir)["reasons"] if not reason.startswith("Plan ")]
 
 

@@ -1,4 +1,4 @@
-"""What a certificate says of each requirement and its parts, and when a plan is fulfilled."""
+"""The verdict of a certificate on each requirement and its parts, and when a plan is fulfilled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a vendor is handed holds that vendor's data alone, asks nothing from a network, and holds no secret."""
+"""The files for a vendor hold that vendor's data alone, ask nothing from a network, and hold no secret."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def shown(*, terminal: bool) -> str:
 
 
 def on_screen(text: str) -> list[str]:
-    """What a terminal shows in the end: a block that is cleared leaves nothing."""
+    """Return what a terminal shows in the end: a block that is cleared leaves nothing."""
     lines = [""]
     for part in re.split(r"(\r\x1b\[1A\x1b\[J|\n)", text):
         if part == "\n":

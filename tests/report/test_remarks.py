@@ -1,4 +1,4 @@
-"""What a reader must know of a run beyond its verdicts is on the certificate."""
+"""The certificate tells its reader what must be known of a run beyond its verdicts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which commands a run sent: by form, by test and by keyword."""
+"""The commands that a run sent: by form, by test and by keyword."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many traffic runs of a certificate may be spoiled by a server that stands still."""
+"""The number of traffic runs that a server may spoil by standing still, in a certificate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the time of a run went: every moment counts once, for what comes first."""
+"""The time of a run by its use: every moment counts once, for what comes first."""
 
 from __future__ import annotations
 

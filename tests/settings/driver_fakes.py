@@ -31,7 +31,7 @@ class Refused(Exception):
 
 @dataclass
 class Shown:
-    """What ``ethtool`` shows of the port."""
+    """The port as ``ethtool`` shows it."""
 
     wanted: dict[str, bool]
     """Features that can be changed, by their names on the sheet: as asked for."""
@@ -82,7 +82,7 @@ class Driver:
     # --- the kernel
 
     def features(self) -> dict[str, bool]:
-        """Of net/core/dev.c, netdev_fix_features()."""
+        """Apply the rules of net/core/dev.c, netdev_fix_features()."""
         found = {**self.shown.fixed, **self.shown.wanted}
         if not found.get("scatter-gather"):
             found |= dict.fromkeys({"tso4", "tso6", "gso"} & set(found), False)
@@ -96,7 +96,7 @@ class Driver:
         self._late.append(change)
 
     def look(self, text: str) -> str:
-        """What is shown now; what comes late has come afterwards."""
+        """Return what is shown now; what comes late has come afterwards."""
         while self._late:
             self._late.pop(0)()
         return text

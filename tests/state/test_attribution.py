@@ -1,4 +1,4 @@
-"""Which test left a value behind."""
+"""The test that left a value behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a switch has learned: addresses, neighbours, aggregations; what cannot be read is never taken for nothing."""
+"""The learned state of a switch: addresses, neighbours, aggregations; unreadable answers never count as nothing."""
 
 from __future__ import annotations
 

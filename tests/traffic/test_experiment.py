@@ -1,4 +1,4 @@
-"""What is measured is judged, and what a reader must know of it is noted for the certificate."""
+"""Every measurement is judged, and what a reader must know of it is noted for the certificate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What points of a sweep predict of each other."""
+"""The predictions of a sweep's points about each other."""
 
 from __future__ import annotations
 

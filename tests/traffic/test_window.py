@@ -1,4 +1,4 @@
-"""What a receive window allows: predicted from its size and the round trip, with bounds that hold on any bench."""
+"""The throughput of a receive window: predicted from its size and the round trip; the bounds hold on any bench."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is made of an agent's answers: every wrong one is reported, with variable, number and value."""
+"""The handling of an agent's answers: every wrong one is reported, with variable, number and value."""
 
 from __future__ import annotations
 

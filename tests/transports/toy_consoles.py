@@ -79,7 +79,7 @@ class TcpConsole:
 
 
 class _FakePort:
-    """What pyserial's RFC 2217 server wants of the real line behind it; notes BREAK on and off."""
+    """The line that pyserial's RFC 2217 server expects behind it; notes BREAK on and off."""
 
     baudrate, bytesize, parity, stopbits = 9600, 8, "N", 1
     rtscts = xonxoff = dsrdtr = rts = dtr = False

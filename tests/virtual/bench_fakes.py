@@ -1,4 +1,4 @@
-"""What the tests of the virtual bench share: a bench in a folder of its own, a QEMU of one socket, a part's process."""
+"""Shared parts of the virtual bench's tests: a bench in a folder of its own, a QEMU of one socket, a part's process."""
 
 from __future__ import annotations
 
@@ -74,12 +74,13 @@ def process_state(pid: int) -> str:
 class FakeQemu:
     """The QMP socket of a machine that has power from :meth:`power_on` to :meth:`power_off`.
 
-    :ivar commands: ``(command, arguments)`` of all that it did since the last power-on.
-    :ivar received: how many commands have come since then.
-    :ivar awake: while it is cleared the machine stands still: it does and answers what it received when it is set.
-    :ivar refuse: it answers every command with an error.
-    :ivar returns: command -> what it returns; the others return nothing.
-    :ivar lost: how the last client broke off, if one did.
+    Attributes:
+        commands: ``(command, arguments)`` of all that it did since the last power-on.
+        received: How many commands have come since then.
+        awake: While it is cleared the machine stands still: it does and answers what it received when it is set.
+        refuse: It answers every command with an error.
+        returns: Command -> what it returns; the others return nothing.
+        lost: How the last client broke off, if one did.
     """
 
     def __init__(self, path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What the tests of the virtual BMC share: a machine of memory, a BMC at work in a thread, and clients."""
+"""Shared parts of the virtual BMC's tests: a machine of memory, a BMC at work in a thread, and clients."""
 
 from __future__ import annotations
 
@@ -45,10 +45,11 @@ PASSWORDS = {user["name"]: user["password"] for user in USERS}
 class FakeMachine:
     """A machine of memory.
 
-    :ivar done: what was done to it, in order.
-    :ivar broken: the next action fails with this text.
-    :ivar takes_s: how long every action takes.
-    :ivar held: no action comes to its end before this is taken back.
+    Attributes:
+        done: What was done to it, in order.
+        broken: The next action fails with this text.
+        takes_s: How long every action takes.
+        held: No action comes to its end before this is taken back.
     """
 
     def __init__(self) -> None:
@@ -283,7 +284,7 @@ class ConstantsOf20Bytes(rmcpplus.SessionKeys):  # type: ignore[misc]  # python-
 
 
 def seconds_of(action: Callable[[], Any]) -> float:
-    """How long the action takes."""
+    """Return the duration of the action."""
     begin_s = time.monotonic()
     action()
     return time.monotonic() - begin_s

@@ -56,14 +56,15 @@ class Nic:
 class CableBench:
     """Two machines with two ports each, and the process that lies between.
 
-    :ivar nics: port name (``dut.p0``) -> its socket.
-    :ivar at_switch: port name -> the socket of a made-up switch's port for it.
+    Attributes:
+        nics: Port name (``dut.p0``) -> its socket.
+        at_switch: Port name -> the socket of a made-up switch's port for it.
     """
 
     def __init__(
-        self, folder: Path, rate_mbps: float, paced: bool = True, keeps_light: bool = True, beside: bool = False
+        self, folder: Path, rate_mbps: float, paced: bool = True, keeps_light: bool = True, second: bool = False
     ) -> None:
-        hosts = [own_address(4 * beside + host) for host in range(4)]
+        hosts = [own_address(4 * second + host) for host in range(4)]
         self.qemu = {role: FakeQemu(folder / f"qmp-{role}") for role in ROLES}
         self.nics: dict[str, Nic] = {}
         self.at_switch: dict[str, Nic] = {}
@@ -171,16 +172,17 @@ def cable_bench(
     powered: tuple[str, ...] = ROLES,
     paced: bool = True,
     keeps_light: bool = True,
-    beside: bool = False,
+    second: bool = False,
 ) -> Iterator[CableBench]:
     """A bench with these machines powered on.
 
-    :param paced: the cables keep wire time, and not the cards.
-    :param keeps_light: the cards take their light when a port is down; else the cables look for that.
-    :param beside: there is another such bench at the same time.
+    Args:
+        paced: The cables keep wire time, and not the cards.
+        keeps_light: The cards take their light when a port is down; else the cables look for that.
+        second: There is another such bench at the same time.
     """
     with short_folder() as folder:
-        bench = CableBench(folder, rate_mbps, paced, keeps_light, beside)
+        bench = CableBench(folder, rate_mbps, paced, keeps_light, second)
         try:
             bench.power_on(*powered)
             yield bench

@@ -70,7 +70,7 @@ class Server:
 
     @property
     def is_emulex(self) -> bool:
-        """Of release 9, with the packages of that time."""
+        """True for a server of release 9, with the packages of that time."""
         return self.card.startswith("emulex")
 
     @property
@@ -264,7 +264,7 @@ def job(server: Server) -> None:
 
 
 def console(server: Server) -> None:
-    """What a recovery looks at on a console."""
+    """Run what a recovery looks at on a console."""
     for command in recover._LOOKS:
         done = server.shell.run(command)
         missing = re.findall(r"(\w+): not found", done.stderr)

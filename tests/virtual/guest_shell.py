@@ -77,7 +77,7 @@ class GuestShell:
 
     @property
     def calls(self) -> list[Call]:
-        """What the tools of the system were asked until now."""
+        """The calls of the system's tools until now."""
         if not self._log.exists():
             return []
         rows = map(json.loads, self._log.read_text().splitlines())

@@ -1,4 +1,4 @@
-"""A stand-in for QEMU: opens a QMP socket and says what it was told. Used by the tests of the BMC.
+"""A stand-in for QEMU: opens a QMP socket and reports what it received. Used by the tests of the BMC.
 
 ``qmp_standin.py SOCKET LOG [WAY...]``; ways: ``stubborn`` ignores quit, ``deaf`` never greets, ``rubbish`` sends no
 JSON, ``hang-up`` closes after the greeting.
@@ -20,7 +20,8 @@ ENDING = {"quit", "system_powerdown"}
 def serve(stream: IO[str], log: Path, ways: set[str]) -> bool:
     """Serve one client.
 
-    :return: whether the machine ends.
+    Returns:
+        Whether the machine ends.
     """
 
     def say(message: dict[str, Any]) -> None:

@@ -34,14 +34,15 @@ def frame(to: bytes, source: bytes, text: str = "", tag: int | None = None, size
 
 
 def user_frames(nic: Nic) -> list[bytes]:
-    """What has come to the card but for the switch's own LLDP and LACP."""
+    """Return what has come to the card but for the switch's own LLDP and LACP."""
     return [data for _, data in nic.take() if data[:5] != bytes.fromhex("0180c20000")]
 
 
 class SwitchBench:
     """Two machines with two ports each at a switch.
 
-    :ivar nics: number of the switch's port -> the card at its other end.
+    Attributes:
+        nics: Number of the switch's port -> the card at its other end.
     """
 
     def __init__(self, folder: Path, scale: float) -> None:
@@ -152,7 +153,7 @@ class SwitchBench:
         return self.snmp("snmpset", *triples, login=login).stderr
 
     def walk(self, oid: str) -> dict[str, str]:
-        """What is below ``oid``: name -> value as net-snmp writes it."""
+        """Return what is below ``oid``: name -> value as net-snmp writes it."""
         done = self.snmp("snmpbulkwalk", oid)
         assert done.returncode == 0, done.stderr
         lines = [line.partition(" = ") for line in done.stdout.splitlines()]

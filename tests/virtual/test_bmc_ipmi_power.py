@@ -231,7 +231,7 @@ def test_a_cold_reset_of_the_bmc_is_answered_and_ends_all_sessions(bmc: RunningB
 
 
 def test_python_ipmi_unaided_cannot_do_suite_17(bmc: RunningBmc, monkeypatch: pytest.MonkeyPatch) -> None:
-    """When this fails, python-ipmi has been mended: take ``ConstantsOf20Bytes`` out, here and where the lab uses it."""
+    """If this fails, python-ipmi has been mended: remove ``ConstantsOf20Bytes`` here and where the lab uses it."""
     set_timeout = rmcpplus.RmcpPlus.set_timeout
     monkeypatch.setattr(rmcpplus.RmcpPlus, "set_timeout", lambda interface, _seconds: set_timeout(interface, 0.3))
     with pytest.raises((TimeoutError, RetryError)), bmc.python_ipmi(suite=17):

@@ -109,7 +109,7 @@ def test_a_second_machine_object_adopts_it_and_sees_its_end(run_dir: Path) -> No
 
 
 KILLED = "does not quit within"
-"""What is logged of a QEMU that had to be killed."""
+"""Log line of a QEMU that had to be killed."""
 
 
 def test_a_qemu_that_does_not_listen_gets_two_seconds() -> None:

@@ -38,7 +38,7 @@ class Grip:
         assert "QMP" in self.next()
 
     def next(self) -> dict[str, Any]:
-        """What the outlet says next; nothing when it has hung up."""
+        """Return the outlet's next message; empty when it has hung up."""
         line = self._stream.readline()
         said: dict[str, Any] = json.loads(line) if line else {}
         return said

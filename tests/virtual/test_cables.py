@@ -282,5 +282,5 @@ def test_what_is_wrong_is_refused_and_changes_nothing(
 @pytest.fixture(scope="module")
 def unpowered() -> Iterator[CableBench]:
     """Cables between machines that are off, shared by the tests that change nothing."""
-    with cable_bench(powered=(), beside=True) as bench:
+    with cable_bench(powered=(), second=True) as bench:
         yield bench

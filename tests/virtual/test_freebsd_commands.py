@@ -37,7 +37,7 @@ KEYWORDS = r"\b(?:while|do|done)\b"
 LINUX_ONLY = {"ip": "filters.py"}
 """Programs that no FreeBSD server has, and where they are asked: behind the frame program, which is Linux' only."""
 UNKNOWN = re.compile(r"usage|illegal option|unknown command|bad value|this server")
-"""How a tool says that it does not know what is asked."""
+"""Words in which a tool says that it does not know what is asked."""
 VERSION = (("--version",), ("-V",))
 """Asked of every tool; those of the base system refuse it as the real ones do."""
 
@@ -152,7 +152,7 @@ def test_what_is_sent_to_servers_of_any_system_is_there() -> None:
 
 
 def shared_commands() -> list[tuple[str, str]]:
-    """Place and text of every command line that stands in code for servers of any system, as far as it does."""
+    """Place and text of every command line in the code for servers of any system, as far as it does."""
     found = []
     for file in sorted(NICLAB.rglob("*.py")):
         if not file.is_relative_to(NICLAB / "hosts"):

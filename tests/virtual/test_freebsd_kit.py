@@ -1,4 +1,4 @@
-"""What makes a server FreeBSD's: its facts are the sheet's, and a fresh one is as the vendor's manual leaves it."""
+"""The kit that makes a server FreeBSD's: its facts are the sheet's; a fresh one is as the vendor's manual leaves it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where everything of a bench is."""
+"""The layout of a bench."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ BASE = 0xFE600000
 
 
 def buses(*, address: int = BASE) -> list[dict[str, Any]]:
-    """What QEMU says: each port behind a root port of its own, one more device beside them."""
+    """Return the answer of QEMU: each port behind a root port of its own, one more device next to them."""
     disk = {"qdev_id": "", "regions": [{"bar": 0, "address": 0x1000}]}
     roots = [
         {

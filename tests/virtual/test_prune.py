@@ -1,4 +1,4 @@
-"""What goes from the cache, and what stays whatever its age."""
+"""The files that go from the cache, and those that stay whatever their age."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which QEMU a server runs on: this machine's own, one that was chosen, or an unpacked one for some cards."""
+"""The QEMU of a server: this machine's own, one that was chosen, or an unpacked one for some cards."""
 
 from __future__ import annotations
 

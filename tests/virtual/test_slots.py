@@ -1,4 +1,4 @@
-"""Which card is in which server: what a model says of it, what the bench remembers, what can be connected."""
+"""The cards in the servers: what a model says of them, what the bench remembers, what can be connected."""
 
 from __future__ import annotations
 

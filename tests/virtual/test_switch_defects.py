@@ -92,7 +92,7 @@ def test_a_restart_drops_links_and_answers_and_starts_time_and_counters_anew(ben
     began = time.monotonic()
     bench.fault("reboot_s", 600)
     bench.links_are()
-    wait_for(lambda: bench.qemu["dut"].links() == {"p0": False, "p1": False}, "the server is told")
+    wait_for(lambda: bench.qemu["dut"].links() == {"p0": False, "p1": False}, "the server learns of it")
     assert silent(bench)
     bench.ask(clear={})
     bench.links_are(*PORTS)
@@ -123,7 +123,7 @@ def test_a_port_disabled_by_itself_has_no_link_while_its_admin_state_is_up(bench
     bench.fault("err_disabled", target="port1")
     bench.links_are(2, 3, 4)
     assert (bench.get(f"{ADMIN}.101"), bench.get(f"{OPER}.101")) == ("INTEGER: 1", "INTEGER: 2")
-    wait_for(lambda: bench.qemu["dut"].links()["p0"] is False, "the server is told")
+    wait_for(lambda: bench.qemu["dut"].links()["p0"] is False, "the server learns of it")
     bench.ask(clear={})
     bench.links_are(*PORTS)
 

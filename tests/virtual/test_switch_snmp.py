@@ -140,7 +140,7 @@ def test_state_and_time_of_a_port_follow_its_link(bench: SwitchBench) -> None:
     before = ticks(bench, UPTIME)
     assert bench.set(f"{ADMIN}.101", "i", "2") == ""
     assert bench.get(f"{OPER}.101") == "INTEGER: 2"
-    wait_for(lambda: bench.qemu["dut"].links()["p0"] is False, "the server is told")
+    wait_for(lambda: bench.qemu["dut"].links()["p0"] is False, "the server learns of it")
     assert before <= ticks(bench, "1.3.6.1.2.1.2.2.1.9.101") <= ticks(bench, UPTIME)
     assert bench.set(f"{ADMIN}.101", "i", "1") == ""
     wait_for(lambda: bench.get(f"{OPER}.101") == "INTEGER: 1", "the link is back")

@@ -44,7 +44,7 @@ streams = st.lists(telnet_pieces, max_size=10).map(b"".join)
 
 
 def _decode(pieces: list[bytes]) -> tuple[list[bytes], bytes]:
-    """What the line gets (one item more than there were BREAKs), and what the client gets."""
+    """Return what the line gets (one item more than there were BREAKs), and what the client gets."""
     decoder = Decoder()
     line, reply = [b""], b""
     for piece in pieces:

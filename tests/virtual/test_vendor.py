@@ -1,4 +1,4 @@
-"""What vendors ship: packages, the repository, signatures, firmware images; asked of dpkg, gpgv and sha256sum."""
+"""The products of vendors: packages, the repository, signatures, firmware images; asked of dpkg, gpgv and sha256sum."""
 
 from __future__ import annotations
 

@@ -41,7 +41,8 @@ class _Jump(selectors.SelectSelector):
 class ClockLoop(asyncio.SelectorEventLoop):
     """An event loop with a clock of its own.
 
-    :ivar now_s: what :meth:`time` says.
+    Attributes:
+        now_s: What :meth:`time` says.
     """
 
     def __init__(self) -> None:
@@ -71,7 +72,8 @@ class MemorySocket:
 class _Machine:
     """A machine that has power and takes every change of carrier at once.
 
-    :ivar told: ``(moment, port, carrier)`` of each change.
+    Attributes:
+        told: ``(moment, port, carrier)`` of each change.
     """
 
     powered = True

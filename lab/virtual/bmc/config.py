@@ -37,13 +37,13 @@ class ConfigError(Exception):
 
 
 class Record(BaseModel):
-    """What all parts of the configuration have in common: no unknown fields, no silent conversions, no changes."""
+    """The base of all parts of the configuration: no unknown fields, no silent conversions, no changes."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 class Privilege(StrEnum):
-    """What a user may do at most."""
+    """The highest privilege of a user."""
 
     USER = "user"
     OPERATOR = "operator"
@@ -86,7 +86,7 @@ class FruInfo(Record):
 
 
 class SensorKind(StrEnum):
-    """What a sensor measures; readings are in °C, revolutions per minute and W."""
+    """The quantity that a sensor measures; readings are in °C, revolutions per minute and W."""
 
     TEMPERATURE = "temperature"
     FAN = "fan"
@@ -117,9 +117,10 @@ class Threshold(StrEnum):
 class SensorInfo(Record):
     """A sensor. ``value`` and ``thresholds`` are in the unit of the kind.
 
-    :ivar multiplier: one step of the one-byte IPMI reading, in the unit of the kind.
-    :ivar entity: what it sits on (IPMI table 43-13): 3 processor, 7 system board, 11 add-in card, 29 fan.
-    :ivar needs_power: "not available" while the machine is off.
+    Attributes:
+        multiplier: One step of the one-byte IPMI reading, in the unit of the kind.
+        entity: What it sits on (IPMI table 43-13): 3 processor, 7 system board, 11 add-in card, 29 fan.
+        needs_power: "not available" while the machine is off.
     """
 
     number: SensorNumber
@@ -144,11 +145,12 @@ class SensorInfo(Record):
 class Config(Record):
     """One BMC.
 
-    :ivar name: of the machine; the GUID is made from it.
-    :ivar run_dir: of the QEMU, see :mod:`bmc.qemu`; the BMC keeps ``bmc-settings.json`` there.
-    :ivar sel_file: where the event log is kept; made when missing.
-    :ivar control_socket: where faults are injected, see :mod:`bmc.control`; made at start.
-    :ivar cycle_s: off time of a power cycle, seconds.
+    Attributes:
+        name: Of the machine; the GUID is made from it.
+        run_dir: Of the QEMU, see :mod:`bmc.qemu`; the BMC keeps ``bmc-settings.json`` there.
+        sel_file: Where the event log is kept; made when missing.
+        control_socket: Where faults are injected, see :mod:`bmc.control`; made at start.
+        cycle_s: Off time of a power cycle, seconds.
     """
 
     name: Name
@@ -182,7 +184,8 @@ class Config(Record):
 def load(path: Path) -> Config:
     """Read and check the configuration file.
 
-    :raises ConfigError: with the first thing that is wrong in it.
+    Raises:
+        ConfigError: With the first thing that is wrong in it.
     """
     given, defaults = _read(path), _read(DEFAULTS_FILE)
     try:

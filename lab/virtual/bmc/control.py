@@ -75,7 +75,8 @@ class ControlPanel:
     async def handle(self, request: dict[str, Any]) -> dict[str, Any]:
         """Carry out one request.
 
-        :raises ValueError: when it is wrong; then nothing has changed.
+        Raises:
+            ValueError: When it is wrong; then nothing has changed.
         """
         try:
             self._carry_out(_parse(request))

@@ -20,7 +20,7 @@ FIRST_OEM_UNTIMED = 0xE0
 
 @dataclass(frozen=True)
 class EventSource:
-    """Where an event comes from: IPMI sensor type, sensor number, event type."""
+    """The source of an event: IPMI sensor type, sensor number, event type."""
 
     sensor_type: int
     number: int
@@ -65,7 +65,7 @@ class Event:
 
 
 class PowerEvent(Enum):
-    """What happens to the power; offsets from IPMI table 42-3."""
+    """The events of the power; offsets from IPMI table 42-3."""
 
     ON = Event(POWER_UNIT, False, 0x00)
     OFF = Event(POWER_UNIT, True, 0x00)
@@ -121,22 +121,22 @@ class LogRecord:
 
     @property
     def source(self) -> EventSource:
-        """Of a system event."""
+        """The source of a system event."""
         return EventSource(self.body[8], self.body[9], self.body[10] & 0x7F)
 
     @property
     def asserted(self) -> bool:
-        """Of a system event: it began, not ended."""
+        """True if the system event began, False if it ended."""
         return not self.body[10] & 0x80
 
     @property
     def event(self) -> Event:
-        """Of a system event."""
+        """The event of a system event's record."""
         return Event(self.source, self.asserted, *self.body[11:14])
 
     @property
     def text(self) -> str:
-        """What happened, for people; the bare bytes when the record is none of ours."""
+        """The event in words for people; the bare bytes when the record is none of ours."""
         if self.is_system_event:
             for event, text in _POWER_TEXTS.items():
                 if event.value == self.event:

@@ -1,4 +1,4 @@
-"""What a BMC can do to the machine it manages."""
+"""The actions of a BMC on the machine it manages."""
 
 from __future__ import annotations
 

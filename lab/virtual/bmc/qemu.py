@@ -32,19 +32,20 @@ log = logging.getLogger(__name__)
 START_S = 20.0
 """From the start of the process to its first QMP answer; 0.1 s on a quiet host."""
 QUIT_S = 2.0
-"""What a QEMU gets to end by itself at a hard power-off, before it is killed."""
+"""Time for a QEMU to end by itself at a hard power-off, before it is killed."""
 GONE_S = 5.0
-"""What the kernel gets to remove a killed QEMU."""
+"""Time for the kernel to remove a killed QEMU."""
 QMP_S = 2.0
 """Deadline of one QMP command."""
 POLL_S = 0.02
-"""How often a starting QEMU is asked whether its QMP socket is there."""
+"""Interval of asking whether a starting QEMU's QMP socket is there."""
 
 
 class QemuMachine:
     """The :class:`bmc.machine.Machine` that is the QEMU of ``run_dir``.
 
-    :param cycle_s: how long it stays off in a power cycle, in seconds.
+    Args:
+        cycle_s: How long it stays off in a power cycle, in seconds.
     """
 
     def __init__(self, run_dir: Path, cycle_s: float = 1.0) -> None:

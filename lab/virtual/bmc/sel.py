@@ -25,9 +25,12 @@ class SelFullError(Exception):
 class SystemEventLog:
     """Records in the order they came.
 
-    :param path: one JSON object a line: ``{"id": n, "body": "<28 hex digits>"}``. Made when missing.
-    :param now_s: the clock of the BMC, seconds since 1970.
-    :raises ConfigError: when the file holds anything else.
+    Args:
+        path: One JSON object a line: ``{"id": n, "body": "<28 hex digits>"}``. Made when missing.
+        now_s: The clock of the BMC, seconds since 1970.
+
+    Raises:
+        ConfigError: When the file holds anything else.
     """
 
     def __init__(self, path: Path, now_s: Callable[[], int]) -> None:
@@ -62,14 +65,16 @@ class SystemEventLog:
     def log(self, event: Event) -> LogRecord:
         """Add an event with the present time.
 
-        :raises SelFullError: when there is no room.
+        Raises:
+            SelFullError: When there is no room.
         """
         return self.add(event.body(self._now_s()))
 
     def add(self, body: bytes) -> LogRecord:
         """Add a record given as its 14 bytes after the id; its time becomes the present one if it has a time.
 
-        :raises SelFullError: when there is no room.
+        Raises:
+            SelFullError: When there is no room.
         """
         last_id = max(self._records, default=0)
         if len(self._records) >= CAPACITY or last_id >= LAST_ID:
@@ -87,7 +92,8 @@ class SystemEventLog:
     def delete(self, record_id: int) -> None:
         """Remove one record.
 
-        :raises KeyError: when there is none with that id.
+        Raises:
+            KeyError: When there is none with that id.
         """
         left = {key: record for key, record in self._records.items() if key != record_id}
         if len(left) == len(self._records):

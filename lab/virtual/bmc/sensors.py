@@ -64,7 +64,8 @@ class Sensor:
     def set_value(self, value: int) -> None:
         """Let it read ``value`` from now on.
 
-        :raises SensorError: when the value does not fit into one byte.
+        Raises:
+            SensorError: When the value does not fit into one byte.
         """
         largest = RAW_MAX * self.info.multiplier
         if not 0 <= value <= largest:

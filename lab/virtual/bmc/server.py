@@ -21,7 +21,8 @@ from bmc.service import Bmc
 async def serving(bmc: Bmc) -> AsyncIterator[Sessions]:
     """Inside, all ports are open; yields the IPMI sessions.
 
-    :raises ConfigError: when one cannot be opened; the message names field and value.
+    Raises:
+        ConfigError: When one cannot be opened; the message names field and value.
     """
     config, loop = bmc.config, asyncio.get_running_loop()
     context = https.tls_context(config.tls_cert, config.tls_key)

@@ -23,9 +23,9 @@ ANSWER_S = 0.5
 """A power command that takes longer is acknowledged and carried out in the background; IPMI clients repeat a request
 after one second."""
 WATCH_S = 0.2
-"""How often the machine is looked at for changes nobody commanded."""
+"""Interval of looking at the machine for changes nobody commanded."""
 IDENTIFY_DEFAULT_S = 15
-"""How long the identify light is on when no time is given (IPMI 28.5)."""
+"""Time that the identify light is on when no time is given (IPMI 28.5)."""
 
 FIRMWARE_VERSION = (2, 10)
 """Major and minor; the same in IPMI and Redfish."""
@@ -50,7 +50,7 @@ class BusyError(Exception):
 
 
 class RestartCause(IntEnum):
-    """Why the machine started last (IPMI table 28-11)."""
+    """The cause of the machine's last start (IPMI table 28-11)."""
 
     UNKNOWN = 0
     CHASSIS_CONTROL = 1
@@ -58,12 +58,13 @@ class RestartCause(IntEnum):
 
 @dataclass
 class Faults:
-    """What is broken on purpose.
+    """The parts that are broken on purpose.
 
-    :ivar drop: no answer on the network, neither IPMI nor Redfish.
-    :ivar delay_s: every answer comes this much later, seconds.
-    :ivar power_stuck: power commands are accepted and do nothing.
-    :ivar redfish_500: Redfish answers every request with an internal error.
+    Attributes:
+        drop: No answer on the network, neither IPMI nor Redfish.
+        delay_s: Every answer comes this much later, seconds.
+        power_stuck: Power commands are accepted and do nothing.
+        redfish_500: Redfish answers every request with an internal error.
     """
 
     drop: bool = False
@@ -75,8 +76,11 @@ class Faults:
 class Bmc:
     """One BMC in front of one machine. :meth:`watch` must run next to it.
 
-    :ivar seen_on: the power state the event log knows of.
-    :raises ConfigError: when the event log or the settings file cannot be used.
+    Attributes:
+        seen_on: The power state the event log knows of.
+
+    Raises:
+        ConfigError: When the event log or the settings file cannot be used.
     """
 
     def __init__(self, config: Config, machine: Machine) -> None:
@@ -110,7 +114,7 @@ class Bmc:
 
     @property
     def identify_left_s(self) -> float:
-        """How long the identify light stays on, 0 when it is out."""
+        """The time that the identify light stays on, 0 when it is out."""
         return max(0.0, self._identify_until_s - time.monotonic())
 
     # -- sensors
@@ -118,8 +122,9 @@ class Bmc:
     def set_sensor(self, number: int, value: int) -> None:
         """Let a sensor read something else; a crossed threshold is logged.
 
-        :raises KeyError: when there is no such sensor.
-        :raises SensorError: when it cannot read that.
+        Raises:
+            KeyError: When there is no such sensor.
+            SensorError: When it cannot read that.
         """
         self.sensors[number].set_value(value)
         self.check_thresholds()
@@ -157,9 +162,10 @@ class Bmc:
         Returns when it is done, or after ``ANSWER_S`` while it goes on in the background; a cycle always goes on in
         the background. A hard power-off ends whatever other command is at work.
 
-        :raises MachineIsOffError: cycle, reset, NMI and soft shutdown of a machine that is off.
-        :raises BusyError: when another power command is at work and stays so for ``ANSWER_S``.
-        :raises MachineError: when the machine did not do it. A failure in the background is in both logs.
+        Raises:
+            MachineIsOffError: Cycle, reset, NMI and soft shutdown of a machine that is off.
+            BusyError: When another power command is at work and stays so for ``ANSWER_S``.
+            MachineError: When the machine did not do it. A failure in the background is in both logs.
         """
         await self._others_done(action)
         if self.faults.power_stuck:

@@ -1,4 +1,4 @@
-"""What a BMC remembers across its own restart besides the event log: boot device and power restore policy."""
+"""The settings that a BMC keeps across its own restart, next to the event log: boot device and power restore policy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bmc.config import ConfigError, explain
 
 
 class BootDevice(IntEnum):
-    """Where to boot from; values from IPMI table 28-14, boot device selector."""
+    """The device to boot from; values from IPMI table 28-14, boot device selector."""
 
     NONE = 0
     PXE = 1
@@ -22,7 +22,7 @@ class BootDevice(IntEnum):
 
 
 class BootLifetime(IntEnum):
-    """How long a boot device holds."""
+    """The lifetime of a boot device."""
 
     DISABLED = 0
     ONCE = 1
@@ -30,7 +30,7 @@ class BootLifetime(IntEnum):
 
 
 class RestorePolicy(IntEnum):
-    """What happens when mains power returns; values from IPMI table 28-3, chassis status."""
+    """The action when mains power returns; values from IPMI table 28-3, chassis status."""
 
     ALWAYS_OFF = 0
     PREVIOUS = 1
@@ -47,7 +47,8 @@ def _device_code(flags: bytes) -> int:
 class Settings(BaseModel):
     """The remembered values. The boot device is stored and reported; nothing boots by it.
 
-    :ivar boot_flags: data 1 to 5 of the IPMI boot flags parameter, as 10 hex digits; the source of the other two.
+    Attributes:
+        boot_flags: Data 1 to 5 of the IPMI boot flags parameter, as 10 hex digits; the source of the other two.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -68,7 +69,7 @@ class Settings(BaseModel):
 
     @property
     def boot_lifetime(self) -> BootLifetime:
-        """How long it holds: flag bits "valid" and "persistent"."""
+        """The lifetime of the boot device: flag bits "valid" and "persistent"."""
         first = bytes.fromhex(self.boot_flags)[0]
         if not first & 0x80:
             return BootLifetime.DISABLED
@@ -78,7 +79,8 @@ class Settings(BaseModel):
 class SettingsFile:
     """The settings and their file; a change is in the file before it is answered.
 
-    :raises ConfigError: when the file is there and holds anything else.
+    Raises:
+        ConfigError: When the file is there and holds anything else.
     """
 
     def __init__(self, path: Path) -> None:
@@ -93,7 +95,8 @@ class SettingsFile:
     def set_boot_flags(self, flags: bytes) -> None:
         """Store the five bytes of the IPMI boot flags.
 
-        :raises ValueError: when they name a device that is not in :class:`BootDevice`.
+        Raises:
+            ValueError: When they name a device that is not in :class:`BootDevice`.
         """
         BootDevice(_device_code(flags))
         self._store(self.now.model_copy(update={"boot_flags": flags.hex()}))

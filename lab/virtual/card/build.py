@@ -65,7 +65,8 @@ def _run(command: list[str], folder: Path, **extra: str) -> None:
 def headers(base: Path) -> Path:
     """The kernel's build folder, from Debian's header packages of exactly the image's kernel.
 
-    :raises BuildError: when the archive does not have that version.
+    Raises:
+        BuildError: When the archive does not have that version.
     """
     kernel, version = release(base), _package_version(base)
     target = image.CACHE / f"headers-{kernel}-{version}"
@@ -114,7 +115,8 @@ def _make(build: Path, work: Path, *options: str) -> None:
 def modules(base: Path | None = None) -> Path:
     """All modules, stripped of debugging: ``<folder>/<name>.ko``, and ``Module.symvers`` next to them.
 
-    :param base: folder of the image whose kernel they are for; the current one when not given.
+    Args:
+        base: Folder of the image whose kernel they are for; the current one when not given.
     """
     base = base or image.ensure()
     target = image.CACHE / f"modules-{key(base)}"
@@ -132,8 +134,11 @@ def modules(base: Path | None = None) -> Path:
 def driver(name: str, version: str, base: Path | None = None, extra: str = "") -> Path:
     """One vendor driver that calls itself ``version``.
 
-    :param extra: C that is appended to the driver's source, for drivers with a defect.
-    :return: path of ``<name>.ko``.
+    Args:
+        extra: C that is appended to the driver's source, for drivers with a defect.
+
+    Returns:
+        Path of ``<name>.ko``.
     """
     if name not in models.DRIVERS:
         raise BuildError(f"no driver {name!r}; there are {', '.join(models.DRIVERS)}")
@@ -171,7 +176,8 @@ def _keep(work: Path, target: Path, names: tuple[str, ...]) -> None:
 def check(folder: Path) -> None:
     """Do the modules say what the kernel needs to know of them?
 
-    :raises BuildError: for the first that does not.
+    Raises:
+        BuildError: For the first that does not.
     """
     for name in NAMES:
         text = subprocess.run(

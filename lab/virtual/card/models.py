@@ -197,7 +197,8 @@ def ids(found: list[Model], driver: str) -> str:
 def write(folder: Path, output: Path) -> None:
     """Write all generated headers.
 
-    :raises ModelError: naming the model and what is wrong in it.
+    Raises:
+        ModelError: Naming the model and what is wrong in it.
     """
     found = read(folder)
     output.mkdir(parents=True, exist_ok=True)

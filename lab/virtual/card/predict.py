@@ -1,4 +1,4 @@
-"""What TCP carries on the virtual card: the formula of README.md, "Time", computed from a model."""
+"""The throughput of TCP on the virtual card: the formula of README.md, "Time", computed from a model."""
 
 from __future__ import annotations
 

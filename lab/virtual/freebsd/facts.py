@@ -1,4 +1,4 @@
-"""What the guest's program knows of a server: the release it answers for, and the card as its model describes it."""
+"""The facts of a server for the guest's program: the release it answers for, and the card as its model describes it."""
 
 from __future__ import annotations
 
@@ -168,13 +168,14 @@ _USUAL_OPTIONS: tuple[Mapping[str, Any], ...] = (
     {"name": "vlan-checksum", "label": "VLAN_HWCSUM", "bit": 7, "words": ("vlanhwcsum",)},
     {"name": "tso4", "label": "TSO4", "bit": 8, "words": ("tso4",)},
 )
-"""Of a card whose model does not say what it can on FreeBSD: what ifconfig(8) calls usual."""
+"""Options that ifconfig(8) calls usual, for a card whose model does not say what it can on FreeBSD."""
 
 
 def of(card: str) -> dict[str, Any]:
     """The facts of a server with that card.
 
-    :raises ModelError: when the model lacks what the bench needs.
+    Raises:
+        ModelError: When the model lacks what the bench needs.
     """
     driver = driver_of(card)
     return {
@@ -190,7 +191,8 @@ def of(card: str) -> dict[str, Any]:
 def driver_of(card: str) -> Driver:
     """FreeBSD's driver for a card.
 
-    :raises ModelError: when none is known here.
+    Raises:
+        ModelError: When none is known here.
     """
     module = cardmodel.field(cardmodel.read(card), card, "driver", str)
     if module not in DRIVERS:

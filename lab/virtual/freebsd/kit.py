@@ -1,4 +1,4 @@
-"""What makes a server FreeBSD's: an archive for its initial RAM disk, from which a fresh disk is laid out.
+"""The kit that makes a server FreeBSD's: an archive for its initial RAM disk, from which a fresh disk is laid out.
 
 ``ensure()`` returns ``~/.cache/niclab/freebsd-CARD-KEY/initrd.cpio``, cached by content:
 
@@ -55,8 +55,9 @@ class FreeBsdError(Exception):
 def ensure(card: str) -> Path:
     """The archive for a server with that card; made first when it is not there.
 
-    :raises FreeBsdError: when a program is missing or fails.
-    :raises SheetError: when the card's sheet lacks what it takes.
+    Raises:
+        FreeBsdError: When a program is missing or fails.
+        SheetError: When the card's sheet lacks what it takes.
     """
     cache = image.CACHE
     cache.mkdir(parents=True, exist_ok=True)
@@ -158,9 +159,10 @@ def _write(path: Path, text: str) -> None:
 
 
 def _run(command: list[str], folder: Path | None = None) -> bytes:
-    """What the program prints.
+    """Run the program and return its output.
 
-    :raises FreeBsdError: when it is missing or fails.
+    Raises:
+        FreeBsdError: When it is missing or fails.
     """
     environment = {**os.environ, "PATH": f"{os.environ['PATH']}:/usr/sbin:/sbin"}
     try:

@@ -13,14 +13,14 @@ from freebsd import facts
 from vendor import medium
 
 PACKAGES = "usr/ports/packages/All"
-"""Where PKG_PATH of root's shell points to."""
+"""Folder to which PKG_PATH of root's shell points."""
 _MACHINES = {"amd64": (2, 62), "i386": (1, 3)}
 """Class and machine of the ELF header."""
 _MODULE_BYTES = 228_544
 _PKG = "pkg-1.3.8_3"
 """The package tool itself from release 10 on, a package like others; that of the time of 10.1."""
 IMAGE_AT = 4096
-"""Where the image begins in a firmware module; ``guest/flashing.py`` knows it too."""
+"""Offset of the image in a firmware module; ``guest/flashing.py`` knows it too."""
 
 
 def module_file(architecture: str) -> bytes:
@@ -87,7 +87,7 @@ def _comment(name: str) -> str:
 
 
 def _records(full_name: str, file: str, comment: str) -> Mapping[str, bytes]:
-    """What the package tools keep of a package of one file."""
+    """Return the records that the package tools keep of a package of one file."""
     contents = (
         "@comment PKG_FORMAT_REVISION:1.1\n"
         f"@name {full_name}\n@comment ORIGIN:net/{full_name.rpartition('-')[0]}\n@cwd /\n{file}\n"

@@ -53,7 +53,7 @@ def tree(switch: Switch) -> Tree:
 
 
 class Instrumentation(instrum.AbstractMibInstrumController):  # type: ignore[misc]
-    """What pysnmp asks for the values of a request."""
+    """The instrumentation that pysnmp asks for the values of a request."""
 
     def __init__(self, switch: Switch) -> None:
         self._switch = switch
@@ -86,7 +86,8 @@ class Instrumentation(instrum.AbstractMibInstrumController):  # type: ignore[mis
     def write(self, who: str, pairs: list[tuple[Any, Any]]) -> None:
         """Do all of a SET request, or nothing of it.
 
-        :raises SetError: when it is refused.
+        Raises:
+            SetError: When it is refused.
         """
         if who not in self._writers:
             raise SetError(Refusal.NO_ACCESS)
@@ -163,7 +164,8 @@ class Gate(udp.UdpAsyncioTransport):  # type: ignore[misc]
 def open_agent(switch: Switch) -> engine.SnmpEngine:
     """Answer on the switch's address from now on. To be called in a running event loop.
 
-    :return: the engine, which must be kept.
+    Returns:
+        The engine, which must be kept.
     """
     settings = switch.settings
     snmp = engine.SnmpEngine(v2c.OctetString(ENGINE_ID + settings.mac))

@@ -22,8 +22,9 @@ class Learned:
 class Bridge:
     """Frames between the ports.
 
-    :param group: port number -> the ports that count as one link with it, those that may carry frames first; the
-        first of all is the group's name (see :mod:`switch.lacp`).
+    Args:
+        group: Port number -> the ports that count as one link with it, those that may carry frames first; the first of
+            all is the group's name (see :mod:`switch.lacp`).
     """
 
     def __init__(self, ports: dict[int, Port], config: Config, now: Callable[[], float] = time.monotonic) -> None:

@@ -1,4 +1,4 @@
-"""What is configured, and kept over a restart: VLANs, ports, names, ageing.
+"""The configuration that is kept over a restart: VLANs, ports, names, ageing.
 
 A change is made on a copy, which is then applied as a whole: a request that is refused changes nothing.
 """
@@ -29,9 +29,10 @@ class Vlan:
 class PortConfig:
     """A port.
 
-    :ivar tagged_only: frames without a tag are dropped (dot1qPortAcceptableFrameTypes).
-    :ivar lacp_active: it sends LACPDUs without being asked; else it answers a partner that is active.
-    :ivar lacp_short: it asks its partner for a LACPDU each second, else each 30 s.
+    Attributes:
+        tagged_only: Frames without a tag are dropped (dot1qPortAcceptableFrameTypes).
+        lacp_active: It sends LACPDUs without being asked; else it answers a partner that is active.
+        lacp_short: It asks its partner for a LACPDU each second, else each 30 s.
     """
 
     admin: bool = True
@@ -65,7 +66,7 @@ def save(path: Path, config: Config) -> None:
 
 
 def load(path: Path) -> Config:
-    """What :func:`save` wrote; the factory's configuration when there is no such file."""
+    """Load what :func:`save` wrote; the factory's configuration when there is no such file."""
     if not path.exists():
         return Config()
     record = json.loads(path.read_text())

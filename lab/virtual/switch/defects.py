@@ -29,7 +29,7 @@ LONGEST_S = 3600.0
 
 
 class Defects:
-    """What is wrong with the switch now: ``WHOLE`` or a port's number -> name -> value (1 for those without)."""
+    """The present defects of the switch: ``WHOLE`` or a port's number -> name -> value (1 for those without)."""
 
     def __init__(self) -> None:
         self.of: dict[int, dict[str, float]] = {}
@@ -44,9 +44,12 @@ class Defects:
     def put(self, name: str, value: float, ports: list[int], whole: bool) -> None:
         """Add a defect.
 
-        :param ports: the ports of the target.
-        :param whole: the target is the switch itself; a defect of ports is then put on all of them.
-        :raises ValueError: when there is no such defect, or not of such a target, or the value makes no sense.
+        Args:
+            ports: The ports of the target.
+            whole: The target is the switch itself; a defect of ports is then put on all of them.
+
+        Raises:
+            ValueError: When there is no such defect, or not of such a target, or the value makes no sense.
         """
         if name in SWITCH_DEFECTS:
             if not whole:

@@ -28,7 +28,8 @@ FAST_LLDP_S, FAST_LLDP_FRAMES = 1.0, 4
 class Switch:
     """The switch. Its parts are public for the agent, which shows them.
 
-    :ivar changes: counts what adds or removes rows of the agent's tables.
+    Attributes:
+        changes: Counts what adds or removes rows of the agent's tables.
     """
 
     def __init__(self, settings: Settings, stored: Config) -> None:

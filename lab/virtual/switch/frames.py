@@ -16,7 +16,7 @@ SLOW_PROTOCOLS = 0x8809
 MAC_CONTROL = 0x8808
 """Pause: the port's MAC keeps it. Counters of packets have what a MAC delivers to a higher layer (RFC 2863)."""
 PULSE = bytes.fromhex("88b5") + (0x44524356).to_bytes(4, "big")
-"""How light begins behind the addresses, as virtual cards see it (``card/silicon/wire.c``, ``VCARD_MAGIC``)."""
+"""Beginning of light behind the addresses, as virtual cards see it (``card/silicon/wire.c``, ``VCARD_MAGIC``)."""
 PULSE_FLAGS = slice(18, 22)
 PULSE_LIGHT = 1
 LLDP = 0x88CC
@@ -27,7 +27,7 @@ MAX_VLAN = 4094
 
 
 def octets(frame: bytes) -> int:
-    """How many octets of counters the frame is: with FCS, and padded to the minimum."""
+    """Return the octets by which counters count the frame: with FCS, and padded to the minimum."""
     return max(len(frame), MIN_BYTES) + FCS_BYTES
 
 

@@ -16,7 +16,7 @@ SYSTEM_PRIORITY, PORT_PRIORITY = 32768, 128
 SHORT_S, LONG_S = 3.0, 90.0
 """After so long without a LACPDU a partner has expired (6.4.4)."""
 FAST_S, SLOW_S = 1.0, 30.0
-"""How often a partner that asked for short, or long, timeouts gets our state (6.4.4)."""
+"""Intervals at which a partner that asked for short, or long, timeouts gets our state (6.4.4)."""
 LEAST_GAP_S = 0.34
 """Not more than three LACPDUs a second leave a port (6.4.16)."""
 
@@ -31,9 +31,10 @@ class Statistics:
 class Lacp:
     """The protocol on one port.
 
-    :param system: MAC address by which the switch calls itself.
-    :param send: sends a LACPDU.
-    :param changed: called when the port enters or leaves an aggregation, or starts or stops carrying frames in it.
+    Args:
+        system: MAC address by which the switch calls itself.
+        send: Sends a LACPDU.
+        changed: Called when the port enters or leaves an aggregation, or starts or stops carrying frames in it.
     """
 
     def __init__(
@@ -162,9 +163,10 @@ class Lacp:
 
 
 def groups(ports: dict[int, Lacp]) -> tuple[dict[int, int], dict[int, list[int]]]:
-    """Who belongs together.
+    """Find the ports that belong together.
 
-    :return: port -> leader of its group (its lowest port), and leader -> the ports that carry frames.
+    Returns:
+        Port -> leader of its group (its lowest port), and leader -> the ports that carry frames.
     """
     leaders: dict[object, int] = {}
     leader: dict[int, int] = {}

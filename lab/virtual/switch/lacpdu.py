@@ -31,7 +31,7 @@ class State(IntFlag):
 
 @dataclass(frozen=True)
 class Information:
-    """What one end says of itself, or of the other."""
+    """The information that one end sends about itself, or about the other."""
 
     system_priority: int = 0
     system: bytes = bytes(6)

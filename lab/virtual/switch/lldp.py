@@ -17,7 +17,7 @@ CHASSIS_MAC, PORT_INTERFACE_NAME = 4, 5
 
 @dataclass(frozen=True)
 class Neighbour:
-    """What a neighbour has said; text that it did not send is empty, as LLDP-MIB has it."""
+    """The report of a neighbour; text that it did not send is empty, as LLDP-MIB has it."""
 
     chassis_subtype: int
     chassis: bytes
@@ -38,8 +38,9 @@ class LldpError(Exception):
 def encode(source: bytes, chassis: bytes, port: str, description: str, system: str, about: str) -> bytes:
     """The frame that the switch sends.
 
-    :param source: MAC address of the port.
-    :param chassis: MAC address of the switch.
+    Args:
+        source: MAC address of the port.
+        chassis: MAC address of the switch.
     """
     tlvs = (
         (CHASSIS, bytes([CHASSIS_MAC]) + chassis),
@@ -56,9 +57,10 @@ def encode(source: bytes, chassis: bytes, port: str, description: str, system: s
 
 
 def decode(frame: bytes) -> Neighbour:
-    """What the frame says.
+    """Decode a frame.
 
-    :raises LldpError: without chassis, port and time to live as its first three, or with one that is cut off.
+    Raises:
+        LldpError: Without chassis, port and time to live as its first three, or with one that is cut off.
     """
     tlvs: dict[int, bytes] = {}
     at = frames.HEADER_BYTES
@@ -104,7 +106,7 @@ class Known:
 
 
 class Neighbours:
-    """Who is at the other end of each port."""
+    """The neighbour at the other end of each port."""
 
     def __init__(self) -> None:
         self.known: dict[int, Known] = {}

@@ -18,7 +18,7 @@ BURST = 64
 
 @dataclass
 class Counters:
-    """What a port has carried; octets are counted with FCS (RFC 3635)."""
+    """The traffic that a port has carried; octets are counted with FCS (RFC 3635)."""
 
     in_octets: int = 0
     in_unicast: int = 0
@@ -98,11 +98,12 @@ class Lane:
 class Port:
     """One port of the switch and what is known of it at run time; what is configured is in :mod:`switch.config`.
 
-    :ivar number: as a bridge port, 1 and up; its ifIndex is another number.
-    :ivar far: the name of the server, and of its port, at the other end of the cable.
-    :ivar cable: where the cable takes frames.
-    :ivar received: takes the frames that have come.
-    :ivar scale: frames travel at the port's speed divided by this.
+    Attributes:
+        number: As a bridge port, 1 and up; its ifIndex is another number.
+        far: The name of the server, and of its port, at the other end of the cable.
+        cable: Where the cable takes frames.
+        received: Takes the frames that have come.
+        scale: Frames travel at the port's speed divided by this.
     """
 
     number: int

@@ -1,4 +1,4 @@
-"""What ``vbench`` asks of the switch: its state, shutting and opening of ports, defects."""
+"""The requests of ``vbench`` to the switch: its state, shutting and opening of ports, defects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the process gets when it starts: addresses, ports, logins, files."""
+"""The settings of the process when it starts: addresses, ports, logins, files."""
 
 from __future__ import annotations
 
@@ -38,8 +38,9 @@ class SnmpSettings:
 class Settings:
     """All of it.
 
-    :ivar speed_mbps: of every port; frames travel at this speed divided by ``scale``.
-    :ivar outlets: server -> the control socket of the cables that lead to it (see :mod:`outlets`).
+    Attributes:
+        speed_mbps: Of every port; frames travel at this speed divided by ``scale``.
+        outlets: Server -> the control socket of the cables that lead to it (see :mod:`outlets`).
     """
 
     address: str

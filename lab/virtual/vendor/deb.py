@@ -21,8 +21,9 @@ class DebError(Exception):
 class Deb:
     """One binary package.
 
-    :ivar files: path from the root, without the leading slash -> content.
-    :ivar scripts: maintainer script (``postinst``, ``prerm``...) -> its text.
+    Attributes:
+        files: Path from the root, without the leading slash -> content.
+        scripts: Maintainer script (``postinst``, ``prerm``...) -> its text.
     """
 
     package: str
@@ -59,7 +60,8 @@ class Deb:
 def build(deb: Deb, folder: Path) -> Path:
     """Write the package into ``folder``; return its file.
 
-    :raises DebError: when ``dpkg-deb`` refuses.
+    Raises:
+        DebError: When ``dpkg-deb`` refuses.
     """
     with tempfile.TemporaryDirectory() as work:
         tree = Path(work) / "tree"

@@ -21,7 +21,8 @@ class ImageFormatError(Exception):
 class Image:
     """An image for the cards of one driver.
 
-    :ivar model: name of the card sheet, ``*`` for every model of the driver.
+    Attributes:
+        model: Name of the card sheet, ``*`` for every model of the driver.
     """
 
     driver: str

@@ -34,9 +34,10 @@ class MediumError(Exception):
 
 
 def driver_of(name: str, kernel: str) -> Driver | None:
-    """What the sheet ``name`` says of packages of its Linux driver; None when it says nothing.
+    """Return the Linux driver's packages on the sheet ``name``; None when it says nothing of them.
 
-    :raises ModelError: when it says half of it.
+    Raises:
+        ModelError: When it says half of it.
     """
     package = cardsheet.package(name, "linux")
     if not package:
@@ -49,7 +50,7 @@ def driver_of(name: str, kernel: str) -> Driver | None:
 def firmware_of(name: str) -> dict[str, bytes]:
     """The images of a card: file name -> content. None where its sheet names none.
 
-    Beside those of the sheet: one older, one forbidden, one cut short, one with a wrong bit, and another vendor's.
+    Next to those of the sheet: one older, one forbidden, one cut short, one with a wrong bit, and another vendor's.
     """
     sheet = cardsheet.read(name)
     update = cardsheet.update(name)
@@ -84,7 +85,8 @@ def write(
 ) -> None:
     """Write everything of the card ``name`` into ``folder``.
 
-    :param extra: Debian packages of others that belong into the repository.
+    Args:
+        extra: Debian packages of others that belong into the repository.
     """
     apt = folder / "apt"
     apt.mkdir(parents=True)
@@ -117,7 +119,8 @@ def _write_defective(folder: Path, driver: Driver, build: BuildModule) -> Path:
 def pack(folder: Path, disk: Path) -> None:
     """Make a file system of the folder: the disk as QEMU takes it.
 
-    :raises MediumError: when ``mke2fs`` refuses.
+    Raises:
+        MediumError: When ``mke2fs`` refuses.
     """
     with tempfile.TemporaryDirectory(dir=disk.parent) as work:
         draft = Path(work) / "disk"

@@ -22,7 +22,7 @@ BuildModule = Callable[[str, bool], bytes]
 
 
 class Defect(StrEnum):
-    """What is wrong with a package; its file lies in a folder of this name."""
+    """The defect of a package; its file is in a folder of this name."""
 
     WRONG_ARCHITECTURE = "wrong-architecture"
     UNLOADABLE = "unloadable"
@@ -33,10 +33,11 @@ class Defect(StrEnum):
 
 @dataclass(frozen=True)
 class Driver:
-    """What a sheet says of a card's Linux driver.
+    """The Linux driver of a card, by its sheet.
 
-    :ivar package: name of its package; ``-dkms`` at its end makes it one of DKMS.
-    :ivar required: the version the sheet wants; ``previous``: the one a rollback goes to.
+    Attributes:
+        package: Name of its package; ``-dkms`` at its end makes it one of DKMS.
+        required: The version the sheet wants; ``previous``: the one a rollback goes to.
     """
 
     module: str
@@ -149,11 +150,11 @@ def damaged(package: bytes) -> bytes:
 
 
 def stand_in() -> Deb:
-    """What DKMS depends on and does not use for modules that are built already: a compiler, headers, tools to build."""
+    """Return a stand-in for what DKMS depends on and does not use for built modules: a compiler, headers, tools."""
     return Deb(
         package="no-compiler",
         version="1",
         architecture="all",
-        description="stands for the compiler that servers of the bench do not have",
+        description="replaces the compiler that servers of the bench do not have",
         relations={"Provides": "gcc, c-compiler, make, build-essential, dpkg-dev, patch, lsb-release"},
     )

@@ -44,7 +44,8 @@ def write_checksums(folder: Path, signer: Signer) -> None:
 def control_of(file: Path) -> str:
     """The text of a package's control file.
 
-    :raises DebError: when ``dpkg-deb`` cannot read it.
+    Raises:
+        DebError: When ``dpkg-deb`` cannot read it.
     """
     done = subprocess.run(["dpkg-deb", "--field", str(file)], capture_output=True, text=True, stdin=subprocess.DEVNULL)
     if done.returncode:

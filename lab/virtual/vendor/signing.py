@@ -39,7 +39,8 @@ class Signer:
 def run_gpg(home: Path, *arguments: str) -> None:
     """Run GnuPG in ``home``.
 
-    :raises SigningError: when it fails; the message holds its own.
+    Raises:
+        SigningError: When it fails; the message holds its own.
     """
     command = ["gpg", "--homedir", str(home), "--batch", "--quiet", "--yes", "--pinentry-mode", "loopback"]
     command += ["--passphrase", "", *arguments]

@@ -61,7 +61,7 @@ class BmcProtocol(Enum):
 
 
 class Wiring(Enum):
-    """What a path passes through: a cable, or the switch of the bench."""
+    """The wiring of a path: a cable, or the switch of the bench."""
 
     DIRECT = "direct"
     SWITCH = "switch"
@@ -136,7 +136,7 @@ class Console(Record):
 
 
 class Boot(Record):
-    """How long a server may take. The defaults are a house rule for rack servers, whose self-test takes minutes."""
+    """Time limits of a server's boot. The defaults are a house rule for rack servers, whose self-test takes minutes."""
 
     ready_within_s: Seconds = 600
 
@@ -168,7 +168,7 @@ class Servers(Record):
 
 
 class Commands(Record):
-    """How a bench that can be switched on is switched on and off. ``status`` exits with 0 when the bench is up.
+    """The commands that switch a bench on and off. ``status`` exits with 0 when the bench is up.
 
     ``insert`` puts cards in, ``{dut}`` and ``{peer}`` in it being their names; a bench that is up is up again after it,
     one that is down stays down. ``inserted`` prints the cards that are in: a line ``dut NAME``, a line ``peer NAME``.
@@ -197,7 +197,7 @@ class Commands(Record):
 
 
 class CardEntry(Record):
-    """What differs from the rest of the file with another card in the servers: its ports, the scale of its paths."""
+    """The differences to the rest of the file with another card in the servers: its ports, the scale of its paths."""
 
     rate_scale: RateScale = 1
     ports: Annotated[Mapping[PortName, PortEntry], Field(min_length=1)]
@@ -257,7 +257,7 @@ class SiliconFact(Enum):
 
 
 class DeclaredDeviation(Record):
-    """How the model of a card differs from what its sheet says of the silicon. Certificates show it."""
+    """A fact in which the model of a card differs from its sheet's silicon. Certificates show it."""
 
     card: Name
     fact: Annotated[SiliconFact, Wanted(f"one of {', '.join(each.value for each in SiliconFact)}")]
@@ -265,7 +265,7 @@ class DeclaredDeviation(Record):
     source: Text
 
     def verdict(self, wanted: object) -> Deviation:
-        """What a check raises that asks for the fact; ``wanted``: what the sheet says of it."""
+        """Return what a check raises that asks for the fact; ``wanted``: what the sheet says of it."""
         said = f"sheet {self.card} says {self.fact.value}: {wanted}; the model of this bench deviates"
         return Deviation(f"{said}: {self.how} ({self.source})")
 
@@ -292,7 +292,7 @@ class Bench(Sheet):
     deviations: tuple[DeclaredDeviation, ...] = ()
 
     def deviation(self, card: str, fact: SiliconFact) -> DeclaredDeviation | None:
-        """How the model of a card is declared to deviate from a fact of its sheet; ``None``: it is not."""
+        """Return the declared deviation of a card's model from a fact of its sheet; ``None``: there is none."""
         return next((each for each in self.deviations if (each.card, each.fact) == (card, fact)), None)
 
     def with_card(self, card: str) -> Bench:

@@ -76,7 +76,7 @@ class SwitchEntry(Record):
 
 
 def switch_problems(switch: SwitchEntry, known: list[str]) -> Iterator[Problem]:
-    """What no field of the section shows alone. ``known``: the ports of the bench."""
+    """Yield problems that no field of the section shows alone. ``known``: the ports of the bench."""
     given = [way for way in (switch.snmp.v3, switch.snmp.v2c) if way is not None]
     if len(given) != 1:
         found = "both v3 and v2c" if given else "no login"

@@ -1,4 +1,4 @@
-"""What no field of a card sheet shows alone: contradictions between sections, and references that lead nowhere."""
+"""Problems that no field of a card sheet shows alone: contradictions between sections, and references to nothing."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def _settings(card: Card) -> Iterator[Problem]:
 
 
 def _of_driver(where: FieldPath, place: Card | Driver) -> Iterator[Problem]:
-    """What is wrong in the sections ``rings``, ``channels`` and ``coalescing`` of a driver."""
+    """Yield the problems of the sections ``rings``, ``channels`` and ``coalescing`` of a driver."""
     for name in ("rx", "tx", "rx_mini", "rx_jumbo"):
         ring: Ring | None = getattr(place.rings, name, None)
         if ring is not None:

@@ -1,4 +1,4 @@
-"""What a setting does to the traffic of a card: predicted on the sheet, measured in turns with and without it."""
+"""The effect of a setting on the traffic of a card: predicted on the sheet, measured in turns with and without it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from niclab.files.types import Record, Text, Wanted
 
 
 class SettingKind(Enum):
-    """What is set. ``mtu-in-flight``: the MTU without taking the ports down and up (EMX-08)."""
+    """The kind of setting. ``mtu-in-flight``: the MTU without taking the ports down and up (EMX-08)."""
 
     OFFLOAD = "offload"
     MTU = "mtu"
@@ -28,7 +28,7 @@ class SettingKind(Enum):
 
 
 class At(Enum):
-    """Which end of the traffic is set."""
+    """The end of the traffic at which it is set."""
 
     SENDER = "sender"
     RECEIVER = "receiver"
@@ -36,7 +36,7 @@ class At(Enum):
 
 
 class Workload(Enum):
-    """What flows; the names are those of the traffic tools."""
+    """The kind of traffic; the names are those of the traffic tools."""
 
     TCP_STREAM = "TCP_STREAM"
     TCP_SENDFILE = "TCP_SENDFILE"
@@ -44,7 +44,7 @@ class Workload(Enum):
 
 
 class Figure(Enum):
-    """What is compared. CPU is seconds of all processors of that end for each gigabit that passed its port."""
+    """The compared figure. CPU is seconds of all processors of that end for each gigabit that passed its port."""
 
     MBPS = "mbps"
     TRANSACTIONS_PER_S = "transactions-per-s"
@@ -84,7 +84,7 @@ FORMS = (
 
 
 class Prediction(Record):
-    """What the setting must do to the figure, in percent of the figure without it: one of these, or both ``at_most``.
+    """The expected change of the figure, in percent of the figure without it: one of these, or both ``at_most``.
 
     ``ratio`` with ``within_percent``: with it it is ``ratio`` times as much, give or take; ``more_percent``,
     ``less_percent``: it changes at least so much that way; ``loses_at_most_percent``: it may become less by so much;

@@ -1,4 +1,4 @@
-"""How a card shows itself: its identity on PCI, its name plate, and the bus it sits on."""
+"""The identity of a card: on PCI, on its name plate, and the bus it sits on."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class AnyMaker(Enum):
 
 
 class PortLayout(Enum):
-    """Where the ports of one card are: each a PCI function of its own, or all of them on one function."""
+    """The place of the ports of one card: each a PCI function of its own, or all of them on one function."""
 
     FUNCTION_PER_PORT = "function-per-port"
     ONE_FUNCTION = "one-function"
@@ -69,7 +69,7 @@ class VpdFacts(Section):
 
 
 class IdentityFacts(Section):
-    """How the card shows itself on PCI.
+    """The identity of the card on PCI.
 
     ``ports``: how many PCI functions with this identity the dut must show; two single-port cards are 2.
     ``ports_per_card``: network ports on one card; on a card of one function there are more of them than functions.
@@ -90,7 +90,7 @@ class IdentityFacts(Section):
 
     @property
     def network_ports(self) -> int:
-        """How many network ports the functions of the dut make: what a bench must name to test all of them."""
+        """The number of network ports on the functions of the dut: a bench must name as many to test all of them."""
         if self.port_layout is PortLayout.ONE_FUNCTION and self.ports_per_card is not None:
             return self.ports * self.ports_per_card
         return self.ports

@@ -30,7 +30,7 @@ _NOT_ALL_KERNELS = PydanticCustomError(Several.ERROR, _FORM)
 
 @dataclass(frozen=True)
 class KernelContext:
-    """What a sheet is read for: a kernel, or none, which means the newest.
+    """The kernel for which a sheet is read, or none, which means the newest.
 
     ``starts`` collects where a range of any fact begins.
     """

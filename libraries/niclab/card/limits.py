@@ -1,4 +1,4 @@
-"""What a card must reach, what was measured of it elsewhere, and its known oddities."""
+"""The limits of a card, what was measured of it elsewhere, and its known oddities."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from niclab.files.types import Text, Wanted
 
 
 class Metric(Enum):
-    """What a reference figure counts."""
+    """The unit of a reference figure."""
 
     MBPS = "mbps"
     MBYTES_PER_S = "mbytes-per-s"
@@ -29,7 +29,10 @@ _METRICS = ", ".join(metric.value for metric in Metric)
 
 
 class Limits(Section):
-    """What the card must reach. Throughput is a fraction of line rate, so that it holds at every speed and scale."""
+    """The limits that the card must reach.
+
+    Throughput is a fraction of line rate, so that it holds at every speed and scale.
+    """
 
     tcp_fraction_of_line_rate: Fraction
     carrier_loss_within_ms: Milliseconds

@@ -40,7 +40,7 @@ class OffloadName(Enum):
 
 
 class Changeable(Enum):
-    """How an offload can be changed."""
+    """The ways in which an offload can be changed."""
 
     BOTH = "both"
     NOT_OFF = "not-off"
@@ -75,7 +75,7 @@ class LinuxOffload(Record):
 
     @property
     def shown_as(self) -> str:
-        """What the system shows it under."""
+        """The name under which the system shows it."""
         return self.word
 
     @property
@@ -97,7 +97,7 @@ class FreebsdOffload(Record):
 
     @property
     def shown_as(self) -> str:
-        """What the system shows it under."""
+        """The name under which the system shows it."""
         return self.label
 
     @property

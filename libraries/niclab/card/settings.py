@@ -1,4 +1,4 @@
-"""What can be set on a card and what it is set to as delivered: link, rings, coalescing, pause, queues, MTU."""
+"""The settings of a card and their values as delivered: link, rings, coalescing, pause, queues, MTU."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from niclab.files.types import Record, Text, Wanted
 
 
 class Medium(Enum):
-    """What a port connects to. Of a cage for modules each that there are modules of."""
+    """The medium of a port. For a cage, each medium for which there are modules."""
 
     TWISTED_PAIR = "twisted-pair"
     FIBRE = "fibre"
@@ -187,7 +187,7 @@ class Recommended(Section):
 
 
 class MulticastFilter(Enum):
-    """How a card tells groups that were joined from others."""
+    """The rule by which a card tells groups that were joined from others."""
 
     EXACT = "exact"
     HASH = "hash"
@@ -201,7 +201,7 @@ class ExactFilter(Enum):
 
 
 class FilterFacts(Section):
-    """Which frames a port takes in.
+    """The frames that a port takes in.
 
     ``multicast``: by the whole address, by its hash, or every group. ``unicast``, ``vlan``: nothing but the own.
     """

@@ -1,4 +1,4 @@
-"""What runs the card: the driver of each operating system, its packages and tunables, and the firmware."""
+"""The software of the card: the driver of each operating system, its packages and tunables, and the firmware."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ FileName = Annotated[
 
 
 class TunableWhere(Enum):
-    """Where a tunable of a driver is read."""
+    """The place where a tunable of a driver is read."""
 
     SYSCTL = "sysctl"
     MODULE_PARAMETER = "module-parameter"
 
 
 class Activation(Enum):
-    """What makes flashed firmware run."""
+    """The event that makes flashed firmware run."""
 
     DRIVER_RELOAD = "driver-reload"
     RESET = "reset"
@@ -36,7 +36,7 @@ class Activation(Enum):
 
 
 class FlashTool(Enum):
-    """What writes firmware. HOST_LOADED: nothing does, the driver loads it from a file each time it starts."""
+    """The tool that writes firmware. HOST_LOADED: none does, the driver loads it from a file each time it starts."""
 
     ETHTOOL = "ethtool"
     VENDOR = "vendor"
@@ -101,7 +101,7 @@ class FirmwareImage(Record):
 
 
 class FirmwareUpdate(Section):
-    """How firmware is written, and when it runs.
+    """The tool that writes firmware, and the event after which it runs.
 
     ``foreign_image``: an image of another card, which must be refused.
     """

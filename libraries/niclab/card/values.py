@@ -23,7 +23,7 @@ class Unknown(Record):
 
 
 UNKNOWN = "{unknown: the reason}"
-"""How a fact that is not known is written, in the words of an error."""
+"""The form of a fact that is not known, in the words of an error."""
 _NO_ANSWERS = ("unknown", "?", "-", "tbd")
 
 

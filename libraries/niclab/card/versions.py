@@ -21,7 +21,7 @@ from niclab.files.types import Record, Wanted
 
 
 class VersionVerdict(Enum):
-    """What a sheet says about a version. UNKNOWN: nothing, the version is in none of its lists."""
+    """The verdict of a sheet on a version. UNKNOWN: none, the version is in none of its lists."""
 
     REQUIRED = "required"
     ALLOWED = "allowed"
@@ -30,7 +30,7 @@ class VersionVerdict(Enum):
 
 
 class VersionOrder(Enum):
-    """How the versions of a list are compared.
+    """The comparison of the versions of a list.
 
     * NUMBERS: number by number, as ``4.9.416.0`` (Emulex, Chelsio, Solarflare firmware) or ``2.1-0`` (Intel e1000e).
     * NUMBERS_SUFFIX: as NUMBERS with a word behind it, as ``3.6.7-k`` (Intel) or ``4.4.161.0u`` (Emulex);
@@ -197,7 +197,7 @@ class Contradiction:
 
 
 class VersionLists(Record):
-    """Which versions are required, allowed and forbidden.
+    """The required, allowed and forbidden versions.
 
     ``required``: one of these must run; ``unknown``: nobody knows which. ``order``: how they are compared.
     """
@@ -215,7 +215,7 @@ class VersionLists(Record):
         return any(specs for _, specs in self._lists())
 
     def verdict(self, version: str) -> VersionVerdict:
-        """What the lists say about ``version``; forbidden wins over required, required over allowed.
+        """Return the verdict of the lists on ``version``; forbidden wins over required, required over allowed.
 
         Raises:
             Undecided: When ``version`` is blank, or cannot be compared with a range of a list that must be asked.

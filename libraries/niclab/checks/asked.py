@@ -1,4 +1,4 @@
-"""What several checks ask of the dut's ports."""
+"""Questions of several checks to the dut's ports."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ _ACTIVATION = "dut firmware activation"
 
 
 class Which(Enum):
-    """Which firmware is meant: the one that was written, or the one that ran before."""
+    """The firmware that is meant: the one that was written, or the one that ran before."""
 
     OTHER = "other"
     FORMER = "former"
@@ -276,7 +276,7 @@ class FirmwareChange:
         return back
 
     def _activation(self) -> Action | None:
-        """What makes the image run that an undo has written; None where nobody knows it."""
+        """Return the action that makes the image run that an undo has written; None where nobody knows it."""
         dut = self._run.server(Role.DUT)
         match self._update().activation:
             case Activation.DRIVER_RELOAD:

@@ -18,7 +18,7 @@ _NO_MAC = "00:00:00:00:00:00"
 _CLASS_DIGITS = 4
 """Base class and subclass: lspci and pciconf name no programming interface of a network card."""
 _MEDIA = {"Twisted Pair": Medium.TWISTED_PAIR, "FIBRE": Medium.FIBRE, "Direct Attach Copper": Medium.DIRECT_ATTACH}
-"""What ethtool calls a port -> its medium. Of ``None`` and ``Other`` it says nothing."""
+"""Port type in ethtool's words -> its medium. ``None`` and ``Other`` say nothing about it."""
 _MODE = re.compile(r"(\d+)(G?)base", re.IGNORECASE)
 """A link mode: ``10000baseSR/Full`` on Linux, ``10Gbase-SR`` on FreeBSD."""
 

@@ -19,7 +19,7 @@ _WANTED = (VersionVerdict.REQUIRED, VersionVerdict.ALLOWED)
 
 
 class Release(Enum):
-    """Which version of the sheet's package is meant."""
+    """The version of the sheet's package that is meant."""
 
     REQUIRED = "required"
     PREVIOUS = "previous"

@@ -1,4 +1,4 @@
-"""What a server shows of one port of a card, read without changing anything: the facts that a card sheet has."""
+"""The facts of a card sheet as a server shows them of one port, read without changing anything."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a card sheet and a card that is in a server disagree: asked before a run, when either may be wrong."""
+"""Differences between a card sheet and a card that is in a server: asked before a run, when either may be wrong."""
 
 from __future__ import annotations
 

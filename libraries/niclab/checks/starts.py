@@ -18,14 +18,14 @@ from niclab.run.run import Run
 
 
 class Start(Enum):
-    """How the dut starts again."""
+    """The ways in which the dut starts again."""
 
     WARM = "warm restart"
     COLD = "power cycle"
 
 
 class SeenAtStart(Enum):
-    """What is looked at right after a start."""
+    """The checks right after a start."""
 
     DRIVER = "driver"
     PCIE_LINK = "PCIe link"
@@ -40,7 +40,7 @@ _CHECKS: dict[SeenAtStart, Callable[[Run, Say], None]] = {
 
 @dataclass
 class _Found:
-    """What a check found: what it said, and how it failed, if it did."""
+    """The findings of a check: what it said, and how it failed, if it did."""
 
     said: list[str] = field(default_factory=list)
     failure: _Failure | None = None

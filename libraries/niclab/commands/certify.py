@@ -248,7 +248,7 @@ def pages(bench: Bench, sheet: Card) -> list[str]:
 
 @dataclass(frozen=True)
 class Ahead:
-    """What a dry run knows of a run: the tags of each test, and the boots of each server that they order at most."""
+    """The result of a dry run: the tags of each test, and the boots of each server that they order at most."""
 
     tags: tuple[frozenset[str], ...]
     boots: Mapping[Role, int]

@@ -40,7 +40,7 @@ class Difference:
 
     @property
     def real(self) -> bool:
-        """Whether the interval leaves out zero."""
+        """True if the interval leaves out zero."""
         return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
 
     @property
@@ -101,7 +101,7 @@ def run(first: Path, second: Path, page: Path | None = None) -> int:
 
 
 def _name(measurement: Measurement) -> tuple[str, ...]:
-    """What tells a figure from others of its run, and is the same in another run."""
+    """Return the name that tells a figure from others of its run, and is the same in another run."""
     parameters = (f"{name}={value}" for name, value in sorted(measurement.key.parameters.items()))
     return (measurement.test, measurement.metric, measurement.unit, *parameters)
 
@@ -127,7 +127,7 @@ def _difference(one: Measurement, other: Measurement, asked: int) -> Difference:
 
 
 def _conditions(first: Path, second: Path) -> list[tuple[str, str, str]]:
-    """What differs between the runs: card, bench, plan and facts; the run itself comes first."""
+    """Return the differences between the runs: card, bench, plan and facts; the run itself comes first."""
     one, other = (_facts(read_run(folder)) for folder in (first, second))
     names = dict.fromkeys((*one, *other))
     rows = [(name, one.get(name, "not recorded"), other.get(name, "not recorded")) for name in names]

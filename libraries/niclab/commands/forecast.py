@@ -1,4 +1,4 @@
-"""What a run will probably cost, before it starts: boots of both servers, and its duration."""
+"""The probable cost of a run, before it starts: boots of both servers, and its duration."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RUNS_LOOKED_AT = 5
 
 @dataclass(frozen=True)
 class Forecast:
-    """What is expected of a run.
+    """The forecast of a run.
 
     ``ordered``: how many boots of each server the tests order at most; one that is not applicable orders none.
     ``within_s``: how long a boot may take by the bench file. ``earlier``: time budgets of earlier runs, newest first.

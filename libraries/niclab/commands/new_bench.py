@@ -50,7 +50,7 @@ _PATH = """\
 
 @dataclass(frozen=True)
 class BenchAnswers:
-    """What is asked; an empty answer is not given yet."""
+    """The answers of the user; an empty one is not given yet."""
 
     name: str
     card: str = ""

@@ -143,7 +143,7 @@ def _identity(value: object) -> object:
 
 
 def run(kind: str | None, *, batch: bool, listing: bool) -> int:
-    """What ``niclab parse`` does; 0 all read, 2 unreadable and said on standard error (never so for a batch).
+    """Run ``niclab parse``; 0: all read, 2: unreadable and said on standard error (never so for a batch).
 
     Bytes that are no UTF-8 are read as U+FFFD. Standard output is UTF-8.
     """

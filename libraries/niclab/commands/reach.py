@@ -1,4 +1,4 @@
-"""What a run can decide on a bench, said before it starts: its equipment against what the tests need."""
+"""The reach of a run on a bench, reported before it starts: its equipment against what the tests need."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from niclab.report.tags import DECIDES
 from niclab.scope.requirements import Requirements
 
 NEEDS = "needs:"
-"""How the tags of a test begin that name equipment."""
+"""The beginning of a tag that names equipment."""
 Tags = frozenset[str]
 
 
@@ -58,7 +58,7 @@ class Reach:
         yield f"without a test in this run ({len(others)}): {', '.join(others) or 'none'}"
 
     def _decided(self, requirement: str) -> tuple[str, str]:
-        """How far a requirement can be decided, and what is in the way: parts without a test, and equipment."""
+        """Return how far a requirement can be decided, and the obstacles: parts without a test, and equipment."""
         decides = [f"{DECIDES}{part}".lower() for part in self.requirements.parts(requirement)]
         tests = [tags for tags in self.tests if not tags.isdisjoint(decides)]
         if not tests:

@@ -66,7 +66,7 @@ def _ended(bench: str) -> bool:
 
 
 def _compared(run: Run, before: Sequence[Snapshot]) -> list[str]:
-    """How the bench differs from the state before the run that was interrupted; that is forgotten when it does not."""
+    """Compare the bench with the state before the interrupted run, and forget that state when they are equal."""
     try:
         differences = compare_with_kept(run, before)
     except BenchFault as error:

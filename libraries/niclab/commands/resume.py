@@ -53,7 +53,7 @@ _STAMP = re.compile(r"(?P<when>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3})Z (?P<text>
 
 @dataclass(frozen=True)
 class _Call:
-    """What the killed run was called with."""
+    """The original arguments of the killed run."""
 
     bench: Bench
     sheet: Card
@@ -98,7 +98,7 @@ def run(run_dir: Path, sign_with: Path | None = None, held: ReservedBench | None
 
 
 def _call(run_dir: Path) -> _Call:
-    """What the run was called with, as long as nothing of it has changed."""
+    """Return the original arguments of the run, as long as nothing of it has changed."""
     run = read_run(run_dir)
     if run.get("finished"):
         raise BenchFault(f"{run_dir}: has finished at {run['finished']}; expected: a run that was killed")

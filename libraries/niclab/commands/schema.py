@@ -1,4 +1,4 @@
-"""What is generated into ``lab/schema``: JSON Schemas of the typed records, and the documentation of requirement tags.
+"""The generated files of ``lab/schema``: JSON Schemas of the typed records, and documentation of requirement tags.
 
 Editors complete and check bench files, card sheets, plans, requirements, switch models and waivers with the schemas;
 another schema is the form of ``certificate.json``. Robot Framework shows what a requirement is with

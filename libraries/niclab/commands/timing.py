@@ -1,4 +1,4 @@
-"""Where the time of a finished run went."""
+"""Report how a finished run spent its time."""
 
 from __future__ import annotations
 

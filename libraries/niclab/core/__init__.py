@@ -1,1 +1,1 @@
-"""What everything else builds on: verdicts, waiting, running in parallel, the undo journal, names."""
+"""The base of everything else: verdicts, waiting, running in parallel, the undo journal, names."""

@@ -1,4 +1,4 @@
-"""What the signals that end a run mean, when senders differ in how often they send them.
+"""The meaning of the signals that end a run, when senders differ in how often they send them.
 
 A pipeline, a service manager or a terminal may signal every process of a run, with one signal or with several. They all
 want the same: an end with the teardown. Only who insists wants an end at once.
@@ -55,7 +55,7 @@ class StopOrder:
 
     @property
     def reason(self) -> str:
-        """Why the run must stop; empty as long as it need not."""
+        """The reason why the run must stop; empty as long as it need not."""
         return self._reason
 
     def give(self, reason: str) -> None:

@@ -1,4 +1,4 @@
-"""How ``niclab`` ends: the one table of its exit statuses, by which a pipeline tells the ends of a run apart."""
+"""The exit statuses of ``niclab``: the one table by which a pipeline tells the ends of a run apart."""
 
 from __future__ import annotations
 
@@ -35,4 +35,7 @@ class ExitStatus(IntEnum):
 
 
 GRAVEST_FIRST = (ExitStatus.CARD_FAILURE, ExitStatus.BENCH_FAULT, ExitStatus.UNDECIDED, ExitStatus.PARTIAL)
-"""What keeps a run from being certified. Whoever sees 4 knows that neither the card nor the lab was found wrong."""
+"""Statuses of a run that is not certified, the worst first.
+
+Status 4 means that neither the card nor the lab was found wrong.
+"""

@@ -1,4 +1,4 @@
-"""How much of what could go wrong was asked of a card in a run: frames compared, links that failed, time under load.
+"""The exposure of a card in a run: frames compared, links that failed, time under load.
 
 Each note is a line of ``exposure.jsonl`` in the evidence of the run; the certificate says from it what the run would
 have missed.
@@ -17,7 +17,7 @@ FILE = "exposure.jsonl"
 
 
 class Exposure(StrEnum):
-    """What is counted."""
+    """The unit of exposure."""
 
     FRAMES = "frames compared"
     LINK_FAILURES = "link failures"

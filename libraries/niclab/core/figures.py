@@ -1,4 +1,4 @@
-"""What was measured against what was expected, noted as it is found: the figures of a certificate.
+"""The figures of a certificate: what was measured against what was expected, noted as it is found.
 
 The notes are ``figures.jsonl`` in the evidence of the run (:mod:`niclab.core.notes`), and are kept in this process
 until :func:`take` so that a test that passes can say them.
@@ -20,7 +20,7 @@ _NOTED: list[NotedFigure] = []
 
 
 class FigureKind(StrEnum):
-    """What a figure is about."""
+    """The subject of a figure."""
 
     THROUGHPUT = "throughput"
     TRAFFIC = "traffic"
@@ -28,7 +28,7 @@ class FigureKind(StrEnum):
     FAILOVER = "failover"
     CARRIER = "carrier"
     CAUSE = "cause"
-    """Why a link was down, by both of its ends."""
+    """Reason why a link was down, by both of its ends."""
     PCIE = "pcie"
 
 

@@ -1,4 +1,4 @@
-"""What a run notes of itself while it goes on: boots, recoveries, waits, and traffic runs that are not counted.
+"""The notes of a run while it goes on: boots, recoveries, waits, and traffic runs that are not counted.
 
 They are ``marks.jsonl`` in the evidence of the run (:mod:`niclab.core.notes`)::
 
@@ -22,7 +22,7 @@ FILE = "marks.jsonl"
 
 
 class MarkKind(StrEnum):
-    """What is noted."""
+    """The subject of a note."""
 
     BOOT = "boot"
     """A server starts: ordered by a check, or by bringing the bench up."""

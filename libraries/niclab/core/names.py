@@ -4,7 +4,7 @@ from enum import StrEnum
 
 
 class Duplex(StrEnum):
-    """Whether both ends of a link may send at once."""
+    """The duplex mode of a link: full if both ends may send at once."""
 
     FULL = "full"
     HALF = "half"

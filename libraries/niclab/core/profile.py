@@ -1,4 +1,4 @@
-"""How much is tested."""
+"""The profile: the extent of a run."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import Enum
 
 
 class Profile(Enum):
-    """How much is tested: ``quick`` leaves out tests and measures in short runs."""
+    """The extent of a run: ``quick`` leaves out tests and measures in short runs."""
 
     QUICK = "quick"
     FULL = "full"

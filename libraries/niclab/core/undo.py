@@ -44,7 +44,7 @@ _START_AFRESH_ABOVE_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class UndoReport:
-    """What :meth:`Journal.undo_all` did: entries put back, and entries still pending because their action failed."""
+    """The result of :meth:`Journal.undo_all`: entries put back, and those still pending because their action failed."""
 
     done: tuple[Entry, ...]
     failed: tuple[Entry, ...]
@@ -78,7 +78,7 @@ class Journal:
         self.path = path
         self.run = run or f"pid-{os.getpid()}"
         self.torn: str | None = None
-        """What was left of a last line cut short by a kill, when one was found on :meth:`hold`."""
+        """Rest of a last line cut short by a kill, when one was found on :meth:`hold`."""
         self.token = uuid.uuid4().hex
         """Marks on the servers what is of this holder of the journal; on the disk before anything can be marked."""
         self._old_tokens: set[str] = set()
@@ -358,7 +358,7 @@ class Journal:
 
 
 def _holder(pid: int | None) -> str:
-    """Who has the lock, in words: the run that took it, or what is left of it."""
+    """Describe the holder of the lock: the run that took it, or what is left of it."""
     if pid is None:
         return "a process that has not noted its pid yet"
     try:

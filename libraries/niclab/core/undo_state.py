@@ -15,7 +15,7 @@ SLOW_DEADLINE_S = 700.0
 
 
 class ActionKind(Enum):
-    """Where an undo action runs."""
+    """The place where an undo action runs."""
 
     SHELL = "shell"
     """``command`` runs on the server ``where``."""
@@ -31,7 +31,7 @@ class ActionKind(Enum):
 
 @dataclass(frozen=True)
 class Action:
-    """How to put something back. Must be idempotent.
+    """An action that puts something back. It must be idempotent.
 
     ``deadline_s``: how long a ``SHELL`` command may take, in seconds; the bench's commands and power have their own.
 
@@ -89,7 +89,7 @@ class Entry:
 
 @dataclass
 class JournalState:
-    """What the lines of a journal add up to."""
+    """The state to which the lines of a journal add up."""
 
     pending: dict[str, Entry]
     holder_pid: int | None

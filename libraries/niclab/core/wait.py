@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class NotInTime(BenchFault):
-    """What was waited for did not come within the deadline, although every question about it was answered.
+    """The awaited state did not come within the deadline, although every question about it was answered.
 
     It is raised only where :func:`until` is asked for it. A caller that turns lateness into another verdict catches
     this class, never ``BenchFault``: a connection that was lost meanwhile is a fault of the bench.

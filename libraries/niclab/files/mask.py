@@ -115,7 +115,7 @@ def _forms(secret: str) -> Iterator[str]:
 
 
 def _escaped(text: str) -> Iterator[str]:
-    """What JSON and ``repr`` make of ``text``; which quotes ``repr`` escapes depends on the text around."""
+    """Yield the forms of ``text`` in JSON and ``repr``; which quotes ``repr`` escapes depends on the text around."""
     yield json.dumps(text)[1:-1]
     yield json.dumps(text, ensure_ascii=False)[1:-1]
     for write in (repr, ascii):
@@ -133,7 +133,7 @@ def _in_markup(text: str) -> Iterator[str]:
 
 
 def _base64_forms(data: bytes) -> Iterator[str]:
-    """What base64 makes of ``data``: alone, and within longer data the characters that depend on ``data`` only."""
+    """Yield the forms of ``data`` in base64: alone, and within longer data the characters that depend on it only."""
     for before in range(3):
         text = base64.b64encode(bytes(before) + data).decode()
         first = -(-before * 8 // 6)  # the first character without a bit of what is before

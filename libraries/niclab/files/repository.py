@@ -1,4 +1,4 @@
-"""Where suites, resources and lab are: in the checkout, or in the copy that an installed package brings."""
+"""The place of suites, resources and lab: in the checkout, or in the copy that an installed package brings."""
 
 from __future__ import annotations
 
@@ -24,4 +24,4 @@ def root_of(package: Path) -> Path:
 REPOSITORY = root_of(Path(__file__).resolve().parents[1])
 """``lab/`` is here, and commands of a bench file run here."""
 RESULTS = Path("results").resolve() if REPOSITORY.name == COPY else REPOSITORY / "results"
-"""Where runs are kept: in the checkout; in the present folder for an installed package."""
+"""Folder of runs: in the checkout; in the present folder for an installed package."""

@@ -37,7 +37,7 @@ from niclab.files.repository import REPOSITORY
 from niclab.files.types import Record, Several, Wanted
 
 FieldPath = tuple[str | int, ...]
-"""Where a value is in a file: ``("paths", 0, "subnet")``, shown as ``paths.0.subnet``."""
+"""Place of a value in a file: ``("paths", 0, "subnet")``, shown as ``paths.0.subnet``."""
 
 _LONGEST_SHOWN_VALUE = 80
 
@@ -330,7 +330,7 @@ def _may_be_secret(document: Document, path: FieldPath) -> bool:
 
 
 def _with_quotes_hint(document: Document, model: type[Sheet], path: FieldPath) -> str:
-    """What is wanted, and how to write it when a text was written so that YAML takes it for something else."""
+    """Return the expectation, and how to write a text that YAML takes for something else."""
     words = _words_at(model, path)
     types = {kind for kind, _ in _alternatives_at(model, path)}
     text = document.written.get(path, "")
@@ -397,7 +397,7 @@ def _known_keys(model: type[Sheet], path: FieldPath) -> set[str]:
 
 
 def _words_at(model: type[Sheet], path: FieldPath) -> str:
-    """What may be at ``path``, in plain words."""
+    """Describe in plain words what may be at ``path``."""
     words: list[str] = []
     for kind, notes in _alternatives_at(model, path):
         own = [note.words for note in notes if isinstance(note, Wanted)]

@@ -1,4 +1,4 @@
-"""What speaks to the coordinator: a program for the Python of labgrid, which needs nothing of niclab.
+"""The client of the coordinator: a program for the Python of labgrid, which needs nothing of niclab.
 
 ``agent.py ADDRESS OWNER hold JSON`` reserves a place by its tags and holds it until standard input ends, so that it is
 released also when the run was killed. It prints a line of JSON for each thing that happens: ``place``, the bench;
@@ -46,7 +46,7 @@ class NoPlaceError(Exception):
 
 
 def lease_of(place: Any) -> tuple[str, float]:
-    """Who noted a deadline in the comment of a place, and which; nobody where there is none."""
+    """Return the owner and the deadline in the comment of a place; an empty owner where there is none."""
     try:
         noted = json.loads(place.comment)
         return str(noted["owner"]), float(noted["until"])
@@ -55,7 +55,7 @@ def lease_of(place: Any) -> tuple[str, float]:
 
 
 def is_overdue(place: Any) -> bool:
-    """Whether the holder of a place has let its deadline pass, or never noted one; a person need not note any."""
+    """Return True if the holder of a place let its deadline pass, or never noted one; a person need not note any."""
     owner, until = lease_of(place)
     if not place.acquired:
         return False

@@ -34,7 +34,7 @@ _DONE_WITHIN_S = 60
 
 @dataclass(frozen=True)
 class Coordinator:
-    """Where the coordinator is, and the Python that speaks to it."""
+    """The address of the coordinator, and the Python that speaks to it."""
 
     address: str
     python: str
@@ -157,7 +157,7 @@ def reserved(
 
 
 def _said(agent: subprocess.Popen[str], address: str) -> dict[str, str]:
-    """What the agent says next."""
+    """Return the agent's next message."""
     assert agent.stdout is not None
     line = agent.stdout.readline()
     said: dict[str, str] = json.loads(line) if line else {"refused": "the agent ended; expected: a bench"}

@@ -1,4 +1,4 @@
-"""What the frame program of a server has sent, received and counted: reader of its result."""
+"""The answers of the frame program on a server: what it has sent, received and counted."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class SentFlow(_Line):
 
 
 class ArrivedFlow(_Line):
-    """What came of a flow at a place: an interface, or a program's socket of ``udp`` or ``tcp``.
+    """The arrivals of a flow at a place: an interface, or a program's socket of ``udp`` or ``tcp``.
 
     ``late``: behind a frame of a higher number; ``valid``: the card said that the checksum is right; ``tags``: by VLAN
     id, empty for none; ``example``: of what is wrong.
@@ -74,7 +74,7 @@ class PortLook(_Line):
 
     @property
     def counted(self) -> FrameCounters:
-        """What the port has counted meanwhile.
+        """The counts of the port over the exchange.
 
         Raises:
             ReadError: A counter runs backwards.

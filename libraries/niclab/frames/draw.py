@@ -63,7 +63,7 @@ Candidates = Mapping[ChangeKind, Sequence[Setting]]
 
 @dataclass(frozen=True)
 class Draw:
-    """What can be changed at a port.
+    """The settings that can be changed at a port.
 
     Attributes:
         candidates: The settings of each kind, each with another value than it has now.
@@ -75,7 +75,7 @@ class Draw:
 
     @property
     def count(self) -> int:
-        """How many settings there are."""
+        """The number of settings."""
         return sum(map(len, self.candidates.values()))
 
     def order(self, profile: Profile, seed: int) -> list[Setting]:

@@ -26,7 +26,7 @@ ATTEMPTS = 3
 
 
 class FrameBench:
-    """What the streams of a run need: its paths, and the addresses of their ports as they are now."""
+    """The bench as the streams of a run need it: its paths, and the addresses of their ports as they are now."""
 
     def __init__(self, run: Run) -> None:
         self.run = run

@@ -1,4 +1,4 @@
-"""What a port must receive and what it must not: addresses, groups, modes, VLANs.
+"""The frames that a port must receive and those that it must not: addresses, groups, modes, VLANs.
 
 Without frames that arrive, frames that do not arrive prove nothing: each exchange has both.
 """

@@ -1,4 +1,4 @@
-"""What arrives of numbered frames on a server: part of the frame program, Python 3.7 and its library only."""
+"""The arrivals of numbered frames on a server: part of the frame program, Python 3.7 and its library only."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from niclab.frames.frame_content import FrameContent
 
 
 class Flow:
-    """What arrived of a flow at one place. ``late``: behind one of a higher number."""
+    """The arrivals of a flow at one place. ``late``: behind one of a higher number."""
 
     def __init__(self) -> None:
         self.frames = self.bytes = self.twice = self.late = self.damaged = self.valid = 0

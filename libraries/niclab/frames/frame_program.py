@@ -43,7 +43,7 @@ SUMS = {"Ip": "InHdrErrors", "Tcp": "InCsumErrors", "Udp": "InCsumErrors"}
 
 
 class Place:
-    """Where frames arrive."""
+    """A place where frames arrive."""
 
     socket: socket.socket
 
@@ -68,7 +68,7 @@ class PacketPort(Place):
         self.before = self.after = statistics(self.name)
 
     def join(self, plan: dict[str, Any]) -> None:
-        """What the interface is to receive, as long as the socket is open."""
+        """Make the interface receive what is planned, as long as the socket is open."""
         index = socket.if_nametoindex(self.name)
         wanted = [(MULTICAST, mac) for mac in plan["groups"]] + [(UNICAST, mac) for mac in plan["addresses"]]
         wanted += [(PROMISCUOUS, "")] * plan["promiscuous"] + [(ALL_MULTICAST, "")] * plan["all_multicast"]
@@ -347,7 +347,7 @@ def statistics(iface: str) -> dict[str, int]:
 
 
 def wrong_sums() -> dict[str, int]:
-    """What the system has counted of wrong checksums; what this kernel does not count is left out."""
+    """Return the system's counts of wrong checksums; a count that this kernel does not keep is left out."""
     lines = [line.split() for line in Path("/proc/net/snmp").read_text().splitlines()]
     found = {}
     for names, values in [lines[at : at + 2] for at in range(0, len(lines) - 1, 2)]:

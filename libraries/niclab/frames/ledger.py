@@ -23,7 +23,7 @@ FCS_BYTES = 4
 
 
 class FrameDifference(Enum):
-    """What can become of a frame but to arrive once, in order and unchanged."""
+    """Ways in which a frame can go wrong."""
 
     LOST = "lost"
     TWICE = "twice"
@@ -35,7 +35,7 @@ class FrameDifference(Enum):
 
 
 class Culprit(Enum):
-    """Who has done it. ``TOOL``: nobody, the exchange proves nothing."""
+    """The party at fault. ``TOOL``: nobody, the exchange proves nothing."""
 
     CARD = "card"
     PEER = "peer"
@@ -70,7 +70,7 @@ class Leg:
 
     @property
     def counted(self) -> tuple[FrameCounters, FrameCounters]:
-        """What sender and receiver have counted."""
+        """The counts of sender and receiver."""
         return self.looks[0].counted, self.looks[1].counted
 
 
@@ -223,7 +223,7 @@ def _of_flow(
 
 
 def _lost_where(leg: Leg) -> tuple[str, Culprit]:
-    """Where frames were lost, by the first counter that says so; between the ports it is the card that is on trial."""
+    """Return where frames were lost, by the first counter that says so; between the ports the card is on trial."""
     sending, receiving = leg.counted
     if leg.looks[1].dropped:
         return f"{leg.looks[1].dropped} lost by the tool of {leg.receiver.role.value}", Culprit.TOOL
@@ -248,7 +248,7 @@ def _lost_where(leg: Leg) -> tuple[str, Culprit]:
 
 
 def _doubler(leg: Leg) -> Culprit:
-    """Who sent or delivered a frame twice: the sender, when it counted more frames than it was given."""
+    """Return who sent or delivered a frame twice: the sender, when it counted more frames than it was given."""
     sent = sum(each.frames for each in leg.sent.values())
     if leg.sender.role is Role.PEER and leg.counted[0].tx_packets > sent + STRAYS:
         return Culprit.PEER

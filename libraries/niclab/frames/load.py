@@ -92,7 +92,7 @@ def carry(run: Run, profile: Profile, say: Say) -> None:
 
 
 def _room(run: Run, fraction: float, plan: SamplingPlan) -> tuple[Sequence[Before], WantedLoad]:
-    """What every end can do before the load, and what the ports of the dut must carry then."""
+    """Return what every end can do before the load, and what the ports of the dut must carry under it."""
     ends = [serving.ends(run, path, Role.DUT) for path in run.bench.paths]
     line_mbps = max(limit.line_mbps(run, each, path) for each, path in zip(ends, run.bench.paths, strict=True))
     source = f"sheet {run.card.name}: {FRACTION} {fraction:g} of line rate, {line_mbps:g} Mbit/s"

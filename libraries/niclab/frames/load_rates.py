@@ -1,4 +1,4 @@
-"""What ports carry under full load, and what a sheet wants of them."""
+"""The rates of ports under full load, and those that a sheet requires."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LOST = ("rx_missed_errors", "rx_dropped", "tx_dropped")
 
 @dataclass(frozen=True)
 class LoadLook:
-    """What a port and its server had counted, and when, in s of the server."""
+    """The counts of a port and its server, and their time in s of the server."""
 
     at_s: float
     load: Load
@@ -40,7 +40,7 @@ Looks = Mapping[Port, Sequence[LoadLook]]
 
 @dataclass(frozen=True)
 class WantedLoad:
-    """What each port of the dut must carry in each direction.
+    """The rate that each port of the dut must carry in each direction.
 
     Attributes:
         mbps: In Mbit/s, of frames without preamble and gap.

@@ -1,4 +1,4 @@
-"""What is sent, who receives it, and what must become of it: the plan of one exchange of crafted frames."""
+"""The plan of one exchange of crafted frames: what is sent, who receives it, and what must become of it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ QUIET_S, LIMIT_S, LONGEST_S = 2.0, 90.0, 1800.0
 
 
 class FrameKind(Enum):
-    """What a frame holds: a payload alone, in UDP, or in a SYN of TCP; the latter two in IPv4."""
+    """The content of a frame: a payload alone, in UDP, or in a SYN of TCP; the latter two in IPv4."""
 
     ETHERNET = "ethernet"
     UDP = "udp"
@@ -30,7 +30,7 @@ class FrameKind(Enum):
 
 
 class Wrong(Enum):
-    """What is wrong with a frame on purpose. ``FCS``: its last four bytes are no FCS, where the sender's driver can."""
+    """The deliberate error of a frame. ``FCS``: its last four bytes are no FCS, where the sender's driver can."""
 
     NOTHING = ""
     IP = "ip"
@@ -39,7 +39,7 @@ class Wrong(Enum):
 
 
 class MadeBy(Enum):
-    """Who makes the frames: the tool, or the sender's system for a socket of UDP or TCP."""
+    """The maker of the frames: the tool, or the sender's system for a socket of UDP or TCP."""
 
     RAW = "raw"
     UDP = "udp"
@@ -47,7 +47,7 @@ class MadeBy(Enum):
 
 
 class Arrives(Enum):
-    """What must become of the frames of a stream at one place.
+    """The expected arrival of a stream's frames at one place.
 
     ``SOME``: any number may be lost, as under load or while a port restarts, and nothing else may happen to them.
     """
@@ -126,13 +126,13 @@ class FrameStream:
 
     @property
     def refusals(self) -> int:
-        """How many connections the receiver's system refuses: each frame of TCP with right sums asks for one."""
+        """The connections that the receiver's system refuses: each frame of TCP with right sums asks for one."""
         is_asked = self.frame is not None and self.frame.kind is FrameKind.TCP and self.frame.wrong is Wrong.NOTHING
         return self.count if is_asked else 0
 
     @property
     def program(self) -> MadeBy | None:
-        """What a program of the receiver listens to for it; None: to nothing."""
+        """The socket on which a program of the receiver listens for it; None: no program does."""
         if self.made_by is not MadeBy.RAW:
             return self.made_by
         udp = self.frame is not None and self.frame.kind is FrameKind.UDP
@@ -141,7 +141,7 @@ class FrameStream:
 
 @dataclass(frozen=True)
 class PortModes:
-    """What a port is to receive in addition to its own address, while the exchange lasts.
+    """The frames that a port receives in addition to those to its own address, while the exchange lasts.
 
     Attributes:
         promiscuous: Everything.

@@ -1,4 +1,4 @@
-"""How a bond is to be set up, in the words of Linux' bonding driver (Documentation/networking/bonding.rst).
+"""The requested setup of a bond, in the words of Linux' bonding driver (Documentation/networking/bonding.rst).
 
 And which tag a VLAN puts on its frames.
 """
@@ -26,7 +26,7 @@ class BondMode(Enum):
 
     @property
     def own_delay_ms(self) -> int:
-        """What the driver itself may take, beyond noticing the loss, until partners send over another link.
+        """The time that the driver itself may take, beyond noticing the loss, until partners send over another link.
 
         balance-alb tells each partner by ARP to which link it shall send, and keeps that back for 2 s after the last
         time, and after any ARP request of its own (RLB_UPDATE_DELAY, drivers/net/bonding/bond_alb.c of Linux).
@@ -35,7 +35,7 @@ class BondMode(Enum):
 
 
 class PrimaryReselect(Enum):
-    """When the primary becomes active again after it has returned."""
+    """The rule by which the primary becomes active again after it has returned."""
 
     ALWAYS = "always"
     BETTER = "better"
@@ -72,7 +72,7 @@ class VlanTag(Enum):
 
 @dataclass(frozen=True)
 class BondSettings:
-    """What is asked of a bond. None: the driver's default, which is not checked."""
+    """The requested settings of a bond. None: the driver's default, which is not checked."""
 
     mode: BondMode
     miimon_ms: int | None = None

@@ -48,7 +48,7 @@ _CHANGED = "@ changed, status"
 
 @dataclass(frozen=True)
 class _Said:
-    """What one of several commands of a round trip left behind."""
+    """The result of one of several commands of a round trip."""
 
     exit_status: int
     stdout: str

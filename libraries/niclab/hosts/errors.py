@@ -1,4 +1,4 @@
-"""What can go wrong when a server is asked something."""
+"""The errors that a question to a server may raise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``ethtool`` says of an interface's features, rings, channels, coalescing and pause frames.
+"""Features, rings, channels, coalescing and pause frames of an interface, as ``ethtool`` reports them.
 
 A field the text does not have, and one the tool answers with "n/a", is None. It never means zero or off.
 """

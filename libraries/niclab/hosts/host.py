@@ -1,4 +1,4 @@
-"""What can be asked of a server, the same for every operating system: one small protocol for each subject.
+"""The questions to a server, the same for every operating system: one small protocol for each subject.
 
 Keyword libraries and niclab use :class:`Host` only. ``linux/`` and ``freebsd/`` implement it over a :class:`Shell`.
 """
@@ -36,7 +36,7 @@ PING_EVERY_S = 0.02
 
 
 class CommandResult(Protocol):
-    """What a command left behind. ``exit_status`` None: it ended without one."""
+    """The result of a command. ``exit_status`` None: it ended without one."""
 
     @property
     def exit_status(self) -> int | None: ...
@@ -156,7 +156,7 @@ class HostLinks(Protocol):
 
 
 class HostCounts(Protocol):
-    """What CPUs and interfaces have counted."""
+    """The counters of CPUs and interfaces."""
 
     def cpu_times(self) -> CpuTimes: ...
     def counters(self, iface: str) -> Counters: ...
@@ -237,7 +237,7 @@ class Host(Protocol):
 
     @property
     def counts(self) -> HostCounts:
-        """What CPUs and interfaces have counted."""
+        """The counters of CPUs and interfaces."""
 
     @property
     def bonds(self) -> HostBonds:

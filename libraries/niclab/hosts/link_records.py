@@ -1,4 +1,4 @@
-"""What a host says of bonds and VLANs. A field it does not say is None."""
+"""Bonds and VLANs as a host reports them. A field it does not report is None."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a host says about its load: time of its CPUs, frames of a port. Two looks make a difference.
+"""The load of a host: time of its CPUs, frames of a port. Two looks make a difference.
 
 A CPU is busy when it is neither idle nor waiting for a disk; time that a hypervisor took away (steal) is not free.
 """
@@ -105,7 +105,7 @@ class FrameCounters:
     tx_errors: int
 
     def since(self, before: FrameCounters) -> FrameCounters:
-        """What was counted since ``before``.
+        """Return what was counted since ``before``.
 
         Raises:
             ReadError: When a counter runs backwards: it was reset or has wrapped.

@@ -43,7 +43,7 @@ class MarkedLog(HostCommands, ABC):
 
     @abstractmethod
     def _why_cut(self) -> str:
-        """What may have removed a mark."""
+        """Name what may have removed a mark."""
 
     def dmesg_mark(self) -> KernelLogMark:
         """Write a marker line into the kernel log: the place from which :meth:`dmesg_since` reads."""

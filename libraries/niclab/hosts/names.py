@@ -1,4 +1,4 @@
-"""What may be put into a command line: names and addresses are checked before they are used.
+"""Names and addresses that may be put into a command line: they are checked before they are used.
 
 Every function returns its argument, or raises :class:`~niclab.core.verdict.BenchFault` saying what is wanted.
 """

@@ -1,4 +1,4 @@
-"""How each operating system answers each question: natively, by other means, or not at all and why.
+"""The answer of each operating system to each question: native, by other means, or none and why.
 
 Methods of a host class say it themselves; what says nothing is native. ``niclab parity`` prints the table.
 """

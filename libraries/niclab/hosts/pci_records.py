@@ -1,4 +1,4 @@
-"""What lspci says of a PCI function in addition to its identity and link."""
+"""Details of a PCI function from lspci, in addition to its identity and link."""
 
 from __future__ import annotations
 

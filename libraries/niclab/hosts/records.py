@@ -1,4 +1,4 @@
-"""What a host says about itself, independent of the operating system.
+"""Records of a host's answers, independent of the operating system.
 
 A field the text does not have is None: "not said". It never means zero, off or fine.
 """
@@ -198,7 +198,7 @@ class Interface:
 
 @dataclass(frozen=True)
 class CarrierChanges:
-    """How often the carrier changed since the interface exists; up and down are None on kernels before 4.16."""
+    """The changes of the carrier since the interface exists; up and down are None on kernels before 4.16."""
 
     changes: int
     up: int | None

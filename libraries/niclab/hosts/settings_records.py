@@ -1,4 +1,4 @@
-"""What a host says when it is asked to change something, and what it knows of packages and PCI Express errors."""
+"""Answers of a host to changes, and its packages and PCI Express errors."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class AerCounters:
     fatal: Mapping[str, int]
 
     def growth_since(self, before: AerCounters) -> dict[str, int]:
-        """What has grown, by ``class name``. A counter that was not there before counts from 0."""
+        """Return the growth by ``class name``. A counter that was not there before counts from 0."""
         found: dict[str, int] = {}
         for kind in ("correctable", "nonfatal", "fatal"):
             old, new = getattr(before, kind), getattr(self, kind)

@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class SteeringKind(Enum):
-    """What is steered.
+    """The subject of steering.
 
     ``irq``: the CPU of each interrupt; ``rps``: CPUs that may take over received packets; ``rfs``: flows of a queue
     that are followed to their reader; ``xps``: CPUs that send by a queue.

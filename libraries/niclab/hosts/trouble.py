@@ -10,7 +10,7 @@ TRACE_LINES = 60
 
 
 class TroubleKind(StrEnum):
-    """What the trouble is, in words."""
+    """The kind of trouble, in words."""
 
     PANIC = "panic"
     OOPS = "oops"

@@ -365,7 +365,7 @@ class Bonds:
         return self._not_in_use(self._before(), "as before the loss of another link")
 
     def _before(self) -> dict[Role, str | None]:
-        """What each bond used before the last failure."""
+        """Return the link that each bond used before the last failure."""
         if not self._lost:
             raise BenchFault("no link is lost: 'Lose The Active Link' comes first")
         return self._lost[-1].used

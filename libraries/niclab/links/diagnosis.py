@@ -1,4 +1,4 @@
-"""Why a link is down, concluded from what both ends of its path show. Asks nobody: :mod:`niclab.links.witness` does."""
+"""The cause of a link failure, by what both ends of its path show. Asks nobody: :mod:`niclab.links.witness` does."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from enum import Enum
 
 
 class Reason(Enum):
-    """Why a link is down. Those that the lab can bring about are named like the :class:`niclab.links.failure.Cause`."""
+    """The reason why a link is down.
+
+    Those that the lab can bring about are named like :class:`niclab.links.failure.Cause`.
+    """
 
     NO_LOSS = "no loss"
     """Nobody has lost anything."""
@@ -49,7 +52,7 @@ class SwitchEnd:
 
 @dataclass(frozen=True)
 class LinkEnd:
-    """What one end of a path shows.
+    """The state of one end of a path.
 
     Attributes:
         port: Name of the port.
@@ -80,7 +83,7 @@ class LinkEnd:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """Why a link is down, by both of its ends.
+    """The reasons why a link is down, by both of its ends.
 
     Attributes:
         reasons: Every reason that holds, that of the dut first; never empty.
@@ -97,7 +100,7 @@ class Diagnosis:
 
 @dataclass(frozen=True)
 class _Names:
-    """What a reason is called at one end."""
+    """The reasons by their names for one end."""
 
     cable: Reason
     switch_port: Reason
@@ -140,7 +143,7 @@ def diagnose(own: LinkEnd, partner: LinkEnd) -> Diagnosis:
 
 
 def _at_end(end: LinkEnd, names: _Names) -> list[Reason]:
-    """What one end shows by itself."""
+    """Return the reasons that one end shows by itself."""
     reasons = list[Reason]()
     if not end.has_driver:
         reasons.append(names.no_driver)
@@ -158,7 +161,7 @@ def _at_end(end: LinkEnd, names: _Names) -> list[Reason]:
 
 
 def _between(own: LinkEnd, partner: LinkEnd) -> Reason:
-    """What only both ends together show: neither of them has a reason by itself."""
+    """Return the reason that only both ends together show: neither of them has one by itself."""
     if own.switch is None and partner.switch is None:
         if own.has_carrier is not partner.has_carrier:
             return Reason.ONE_END

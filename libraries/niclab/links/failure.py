@@ -14,7 +14,7 @@ from niclab.run.run import Run
 
 
 class Cause(Enum):
-    """Why a link fails. :func:`ends_without_link` says which ends of the path see it."""
+    """The cause of a link failure. :func:`ends_without_link` says which ends of the path see it."""
 
     CABLE = "cable"
     """Its cable is pulled; of a path through the switch, that of the dut."""

@@ -98,7 +98,7 @@ def require_too_few_links(run: Run, stack: Stack) -> None:
 
 
 def _reported(run: Run, stack: Stack) -> list[tuple[Port, LacpPort]]:
-    """What the switch reports of each member's port."""
+    """Return the switch's report on each member's port."""
     return [(port, run.switch.tables.lacp(switch_ports.switch_port(run, port))) for port in stack.below]
 
 
@@ -168,7 +168,7 @@ def problems(run: Run, stack: Stack) -> list[Trouble]:
 
 
 def _fault_of_switch(ports: Sequence[LacpPort], address: str | None) -> str | None:
-    """What at the switch alone keeps its ports from being one aggregation with the bond that has the ``address``."""
+    """Return what at the switch alone keeps its ports from being one aggregation with the bond of the ``address``."""
     for port in ports:
         if not port.actor.aggregatable:
             return f"LACP is off at {port.port}"
@@ -192,7 +192,10 @@ def _fault_of_switch(ports: Sequence[LacpPort], address: str | None) -> str | No
 
 
 def _of_bond(bond: Bond, server: str, systems: set[str], partner: str = "the switch") -> list[str]:
-    """What the bond itself says. ``systems``: how its ``partner`` calls itself at its members' ports."""
+    """Return the problems that the bond itself reports.
+
+    ``systems``: the identifiers by which its ``partner`` calls itself at its members' ports.
+    """
     members = {member.name: member.aggregator_id for member in bond.slaves}
     active = bond.aggregator
     if active is None:

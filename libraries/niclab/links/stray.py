@@ -18,7 +18,7 @@ _LISTENS = 'while IFS= read -r line; do case $line in *"listening on"*) return 0
 
 
 class StrayFrames:
-    """What a watch has seen, once it is over.
+    """The result of a watch, once it is over.
 
     ``first``: tcpdump's line of the first stray frame; empty when there was none.
     """

@@ -199,5 +199,5 @@ def _pending(run: Run, undo: Action) -> Entry | None:
 
 
 def _vlans_of(port: str) -> str:
-    """How the command begins that puts the VLANs of ``port`` back."""
+    """Return the beginning of the command that restores the VLANs of ``port``."""
     return vlans_command(port, access(1)).removesuffix(str(access(1)))

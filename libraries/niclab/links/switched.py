@@ -146,7 +146,7 @@ class SwitchedPath:
         blame(persistent_problems(problems, within=COUNTED_WITHIN_S, every=0.5))
 
     def _counted_at_rest(self) -> tuple[list[PortCounters], list[int]]:
-        """What the switch and the ports of the card have counted while no port was sending.
+        """Return the counts of the switch and of the card's ports while no port was sending.
 
         Raises:
             BenchFault: They never rest: somebody else sends over the card.

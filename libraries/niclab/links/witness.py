@@ -1,4 +1,4 @@
-"""What both ends of a path show of its link: asked for a diagnosis, and compared with what the lab has done to it."""
+"""The state of a link at both ends of its path: asked for a diagnosis, and compared with what the lab has done."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class Witnesses:
         )
 
     def _lines(self, role: Role, system: HostSystem) -> tuple[KernelLine, ...]:
-        """What the kernel has said since the links were whole, as far as it still knows."""
+        """Return the kernel's lines since the links were whole, as far as it still has them."""
         if role not in self._marks:
             return ()
         try:

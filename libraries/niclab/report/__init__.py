@@ -1,4 +1,4 @@
-"""What a run leaves behind: run folder, evidence, Allure report, certificate.
+"""The products of a run: run folder, evidence, Allure report, certificate.
 
 Files of a run are written whole or not at all, so that a killed run leaves nothing that reads like a result but is not.
 """
@@ -103,7 +103,7 @@ def now() -> str:
 
 
 def who() -> str:
-    """Who runs this process, and on which controller: ``user@host``."""
+    """Return the user of this process and its controller: ``user@host``."""
     return f"{getpass.getuser()}@{socket.gethostname()}"
 
 

@@ -21,7 +21,7 @@ from niclab.report.tools import run as run_tool
 REPORT_FOLDER = "allure-report"
 REPORT_NAME = "index.html"
 HISTORY_NAME = "history.json"
-"""What the report of a run adds to the history of later ones."""
+"""The file by which the report of a run adds to the history of later ones."""
 HISTORY_RUNS = 20
 NOT_RECORDED = "not recorded"
 _GENERATE_WITHIN_S = 600

@@ -60,7 +60,7 @@ _MEANINGS = {
     Verdict.UNDECIDED: ExitStatus.UNDECIDED,
     Verdict.NOT_APPLICABLE: ExitStatus.UNDECIDED,
 }
-"""What a run is where nothing is wrong but a test or check with this verdict."""
+"""The ending of a run in which nothing is wrong but a test or check with this verdict."""
 
 
 def certify(run_dir: Path, robot_rc: int) -> ExitStatus:
@@ -321,7 +321,7 @@ def _scope(
     of_lab: list[TestRecord],
     accepted: Waived,
 ) -> dict[str, Any]:
-    """What the run covers of all requirements, as it is on the certificate; reasons: what its plan lacks."""
+    """Return the part of all requirements that the run covers, as on the certificate; reasons: what its plan lacks."""
     try:
         plan = load_plan(str(run.get("plan") or ""), folder_of(run_dir, Input.PLAN))
         requirements = load_requirements(kept(run_dir, Input.REQUIREMENTS))

@@ -1,4 +1,4 @@
-"""What every chart is drawn with: scales, round ticks, texts that fit, and the SVG around it.
+"""The drawing parts of every chart: scales, round ticks, texts that fit, and the SVG around it.
 
 A chart is one file that loads nothing. It brings its own paper, so that it can be read on any page, and follows the
 reader's light or dark scheme as a whole.

@@ -187,7 +187,7 @@ class ChangeChart:
         return _csv(["setting", self.x_label, "interval low", "interval high", "wanted", "decision"], rows)
 
     def _decimals(self) -> int:
-        """Of all rows alike, so that they are under each other: two only when every interval is that narrow."""
+        """Return the decimals of all rows, alike so that they align: two only when every interval is that narrow."""
         widest = max(row.high - row.low for row in self.rows)
         return 2 if widest < 0.2 else 1
 
@@ -266,7 +266,7 @@ Chart = LineChart | ChangeChart | TrendChart
 
 @dataclass(frozen=True)
 class _Frame:
-    """Where the plot is, and its y scale."""
+    """The place of the plot, and its y scale."""
 
     left: float
     right: float

@@ -1,4 +1,4 @@
-"""What a certificate says, part by part. The page (HTML) and the paper (PDF) are two renderings of it."""
+"""The content of a certificate, part by part. The page (HTML) and the paper (PDF) are two renderings of it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,10 @@ _ERRORS = (
 )
 WAIVED = "CERTIFIED WITH WAIVERS"
 _EXPECTED = {"throughput": "throughput", "latency": "1/s", "outages": "failover", "PCI Express": "pcie"}
-"""What a reader looks for -> the kind of its figures, or their unit: round trips a second are the latency's inverse."""
+"""Subject that a reader looks for -> the kind of its figures, or their unit.
+
+Round trips a second are the latency's inverse.
+"""
 
 
 @dataclass(frozen=True)

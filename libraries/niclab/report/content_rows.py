@@ -162,7 +162,7 @@ def _asked(whole: Mapping[str, Any], part: Mapping[str, Any]) -> str:
 
 
 def _not_asked(whole: Mapping[str, Any]) -> str:
-    """How many parts are left, of which :func:`not_tested_rows` say why."""
+    """Count the parts that are left, for which :func:`not_tested_rows` gives the reasons."""
     count = {status: sum(part["status"] == status for part in whole["parts"]) for status in _NOT_ASKED}
     if len(whole["parts"]) == 1:
         return ""
@@ -193,7 +193,7 @@ def hash_rows(sums: Mapping[str, str | None]) -> list[Cells]:
 
 
 def _expectation(expected: str, source: str) -> tuple[str, str]:
-    """What is expected, and below it where that is from; some name their source in brackets."""
+    """Return the expectation, and its source to show below it; some name their source in brackets."""
     text, bracket, rest = expected.rpartition(" (")
     return (text, rest.removesuffix(")")) if bracket and not source and rest.endswith(")") else (expected, source)
 
@@ -211,7 +211,7 @@ def waiver_rows(waivers: Iterable[Mapping[str, Any]]) -> list[Cells]:
 
 
 def _controls(state: Mapping[str, Any] | None) -> tuple[str, ...]:
-    """What the negative controls of the lab found, when they last ran."""
+    """Return the findings of the lab's negative controls when they last ran."""
     if not state:
         return (NOT_RECORDED, "whether the negative controls found every injected defect: make controls")
     found = f"{state['found']} of {state['run']} controls found their injected defect"

@@ -1,4 +1,4 @@
-"""Which requirements a run has decided, part by part, and whether that fulfils its plan."""
+"""The requirements that a run has decided, part by part, and whether that fulfils its plan."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST_REASONS = 3
 
 
 class Status(Enum):
-    """What a certificate says of a requirement, or of a part of one."""
+    """The verdict of a certificate on a requirement, or on a part of one."""
 
     VERIFIED = "verified"
     IN_PART = "verified in part"
@@ -29,7 +29,7 @@ class Status(Enum):
 
 
 class Gap(Enum):
-    """Why a test that decides a part was not asked. The value begins the test's message."""
+    """The reason why a test that decides a part was not asked. The value begins the test's message."""
 
     SILENT = SheetSilent.__name__
     UNKNOWN = SheetUnknown.__name__
@@ -180,7 +180,7 @@ def headline(requirements: Requirements, plan: Plan, coverage: Sequence[Coverage
 
 
 def _left_out(requirements: Requirements, plan: Plan, coverage: Sequence[Coverage]) -> Iterator[str]:
-    """What the plan does not require and the run has not asked, in the words of the plan where it has some."""
+    """Yield what the plan does not require and the run has not asked, in the words of the plan where it has some."""
     parts = {part.part: part for each in coverage for part in each.parts}
     asked = set(plan.parts(requirements))
     open_parts = [
@@ -276,7 +276,7 @@ def _of_parts(found: Sequence[Status]) -> Status:
 
 
 def _said_of(parts: Sequence[PartCoverage]) -> Iterator[str]:
-    """What became of the parts: ``verified: check; not tested: update, rollback (profile quick)``."""
+    """Describe the parts by status: ``verified: check; not tested: update, rollback (profile quick)``."""
     for status in (Status.FAILED, Status.UNDECIDED, Status.VERIFIED, Status.IN_PART, *_NEITHER):
         by_reason: dict[str, list[str]] = {}
         for part in parts:
@@ -291,7 +291,7 @@ _NEITHER = (Status.NOT_APPLICABLE, Status.NOT_TESTED)
 
 
 def _lack(plan: Plan, part: PartCoverage) -> str:
-    """What keeps a required part from being fulfilled, if anything does."""
+    """Return what keeps a required part from being fulfilled; empty if nothing does."""
     if part.status is Status.VERIFIED:
         return ""
     if part.gaps and part.status not in (Status.FAILED, Status.UNDECIDED):

@@ -196,7 +196,7 @@ def read_index(folder: Path) -> list[EvidenceEntry]:
 
 
 class LoggedCommand(Protocol):
-    """What a transport tells about a remote command that has ended. ``seconds`` is how long it took."""
+    """A transport's record of a remote command that has ended. ``seconds`` is how long it took."""
 
     @property
     def command(self) -> str: ...

@@ -1,4 +1,4 @@
-"""What a run left behind on its bench, as a check of the lab's own on the certificate."""
+"""The traces of a run on its bench, as a check of the lab's own on the certificate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a certificate says of the card, its slots and the bench, by the files that the run kept."""
+"""The identity of the card, its slots and the bench on a certificate, by the files that the run kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run was asked to do: sheet, bench file, plan and requirements, copied into its evidence.
+"""The inputs of a run: sheet, bench file, plan and requirements, copied into its evidence.
 
 The copies are hashed with the evidence and are what the certificate is judged by, so a certificate can be checked
 when the files of the lab have changed.

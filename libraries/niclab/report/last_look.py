@@ -1,4 +1,4 @@
-"""What both kernels reported after the last test of a run, as an own check on the certificate.
+"""The reports of both kernels after the last test of a run, as a separate check on the certificate.
 
 No test can be named for it, so that it fails none; the run is not certified all the same.
 """

@@ -1,4 +1,4 @@
-"""How far a run is: what runs, how many tests are done, the time left by an earlier run, and the failures."""
+"""The progress of a run: what runs, how many tests are done, the time left by an earlier run, and the failures."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LAST_WORDS_S = 2.0
 
 
 class LiveOutput(Protocol):
-    """Where progress is shown."""
+    """The output on which progress is shown."""
 
     def write(self, text: str, /) -> object:
         """Show a text at once."""
@@ -137,7 +137,7 @@ class LiveBoard:
         return f"  {_short(self._running)}  ({self._clock() - self._test_begun:.0f} s{took})"
 
     def _cleared(self) -> str:
-        """What clears the block; the cursor is then at its beginning."""
+        """Return the codes that clear the block; the cursor is then at its beginning."""
         drawn, self._drawn = self._drawn, 0
         return "\r" + f"\x1b[{drawn - 1}A" * (drawn > 1) + "\x1b[J" if drawn else ""
 

@@ -1,4 +1,4 @@
-"""What a run would have missed: the faults that are too rare for what it asked."""
+"""The faults that a run would have missed, because they are too rare for what it asked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a run is not certified: the sentences for people, and the exit status that they mean together."""
+"""The reasons why a run is not certified: the sentences for people, and the exit status that they mean together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a reader of a certificate must know beyond verdicts: circumstances that no test judges."""
+"""Remarks for the reader of a certificate beyond verdicts: circumstances that no test judges."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from niclab.report.runfolder import EVIDENCE_FOLDER
 
 SHEETS = "lab/cards/"
 CERTIFIED = "CERTIFIED"
-"""How the verdict of a good certificate begins."""
+"""The beginning of a good certificate's verdict."""
 _MOST_ATTEMPTS = 20
 
 

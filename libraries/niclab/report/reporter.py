@@ -1,4 +1,4 @@
-"""Where a check shows what it does and finds."""
+"""The reporter to which a check shows its steps and findings."""
 
 from __future__ import annotations
 

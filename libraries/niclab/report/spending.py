@@ -1,4 +1,4 @@
-"""Which commands a finished run sent most often, and which tests and keywords sent them."""
+"""The commands that a finished run sent most often, and the tests and keywords that sent them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _PLACES = (
     (re.compile(r"[0-9]+"), "N"),
     (re.compile(r"\s+"), " "),
 )
-"""What differs between commands of one form, and what is put in its place."""
+"""The part in which commands of one form differ, and what is put in its place."""
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ _NAME_LENGTH = 300
 
 
 class Attachments(Protocol):
-    """Where files go and evidence comes from."""
+    """The destination of files and the source of evidence."""
 
     def attach(self, name: str, mime: str, content: bytes, suffix: str, key: str) -> Json:
         """Store an attachment under a name made from ``key``; return what a step says of it."""

@@ -59,7 +59,7 @@ class StoredRun:
 
     @property
     def software(self) -> str:
-        """What a trend must not mix."""
+        """The versions that a trend must not mix."""
         return f"{self.firmware}, {self.driver}"
 
 

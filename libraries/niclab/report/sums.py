@@ -28,7 +28,7 @@ COVERED: Mapping[str, str] = {
     ALLURE_RESULTS_FOLDER: "results of the tests",
     REPORT_FOLDER: "Allure report",
 }
-"""What the certificate names a hash of -> its title. Of a folder, the hash is that of its list of sums."""
+"""The files of which the certificate gives a hash -> title. Of a folder, the hash is that of its list of sums."""
 
 
 def covered(run_dir: Path) -> dict[str, str | None]:

@@ -1,4 +1,4 @@
-"""What the tags of a test mean in an Allure report.
+"""The meaning of a test's tags in an Allure report.
 
 * ``allure.label.NAME:VALUE`` is any label; ``allure.feature:VALUE`` (also epic, story, owner, layer, severity,
   parentSuite, suite, subSuite, id) the label of that name.
@@ -23,7 +23,7 @@ SUITE_LABELS = ("parentSuite", "suite", "subSuite")
 SEVERITIES = ("blocker", "critical", "normal", "minor", "trivial")
 REQUIREMENT = "requirement"
 DECIDES = "req:"
-"""How the tags of a test begin that name what it decides."""
+"""The beginning of a tag that names what the test decides."""
 _CERTIFICATE = "../certificate.html"
 """From the report, in a folder of the run."""
 _LABEL_NAMES = {
@@ -54,7 +54,7 @@ class TagMeaning:
 
 
 def meaning_of(tags: Iterable[str]) -> TagMeaning:
-    """What ``tags`` mean. A tag that begins with ``allure.`` and says nothing known is a problem."""
+    """Return the meaning of ``tags``. A tag that begins with ``allure.`` and says nothing known is a problem."""
     meaning = TagMeaning()
     for tag in tags:
         found = _ALLURE_TAG.fullmatch(tag)

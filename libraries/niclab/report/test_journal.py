@@ -38,7 +38,7 @@ class EndedTest:
 
 @dataclass(frozen=True)
 class SoFar:
-    """How far a run came. ``running``: the test that had begun and not ended, and since when."""
+    """The progress of a run. ``running``: the test that had begun and not ended, and since when."""
 
     ended: Mapping[str, EndedTest] = field(default_factory=dict)
     running: str = ""

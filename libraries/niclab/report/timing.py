@@ -1,4 +1,4 @@
-"""Where the time of a finished run went: traffic, boots, ordered waits, commands, and the rest.
+"""The time of a finished run by its use: traffic, boots, ordered waits, commands, and the rest.
 
 At every moment the run does what comes first in :class:`Spent`: a command sent while traffic flows costs nothing.
 """
@@ -30,7 +30,7 @@ _TRAFFIC = re.compile(r"\b(iperf3 --client|netperf|ping) |(prober|datagram|round
 
 
 class Spent(StrEnum):
-    """What time is spent on; what comes first counts."""
+    """Categories of time, in order of precedence."""
 
     TRAFFIC = "traffic"
     BOOTS = "boots"
@@ -188,7 +188,7 @@ def zone_of(run_dir: Path) -> tzinfo | None:
 
 
 def _times(run_dir: Path) -> tuple[float, float]:
-    """When the run began, and how long it lasted."""
+    """Return when the run began, and how long it lasted."""
     zone = zone_of(run_dir)
     path = run_dir / OUTPUT_NAME
     try:
@@ -224,5 +224,5 @@ def asked_in(evidence: Path) -> Iterator[Asked]:
 
 
 def _ended(entry: Mapping[str, Any]) -> float:
-    """When a command ended; a log without that moment notes the second."""
+    """Return when a command ended; a log without that moment notes the second."""
     return float(entry.get("ended") or datetime.fromisoformat(entry["when"]).timestamp())

@@ -27,7 +27,7 @@ _PARTS = {
 """A fact by its name on the sheet -> the parts whose tests pass over it."""
 _OF_FREEBSD = "drivers.freebsd."
 _OF_DRIVER = re.compile(r"(rings|coalescing|channels)\.")
-"""What a sheet gives each driver by itself; elsewhere on the sheet it is that of Linux."""
+"""Sections that a sheet gives for each driver; outside the drivers they are those of Linux."""
 
 
 def passed_over(card: Card, system: OperatingSystem) -> Iterator[tuple[str, str]]:

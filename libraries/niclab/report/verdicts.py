@@ -30,7 +30,7 @@ from niclab.core.verdict import (
 
 
 class Verdict(Enum):
-    """What a test says about the card. The value is used in files and labels, the title on pages."""
+    """The verdict of a test about the card. The value is used in files and labels, the title on pages."""
 
     PASS = "pass"
     CARD_FAILURE = "card-failure"
@@ -85,7 +85,7 @@ _HEADING = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _RETRIED = ("Keyword '", "' failed after retrying ", ". The last error was: ")
-"""What the heading of a repeated keyword is made of, all in one line."""
+"""The parts of a repeated keyword's heading, all in one line."""
 _CLASS_NAME = re.compile(r"\A(?P<name>[A-Za-z_]\w*)(?=:|\Z)")
 _NOT_ASKED = re.compile(r"\A(?:Test|Task) skipped using .*\btags?(?: patterns?)?\.\Z", re.IGNORECASE | re.DOTALL)
 _BY_CLASS_NAME = {

@@ -1,4 +1,4 @@
-"""What waivers cover in a run, by the copies of them that the run kept in its evidence."""
+"""The waivers that apply to a run, by the copies of them that the run kept in its evidence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a port has no network interface, and whose fault that is."""
+"""The reason why a port has no network interface, and whose fault that is."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def whose(run: Run, port: Port, error: NoInterface | NoDevice) -> CardFailure | 
 
 
 def _of_the_start(run: Run, port: Port) -> list[KernelTrouble]:
-    """What the kernel of this boot says against the port or its driver."""
+    """Return the kernel's lines of this boot against the port or its driver."""
     server = run.server_of(port)
     lines = lines_of_last_boot(server.host.system.dmesg())
     driver = run.card.driver(server.description.os).module

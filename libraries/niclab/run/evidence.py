@@ -1,4 +1,4 @@
-"""What both servers show after a failure: console, kernel log, links, PCI, ports, load, protocols, frames."""
+"""The state of both servers after a failure: console, kernel log, links, PCI, ports, load, protocols, frames."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Keep = Callable[[str, str], object]
 
 @dataclass
 class _Shown:
-    """What one server shows: name and content of each file, and what it could not show."""
+    """The files of one server: name and content of each, and what it could not show."""
 
     files: list[tuple[str, str]] = field(default_factory=list)
     problem: str = ""

@@ -1,4 +1,4 @@
-"""What the certificate records of the card: read of every port at the start, and again before the bench is released."""
+"""The facts of the card on the certificate: read of every port at the start, and again before the bench is released."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class CardFacts:
 
 
 def _of_every_port(values: dict[str, str]) -> str:
-    """What all ports say, once; or what each of them says."""
+    """Return the value of all ports once if it is the same, or else that of each."""
     if len(set(values.values())) == 1:
         return next(iter(values.values()))
     return ", ".join(f"{port} {value}" for port, value in values.items())

@@ -1,4 +1,4 @@
-"""What both kernels say between two tests, and whom it is charged to.
+"""The messages of both kernels between two tests, and the test that they are charged to.
 
 A card whose driver crashes, hangs or resets the card may still pass every measurement. Both kernel logs are therefore
 read after each test and before each boot that the lab orders, and the consoles where a server has booted or is silent.
@@ -32,7 +32,7 @@ Found = CardFailure | Undecided | BenchFault
 
 @dataclass(frozen=True)
 class _Place:
-    """Where the last look ended: in the kernel log, in the console, and how much the lab had ordered by then.
+    """The place where the last look ended: in the kernel log, in the console, and how much the lab had ordered by then.
 
     Attributes:
         boots_due: Boots that were ordered before it and that the console had not shown yet.
@@ -64,10 +64,10 @@ class KernelWatch:
         self._run = run
         self._places: dict[Role, _Place] = {}
         self._before_boots: dict[Role, list[Found]] = {}
-        """What was found before the lab made a server boot, until the next look."""
+        """Findings from before a boot that the lab ordered, until the next look."""
         self._lost = set[Role]()
         self._kept: dict[Role, _Looked] = {}
-        """What came with the state of the ports, while nothing else is asked of the server."""
+        """The look that came with the state of the ports, while nothing else is asked of the server."""
         self.found_at_the_end: list[Exception] = []
         """What no test can be charged with: said after the last one, or while changes were undone."""
         run.bench_servers.looks_before_leaving.append(self._look_before_leaving)
@@ -216,7 +216,7 @@ class KernelWatch:
         self._places[server.role] = place if heard or looked is None else replace(place, console=looked.console)
 
     def _heard(self, server: Server, place: _Place) -> tuple[Sequence[KernelLine], int]:
-        """What the console says that the lab has not brought about, and the boots that it shows."""
+        """Return the console's lines that the lab has not brought about, and the boots that it shows."""
         if server.description.console is None:
             return (), 0
         lines = read_dmesg(server.console.text_since(place.console))  # FreeBSD's kernel stamps its lines alike
@@ -228,7 +228,7 @@ class KernelWatch:
     def _troubles(
         self, server: Server, console: Sequence[KernelLine], lines: Sequence[KernelLine]
     ) -> list[KernelTrouble]:
-        """What both the console and the log say is one piece of trouble."""
+        """Return the trouble that console and log report; the same trouble in both is one."""
         of_log = server.host.system.trouble(lines)
         known = {each.words.strip() for each in of_log}
         heard = [each for each in server.host.system.trouble(console) if each.words.strip() not in known]
@@ -273,7 +273,7 @@ class KernelWatch:
         return found
 
     def _names_of_card(self, server: Server) -> frozenset[str]:
-        """Whatever a kernel may call the card: its driver, PCI addresses, interfaces."""
+        """Return every name that a kernel may use for the card: its driver, PCI addresses, interfaces."""
         ports = self._run.ports(server.role)
         module = self._run.card.driver(server.description.os).module
         known = self._run.interfaces

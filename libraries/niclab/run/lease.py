@@ -41,7 +41,7 @@ class LeaseShell(Protocol):
 
 @dataclass(frozen=True)
 class Holder:
-    """Who uses a server. ``token`` names the run among all runs."""
+    """The user of a server. ``token`` names the run among all runs."""
 
     user: str
     host: str

@@ -23,7 +23,7 @@ NEWS_FOR_S = 5.0
 
 @dataclass(frozen=True)
 class _Shown:
-    """What a server showed of its ports, and what it had been through by then."""
+    """The last answer of a server about its ports, and what it had been through by then."""
 
     text: str
     calls: int

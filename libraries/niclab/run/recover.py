@@ -59,7 +59,7 @@ class RecoveryStep(StrEnum):
 
 
 class StepEnding(StrEnum):
-    """How a step ended. Only ``RECOVERED`` ends the ladder."""
+    """The ending of a step. Only ``RECOVERED`` ends the ladder."""
 
     RECOVERED = "recovered"
     DONE = "done"

@@ -86,7 +86,7 @@ class Run:
             self.bench, self.journal, self.controller, self.bench_servers, lambda: self.switch, self._driver_module
         )
         self.switch_uptime: Uptime | None = None
-        """How long the switch ran when the bench was acquired."""
+        """Uptime of the switch when the bench was acquired."""
         self._parts: dict[object, object] = {}
         self._loaded: dict[Role, tuple[str, str]] = {}  # role -> module loaded by the lab, boot id then
         self.interfaces: dict[Port, str] = {}
@@ -128,7 +128,7 @@ class Run:
 
     @property
     def evidence(self) -> EvidenceStore:
-        """Where files of the run are kept; secrets known by now are masked."""
+        """The store for files of the run; secrets known by now are masked."""
         return EvidenceStore(self.evidence_folder, self.secrets.handed_out, self._current_test)
 
     @property

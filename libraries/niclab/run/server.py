@@ -50,9 +50,9 @@ class Server:
         self._bench, self._secrets, self._evidence = bench, secrets, evidence
         self.ssh = SshHost(_ssh_endpoint(self.name, self.description.ssh))
         self.journal: Journal | None = None
-        """Where the ends of background jobs are written down; the run gives its own."""
+        """Journal that records the ends of background jobs; the run gives its own."""
         self.host_only_bps: float | None = None
-        """What it carries with itself alone, bit/s, once that has been measured."""
+        """Throughput of the server with itself alone, bit/s, once it has been measured."""
         self.lease: Lease | None = None
         """Says on the server who uses it; taken again after each restart."""
         self._console: SerialConsole | None = None
@@ -60,17 +60,17 @@ class Server:
         self.before_boot: list[Callable[[Server], object]] = []
         """Look at the server before the lab makes it boot: the next kernel does not say what this one has said."""
         self.crashes = 0
-        """How often the lab has made its kernel panic."""
+        """Number of kernel panics that the lab has caused."""
         self.boots_ordered = 0
-        """How often the lab has restarted, reset or crashed the server, or cut its power."""
+        """Number of times that the lab has restarted, reset or crashed the server, or cut its power."""
         self.boots_found = 0
-        """How often it was seen that the server had booted and nobody had ordered it."""
+        """Number of boots that were noticed and that nobody had ordered."""
         self.crashed_by_lab = False
         """It is silent because the lab has made its kernel panic."""
         self.recoveries: list[str] = []
-        """How it was recovered each time that it did not answer, in words."""
+        """Recoveries of the server each time that it did not answer, in words."""
         self.out_of_service = ""
-        """Why it is not tried again in this run."""
+        """Reason why the server is not tried again in this run."""
 
     @cached_property
     def host(self) -> Host:
@@ -158,7 +158,7 @@ class Server:
         self._console_mark = self.console.mark()
 
     def console_text(self) -> str:
-        """What the console has said since :meth:`start_console_log` was last called."""
+        """The console's output since :meth:`start_console_log` was last called."""
         return self.console.text_since(self._console_mark)
 
     def start(self, command: str, *, limit_s: float) -> Job:

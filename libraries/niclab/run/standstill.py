@@ -48,11 +48,11 @@ class Stood:
 
 
 Told = tuple[tuple[int, ...], ...]
-"""How long each server stood still, one time after the other, in ms."""
+"""Durations of each server's standstills, one after the other, in ms."""
 
 
 class StandstillWatch:
-    """What the programs on both servers have written until now.
+    """The watch for standstills: the programs on both servers and their output so far.
 
     Args:
         programs: One on each server.
@@ -107,7 +107,7 @@ class StandstillWatch:
         return next(each for each in self._programs if each.server.role is role)
 
     def between(self, before: Told, after: Told) -> tuple[Stood, ...]:
-        """What has come from one of :meth:`told` to another."""
+        """Return the standstills between two answers of :meth:`told`."""
         return tuple(
             Stood(program.server.name, ms)
             for program, early, late in zip(self._programs, before, after, strict=True)

@@ -13,7 +13,7 @@ from niclab.run.server import Server
 
 @contextmanager
 def put_back(taken: Run, server: Server, subject: str, what: str, restoring: str) -> Iterator[None]:
-    """Whatever the body changes on ``server`` is put back by the command ``restoring``, which must be idempotent.
+    """Restore what the body changes on ``server`` by the command ``restoring``, which must be idempotent.
 
     Raises:
         BenchFault: It could not be put back; the journal keeps it for the end of the run. An error of

@@ -23,7 +23,7 @@ from niclab.transports.ssh_records import tail
 POWER_WITHIN_S = 60.0
 _UNDONE = "@ undone"
 _ON_SERVERS = frozenset(ActionKind) - {ActionKind.LOCAL, ActionKind.POWER}
-"""What is undone on servers that run; the others may switch them off."""
+"""Actions that are undone on servers that run; the others may switch them off."""
 
 
 @dataclass(frozen=True)

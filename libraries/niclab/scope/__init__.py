@@ -1,1 +1,1 @@
-"""What a certificate must cover: the requirements of the lab, and plans that choose among them."""
+"""The scope of a certificate: the requirements of the lab, and plans that choose among them."""

@@ -39,14 +39,14 @@ class SourceDocument(Record):
 
 
 class About(StrEnum):
-    """What a requirement is about."""
+    """The subject of a requirement."""
 
     CARD = "card"
     LAB = "lab"
 
 
 class RequirementPart(Record):
-    """What one or more tests decide.
+    """The part of a requirement that one or more tests decide.
 
     ``not_covered``: why no test decides it. ``of_sheet``: the effects that a card's sheet predicts decide it.
     ``alternatives``: one of its tests suffices, as each is for another kind of card.

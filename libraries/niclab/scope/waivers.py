@@ -63,7 +63,7 @@ class Waiver(Sheet):
 
     @property
     def covered(self) -> str:
-        """What it covers, in words."""
+        """The tests and messages that it covers, in words."""
         return f"{f'test {self.test}, ' if self.test else ''}lines with {self.message!r}"
 
 

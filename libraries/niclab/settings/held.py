@@ -230,4 +230,4 @@ _KINDS: dict[SettingKind, Callable[[_Held, Setting], AbstractContextManager[None
     SettingKind.RING: _ring,
     SettingKind.PAUSE: _pause,
 }
-"""What looks whether a setting is offered, and gives the block that holds it."""
+"""Functions that check whether a setting is offered, and return the block that holds it."""

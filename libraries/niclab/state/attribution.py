@@ -1,4 +1,4 @@
-"""Which test left a value behind: the last one that ran a command about it."""
+"""The test that left a value behind: the last one that ran a command about it."""
 
 from __future__ import annotations
 

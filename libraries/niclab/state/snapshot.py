@@ -1,4 +1,4 @@
-"""What a bench looks like at one moment, and how two moments differ.
+"""The state of a bench at one moment, and its differences to another moment.
 
 A value that changes by itself would be charged to a test that did nothing. Such values are not taken, or are left out
 of the comparison (:data:`LEFT_OUT`). Not taken at all:
@@ -33,7 +33,7 @@ INTERFACE = "interface"
 
 
 class Depth(StrEnum):
-    """How much is taken.
+    """The extent of a snapshot.
 
     ``FULL``, at both ends of a run: everything. ``BETWEEN``, after each suite: interfaces with addresses, bonds and
     VLANs, routes, sysctls, modules; shut switch ports. No ``ethtool``, packages, boot files, processes, BMC.
@@ -130,12 +130,12 @@ def diff(before: Snapshot, after: Snapshot) -> list[Leftover]:
 
 
 def _is_no_steering(left: Leftover) -> bool:
-    """Whether a queue has come or gone that steers nothing."""
+    """Return True if a queue has come or gone that steers nothing."""
     return left.subject == "steering" and all(map(_STEERS_NOTHING.fullmatch, (left.was, left.is_now)))
 
 
 def _is_set_when_first_up(left: Leftover, before: Snapshot) -> bool:
-    """Whether a send queue that had no CPUs has some, of a port that was down."""
+    """Return True if a send queue that had no CPUs has some, of a port that was down."""
     if left.subject != "steering" or not left.key.endswith("/xps_cpus") or not _STEERS_NOTHING.fullmatch(left.was):
         return False
     return before.values.get(left.key.partition(" ")[0], {}).get("up") == "no"
@@ -144,7 +144,7 @@ def _is_set_when_first_up(left: Leftover, before: Snapshot) -> bool:
 def _of_subject(
     server: str, subject: str, old: Mapping[str, str] | None, new: Mapping[str, str] | None
 ) -> list[Leftover]:
-    """What differs of one subject; an interface that came or went is one difference."""
+    """Return the differences of one subject; an interface that came or went is one difference."""
     if (old is None or new is None) and INTERFACE in (present := old or new or {}):
         old, new = ({INTERFACE: present[INTERFACE]} if each is not None else None for each in (old, new))
     old, new = old or {}, new or {}

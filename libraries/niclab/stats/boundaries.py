@@ -1,4 +1,4 @@
-"""When a question may be closed before the last repeat: group-sequential boundaries with alpha spending.
+"""The moment to close a question before the last repeat: group-sequential boundaries with alpha spending.
 
 Who looks at the data after every repeat and stops at the first "significant" look errs far more often than stated.
 Alpha spending (Lan & DeMets 1983, Biometrika 70:659) gives each look its part of the allowed error:
@@ -37,7 +37,7 @@ _LOGIT_LOW, _LOGIT_HIGH = -7.0, 14.0
 
 
 class Spending(Enum):
-    """How the allowed error is spread over the looks."""
+    """The spread of the allowed error over the looks."""
 
     OBRIEN_FLEMING = "obrien-fleming"
     POCOCK = "pocock"

@@ -94,7 +94,7 @@ class Measurement(Record):
 
     @property
     def identity(self) -> str:
-        """What tells it from other measurements of a run."""
+        """The digest that tells it from other measurements of a run."""
         return self.key.digest(self.metric, self.unit)
 
 
@@ -106,7 +106,7 @@ class Measurements(Record):
 
 
 def read(run_dir: Path) -> tuple[Measurement, ...]:
-    """What ``run_dir`` measured.
+    """Read the measurements of ``run_dir``.
 
     Raises:
         BenchFault: When the file is missing, damaged, or holds two measurements of one key and metric.

@@ -1,4 +1,4 @@
-"""How a question is measured: how many repeats, in which order, and when one may stop."""
+"""The plan of a question: how many repeats, in which order, and when one may stop."""
 
 from __future__ import annotations
 

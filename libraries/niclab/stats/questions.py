@@ -1,4 +1,4 @@
-"""What is asked of a measurement, and the answer: met, missed, or undecided.
+"""The questions about a measurement, and the answer: met, missed, or undecided.
 
 Every question is a region in which the true value must lie. The answer is MET when the whole interval lies inside,
 MISSED when all of it lies outside on one side, and UNDECIDED otherwise. For a tolerance around zero, MET is the two
@@ -15,14 +15,14 @@ from niclab.core.decision import Decision
 
 
 class Direction(StrEnum):
-    """Which way a figure gets better."""
+    """The direction in which a figure gets better."""
 
     HIGHER = "higher"
     LOWER = "lower"
 
 
 class Change(Enum):
-    """How a figure moved against its baseline, whatever its tolerance. UNCLEAR: the interval holds no change."""
+    """The movement of a figure against its baseline, whatever its tolerance. UNCLEAR: the interval holds no change."""
 
     BETTER = "better"
     WORSE = "worse"
@@ -83,7 +83,7 @@ def not_worse_by(percent: float, direction: Direction, source: str = "") -> Expe
 
 @dataclass(frozen=True)
 class Look:
-    """What was known after ``n`` repeats; estimate and bounds in the unit of the result."""
+    """The knowledge after ``n`` repeats; estimate and bounds in the unit of the result."""
 
     n: int
     critical: float

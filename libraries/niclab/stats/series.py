@@ -1,4 +1,4 @@
-"""What a series of measurements in time order shows by itself: autocorrelation, how much it really knows."""
+"""Properties of a series of measurements in time order: autocorrelation, how much it really knows."""
 
 from __future__ import annotations
 
@@ -69,6 +69,6 @@ def widening(n: int, correlation: float) -> float:
 
 
 def effective_size(values: Sequence[float]) -> float:
-    """How many independent values know as much about the mean: n / V for the AR(1) correlation reckoned with."""
+    """Return how many independent values know as much about the mean: n / V for the AR(1) correlation."""
     n = len(values)
     return n / mean_variance_factor(n, corrected_lag1(values))

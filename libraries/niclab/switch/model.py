@@ -1,4 +1,4 @@
-"""What differs from one model of switch to the next, as data: a file of ``lab/switches`` for each."""
+"""The differences between models of switches, as data: a file of ``lab/switches`` for each."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ class PortNames(Enum):
 
 
 class SpeedUnit(Enum):
-    """What ``ifHighSpeed`` counts in: Mbit/s as RFC 2863 has it, or bit/s as some agents do."""
+    """The unit of ``ifHighSpeed``: Mbit/s as RFC 2863 has it, or bit/s as some agents do."""
 
     MBPS = "Mbit/s"
     BPS = "bit/s"
 
 
 class VlanMib(Enum):
-    """Where VLANs are set: the Q-BRIDGE-MIB, one number for each port, or nowhere over SNMP."""
+    """The place where VLANs are set: the Q-BRIDGE-MIB, one number for each port, or nowhere over SNMP."""
 
     Q_BRIDGE = "q-bridge"
     PER_PORT = "per-port"

@@ -162,7 +162,7 @@ class Ports:
 
 
 def difference(before: PortCounters, after: PortCounters, subject: str) -> dict[str, int]:
-    """What each counter has counted from ``before`` to ``after``; a counter that wrapped is seen through.
+    """Return what each counter has counted from ``before`` to ``after``; a counter that wrapped is seen through.
 
     A counter the switch does not have is left out.
 

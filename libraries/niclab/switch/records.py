@@ -1,4 +1,4 @@
-"""What a switch tells of itself, its ports and its tables."""
+"""The reports of a switch on itself, its ports and its tables."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import Enum
 
 
 class Admin(Enum):
-    """What a port is set to: ``ifAdminStatus`` (RFC 2863)."""
+    """The state that a port is set to: ``ifAdminStatus`` (RFC 2863)."""
 
     UP = 1
     DOWN = 2
@@ -15,7 +15,7 @@ class Admin(Enum):
 
 
 class Oper(Enum):
-    """What a port is: ``ifOperStatus`` (RFC 2863)."""
+    """The state that a port has: ``ifOperStatus`` (RFC 2863)."""
 
     UP = 1
     DOWN = 2
@@ -28,7 +28,7 @@ class Oper(Enum):
 
 @dataclass(frozen=True)
 class Identity:
-    """Who the switch is. None: it does not tell. ``description`` is ``sysDescr``; the rest is of its chassis."""
+    """The identity of the switch. None: not reported. ``description`` is ``sysDescr``; the rest is of its chassis."""
 
     name: str
     description: str

@@ -55,7 +55,7 @@ class Switch:
         self.tables = Tables(agent, model, self.ports, bridges)
 
     def uptime(self) -> Uptime:
-        """How long the agent runs."""
+        """Return the uptime of the agent."""
         ticks = self._agent.get(self.model.variable("sysUpTime").at(0))
         assert isinstance(ticks, int)
         return Uptime(ticks, time.monotonic())

@@ -1,4 +1,4 @@
-"""What a switch has learned: which address is where, how links are aggregated."""
+"""The learned state of a switch: which address is where, how links are aggregated."""
 
 from __future__ import annotations
 

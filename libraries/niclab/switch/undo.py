@@ -1,4 +1,4 @@
-"""What the journal says to a switch: three commands, each of which may be run again.
+"""The commands of the journal to a switch: three, each of which may be run again.
 
 ::
 

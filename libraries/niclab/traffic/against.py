@@ -79,7 +79,7 @@ class Against:
 
     @property
     def text(self) -> str:
-        """What there is to compare with, in words."""
+        """The figures to compare with, in words."""
         if self.baseline is not None:
             return f"judged against the {self.baseline.source}"
         return f"no baseline of these conditions; the nearest: {self.nearest}" if self.nearest else "no baseline"

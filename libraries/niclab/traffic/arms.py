@@ -27,7 +27,7 @@ MIIMON_MS = 100
 
 @dataclass(frozen=True)
 class Way:
-    """Where traffic flows.
+    """The way that traffic takes.
 
     ``over``: the interface of each server that has the address of ``path``, where it is not its port; ``bonds``: what
     a VLAN can be made on.

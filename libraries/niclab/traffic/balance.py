@@ -1,4 +1,4 @@
-"""What each link of a balancing bond carries of the datagrams that both servers send, by the counters of its ports."""
+"""The share of each link of a balancing bond in the datagrams that both servers send, by the counters of its ports."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ def want_room(befores: Sequence[Before], limit_bps: float, expected: str) -> Non
 
 
 def hindrances(befores: Sequence[Before], runs: Sequence[TrafficRun], line_bps: float) -> list[str]:
-    """Why the bench may be what holds the traffic back; empty when nothing shows that it does."""
+    """Return the reasons why the bench may hold the traffic back; empty when nothing shows that it does."""
     found = []
     for each in befores:
         if each.host_only_bps < line_bps:

@@ -16,12 +16,15 @@ from niclab.traffic.tool import Order
 from niclab.traffic.tools import tool_of
 
 _NOT_SAID = "not said"
-"""Of a driver or firmware whose tool tells no version: two such are the same as far as anybody can tell."""
+"""Version of a driver or firmware whose tool reports none: two such count as the same."""
 
 
 @dataclass(frozen=True)
 class _System:
-    """What a server runs. ``boots``: how often it had been started by then; it stays the same between two starts."""
+    """The software of a server.
+
+    ``boots``: how often it had been started by then; it stays the same between two starts.
+    """
 
     boots: tuple[int, int]
     os: str
@@ -30,7 +33,7 @@ class _System:
 
 
 class Systems:
-    """What the servers of a run run, asked once after each start. A part of the run.
+    """The software of the servers of a run, read once after each start. A part of the run.
 
     Args:
         run: The current run.

@@ -40,7 +40,7 @@ MOST_S: Mapping[Profile, float] = {Profile.QUICK: 300, Profile.FULL: 900}
 
 
 class Mode(Enum):
-    """How the card receives: ``nic`` leaves TCP to the system, ``toe`` does it, ``toe-ddp`` also places the data."""
+    """The way the card receives: ``nic`` leaves TCP to the system, ``toe`` does it, ``toe-ddp`` places the data."""
 
     NIC = "nic"
     TOE = "toe"
@@ -49,7 +49,7 @@ class Mode(Enum):
 
 @dataclass(frozen=True)
 class AtCount:
-    """What was found with so many connections. ``cpu``: percent of all processors of the receiver, of each run."""
+    """The result with so many connections. ``cpu``: percent of all processors of the receiver, of each run."""
 
     connections: int
     values: tuple[float, ...]

@@ -26,7 +26,7 @@ SECONDS = 30.0
 
 @dataclass(frozen=True)
 class Delivery:
-    """What became of the datagrams. ``wrong_sums``: as many more the receiver's system counted; None: it does not."""
+    """The fate of the datagrams. ``wrong_sums``: more wrong checksums on the receiver; None: not counted."""
 
     sent: int
     whole: int
@@ -36,7 +36,7 @@ class Delivery:
 
     @property
     def problem(self) -> str:
-        """What is wrong, in words; empty when every datagram arrived once with its content."""
+        """The defect in words; empty when every datagram arrived once with its content."""
         if self.whole == self.sent and not (self.twice or self.damaged or self.wrong_sums):
             return ""
         sums = "" if self.wrong_sums is None else f", {self.wrong_sums} with a wrong checksum"
@@ -73,7 +73,7 @@ def deliver(run: Run, ends: Ends) -> Delivery:
 
 
 def read_delivery(text: str, wrong_sums: int | None) -> Delivery:
-    """What the receiver printed.
+    """Read what the receiver printed.
 
     Raises:
         ReadError: When it is not whole.

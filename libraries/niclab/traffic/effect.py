@@ -1,4 +1,4 @@
-"""What a setting does to the traffic: runs with and without it in turns, compared in percent, until that is clear."""
+"""The effect of a setting on traffic: runs with and without it in turns, compared in percent, until that is clear."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ from niclab.traffic.triage import Compared
 
 WITHOUT, WITH = "without", "with"
 SEED = 1
-"""Of the order of the runs; any number will do, as long as it is fixed before."""
+"""Seed of the order of the runs; any number will do, as long as it is fixed before."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ BUDGETS: Mapping[Profile, EffectBudget] = {
 
 @dataclass(frozen=True)
 class EffectAnswer:
-    """What was asked of one effect, and all that was found. ``judged``: False where nobody knows what is wanted."""
+    """The question about one effect, and all that was found. ``judged``: False where no prediction exists."""
 
     run: str
     name: str

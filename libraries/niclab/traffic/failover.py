@@ -1,4 +1,4 @@
-"""What the loss or the return of a link of the bonds costs their traffic.
+"""The cost of the loss or the return of a link of the bonds to their traffic.
 
 Every measurement begins with whole bonds, and leaves the link as it is: a test may go on with it, and its teardown
 restores it. What is sure is judged before a measurement may be undecided: duplicates, the link in use, traffic
@@ -216,7 +216,7 @@ class Failover:
             self.run.part(HostVlans).require_traffic()
 
     def _traffic(self, over: Over) -> Judgement:
-        """Whether pings are answered now."""
+        """Judge whether pings are answered now."""
         try:
             (self._bonds if over is Over.BOND else self.run.part(HostVlans)).require_traffic()
         except CardFailure as error:

@@ -32,7 +32,7 @@ from niclab.traffic.tools import tool_of
 UDP_HEADERS, TCP_HEADERS = 28, 52
 """IPv4 20 and UDP 8; IPv4 20, TCP 20 and time stamps 12 (RFC 7323)."""
 ETHERNET, ON_THE_WIRE = 14, 24
-"""Of a frame: its header; and in addition checksum 4, preamble 8, gap 12 (IEEE 802.3-2018, 4A.4.2)."""
+"""Bytes of a frame: its header; and in addition checksum 4, preamble 8, gap 12 (IEEE 802.3-2018, 4A.4.2)."""
 MESSAGES = (64, 470, 982, 1472)
 """Datagrams in frames of 106 to 1514 bytes."""
 RUN_S, FIRST_LOOK, MET_FROM, MOST = 2, 3, 6, 16
@@ -263,7 +263,7 @@ def judge_independence(run: Run, peak: Peak) -> None:
 
 
 def jumbo_gain(run: Run, peak: Peak) -> Effect:
-    """What jumbo frames must gain by the frame rate that was found, unless another limit comes first."""
+    """Return what jumbo frames must gain by the frame rate that was found, unless another limit comes first."""
     (standard, _), (jumbo, binds) = peak.carried_mbps(STANDARD_MTU), peak.carried_mbps(JUMBO_MTU)
     return Effect(
         name="jumbo-gain",

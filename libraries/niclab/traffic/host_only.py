@@ -1,4 +1,4 @@
-"""What a server carries with itself alone, over its loopback: no card, no cable, only its CPU, its memory and the tool.
+"""The throughput of a server with itself, over its loopback: no card, no cable, only its CPU, memory and the tool.
 
 A bench whose servers carry less than the line that way may be what a missed limit comes from.
 """

@@ -1,4 +1,4 @@
-"""What jumbo frames gain, against the gain that the frame rate at MTU 1500 predicts."""
+"""The gain of jumbo frames, against the gain that the frame rate at MTU 1500 predicts."""
 
 from __future__ import annotations
 

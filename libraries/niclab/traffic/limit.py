@@ -38,7 +38,10 @@ METRIC, UNIT = "tcp_mbps", "Mbit/s"
 
 @dataclass(frozen=True)
 class LimitBudget:
-    """How much one question may cost. ``run_s``: a run; ``most_s``: no run begins later than this after the first."""
+    """The most that one question may cost.
+
+    ``run_s``: a run; ``most_s``: no run begins later than this after the first.
+    """
 
     run_s: int
     first_look: int
@@ -56,7 +59,7 @@ BUDGETS: Mapping[Profile, LimitBudget] = {
 
 @dataclass(frozen=True)
 class OverInterfaces:
-    """What has the addresses of a path in place of its ports.
+    """The interfaces that have the addresses of a path in place of its ports.
 
     ``interfaces``: of each server; ``ports``: of each server that through which it sends and receives now. ``words``:
     what it is, by which its figures differ from those of others, such as ``active-backup bond``.
@@ -69,7 +72,7 @@ class OverInterfaces:
 
 @dataclass(frozen=True)
 class LimitAnswer(Answer):
-    """What was asked of one path and direction, and all that was found.
+    """The question about one path and direction, and all that was found.
 
     Attributes:
         subject: Who sends to whom.
@@ -189,7 +192,7 @@ def ask(
 
 
 def _ends(run: Run, path: BenchPath, sender: Role, over: OverInterfaces | None) -> Ends:
-    """Who sends to whom; through which ports, is for what lies over them to say."""
+    """Return sender and receiver; the interface over the ports says which of them carry the traffic."""
     ends = serving.ends(run, path, sender)
     if over is None:
         return ends
@@ -197,7 +200,7 @@ def _ends(run: Run, path: BenchPath, sender: Role, over: OverInterfaces | None) 
 
 
 def _measurement(name: str, key: Key) -> Measurement:
-    """What is measured, with no figure yet worth keeping."""
+    """Return the measurement, with no figure yet worth keeping."""
     return Measurement(
         test=f"{name} reaches the limit of TCP",
         metric=METRIC,

@@ -25,7 +25,7 @@ _BEGINS, _ENDED = "@ client", "@ client ended"
 
 @dataclass(frozen=True)
 class EndLook:
-    """What was seen at one end. ``at``: s of the controller's monotonic clock; ``told``: all standstills until then."""
+    """One look at one end. ``at``: s of the controller's monotonic clock; ``told``: all standstills until then."""
 
     at: float
     load: Load

@@ -215,7 +215,7 @@ class Session:
         self._told_after: standstill.Told = ()
 
     def forget(self) -> None:
-        """What was counted after the last run is not what the next one starts from."""
+        """Forget the counters of the last run: something else has used the bench, so the next run takes its own."""
         self._last = self._told = None
 
     def measure(self, order: Order) -> TrafficRun:

@@ -24,7 +24,7 @@ _PART = "=== connection "
 _PRINTED_STEP_BPS = 1e4
 """netperf prints 10^6bits/s with two digits behind the point."""
 _FILE_BYTES = 1 << 20
-"""Of the file behind TCP_SENDFILE; netperf sends it again and again. At least one message."""
+"""Size of the file behind TCP_SENDFILE; netperf sends it again and again. At least one message."""
 
 
 @dataclass(frozen=True)

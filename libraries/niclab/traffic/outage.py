@@ -1,4 +1,4 @@
-"""What an outage of traffic may cost: measured over bonds, judged against the sheet.
+"""The outage of traffic that a sheet allows: measured over bonds, judged against the sheet.
 
 What the measurement proves is judged first and ends a test at once. Only where nothing is proven, and a server stall
 may hide a longer outage, the measurement is undecided and worth repeating.
@@ -30,7 +30,7 @@ MEASUREMENTS = 3
 
 
 class Over(Enum):
-    """What is measured over: a bond has the addresses of the first path, a VLAN on it those of the second."""
+    """The interface under the probes: a bond has the addresses of the first path, a VLAN on it those of the second."""
 
     BOND = "bond"
     VLAN_ON_BOND = "vlan-on-bond"
@@ -71,13 +71,13 @@ class Allowed:
 
     @property
     def watched_s(self) -> float:
-        """How long an outage is awaited, in seconds."""
+        """The time in seconds within which an outage is awaited."""
         return LIMITS_WATCHED * self.limit_ms / 1000
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """What a measurement says.
+    """The judgement of a measurement.
 
     Attributes:
         proven: Problems that are sure.

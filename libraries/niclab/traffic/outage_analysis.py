@@ -1,4 +1,4 @@
-"""How long packets did not get through: the notes of two ends in, a report out. Pure; nothing is asked of anybody.
+"""The times in which packets did not get through: the notes of two ends in, a report out. Pure; nothing is asked.
 
 What may count as an outage is what the sender provably sent and the receiver provably listened for:
 
@@ -38,7 +38,7 @@ CLOCK_STEP_US = 2000
 
 @dataclass(frozen=True)
 class Rules:
-    """What counts as a pause of an end (``blind_ms``, at most ``coarsest_ms``), and as a packet that came too late."""
+    """The rules for a pause of an end (``blind_ms``, at most ``coarsest_ms``), and for a packet that came too late."""
 
     blind_ms: float = BLIND_MS
     coarsest_ms: float = COARSEST_MS
@@ -157,7 +157,7 @@ def _refuse_worthless(log: EndLog, name: str) -> None:
 
 
 def _first_arrivals(receiver: EndLog, sent: int, name: str) -> tuple[dict[int, int], int, int]:
-    """When each packet arrived first, how many arrived once more, how many after one that was sent later."""
+    """Return when each packet arrived first, how many arrived once more, how many after one that was sent later."""
     first: dict[int, int] = {}
     highest, duplicated, reordered = -1, 0, 0
     for number, at in receiver.arrivals:
@@ -195,7 +195,7 @@ class _Listening:
 
 @dataclass(frozen=True)
 class _Fate:
-    """What became of the packets of one direction."""
+    """The fate of the packets of one direction."""
 
     ticks: Sequence[int]
     in_time: Sequence[bool]

@@ -1,4 +1,4 @@
-"""What the outage prober notes and what is found in it. Times are whole microseconds, lengths are milliseconds."""
+"""The notes of the outage prober and its findings. Times are whole microseconds, lengths are milliseconds."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Blind:
 
 @dataclass(frozen=True)
 class Noise:
-    """How steady an end was: its ticks, the usual and the longest step between two, and the times it was blind.
+    """The steadiness of an end: its ticks, the usual and the longest step between two, and the times it was blind.
 
     ``pause_ms``: steps longer than this are pauses; it is how fine this end measured.
     """
@@ -116,12 +116,12 @@ class ProbedDirection:
 
     @property
     def proven_ms(self) -> float:
-        """What all outages together lasted at least."""
+        """The least total duration of all outages."""
         return sum(outage.proven_ms for outage in self.outages)
 
     @property
     def at_most_ms(self) -> float:
-        """What all outages together lasted at most, one that hides in a pause, or packets that were held."""
+        """The greatest total duration of all outages, also of one hidden in a pause or of packets that were held."""
         return max(sum(outage.at_most_ms for outage in self.outages), self.blind_most_ms, self.silent_most_ms)
 
     @property

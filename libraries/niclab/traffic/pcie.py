@@ -1,4 +1,4 @@
-"""What a PCI Express link can carry at best: the ceiling under every throughput of a card.
+"""The most that a PCI Express link can carry: the ceiling under every throughput of a card.
 
 Transfers/s x lanes x encoding, less what frames a packet (TLP) of one full payload:
 

@@ -43,7 +43,7 @@ class End:
 
 @dataclass(frozen=True)
 class ClockFix:
-    """How far a server's wall clock is ahead of the controller's, right within ``bound_s``."""
+    """The lead of a server's wall clock over the controller's, right within ``bound_s``."""
 
     ahead_s: float
     bound_s: float

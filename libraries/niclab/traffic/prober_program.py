@@ -37,7 +37,7 @@ from typing import NamedTuple
 
 
 class Kernel(NamedTuple):
-    """What a kernel calls its time stamps, how many of their fractions are a microsecond, and its count of drops."""
+    """The socket options of a kernel for time stamps and drops; ``per_us``: units of a stamp in a microsecond."""
 
     stamp_option: int
     stamp_kind: int
@@ -72,7 +72,7 @@ BEGIN_AFTER_S = 0.3
 
 
 class Notes:
-    """What one end saw."""
+    """The observations of one end."""
 
     def __init__(self) -> None:
         self.ticks, self.refused, self.full = array("q"), array("q"), array("q")
@@ -115,7 +115,7 @@ def dropped_by_all() -> int:
 
 
 def arrived_us(kernel: Kernel, extras: list[tuple[int, int, bytes]]) -> int | None:
-    """When a packet arrived, by its ancillary data: wall clock in microseconds."""
+    """Return when a packet arrived, by its ancillary data: wall clock in microseconds."""
     for level, kind, value in extras:
         if level == socket.SOL_SOCKET and kind == kernel.stamp_kind:
             seconds, fractions = STAMP.unpack(value[: STAMP.size])
@@ -192,7 +192,7 @@ def told(notes: Notes, stepped_us: int) -> str:
 
 
 def wall_ahead_ns() -> int:
-    """How far the wall clock is ahead of the monotonic one; of many readings the one least disturbed by a pause."""
+    """Return the lead of the wall clock over the monotonic one: of many readings the one least disturbed by a pause."""
     readings = []
     for _ in range(50):
         before, wall, after = time.monotonic_ns(), time.time_ns(), time.monotonic_ns()

@@ -1,4 +1,4 @@
-"""How far a measurement is that lasts long: run i of n, the last value, the time left."""
+"""The progress of a long measurement: run i of n, the last value, the time left."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 LONG_S = 60.0
-"""Who waits longer than this gets a line on progress."""
+"""Measurements longer than this report progress."""
 
 Tell = Callable[[str], object]
 
 
 @dataclass(frozen=True)
 class Pace:
-    """How long a run takes with all that belongs to it: as long as those made so far, never less than ``run_s``."""
+    """The duration of a run with all that belongs to it: as long as those made so far, never less than ``run_s``."""
 
     run_s: float
     clock: Callable[[], float] = time.monotonic

@@ -1,4 +1,4 @@
-"""How much of the TCP was sent twice, against the sheet's limit: a line that loses frames is seen before it is slow.
+"""Retransmissions of TCP, against the sheet's limit: a line that loses frames is seen before it is slow.
 
 Losses come in bursts, so the number of retransmissions scatters more than Poisson's distribution says. The figures
 judged are therefore the parts that the runs sent again, whose own scatter counts. Runs without a retransmission say

@@ -1,4 +1,4 @@
-"""How many traffic runs of a certificate a server spoiled by standing still, and whether it does so without traffic.
+"""The traffic runs of a certificate that a server spoiled by standing still, and whether it does so without traffic.
 
 Nobody stalls a server often but its own firmware, or the driver and the card. Where the dut alone does so beyond the
 bound of the bench file, it is watched for a while with nothing to carry: what vanishes then came with the traffic.

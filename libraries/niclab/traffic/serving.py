@@ -1,4 +1,4 @@
-"""Who sends to whom on a path, and the tool's server at the receiver while a run lasts."""
+"""Sender and receiver on a path, and the tool's server at the receiver while a run lasts."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Ends:
 
 
 def ends(run: Run, path: BenchPath, sender: Role) -> Ends:
-    """Who sends to whom on ``path`` when the server ``sender`` sends."""
+    """Return sender and receiver on ``path`` when the server ``sender`` sends."""
     ports = sorted(map(run.bench.port, path.ends), key=lambda port: port.role is not sender)
     return Ends(run.server_of(ports[0]), run.server_of(ports[1]), ports[0], ports[1])
 
@@ -68,7 +68,7 @@ def listening(
 
 @contextmanager
 def named(server: Server, command: str, ended: Result) -> Iterator[None]:
-    """What cannot be read inside the block is reported with the server, the command, how it ended and what it said."""
+    """Report what cannot be read inside the block with the server, the command, how it ended and what it printed."""
     try:
         yield
     except ReadError as error:

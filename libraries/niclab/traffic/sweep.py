@@ -58,7 +58,7 @@ STANDARD_MTU, JUMBO_MTU = 1500, 9000
 
 @dataclass(frozen=True)
 class SweepBudget:
-    """Of one point, but for ``most_s``: no run of any point begins later than this after the first, in seconds.
+    """The budget of one point. ``most_s`` is that of all: no run begins later than this after the first, in seconds.
 
     ``run_s``: a run; ``first_look``, ``met_from``, ``most``: runs; ``width``: of the interval that is wanted at a point
     without a limit, as a part of its mean.
@@ -81,7 +81,7 @@ BUDGETS: Mapping[Profile, SweepBudget] = {
 
 @dataclass(frozen=True)
 class AtSpot:
-    """What was found at a point. ``result``: the answer where the sheet has a limit; ``baseline``: where one exists."""
+    """The result at a point. ``result``: the answer where the sheet has a limit; ``baseline``: where one exists."""
 
     spot: Spot
     estimate: Estimate
@@ -281,7 +281,7 @@ class _Points:
 
     @property
     def run_s(self) -> float:
-        """Of a run, what the tool leaves out counted."""
+        """The length of a run in seconds, with the time that the tool omits."""
         return self.budget.run_s + tool_of(self.run.bench.traffic).omitted_s
 
     @property
@@ -329,7 +329,7 @@ class _Points:
         )
 
     def _floor(self, spot: Spot, known: Mapping[Spot, float]) -> Floor | None:
-        """What the frame rate of the sheet, or a point before, says of a point."""
+        """Return the floor of a point, by the frame rate of the sheet or by a point measured before."""
         rate = self.run.card.limits.frames_per_s
         if spot.test is TrafficTest.UDP_STREAM and spot.mtu == STANDARD_MTU and isinstance(rate, (int, float)):
             mbps = by_frame_rate(spot, rate / self.rate_scale, self.rate_mbps)

@@ -1,4 +1,4 @@
-"""What a point of the sweep must carry at least, by what was measured at another one.
+"""The least that a point of the sweep must carry, by what was measured at another one.
 
 A message costs no more than a larger one, and a frame no more than a larger one: who sends so many messages, or
 frames, a second of the one kind can send as many of the smaller kind. Larger frames carry no less than smaller ones. A
@@ -43,7 +43,7 @@ class Spot:
 
 @dataclass(frozen=True)
 class Floor:
-    """What a point must carry at least, and why."""
+    """The least that a point must carry, and why."""
 
     mbps: float
     why: str

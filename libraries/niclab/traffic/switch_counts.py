@@ -1,4 +1,4 @@
-"""What the switch counted at its ports during a run through it: evidence of where frames were lost, never a verdict.
+"""The counters of the switch at its ports during a run through it: evidence of where frames were lost, no verdict.
 
 A switch says neither whose frames it discards nor why: what it cannot deliver may be held up by the receiver's pauses.
 Some switches bring their counters up to date only every few seconds.
@@ -71,7 +71,7 @@ class SwitchCountWatch:
         return {port: self._lab.switch.ports.counters(place) for port, place in self._places.items()}
 
     def since(self, before: Look) -> tuple[PortCount, ...]:
-        """What was counted from ``before`` until now.
+        """Return what was counted from ``before`` until now.
 
         Raises:
             BenchFault: Also when counters jumped or ran backwards meanwhile.

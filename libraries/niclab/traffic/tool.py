@@ -14,7 +14,7 @@ from typing import Protocol
 from niclab.bench.records import TrafficToolName
 
 TCP_PAYLOAD_BYTES = 1448
-"""Of a frame of 1500 bytes: 20 IPv4, 20 TCP, 12 time stamps (RFC 7323). TCP hands over whole ones."""
+"""Payload of a frame of 1500 bytes, without 20 IPv4, 20 TCP, 12 time stamps (RFC 7323). TCP hands over whole ones."""
 
 
 class TrafficTest(StrEnum):
@@ -28,7 +28,7 @@ class TrafficTest(StrEnum):
 
 @dataclass(frozen=True)
 class Order:
-    """What one run is asked to do.
+    """The task of one run.
 
     ``message_bytes``: handed to one call of send; None: the tool's default. ``request_bytes``, ``response_bytes``: of
     ``TCP_RR``. ``rate_bps``: of UDP, all connections together, bit/s of payload; None: as fast as it goes.
@@ -95,7 +95,7 @@ class Route:
 
 
 class CpuScale(StrEnum):
-    """What 100 % of a CPU load mean."""
+    """The meaning of 100 % of a CPU load."""
 
     ONE_CPU = "one CPU"
     MACHINE = "all CPUs"
@@ -103,7 +103,7 @@ class CpuScale(StrEnum):
 
 @dataclass(frozen=True)
 class ToolResult:
-    """What the tool says of one run, all connections together.
+    """The tool's result of one run, all connections together.
 
     ``throughput_bps``: what the receiver got, bit/s of payload; None for request/response, which has
     ``transactions_per_s``. ``elapsed_s``: of the shortest connection. ``received_bytes``: payload. ``loss``: part 0..1
@@ -150,7 +150,7 @@ class TrafficTool(Protocol):
         """
 
     def read(self, text: str, order: Order) -> ToolResult:
-        """What the client's standard output says.
+        """Read the client's standard output.
 
         Raises:
             ReadError: When it cannot be read, or (:class:`~niclab.traffic.WorthlessResult`) proves nothing.

@@ -1,4 +1,4 @@
-"""What a receive window of fixed size leaves of the throughput of TCP: one window each round trip (RFC 7323, 1.1)."""
+"""The throughput of TCP that a receive window of fixed size allows: one window each round trip (RFC 7323, 1.1)."""
 
 from __future__ import annotations
 

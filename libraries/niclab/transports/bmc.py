@@ -1,4 +1,4 @@
-"""What is asked of a BMC, whatever protocol it speaks: power, sensors, event log."""
+"""The questions to a BMC, whatever protocol it speaks: power, sensors, event log."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class PowerState(Enum):
 
 
 class PowerAction(Enum):
-    """What a BMC does with the power. The value is for messages."""
+    """The power actions of a BMC. The value is for messages."""
 
     ON = "power on"
     OFF = "power off"
@@ -54,7 +54,7 @@ class PowerAction(Enum):
 
 
 class SensorKind(Enum):
-    """What a sensor measures."""
+    """The quantity that a sensor measures."""
 
     TEMPERATURE = "temperature"
     VOLTAGE = "voltage"
@@ -121,7 +121,7 @@ class Bmc(Protocol):
 
     @abstractmethod
     def power_status(self) -> PowerState:
-        """Whether the server has power."""
+        """Return True if the server has power."""
 
     @abstractmethod
     def control(self, action: PowerAction) -> None:

@@ -11,9 +11,9 @@ from typing import Protocol
 from niclab.core.verdict import BenchFault
 
 READ_S = 0.2
-"""How long a read waits for the first byte; closing takes as long."""
+"""Time in s that a read waits for the first byte; closing takes as long."""
 WRITE_WITHIN_S = 5.0
-"""How long a line may refuse data before it counts as dead."""
+"""Time in s for which a line may refuse data before it counts as dead."""
 
 _OPEN_WITHIN_S = 10.0
 _CONTROLS = "\a\b\t\n\r\x1b"
@@ -24,7 +24,7 @@ _NOISE_SHOWN = 40
 
 @dataclass(frozen=True)
 class ConsoleEndpoint:
-    """Where a console is and who logs in there.
+    """The place of a console, and the login there.
 
     ``url``: ``rfc2217://host:port``, ``tcp://host:port`` (raw bytes: no BREAK) or the path of a local line
     (``/dev/ttyS0``). ``log_file`` gets every byte, appended. ``baud`` is set on local and RFC 2217 lines.
@@ -65,7 +65,7 @@ class Line(Protocol):
     """A line to a console."""
 
     def read(self) -> bytes:
-        """What has come; empty when nothing came for a while. Raises OSError when the line is dead."""
+        """Return the bytes that came; empty when nothing came for a while. Raises OSError when the line is dead."""
 
     def write(self, data: bytes) -> None: ...
 

@@ -35,7 +35,7 @@ class NotSeen(BenchFault):
 
 @dataclass(frozen=True)
 class Match:
-    """What a pattern met. ``before`` is what came since the last match; ``groups`` are by name."""
+    """The match of a pattern. ``before`` is what came since the last match; ``groups`` are by name."""
 
     text: str
     before: str
@@ -43,7 +43,7 @@ class Match:
 
 
 class Terminal(Protocol):
-    """What talking to a shell needs of a console."""
+    """The part of a console that talking to a shell needs."""
 
     @property
     def name(self) -> str: ...
@@ -108,7 +108,7 @@ def login(terminal: Terminal, user: str, password: str, within_s: float) -> None
 
 
 def _is_shell(terminal: Terminal, deadline: Deadline) -> bool:
-    """Whether what looked like a prompt is one: text that ends in # or > is not always a shell."""
+    """Return True if what looked like a prompt is one: text that ends in # or > is not always a shell."""
     try:
         return run(terminal, "true", min(_PROMPT_TEST_S, deadline.left)) == (0, "")
     except NotSeen:

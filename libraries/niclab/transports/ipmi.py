@@ -109,7 +109,7 @@ class Privilege(Enum):
 
 @dataclass(frozen=True)
 class IpmiEndpoint:
-    """Where a BMC is and who logs in there.
+    """The address of a BMC, and the login there.
 
     ``address``: IPv4 or a name with one. ``cipher_suite``: 17, or 3 for older BMCs (table 22-20).
     """
@@ -125,7 +125,7 @@ class IpmiEndpoint:
 
 @dataclass(frozen=True)
 class DeviceId:
-    """What the BMC says of itself. ``manufacturer_id`` is an IANA enterprise number."""
+    """The identity that the BMC reports. ``manufacturer_id`` is an IANA enterprise number."""
 
     manufacturer_id: int
     product_id: int
@@ -339,7 +339,7 @@ def _refusal(subject: str, error: Any, end: IpmiEndpoint) -> BenchFault:
 
 
 def _no_session(subject: str, error: Any, end: IpmiEndpoint) -> BenchFault:
-    """What an RMCP+ status code (table 13-15) means."""
+    """Translate an RMCP+ status code (table 13-15) into an error."""
     words = f"{error.msc_desc} (status 0x{error.msc:02x})"
     if error.msc in _LOGIN_STATUS:
         return AuthenticationFailed(f"{subject}: user {end.user} or the password is refused: {words}")

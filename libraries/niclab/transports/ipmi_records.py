@@ -1,4 +1,4 @@
-"""What the numbers of IPMI mean: sensor units and states, and the words of the event log. No network here.
+"""The meaning of IPMI's numbers: sensor units and states, and the words of the event log. No network here.
 
 Tables are those of the IPMI v2.0 specification, revision 1.1.
 """
@@ -103,7 +103,7 @@ def unit(base: int, modifier: int, modifier_use: int, percentage: bool) -> str |
 
 
 def kind(sensor_type: int, unit_text: str | None) -> SensorKind:
-    """What a sensor measures; power has no sensor type of its own in IPMI, its unit tells."""
+    """Return the quantity that a sensor measures; power has no sensor type of its own in IPMI, its unit tells."""
     return SensorKind.POWER if unit_text == "W" else KINDS.get(sensor_type, SensorKind.OTHER)
 
 

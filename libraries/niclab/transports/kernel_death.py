@@ -1,4 +1,4 @@
-"""What a dying kernel writes on its console, for Linux and FreeBSD."""
+"""The output of a dying kernel on its console, for Linux and FreeBSD."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class DeathWatch:
         self._reported = -1  # where the last reported line begins
 
     def feed(self, text: str) -> list[int]:
-        """Where lines with a sign begin, as positions in the whole stream; ``text`` is what came next."""
+        """Return where lines with a sign begin, as positions in the whole stream; ``text`` is what came next."""
         window = self._line + text
         found = []
         for match in _ANY.finditer(window):

@@ -1,4 +1,4 @@
-"""What the JSON of a Redfish service means. No network here.
+"""The meaning of a Redfish service's JSON. No network here.
 
 Resources are those of the DMTF's DSP0268: Thermal, Power, Sensor, LogEntry, ComputerSystem.
 """
@@ -125,7 +125,7 @@ def _sensor(item: Json, kind: SensorKind, reading: object, unit: str | None) -> 
 
 
 def is_event_log(service: Json) -> bool:
-    """Whether a LogService is the system event log."""
+    """Return True if a LogService is the system event log."""
     return service.get("LogEntryType") == "SEL" or str(service.get("Id", "")).upper() == "SEL"
 
 

@@ -211,7 +211,7 @@ class SerialConsole:
             return self._transcript.end
 
     def text_since(self, mark: int) -> str:
-        """What the console has said since ``mark``.
+        """Return the console's output since ``mark``.
 
         Raises:
             BenchFault: When part of it is no longer kept (about the last 8 million characters are).

@@ -25,7 +25,7 @@ from niclab.transports.snmp_records import Instance, Value, ValueKind
 
 ANSWER_WITHIN_S = 1.0
 RETRIES = 2
-"""Of a lost datagram; a SET that is carried out twice leaves what one leaves."""
+"""Retries of a lost datagram; a SET that is carried out twice has the effect of one."""
 CALL_WITHIN_S = 8.0
 """Deadline of one exchange; with v3 the agent's engine may have to be asked for first, with retries of its own."""
 PROBE_WITHIN_S = 1.0
@@ -204,7 +204,7 @@ def _drop_engine() -> None:
 
 
 def _logins(endpoint: SnmpEndpoint) -> tuple[Any, Any]:
-    """What reads and what writes."""
+    """Return the login that reads and the one that writes."""
     login = endpoint.login
     if isinstance(login, Communities):
         of_vlan = "" if endpoint.bridge_vlan is None else f"@{endpoint.bridge_vlan}"
@@ -246,7 +246,7 @@ def _reading(name: str, oid: str, value: Any) -> Reading | Missing:
 
 
 class _Presence(Enum):
-    """What is at an address: an agent, a machine where nothing listens, or nothing that answers."""
+    """The answer at an address: an agent, a machine where nothing listens, or nothing that answers."""
 
     THERE = "there"
     CLOSED = "closed"

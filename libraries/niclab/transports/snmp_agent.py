@@ -46,7 +46,7 @@ _WANTED = {
     "undoFailed": "look at the switch's own log, and at what it is set to now",
     "genErr": "look at the switch's own log",
 }
-"""What is wanted where an agent answers with an error status (RFC 3416, section 3)."""
+"""Expectation to report where an agent answers with an error status (RFC 3416, section 3)."""
 
 
 class SnmpRefused(BenchFault):
@@ -62,7 +62,7 @@ class NoSuchVariable(BenchFault):
 
 
 class Missing(Enum):
-    """What is in place of a value; how messages call it."""
+    """The exception in place of a value; the value of the member is how messages call it."""
 
     OBJECT = "no such variable (noSuchObject)"
     INSTANCE = "no such row (noSuchInstance)"
@@ -86,7 +86,7 @@ class Refusal(Exception):
 
 
 class _Unseen(Exception):
-    """What was written is not read back."""
+    """A written value is not read back."""
 
 
 class SnmpAgent(ABC):

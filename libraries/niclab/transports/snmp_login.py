@@ -1,4 +1,4 @@
-"""Where an SNMP agent is, and how one logs in there."""
+"""The address of an SNMP agent, and the login there."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import Enum
 
 
 class Auth(Enum):
-    """How v3 messages are signed (RFC 7860; ``sha``: RFC 3414)."""
+    """The algorithm that signs v3 messages (RFC 7860; ``sha``: RFC 3414)."""
 
     SHA = "sha"
     SHA256 = "sha256"
@@ -16,7 +16,7 @@ class Auth(Enum):
 
 
 class Privacy(Enum):
-    """How v3 messages are encrypted (``aes128``: RFC 3826; the longer ones as most vendors do them)."""
+    """The cipher of v3 messages (``aes128``: RFC 3826; the longer ones as most vendors do them)."""
 
     AES128 = "aes128"
     AES192 = "aes192"

@@ -11,7 +11,7 @@ from enum import Enum
 
 
 class ValueKind(Enum):
-    """What a value is on the wire; the value of the member is how messages call it."""
+    """The type of a value on the wire; the value of the member is how messages call it."""
 
     INTEGER = "an INTEGER"
     GAUGE = "a Gauge32"

@@ -60,7 +60,7 @@ class SshHost:
         self.endpoint = endpoint
         self.on_result = on_result
         self.calls = 0
-        """How often the host was asked anything: to run a command, to begin one, to take or give a file."""
+        """Number of requests to the host: to run a command, to begin one, to take or give a file."""
         self._link = SshLink(endpoint)
         self._commands = SshCommands(self._link)
 
@@ -171,7 +171,7 @@ class SshHost:
             raise BenchFault(f"{self.name}: {remote} has {size} bytes after {len(data)} were written")
 
     def read_text(self, remote: str, *, timeout_s: float = 60) -> str:
-        """What the file ``remote`` holds; also for files of /proc and /sys, whose length says nothing."""
+        """Return the content of the file ``remote``; also for files of /proc and /sys, whose length says nothing."""
         return self.run(f"cat -- {shlex.quote(remote)}", timeout_s=timeout_s, check=True).stdout
 
     def get_host_key(self, *, timeout_s: float = CONNECT_WITHIN_S) -> str:

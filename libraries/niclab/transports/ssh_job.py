@@ -95,7 +95,7 @@ case "$s" in status*) cat "$1/out" && cat "$1/err" >&2 && rm -rf "$1" ;; esac
 
 
 class Runner(Protocol):
-    """What a job needs of its host."""
+    """The part of a host that a job needs."""
 
     @property
     def name(self) -> str: ...
@@ -226,11 +226,11 @@ class Job:
         return state, out, answer.stderr
 
     def output(self) -> str:
-        """What it has written to stdout so far."""
+        """The job's standard output so far."""
         return self._result.stdout if self._result is not None else self._read("out")
 
     def errors(self) -> str:
-        """What it has written to stderr so far."""
+        """The job's standard error so far."""
         return self._result.stderr if self._result is not None else self._read("err")
 
     def stop(self, term_s: float = 5) -> Result:
@@ -272,7 +272,7 @@ class Job:
         return self._state(self.host.run(script, check=True).stdout)
 
     def _state(self, answer: str) -> _Ended | None:
-        """How it ended, None while it runs."""
+        """Return how it ended, None while it runs."""
         words = answer.split()
         if words == ["running"]:
             return None

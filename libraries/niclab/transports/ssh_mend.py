@@ -1,4 +1,4 @@
-"""What to do when an SSH login fails, by the cause."""
+"""The remedy for an SSH login that fails, by the cause."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ _TAIL_CHARACTERS = 300
 
 @dataclass(frozen=True)
 class SshEndpoint:
-    """Where and as whom to log in.
+    """The address and the login of a host.
 
     ``name`` is the subject of every message ("dut"). At least one of ``key_file`` and ``password`` is needed.
     ``known_hosts`` is an OpenSSH known_hosts file; a host whose key is not in it is refused. ``jump`` is logged in to
@@ -34,7 +34,7 @@ class SshEndpoint:
 
 @dataclass(frozen=True)
 class Result:
-    """How a command ended.
+    """The result of a command that ended.
 
     ``exit_status`` is None when a signal ended it; ``signal`` is then the name without SIG ("KILL"), else None.
     Output that is not UTF-8 has U+FFFD in place of each wrong byte. ``seconds`` is the run time without the time it

@@ -51,7 +51,7 @@ class Stream(Protocol):
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended.
+    """The end of a command.
 
     Attributes:
         exit_status: None where a signal ended it.

@@ -44,7 +44,7 @@ class RealBench:
         return done.stdout
 
     def ssh(self, role: str, command: str) -> str:
-        """What ``command`` prints on the server; it must succeed."""
+        """Return the output of ``command`` on the server; it must succeed."""
         return self.must("ssh", role, command).strip()
 
     def start_ssh(self, role: str, command: str) -> subprocess.Popen[str]:
@@ -89,7 +89,7 @@ def wait_for(condition: Callable[[], T | None], what: str, within_s: float) -> T
 
 
 def elapsed_s(action: Callable[[], object]) -> float:
-    """How long the action takes, in seconds."""
+    """Return the duration of the action in seconds."""
     began = time.monotonic()
     action()
     return time.monotonic() - began

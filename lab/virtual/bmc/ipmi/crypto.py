@@ -26,8 +26,9 @@ _BLOCK_BYTES = 16
 class Suite:
     """The algorithms of a cipher suite (IPMI table 22-20); the numbers are those on the wire.
 
-    :ivar hash: of all HMACs of the suite.
-    :ivar tag_bytes: length of integrity tags, the leading bytes of the HMAC.
+    Attributes:
+        hash: Of all HMACs of the suite.
+        tag_bytes: Length of integrity tags, the leading bytes of the HMAC.
     """
 
     number: int
@@ -49,7 +50,7 @@ class CipherSuite(Enum):
 
 
 class Keys:
-    """What a session signs and encrypts with, made from the session integrity key (IPMI 13.32)."""
+    """The keys with which a session signs and encrypts, made from the session integrity key (IPMI 13.32)."""
 
     def __init__(self, suite: CipherSuite, session_integrity_key: bytes) -> None:
         self.suite = suite
@@ -75,7 +76,8 @@ class Keys:
     def decrypt(self, secret: bytes) -> bytes:
         """Undo :meth:`encrypt`.
 
-        :raises MalformedError: wrong length or padding.
+        Raises:
+            MalformedError: Wrong length or padding.
         """
         if len(secret) < 2 * _BLOCK_BYTES or len(secret) % _BLOCK_BYTES:
             raise MalformedError(f"{len(secret)} encrypted bytes")

@@ -100,7 +100,7 @@ class Lan(asyncio.DatagramProtocol):
         await self._serve_request(session, message, is_new)
 
     async def _serve_setup(self, header: Header, peer: Peer) -> None:
-        """What comes outside of sessions."""
+        """Serve a message that comes outside of sessions."""
         if header.is_authenticated or header.is_encrypted:
             raise MalformedError("authenticated or encrypted outside of sessions")
         answer: bytes | None
@@ -157,7 +157,8 @@ class Lan(asyncio.DatagramProtocol):
 def _unpack(session: Session, header: Header) -> Message:
     """The request in a packet of a session.
 
-    :raises MalformedError: not signed by the session's key, not encrypted, or not a request.
+    Raises:
+        MalformedError: Not signed by the session's key, not encrypted, or not a request.
     """
     if not (header.is_authenticated and header.is_encrypted):
         raise MalformedError("not authenticated and encrypted inside a session")

@@ -48,7 +48,8 @@ class Rmcp:
     def parse(cls, packet: bytes) -> Rmcp:
         """Take the header off.
 
-        :raises MalformedError: no RMCP, or an RMCP acknowledge.
+        Raises:
+            MalformedError: No RMCP, or an RMCP acknowledge.
         """
         if len(packet) < 5 or packet[0] != RMCP_VERSION:
             raise MalformedError("no RMCP packet")
@@ -64,7 +65,8 @@ class Rmcp:
 def pong(ping: bytes) -> bytes:
     """The answer to an ASF presence ping (IPMI table 13-5): IPMI is supported.
 
-    :raises MalformedError: not a ping.
+    Raises:
+        MalformedError: Not a ping.
     """
     if len(ping) < 8 or ping[:4] != _ASF_IANA or ping[4] != 0x80:
         raise MalformedError("no ASF ping")
@@ -76,7 +78,8 @@ def pong(ping: bytes) -> bytes:
 class Header:
     """An RMCP+ session header (IPMI table 13-8) with the bytes it describes.
 
-    :ivar whole: header, payload and what follows: padding, pad length, next header, integrity tag.
+    Attributes:
+        whole: Header, payload and what follows: padding, pad length, next header, integrity tag.
     """
 
     payload_type: int
@@ -91,7 +94,8 @@ class Header:
     def parse(cls, content: bytes) -> Header:
         """Read the header.
 
-        :raises MalformedError: too short, or an OEM payload.
+        Raises:
+            MalformedError: Too short, or an OEM payload.
         """
         if len(content) < 12:
             raise MalformedError("RMCP+ header too short")
@@ -104,9 +108,10 @@ class Header:
         )
 
     def signed_and_tag(self, tag_bytes: int) -> tuple[bytes, bytes]:
-        """What the integrity tag covers, and the tag.
+        """Return the bytes that the integrity tag covers, and the tag.
 
-        :raises MalformedError: when there is no room for padding, pad length, next header and tag.
+        Raises:
+            MalformedError: When there is no room for padding, pad length, next header and tag.
         """
         if len(self.whole) < 12 + len(self.payload) + 2 + tag_bytes:
             raise MalformedError("no room for an integrity tag")
@@ -127,7 +132,8 @@ def with_trailer(packet: bytes) -> bytes:
 def parse_v15(content: bytes) -> bytes:
     """The IPMI message in a packet with an IPMI 1.5 header outside of sessions.
 
-    :raises MalformedError: too short, inside a session, or authenticated.
+    Raises:
+        MalformedError: Too short, inside a session, or authenticated.
     """
     if len(content) < 10 or content[0] != 0:
         raise MalformedError("no unauthenticated IPMI 1.5 packet")
@@ -148,8 +154,9 @@ def pack_v15(message: bytes) -> bytes:
 class Message:
     """An IPMI request (IPMI table 13-8, LAN message format).
 
-    :ivar addresses: responder and requester address.
-    :ivar luns: responder and requester LUN.
+    Attributes:
+        addresses: Responder and requester address.
+        luns: Responder and requester LUN.
     """
 
     netfn: int
@@ -163,7 +170,8 @@ class Message:
     def parse(cls, message: bytes) -> Message:
         """Read and check a request.
 
-        :raises MalformedError: too short, wrong check sums, or a response.
+        Raises:
+            MalformedError: Too short, wrong check sums, or a response.
         """
         if len(message) < 7:
             raise MalformedError("IPMI message too short")

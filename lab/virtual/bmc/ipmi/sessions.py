@@ -23,7 +23,7 @@ MAX_SESSIONS = 16
 MAX_OPENING = 16
 """Sessions being opened; beyond that the oldest is forgotten, so that nobody can lock others out."""
 SEQUENCE_WINDOW = 16
-"""How far behind the newest a session sequence number may be (IPMI 6.12.13)."""
+"""Most by which a session sequence number may be behind the newest (IPMI 6.12.13)."""
 
 LEVELS = {Privilege.USER: 2, Privilege.OPERATOR: 3, Privilege.ADMINISTRATOR: 4}
 """Privilege levels on the wire."""
@@ -95,9 +95,10 @@ class Exchange:
 class Session:
     """An open session.
 
-    :ivar limit: highest privilege level it may take.
-    :ivar level: privilege level it has.
-    :ivar last: the last request with its answer.
+    Attributes:
+        limit: Highest privilege level it may take.
+        level: Privilege level it has.
+        last: The last request with its answer.
     """
 
     session_id: int
@@ -117,7 +118,8 @@ class Session:
     def is_new(self, sequence: int) -> bool:
         """Note a sequence number; ``False`` when it was there before.
 
-        :raises MalformedError: outside of the window: old, or far ahead.
+        Raises:
+            MalformedError: Outside of the window: old, or far ahead.
         """
         if sequence in self.seen_sequences:
             return False
@@ -132,7 +134,8 @@ class Session:
 class Sessions:
     """All sessions of a BMC.
 
-    :param guid: 16 bytes, part of the key exchange.
+    Args:
+        guid: 16 bytes, part of the key exchange.
     """
 
     def __init__(self, users: list[User], guid: bytes, timeout_s: float = SESSION_TIMEOUT_S) -> None:
@@ -159,7 +162,8 @@ class Sessions:
     def open(self, request: bytes) -> bytes:
         """Answer an Open Session Request (IPMI 13.17, 13.18).
 
-        :raises MalformedError: too short, or not three algorithm payloads.
+        Raises:
+            MalformedError: Too short, or not three algorithm payloads.
         """
         if len(request) != 32:
             raise MalformedError(f"Open Session Request of {len(request)} bytes")
@@ -188,7 +192,8 @@ class Sessions:
     def rakp1(self, request: bytes) -> bytes:
         """Answer RAKP message 1 with message 2 (IPMI 13.20, 13.21).
 
-        :raises MalformedError: too short, or of a session nobody is opening.
+        Raises:
+            MalformedError: Too short, or of a session nobody is opening.
         """
         if len(request) < 28 or len(request) < 28 + request[27]:
             raise MalformedError(f"RAKP 1 of {len(request)} bytes")
@@ -220,7 +225,8 @@ class Sessions:
     def rakp3(self, request: bytes, peer: tuple[str, int]) -> bytes | None:
         """Answer RAKP message 3 with message 4 and begin the session; no answer when the client gives up.
 
-        :raises MalformedError: too short, or of a session nobody is opening.
+        Raises:
+            MalformedError: Too short, or of a session nobody is opening.
         """
         if len(request) < 8:
             raise MalformedError(f"RAKP 3 of {len(request)} bytes")

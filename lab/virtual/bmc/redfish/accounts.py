@@ -1,4 +1,4 @@
-"""Who is asking: Basic authentication and sessions."""
+"""The identity of a Redfish client: Basic authentication and sessions."""
 
 from __future__ import annotations
 
@@ -76,7 +76,8 @@ class Accounts:
     def open(self, user: User) -> RedfishSession:
         """Begin a session.
 
-        :raises TooManySessionsError: when there are ``MAX_SESSIONS``.
+        Raises:
+            TooManySessionsError: When there are ``MAX_SESSIONS``.
         """
         if len(self.sessions) >= MAX_SESSIONS:
             raise TooManySessionsError

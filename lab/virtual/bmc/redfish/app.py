@@ -1,4 +1,4 @@
-"""Which path does what, and who may."""
+"""The routes of the service: the action of each path, and who may take it."""
 
 from __future__ import annotations
 

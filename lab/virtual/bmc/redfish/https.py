@@ -77,7 +77,8 @@ Handler = Callable[[HttpRequest], Awaitable[HttpResponse]]
 def tls_context(certificate: Path, key: Path) -> ssl.SSLContext:
     """The server side of TLS 1.2 and later.
 
-    :raises ConfigError: when the files are no certificate and its key.
+    Raises:
+        ConfigError: When the files are no certificate and its key.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -112,7 +113,8 @@ async def serve(handler: Handler, address: IPv4Address, port: int, context: ssl.
 async def _serve_one(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, handler: Handler) -> bool:
     """Answer one request.
 
-    :return: whether the connection goes on.
+    Returns:
+        Whether the connection goes on.
     """
     try:
         async with asyncio.timeout(IDLE_S):

@@ -14,7 +14,7 @@ REGISTRY = "Base.1.8"
 
 @dataclass(frozen=True)
 class Text:
-    """A message of the registry; ``%1``, ``%2``, ... stand for its arguments."""
+    """A message of the registry; ``%1``, ``%2``, ... are its arguments."""
 
     status: HTTPStatus
     message: str

@@ -242,7 +242,7 @@ def entry(bmc: Bmc, record: LogRecord) -> Json:
 
 
 def session_service() -> Json:
-    """Where sessions are made."""
+    """The resource at which sessions are made."""
     return _resource(SESSION_SERVICE, "#SessionService.v1_1_6.SessionService", "Session service") | {
         "ServiceEnabled": True,
         "SessionTimeout": 1800,

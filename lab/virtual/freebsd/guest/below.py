@@ -30,7 +30,7 @@ class ToolMissing(Exception):
 
 
 def facts() -> Mapping[str, Any]:
-    """What this server and its card are."""
+    """Return the facts of this server and its card."""
     folder = f"{ROOT}/etc/bsd"
     if folder not in sys.path:
         sys.path.insert(0, folder)
@@ -67,7 +67,8 @@ def write(path: str, text: str) -> None:
 def run(*words: str) -> tuple[int, str, str]:
     """Exit status, output and errors of a tool of the system below.
 
-    :raises ToolMissing: when it is not there.
+    Raises:
+        ToolMissing: When it is not there.
     """
     out, err = os.pipe(), os.pipe()
     child = os.fork()
@@ -94,7 +95,7 @@ def _become(words: tuple[str, ...], out: int, err: int) -> None:
 
 
 def _both(out: int, err: int) -> tuple[str, str]:
-    """What comes out of two pipes, until both have ended."""
+    """Return the output of two pipes, once both have ended."""
     import select
 
     found: dict[int, list[bytes]] = {out: [], err: []}
@@ -143,7 +144,8 @@ _FUNCTIONS: dict[str, dict[str, str]] = {}
 def functions(*, again: bool = False) -> dict[str, dict[str, str]]:
     """PCI address -> vendor, device and the Linux driver that is bound (or empty), of every function.
 
-    :param again: look again, after drivers have come or gone.
+    Args:
+        again: Look again, after drivers have come or gone.
     """
     if _FUNCTIONS and not again:
         return _FUNCTIONS

@@ -43,7 +43,7 @@ def rc_bsd(_: list[str]) -> int:
 
 
 def _console() -> None:
-    """What is written to the console is in the message buffer as well."""
+    """Send what is written to the console to the message buffer as well."""
     console = f"{ROOT}/dev/console"
     with open(f"{ROOT}/proc/sys/kernel/printk_devkmsg", "w", encoding="ascii") as setting:
         setting.write("on\n")
@@ -83,7 +83,7 @@ def _own_environment() -> dict[str, str]:
 
 
 def loader_settings() -> dict[str, str]:
-    """What /boot/loader.conf sets; a line that the loader does not understand is reported and ends its reading."""
+    """Return the settings of /boot/loader.conf; a line that it does not understand is reported and ends it."""
     found: dict[str, str] = {}
     for number, line in enumerate((read(LOADER_CONF) or "").splitlines(), 1):
         text = line.partition("#")[0].strip()

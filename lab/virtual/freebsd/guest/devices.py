@@ -47,7 +47,7 @@ def _newbus(device: Device) -> Leaves:
 
 
 def _function(device: Device, fact: Mapping[str, Any]) -> Leaves:
-    """What the driver says of a PCI function: versions, and its own settings."""
+    """Yield the driver's leaves of a PCI function: versions, and its own settings."""
     from below import netdevs, run
 
     assert device.address is not None
@@ -70,7 +70,7 @@ def _function(device: Device, fact: Mapping[str, Any]) -> Leaves:
 
 
 def _port(device: Device, fact: Mapping[str, Any]) -> Leaves:
-    """What the driver says of a port: its counters, and settings that act on the card."""
+    """Yield the driver's leaves of a port: its counters, and settings that act on the card."""
     for leaf, (file, divisor) in fact["counters"].items():
         text = read(f"/sys/class/net/{device.name}/statistics/{file}")
         if text is not None:
@@ -80,7 +80,7 @@ def _port(device: Device, fact: Mapping[str, Any]) -> Leaves:
 
 
 def _statistics(device: Device, fact: Mapping[str, Any], branch: list[str]) -> Leaves:
-    """What the driver below counts of a port, over all queues; only for who asks for their branch, or for all."""
+    """Yield a port's counters of the driver below, over all queues; only if their branch, or all, is asked for."""
     from below import run
 
     wanted = {leaf: name for leaf, name in fact["statistics"].items() if branch in ([], [leaf.partition(".")[0]])}
@@ -96,7 +96,8 @@ def _statistics(device: Device, fact: Mapping[str, Any], branch: list[str]) -> L
 def change(name: str, value: str) -> str:
     """Set a device's setting, and return what it is then.
 
-    :raises Refusal: in the words of sysctl.
+    Raises:
+        Refusal: In the words of sysctl.
     """
     _, driver, unit, leaf = (name.split(".", 3) + [""] * 4)[:4]
     fact = drivers().get(driver)

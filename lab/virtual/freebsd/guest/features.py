@@ -83,7 +83,8 @@ def named(bits: int) -> str:
 def change(iface: str, word: str) -> None:
     """Carry out a word such as ``-txcsum``.
 
-    :raises Refusal: as ifconfig says it.
+    Raises:
+        Refusal: As ifconfig says it.
     """
     on, name = not word.startswith("-"), word.removeprefix("-")
     fact = fact_of(iface)
@@ -132,7 +133,7 @@ def _take_along(
     now: Mapping[str, tuple[bool, bool]],
     state: dict[str, str],
 ) -> None:
-    """What the driver clears together with this one; the kernel below must not bring it back by itself later.
+    """Keep off what the driver clears with this one, so that the kernel below does not bring it back by itself later.
 
     Where it has left such a feature on, that is the card's doing and stays to be seen.
     """

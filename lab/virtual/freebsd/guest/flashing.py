@@ -8,14 +8,15 @@ from below import ROOT, Refusal, kernel_says, netdevs, run, units
 from kld import found
 
 IMAGE_AT = 4096
-"""Where the image begins in the file of its module."""
+"""Offset of the image in the file of its module."""
 _FIRMWARE = "/usr/lib/firmware"
 
 
 def by_module(oid: str, device: str, module: str) -> None:
     """Write the image of a firmware module into the card of ``device``.
 
-    :raises Refusal: in the words of sysctl; why, the kernel says.
+    Raises:
+        Refusal: In the words of sysctl; why, the kernel says.
     """
     _, path = found(module) if module and "/" not in module else (module, None)
     if path is None:

@@ -123,7 +123,7 @@ def _flags(iface: str) -> str:
 
 
 def _options(iface: str) -> tuple[int, int]:
-    """Of a lagg what all its ports have; of a VLAN what its parent does behind a tag."""
+    """Return the options of an interface: of a lagg the ones all ports have, of a VLAN its parent's behind a tag."""
     if links.is_lagg(iface):
         pairs = [features.options(member) for member in links.members(iface)] or [(0, 0)]
         able, on = pairs[0]

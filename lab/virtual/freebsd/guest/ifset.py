@@ -1,4 +1,4 @@
-"""What ifconfig changes: state, MTU, addresses, options, names, and the stacked interfaces lagg(4) and vlan(4)."""
+"""The changes that ifconfig makes: state, MTU, addresses, options, names, and the interfaces lagg(4) and vlan(4)."""
 
 from __future__ import annotations
 
@@ -86,7 +86,8 @@ def _tagged(below: str, name: str, tag: str) -> str | None:
 def change(iface: str, words: list[str]) -> int:
     """Carry out the words of a command line in their order.
 
-    :raises Refusal: as ifconfig says it.
+    Raises:
+        Refusal: As ifconfig says it.
     """
     rest = list(words)
     while rest:
@@ -277,6 +278,6 @@ def _ip(*words: str) -> None:
 
 
 def _reason(said: str) -> str:
-    """What the kernel below answers, in the words of this system."""
+    """Translate the answer of the kernel below into the words of this system."""
     words = said.strip().rpartition("RTNETLINK answers: ")[2].partition("\n")[0]
     return {"File exists": "File exists", "No such device": "No such device"}.get(words, words or "Invalid argument")

@@ -1,4 +1,4 @@
-"""kldload, kldunload and kldstat: module files in /boot, which stand for drivers of the kernel below."""
+"""kldload, kldunload and kldstat: module files in /boot, which represent drivers of the kernel below."""
 
 from __future__ import annotations
 
@@ -48,7 +48,8 @@ def kldload(arguments: list[str]) -> int:
 def load(name: str, *, silent: bool = False) -> int:
     """Load a module; its id, 0 when it was loaded already and nobody minds.
 
-    :raises Refusal: as kldload says it.
+    Raises:
+        Refusal: As kldload says it.
     """
     file, path = found(name)
     module = file.removesuffix(".ko")
@@ -93,7 +94,8 @@ def kldunload(arguments: list[str]) -> int:
 def unload(file: str) -> None:
     """Unload a module file.
 
-    :raises Refusal: when it is in use.
+    Raises:
+        Refusal: When it is in use.
     """
     known = remembered("klds")
     linux = _linux(file.removesuffix(".ko"))
@@ -176,7 +178,7 @@ def contents(file: str) -> list[tuple[int, str]]:
 
 
 def _driver_modules(module: str | None) -> list[str]:
-    """What the drivers of a module file, or of the kernel, are called: ``pci/oce``, ``t5nex/cxl``."""
+    """Return the names of the drivers in a module file, or in the kernel: ``pci/oce``, ``t5nex/cxl``."""
     names = []
     for driver, fact in drivers().items():
         if (fact["module"] == module) if module else fact["built_in"]:
@@ -227,7 +229,7 @@ def rename(old: str, new: str) -> None:
 
 
 def _forget(iface: str) -> None:
-    """What was set of an interface is gone with its driver."""
+    """Forget the settings of an interface, which is gone with its driver."""
     if remembered(f"options-{iface}"):
         remember(f"options-{iface}", {})
     if iface in remembered("were-up"):

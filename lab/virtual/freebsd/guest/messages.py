@@ -17,7 +17,7 @@ _LINK = (("Link is Up", "UP"), ("Link is Down", "DOWN"))
 _ERROR = 3
 _USER = 8
 _ESCAPED = re.compile(r"\\x([0-9a-f]{2})")
-"""How /dev/kmsg writes what cannot be printed, and a backslash."""
+"""Form in which /dev/kmsg writes what cannot be printed, and a backslash."""
 
 
 def dmesg(arguments: list[str]) -> int:

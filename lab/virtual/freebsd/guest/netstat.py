@@ -103,7 +103,7 @@ def _print(columns: list[str], rows: list[list[str]], *, wide: bool) -> None:
 
 
 def _udp() -> int:
-    """What UDP has counted, in the words of ``udp_stats`` (usr.bin/netstat/inet.c)."""
+    """Print the counters of UDP, in the words of ``udp_stats`` (usr.bin/netstat/inet.c)."""
     rows = [line.split() for line in (read("/proc/net/snmp") or "").splitlines() if line.startswith("Udp:")]
     counts = dict(zip(rows[0][1:], map(int, rows[1][1:]), strict=True))
     lost = ("InCsumErrors", "NoPorts", "RcvbufErrors")

@@ -63,7 +63,7 @@ _PATHS: dict[str, list[str]] = {}
 
 
 def path(address: str) -> list[str]:
-    """What leads to a function: the root of its bus (``pci0000:80``), the bridges, the function itself."""
+    """Return the path to a function: the root of its bus (``pci0000:80``), the bridges, the function itself."""
     if address not in _PATHS:
         _PATHS[address] = _path(address)
     return _PATHS[address]

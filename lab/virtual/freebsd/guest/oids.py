@@ -49,7 +49,8 @@ def tree(name: str) -> Iterator[tuple[str, str]]:
 def change(name: str, value: str) -> str:
     """Set it, and return what it is then.
 
-    :raises Refusal: in the words of sysctl.
+    Raises:
+        Refusal: In the words of sysctl.
     """
     if name.startswith("dev."):
         return devices.change(name, value)

@@ -1,4 +1,4 @@
-"""What the kernel says when a driver finds its devices."""
+"""The kernel's messages when a driver finds its devices."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from below import Refusal, read, release
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 _FAMILIES = {"inet": "Internet", "inet6": "Internet6"}
 _UP, _GATEWAY, _REJECT = 0x1, 0x2, 0x200
-"""Of both kernels (sys/net/route.h, include/uapi/linux/route.h), the last of the one below."""
+"""Flags of both kernels (sys/net/route.h, include/uapi/linux/route.h), the last of the one below."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,8 @@ class Route:
 def show(family: str | None, *, wide: bool) -> None:
     """Print the routes of one family, or of both.
 
-    :raises Refusal: for another family.
+    Raises:
+        Refusal: For another family.
     """
     if family is not None and family not in _FAMILIES:
         raise Refusal(f"netstat: {family}: unknown address family")
@@ -46,7 +47,7 @@ def show(family: str | None, *, wide: bool) -> None:
 
 
 def _inet() -> list[Route]:
-    """Of /proc/net/route: interface, network, gateway, flags, counts, metric, mask, as the kernel keeps them."""
+    """Read /proc/net/route: interface, network, gateway, flags, counts, metric, mask, as the kernel keeps them."""
     found = []
     for line in (read("/proc/net/route") or "").splitlines()[1:]:
         words = line.split()
@@ -59,14 +60,14 @@ def _inet() -> list[Route]:
 
 
 def _inet6() -> list[Route]:
-    """Of /proc/net/ipv6_route: network, length, source, length, gateway, metric, counts, flags, interface."""
+    """Read /proc/net/ipv6_route: network, length, source, length, gateway, metric, counts, flags, interface."""
     found = []
     for line in (read("/proc/net/ipv6_route") or "").splitlines():
         words = line.split()
         network = ipaddress.IPv6Network((bytes.fromhex(words[0]), int(words[1], 16)))
         flags, iface = int(words[8], 16), _here(words[9])
         if network.is_multicast or flags & _REJECT or not flags & _UP or network.prefixlen == network.max_prefixlen:
-            continue  # those of own addresses are told by the addresses
+            continue  # those of own addresses follow from the addresses
         gateway = ipaddress.IPv6Address(bytes.fromhex(words[4]))
         zone = f"%{iface}" if gateway.is_link_local else ""
         leads = f"{gateway}{zone}" if flags & _GATEWAY else f"link#{links.index(iface)}"

@@ -23,7 +23,8 @@ _MODULES = (
 def serve(run: Callable[[list[str]], int]) -> None:
     """Answer until the end of the system.
 
-    :param run: carries out a command line and returns its exit status.
+    Args:
+        run: Carries out a command line and returns its exit status.
     """
     for name in _MODULES:
         importlib.import_module(name)

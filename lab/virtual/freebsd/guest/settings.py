@@ -8,7 +8,7 @@ from below import Refusal, remembered, run
 TIMERS = (1, 5, 10, 50, 100, 200)
 PACKETS = (1, 8, 16, 32)
 _RINGS = {"qsize_rxq": "RX Mini", "qsize_txq": "TX"}
-"""Of ethtool: what Linux' driver calls RX Mini is the queue of responses, which the size stands for here."""
+"""Ring names of ethtool: RX Mini of Linux' driver is the queue of responses, which the size means here."""
 _BEFORE_UP = (*_RINGS, "holdoff_pktc_idx")
 """Taken only until the interface is marked up for the first time (cxgbe(4))."""
 _PAUSE_RX, _PAUSE_TX, _AUTONEG = 1, 2, 4
@@ -35,7 +35,8 @@ def shown(iface: str, leaf: str) -> str:
 def change(iface: str, leaf: str, value: str) -> str:
     """Set it, and return what it is then.
 
-    :raises Refusal: in the words of sysctl, for what the driver or the card refuses.
+    Raises:
+        Refusal: In the words of sysctl, for what the driver or the card refuses.
     """
     if not value.lstrip("-").isdecimal():
         raise Refusal(f"invalid integer '{value}'")

@@ -1,4 +1,4 @@
-"""What a FreeBSD server says of itself, its kernel environment, its services and how it is restarted."""
+"""The reports of a FreeBSD server on itself, its kernel environment, its services, and its restart."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def service(arguments: list[str]) -> int:
         print("Performing sanity check on sshd configuration.")
         return 0
     if action in ("start", "stop", "restart", "reload"):
-        raise Refusal(f"{name}: this server's {name} cannot be told to {action}")
+        raise Refusal(f"{name}: this server's {name} cannot {action} on request")
     raise Refusal(f"{name}: unknown directive '{arguments[1]}'.\nUsage: {name} [start|stop|restart|status]")
 
 

@@ -1,1 +1,4 @@
-"""What the agent shows: one module a MIB, and the tree that holds them all. Nothing here knows of SNMP's messages."""
+"""The objects of the agent: one module a MIB, and the tree that holds them all.
+
+Nothing here knows of SNMP's messages.
+"""

@@ -17,7 +17,7 @@ from switch.mib.tree import Column, Oid, Refusal, SetError, Syntax, Table
 LAG = (1, 2, 840, 10006, 300, 43, 1)
 TRUE, FALSE = 1, 2
 ADMIN_STATES = State.ACTIVITY | State.TIMEOUT | State.AGGREGATION
-"""What an administrator may decide (802.1AX-2014, 7.3.2.1.20); the rest follows from the protocol."""
+"""States that an administrator may decide (802.1AX-2014, 7.3.2.1.20); the rest follows from the protocol."""
 KEYS = range(1, 65536)
 
 

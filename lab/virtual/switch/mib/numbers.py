@@ -1,4 +1,4 @@
-"""How ports and aggregations are numbered, and sets of ports written."""
+"""The numbers of ports and aggregations, and the form of sets of ports."""
 
 from __future__ import annotations
 

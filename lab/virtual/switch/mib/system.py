@@ -22,7 +22,8 @@ LONGEST_TEXT = 255
 def text(value: bytes, longest: int = LONGEST_TEXT) -> str:
     """A DisplayString that has been sent.
 
-    :raises SetError: when it is too long, or no ASCII.
+    Raises:
+        SetError: When it is too long, or no ASCII.
     """
     if len(value) > longest:
         raise SetError(Refusal.WRONG_LENGTH)

@@ -27,7 +27,7 @@ class Syntax(Enum):
 
 
 class Refusal(StrEnum):
-    """Why a SET is refused (RFC 3416, 4.2.5)."""
+    """The reason why a SET is refused (RFC 3416, 4.2.5)."""
 
     NOT_WRITABLE = "notWritable"
     WRONG_TYPE = "wrongType"
@@ -43,8 +43,9 @@ class Refusal(StrEnum):
 class SetError(Exception):
     """A SET is refused.
 
-    :ivar refusal: why.
-    :ivar position: which of its objects is the reason, from 0.
+    Attributes:
+        refusal: why.
+        position: Which of its objects is the reason, from 0.
     """
 
     def __init__(self, refusal: Refusal, position: int = 0) -> None:
@@ -54,7 +55,7 @@ class SetError(Exception):
 
 
 class Absent(Enum):
-    """Why there is nothing to read (RFC 3416, 4.2.1)."""
+    """The reason why there is nothing to read (RFC 3416, 4.2.1)."""
 
     NO_OBJECT = "noSuchObject"
     NO_INSTANCE = "noSuchInstance"
@@ -64,10 +65,11 @@ class Absent(Enum):
 class Column:
     """A column of a table.
 
-    :ivar read: row -> value.
-    :ivar write: changes the configuration it is given, for the row of this index; raises :class:`SetError`.
-    :ivar creates: a row that is not there may be written to.
-    :ivar first: it is written before the other objects of the same request.
+    Attributes:
+        read: Row -> value.
+        write: Changes the configuration it is given, for the row of this index; raises :class:`SetError`.
+        creates: A row that is not there may be written to.
+        first: It is written before the other objects of the same request.
     """
 
     number: int
@@ -82,7 +84,8 @@ class Column:
 class Table:
     """A table; scalars are columns of a table whose only row is ``.0``.
 
-    :ivar rows: index -> what :attr:`Column.read` is given.
+    Attributes:
+        rows: Index -> what :attr:`Column.read` is given.
     """
 
     entry: Oid
@@ -106,7 +109,8 @@ class Given:
 class Tree:
     """All tables.
 
-    :param version: changes when rows come or go; values are always read again.
+    Args:
+        version: Changes when rows come or go; values are always read again.
     """
 
     def __init__(self, tables: Iterable[Table], version: Callable[[], object]) -> None:
@@ -137,7 +141,8 @@ class Tree:
     def write(self, config: Config, given: list[Given]) -> None:
         """Change ``config`` as the request says.
 
-        :raises SetError: when any of its objects is refused; ``config`` is then worthless.
+        Raises:
+            SetError: When any of its objects is refused; ``config`` is then worthless.
         """
         self._refresh()
         found = [self._writable(position, one) for position, one in enumerate(given)]

@@ -28,7 +28,7 @@ class Bits:
     names: tuple[str, ...]
 
     def has(self, name: str, bit: int) -> bool:
-        """Whether the bit of this number and name is set."""
+        """Return True if the bit of this number and name is set."""
         return bool(int(self.hex, 16) >> bit & 1) if self.hex is not None else name in self.names
 
 

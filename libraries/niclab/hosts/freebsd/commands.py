@@ -1,4 +1,4 @@
-"""What every part of a FreeBSD host uses: its interfaces, devices and kernel settings."""
+"""Commands for every part of a FreeBSD host: its interfaces, devices and kernel settings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from niclab.hosts.names import interface_name
 
 _UNIT = re.compile(r"([a-z][A-Za-z0-9_]*?)([0-9]{1,4})")
 BOOT_ID = "niclab_boot_id"
-"""Where the kernel environment keeps the name of this boot."""
+"""The variable of the kernel environment that keeps the name of this boot."""
 
 _UNKNOWN_OID = "unknown oid"
 

@@ -1,4 +1,4 @@
-"""What several parts of a FreeBSD host use: settings of drivers and of the loader, in the words that they take."""
+"""Commands for several parts of a FreeBSD host: settings of drivers and of the loader, in the words that they take."""
 
 from __future__ import annotations
 

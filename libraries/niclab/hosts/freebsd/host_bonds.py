@@ -87,7 +87,7 @@ class FreeBsdBonds(FreeBsdCommands):
         return None
 
     def bond(self, name: str) -> Bond:
-        """What ifconfig says of a lagg, with the link of each port."""
+        """Return ifconfig's report of a lagg, with the link of each port."""
         bond = interface_name(self.name, name)
         shown, lagg = self._lagg(bond)
         command = " && ".join(["true", *(f"ifconfig {port.name}" for port in lagg.ports)])

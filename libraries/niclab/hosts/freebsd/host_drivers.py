@@ -54,7 +54,7 @@ class FreeBsdDrivers(FreeBsdCommands):
 
     @emulated("what `kldstat -v` says that the module's file, or the kernel, contains")
     def names_of(self, module: str) -> frozenset[str]:
-        """What a device that a module drives calls its driver: ``t5nex`` and ``cxl`` of ``if_cxgbe``.
+        """Return the driver names of devices that a module drives: ``t5nex`` and ``cxl`` of ``if_cxgbe``.
 
         Raises:
             BenchFault: When the module is neither loaded nor in the kernel.

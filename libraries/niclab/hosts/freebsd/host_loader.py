@@ -18,7 +18,7 @@ class FreeBsdLoader(FreeBsdCommands):
     """Settings that need a reboot, beyond what :class:`niclab.hosts.host.Host` asks of every system."""
 
     def loader_conf(self) -> LoaderConf:
-        """What the file sets; a file that is not there or empty sets nothing."""
+        """Return the settings of the file; a file that is missing or empty sets nothing."""
         text = self._run(f"if [ -e {_FILE} ]; then cat {_FILE}; fi")
         return self._understood(f"cat {_FILE}", read_loader_conf, text)
 

@@ -44,7 +44,7 @@ class FreeBsdSettings(FreeBsdDriverCommands):
 
     @emulated("`ifconfig -m`, by its labels; fixed is what ifconfig has no word for")
     def features(self, iface: str) -> Features:
-        """What the interface is capable of, by the labels of ifconfig (``TSO4``), and whether it is on.
+        """Return the capabilities of the interface, by the labels of ifconfig (``TSO4``), and whether each is on.
 
         ifconfig leaves the options out when none is on, and the capabilities when there are none: that is an error.
         """

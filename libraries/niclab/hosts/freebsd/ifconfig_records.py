@@ -1,4 +1,4 @@
-"""What FreeBSD's ifconfig says about interfaces. A field the text does not have is None."""
+"""Interfaces as FreeBSD's ifconfig reports them. A field the text does not have is None."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def lines_of_boot(text: str) -> tuple[KernelLine, ...]:
 
 
 def link_changes(text: str, iface: str) -> tuple[int, int] | None:
-    """How often the link of ``iface`` came and went since boot; None when the beginning of this boot is lost.
+    """Count how often the link of ``iface`` came and went since boot; None when the beginning of this boot is lost.
 
     While the boot's first line is in the buffer, nothing behind it has been overwritten.
     """

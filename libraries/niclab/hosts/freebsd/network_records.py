@@ -1,4 +1,4 @@
-"""What ifconfig and netstat say of an interface, in the records that every operating system fills."""
+"""Reports of ifconfig and netstat on an interface, in the records that every operating system fills."""
 
 from __future__ import annotations
 

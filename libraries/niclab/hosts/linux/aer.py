@@ -45,7 +45,7 @@ def read_aer(text: str) -> dict[str, int]:
 
 
 def read_unheard(text: str) -> tuple[str | None, str]:
-    """Why nobody would count an error of a device, and the rest of the text; no reason for no text at all.
+    """Return why no errors of a device are counted, and the rest of the text; no reason for no text at all.
 
     Args:
         text: Lines ``devctl=HEX`` and ``owner=os`` (``owner=`` where no AER driver has the root port), then counters.

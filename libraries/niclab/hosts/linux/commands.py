@@ -1,4 +1,4 @@
-"""What several parts of a Linux host use: commands of ethtool and firmware, in the words that they take."""
+"""Commands for several parts of a Linux host: of ethtool and firmware, in the words that they take."""
 
 from __future__ import annotations
 

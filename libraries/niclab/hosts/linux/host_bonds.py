@@ -87,7 +87,7 @@ class LinuxBonds(LinuxCommands):
         return f"{self._ethtool('-K', iface, {'lro': True})} || test $? -eq {_UNCHANGED}"
 
     def bond(self, name: str) -> Bond:
-        """What the driver says of a bond."""
+        """Return the driver's report of a bond."""
         return self._read(_bond_command(interface_name(self.name, name)), read_bonding)
 
     def settings(self, name: str) -> dict[str, str]:

@@ -20,7 +20,7 @@ class LinuxCounts(HostCommands):
     """See :class:`niclab.hosts.host.HostCounts` for the meaning of each method."""
 
     def cpu_times(self) -> CpuTimes:
-        """What each CPU has done since boot."""
+        """Return the time that each CPU has spent on each kind of work since boot."""
         return self._read_file("/proc/stat", read_proc_stat)
 
     def counters(self, iface: str) -> Counters:
@@ -33,7 +33,7 @@ class LinuxCounts(HostCommands):
         return Statistics(**{each.name: counted[each.name] for each in fields(Statistics)})
 
     def load(self, iface: str) -> Load:
-        """What each CPU has done since boot, and the kernel's counters of frames, lost ones with their cause."""
+        """Return the time of each CPU since boot, and the kernel's counters of frames, lost ones with their cause."""
         return self.read_load(iface, self._run(self.load_command(iface)))
 
     def load_command(self, iface: str) -> str:

@@ -51,7 +51,7 @@ class LinuxDrivers(HostCommands):
     """See :class:`niclab.hosts.host.HostDrivers` for the meaning of each method."""
 
     def names_of(self, module: str) -> frozenset[str]:
-        """What a device that a module drives calls its driver: the module's name."""
+        """Return the driver names of devices that a module drives: the module's name."""
         return frozenset({module_name(self.name, module)})
 
     def is_own_module(self, file: str) -> bool:

@@ -43,7 +43,7 @@ class LinuxLinks(HostCommands):
     """See :class:`niclab.hosts.host.HostLinks` for the meaning of each method."""
 
     def listeners(self, port: int) -> tuple[str, ...]:
-        """Who listens on a port anywhere, with TCP or UDP, one line each.
+        """Return the listeners on a port, at any address, with TCP or UDP, one line each.
 
         Args:
             port: Number of the port.

@@ -37,7 +37,7 @@ _EVIDENCE = (
 )
 
 _OF_PORTS = (("drivers", "-i"), ("coalescing", "-c"), ("rings", "-g"), ("offloads", "-k"), ("counters", "-S"))
-"""What ethtool shows of each port under test: name and option."""
+"""Reports of ethtool on each port under test: name and option."""
 
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
 

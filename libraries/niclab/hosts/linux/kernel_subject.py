@@ -1,4 +1,4 @@
-"""Whom a kernel line is about: driver, PCI address and interface, in the ways drivers have written them.
+"""The subject of a kernel line: driver, PCI address and interface, in the ways drivers have written them.
 
 ``igb 0000:02:00.0 enp2s0: ...`` (netdev_info since 3.8), ``ixgbe 0000:04:00.0: eth0: ...`` (before),
 ``fec 2188000.ethernet eth0: ...``, ``e1000e: eth0 NIC ...``, ``0000:00:19.0: eth0: ...`` and ``eth2: ...`` (2.6),
@@ -44,7 +44,7 @@ _DRIVERS = frozenset(
 
 @dataclass(frozen=True)
 class Subject:
-    """Whom a kernel line is about; None where it does not say so."""
+    """The subject of a kernel line; None where the line does not name it."""
 
     driver: str | None
     address: str | None

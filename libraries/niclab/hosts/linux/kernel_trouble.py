@@ -95,7 +95,7 @@ def read_trouble(lines: Sequence[KernelLine]) -> tuple[KernelTrouble, ...]:
 
 
 class _Heard:
-    """What lines before have said about devices."""
+    """Earlier lines' statements about devices."""
 
     def __init__(self) -> None:
         self._without_file: dict[str, int] = {}

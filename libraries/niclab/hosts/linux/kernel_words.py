@@ -12,14 +12,17 @@ from niclab.hosts.trouble import TroubleKind
 LIMITED = r"Gb/s available PCIe bandwidth, limited by ([0-9.]+) GT/s PCIe x([0-9]+) link"
 """pcie_print_link_status() in drivers/pci/pci.c: speed and width of the link that limits."""
 RESET = "^(?:.*: )?Reset adapter"
-"""Of igb, igc and ixgbe, also to clear what a lost link has left in the queues, which is their way of working:
-ixgbe_watchdog_flush_tx() and igb_watchdog_task(). e1000e says it only where nothing has asked for the reset."""
+"""Line of igb, igc and ixgbe, also when they clear what a lost link has left in the queues.
+
+That is their way of working: ixgbe_watchdog_flush_tx() and igb_watchdog_task(). e1000e says it only where nothing has
+asked for the reset.
+"""
 LINK_LOST = r"Link is (?:Down|down)|after link loss"
 LINK_BACK = r"Link is (?:Up|up)"
 NEWS = "NIC Link is Down"
 """No trouble although a driver calls it an error: bnx2x does so (__bnx2x_link_report() in bnx2x_cmn.c)."""
 TASK = r"^task:\S.* state:D "
-"""Of SysRq w (sched_show_task() in kernel/sched/core.c)."""
+"""Line of SysRq w (sched_show_task() in kernel/sched/core.c)."""
 WORDS: tuple[tuple[TroubleKind, tuple[str, ...]], ...] = (
     (TroubleKind.PANIC, ("Kernel panic - not syncing", "^Kernel panic: ")),
     (

@@ -90,7 +90,7 @@ def _is_damaged(key: str, value: str) -> bool:
 
 
 def _continues(key: str, value: str, line: str) -> bool:
-    """Whether this is another line of the value; that of a parameter ends with its type."""
+    """Return True if this is another line of the value; that of a parameter ends with its type."""
     if key in _LEFT_OUT:
         return _SIGNATURE_LINE.fullmatch(line) is not None
     return key != "parm" or not _TYPE_AT_END.search(value)

@@ -17,7 +17,7 @@ _COALESCING = {"rx-usecs": "RxCoalesceSec", "tx-usecs": "TxCoalesceSec"}
 
 @dataclass(frozen=True)
 class Persistent:
-    """What a port comes up with; None is left alone. ``coalescing``: microseconds by ethtool's words."""
+    """The settings with which a port comes up; None is left alone. ``coalescing``: microseconds by ethtool's words."""
 
     mtu: int | None = None
     rx_ring: int | None = None

@@ -26,7 +26,7 @@ LAST_ANSWER_S = 0.3
 
 
 def with_trailing(count: int, interval_s: float) -> int:
-    """How many pings to send so that the answers of the first ``count`` are all waited for.
+    """Return how many pings to send so that ping waits for all answers of the first ``count``.
 
     ping ends with twice the longest round trip, or one interval, after its last packet (``ping_common.c``), and an
     answer that comes later is lost for it. It waits longer only while nothing has been answered at all.

@@ -1,4 +1,4 @@
-"""Which CPUs a Linux host lets take a port's interrupts and packets: files of the kernel, and what they contain.
+"""The CPUs that a Linux host lets take a port's interrupts and packets: files of the kernel, and their content.
 
 Documentation/networking/scaling.rst (RPS, RFS, XPS), Documentation/core-api/irq/irq-affinity.rst.
 """
@@ -27,7 +27,7 @@ def affinity_file(irq: int) -> str:
 
 
 def effective_file(irq: int) -> str:
-    """Where it arrives for now, which is where it was given to once it has moved (since Linux 4.15)."""
+    """File of the CPU at which the interrupt arrives: the assigned one once it has moved (since Linux 4.15)."""
     return f"/proc/irq/{irq}/effective_affinity_list"
 
 

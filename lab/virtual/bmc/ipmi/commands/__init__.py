@@ -33,7 +33,8 @@ BMC_LUN = 0
 async def execute(message: Message, request: Request) -> bytes:
     """Carry out a request.
 
-    :return: completion code and data.
+    Returns:
+        Completion code and data.
     """
     try:
         return bytes([Completion.OK]) + await _execute(message, request)

@@ -1,4 +1,4 @@
-"""What a command is: the request it gets and its row in the table of commands."""
+"""The parts of a command: the request it gets and its row in the table of commands."""
 
 from __future__ import annotations
 
@@ -31,10 +31,11 @@ class Level(IntEnum):
 
 @dataclass
 class Request:
-    """What a command works with.
+    """The request that a command answers.
 
-    :ivar session: ``None`` outside of sessions.
-    :ivar afterwards: the command adds what is to be done when its answer is on the way.
+    Attributes:
+        session: ``None`` outside of sessions.
+        afterwards: The command adds what is to be done when its answer is on the way.
     """
 
     bmc: Bmc
@@ -57,7 +58,8 @@ Handler = Callable[[Request], bytes | Awaitable[bytes]]
 class Command:
     """A row of the table.
 
-    :ivar lengths: allowed numbers of data bytes, the smallest and the largest.
+    Attributes:
+        lengths: Allowed numbers of data bytes, the smallest and the largest.
     """
 
     handler: Handler
