@@ -33,9 +33,9 @@ from niclab.links.bonds import Bonds, MemberLink  # noqa: E402
 from niclab.links.failure import Cause  # noqa: E402
 from niclab.run import run as labs  # noqa: E402
 from niclab.run.prepare import PreparedPorts  # noqa: E402
-from niclab.traffic import prober  # noqa: E402
-from niclab.traffic.outage_records import OutageReport, ProbedDirection  # noqa: E402
-from niclab.traffic.prober import End  # noqa: E402
+from niclab.traffic.outage import prober  # noqa: E402
+from niclab.traffic.outage.outage_records import OutageReport, ProbedDirection  # noqa: E402
+from niclab.traffic.outage.prober import End  # noqa: E402
 
 MODES = (BondMode.ACTIVE_BACKUP, BondMode.LACP)
 CAUSES = (Cause.SWITCH_PORT, Cause.CABLE, Cause.OWN_LINK)

@@ -25,8 +25,8 @@ from niclab.stats.judge import judge_against_baseline, judge_pairs, judge_values
 from niclab.stats.plan import SamplingPlan
 from niclab.stats.questions import Direction, Outcome, at_least, at_most, raises_by, stays_within
 from niclab.stats.student import t_quantile
-from niclab.traffic import resent
-from niclab.traffic.tool import TCP_PAYLOAD_BYTES
+from niclab.traffic.runs import retransmissions
+from niclab.traffic.tools.tool import TCP_PAYLOAD_BYTES
 
 PLANS = {
     "quick, 3..8": SamplingPlan(first_look=3, most=8),
@@ -232,7 +232,7 @@ def bursts(count: int, seed: int) -> None:
                     rng, segments = random.Random(seed), mbps * 1e6 / 8 * RUN_S[name] / TCP_PAYLOAD_BYTES
                     expected = truth / 100 * segments / size
                     found = [
-                        resent.judge(
+                        retransmissions.judge(
                             [(size * _poisson(rng, expected), segments) for _ in range(plan.most)], at_most(0.05), plan
                         ).decision
                         for _ in range(count // 4)

@@ -1,10 +1,10 @@
 """Cost of the sweep against one run of 60 s a point: ``bench/sweep_cost.py [--run RUN_FOLDER]``.
 
 Computed: throughput second by second is simulated as a first-order autoregressive series with a spread and a
-correlation; the sequential rule of the sweep (``niclab.traffic.sweep``, profile full) measures it until its interval
-is as narrow as it wants it. Told are the seconds of traffic it took a point, against 60, how often the interval held
-the true mean, and next to it how wide the interval of the whole 60 s is (by its autocorrelation, for one run has no
-other). "same width" is the row of the sequential rule asked for just that width, so that both know as much.
+correlation; the sequential rule of the sweep (``niclab.traffic.limits.sweep``, profile full) measures it until its
+interval is as narrow as it wants it. Told are the seconds of traffic it took a point, against 60, how often the
+interval held the true mean, and next to it how wide the interval of the whole 60 s is (by its autocorrelation, for one
+run has no other). "same width" is the row of the sequential rule asked for just that width, so that both know as much.
 
 Measured: with ``--run``, ``measurements.json`` of a run tells how many runs each point really took.
 """
@@ -27,8 +27,8 @@ from niclab.stats.interval import guarded  # noqa: E402
 from niclab.stats.plan import SamplingPlan  # noqa: E402
 from niclab.stats.precise import estimate, repeat_until  # noqa: E402
 from niclab.stats.student import t_quantile  # noqa: E402
-from niclab.traffic.sweep import BUDGETS, spots  # noqa: E402
-from niclab.traffic.tool import TrafficTest  # noqa: E402
+from niclab.traffic.limits.sweep import BUDGETS, spots  # noqa: E402
+from niclab.traffic.tools.tool import TrafficTest  # noqa: E402
 
 FIXED_S = 60
 OMITTED_S = 1

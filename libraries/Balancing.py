@@ -6,7 +6,7 @@ from robot.api import logger
 from robot.api.deco import keyword, library
 
 from BenchLibrary import BenchLibrary
-from niclab.traffic import balance
+from niclab.traffic.flows import balance
 
 
 @library(scope="GLOBAL")

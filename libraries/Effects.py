@@ -7,7 +7,7 @@ from robot.api.deco import keyword, library
 from BenchLibrary import BenchLibrary
 from log_report import reporter
 from niclab.core.profile import Profile
-from niclab.traffic import sheet_effects
+from niclab.traffic.effects import sheet_effects
 
 
 @library(scope="GLOBAL")

@@ -9,8 +9,9 @@ from BenchLibrary import BenchLibrary
 from log_report import reporter
 from niclab.bench.records import Role
 from niclab.core.profile import Profile
-from niclab.traffic import experiment, sweep
-from niclab.traffic.tool import TrafficTest
+from niclab.traffic.limits import sweep
+from niclab.traffic.runs import experiment
+from niclab.traffic.tools.tool import TrafficTest
 
 
 @library(scope="GLOBAL")

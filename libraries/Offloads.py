@@ -8,7 +8,7 @@ from robot.api.deco import keyword, library
 from BenchLibrary import BenchLibrary
 from niclab.settings import offload_proof, offloads
 from niclab.settings.offload_proof import ProofTraffic
-from niclab.traffic import ipv6, tagged, tcp
+from niclab.traffic.flows import in_vlan, ipv6, tcp
 
 
 @library(scope="GLOBAL")
@@ -58,5 +58,5 @@ class Offloads(BenchLibrary):
             BenchFault: The offload cannot be switched, a counter is missing, or no traffic flows.
             NotApplicable: The sheet names no counter by which TCP proves the offload.
         """
-        traffic = {ProofTraffic.PLAIN: tcp.steady, ProofTraffic.TAGGED: tagged.steady, ProofTraffic.IPV6: ipv6.steady}
+        traffic = {ProofTraffic.PLAIN: tcp.steady, ProofTraffic.TAGGED: in_vlan.steady, ProofTraffic.IPV6: ipv6.steady}
         offload_proof.follows_the_switch(self.run, offload, seconds, traffic, logger.info)

@@ -7,8 +7,8 @@ from robot.api.deco import keyword, library
 
 from BenchLibrary import BenchLibrary
 from niclab.links.failure import Cause
-from niclab.traffic.failover import Failover
-from niclab.traffic.outage import Over
+from niclab.traffic.outage.failover import Failover
+from niclab.traffic.outage.outage import Over
 
 
 @library(scope="GLOBAL")

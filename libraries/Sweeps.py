@@ -8,8 +8,10 @@ from robot.api.deco import keyword, library
 from BenchLibrary import BenchLibrary
 from log_report import reporter
 from niclab.core.profile import Profile
-from niclab.traffic import connections, experiment, frames, jumbo, whole_fragments
-from niclab.traffic.connections import Mode
+from niclab.traffic.fragments import whole_fragments
+from niclab.traffic.limits import connection_counts, frame_rate, jumbo
+from niclab.traffic.limits.connection_counts import Mode
+from niclab.traffic.runs import experiment
 
 
 @library(scope="GLOBAL")
@@ -30,8 +32,8 @@ class Sweeps(BenchLibrary):
             Undecided: The runs cannot tell.
             NotApplicable: The card or its driver has no such mode, or the sheet does not know the limit.
         """
-        connections.want_mode(self.run, mode)
-        found = connections.measure(self.run, self.run.bench.paths[0], self.profile(profile), logger.console)
+        connection_counts.want_mode(self.run, mode)
+        found = connection_counts.measure(self.run, self.run.bench.paths[0], self.profile(profile), logger.console)
         experiment.show(found, reporter())
         experiment.judge([found])
 
@@ -45,7 +47,7 @@ class Sweeps(BenchLibrary):
             Undecided: The runs cannot tell.
             NotApplicable: The sheet knows no frame rate, or line or bus is full at every size.
         """
-        found = frames.measure(self.run, self.run.bench.paths[0], logger.console)
+        found = frame_rate.measure(self.run, self.run.bench.paths[0], logger.console)
         experiment.show(found, reporter())
         experiment.judge([found])
 
@@ -59,10 +61,10 @@ class Sweeps(BenchLibrary):
             Undecided: The intervals cannot tell.
             NotApplicable: The sheet has no percentage, or line or bus is full at all sizes but one.
         """
-        frames.same_within(self.run)
-        found = frames.measure(self.run, self.run.bench.paths[0], logger.console)
+        frame_rate.same_within(self.run)
+        found = frame_rate.measure(self.run, self.run.bench.paths[0], logger.console)
         experiment.show(found, reporter())
-        frames.judge_independence(self.run, found)
+        frame_rate.judge_independence(self.run, found)
 
     @keyword
     def jumbo_frames_should_gain_as_predicted(self, profile: Profile | None = None) -> None:

@@ -9,8 +9,9 @@ from BenchLibrary import BenchLibrary
 from log_report import reporter
 from niclab.bench.records import Role
 from niclab.core.profile import Profile
-from niclab.traffic import tcp, tcp_limits
-from niclab.traffic.steady import SteadyTraffic
+from niclab.traffic.flows import tcp
+from niclab.traffic.flows.steady import SteadyTraffic
+from niclab.traffic.limits import tcp_limits
 
 
 @library(scope="GLOBAL")

@@ -11,7 +11,7 @@ from Bonding import Bonding
 from niclab.core.verdict import CardFailure
 from niclab.hosts.bond_settings import BondMode
 from niclab.run.run import Run
-from niclab.traffic import balance
+from niclab.traffic.flows import balance
 
 
 @pytest.fixture

@@ -27,7 +27,9 @@ from niclab.run.run import Run
 from niclab.settings import mtu
 from niclab.stats import baselines, measurements
 from niclab.stats.baselines import BaselineStore
-from niclab.traffic import bottleneck, effect, measuring, window
+from niclab.traffic.effects import effect
+from niclab.traffic.limits import bottleneck, receive_window
+from niclab.traffic.runs import measuring
 from niclab.transports.ssh import Result
 
 QUICK = Profile.QUICK
@@ -105,7 +107,7 @@ def test_a_window_is_judged_by_the_round_trip(
     states: States, monkeypatch: pytest.MonkeyPatch, rate: float, words: str
 ) -> None:
     """40 round trips a second of 65535 bytes: at most 21 of 50 Mbit/s, and at least a third of that."""
-    monkeypatch.setattr(window.round_trips, "per_second", lambda *_: 40.0)
+    monkeypatch.setattr(receive_window.round_trips, "per_second", lambda *_: 40.0)
     states.rate = lambda _: rate if states.sysctls[Role.DUT]["net.ipv4.tcp_window_scaling"] == "0" else 47.0
     if words == "met":
         ask("window")

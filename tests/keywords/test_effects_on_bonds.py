@@ -18,7 +18,8 @@ from niclab.hosts.link_records import Bond
 from niclab.hosts.load_records import FrameCounters
 from niclab.run.run import Run
 from niclab.settings import mtu
-from niclab.traffic import bottleneck, measuring
+from niclab.traffic.limits import bottleneck
+from niclab.traffic.runs import measuring
 
 EFFECTS = """
 effects:

@@ -12,8 +12,8 @@ from niclab.bench.records import Role
 from niclab.core.verdict import BenchFault
 from niclab.hosts.records import Address, Interface
 from niclab.run.run import Run
-from niclab.traffic import ipv6, tcp
-from niclab.traffic.tool import Route
+from niclab.traffic.flows import ipv6, tcp
+from niclab.traffic.tools.tool import Route
 
 
 class Addresses:

@@ -20,7 +20,7 @@ from niclab.links.loss import MemberLink
 from niclab.links.switched import SwitchedPath
 from niclab.run.run import Run
 from niclab.switch import tables
-from niclab.traffic import balance, tcp
+from niclab.traffic.flows import balance, tcp
 from niclab.transports import ConnectionLost
 
 

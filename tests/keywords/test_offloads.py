@@ -158,7 +158,7 @@ class TestCounters:
         def steady(*_: object) -> Iterator[None]:
             yield
 
-        monkeypatch.setattr("niclab.traffic.tcp.steady", steady)
+        monkeypatch.setattr("niclab.traffic.flows.tcp.steady", steady)
         monkeypatch.setattr("niclab.settings.offload_proof.pause", lambda _: None)
 
     def test_counters_that_follow_are_green(self, settings: FakeSettings) -> None:
@@ -196,7 +196,7 @@ class TestCounters:
             loaded.append(path)
             yield
 
-        monkeypatch.setattr("niclab.traffic.tcp.steady", steady)
+        monkeypatch.setattr("niclab.traffic.flows.tcp.steady", steady)
         settings.ports["enp1s0"].grows = lambda _: {}
         settings.ports["enp2s0"].grows = lambda port: {"tso": 50 if port.features["tx-tcp-segmentation"].on else 0}
         Offloads().offload_counters_should_follow_the_switch("tso4")
@@ -218,7 +218,7 @@ class TestCounters:
         port = settings.ports["enp1s0"]
         port.features["rx-vlan-offload"], port.counters["stripped"] = Feature(True, False, None), 0
         port.grows = lambda mine: {"stripped": 9 if mine.features["rx-vlan-offload"].on or not follows else 0}
-        monkeypatch.setattr("niclab.traffic.tagged.steady", steady)
+        monkeypatch.setattr("niclab.traffic.flows.in_vlan.steady", steady)
         if follows:
             Offloads().offload_counters_should_follow_the_switch("vlan-strip")
         else:

@@ -103,7 +103,7 @@ def test_counters_below_a_queue_prove_an_offload(
 ) -> None:
     row = next(row for row in taken.card.offloads.table if row.name is OffloadName.TSO4)  # type: ignore[union-attr]
     monkeypatch.setitem(row.freebsd.__dict__, "proof", Proof(counter="tso_wrs"))
-    monkeypatch.setattr("niclab.traffic.tcp.steady", lambda *_: nullcontext())
+    monkeypatch.setattr("niclab.traffic.flows.tcp.steady", lambda *_: nullcontext())
     counted = {"txq.0.tso_wrs": 0, "txq.1.tso_wrs": 0, "txq.0.imm_wrs": 7}
 
     def counters(iface: str) -> Counters:

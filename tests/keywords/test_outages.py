@@ -18,10 +18,10 @@ from niclab.links.bonds import Bonds
 from niclab.links.failure import Cause
 from niclab.links.vlans import HostVlans
 from niclab.run.run import Run
-from niclab.traffic import outage, prober
-from niclab.traffic.outage import Over
-from niclab.traffic.outage_records import Noise, Outage, OutageReport, ProbedDirection
-from niclab.traffic.prober import ClockFix, End
+from niclab.traffic.outage import outage, prober
+from niclab.traffic.outage.outage import Over
+from niclab.traffic.outage.outage_records import Noise, Outage, OutageReport, ProbedDirection
+from niclab.traffic.outage.prober import ClockFix, End
 from Outages import Outages
 
 QUIET = Noise(3000, 1.0, 1.2, 2.0, 5.0, ())

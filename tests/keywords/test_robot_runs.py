@@ -22,7 +22,7 @@ from niclab.report import write_json
 from niclab.report.runfolder import RUN_FILE
 from niclab.stats.baselines import BaselineStore, listing
 from niclab.stats.measurements import read
-from niclab.traffic import bottleneck
+from niclab.traffic.limits import bottleneck
 
 SETTINGS_OF_A_CARD = ("Pcie", "DriverPackages", "Firmware", "Defaults", "Offloads", "Settings")
 LIBRARIES = Path(__file__).resolve().parents[2] / "libraries"

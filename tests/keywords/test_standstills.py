@@ -23,9 +23,9 @@ from niclab.links import patch_panel
 from niclab.links.bonds import Bonds
 from niclab.links.switched import SwitchedPath
 from niclab.run.run import Run
-from niclab.traffic import balance
-from niclab.traffic.failover import Failover
-from niclab.traffic.outage import Judgement, Over
+from niclab.traffic.flows import balance
+from niclab.traffic.outage.failover import Failover
+from niclab.traffic.outage.outage import Judgement, Over
 from Vlans import Vlans
 
 STANDS = pytest.mark.parametrize("stands", [None, *Role])

@@ -20,9 +20,11 @@ from niclab.run import program
 from niclab.run.run import Run
 from niclab.settings import mtu
 from niclab.stats import measurements
-from niclab.traffic import bottleneck, connections, datagram_program, datagrams, frames, measuring, sweep
-from niclab.traffic.connections import Mode
-from niclab.traffic.tool import TrafficTest
+from niclab.traffic.fragments import datagram_program, datagrams
+from niclab.traffic.limits import bottleneck, connection_counts, frame_rate, sweep
+from niclab.traffic.limits.connection_counts import Mode
+from niclab.traffic.runs import measuring
+from niclab.traffic.tools.tool import TrafficTest
 from niclab.transports.ssh import Result
 from Sweeps import Sweeps
 
@@ -165,13 +167,13 @@ class TestTime:
         assert states.commands == [] and states.mtu() == 1500
 
     def test_connections_have_a_budget(self, states: States, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setitem(connections.MOST_S, QUICK, 0)  # type: ignore[arg-type]
+        monkeypatch.setitem(connection_counts.MOST_S, QUICK, 0)  # type: ignore[arg-type]
         with pytest.raises(Undecided, match=r"^peer\.p0 to dut\.p0, 1 connections: 0 runs made when .*; all togeth"):
             Sweeps().connections_should_reach_the_limit(Mode.NIC, QUICK)
         assert states.commands == []
 
     def test_frames_have_a_budget(self, states: States, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(frames, "MOST_S", 0)
+        monkeypatch.setattr(frame_rate, "MOST_S", 0)
         with pytest.raises(Undecided, match=r"^peer\.p0 to dut\.p0, frames of 106 bytes: 0 runs made when .*; all siz"):
             Sweeps().frame_rate_should_reach_the_limit()
         assert states.commands == []

@@ -12,7 +12,7 @@ from stacking import install
 from niclab.bench.records import Role, Wiring
 from niclab.core.verdict import NotApplicable
 from niclab.run.run import Run
-from niclab.traffic import tagged, tcp
+from niclab.traffic.flows import in_vlan, tcp
 
 
 def test_traffic_flows_between_two_vlans(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -24,12 +24,12 @@ def test_traffic_flows_between_two_vlans(bench: FakeBench, taken: Run, monkeypat
         yield "job"
 
     monkeypatch.setattr(tcp, "steady", steady)
-    with tagged.steady(taken, taken.bench.paths[0], Role.PEER) as job:
+    with in_vlan.steady(taken, taken.bench.paths[0], Role.PEER) as job:
         assert job == "job" and stacking.uppers["dut"]["enp1s0.3"].addresses == ["198.18.10.1/24"]
     assert seen == [{"enp1s0.3"}] and stacking.uppers == {"dut": {}, "peer": {}}
 
 
 def test_a_path_through_a_switch_carries_no_tag(taken: Run) -> None:
     path = taken.bench.paths[1].model_copy(update={"through": Wiring.SWITCH})
-    with pytest.raises(NotApplicable, match="path b leads through a switch"), tagged.vlans(taken, path):
+    with pytest.raises(NotApplicable, match="path b leads through a switch"), in_vlan.vlans(taken, path):
         pass

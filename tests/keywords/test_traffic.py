@@ -27,8 +27,11 @@ from niclab.run import run as runs
 from niclab.run.run import Run
 from niclab.stats import baselines, measurements
 from niclab.stats.baselines import Accepting, BaselineStore
-from niclab.traffic import WorthlessResult, bottleneck, limit, measuring, tcp
-from niclab.traffic.limit import BUDGETS
+from niclab.traffic import WorthlessResult
+from niclab.traffic.flows import tcp
+from niclab.traffic.limits import bottleneck, limit
+from niclab.traffic.limits.limit import BUDGETS
+from niclab.traffic.runs import measuring
 from niclab.transports.ssh import Result
 from Traffic import Traffic
 

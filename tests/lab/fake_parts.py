@@ -44,7 +44,7 @@ from niclab.hosts.records import (
 from niclab.hosts.settings_records import Attempt
 from niclab.run.lease import FOLDER
 from niclab.state.program import BEGIN
-from niclab.traffic.looks import surrounded
+from niclab.traffic.runs.looks import surrounded
 from niclab.transports import ConnectionLost
 from niclab.transports.bmc import Bmc, PowerAction, PowerState, SelEntry, Sensor, SensorKind, SensorStatus
 from niclab.transports.console_line import NoBreak

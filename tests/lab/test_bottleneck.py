@@ -11,11 +11,12 @@ from fake_parts import FakeHost
 from niclab.bench.records import Role
 from niclab.hosts.load_records import CpuLoad, CpuShare, FrameCounters
 from niclab.run.run import Run
-from niclab.traffic import bottleneck, serving
-from niclab.traffic.bottleneck import Before, hindrances, look_before
-from niclab.traffic.measuring import Conservation, EndOfRun, TrafficRun
-from niclab.traffic.pcie import Ceiling
-from niclab.traffic.tool import CpuScale, Order, ToolResult
+from niclab.traffic.limits import bottleneck
+from niclab.traffic.limits.bottleneck import Before, hindrances, look_before
+from niclab.traffic.limits.pcie_ceiling import Ceiling
+from niclab.traffic.runs import endpoints
+from niclab.traffic.runs.measuring import Conservation, EndOfRun, TrafficRun
+from niclab.traffic.tools.tool import CpuScale, Order, ToolResult
 
 LINE_BPS = 50e6
 QUIET = Before("dut.p0", None, None, 900e6, 0.1, 1000.0)
@@ -78,7 +79,7 @@ def test_both_ends_are_looked_at_before(bench: FakeBench, taken: Run, monkeypatc
 
     monkeypatch.setattr(FakeHost, "frame_counters", somebody_else)
     bench.dut.busy_ticks = 60
-    mine, theirs = look_before(taken, serving.ends(taken, taken.bench.path("a"), Role.DUT))
+    mine, theirs = look_before(taken, endpoints.ends(taken, taken.bench.path("a"), Role.DUT))
     assert (mine.port, mine.busiest, mine.traffic_bps) == ("dut.p0", pytest.approx(0.6), 0.0)
     assert theirs.port == "peer.p0" and theirs.busiest == pytest.approx(0.1) and theirs.traffic_bps > LINE_BPS
     assert mine.ceiling is not None and mine.ceiling.bps == pytest.approx(1.684e9, rel=1e-3)

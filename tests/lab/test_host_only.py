@@ -14,9 +14,10 @@ from niclab.run import standstill
 from niclab.run.run import Run
 from niclab.run.server import Server
 from niclab.run.standstill import StandstillWatch
-from niclab.traffic import WorthlessResult, serving
-from niclab.traffic.host_only import host_only_bps
-from niclab.traffic.tools import tool_of
+from niclab.traffic import WorthlessResult
+from niclab.traffic.limits.loopback import host_only_bps
+from niclab.traffic.runs import endpoints
+from niclab.traffic.tools.tool_choice import tool_of
 
 LISTENING = "LISTEN 0 5 127.0.0.1:5201 0.0.0.0:*"
 IPERF3 = tool_of(TrafficToolName.IPERF3)
@@ -25,7 +26,7 @@ IPERF3 = tool_of(TrafficToolName.IPERF3)
 @pytest.fixture
 def server(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> Server:
     """A server that was not measured yet, whose iperf3 server listens at once."""
-    monkeypatch.setattr(serving, "LISTEN_WITHIN_S", 0.05)
+    monkeypatch.setattr(endpoints, "LISTEN_WITHIN_S", 0.05)
     bench.ssh[Role.DUT].replies["ss -Hltn src 127.0.0.1"] = LISTENING
     found = taken.server(Role.DUT)
     found.host_only_bps = None

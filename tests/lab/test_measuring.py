@@ -18,9 +18,10 @@ from niclab.hosts.load_records import FrameCounters
 from niclab.report import spoiled_runs
 from niclab.run import standstill
 from niclab.run.run import Run
-from niclab.traffic import WorthlessResult, measuring, run_count, serving
-from niclab.traffic.measuring import Conservation, TrafficRun, described
-from niclab.traffic.tool import Order, TrafficTest
+from niclab.traffic import WorthlessResult
+from niclab.traffic.runs import endpoints, measuring, run_count
+from niclab.traffic.runs.measuring import Conservation, TrafficRun, described
+from niclab.traffic.tools.tool import Order, TrafficTest
 
 LINE_MBPS = 50
 OMNI = (
@@ -37,7 +38,7 @@ def good(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     for ssh in bench.ssh.values():
         ssh.replies["ss -Hltn"] = LISTENING
     answers(bench, iperf3_text(40))
-    monkeypatch.setattr(serving, "LISTEN_WITHIN_S", 0.05)
+    monkeypatch.setattr(endpoints, "LISTEN_WITHIN_S", 0.05)
     monkeypatch.setattr(measuring, "COUNTERS_WITHIN_S", 0.05)
     monkeypatch.setattr(measuring, "_COUNTERS_EVERY_S", 0.01)
 
@@ -138,7 +139,7 @@ def test_a_short_run_is_worthless_whatever_the_tool_thinks(
     bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert bench
-    monkeypatch.setattr("niclab.traffic.iperf3.shortest_s", lambda *_: 0.1)
+    monkeypatch.setattr("niclab.traffic.tools.iperf3.shortest_s", lambda *_: 0.1)
     answers(bench, iperf3_text(40, elapsed=1.7))
     with pytest.raises(WorthlessResult, match=r"^dut: `iperf3 .*worthless result: it lasted 1\.7 s of 2 s$"):
         measure(taken)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from fake_bench import FakeBench
 
-from niclab.bench.records import Role, load_bench
+from niclab.bench.bench_file import load_bench
+from niclab.bench.records import Role
 from niclab.commands import cli, new_card
 from niclab.core.exit_status import ExitStatus
 from niclab.core.verdict import BenchFault

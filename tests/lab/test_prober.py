@@ -13,8 +13,8 @@ from niclab.bench.records import Role
 from niclab.core.verdict import BenchFault
 from niclab.hosts.errors import ReadError
 from niclab.run.run import Run
-from niclab.traffic import prober
-from niclab.traffic.prober import End
+from niclab.traffic.outage import prober
+from niclab.traffic.outage.prober import End
 from niclab.transports.ssh import Result
 
 FOLDER = "/tmp/niclab-prober.abc"

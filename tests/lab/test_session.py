@@ -11,8 +11,9 @@ from niclab.bench.records import Role
 from niclab.core.undo import ActionKind
 from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.run.run import Run
-from niclab.traffic import WorthlessResult, measuring
-from niclab.traffic.tool import Order, TrafficTest
+from niclab.traffic import WorthlessResult
+from niclab.traffic.runs import measuring
+from niclab.traffic.tools.tool import Order, TrafficTest
 
 
 @pytest.fixture(autouse=True)

@@ -11,9 +11,9 @@ from niclab.bench.records import Role
 from niclab.core.verdict import BenchFault
 from niclab.links import patch_panel
 from niclab.run.run import Run
-from niclab.traffic import measuring
-from niclab.traffic.measuring import TrafficRun, described
-from niclab.traffic.tool import Order
+from niclab.traffic.runs import measuring
+from niclab.traffic.runs.measuring import TrafficRun, described
+from niclab.traffic.tools.tool import Order
 
 
 @pytest.fixture(autouse=True)

@@ -14,9 +14,11 @@ from niclab.bench.records import BenchPath, Role
 from niclab.core.verdict import BenchFault, CardFailure
 from niclab.hosts.records import Statistics
 from niclab.run.run import Run
-from niclab.traffic import WorthlessResult, measuring, serving, tcp
-from niclab.traffic.measuring import TrafficRun
-from niclab.traffic.tool import Order
+from niclab.traffic import WorthlessResult
+from niclab.traffic.flows import tcp
+from niclab.traffic.runs import endpoints, measuring
+from niclab.traffic.runs.measuring import TrafficRun
+from niclab.traffic.tools.tool import Order
 from niclab.transports.ssh import Result
 
 OTHER = {Role.DUT: Role.PEER, Role.PEER: Role.DUT}
@@ -33,7 +35,7 @@ def good(bench: FakeBench) -> None:
 def iperf3(bench: FakeBench, taken: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert taken
     good(bench)
-    monkeypatch.setattr(serving, "LISTEN_WITHIN_S", 0.05)
+    monkeypatch.setattr(endpoints, "LISTEN_WITHIN_S", 0.05)
     monkeypatch.setattr(tcp, "FLOW_WITHIN_S", 0.05)
     monkeypatch.setattr(measuring, "COUNTERS_WITHIN_S", 0.02)
 

@@ -16,7 +16,7 @@ from niclab.core.verdict import BenchFault
 from niclab.stats.judge import judge_values
 from niclab.stats.plan import SamplingPlan
 from niclab.stats.questions import at_least
-from niclab.traffic.experiment import Question, figure_of
+from niclab.traffic.runs.experiment import Question, figure_of
 
 LIBRARIES = Path(__file__).parents[2] / "libraries"
 SUITE = """*** Settings ***

@@ -11,8 +11,8 @@ from niclab.report.charts import Chart
 from niclab.stats.judge import judge_values
 from niclab.stats.plan import SamplingPlan
 from niclab.stats.questions import at_least
-from niclab.traffic.experiment import Answer, Question, judge
-from niclab.traffic.measuring import TrafficRun
+from niclab.traffic.runs.experiment import Answer, Question, judge
+from niclab.traffic.runs.measuring import TrafficRun
 
 
 class Toy(Answer):

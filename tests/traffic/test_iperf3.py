@@ -19,7 +19,7 @@ import examples
 from niclab.core.verdict import BenchFault
 from niclab.hosts.errors import ReadError
 from niclab.traffic import WorthlessResult
-from niclab.traffic.iperf3 import Iperf3Test, read_iperf3
+from niclab.traffic.tools.iperf3 import Iperf3Test, read_iperf3
 
 
 def text(name: str) -> str:

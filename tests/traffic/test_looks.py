@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from niclab.core.verdict import BenchFault
-from niclab.traffic.looks import parts_of, surrounded
+from niclab.traffic.runs.looks import parts_of, surrounded
 from niclab.transports.ssh import Result
 
 ASK = "echo looked && true"

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from niclab.hosts.errors import ReadError
 from niclab.traffic import WorthlessResult
-from niclab.traffic.netperf import NetperfResult, read_netperf
+from niclab.traffic.tools.netperf import NetperfResult, read_netperf
 
 KEYS = """THROUGHPUT=9414.21
 THROUGHPUT_UNITS=10^6bits/s

@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from niclab.core.verdict import CardFailure, Undecided
-from niclab.traffic import outage
-from niclab.traffic.outage import Allowed, Judgement
-from niclab.traffic.outage_records import Noise, Outage, OutageReport, ProbedDirection
+from niclab.traffic.outage import outage
+from niclab.traffic.outage.outage import Allowed, Judgement
+from niclab.traffic.outage.outage_records import Noise, Outage, OutageReport, ProbedDirection
 
 QUIET = Noise(3000, 1.0, 1.2, 2.0, 5.0, ())
 GOOD = ProbedDirection("dut to peer", 3000, 3000, 0, 0, 0, 0, 0, 1.0, (), 2.0, 2.5, QUIET, QUIET)

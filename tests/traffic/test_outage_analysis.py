@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from niclab.traffic import WorthlessResult, outage_analysis
-from niclab.traffic.outage_analysis import Rules, analyse, direction
-from niclab.traffic.outage_records import EndLog, ProbedDirection
+from niclab.traffic import WorthlessResult
+from niclab.traffic.outage import outage_analysis
+from niclab.traffic.outage.outage_analysis import Rules, analyse, direction
+from niclab.traffic.outage.outage_records import EndLog, ProbedDirection
 
 T0 = 1_700_000_000_000_000
 AHEAD_US = 250_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from niclab.hosts.records import PciDevice, PcieLink
-from niclab.traffic.pcie import ceiling
+from niclab.traffic.limits.pcie_ceiling import ceiling
 
 
 def link(gts: float, width: int, payload: int | None) -> PcieLink:

@@ -19,9 +19,9 @@ from typing import ClassVar
 import pytest
 
 from niclab.hosts.errors import ReadError
-from niclab.traffic import outage_analysis, prober_program
-from niclab.traffic.outage_records import EndLog
-from niclab.traffic.prober_text import read_end_log, read_ready
+from niclab.traffic.outage import outage_analysis, prober_program
+from niclab.traffic.outage.outage_records import EndLog
+from niclab.traffic.outage.prober_text import read_end_log, read_ready
 
 PROGRAM = str(Path(prober_program.__file__))
 NOTES = """ready 4711

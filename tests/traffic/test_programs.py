@@ -16,14 +16,10 @@ import pytest
 from niclab.hosts.errors import ReadError
 from niclab.run import standstill_program
 from niclab.run.standstill import read_told
-from niclab.traffic import (
-    WorthlessResult,
-    datagram_program,
-    datagrams,
-    round_trip_program,
-    round_trips,
-)
-from niclab.traffic.datagrams import BYTES, COUNT, read_delivery
+from niclab.traffic import WorthlessResult
+from niclab.traffic.fragments import datagram_program, datagrams
+from niclab.traffic.fragments.datagrams import BYTES, COUNT, read_delivery
+from niclab.traffic.tools import round_trip_program, round_trips
 
 HERE = "127.0.0.1"
 PORT = 17111

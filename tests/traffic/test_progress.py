@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from niclab.traffic.progress import Pace, Progress
+from niclab.traffic.runs.progress import Pace, Progress
 
 
 class Clock:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from niclab.traffic.sweep_model import Spot, by_frame_rate, floor
-from niclab.traffic.tool import TrafficTest
+from niclab.traffic.limits.sweep_model import Spot, by_frame_rate, floor
+from niclab.traffic.tools.tool import TrafficTest
 
 STREAM, UDP = TrafficTest.TCP_STREAM, TrafficTest.UDP_STREAM
 

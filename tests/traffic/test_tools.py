@@ -16,8 +16,8 @@ from niclab.bench.records import TrafficToolName
 from niclab.core.verdict import NotApplicable
 from niclab.hosts.errors import ReadError
 from niclab.traffic import WorthlessResult
-from niclab.traffic.tool import CpuScale, Order, Route, TrafficTest
-from niclab.traffic.tools import tool_of
+from niclab.traffic.tools.tool import CpuScale, Order, Route, TrafficTest
+from niclab.traffic.tools.tool_choice import tool_of
 
 ROUTE = Route("198.18.10.1", "198.18.10.2")
 IPERF3, NETPERF = tool_of(TrafficToolName.IPERF3), tool_of(TrafficToolName.NETPERF)

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from niclab.core.decision import Decision
-from niclab.traffic.window import limited
+from niclab.traffic.limits.receive_window import limited
 
 WINDOW = 65535
 

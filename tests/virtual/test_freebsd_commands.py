@@ -28,7 +28,7 @@ from freebsd import kit
 from niclab.hosts import commands as host_commands
 from niclab.hosts.freebsd import host as freebsd_host
 from niclab.hosts.host import PROTOCOLS
-from niclab.traffic import prober_program
+from niclab.traffic.outage import prober_program
 
 HOSTS = Path(freebsd_host.__file__).parent
 NICLAB = HOSTS.parents[1]

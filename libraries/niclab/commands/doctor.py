@@ -23,7 +23,7 @@ from niclab.run.run import Run
 from niclab.run.server import Server
 from niclab.run.whole_card import require_whole_card
 from niclab.switch.records import Admin
-from niclab.traffic.tools import tool_of
+from niclab.traffic.tools.tool_choice import tool_of
 from niclab.transports import TransportFault, ssh_mend
 
 CLOCK_ERROR_S = 2.0

@@ -26,8 +26,8 @@ from niclab.hosts.linux import ethtool_features as features
 from niclab.hosts.linux import ethtool_pause as pause
 from niclab.hosts.linux import ethtool_sizes as sizes
 from niclab.hosts.trouble import KernelTrouble
-from niclab.traffic.iperf3 import read_iperf3
-from niclab.traffic.netperf import read_netperf
+from niclab.traffic.tools.iperf3 import read_iperf3
+from niclab.traffic.tools.netperf import read_netperf
 
 Reader = Callable[[str], object]
 

@@ -22,7 +22,7 @@ from niclab.frames.spec import Arrives
 from niclab.run import standstill
 from niclab.run.run import Run
 from niclab.run.standstill import Stood
-from niclab.traffic.arms import Way, applied
+from niclab.traffic.effects.variants import Way, applied
 
 FRAMES, SIZES, PER_S = 199, (60, 1514, 333), 100.0
 

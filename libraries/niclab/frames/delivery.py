@@ -23,7 +23,7 @@ from niclab.run.run import Run
 from niclab.settings import mtu
 from niclab.settings.offload_table import rows
 from niclab.settings.ports import DutPort
-from niclab.traffic.arms import Way, applied
+from niclab.traffic.effects.variants import Way, applied
 
 FRAMES = 997
 """A prime number, so that no counter of something else is taken for it."""

@@ -21,9 +21,11 @@ from niclab.links import checks
 from niclab.run import standstill
 from niclab.run.run import Run
 from niclab.stats.plan import SamplingPlan
-from niclab.traffic import bottleneck, limit, serving, tcp
-from niclab.traffic.bottleneck import Before
-from niclab.traffic.experiment import judge_questions
+from niclab.traffic.flows import tcp
+from niclab.traffic.limits import bottleneck, limit
+from niclab.traffic.limits.bottleneck import Before
+from niclab.traffic.runs import endpoints
+from niclab.traffic.runs.experiment import judge_questions
 
 SECONDS: Mapping[Profile, SamplingPlan] = {
     Profile.QUICK: SamplingPlan(first_look=12, met_from=12, most=36, step=6, warm_up_runs=0, correlation=0.6),
@@ -93,7 +95,7 @@ def carry(run: Run, profile: Profile, say: Say) -> None:
 
 def _room(run: Run, fraction: float, plan: SamplingPlan) -> tuple[Sequence[Before], WantedLoad]:
     """Return what every end can do before the load, and what the ports of the dut must carry under it."""
-    ends = [serving.ends(run, path, Role.DUT) for path in run.bench.paths]
+    ends = [endpoints.ends(run, path, Role.DUT) for path in run.bench.paths]
     line_mbps = max(limit.line_mbps(run, each, path) for each, path in zip(ends, run.bench.paths, strict=True))
     source = f"sheet {run.card.name}: {FRACTION} {fraction:g} of line rate, {line_mbps:g} Mbit/s"
     wanted = WantedLoad(fraction * line_mbps, line_mbps, source, plan)

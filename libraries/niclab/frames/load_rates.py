@@ -13,9 +13,9 @@ from niclab.hosts.load_records import Load, load_between
 from niclab.stats.judge import judge_values
 from niclab.stats.plan import SamplingPlan
 from niclab.stats.questions import Outcome, at_least
-from niclab.traffic import bottleneck
-from niclab.traffic.bottleneck import BUSY_DURING, Before
-from niclab.traffic.experiment import Question
+from niclab.traffic.limits import bottleneck
+from niclab.traffic.limits.bottleneck import BUSY_DURING, Before
+from niclab.traffic.runs.experiment import Question
 
 WAYS: Mapping[str, str] = {"rx_bytes": "receives", "tx_bytes": "sends"}
 LEAST_OF_WANTED = 0.1

@@ -1,0 +1,1 @@
+"""What settings do to traffic, compared in turns and with accepted baselines."""

@@ -1,0 +1,391 @@
+"""The effect of a setting on traffic: runs with and without it in turns, compared in percent, until that is clear."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
+
+from niclab.bench.records import BenchPath, TrafficToolName
+from niclab.card import (
+    At,
+    Changeable,
+    Effect,
+    Figure,
+    FreebsdOffload,
+    LinuxOffload,
+    OffloadName,
+    Prediction,
+    Setting,
+    SettingKind,
+    Step,
+    Unknown,
+)
+from niclab.card import Sequence as Steps
+from niclab.core.profile import Profile
+from niclab.core.verdict import NotApplicable, Undecided
+from niclab.core.wait import Deadline
+from niclab.report.charts import ChangeChart, ChangeRow, Chart
+from niclab.run import standstill
+from niclab.run.run import Run
+from niclab.stats.plan import SamplingPlan
+from niclab.stats.questions import Direction, Expected, Outcome, lowers_by, not_worse_by, raises_by
+from niclab.stats.runner import measure_effect
+from niclab.traffic import WorthlessResult
+from niclab.traffic.effects import kept_figures
+from niclab.traffic.effects.kept_figures import Compared
+from niclab.traffic.effects.variants import Arms, Way
+from niclab.traffic.limits import bottleneck, limit, receive_window
+from niclab.traffic.limits.bottleneck import Before
+from niclab.traffic.runs import discarded, endpoints, measuring
+from niclab.traffic.runs.endpoints import Ends
+from niclab.traffic.runs.experiment import Answer, Question
+from niclab.traffic.runs.measuring import EndOfRun, Session, TrafficRun
+from niclab.traffic.runs.progress import Pace, Progress, Tell
+from niclab.traffic.tools import round_trips
+from niclab.traffic.tools.tool import Order, TrafficTest
+from niclab.traffic.tools.tool_choice import tool_of
+
+WITHOUT, WITH = "without", "with"
+SEED = 1
+"""Seed of the order of the runs; any number will do, as long as it is fixed before."""
+
+
+@dataclass(frozen=True)
+class EffectBudget:
+    """``run_s``: a run; ``first_look``, ``met_from``, ``most``: pairs of runs; ``most_s``: no pair begins later."""
+
+    run_s: int
+    first_look: int
+    met_from: int
+    most: int
+    most_s: float
+
+
+BUDGETS: Mapping[Profile, EffectBudget] = {
+    Profile.QUICK: EffectBudget(run_s=2, first_look=3, met_from=4, most=8, most_s=240),
+    Profile.FULL: EffectBudget(run_s=4, first_look=4, met_from=6, most=14, most_s=420),
+}
+
+
+@dataclass(frozen=True)
+class EffectAnswer:
+    """The question about one effect, and all that was found. ``judged``: False where no prediction exists."""
+
+    run: str
+    name: str
+    what: str
+    wanted: Prediction
+    result: Outcome
+    pairs: tuple[tuple[float, float], ...]
+    runs: tuple[tuple[str, TrafficRun], ...]
+    before: tuple[Before, Before]
+    hindrances: tuple[str, ...]
+    compared: tuple[Compared, ...]
+
+    @property
+    def subject(self) -> str:
+        return f"{self.run}, {self.name}"
+
+    @property
+    def judged(self) -> bool:
+        return self.wanted.unknown is None
+
+    @property
+    def reason(self) -> str:
+        """The answer as one sentence, which is no verdict where nothing is judged."""
+        said, verdict = self.result.reason, f": {self.result.decision.value}"
+        return said if self.judged else said.replace(verdict, ": not judged")
+
+
+def wish_of(wanted: Prediction, source: str) -> Expected:
+    """The region of the change, in percent of the figure without the setting; all numbers where nobody knows it."""
+    if wanted.unknown is not None:
+        return Expected(f"nobody knows what is wanted: {wanted.unknown}", -100.0, math.inf)
+    if wanted.ratio is not None and wanted.within_percent is not None:
+        low, high = (100 * (wanted.ratio * (1 + sign * wanted.within_percent / 100) - 1) for sign in (-1, 1))
+        text = f"wanted {wanted.ratio:g} times as much within {wanted.within_percent:g} % ({source})"
+        return Expected(text, low, high)
+    if wanted.more_percent is not None:
+        return raises_by(wanted.more_percent, source)
+    if wanted.less_percent is not None:
+        return lowers_by(wanted.less_percent, source)
+    loses, gains = wanted.loses_at_most_percent, wanted.gains_at_most_percent
+    if gains is not None and loses is not None:
+        return Expected(f"wanted at most {loses:g} % less and {gains:g} % more ({source})", -loses, gains)
+    if gains is not None:
+        return Expected(f"wanted at most {gains:g} % more ({source})", -math.inf, gains)
+    assert loses is not None  # a sheet that has none of them is refused
+    return not_worse_by(loses, Direction.HIGHER, source)
+
+
+def can_switch(row: LinuxOffload | FreebsdOffload) -> bool:
+    """Does the sheet say that this offload goes on and off?"""
+    return row.set_with is not None and row.change is Changeable.BOTH
+
+
+def switched(name: OffloadName, on: bool, at: At = At.BOTH) -> Setting:
+    """The setting of an offload."""
+    return Setting(kind=SettingKind.OFFLOAD, name=name.value, to=on, at=at)
+
+
+def order_of(run: Run, effect: Effect, run_s: int) -> Order:
+    """Return the order of the runs of an effect.
+
+    Args:
+        run: The current run.
+        effect: The effect.
+        run_s: Time of a run in s.
+
+    Raises:
+        NotApplicable: A server has no such processor to bind them to.
+    """
+    if effect.cpu is not None:
+        for server in run.servers.values():
+            if effect.cpu not in server.host.counts.cpu_times().cpus:
+                raise NotApplicable(f"{server.name} has no processor {effect.cpu} to bind the traffic to")
+    return Order(
+        test=TrafficTest(effect.workload.value),
+        duration_s=run_s,
+        connections=effect.connections,
+        message_bytes=effect.message_bytes,
+        sender_cpu=effect.cpu,
+        receiver_cpu=effect.cpu,
+    )
+
+
+def ask_step(run: Run, path: BenchPath, sequence: Steps, step: Step, budget: EffectBudget, tell: Tell) -> EffectAnswer:
+    """Does one step of a sequence change what the sheet predicts, against the baseline? See :func:`ask`."""
+    as_effect = Effect(
+        name=step.name,
+        requirement=sequence.requirement,
+        change=step.settings,
+        sender=sequence.sender,
+        wanted=step.wanted,
+        source=sequence.source,
+    )
+    return ask(run, path, as_effect, budget, tell, {WITHOUT: sequence.baseline, WITH: step.settings})
+
+
+def ask(
+    run: Run,
+    path: BenchPath,
+    effect: Effect,
+    budget: EffectBudget,
+    tell: Tell,
+    settings: Mapping[str, tuple[Setting, ...]] | None = None,
+    source: str | None = None,
+) -> EffectAnswer:
+    """Ask whether an effect shows over a path.
+
+    Args:
+        run: The current run.
+        path: The path that carries the traffic.
+        effect: The effect.
+        budget: How many runs may be made, and for how long.
+        tell: Takes the progress.
+        settings: Settings of each arm, where they are not what the effect is measured under, and that with its change.
+        source: Where the prediction is from, when that is not the sheet.
+
+    Returns:
+        The answer.
+
+    Raises:
+        NotApplicable: The setting, the workload or the figure is not to be had here.
+        BenchFault: A run fails or is worthless.
+        Undecided: The time was spent before the first look.
+    """
+    order = order_of(run, effect, budget.run_s)
+    source = source or f"sheet {run.card.name}, {effect.name}"
+    ends = endpoints.ends(run, path, effect.sender)
+    before = bottleneck.look_before(run, ends)
+    rate_mbps = limit.line_mbps(run, ends, path)
+    plan = SamplingPlan(
+        first_look=budget.first_look,
+        met_from=budget.met_from,
+        most=budget.most,
+        warm_up_runs=1,
+        resolution=_resolution(run, effect, order),
+    )
+    pace = Pace(order.duration_s + tool_of(run.bench.traffic).omitted_s)
+    subject = f"{ends.name}, {effect.name}"
+    progress = Progress(subject, kept_figures.METRICS[effect.figure][1], 2 * plan.most, 2, pace, budget.most_s, tell)
+    settings = _settings(effect) if settings is None else settings
+    arms = Arms(run, Way(path, effect.sender), settings)
+    expected = _expected(run, ends, effect.wanted, rate_mbps, source)
+    watch = standstill.watch(run)
+    runs = _Runs(run, effect, order, rate_mbps, arms, progress, watch)
+    started = Deadline(budget.most_s)
+    try:
+        pairs, result = measure_effect(
+            runs.one, (WITHOUT, WITH), expected, plan, seed=SEED, may_go_on=lambda: not started.expired
+        )
+    except Undecided as error:
+        raise Undecided(f"{ends.name}: {effect.name}: {error}") from error
+    finally:
+        with closing(arms):
+            runs.close()
+    hindrances = bottleneck.hindrances(before, [each for _, each in runs.made], rate_mbps * 1e6)
+    figures = {
+        WITHOUT: (settings[WITHOUT], [one for one, _ in pairs]),
+        WITH: (settings[WITH], [two for _, two in pairs]),
+    }
+    compared = kept_figures.compare(run, path, effect, order, before, figures, plan)
+    return EffectAnswer(
+        run=ends.name,
+        name=effect.name,
+        what=", ".join(map(str, effect.change)) or effect.name,
+        wanted=effect.wanted,
+        result=discarded.bounded(result, [each for _, each in runs.made]),
+        pairs=tuple(pairs),
+        runs=tuple(runs.made),
+        before=before,
+        hindrances=tuple(hindrances),
+        compared=compared,
+    )
+
+
+@dataclass
+class _Runs:
+    """Makes the runs of an effect, and keeps them. ``made``: arm and run, those of our own program left out.
+
+    Runs of one arm in a row have one tool's server; it ends before the settings change, which it may have taken over.
+    """
+
+    run: Run
+    effect: Effect
+    order: Order
+    rate_mbps: float
+    arms: Arms
+    progress: Progress
+    watch: standstill.StandstillWatch
+    made: list[tuple[str, TrafficRun]] = field(default_factory=list)
+    count: int = 0
+    _stack: ExitStack = field(default_factory=ExitStack)
+    _session: tuple[str, Session] | None = None
+
+    def one(self, arm: str) -> float:
+        """The figure of a run of ``arm``."""
+        if self._session is not None and self._session[0] != arm:
+            self.close()
+        way = self.arms.way(arm)
+        # iperf3 has no request/response
+        if self.order.test is TrafficTest.TCP_RR and self.run.bench.traffic is TrafficToolName.IPERF3:
+            ends = endpoints.ends(self.run, way.path, self.effect.sender)
+            value = round_trips.per_second(self.run, ends, self.order.duration_s)
+        else:
+            found = self._session_of(arm, way).measure(self.order)
+            self.made.append((arm, found))
+            value = value_of(found, self.effect.figure)
+        self.count += 1
+        self.progress.made(self.count, value)
+        return value
+
+    def close(self) -> None:
+        """End the tool's server."""
+        self._session = None
+        stack, self._stack = self._stack, ExitStack()
+        stack.close()
+
+    def _session_of(self, arm: str, way: Way) -> Session:
+        if self._session is None:
+            made = measuring.session(
+                self.run, way.path, self.effect.sender, self.rate_mbps, way.over, self.watch, self.order
+            )
+            self._session = (arm, self._stack.enter_context(made))
+        return self._session[1]
+
+
+def _expected(run: Run, ends: Ends, wanted: Prediction, line_mbps: float, source: str) -> Expected:
+    if wanted.window_bytes is None:
+        return wish_of(wanted, source)
+    fact = run.card.limits.tcp_fraction_of_line_rate
+    least = None if isinstance(fact, Unknown) else fact
+    return receive_window.expected(run, ends, wanted.window_bytes, line_mbps, least, source)
+
+
+def _settings(effect: Effect) -> dict[str, tuple[Setting, ...]]:
+    return {WITHOUT: effect.under + effect.against, WITH: effect.under + effect.change}
+
+
+def _resolution(run: Run, effect: Effect, order: Order) -> float:
+    if effect.figure is Figure.MBPS:
+        return tool_of(run.bench.traffic).resolution_bps(order) / 1e6
+    return 0.0
+
+
+def value_of(measured: TrafficRun, figure: Figure) -> float:
+    """The figure of a run, above 0.
+
+    Raises:
+        WorthlessResult: The run does not have it.
+    """
+    if figure is Figure.MBPS:
+        return limit.mbps(measured)
+    if figure is Figure.TRANSACTIONS_PER_S:
+        found = measured.result.transactions_per_s
+    else:
+        found = cpu_s_per_gbit(measured.sender if figure is Figure.SENDER_CPU else measured.receiver, measured)
+    if not found:
+        raise WorthlessResult(f"worthless result: no {figure.value}, wanted more than 0", measured.receiver.port)
+    return found
+
+
+def cpu_s_per_gbit(end: EndOfRun, measured: TrafficRun) -> float:
+    """Seconds of all processors of ``end`` for each gigabit that arrived meanwhile, both counted by the servers."""
+    busy_s = sum(share.busy for share in end.cpu.cpus.values()) * end.seconds
+    return busy_s / (measured.receiver.frames.rx_bytes * 8e-9)
+
+
+@dataclass(frozen=True)
+class EffectAnswers(Answer):
+    """Effects that are shown in one chart and judged together.
+
+    An arm that is proven worse than its baseline is judged as well.
+
+    Attributes:
+        title: Title of the chart.
+        answers: The answer of each effect.
+    """
+
+    title: str
+    answers: tuple[EffectAnswer, ...]
+
+    def lines(self) -> list[str]:
+        lines = []
+        for each in self.answers:
+            lines.append(f"{each.subject}: {each.reason}")
+            lines += [f"{each.subject}, {compared}" for compared in each.compared]
+            lines += [f"the bench may hold it back: {hindrance}" for hindrance in each.hindrances]
+        return lines
+
+    def charts(self) -> list[Chart]:
+        return [chart(self.title, self.answers)]
+
+    def made(self) -> list[TrafficRun]:
+        return [run for each in self.answers for _, run in each.runs]
+
+    def questions(self) -> list[Question]:
+        judged = [Question(each.subject, each.result, each.hindrances) for each in self.answers if each.judged]
+        for each in self.answers:
+            judged += [
+                Question(f"{each.subject}, {one.arm} it, baseline", one.result, each.hindrances)
+                for one in each.compared
+                if one.worse and one.result is not None
+            ]
+        return judged
+
+    def why_not_judged(self) -> str:
+        return "; ".join(f"{each.subject}: {each.reason}" for each in self.answers)
+
+
+def chart(title: str, answers: Sequence[EffectAnswer]) -> ChangeChart:
+    """A bar for each effect, in percent of the figure without it."""
+    rows = []
+    for each in answers:
+        expected = each.result.expected
+        marks = tuple(bound for bound in (expected.low, expected.high) if math.isfinite(bound)) if each.judged else ()
+        decision = each.result.decision.value if each.judged else "not judged"
+        rows.append(ChangeRow(each.name, each.result.estimate, each.result.low, each.result.high, marks, decision))
+    return ChangeChart(title, "; ".join(each.reason for each in answers), "% of the baseline", tuple(rows))

@@ -1,0 +1,94 @@
+"""The figures of both arms of an effect, kept and compared with accepted baselines.
+
+An effect that does not show has a reason somewhere: was it so with the release before, another driver, another kernel?
+The nearest baseline of the same card says so, with what differs (SUS-07).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from niclab.bench.records import BenchPath
+from niclab.card import Effect, Figure, Setting, Workload
+from niclab.core.decision import Decision
+from niclab.report import now
+from niclab.run.run import Run
+from niclab.stats.measurements import Measurement, add
+from niclab.stats.plan import SamplingPlan
+from niclab.stats.questions import Direction, Outcome
+from niclab.traffic.limits.accepted_baseline import Against
+from niclab.traffic.limits.bottleneck import Before
+from niclab.traffic.runs import endpoints
+from niclab.traffic.runs.measurement_key import key_of
+from niclab.traffic.tools.tool import Order
+
+METRICS: Mapping[Figure, tuple[str, str]] = {
+    Figure.MBPS: ("tcp_mbps", "Mbit/s"),
+    Figure.TRANSACTIONS_PER_S: ("transactions_per_s", "1/s"),
+    Figure.SENDER_CPU: ("sender_cpu", "s/Gbit"),
+    Figure.RECEIVER_CPU: ("receiver_cpu", "s/Gbit"),
+}
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One arm against what was accepted for it. ``result`` None: there is no baseline of these conditions."""
+
+    arm: str
+    result: Outcome | None
+    text: str
+
+    @property
+    def worse(self) -> bool:
+        """Is it proven to be worse than its baseline allows?"""
+        return self.result is not None and self.result.decision is Decision.MISSED
+
+    def __str__(self) -> str:
+        return f"{self.arm}: {self.result.reason if self.result else self.text}"
+
+
+def compare(
+    run: Run,
+    path: BenchPath,
+    effect: Effect,
+    order: Order,
+    before: tuple[Before, Before],
+    arms: Mapping[str, tuple[tuple[Setting, ...], Sequence[float]]],
+    plan: SamplingPlan,
+) -> tuple[Compared, ...]:
+    """Add the samples of each arm to the run folder, and compare them with their baseline.
+
+    Args:
+        run: The run.
+        path: The path of the bench.
+        effect: The effect of the sheet.
+        order: What is sent, and for how long.
+        before: What was found before the runs.
+        arms: Settings and figures of each arm, by name.
+        plan: How many runs at least and at most, and the confidence.
+
+    Raises:
+        BenchFault: When the conditions or a baseline cannot be read.
+    """
+    ends = endpoints.ends(run, path, effect.sender)
+    links = {port.role: each.link for port, each in zip((ends.from_port, ends.to_port), before, strict=True)}
+    key = key_of(run, ends, path.name, order, links)
+    metric, unit = METRICS[effect.figure]
+    is_cpu = effect.figure in (Figure.SENDER_CPU, Figure.RECEIVER_CPU)
+    compared = []
+    for arm, (settings, values) in arms.items():
+        own = {"effect": effect.name, "arm": arm, "settings": ", ".join(map(str, settings)) or "as delivered"}
+        measurement = Measurement(
+            test=f"{ends.name}, {effect.name}, {arm} it",
+            metric="sendfile_mbps" if effect.workload is Workload.TCP_SENDFILE and not is_cpu else metric,
+            unit=unit,
+            better=Direction.LOWER if is_cpu else Direction.HIGHER,
+            samples=tuple(values),
+            taken=now(),
+            key=key.model_copy(update={"parameters": key.parameters | own}),
+        )
+        against = Against.stored(run, measurement, plan)
+        add(run.run_dir, measurement)
+        compared.append(Compared(arm, against.result(values), against.text))
+    return tuple(compared)

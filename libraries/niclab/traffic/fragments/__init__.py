@@ -1,0 +1,1 @@
+"""Large datagrams that the network cuts into fragments: whether each arrives whole."""

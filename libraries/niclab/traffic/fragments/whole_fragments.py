@@ -1,0 +1,45 @@
+"""Datagrams that are cut into fragments arrive whole, in both directions, with checksum offload on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from niclab.bench.records import BenchPath, Role
+from niclab.card import OffloadName, Setting
+from niclab.core.verdict import fail_with
+from niclab.run.run import Run
+from niclab.traffic.effects.effect import can_switch, switched
+from niclab.traffic.effects.variants import Way, applied
+from niclab.traffic.fragments import datagrams
+from niclab.traffic.runs import endpoints
+
+
+def judge(run: Run, path: BenchPath, say: Callable[[str], object]) -> None:
+    """Send fragmented datagrams over a path in both directions, and judge what arrives.
+
+    Args:
+        run: The current run.
+        path: The path that carries the datagrams.
+        say: Takes what arrived of each direction.
+
+    Raises:
+        CardFailure: A datagram is lost, changed, or dropped for a wrong checksum.
+        BenchFault: The program that sends or receives fails.
+        NotApplicable: The sheet says nothing about offloads.
+    """
+    problems = []
+    for sender in Role:
+        ends = endpoints.ends(run, path, sender)
+        with applied(run, Way(path, sender), _checksums_on(run)):
+            found = datagrams.deliver(run, ends)
+        say(f"{ends.name}: {found}")
+        if found.problem:
+            problems.append(f"{ends.name}: {found.problem}; wanted: each once and unchanged, checksum offload on")
+    fail_with(problems)
+
+
+def _checksums_on(run: Run) -> tuple[Setting, ...]:
+    """Checksum offload switched on where the sheet says that it can be switched; else it is as it is."""
+    table = run.card.section(run.card.offloads, "offloads").rows(run.server(Role.DUT).description.os)
+    names = (OffloadName.TX_CHECKSUM, OffloadName.RX_CHECKSUM)
+    return tuple(switched(name, True) for name in names if name in table and can_switch(table[name]))

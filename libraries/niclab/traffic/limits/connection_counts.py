@@ -1,0 +1,213 @@
+"""Throughput and receiver's CPU against the number of connections, in each mode that the card can work in.
+
+After the Chelsio paper (CHE-01, CHE-02): messages of 32 KiB, line rate with one connection as with many, in the modes
+NIC, TOE (the card does TCP) and TOE with direct data placement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from statistics import fmean
+
+from niclab.bench.records import BenchPath, OperatingSystem, Role
+from niclab.card import OffloadName
+from niclab.core.profile import Profile
+from niclab.core.verdict import NotApplicable, Undecided
+from niclab.core.wait import Deadline
+from niclab.report.charts import Chart, ChartLine, Limit, LineChart, Point
+from niclab.run.run import Run
+from niclab.stats.judge import judge_values
+from niclab.stats.plan import SamplingPlan
+from niclab.stats.precise import Estimate, estimate
+from niclab.stats.questions import Outcome, at_least, at_most
+from niclab.stats.runner import measure_limit
+from niclab.traffic.limits import bottleneck, limit
+from niclab.traffic.runs import discarded, endpoints, measuring
+from niclab.traffic.runs.experiment import Answer, Question
+from niclab.traffic.runs.measuring import TrafficRun
+from niclab.traffic.runs.progress import Tell
+from niclab.traffic.tools.tool import Order
+from niclab.traffic.tools.tool_choice import tool_of
+
+MESSAGE_BYTES = 32 << 10
+COUNTS: Mapping[Profile, tuple[int, ...]] = {Profile.QUICK: (1, 4), Profile.FULL: (1, 2, 4, 8, 16)}
+RUN_S: Mapping[Profile, int] = {Profile.QUICK: 2, Profile.FULL: 4}
+FIRST_LOOK, MET_FROM, MOST = 3, 6, 12
+WIDTH = 0.05
+MOST_S: Mapping[Profile, float] = {Profile.QUICK: 300, Profile.FULL: 900}
+"""No run of any number of connections begins later than this after the first, in seconds."""
+
+
+class Mode(Enum):
+    """The way the card receives: ``nic`` leaves TCP to the system, ``toe`` does it, ``toe-ddp`` places the data."""
+
+    NIC = "nic"
+    TOE = "toe"
+    TOE_DDP = "toe-ddp"
+
+
+@dataclass(frozen=True)
+class AtCount:
+    """The result with so many connections. ``cpu``: percent of all processors of the receiver, of each run."""
+
+    connections: int
+    values: tuple[float, ...]
+    rate: Estimate
+    result: Outcome
+    cpu: tuple[float, ...]
+    cpu_result: Outcome | None
+    runs: tuple[TrafficRun, ...]
+
+
+@dataclass(frozen=True)
+class Scan(Answer):
+    """All numbers of connections over one path, received in one mode."""
+
+    subject: str
+    found: tuple[AtCount, ...]
+    hindrances: tuple[str, ...]
+
+    def lines(self) -> list[str]:
+        return [f"{each.connections} connections: {each.result.reason}" for each in self.found]
+
+    def charts(self) -> list[Chart]:
+        return [*charts(self)]
+
+    def made(self) -> list[TrafficRun]:
+        return [run for each in self.found for run in each.runs]
+
+    def questions(self) -> list[Question]:
+        asked = []
+        for each in self.found:
+            subject = f"{self.subject}, {each.connections} connections"
+            asked.append(Question(subject, each.result, self.hindrances))
+            if each.cpu_result is not None:
+                asked.append(Question(f"{subject}, receiver's CPU", each.cpu_result, self.hindrances))
+        return asked
+
+
+def want_mode(run: Run, mode: Mode) -> None:
+    """Require that the dut can receive in a mode.
+
+    Args:
+        run: The current run.
+        mode: The mode.
+
+    Raises:
+        NotApplicable: It cannot.
+    """
+    system, card = run.server(Role.DUT).description.os, run.card
+    if mode is Mode.NIC:
+        return
+    rows = card.section(card.offloads, "offloads").rows(system)
+    if OffloadName.TOE not in rows:
+        driver = card.driver(system).module
+        raise NotApplicable(f"mode {mode.value}: sheet {card.name} names no offload toe of {driver} on {system.value}")
+    raise NotApplicable(
+        f"mode {mode.value}: nothing that {system.value} shows would prove that TCP was the card's, not the system's"
+        if system is not OperatingSystem.LINUX
+        else f"mode {mode.value}: {system.value} has no switch for a TCP offload engine"
+    )
+
+
+def measure(run: Run, path: BenchPath, profile: Profile, tell: Tell) -> Scan:
+    """Receive at the dut over a path with each number of connections.
+
+    Args:
+        run: The current run.
+        path: The path that carries the traffic.
+        profile: Which numbers of connections, and how long each run.
+        tell: Takes the progress.
+
+    Returns:
+        All numbers of connections.
+
+    Raises:
+        NotApplicable: The sheet does not know the limit.
+        BenchFault: The bench cannot reach it, or a run fails or is worthless.
+        Undecided: The time was spent before the first look at a number of connections.
+    """
+    fraction = run.card.known(run.card.limits.tcp_fraction_of_line_rate, "limits.tcp_fraction_of_line_rate")
+    ends = endpoints.ends(run, path, Role.PEER)
+    rate_mbps = limit.line_mbps(run, ends, path)
+    before = bottleneck.look_before(run, ends)
+    source = f"sheet {run.card.name} wants at least {fraction} of line rate, {rate_mbps:g} Mbit/s"
+    bottleneck.want_room(before, fraction * rate_mbps * 1e6, source)
+    expected = at_least(fraction * rate_mbps, source)
+    found: list[AtCount] = []
+    time = Deadline(MOST_S[profile])
+    with measuring.session(run, path, Role.PEER, rate_mbps) as session:
+        for step, count in enumerate(COUNTS[profile], 1):
+            order = Order(duration_s=RUN_S[profile], connections=count, message_bytes=MESSAGE_BYTES)
+            tool = tool_of(run.bench.traffic)
+            plan = SamplingPlan(
+                first_look=FIRST_LOOK,
+                met_from=MET_FROM,
+                most=MOST,
+                warm_up_runs=int(not tool.omitted_s),
+                resolution=tool.resolution_bps(order) / 1e6,
+            )
+            runs: list[TrafficRun] = []
+
+            def one_run(order: Order = order, runs: list[TrafficRun] = runs) -> float:
+                runs.append(session.measure(order))
+                return limit.mbps(runs[-1])
+
+            try:
+                values, result = measure_limit(one_run, expected, limit.UNIT, plan, lambda: not time.expired)
+            except Undecided as error:
+                said = f"{ends.name}, {count} connections: {error}"
+                raise Undecided(f"{said}; all together may take {time.seconds:g} s") from error
+            cpu = tuple(100 * each.receiver.cpu.mean_busy for each in runs[-len(values) :])
+            found.append(
+                AtCount(
+                    count,
+                    tuple(values),
+                    estimate(values, plan, WIDTH),
+                    discarded.bounded(result, runs),
+                    cpu,
+                    _cpu_result(run, cpu, plan),
+                    tuple(runs),
+                )
+            )
+            tell(
+                f"{ends.name}: step {step} of {len(COUNTS[profile])}: {count} connections: "
+                f"{found[-1].rate.estimate:.1f} {limit.UNIT}"
+            )
+    made = [each for one in found for each in one.runs]
+    return Scan(ends.name, tuple(found), tuple(bottleneck.hindrances(before, made, rate_mbps * 1e6)))
+
+
+def _cpu_result(run: Run, cpu: Sequence[float], plan: SamplingPlan) -> Outcome | None:
+    most = run.card.limits.receiver_cpu_percent
+    if not isinstance(most, float):
+        return None
+    counted = replace(plan, warm_up_runs=0, resolution=0.1)
+    return judge_values(cpu, at_most(most, f"sheet {run.card.name}, receiver_cpu_percent"), "percent CPU", counted)
+
+
+def charts(scan: Scan) -> tuple[LineChart, LineChart]:
+    """Throughput and receiver's CPU against the number of connections."""
+    rates = [Point(each.connections, each.rate.estimate, each.rate.low, each.rate.high) for each in scan.found]
+    cpus = [Point(each.connections, fmean(each.cpu), min(each.cpu), max(each.cpu)) for each in scan.found]
+    low = scan.found[0].result.expected.low
+    note = f"messages of {MESSAGE_BYTES} bytes; band: 95 % interval of the mean"
+    return (
+        LineChart(
+            f"Throughput against connections {scan.subject}",
+            note,
+            "connections",
+            limit.UNIT,
+            (ChartLine("received", tuple(rates)),),
+            Limit(low, f"limit at least {low:g} {limit.UNIT}"),
+        ),
+        LineChart(
+            f"Receiver CPU against connections {scan.subject}",
+            f"messages of {MESSAGE_BYTES} bytes; band: least and most of the runs",
+            "connections",
+            "% of all processors",
+            (ChartLine("receiver", tuple(cpus)),),
+        ),
+    )

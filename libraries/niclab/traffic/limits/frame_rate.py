@@ -1,0 +1,295 @@
+"""The frames a second that a card can receive, whatever their size, and what jumbo frames gain by it (NFS-01).
+
+A datagram is a frame here. The peak is searched: first as fast as the sender goes; where much of that is lost on the
+way, once more at the rate that arrived, because a card that is flooded may deliver less than it can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from niclab.bench.records import BenchPath, Role
+from niclab.card import At, Effect, Prediction, Setting, SettingKind
+from niclab.core.decision import Decision
+from niclab.core.verdict import CardFailure, NotApplicable, Undecided
+from niclab.core.wait import Deadline
+from niclab.report.charts import Chart, ChartLine, Limit, LineChart, Point
+from niclab.run.run import Run
+from niclab.stats.judge import judge_values
+from niclab.stats.plan import SamplingPlan
+from niclab.stats.precise import Estimate, estimate, repeat_until
+from niclab.stats.questions import Expected, Outcome, at_least
+from niclab.traffic import WorthlessResult
+from niclab.traffic.limits import bottleneck, limit
+from niclab.traffic.limits.bottleneck import Before
+from niclab.traffic.runs import discarded, endpoints, measuring
+from niclab.traffic.runs.experiment import Answer, Question
+from niclab.traffic.runs.measuring import Session, TrafficRun
+from niclab.traffic.runs.progress import Tell
+from niclab.traffic.tools.tool import Order, TrafficTest
+from niclab.traffic.tools.tool_choice import tool_of
+
+UDP_HEADERS, TCP_HEADERS = 28, 52
+"""IPv4 20 and UDP 8; IPv4 20, TCP 20 and time stamps 12 (RFC 7323)."""
+ETHERNET, ON_THE_WIRE = 14, 24
+"""Bytes of a frame: its header; and in addition checksum 4, preamble 8, gap 12 (IEEE 802.3-2018, 4A.4.2)."""
+MESSAGES = (64, 470, 982, 1472)
+"""Datagrams in frames of 106 to 1514 bytes."""
+RUN_S, FIRST_LOOK, MET_FROM, MOST = 2, 3, 6, 16
+MOST_S = 900.0
+"""No run of any size begins later than this after the first."""
+FLOODED = 0.01
+_UNIT = "frames/s"
+SAME_WITHIN = 0.1
+"""House rule: frame rates of all sizes within a tenth of each other are the same."""
+NARROW = SAME_WITHIN / 2
+"""The interval wanted of each, as a part of its mean: two of them tell a tenth."""
+STANDARD_MTU, JUMBO_MTU = 1500, 9000
+GAIN_WITHIN_PERCENT = 10.0
+"""House rule: the gain is predicted from figures that are each known to a few percent."""
+
+
+@dataclass(frozen=True)
+class AtSize:
+    """Frames a second at one size. ``binds``: what held them back: ``frames/s``, ``line`` or ``PCIe``."""
+
+    frame_bytes: int
+    rate: Estimate
+    result: Outcome
+    binds: str
+    runs: tuple[TrafficRun, ...]
+
+
+@dataclass(frozen=True)
+class Peak(Answer):
+    """The frame rates over one path. ``rate_mbps``: of the line."""
+
+    subject: str
+    found: tuple[AtSize, ...]
+    rate_mbps: float
+    bus_mbps: float | None
+    hindrances: tuple[str, ...]
+
+    @property
+    def frames_per_s(self) -> float:
+        """The rate at the largest size: that of standard frames, which jumbo frames are compared with."""
+        return self.found[-1].rate.estimate
+
+    @property
+    def independent(self) -> bool:
+        """Is it the same at every size at which neither line nor bus comes first?"""
+        rates = [each.rate.estimate for each in self.found if each.binds == "frames/s"]
+        return len(rates) >= 2 and min(rates) >= (1 - SAME_WITHIN) * max(rates)
+
+    def carried_mbps(self, mtu: int) -> tuple[float, str]:
+        """TCP payload at an MTU by the lowest of the limits, and which that is."""
+        payload, wire = mtu - TCP_HEADERS, mtu + ETHERNET + ON_THE_WIRE
+        by = {
+            "frames/s": self.frames_per_s * payload * 8e-6,
+            "line": self.rate_mbps * payload / wire,
+        }
+        if self.bus_mbps is not None:
+            by["PCIe"] = self.bus_mbps * payload / (mtu + ETHERNET)
+        binds = min(by, key=lambda name: by[name])
+        return by[binds], binds
+
+    def lines(self) -> list[str]:
+        lines = [
+            f"frames of {each.frame_bytes} bytes: held back by {each.binds}; {each.result.reason}"
+            for each in self.found
+        ]
+        return [*lines, f"{self.subject}: {'the same' if self.independent else 'not the same'} at every size of frame"]
+
+    def charts(self) -> list[Chart]:
+        return [chart(self)]
+
+    def made(self) -> list[TrafficRun]:
+        return [run for each in self.found for run in each.runs]
+
+    def questions(self) -> list[Question]:
+        """Return the limit at every size; where the line or the bus comes first, a missed limit is not judged."""
+        return [
+            Question(f"{self.subject}, frames of {each.frame_bytes} bytes", each.result, self.hindrances)
+            for each in self.found
+            if each.binds == "frames/s" or each.result.decision is Decision.MET
+        ]
+
+    def why_not_judged(self) -> str:
+        return f"{self.subject}: the line or the bus is full at every size of frame"
+
+
+def measure(run: Run, path: BenchPath, tell: Tell) -> Peak:
+    """Receive frames of each size at the dut over a path, as many as it can.
+
+    Args:
+        run: The current run.
+        path: The path that carries the frames.
+        tell: Takes the progress.
+
+    Returns:
+        The frame rates.
+
+    Raises:
+        NotApplicable: The sheet knows no frame rate.
+        BenchFault: A run fails or is worthless.
+        Undecided: The time was spent before the first look at a size.
+    """
+    known = run.card.limits.frames_per_s
+    if known is None:
+        raise NotApplicable(f"sheet {run.card.name} has no limits.frames_per_s")
+    least = run.card.known(known, "limits.frames_per_s") / path.rate_scale
+    ends = endpoints.ends(run, path, Role.PEER)
+    rate_mbps, before = limit.line_mbps(run, ends, path), bottleneck.look_before(run, ends)
+    bus_mbps = _bus_mbps(before)
+    expected = at_least(least, f"sheet {run.card.name}, frames_per_s, over {path.rate_scale:g}")
+    found: list[AtSize] = []
+    time = Deadline(MOST_S)
+    plan = SamplingPlan(first_look=FIRST_LOOK, met_from=MET_FROM, most=MOST, warm_up_runs=0, resolution=1 / RUN_S)
+    with measuring.session(run, path, Role.PEER, rate_mbps) as session:
+        for message in MESSAGES:
+            search = _Search(run, session, message)
+            try:
+                enough = partial(_enough, expected, plan)
+                values = repeat_until(search.one_run, enough, plan, lambda: not time.expired)
+            except Undecided as error:
+                said = f"{ends.name}, frames of {message + UDP_HEADERS + ETHERNET} bytes: {error}"
+                raise Undecided(f"{said}; all sizes together may take {time.seconds:g} s") from error
+            result, rate = judge_values(values, expected, _UNIT, plan), estimate(values, plan, NARROW)
+            frame = message + UDP_HEADERS + ETHERNET
+            binds = _binding(rate.estimate, frame, rate_mbps, bus_mbps)
+            found.append(AtSize(frame, rate, discarded.bounded(result, search.runs), binds, tuple(search.runs)))
+            tell(f"{ends.name}: frames of {frame} bytes: {rate.estimate:.0f} a second, held back by {binds}")
+    made = [each for one in found for each in one.runs]
+    hindrances = bottleneck.hindrances(before, made, rate_mbps * 1e6)
+    return Peak(ends.name, tuple(found), rate_mbps, bus_mbps, tuple(hindrances))
+
+
+def _enough(expected: Expected, plan: SamplingPlan, values: Sequence[float]) -> bool:
+    """The rates of all sizes are compared: it is not enough to know that each meets the limit."""
+    decision = judge_values(values, expected, _UNIT, plan).decision
+    return decision is not Decision.UNDECIDED and estimate(values, plan, NARROW).narrow
+
+
+@dataclass
+class _Search:
+    """Runs of one size: the offered rate is found with the first, and kept."""
+
+    run: Run
+    session: Session
+    message: int
+
+    def __post_init__(self) -> None:
+        self.runs: list[TrafficRun] = []
+        self._rate_bps: int | None = None
+
+    def one_run(self) -> float:
+        found = self._measure(self._rate_bps)
+        if self.runs or (found.result.loss or 0) <= FLOODED or tool_of(self.run.bench.traffic).name.value != "iperf3":
+            self.runs.append(found)
+            return self._frames_per_s(found)
+        self._rate_bps = round(found.result.throughput_bps or 0)
+        paced = self._measure(self._rate_bps)
+        if self._frames_per_s(found) >= self._frames_per_s(paced):
+            self._rate_bps, paced = None, found
+        self.runs.append(paced)
+        return self._frames_per_s(paced)
+
+    def _measure(self, rate_bps: int | None) -> TrafficRun:
+        order = Order(TrafficTest.UDP_STREAM, RUN_S, message_bytes=self.message, rate_bps=rate_bps)
+        return self.session.measure(order)
+
+    def _frames_per_s(self, measured: TrafficRun) -> float:
+        if not measured.result.throughput_bps:
+            raise WorthlessResult("worthless result: no datagram was received", measured.receiver.port)
+        return measured.result.throughput_bps / 8 / self.message
+
+
+def _bus_mbps(before: tuple[Before, Before]) -> float | None:
+    known = [each.ceiling.bps / 1e6 for each in before if each.ceiling is not None]
+    return min(known) if known else None
+
+
+def _binding(frames_per_s: float, frame: int, rate_mbps: float, bus_mbps: float | None) -> str:
+    """``line`` or ``PCIe`` when the frames take up nine tenths of it, else the rate of frames itself."""
+    if frames_per_s * (frame + ON_THE_WIRE) * 8e-6 >= (1 - SAME_WITHIN) * rate_mbps:
+        return "line"
+    if bus_mbps is not None and frames_per_s * frame * 8e-6 >= (1 - SAME_WITHIN) * bus_mbps:
+        return "PCIe"
+    return "frames/s"
+
+
+def same_within(run: Run) -> float:
+    """Return how many percent the frame rates may differ.
+
+    Args:
+        run: The current run.
+
+    Raises:
+        NotApplicable: The sheet does not say so.
+    """
+    known = run.card.limits.frame_rate_same_within_percent
+    if known is None:
+        raise NotApplicable(f"sheet {run.card.name} has no limits.frame_rate_same_within_percent")
+    return run.card.known(known, "limits.frame_rate_same_within_percent")
+
+
+def judge_independence(run: Run, peak: Peak) -> None:
+    """Require the same frame rate at every size at which neither line nor bus comes first, as the sheet says.
+
+    Args:
+        run: The current run.
+        peak: The frame rates.
+
+    Raises:
+        NotApplicable: The sheet does not say so, or there are less than two such sizes.
+        CardFailure: It is proven to differ by more.
+        Undecided: The intervals cannot tell.
+    """
+    percent = same_within(run)
+    free = [each for each in peak.found if each.binds == "frames/s"]
+    if len(free) < 2:
+        raise NotApplicable(f"{peak.subject}: the line or the bus comes first at all sizes but {len(free)}")
+    least, most = (pick(free, key=lambda each: each.rate.estimate) for pick in (min, max))
+    part = 1 - percent / 100
+    said = (
+        f"{peak.subject}: {least.rate.estimate:.0f} frames/s of {least.frame_bytes} bytes ({least.rate.low:.0f} to "
+        f"{least.rate.high:.0f}), {most.rate.estimate:.0f} of {most.frame_bytes} bytes ({most.rate.low:.0f} to "
+        f"{most.rate.high:.0f}); sheet {run.card.name} wants the same within {percent:g} %"
+    )
+    if least.rate.high < part * most.rate.low:
+        raise CardFailure(said)
+    if least.rate.low < part * most.rate.high:
+        raise Undecided(said)
+
+
+def jumbo_gain(run: Run, peak: Peak) -> Effect:
+    """Return what jumbo frames must gain by the frame rate that was found, unless another limit comes first."""
+    (standard, _), (jumbo, binds) = peak.carried_mbps(STANDARD_MTU), peak.carried_mbps(JUMBO_MTU)
+    return Effect(
+        name="jumbo-gain",
+        requirement="NFS-01",
+        change=(Setting(kind=SettingKind.MTU, to=JUMBO_MTU, at=At.BOTH),),
+        sender=Role.PEER,
+        wanted=Prediction(ratio=jumbo / standard, within_percent=GAIN_WITHIN_PERCENT),
+        source=(
+            f"sheet {run.card.name}: predicted from {peak.frames_per_s:.0f} frames a second, then held back by {binds}"
+        ),
+    )
+
+
+def chart(peak: Peak) -> LineChart:
+    """Frames a second against their size."""
+    points = tuple(Point(e.frame_bytes, e.rate.estimate, e.rate.low, e.rate.high) for e in peak.found)
+    low = peak.found[0].result.expected.low
+    same = "the same at every size" if peak.independent else "not the same at every size"
+    bound = ", ".join(f"{each.frame_bytes} bytes: {each.binds}" for each in peak.found)
+    return LineChart(
+        f"Frame rate {peak.subject}",
+        f"{same}; held back by: {bound}",
+        "frame, bytes",
+        "frames/s",
+        (ChartLine("received", points),),
+        Limit(low, f"limit at least {low:g} frames/s"),
+    )

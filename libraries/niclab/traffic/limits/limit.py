@@ -1,0 +1,280 @@
+"""TCP against the sheet's fraction of line rate: short runs until the answer is clear, or the budget is spent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from niclab.bench.records import BenchPath, Port, Role
+from niclab.card import Unknown
+from niclab.core.decision import Decision
+from niclab.core.parallel import side_by_side
+from niclab.core.profile import Profile
+from niclab.core.verdict import BenchFault, CardFailure, Undecided
+from niclab.core.wait import Deadline
+from niclab.report import now
+from niclab.report.charts import Chart, ChartLine, Limit, LineChart, Point
+from niclab.run.run import Run
+from niclab.run.server import Server
+from niclab.stats.judge import judge_values
+from niclab.stats.measurements import Key, Measurement, add
+from niclab.stats.plan import SamplingPlan
+from niclab.stats.precise import repeat_until
+from niclab.stats.questions import Direction, Expected, Outcome, at_least
+from niclab.traffic import WorthlessResult
+from niclab.traffic.limits import bottleneck
+from niclab.traffic.limits.accepted_baseline import Against
+from niclab.traffic.limits.bottleneck import Before
+from niclab.traffic.runs import discarded, endpoints, measuring, retransmissions
+from niclab.traffic.runs.endpoints import Ends
+from niclab.traffic.runs.experiment import Answer, Question
+from niclab.traffic.runs.measurement_key import key_of
+from niclab.traffic.runs.measuring import TrafficRun
+from niclab.traffic.runs.progress import Pace, Progress, Tell
+from niclab.traffic.tools.tool import Order
+from niclab.traffic.tools.tool_choice import tool_of
+
+METRIC, UNIT = "tcp_mbps", "Mbit/s"
+
+
+@dataclass(frozen=True)
+class LimitBudget:
+    """The most that one question may cost.
+
+    ``run_s``: a run; ``most_s``: no run begins later than this after the first.
+    """
+
+    run_s: int
+    first_look: int
+    met_from: int
+    most: int
+    warm_up_runs: int
+    most_s: float
+
+
+BUDGETS: Mapping[Profile, LimitBudget] = {
+    Profile.QUICK: LimitBudget(run_s=2, first_look=3, met_from=8, most=20, warm_up_runs=0, most_s=120),
+    Profile.FULL: LimitBudget(run_s=10, first_look=5, met_from=12, most=30, warm_up_runs=1, most_s=900),
+}
+
+
+@dataclass(frozen=True)
+class OverInterfaces:
+    """The interfaces that have the addresses of a path in place of its ports.
+
+    ``interfaces``: of each server; ``ports``: of each server that through which it sends and receives now. ``words``:
+    what it is, by which its figures differ from those of others, such as ``active-backup bond``.
+    """
+
+    interfaces: Mapping[Role, str]
+    ports: Mapping[Role, Port]
+    words: str
+
+
+@dataclass(frozen=True)
+class LimitAnswer(Answer):
+    """The question about one path and direction, and all that was found.
+
+    Attributes:
+        subject: Who sends to whom.
+        result: The answer about the limit.
+        values: Throughput of each run in Mbit/s.
+        runs: The runs.
+        before: What both ends can do.
+        hindrances: What of the bench may have held the traffic back.
+        against: What there is to compare with.
+        resent: The answer about retransmissions.
+    """
+
+    subject: str
+    result: Outcome
+    values: tuple[float, ...]
+    runs: tuple[TrafficRun, ...]
+    before: tuple[Before, Before]
+    hindrances: tuple[str, ...]
+    against: Against
+    resent: Outcome | None
+
+    @property
+    def baseline(self) -> Outcome | None:
+        """The answer against the accepted baseline, if there is one."""
+        return discarded.bounded(self.against.result(self.values), self.runs)
+
+    def lines(self) -> list[str]:
+        compared = self.baseline
+        lines = [f"{self.subject}: {self.result.reason}", *(f"the bench can do: {before}" for before in self.before)]
+        lines += [f"the bench may hold it back: {hindrance}" for hindrance in self.hindrances]
+        lines.append(f"{self.subject}: {compared.reason if compared else self.against.text}")
+        return lines if self.resent is None else [*lines, f"{self.subject}: {self.resent.reason}"]
+
+    def charts(self) -> list[Chart]:
+        own = chart(self)
+        trend = self.against.trend(f"{own.title} against the baseline", self.values)
+        return [own] if trend is None else [own, trend]
+
+    def made(self) -> list[TrafficRun]:
+        return list(self.runs)
+
+    def questions(self) -> list[Question]:
+        asked = [("", self.result), (", baseline", self.baseline), (", retransmissions", self.resent)]
+        return [Question(f"{self.subject}{what}", each, self.hindrances) for what, each in asked if each is not None]
+
+
+def ask(
+    run: Run, path: BenchPath, sender: Role, budget: LimitBudget, tell: Tell, over: OverInterfaces | None = None
+) -> LimitAnswer:
+    """Ask whether TCP reaches the sheet's limit over a path. Adds what was measured to the run folder.
+
+    Args:
+        run: The current run.
+        path: The path that carries the traffic.
+        sender: The server that sends.
+        budget: How many runs may be made, and for how long.
+        tell: Takes the progress of what lasts long.
+        over: What has the addresses of ``path``, where its ports have not; the line is then that of its port.
+
+    Returns:
+        The answer.
+
+    Raises:
+        NotApplicable: The sheet does not know the limit.
+        BenchFault: The bench cannot reach it, or a run fails or is worthless.
+        Undecided: The time was spent before the first look.
+    """
+    fraction = run.card.known(run.card.limits.tcp_fraction_of_line_rate, "limits.tcp_fraction_of_line_rate")
+    ends, tool = _ends(run, path, sender, over), tool_of(run.bench.traffic)
+    rate_mbps = line_mbps(run, ends, path)
+    source = f"sheet {run.card.name} wants at least {fraction} of line rate, {rate_mbps:g} Mbit/s"
+    expected = at_least(fraction * rate_mbps, source)
+    order = Order(duration_s=budget.run_s)
+    before = bottleneck.look_before(run, ends)
+    bottleneck.want_room(before, expected.low * 1e6, source)
+    links = {port.role: each.link for port, each in zip((ends.from_port, ends.to_port), before, strict=True)}
+    key = key_of(run, ends, path.name, order, links)
+    if over is not None:
+        key = key.model_copy(update={"parameters": {**key.parameters, "over": over.words}})
+    plan = SamplingPlan(
+        first_look=budget.first_look,
+        met_from=budget.met_from,
+        most=budget.most,
+        # a tool that counts from the first byte on pays for slow start in its first run
+        warm_up_runs=budget.warm_up_runs if tool.omitted_s else max(1, budget.warm_up_runs),
+        resolution=tool.resolution_bps(order) / 1e6,
+    )
+    made: list[TrafficRun] = []
+    pace = Pace(budget.run_s + tool.omitted_s)
+    progress = Progress(ends.name, UNIT, plan.most, plan.warm_up_runs, pace, budget.most_s, tell)
+
+    def one_run() -> float:
+        found = session.measure(order)
+        made.append(found)
+        found_mbps = mbps(found)
+        progress.made(len(made), found_mbps)
+        return found_mbps
+
+    def enough(sample: Sequence[float]) -> bool:
+        is_clear = judge_values(sample, expected, UNIT, plan).decision is not Decision.UNDECIDED
+        return is_clear and against.decided(sample)
+
+    started = Deadline(budget.most_s)
+    name = ends.name if over is None else f"{ends.name} over {over.words}"
+    measurement = _measurement(name, key)
+    against = Against.stored(run, measurement, plan)
+    try:
+        with measuring.session(run, path, sender, rate_mbps, over.interfaces if over else None) as session:
+            values = repeat_until(one_run, enough, plan, lambda: not started.expired)
+    except Undecided as error:
+        raise Undecided(f"{name}: {error}") from error
+    add(run.run_dir, measurement.model_copy(update={"samples": tuple(values)}))
+    result = discarded.bounded(judge_values(values, expected, UNIT, plan), made)
+    found = bottleneck.hindrances(before, made, rate_mbps * 1e6)
+    again = discarded.bounded(retransmissions.result(run, made[-len(values) :], plan), made)
+    return LimitAnswer(name, result, tuple(values), tuple(made), before, tuple(found), against, again)
+
+
+def _ends(run: Run, path: BenchPath, sender: Role, over: OverInterfaces | None) -> Ends:
+    """Return sender and receiver; the interface over the ports says which of them carry the traffic."""
+    ends = endpoints.ends(run, path, sender)
+    if over is None:
+        return ends
+    return replace(ends, from_port=over.ports[ends.from_port.role], to_port=over.ports[ends.to_port.role])
+
+
+def _measurement(name: str, key: Key) -> Measurement:
+    """Return the measurement, with no figure yet worth keeping."""
+    return Measurement(
+        test=f"{name} reaches the limit of TCP",
+        metric=METRIC,
+        unit=UNIT,
+        better=Direction.HIGHER,
+        samples=(0.0,),
+        taken=now(),
+        key=key,
+    )
+
+
+def line_mbps(run: Run, ends: Ends, path: BenchPath) -> float:
+    """Return the line rate that a path must have: the sheet's link speed over the scale of the path.
+
+    Where the sheet knows no speed it is what the sender's port negotiated.
+
+    Args:
+        run: The current run.
+        ends: Who sends to whom, through which ports.
+        path: The path.
+
+    Returns:
+        The rate in Mbit/s.
+
+    Raises:
+        CardFailure: A port of the dut negotiated another speed than the sheet's.
+        BenchFault: A port reports no speed, or one of the peer negotiated less than the sheet's.
+    """
+    wanted, sheet = run.card.link.speed_mbps, f"expected {run.card.link.speed_mbps} Mbit/s (sheet {run.card.name})"
+    if isinstance(wanted, Unknown):
+        return _negotiated_mbps(run, (ends.sender, ends.from_port)) / path.rate_scale
+    sides = ((ends.sender, ends.from_port), (ends.receiver, ends.to_port))
+    found = dict(zip((ends.from_port, ends.to_port), side_by_side(partial(_negotiated_mbps, run), sides), strict=True))
+    slow = [f"{port.place}: link at {mbps} Mbit/s; {sheet}" for port, mbps in found.items() if mbps != wanted]
+    if any(mbps != wanted for port, mbps in found.items() if port.role is Role.DUT):
+        raise CardFailure("\n".join(slow))
+    if any(mbps < wanted for mbps in found.values()):
+        raise BenchFault("\n".join(slow))
+    return wanted / path.rate_scale
+
+
+def _negotiated_mbps(run: Run, end: tuple[Server, Port]) -> int:
+    server, port = end
+    speed_mbps = server.host.links.link_settings(run.interface(port)).speed_mbps
+    if not speed_mbps:
+        raise BenchFault(f"{port.name}: link speed is unknown, so there is no line rate to compare with")
+    return speed_mbps
+
+
+def mbps(measured: TrafficRun) -> float:
+    """The throughput of a run.
+
+    Raises:
+        WorthlessResult: Its test has none.
+    """
+    bps = measured.result.throughput_bps
+    if bps is None:
+        raise WorthlessResult("worthless result: no throughput", measured.receiver.port)
+    return bps / 1e6
+
+
+def chart(answer: LimitAnswer) -> LineChart:
+    """The runs in their order, and the mean with its interval at every look."""
+    expected: Expected = answer.result.expected
+    points = tuple(Point(number, value, value, value) for number, value in enumerate(answer.values, start=1))
+    looks = tuple(Point(look.n, look.estimate, look.low, look.high) for look in answer.result.looks)
+    return LineChart(
+        title=f"TCP {answer.subject}",
+        note=answer.result.reason,
+        x_label="run",
+        y_label=UNIT,
+        lines=(ChartLine("each run", points), ChartLine("mean, interval", looks)),
+        limit=Limit(expected.low, f"limit at least {expected.low:g} {UNIT}"),
+        from_zero=False,  # the spread of the runs and the distance from the limit are what matters
+    )

@@ -1,0 +1,1 @@
+"""How long traffic is interrupted, by probes from both ends."""

@@ -1,0 +1,232 @@
+"""The cost of the loss or the return of a link of the bonds to their traffic.
+
+Every measurement begins with whole bonds, and leaves the link as it is: a test may go on with it, and its teardown
+restores it. What is sure is judged before a measurement may be undecided: duplicates, the link in use, traffic
+afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from niclab.core import figures
+from niclab.core.decision import Decision
+from niclab.core.figures import FigureKind, NotedFigure
+from niclab.core.verdict import BenchFault, CardFailure, Undecided, fail_with
+from niclab.links import failure
+from niclab.links.bonds import Bonds
+from niclab.links.failure import Cause
+from niclab.links.loss import MemberLink
+from niclab.links.vlans import HostVlans
+from niclab.run.run import Run
+from niclab.traffic.outage import outage
+from niclab.traffic.outage.outage import Allowed, Judgement, Over, repeat_while_undecided, watched
+from niclab.traffic.outage.outage_records import OutageReport
+
+_NO_PROBLEM = Judgement([], [])
+
+
+@dataclass(frozen=True)
+class Failover:
+    """Measures what a link costs that fails or returns.
+
+    Attributes:
+        run: The qualification run, with bonds.
+        cause: The way in which links fail.
+        say: Takes what was done and measured.
+        warn: Takes each measurement that was undecided and is repeated.
+    """
+
+    run: Run
+    cause: Cause
+    say: Callable[[str], object]
+    warn: Callable[[str], object]
+
+    def active_link(self, over: Over = Over.BOND) -> None:
+        """Lose the active link: another one is used, the outage is within the limit, and nothing arrives twice.
+
+        Args:
+            over: What is measured over.
+
+        Raises:
+            CardFailure: The bond stays on the lost link, carries no traffic, or a measurement proves that the outage is
+                longer than the limit, or that packets arrived twice.
+            Undecided: A server stall may hide a longer outage in each of three measurements.
+            NotApplicable: The sheet has no limit, or the bench cannot let the link fail in this way.
+            BenchFault: Both ends show another cause than the one that was brought about.
+        """
+        allowed = self._allowed()
+
+        def measure() -> Judgement:
+            self._make_whole(over)
+            with watched(self.run, over, self.say) as watch:
+                self._bonds.lose(MemberLink.ACTIVE, self.cause, self.say)
+                report = watch.end(allowed.watched_s)
+            judgement, twice = self._within(report, allowed, "active link lost"), outage.duplicated(report)
+            whole = _also(judgement, twice, self._bonds.not_changed(), traffic=self._traffic(over))
+            return self._explained(whole)
+
+        repeat_while_undecided(measure, self.warn)
+
+    def backup_link(self) -> None:
+        """Lose a backup link: no packet is lost, late or duplicated, and the active link is unchanged.
+
+        Raises:
+            CardFailure: A packet was lost for sure, or arrived twice, or a bond uses another link.
+            Undecided: Each of three measurements lost packets only while the receiver stood still.
+            NotApplicable: The bench cannot let the link fail in this way.
+        """
+
+        def measure() -> Judgement:
+            self._bonds.make_whole()
+            with watched(self.run, Over.BOND, self.say) as watch:
+                self._bonds.lose(MemberLink.BACKUP, self.cause, self.say)
+                report = watch.end()
+            return self._explained(_also(outage.unbroken(report), self._bonds.changed()))
+
+        repeat_while_undecided(measure, self.warn)
+
+    def each_link(self) -> None:
+        """Lose the first link, and when all are back, the second: each outage is within the limit.
+
+        Packets lost one by one count as well, and nothing arrives twice.
+
+        Raises:
+            CardFailure: A measurement proves that the outage is longer than the limit, that more packets were lost than
+                it allows, or that packets arrived twice; or the bonds carry no traffic afterwards.
+            Undecided: A server stall may hide a longer outage in each of three measurements.
+            NotApplicable: The sheet has no limit, or the bench cannot let a link fail in this way.
+        """
+        allowed = self._allowed()
+
+        def measure(link: MemberLink) -> Judgement:
+            self._bonds.make_whole()
+            with watched(self.run, Over.BOND, self.say) as watch:
+                self._bonds.lose(link, self.cause, self.say)
+                report = watch.end(allowed.watched_s)
+            judgement, lost = (
+                self._within(report, allowed, f"{link.value} link lost"),
+                outage.too_many_lost(report, allowed),
+            )
+            whole = _also(judgement, lost, outage.duplicated(report), traffic=self._traffic(Over.BOND))
+            return self._explained(whole)
+
+        repeat_while_undecided(lambda: measure(MemberLink.FIRST), self.warn)
+        repeat_while_undecided(lambda: measure(MemberLink.SECOND), self.warn)
+
+    def each_link_for_nothing(self) -> None:
+        """Lose the first link of a bond that sends copies, and the second when all are back: no packet is lost or late.
+
+        Raises:
+            CardFailure: A packet was lost for sure.
+            Undecided: Each of three measurements lost packets only while the receiver stood still.
+            NotApplicable: The bench cannot let a link fail in this way.
+            BenchFault: Both ends show another cause than the one that was brought about.
+        """
+
+        def measure(link: MemberLink) -> Judgement:
+            self._bonds.make_whole()
+            with watched(self.run, Over.BOND, self.say) as watch:
+                self._bonds.lose(link, self.cause, self.say)
+                report = watch.end()
+            return self._explained(outage.unbroken(report, copies=self._bonds.settings.mode.sends_copies))
+
+        repeat_while_undecided(lambda: measure(MemberLink.FIRST), self.warn)
+        repeat_while_undecided(lambda: measure(MemberLink.SECOND), self.warn)
+
+    def return_of_the_primary(self) -> None:
+        """Lose the primary link and restore it: it is used again, and the outage is within the limit.
+
+        Raises:
+            CardFailure: The bond does not leave the lost link or does not return to it, a measurement proves that the
+                outage is longer than the limit, or that packets arrived twice.
+            Undecided: A server stall may hide a longer outage in each of three measurements.
+            NotApplicable: The sheet has no limit, or the bench cannot let the link fail in this way.
+        """
+        allowed, first = self._allowed(), self.run.bench.paths[0]
+
+        def measure() -> Judgement:
+            self._bonds.make_whole()
+            fail_with(self._bonds.not_on_path(first))
+            self._bonds.lose(MemberLink.ACTIVE, self.cause, self.say)
+            fail_with(self._bonds.not_changed())
+            self._bonds.require_causes(self.say)
+            with watched(self.run, Over.BOND, self.say) as watch:
+                self._bonds.restore()
+                elsewhere = self._bonds.not_on_path(first)
+                report = watch.end(allowed.watched_s)
+            judgement = self._within(report, allowed, "primary link back")
+            return _also(judgement, outage.duplicated(report), elsewhere)
+
+        repeat_while_undecided(measure, self.warn)
+        self._bonds.require_members()
+
+    @property
+    def _cause(self) -> Cause:
+        """The way in which links fail here."""
+        return failure.chosen(self.run.bench.paths[0], self.cause)
+
+    @property
+    def _bonds(self) -> Bonds:
+        return self.run.part(Bonds)
+
+    def _allowed(self) -> Allowed:
+        return Allowed.of(self.run, self._bonds.settings.mode)
+
+    def _within(self, report: OutageReport, allowed: Allowed, event: str) -> Judgement:
+        """Judge the outages, and note them for the certificate."""
+        for each in report.directions:
+            late = each.proven_ms > allowed.limit_ms
+            open_ended = each.at_most_ms > allowed.limit_ms or not each.over
+            figures.note(
+                NotedFigure(
+                    kind=FigureKind.FAILOVER,
+                    subject=f"{event} by {self._cause.value}, {each.name}",
+                    found=f"{each.proven_ms:.1f} to {each.at_most_ms:.1f} ms",
+                    expected=f"at most {allowed.limit_ms:g} ms",
+                    source=allowed.source,
+                    outcome=Decision.MISSED if late else Decision.UNDECIDED if open_ended else Decision.MET,
+                    unit="ms",
+                    low=each.proven_ms,
+                    high=each.at_most_ms,
+                    at_most=allowed.limit_ms,
+                )
+            )
+        return outage.within(report, allowed)
+
+    def _explained(self, judgement: Judgement) -> Judgement:
+        """Add to what is proven why both ends say that the link is down.
+
+        Raises:
+            BenchFault: They name another cause than the one that was brought about, and nothing is proven.
+        """
+        if not judgement.proven:
+            self._bonds.require_causes(self.say)
+            return judgement
+        try:
+            said = [str(each) for each in self._bonds.explain(self.say)]
+        except BenchFault as error:
+            said = [f"cause of the lost link: unknown: {error}"]
+        return Judgement([*judgement.proven, *said], judgement.possible)
+
+    def _make_whole(self, over: Over) -> None:
+        self._bonds.make_whole()
+        if over is Over.VLAN_ON_BOND:
+            self.run.part(HostVlans).require_traffic()
+
+    def _traffic(self, over: Over) -> Judgement:
+        """Judge whether pings are answered now."""
+        try:
+            (self._bonds if over is Over.BOND else self.run.part(HostVlans)).require_traffic()
+        except CardFailure as error:
+            return Judgement([str(error)], [])
+        except Undecided as error:
+            return Judgement([], [str(error)])
+        return _NO_PROBLEM
+
+
+def _also(judgement: Judgement, *sure: list[str], traffic: Judgement = _NO_PROBLEM) -> Judgement:
+    """The judgement, further problems that are sure, and what was found of the traffic afterwards."""
+    proven = [*judgement.proven, *(problem for problems in sure for problem in problems), *traffic.proven]
+    return Judgement(proven, [*judgement.possible, *traffic.possible])

@@ -1,0 +1,168 @@
+"""The common form of everything that is measured: it is asked, gives an answer, is shown, and is judged.
+
+A module of traffic (limit, sweep, connections, frames, effect) asks, and returns an :class:`Answer` that holds all it
+found. :func:`show` puts it into the log and the evidence. :func:`judge` ends the check.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from niclab.core import figures
+from niclab.core.decision import Decision
+from niclab.core.figures import FigureKind, NotedFigure
+from niclab.core.marks import MarkKind, note
+from niclab.core.plain import as_json
+from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
+from niclab.report.charts import Chart
+from niclab.report.reporter import Reporter
+from niclab.stats.conclude import conclude
+from niclab.stats.questions import Outcome, rounded
+from niclab.traffic.runs import measuring
+from niclab.traffic.runs.measuring import TrafficRun
+
+
+@dataclass(frozen=True)
+class Question:
+    """One question that is judged.
+
+    Attributes:
+        subject: What was measured.
+        result: The answer.
+        hindrances: What of the bench may explain that it is missed.
+    """
+
+    subject: str
+    result: Outcome
+    hindrances: Sequence[str] = ()
+
+
+class Answer(ABC):
+    """All that was found. Runs and figures are there whether or not they are judged."""
+
+    @abstractmethod
+    def lines(self) -> list[str]:
+        """Return the answer as sentences for the log."""
+
+    @abstractmethod
+    def charts(self) -> list[Chart]:
+        """Return the charts; the title of the first one is the name of the runs behind them."""
+
+    @abstractmethod
+    def made(self) -> list[TrafficRun]:
+        """Return every run that was made."""
+
+    @abstractmethod
+    def questions(self) -> list[Question]:
+        """Return the questions that are judged."""
+
+    def why_not_judged(self) -> str:
+        """Return why there is no question, where there is none."""
+        raise AssertionError(f"{type(self).__name__} always has a question")
+
+
+def show(answer: Answer, reporter: Reporter) -> None:
+    """Show an answer: its sentences, every run, its charts with their numbers, and the runs as a file.
+
+    Args:
+        answer: What was found.
+        reporter: Where it is shown. A remarkable run is a warning.
+
+    Raises:
+        BenchFault: A file cannot be written.
+    """
+    for line in answer.lines():
+        reporter.say(line)
+    runs = answer.made()
+    for run in runs:
+        (reporter.warn if run.remarkable else reporter.say)(measuring.described(run))
+    charts = answer.charts()
+    for chart in charts:
+        reporter.chart(chart)
+    text = json.dumps(as_json(runs), indent=2, ensure_ascii=False)
+    reporter.attach(f"{charts[0].title}.json", text, "application/json")
+
+
+def judge(answers: Sequence[Answer]) -> None:
+    """End the check: return only when there is a question, and every one is met.
+
+    Warnings of the answers are noted for the certificate, whatever the end.
+
+    Args:
+        answers: What was found.
+
+    Raises:
+        CardFailure: A question is missed, and nothing of the bench explains it.
+        BenchFault: A question is missed, and the bench may be why.
+        Undecided: The runs cannot tell.
+        NotApplicable: There is no question.
+    """
+    asked = [question for answer in answers for question in answer.questions()]
+    if not asked:
+        raise NotApplicable("; ".join(answer.why_not_judged() for answer in answers))
+    judge_questions(asked)
+
+
+def judge_questions(asked: Sequence[Question]) -> None:
+    """End the check: return only when every question is met. Each is noted as a figure, with its warnings.
+
+    Args:
+        asked: The questions, at least one.
+
+    Raises:
+        CardFailure: A question is missed, and nothing of the bench explains it.
+        BenchFault: A question is missed, and the bench may be why.
+        Undecided: The runs cannot tell.
+    """
+    for each in asked:
+        figures.note(figure_of(each))
+        for warning in each.result.warnings:
+            note(MarkKind.OUTLIER, f"{each.subject}: {warning}")
+    hindered = [each for each in asked if each.result.decision is Decision.MISSED and each.hindrances]
+    others = {each.subject: each.result for each in asked if each not in hindered}
+    faults = [
+        f"{each.subject}: {each.result.reason}; the bench may be why: {'; '.join(each.hindrances)}" for each in hindered
+    ]
+    if others:
+        try:
+            conclude(others)
+        except CardFailure as error:
+            raise CardFailure("\n".join([str(error), *faults])) from error
+        except Undecided as error:
+            if not faults:
+                raise
+            raise BenchFault("\n".join([*faults, str(error)])) from error
+    if faults:
+        raise BenchFault("\n".join(faults))
+
+
+def figure_of(question: Question) -> NotedFigure:
+    """Return the answer to a question as a figure of the certificate.
+
+    Args:
+        question: What was asked, and its answer.
+    """
+    result, expected = question.result, question.result.expected
+    estimate, low, high = rounded(result.estimate, result.low, result.high)
+    # the region of a change is in percent of the baseline, not in the unit of the figure
+    bounds = (expected.low, expected.high) if result.change is None else (-math.inf, math.inf)
+    at_least, at_most = (each if math.isfinite(each) else None for each in bounds)
+    return NotedFigure(
+        kind=FigureKind.THROUGHPUT if result.unit == "Mbit/s" else FigureKind.TRAFFIC,
+        subject=question.subject,
+        found=f"{estimate} {result.unit}, {result.level:.0%} interval {low} to {high}",
+        expected=expected.text,
+        source="",
+        outcome=result.decision,
+        unit=result.unit,
+        value=result.estimate,
+        low=result.low,
+        high=result.high,
+        runs=result.n,
+        at_least=at_least,
+        at_most=at_most,
+    )

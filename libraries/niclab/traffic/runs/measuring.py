@@ -1,0 +1,389 @@
+"""One measured run: what the tool says, with what both servers' CPUs and ports have counted meanwhile.
+
+The tool's word alone is not believed: what it says was received must have passed the receiver's port, its CPU loads
+must be possible, and its run must have lasted as long as asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+
+from niclab.bench.records import BenchPath, Role
+from niclab.core.marks import MarkKind, note
+from niclab.core.parallel import side_by_side
+from niclab.core.turns import turn_to_measure
+from niclab.core.verdict import BenchFault, Undecided
+from niclab.core.wait import Deadline, pause
+from niclab.hosts.errors import ReadError
+from niclab.hosts.load_records import CpuLoad, FrameCounters, load_between
+from niclab.run import standstill
+from niclab.run.run import Run
+from niclab.run.server import Server
+from niclab.traffic import WorthlessResult
+from niclab.traffic.runs import endpoints, switch_counts
+from niclab.traffic.runs.endpoints import Ends
+from niclab.traffic.runs.looks import EndLook, Looks
+from niclab.traffic.runs.run_count import RunCount
+from niclab.traffic.runs.switch_counts import PortCount, SwitchCountWatch
+from niclab.traffic.tools.iperf3 import shortest_s
+from niclab.traffic.tools.tool import CpuScale, Order, Route, ToolResult, TrafficTest, TrafficTool
+from niclab.traffic.tools.tool_choice import tool_of
+
+SESSION_LIMIT_S = 2 * 3600.0
+"""No session has a larger budget than an hour and a half."""
+MADE_AGAIN = 8
+"""House rule: a run in which a server stood still is made again as often in a row, for half a minute or so."""
+COUNTERS_WITHIN_S = 2.0
+"""Drivers that fetch the counters of their card do so every second or two."""
+_COUNTERS_EVERY_S = 0.5
+_PORT_PART = 0.98
+_CPU_SLACK = 1.02
+"""Rounding of the tools."""
+_LINE_SLACK = 1.02
+"""House rule: payload above the rate of the line by more than rounding and clocks is no measurement."""
+STRAY_FRAMES = 50
+"""House rule: frames of other protocols (ARP, IPv6 neighbours, LLDP) between the looks at the two ends."""
+
+
+@dataclass(frozen=True)
+class EndOfRun:
+    """One end of a run: its port, the load of its CPUs, and what its port counted from before to after.
+
+    ``seconds``: between the two looks at the CPUs; longer than the run.
+    """
+
+    port: str
+    cpu: CpuLoad
+    frames: FrameCounters
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Conservation:
+    """Frames of the direction of the data: sent = received + counted as lost + missing.
+
+    ``explained``: frames that TCP sent again, which it does for those that never arrived; None when not counted.
+    ``missing`` below 0: some drivers count what the card cuts into frames (TSO) as one, so only a loss is reported.
+    """
+
+    sent: int
+    received: int
+    lost: int
+    explained: int | None
+
+    @property
+    def missing(self) -> int:
+        return self.sent - self.received - self.lost
+
+    @property
+    def holds(self) -> bool:
+        return self.missing <= (self.explained or 0) + STRAY_FRAMES
+
+    def __str__(self) -> str:
+        counted = f"{self.sent} frames sent, {self.received} received, {self.lost} counted as lost"
+        if self.missing < 0:
+            return f"{counted}: the sender counts before segmentation (TSO), so frames cannot be compared"
+        return f"{counted}: {self.missing} missing without a trace"
+
+
+@dataclass(frozen=True)
+class TrafficRun:
+    """One run. ``tool``: name of the tool.
+
+    ``command``: of the client; ``seconds``: how long that command took, its start and the connection's included;
+    ``switch``: what the switch counted, where the path goes through it; ``disturbed``: the runs before it that are
+    not counted, because a server stood still meanwhile or they found more than the line carries.
+    """
+
+    tool: str
+    command: str
+    order: Order
+    result: ToolResult
+    sender: EndOfRun
+    receiver: EndOfRun
+    conservation: Conservation
+    seconds: float
+    switch: tuple[PortCount, ...] = ()
+    disturbed: tuple[str, ...] = ()
+
+    @property
+    def remarkable(self) -> bool:
+        """Should a person look at it?"""
+        return bool(self.disturbed) or not self.conservation.holds
+
+
+@dataclass(frozen=True)
+class _Discarded:
+    """A run that is not counted. ``stood``: the servers that stood still meanwhile; none where it exceeds the line."""
+
+    figure: str
+    stood: tuple[standstill.Stood, ...]
+
+    def __str__(self) -> str:
+        return f"{self.figure} not counted: {', '.join(map(str, self.stood))}" if self.stood else self.figure
+
+
+class _AboveLine(WorthlessResult):
+    """More than the line carries: a tool that was held up for a moment counted what had come in before it began."""
+
+
+def measure(
+    run: Run,
+    path: BenchPath,
+    sender: Role,
+    order: Order,
+    line_mbps: float,
+) -> TrafficRun:
+    """Make one run over ``path``, with a server of its own.
+
+    Args:
+        run: The run.
+        path: The path of the bench.
+        sender: The server that sends.
+        order: What is sent, and for how long.
+        line_mbps: What the line carries; a run that finds more is no measurement.
+
+    Raises:
+        NotApplicable: When the bench's tool cannot do what is asked.
+        BenchFault: When the run fails, its result is worthless, or the servers' counters contradict it.
+    """
+    with session(run, path, sender, line_mbps, order=order) as made:
+        return made.measure(order)
+
+
+@contextmanager
+def session(
+    run: Run,
+    path: BenchPath,
+    sender: Role,
+    line_mbps: float,
+    over: Mapping[Role, str] | None = None,
+    watch: standstill.StandstillWatch | None = None,
+    order: Order | None = None,
+) -> Iterator[Session]:
+    """Runs over ``path`` with one server that listens inside the ``with`` block, and ends with it.
+
+    Args:
+        run: The run.
+        path: The path of the bench.
+        sender: The server that sends.
+        line_mbps: What the line carries; a run that finds more is no measurement.
+        over: The interface of each server that has the path's address, where it is not its port: a bond, a VLAN.
+        watch: Of both servers, where there is one already.
+        order: What the first run is asked.
+
+    Raises:
+        NotApplicable: When the bench's tool cannot do ``order``; nothing is started then.
+        BenchFault: When the tool's server does not listen.
+    """
+    ends, tool = endpoints.ends(run, path, sender), tool_of(run.bench.traffic)
+    route = endpoints.route(run, ends)
+    if order is not None:
+        tool.client_command(route, order)
+    with ExitStack() as undoing:
+        watch = watch or standstill.watch(run)
+        undoing.enter_context(endpoints.listening(ends.receiver, tool, route.receiver, SESSION_LIMIT_S))
+        switch, count = SwitchCountWatch(run, path), run.part(RunCount)
+        yield Session(ends, tool, route, _interfaces(run, ends, over), switch, line_mbps, watch, count)
+
+
+class Session:
+    """Runs one after the other; what was counted after one is what was counted before the next: nothing flows between.
+
+    Whoever does something else with the ports between two runs says so by :meth:`forget`. See :func:`session`.
+    """
+
+    def __init__(
+        self,
+        ends: Ends,
+        tool: TrafficTool,
+        route: Route,
+        interfaces: Mapping[Role, str],
+        switch: SwitchCountWatch,
+        line_mbps: float,
+        watch: standstill.StandstillWatch,
+        count: RunCount,
+    ) -> None:
+        self._count = count
+        self._run, self._tool, self._route = ends, tool, route
+        self._looks = Looks(watch, interfaces)
+        self._switch, self._line_mbps, self._watch = switch, line_mbps, watch
+        self._last: EndLook | None = None
+        """The receiver's last look; the sender looks before and after each run, in the command that sends."""
+        self._told: standstill.Told | None = None
+        self._told_after: standstill.Told = ()
+
+    def forget(self) -> None:
+        """Forget the counters of the last run: something else has used the bench, so the next run takes its own."""
+        self._last = self._told = None
+
+    def measure(self, order: Order) -> TrafficRun:
+        """Make one run; raises as :func:`measure` does.
+
+        One in which a server stood still is made again, and one that found more than the line carries.
+
+        Raises:
+            Undecided: When a server stood still too often in a row.
+        """
+        discarded: list[_Discarded] = []
+        while len(discarded) <= MADE_AGAIN:
+            try:
+                found = self._measure(order)
+            except WorthlessResult as error:
+                if not (stood := self._stood()) and not isinstance(error, _AboveLine):
+                    raise
+                figure = str(error)
+            else:
+                if not (stood := self._stood()):
+                    self._count.note((), order.duration_s)
+                    return replace(found, disturbed=tuple(map(str, discarded)))
+                figure = _figure(found.result)
+            discarded.append(_Discarded(figure, stood))
+            self._count.note({each.server for each in stood}, order.duration_s)
+            note(MarkKind.DISCARDED, f"{self._run.name}: {discarded[-1]}")
+        message = f"{self._run.name}: {len(discarded)} runs in a row prove nothing: {'; '.join(map(str, discarded))}"
+        raise Undecided(message) if any(each.stood for each in discarded) else BenchFault(message)
+
+    def _stood(self) -> tuple[standstill.Stood, ...]:
+        """Since the end of the last run, or since the looks before this one where there was something else between."""
+        before, self._told = self._told, self._told_after
+        return self._watch.between(before or self._told, self._told)
+
+    def _told_by(self, looks: tuple[EndLook, EndLook]) -> standstill.Told:
+        ends = (self._run.sender.role, self._run.receiver.role)
+        return self._watch.by_role({role: look.told for role, look in zip(ends, looks, strict=True)})
+
+    def _measure(self, order: Order) -> TrafficRun:
+        command = self._tool.client_command(self._route, order)
+        with turn_to_measure():
+            return self._measure_now(order, command)
+
+    def _measure_now(self, order: Order, command: str) -> TrafficRun:
+        ends, tool = self._run, self._tool
+        received = self._last or self._looks.at(ends.receiver)
+        self._last, switch_before = None, self._switch.look()
+        timeout_s = order.duration_s + tool.omitted_s + endpoints.SLACK_S
+        ended, sends, sent = self._looks.around(ends.sender, command, timeout_s)
+        receives = self._looks.at(ends.receiver)
+        before, after = (sends, received), (sent, receives)
+        self._told = self._told or self._told_by(before)
+        self._told_after = self._told_by(after)
+        with endpoints.named(ends.sender, command, ended):
+            result = tool.read(ended.stdout, order)
+            _refuse_short(result, order, tool.omitted_s)
+        sides, (_, self._last) = self._settled(before, after, result)
+        _refuse_impossible_cpu(ends, result, sides)
+        _refuse_other_ways(result, sides[1])
+        _refuse_above_line(result, self._line_mbps, sides[1])
+        switch, conservation = self._switch.since(switch_before), _conservation(sides, result)
+        return TrafficRun(tool.name.value, command, order, result, *sides, conservation, ended.seconds, switch)
+
+    def _settled(
+        self, before: tuple[EndLook, EndLook], after: tuple[EndLook, EndLook], result: ToolResult
+    ) -> tuple[tuple[EndOfRun, EndOfRun], tuple[EndLook, EndLook]]:
+        """The ends with counters that agree, or as they are when the time for that has passed; and the last looks."""
+        ends = self._run
+        sides = (
+            _end(ends.sender, ends.from_port.name, before[0], after[0]),
+            _end(ends.receiver, ends.to_port.name, before[1], after[1]),
+        )
+        deadline = Deadline(COUNTERS_WITHIN_S)
+        while not (_conservation(sides, result).holds and _passed(result, sides[1])) and not deadline.expired:
+            pause(min(_COUNTERS_EVERY_S, deadline.left))
+            sent, receives = side_by_side(self._looks.at, (ends.sender, ends.receiver))
+            after = (sent, receives)
+            sides = (
+                replace(sides[0], frames=after[0].load.frames.since(before[0].load.frames)),
+                replace(sides[1], frames=after[1].load.frames.since(before[1].load.frames)),
+            )
+        return sides, after
+
+
+def _interfaces(run: Run, ends: Ends, over: Mapping[Role, str] | None) -> Mapping[Role, str]:
+    return over if over is not None else {port.role: run.interface(port) for port in (ends.from_port, ends.to_port)}
+
+
+def _end(server: Server, port: str, before: EndLook, after: EndLook) -> EndOfRun:
+    try:
+        load, frames = load_between(before.load.cpu, after.load.cpu), after.load.frames.since(before.load.frames)
+        return EndOfRun(port, load, frames, after.at - before.at)
+    except ReadError as error:
+        raise error.about(f"{server.name}: {port} before and after the run") from error
+
+
+def _conservation(sides: tuple[EndOfRun, EndOfRun], result: ToolResult) -> Conservation:
+    sender, receiver = sides
+    return Conservation(
+        sent=sender.frames.tx_packets,
+        received=receiver.frames.rx_packets,
+        lost=sender.frames.tx_dropped + sender.frames.tx_errors + receiver.frames.rx_lost,
+        explained=result.retransmits,
+    )
+
+
+def _passed(result: ToolResult, receiver: EndOfRun) -> bool:
+    return result.received_bytes is None or receiver.frames.rx_bytes >= _PORT_PART * result.received_bytes
+
+
+def _refuse_short(result: ToolResult, order: Order, omitted_s: int) -> None:
+    if result.elapsed_s < shortest_s(order.duration_s, omitted_s):
+        raise WorthlessResult(f"worthless result: it lasted {result.elapsed_s:g} s of {order.duration_s} s")
+
+
+def _refuse_impossible_cpu(ends: Ends, result: ToolResult, sides: tuple[EndOfRun, EndOfRun]) -> None:
+    """A load beyond all the CPUs of a server: the tool's accounting is broken there."""
+    loads = ((ends.sender, result.cpu_local_pct, sides[0]), (ends.receiver, result.cpu_remote_pct, sides[1]))
+    for server, claimed_pct, side in loads:
+        most_pct = 100.0 * (len(side.cpu.cpus) if result.cpu_scale is CpuScale.ONE_CPU else 1)
+        if claimed_pct is not None and not 0 <= claimed_pct <= most_pct * _CPU_SLACK:
+            raise WorthlessResult(
+                f"worthless result: a CPU load of {claimed_pct:g} % of {result.cpu_scale.value}, "
+                f"wanted at most {most_pct:g} % with {len(side.cpu.cpus)} CPUs",
+                server.name,
+            )
+
+
+def _refuse_other_ways(result: ToolResult, receiver: EndOfRun) -> None:
+    if not _passed(result, receiver):
+        raise WorthlessResult(
+            f"worthless result: the tool received {result.received_bytes:.0f} bytes, the port "
+            f"{receiver.frames.rx_bytes}: the traffic went another way",
+            receiver.port,
+        )
+
+
+def _refuse_above_line(result: ToolResult, line_mbps: float, receiver: EndOfRun) -> None:
+    bps = result.throughput_bps
+    if bps is not None and bps > line_mbps * 1e6 * _LINE_SLACK:
+        raise _AboveLine(
+            f"worthless result: {bps / 1e6:.1f} Mbit/s, wanted at most the {line_mbps:g} Mbit/s of the line",
+            receiver.port,
+        )
+
+
+def described(measured: TrafficRun) -> str:
+    """The run in one line, for the log."""
+    found, order = measured.result, measured.order
+    parts = [f"{measured.tool} {order.test.value}: {_figure(found)} in {found.elapsed_s:.2f} s"]
+    if found.loss is not None:
+        parts.append(f"{100 * found.loss:.2f} % lost")
+    if order.test is not TrafficTest.UDP_STREAM:
+        count = "unknown" if found.retransmits is None else found.retransmits
+        parts.append(f"{count} retransmissions")
+    if found.window_bytes is not None:
+        parts.append(f"the receiver offered {found.window_bytes} bytes")
+    for side in (measured.sender, measured.receiver):
+        cpu, share = side.cpu.busiest
+        parts.append(f"{side.port}: cpu{cpu} {100 * share.busy:.0f} % busy ({100 * share.softirq:.0f} % softirq)")
+    parts.append(str(measured.conservation))
+    if measured.switch:
+        parts.append(switch_counts.described(measured.switch))
+    return "; ".join([", ".join(parts), *(f"before it {each}" for each in measured.disturbed)])
+
+
+def _figure(found: ToolResult) -> str:
+    if found.throughput_bps is not None:
+        return f"{found.throughput_bps / 1e6:.1f} Mbit/s"
+    return f"{found.transactions_per_s:.0f} transactions/s"

@@ -1,0 +1,65 @@
+"""Retransmissions of TCP, against the sheet's limit: a line that loses frames is seen before it is slow.
+
+Losses come in bursts, so the number of retransmissions scatters more than Poisson's distribution says. The figures
+judged are therefore the parts that the runs sent again, whose own scatter counts. Runs without a retransmission say
+nothing about bursts that are rare: the bounds are never closer to the mean than a few bursts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from niclab.run.run import Run
+from niclab.stats.judge import judge_values
+from niclab.stats.plan import SamplingPlan
+from niclab.stats.questions import Expected, Outcome, at_most
+from niclab.traffic.runs.measuring import TrafficRun
+from niclab.traffic.tools.tool import TCP_PAYLOAD_BYTES
+
+UNIT = "percent sent again"
+BURST = 5
+"""House rule: segments of a burst that no run has shown yet (``bench/stats_simulation.py`` has larger ones)."""
+UNSEEN = 3.7
+"""So many events are expected where none is seen with probability 2.5 %: -ln(0.025), the exact rule of three."""
+
+
+def result(run: Run, runs: Sequence[TrafficRun], plan: SamplingPlan) -> Outcome | None:
+    """Judge the retransmissions of runs against the sheet's limit.
+
+    Args:
+        run: The qualification run, for its card.
+        runs: The counted runs, in time order, warm-up left out.
+        plan: How they were made.
+
+    Returns:
+        The answer; None where the sheet has no limit, or the tool does not count retransmissions.
+    """
+    most = run.card.limits.retransmitted_percent
+    pairs = [(each.result.retransmits, each.result.received_bytes) for each in runs]
+    known = [(count, size / TCP_PAYLOAD_BYTES) for count, size in pairs if count is not None and size]
+    if not isinstance(most, float) or len(known) != len(runs):
+        return None
+    return judge(known, at_most(most, f"sheet {run.card.name}, retransmitted_percent"), plan)
+
+
+def judge(counted: Sequence[tuple[int, float]], expected: Expected, plan: SamplingPlan) -> Outcome:
+    """Judge retransmissions that were counted.
+
+    Args:
+        counted: Of each run, retransmissions and all segments.
+        expected: The limit, in percent of the segments.
+        plan: How the runs were made.
+
+    Returns:
+        The answer, with the counts in its reason.
+
+    Raises:
+        ValueError: For fewer runs than the first look of the plan needs.
+    """
+    resent, segments = sum(count for count, _ in counted), sum(size for _, size in counted)
+    unseen_percent = 100 * UNSEEN * BURST / segments
+    found = judge_values(
+        [100 * count / size for count, size in counted], expected, UNIT, replace(plan, resolution=2 * unseen_percent)
+    )
+    return replace(found, reason=f"{resent} of {segments:.0f} segments sent again: {found.reason}")

@@ -1,0 +1,1 @@
+"""The tools that make traffic, behind one interface, and readers of what they print."""
