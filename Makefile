@@ -25,7 +25,7 @@ PYTHON := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 DEV_STAMP := $(VENV)/.installed-dev
 PIP := $(PYTHON) -m pip install --quiet --disable-pip-version-check
-REPORT_TOOLS := $(PYTHON) -m niclab.report.tools
+REPORT_TOOLS := $(PYTHON) -m niclab.report.allure.allure_tools
 VBENCH := lab/virtual/vbench
 
 # Programs of the controller -> Debian packages: of any bench, of the virtual bench, of the tests (independent peers)

@@ -15,6 +15,7 @@ setup(
         *(f"niclab_tree.{folder.replace('/', '.')}" for folder in (*FOLDERS, *LIBRARIES)),
     ],
     package_dir={"": "libraries", **{f"niclab_tree.{name.replace('/', '.')}": name for name in (*FOLDERS, *LIBRARIES)}},
-    package_data={f"niclab_tree.{folder}": ["**/*", "**/.*"] for folder in FOLDERS},
+    package_data={"niclab.report": ["templates/*"]}
+    | {f"niclab_tree.{folder}": ["**/*", "**/.*"] for folder in FOLDERS},
     exclude_package_data={f"niclab_tree.{folder}": ["**/__pycache__/*"] for folder in FOLDERS},
 )

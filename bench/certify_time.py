@@ -16,7 +16,7 @@ from niclab.commands import certify
 from niclab.commands.cli import DEFAULT_BENCH
 from niclab.core.verdict import BenchFault
 from niclab.files.repository import REPOSITORY
-from niclab.report.runfolder import LATEST
+from niclab.report.evidence.runfolder import LATEST
 from niclab.report.timing import timing_of
 
 HEADER = f"{'card':<20}{'certified':>10}{'wall':>9}{'ratio':>7}{'commands':>10}{'median':>9}  boots"

@@ -18,9 +18,10 @@ import uuid
 from collections.abc import Callable
 from pathlib import Path
 
-from niclab.report import allure, certificate, tools
-from niclab.report.allure import REPORT_FOLDER
-from niclab.report.runfolder import ALLURE_RESULTS_FOLDER, read_run
+from niclab.report.allure import allure, allure_tools
+from niclab.report.allure.allure import REPORT_FOLDER
+from niclab.report.certificate import certificate
+from niclab.report.evidence.runfolder import ALLURE_RESULTS_FOLDER, read_run
 
 TESTS = 2000
 ALLOWED_S = 5.0
@@ -57,7 +58,7 @@ def main(source: Path) -> int:
         shutil.copytree(source, run_dir)
         results = run_dir / ALLURE_RESULTS_FOLDER
         grow(results)
-        run, found = read_run(run_dir), tools.find()
+        run, found = read_run(run_dir), allure_tools.find()
         report = seconds(lambda: allure.generate(results, run_dir / REPORT_FOLDER, run, found))
         issued = seconds(lambda: certificate.certify(run_dir, 0))
     own = report - of_allure + issued

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from robot.api import logger
 
-from niclab.report.links import EvidenceLink
+from niclab.report.evidence.evidence_links import EvidenceLink
 from niclab.report.reporter import Reporter
 from niclab.run.run import current
 

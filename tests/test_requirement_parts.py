@@ -12,7 +12,7 @@ from niclab.card import load_card
 from niclab.commands.certify import SUITES
 from niclab.core.profile import LEFT_OUT, Profile
 from niclab.files.repository import REPOSITORY
-from niclab.report.tags import DECIDES
+from niclab.report.allure.tags import DECIDES
 from niclab.scope.requirements import load_requirements
 
 SLOW = LEFT_OUT[Profile.QUICK]

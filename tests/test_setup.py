@@ -52,7 +52,7 @@ class TestMake:
 
     def test_a_real_bench_needs_nothing_of_the_virtual_one(self, house: Path) -> None:
         assert self.make(house, "certify", "BENCH=real bench.yaml", "CARD=x") == [
-            "python|-m|niclab.report.tools|",
+            "python|-m|niclab.report.allure.allure_tools|",
             "niclab|certify|real bench.yaml|--card|x|--profile|quick|",
         ]
 

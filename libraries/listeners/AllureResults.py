@@ -12,9 +12,9 @@ What the results say beyond Robot Framework's own words:
 
 * The status follows the verdict (:func:`niclab.report.verdicts.classify`): card failure = ``failed``, bench fault and
   undecided = ``broken``, not applicable = ``skipped``. The label ``verdict`` carries the exact one.
-* Tags become labels, links, parameters and severities (:mod:`niclab.report.tags`).
-* A logged evidence link (:mod:`niclab.report.links`), relative to the output folder, becomes an attachment of the very
-  keyword that logged it.
+* Tags become labels, links, parameters and severities (:mod:`niclab.report.allure.tags`).
+* A logged evidence link (:mod:`niclab.report.evidence.evidence_links`), relative to the output folder, becomes an
+  attachment of the very keyword that logged it.
 
 A finished test is on disk before the next one starts, so a killed run keeps it. ``niclab-summary.json`` is written when
 the whole run has ended; it counts tests and results and holds every error of this module.
@@ -47,9 +47,9 @@ from robot.utils import html_format
 
 from niclab.core.verdict import BenchFault
 from niclab.report import read_json_object, write_atomically, write_json
-from niclab.report.results import SUMMARY_FORMAT, SUMMARY_NAME
-from niclab.report.steps import StepWriter, times_of
-from niclab.report.tags import SUITE_LABELS, meaning_of
+from niclab.report.allure.allure_results import SUMMARY_FORMAT, SUMMARY_NAME
+from niclab.report.allure.steps import StepWriter, times_of
+from niclab.report.allure.tags import SUITE_LABELS, meaning_of
 from niclab.report.verdicts import Verdict, classify, plain_text
 
 _NAMESPACE = uuid.UUID("6d9d1a5c-0a3e-5b53-9e57-1f2d6f0c8a11")

@@ -14,8 +14,8 @@ from robot.api import SuiteVisitor
 from robot.running import TestCase, TestSuite
 from robot.utils import escape
 
-from niclab.report.continued import read_verdicts
-from niclab.report.test_journal import FILE, read_so_far
+from niclab.report.evidence.continued import read_verdicts
+from niclab.report.evidence.test_journal import FILE, read_so_far
 
 
 class Continue(SuiteVisitor):

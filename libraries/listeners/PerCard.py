@@ -16,7 +16,7 @@ from robot.running import Keyword, TestCase, TestSuite
 
 from niclab.bench.records import OperatingSystem
 from niclab.card import Card, CoalescingFacts, Effect, load_card
-from niclab.report.tags import DECIDES
+from niclab.report.allure.tags import DECIDES
 
 EVERY = "every"
 PREFIX = "per:"

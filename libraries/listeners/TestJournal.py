@@ -13,8 +13,8 @@ from pathlib import Path
 from robot import running
 from robot.result import TestCase, TestSuite
 
-from niclab.report import test_journal
-from niclab.report.test_journal import EndedTest
+from niclab.report.evidence import test_journal
+from niclab.report.evidence.test_journal import EndedTest
 
 
 class TestJournal:

@@ -9,7 +9,7 @@ from control_bench import NAME, Bench
 from real_bench import RealBench
 
 from niclab.files.repository import RESULTS
-from niclab.report.controls import write_controls
+from niclab.report.own_checks.controls_check import write_controls
 
 
 @pytest.fixture(scope="session")

@@ -20,8 +20,8 @@ from niclab.card.effects import Prediction
 from niclab.core.decision import Decision
 from niclab.core.profile import Profile
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
-from niclab.report.evidence import read_index
-from niclab.report.runfolder import finish_run, new_run
+from niclab.report.evidence.evidence import read_index
+from niclab.report.evidence.runfolder import finish_run, new_run
 from niclab.run import program
 from niclab.run.run import Run
 from niclab.settings import mtu

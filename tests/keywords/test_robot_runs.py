@@ -19,7 +19,7 @@ from listeners.ProfileFilter import ProfileFilter
 from niclab.bench.records import Role
 from niclab.core.undo import Journal
 from niclab.report import write_json
-from niclab.report.runfolder import RUN_FILE
+from niclab.report.evidence.runfolder import RUN_FILE
 from niclab.stats.baselines import BaselineStore, listing
 from niclab.stats.measurements import read
 from niclab.traffic.limits import bottleneck

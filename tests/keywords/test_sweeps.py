@@ -15,7 +15,7 @@ from MessageSizes import MessageSizes
 from niclab.bench.records import Role
 from niclab.core.profile import Profile
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
-from niclab.report.evidence import read_index
+from niclab.report.evidence.evidence import read_index
 from niclab.run import program
 from niclab.run.run import Run
 from niclab.settings import mtu

@@ -20,9 +20,9 @@ from niclab.core.profile import Profile
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
 from niclab.hosts.records import PciDevice, PcieLink
 from niclab.links.bonds import Bonds
-from niclab.report.evidence import read_index
-from niclab.report.links import evidence_links
-from niclab.report.runfolder import finish_run, new_run
+from niclab.report.evidence.evidence import read_index
+from niclab.report.evidence.evidence_links import evidence_links
+from niclab.report.evidence.runfolder import finish_run, new_run
 from niclab.run import run as runs
 from niclab.run.run import Run
 from niclab.stats import baselines, measurements

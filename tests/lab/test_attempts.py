@@ -10,7 +10,7 @@ import pytest
 
 from niclab.commands import attempts, history, results_places
 from niclab.report import read_json_object, write_json
-from niclab.report.runfolder import RUN_FILE, new_run, read_run, record_facts
+from niclab.report.evidence.runfolder import RUN_FILE, new_run, read_run, record_facts
 
 Made = Callable[..., Path]
 

@@ -20,9 +20,10 @@ from niclab.core.exit_status import ExitStatus
 from niclab.core.undo import Action, ActionKind, Journal
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import until
-from niclab.report import certificate, runfolder
-from niclab.report.runfolder import read_run
-from niclab.report.tools import Tools
+from niclab.report.allure.allure_tools import Tools
+from niclab.report.certificate import certificate
+from niclab.report.evidence import runfolder
+from niclab.report.evidence.runfolder import read_run
 from niclab.run import run as runs
 from niclab.run.hygiene import BenchHygiene, restore_file
 from niclab.run.prepare import PreparedPorts

@@ -15,7 +15,7 @@ from niclab.core import marks
 from niclab.core.marks import MarkKind
 from niclab.core.verdict import BenchFault, NotApplicable, Undecided
 from niclab.hosts.load_records import FrameCounters
-from niclab.report import spoiled_runs
+from niclab.report.own_checks import spoiled_runs
 from niclab.run import standstill
 from niclab.run.run import Run
 from niclab.traffic import WorthlessResult

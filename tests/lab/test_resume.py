@@ -19,10 +19,10 @@ from niclab.core.exit_status import ExitStatus
 from niclab.core.undo import Journal
 from niclab.core.verdict import BenchFault
 from niclab.fleet.reservation import ReservedBench
-from niclab.report.continued import make_whole
-from niclab.report.results import read_results
-from niclab.report.runfolder import read_run
-from niclab.report.test_journal import FILE, EndedTest, TestJournal, read_so_far
+from niclab.report.allure.allure_results import read_results
+from niclab.report.evidence.continued import make_whole
+from niclab.report.evidence.runfolder import read_run
+from niclab.report.evidence.test_journal import FILE, EndedTest, TestJournal, read_so_far
 from niclab.report.verdicts import Verdict
 
 KILL = "[__import__('os').kill(each, 9) for each in (__import__('os').getppid(), __import__('os').getpid())]"

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from niclab.files.repository import REPOSITORY
-from niclab.report.inputs import Input, keep_inputs
-from niclab.report.runfolder import finish_run, new_run, plan_run, record_facts
+from niclab.report.evidence.inputs import Input, keep_inputs
+from niclab.report.evidence.runfolder import finish_run, new_run, plan_run, record_facts
 from niclab.scope.requirements import REQUIREMENTS_FILE
 
 HERE = Path(__file__).parent

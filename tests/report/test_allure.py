@@ -12,9 +12,9 @@ from robot_runs import RobotRun
 
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import until
-from niclab.report import allure
-from niclab.report.allure import generate, strip_beacon
-from niclab.report.tools import Tools, find
+from niclab.report.allure import allure
+from niclab.report.allure.allure import generate, strip_beacon
+from niclab.report.allure.allure_tools import Tools, find
 
 BEACON = """
     <script async src="https://www.googletagmanager.com/gtag/js?id=G-X"></script>

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from test_allure import FAKE_ALLURE, program
 
-from niclab.report.allure import generate
-from niclab.report.tools import Tools
+from niclab.report.allure.allure import generate
+from niclab.report.allure.allure_tools import Tools
 
 NODE = f"""{FAKE_ALLURE}
 echo page > "$out/index.html"

@@ -13,8 +13,8 @@ import pytest
 
 from niclab.files.mask import MASKED, MessageMask
 from niclab.files.secrets import Secrets
-from niclab.report.evidence import CommandLog, EvidenceStore
-from niclab.report.runfolder import finish_run, new_run
+from niclab.report.evidence.evidence import CommandLog, EvidenceStore
+from niclab.report.evidence.runfolder import finish_run, new_run
 from niclab.transports.console_log import ConsoleLog
 
 CANARIES = {

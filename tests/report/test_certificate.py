@@ -15,10 +15,10 @@ from robot_runs import HERE, RobotRun, make_run
 
 from niclab.core.exit_status import ExitStatus
 from niclab.core.verdict import BenchFault
-from niclab.report.certificate import certify, verify
-from niclab.report.evidence import seal
-from niclab.report.page import certificate_page
-from niclab.report.runfolder import plan_run
+from niclab.report.certificate.certificate import certify, verify
+from niclab.report.evidence.evidence import seal
+from niclab.report.evidence.runfolder import plan_run
+from niclab.report.pages.page import certificate_page
 
 Change = Callable[[Path], None]
 

@@ -21,9 +21,9 @@ from niclab.core.exit_status import ExitStatus
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import until
 from niclab.files.repository import REPOSITORY
-from niclab.report import allure
-from niclab.report.certificate import certify
-from niclab.report.tools import Tools
+from niclab.report.allure import allure
+from niclab.report.allure.allure_tools import Tools
+from niclab.report.certificate.certificate import certify
 
 TOY = """
 import os, shutil, signal, sys, time

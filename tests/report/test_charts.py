@@ -13,8 +13,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from niclab.report.chart_parts import Scale, apart, bytes_text, number, round_ticks, tick_texts, width_px, wrapped
-from niclab.report.charts import (
+from niclab.report.pages.chart_parts import Scale, apart, bytes_text, number, round_ticks, tick_texts, width_px, wrapped
+from niclab.report.pages.charts import (
     ChangeChart,
     ChangeRow,
     Chart,

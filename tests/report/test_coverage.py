@@ -7,8 +7,16 @@ from pathlib import Path
 import pytest
 
 from niclab.core.verdict import BenchFault
-from niclab.report.coverage import Coverage, Scope, Status, cover, decides_for_the_lab, headline, unfulfilled
-from niclab.report.results import TestRecord
+from niclab.report.allure.allure_results import TestRecord
+from niclab.report.certificate.coverage import (
+    Coverage,
+    Scope,
+    Status,
+    cover,
+    decides_for_the_lab,
+    headline,
+    unfulfilled,
+)
 from niclab.report.verdicts import Verdict
 from niclab.scope.plan import PLANS, Plan, load_plan
 from niclab.scope.requirements import Requirements, load_requirements

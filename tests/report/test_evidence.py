@@ -17,7 +17,7 @@ import pytest
 
 from niclab.core.verdict import BenchFault
 from niclab.files.mask import Mask, MessageMask
-from niclab.report.evidence import CommandLog, EvidenceStore, read_index, seal
+from niclab.report.evidence.evidence import CommandLog, EvidenceStore, read_index, seal
 
 SECRET = 'p"ss<wörd> 1'
 

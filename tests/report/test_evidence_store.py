@@ -12,7 +12,7 @@ pytest.importorskip("fsspec", reason="the extra `store` is not installed")
 
 from niclab.commands import cli
 from niclab.core.verdict import BenchFault
-from niclab.report.evidence_store import EvidenceArchive
+from niclab.report.evidence.evidence_store import EvidenceArchive
 
 STARTED = datetime.fromisoformat("2026-01-01T00:00:00+00:00")
 

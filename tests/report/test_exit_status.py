@@ -11,10 +11,10 @@ from robot_runs import make_run
 from niclab.commands import cli
 from niclab.core.exit_status import ExitStatus
 from niclab.core.verdict import BenchFault, CardFailure
-from niclab.report.certificate import certify, words_of
-from niclab.report.evidence import seal
-from niclab.report.last_look import keep_last_look
-from niclab.report.runfolder import RUN_FILE
+from niclab.report.certificate.certificate import certify, words_of
+from niclab.report.evidence.evidence import seal
+from niclab.report.evidence.runfolder import RUN_FILE
+from niclab.report.own_checks.last_look import keep_last_look
 
 SUITE = """*** Settings ***
 Library    ToyCard

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from niclab.report import write_json
-from niclab.report.hygiene import BEFORE, CHECK, RESULT, hygiene_check
-from niclab.report.results import TestRecord
-from niclab.report.runfolder import EVIDENCE_FOLDER
+from niclab.report.allure.allure_results import TestRecord
+from niclab.report.evidence.runfolder import EVIDENCE_FOLDER
+from niclab.report.own_checks.hygiene_check import BEFORE, CHECK, RESULT, hygiene_check
 from niclab.report.verdicts import Verdict
 
 LEFT = {"text": "dut: enp1s0 mtu: 9000; expected 1500 (state before); left by 'A'; undone"}

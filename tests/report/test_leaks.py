@@ -14,12 +14,12 @@ from niclab.bench.bench_file import load_bench
 from niclab.card import CARDS
 from niclab.core.verdict import BenchFault
 from niclab.files.repository import REPOSITORY
-from niclab.report import tools
-from niclab.report.allure import generate
-from niclab.report.certificate import certify
-from niclab.report.evidence import seal
-from niclab.report.inputs import without_other_cards
-from niclab.report.runfolder import read_run
+from niclab.report.allure import allure_tools
+from niclab.report.allure.allure import generate
+from niclab.report.certificate.certificate import certify
+from niclab.report.evidence.evidence import seal
+from niclab.report.evidence.inputs import without_other_cards
+from niclab.report.evidence.runfolder import read_run
 
 SECRET = "hunter2-of-the-bmc"
 OTHER = "emulex-oce11102"
@@ -69,7 +69,7 @@ def test_the_kept_bench_file_is_the_same_bench_for_its_card(card: str, tmp_path:
 @pytest.mark.slow
 def test_an_allure_report_holds_neither_secrets_nor_other_cards_and_loads_nothing(run_dir: Path) -> None:
     try:
-        found = tools.find()
+        found = allure_tools.find()
     except BenchFault as missing:
         pytest.skip(f"{missing}")
     page = generate(run_dir / "allure-results", run_dir / "allure-report", read_run(run_dir), found)

@@ -15,14 +15,14 @@ from niclab.core.decision import Decision
 from niclab.core.exit_status import ExitStatus
 from niclab.core.figures import FigureKind, NotedFigure
 from niclab.core.verdict import BenchFault
-from niclab.report import chart_parts, drawings
-from niclab.report.certificate import certify, cover_report, verify
-from niclab.report.certificate_record import CertificateRecord
-from niclab.report.content import Table, content_of
-from niclab.report.evidence import seal
-from niclab.report.measured import figures_of
-from niclab.report.results import read_results
-from niclab.report.sums import write_sums
+from niclab.report.allure.allure_results import read_results
+from niclab.report.certificate.certificate import certify, cover_report, verify
+from niclab.report.certificate.certificate_record import CertificateRecord
+from niclab.report.certificate.measured import figures_of
+from niclab.report.evidence.evidence import seal
+from niclab.report.evidence.sums import write_sums
+from niclab.report.pages import chart_parts, drawings
+from niclab.report.pages.content import Table, content_of
 
 MISSED = NotedFigure(
     kind=FigureKind.FAILOVER,

@@ -16,12 +16,12 @@ from niclab.core.exit_status import ExitStatus
 from niclab.core.exposure import Exposure
 from niclab.core.marks import MarkKind
 from niclab.files.repository import REPOSITORY
-from niclab.report.certificate import certify, verify
-from niclab.report.evidence import seal
-from niclab.report.inputs import Input, keep_inputs
-from niclab.report.power import missed
-from niclab.report.runfolder import record_ports
-from niclab.report.sums import SUMS_NAME
+from niclab.report.certificate.certificate import certify, verify
+from niclab.report.certificate.detection_power import missed
+from niclab.report.evidence.evidence import seal
+from niclab.report.evidence.inputs import Input, keep_inputs
+from niclab.report.evidence.runfolder import record_ports
+from niclab.report.evidence.sums import SUMS_NAME
 
 
 @pytest.fixture

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from niclab.core.verdict import BenchFault
-from niclab.report import LOOK, tools
-from niclab.report.tools import find, install
+from niclab.report import LOOK
+from niclab.report.allure import allure_tools
+from niclab.report.allure.allure_tools import find, install
 
 NPM = """#!/bin/sh
 env > "{said}"
@@ -33,7 +34,7 @@ def program(path: Path, text: str) -> Path:
 @pytest.fixture
 def said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Node.js and npm of the system; npm writes its environment and arguments into this file."""
-    for name in (*tools._AUTHORITIES, *(name.lower() for name in tools._AUTHORITIES)):
+    for name in (*allure_tools._AUTHORITIES, *(name.lower() for name in allure_tools._AUTHORITIES)):
         monkeypatch.delenv(name, raising=False)
     program(tmp_path / "bin" / "node", "#!/bin/sh\necho v22.1.0\n")
     program(tmp_path / "bin" / "npm", NPM.format(said=tmp_path / "said"))
@@ -93,7 +94,7 @@ class TestInstallation:
 
     def test_a_failed_installation_leaves_nothing(self, said: Path, tmp_path: Path) -> None:
         program(tmp_path / "bin" / "npm", FAILING_NPM)
-        name = tools._folder("allure", tools.ALLURE_PINS, LOOK)
+        name = allure_tools._folder("allure", allure_tools.ALLURE_PINS, LOOK)
         (tmp_path / "cache" / f"{name}.tmp-killed").mkdir(parents=True)
         with pytest.raises(BenchFault, match="exit status 7") as raised:
             install(tmp_path / "cache")
@@ -108,9 +109,9 @@ class TestInstallation:
         npm = NPM.format(said=said)
 
         def pip(_: Path, folder: Path) -> None:
-            program(folder / tools._NODE_PROGRAM, npm)
+            program(folder / allure_tools._NODE_PROGRAM, npm)
 
-        monkeypatch.setattr(tools, "_pip", pip)
+        monkeypatch.setattr(allure_tools, "_pip", pip)
         installed = install(tmp_path / "cache")
         assert installed.node.is_relative_to(tmp_path / "cache") and find(tmp_path / "cache") == installed
         assert "npm-cli.js ci" in said.read_text()
@@ -133,7 +134,7 @@ class TestEnvironment:
         for name in ("https_proxy", "HTTP_PROXY", "NO_PROXY", "npm_config_cafile", "NPM_CONFIG_REGISTRY"):
             assert f"{name}=value of {name}" in lines
 
-    @pytest.mark.parametrize("name", tools._AUTHORITIES)
+    @pytest.mark.parametrize("name", allure_tools._AUTHORITIES)
     def test_authorities_of_the_lab_are_trusted(
         self, said: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
     ) -> None:
@@ -146,7 +147,7 @@ class TestEnvironment:
     ) -> None:
         bundle = tmp_path / "bundle.crt"
         bundle.touch()
-        monkeypatch.setattr(tools, "_SYSTEM_AUTHORITIES", (tmp_path / "none.crt", bundle))
+        monkeypatch.setattr(allure_tools, "_SYSTEM_AUTHORITIES", (tmp_path / "none.crt", bundle))
         install(tmp_path / "cache")
         assert f"NODE_EXTRA_CA_CERTS={bundle}" in said.read_text().splitlines()
 
@@ -154,11 +155,11 @@ class TestEnvironment:
         self, said: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         given: dict[str, str] = {}
-        monkeypatch.setattr(tools, "run", lambda *_, environment, **__: given.update(environment))
+        monkeypatch.setattr(allure_tools, "run", lambda *_, environment, **__: given.update(environment))
         monkeypatch.setenv("DUT_BMC_PASSWORD", "hunter2")
         monkeypatch.setenv("PIP_NO_INDEX", "1")
         monkeypatch.setenv("SSL_CERT_FILE", "/lab/ca.pem")
         monkeypatch.delenv("PIP_CERT", raising=False)
-        tools._pip(LOOK, tmp_path)
+        allure_tools._pip(LOOK, tmp_path)
         assert given["PIP_NO_INDEX"] == "1" and given["PIP_CERT"] == "/lab/ca.pem"
         assert "hunter2" not in given.values() and not said.exists()

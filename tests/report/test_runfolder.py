@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from niclab.core.verdict import BenchFault
-from niclab.report.runfolder import finish_run, new_run, plan_run, read_run, record_facts
+from niclab.report.evidence.runfolder import finish_run, new_run, plan_run, read_run, record_facts
 
 
 @pytest.fixture

@@ -16,8 +16,8 @@ from niclab.commands.forecast import newest
 from niclab.commands.history import fill
 from niclab.core.exit_status import ExitStatus
 from niclab.core.verdict import BenchFault
-from niclab.report.runfolder import DEMONSTRATION
-from niclab.report.store import FILE, ResultsStore
+from niclab.report.evidence.runfolder import DEMONSTRATION
+from niclab.report.store.results_store import FILE, ResultsStore
 from niclab.stats.measurements import Key, Measurement, add
 from niclab.stats.questions import Direction
 

@@ -10,7 +10,7 @@ import pytest
 
 from niclab.commands import cli
 from niclab.core.verdict import BenchFault
-from niclab.report.runfolder import new_run
+from niclab.report.evidence.runfolder import new_run
 from niclab.report.spending import Sent, form_of, spending_of
 
 BEGIN = datetime(2026, 11, 23, 10, 0, 0, tzinfo=UTC).timestamp()

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from niclab.report.results import TestRecord
-from niclab.report.runfolder import EVIDENCE_FOLDER
-from niclab.report.spoiled_runs import FILE, exceeds, spoiled_runs_check
+from niclab.report.allure.allure_results import TestRecord
+from niclab.report.evidence.runfolder import EVIDENCE_FOLDER
+from niclab.report.own_checks.spoiled_runs import FILE, exceeds, spoiled_runs_check
 from niclab.report.verdicts import Verdict
 
 

@@ -16,7 +16,7 @@ import pytest
 
 pytest.importorskip("sqlalchemy", reason="the extra `store` is not installed")
 
-from niclab.report.store import ResultsStore, StoredFigure, StoredRun
+from niclab.report.store.results_store import ResultsStore, StoredFigure, StoredRun
 
 SERVER = max(Path("/usr/lib/postgresql").glob("*/bin/initdb"), default=None)
 KILLED = """

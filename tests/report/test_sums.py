@@ -13,9 +13,9 @@ from robot_runs import RobotRun
 from niclab.commands import cli
 from niclab.core.exit_status import ExitStatus
 from niclab.core.verdict import BenchFault
-from niclab.report import signature
-from niclab.report.certificate import certify, cover_report, verify
-from niclab.report.sums import SUMS_NAME
+from niclab.report.certificate.certificate import certify, cover_report, verify
+from niclab.report.evidence import signature
+from niclab.report.evidence.sums import SUMS_NAME
 
 OPENED = ["log.html", "report.html", "measurements.json", "evidence/chart.svg", "allure-report/index.html"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from niclab.core.verdict import BenchFault
-from niclab.report.links import EvidenceLink, evidence_links
-from niclab.report.tags import meaning_of
+from niclab.report.allure.tags import meaning_of
+from niclab.report.evidence.evidence_links import EvidenceLink, evidence_links
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from niclab.core import marks, notes
 from niclab.core.marks import Mark, MarkKind
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import pause, until
-from niclab.report.runfolder import new_run
+from niclab.report.evidence.runfolder import new_run
 from niclab.report.timing import Spent, Stretch, divide, timing_of
 
 BEGIN = datetime(2026, 11, 23, 10, 0, 0, tzinfo=UTC).timestamp()

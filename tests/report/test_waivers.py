@@ -12,13 +12,13 @@ from robot_runs import make_run
 
 from niclab.core.exit_status import ExitStatus
 from niclab.core.verdict import BenchFault
-from niclab.report.certificate import certify, verify
-from niclab.report.certificate_record import CertificateRecord
-from niclab.report.evidence import seal
-from niclab.report.results import TestRecord
-from niclab.report.runfolder import read_run
+from niclab.report.allure.allure_results import TestRecord
+from niclab.report.certificate.certificate import certify, verify
+from niclab.report.certificate.certificate_record import CertificateRecord
+from niclab.report.certificate.waived import keep_waivers, waived
+from niclab.report.evidence.evidence import seal
+from niclab.report.evidence.runfolder import read_run
 from niclab.report.verdicts import ALSO, Verdict
-from niclab.report.waived import keep_waivers, waived
 from niclab.scope.waivers import load_waivers, require_current
 
 WAIVER = """waiver: nic-42

@@ -12,7 +12,7 @@ import pytest
 from niclab.commands.cli import main
 from niclab.core.exit_status import ExitStatus
 from niclab.core.verdict import BenchFault
-from niclab.report.runfolder import finish_run, new_run
+from niclab.report.evidence.runfolder import finish_run, new_run
 from niclab.stats.baselines import Accepting, BaselineStore
 from niclab.stats.measurements import FILE, Key, Measurement, add, read
 from niclab.stats.questions import Direction

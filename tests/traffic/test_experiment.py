@@ -7,7 +7,7 @@ from pathlib import Path
 
 from niclab.core import marks, notes
 from niclab.core.marks import MarkKind
-from niclab.report.charts import Chart
+from niclab.report.pages.charts import Chart
 from niclab.stats.judge import judge_values
 from niclab.stats.plan import SamplingPlan
 from niclab.stats.questions import at_least

@@ -11,7 +11,7 @@ from niclab.checks.asked import Say, devices, dut, dut_system
 from niclab.core.parallel import side_by_side
 from niclab.core.verdict import CardFailure, NotApplicable, Trouble, blame, fail_with
 from niclab.hosts.records import LinkSettings, PciDevice
-from niclab.report.runfolder import RUN_FILE, record_facts
+from niclab.report.evidence.runfolder import RUN_FILE, record_facts
 from niclab.run.run import Run
 
 _NO_MAC = "00:00:00:00:00:00"

@@ -16,7 +16,7 @@ from niclab.commands.results_places import DEPTHS, URL, store_is_there
 from niclab.core.verdict import BenchFault
 from niclab.files.repository import REPOSITORY
 from niclab.report import read_json_object, warn
-from niclab.report.runfolder import CERTIFICATE_FILE, RUN_FILE, read_run, record_attempts
+from niclab.report.evidence.runfolder import CERTIFICATE_FILE, RUN_FILE, read_run, record_attempts
 
 
 class _Attempt(NamedTuple):

@@ -27,10 +27,12 @@ from niclab.core.exit_status import ExitStatus
 from niclab.core.verdict import BenchFault
 from niclab.files.repository import REPOSITORY
 from niclab.files.secrets import Secrets, without_secrets
-from niclab.report import certificate, runfolder, signature, test_journal
-from niclab.report.controls import record_controls
-from niclab.report.inputs import Input, keep_inputs
-from niclab.report.runfolder import (
+from niclab.report.allure.allure_tools import Tools
+from niclab.report.certificate import certificate
+from niclab.report.certificate.waived import keep_waivers
+from niclab.report.evidence import runfolder, signature, test_journal
+from niclab.report.evidence.inputs import Input, keep_inputs
+from niclab.report.evidence.runfolder import (
     ALLURE_RESULTS_FOLDER,
     CERTIFICATE_FILE,
     EVIDENCE_FOLDER,
@@ -43,9 +45,8 @@ from niclab.report.runfolder import (
     record_stop,
     subject_of,
 )
-from niclab.report.sums import SUMS_NAME
-from niclab.report.tools import Tools
-from niclab.report.waived import keep_waivers
+from niclab.report.evidence.sums import SUMS_NAME
+from niclab.report.own_checks.controls_check import record_controls
 from niclab.scope.plan import load_plan
 from niclab.scope.requirements import REQUIREMENTS_FILE, load_requirements
 from niclab.scope.waivers import load_waivers, require_current

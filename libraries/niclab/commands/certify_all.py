@@ -24,8 +24,8 @@ from niclab.core.turns import LOCK
 from niclab.core.verdict import BenchFault
 from niclab.files.repository import RESULTS
 from niclab.report import warn, write_atomically
-from niclab.report.runfolder import LATEST
-from niclab.report.several import CardRun, merge_allure, summary_page
+from niclab.report.evidence.runfolder import LATEST
+from niclab.report.pages.several import CardRun, merge_allure, summary_page
 
 PAGE = "summary.html"
 NICLAB = (sys.executable, "-m", "niclab.commands.cli")

@@ -9,7 +9,7 @@ from statistics import median
 
 from niclab.bench.records import Bench, Role
 from niclab.core.verdict import BenchFault
-from niclab.report.runfolder import RUN_FILE, read_run
+from niclab.report.evidence.runfolder import RUN_FILE, read_run
 from niclab.report.timing import Timing, timing_of
 
 RUNS_LOOKED_AT = 5

@@ -11,12 +11,12 @@ from statistics import fmean
 from niclab.commands.results_places import DEPTHS, URL
 from niclab.core.verdict import BenchFault
 from niclab.report import now, read_json_object, write_atomically
-from niclab.report.chart_parts import COLOURS
-from niclab.report.charts import ChartLine, LineChart, Point
-from niclab.report.content import Cell, Content, Part, Pictures, Row, Table, Words
-from niclab.report.page import page_of
-from niclab.report.runfolder import CERTIFICATE_FILE, DEMONSTRATION, RUN_FILE, read_run
-from niclab.report.store import FILE, NEWEST, ResultsStore, StoredFigure, StoredRun
+from niclab.report.evidence.runfolder import CERTIFICATE_FILE, DEMONSTRATION, RUN_FILE, read_run
+from niclab.report.pages.chart_parts import COLOURS
+from niclab.report.pages.charts import ChartLine, LineChart, Point
+from niclab.report.pages.content import Cell, Content, Part, Pictures, Row, Table, Words
+from niclab.report.pages.page import page_of
+from niclab.report.store.results_store import FILE, NEWEST, ResultsStore, StoredFigure, StoredRun
 from niclab.stats.interval import t_interval
 from niclab.stats.measurements import FILE as MEASUREMENTS
 from niclab.stats.measurements import Measurement, read

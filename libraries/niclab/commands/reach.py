@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from niclab.bench.records import Bench, Role, Wiring
-from niclab.report.tags import DECIDES
+from niclab.report.allure.tags import DECIDES
 from niclab.scope.requirements import Requirements
 
 NEEDS = "needs:"

@@ -5,20 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 
 from niclab.core.verdict import BenchFault
-from niclab.report import allure, certificate, tools, warn
-from niclab.report.runfolder import ALLURE_RESULTS_FOLDER, read_run
+from niclab.report import warn
+from niclab.report.allure import allure, allure_tools
+from niclab.report.certificate import certificate
+from niclab.report.evidence.runfolder import ALLURE_RESULTS_FOLDER, read_run
 
 
-def look_for_tools() -> tools.Tools | None:
+def look_for_tools() -> allure_tools.Tools | None:
     """Find the report tools; print a warning when they are missing."""
     try:
-        return tools.find()
+        return allure_tools.find()
     except BenchFault as fault:
         warn(f"this run will have no Allure report: {fault}")
         return None
 
 
-def try_report(run_dir: Path, found: tools.Tools | None) -> None:
+def try_report(run_dir: Path, found: allure_tools.Tools | None) -> None:
     """Make the report of a finished run; print a warning when it cannot be made.
 
     Args:
@@ -33,7 +35,7 @@ def try_report(run_dir: Path, found: tools.Tools | None) -> None:
         warn(f"no Allure report: {problem}\nmake it later with: niclab report {run_dir}")
 
 
-def make_report(run_dir: Path, found: tools.Tools) -> Path:
+def make_report(run_dir: Path, found: allure_tools.Tools) -> Path:
     """Make the report of a run and return the path of its page; the certificate then covers it.
 
     Args:
@@ -59,5 +61,5 @@ def run(run_dir: Path) -> int:
         BenchFault: When the folder is no run, a tool cannot be installed, or the report cannot be made.
     """
     read_run(run_dir)
-    print(make_report(run_dir, tools.install()))
+    print(make_report(run_dir, allure_tools.install()))
     return 0

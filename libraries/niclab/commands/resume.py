@@ -30,18 +30,18 @@ from niclab.hosts.freebsd import kernel_trouble as of_freebsd
 from niclab.hosts.linux import kernel_trouble as of_linux
 from niclab.hosts.linux.dmesg import read_dmesg
 from niclab.hosts.trouble import OF_THE_SERVER
-from niclab.report import signature
-from niclab.report.continued import add_verdict, join_summaries, make_whole
-from niclab.report.inputs import Input, kept
-from niclab.report.runfolder import (
+from niclab.report.evidence import signature
+from niclab.report.evidence.continued import add_verdict, join_summaries, make_whole
+from niclab.report.evidence.inputs import Input, kept
+from niclab.report.evidence.runfolder import (
     ALLURE_RESULTS_FOLDER,
     EVIDENCE_FOLDER,
     git_state,
     read_run,
     record_continuation,
 )
-from niclab.report.sums import OUTPUT_NAME
-from niclab.report.test_journal import FILE, SoFar, read_so_far
+from niclab.report.evidence.sums import OUTPUT_NAME
+from niclab.report.evidence.test_journal import FILE, SoFar, read_so_far
 from niclab.scope.plan import load_plan
 from niclab.scope.requirements import REQUIREMENTS_FILE
 

@@ -19,7 +19,7 @@ from niclab.bench.records import Bench
 from niclab.card import Card
 from niclab.files.repository import REPOSITORY
 from niclab.files.yaml import Sheet, shown_file
-from niclab.report.certificate_record import CertificateRecord
+from niclab.report.certificate.certificate_record import CertificateRecord
 from niclab.scope.plan import Plan
 from niclab.scope.requirements import Requirements, load_requirements
 from niclab.scope.waivers import Waiver

@@ -42,7 +42,7 @@ def _fill(options: argparse.Namespace) -> int:
 
 
 def _put(options: argparse.Namespace) -> int:
-    from niclab.report.evidence_store import EvidenceArchive
+    from niclab.report.evidence.evidence_store import EvidenceArchive
 
     run_dir = options.run_dir.resolve()
     print(f"{run_dir.name}: {EvidenceArchive(options.evidence).put(run_dir)} new files kept")
@@ -50,14 +50,14 @@ def _put(options: argparse.Namespace) -> int:
 
 
 def _get(options: argparse.Namespace) -> int:
-    from niclab.report.evidence_store import EvidenceArchive
+    from niclab.report.evidence.evidence_store import EvidenceArchive
 
     EvidenceArchive(options.evidence).get(options.name, options.target)
     return 0
 
 
 def _prune(options: argparse.Namespace) -> int:
-    from niclab.report.evidence_store import EvidenceArchive
+    from niclab.report.evidence.evidence_store import EvidenceArchive
 
     removed = EvidenceArchive(options.evidence).prune(options.green_days, datetime.now().astimezone())
     print(f"{removed} files removed")

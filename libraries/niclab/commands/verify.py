@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from niclab.report import certificate, read_json_object, signature
-from niclab.report.runfolder import CERTIFICATE_FILE
-from niclab.report.sums import SUMS_NAME
+from niclab.report import read_json_object
+from niclab.report.certificate import certificate
+from niclab.report.evidence import signature
+from niclab.report.evidence.runfolder import CERTIFICATE_FILE
+from niclab.report.evidence.sums import SUMS_NAME
 
 
 def run(run_dir: Path, signers: Path | None) -> int:
@@ -14,7 +16,8 @@ def run(run_dir: Path, signers: Path | None) -> int:
 
     Args:
         run_dir: Folder of the run.
-        signers: Who may sign, see :func:`niclab.report.signature.problems_of`; None leaves the signature unchecked.
+        signers: Who may sign, see :func:`niclab.report.evidence.signature.problems_of`; None leaves the signature
+            unchecked.
 
     Returns:
         0 when all is as it was issued, else 1. Whether the card was certified does not matter here.

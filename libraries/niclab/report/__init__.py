@@ -17,9 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from niclab.core.verdict import BenchFault
-from niclab.files.repository import REPOSITORY
 
-LOOK = REPOSITORY / "lab" / "report"  # logo, style sheet and Allure configuration
+LOOK = Path(__file__).with_name("templates")  # logo, style sheet and Allure configuration
 _CHUNK_BYTES = 1 << 20
 
 

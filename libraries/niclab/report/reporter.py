@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from niclab.report.charts import Chart
+from niclab.report.pages.charts import Chart
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from niclab.core.verdict import BenchFault
-from niclab.report.runfolder import EVIDENCE_FOLDER
-from niclab.report.sums import OUTPUT_NAME
+from niclab.report.evidence.runfolder import EVIDENCE_FOLDER
+from niclab.report.evidence.sums import OUTPUT_NAME
 from niclab.report.timing import Asked, Spent, asked_in, zone_of
 
 _ROWS = 25

@@ -21,8 +21,8 @@ from xml.etree import ElementTree
 from niclab.core import marks
 from niclab.core.marks import MarkKind
 from niclab.core.verdict import BenchFault
-from niclab.report.runfolder import EVIDENCE_FOLDER, read_run
-from niclab.report.sums import OUTPUT_NAME
+from niclab.report.evidence.runfolder import EVIDENCE_FOLDER, read_run
+from niclab.report.evidence.sums import OUTPUT_NAME
 
 _BACKGROUND = re.compile(r"\b(iperf3 --server|netserver|tcpdump)\b|python3 \S+standstill_program")
 """Programs that watch or listen while something else goes on; to ask them is a command."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from niclab.bench.records import Role
 from niclab.core.parallel import side_by_side
 from niclab.core.verdict import BenchFault
-from niclab.report.runfolder import RUN_FILE, record_facts
+from niclab.report.evidence.runfolder import RUN_FILE, record_facts
 from niclab.run.run import Run
 
 

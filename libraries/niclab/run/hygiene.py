@@ -18,7 +18,7 @@ from niclab.core.plain import as_json
 from niclab.core.undo import Action, ActionKind, Journal
 from niclab.core.verdict import BenchFault
 from niclab.report import read_json_object, write_json
-from niclab.report.hygiene import AFTER, BEFORE, FORMAT, RESULT
+from niclab.report.own_checks.hygiene_check import AFTER, BEFORE, FORMAT, RESULT
 from niclab.run import ready
 from niclab.run.prepare import PreparedPorts
 from niclab.run.run import Run

@@ -20,7 +20,7 @@ from niclab.hosts.boots import first_lines
 from niclab.hosts.kernel_log import KernelLine, KernelLogMark, KernelLook
 from niclab.hosts.linux.dmesg import read_dmesg
 from niclab.hosts.trouble import OF_THE_SERVER, ONLY_OF_THE_CARD, KernelTrouble, PcieLimit, TroubleKind
-from niclab.report.last_look import keep_last_look
+from niclab.report.own_checks.last_look import keep_last_look
 from niclab.run.prepare import PreparedPorts
 from niclab.run.recover import recover
 from niclab.run.run import Run

@@ -23,8 +23,8 @@ from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.files.mask import MessageMask
 from niclab.files.secrets import Secrets
 from niclab.hosts.records import Interface
-from niclab.report.evidence import EvidenceStore
-from niclab.report.runfolder import is_continued
+from niclab.report.evidence.evidence import EvidenceStore
+from niclab.report.evidence.runfolder import is_continued
 from niclab.run.bench_servers import BenchServers
 from niclab.run.bring_up import bring_up
 from niclab.run.leases import give_leases_back, give_leases_back_quietly

@@ -19,7 +19,7 @@ from pydantic import Field
 from niclab.core.verdict import BenchFault
 from niclab.files.types import Name, Record, Text, Wanted
 from niclab.report import now, write_json
-from niclab.report.runfolder import read_run
+from niclab.report.evidence.runfolder import read_run
 from niclab.stats.judge import FEWEST_OF_A_BASELINE
 from niclab.stats.measurements import FORMAT, Better, Format, Key, Measurement, Metric, Moment, Sample, load, read
 

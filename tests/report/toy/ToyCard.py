@@ -8,8 +8,8 @@ from robot.api import logger
 from robot.libraries.BuiltIn import BuiltIn
 
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
-from niclab.report.evidence import EvidenceStore
-from niclab.report.links import EvidenceLink
+from niclab.report.evidence.evidence import EvidenceStore
+from niclab.report.evidence.evidence_links import EvidenceLink
 from niclab.transports import ConnectionLost
 
 

@@ -26,7 +26,7 @@ from niclab.card import Sequence as Steps
 from niclab.core.profile import Profile
 from niclab.core.verdict import NotApplicable, Undecided
 from niclab.core.wait import Deadline
-from niclab.report.charts import ChangeChart, ChangeRow, Chart
+from niclab.report.pages.charts import ChangeChart, ChangeRow, Chart
 from niclab.run import standstill
 from niclab.run.run import Run
 from niclab.stats.plan import SamplingPlan

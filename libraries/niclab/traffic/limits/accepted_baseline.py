@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from niclab.core.decision import Decision
-from niclab.report.charts import TrendChart, TrendPoint
+from niclab.report.pages.charts import TrendChart, TrendPoint
 from niclab.run.run import Run
 from niclab.stats.baselines import FOLDER, Baseline, BaselineStore
 from niclab.stats.interval import t_interval

@@ -16,7 +16,7 @@ from niclab.card import OffloadName
 from niclab.core.profile import Profile
 from niclab.core.verdict import NotApplicable, Undecided
 from niclab.core.wait import Deadline
-from niclab.report.charts import Chart, ChartLine, Limit, LineChart, Point
+from niclab.report.pages.charts import Chart, ChartLine, Limit, LineChart, Point
 from niclab.run.run import Run
 from niclab.stats.judge import judge_values
 from niclab.stats.plan import SamplingPlan

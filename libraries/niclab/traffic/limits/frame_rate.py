@@ -15,7 +15,7 @@ from niclab.card import At, Effect, Prediction, Setting, SettingKind
 from niclab.core.decision import Decision
 from niclab.core.verdict import CardFailure, NotApplicable, Undecided
 from niclab.core.wait import Deadline
-from niclab.report.charts import Chart, ChartLine, Limit, LineChart, Point
+from niclab.report.pages.charts import Chart, ChartLine, Limit, LineChart, Point
 from niclab.run.run import Run
 from niclab.stats.judge import judge_values
 from niclab.stats.plan import SamplingPlan

@@ -14,7 +14,7 @@ from niclab.core.profile import Profile
 from niclab.core.verdict import BenchFault, CardFailure, Undecided
 from niclab.core.wait import Deadline
 from niclab.report import now
-from niclab.report.charts import Chart, ChartLine, Limit, LineChart, Point
+from niclab.report.pages.charts import Chart, ChartLine, Limit, LineChart, Point
 from niclab.run.run import Run
 from niclab.run.server import Server
 from niclab.stats.judge import judge_values

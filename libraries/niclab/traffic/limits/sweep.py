@@ -17,7 +17,7 @@ from niclab.core.profile import Profile
 from niclab.core.verdict import NotApplicable, Undecided
 from niclab.core.wait import Deadline
 from niclab.report import now
-from niclab.report.charts import Chart, ChartLine, Limit, LineChart, Point
+from niclab.report.pages.charts import Chart, ChartLine, Limit, LineChart, Point
 from niclab.run.run import Run
 from niclab.settings import mtu
 from niclab.stats.judge import judge_values

@@ -18,7 +18,7 @@ from niclab.core.figures import FigureKind, NotedFigure
 from niclab.core.marks import MarkKind, note
 from niclab.core.plain import as_json
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
-from niclab.report.charts import Chart
+from niclab.report.pages.charts import Chart
 from niclab.report.reporter import Reporter
 from niclab.stats.conclude import conclude
 from niclab.stats.questions import Outcome, rounded

@@ -13,7 +13,7 @@ from niclab.bench.records import Role
 from niclab.core import exposure, notes
 from niclab.core.exposure import Exposure
 from niclab.core.wait import pause
-from niclab.report.spoiled_runs import FILE, exceeds
+from niclab.report.own_checks.spoiled_runs import FILE, exceeds
 from niclab.run import standstill
 from niclab.run.run import Run
 

@@ -1,0 +1,1 @@
+"""Checks that belong to a run as a whole and to no test of it."""

@@ -1,0 +1,1 @@
+"""The store of the results of all runs."""
