@@ -27,7 +27,7 @@ sys.path.insert(0, str(ROOT / "libraries"))
 from niclab.bench.records import Role  # noqa: E402 - found by the path set above
 from niclab.card import load_card  # noqa: E402
 from niclab.core.wait import pause  # noqa: E402
-from niclab.hosts.bond_settings import BondMode, BondSettings, LacpRate  # noqa: E402
+from niclab.hosts.bonds.bond_settings import BondMode, BondSettings, LacpRate  # noqa: E402
 from niclab.links import patch_panel  # noqa: E402
 from niclab.links.bonds import Bonds, MemberLink  # noqa: E402
 from niclab.links.failure import Cause  # noqa: E402

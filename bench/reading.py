@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from niclab.hosts.linux.ethtool_counters import read_counters
+from niclab.hosts.counts.ethtool_counters import read_counters
 
 _WANTED_US_A_LINE = 2.0
 

@@ -7,7 +7,7 @@ from robot.api.deco import keyword, library
 
 from BenchLibrary import BenchLibrary
 from niclab.bench.records import Role
-from niclab.hosts.bond_settings import LacpRate
+from niclab.hosts.bonds.bond_settings import LacpRate
 from niclab.links import lacp
 from niclab.links.bonds import Bonds
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from robot.api.deco import keyword, library
 
 from BenchLibrary import BenchLibrary
-from niclab.hosts.linux.steering import cpus_of_list
-from niclab.hosts.steering_kinds import SteeringKind
+from niclab.hosts.steering.linux import cpus_of_list
+from niclab.hosts.steering.steering_kinds import SteeringKind
 from niclab.settings import steering
 from niclab.settings.tuning import port_of
 

@@ -10,8 +10,8 @@ from BenchLibrary import BenchLibrary
 from listeners.TuningScopes import TuningScopes
 from niclab.bench.records import Role
 from niclab.card import Setting, SettingKind
-from niclab.hosts.linux.steering import cpus_of_list
-from niclab.hosts.steering_kinds import SteeringKind
+from niclab.hosts.steering.linux import cpus_of_list
+from niclab.hosts.steering.steering_kinds import SteeringKind
 from niclab.settings.tuning import Tuning as Chosen
 
 

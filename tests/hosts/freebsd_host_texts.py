@@ -5,7 +5,7 @@ from __future__ import annotations
 from examples import text_of
 from fake_shell import FakeShell, Script, lines
 
-from niclab.hosts.freebsd.host import FreeBsdHost
+from niclab.hosts.freebsd_host import FreeBsdHost
 
 UP = """oce0: flags=8843<UP,BROADCAST,RUNNING,SIMPLEX,MULTICAST> metric 0 mtu 1500
 \toptions=507bb<RXCSUM,TXCSUM,VLAN_MTU,VLAN_HWTAGGING,JUMBO_MTU,VLAN_HWCSUM,TSO4,TSO6,LRO,VLAN_HWFILTER,VLAN_HWTSO>

@@ -10,11 +10,11 @@ from fake_shell import lines
 from freebsd_host_texts import DOWN, KLDSTAT, NETSTAT, UNPLUGGED, UP, host, pciconf
 
 from niclab.core.verdict import BenchFault, NotApplicable
-from niclab.hosts.bond_settings import BondMode, BondSettings, HashPolicy, PrimaryReselect, VlanTag
+from niclab.hosts.bonds.bond_settings import BondMode, BondSettings, HashPolicy, PrimaryReselect, VlanTag
+from niclab.hosts.counts.load_records import load_between
 from niclab.hosts.errors import ReadError
-from niclab.hosts.freebsd.system import read_cpu_times
-from niclab.hosts.load_records import load_between
-from niclab.hosts.settings_records import Package
+from niclab.hosts.settings.settings_records import Package
+from niclab.hosts.system.freebsd_texts import read_cpu_times
 
 SECOND = UP.replace("oce0", "oce1").replace("67:a8", "67:ac")
 BARE = "\n".join(line for line in UP.split("\n") if "inet" not in line)

@@ -26,8 +26,8 @@ from freebsd_host_texts import (
 from niclab.core.names import Duplex
 from niclab.core.verdict import BenchFault
 from niclab.hosts.errors import ReadError
-from niclab.hosts.freebsd.host import FreeBsdHost
-from niclab.hosts.records import CarrierChanges, Operstate
+from niclab.hosts.freebsd_host import FreeBsdHost
+from niclab.hosts.host_records import CarrierChanges, Operstate
 
 
 def shown(text: str, counted: str = NETSTAT) -> str:

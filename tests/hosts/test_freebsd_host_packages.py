@@ -8,7 +8,7 @@ from freebsd_host_texts import host
 
 from niclab.core.verdict import BenchFault
 from niclab.hosts.errors import ReadError
-from niclab.hosts.settings_records import Package
+from niclab.hosts.settings.settings_records import Package
 
 WHICH = "if pkg -N >/dev/null 2>&1; then..."
 NEW, OLD = "pkg\n", "pkg_info\n"

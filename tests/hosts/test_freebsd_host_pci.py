@@ -11,7 +11,7 @@ from freebsd_host_texts import PATH, host, pciconf
 
 from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.hosts.errors import NoInterface, ReadError
-from niclab.hosts.freebsd.newbus import path_command, read_path
+from niclab.hosts.pci.newbus import path_command, read_path
 
 ALL = "pciconf -lc"
 WALK = "d=oce0; while :; do..."

@@ -11,8 +11,8 @@ from freebsd_host_texts import MANAGED, UP
 
 from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.hosts.errors import ReadError
-from niclab.hosts.ethtool_records import Feature
-from niclab.hosts.freebsd.host import FreeBsdHost
+from niclab.hosts.freebsd_host import FreeBsdHost
+from niclab.hosts.settings.ethtool_records import Feature
 
 SHOWN: dict[str, Script] = {
     "ifconfig oce0": UP,

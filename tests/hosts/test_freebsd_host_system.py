@@ -13,10 +13,10 @@ from freebsd_host_texts import KLDSTAT, MESSAGES, OCE, T5NEX, host, pciconf
 
 from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.hosts.errors import ReadError
-from niclab.hosts.freebsd.host import FreeBsdHost
-from niclab.hosts.freebsd.kernel_lines import kernel_lines, lines_after, link_changes
-from niclab.hosts.kernel_log import KernelLine, KernelLogMark, LogCut
-from niclab.hosts.records import ModuleState, OsRelease
+from niclab.hosts.freebsd_host import FreeBsdHost
+from niclab.hosts.host_records import ModuleState, OsRelease
+from niclab.hosts.kernel.freebsd_lines import kernel_lines, lines_after, link_changes
+from niclab.hosts.kernel.kernel_log import KernelLine, KernelLogMark, LogCut
 from niclab.transports import CommandTimeout, ConnectionLost
 
 BOOT = "0123456789abcdef0123456789abcdef"

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from niclab.commands.parse import parse
+from niclab.hosts.drivers.loader_conf import read_loader_conf
 from niclab.hosts.errors import ReadError
-from niclab.hosts.freebsd.loader_conf import read_loader_conf
 
 IFCONFIG = text_of("ifconfig-freebsd", "lagg-loadbalance")
 PCICONF = text_of("pciconf", "igc-release13")

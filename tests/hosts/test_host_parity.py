@@ -10,9 +10,9 @@ import pytest
 from niclab.bench.records import OperatingSystem
 from niclab.card import LinuxOffload, load_card
 from niclab.commands.parity import SYSTEMS, parity_page
-from niclab.hosts import features
 from niclab.hosts.host import PROTOCOLS
 from niclab.hosts.parity import Support, parity, questions
+from niclab.hosts.settings import features
 
 REPOSITORY = Path(__file__).parents[2]
 SHEETS = sorted(path.stem for path in (REPOSITORY / "lab" / "cards").glob("*.yaml"))

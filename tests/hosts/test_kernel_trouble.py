@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from niclab.hosts.freebsd import kernel_trouble as freebsd
-from niclab.hosts.kernel_log import KernelLine
-from niclab.hosts.linux import kernel_trouble as linux
+from niclab.hosts.kernel import freebsd_trouble as freebsd
+from niclab.hosts.kernel import linux_trouble as linux
+from niclab.hosts.kernel.kernel_log import KernelLine
 
 PANIC = (
     "Fatal trap 12: page fault while in kernel mode",

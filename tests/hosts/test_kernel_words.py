@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from niclab.hosts.linux.dmesg import read_dmesg
-from niclab.hosts.linux.kernel_trouble import read_trouble
-from niclab.hosts.trouble import KernelTrouble, TroubleKind
+from niclab.hosts.kernel.dmesg import read_dmesg
+from niclab.hosts.kernel.linux_trouble import read_trouble
+from niclab.hosts.kernel.trouble import KernelTrouble, TroubleKind
 
 CASES = Path(__file__).parent / "cases"
 OF_A_CARD = (

@@ -13,7 +13,7 @@ from fake_shell import FakeShell, Script, failed
 
 from niclab.core.verdict import BenchFault
 from niclab.hosts.errors import ReadError
-from niclab.hosts.linux.host import LinuxHost
+from niclab.hosts.linux_host import LinuxHost
 
 CARD, DEVICE = "0000:01:00.0", "/sys/bus/pci/devices/0000:01:00.0"
 UNBIND = f"echo {CARD} > {DEVICE}/driver/unbind && if [ -e {DEVICE}/driver ]; then echo bound; else echo free; fi"

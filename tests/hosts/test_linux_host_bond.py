@@ -10,7 +10,7 @@ from examples import text_of
 from fake_shell import FakeShell, Script, failed
 
 from niclab.core.verdict import BenchFault
-from niclab.hosts.bond_settings import (
+from niclab.hosts.bonds.bond_settings import (
     BondMode,
     BondSettings,
     FailOverMac,
@@ -20,7 +20,7 @@ from niclab.hosts.bond_settings import (
     VlanTag,
 )
 from niclab.hosts.errors import ReadError
-from niclab.hosts.linux.host import LinuxHost
+from niclab.hosts.linux_host import LinuxHost
 
 PROC = "cat /proc/net/bonding/bond7"
 SYSFS = "cd /sys/class/net/bond7/bonding && grep -s . *"

@@ -8,8 +8,8 @@ import pytest
 from fake_shell import FakeShell
 
 from niclab.core.verdict import BenchFault
-from niclab.hosts.linux.host import LinuxHost
-from niclab.hosts.settings_records import Package
+from niclab.hosts.linux_host import LinuxHost
+from niclab.hosts.settings.settings_records import Package
 
 FUNCTIONS = "0000:81:00.0 0200: 19a2:0710 (rev 03)\n0000:81:00.1 0200: 19a2:0710 (rev 03)\n"
 LISTENING = 'LISTEN 0 128 10.1.1.1:5201 0.0.0.0:* users:(("iperf3",pid=1,fd=3))\n'

@@ -12,10 +12,10 @@ from examples import text_of
 from fake_shell import Answer, FakeShell, Script, failed
 
 from niclab.core.verdict import BenchFault
+from niclab.hosts.counts.proc_load import FRAME_COUNTERS
 from niclab.hosts.errors import ReadError
-from niclab.hosts.linux.host import LinuxHost
-from niclab.hosts.linux.load import FRAME_COUNTERS
-from niclab.hosts.records import CarrierChanges, Operstate
+from niclab.hosts.host_records import CarrierChanges, Operstate
+from niclab.hosts.linux_host import LinuxHost
 
 IP = "ip -j -s -d addr show dev v0"
 CHANGES = "cd /sys/class/net/v0 && cat carrier_changes..."

@@ -11,7 +11,7 @@ from fake_shell import FakeShell, Script, lines
 
 from niclab.core.verdict import BenchFault
 from niclab.hosts.errors import NoDevice, NoInterface, ReadError
-from niclab.hosts.linux.host import LinuxHost
+from niclab.hosts.linux_host import LinuxHost
 from niclab.transports.ssh import Result
 
 CARD = "0000:01:00.1"

@@ -12,7 +12,7 @@ from fake_shell import Answer, FakeShell, Script, failed
 
 from niclab.core.verdict import BenchFault
 from niclab.hosts.errors import NotOffered
-from niclab.hosts.linux.host import LinuxHost
+from niclab.hosts.linux_host import LinuxHost
 
 FEATURES = json.dumps(
     [

@@ -9,9 +9,9 @@ from fake_shell import Answer, FakeShell, Script, failed
 
 from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.hosts.errors import ReadError
-from niclab.hosts.linux.aer import read_aer
-from niclab.hosts.linux.host import LinuxHost
-from niclab.hosts.settings_records import AerCounters, Package
+from niclab.hosts.linux_host import LinuxHost
+from niclab.hosts.pci.aer import read_aer
+from niclab.hosts.settings.settings_records import AerCounters, Package
 
 QUERY = r"dpkg-query -W -f '${Package} ${db:Status-Status} ${Architecture} ${Version}\n' be2net-modules"
 INSTALLED = "be2net-modules installed amd64 12.0.0.0\n"

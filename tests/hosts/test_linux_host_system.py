@@ -10,8 +10,8 @@ from fake_shell import Answer, FakeShell, Script, failed, lines
 
 from niclab.core.verdict import BenchFault
 from niclab.hosts.errors import ReadError
-from niclab.hosts.kernel_log import KernelLogMark, LogCut
-from niclab.hosts.linux.host import LinuxHost
+from niclab.hosts.kernel.kernel_log import KernelLogMark, LogCut
+from niclab.hosts.linux_host import LinuxHost
 from niclab.transports import CommandTimeout, ConnectionLost
 
 BOOT_ID = "6a1f0c9e-0000-4000-8000-0123456789ab"

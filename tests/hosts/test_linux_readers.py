@@ -12,20 +12,20 @@ from hypothesis import strategies as st
 
 from niclab.commands.parse import parse
 from niclab.core.plain import as_json
+from niclab.hosts.bonds.proc_bonding import read_bonding
+from niclab.hosts.counts.ethtool_counters import read_counters
+from niclab.hosts.drivers.modules import read_proc_modules
 from niclab.hosts.errors import ReadError
-from niclab.hosts.ethtool_records import Feature, Features
-from niclab.hosts.linux.bonding import read_bonding
-from niclab.hosts.linux.dmesg import read_dmesg
-from niclab.hosts.linux.ethtool import read_driver_info, read_link_settings
-from niclab.hosts.linux.ethtool_counters import read_counters
-from niclab.hosts.linux.interrupts import read_interrupts
-from niclab.hosts.linux.lspci import read_lspci
-from niclab.hosts.linux.modules import read_proc_modules
-from niclab.hosts.linux.pci import read_sysfs_speed_gts, read_sysfs_width
-from niclab.hosts.linux.ping import read_ping
-from niclab.hosts.linux.system import read_boot_id, read_clock_s, read_os_release
-from niclab.hosts.records import ModuleState
-from niclab.hosts.system_common import read_kernel, read_tool_version
+from niclab.hosts.host_records import ModuleState
+from niclab.hosts.kernel.dmesg import read_dmesg
+from niclab.hosts.links.ethtool import read_driver_info, read_link_settings
+from niclab.hosts.links.ping_output import read_ping
+from niclab.hosts.pci.lspci import read_lspci
+from niclab.hosts.pci.sysfs_links import read_sysfs_speed_gts, read_sysfs_width
+from niclab.hosts.settings.ethtool_records import Feature, Features
+from niclab.hosts.steering.interrupts import read_interrupts
+from niclab.hosts.system.common import read_kernel, read_tool_version
+from niclab.hosts.system.linux_texts import read_boot_id, read_clock_s, read_os_release
 
 SMALL_READERS: dict[str, Callable[[str], object]] = {
     "sysfs speed": read_sysfs_speed_gts,

@@ -7,20 +7,20 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from niclab.hosts.ethtool_records import ChannelCounts as Counts
-from niclab.hosts.ethtool_records import Channels, Coalescing, Feature, Features, Pause, Rings
-from niclab.hosts.ethtool_records import RingSizes as Sizes
-from niclab.hosts.link_records import Vlan
-from niclab.hosts.linux.bonding import read_bonding
-from niclab.hosts.linux.ethtool_coalesce import read_coalescing
-from niclab.hosts.linux.ethtool_counters import read_counters
-from niclab.hosts.linux.ethtool_features import read_features
-from niclab.hosts.linux.ethtool_pause import read_pause
-from niclab.hosts.linux.ethtool_sizes import read_channels, read_rings
-from niclab.hosts.linux.interrupts import read_interrupts
-from niclab.hosts.linux.ip import read_interfaces, read_vlan
-from niclab.hosts.linux.lspci import read_lspci
-from niclab.hosts.pcie import SPEEDS_GTS, WIDTHS
+from niclab.hosts.bonds.bond_records import Vlan
+from niclab.hosts.bonds.proc_bonding import read_bonding
+from niclab.hosts.counts.ethtool_counters import read_counters
+from niclab.hosts.links.ip_command import read_interfaces, read_vlan
+from niclab.hosts.pci.lspci import read_lspci
+from niclab.hosts.pci.pcie_speeds import SPEEDS_GTS, WIDTHS
+from niclab.hosts.settings.ethtool_coalesce import read_coalescing
+from niclab.hosts.settings.ethtool_features import read_features
+from niclab.hosts.settings.ethtool_pause import read_pause
+from niclab.hosts.settings.ethtool_records import ChannelCounts as Counts
+from niclab.hosts.settings.ethtool_records import Channels, Coalescing, Feature, Features, Pause, Rings
+from niclab.hosts.settings.ethtool_records import RingSizes as Sizes
+from niclab.hosts.settings.ethtool_sizes import read_channels, read_rings
+from niclab.hosts.steering.interrupts import read_interrupts
 
 NAMES = st.from_regex(r"[a-z][a-z0-9]{0,8}(\.[0-9]{1,4})?", fullmatch=True)
 COUNTS = st.integers(0, 2**64 - 1)

@@ -6,8 +6,8 @@ import pytest
 from fake_shell import Answer, FakeShell, failed
 
 from niclab.core.verdict import BenchFault, NotApplicable
-from niclab.hosts.linux.host import LinuxHost
-from niclab.hosts.records import SelfTest
+from niclab.hosts.host_records import SelfTest
+from niclab.hosts.linux_host import LinuxHost
 
 PASSED = "The test result is PASS\nThe test extra info:\nregister_test (offline)\t 0\nlink_test (online)\t 0\n\n"
 FAILED = PASSED.replace("PASS", "FAIL").replace("(offline)\t 0", "(offline)\t 1")

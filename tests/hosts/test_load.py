@@ -10,10 +10,10 @@ import pytest
 from fake_shell import Answer, FakeShell
 
 from niclab.core.verdict import BenchFault
+from niclab.hosts.counts.load_records import CpuTime, CpuTimes, FrameCounters, Load, load_between
+from niclab.hosts.counts.proc_load import FRAME_COUNTERS, read_frame_counters, read_load, read_proc_stat
 from niclab.hosts.errors import ReadError
-from niclab.hosts.linux.host import LinuxHost
-from niclab.hosts.linux.load import FRAME_COUNTERS, read_frame_counters, read_load, read_proc_stat
-from niclab.hosts.load_records import CpuTime, CpuTimes, FrameCounters, Load, load_between
+from niclab.hosts.linux_host import LinuxHost
 
 # Of proc(5) and a Debian 12 server: the sum, two CPUs, and lines that are not of CPUs.
 STAT = """\

@@ -12,7 +12,8 @@ from fake_bench import FakeBench
 from fake_parts import FakeHost, FakeSsh
 
 from niclab.bench.records import Role
-from niclab.hosts.ethtool_records import (
+from niclab.hosts.host_records import Counters, DriverInfo
+from niclab.hosts.settings.ethtool_records import (
     ChannelCounts,
     Channels,
     Coalescing,
@@ -22,8 +23,7 @@ from niclab.hosts.ethtool_records import (
     Rings,
     RingSizes,
 )
-from niclab.hosts.records import Counters, DriverInfo
-from niclab.hosts.settings_records import AerCounters, Attempt, Package
+from niclab.hosts.settings.settings_records import AerCounters, Attempt, Package
 
 SHEET = """
 rings:

@@ -12,9 +12,9 @@ from fake_parts import FakeHost, FakeJob, FakeSsh
 
 from niclab.bench.records import Role
 from niclab.core.verdict import BenchFault, NotApplicable
-from niclab.hosts.bond_settings import BondSettings, VlanTag
-from niclab.hosts.link_records import Bond, BondMember, Vlan
-from niclab.hosts.records import Address, Interface, Operstate, PciDevice, PingResult, Statistics
+from niclab.hosts.bonds.bond_records import Bond, BondMember, Vlan
+from niclab.hosts.bonds.bond_settings import BondSettings, VlanTag
+from niclab.hosts.host_records import Address, Interface, Operstate, PciDevice, PingResult, Statistics
 
 MEMBER = BondMember("", "up", 1000, None, None, None, None)
 BOND = Bond(

@@ -13,8 +13,8 @@ from stacking import BOND, MEMBER
 from Aggregation import Aggregation
 from niclab.bench.records import Role
 from niclab.core.verdict import BenchFault, CardFailure
-from niclab.hosts.bond_settings import LacpRate
-from niclab.hosts.link_records import Aggregator, Bond
+from niclab.hosts.bonds.bond_records import Aggregator, Bond
+from niclab.hosts.bonds.bond_settings import LacpRate
 from niclab.links import lacp, patch_panel
 from niclab.links.bonds import Bonds
 from niclab.run.run import Run

@@ -9,7 +9,7 @@ from stacking import Stacking, install
 from Balancing import Balancing
 from Bonding import Bonding
 from niclab.core.verdict import CardFailure
-from niclab.hosts.bond_settings import BondMode
+from niclab.hosts.bonds.bond_settings import BondMode
 from niclab.run.run import Run
 from niclab.traffic.flows import balance
 

@@ -14,7 +14,7 @@ from Bonding import Bonding
 from LinkFailures import LinkFailures
 from niclab.bench.records import Role
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable
-from niclab.hosts.bond_settings import BondMode, BondSettings, FailOverMac, HashPolicy, PrimaryReselect
+from niclab.hosts.bonds.bond_settings import BondMode, BondSettings, FailOverMac, HashPolicy, PrimaryReselect
 from niclab.links import bonds as bonds_module
 from niclab.links import patch_panel
 from niclab.links.bonds import Bonds

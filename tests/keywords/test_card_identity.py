@@ -13,8 +13,8 @@ from Card import Card
 from Driver import Driver
 from niclab.bench.records import OperatingSystem, Role
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, SheetSilent, Undecided
-from niclab.hosts.kernel_log import KernelLine
-from niclab.hosts.pci_records import Vpd
+from niclab.hosts.kernel.kernel_log import KernelLine
+from niclab.hosts.pci.pci_records import Vpd
 from niclab.run.run import Run
 from niclab.transports import ConnectionLost
 from Pcie import Pcie

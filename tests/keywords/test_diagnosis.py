@@ -11,7 +11,7 @@ from stacking import Stacking, install
 from LinkFailures import LinkFailures
 from niclab.core import figures
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable
-from niclab.hosts.bond_settings import BondMode, BondSettings
+from niclab.hosts.bonds.bond_settings import BondMode, BondSettings
 from niclab.links import bonds as bonds_module
 from niclab.links.bonds import Bonds
 from niclab.links.diagnosis import LinkEnd, Reason, SwitchEnd, diagnose

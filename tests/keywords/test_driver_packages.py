@@ -13,7 +13,7 @@ from Driver import Driver
 from DriverPackages import DriverPackages, Release
 from niclab.bench.records import Role
 from niclab.core.verdict import CardFailure, NotApplicable
-from niclab.hosts.settings_records import Package
+from niclab.hosts.settings.settings_records import Package
 from niclab.run.run import Run
 
 PACKAGE = """in_kernel: true

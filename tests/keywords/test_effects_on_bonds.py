@@ -14,8 +14,8 @@ from stacking import Stacking, install
 from Effects import Effects
 from niclab.core.profile import Profile
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, SheetSilent
-from niclab.hosts.link_records import Bond
-from niclab.hosts.load_records import FrameCounters
+from niclab.hosts.bonds.bond_records import Bond
+from niclab.hosts.counts.load_records import FrameCounters
 from niclab.run.run import Run
 from niclab.settings import mtu
 from niclab.traffic.limits import bottleneck

@@ -14,8 +14,8 @@ from niclab.bench.records import Role
 from niclab.card import Activation
 from niclab.core.undo import Action, ActionKind
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
-from niclab.hosts.records import DriverInfo
-from niclab.hosts.settings_records import Attempt
+from niclab.hosts.host_records import DriverInfo
+from niclab.hosts.settings.settings_records import Attempt
 from niclab.run.run import Run
 
 UPDATE = """firmware:

@@ -14,7 +14,7 @@ from slow_mtu import SlowPorts
 from HostLinks import HostLinks
 from niclab.core.names import Duplex
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
-from niclab.hosts.records import PingResult
+from niclab.hosts.host_records import PingResult
 from niclab.links import checks
 from niclab.links.cable import Cable
 from niclab.run.run import Run

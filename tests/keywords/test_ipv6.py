@@ -10,7 +10,7 @@ from fake_bench import FakeBench
 
 from niclab.bench.records import Role
 from niclab.core.verdict import BenchFault
-from niclab.hosts.records import Address, Interface
+from niclab.hosts.host_records import Address, Interface
 from niclab.run.run import Run
 from niclab.traffic.flows import ipv6, tcp
 from niclab.traffic.tools.tool import Route

@@ -14,7 +14,7 @@ from test_failure_evidence import run
 from niclab.bench.records import Role
 from niclab.core.undo import Action, ActionKind
 from niclab.core.verdict import BenchFault, CardFailure, Undecided
-from niclab.hosts.kernel_log import KernelLook
+from niclab.hosts.kernel.kernel_log import KernelLook
 from niclab.report.own_checks.last_look import last_look_check
 from niclab.report.verdicts import Verdict, classify
 from niclab.run import prepare

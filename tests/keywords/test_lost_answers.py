@@ -14,7 +14,7 @@ from LinkFailures import LinkFailures
 from niclab.bench.records import Role
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import NotInTime, persistent_problems, until
-from niclab.hosts.bond_settings import BondMode
+from niclab.hosts.bonds.bond_settings import BondMode
 from niclab.links import lacp, patch_panel
 from niclab.links.loss import MemberLink
 from niclab.links.switched import SwitchedPath

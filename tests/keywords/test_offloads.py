@@ -13,8 +13,8 @@ from fake_settings import FakeSettings, Port, settings_of, with_sheet
 from Defaults import Defaults
 from niclab.bench.records import BenchPath, Role
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable
-from niclab.hosts.ethtool_records import Feature, Features
-from niclab.hosts.settings_records import Attempt
+from niclab.hosts.settings.ethtool_records import Feature, Features
+from niclab.hosts.settings.settings_records import Attempt
 from niclab.run.run import Run
 from Offloads import Offloads
 

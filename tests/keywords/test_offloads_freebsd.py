@@ -12,9 +12,9 @@ from Defaults import Defaults
 from niclab.bench.records import OperatingSystem, Role
 from niclab.card import OffloadName, Proof
 from niclab.core.verdict import CardFailure
-from niclab.hosts.ethtool_records import Feature
-from niclab.hosts.records import Counters
-from niclab.hosts.settings_records import Attempt
+from niclab.hosts.host_records import Counters
+from niclab.hosts.settings.ethtool_records import Feature
+from niclab.hosts.settings.settings_records import Attempt
 from niclab.run.run import Run
 from Offloads import Offloads
 

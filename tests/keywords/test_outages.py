@@ -12,7 +12,7 @@ from fake_bench import FakeBench
 from stacking import Stacking, install
 
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
-from niclab.hosts.bond_settings import BondMode, BondSettings, PrimaryReselect
+from niclab.hosts.bonds.bond_settings import BondMode, BondSettings, PrimaryReselect
 from niclab.links import bonds as bonds_module
 from niclab.links.bonds import Bonds
 from niclab.links.failure import Cause

@@ -7,7 +7,7 @@ from fake_bench import FakeBench
 from fake_settings import FakeSettings, settings_of
 
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Undecided
-from niclab.hosts.settings_records import AerCounters
+from niclab.hosts.settings.settings_records import AerCounters
 from niclab.run.run import Run
 from Pcie import Pcie
 

@@ -12,7 +12,7 @@ from fake_settings import SHEET, FakeSettings, settings_of, with_sheet
 from niclab.bench.records import OperatingSystem, Role
 from niclab.card import Driver, Drivers, Ring, RingFacts, Unknown
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable
-from niclab.hosts.linux.persistent import Persistent, link_file
+from niclab.hosts.settings.persistent import Persistent, link_file
 from niclab.run.run import Run
 from Recommendation import Recommendation
 from Settings import Settings

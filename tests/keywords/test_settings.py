@@ -14,8 +14,8 @@ from niclab.bench.records import OperatingSystem, Role
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, SheetUnknown
 from niclab.core.wait import Deadline
 from niclab.hosts.errors import NotOffered
-from niclab.hosts.ethtool_records import Channels, Coalescing, Rings
-from niclab.hosts.settings_records import Attempt
+from niclab.hosts.settings.ethtool_records import Channels, Coalescing, Rings
+from niclab.hosts.settings.settings_records import Attempt
 from niclab.run.run import Run
 from Settings import Settings
 

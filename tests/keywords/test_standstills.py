@@ -18,7 +18,7 @@ from Bonding import Bonding
 from HostLinks import HostLinks
 from niclab.bench.records import Role
 from niclab.core.verdict import CardFailure, Undecided
-from niclab.hosts.bond_settings import BondMode
+from niclab.hosts.bonds.bond_settings import BondMode
 from niclab.links import patch_panel
 from niclab.links.bonds import Bonds
 from niclab.links.switched import SwitchedPath

@@ -9,10 +9,10 @@ from fake_bench import FakeBench
 
 from niclab.bench.records import OperatingSystem, Role
 from niclab.core.verdict import CardFailure, NotApplicable
+from niclab.hosts.counts.load_records import CpuTime, CpuTimes
 from niclab.hosts.errors import ReadError
-from niclab.hosts.linux.steering import cpus_of_list, cpus_of_mask, mask_of
-from niclab.hosts.load_records import CpuTime, CpuTimes
-from niclab.hosts.steering_kinds import SteeringKind as Kind
+from niclab.hosts.steering.linux import cpus_of_list, cpus_of_mask, mask_of
+from niclab.hosts.steering.steering_kinds import SteeringKind as Kind
 from niclab.run.run import Run
 from niclab.transports.ssh import Result
 from Steering import Steering

@@ -12,7 +12,7 @@ from fake_parts import PING
 from fake_switch import PORTS, FakeSwitch
 
 from niclab.core.verdict import BenchFault, CardFailure, blame
-from niclab.hosts.records import PingResult
+from niclab.hosts.host_records import PingResult
 from niclab.links import patch_panel, switched
 from niclab.links.switched import SwitchedPath, count_differences
 from niclab.run.run import Run

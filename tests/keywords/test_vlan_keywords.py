@@ -9,7 +9,7 @@ from stacking import Stacking, install
 
 from Bonding import Bonding
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable
-from niclab.hosts.bond_settings import BondMode, VlanTag
+from niclab.hosts.bonds.bond_settings import BondMode, VlanTag
 from niclab.run.run import Run
 from Vlans import Vlans
 

@@ -19,12 +19,10 @@ from typing import NoReturn
 from niclab.bench.records import Role
 from niclab.core.undo import Entry, Journal
 from niclab.core.verdict import BenchFault, NotApplicable
+from niclab.hosts.counts.load_records import CpuTime, CpuTimes, FrameCounters, Load
+from niclab.hosts.counts.proc_load import FRAME_COUNTERS
 from niclab.hosts.errors import NoDevice, NoInterface
-from niclab.hosts.kernel_log import KernelLine, KernelLogMark, KernelLook, LogCut
-from niclab.hosts.linux.host import LinuxHost
-from niclab.hosts.linux.load import FRAME_COUNTERS
-from niclab.hosts.load_records import CpuTime, CpuTimes, FrameCounters, Load
-from niclab.hosts.records import (
+from niclab.hosts.host_records import (
     Address,
     CarrierChanges,
     DriverInfo,
@@ -41,7 +39,9 @@ from niclab.hosts.records import (
     PingResult,
     Statistics,
 )
-from niclab.hosts.settings_records import Attempt
+from niclab.hosts.kernel.kernel_log import KernelLine, KernelLogMark, KernelLook, LogCut
+from niclab.hosts.linux_host import LinuxHost
+from niclab.hosts.settings.settings_records import Attempt
 from niclab.run.lease import FOLDER
 from niclab.state.program import BEGIN
 from niclab.traffic.runs.looks import surrounded

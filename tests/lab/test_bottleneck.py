@@ -9,7 +9,7 @@ from fake_bench import FakeBench
 from fake_parts import FakeHost
 
 from niclab.bench.records import Role
-from niclab.hosts.load_records import CpuLoad, CpuShare, FrameCounters
+from niclab.hosts.counts.load_records import CpuLoad, CpuShare, FrameCounters
 from niclab.run.run import Run
 from niclab.traffic.limits import bottleneck
 from niclab.traffic.limits.bottleneck import Before, hindrances, look_before

@@ -11,7 +11,7 @@ from fake_bench import FakeBench
 
 from niclab.bench.records import Role
 from niclab.core.verdict import BenchFault, CardFailure, Undecided
-from niclab.hosts.linux.dmesg import read_dmesg
+from niclab.hosts.kernel.dmesg import read_dmesg
 from niclab.run import run as runs
 from niclab.run.kernel_watch import KernelWatch
 from niclab.run.prepare import PreparedPorts

@@ -14,7 +14,7 @@ from niclab.bench.records import Role, TrafficToolName
 from niclab.core import marks
 from niclab.core.marks import MarkKind
 from niclab.core.verdict import BenchFault, NotApplicable, Undecided
-from niclab.hosts.load_records import FrameCounters
+from niclab.hosts.counts.load_records import FrameCounters
 from niclab.report.own_checks import spoiled_runs
 from niclab.run import standstill
 from niclab.run.run import Run

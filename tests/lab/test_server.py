@@ -12,9 +12,9 @@ from fake_bench import FakeBench
 
 from niclab.bench.records import Role
 from niclab.core.verdict import BenchFault, NotApplicable
-from niclab.hosts.freebsd.host import FreeBsdHost
-from niclab.hosts.linux.host import LinuxHost
-from niclab.hosts.linux.system import read_boot_id
+from niclab.hosts.freebsd_host import FreeBsdHost
+from niclab.hosts.linux_host import LinuxHost
+from niclab.hosts.system.linux_texts import read_boot_id
 from niclab.run.run import Run
 from niclab.run.server import Server
 from niclab.transports.bmc import PowerAction

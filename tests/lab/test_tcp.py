@@ -12,7 +12,7 @@ from fake_traffic import LISTENING, client
 
 from niclab.bench.records import BenchPath, Role
 from niclab.core.verdict import BenchFault, CardFailure
-from niclab.hosts.records import Statistics
+from niclab.hosts.host_records import Statistics
 from niclab.run.run import Run
 from niclab.traffic import WorthlessResult
 from niclab.traffic.flows import tcp

@@ -14,7 +14,8 @@ from niclab.checks.seen import Seen
 from niclab.checks.sheet_or_card import disagreements
 from niclab.commands import new_card
 from niclab.core.names import Duplex
-from niclab.hosts.ethtool_records import (
+from niclab.hosts.host_records import DriverInfo, LinkSettings, PciDevice
+from niclab.hosts.settings.ethtool_records import (
     ChannelCounts,
     Channels,
     Coalescing,
@@ -24,7 +25,6 @@ from niclab.hosts.ethtool_records import (
     Rings,
     RingSizes,
 )
-from niclab.hosts.records import DriverInfo, LinkSettings, PciDevice
 
 NAME = "82599ES"
 BENCH = Path(__file__).parent / "samples" / "virtual.yaml"

@@ -13,7 +13,7 @@ from driver_fakes import answer, known
 
 from niclab.bench.records import OperatingSystem
 from niclab.card import Card, Changeable
-from niclab.hosts.features import CAPABILITIES
+from niclab.hosts.settings.features import CAPABILITIES
 
 WORDS = {each.word: each for each in CAPABILITIES if each.word}
 BUSY, AGAIN = "Device busy", "Resource temporarily unavailable"

@@ -22,8 +22,8 @@ from niclab.core.verdict import BenchFault, CardFailure, NotApplicable
 from niclab.core.wait import Deadline
 from niclab.frames import draw
 from niclab.frames.draw import ChangeKind
-from niclab.hosts.freebsd.host import FreeBsdHost
-from niclab.hosts.linux.host import LinuxHost
+from niclab.hosts.freebsd_host import FreeBsdHost
+from niclab.hosts.linux_host import LinuxHost
 from niclab.run.run import Run
 from niclab.settings import coalescing, pause, rings, survival
 from niclab.settings.held import held

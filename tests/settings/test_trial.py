@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from niclab.bench.records import Role
-from niclab.hosts.settings_records import Attempt
+from niclab.hosts.settings.settings_records import Attempt
 from niclab.run.run import Run
 from niclab.settings.ports import DutPort
 from niclab.settings.trial import Trial

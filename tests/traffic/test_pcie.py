@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from niclab.hosts.records import PciDevice, PcieLink
+from niclab.hosts.host_records import PciDevice, PcieLink
 from niclab.traffic.limits.pcie_ceiling import ceiling
 
 

@@ -16,9 +16,9 @@ from guest_root import Root
 from guest_shell import Call, GuestShell
 
 from niclab.core.verdict import BenchFault, NotApplicable
-from niclab.hosts.bond_settings import BondMode, BondSettings, HashPolicy, VlanTag
-from niclab.hosts.freebsd.host import FreeBsdHost
-from niclab.hosts.kernel_log import KernelLogMark
+from niclab.hosts.bonds.bond_settings import BondMode, BondSettings, HashPolicy, VlanTag
+from niclab.hosts.freebsd_host import FreeBsdHost
+from niclab.hosts.kernel.kernel_log import KernelLogMark
 from niclab.run import recover
 from niclab.run.lease import Holder, Lease
 from niclab.state.program import freebsd_program

@@ -25,8 +25,7 @@ from guest_root import Root
 from guest_shell import Call, GuestShell
 
 from freebsd import kit
-from niclab.hosts import commands as host_commands
-from niclab.hosts.freebsd import host as freebsd_host
+from niclab.hosts import freebsd_host, host_commands
 from niclab.hosts.host import PROTOCOLS
 from niclab.traffic.outage import prober_program
 

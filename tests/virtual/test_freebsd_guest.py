@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 from guest_root import Root
 
-from niclab.hosts.freebsd.ifconfig import read_ifconfig
-from niclab.hosts.freebsd.ifconfig_records import BsdInterface
-from niclab.hosts.freebsd.kernel_lines import kernel_lines, lines_after, link_changes
-from niclab.hosts.freebsd.kldstat import read_kldstat
-from niclab.hosts.freebsd.netstat import read_netstat
-from niclab.hosts.freebsd.newbus import read_path
-from niclab.hosts.freebsd.pciconf import read_pciconf
-from niclab.hosts.freebsd.sysctl import read_sysctl
-from niclab.hosts.freebsd.system import read_cpu_times, read_release
+from niclab.hosts.counts.netstat import read_netstat
+from niclab.hosts.drivers.kldstat import read_kldstat
+from niclab.hosts.kernel.freebsd_lines import kernel_lines, lines_after, link_changes
+from niclab.hosts.links.ifconfig import read_ifconfig
+from niclab.hosts.links.ifconfig_records import BsdInterface
+from niclab.hosts.pci.newbus import read_path
+from niclab.hosts.pci.pciconf import read_pciconf
+from niclab.hosts.settings.sysctl import read_sysctl
+from niclab.hosts.system.freebsd_texts import read_cpu_times, read_release
 
 ALL = {
     *("RXCSUM", "TXCSUM", "VLAN_MTU", "VLAN_HWTAGGING", "JUMBO_MTU", "VLAN_HWCSUM", "TSO4", "TSO6", "LRO"),

@@ -14,8 +14,8 @@ from guest_shell import GuestShell
 
 from freebsd import ports
 from niclab.core.verdict import BenchFault
-from niclab.hosts.bond_settings import BondMode, BondSettings, PrimaryReselect
-from niclab.hosts.freebsd.host import FreeBsdHost
+from niclab.hosts.bonds.bond_settings import BondMode, BondSettings, PrimaryReselect
+from niclab.hosts.freebsd_host import FreeBsdHost
 from vendor import medium
 
 BANNER = "14,1,1,-;bsd: Copyright (c) 1992-2012 The FreeBSD Project.\n"

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from guest_root import GUEST, Root, config
 
-from niclab.hosts.freebsd.ifconfig import read_ifconfig
-from niclab.hosts.freebsd.kldstat import read_kldstat
-from niclab.hosts.freebsd.pciconf import read_pciconf
+from niclab.hosts.drivers.kldstat import read_kldstat
+from niclab.hosts.links.ifconfig import read_ifconfig
+from niclab.hosts.pci.pciconf import read_pciconf
 
 CARD = "0000:81:00.0"
 

@@ -18,7 +18,7 @@ import cardmodel
 import layout
 import slots
 from freebsd import facts, kit, ports
-from niclab.hosts.freebsd.driver_settings import firmware_module
+from niclab.hosts.settings.driver_settings import firmware_module
 from vendor import medium
 
 

@@ -8,7 +8,7 @@ from niclab.bench.records import OperatingSystem, Port, Role
 from niclab.card import Driver
 from niclab.core.parallel import side_by_side
 from niclab.hosts.host import Host
-from niclab.hosts.records import DriverInfo, PciDevice
+from niclab.hosts.host_records import DriverInfo, PciDevice
 from niclab.run.run import Run
 
 Say = Callable[[str], None]

@@ -10,7 +10,7 @@ from niclab.card import AnyMaker, AnySubsystem, Medium, Unknown
 from niclab.checks.asked import Say, devices, dut, dut_system
 from niclab.core.parallel import side_by_side
 from niclab.core.verdict import CardFailure, NotApplicable, Trouble, blame, fail_with
-from niclab.hosts.records import LinkSettings, PciDevice
+from niclab.hosts.host_records import LinkSettings, PciDevice
 from niclab.report.evidence.runfolder import RUN_FILE, record_facts
 from niclab.run.run import Run
 

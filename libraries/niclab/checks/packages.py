@@ -11,7 +11,7 @@ from niclab.checks.asked import Say
 from niclab.checks.driver import package_in_use
 from niclab.core.undo import SLOW_DEADLINE_S, Action, ActionKind
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, fail_with
-from niclab.hosts.settings_records import Package as Installed
+from niclab.hosts.settings.settings_records import Package as Installed
 from niclab.run.run import Run
 from niclab.run.server import Server
 

@@ -10,8 +10,8 @@ from niclab.core import figures
 from niclab.core.decision import Decision
 from niclab.core.figures import FigureKind, NotedFigure
 from niclab.core.verdict import BenchFault, NotApplicable, Trouble, Undecided, blame, fail_with
-from niclab.hosts.records import PcieLink
-from niclab.hosts.settings_records import AerCounters
+from niclab.hosts.host_records import PcieLink
+from niclab.hosts.settings.settings_records import AerCounters
 from niclab.run.run import Run
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from niclab.core.verdict import BenchFault, NotApplicable
-from niclab.hosts.ethtool_records import Channels, Coalescing, Features, Pause, Rings
 from niclab.hosts.host import Host
-from niclab.hosts.records import DriverInfo, Interface, LinkSettings, PciDevice
+from niclab.hosts.host_records import DriverInfo, Interface, LinkSettings, PciDevice
+from niclab.hosts.settings.ethtool_records import Channels, Coalescing, Features, Pause, Rings
 
 T = TypeVar("T")
 

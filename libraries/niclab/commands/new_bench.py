@@ -13,7 +13,7 @@ from niclab.card import Card, PortLayout, load_card
 from niclab.core.verdict import BenchFault
 from niclab.files.repository import REPOSITORY
 from niclab.files.yaml import shown_file
-from niclab.hosts.linux.host import LinuxHost
+from niclab.hosts.linux_host import LinuxHost
 from niclab.report import write_atomically
 from niclab.transports.ssh import SshEndpoint, SshHost
 

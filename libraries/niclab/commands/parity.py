@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from niclab.hosts.features import FREEBSD, LINUX
-from niclab.hosts.freebsd import host as freebsd
-from niclab.hosts.linux import host as linux
+from niclab.hosts import freebsd_host as freebsd
+from niclab.hosts import linux_host as linux
 from niclab.hosts.parity import table
+from niclab.hosts.settings.features import FREEBSD, LINUX
 
 SYSTEMS = {"Linux": linux.PARTS, "FreeBSD": freebsd.PARTS}
 

@@ -15,17 +15,23 @@ from dataclasses import dataclass
 
 from niclab.core.plain import as_json
 from niclab.core.verdict import BenchFault
+from niclab.hosts.bonds import proc_bonding
+from niclab.hosts.counts import ethtool_counters as counters
+from niclab.hosts.counts import netstat
+from niclab.hosts.drivers import kldstat, modinfo
 from niclab.hosts.errors import ReadError
-from niclab.hosts.freebsd import ifconfig, kernel_lines, kldstat, netstat, pciconf, sysctl
-from niclab.hosts.freebsd import kernel_trouble as bsd_trouble
-from niclab.hosts.kernel_log import KernelLine
-from niclab.hosts.linux import bonding, dmesg, ethtool, interrupts, ip, kernel_trouble, lspci, modinfo
-from niclab.hosts.linux import ethtool_coalesce as coalesce
-from niclab.hosts.linux import ethtool_counters as counters
-from niclab.hosts.linux import ethtool_features as features
-from niclab.hosts.linux import ethtool_pause as pause
-from niclab.hosts.linux import ethtool_sizes as sizes
-from niclab.hosts.trouble import KernelTrouble
+from niclab.hosts.kernel import dmesg, freebsd_lines, linux_trouble
+from niclab.hosts.kernel import freebsd_trouble as bsd_trouble
+from niclab.hosts.kernel.kernel_log import KernelLine
+from niclab.hosts.kernel.trouble import KernelTrouble
+from niclab.hosts.links import ethtool, ifconfig, ip_command
+from niclab.hosts.pci import lspci, pciconf
+from niclab.hosts.settings import ethtool_coalesce as coalesce
+from niclab.hosts.settings import ethtool_features as features
+from niclab.hosts.settings import ethtool_pause as pause
+from niclab.hosts.settings import ethtool_sizes as sizes
+from niclab.hosts.settings import sysctl
+from niclab.hosts.steering import interrupts
 from niclab.traffic.tools.iperf3 import read_iperf3
 from niclab.traffic.tools.netperf import read_netperf
 
@@ -54,11 +60,11 @@ _LINE_OF_FREEBSD = re.compile(
 
 def _linux_log(text: str) -> dict[str, object]:
     lines = dmesg.read_dmesg(text)
-    return _log(lines, kernel_trouble.read_trouble(lines), any(line.seconds is not None for line in lines))
+    return _log(lines, linux_trouble.read_trouble(lines), any(line.seconds is not None for line in lines))
 
 
 def _freebsd_log(text: str) -> dict[str, object]:
-    lines = kernel_lines.kernel_lines(text)
+    lines = freebsd_lines.kernel_lines(text)
     own = any(_LINE_OF_FREEBSD.match(line.text[:200]) for line in lines)
     foreign = any(line.text.startswith("Linux version ") for line in lines)
     return _log(lines, bsd_trouble.read_trouble(lines), own and not foreign)
@@ -79,9 +85,9 @@ _ALL = (
     TextKind("ethtool-l", "channels: ethtool -l IFACE", sizes.read_channels),
     TextKind("ethtool-c", "coalescing: ethtool -c IFACE", coalesce.read_coalescing),
     TextKind("ethtool-a", "pause frames: ethtool -a IFACE", pause.read_pause),
-    TextKind("ip-link", "interfaces: ip -j -s -d addr", _listed("interfaces", ip.read_interfaces)),
-    TextKind("bonding", "a bond: /proc/net/bonding/NAME", bonding.read_bonding),
-    TextKind("vlan", "a VLAN: ip -j -d link show dev NAME", ip.read_vlan),
+    TextKind("ip-link", "interfaces: ip -j -s -d addr", _listed("interfaces", ip_command.read_interfaces)),
+    TextKind("bonding", "a bond: /proc/net/bonding/NAME", proc_bonding.read_bonding),
+    TextKind("vlan", "a VLAN: ip -j -d link show dev NAME", ip_command.read_vlan),
     TextKind("dmesg", "trouble in Linux's kernel log or on its console: dmesg", _linux_log),
     TextKind("interrupts", "interrupts: /proc/interrupts", interrupts.read_interrupts),
     TextKind("lspci", "PCI functions: lspci -vvnn -D", _listed("devices", lspci.read_lspci)),

@@ -26,10 +26,10 @@ from niclab.files.mask import Mask
 from niclab.files.repository import REPOSITORY
 from niclab.files.secrets import Secrets
 from niclab.fleet.reservation import ReservedBench
-from niclab.hosts.freebsd import kernel_trouble as of_freebsd
-from niclab.hosts.linux import kernel_trouble as of_linux
-from niclab.hosts.linux.dmesg import read_dmesg
-from niclab.hosts.trouble import OF_THE_SERVER
+from niclab.hosts.kernel import freebsd_trouble as of_freebsd
+from niclab.hosts.kernel import linux_trouble as of_linux
+from niclab.hosts.kernel.dmesg import read_dmesg
+from niclab.hosts.kernel.trouble import OF_THE_SERVER
 from niclab.report.evidence import signature
 from niclab.report.evidence.continued import add_verdict, join_summaries, make_whole
 from niclab.report.evidence.inputs import Input, kept

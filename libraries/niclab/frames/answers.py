@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from niclab.hosts.counts.load_records import FrameCounters
 from niclab.hosts.errors import ReadError
-from niclab.hosts.load_records import FrameCounters
 
 Count = Annotated[int, Field(ge=0)]
 

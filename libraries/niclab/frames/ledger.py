@@ -14,7 +14,7 @@ from niclab.bench.records import Port, Role
 from niclab.core.verdict import Trouble, Undecided, blame
 from niclab.frames.answers import ArrivedFlow, PortLook, SentFlow, ServerAnswer
 from niclab.frames.spec import Arrives, FramePlan, FrameStream, MadeBy
-from niclab.hosts.load_records import FrameCounters
+from niclab.hosts.counts.load_records import FrameCounters
 
 STRAYS = 5
 """House rule: so many frames of the system itself (ARP, neighbours) may be counted during an exchange."""

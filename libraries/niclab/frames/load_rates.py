@@ -9,7 +9,7 @@ from itertools import pairwise
 from niclab.bench.records import Port, Role
 from niclab.core.decision import Decision
 from niclab.core.verdict import Trouble
-from niclab.hosts.load_records import Load, load_between
+from niclab.hosts.counts.load_records import Load, load_between
 from niclab.stats.judge import judge_values
 from niclab.stats.plan import SamplingPlan
 from niclab.stats.questions import Outcome, at_least

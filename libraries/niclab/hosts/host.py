@@ -8,12 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from niclab.hosts.bond_settings import BondSettings, VlanTag
-from niclab.hosts.ethtool_records import Channels, Coalescing, Features, Pause, Rings
-from niclab.hosts.kernel_log import KernelLine, KernelLogMark, KernelLook
-from niclab.hosts.link_records import Bond, Vlan
-from niclab.hosts.load_records import CpuTimes, Load
-from niclab.hosts.records import (
+from niclab.hosts.bonds.bond_records import Bond, Vlan
+from niclab.hosts.bonds.bond_settings import BondSettings, VlanTag
+from niclab.hosts.counts.load_records import CpuTimes, Load
+from niclab.hosts.host_records import (
     CarrierChanges,
     Counters,
     DriverInfo,
@@ -28,8 +26,10 @@ from niclab.hosts.records import (
     SelfTest,
     Statistics,
 )
-from niclab.hosts.settings_records import AerCounters, Attempt, Package
-from niclab.hosts.trouble import KernelTrouble
+from niclab.hosts.kernel.kernel_log import KernelLine, KernelLogMark, KernelLook
+from niclab.hosts.kernel.trouble import KernelTrouble
+from niclab.hosts.settings.ethtool_records import Channels, Coalescing, Features, Pause, Rings
+from niclab.hosts.settings.settings_records import AerCounters, Attempt, Package
 
 PING_EVERY_S = 0.02
 """Between two pings, unless another time is given."""

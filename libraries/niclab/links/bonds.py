@@ -10,8 +10,8 @@ from niclab.core import figures
 from niclab.core.parallel import side_by_side
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, Trouble, blame, fail_with
 from niclab.core.wait import persistent_problems
-from niclab.hosts.bond_settings import BondMode, BondSettings
-from niclab.hosts.link_records import Bond
+from niclab.hosts.bonds.bond_records import Bond
+from niclab.hosts.bonds.bond_settings import BondMode, BondSettings
 from niclab.links import failure, lacp, upper, wiring
 from niclab.links.failure import Cause
 from niclab.links.loss import Loss, MemberLink

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from niclab.bench.records import Port, Role, Wiring
 from niclab.core.verdict import CardFailure, Trouble, blame
 from niclab.core.wait import persistent_problems
-from niclab.hosts.bond_settings import LacpRate
-from niclab.hosts.link_records import Bond
+from niclab.hosts.bonds.bond_records import Bond
+from niclab.hosts.bonds.bond_settings import LacpRate
 from niclab.links import switch_ports
 from niclab.links.upper import Stack
 from niclab.run.run import Run

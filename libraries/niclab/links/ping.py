@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from niclab.hosts.records import PingResult
+from niclab.hosts.host_records import PingResult
 
 PING_COUNT = 10
 HEADER_BYTES = 28

@@ -9,7 +9,7 @@ from niclab.bench.records import BenchPath, Port, Role
 from niclab.core.parallel import side_by_side
 from niclab.core.verdict import BenchFault, CardFailure, Trouble, blame, fail_with
 from niclab.core.wait import NotInTime, persistent_problems, until
-from niclab.hosts.records import PingResult
+from niclab.hosts.host_records import PingResult
 from niclab.links import carrier, checks, switch_ports, wiring
 from niclab.links.ping import PING_COUNT
 from niclab.run.run import Run

@@ -10,8 +10,8 @@ from ipaddress import IPv4Interface
 from niclab.bench.records import Port, Role
 from niclab.core.undo import Action, ActionKind, Entry
 from niclab.core.verdict import BenchFault
-from niclab.hosts.bond_settings import BondSettings, VlanTag
-from niclab.hosts.records import Interface
+from niclab.hosts.bonds.bond_settings import BondSettings, VlanTag
+from niclab.hosts.host_records import Interface
 from niclab.run.run import Run
 from niclab.run.server import Server
 

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, ExitStack
 from niclab.bench.records import Role
 from niclab.core.parallel import side_by_side
 from niclab.core.verdict import BenchFault, fail_with
-from niclab.hosts.records import PingResult
+from niclab.hosts.host_records import PingResult
 from niclab.links import upper
 from niclab.links.bonds import Bonds
 from niclab.links.ping import HEADER_BYTES, PING_COUNT, unanswered

@@ -10,7 +10,7 @@ from niclab.core.figures import FigureKind, NotedFigure
 from niclab.core.parallel import side_by_side
 from niclab.core.verdict import BenchFault, Trouble
 from niclab.hosts.host import HostSystem
-from niclab.hosts.kernel_log import KernelLine, KernelLogMark, LogCut
+from niclab.hosts.kernel.kernel_log import KernelLine, KernelLogMark, LogCut
 from niclab.links import switch_ports
 from niclab.links.diagnosis import Diagnosis, LinkEnd, Reason, SwitchEnd, diagnose
 from niclab.links.failure import Cause

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from niclab.bench.records import Port, Role
 from niclab.core.verdict import BenchFault, CardFailure
-from niclab.hosts.boots import lines_of_last_boot
 from niclab.hosts.errors import NoDevice, NoInterface
-from niclab.hosts.trouble import OF_THE_SERVER, KernelTrouble, TroubleKind
+from niclab.hosts.kernel.boots import lines_of_last_boot
+from niclab.hosts.kernel.trouble import OF_THE_SERVER, KernelTrouble, TroubleKind
 from niclab.run.run import Run
 
 _SHOWN = 3

@@ -16,10 +16,10 @@ from niclab.bench.records import Role
 from niclab.card.values import Unknown
 from niclab.core.parallel import side_by_side
 from niclab.core.verdict import BenchFault, CardFailure, Undecided
-from niclab.hosts.boots import first_lines
-from niclab.hosts.kernel_log import KernelLine, KernelLogMark, KernelLook
-from niclab.hosts.linux.dmesg import read_dmesg
-from niclab.hosts.trouble import OF_THE_SERVER, ONLY_OF_THE_CARD, KernelTrouble, PcieLimit, TroubleKind
+from niclab.hosts.kernel.boots import first_lines
+from niclab.hosts.kernel.dmesg import read_dmesg
+from niclab.hosts.kernel.kernel_log import KernelLine, KernelLogMark, KernelLook
+from niclab.hosts.kernel.trouble import OF_THE_SERVER, ONLY_OF_THE_CARD, KernelTrouble, PcieLimit, TroubleKind
 from niclab.report.own_checks.last_look import keep_last_look
 from niclab.run.prepare import PreparedPorts
 from niclab.run.recover import recover

@@ -12,7 +12,7 @@ from niclab.core.undo import Action, ActionKind
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import Deadline
 from niclab.hosts.errors import NoDevice, NoInterface
-from niclab.hosts.records import Interface
+from niclab.hosts.host_records import Interface
 from niclab.run.card_start import whose
 from niclab.run.run import Run
 from niclab.run.server import ANSWER_WITHIN_S, Server

@@ -22,7 +22,7 @@ from niclab.core.undo import Action, ActionKind, Journal
 from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.files.mask import MessageMask
 from niclab.files.secrets import Secrets
-from niclab.hosts.records import Interface
+from niclab.hosts.host_records import Interface
 from niclab.report.evidence.evidence import EvidenceStore
 from niclab.report.evidence.runfolder import is_continued
 from niclab.run.bench_servers import BenchServers

@@ -17,9 +17,9 @@ from niclab.core.undo import Action, ActionKind, Journal
 from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.core.wait import until
 from niclab.files.secrets import Secrets
-from niclab.hosts.freebsd.host import FreeBsdHost
+from niclab.hosts.freebsd_host import FreeBsdHost
 from niclab.hosts.host import Host
-from niclab.hosts.linux.host import LinuxHost
+from niclab.hosts.linux_host import LinuxHost
 from niclab.run.lease import Lease
 from niclab.transports.bmc import Bmc, PowerState
 from niclab.transports.ipmi import Ipmi, IpmiEndpoint

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from niclab.card import CoalescingFacts, CoalescingParameter
 from niclab.core.verdict import NotApplicable, fail_with
-from niclab.hosts.ethtool_records import Coalescing
 from niclab.hosts.host import Host
-from niclab.hosts.settings_records import Attempt
+from niclab.hosts.settings.ethtool_records import Coalescing
+from niclab.hosts.settings.settings_records import Attempt
 from niclab.run.run import Run
 from niclab.settings.ports import (
     DutPort,

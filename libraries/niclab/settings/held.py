@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from niclab.bench.records import OperatingSystem, Port, Role
 from niclab.card import Changeable, PauseFacts, RingFacts, Setting, SettingKind
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable
-from niclab.hosts.ethtool_records import Coalescing
+from niclab.hosts.settings.ethtool_records import Coalescing
 from niclab.run.run import Run
 from niclab.run.server import Server, quoted
 from niclab.run.temporary import put_back

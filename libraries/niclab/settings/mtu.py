@@ -16,7 +16,7 @@ from niclab.core.parallel import side_by_side
 from niclab.core.undo import Action, ActionKind, Entry
 from niclab.core.verdict import BenchFault, CardFailure, NotApplicable, fail_with
 from niclab.hosts.host import Host
-from niclab.hosts.settings_records import Attempt
+from niclab.hosts.settings.settings_records import Attempt
 from niclab.run.run import Run
 from niclab.run.temporary import put_back
 from niclab.settings.ports import DutPort, Show, dut_ports

@@ -10,7 +10,7 @@ from niclab.bench.records import BenchPath, Role
 from niclab.card import Changeable, OffloadName, Proof
 from niclab.core.verdict import BenchFault, NotApplicable, fail_with
 from niclab.core.wait import pause
-from niclab.hosts.records import Counters
+from niclab.hosts.host_records import Counters
 from niclab.run.run import Run
 from niclab.settings.offload_table import OffloadRow, on_or_off, put_features_back, rows
 from niclab.settings.ports import DutPort, Show

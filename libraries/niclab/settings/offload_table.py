@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from niclab.bench.records import Role
 from niclab.card import Changeable, FreebsdOffload, LinuxOffload, OffloadName, Offloads, Proof, Unknown
 from niclab.core.verdict import BenchFault, NotApplicable
-from niclab.hosts.ethtool_records import Feature, Features
-from niclab.hosts.features import CAPABILITIES
+from niclab.hosts.settings.ethtool_records import Feature, Features
+from niclab.hosts.settings.features import CAPABILITIES
 from niclab.run.run import Run
 from niclab.settings.ports import EVERY, DutPort
 

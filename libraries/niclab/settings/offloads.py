@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from niclab.bench.records import Role
 from niclab.card import Changeable, OffloadName, Unknown
 from niclab.core.verdict import NotApplicable, SheetUnknown, fail_with
-from niclab.hosts.ethtool_records import Features
-from niclab.hosts.settings_records import Attempt
+from niclab.hosts.settings.ethtool_records import Features
+from niclab.hosts.settings.settings_records import Attempt
 from niclab.run.run import Run
 from niclab.settings.offload_table import OffloadRow, on_or_off, put_features_back, rows, table
 from niclab.settings.ports import DutPort, dut_ports, refusal

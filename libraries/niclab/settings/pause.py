@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from niclab.card import PauseFacts
 from niclab.core.verdict import fail_with
-from niclab.hosts.ethtool_records import Pause
 from niclab.hosts.host import Host
-from niclab.hosts.settings_records import Attempt
+from niclab.hosts.settings.ethtool_records import Pause
+from niclab.hosts.settings.settings_records import Attempt
 from niclab.run.run import Run
 from niclab.settings.ports import DutPort, dut_ports, refusal, require_known, settled
 

@@ -13,7 +13,7 @@ from niclab.core.verdict import CardFailure, NotApplicable, SheetUnknown
 from niclab.core.wait import Deadline, pause
 from niclab.hosts.errors import NotOffered
 from niclab.hosts.host import Host
-from niclab.hosts.settings_records import Attempt
+from niclab.hosts.settings.settings_records import Attempt
 from niclab.run.run import Run
 from niclab.run.server import Server
 from niclab.run.temporary import put_back

@@ -9,7 +9,7 @@ from niclab.bench.records import OperatingSystem, Role
 from niclab.card import Recommended, Unknown
 from niclab.core.undo import Action, ActionKind, Entry
 from niclab.core.verdict import BenchFault, NotApplicable, fail_with
-from niclab.hosts.linux.persistent import (
+from niclab.hosts.settings.persistent import (
     SYSCTL_FILE,
     Persistent,
     link_file_name,

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from niclab.bench.records import Role
 from niclab.card import Ring, RingFacts
 from niclab.core.verdict import BenchFault, fail_with
-from niclab.hosts.ethtool_records import RingSizes
-from niclab.hosts.settings_records import Attempt
+from niclab.hosts.settings.ethtool_records import RingSizes
+from niclab.hosts.settings.settings_records import Attempt
 from niclab.run.run import Run
 from niclab.settings.ports import DutPort, Show, chosen_rows, driver_section, dut_ports, require_known
 from niclab.settings.trial import Trial

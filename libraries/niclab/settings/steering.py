@@ -8,8 +8,8 @@ from contextlib import contextmanager
 
 from niclab.bench.records import OperatingSystem, Port
 from niclab.core.verdict import NotApplicable, blame, fail_with
-from niclab.hosts.linux.steering_files import SteeringFiles, arrived, arriving
-from niclab.hosts.steering_kinds import SteeringKind
+from niclab.hosts.steering.steering_files import SteeringFiles, arrived, arriving
+from niclab.hosts.steering.steering_kinds import SteeringKind
 from niclab.run.run import Run
 from niclab.run.server import Server
 from niclab.run.temporary import put_back

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from niclab.card import CoalescingFacts, RingFacts
 from niclab.core.verdict import NotApplicable, SheetSilent, fail_with
-from niclab.hosts.settings_records import Attempt
+from niclab.hosts.settings.settings_records import Attempt
 from niclab.run.run import Run
 from niclab.settings import coalescing
 from niclab.settings.ports import DutPort, Show, driver_section, dut_ports

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
-from niclab.hosts.settings_records import Attempt
+from niclab.hosts.settings.settings_records import Attempt
 from niclab.settings.ports import DutPort, Show, refusal
 
 

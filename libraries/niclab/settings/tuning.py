@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, ExitStack
 from niclab.bench.records import Port, Role
 from niclab.card import Setting, SettingKind
 from niclab.core.verdict import BenchFault
-from niclab.hosts.steering_kinds import SteeringKind
+from niclab.hosts.steering.steering_kinds import SteeringKind
 from niclab.run.run import Run
 from niclab.run.temporary import put_back
 from niclab.settings import steering

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 from niclab.hosts.errors import unreadable
-from niclab.hosts.freebsd.ifconfig import read_ifconfig
+from niclab.hosts.links.ifconfig import read_ifconfig
 from niclab.hosts.reading import JsonNode, load_json
 from niclab.state.snapshot import INTERFACE
 

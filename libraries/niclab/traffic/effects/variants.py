@@ -14,7 +14,7 @@ from niclab.bench.records import BenchPath, Role
 from niclab.card import At, Setting, SettingKind
 from niclab.core.verdict import BenchFault, NotApplicable
 from niclab.core.wait import until
-from niclab.hosts.bond_settings import BondMode, BondSettings, PrimaryReselect
+from niclab.hosts.bonds.bond_settings import BondMode, BondSettings, PrimaryReselect
 from niclab.links import upper
 from niclab.links.upper import Stack
 from niclab.run.run import Run

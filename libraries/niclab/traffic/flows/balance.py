@@ -8,7 +8,7 @@ from niclab.bench.records import Role
 from niclab.core.parallel import side_by_side
 from niclab.core.verdict import fail_with
 from niclab.core.wait import persistent_problems
-from niclab.hosts.records import Statistics
+from niclab.hosts.host_records import Statistics
 from niclab.links.bonds import Bonds
 from niclab.links.upper import Stack
 from niclab.run.run import Run

@@ -16,9 +16,9 @@ from niclab.bench.records import Port, Role
 from niclab.core.parallel import side_by_side
 from niclab.core.verdict import BenchFault
 from niclab.core.wait import pause
+from niclab.hosts.counts.load_records import load_between
 from niclab.hosts.errors import ReadError
-from niclab.hosts.load_records import load_between
-from niclab.hosts.records import PcieLink
+from niclab.hosts.host_records import PcieLink
 from niclab.run import standstill
 from niclab.run.run import Run
 from niclab.run.server import Server

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from niclab.hosts.records import PcieLink
+from niclab.hosts.host_records import PcieLink
 
 TLP_OVERHEAD_BYTES = 24
 SMALLEST_MAX_PAYLOAD_BYTES = 128

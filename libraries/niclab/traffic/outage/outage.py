@@ -15,7 +15,7 @@ from enum import Enum
 from niclab.bench.records import Role
 from niclab.core.verdict import NotApplicable, Undecided, fail_with
 from niclab.core.wait import pause
-from niclab.hosts.bond_settings import BondMode
+from niclab.hosts.bonds.bond_settings import BondMode
 from niclab.run.run import Run
 from niclab.traffic.outage import prober
 from niclab.traffic.outage.outage_records import OutageReport, ProbedDirection

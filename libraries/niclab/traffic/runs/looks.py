@@ -12,7 +12,7 @@ from signal import Signals
 
 from niclab.bench.records import Role
 from niclab.core.verdict import BenchFault
-from niclab.hosts.load_records import Load
+from niclab.hosts.counts.load_records import Load
 from niclab.run.server import Server
 from niclab.run.standstill import StandstillWatch
 from niclab.transports.ssh import Result

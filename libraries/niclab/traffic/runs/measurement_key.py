@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from niclab.bench.records import Port, Role
 from niclab.core.verdict import BenchFault
-from niclab.hosts.records import OsRelease, PcieLink
+from niclab.hosts.host_records import OsRelease, PcieLink
 from niclab.run.run import Run
 from niclab.run.server import Server
 from niclab.stats.measurements import Key

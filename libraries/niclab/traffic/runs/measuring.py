@@ -16,8 +16,8 @@ from niclab.core.parallel import side_by_side
 from niclab.core.turns import turn_to_measure
 from niclab.core.verdict import BenchFault, Undecided
 from niclab.core.wait import Deadline, pause
+from niclab.hosts.counts.load_records import CpuLoad, FrameCounters, load_between
 from niclab.hosts.errors import ReadError
-from niclab.hosts.load_records import CpuLoad, FrameCounters, load_between
 from niclab.run import standstill
 from niclab.run.run import Run
 from niclab.run.server import Server

@@ -1,0 +1,1 @@
+"""Bonds and VLANs of a host."""

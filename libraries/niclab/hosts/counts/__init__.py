@@ -1,0 +1,1 @@
+"""What CPUs and interfaces of a host have counted."""

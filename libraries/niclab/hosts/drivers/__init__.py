@@ -1,0 +1,1 @@
+"""Driver modules, their packages, and firmware images of a host."""

@@ -1,0 +1,59 @@
+"""FreeBSD host: firmware images."""
+
+from __future__ import annotations
+
+import shlex
+
+from niclab.core.verdict import BenchFault
+from niclab.hosts.drivers.driver_commands import FreeBsdDriverCommands
+from niclab.hosts.host import HostDrivers, HostUndo, Shell
+from niclab.hosts.host_records import DriverInfo
+from niclab.hosts.parity import emulated, partly
+from niclab.hosts.settings.driver_settings import FLASHED_BY_MODULE, firmware_module
+from niclab.hosts.settings.settings_records import Attempt
+
+_FLASH_TIMEOUT_S = 600
+
+_FIRMWARE, _MODULES = "/boot/firmware", "/boot/modules"
+
+_FLASHED = (
+    "cxgbe, with `cxgbetool`; oce, by `fw_upgrade`, of images that were made modules; others have tools of their"
+    " vendors, which run offline"
+)
+
+
+class FreeBsdFirmware(FreeBsdDriverCommands):
+    """See :class:`niclab.hosts.host.HostFirmware` for the meaning of each method."""
+
+    def __init__(self, shell: Shell, name: str, *, drivers: HostDrivers, undo: HostUndo) -> None:
+        super().__init__(shell, name)
+        self._drivers = drivers
+        self._undo = undo
+
+    @emulated("a file in /boot/firmware, or its firmware module in /boot/modules")
+    def has_image(self, file: str) -> bool:
+        module = f"{_MODULES}/{firmware_module(self._checked_file(file))}.ko"
+        return self._is_file(f"{_FIRMWARE}/{file}") or self._is_file(module)
+
+    @partly(_FLASHED)
+    def flash(self, iface: str, file: str) -> Attempt[DriverInfo]:
+        """Write a firmware image into the card: of /boot/firmware, or by its firmware module in /boot/modules.
+
+        Raises:
+            NotApplicable: When FreeBSD has no tool for the card.
+            BenchFault: When there is no such module: nobody has made one of the image.
+        """
+        device = self._newbus(iface)
+        module = f"{_MODULES}/{firmware_module(self._checked_file(file))}.ko"
+        if device.driver in FLASHED_BY_MODULE and not self._is_file(module):
+            raise BenchFault(
+                f"{self.name}: firmware module {module} is missing; wanted: one made of {file}, as oce(4) says"
+            )
+        refused = self._told(self._undo.firmware(iface, file), timeout_s=_FLASH_TIMEOUT_S)
+        return Attempt(refused, self._drivers.driver_info(iface))
+
+    def _is_file(self, path: str) -> bool:
+        result = self._try(f"test -f {shlex.quote(path)}")
+        if result.exit_status not in (0, 1):
+            raise self._failed(f"test -f {path}", result)
+        return result.exit_status == 0

@@ -1,0 +1,212 @@
+"""Linux host: driver modules and their packages."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import replace
+from pathlib import PurePosixPath
+
+from niclab.core.verdict import BenchFault, NotApplicable
+from niclab.hosts.command_words import interface_name, module_name
+from niclab.hosts.counts.ethtool_selftest import read_self_test
+from niclab.hosts.drivers.modinfo import read_modinfo
+from niclab.hosts.drivers.modules import read_proc_modules
+from niclab.hosts.errors import unreadable
+from niclab.hosts.host import CommandResult
+from niclab.hosts.host_commands import HostCommands, is_no_answer, refusal
+from niclab.hosts.host_records import DriverInfo, LoadedModule, ModuleFile, ModuleState, SelfTest
+from niclab.hosts.links.ethtool import read_driver_info
+from niclab.hosts.settings.settings_records import Attempt, Package
+
+_PACKAGE = re.compile(r"[a-z0-9][a-z0-9.+-]{1,127}")
+
+_VERSION = re.compile(r"[0-9][A-Za-z0-9.+~:-]{0,127}")
+
+_PARAMETER = re.compile(r"[A-Za-z0-9_]{1,64}")
+
+_PACKAGE_FIELDS = r"${Package} ${db:Status-Status} ${Architecture} ${Version}\n"
+
+_SELF_TEST_ENDS = (0, 2)
+"""Passed, and failed: ETH_TEST_FL_FAILED, which ethtool ends with (ethtool.c, do_test)."""
+
+_INSTALL_TIMEOUT_S = 300
+
+_SELF_TEST_S = 120
+
+_UNKNOWN = ("was not found", "Unable to locate package")
+
+_BUILD_ID_NOTE = re.compile(r"04000000([0-9a-f]{2})00000003000000474e5500([0-9a-f]+)")
+
+_RELOAD_TIMEOUT_S = 180
+
+
+class LinuxDrivers(HostCommands):
+    """See :class:`niclab.hosts.host.HostDrivers` for the meaning of each method."""
+
+    def names_of(self, module: str) -> frozenset[str]:
+        """Return the driver names of devices that a module drives: the module's name."""
+        return frozenset({module_name(self.name, module)})
+
+    def is_own_module(self, file: str) -> bool:
+        """Did this module file come with the kernel?"""
+        return file.startswith(f"/lib/modules/{self._run('uname -r').strip()}/kernel/")
+
+    def driver_info(self, iface: str) -> DriverInfo:
+        return self._read(f"ethtool -i {interface_name(self.name, iface)}", read_driver_info)
+
+    def self_test(self, iface: str, offline: bool) -> SelfTest:
+        """Let the card test itself; an offline test takes the link down meanwhile.
+
+        Raises:
+            NotApplicable: The driver has no self test.
+        """
+        kind = "offline" if offline else "online"
+        command = f"ethtool -t {interface_name(self.name, iface)} {kind}"
+        result = self._try(command, timeout_s=_SELF_TEST_S)
+        if "not supported" in result.stderr or "no strings" in result.stderr.lower():
+            raise NotApplicable(f"{self.name}: {iface}: its driver has no self test ({result.stderr.strip()})")
+        if result.exit_status not in _SELF_TEST_ENDS:
+            raise self._failed(command, result)
+        return self._understood(command, read_self_test, result.stdout)
+
+    def package(self, name: str) -> Package | None:
+        """The package as ``dpkg`` knows it; None when it is not installed (its configuration files may be left)."""
+        command = f"dpkg-query -W -f '{_PACKAGE_FIELDS}' {self._named(name)}"
+        result = self._try(command)
+        if result.exit_status == 1 and "no packages found matching" in result.stderr:
+            return None
+        if result.exit_status != 0:
+            raise self._failed(command, result)
+        found = self._understood(command, _read_package, result.stdout)
+        if found.name != name:
+            raise BenchFault(f"{self.name}: `{command}` answered for {found.name}")
+        return None if found.status in ("not-installed", "config-files") else found
+
+    def install_package(self, name: str, version: str) -> Attempt[Package | None]:
+        """Install this very version with ``apt-get``, from where the host gets its packages; it may be an older one.
+
+        A version that apt does not know is looked for once more, when apt has fetched its lists again.
+
+        Raises:
+            BenchFault: When the tool could not try: no such version to be had, no lock, no rights.
+        """
+        if not _VERSION.fullmatch(version):
+            raise BenchFault(f"{self.name}: package version {version!r}: letters, digits and . + ~ : - are wanted")
+        words = f"install --yes --allow-downgrades --no-install-recommends {self._named(name)}={version}"
+        return self._apt(words, name, _UNKNOWN)
+
+    def remove_package(self, name: str) -> Attempt[Package | None]:
+        """Remove the package and its configuration. One that is not there is removed already."""
+        return self._apt(f"purge --yes {self._named(name)}", name, ())
+
+    def parameter(self, module: str, name: str) -> str:
+        """The value a parameter of a loaded module has, as the kernel writes it.
+
+        Raises:
+            BenchFault: When the module is not loaded, or does not show that parameter.
+        """
+        if not _PARAMETER.fullmatch(name):
+            raise BenchFault(f"{self.name}: module parameter {name!r}: letters, digits and _ are wanted")
+        folder = f"/sys/module/{module_name(self.name, module).replace('-', '_')}/parameters"
+        return self._run(f"cat {folder}/{name}").strip()
+
+    def _apt(self, words: str, name: str, missing: tuple[str, ...]) -> Attempt[Package | None]:
+        command = f"DEBIAN_FRONTEND=noninteractive apt-get -q {words}"
+        result = self._try(command, timeout_s=_INSTALL_TIMEOUT_S)
+        if _says(result, missing):
+            self._try("apt-get -q update", timeout_s=_INSTALL_TIMEOUT_S)  # whether that helped, apt says next
+            result = self._try(command, timeout_s=_INSTALL_TIMEOUT_S)
+        if result.exit_status != 0 and (is_no_answer(result) or _says(result, missing)):
+            raise self._failed(command, result)
+        return Attempt(refusal(result), self.package(name))
+
+    def _named(self, name: str) -> str:
+        if not _PACKAGE.fullmatch(name):
+            raise BenchFault(f"{self.name}: package {name!r}: lower-case letters, digits and . + - are wanted")
+        return name
+
+    def modinfo(self, module: str) -> ModuleFile:
+        """The module on disk, which may differ from the one in memory."""
+        return self._read(f"modinfo {module_name(self.name, module)}", read_modinfo)
+
+    def loaded_module(self, module: str) -> LoadedModule | None:
+        """The module in memory with its version and srcversion; None when it is not loaded (or is built in)."""
+        wanted = module_name(self.name, module).replace("-", "_")
+        attributes = f"/sys/module/{wanted}"
+        command = (
+            "for a in version srcversion; do v=;"
+            f" if [ -e {attributes}/$a ]; then read -r v < {attributes}/$a || exit; fi;"
+            ' echo "$a=$v"; done; cat /proc/modules'
+        )
+        return self._read(command, lambda text: _read_loaded_module(wanted, text))
+
+    def is_build_on_disk(self, module: str) -> bool | None:
+        """Is the module in memory of the very build that lies on disk? None when it carries no build id.
+
+        Compares the GNU build id (a hash of the contents that the linker makes) in /sys with the file, packed or not.
+        """
+        name = module_name(self.name, module).replace("-", "_")
+        note = f"/sys/module/{name}/notes/.note.gnu.build-id"
+        command = f"if [ -e {note} ]; then od -An -v -tx1 {note}; fi"
+        build_id = self._read(command, _read_build_id)
+        if build_id is None:
+            return None
+        file = self.modinfo(module).filename
+        if file is None:
+            raise BenchFault(f"{self.name}: module {module} is loaded and has no file")
+        unpack = {".xz": "xz -dc", ".gz": "gzip -dc", ".zst": "zstd -dcq"}.get(PurePosixPath(file).suffix, "cat")
+        pattern = "".join(f"\\x{byte:02x}" for byte in build_id)
+        search = f"{unpack} {shlex.quote(file)} | grep -caP {shlex.quote(pattern)}"
+        command = f"bash -c {shlex.quote(f'{search}; echo ${{PIPESTATUS[*]}}')}"
+        result = self._try(command)
+        answer = result.stdout.split()  # lines found, status of unpacking, status of grep: 0 found, 1 not, 2 error
+        if len(answer) != 3 or answer[1] != "0" or answer[2] not in ("0", "1"):
+            raise self._failed(command, result)
+        return answer[2] == "0"
+
+    def reload(self, module: str) -> None:
+        """Unload and load a module, then see it live.
+
+        One command does both, so that a connection lost with the driver does not leave the host without it.
+        """
+        module_name(self.name, module)
+        self._run(f"modprobe -r {module} && modprobe {module}", timeout_s=_RELOAD_TIMEOUT_S)
+        loaded = self.loaded_module(module)
+        if loaded is None or loaded.state is not ModuleState.LIVE:
+            state = "not loaded" if loaded is None else loaded.state
+            raise BenchFault(f"{self.name}: module {module} is {state} after `modprobe {module}`, wanted Live")
+
+
+def _says(result: CommandResult, words: tuple[str, ...]) -> bool:
+    return result.exit_status != 0 and any(one in result.stderr + result.stdout for one in words)
+
+
+def _read_package(text: str) -> Package:
+    words = text.split()
+    if len(words) != 4 or text.count("\n") > 1:
+        raise unreadable("dpkg-query -W", "text", text, "one line: package, status, architecture, version")
+    name, status, architecture, version = words
+    return Package(name, version, architecture, status)
+
+
+def _read_loaded_module(name: str, text: str) -> LoadedModule | None:
+    """Two lines ``version=...`` and ``srcversion=...`` (empty: the module has none), then /proc/modules."""
+    head, _, rest = text.partition("\nsrcversion=")
+    srcversion, _, modules = rest.partition("\n")
+    if not head.startswith("version=") or "\n" in head:
+        raise unreadable("loaded module", "text", text, "'version=', 'srcversion=' and /proc/modules")
+    version = head.removeprefix("version=")
+    loaded = [entry for entry in read_proc_modules(modules) if entry.name == name]
+    return replace(loaded[0], version=version or None, srcversion=srcversion or None) if loaded else None
+
+
+def _read_build_id(text: str) -> bytes | None:
+    """The build id in an ELF note as ``od -tx1`` prints it (elf(5): sizes, type 3, "GNU", id); None for no text."""
+    digits = "".join(text.split())
+    if not digits:
+        return None
+    match = _BUILD_ID_NOTE.fullmatch(digits)
+    if match is None or len(match[2]) != 2 * int(match[1], 16):
+        raise unreadable("note.gnu.build-id", "text", text, "a GNU build id note")
+    return bytes.fromhex(match[2])

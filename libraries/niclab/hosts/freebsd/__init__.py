@@ -1,1 +1,0 @@
-"""FreeBSD: readers of its tools, releases 8 to 14."""

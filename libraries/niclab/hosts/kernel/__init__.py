@@ -1,0 +1,1 @@
+"""The kernel log of a host, and the trouble that it reports."""

@@ -1,0 +1,199 @@
+"""Reader of the trouble in a Linux kernel log."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from niclab.hosts.kernel import kernel_words as words
+from niclab.hosts.kernel.kernel_log import KernelLine
+from niclab.hosts.kernel.kernel_subject import Subject, read_subject
+from niclab.hosts.kernel.trouble import TRACE_LINES, KernelTrouble, PcieLimit, TroubleKind
+
+_PCI_ADDRESS = re.compile(r"\b[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]\b")
+_WATCHDOG_OLD = re.compile(r"NETDEV WATCHDOG: ([^\s:(]+)(?: \(([^\s:()]{1,30})\)|: transmit)")
+_WATCHDOG_NEW = re.compile(r"([^\s:]+): NETDEV WATCHDOG: CPU: ")
+_HANG = re.compile(r"([^\s:]+):? (?:Detected (?:Hardware|Tx) Unit Hang|[Tt]ransmit time(?:d out|out, )|TX timeout)")
+
+_SOURCE_ID = re.compile(r"(?<![0-9a-f:])[0-9a-f]{2}:[0-9a-f]{2}\.[0-7](?![0-9a-f])")  # "[03:00.0]", of segment 0
+_LEADING_WORD = re.compile(r"([A-Za-z][A-Za-z0-9_-]{0,30})(?::| ?\[)")
+
+# The kernel cuts its lines at 1 kB (CONSOLE_LOG_MAX in kernel/printk/internal.h); looking no further keeps the search
+# linear in the size of the log, whatever is in it.
+_SEARCHED_CHARACTERS = 1024
+_ERR = 3
+
+# First match wins. Only errors of AER: "AER: enabled with IRQ 24" is printed at every boot.
+_PATTERNS = tuple((re.compile("|".join(said)), kind) for kind, said in words.WORDS)
+_OF_DEVICES = tuple((re.compile("|".join(said)), kind) for kind, said in words.DEVICE_WORDS)
+_LIMITED = re.compile(words.LIMITED)
+_RESET, _LINK_LOST, _LINK_BACK = re.compile(words.RESET), re.compile(words.LINK_LOST), re.compile(words.LINK_BACK)
+_NO_FILE = re.compile(r"(?:Direct firmware load for|firmware: failed to load) \S+ (?:failed with error -2\b|\(-2\))")
+_FILE_TAKEN = re.compile(r"firmware: direct-loading firmware|Link is (?:Up|up)")
+_SAYS_NO_FILE = re.compile(r"\(-2\)|error -2\b|-ENOENT")
+_MAY_COME_OF_NO_FILE = frozenset(
+    {
+        TroubleKind.FIRMWARE_LOAD_FAILED,
+        TroubleKind.PROBE_FAILED,
+        TroubleKind.DEVICE_ERROR,
+        TroubleKind.ERROR,
+    }
+)
+_LAST_ADDRESS = frozenset(
+    {
+        TroubleKind.AER_CORRECTED,
+        TroubleKind.AER_UNCORRECTED,
+        TroubleKind.DEVICE_LOST,
+        TroubleKind.PROBE_FAILED,
+        TroubleKind.FIRMWARE_LOAD_FAILED,
+    }
+)
+"""The device is the last address of the line: "pcieport 0000:00:01.0: AER: ... received from 0000:03:00.0"."""
+_OF_A_DEVICE = frozenset(kind for _, kind in _OF_DEVICES) | {
+    TroubleKind.IOMMU_FAULT,
+    TroubleKind.CHECKSUM,
+    TroubleKind.PCIE_LIMITED,
+    TroubleKind.ERROR,
+}
+_WITH_TRACE = frozenset(
+    {
+        TroubleKind.PANIC,
+        TroubleKind.OOPS,
+        TroubleKind.BUG,
+        TroubleKind.LOCKUP,
+        TroubleKind.HUNG_TASK,
+        TroubleKind.BLOCKED_TASK,
+        TroubleKind.CORRUPTION,
+        TroubleKind.INTERRUPT_UNHANDLED,
+        TroubleKind.CHECKSUM,
+        TroubleKind.WARNING,
+        TroubleKind.TRANSMIT_TIMEOUT,
+    }
+)
+_ONLY_WITH_A_NAME = frozenset({TroubleKind.WARNING, TroubleKind.BLOCKED_TASK, TroubleKind.ERROR})
+# "RIP: 0010:be_xmit+0x1a/0x2f0 [be2net]", and "[<00000000c0ffee00>] be_intx [be2net]" of the handlers of an interrupt;
+# the list "Modules linked in:" names every module and accuses none.
+_FRAME = re.compile(r"(?:\+0x[0-9a-f]+/0x[0-9a-f]+|^\[<[0-9a-f]+>\] \S{1,60}) \[([A-Za-z0-9_]+)\]")
+_NEXT_TASK = re.compile(words.TASK)
+_END = re.compile(r"---\[ end (?:trace|Kernel panic)")
+
+
+def read_trouble(lines: Sequence[KernelLine]) -> tuple[KernelTrouble, ...]:
+    """Read the trouble in lines of a kernel log.
+
+    An oops that ends in a panic, or a lockup that is reported with a call trace, is one piece of trouble for each of
+    its lines that says so. A line that the kernel calls an error is trouble of whom it names, whatever its words. A
+    firmware file that is missing is none by itself: the driver may take an older one.
+
+    Args:
+        lines: Of the kernel log, in their order.
+
+    Returns:
+        In the order of the log.
+    """
+    return tuple(_troubles(lines))
+
+
+class _Heard:
+    """Earlier lines' statements about devices."""
+
+    def __init__(self) -> None:
+        self._without_file: dict[str, int] = {}
+        self._without_link = set[str]()
+
+    def hear(self, index: int, text: str, subject: Subject) -> None:
+        names, device = _names(subject), _device(subject)
+        if _FILE_TAKEN.search(text):
+            for name in names:
+                self._without_file.pop(name, None)
+        if _LINK_LOST.search(text):
+            self._without_link |= device
+        elif _LINK_BACK.search(text):
+            self._without_link -= device
+        if _NO_FILE.search(text):
+            self._without_file |= dict.fromkeys(names, index)
+
+    def lacks_file(self, index: int, names: set[str]) -> bool:
+        return any(index - self._without_file[name] < TRACE_LINES for name in names & self._without_file.keys())
+
+    def excuses(self, text: str, subject: Subject) -> bool:
+        """Is it a line that looks like trouble, and is none after what was said before?"""
+        return bool(_NO_FILE.search(text) or (_RESET.search(text) and _device(subject) & self._without_link))
+
+
+def _troubles(lines: Sequence[KernelLine]) -> Iterator[KernelTrouble]:
+    heard = _Heard()
+    for index, line in enumerate(lines):
+        text = line.text[:_SEARCHED_CHARACTERS].strip()
+        subject = read_subject(text)
+        named = _names(subject)
+        heard.hear(index, text, subject)
+        kind = _kind(line.level, text, named)
+        if kind is None or heard.excuses(text, subject):
+            continue
+        names = _named_by_line(kind, text, subject)
+        if kind in _WITH_TRACE:
+            names |= _named_by_trace(lines[index : index + TRACE_LINES])
+        if kind in _MAY_COME_OF_NO_FILE and (heard.lacks_file(index, names | named) or _says_no_file(kind, text)):
+            kind = TroubleKind.FIRMWARE_FILE_MISSING
+        if kind not in _ONLY_WITH_A_NAME or names:
+            yield KernelTrouble(kind, text, frozenset(names), _limit(text))
+
+
+def _says_no_file(kind: TroubleKind, text: str) -> bool:
+    return kind is TroubleKind.FIRMWARE_LOAD_FAILED and bool(_SAYS_NO_FILE.search(text))
+
+
+def _kind(level: int | None, text: str, named: set[str]) -> TroubleKind | None:
+    for patterns in (_PATTERNS, _OF_DEVICES if named else ()):
+        for pattern, kind in patterns:
+            if pattern.search(text):
+                return kind
+    is_error = level is not None and level <= _ERR and words.NEWS not in text
+    return TroubleKind.ERROR if is_error else None
+
+
+def _limit(text: str) -> PcieLimit | None:
+    found = _LIMITED.search(text)
+    return PcieLimit(float(found[1]), int(found[2])) if found else None
+
+
+def _names(subject: Subject) -> set[str]:
+    return {name for name in (subject.driver, subject.address, subject.iface) if name}
+
+
+def _device(subject: Subject) -> set[str]:
+    """Its names but for that of its driver, which may have others."""
+    return {name for name in (subject.address, subject.iface) if name}
+
+
+def _named_by_line(kind: TroubleKind, text: str, subject: Subject) -> set[str]:
+    driver, address, iface = subject.driver, subject.address, subject.iface
+    others = set[str]()
+    if kind is TroubleKind.TRANSMIT_TIMEOUT:
+        old = _WATCHDOG_OLD.search(text)
+        match = old or _WATCHDOG_NEW.search(text) or _HANG.search(text)
+        iface = match[1] if match else iface
+        driver = old[2] or driver if old else driver
+    elif kind in _LAST_ADDRESS:
+        addresses = _PCI_ADDRESS.findall(text)
+        address, iface = addresses[-1] if addresses else None, None
+    elif kind is TroubleKind.IOMMU_FAULT:
+        others = {*_PCI_ADDRESS.findall(text), *(f"0000:{found}" for found in _SOURCE_ID.findall(text))}
+    elif kind is TroubleKind.ERROR:
+        leading = _LEADING_WORD.match(text)
+        others = {*_PCI_ADDRESS.findall(text), *([leading[1]] if leading else [])}
+    elif kind not in _OF_A_DEVICE:
+        return set()
+    return others | {name for name in (driver, address, iface) if name}
+
+
+def _named_by_trace(lines: Sequence[KernelLine]) -> set[str]:
+    names = set[str]()
+    for number, line in enumerate(lines):
+        if number and _NEXT_TASK.match(line.text):
+            break
+        names.update(_FRAME.findall(line.text[:_SEARCHED_CHARACTERS]))
+        if _END.search(line.text):
+            break
+    return names

@@ -1,0 +1,1 @@
+"""Interfaces of a host: state, carrier, addresses, ping."""

@@ -1,1 +1,0 @@
-"""Linux: readers of its tools' texts, and :class:`~niclab.hosts.linux.host.LinuxHost` above them."""

@@ -1,0 +1,1 @@
+"""PCI functions of a host: their links, identity and error counters."""

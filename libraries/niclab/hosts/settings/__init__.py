@@ -1,0 +1,1 @@
+"""Settings of an interface: offloads, rings, coalescing, pause, queues, MTU."""

@@ -1,0 +1,1 @@
+"""Which CPUs a host lets take a port's interrupts and packets."""

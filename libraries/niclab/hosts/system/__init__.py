@@ -1,0 +1,1 @@
+"""The system of a host: clock, boot, release, tools, restart."""

@@ -1,0 +1,1 @@
+"""Commands that put things back as they are now, for the journal."""
